@@ -1,0 +1,48 @@
+# shoal_module(NAME DEPENDS other ... [LIBRARIES external ...])
+#
+# One folder of src/ = one static library shoal_NAME made of every *.cc in it (and in the sub-folders given by
+# SUBFOLDERS), and one test program NAME_test made of every *_test.cc. A module links only the modules it names,
+# which is how the arrows of docs/ARCHITECTURE.md are enforced at link time (tools/check_includes.py does the rest).
+
+add_library(shoal_options INTERFACE)
+target_include_directories(shoal_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
+# -ffp-contract=off: a*b+c is rounded twice unless the code says fma, so that every compiler and ISA gives equal bits.
+target_compile_options(shoal_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -ffp-contract=off)
+if(SHOAL_WARNINGS_AS_ERRORS)
+  target_compile_options(shoal_options INTERFACE -Werror)
+endif()
+
+find_package(Threads REQUIRED)
+target_link_libraries(shoal_options INTERFACE Threads::Threads)
+
+function(shoal_module name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LIBRARIES;SUBFOLDERS;TEST_DEPENDS" ${ARGN})
+  set(patterns ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  foreach(folder ${ARG_SUBFOLDERS})
+    list(APPEND patterns ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cc)
+  endforeach()
+  file(GLOB sources CONFIGURE_DEPENDS ${patterns})
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "_(test|bench)\\.cc$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+
+  if(NOT sources)
+    message(STATUS "shoal_${name}: no sources yet")
+    return()
+  endif()
+  add_library(shoal_${name} STATIC ${sources})
+  target_link_libraries(shoal_${name} PUBLIC shoal_options ${ARG_LIBRARIES})
+  foreach(dependency ${ARG_DEPENDS})
+    target_link_libraries(shoal_${name} PUBLIC shoal_${dependency})
+  endforeach()
+
+  if(SHOAL_TESTS AND tests)
+    add_executable(${name}_test ${tests})
+    target_link_libraries(${name}_test PRIVATE shoal_${name} GTest::gtest GTest::gmock GTest::gtest_main)
+    target_compile_definitions(${name}_test PRIVATE SHOAL_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+    foreach(dependency ${ARG_TEST_DEPENDS})
+      target_link_libraries(${name}_test PRIVATE shoal_${dependency})
+    endforeach()
+    gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
+  endif()
+endfunction()

@@ -1,0 +1,54 @@
+// A fixed team of threads that runs one parallel region after another without a wake-up between them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/function_ref.h"
+
+namespace shoal {
+
+// The caller is worker 0, so a team of one never switches threads. Between regions the other workers spin for a few
+// thousand pauses and then park (futex), so a decode step of hundreds of regions pays no wake-ups while an idle team
+// costs nothing. One region at a time: calls from two threads are serialised by the caller, not here.
+class ThreadTeam {
+ public:
+  // threads >= 1; 0 means the number of CPUs this process may run on.
+  explicit ThreadTeam(int threads = 0);
+  ~ThreadTeam();
+  ThreadTeam(const ThreadTeam&) = delete;
+  ThreadTeam& operator=(const ThreadTeam&) = delete;
+
+  int size() const { return static_cast<int>(workers_.size()) + 1; }
+
+  // Calls body(worker) once on every worker, 0 <= worker < size(), and returns when all are done.
+  // The first exception of any worker is rethrown here.
+  void run(FunctionRef<void(int worker)> body);
+
+  // Calls body(begin, end, worker) over pieces of [0, count) of `grain` items (the last may be shorter); each piece is
+  // claimed by whoever is free, so a worker that lost its core does not hold up the rest. Results must not depend on
+  // who computes a piece.
+  void parallel_for(int64_t count, int64_t grain, FunctionRef<void(int64_t begin, int64_t end, int worker)> body);
+
+  // CPUs this process may run on (affinity mask).
+  static int available_cpus();
+
+ private:
+  void work(int worker, uint32_t seen);
+  void call_guarded(int worker);
+
+  std::vector<std::thread> workers_;
+  const FunctionRef<void(int)>* body_ = nullptr;  // valid while a region runs
+  std::atomic<uint32_t> region_{0};               // bumped to start a region; workers wait on it
+  std::atomic<int> pending_{0};                   // workers that have not finished the region
+  std::atomic<int> parked_{0};                    // workers asleep on region_
+  std::atomic<bool> stopping_{false};
+  std::mutex error_mutex_;
+  std::exception_ptr error_;
+};
+
+}  // namespace shoal

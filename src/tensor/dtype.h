@@ -1,0 +1,17 @@
+// Element types of tensors.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace shoal {
+
+enum class DType : uint8_t { f32, f64, bf16, f16, i64, i32, i16, i8, u8, boolean };
+
+// Bytes of one element.
+int64_t size_of(DType dtype);
+
+// "F32", "BF16", ... : the names used by safetensors headers, and by our messages.
+std::string_view name_of(DType dtype);
+
+}  // namespace shoal

@@ -1,0 +1,62 @@
+#include "tensor/workspace.h"
+
+#include <algorithm>
+
+namespace shoal {
+namespace {
+
+constexpr int64_t kAlignment = 64;
+constexpr int64_t kSmallestBlock = int64_t{1} << 20;
+
+int64_t aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+}  // namespace
+
+int64_t Workspace::capacity_bytes() const {
+  int64_t total = 0;
+  for (const Buffer& block : blocks_) total += block.bytes();
+  return total;
+}
+
+TensorView Workspace::alloc(DType dtype, Shape shape) {
+  const int64_t bytes = aligned(std::max<int64_t>(1, shape.elements() * size_of(dtype)));
+  while (block_ < blocks_.size() && used_ + bytes > blocks_[block_].bytes()) {
+    below_ += blocks_[block_].bytes();
+    ++block_;
+    used_ = 0;
+  }
+  if (block_ == blocks_.size()) grow(bytes);
+  char* data = static_cast<char*>(blocks_[block_].data()) + used_;
+  used_ += bytes;
+  peak_ = std::max(peak_, below_ + used_);
+  return TensorView(data, dtype, shape, device_);
+}
+
+void Workspace::grow(int64_t bytes) {
+  const int64_t wanted = std::max({bytes, kSmallestBlock, capacity_bytes() / 2});
+  if (limit_ > 0 && capacity_bytes() + bytes > limit_) {
+    fail(ErrorCode::resource_exhausted, "workspace: ", bytes, " more bytes would exceed its limit of ", limit_);
+  }
+  blocks_.emplace_back(limit_ > 0 ? std::min(wanted, limit_ - capacity_bytes()) : wanted, device_);
+  ++growths_;
+}
+
+void Workspace::merge_blocks() {
+  if (blocks_.size() < 2) return;
+  const int64_t total = capacity_bytes();
+  blocks_.clear();
+  blocks_.emplace_back(total, device_);
+  ++growths_;
+}
+
+Workspace::Scope::Scope(Workspace& workspace) : workspace_(workspace), block_(workspace.block_), used_(workspace.used_) {
+  if (workspace_.depth_++ == 0 && workspace_.below_ + workspace_.used_ == 0) workspace_.merge_blocks();
+}
+
+Workspace::Scope::~Scope() {
+  --workspace_.depth_;
+  while (workspace_.block_ > block_) workspace_.below_ -= workspace_.blocks_[--workspace_.block_].bytes();
+  workspace_.used_ = used_;
+}
+
+}  // namespace shoal
