@@ -6,17 +6,28 @@ namespace shoal {
 
 std::string_view name_of(ErrorCode code) {
   switch (code) {
-    case ErrorCode::invalid_argument: return "invalid_argument";
-    case ErrorCode::not_found: return "not_found";
-    case ErrorCode::unsupported: return "unsupported";
-    case ErrorCode::corrupt_file: return "corrupt_file";
-    case ErrorCode::too_large: return "too_large";
-    case ErrorCode::cancelled: return "cancelled";
-    case ErrorCode::deadline_exceeded: return "deadline_exceeded";
-    case ErrorCode::resource_exhausted: return "resource_exhausted";
-    case ErrorCode::io: return "io";
-    case ErrorCode::unavailable: return "unavailable";
-    case ErrorCode::internal: return "internal";
+    case ErrorCode::invalid_argument:
+      return "invalid_argument";
+    case ErrorCode::not_found:
+      return "not_found";
+    case ErrorCode::unsupported:
+      return "unsupported";
+    case ErrorCode::corrupt_file:
+      return "corrupt_file";
+    case ErrorCode::too_large:
+      return "too_large";
+    case ErrorCode::cancelled:
+      return "cancelled";
+    case ErrorCode::deadline_exceeded:
+      return "deadline_exceeded";
+    case ErrorCode::resource_exhausted:
+      return "resource_exhausted";
+    case ErrorCode::io:
+      return "io";
+    case ErrorCode::unavailable:
+      return "unavailable";
+    case ErrorCode::internal:
+      return "internal";
   }
   return "internal";
 }
@@ -27,8 +38,10 @@ bool is_callers_fault(ErrorCode code) {
     case ErrorCode::not_found:
     case ErrorCode::unsupported:
     case ErrorCode::corrupt_file:
-    case ErrorCode::too_large: return true;
-    default: return false;
+    case ErrorCode::too_large:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -36,8 +49,8 @@ namespace detail {
 
 void check_failed(const char* condition, const char* file, int line, const std::string& message) {
   const char* slash = std::strrchr(file, '/');
-  throw Error(ErrorCode::internal, concat("internal check failed at ", slash ? slash + 1 : file, ":", line, ": ", condition,
-                                          message.empty() ? "" : ": ", message));
+  throw Error(ErrorCode::internal, concat("internal check failed at ", slash ? slash + 1 : file, ":", line,
+                                          ": ", condition, message.empty() ? "" : ": ", message));
 }
 
 }  // namespace detail

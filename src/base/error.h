@@ -29,7 +29,8 @@ std::string_view name_of(ErrorCode code);
 // True when the caller (the person, the file they gave) is at fault rather than the program or the machine.
 bool is_callers_fault(ErrorCode code);
 
-// Thrown by every layer. The message is one sentence that names the field or op, what was expected, and what was found.
+// Thrown by every layer. The message is one sentence that names the field or op, what was expected, and what
+// was found.
 class Error : public std::exception {
  public:
   Error(ErrorCode code, std::string message) : code_(code), message_(std::move(message)) {}
@@ -62,9 +63,9 @@ namespace detail {
 
 // A broken promise between our own functions; on in release builds, throws Error(internal).
 // CHECK(rows == y.dim(0), "rows ", rows, ", y ", y.shape());
-#define CHECK(condition, ...)                                                              \
-  do {                                                                                     \
-    if (!(condition)) [[unlikely]]                                                         \
+#define CHECK(condition, ...)                                                                      \
+  do {                                                                                             \
+    if (!(condition)) [[unlikely]]                                                                 \
       ::shoal::detail::check_failed(#condition, __FILE__, __LINE__, ::shoal::concat(__VA_ARGS__)); \
   } while (false)
 

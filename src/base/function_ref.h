@@ -1,4 +1,5 @@
-// A non-owning reference to a callable: two pointers, no allocation. The callable must outlive the call it is passed to.
+// A non-owning reference to a callable: two pointers, no allocation. The callable must outlive the call it is
+// passed to.
 #pragma once
 
 #include <memory>
@@ -15,7 +16,8 @@ class FunctionRef<Result(Args...)> {
  public:
   template <typename Callable>
     requires(!std::is_same_v<std::remove_cvref_t<Callable>, FunctionRef>)
-  FunctionRef(Callable&& callable)  // NOLINT(google-explicit-constructor): meant to bind to lambdas at call sites
+  FunctionRef(
+      Callable&& callable)  // NOLINT(google-explicit-constructor): meant to bind to lambdas at call sites
       : object_(const_cast<void*>(static_cast<const void*>(std::addressof(callable)))),
         call_([](void* object, Args... args) -> Result {
           return (*static_cast<std::remove_reference_t<Callable>*>(object))(std::forward<Args>(args)...);

@@ -1,5 +1,6 @@
-// Philox4x32-10: a counter-based random generator. A draw is a pure function of (key, counter), so the codes of a request
-// depend on nothing but its seed and position. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11.
+// Philox4x32-10: a counter-based random generator. A draw is a pure function of (key, counter), so the codes
+// of a request depend on nothing but its seed and position. Salmon et al., "Parallel random numbers: as easy
+// as 1, 2, 3", SC'11.
 #pragma once
 
 #include <array>
@@ -24,7 +25,8 @@ constexpr PhiloxBlock philox4x32(uint64_t key, PhiloxBlock counter) {
   return counter;
 }
 
-// Uniform in (0, 1): 23 bits and a half step, all exact in float, so never 0 and never 1: -log(u) is finite and positive.
+// Uniform in (0, 1): 23 bits and a half step, all exact in float, so never 0 and never 1: -log(u) is finite
+// and positive.
 constexpr float uniform_open(uint32_t word) {
   return (static_cast<float>(word >> 9) + 0.5f) * (1.0f / 8388608.0f);
 }

@@ -1,15 +1,15 @@
 #include "base/thread_team.h"
 
-#include <sched.h>
-
 #include <algorithm>
+#include <sched.h>
 
 #include "base/error.h"
 
 namespace shoal {
 namespace {
 
-// About 40 us on current x86: longer than the gaps between the regions of one decode step, shorter than a time slice.
+// About 40 us on current x86: longer than the gaps between the regions of one decode step, shorter than a
+// time slice.
 constexpr int kSpins = 4000;
 
 inline void pause() {
@@ -75,7 +75,10 @@ void ThreadTeam::run(FunctionRef<void(int worker)> body) {
   call_guarded(0);
   for (int spin = 0; pending_.load(std::memory_order_acquire) > 0; ++spin) {
     // With the cores contended the straggler needs this one.
-    if (spin < kSpins) pause(); else sched_yield();
+    if (spin < kSpins)
+      pause();
+    else
+      sched_yield();
   }
   body_ = nullptr;
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));

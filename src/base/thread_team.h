@@ -12,9 +12,10 @@
 
 namespace shoal {
 
-// The caller is worker 0, so a team of one never switches threads. Between regions the other workers spin for a few
-// thousand pauses and then park (futex), so a decode step of hundreds of regions pays no wake-ups while an idle team
-// costs nothing. One region at a time: calls from two threads are serialised by the caller, not here.
+// The caller is worker 0, so a team of one never switches threads. Between regions the other workers spin for
+// a few thousand pauses and then park (futex), so a decode step of hundreds of regions pays no wake-ups while
+// an idle team costs nothing. One region at a time: calls from two threads are serialised by the caller, not
+// here.
 class ThreadTeam {
  public:
   // threads >= 1; 0 means the number of CPUs this process may run on.
@@ -29,10 +30,11 @@ class ThreadTeam {
   // The first exception of any worker is rethrown here.
   void run(FunctionRef<void(int worker)> body);
 
-  // Calls body(begin, end, worker) over pieces of [0, count) of `grain` items (the last may be shorter); each piece is
-  // claimed by whoever is free, so a worker that lost its core does not hold up the rest. Results must not depend on
-  // who computes a piece.
-  void parallel_for(int64_t count, int64_t grain, FunctionRef<void(int64_t begin, int64_t end, int worker)> body);
+  // Calls body(begin, end, worker) over pieces of [0, count) of `grain` items (the last may be shorter); each
+  // piece is claimed by whoever is free, so a worker that lost its core does not hold up the rest. Results
+  // must not depend on who computes a piece.
+  void parallel_for(int64_t count, int64_t grain,
+                    FunctionRef<void(int64_t begin, int64_t end, int worker)> body);
 
   // CPUs this process may run on (affinity mask).
   static int available_cpus();

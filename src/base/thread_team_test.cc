@@ -1,8 +1,7 @@
 #include "base/thread_team.h"
 
-#include <gtest/gtest.h>
-
 #include <chrono>
+#include <gtest/gtest.h>
 #include <stdexcept>
 
 namespace shoal {
@@ -12,7 +11,8 @@ TEST(ThreadTeam, EveryWorkerRunsEveryRegionOnce) {
   for (int size : {1, 2, 3, 7}) {
     ThreadTeam team(size);
     std::vector<int> runs(static_cast<size_t>(size), 0);
-    for (int region = 0; region < 500; ++region) team.run([&](int worker) { ++runs[static_cast<size_t>(worker)]; });
+    for (int region = 0; region < 500; ++region)
+      team.run([&](int worker) { ++runs[static_cast<size_t>(worker)]; });
     EXPECT_EQ(runs, std::vector<int>(static_cast<size_t>(size), 500));
   }
 }
@@ -34,7 +34,10 @@ TEST(ThreadTeam, ParallelForCoversTheRangeExactlyOnce) {
 TEST(ThreadTeam, AnExceptionReachesTheCallerAndTheTeamLives) {
   ThreadTeam team(4);
   for (int thrower = 0; thrower < 4; ++thrower) {
-    EXPECT_THROW(team.run([&](int worker) { if (worker == thrower) throw std::runtime_error("x"); }), std::runtime_error);
+    EXPECT_THROW(team.run([&](int worker) {
+      if (worker == thrower) throw std::runtime_error("x");
+    }),
+                 std::runtime_error);
   }
   std::atomic<int> sum{0};
   team.run([&](int worker) { sum += worker; });

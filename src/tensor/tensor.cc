@@ -1,9 +1,8 @@
 #include "tensor/tensor.h"
 
-#include <sys/mman.h>
-
 #include <cstdlib>
 #include <cstring>
+#include <sys/mman.h>
 #include <utility>
 
 namespace shoal {
@@ -34,7 +33,8 @@ bool TensorView::is_contiguous() const {
 }
 
 TensorView TensorView::slice(int64_t begin, int64_t end) const {
-  CHECK(rank() >= 1 && 0 <= begin && begin <= end && end <= dim(0), "slice ", begin, "..", end, " of ", shape_);
+  CHECK(rank() >= 1 && 0 <= begin && begin <= end && end <= dim(0), "slice ", begin, "..", end, " of ",
+        shape_);
   TensorView part = *this;
   part.data_ = static_cast<char*>(data_) + begin * strides_[0] * size_of(dtype_);
   std::array<int64_t, Shape::kMaxRank> dims{};
@@ -45,7 +45,8 @@ TensorView TensorView::slice(int64_t begin, int64_t end) const {
 }
 
 TensorView TensorView::columns(int64_t begin, int64_t end) const {
-  CHECK(rank() >= 1 && 0 <= begin && begin <= end && end <= dim(-1), "columns ", begin, "..", end, " of ", shape_);
+  CHECK(rank() >= 1 && 0 <= begin && begin <= end && end <= dim(-1), "columns ", begin, "..", end, " of ",
+        shape_);
   TensorView part = *this;
   part.data_ = static_cast<char*>(data_) + begin * size_of(dtype_);
   std::array<int64_t, Shape::kMaxRank> dims{};
@@ -62,9 +63,11 @@ TensorView TensorView::reshape(Shape shape) const {
 
 Buffer::Buffer(int64_t bytes, Device device) : bytes_(bytes), device_(device) {
   CHECK(bytes >= 0, "bytes ", bytes);
-  if (device.kind != DeviceKind::cpu) fail(ErrorCode::unavailable, "device memory: this build has no CUDA backend; use --device cpu");
+  if (device.kind != DeviceKind::cpu)
+    fail(ErrorCode::unavailable, "device memory: this build has no CUDA backend; use --device cpu");
   const int64_t alignment = bytes >= kHugePage ? kHugePage : 64;
-  data_ = std::aligned_alloc(static_cast<size_t>(alignment), static_cast<size_t>(round_up(std::max<int64_t>(bytes, 1), alignment)));
+  data_ = std::aligned_alloc(static_cast<size_t>(alignment),
+                             static_cast<size_t>(round_up(std::max<int64_t>(bytes, 1), alignment)));
   if (!data_) fail(ErrorCode::resource_exhausted, "out of memory: ", bytes, " bytes were refused");
   // Streaming through gigabytes of weights with 4 KB pages spends a tenth of the time on page walks.
   if (bytes >= kHugePage) madvise(data_, static_cast<size_t>(bytes), MADV_HUGEPAGE);

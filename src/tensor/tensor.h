@@ -36,8 +36,8 @@ constexpr bool matches(DType dtype) {
 }
 }  // namespace detail
 
-// Strides are in elements; the last dimension is always dense (stride 1). Whether an op reads or writes a view is said by
-// the op's contract, not by the type. A default view is empty (data() == nullptr).
+// Strides are in elements; the last dimension is always dense (stride 1). Whether an op reads or writes a
+// view is said by the op's contract, not by the type. A default view is empty (data() == nullptr).
 class TensorView {
  public:
   TensorView() = default;
@@ -117,7 +117,9 @@ class Tensor {
   static Tensor zeros(DType dtype, Shape shape, Device device = {});
 
   TensorView view() const { return view_; }
-  operator TensorView() const { return view_; }  // NOLINT(google-explicit-constructor): a Tensor is usable as its view
+  operator TensorView() const {
+    return view_;
+  }  // NOLINT(google-explicit-constructor): a Tensor is usable as its view
   const Shape& shape() const { return view_.shape(); }
   DType dtype() const { return view_.dtype(); }
   int64_t dim(int axis) const { return view_.dim(axis); }

@@ -1,8 +1,7 @@
 #include "tensor/tensor.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
+#include <gtest/gtest.h>
 
 #include "tensor/workspace.h"
 
@@ -29,9 +28,9 @@ TEST(TensorView, WrongTypeIsAnError) {
 
 TEST(Bf16, RoundsToNearestEven) {
   EXPECT_EQ(round_to_bf16(1.0f), 1.0f);
-  EXPECT_EQ(float_to_bf16(1.00390625f), 0x3f80);         // halfway between 0x3f80 and 0x3f81: even
-  EXPECT_EQ(float_to_bf16(1.01171875f), 0x3f82);         // halfway between 0x3f81 and 0x3f82: even
-  EXPECT_EQ(float_to_bf16(1.00390637f), 0x3f81);         // just above halfway
+  EXPECT_EQ(float_to_bf16(1.00390625f), 0x3f80);  // halfway between 0x3f80 and 0x3f81: even
+  EXPECT_EQ(float_to_bf16(1.01171875f), 0x3f82);  // halfway between 0x3f81 and 0x3f82: even
+  EXPECT_EQ(float_to_bf16(1.00390637f), 0x3f81);  // just above halfway
   EXPECT_TRUE(std::isnan(bf16_to_float(float_to_bf16(std::bit_cast<float>(0x7f800001u)))));
 }
 

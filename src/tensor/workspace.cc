@@ -35,7 +35,8 @@ TensorView Workspace::alloc(DType dtype, Shape shape) {
 void Workspace::grow(int64_t bytes) {
   const int64_t wanted = std::max({bytes, kSmallestBlock, capacity_bytes() / 2});
   if (limit_ > 0 && capacity_bytes() + bytes > limit_) {
-    fail(ErrorCode::resource_exhausted, "workspace: ", bytes, " more bytes would exceed its limit of ", limit_);
+    fail(ErrorCode::resource_exhausted, "workspace: ", bytes, " more bytes would exceed its limit of ",
+         limit_);
   }
   blocks_.emplace_back(limit_ > 0 ? std::min(wanted, limit_ - capacity_bytes()) : wanted, device_);
   ++growths_;
@@ -49,7 +50,8 @@ void Workspace::merge_blocks() {
   ++growths_;
 }
 
-Workspace::Scope::Scope(Workspace& workspace) : workspace_(workspace), block_(workspace.block_), used_(workspace.used_) {
+Workspace::Scope::Scope(Workspace& workspace)
+    : workspace_(workspace), block_(workspace.block_), used_(workspace.used_) {
   if (workspace_.depth_++ == 0 && workspace_.below_ + workspace_.used_ == 0) workspace_.merge_blocks();
 }
 

@@ -8,9 +8,9 @@
 
 namespace shoal {
 
-// Bump allocation from one block. The first passes find out how much is needed (the arena adds blocks, then merges them
-// into one at the next outermost Scope); after that the steady state allocates nothing, which growths() lets tests prove.
-// Not thread-safe: owned by the thread that runs the step.
+// Bump allocation from one block. The first passes find out how much is needed (the arena adds blocks, then
+// merges them into one at the next outermost Scope); after that the steady state allocates nothing, which
+// growths() lets tests prove. Not thread-safe: owned by the thread that runs the step.
 class Workspace {
  public:
   // limit_bytes: growing beyond it throws Error(resource_exhausted); 0 means no limit.

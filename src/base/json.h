@@ -1,0 +1,57 @@
+// Read-only JSON documents: configurations, file headers, tokenizers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace shoal {
+
+// A parsed value. Objects keep the order of the file (special-token ids depend on it) and refuse duplicate
+// keys. Wrong kinds and missing keys throw Error(invalid_argument) with the path of the value ("config.json:
+// text_config.dim").
+class Json {
+ public:
+  using Array = std::vector<Json>;
+  using Object = std::vector<std::pair<std::string, Json>>;
+
+  // Parses a whole document. `name` is used in messages (a file name). Throws Error(corrupt_file) for bad
+  // syntax, invalid UTF-8, nesting deeper than 64, duplicate keys or trailing bytes.
+  static Json parse(std::string_view text, std::string_view name);
+  // Reads and parses a file of at most `max_bytes`. Throws not_found, too_large, io, corrupt_file.
+  static Json read_file(const std::string& path, int64_t max_bytes = int64_t{64} << 20);
+
+  bool is_null() const { return std::holds_alternative<std::nullptr_t>(value_); }
+  bool is_bool() const { return std::holds_alternative<bool>(value_); }
+  bool is_integer() const { return std::holds_alternative<int64_t>(value_); }
+  bool is_number() const { return is_integer() || std::holds_alternative<double>(value_); }
+  bool is_string() const { return std::holds_alternative<std::string>(value_); }
+  bool is_array() const { return std::holds_alternative<Array>(value_); }
+  bool is_object() const { return std::holds_alternative<Object>(value_); }
+
+  bool as_bool() const;
+  int64_t as_integer() const;  // an integral number, also written 3.0
+  double as_number() const;
+  const std::string& as_string() const;
+  const Array& as_array() const;
+  const Object& as_object() const;
+
+  // Member of an object, or nullptr when absent. Linear search: for tables, walk as_object() once.
+  const Json* find(std::string_view key) const;
+  // Member that must be there.
+  const Json& at(std::string_view key) const;
+
+  // Where this value stands, for messages: "config.json: text_config.dim".
+  const std::string& where() const { return where_; }
+
+ private:
+  friend class JsonBuilder;
+  std::variant<std::nullptr_t, bool, int64_t, double, std::string, Array, Object> value_;
+  std::string where_;
+};
+
+}  // namespace shoal
