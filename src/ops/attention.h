@@ -1,0 +1,43 @@
+// Attention over paged keys and values, and what comes before it: head norms, rotary positions, the append.
+#pragma once
+
+#include "ops/context.h"
+
+namespace shoal::ops {
+
+// A row of qkv holds all query heads, then all key heads, then all value heads.
+struct HeadLayout {
+  int64_t heads = 0;  // query heads, a multiple of kv_heads
+  int64_t kv_heads = 0;
+  int64_t head_dim = 0;  // even
+  int64_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim; }
+};
+
+// cos, sin of position * base^(-2j/head_dim), computed in f32 and rounded to bf16 as the checkpoints define
+// them, whatever the model's precision (spec dual_ar 4).   -> f32 [positions, head_dim / 2, 2]
+Tensor make_rope_table(int64_t positions, int64_t head_dim, double base);
+
+// Query/key norms of one layer: f32 [head_dim] each, or empty views for none.
+struct QkNorm {
+  TensorView q, k;
+  float eps = 0;
+};
+
+// In place on the q and k heads of qkv (f32 [rows, qkv_width]): RMSNorm per head when given, then rotation of
+// interleaved pairs (2j, 2j+1) by each row's position. rope: from make_rope_table; a position beyond it is an
+// error.
+void qk_norm_rope(Context& ctx, TensorView qkv, const HeadLayout& layout, const QkNorm& norm, TensorView rope,
+                  std::span<const int32_t> positions);
+
+// Writes the k and v heads of qkv to the page slots of each row's position (rounded to the cache's dtype).
+void append_kv(Context& ctx, TensorView qkv, const HeadLayout& layout, const BatchPlan& plan,
+               const KvLayer& cache);
+
+// out[row] = softmax(q . K / sqrt(head_dim)) V over the positions max(0, p - window + 1) .. p of the row's
+// own sequence (window 0: all), which append_kv has written. Query head h reads kv head h / (heads /
+// kv_heads). out: f32 [rows, heads * head_dim]. The order of summation depends only on the row's position and
+// the window: not on the other rows of the batch, nor on where the pages lie.
+void paged_attention(Context& ctx, TensorView qkv, const HeadLayout& layout, const BatchPlan& plan,
+                     const KvLayer& cache, int64_t window, TensorView out);
+
+}  // namespace shoal::ops

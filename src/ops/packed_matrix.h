@@ -1,0 +1,51 @@
+// Weight matrices in the layout that the backend's matrix kernels stream.
+#pragma once
+
+#include <cstdint>
+
+#include "ops/context.h"
+#include "tensor/tensor.h"
+
+namespace shoal::ops {
+
+// y[n] = sum over taps and k of w[n][tap][k] * x[tap][k] (+ bias[n]). A linear layer has one tap; a causal
+// convolution has one per kernel position. Rows are outputs. Made once at load, immutable afterwards.
+//
+// The order in which a product is summed depends only on (dtype, instruction set, taps, depth): never on how
+// many input rows are computed together, on the thread, or on the neighbouring outputs. So a row alone equals
+// itself in any batch, bit for bit (design section 5).
+struct PackedMatrix {
+  DType dtype = DType::f32;  // f32 or bf16
+  int64_t outputs = 0;       // N
+  int64_t taps = 1;
+  int64_t depth = 0;  // K: inputs per tap
+  Tensor storage;     // backend's own layout
+  Tensor bias;        // f32 [outputs], or empty
+  int64_t bytes() const { return storage.bytes() + bias.bytes(); }
+};
+
+// weight: [outputs, depth], or [outputs, taps, depth]; f32, bf16 or f16; rows may be strided. bias:
+// f32/bf16/f16 [outputs] or an empty view. dtype: f32 or bf16 (rounded to nearest even).
+PackedMatrix pack_matrix(Context& ctx, TensorView weight, TensorView bias, DType dtype);
+
+// Several matrices of equal depth stacked along their outputs (wq, wk, wv stored apart).
+PackedMatrix pack_stacked(Context& ctx, std::span<const TensorView> weights, TensorView bias, DType dtype);
+
+// SwiGLU's pair: gate = w1, up = w3, both [hidden, depth]; used by linear_swiglu only. outputs == hidden.
+PackedMatrix pack_gate_up(Context& ctx, TensorView gate, TensorView up, DType dtype);
+
+// Convolutions as matrices over channels-last rows; every one becomes a stride-1 causal convolution
+// (conv1d.h):
+// - weight [out, in, k] as PyTorch stores it: taps = k, depth = in.
+PackedMatrix pack_conv1d(Context& ctx, TensorView weight, TensorView bias, DType dtype);
+// - stride s, k a multiple of s: rows [frames, in] are viewed as [frames / s, s * in]; taps = k / s, depth =
+// s * in.
+PackedMatrix pack_strided_conv1d(Context& ctx, TensorView weight, TensorView bias, int64_t stride,
+                                 DType dtype);
+// - transposed, weight [in, out, k], stride s, k a multiple of s: taps = k / s, outputs = s * out; the result
+// [frames, s * out]
+//   is the memory of [frames * s, out]. The bias is repeated s times. (spec dac 2.2)
+PackedMatrix pack_transposed_conv1d(Context& ctx, TensorView weight, TensorView bias, int64_t stride,
+                                    DType dtype);
+
+}  // namespace shoal::ops

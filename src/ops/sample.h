@@ -1,0 +1,37 @@
+// Drawing a token from logits.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ops/context.h"
+
+namespace shoal::ops {
+
+// How one row is sampled (spec dual_ar 6). All arithmetic is f32 with a fixed order, from the logits on, and
+// the noise of entry i is a pure function of (seed, frame, codebook, i): equal logits give equal tokens on
+// every machine.
+struct SampleRow {
+  float temperature = 0.8f;  // divides the logits, floor 1e-5
+  float top_p = 0.8f;        // keep rank 0 and every rank whose inclusive cumulative probability is <= top_p
+  int32_t top_k = 0;         // additionally keep only ranks < top_k; 0: no limit
+  float repetition_penalty = 1.0f;
+  std::span<const int32_t>
+      penalised;  // ids whose logits are penalised once each (duplicates allowed), before all else
+  // Only ids in [allowed_begin, allowed_end] or equal to allowed_extra may be drawn; allowed_end < 0: every
+  // id.
+  int32_t allowed_begin = 0, allowed_end = -1, allowed_extra = -1;
+  uint64_t seed = 0;
+  uint32_t frame = 0;     // index of the frame within its utterance
+  uint32_t codebook = 0;  // which draw of the frame: 0 semantic, 1.. residual; others are named by the model
+};
+
+// Replaces each row's choice by argmax: kept = rank 0 only.
+constexpr float kGreedyTopP = 0.0f;
+
+// tokens[row] = the id drawn from logits[row].   logits: f32 [rows, vocab], left unchanged. NaN logits are an
+// error.
+void sample(Context& ctx, TensorView logits, std::span<const SampleRow> rows, std::span<int32_t> tokens);
+
+}  // namespace shoal::ops
