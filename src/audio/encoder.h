@@ -1,0 +1,89 @@
+// Turning samples into bytes of a container, piece by piece.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace shoal::audio {
+
+enum class Format {
+  wav,        // 16-bit PCM in RIFF
+  pcm_s16le,  // the bare samples, little-endian
+  flac,       // 16-bit FLAC
+  opus,       // Ogg Opus
+  mp3,        // MPEG layer III, constant bitrate
+};
+
+// Names of the speech API: "wav", "pcm", "flac", "opus", "mp3".
+std::optional<Format> parse_format(std::string_view name);
+std::string_view name_of(Format format);
+// "audio/wav", "application/octet-stream", "audio/flac", "audio/ogg", "audio/mpeg" (spec/serving.md 3.2).
+std::string_view mime_type(Format format);
+// File name ending without the dot: "wav", "pcm", "flac", "opus", "mp3".
+std::string_view extension(Format format);
+
+// Nearest 16-bit value of x * 32767, clamped; halves go to the even neighbour; NaN becomes 0. Every format is
+// fed through this function, so all of them carry the same signal.
+int16_t to_s16(float x);
+
+struct EncoderOptions {
+  int sample_rate_hz = 44100;
+  // 0: the format's default for speech (opus 64 kbit/s; mp3 96 from 32 kHz on, 64 below, 32 up to 12 kHz).
+  // Ignored by wav, pcm and flac.
+  int bitrate_bps = 0;
+  // True when the owner of the bytes will overwrite their beginning with final_header() after finish(): the
+  // header then carries true sizes. False for a stream, whose length nobody knows when it starts: a wav then
+  // says 0xFFFFFFFF, the customary "until the end" that players and libsndfile accept; flac says 0 samples
+  // ("unknown" in that format) and mp3 has no Xing frame.
+  bool rewritable_header = false;
+};
+
+using ByteSink = std::function<void(std::span<const std::byte>)>;
+
+// Internal: one per container.
+class Coder;
+
+// Mono float samples in, bytes of one file out. Bytes reach the sink inside write() and finish() only, as
+// soon as the format can complete them: wav and pcm at once, flac after 576 samples, opus every 20 ms, mp3
+// every frame (576 or 1152 samples) after its look-ahead. The same samples give the same bytes, however they
+// are cut into pieces (the Ogg serial number is fixed). What the sink throws passes through; after any
+// exception the encoder is only good for destroying.
+class Encoder {
+ public:
+  Encoder(std::unique_ptr<Coder> coder, ByteSink sink);
+  ~Encoder();
+  Encoder(const Encoder&) = delete;
+  Encoder& operator=(const Encoder&) = delete;
+
+  // Any number of samples, also none. Throws Error(too_large) when a rewritable wav outgrows 4 GiB.
+  void write(std::span<const float> mono);
+  // The last bytes. Exactly once, nothing may be written afterwards.
+  void finish();
+  // After finish() of an encoder with a rewritable header: what the first bytes must become (may be empty: as
+  // they are). Never longer than what the sink received.
+  std::vector<std::byte> final_header() const;
+
+ private:
+  void deliver();
+
+  std::unique_ptr<Coder> coder_;
+  ByteSink sink_;
+  std::vector<std::byte> pending_;  // coded, not yet delivered
+  bool finished_ = false;
+};
+
+// Throws Error(invalid_argument) for a sample rate or bitrate that the format cannot carry: any rate from
+// 4000 to 192000 Hz, but mp3 only 8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000. Opus is
+// resampled to 48 kHz by its library.
+std::unique_ptr<Encoder> make_encoder(Format format, const EncoderOptions& options, ByteSink sink);
+
+// A whole clip at once, header with true sizes.
+std::vector<std::byte> encode(Format format, EncoderOptions options, std::span<const float> mono);
+
+}  // namespace shoal::audio

@@ -1,0 +1,38 @@
+// Writing an audio file that is either complete or not there.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "audio/encoder.h"
+
+namespace shoal::audio {
+
+// Encodes into a temporary file in the target's folder; commit() gives it its name. Without commit() nothing
+// is left and an older file of that name keeps its content. A target that exists and is not a regular file
+// (/dev/null, a FIFO, a terminal) is written directly, as a stream: opening a FIFO waits for its reader, and
+// a reader that leaves raises SIGPIPE unless the program ignores it. Not synced to disk: after a power
+// failure the file may be missing.
+class AudioFileWriter {
+ public:
+  // Opens the target, so that a bad path fails before anything is synthesised. options.rewritable_header is
+  // set here. Throws Error: invalid_argument (empty path, a folder, bad options), not_found (no such folder),
+  // io (not writable).
+  AudioFileWriter(const std::string& path, Format format, EncoderOptions options);
+  ~AudioFileWriter();
+  AudioFileWriter(const AudioFileWriter&) = delete;
+  AudioFileWriter& operator=(const AudioFileWriter&) = delete;
+
+  // Mono samples. Throws Error: io, resource_exhausted (disk full), too_large (a wav over 4 GiB).
+  void write(std::span<const float> mono);
+  // Finishes the file and moves it into place. Exactly once. Throws as write does.
+  void commit();
+
+ private:
+  class Output;  // the open file
+  std::unique_ptr<Output> output_;
+  std::unique_ptr<Encoder> encoder_;
+};
+
+}  // namespace shoal::audio
