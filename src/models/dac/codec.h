@@ -1,0 +1,103 @@
+// The modified DAC codec (spec dac.md): wave -> codes -> wave. Maths and steps: MODEL.md.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/function_ref.h"
+#include "models/dac/config.h"
+#include "models/dac/stream.h"
+#include "ops/context.h"
+#include "tensor/dtype.h"
+#include "weights/checkpoint.h"
+
+namespace shoal::dac {
+
+class Encoder;
+class Decoder;
+class WeightSource;
+
+// What a codec is loaded for: memory and loading time are spent on nothing else.
+enum class Parts { decode, encode, both };
+
+// Sees the output of every stage by its name in the reference ("block1", "post_module", "model3",
+// "q2.latent"): rows of channels, in order, as they are computed (pieces of a long clip come one after
+// another). For tests.
+using Tap = FunctionRef<void(std::string_view stage, TensorView rows)>;
+
+// Bytes of weights, by role.
+struct CodecMemory {
+  int64_t encoder = 0;
+  int64_t quantiser = 0;  // both sides of it: downsampling to code search, code table to upsampling
+  int64_t decoder = 0;
+  int64_t total() const { return encoder + quantiser + decoder; }
+};
+
+// Immutable once loaded; every method is const and may run on several threads at a time, each with its own
+// Context. Results do not depend on batching, chunking, or the number of threads: bit for bit.
+class Codec {
+ public:
+  // dtype: f32 or bf16, of the matrices; sums, activations and the last convolution are f32 in either case.
+  // The checkpoint's names are already normalised (weights::normalise_codec_names) and may be closed
+  // afterwards. Throws Error: invalid_argument (config), not_found or corrupt_file (tensors).
+  static Codec load(const weights::Checkpoint& checkpoint, const Config& config, ops::Context& ctx,
+                    DType dtype, Parts parts);
+  // Random weights of sensible size, for benchmarks and tests: a pure function of (config, seed).
+  static Codec random(const Config& config, ops::Context& ctx, DType dtype, Parts parts, uint64_t seed);
+
+  Codec(Codec&&) noexcept;
+  Codec& operator=(Codec&&) noexcept;
+  ~Codec();
+
+  const Config& config() const { return config_; }
+  DType dtype() const { return dtype_; }
+  bool can_decode() const { return decoder_ != nullptr; }
+  bool can_encode() const { return encoder_ != nullptr; }
+  CodecMemory memory() const;
+  // Frames of a clip of that many samples: rounded up.
+  int64_t frames_for(int64_t samples) const;
+
+  // Codes are int32 [frames, num_codebooks], frame-major, semantic code first. Codes above a codebook's range
+  // are clamped to its last entry (spec dac 5.1); negative ones throw Error(invalid_argument).
+
+  // One clip: frames * samples_per_frame samples in [-1, 1] at the codec's rate.
+  std::vector<float> decode(ops::Context& ctx, std::span<const int32_t> codes,
+                            const Tap* tap = nullptr) const;
+  // Clips end to end; frames.offsets say where each one's frames are.  pcm: [frames.rows() *
+  // samples_per_frame], clips end to end in the same order.
+  void decode_batch(ops::Context& ctx, ops::RaggedRows frames, std::span<const int32_t> codes,
+                    std::span<float> pcm) const;
+  // New frames of several utterances: sequence s of new_frames (possibly of no rows) belongs to *streams[s];
+  // all different, all of one pool of this codec. Their samples are written end to end to pcm
+  // [new_frames.rows()
+  // * samples_per_frame], and are those of one-shot decoding. Allocates nothing once ctx.workspace has grown.
+  // Throws Error before anything changes: invalid_argument (codes, sizes), too_large (a clip beyond
+  // kMaxPositions frames). If it throws later (out of memory), reset the streams.
+  void decode_streams(ops::Context& ctx, std::span<CodecStream* const> streams, ops::RaggedRows new_frames,
+                      std::span<const int32_t> codes, std::span<float> pcm) const;
+
+  // Mono samples at the codec's rate, zero-padded on the right to whole frames -> codes [frames_for(samples),
+  // num_codebooks]. Throws Error(too_large) for a clip over kMaxPositions rows of the encoder's transformers.
+  std::vector<int32_t> encode(ops::Context& ctx, std::span<const float> samples,
+                              const Tap* tap = nullptr) const;
+  // Clips end to end; clip s is samples [offsets[s], offsets[s + 1]). codes: frames of each clip, end to end;
+  // sum of frames_for(count(s)) * num_codebooks.
+  void encode_batch(ops::Context& ctx, ops::RaggedRows clips, std::span<const float> samples,
+                    std::span<int32_t> codes) const;
+
+ private:
+  friend class CodecStatePool;
+  Codec(const Config& config, DType dtype, Device device);
+  void bind(WeightSource& source, Parts parts);
+
+  Config config_;
+  DType dtype_;
+  Device device_;
+  std::unique_ptr<const Encoder> encoder_;
+  std::unique_ptr<const Decoder> decoder_;
+};
+
+}  // namespace shoal::dac
