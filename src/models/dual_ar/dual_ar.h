@@ -1,0 +1,100 @@
+// The DualAR text-to-codes transformer: a slow transformer over columns of (token, codes), and a fast one
+// that writes the codes of a frame. MODEL.md has the maths, shapes and names.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "models/dual_ar/config.h"
+#include "models/dual_ar/generation.h"
+#include "models/dual_ar/kv_cache.h"
+#include "ops/context.h"
+#include "tensor/tensor.h"
+#include "weights/checkpoint.h"
+
+namespace shoal::dual_ar {
+
+struct Weights;  // bind.h
+
+// Which rows of the output head are kept.
+enum class HeadRows : uint8_t {
+  automatic,  // all for S1, semantic for S2
+  all,        // the whole vocabulary
+  semantic,   // the semantic range, then <|im_end|>: nothing else can be drawn, 38 times less to read in
+              // S1-mini
+};
+
+struct LoadOptions {
+  // f32, or bf16: matrices, embeddings and KV pages in bf16; activations, norms and sums in f32.
+  DType dtype = DType::f32;
+  // A seed gives other draws with `all` than with `semantic`: the noise of a draw is keyed by head row.
+  HeadRows head_rows = HeadRows::automatic;
+};
+
+// Sees intermediate values (parity tests, inspection). All f32.
+class Taps {
+ public:
+  virtual ~Taps() = default;
+  // forward_slow:     "embed" 0, "layer" i                       [rows, slow.dim]
+  // generate_frames:  "slow_logits" 0                            [rows, head rows]
+  //                   "fast_in" 0 (the projected hidden state)   [rows, fast.dim]
+  //                   "fast_layer" i, once per pass              [rows * positions of the pass, fast.dim]
+  //                   "fast_logits" k (codebook k = 1..)         [rows, residual_codes]
+  virtual void record(std::string_view name, int64_t index, TensorView value) = 0;
+  // Frames to go on with instead of those drawn, [rows, 1 + num_codebooks]; empty for none.
+  virtual std::span<const int32_t> forced_frames() const { return {}; }
+};
+
+// Immutable once made; every const function may be called from several threads, each with a Context of its
+// own. Nothing is allocated in the steady state but from the Context's workspace.
+class DualAr {
+ public:
+  struct Bytes {
+    int64_t embeddings = 0, slow_layers = 0, head = 0, fast_layers = 0, fast_head = 0, rope = 0;
+    int64_t total() const { return embeddings + slow_layers + head + fast_layers + fast_head + rope; }
+  };
+
+  // The names are those of spec dual_ar 2.2 (weights::normalise_dual_ar_names gives them). Nothing of the
+  // checkpoint is needed afterwards. Throws Error naming file, tensor, expected and found.
+  static DualAr load(const weights::Checkpoint& checkpoint, const Config& config, ops::Context& ctx,
+                     const LoadOptions& options = {});
+  // The same sizes with random weights, made in seconds; for benchmarks.
+  static DualAr random(const Config& config, ops::Context& ctx, const LoadOptions& options, uint64_t seed);
+
+  DualAr(DualAr&&) noexcept;
+  DualAr& operator=(DualAr&&) noexcept;
+  ~DualAr();
+
+  const Config& config() const { return config_; }
+  DType dtype() const { return dtype_; }
+  Bytes memory() const;
+  // Weight bytes read to make one frame of one sequence (single embedding rows left out).
+  int64_t bytes_per_frame() const;
+
+  // The slow transformer over ragged columns, prompt chunks and single decode columns alike.
+  // columns: [rows, 1 + num_codebooks] ids. hidden_out: f32 [sequences, slow.dim], contiguous; row s becomes
+  // the hidden state (before the final norm) of the last row of sequence s, and stays as it is when the plan
+  // has no rows of s. Throws Error(invalid_argument) for an id outside its table.
+  void forward_slow(ops::Context& ctx, const ops::BatchPlan& plan, std::span<const int32_t> columns,
+                    KvCache& cache, TensorView hidden_out, Taps* taps = nullptr) const;
+
+  // One frame for every row of hidden (f32 [rows, slow.dim]): head, semantic token, fast transformer, codes.
+  // frames: [rows, 1 + num_codebooks], written.
+  void generate_frames(ops::Context& ctx, TensorView hidden, std::span<const FrameRequest> requests,
+                       std::span<int32_t> frames, Taps* taps = nullptr) const;
+
+  // Head logits of any hidden rows: f32 [rows, slow.dim] -> f32 [rows, head_outputs()].
+  void slow_logits(ops::Context& ctx, TensorView hidden, TensorView logits) const;
+  int64_t head_outputs() const;
+
+ private:
+  DualAr(const Config& config, DType dtype, std::unique_ptr<const Weights> weights);
+
+  Config config_;
+  DType dtype_ = DType::f32;
+  std::unique_ptr<const Weights> weights_;
+};
+
+}  // namespace shoal::dual_ar
