@@ -1,0 +1,223 @@
+#include "weights/torch_zip.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "weights/pickle.h"
+#include "weights/zip.h"
+
+namespace shoal::weights {
+namespace {
+
+constexpr std::string_view kPickleEntry = "/data.pkl";
+
+std::optional<DType> dtype_of_storage(std::string_view storage) {
+  struct Row {
+    std::string_view storage;
+    DType dtype;
+  };
+  static constexpr Row kRows[] = {{"torch.FloatStorage", DType::f32}, {"torch.BFloat16Storage", DType::bf16},
+                                  {"torch.HalfStorage", DType::f16},  {"torch.DoubleStorage", DType::f64},
+                                  {"torch.LongStorage", DType::i64},  {"torch.IntStorage", DType::i32},
+                                  {"torch.ShortStorage", DType::i16}, {"torch.CharStorage", DType::i8},
+                                  {"torch.ByteStorage", DType::u8},   {"torch.BoolStorage", DType::boolean}};
+  for (const Row& row : kRows) {
+    if (row.storage == storage) return row.dtype;
+  }
+  return std::nullopt;
+}
+
+// True when no two elements can share memory: sorted by stride, each step is longer than everything the
+// shorter ones can reach. `last` receives the element index of the last element; false on overflow too.
+bool strides_are_disjoint(const TensorLocation& tensor, int64_t& last) {
+  struct Axis {
+    int64_t dim, stride;
+  };
+  std::vector<Axis> axes;
+  for (int axis = 0; axis < tensor.shape.rank(); ++axis) {
+    if (tensor.shape[axis] > 1)
+      axes.push_back({tensor.shape[axis], tensor.strides[static_cast<size_t>(axis)]});
+  }
+  std::ranges::sort(axes, {}, &Axis::stride);
+  last = 0;
+  for (const Axis& axis : axes) {
+    int64_t reach = 0;
+    if (axis.stride <= last || __builtin_mul_overflow(axis.dim - 1, axis.stride, &reach) ||
+        __builtin_add_overflow(last, reach, &last))
+      return false;
+  }
+  return true;
+}
+
+// Reads the tensors of one archive.
+class TorchArchive {
+ public:
+  TorchArchive(std::span<const std::byte> file, std::string_view name) : file_(file), name_(name) {
+    for (const ZipEntry& entry : read_zip_directory(file, name)) entries_.emplace(entry.name, entry.bytes);
+    find_root();
+    require_little_endian();
+  }
+
+  std::vector<TensorLocation> tensors();
+
+ private:
+  struct Storage {
+    DType dtype;
+    int64_t elements;
+    int64_t offset;  // in the file
+  };
+
+  void find_root();
+  void require_little_endian() const;
+  const PickleValue& state_dict(const Pickle& pickle) const;
+  TensorLocation read_tensor(const Pickle& pickle, const PickleValue& value, std::string_view key) const;
+  Storage read_storage(const Pickle& pickle, PickleRef ref, std::string_view key) const;
+  std::vector<int64_t> read_integers(const Pickle& pickle, PickleRef ref, std::string_view key) const;
+
+  [[noreturn]] void corrupt(std::string_view key, std::string_view what) const {
+    fail(ErrorCode::corrupt_file, name_, ": tensor ", printable(key), ": ", what);
+  }
+
+  std::span<const std::byte> file_;
+  std::string_view name_;
+  std::string root_;  // all entries lie in one folder, usually named after the file
+  std::unordered_map<std::string_view, std::span<const std::byte>> entries_;
+};
+
+void TorchArchive::find_root() {
+  int pickles = 0;
+  for (const auto& [entry, bytes] : entries_) {
+    if (!entry.ends_with(kPickleEntry)) continue;
+    root_ = entry.substr(0, entry.size() - kPickleEntry.size());
+    ++pickles;
+  }
+  if (pickles != 1)
+    fail(ErrorCode::corrupt_file, name_, ": expected the zip archive of one torch.save, found ", pickles,
+         " entries named data.pkl");
+}
+
+void TorchArchive::require_little_endian() const {
+  const auto entry = entries_.find(root_ + "/byteorder");
+  if (entry == entries_.end()) return;  // written before torch 2.1
+  const std::string_view order(reinterpret_cast<const char*>(entry->second.data()), entry->second.size());
+  if (order != "little")
+    fail(ErrorCode::unsupported, name_, ": expected byte order \"little\", found ", printable(order));
+}
+
+std::vector<TensorLocation> TorchArchive::tensors() {
+  const Pickle pickle = Pickle::parse(entries_.at(root_ + std::string(kPickleEntry)), name_);
+  const std::vector<PickleRef>& items = state_dict(pickle).items;
+  std::vector<TensorLocation> found;
+  for (size_t i = 0; i + 1 < items.size(); i += 2) {
+    const PickleValue &key = pickle[items[i]], &value = pickle[items[i + 1]];
+    if (value.kind != PickleKind::tensor) continue;
+    if (key.kind != PickleKind::text)
+      fail(ErrorCode::corrupt_file, name_, ": a tensor whose key is not a string");
+    found.push_back(read_tensor(pickle, value, key.text));
+  }
+  return found;
+}
+
+const PickleValue& TorchArchive::state_dict(const Pickle& pickle) const {
+  const PickleValue& top = pickle.root();
+  if (top.kind != PickleKind::dict)
+    fail(ErrorCode::unsupported, name_,
+         ": expected a saved dict of tensors (a state dict), found something else");
+  for (size_t i = 0; i + 1 < top.items.size(); i += 2) {
+    const PickleValue &key = pickle[top.items[i]], &value = pickle[top.items[i + 1]];
+    if (key.kind == PickleKind::text && key.text == "state_dict" && value.kind == PickleKind::dict)
+      return value;
+  }
+  return top;
+}
+
+// torch._utils._rebuild_tensor_v2(storage, offset, size, stride, requires_grad, backward_hooks[, metadata])
+TensorLocation TorchArchive::read_tensor(const Pickle& pickle, const PickleValue& value,
+                                         std::string_view key) const {
+  check_tensor_name(key, name_);
+  if (value.items.size() < 6) corrupt(key, "arguments are missing");
+  const Storage storage = read_storage(pickle, value.items[0], key);
+  const PickleValue& start = pickle[value.items[1]];
+  const std::vector<int64_t> dims = read_integers(pickle, value.items[2], key);
+  const std::vector<int64_t> strides = read_integers(pickle, value.items[3], key);
+
+  TensorLocation tensor;
+  tensor.name = key;
+  tensor.dtype = storage.dtype;
+  tensor.shape = checked_shape(dims, storage.dtype, name_, key);
+  if (strides.size() != dims.size() ||
+      std::ranges::any_of(strides, [](int64_t stride) { return stride < 0; }))
+    corrupt(key, "its strides do not fit its shape");
+  tensor.strides = dense_strides(tensor.shape);
+  if (tensor.shape.elements() > 0) {  // the stride of a dimension of one means nothing and may be anything
+    for (size_t i = 0; i < dims.size(); ++i) {
+      if (dims[i] > 1) tensor.strides[i] = strides[i];
+    }
+  }
+  if (start.kind != PickleKind::integer || start.integer < 0 || start.integer > storage.elements)
+    corrupt(key, "it begins outside its storage");
+  tensor.offset = storage.offset + start.integer * size_of(storage.dtype);
+
+  if (tensor.shape.elements() == 0) return tensor;
+  int64_t last = 0;
+  if (!strides_are_disjoint(tensor, last))
+    fail(ErrorCode::unsupported, name_, ": tensor ", key, ": its strides let elements share memory");
+  if (last >= storage.elements - start.integer) corrupt(key, "it reaches beyond its storage");
+  return tensor;
+}
+
+// ("storage", torch.FloatStorage, key, location, number of elements)
+TorchArchive::Storage TorchArchive::read_storage(const Pickle& pickle, PickleRef ref,
+                                                 std::string_view key) const {
+  const std::vector<PickleRef>& id = pickle[ref].items;
+  if (pickle[ref].kind != PickleKind::persistent || id.size() != 5 || pickle[id[0]].text != "storage")
+    corrupt(key, "it has no storage");
+  const PickleValue &type = pickle[id[1]], &number = pickle[id[2]], &elements = pickle[id[4]];
+  const std::optional<DType> dtype =
+      type.kind == PickleKind::global ? dtype_of_storage(type.text) : std::nullopt;
+  if (!dtype || number.kind != PickleKind::text || elements.kind != PickleKind::integer)
+    corrupt(key, "its storage is not described as torch.save does");
+  const auto entry = entries_.find(root_ + "/data/" + std::string(number.text));
+  if (entry == entries_.end())
+    corrupt(key, concat("its storage ", printable(number.text), " is not in the archive"));
+  const std::span<const std::byte> bytes = entry->second;
+  const auto item = static_cast<size_t>(size_of(*dtype));
+  if (elements.integer < 0 || bytes.size() % item != 0 ||
+      bytes.size() / item != static_cast<uint64_t>(elements.integer))
+    corrupt(key, concat("its storage should hold ", elements.integer, " values of ", name_of(*dtype),
+                        ", found ", bytes.size(), " bytes"));
+  return {*dtype, elements.integer, bytes.data() - file_.data()};
+}
+
+std::vector<int64_t> TorchArchive::read_integers(const Pickle& pickle, PickleRef ref,
+                                                 std::string_view key) const {
+  const PickleValue& tuple = pickle[ref];
+  if (tuple.kind != PickleKind::tuple) corrupt(key, "its shape or strides are not a tuple");
+  std::vector<int64_t> values;
+  for (PickleRef item : tuple.items) {
+    if (pickle[item].kind != PickleKind::integer) corrupt(key, "its shape or strides are not integers");
+    values.push_back(pickle[item].integer);
+  }
+  return values;
+}
+
+// Before version 1.6 torch.save wrote no zip archive; those files begin with the pickle of a magic number.
+void refuse_old_format(std::span<const std::byte> file, std::string_view name) {
+  constexpr std::byte kMagic[] = {std::byte{0x80}, std::byte{2}, std::byte{0x8a}, std::byte{10}};
+  if (file.size() >= std::size(kMagic) && std::ranges::equal(file.first(std::size(kMagic)), kMagic))
+    fail(ErrorCode::unsupported, name,
+         ": written in the format of torch before 1.6; load and save it again with a ",
+         "newer torch, or convert it to safetensors");
+}
+
+}  // namespace
+
+std::vector<TensorLocation> parse_torch_zip(std::span<const std::byte> file, std::string_view name) {
+  refuse_old_format(file, name);
+  return TorchArchive(file, name).tensors();
+}
+
+}  // namespace shoal::weights
