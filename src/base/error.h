@@ -47,7 +47,7 @@ class Error : public std::exception {
 template <typename... Parts>
 std::string concat(const Parts&... parts) {
   std::ostringstream out;
-  (out << ... << parts);
+  ((out << parts), ...);
   return out.str();
 }
 
