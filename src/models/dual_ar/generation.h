@@ -31,7 +31,7 @@ struct Sampling {
   float repetition_penalty = 1.1f;  // over 0, at most 2; S2 ignores it
   int32_t top_k = 0;                // 0: no limit
   uint64_t seed = 0;
-  Quirks quirks;
+  Quirks quirks = {};
 
   // The official settings: S1 0.8, 0.8, 1.1, no top-k; S2 1.0, 0.9, top-k 30.
   static Sampling defaults(Family family);
@@ -46,11 +46,12 @@ struct FrameRequest {
   float temperature = 0.8f, top_p = 0.8f, repetition_penalty = 1.0f;
   int32_t top_k = 0;
   uint64_t seed = 0;
-  uint32_t frame = 0;                         // index within the utterance
-  bool semantic_only = false;                 // no text tokens
-  std::span<const int32_t> penalised_tokens;  // token ids
-  std::span<const int32_t> penalised_codes;   // [num_codebooks, kPenaltyWindow] codes by codebook; or empty
-  std::span<const int32_t> recent_tokens;     // S2: semantic tokens among these are drawn anew
+  uint32_t frame = 0;                              // index within the utterance
+  bool semantic_only = false;                      // no text tokens
+  std::span<const int32_t> penalised_tokens = {};  // token ids
+  std::span<const int32_t> penalised_codes =
+      {};                                       // [num_codebooks, kPenaltyWindow] codes by codebook; or empty
+  std::span<const int32_t> recent_tokens = {};  // S2: semantic tokens among these are drawn anew
 };
 
 inline constexpr int64_t kPenaltyWindow = 16;  // S1: frames (spec dual_ar 6.2)
