@@ -1,0 +1,67 @@
+#include "weights/convert.h"
+
+#include <bit>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace shoal::weights {
+namespace {
+
+// 256 KiB of floats: long enough to hide the hand-out of a piece, short enough to share evenly.
+constexpr int64_t kGrain = 65536;
+
+// Two shifts and two selects, no branch and no denormal float on the way: vectorises, and is exact also in
+// threads that flush denormals to zero.
+inline float f16_to_float(uint16_t half) {
+  const uint32_t magnitude = half & 0x7fffu;
+  const uint32_t normal = (magnitude << 13) + (112u << 23);  // exponent bias 15 -> 127
+  const uint32_t special = normal + (112u << 23);            // infinity and NaN: exponent 31 -> 255
+  const uint32_t denormal =
+      std::bit_cast<uint32_t>(static_cast<float>(static_cast<int32_t>(magnitude)) * 0x1p-24f);
+  const uint32_t bits = magnitude < 0x0400u ? denormal : magnitude >= 0x7c00u ? special : normal;
+  return std::bit_cast<float>(bits | (half & 0x8000u) << 16);
+}
+
+void convert(TensorView stored, int64_t begin, int64_t end, float* __restrict out) {
+  switch (stored.dtype()) {
+    case DType::f32:
+      std::memcpy(out + begin, stored.as<float>() + begin, static_cast<size_t>(end - begin) * sizeof(float));
+      return;
+    case DType::bf16: {
+      const uint16_t* __restrict in = stored.as<uint16_t>();
+      for (int64_t i = begin; i < end; ++i) out[i] = bf16_to_float(in[i]);
+      return;
+    }
+    case DType::f16: {
+      const uint16_t* __restrict in = stored.as<uint16_t>();
+      for (int64_t i = begin; i < end; ++i) out[i] = f16_to_float(in[i]);
+      return;
+    }
+    default:
+      fail(ErrorCode::unsupported, "to_f32: expected F32, BF16 or F16, found ", name_of(stored.dtype()));
+  }
+}
+
+}  // namespace
+
+void to_f32(TensorView stored, std::span<float> out, ThreadTeam* team) {
+  const int64_t count = stored.elements();
+  CHECK(stored.is_contiguous() && std::ssize(out) == count, "to_f32 of ", stored.shape(), " into ",
+        out.size());
+  if (count == 0) return;
+  if (!team || count <= kGrain) {
+    convert(stored, 0, count, out.data());
+  } else {
+    team->parallel_for(count, kGrain,
+                       [&](int64_t begin, int64_t end, int) { convert(stored, begin, end, out.data()); });
+  }
+}
+
+Tensor to_f32(TensorView stored, ThreadTeam* team) {
+  Tensor converted(DType::f32, stored.shape());
+  to_f32(stored, converted.span<float>(), team);
+  return converted;
+}
+
+}  // namespace shoal::weights

@@ -1,0 +1,24 @@
+// Key rules of published checkpoints: after these, a model finds its tensors under one set of names.
+#pragma once
+
+#include <string_view>
+
+#include "weights/checkpoint.h"
+
+namespace shoal::weights {
+
+// Spec dual_ar.md 2.1 and 2.3. S2 names first: "text_model.model." is stripped,
+// "audio_decoder.codebook_embeddings." keeps its second part, any other "audio_decoder.X" becomes "fast_X".
+// Then S1's rules: when the first name starts with "model.", every "model." is removed from all names; names
+// that contain "audio_" are dropped.
+void normalise_dual_ar_names(Checkpoint& checkpoint);
+
+// Spec dac.md 3. When any name contains "generator", only those with "generator." are kept and lose it.
+// Buffers that can be computed ("*.freqs_cis", "*.causal_mask") are dropped.
+void normalise_codec_names(Checkpoint& checkpoint);
+
+// Whether an attention block ("layers.0.attention") stores wq, wk and wv apart instead of one wqkv (rows q,
+// k, v).
+bool has_split_qkv(const Checkpoint& checkpoint, std::string_view attention_prefix);
+
+}  // namespace shoal::weights
