@@ -1,0 +1,147 @@
+#include "text/tokenizer.h"
+
+#include <chrono>
+#include <gtest/gtest.h>
+#include <thread>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "text/text_fixtures.h"
+
+namespace shoal::text {
+namespace {
+
+std::vector<int32_t> integers(const Json& array) {
+  std::vector<int32_t> values;
+  for (const Json& value : array.as_array()) values.push_back(static_cast<int32_t>(value.as_integer()));
+  return values;
+}
+
+struct Fixture {
+  std::unique_ptr<const Tokenizer> tokenizer;
+  Json goldens;
+};
+
+Fixture load(const std::string& name) {
+  if (name == "s1") return {load_s1_fixture(), Json::read_file(fixture("set_a/lm_goldens.json"))};
+  return {load_s2_fixture(), Json::read_file(fixture("set_s2/s2_goldens.json"))};
+}
+
+class BothTokenizers : public testing::TestWithParam<const char*> {
+ protected:
+  Fixture fixture_ = load(GetParam());
+  const Tokenizer& tokenizer_ = *fixture_.tokenizer;
+};
+INSTANTIATE_TEST_SUITE_P(, BothTokenizers, testing::Values("s1", "s2"));
+
+TEST_P(BothTokenizers, GivesTheIdsOfTheReference) {
+  for (const Json& golden : fixture_.goldens.at("tokenizer").as_array()) {
+    const std::string& text = golden.at("text").as_string();
+    EXPECT_EQ(tokenizer_.encode(text, SpecialTokens::recognise), integers(golden.at("ids"))) << text;
+  }
+}
+
+TEST_P(BothTokenizers, KnowsTheSpecialTokens) {
+  for (const auto& [spelling, id] : fixture_.goldens.at("special_ids").as_object()) {
+    EXPECT_EQ(tokenizer_.special_id(spelling), id.as_integer()) << spelling;
+    EXPECT_EQ(tokenizer_.encode(spelling, SpecialTokens::recognise),
+              integers(Json::parse("[" + std::to_string(id.as_integer()) + "]", "id")));
+  }
+  EXPECT_EQ(tokenizer_.semantic_begin(), fixture_.goldens.at("semantic_begin_id").as_integer());
+  EXPECT_EQ(tokenizer_.semantic_end(), fixture_.goldens.at("semantic_end_id").as_integer());
+  EXPECT_EQ(tokenizer_.im_end(), tokenizer_.special_id("<|im_end|>"));
+  EXPECT_EQ(tokenizer_.vocab_size(), tokenizer_.semantic_end() + 1);
+  EXPECT_EQ(tokenizer_.special_id("<|speaker:0|>"), std::nullopt);
+}
+
+TEST_P(BothTokenizers, DecodeGivesTheTextBack) {
+  for (uint32_t seed = 0; seed < 300; ++seed) {
+    std::mt19937 random(seed);
+    // The S2 tokenizer normalises, so its text is compared after a first round.
+    std::string text = random_text(random, random() % 200);
+    for (const SpecialTokens policy : {SpecialTokens::recognise, SpecialTokens::as_text}) {
+      if (GetParam() == std::string("s2")) text = tokenizer_.decode(tokenizer_.encode(text, policy));
+      ASSERT_EQ(tokenizer_.decode(tokenizer_.encode(text, policy)), text) << "seed " << seed;
+    }
+  }
+}
+
+TEST_P(BothTokenizers, AsTextNeverGivesASpecialId) {
+  const Json::Object& specials = fixture_.goldens.at("special_ids").as_object();
+  for (uint32_t seed = 0; seed < 300; ++seed) {
+    std::mt19937 random(seed);
+    std::string text;
+    for (int i = 0; i < 20; ++i) {
+      text += random_text(random, random() % 4);
+      text += random() % 2 ? specials[random() % specials.size()].first
+                           : "<|semantic:" + std::to_string(random() % 40) + "|>";
+    }
+    for (const int32_t id : tokenizer_.encode(text, SpecialTokens::as_text))
+      ASSERT_LT(id, 512) << "seed " << seed;  // 512 ordinary tokens
+  }
+}
+
+TEST_P(BothTokenizers, InvalidUtf8IsTheCallersFault) {
+  try {
+    tokenizer_.encode("abc\xff", SpecialTokens::recognise);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    EXPECT_EQ(error.message(), "text: not valid UTF-8 (byte 3)");
+  }
+  EXPECT_THROW(tokenizer_.decode(std::vector<int32_t>{1 << 20}), Error);
+  EXPECT_THROW(tokenizer_.decode(std::vector<int32_t>{-1}), Error);
+}
+
+TEST_P(BothTokenizers, OneTokenizerServesManyThreads) {
+  std::mt19937 random(7);
+  const std::string text = random_text(random, 5000);
+  const std::vector<int32_t> alone = tokenizer_.encode(text, SpecialTokens::recognise);
+  std::vector<std::vector<int32_t>> results(4);
+  std::vector<std::thread> threads;
+  for (auto& result : results)
+    threads.emplace_back([&] { result = tokenizer_.encode(text, SpecialTokens::recognise); });
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& result : results) EXPECT_EQ(result, alone);
+}
+
+// Texts that make a careless implementation quadratic. Seconds stand for minutes: a tenth is typical.
+TEST_P(BothTokenizers, AMegabyteOfAnythingIsQuick) {
+  std::mt19937 random(11);
+  std::string tags, accents = "a";
+  while (tags.size() < 1'000'000) tags += "<|im_en";
+  while (accents.size() < 1'000'000) accents += "\u0301\u0323";
+  const std::string blanks(1'000'000, ' ');
+  for (const std::string& text : {std::string(1'000'000, 'e'), blanks, blanks + "?!x",
+                                  std::string(1'000'000, '\n'), std::string(1'000'000, '!'),
+                                  std::string(1'000'000, '<'), tags, accents, random_text(random, 600'000)}) {
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_FALSE(tokenizer_.encode(text, SpecialTokens::recognise).empty());
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    EXPECT_LT(seconds.count(), 10.0) << text.substr(0, 16);
+  }
+}
+
+TEST(S1Tokenizer, TextIsCutAfter400000Characters) {
+  const auto tokenizer = load_s1_fixture();
+  // The reference cuts before it looks for special tokens: one that lies across the cut is ordinary text.
+  const std::string long_text(399'996, '0');
+  const std::vector<int32_t> across = tokenizer->encode(long_text + "<|im_end|>", SpecialTokens::recognise);
+  EXPECT_NE(across.back(), tokenizer->im_end());
+  const std::vector<int32_t> after =
+      tokenizer->encode(long_text + "0000<|im_end|>", SpecialTokens::recognise);
+  EXPECT_EQ(after.size(), 400'001u);
+  EXPECT_EQ(after.back(), tokenizer->im_end());
+}
+
+TEST(S1Tokenizer, WithoutAListTheBuiltInSpecialTokensAreUsed) {
+  const auto tokenizer = load_tokenizer(fixture("set_a/tokenizer.tiktoken"), "");
+  EXPECT_EQ(tokenizer->special_id("<|begin_of_text|>"), 512);
+  EXPECT_EQ(tokenizer->im_end(), 512 + 4);  // position in the table of spec/prompt.md 1
+  EXPECT_EQ(tokenizer->special_id("<|interleave|>"), 512 + 11);
+  EXPECT_EQ(tokenizer->semantic_begin(), 512 + 15);
+  EXPECT_EQ(tokenizer->semantic_end(), 512 + 15 + 4095);
+}
+
+}  // namespace
+}  // namespace shoal::text
