@@ -5,8 +5,8 @@
 
 namespace shoal::ops {
 
-// y[row] = table[ids[row]].   table: f32 or bf16 [entries, dim], y: f32 [rows, dim]. An id outside the table
-// is an error.
+// y[row] = table[ids[row]].   table: f32 or bf16 [entries, dim], y: f32 [rows, dim]; rows of both may be
+// strided. An id outside the table is an error.
 void gather_rows(Context& ctx, TensorView table, std::span<const int32_t> ids, TensorView y);
 
 // y[row] = sum over i of table[ids[row * per_row + i]], in order of i.   The codec's projected code tables

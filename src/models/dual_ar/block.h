@@ -1,0 +1,28 @@
+// One pre-norm transformer block; the slow and the fast transformer are both stacks of it (spec dual_ar 4).
+#pragma once
+
+#include "models/dual_ar/config.h"
+#include "ops/attention.h"
+#include "ops/context.h"
+#include "ops/packed_matrix.h"
+#include "tensor/tensor.h"
+
+namespace shoal::dual_ar {
+
+struct BlockWeights {
+  Tensor attention_norm;      // f32 [dim]
+  ops::PackedMatrix qkv;      // [qkv_width, dim] (+ bias): all query heads, all key heads, all value heads
+  Tensor q_norm, k_norm;      // f32 [head_dim], or empty
+  ops::PackedMatrix out;      // [dim, attention_width] (+ bias)
+  Tensor ffn_norm;            // f32 [dim]
+  ops::PackedMatrix gate_up;  // w1 and w3, each [hidden, dim]
+  ops::PackedMatrix down;     // w2 [dim, hidden]
+
+  int64_t bytes() const;
+};
+
+// x: f32 [rows, dim], the rows of every sequence of `plan`, updated in place. rope: ops::make_rope_table.
+void forward_block(ops::Context& ctx, const BlockConfig& config, const BlockWeights& weights, TensorView rope,
+                   const ops::BatchPlan& plan, const ops::KvLayer& cache, TensorView x);
+
+}  // namespace shoal::dual_ar

@@ -1,0 +1,48 @@
+// The fast transformer over the positions of one frame, for a batch of rows (spec dual_ar 5).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "models/dual_ar/bind.h"
+#include "models/dual_ar/config.h"
+#include "ops/context.h"
+#include "tensor/tensor.h"
+
+namespace shoal::dual_ar {
+
+class Taps;
+
+// Its keys and values live in the workspace: make it inside a Workspace::Scope, drop it before the scope
+// ends.
+class FastFrame {
+ public:
+  FastFrame(ops::Context& ctx, const Config& config, const Weights& weights, int64_t rows, Taps* taps);
+
+  // Position 0 reads the slow transformer's hidden state, position p > 0 the code of codebook p - 1.
+  // Position p predicts codebook p; what position 0 predicts is not used, so 0 and 1 are one pass.
+  // slow: f32 [rows, slow.dim]; codes: [rows] of codebook 0. Returns the logits of codebook 1,
+  // f32 [rows, residual_codes], valid until the next call.
+  TensorView first_pass(TensorView slow, std::span<const int32_t> codes);
+  // codes: [rows] of codebook k - 1 -> logits of codebook k; k = 2, 3, ...
+  TensorView next_pass(std::span<const int32_t> codes);
+
+ private:
+  ops::BatchPlan plan(int64_t rows_per_sequence);
+  void project(TensorView slow, TensorView out);
+  void run_layers(const ops::BatchPlan& plan, TensorView x);
+  TensorView logits_of(TensorView last);
+
+  ops::Context& ctx_;
+  const Config& config_;
+  const Weights& weights_;
+  int64_t rows_;
+  Taps* taps_;
+  int64_t position_ = 0;                          // first one of the next pass
+  TensorView keys_, values_;                      // [layers, rows, kv_heads, num_codebooks, head_dim]
+  std::span<int32_t> offsets_, positions_, ids_;  // scratch of a pass
+  std::span<int32_t> page_table_;                 // one page per row
+  TensorView x_, normed_, logits_;
+};
+
+}  // namespace shoal::dual_ar
