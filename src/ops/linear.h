@@ -13,7 +13,7 @@ enum class Activation : uint8_t { none, gelu /* exact: erf */, tanh };
 struct Epilogue {
   Activation activation = Activation::none;
   bool accumulate = false;  // add to what y holds
-  TensorView scale;         // f32 [outputs] per-output factor (layer scale); empty means 1
+  TensorView scale = {};    // f32 [outputs] per-output factor (layer scale); empty means 1
 };
 
 // x: f32 [rows, depth] (rows may be strided), y: f32 [rows, outputs] (rows may be strided); x and y do not

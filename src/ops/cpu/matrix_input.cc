@@ -1,0 +1,210 @@
+#include "ops/cpu/matrix_input.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+namespace shoal::ops::cpu {
+namespace {
+
+constexpr int64_t kElementsPerTask = 16 << 10;  // about 5 us of rounding
+constexpr int64_t kReadableRows = 32;  // AMX loads whole tiles: rows behind the last are read, never used
+constexpr int64_t kFewRows =
+    32;  // per sequence: below this, blocks of rows within one sequence are too small
+
+// Matrix units read bf16 denormals as zero, so all instruction sets do.
+uint32_t round_bits(float value) {
+  const uint32_t bits = float_to_bf16(value);
+  return (bits & 0x7f80u) == 0 ? bits & 0x8000u : bits;
+}
+
+// x[0, width) -> out[0, padded), zeros behind.
+void store_row(const float* x, int64_t width, int64_t padded, RowFormat format, void* out) {
+  if (format == RowFormat::bf16) {
+    Bf16* to = static_cast<Bf16*>(out);
+    for (int64_t i = 0; i < width; ++i) to[i] = static_cast<Bf16>(round_bits(x[i]));
+    std::fill(to + width, to + padded, Bf16{0});
+    return;
+  }
+  float* to = static_cast<float*>(out);
+  if (format == RowFormat::rounded)
+    for (int64_t i = 0; i < width; ++i) to[i] = std::bit_cast<float>(round_bits(x[i]) << 16);
+  else if (to != x)
+    std::memcpy(to, x, static_cast<size_t>(width) * sizeof(float));
+  std::fill(to + width, to + padded, 0.0f);
+}
+
+DType dtype_of(RowFormat format) { return format == RowFormat::bf16 ? DType::bf16 : DType::f32; }
+
+char* row_at(TensorView view, int64_t row) {
+  return static_cast<char*>(view.data()) + row * view.dim(1) * size_of(view.dtype());
+}
+
+// [rows, width] with memory behind it that may be read.
+TensorView alloc_rows(Workspace& workspace, RowFormat format, int64_t rows, int64_t width) {
+  return workspace.alloc(dtype_of(format), {rows + kReadableRows, width}).slice(0, rows);
+}
+
+std::span<Segment> alloc_segments(Workspace& workspace, int64_t count) {
+  static_assert(sizeof(Segment) == 3 * sizeof(int64_t));
+  return {static_cast<Segment*>(workspace.alloc(DType::i64, {count, 3}).data()), static_cast<size_t>(count)};
+}
+
+void snake_row(const float* x, const float* alpha, float* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    const float s = std::sin(alpha[i] * x[i]);
+    y[i] = x[i] + s * s / (alpha[i] + 1e-9f);
+  }
+}
+
+// Copies new rows behind their histories, and the newest of them into the histories.
+class SequenceWriter {
+ public:
+  SequenceWriter(const ConvInput& input, int64_t look_back, RowFormat format, const StagedSequences& staged,
+                 TensorView snaked)
+      : input_(input), look_back_(look_back), format_(format), staged_(staged), snaked_(snaked) {}
+
+  void write_history(const Segment& segment, int sequence) const {
+    const TensorView history = input_.history[static_cast<size_t>(sequence)];
+    for (int64_t row = 0; row < look_back_; ++row)
+      store_row(history.row<float>(row), width(), padded(), format_,
+                row_at(staged_.rows, segment.input_row + row));
+    if (segment.rows < look_back_)
+      std::memmove(history.row<float>(0), history.row<float>(segment.rows),
+                   static_cast<size_t>((look_back_ - segment.rows) * width()) * sizeof(float));
+  }
+
+  // Row t of the sequence's new ones.
+  void write_row(const Segment& segment, int sequence, int64_t t, int worker) const {
+    const float* x = input_.x.row<float>(segment.output_row + t);
+    if (!input_.snake_alpha.empty()) {
+      float* y = snaked_.row<float>(worker);
+      snake_row(x, input_.snake_alpha.as<float>(), y, width());
+      x = y;
+    }
+    store_row(x, width(), padded(), format_, row_at(staged_.rows, segment.input_row + look_back_ + t));
+    const int64_t slot = look_back_ - segment.rows + t;
+    if (look_back_ > 0 && slot >= 0)
+      std::memcpy(input_.history[static_cast<size_t>(sequence)].row<float>(slot), x,
+                  static_cast<size_t>(width()) * sizeof(float));
+  }
+
+ private:
+  int64_t width() const { return input_.x.dim(1); }
+  int64_t padded() const { return staged_.rows.dim(1); }
+
+  const ConvInput& input_;
+  int64_t look_back_;
+  RowFormat format_;
+  const StagedSequences& staged_;
+  TensorView snaked_;  // [workers, width]
+};
+
+int64_t rows_per_task(int64_t width) { return std::max<int64_t>(1, kElementsPerTask / width); }
+
+// One row per output that holds the inputs of all its taps end to end.
+StagedInput gather_taps(Context& ctx, const StagedSequences& staged, const PanelLayout& layout, int64_t taps,
+                        int64_t dilation) {
+  const int64_t width = staged.rows.dim(1);  // one tap, padded unless folded
+  const int64_t gathered = layout.taps * layout.depth;
+  const Segment& last = staged.segments.back();
+  const int64_t rows = last.output_row + last.rows;
+  const int64_t element = size_of(staged.rows.dtype());
+  const RowFormat format = staged.rows.dtype() == DType::bf16 ? RowFormat::bf16 : RowFormat::f32;
+  const TensorView out = alloc_rows(*ctx.workspace, format, rows, gathered);
+  ctx.team->parallel_for(rows, rows_per_task(gathered), [&](int64_t begin, int64_t end, int) {
+    auto segment =
+        std::upper_bound(staged.segments.begin(), staged.segments.end(), begin,
+                         [](int64_t row, const Segment& s) { return row < s.output_row + s.rows; });
+    for (int64_t row = begin; row < end; ++row) {
+      if (row == segment->output_row + segment->rows) ++segment;
+      const int64_t first = segment->input_row + row - segment->output_row;
+      char* to = row_at(out, row);
+      for (int64_t tap = 0; tap < taps; ++tap)
+        std::memcpy(to + tap * width * element, row_at(staged.rows, first + tap * dilation),
+                    static_cast<size_t>(width * element));
+      std::memset(to + taps * width * element, 0, static_cast<size_t>((gathered - taps * width) * element));
+    }
+  });
+  const std::span<Segment> all = alloc_segments(*ctx.workspace, 1);
+  all[0] = {.input_row = 0, .output_row = 0, .rows = rows};
+  return {out.data(), out.dtype(), gathered, layout.depth, all};
+}
+
+}  // namespace
+
+RowFormat row_format(DType weight_dtype) {
+  if (weight_dtype == DType::f32) return RowFormat::f32;
+  return matrix_kernels().reads_bf16 ? RowFormat::bf16 : RowFormat::rounded;
+}
+
+StagedInput stage_rows(Context& ctx, TensorView x, const PackedMatrix& weight) {
+  const PanelLayout layout = panel_layout(weight.dtype, 1, weight.depth);
+  const RowFormat format = row_format(weight.dtype);
+  const std::span<Segment> segments = alloc_segments(*ctx.workspace, 1);
+  segments[0] = {.input_row = 0, .output_row = 0, .rows = x.dim(0)};
+  if (format == RowFormat::f32 && layout.depth == weight.depth)
+    return {x.data(), DType::f32, x.stride(0), 0, segments};
+  const TensorView staged = alloc_rows(*ctx.workspace, format, x.dim(0), layout.depth);
+  ctx.team->parallel_for(x.dim(0), rows_per_task(weight.depth), [&](int64_t begin, int64_t end, int) {
+    for (int64_t row = begin; row < end; ++row)
+      store_row(x.row<float>(row), weight.depth, layout.depth, format, row_at(staged, row));
+  });
+  return {staged.data(), staged.dtype(), layout.depth, 0, segments};
+}
+
+StagedSequences stage_sequences(Context& ctx, const ConvInput& input, int64_t look_back, RowFormat format,
+                                int64_t padded_width) {
+  const int64_t width = input.x.dim(1);
+  const std::span<Segment> all = alloc_segments(*ctx.workspace, input.rows.sequences());
+  int64_t staged_rows = 0;
+  size_t used = 0;
+  const TensorView sequence_of = ctx.workspace->alloc(DType::i32, {input.rows.sequences()});
+  for (int s = 0; s < input.rows.sequences(); ++s) {
+    if (input.rows.count(s) == 0) continue;
+    sequence_of.as<int32_t>()[used] = s;
+    all[used++] = {staged_rows, input.rows.begin(s), input.rows.count(s)};
+    staged_rows += look_back + input.rows.count(s);
+  }
+  const std::span<const Segment> segments = all.first(used);
+  const StagedSequences staged{alloc_rows(*ctx.workspace, format, staged_rows, padded_width), segments};
+  const bool snakes = !input.snake_alpha.empty();
+  const TensorView snaked =
+      snakes ? ctx.workspace->alloc(DType::f32, {ctx.team->size(), width}) : TensorView();
+  const SequenceWriter writer(input, look_back, format, staged, snaked);
+  const int32_t* sequence = sequence_of.as<int32_t>();
+
+  // All histories are read before any is overwritten.
+  if (look_back > 0)
+    ctx.team->parallel_for(static_cast<int64_t>(used), rows_per_task(look_back * width),
+                           [&](int64_t begin, int64_t end, int) {
+                             for (int64_t i = begin; i < end; ++i)
+                               writer.write_history(segments[static_cast<size_t>(i)], sequence[i]);
+                           });
+  ctx.team->parallel_for(
+      input.rows.rows(), rows_per_task(width), [&](int64_t begin, int64_t end, int worker) {
+        auto segment =
+            std::upper_bound(segments.begin(), segments.end(), begin,
+                             [](int64_t row, const Segment& s) { return row < s.output_row + s.rows; });
+        for (int64_t row = begin; row < end; ++row) {
+          if (row == segment->output_row + segment->rows) ++segment;
+          writer.write_row(*segment, sequence[segment - segments.begin()], row - segment->output_row, worker);
+        }
+      });
+  return staged;
+}
+
+StagedInput stage_convolution(Context& ctx, const ConvInput& input, const PackedMatrix& weight,
+                              int64_t dilation) {
+  const PanelLayout layout = panel_layout(weight.dtype, weight.taps, weight.depth);
+  const int64_t width = layout.folded ? weight.depth : layout.depth;
+  const StagedSequences staged =
+      stage_sequences(ctx, input, (weight.taps - 1) * dilation, row_format(weight.dtype), width);
+  const int64_t sequences = static_cast<int64_t>(staged.segments.size());
+  const bool short_sequences = weight.taps > 1 && sequences > 1 && input.rows.rows() < sequences * kFewRows;
+  if (layout.folded || short_sequences) return gather_taps(ctx, staged, layout, weight.taps, dilation);
+  return {staged.rows.data(), staged.rows.dtype(), width, dilation * width, staged.segments};
+}
+
+}  // namespace shoal::ops::cpu

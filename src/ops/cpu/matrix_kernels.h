@@ -1,0 +1,54 @@
+// The innermost matrix loops, one table per instruction set.
+//
+// Included by files compiled for wider instruction sets than the rest of the program: plain data only, no
+// inline functions, no standard library.
+#pragma once
+
+#include <stdint.h>
+
+namespace shoal::ops::cpu {
+
+// A few rows times a few panels over the whole depth.
+struct ProductBlock {
+  // Element (row, tap, k) of the input is at row * row_stride + tap * tap_stride + k; float, or bf16 where
+  // the table says so. For a convolution the rows overlap: tap_stride is dilation rows.
+  const void* input;
+  int64_t row_stride, tap_stride;  // elements
+  const char* weights;             // the first panel (matrix_layout.h)
+  int64_t panel_stride;            // bytes
+  int64_t taps, depth;             // depth padded
+  int rows, panels;
+  float* sums;  // [rows][panels * 16], 64-byte aligned, room for kMostSums
+};
+
+constexpr int kMostSums = 1024;
+constexpr int kMostPanels = 4;  // of one block
+
+// Order of summation, the same for every row, however many are computed together:
+//   f32:  k even and k odd are two chains of fused multiply-adds over taps and depth; the result is even +
+//   odd. bf16: per 32 k, two such chains from zero; block = even + odd; the result is the sum of the blocks
+//   in order.
+//         This is Intel's definition of TDPBF16PS, so AMX gives the same bits (but for denormal intermediate
+//         results, which it flushes to zero).
+//         avx512_bf16: what VDPBF16PS does to each pair of k, in order.
+struct ProductKernel {
+  int most_rows;                          // of one block
+  int (*panels_for)(int rows);            // how many panels a block of so many rows should have
+  void (*multiply)(const ProductBlock&);  // any rows <= most_rows, panels <= kMostPanels
+};
+
+struct MatrixKernels {
+  ProductKernel f32, bf16;
+  bool reads_bf16;  // bf16 products take their input as bf16; otherwise as float already rounded to bf16
+  // Bracket the multiply calls of one thread; null when there is nothing to set up.
+  void (*enter)();
+  void (*leave)();
+};
+
+extern const MatrixKernels kPortableMatrixKernels;
+extern const MatrixKernels kAvx2MatrixKernels;
+extern const MatrixKernels kAvx512MatrixKernels;
+extern const MatrixKernels kAvx512Bf16MatrixKernels;
+extern const MatrixKernels kAmxMatrixKernels;
+
+}  // namespace shoal::ops::cpu

@@ -1,0 +1,39 @@
+// Where a packed weight lies: panels of 16 outputs, each streamed from front to back by the kernels.
+//   f32   [panels][taps][depth][16]        depth padded to a multiple of 2
+//   bf16  [panels][taps][depth / 2][16][2] depth padded to a multiple of 32: 64 bytes hold a pair of k for 16
+//                                          outputs, a row of an AMX B tile
+// Padding (outputs and depth) is zero. A SwiGLU pair alternates panels: gate, up, gate, up.
+#pragma once
+
+#include <cstdint>
+
+#include "tensor/dtype.h"
+
+namespace shoal::ops::cpu {
+
+constexpr int64_t kPanel = 16;  // outputs per panel
+
+// The extents that the kernels see.
+struct PanelLayout {
+  // Few channels would be mostly padding, so their taps are folded into the depth (k = tap * depth + channel)
+  // and the input is gathered to match.
+  bool folded = false;
+  int64_t taps = 1;
+  int64_t depth = 0;         // after folding and padding
+  int64_t panel_stride = 0;  // bytes
+};
+
+inline PanelLayout panel_layout(DType dtype, int64_t taps, int64_t depth) {
+  const bool wide = dtype == DType::f32;
+  const int64_t multiple = wide ? 2 : 32;
+  PanelLayout layout;
+  layout.folded = taps > 1 && (wide ? depth < 16 : depth < 64 && depth % 32 != 0);
+  layout.taps = layout.folded ? 1 : taps;
+  layout.depth = ((layout.folded ? taps * depth : depth) + multiple - 1) / multiple * multiple;
+  layout.panel_stride = layout.taps * layout.depth * kPanel * (wide ? 4 : 2);
+  return layout;
+}
+
+inline int64_t panel_count(int64_t outputs) { return (outputs + kPanel - 1) / kPanel; }
+
+}  // namespace shoal::ops::cpu

@@ -1,0 +1,145 @@
+#include "ops/packed_matrix.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "ops/cuda_backend.h"
+#include "ops/weight_source.h"
+
+namespace shoal::ops {
+namespace {
+
+bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16; }
+
+void check_weight(TensorView weight, int lowest_rank, int highest_rank) {
+  CHECK(weight.rank() >= lowest_rank && weight.rank() <= highest_rank, "weight ", weight.shape());
+  CHECK(is_float(weight.dtype()), "weight is ", name_of(weight.dtype()));
+  CHECK(weight.elements() > 0, "weight ", weight.shape());
+}
+
+// [outputs, depth] or [outputs, taps, depth].
+WeightSource rows_of(TensorView weight) {
+  WeightSource source{.data = weight.data(), .dtype = weight.dtype(), .outputs = weight.dim(0)};
+  source.n_outer_stride = weight.stride(0);
+  source.tap_stride = weight.rank() == 3 ? weight.stride(1) : 0;
+  source.k_outer_stride = weight.stride(-1);
+  return source;
+}
+
+// The bias as f32, each value `repeats` times over (a transposed convolution's phases share it).
+Tensor widen_bias(TensorView bias, int64_t outputs, int64_t repeats, Device device) {
+  if (bias.empty()) return {};
+  CHECK(bias.rank() == 1 && bias.dim(0) * repeats == outputs, "bias ", bias.shape(), " for ", outputs,
+        " outputs");
+  CHECK(is_float(bias.dtype()), "bias is ", name_of(bias.dtype()));
+  Tensor wide(DType::f32, {outputs}, device);
+  for (int64_t i = 0; i < outputs; ++i)
+    wide.as<float>()[i] = load_float(bias.data(), bias.dtype(), i % bias.dim(0));
+  return wide;
+}
+
+PackedMatrix pack(Context& ctx, const PackRequest& request, TensorView bias, int64_t bias_repeats = 1) {
+  CHECK(request.dtype == DType::f32 || request.dtype == DType::bf16, "dtype ", name_of(request.dtype));
+  const bool on_cpu = ctx.device.kind == DeviceKind::cpu;
+  PackedMatrix packed;
+  packed.dtype = request.dtype;
+  packed.outputs = request.outputs;
+  packed.taps = request.taps;
+  packed.depth = request.depth;
+  packed.storage = on_cpu ? cpu::pack(ctx, request) : cuda::pack(ctx, request);
+  packed.bias = widen_bias(bias, request.outputs, bias_repeats, ctx.device);
+  return packed;
+}
+
+}  // namespace
+
+PackedMatrix pack_matrix(Context& ctx, TensorView weight, TensorView bias, DType dtype) {
+  check_weight(weight, 2, 3);
+  const WeightSource source = rows_of(weight);
+  return pack(ctx,
+              {.parts = {&source, 1},
+               .outputs = weight.dim(0),
+               .taps = weight.rank() == 3 ? weight.dim(1) : 1,
+               .depth = weight.dim(-1),
+               .dtype = dtype},
+              bias);
+}
+
+PackedMatrix pack_stacked(Context& ctx, std::span<const TensorView> weights, TensorView bias, DType dtype) {
+  CHECK(!weights.empty());
+  std::vector<WeightSource> parts;
+  int64_t outputs = 0;
+  for (const TensorView& weight : weights) {
+    check_weight(weight, 2, 2);
+    CHECK(weight.dim(1) == weights[0].dim(1), "stacking ", weight.shape(), " on ", weights[0].shape());
+    parts.push_back(rows_of(weight));
+    outputs += weight.dim(0);
+  }
+  return pack(ctx, {.parts = parts, .outputs = outputs, .depth = weights[0].dim(1), .dtype = dtype}, bias);
+}
+
+PackedMatrix pack_gate_up(Context& ctx, TensorView gate, TensorView up, DType dtype) {
+  check_weight(gate, 2, 2);
+  check_weight(up, 2, 2);
+  CHECK(gate.shape() == up.shape(), "gate ", gate.shape(), ", up ", up.shape());
+  const std::array parts = {rows_of(gate), rows_of(up)};
+  return pack(ctx,
+              {.parts = parts, .paired = true, .outputs = gate.dim(0), .depth = gate.dim(1), .dtype = dtype},
+              {});
+}
+
+PackedMatrix pack_conv1d(Context& ctx, TensorView weight, TensorView bias, DType dtype) {
+  return pack_strided_conv1d(ctx, weight, bias, 1, dtype);
+}
+
+PackedMatrix pack_strided_conv1d(Context& ctx, TensorView weight, TensorView bias, int64_t stride,
+                                 DType dtype) {
+  check_weight(weight, 3, 3);
+  const int64_t inputs = weight.dim(1), kernel = weight.dim(2);
+  CHECK(stride > 0 && kernel % stride == 0, "kernel ", kernel, ", stride ", stride);
+  // Output m sees samples (m + 1) * stride - kernel up to (m + 1) * stride - 1: tap j covers kernel positions
+  // j * stride + phase, and k is (phase, channel).
+  const WeightSource source{.data = weight.data(),
+                            .dtype = weight.dtype(),
+                            .outputs = weight.dim(0),
+                            .n_outer_stride = weight.stride(0),
+                            .k_inner = inputs,
+                            .k_outer_stride = 1,
+                            .k_inner_stride = weight.stride(1),
+                            .tap_stride = stride};
+  return pack(ctx,
+              {.parts = {&source, 1},
+               .outputs = weight.dim(0),
+               .taps = kernel / stride,
+               .depth = stride * inputs,
+               .dtype = dtype},
+              bias);
+}
+
+PackedMatrix pack_transposed_conv1d(Context& ctx, TensorView weight, TensorView bias, int64_t stride,
+                                    DType dtype) {
+  check_weight(weight, 3, 3);
+  const int64_t channels = weight.dim(1), kernel = weight.dim(2);
+  CHECK(stride > 0 && kernel % stride == 0, "kernel ", kernel, ", stride ", stride);
+  // Output sample m * stride + phase sees input m - q through kernel position phase + q * stride. Taps run
+  // from the oldest input (largest q) to the newest, and n is (phase, channel).
+  const WeightSource source{.data = weight.data(),
+                            .dtype = weight.dtype(),
+                            .outputs = stride * channels,
+                            .start = kernel - stride,
+                            .n_inner = channels,
+                            .n_outer_stride = 1,
+                            .n_inner_stride = weight.stride(1),
+                            .k_outer_stride = weight.stride(0),
+                            .tap_stride = -stride};
+  return pack(ctx,
+              {.parts = {&source, 1},
+               .outputs = stride * channels,
+               .taps = kernel / stride,
+               .depth = weight.dim(0),
+               .dtype = dtype},
+              bias, stride);
+}
+
+}  // namespace shoal::ops

@@ -1,0 +1,37 @@
+// The matrix ops as their definitions say, in double, one loop per index: what the fast ones are tested
+// against.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace shoal::ops::ref {
+
+using Values = std::vector<double>;
+
+// y[row][n] = bias[n] + sum_k x[row][k] w[n][k].   x: [rows, depth], w: [outputs, depth], bias: [outputs] or
+// empty.
+Values linear(const Values& x, const Values& w, const Values& bias, int64_t depth);
+
+double gelu(double x);
+double silu(double x);
+double snake(double x, double alpha);
+
+// A kernel as PyTorch stores it.
+struct Kernel {
+  Values weight;  // [first, second, size]; conv: [out, in / groups, size]; transposed: [in, out, size]
+  Values bias;    // [out] or empty
+  int64_t first = 0, second = 0, size = 0;
+};
+
+// Convolution of zero-padded samples, x: [frames, in] -> [frames / stride, out]; dilation and stride not both
+// above 1. Left padding (size - 1) * dilation + 1 - stride, none on the right (spec dac 2.1).
+Values causal_conv1d(const Values& x, const Kernel& kernel, int64_t stride, int64_t dilation);
+
+// x: [frames, in] -> [frames * stride, out], the tail of size - stride samples cropped (spec dac 2.2).
+Values causal_conv_transpose1d(const Values& x, const Kernel& kernel, int64_t stride);
+
+// One kernel per channel: weight [channels, 1, size].
+Values depthwise_conv1d(const Values& x, const Kernel& kernel);
+
+}  // namespace shoal::ops::ref

@@ -1,0 +1,50 @@
+// How the packers read a checkpoint's matrices: every layout we meet is a sum of strides.
+#pragma once
+
+#include <span>
+
+#include "ops/packed_matrix.h"
+
+namespace shoal::ops {
+
+// w[n][tap][k] lies at data[start + (n / n_inner) * n_outer_stride + (n % n_inner) * n_inner_stride
+//                           + tap * tap_stride
+//                           + (k / k_inner) * k_outer_stride + (k % k_inner) * k_inner_stride].
+// Strides in elements. The split axes are for strided and transposed convolutions, whose inputs or outputs
+// are (phase, channel) pairs.
+struct WeightSource {
+  const void* data = nullptr;
+  DType dtype = DType::f32;  // f32, bf16 or f16
+  int64_t outputs = 0;
+  int64_t start = 0;
+  int64_t n_inner = 1, n_outer_stride = 0, n_inner_stride = 0;
+  int64_t k_inner = 1, k_outer_stride = 0, k_inner_stride = 0;
+  int64_t tap_stride = 0;
+
+  int64_t output_offset(int64_t n) const {
+    return start + n / n_inner * n_outer_stride + n % n_inner * n_inner_stride;
+  }
+  int64_t depth_offset(int64_t k) const {
+    return k / k_inner * k_outer_stride + k % k_inner * k_inner_stride;
+  }
+};
+
+// One matrix to pack: `parts` stacked along the outputs, or, when paired, the gate and the up of a SwiGLU.
+struct PackRequest {
+  std::span<const WeightSource> parts;
+  bool paired = false;
+  int64_t outputs = 0;  // of the result: of all parts, or of one of the pair
+  int64_t taps = 1;
+  int64_t depth = 0;
+  DType dtype = DType::f32;  // f32 or bf16
+};
+
+// Element i of f32, bf16 or f16 memory.
+float load_float(const void* data, DType dtype, int64_t i);
+
+namespace cpu {
+// The panels of matrix_layout.h; the bias stays apart.
+Tensor pack(Context& ctx, const PackRequest& request);
+}  // namespace cpu
+
+}  // namespace shoal::ops
