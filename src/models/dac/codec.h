@@ -4,12 +4,11 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <vector>
 
-#include "base/function_ref.h"
 #include "models/dac/config.h"
 #include "models/dac/stream.h"
+#include "models/dac/tap.h"
 #include "ops/context.h"
 #include "tensor/dtype.h"
 #include "weights/checkpoint.h"
@@ -22,11 +21,6 @@ class WeightSource;
 
 // What a codec is loaded for: memory and loading time are spent on nothing else.
 enum class Parts { decode, encode, both };
-
-// Sees the output of every stage by its name in the reference ("block1", "post_module", "model3",
-// "q2.latent"): rows of channels, in order, as they are computed (pieces of a long clip come one after
-// another). For tests.
-using Tap = FunctionRef<void(std::string_view stage, TensorView rows)>;
 
 // Bytes of weights, by role.
 struct CodecMemory {
@@ -91,7 +85,15 @@ class Codec {
  private:
   friend class CodecStatePool;
   Codec(const Config& config, DType dtype, Device device);
-  void bind(WeightSource& source, Parts parts);
+  void bind(WeightSource& source, ops::Context& ctx, Parts parts);
+  void check_streams(std::span<CodecStream* const> streams, const ops::RaggedRows& new_frames) const;
+  void decode_checked(ops::Context& ctx, std::span<CodecStream* const> streams,
+                      const ops::RaggedRows& new_frames, std::span<const int32_t> codes, std::span<float> pcm,
+                      const Tap* tap) const;
+  void check_clips(const ops::RaggedRows& clips, std::span<const float> samples,
+                   std::span<const int32_t> codes) const;
+  size_t encode_checked(ops::Context& ctx, StateSlots& state, const ops::RaggedRows& clips,
+                        std::span<const float> samples, std::span<int32_t> codes, const Tap* tap) const;
 
   Config config_;
   DType dtype_;

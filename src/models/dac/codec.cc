@@ -1,0 +1,252 @@
+#include "models/dac/codec.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "models/dac/batch.h"
+#include "models/dac/decoder.h"
+#include "models/dac/encoder.h"
+#include "models/dac/loader.h"
+
+namespace shoal::dac {
+namespace {
+
+// Clips of a batch that are in work at a time: a long clip fills every pass by itself, and each costs the
+// state of a stream.
+constexpr int kClipsAtATime = 4;
+
+void check_dtype(DType dtype) {
+  if (dtype != DType::f32 && dtype != DType::bf16)
+    fail(ErrorCode::unsupported, "codec: dtype: expected F32 or BF16, got ", name_of(dtype));
+}
+
+void check_offsets(const ops::RaggedRows& rows, std::string_view what) {
+  const auto& offsets = rows.offsets;
+  if (offsets.empty() || offsets.front() != 0 || !std::is_sorted(offsets.begin(), offsets.end()))
+    fail(ErrorCode::invalid_argument, "codec: ", what, ": expected offsets that start at 0 and never fall");
+}
+
+void check_count(std::string_view what, size_t found, int64_t expected) {
+  if (found != static_cast<size_t>(expected))
+    fail(ErrorCode::invalid_argument, "codec: ", what, ": expected ", expected, " values, got ", found);
+}
+
+void check_codes(std::span<const int32_t> codes, int64_t width) {
+  for (size_t i = 0; i < codes.size(); ++i) {
+    if (codes[i] >= 0) continue;
+    fail(ErrorCode::invalid_argument, "codec: code of frame ", static_cast<int64_t>(i) / width, ", codebook ",
+         static_cast<int64_t>(i) % width, ": expected 0 or more, got ", codes[i]);
+  }
+}
+
+void check_clip_length(int64_t frames) {
+  if (frames > kMaxPositions)
+    fail(ErrorCode::too_large, "codec: a clip may have ", kMaxPositions, " frames, this one has ", frames);
+}
+
+// Clips [first, last) of `clips`, counted from the first one's rows.
+std::vector<int32_t> offsets_of(const ops::RaggedRows& clips, int first, int last) {
+  std::vector<int32_t> offsets;
+  for (int s = first; s <= last; ++s)
+    offsets.push_back(clips.offsets[static_cast<size_t>(s)] - clips.offsets[static_cast<size_t>(first)]);
+  return offsets;
+}
+
+}  // namespace
+
+Codec::Codec(const Config& config, DType dtype, Device device)
+    : config_(config), dtype_(dtype), device_(device) {
+  config_.validate("codec configuration");
+  check_dtype(dtype);
+}
+
+Codec::Codec(Codec&&) noexcept = default;
+Codec& Codec::operator=(Codec&&) noexcept = default;
+Codec::~Codec() = default;
+
+void Codec::bind(WeightSource& source, ops::Context& ctx, Parts parts) {
+  if (parts != Parts::encode) decoder_ = std::make_unique<Decoder>(source, ctx, config_, dtype_);
+  if (parts != Parts::decode) encoder_ = std::make_unique<Encoder>(source, ctx, config_, dtype_);
+}
+
+Codec Codec::load(const weights::Checkpoint& checkpoint, const Config& config, ops::Context& ctx, DType dtype,
+                  Parts parts) {
+  Codec codec(config, dtype, ctx.device);
+  codec.bind(*read_weights(checkpoint, *ctx.team), ctx, parts);
+  return codec;
+}
+
+Codec Codec::random(const Config& config, ops::Context& ctx, DType dtype, Parts parts, uint64_t seed) {
+  Codec codec(config, dtype, ctx.device);
+  codec.bind(*random_weights(seed, *ctx.team), ctx, parts);
+  return codec;
+}
+
+CodecMemory Codec::memory() const {
+  CodecMemory memory;
+  if (encoder_)
+    memory.encoder = encoder_->convolution_bytes(), memory.quantiser = encoder_->quantiser_bytes();
+  if (decoder_)
+    memory.decoder = decoder_->convolution_bytes(), memory.quantiser += decoder_->quantiser_bytes();
+  return memory;
+}
+
+int64_t Codec::frames_for(int64_t samples) const {
+  const int64_t hop = config_.samples_per_frame();
+  return samples / hop + (samples % hop != 0);
+}
+
+void Codec::decode_streams(ops::Context& ctx, std::span<CodecStream* const> streams,
+                           ops::RaggedRows new_frames, std::span<const int32_t> codes,
+                           std::span<float> pcm) const {
+  check_streams(streams, new_frames);
+  check_count("codes", codes.size(), new_frames.rows() * config_.num_codebooks());
+  check_count("pcm", pcm.size(), new_frames.rows() * config_.samples_per_frame());
+  check_codes(codes, config_.num_codebooks());
+  decode_checked(ctx, streams, new_frames, codes, pcm, nullptr);
+}
+
+void Codec::check_streams(std::span<CodecStream* const> streams, const ops::RaggedRows& frames) const {
+  if (!decoder_) fail(ErrorCode::invalid_argument, "codec: it was loaded without its decoder");
+  check_offsets(frames, "new_frames");
+  check_count("streams", streams.size(), frames.sequences());
+  for (size_t s = 0; s < streams.size(); ++s) {
+    const CodecStream& stream = *streams[s];
+    if (stream.pool_ == nullptr || stream.pool_->codec_ != this || stream.pool_ != streams[0]->pool_)
+      fail(ErrorCode::invalid_argument, "codec: stream ", s,
+           ": expected all streams to be of one pool of this codec");
+    for (size_t other = 0; other < s; ++other) {
+      if (streams[other]->slot_ == stream.slot_)
+        fail(ErrorCode::invalid_argument, "codec: streams ", other, " and ", s, " are the same");
+    }
+    check_clip_length(stream.frames_done_ + frames.count(static_cast<int>(s)));
+  }
+}
+
+void Codec::decode_checked(ops::Context& ctx, std::span<CodecStream* const> streams,
+                           const ops::RaggedRows& new_frames, std::span<const int32_t> codes,
+                           std::span<float> pcm, const Tap* tap) const {
+  if (new_frames.rows() == 0) return;
+  const Workspace::Scope scope(*ctx.workspace);
+  const auto starts = host_array<int64_t>(*ctx.workspace, new_frames.sequences());
+  const auto slots = host_array<int32_t>(*ctx.workspace, new_frames.sequences());
+  for (size_t s = 0; s < streams.size(); ++s) {
+    starts[s] = streams[s]->frames_done_;
+    slots[s] = streams[s]->slot_;
+  }
+  const Batch batch{&ctx, &streams[0]->pool_->state_, tap, new_frames, starts, slots};
+  decoder_->forward(batch, codes, pcm);
+  for (size_t s = 0; s < streams.size(); ++s)
+    streams[s]->frames_done_ += new_frames.count(static_cast<int>(s));
+}
+
+std::vector<float> Codec::decode(ops::Context& ctx, std::span<const int32_t> codes, const Tap* tap) const {
+  const auto width = static_cast<size_t>(config_.num_codebooks());
+  if (codes.size() % width != 0)
+    fail(ErrorCode::invalid_argument, "codec: codes: expected a multiple of ", width, " values, got ",
+         codes.size());
+  const size_t frames = codes.size() / width;
+  check_clip_length(static_cast<int64_t>(frames));
+  check_codes(codes, config_.num_codebooks());
+  CodecStatePool pool(*this, 1);
+  CodecStream stream(pool);
+  CodecStream* const streams[] = {&stream};
+  const int32_t offsets[] = {0, static_cast<int32_t>(frames)};
+  std::vector<float> pcm(frames * static_cast<size_t>(config_.samples_per_frame()));
+  decode_checked(ctx, streams, {offsets}, codes, pcm, tap);
+  return pcm;
+}
+
+void Codec::decode_batch(ops::Context& ctx, ops::RaggedRows frames, std::span<const int32_t> codes,
+                         std::span<float> pcm) const {
+  check_offsets(frames, "frames");
+  check_count("codes", codes.size(), frames.rows() * config_.num_codebooks());
+  check_count("pcm", pcm.size(), frames.rows() * config_.samples_per_frame());
+  check_codes(codes, config_.num_codebooks());
+  const int clips = frames.sequences();
+  for (int s = 0; s < clips; ++s) check_clip_length(frames.count(s));
+  if (clips == 0) return;
+  CodecStatePool pool(*this, std::min(clips, kClipsAtATime));
+  for (int first = 0; first < clips; first += kClipsAtATime) {
+    const int last = std::min(clips, first + kClipsAtATime);
+    std::vector<CodecStream> opened;
+    std::vector<CodecStream*> streams;
+    for (int s = first; s < last; ++s) opened.emplace_back(pool);
+    for (CodecStream& stream : opened) streams.push_back(&stream);
+    const std::vector<int32_t> offsets = offsets_of(frames, first, last);
+    check_streams(streams, {offsets});
+    const auto row = static_cast<size_t>(frames.begin(first)), count = static_cast<size_t>(offsets.back());
+    const auto width = static_cast<size_t>(config_.num_codebooks());
+    const auto hop = static_cast<size_t>(config_.samples_per_frame());
+    decode_checked(ctx, streams, {offsets}, codes.subspan(row * width, count * width),
+                   pcm.subspan(row * hop, count * hop), nullptr);
+  }
+}
+
+std::vector<int32_t> Codec::encode(ops::Context& ctx, std::span<const float> samples, const Tap* tap) const {
+  if (samples.size() > size_t{INT32_MAX})
+    fail(ErrorCode::too_large, "codec: a clip may have ", INT32_MAX, " samples, this one has ",
+         samples.size());
+  const int32_t offsets[] = {0, static_cast<int32_t>(samples.size())};
+  const auto frames = static_cast<size_t>(frames_for(static_cast<int64_t>(samples.size())));
+  std::vector<int32_t> codes(frames * static_cast<size_t>(config_.num_codebooks()));
+  check_clips({offsets}, samples, codes);
+  StateSlots state(encoder_->layout(), 1, dtype_, device_);
+  encode_checked(ctx, state, {offsets}, samples, codes, tap);
+  return codes;
+}
+
+void Codec::encode_batch(ops::Context& ctx, ops::RaggedRows clips, std::span<const float> samples,
+                         std::span<int32_t> codes) const {
+  check_clips(clips, samples, codes);
+  if (clips.sequences() == 0) return;
+  StateSlots state(encoder_->layout(), std::min(clips.sequences(), kClipsAtATime), dtype_, device_);
+  size_t done = 0;
+  for (int first = 0; first < clips.sequences(); first += kClipsAtATime) {
+    const int last = std::min(clips.sequences(), first + kClipsAtATime);
+    const std::vector<int32_t> offsets = offsets_of(clips, first, last);
+    const auto part =
+        samples.subspan(static_cast<size_t>(clips.begin(first)), static_cast<size_t>(offsets.back()));
+    done += encode_checked(ctx, state, {offsets}, part, codes.subspan(done), nullptr);
+  }
+}
+
+void Codec::check_clips(const ops::RaggedRows& clips, std::span<const float> samples,
+                        std::span<const int32_t> codes) const {
+  if (!encoder_) fail(ErrorCode::invalid_argument, "codec: it was loaded without its encoder");
+  check_offsets(clips, "clips");
+  check_count("samples", samples.size(), clips.rows());
+  const int64_t most = encoder_->most_frames();
+  int64_t frames = 0;
+  for (int s = 0; s < clips.sequences(); ++s) {
+    const int64_t count = frames_for(clips.count(s));
+    if (count > most)
+      fail(ErrorCode::too_large, "codec: a clip to encode may have ", most, " frames, clip ", s, " has ",
+           count);
+    frames += count;
+  }
+  check_count("codes", codes.size(), frames * config_.num_codebooks());
+}
+
+// Clip s uses slot s. Returns the number of codes written.
+size_t Codec::encode_checked(ops::Context& ctx, StateSlots& state, const ops::RaggedRows& clips,
+                             std::span<const float> samples, std::span<int32_t> codes, const Tap* tap) const {
+  const Workspace::Scope scope(*ctx.workspace);
+  const auto offsets = host_array<int32_t>(*ctx.workspace, clips.sequences() + 1);
+  const auto starts = host_array<int64_t>(*ctx.workspace, clips.sequences());
+  const auto slots = host_array<int32_t>(*ctx.workspace, clips.sequences());
+  offsets[0] = 0;
+  for (int s = 0; s < clips.sequences(); ++s) {
+    const auto i = static_cast<size_t>(s);
+    offsets[i + 1] = offsets[i] + static_cast<int32_t>(frames_for(clips.count(s)));
+    starts[i] = 0;
+    slots[i] = s;
+    state.clear(s);
+  }
+  const Batch batch{&ctx, &state, tap, {offsets}, starts, slots};
+  const size_t count = static_cast<size_t>(batch.rows.rows() * config_.num_codebooks());
+  encoder_->forward(batch, clips, samples, codes.first(count));
+  return count;
+}
+
+}  // namespace shoal::dac

@@ -1,0 +1,108 @@
+#include "models/dac/layers.h"
+
+#include <utility>
+
+#include "ops/conv1d.h"
+#include "ops/norm.h"
+#include "weights/convert.h"
+
+namespace shoal::dac {
+namespace {
+
+constexpr int64_t kResidualKernel = 7;
+constexpr int64_t kDepthwiseKernel = 7;
+constexpr float kLayerNormEps = 1e-6f;  // of the ConvNeXt blocks (spec dac 2.6)
+
+// The alpha of a snake over rows that hold `times` rows of the original, side by side.
+Tensor tiled(TensorView alpha, int64_t times) {
+  const int64_t channels = alpha.elements();
+  Tensor out(DType::f32, {times * channels});
+  for (int64_t i = 0; i < times * channels; ++i) out.as<float>()[i] = alpha.as<float>()[i % channels];
+  return out;
+}
+
+}  // namespace
+
+CausalConv::CausalConv(Loader& loader, ops::PackedMatrix weight, int64_t dilation, const Spec& spec,
+                       int64_t stride)
+    : weight_(std::move(weight)), dilation_(dilation) {
+  if (!spec.snake.empty()) {
+    const Weight alpha = loader.source().tensor(spec.snake, {1, spec.in, 1});
+    snake_alpha_ = loader.counted(tiled(weights::to_f32(alpha.view), stride));
+  }
+  history_ = loader.layout().add_history((weight_.taps - 1) * dilation_, weight_.depth);
+}
+
+CausalConv CausalConv::plain(Loader& loader, const Spec& spec, DType dtype) {
+  return {loader, loader.conv(spec.prefix, spec.in, spec.out, spec.kernel, dtype), spec.dilation, spec, 1};
+}
+
+CausalConv CausalConv::strided(Loader& loader, const Spec& spec, int64_t stride) {
+  return {loader, loader.strided_conv(spec.prefix, spec.in, spec.out, spec.kernel, stride), 1, spec, stride};
+}
+
+CausalConv CausalConv::transposed(Loader& loader, const Spec& spec, int64_t stride) {
+  return {loader, loader.transposed_conv(spec.prefix, spec.in, spec.out, spec.kernel, stride), 1, spec, 1};
+}
+
+void CausalConv::forward(const Batch& batch, TensorView x, TensorView y,
+                         const ops::Epilogue& epilogue) const {
+  const Workspace::Scope scope(batch.workspace());
+  const int64_t rows = batch.rows.rows();
+  const ops::ConvInput input{x.reshape({rows, weight_.depth}), batch.rows, batch.histories(history_),
+                             snake_alpha_};
+  ops::causal_conv1d(*batch.ctx, input, weight_, dilation_, y.reshape({rows, weight_.outputs}), epilogue);
+}
+
+ResidualUnit::ResidualUnit(Loader& loader, const std::string& prefix, int64_t channels, int64_t dilation)
+    : channels_(channels),
+      conv7_(CausalConv::plain(loader,
+                               {.prefix = prefix + ".block.1.conv",
+                                .in = channels,
+                                .out = channels,
+                                .kernel = kResidualKernel,
+                                .dilation = dilation,
+                                .snake = prefix + ".block.0.alpha"},
+                               loader.dtype())),
+      conv1_(CausalConv::plain(loader,
+                               {.prefix = prefix + ".block.3.conv",
+                                .in = channels,
+                                .out = channels,
+                                .snake = prefix + ".block.2.alpha"},
+                               loader.dtype())) {}
+
+void ResidualUnit::forward(const Batch& batch, TensorView x) const {
+  const Workspace::Scope scope(batch.workspace());
+  const TensorView h = batch.alloc(channels_);
+  conv7_.forward(batch, x, h);
+  conv1_.forward(batch, h, x, {.accumulate = true});
+}
+
+ConvNextBlock::ConvNextBlock(Loader& loader, const std::string& prefix, int64_t channels)
+    : channels_(channels), history_(loader.layout().add_history(kDepthwiseKernel - 1, channels)) {
+  const Tensor stored = loader.f32(prefix + ".dwconv.conv.weight", {channels, 1, kDepthwiseKernel});
+  depthwise_ = Tensor(DType::f32, {kDepthwiseKernel, channels});
+  for (int64_t c = 0; c < channels; ++c) {
+    for (int64_t tap = 0; tap < kDepthwiseKernel; ++tap)
+      depthwise_.as<float>()[tap * channels + c] = stored.as<float>()[c * kDepthwiseKernel + tap];
+  }
+  depthwise_bias_ = loader.f32(prefix + ".dwconv.conv.bias", {channels});
+  norm_weight_ = loader.f32(prefix + ".norm.weight", {channels});
+  norm_bias_ = loader.f32(prefix + ".norm.bias", {channels});
+  expand_ = loader.linear(prefix + ".pwconv1", 4 * channels, channels, /*bias=*/true);
+  contract_ = loader.linear(prefix + ".pwconv2", channels, 4 * channels, /*bias=*/true);
+  gamma_ = loader.f32(prefix + ".gamma", {channels});
+}
+
+void ConvNextBlock::forward(const Batch& batch, TensorView x) const {
+  const Workspace::Scope scope(batch.workspace());
+  const TensorView h = batch.alloc(channels_);
+  const ops::ConvInput input{x, batch.rows, batch.histories(history_), {}};
+  ops::depthwise_conv1d(*batch.ctx, input, depthwise_, depthwise_bias_, h);
+  ops::layer_norm(*batch.ctx, h, norm_weight_, norm_bias_, kLayerNormEps, h);
+  const TensorView wide = batch.alloc(4 * channels_);
+  ops::linear(*batch.ctx, h, expand_, wide, {.activation = ops::Activation::gelu});
+  ops::linear(*batch.ctx, wide, contract_, x, {.accumulate = true, .scale = gamma_});
+}
+
+}  // namespace shoal::dac

@@ -1,0 +1,72 @@
+// The convolutional building blocks (spec dac 2), each with its weights and the place of its state.
+#pragma once
+
+#include <string>
+
+#include "models/dac/batch.h"
+#include "models/dac/loader.h"
+#include "ops/linear.h"
+#include "ops/packed_matrix.h"
+
+namespace shoal::dac {
+
+// A causal convolution of any kind, with the snake before it where there is one. Strided and transposed ones
+// are stride-1 convolutions over rows viewed at the lower rate (ops/packed_matrix.h), so all three share code
+// and state.
+class CausalConv {
+ public:
+  struct Spec {
+    std::string prefix;  // of .weight (or its weight norm) and .bias
+    int64_t in = 0, out = 0;
+    int64_t kernel = 1;
+    int64_t dilation = 1;    // plain only
+    std::string snake = {};  // name of the alpha [1, in, 1]; empty: none
+  };
+  // 64 -> 64 channels at one rate.  dtype of its matrix: a convolution of one channel stays f32.
+  static CausalConv plain(Loader& loader, const Spec& spec, DType dtype);
+  // `stride` times fewer rows.  kernel: a multiple of stride.
+  static CausalConv strided(Loader& loader, const Spec& spec, int64_t stride);
+  // `stride` times more rows.  kernel: a multiple of stride.
+  static CausalConv transposed(Loader& loader, const Spec& spec, int64_t stride);
+
+  // batch: rows at the lower of the two rates.   x: f32 [in rows, in], y: f32 [out rows, out], contiguous.
+  void forward(const Batch& batch, TensorView x, TensorView y, const ops::Epilogue& epilogue = {}) const;
+
+ private:
+  CausalConv(Loader& loader, ops::PackedMatrix weight, int64_t dilation, const Spec& spec, int64_t stride);
+
+  ops::PackedMatrix weight_;
+  int64_t dilation_;
+  Tensor snake_alpha_;  // f32 [depth]
+  History history_;
+};
+
+// x += conv1(snake(conv7(snake(x)))), dilation of the conv7 1, 3 or 9. Spec dac 2.5.
+class ResidualUnit {
+ public:
+  ResidualUnit(Loader& loader, const std::string& prefix, int64_t channels, int64_t dilation);
+  // x: f32 [rows, channels], in place.
+  void forward(const Batch& batch, TensorView x) const;
+
+ private:
+  int64_t channels_;
+  CausalConv conv7_, conv1_;
+};
+
+// x += gamma * W2 gelu(W1 layer_norm(depthwise7(x))). Spec dac 2.6.
+class ConvNextBlock {
+ public:
+  ConvNextBlock(Loader& loader, const std::string& prefix, int64_t channels);
+  // x: f32 [rows, channels], in place.
+  void forward(const Batch& batch, TensorView x) const;
+
+ private:
+  int64_t channels_;
+  Tensor depthwise_, depthwise_bias_;  // f32 [7, channels], [channels]
+  History history_;
+  Tensor norm_weight_, norm_bias_;  // f32 [channels]
+  ops::PackedMatrix expand_, contract_;
+  Tensor gamma_;  // f32 [channels]
+};
+
+}  // namespace shoal::dac

@@ -1,0 +1,145 @@
+#include "models/dac/loader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/philox.h"
+#include "weights/convert.h"
+#include "weights/weight_norm.h"
+
+namespace shoal::dac {
+namespace {
+
+class CheckpointWeights final : public WeightSource {
+ public:
+  CheckpointWeights(const weights::Checkpoint& checkpoint, ThreadTeam& team)
+      : checkpoint_(checkpoint), team_(team) {}
+  Weight tensor(const std::string& name, const Shape& shape) override {
+    return {{}, checkpoint_.get(name, shape)};
+  }
+  Weight convolution(const std::string& prefix, const Shape& shape) override {
+    Tensor folded = weights::conv_weight(checkpoint_, prefix, shape, &team_);
+    const TensorView view = folded;
+    return {std::move(folded), view};
+  }
+
+ private:
+  const weights::Checkpoint& checkpoint_;
+  ThreadTeam& team_;
+};
+
+// Draws one table and reads it at an offset that depends on the name: 400 million Philox words would take
+// seconds. The table's length is a prime, so that rows of a matrix do not repeat.
+class RandomWeights final : public WeightSource {
+ public:
+  RandomWeights(uint64_t seed, ThreadTeam& team) : seed_(seed), team_(team), table_(kTable) {
+    for (size_t i = 0; i < table_.size(); ++i) {
+      const PhiloxBlock block = philox4x32(seed, {static_cast<uint32_t>(i), 0, 0, 0});
+      table_[i] = 2 * uniform_open(block[0]) - 1;
+    }
+  }
+  Weight tensor(const std::string& name, const Shape& shape) override {
+    const auto [centre, spread] = distribution(name, shape);
+    return draw(name, shape, centre, spread);
+  }
+  Weight convolution(const std::string& prefix, const Shape& shape) override {
+    return tensor(prefix + ".weight", shape);
+  }
+
+ private:
+  static constexpr size_t kTable = 65521;
+
+  static std::pair<float, float> distribution(std::string_view name, const Shape& shape) {
+    if (name.ends_with("norm.weight") || name.ends_with("alpha")) return {1, 0.25f};
+    if (name.ends_with("gamma")) return {0.1f, 0.05f};
+    if (name.ends_with("bias")) return {0, 0.05f};
+    if (name.ends_with("codebook.weight")) return {0, 1};
+    const double fan_in = static_cast<double>(shape.elements()) / static_cast<double>(shape[0]);
+    return {0, static_cast<float>(std::sqrt(3 / fan_in))};  // variance 1 / fan_in
+  }
+  Weight draw(std::string_view name, const Shape& shape, float centre, float spread) const {
+    uint32_t hash = 2166136261u;  // FNV-1a
+    for (const char letter : name) hash = (hash ^ static_cast<uint8_t>(letter)) * 16777619u;
+    const size_t start = philox4x32(seed_, {hash, 1, 0, 0})[0] % kTable;
+    Tensor values(DType::f32, shape);
+    const std::span<float> out = values.span<float>();
+    team_.parallel_for(values.elements(), int64_t{1} << 18, [&](int64_t begin, int64_t end, int) {
+      size_t from = (start + static_cast<size_t>(begin)) % kTable;
+      for (int64_t i = begin; i < end; ++i) {
+        out[static_cast<size_t>(i)] = centre + spread * table_[from];
+        if (++from == kTable) from = 0;
+      }
+    });
+    const TensorView view = values;
+    return {std::move(values), view};
+  }
+
+  uint64_t seed_;
+  ThreadTeam& team_;
+  std::vector<float> table_;  // uniform in (-1, 1)
+};
+
+}  // namespace
+
+std::unique_ptr<WeightSource> read_weights(const weights::Checkpoint& checkpoint, ThreadTeam& team) {
+  return std::make_unique<CheckpointWeights>(checkpoint, team);
+}
+
+std::unique_ptr<WeightSource> random_weights(uint64_t seed, ThreadTeam& team) {
+  return std::make_unique<RandomWeights>(seed, team);
+}
+
+Tensor Loader::counted(Tensor tensor) {
+  bytes_ += tensor.bytes();
+  return tensor;
+}
+
+ops::PackedMatrix Loader::counted(ops::PackedMatrix matrix) {
+  bytes_ += matrix.bytes();
+  return matrix;
+}
+
+Tensor Loader::f32(const std::string& name, const Shape& shape) {
+  Weight weight = source_.tensor(name, shape);
+  return counted(weight.owned.empty() ? weights::to_f32(weight.view, ctx_.team) : std::move(weight.owned));
+}
+
+ops::PackedMatrix Loader::linear(const std::string& prefix, int64_t outputs, int64_t depth, bool bias) {
+  const Weight weight = source_.tensor(prefix + ".weight", {outputs, depth});
+  const Weight offset = bias ? source_.tensor(prefix + ".bias", {outputs}) : Weight{};
+  return counted(ops::pack_matrix(ctx_, weight.view, offset.view, dtype_));
+}
+
+ops::PackedMatrix Loader::gate_up(const std::string& gate, const std::string& up, int64_t hidden,
+                                  int64_t depth) {
+  const Weight w1 = source_.tensor(gate + ".weight", {hidden, depth});
+  const Weight w3 = source_.tensor(up + ".weight", {hidden, depth});
+  return counted(ops::pack_gate_up(ctx_, w1.view, w3.view, dtype_));
+}
+
+ops::PackedMatrix Loader::conv(const std::string& prefix, int64_t in, int64_t out, int64_t kernel,
+                               DType dtype) {
+  const Weight weight = source_.convolution(prefix, {out, in, kernel});
+  const Weight bias = source_.tensor(prefix + ".bias", {out});
+  return counted(ops::pack_conv1d(ctx_, weight.view, bias.view, dtype));
+}
+
+ops::PackedMatrix Loader::strided_conv(const std::string& prefix, int64_t in, int64_t out, int64_t kernel,
+                                       int64_t stride) {
+  const Weight weight = source_.convolution(prefix, {out, in, kernel});
+  const Weight bias = source_.tensor(prefix + ".bias", {out});
+  return counted(ops::pack_strided_conv1d(ctx_, weight.view, bias.view, stride, dtype_));
+}
+
+ops::PackedMatrix Loader::transposed_conv(const std::string& prefix, int64_t in, int64_t out, int64_t kernel,
+                                          int64_t stride) {
+  const Weight weight = source_.convolution(prefix, {in, out, kernel});
+  const Weight bias = source_.tensor(prefix + ".bias", {out});
+  return counted(ops::pack_transposed_conv1d(ctx_, weight.view, bias.view, stride, dtype_));
+}
+
+}  // namespace shoal::dac

@@ -1,0 +1,203 @@
+#include "models/dac/quantiser.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "base/bf16.h"
+#include "ops/embedding.h"
+#include "ops/linear.h"
+#include "ops/vector_quantise.h"
+#include "weights/convert.h"
+
+namespace shoal::dac {
+namespace {
+
+std::string codebook_prefix(int64_t index) {
+  return index == 0 ? "quantizer.semantic_quantizer.quantizers.0"
+                    : concat("quantizer.quantizer.quantizers.", index - 1);
+}
+
+int64_t entries_of(const Config& config, int64_t index) {
+  return index == 0 ? config.semantic_codebook_size : config.codebook_size;
+}
+
+WindowTransformerShape transformer_shape(const Config& config, int64_t largest_piece) {
+  return {.layers = config.q_layers,
+          .dim = config.latent_dim,
+          .heads = config.q_heads,
+          .head_dim = config.q_head_dim,
+          .intermediate = config.q_inter,
+          .window = config.q_window,
+          .block_size = config.q_block_size,
+          .largest_piece = largest_piece,
+          .rope_base = config.rope_base,
+          .eps = config.norm_eps};
+}
+
+// Rows divided by their length (floor 1e-12, spec dac 4.5).
+Tensor normalised_rows(TensorView rows) {
+  Tensor out(DType::f32, rows.shape());
+  for (int64_t i = 0; i < rows.dim(0); ++i) {
+    double square = 0;
+    for (int64_t d = 0; d < rows.dim(1); ++d) square += double{rows.row<float>(i)[d]} * rows.row<float>(i)[d];
+    const double length = std::max(std::sqrt(square), 1e-12);
+    for (int64_t d = 0; d < rows.dim(1); ++d)
+      out.view().row<float>(i)[d] = static_cast<float>(rows.row<float>(i)[d] / length);
+  }
+  return out;
+}
+
+Tensor as_bf16(TensorView values, ThreadTeam& team) {
+  Tensor out(DType::bf16, values.shape());
+  team.parallel_for(values.elements(), int64_t{1} << 16, [&](int64_t begin, int64_t end, int) {
+    for (int64_t i = begin; i < end; ++i) out.as<Bf16>()[i] = float_to_bf16(values.as<float>()[i]);
+  });
+  return out;
+}
+
+CausalConv::Spec resampling_spec(const std::string& prefix, int64_t dim, int64_t factor) {
+  return {.prefix = prefix + ".0.conv", .in = dim, .out = dim, .kernel = factor};
+}
+
+}  // namespace
+
+Quantiser::Quantiser(Loader& loader, const Config& config, int64_t largest_piece)
+    : config_(config), pre_module_(loader, "quantizer.pre_module", transformer_shape(config, largest_piece)) {
+  for (size_t i = 0; i < config.downsample_factor.size(); ++i) {
+    const int64_t factor = config.downsample_factor[i];
+    const std::string prefix = concat("quantizer.downsample.", i);
+    stages_.push_back(
+        {factor, CausalConv::strided(loader, resampling_spec(prefix, config.latent_dim, factor), factor),
+         ConvNextBlock(loader, prefix + ".1", config.latent_dim)});
+  }
+  for (int64_t i = 0; i < config.num_codebooks(); ++i) codebooks_.push_back(load_codebook(loader, i));
+  minus_one_ = Tensor(DType::f32, {config.latent_dim});
+  std::fill_n(minus_one_.as<float>(), config.latent_dim, -1.0f);
+}
+
+Quantiser::Codebook Quantiser::load_codebook(Loader& loader, int64_t index) const {
+  const std::string prefix = codebook_prefix(index);
+  const int64_t dim = config_.codebook_dim, latent = config_.latent_dim;
+  Codebook codebook;
+  codebook.in_proj = loader.conv(prefix + ".in_proj", latent, dim, 1, DType::f32);
+  codebook.out_proj = loader.conv(prefix + ".out_proj", dim, latent, 1, DType::f32);
+  codebook.entries = loader.f32(prefix + ".codebook.weight", {entries_of(config_, index), dim});
+  codebook.directions = loader.counted(normalised_rows(codebook.entries));
+  return codebook;
+}
+
+void Quantiser::forward(const Batch& batch, TensorView latents, std::span<int32_t> codes) const {
+  const Workspace::Scope scope(batch.workspace());
+  const TensorView residual = downsample(batch, latents);
+  pre_module_.forward(batch, residual);
+  batch.tell("pre_module", residual);
+
+  const auto found = host_array<int32_t>(batch.workspace(), batch.rows.rows());
+  for (int64_t i = 0; i < config_.num_codebooks(); ++i) {
+    search(batch, i, residual, found);
+    for (size_t row = 0; row < found.size(); ++row)
+      codes[row * codebooks_.size() + static_cast<size_t>(i)] = found[row];
+  }
+}
+
+TensorView Quantiser::downsample(const Batch& batch, TensorView latents) const {
+  int64_t rate = config_.latents_per_frame();
+  TensorView x = latents;
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    const Resampling& stage = stages_[i];
+    rate /= stage.factor;
+    const Batch rows = batch.at_rate(rate);
+    const TensorView y = rows.alloc(config_.latent_dim);
+    stage.conv.forward(rows, x, y);
+    stage.block.forward(rows, y);
+    if (batch.tap) batch.tell(concat("downsample", i), y);
+    x = y;
+  }
+  return x;
+}
+
+// found = the codes nearest to the residual; residual -= what they decode to.
+void Quantiser::search(const Batch& batch, int64_t index, TensorView residual,
+                       std::span<int32_t> found) const {
+  const Workspace::Scope scope(batch.workspace());
+  const Codebook& codebook = codebooks_[static_cast<size_t>(index)];
+  if (batch.tap) batch.tell(concat('q', index, ".residual_in"), residual);
+  const TensorView e = batch.alloc(config_.codebook_dim);
+  ops::linear(*batch.ctx, residual, codebook.in_proj, e);
+  if (batch.tap) batch.tell(concat('q', index, ".latent"), e);
+  ops::nearest_code(*batch.ctx, e, codebook.directions, found);
+  ops::gather_rows(*batch.ctx, codebook.entries, found, e);
+  ops::linear(*batch.ctx, e, codebook.out_proj, residual, {.accumulate = true, .scale = minus_one_});
+}
+
+Dequantiser::Dequantiser(Loader& loader, const Config& config, int64_t largest_piece)
+    : config_(config),
+      table_(project_codebooks(loader)),
+      post_module_(loader, "quantizer.post_module", transformer_shape(config, largest_piece)) {
+  for (size_t i = 0; i < config.downsample_factor.size(); ++i) {
+    const int64_t factor = config.downsample_factor[config.downsample_factor.size() - 1 - i];
+    const std::string prefix = concat("quantizer.upsample.", i);
+    stages_.push_back(
+        {factor, CausalConv::transposed(loader, resampling_spec(prefix, config.latent_dim, factor), factor),
+         ConvNextBlock(loader, prefix + ".1", config.latent_dim)});
+  }
+}
+
+Tensor Dequantiser::project_codebooks(Loader& loader) const {
+  const int64_t dim = config_.codebook_dim, latent = config_.latent_dim;
+  Tensor table(DType::f32, {config_.total_codes(), latent});
+  int64_t begin = 0;
+  for (int64_t i = 0; i < config_.num_codebooks(); ++i) {
+    const std::string prefix = codebook_prefix(i);
+    const int64_t entries = entries_of(config_, i);
+    const Weight weight = loader.source().convolution(prefix + ".out_proj", {latent, dim, 1});
+    const Weight bias = loader.source().tensor(prefix + ".out_proj.bias", {latent});
+    const Weight stored = loader.source().tensor(prefix + ".codebook.weight", {entries, dim});
+    const Tensor codebook = weights::to_f32(stored.view);
+    const auto out_proj = ops::pack_conv1d(loader.ctx(), weight.view, bias.view, DType::f32);
+    ops::linear(loader.ctx(), codebook, out_proj, table.view().slice(begin, begin + entries));
+    begin += entries;
+  }
+  if (loader.dtype() == DType::bf16) table = as_bf16(table, *loader.ctx().team);
+  return loader.counted(std::move(table));
+}
+
+void Dequantiser::forward(const Batch& batch, std::span<const int32_t> codes, TensorView latents) const {
+  const Workspace::Scope scope(batch.workspace());
+  TensorView x = stages_.empty() ? latents : batch.alloc(config_.latent_dim);
+  look_up(batch, codes, x);
+  batch.tell("zq", x);
+  post_module_.forward(batch, x);
+  batch.tell("post_module", x);
+
+  int64_t rate = 1;
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    const Resampling& stage = stages_[i];
+    const Batch lower = batch.at_rate(rate);
+    rate *= stage.factor;
+    const Batch higher = batch.at_rate(rate);
+    const TensorView y = i + 1 == stages_.size() ? latents : higher.alloc(config_.latent_dim);
+    stage.conv.forward(lower, x, y);
+    stage.block.forward(higher, y);
+    if (batch.tap) batch.tell(concat("upsample", i), y);
+    x = y;
+  }
+}
+
+// z = the sum of the codes' rows of the table.
+void Dequantiser::look_up(const Batch& batch, std::span<const int32_t> codes, TensorView z) const {
+  const Workspace::Scope scope(batch.workspace());
+  const auto width = static_cast<size_t>(config_.num_codebooks());
+  const auto ids = host_array<int32_t>(batch.workspace(), static_cast<int64_t>(codes.size()));
+  for (size_t i = 0; i < codes.size(); ++i) {
+    const auto book = static_cast<int64_t>(i % width);
+    const int64_t first = book == 0 ? 0 : config_.semantic_codebook_size + (book - 1) * config_.codebook_size;
+    const int64_t clamped = std::min<int64_t>(codes[i], entries_of(config_, book) - 1);
+    ids[i] = static_cast<int32_t>(first + clamped);
+  }
+  ops::gather_sum(*batch.ctx, table_, ids, config_.num_codebooks(), z);
+}
+
+}  // namespace shoal::dac

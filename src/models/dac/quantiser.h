@@ -1,0 +1,66 @@
+// The two sides of the quantiser (spec dac 3.2, 4, 5): frames of latents to codes, and codes to latents.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "models/dac/batch.h"
+#include "models/dac/config.h"
+#include "models/dac/layers.h"
+#include "models/dac/loader.h"
+#include "models/dac/window_transformer.h"
+
+namespace shoal::dac {
+
+// A change of rate by a whole factor, down (strided) or up (transposed), then a ConvNeXt block.
+struct Resampling {
+  int64_t factor;
+  CausalConv conv;
+  ConvNextBlock block;
+};
+
+// Latents -> codes: downsampling, pre_module, then one search per codebook on what the ones before left over.
+// The search is f32 in every dtype: it costs nothing, and a code that flips is heard.
+class Quantiser {
+ public:
+  // largest_piece: frames of one sequence in one call.
+  Quantiser(Loader& loader, const Config& config, int64_t largest_piece);
+  // batch: frames.   latents: f32 [frames * latents_per_frame, latent_dim]; codes: [frames, num_codebooks].
+  void forward(const Batch& batch, TensorView latents, std::span<int32_t> codes) const;
+
+ private:
+  struct Codebook {
+    ops::PackedMatrix in_proj, out_proj;  // [codebook_dim, latent_dim] and back
+    Tensor entries;                       // f32 [n, codebook_dim], as decoded
+    Tensor directions;                    // f32 [n, codebook_dim], normalised, as searched
+  };
+  Codebook load_codebook(Loader& loader, int64_t index) const;
+  TensorView downsample(const Batch& batch, TensorView latents) const;
+  void search(const Batch& batch, int64_t index, TensorView residual, std::span<int32_t> found) const;
+
+  Config config_;
+  std::vector<Resampling> stages_;
+  WindowTransformer pre_module_;
+  std::vector<Codebook> codebooks_;
+  Tensor minus_one_;  // f32 [latent_dim]
+};
+
+// Codes -> latents: the sum of the codes' projected entries, post_module, upsampling.
+class Dequantiser {
+ public:
+  Dequantiser(Loader& loader, const Config& config, int64_t largest_piece);
+  // batch: frames.   codes: [frames, num_codebooks], none negative.   latents: f32 [frames *
+  // latents_per_frame, latent_dim].
+  void forward(const Batch& batch, std::span<const int32_t> codes, TensorView latents) const;
+
+ private:
+  Tensor project_codebooks(Loader& loader) const;
+  void look_up(const Batch& batch, std::span<const int32_t> codes, TensorView z) const;
+
+  Config config_;
+  Tensor table_;  // [total_codes, latent_dim] out_proj(entry) of every code, in the matrices' dtype
+  WindowTransformer post_module_;
+  std::vector<Resampling> stages_;
+};
+
+}  // namespace shoal::dac

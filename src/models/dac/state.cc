@@ -1,0 +1,76 @@
+#include "models/dac/state.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace shoal::dac {
+
+History StateLayout::add_history(int64_t rows, int64_t width) {
+  if (rows == 0) return {};
+  const History history{floats_, rows, width};
+  floats_ += (rows * width + 15) / 16 * 16;  // every history starts a cache line
+  return history;
+}
+
+int StateLayout::add_ring(int64_t layers, int64_t heads, int64_t head_dim, int64_t window,
+                          int64_t largest_piece) {
+  // A span of n positions that starts anywhere in a page touches at most (n - 2) / page + 2 pages.
+  const int64_t span = std::max<int64_t>(2, window - 1 + largest_piece);
+  rings_.push_back({layers, heads, head_dim, (span - 2) / kPageSize + 2});
+  return static_cast<int>(rings_.size()) - 1;
+}
+
+StateSlots::StateSlots(const StateLayout& layout, int slots, DType kv_dtype, Device device)
+    : taken_(static_cast<size_t>(std::max(slots, 0))) {
+  if (slots < 1) fail(ErrorCode::invalid_argument, "codec state: expected at least 1 stream, got ", slots);
+  histories_ = Tensor(DType::f32, {slots, std::max<int64_t>(16, layout.history_floats())}, device);
+  for (const RingSpec& spec : layout.rings()) {
+    Ring ring{spec, {}, {}};
+    const Shape shape{slots * spec.pages, spec.heads, kPageSize, spec.head_dim};
+    for (int64_t layer = 0; layer < spec.layers; ++layer) {
+      ring.k.emplace_back(kv_dtype, shape, device);
+      ring.v.emplace_back(kv_dtype, shape, device);
+    }
+    rings_.push_back(std::move(ring));
+  }
+}
+
+int StateSlots::leased() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<int>(std::count(taken_.begin(), taken_.end(), true));
+}
+
+int64_t StateSlots::bytes_per_slot() const {
+  int64_t bytes = histories_.bytes();
+  for (const Ring& ring : rings_) {
+    for (const Tensor& tensor : ring.k) bytes += 2 * tensor.bytes();
+  }
+  return bytes / slots();
+}
+
+int StateSlots::lease() {
+  const std::lock_guard lock(mutex_);
+  const auto free = std::find(taken_.begin(), taken_.end(), false);
+  if (free == taken_.end())
+    fail(ErrorCode::resource_exhausted, "codec state: all ", slots(), " streams are in use");
+  const int slot = static_cast<int>(free - taken_.begin());
+  clear(slot);
+  *free = true;
+  return slot;
+}
+
+void StateSlots::give_back(int slot) {
+  const std::lock_guard lock(mutex_);
+  taken_[static_cast<size_t>(slot)] = false;
+}
+
+void StateSlots::clear(int slot) {
+  std::memset(histories(slot), 0, static_cast<size_t>(histories_.dim(1)) * sizeof(float));
+}
+
+ops::KvLayer StateSlots::kv(int ring, int64_t layer) const {
+  const Ring& found = rings_[static_cast<size_t>(ring)];
+  return {found.k[static_cast<size_t>(layer)], found.v[static_cast<size_t>(layer)]};
+}
+
+}  // namespace shoal::dac

@@ -1,0 +1,120 @@
+#include "models/dac/window_transformer.h"
+
+#include <algorithm>
+
+#include "models/dac/config.h"
+#include "ops/linear.h"
+#include "ops/norm.h"
+
+namespace shoal::dac {
+namespace {
+
+constexpr int64_t kFewestRopeRows = 1024;
+
+}  // namespace
+
+RopeTable::RopeTable(int64_t first_rows, int64_t head_dim, double base) : head_dim_(head_dim), base_(base) {
+  int64_t rows = std::clamp(first_rows, kFewestRopeRows, kMaxPositions);
+  for (Level& level : levels_) {
+    level.rows = rows;
+    rows = std::min(2 * rows, kMaxPositions);
+  }
+  covering(1);
+}
+
+TensorView RopeTable::covering(int64_t positions) const {
+  for (Level& level : levels_) {
+    if (level.rows < positions) continue;
+    std::call_once(level.made, [&] { level.table = ops::make_rope_table(level.rows, head_dim_, base_); });
+    return level.table;
+  }
+  fail(ErrorCode::too_large, "codec: a clip needs ", positions, " positions, the most is ", kMaxPositions);
+}
+
+WindowTransformer::WindowTransformer(Loader& loader, const std::string& prefix,
+                                     const WindowTransformerShape& shape)
+    : shape_(shape),
+      heads_{shape.heads, shape.heads, shape.head_dim},
+      ring_(loader.layout().add_ring(shape.layers, shape.heads, shape.head_dim, shape.window,
+                                     shape.largest_piece)) {
+  for (int64_t i = 0; i < shape.layers; ++i)
+    layers_.push_back(load_layer(loader, concat(prefix, ".layers.", i)));
+  norm_ = loader.f32(prefix + ".norm.weight", {shape.dim});
+  rope_ = std::make_unique<RopeTable>(shape.block_size, shape.head_dim, shape.rope_base);
+}
+
+WindowTransformer::Layer WindowTransformer::load_layer(Loader& loader, const std::string& prefix) const {
+  const int64_t dim = shape_.dim, width = shape_.heads * shape_.head_dim, hidden = shape_.intermediate;
+  Layer layer;
+  layer.attention_norm = loader.f32(prefix + ".attention_norm.weight", {dim});
+  layer.wqkv = loader.linear(prefix + ".attention.wqkv", 3 * width, dim, /*bias=*/false);
+  layer.wo = loader.linear(prefix + ".attention.wo", dim, width, /*bias=*/false);
+  layer.attention_scale = loader.f32(prefix + ".attention_layer_scale.gamma", {dim});
+  layer.ffn_norm = loader.f32(prefix + ".ffn_norm.weight", {dim});
+  layer.gate_up = loader.gate_up(prefix + ".feed_forward.w1", prefix + ".feed_forward.w3", hidden, dim);
+  layer.down = loader.linear(prefix + ".feed_forward.w2", dim, hidden, /*bias=*/false);
+  layer.ffn_scale = loader.f32(prefix + ".ffn_layer_scale.gamma", {dim});
+  return layer;
+}
+
+WindowTransformer::Step WindowTransformer::plan(const Batch& batch) const {
+  const int64_t ring = batch.state->ring(ring_).pages;
+  int64_t longest = 0;
+  for (int s = 0; s < batch.sequences(); ++s)
+    longest = std::max(longest, batch.starts[static_cast<size_t>(s)] + batch.rows.count(s));
+  const int64_t pages = longest / kPageSize + 1;
+
+  const auto positions = host_array<int32_t>(batch.workspace(), batch.rows.rows());
+  const auto table = host_array<int32_t>(batch.workspace(), batch.sequences() * pages);
+  for (int s = 0; s < batch.sequences(); ++s) {
+    const int64_t start = batch.starts[static_cast<size_t>(s)], count = batch.rows.count(s);
+    CHECK(count <= shape_.largest_piece, count, " rows of one sequence, the ring is made for ",
+          shape_.largest_piece);
+    for (int64_t i = 0; i < count; ++i)
+      positions[static_cast<size_t>(batch.rows.begin(s) + i)] = static_cast<int32_t>(start + i);
+    // Only the pages of the window are ever looked up: the others are gone.
+    const int64_t slot_begin = batch.slots[static_cast<size_t>(s)] * ring;
+    const int64_t oldest = std::max<int64_t>(0, start - shape_.window + 1) / kPageSize;
+    for (int64_t page = oldest; page < (start + count + kPageSize - 1) / kPageSize; ++page)
+      table[static_cast<size_t>(s * pages + page)] = static_cast<int32_t>(slot_begin + page % ring);
+  }
+  return {{batch.rows, positions, table, pages, kPageSize}, rope_->covering(longest)};
+}
+
+void WindowTransformer::forward(const Batch& batch, TensorView x) const {
+  const Workspace::Scope scope(batch.workspace());
+  const Step step = plan(batch);
+  for (int64_t i = 0; i < shape_.layers; ++i) {
+    attend(batch, step, i, x);
+    feed_forward(batch, layers_[static_cast<size_t>(i)], x);
+  }
+  ops::rms_norm(*batch.ctx, x, norm_, shape_.eps, x);
+}
+
+// x += gamma * Wo attention(rms_norm(x))
+void WindowTransformer::attend(const Batch& batch, const Step& step, int64_t index, TensorView x) const {
+  const Workspace::Scope scope(batch.workspace());
+  const Layer& layer = layers_[static_cast<size_t>(index)];
+  const ops::KvLayer cache = batch.state->kv(ring_, index);
+  const TensorView h = batch.alloc(shape_.dim);
+  ops::rms_norm(*batch.ctx, x, layer.attention_norm, shape_.eps, h);
+  const TensorView qkv = batch.alloc(heads_.qkv_width());
+  ops::linear(*batch.ctx, h, layer.wqkv, qkv);
+  ops::qk_norm_rope(*batch.ctx, qkv, heads_, {}, step.rope, step.plan.positions);
+  ops::append_kv(*batch.ctx, qkv, heads_, step.plan, cache);
+  const TensorView heads = batch.alloc(shape_.heads * shape_.head_dim);
+  ops::paged_attention(*batch.ctx, qkv, heads_, step.plan, cache, shape_.window, heads);
+  ops::linear(*batch.ctx, heads, layer.wo, x, {.accumulate = true, .scale = layer.attention_scale});
+}
+
+// x += gamma * W2 (silu(W1 u) * (W3 u)), u = rms_norm(x)
+void WindowTransformer::feed_forward(const Batch& batch, const Layer& layer, TensorView x) const {
+  const Workspace::Scope scope(batch.workspace());
+  const TensorView h = batch.alloc(shape_.dim);
+  ops::rms_norm(*batch.ctx, x, layer.ffn_norm, shape_.eps, h);
+  const TensorView hidden = batch.alloc(shape_.intermediate);
+  ops::linear_swiglu(*batch.ctx, h, layer.gate_up, hidden);
+  ops::linear(*batch.ctx, hidden, layer.down, x, {.accumulate = true, .scale = layer.ffn_scale});
+}
+
+}  // namespace shoal::dac

@@ -1,0 +1,76 @@
+// A causal transformer that looks back over a bounded window (spec dac 2.7).
+#pragma once
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "models/dac/batch.h"
+#include "models/dac/loader.h"
+#include "ops/attention.h"
+#include "ops/packed_matrix.h"
+
+namespace shoal::dac {
+
+// Rotations by position, made as far as clips have needed so far: all kMaxPositions rows would be 84 MB, and
+// few clips pass the first 4096. Thread-safe; a view stays valid while the table lives.
+class RopeTable {
+ public:
+  RopeTable(int64_t first_rows, int64_t head_dim, double base);
+  // f32 [at least positions, head_dim / 2, 2].  positions <= kMaxPositions.
+  TensorView covering(int64_t positions) const;
+
+ private:
+  struct Level {
+    std::once_flag made;
+    int64_t rows = 0;
+    Tensor table;
+  };
+  int64_t head_dim_;
+  double base_;
+  mutable std::array<Level, 20> levels_;  // each twice the rows of the one before
+};
+
+struct WindowTransformerShape {
+  int64_t layers = 0, dim = 0, heads = 0, head_dim = 0, intermediate = 0;
+  int64_t window = 0;         // a row sees itself and the window - 1 rows before it
+  int64_t block_size = 0;     // RoPE rows to make at load
+  int64_t largest_piece = 0;  // rows of one sequence in one call
+  double rope_base = 0;
+  float eps = 0;
+};
+
+class WindowTransformer {
+ public:
+  WindowTransformer(Loader& loader, const std::string& prefix, const WindowTransformerShape& shape);
+  // x: f32 [rows, dim], in place. Throws Error(too_large) for a row at position kMaxPositions or beyond.
+  void forward(const Batch& batch, TensorView x) const;
+
+ private:
+  struct Layer {
+    Tensor attention_norm, ffn_norm;    // f32 [dim]
+    ops::PackedMatrix wqkv, wo;         // [3 * heads * head_dim, dim], [dim, heads * head_dim]
+    ops::PackedMatrix gate_up, down;    // [intermediate, dim] twice, [dim, intermediate]
+    Tensor attention_scale, ffn_scale;  // f32 [dim]
+  };
+  Layer load_layer(Loader& loader, const std::string& prefix) const;
+  // Where the rows of a call stand; the same for every layer.
+  struct Step {
+    ops::BatchPlan plan;
+    TensorView rope;
+  };
+  Step plan(const Batch& batch) const;
+  void attend(const Batch& batch, const Step& step, int64_t layer, TensorView x) const;
+  void feed_forward(const Batch& batch, const Layer& layer, TensorView x) const;
+
+  WindowTransformerShape shape_;
+  ops::HeadLayout heads_;
+  int ring_;
+  std::vector<Layer> layers_;
+  Tensor norm_;  // f32 [dim]
+  std::unique_ptr<RopeTable> rope_;
+};
+
+}  // namespace shoal::dac
