@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Checks the arrows of docs/ARCHITECTURE.md: a folder of src/ includes only the folders it may know, CUDA and
+JSON headers stay where they belong, and every header compiles alone.
+
+usage: tools/check_includes.py [--no-compile]
+"""
+import argparse
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SRC = ROOT / "src"
+
+# What each folder may include, besides itself. Order is from the bottom up.
+MAY_INCLUDE = {
+    "base": [],
+    "tensor": ["base"],
+    "weights": ["base", "tensor"],
+    "ops": ["base", "tensor"],
+    "models/dual_ar": ["base", "tensor", "weights", "ops"],
+    "models/dac": ["base", "tensor", "weights", "ops"],
+    "text": ["base"],
+    "audio": ["base"],
+    "runtime": ["base", "tensor", "weights", "ops", "models/dual_ar", "models/dac", "text", "audio"],
+    "cli": ["base", "tensor", "weights", "ops", "models/dual_ar", "models/dac", "text", "audio", "runtime", "bench"],
+}
+# Third-party headers that only some places may see.
+RESTRICTED = {
+    r"^nlohmann/": ["base/json.cc", "cli/"],
+    r"^(cuda|cublas|cudnn|nccl)": ["tensor/cuda/", "ops/cuda/"],
+    r"^(sndfile|FLAC/|opus|lame/|soxr)": ["audio/"],
+    r"^(pcre2|utf8proc)": ["text/"],
+}
+INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
+
+
+def folder_of(path: str) -> str | None:
+    """The module a path relative to src/ belongs to."""
+    return next((name for name in sorted(MAY_INCLUDE, key=len, reverse=True) if path.startswith(name + "/")), None)
+
+
+def check_file(path: Path) -> list[str]:
+    relative = path.relative_to(SRC).as_posix()
+    module = folder_of(relative)
+    if module is None:
+        return [f"{relative}: lies in no known folder of src/ (add it to tools/check_includes.py)"]
+    problems = []
+    is_test = path.stem.endswith("_test")
+    for quote, name in INCLUDE.findall(path.read_text()):
+        target = folder_of(name)
+        if quote == '"' and target not in (None, module) and target not in MAY_INCLUDE[module]:
+            if not (is_test and name.startswith("weights/")):  # tests may read goldens
+                problems.append(f"{relative}: includes {name}, but {module} may not know {target}")
+        for pattern, places in RESTRICTED.items():
+            if re.match(pattern, name) and not any(relative.startswith(place) for place in places):
+                problems.append(f"{relative}: includes <{name}>, allowed only in {', '.join(places)}")
+    return problems
+
+
+def compiles_alone(header: Path) -> str | None:
+    command = [os.environ.get("CXX", "g++"), "-std=c++20", "-fsyntax-only", "-x", "c++", f"-I{SRC}", f"-I{ROOT}"]
+    result = subprocess.run([*command, str(header)], capture_output=True, text=True)
+    if result.returncode == 0:
+        return None
+    return f"{header.relative_to(ROOT)} does not compile alone:\n{result.stderr}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--no-compile", action="store_true", help="skip compiling each header alone")
+    options = parser.parse_args()
+
+    sources = sorted(p for p in SRC.rglob("*") if p.suffix in {".h", ".cc", ".cu", ".cuh"})
+    problems = [problem for path in sources for problem in check_file(path)]
+    if not options.no_compile:
+        # Headers of one instruction set need its compiler flags; their own .cc files compile them.
+        headers = [p for p in sources if p.suffix == ".h" and not re.search(r"_(avx|amx|neon)", p.stem)]
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            problems += [problem for problem in pool.map(compiles_alone, headers) if problem]
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    print(f"{len(sources)} files checked, {len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

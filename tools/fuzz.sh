@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Builds the libFuzzer programs and runs each for SECONDS.   tools/fuzz.sh [SECONDS] [NAME...]
+# New inputs go to build/fuzz/corpus/NAME; a finding stops the run and leaves its input in build/fuzz/findings.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+seconds=${1:-60}
+if (($#)); then shift; fi
+
+tools/install_deps.sh --test
+cmake --preset fuzz
+cmake --build --preset fuzz
+names=("$@")
+if ((${#names[@]} == 0)); then
+  for source in fuzz/*/*_fuzz.cc; do names+=("$(basename "$source" .cc)"); done
+fi
+mkdir -p build/fuzz/findings
+run() {
+  local name=$1 seeds=()
+  mkdir -p "build/fuzz/corpus/$name"
+  for folder in fuzz/*/corpus/"$name"; do [ -d "$folder" ] && seeds+=("$folder"); done
+  if "build/fuzz/fuzz/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+      -artifact_prefix="build/fuzz/findings/$name-" "build/fuzz/corpus/$name" "${seeds[@]}" >"build/fuzz/$name.log" 2>&1; then
+    echo "$name: no finding in $(grep -oP 'number_of_executed_units: \K\d+' "build/fuzz/$name.log") runs"
+  else
+    tail -n 40 "build/fuzz/$name.log"
+    echo "$name: FINDING, see build/fuzz/findings" >&2
+    return 1
+  fi
+}
+export -f run
+export seconds
+printf '%s\n' "${names[@]}" | xargs -P "$(nproc)" -I{} bash -c 'run {}'

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Installs the Debian 12 packages that Shoal needs.   tools/install_deps.sh [--test]
+#   (no option)  to build and run          --test  also to run the test suite, the sanitizers and the fuzzers
+set -euo pipefail
+
+build=(g++ cmake ninja-build pkg-config git nlohmann-json3-dev libcli11-dev
+       libsndfile1-dev libflac-dev libogg-dev libopus-dev libopusenc-dev libmp3lame-dev libsoxr-dev
+       libpcre2-dev libutf8proc-dev)
+test=(libgtest-dev libgmock-dev ccache python3 clang-19 libclang-rt-19-dev clang-tidy-19 clang-format-19)
+
+packages=("${build[@]}")
+case "${1:-}" in
+  "") ;;
+  --test) packages+=("${test[@]}") ;;
+  *) echo "usage: tools/install_deps.sh [--test]" >&2; exit 2 ;;
+esac
+
+missing=()
+for package in "${packages[@]}"; do
+  dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+done
+if ((${#missing[@]} == 0)); then exit 0; fi
+
+sudo=()
+if ((EUID != 0)); then sudo=(sudo); fi
+echo "installing: ${missing[*]}"
+"${sudo[@]}" apt-get update -q
+"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"

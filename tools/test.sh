@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# The whole test suite: installs what it needs, builds, runs every test and prints the counts.
+#   tools/test.sh [PRESET] [ctest options]      PRESET: release (default), asan, tsan
+set -euo pipefail
+cd "$(dirname "$0")/.."
+preset=${1:-release}
+if (($#)); then shift; fi
+
+tools/install_deps.sh --test
+cmake --preset "$preset"
+cmake --build --preset "$preset"
+ctest --preset "$preset" --parallel "$(nproc)" "$@"
