@@ -10,8 +10,8 @@
 
 namespace shoal::audio {
 
-// Mono sound. Samples of integer files lie in [-1, 1); float and lossy files may peak a little above 1.
-// Always finite.
+// Mono sound. Samples of integer files lie in [-1, 1); float and lossy files may peak above 1, never
+// above 16. Always finite.
 struct Clip {
   int sample_rate_hz = 0;
   std::vector<float> samples;
@@ -21,8 +21,8 @@ struct Clip {
   }
 };
 
-// What a clip may cost. The decoded samples take at most max_seconds * sample_rate * 4 bytes, whatever the
-// file claims about its length.
+// What a clip may cost. The decoded samples stay below max_seconds * sample_rate, whatever the file claims
+// about its length.
 struct ClipLimits {
   double max_seconds = 120;
   int64_t max_file_bytes = int64_t{64} << 20;
@@ -33,8 +33,8 @@ struct ClipLimits {
 
 // Decodes wav (also RF64, W64), flac, ogg (Vorbis, Opus), mp3, aiff, au and caf at their own rate, channels
 // averaged (spec/dac.md section 4.1). `name` starts every message ("reference", a path).
-// Throws Error: corrupt_file (not audio, damaged, empty), unsupported (AAC/M4A), invalid_argument (a sample
-// rate or channel count out of range, no samples, non-finite samples), too_large (over the limits).
+// Throws Error: corrupt_file (not audio, damaged, empty), unsupported (AAC/M4A), too_large (over the limits),
+// invalid_argument (a sample rate or channel count out of range, no samples, a sample not finite or over 16).
 Clip decode_clip(std::span<const std::byte> bytes, std::string_view name, const ClipLimits& limits = {});
 
 // The same from a regular file. Throws also not_found and io.

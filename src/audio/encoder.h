@@ -37,10 +37,12 @@ struct EncoderOptions {
   // 0: the format's default for speech (opus 64 kbit/s; mp3 96 from 32 kHz on, 64 below, 32 up to 12 kHz).
   // Ignored by wav, pcm and flac.
   int bitrate_bps = 0;
-  // True when the owner of the bytes will overwrite their beginning with final_header() after finish(): the
-  // header then carries true sizes. False for a stream, whose length nobody knows when it starts: a wav then
-  // says 0xFFFFFFFF, the customary "until the end" that players and libsndfile accept; flac says 0 samples
-  // ("unknown" in that format) and mp3 has no Xing frame.
+  // True for a file: the owner of the bytes will overwrite their beginning with final_header() after
+  // finish(), so that the header carries true sizes. False for a stream, whose length nobody knows when it
+  // starts: a wav then says 0xFFFFFFFF, the customary "until the end" that players and libsndfile accept;
+  // flac says 0 samples
+  // ("unknown" in that format) and mp3 has no Xing frame. Streams also get an Ogg page for every 20 ms of
+  // opus, files one a second.
   bool rewritable_header = false;
 };
 
