@@ -1,0 +1,307 @@
+// Streams: pieces equal the whole, neighbours do not matter, and nothing is allocated on the way.
+#include "models/dac/stream.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <new>
+#include <numeric>
+
+#include "base/philox.h"
+#include "models/dac/codec.h"
+#include "models/dac/decoder.h"
+#include "models/dac/encoder.h"
+#include "models/dac/small_config.h"
+
+namespace {
+std::atomic<int64_t> allocations{0};
+}  // namespace
+
+// Not inlined, or GCC takes the pair for a mismatch of new and free.
+[[gnu::noinline]] void* operator new(size_t bytes) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* memory = std::malloc(bytes)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+
+namespace shoal::dac {
+namespace {
+
+template <typename Body>
+ErrorCode code_of(Body&& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    EXPECT_FALSE(error.message().empty());
+    return error.code();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return ErrorCode::internal;
+}
+
+// Deterministic draws.
+class Dice {
+ public:
+  explicit Dice(uint64_t seed) : seed_(seed) {}
+  int32_t below(int32_t count) {
+    return static_cast<int32_t>(philox4x32(seed_, {next_++, 3, 0, 0})[0] % static_cast<uint32_t>(count));
+  }
+
+ private:
+  uint64_t seed_;
+  uint32_t next_ = 0;
+};
+
+class Streams : public testing::TestWithParam<DType> {
+ protected:
+  static constexpr uint64_t kSeed = 5;
+  Streams() { open(small_config()); }
+  void open(const Config& config) {
+    codec_.emplace(Codec::random(config, ctx_, GetParam(), Parts::both, kSeed));
+    books_ = static_cast<size_t>(config.num_codebooks());
+    hop_ = static_cast<size_t>(config.samples_per_frame());
+  }
+  std::vector<int32_t> random_codes(size_t frames, uint64_t seed) const {
+    Dice dice(seed);
+    std::vector<int32_t> codes(frames * books_);
+    for (int32_t& code : codes) code = dice.below(16);
+    return codes;
+  }
+  // Feeds frames [begin, begin + count) of a clip to one stream alone.
+  std::vector<float> push(CodecStream& stream, const std::vector<int32_t>& clip, size_t begin, size_t count) {
+    CodecStream* const streams[] = {&stream};
+    const int32_t offsets[] = {0, static_cast<int32_t>(count)};
+    std::vector<float> pcm(count * hop_);
+    codec_->decode_streams(ctx_, streams, {offsets}, std::span(clip).subspan(begin * books_, count * books_),
+                           pcm);
+    return pcm;
+  }
+
+  ThreadTeam team_{2};
+  Workspace workspace_;
+  ops::Context ctx_{{}, &team_, &workspace_, nullptr};
+  std::optional<Codec> codec_;
+  size_t books_ = 0, hop_ = 0;
+};
+
+TEST_P(Streams, AnyChunkingGivesTheWholeBitForBit) {
+  constexpr size_t kFrames = 300;  // several passes, many times round the ring
+  const auto clip = random_codes(kFrames, 1);
+  const auto whole = codec_->decode(ctx_, clip);
+  CodecStatePool pool(*codec_, 1);
+  for (const int32_t largest : {1, 3, 20, 150}) {
+    CodecStream stream(pool);
+    Dice dice(static_cast<uint64_t>(largest));
+    std::vector<float> pieces;
+    for (size_t frame = 0; frame < kFrames;) {
+      const size_t count = std::min(kFrames - frame, static_cast<size_t>(1 + dice.below(largest)));
+      const auto pcm = push(stream, clip, frame, count);
+      pieces.insert(pieces.end(), pcm.begin(), pcm.end());
+      frame += count;
+      EXPECT_EQ(stream.frames_done(), static_cast<int64_t>(frame));
+    }
+    EXPECT_TRUE(pieces == whole) << "chunks of up to " << largest;
+  }
+}
+
+TEST_P(Streams, ABatchOfUnevenStreamsGivesEachItsOwn) {
+  constexpr size_t kStreams = 5;
+  CodecStatePool pool(*codec_, kStreams);
+  std::vector<std::vector<int32_t>> clips;
+  std::vector<std::vector<float>> whole, got(kStreams);
+  std::vector<CodecStream> streams;
+  for (size_t s = 0; s < kStreams; ++s) {
+    clips.push_back(random_codes(40 + 50 * s, 100 + s));
+    whole.push_back(codec_->decode(ctx_, clips.back()));
+    streams.emplace_back(pool);
+  }
+  Dice dice(9);
+  while (std::any_of(whole.begin(), whole.end(),
+                     [&](const auto& w) { return got[&w - whole.data()].size() < w.size(); })) {
+    std::vector<CodecStream*> batch;
+    std::vector<size_t> who;
+    std::vector<int32_t> offsets = {0}, codes;
+    for (size_t s = kStreams; s-- > 0;) {
+      if (dice.below(4) == 0) continue;  // sits this one out
+      const size_t done = static_cast<size_t>(streams[s].frames_done());
+      const size_t left = clips[s].size() / books_ - done;
+      const size_t count = std::min(left, static_cast<size_t>(dice.below(dice.below(5) == 0 ? 90 : 7)));
+      codes.insert(codes.end(), clips[s].begin() + static_cast<int64_t>(done * books_),
+                   clips[s].begin() + static_cast<int64_t>((done + count) * books_));
+      offsets.push_back(offsets.back() + static_cast<int32_t>(count));
+      batch.push_back(&streams[s]);
+      who.push_back(s);
+    }
+    std::vector<float> pcm(static_cast<size_t>(offsets.back()) * hop_);
+    codec_->decode_streams(ctx_, batch, {offsets}, codes, pcm);
+    for (size_t i = 0; i < who.size(); ++i)
+      got[who[i]].insert(got[who[i]].end(), pcm.begin() + offsets[i] * static_cast<int64_t>(hop_),
+                         pcm.begin() + offsets[i + 1] * static_cast<int64_t>(hop_));
+  }
+  for (size_t s = 0; s < kStreams; ++s) EXPECT_TRUE(got[s] == whole[s]) << "stream " << s;
+}
+
+TEST_P(Streams, BatchesOfClipsEqualEachAlone) {
+  const std::vector<size_t> frames = {3, 0, 70, 1, 20, 9, 130};  // more than are in work at a time
+  std::vector<int32_t> offsets = {0}, codes;
+  std::vector<float> alone;
+  for (const size_t count : frames) {
+    const auto clip = random_codes(count, count);
+    codes.insert(codes.end(), clip.begin(), clip.end());
+    offsets.push_back(offsets.back() + static_cast<int32_t>(count));
+    const auto wave = codec_->decode(ctx_, clip);
+    alone.insert(alone.end(), wave.begin(), wave.end());
+  }
+  std::vector<float> pcm(alone.size());
+  codec_->decode_batch(ctx_, {offsets}, codes, pcm);
+  EXPECT_TRUE(pcm == alone);
+}
+
+TEST_P(Streams, BatchesOfWavesEqualEachAlone) {
+  const std::vector<size_t> lengths = {1, 0, 555, 12, 700, 13, 40};
+  std::vector<int32_t> offsets = {0}, alone;
+  std::vector<float> samples;
+  Dice dice(77);
+  for (const size_t length : lengths) {
+    std::vector<float> wave(length);
+    for (float& sample : wave) sample = static_cast<float>(dice.below(2000) - 1000) / 1000.0f;
+    samples.insert(samples.end(), wave.begin(), wave.end());
+    offsets.push_back(offsets.back() + static_cast<int32_t>(length));
+    const auto codes = codec_->encode(ctx_, wave);
+    EXPECT_EQ(static_cast<int64_t>(codes.size()),
+              codec_->frames_for(static_cast<int64_t>(length)) * codec_->config().num_codebooks());
+    alone.insert(alone.end(), codes.begin(), codes.end());
+  }
+  std::vector<int32_t> codes(alone.size());
+  codec_->encode_batch(ctx_, {offsets}, samples, codes);
+  EXPECT_EQ(codes, alone);
+}
+
+TEST_P(Streams, EncodingIsCausal) {
+  Dice dice(4);
+  std::vector<float> wave(100 * hop_);
+  for (float& sample : wave) sample = static_cast<float>(dice.below(2000) - 1000) / 1000.0f;
+  const auto whole = codec_->encode(ctx_, wave);
+  for (const size_t frames : {1, 31, 32, 33, 99}) {
+    const auto prefix = codec_->encode(ctx_, std::span(wave).first(frames * hop_));
+    EXPECT_TRUE(std::equal(prefix.begin(), prefix.end(), whole.begin())) << frames << " frames";
+  }
+}
+
+TEST_P(Streams, TheNumberOfThreadsDoesNotMatter) {
+  const auto clip = random_codes(100, 2);
+  ThreadTeam one(1);
+  Workspace other;
+  ops::Context ctx{{}, &one, &other, nullptr};
+  EXPECT_TRUE(codec_->decode(ctx_, clip) == codec_->decode(ctx, clip));
+}
+
+TEST_P(Streams, ResetStartsOverAndSlotsAreLeasedClean) {
+  CodecStatePool pool(*codec_, 2);
+  const auto clip = random_codes(30, 8);
+  const auto whole = codec_->decode(ctx_, clip);
+  {
+    CodecStream stream(pool);
+    push(stream, clip, 5, 20);
+    stream.reset();
+    EXPECT_EQ(stream.frames_done(), 0);
+    EXPECT_TRUE(push(stream, clip, 0, 30) == whole);
+    EXPECT_EQ(pool.streams_open(), 1);
+  }
+  EXPECT_EQ(pool.streams_open(), 0);
+  CodecStream again(pool);  // of the slot just used
+  EXPECT_TRUE(push(again, clip, 0, 30) == whole);
+  CodecStream second(pool);
+  EXPECT_EQ(code_of([&] { CodecStream third(pool); }), ErrorCode::resource_exhausted);
+  second = CodecStream(std::move(again));
+  EXPECT_EQ(second.frames_done(), 30);
+}
+
+TEST_P(Streams, SteadyStateAllocatesNothing) {
+  CodecStatePool pool(*codec_, 3);
+  std::vector<CodecStream> streams;
+  for (int s = 0; s < 3; ++s) streams.emplace_back(pool);
+  CodecStream* const batch[] = {&streams[0], &streams[1], &streams[2]};
+  const int32_t offsets[] = {0, 2, 3, 7};
+  const auto codes = random_codes(7, 6);
+  std::vector<float> pcm(7 * hop_);
+  for (int warm_up = 0; warm_up < 3; ++warm_up) codec_->decode_streams(ctx_, batch, {offsets}, codes, pcm);
+  const int64_t before = allocations.load(), growths = workspace_.growths();
+  for (int step = 0; step < 20; ++step) codec_->decode_streams(ctx_, batch, {offsets}, codes, pcm);
+  EXPECT_EQ(allocations.load(), before);
+  EXPECT_EQ(workspace_.growths(), growths);
+}
+
+TEST_P(Streams, AnyLengthRunsInBoundedWorkspace) {
+  codec_->decode(ctx_, random_codes(200, 1));
+  const int64_t peak = workspace_.peak_bytes();
+  codec_->decode(ctx_, random_codes(2000, 1));
+  // Only the page table grows, by four bytes for sixteen frames.
+  EXPECT_LE(workspace_.peak_bytes(), peak + 2000);
+}
+
+TEST_P(Streams, CodesAboveTheRangeAreClampedAndNegativeOnesRefused) {
+  auto codes = random_codes(4, 3);
+  codes[0] = 39;
+  codes[5] = 15;
+  const auto wave = codec_->decode(ctx_, codes);
+  codes[0] = INT32_MAX;
+  codes[5] = 16;
+  EXPECT_TRUE(codec_->decode(ctx_, codes) == wave);
+  codes[7] = -1;
+  EXPECT_EQ(code_of([&] { codec_->decode(ctx_, codes); }), ErrorCode::invalid_argument);
+}
+
+TEST_P(Streams, RefusesBadBatchesBeforeAnythingChanges) {
+  CodecStatePool pool(*codec_, 2), stranger(*codec_, 1);
+  CodecStream a(pool), b(pool), c(stranger);
+  const auto codes = random_codes(2, 3);
+  std::vector<float> pcm(2 * hop_);
+  const auto decode = [&](std::vector<CodecStream*> streams, std::vector<int32_t> offsets,
+                          std::vector<int32_t> given, size_t samples) {
+    return code_of(
+        [&] { codec_->decode_streams(ctx_, streams, {offsets}, given, std::span(pcm).first(samples)); });
+  };
+  EXPECT_EQ(decode({&a, &a}, {0, 1, 2}, codes, 2 * hop_), ErrorCode::invalid_argument);
+  EXPECT_EQ(decode({&a, &c}, {0, 1, 2}, codes, 2 * hop_), ErrorCode::invalid_argument);
+  EXPECT_EQ(decode({&a}, {0, 1, 2}, codes, 2 * hop_), ErrorCode::invalid_argument);
+  EXPECT_EQ(decode({&a, &b}, {0, 3, 2}, codes, 2 * hop_), ErrorCode::invalid_argument);
+  EXPECT_EQ(decode({&a, &b}, {}, codes, 2 * hop_), ErrorCode::invalid_argument);
+  EXPECT_EQ(decode({&a, &b}, {0, 1, 2}, codes, 2 * hop_ - 1), ErrorCode::invalid_argument);
+  EXPECT_EQ(decode({&a, &b}, {0, 1, 2}, {0, 0, 0}, 2 * hop_), ErrorCode::invalid_argument);
+  EXPECT_EQ(decode({&a, &b}, {0, 1, 2}, {0, 0, 0, 0, 0, -5}, 2 * hop_), ErrorCode::invalid_argument);
+  EXPECT_EQ(a.frames_done() + b.frames_done(), 0);
+  EXPECT_EQ(code_of([&] { codec_->decode(ctx_, std::span(codes).first(4)); }), ErrorCode::invalid_argument);
+  const std::vector<int32_t> endless(books_ * (kMaxPositions + 1));
+  EXPECT_EQ(code_of([&] { codec_->decode(ctx_, endless); }), ErrorCode::too_large);
+  EXPECT_EQ(code_of([&] { CodecStatePool none(*codec_, 0); }), ErrorCode::invalid_argument);
+}
+
+TEST_P(Streams, APartThatWasNotLoadedIsAnError) {
+  const Codec decoder = Codec::random(small_config(), ctx_, GetParam(), Parts::decode, 1);
+  const Codec encoder = Codec::random(small_config(), ctx_, GetParam(), Parts::encode, 1);
+  EXPECT_EQ(code_of([&] { decoder.encode(ctx_, std::vector<float>(5)); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([&] { encoder.decode(ctx_, random_codes(1, 1)); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(decoder.memory().encoder, 0);
+  EXPECT_EQ(encoder.memory().decoder, 0);
+  EXPECT_EQ(codec_->memory().total(), decoder.memory().total() + encoder.memory().total());
+}
+
+TEST_P(Streams, EmptyInputsGiveEmptyOutputs) {
+  EXPECT_TRUE(codec_->decode(ctx_, {}).empty());
+  EXPECT_TRUE(codec_->encode(ctx_, {}).empty());
+  const int32_t none[] = {0};
+  codec_->decode_streams(ctx_, {}, {none}, {}, {});
+  codec_->decode_batch(ctx_, {none}, {}, {});
+  codec_->encode_batch(ctx_, {none}, {}, {});
+}
+
+INSTANTIATE_TEST_SUITE_P(Matrices, Streams, testing::Values(DType::f32, DType::bf16),
+                         [](const auto& tested) { return std::string(name_of(tested.param)); });
+
+}  // namespace
+}  // namespace shoal::dac

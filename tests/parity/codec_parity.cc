@@ -1,0 +1,279 @@
+#include "tests/parity/codec_parity.h"
+
+#include <algorithm>
+#include <cmath>
+#include <gtest/gtest.h>
+#include <map>
+#include <numeric>
+#include <vector>
+
+#include "models/dac/codec.h"
+#include "weights/checkpoint.h"
+#include "weights/name_maps.h"
+
+namespace shoal::parity {
+namespace {
+
+// Two f32 implementations agree to 2e-6 per stage and 2e-5 per sample (fixtures' README); ours sums in other
+// orders than either, hence some room.
+constexpr double kStageTolerance = 5e-6;
+constexpr double kWaveTolerance = 3e-5;
+// Below this a code may flip: the second best entry is as near as rounding.
+constexpr float kTieMargin = 1e-4f;
+
+// A stage's rows, as taps brought them: [rows, channels].
+struct Stage {
+  int64_t channels = 0;
+  std::vector<float> values;
+  int64_t rows() const { return static_cast<int64_t>(values.size()) / std::max<int64_t>(1, channels); }
+};
+
+class Recorder {
+ public:
+  void operator()(std::string_view name, TensorView x) {
+    Stage& stage = stages_[std::string(name)];
+    stage.channels = x.dim(1);
+    stage.values.insert(stage.values.end(), x.as<float>(), x.as<float>() + x.elements());
+  }
+  const Stage* find(const std::string& name) const {
+    const auto found = stages_.find(name);
+    return found == stages_.end() ? nullptr : &found->second;
+  }
+
+ private:
+  std::map<std::string, Stage> stages_;
+};
+
+weights::Checkpoint open_codec(const std::string& dir) {
+  const std::string torch_file = dir + "/codec.pth";
+  auto checkpoint =
+      weights::Checkpoint::open(is_regular_file(torch_file) ? torch_file : dir + "/codec.safetensors");
+  weights::normalise_codec_names(checkpoint);
+  return checkpoint;
+}
+
+dac::Config open_config(const std::string& dir) {
+  const std::string path = dir + "/codec_config.json";
+  return is_regular_file(path) ? dac::Config::read(path) : dac::Config::published();
+}
+
+// A folder's codec, its goldens, and what running it needs.
+struct Fixture {
+  explicit Fixture(const std::string& dir, DType dtype = DType::f32)
+      : goldens(weights::Checkpoint::open(dir + "/dac_goldens.safetensors")),
+        ctx{{}, &team, &workspace, nullptr},
+        codec(dac::Codec::load(open_codec(dir), open_config(dir), ctx, dtype, dac::Parts::both)) {}
+
+  TensorView golden(const std::string& name) const {
+    const TensorView* found = goldens.find(name);
+    if (!found) fail(ErrorCode::not_found, "goldens: ", name, " is missing");
+    return *found;
+  }
+  std::vector<float> floats(const std::string& name) const {
+    const TensorView view = golden(name);
+    return {view.as<float>(), view.as<float>() + view.elements()};
+  }
+  // Codes are stored [codebooks, frames]; ours are frame-major. Frames [begin, end).
+  std::vector<int32_t> codes(const std::string& name, int64_t begin, int64_t end) const {
+    const TensorView stored = golden(name);
+    std::vector<int32_t> out;
+    for (int64_t frame = begin; frame < end; ++frame) {
+      for (int64_t book = 0; book < stored.dim(0); ++book) out.push_back(stored.row<int32_t>(book)[frame]);
+    }
+    return out;
+  }
+  std::vector<int32_t> codes(const std::string& name) const { return codes(name, 0, golden(name).dim(1)); }
+
+  ThreadTeam team{2};
+  Workspace workspace;
+  weights::Checkpoint goldens;
+  ops::Context ctx;
+  dac::Codec codec;
+};
+
+double root_mean_square(std::span<const float> a, std::span<const float> b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) sum += (double{a[i]} - b[i]) * (double{a[i]} - b[i]);
+  return std::sqrt(sum / static_cast<double>(a.size()));
+}
+
+void expect_wave(std::span<const float> wave, std::span<const float> golden, const std::string& name) {
+  ASSERT_EQ(wave.size(), golden.size()) << name;
+  size_t worst = 0;
+  for (size_t i = 0; i < wave.size(); ++i) {
+    if (!(std::abs(wave[i] - golden[i]) <= std::abs(wave[worst] - golden[worst]))) worst = i;
+  }
+  EXPECT_NEAR(wave[worst], golden[worst], kWaveTolerance) << name << ", sample " << worst;
+}
+
+// ||stage - golden|| / ||golden|| over the columns that the golden [channels, columns] holds: the first ones,
+// or the last. excused[frame]: leave that column out.
+void expect_stage(const Stage& stage, TensorView golden, bool last_columns, const std::string& name,
+                  const std::vector<bool>& excused = {}) {
+  ASSERT_EQ(golden.dim(0), stage.channels) << name;
+  ASSERT_LE(golden.dim(1), stage.rows()) << name;
+  const int64_t first = last_columns ? stage.rows() - golden.dim(1) : 0;
+  double difference = 0, size = 0;
+  for (int64_t column = 0; column < golden.dim(1); ++column) {
+    if (!excused.empty() && excused[static_cast<size_t>(column)]) continue;
+    for (int64_t c = 0; c < stage.channels; ++c) {
+      const double want = golden.row<float>(c)[column];
+      const double got = stage.values[static_cast<size_t>((first + column) * stage.channels + c)];
+      difference += (got - want) * (got - want);
+      size += want * want;
+    }
+  }
+  EXPECT_LE(std::sqrt(difference), kStageTolerance * std::sqrt(size)) << name;
+}
+
+// Compares every golden map of "<prefix>NAME" for which a stage was recorded; returns how many.
+int expect_stages(const Fixture& fixture, const Recorder& taps, const std::string& prefix,
+                  bool last_columns) {
+  int compared = 0;
+  for (const weights::StoredTensor& golden : fixture.goldens.tensors()) {
+    if (!golden.name.starts_with(prefix)) continue;
+    const std::string name = golden.name.substr(prefix.size());
+    const Stage* stage = taps.find(name);
+    if (!stage || name.starts_with("q")) continue;  // residuals: see expect_codes
+    expect_stage(*stage, golden.view, last_columns, golden.name);
+    ++compared;
+  }
+  return compared;
+}
+
+// Codes equal the golden ones but for near ties; after one, the frame's later codes and residuals may be
+// anything.
+void expect_codes(const Fixture& fixture, const std::vector<int32_t>& codes, const Recorder& taps,
+                  const std::string& prefix) {
+  const TensorView golden = fixture.golden(prefix + "codes"), margin = fixture.golden(prefix + "margin");
+  const int64_t books = golden.dim(0), frames = golden.dim(1);
+  ASSERT_EQ(static_cast<int64_t>(codes.size()), books * frames) << prefix;
+  std::vector<bool> excused(static_cast<size_t>(frames));
+  for (int64_t book = 0; book < books; ++book) {
+    for (const char* what : {"residual_in", "latent"}) {
+      const std::string name = concat('q', book, '.', what);
+      if (const TensorView* map = fixture.goldens.find(prefix + name)) {
+        ASSERT_NE(taps.find(name), nullptr) << name;
+        expect_stage(*taps.find(name), *map, false, prefix + name, excused);
+      }
+    }
+    for (int64_t frame = 0; frame < frames; ++frame) {
+      const auto at = static_cast<size_t>(frame);
+      if (excused[at] || codes[static_cast<size_t>(frame * books + book)] == golden.row<int32_t>(book)[frame])
+        continue;
+      EXPECT_LT(margin.row<float>(book)[frame], kTieMargin)
+          << prefix << "codes, codebook " << book << ", frame " << frame;
+      excused[at] = true;
+    }
+  }
+}
+
+// What the semantic code decodes to: the first residual less the second.
+void expect_semantic_latents(const Fixture& fixture, const Recorder& taps) {
+  const TensorView* golden = fixture.goldens.find("enc.semantic_zq");
+  const Stage *before = taps.find("q0.residual_in"), *after = taps.find("q1.residual_in");
+  if (!golden || !before || !after) return;
+  Stage decoded = *before;
+  for (size_t i = 0; i < decoded.values.size(); ++i) decoded.values[i] -= after->values[i];
+  expect_stage(decoded, *golden, false, "enc.semantic_zq");
+}
+
+// Two clips of different content in one ragged batch, the second standing where the golden's second half
+// does.
+void expect_batch(const Fixture& fixture, dac::Codec const& codec, ops::Context& ctx) {
+  const TensorView golden = fixture.golden("dec.batch2_wave");
+  const int64_t hop = codec.config().samples_per_frame();
+  const int64_t each = golden.dim(1) / hop;
+  std::vector<int32_t> codes = fixture.codes("dec.codes", 0, 2 * each);
+  const auto one = static_cast<int32_t>(each);
+  const std::vector<int32_t> offsets = {0, one, 2 * one};
+  std::vector<float> wave(static_cast<size_t>(2 * each * hop));
+  codec.decode_batch(ctx, {offsets}, codes, wave);
+  expect_wave(wave, fixture.floats("dec.batch2_wave"), "dec.batch2_wave");
+}
+
+}  // namespace
+
+void check_codec_decoding(const std::string& dir) {
+  Fixture fixture(dir);
+  Recorder taps;
+  const dac::Tap tap(taps);
+  const auto wave = fixture.codec.decode(fixture.ctx, fixture.codes("dec.codes"), &tap);
+  expect_wave(wave, fixture.floats("dec.wave"), "dec.wave");
+  // zq, post_module, one per upsampling, model0, one per block, tanh.
+  const dac::Config& config = fixture.codec.config();
+  EXPECT_EQ(expect_stages(fixture, taps, "dec.", /*last_columns=*/false),
+            static_cast<int>(4 + config.downsample_factor.size() + config.decoder_rates.size()));
+  if (fixture.goldens.contains("dec.batch2_wave")) expect_batch(fixture, fixture.codec, fixture.ctx);
+  if (fixture.goldens.contains("recon.wave")) {
+    const auto recon = fixture.codec.decode(fixture.ctx, fixture.codes("enc.codes"));
+    expect_wave(recon, fixture.floats("recon.wave"), "recon.wave");
+  }
+}
+
+void check_codec_encoding(const std::string& dir) {
+  Fixture fixture(dir);
+  {
+    Recorder taps;
+    const dac::Tap tap(taps);
+    const auto codes = fixture.codec.encode(fixture.ctx, fixture.floats("enc.wave"), &tap);
+    // block0, one per block, the last convolution, one per downsampling, pre_module.
+    const dac::Config& config = fixture.codec.config();
+    EXPECT_EQ(expect_stages(fixture, taps, "enc.", /*last_columns=*/true),
+              static_cast<int>(3 + config.downsample_factor.size() + config.encoder_rates.size()));
+    expect_codes(fixture, codes, taps, "enc.");
+    expect_semantic_latents(fixture, taps);
+  }
+  if (!fixture.goldens.contains("enc_long.wave_i16")) return;
+  const TensorView stored = fixture.golden("enc_long.wave_i16");
+  std::vector<float> wave;
+  for (int64_t i = 0; i < stored.elements(); ++i)
+    wave.push_back(static_cast<float>(stored.as<int16_t>()[i]) / 32768.0f);
+  Recorder taps;
+  const dac::Tap tap(taps);
+  const auto codes = fixture.codec.encode(fixture.ctx, wave, &tap);
+  expect_stages(fixture, taps, "enc_long.", /*last_columns=*/true);
+  expect_codes(fixture, codes, taps, "enc_long.");
+}
+
+void check_codec_bf16(const std::string& dir) {
+  Fixture fixture(dir, DType::bf16);
+  const auto wave = fixture.codec.decode(fixture.ctx, fixture.codes("dec.codes"));
+  const auto exact = fixture.floats("dec.wave"), autocast = fixture.floats("dec.wave_bf16_autocast");
+  ASSERT_EQ(wave.size(), exact.size());
+  EXPECT_LE(root_mean_square(wave, exact), root_mean_square(autocast, exact));
+}
+
+void check_codec_streaming(const std::string& dir) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    Fixture fixture(dir, dtype);
+    const auto codes = fixture.codes("dec.codes");
+    const auto whole = fixture.codec.decode(fixture.ctx, codes);
+    const auto books = static_cast<size_t>(fixture.codec.config().num_codebooks());
+    const auto hop = static_cast<size_t>(fixture.codec.config().samples_per_frame());
+
+    dac::CodecStatePool pool(fixture.codec, 1);
+    dac::CodecStream stream(pool);
+    dac::CodecStream* const streams[] = {&stream};
+    std::vector<float> pieces(whole.size());
+    const size_t sizes[] = {1, 1, 2, 5, 1, 9, 3, 18};
+    for (size_t frame = 0, i = 0; frame * books < codes.size(); ++i) {
+      const size_t count = std::min(sizes[i % std::size(sizes)], codes.size() / books - frame);
+      const int32_t offsets[] = {0, static_cast<int32_t>(count)};
+      fixture.codec.decode_streams(fixture.ctx, streams, {offsets},
+                                   std::span(codes).subspan(frame * books, count * books),
+                                   std::span(pieces).subspan(frame * hop, count * hop));
+      frame += count;
+    }
+    EXPECT_TRUE(pieces == whole) << name_of(dtype);
+  }
+}
+
+void check_codec_fixture(const std::string& dir) {
+  check_codec_decoding(dir);
+  check_codec_encoding(dir);
+  check_codec_bf16(dir);
+  check_codec_streaming(dir);
+}
+
+}  // namespace shoal::parity
