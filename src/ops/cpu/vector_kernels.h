@@ -1,0 +1,87 @@
+// The CPU kernels of everything that is not a matrix product, chosen once per call by cpu_isa().
+//
+// Every kernel is one sequence of IEEE operations on 16 virtual lanes (vector16.h), so results are the same
+// bits on every instruction set. Pointers need no alignment; n may be anything from 0 on.
+#pragma once
+
+#include <cstdint>
+
+namespace shoal::ops {
+
+// One kv head's keys and values of at most kAttentionChunk consecutive positions, and the queries that look
+// at them. Per query the result stands alone: it does not depend on which other queries share the call.
+struct AttentionChunk {
+  const void* const* keys;    // [count] rows of head_dim elements: one per position
+  const void* const* values;  // [count]
+  int count;
+  bool bf16;  // element type of the rows: bf16, else f32
+  int head_dim;
+  float scale;                  // multiplies the scores
+  const float* const* queries;  // [query_count] rows of head_dim floats
+  int query_count;
+  const int* begin;  // [query_count] query i sees rows [begin[i], end[i]) of the chunk; begin < end
+  const int* end;
+  float* scratch;        // attention_scratch(head_dim, query_count) floats
+  float* const* result;  // [query_count] partial results of attention_partial(head_dim) floats
+};
+
+constexpr int kAttentionChunk = 128;  // 64 KB of values at head_dim 128: they stay in L2
+// A partial result: weighted sum of the values [head_dim], then the maximum score, then the sum of weights.
+constexpr int64_t attention_partial(int64_t head_dim) { return head_dim + 2; }
+constexpr int64_t attention_scratch(int64_t head_dim, int64_t queries) {
+  const int64_t padded = (head_dim + 15) / 16 * 16;
+  return padded * (16 + kAttentionChunk) + queries * kAttentionChunk;
+}
+
+struct VectorKernels {
+  // y = x + sin^2(alpha x) / (alpha + 1e-9); alpha x is rounded to f32 first, as the reference does. Error of
+  // sin^2 below 1.5e-7 for any argument. y may be x.
+  void (*snake)(const float* x, const float* alpha, float* y, int64_t n);
+  void (*snake_bf16)(const float* x, const float* alpha, uint16_t* y, int64_t n);
+  void (*round_bf16)(const float* x, uint16_t* y, int64_t n);  // to nearest even; denormals stay
+  void (*widen_bf16)(const uint16_t* x, float* y, int64_t n);
+  void (*swiglu)(const float* gate, const float* up, float* y, int64_t n);  // y = silu(gate) * up, to 2.1 ulp
+  void (*gelu)(const float* x, float* y, int64_t n);                        // exact (erf) form, to 2e-7
+  void (*exp_nonpositive)(const float* x, float* y, int64_t n);             // x <= 0; below -87 it is 0
+  void (*add)(const float* x, float* y, int64_t n);                         // y += x
+  void (*divide)(float divisor, float* y, int64_t n);                       // y /= divisor
+
+  // One row each; y may be x.
+  void (*rms_norm)(const float* x, const float* weight, float eps, float* y, int64_t n);
+  void (*layer_norm)(const float* x, const float* weight, const float* bias, float eps, float* y, int64_t n);
+  // Rotates the pairs (x[2j], x[2j+1]) by cos_sin[2j], cos_sin[2j+1]; n is even.
+  void (*rotate_pairs)(const float* cos_sin, float* x, int64_t n);
+
+  // result[i] = the chunk's own softmax sums of query i.
+  void (*attention_chunk)(const AttentionChunk& chunk);
+  // sum = sum and part together: both partial results.
+  void (*attention_merge)(const float* part, float* sum, int head_dim);
+  // out = weighted sum / sum of weights.
+  void (*attention_finish)(const float* sum, float* out, int head_dim);
+
+  // Largest value; sets *has_nan when there is a NaN (the value is then of no use). n >= 1.
+  float (*max)(const float* x, int64_t n, bool* has_nan);
+  // weights[i] = exp(x[i] - max) rounded to a multiple of 2^-35; returns their sum, which is exact for
+  // n <= 2^18 and so does not depend on the order of summation.
+  double (*softmax_weights)(const float* x, float max, float* weights, int64_t n);
+  // Writes the indices i with x[i] >= least, ascending; returns how many.
+  int64_t (*select_at_least)(const float* x, float least, int32_t* indices, int64_t n);
+
+  // codes[row] = index of the largest dot product x[row] . directions[entry]; the first one on exact ties.
+  // x: rows of x_stride floats; directions: [entries, dim] dense; entries <= 2^24.
+  void (*nearest_codes)(const float* x, int64_t x_stride, int64_t rows, const float* directions,
+                        int64_t entries, int64_t dim, int32_t* codes);
+};
+
+const VectorKernels& vector_kernels();
+
+namespace cpu {
+// The table of each instruction set, in its own translation unit.
+const VectorKernels& vector_kernels_portable();
+const VectorKernels& vector_kernels_avx2();
+const VectorKernels& vector_kernels_avx512();
+// sin(x)^2 for arguments beyond the range of the kernels' reduction.
+float sin_squared_of_large(float x);
+}  // namespace cpu
+
+}  // namespace shoal::ops

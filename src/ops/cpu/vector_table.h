@@ -1,0 +1,34 @@
+// The kernel table of one instruction set: instantiated by vector_<isa>.cc alone.
+#pragma once
+
+#include "ops/cpu/vector_attention.h"
+#include "ops/cpu/vector_search.h"
+
+namespace shoal::ops::cpu {
+
+template <typename V>
+constexpr VectorKernels make_vector_kernels() {
+  return {
+      .snake = Rows<V>::template snake_to<float>,
+      .snake_bf16 = Rows<V>::template snake_to<uint16_t>,
+      .round_bf16 = Rows<V>::round_bf16,
+      .widen_bf16 = Rows<V>::widen_bf16,
+      .swiglu = Rows<V>::swiglu,
+      .gelu = Rows<V>::gelu,
+      .exp_nonpositive = Rows<V>::exp_nonpositive,
+      .add = Rows<V>::add,
+      .divide = Rows<V>::divide,
+      .rms_norm = Rows<V>::rms_norm,
+      .layer_norm = Rows<V>::layer_norm,
+      .rotate_pairs = Rows<V>::rotate_pairs,
+      .attention_chunk = Attention<V>::chunk,
+      .attention_merge = Attention<V>::merge,
+      .attention_finish = Attention<V>::finish,
+      .max = Search<V>::max,
+      .softmax_weights = Search<V>::softmax_weights,
+      .select_at_least = Search<V>::select_at_least,
+      .nearest_codes = Search<V>::nearest_codes,
+  };
+}
+
+}  // namespace shoal::ops::cpu
