@@ -68,10 +68,9 @@ bool is_aac(std::span<const std::byte> bytes) {
 }
 
 // libsndfile also parses two dozen formats that no recording of a voice comes in (studio patches, matrices of
-// numerical programs, ...): foreign bytes are kept away from those parsers.
+// numerical programs, ...), and its ALAC decoder prints: foreign bytes are kept away from those parsers.
 bool is_expected_container(std::span<const std::byte> bytes) {
-  for (const std::string_view magic :
-       {"RIFF", "RIFX", "RF64", "riff", "FORM", "fLaC", "OggS", "ID3", "caff", ".snd"})
+  for (const std::string_view magic : {"RIFF", "RIFX", "RF64", "riff", "FORM", "fLaC", "OggS", "ID3", ".snd"})
     if (has_at(bytes, 0, magic)) return true;
   return has_mpeg_sync(bytes);
 }

@@ -31,7 +31,7 @@ struct ClipLimits {
   int max_sample_rate_hz = 384000;
 };
 
-// Decodes wav (also RF64, W64), flac, ogg (Vorbis, Opus), mp3, aiff, au and caf at their own rate, channels
+// Decodes wav (also RF64, W64), flac, ogg (Vorbis, Opus), mp3, aiff and au at their own rate, channels
 // averaged (spec/dac.md section 4.1). `name` starts every message ("reference", a path).
 // Throws Error: corrupt_file (not audio, damaged, empty), unsupported (AAC/M4A), too_large (over the limits),
 // invalid_argument (a sample rate or channel count out of range, no samples, a sample not finite or over 16).

@@ -8,6 +8,9 @@
 #include "audio/encoder.h"
 #include "audio/test_sounds.h"
 
+// libsndfile 1.2.0 forgets one structure (6 KB) when the headers of an Ogg Vorbis file are damaged.
+extern "C" const char* __lsan_default_suppressions() { return "leak:vorbis_info_init"; }
+
 namespace shoal::audio {
 namespace {
 
@@ -39,7 +42,6 @@ const Container kContainers[] = {{"wav u8", SF_FORMAT_WAV | SF_FORMAT_PCM_U8, 30
                                  {"rifx", SF_FORMAT_WAV | SF_FORMAT_PCM_16 | SF_ENDIAN_BIG, 75},
                                  {"aiff", SF_FORMAT_AIFF | SF_FORMAT_PCM_16, 75},
                                  {"au", SF_FORMAT_AU | SF_FORMAT_PCM_16, 75},
-                                 {"caf", SF_FORMAT_CAF | SF_FORMAT_PCM_16, 75},
                                  {"flac 16", SF_FORMAT_FLAC | SF_FORMAT_PCM_16, 75},
                                  {"flac 24", SF_FORMAT_FLAC | SF_FORMAT_PCM_24, 110},
                                  {"ogg vorbis", SF_FORMAT_OGG | SF_FORMAT_VORBIS, 10}};
@@ -91,6 +93,18 @@ TEST(DecodeClip, NamesAacAsUnsupported) {
                                               16))),
             ErrorCode::unsupported);
   EXPECT_EQ(code_of(bytes_of("\xff\xf1\x50\x80\x01\x3f\xfc")), ErrorCode::unsupported);  // ADTS
+}
+
+TEST(DecodeClip, SkipsTheTagsOfMp3Files) {
+  const auto voice = voice_like(44100, 0.3);
+  const Bytes mp3 = encode(Format::mp3, {}, voice);
+  for (const size_t length : {20u, 5000u, 400000u}) {  // the last is a cover picture
+    Bytes tagged = bytes_of(std::string_view("ID3\x03\0\0", 6));
+    for (const int shift : {21, 14, 7, 0}) tagged.push_back(static_cast<std::byte>((length >> shift) & 0x7F));
+    tagged.resize(10 + length, std::byte{0});
+    tagged.insert(tagged.end(), mp3.begin(), mp3.end());
+    EXPECT_EQ(decode_clip(tagged, "x").samples.size(), voice.size()) << length;
+  }
 }
 
 TEST(DecodeClip, KeepsItsLimits) {
