@@ -1,0 +1,209 @@
+// A sequence's frames and logits do not depend on its company: bit for bit, whatever shares the batch,
+// however its prompt is cut, wherever its pages lie, whatever the page size and the number of threads.
+#include <algorithm>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <random>
+
+#include "models/dual_ar/dual_ar.h"
+#include "models/dual_ar/testing/random_model.h"
+#include "tests/parity/lm_driver.h"
+
+namespace shoal::dual_ar {
+namespace {
+
+using parity::LmDriver;
+using parity::LmMachine;
+using parity::TapRecorder;
+
+struct Request {
+  std::vector<int32_t> prompt;
+  Sampling sampling;
+  int64_t max_new_tokens;
+};
+
+struct Answer {
+  std::vector<int32_t> frames;
+  std::vector<float> logits;  // the slow logits of every frame
+};
+
+int64_t between(std::mt19937& random, int64_t low, int64_t high) {
+  return std::uniform_int_distribution<int64_t>(low, high)(random);
+}
+
+std::vector<Request> random_requests(const Config& config, int64_t count, std::mt19937& random) {
+  std::vector<Request> requests;
+  for (int64_t i = 0; i < count; ++i) {
+    Sampling sampling = Sampling::defaults(config.family);
+    sampling.seed = random();
+    sampling.temperature = 0.5f + 0.1f * static_cast<float>(between(random, 0, 9));
+    sampling.top_p = between(random, 0, 3) == 0 ? 0.0f : 0.9f;
+    sampling.repetition_penalty = between(random, 0, 1) ? 1.5f : 1.0f;
+    sampling.quirks.semantic_only = between(random, 0, 1) == 1;
+    requests.push_back(
+        {testing::random_columns(config, between(random, 1, 40), random), sampling, between(random, 1, 20)});
+  }
+  return requests;
+}
+
+Answer answer_alone(const DualAr& model, const Request& request) {
+  LmMachine machine;
+  LmDriver driver(model, machine.context, {.columns_per_sequence = 64, .page_size = 16});
+  TapRecorder taps;
+  Answer answer;
+  answer.frames = driver.generate(0, request.prompt, request.sampling, request.max_new_tokens, &taps);
+  answer.logits = taps.values.at("slow_logits.0");
+  return answer;
+}
+
+// One request on its way through a batch.
+struct Running {
+  Utterance utterance;
+  size_t fed = 0;  // values of the prompt
+  std::vector<float> logits;
+};
+
+class Batch {
+ public:
+  Batch(const DualAr& model, const std::vector<Request>& requests, std::mt19937& random)
+      : model_(model),
+        requests_(requests),
+        random_(random),
+        machine_(static_cast<int>(between(random, 1, 3))),
+        driver_(model, machine_.context,
+                {.sequences = static_cast<int64_t>(requests.size()),
+                 .columns_per_sequence = 64,
+                 .page_size = between(random, 1, 40),
+                 .placement_seed = random()}) {
+    for (const Request& request : requests) {
+      const int64_t columns = static_cast<int64_t>(request.prompt.size()) / model.config().columns();
+      running_.push_back(
+          {Utterance(model.config(), request.sampling, columns, request.max_new_tokens), 0, {}});
+    }
+  }
+
+  std::vector<Answer> run() {
+    while (step()) {
+    }
+    std::vector<Answer> answers;
+    for (const Running& r : running_)
+      answers.push_back({{r.utterance.frames().begin(), r.utterance.frames().end()}, r.logits});
+    return answers;
+  }
+
+ private:
+  // Some of the unfinished requests, in any order: prompt chunks, single frames, and chunks of nothing.
+  bool step() {
+    std::vector<size_t> order;
+    bool unfinished = false;
+    for (size_t i = 0; i < running_.size(); ++i) {
+      if (running_[i].utterance.finished()) continue;
+      unfinished = true;
+      if (between(random_, 0, 3) > 0) order.push_back(i);
+    }
+    std::shuffle(order.begin(), order.end(), random_);
+    std::vector<LmDriver::Chunk> chunks;
+    for (size_t i : order) chunks.push_back({static_cast<int64_t>(i), next_columns(i)});
+    const Tensor hidden = driver_.forward(chunks);
+    draw(order, chunks, hidden);
+    return unfinished;
+  }
+
+  std::span<const int32_t> next_columns(size_t i) {
+    Running& r = running_[i];
+    const std::span<const int32_t> prompt = requests_[i].prompt;
+    if (r.fed == prompt.size()) return r.utterance.last_frame();
+    const auto width = static_cast<size_t>(model_.config().columns());
+    const size_t count = std::min(width * static_cast<size_t>(between(random_, 0, 9)), prompt.size() - r.fed);
+    r.fed += count;
+    return prompt.subspan(r.fed - count, count);
+  }
+
+  void draw(const std::vector<size_t>& order, const std::vector<LmDriver::Chunk>& chunks,
+            const Tensor& hidden) {
+    std::vector<size_t> ready;
+    std::vector<FrameRequest> requests;
+    std::vector<float> rows;
+    for (size_t at = 0; at < order.size(); ++at) {
+      const size_t i = order[at];
+      if (running_[i].fed < requests_[i].prompt.size() || chunks[at].columns.empty()) continue;
+      ready.push_back(i);
+      requests.push_back(running_[i].utterance.next_request());
+      const float* row = hidden.view().row<float>(static_cast<int64_t>(at));
+      rows.insert(rows.end(), row, row + hidden.dim(1));
+    }
+    if (ready.empty()) return;
+    const auto width = static_cast<size_t>(model_.config().columns());
+    std::vector<int32_t> frames(ready.size() * width);
+    TapRecorder taps;
+    model_.generate_frames(
+        machine_.context,
+        TensorView::of(rows.data(), DType::f32, {static_cast<int64_t>(ready.size()), hidden.dim(1)}),
+        requests, frames, &taps);
+    const std::vector<float>& logits = taps.values.at("slow_logits.0");
+    const size_t vocab = logits.size() / ready.size();
+    for (size_t at = 0; at < ready.size(); ++at) {
+      Running& r = running_[ready[at]];
+      const auto row = logits.begin() + static_cast<std::ptrdiff_t>(at * vocab);
+      r.logits.insert(r.logits.end(), row, row + static_cast<std::ptrdiff_t>(vocab));
+      r.utterance.accept(std::span<const int32_t>(frames).subspan(at * width, width));
+    }
+  }
+
+  const DualAr& model_;
+  const std::vector<Request>& requests_;
+  std::mt19937& random_;
+  LmMachine machine_;
+  LmDriver driver_;
+  std::vector<Running> running_;
+};
+
+class BatchInvariance : public ::testing::TestWithParam<std::tuple<uint32_t, DType>> {};
+
+TEST_P(BatchInvariance, AloneEqualsInARandomBatch) {
+  const auto [seed, dtype] = GetParam();
+  std::mt19937 random(seed);
+  const Config config = testing::random_config(random);
+  LmMachine machine;
+  const DualAr model = DualAr::random(config, machine.context, {.dtype = dtype}, seed);
+  const auto requests = random_requests(config, between(random, 2, 16), random);
+  const auto answers = Batch(model, requests, random).run();
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const Answer alone = answer_alone(model, requests[i]);
+    EXPECT_EQ(answers[i].frames, alone.frames) << "request " << i << " of " << requests.size();
+    ASSERT_EQ(answers[i].logits.size(), alone.logits.size());
+    EXPECT_EQ(std::memcmp(answers[i].logits.data(), alone.logits.data(), 4 * alone.logits.size()), 0)
+        << "logits of request " << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, BatchInvariance,
+                         ::testing::Combine(::testing::Range(100u, 108u),
+                                            ::testing::Values(DType::f32, DType::bf16)),
+                         [](const auto& suite) {
+                           return concat(name_of(std::get<1>(suite.param)), "_", std::get<0>(suite.param));
+                         });
+
+// Empty chunks leave their row of the result alone.
+TEST(ForwardSlow, SequencesWithoutRowsKeepTheirHiddenState) {
+  std::mt19937 random(9);
+  const Config config = testing::random_config(random);
+  LmMachine machine;
+  const DualAr model = DualAr::random(config, machine.context, {}, 1);
+  LmDriver driver(model, machine.context, {.sequences = 5, .columns_per_sequence = 16});
+  const auto columns = testing::random_columns(config, 3, random);
+  const std::vector<LmDriver::Chunk> chunks = {{0, {}}, {1, columns}, {2, {}}, {3, {}}, {4, columns}};
+  const Tensor hidden = driver.forward(chunks);
+  const auto is_zero = [&](int64_t row) {
+    for (int64_t i = 0; i < hidden.dim(1); ++i)
+      if (hidden.view().row<float>(row)[i] != 0) return false;
+    return true;
+  };
+  EXPECT_TRUE(is_zero(0) && is_zero(2) && is_zero(3));
+  EXPECT_FALSE(is_zero(1));
+  const auto bytes = sizeof(float) * static_cast<size_t>(hidden.dim(1));
+  EXPECT_EQ(std::memcmp(hidden.view().row<float>(1), hidden.view().row<float>(4), bytes), 0);
+}
+
+}  // namespace
+}  // namespace shoal::dual_ar

@@ -1,0 +1,35 @@
+// The forward pass in plain loops and double precision, written from spec dual_ar alone: no op of ours.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/dual_ar/config.h"
+#include "models/dual_ar/testing/random_model.h"
+
+namespace shoal::dual_ar::testing {
+
+using Matrix = std::vector<std::vector<double>>;  // [rows][values]
+
+struct ReferenceSlow {
+  Matrix embed;                // [columns, slow.dim]
+  std::vector<Matrix> layers;  // block outputs
+  Matrix logits;               // [columns, vocab]
+};
+
+// A whole sequence, from position 0.
+ReferenceSlow reference_slow(const Config& config, const NamedWeights& weights,
+                             std::span<const int32_t> columns);
+
+struct ReferenceFast {
+  std::vector<double> fast_in;  // [fast.dim]
+  Matrix logits;                // [num_codebooks, codebook_size]: row p is what position p predicts
+};
+
+// One frame after `hidden` (the slow transformer's last row), its codes given: [num_codebooks].
+ReferenceFast reference_fast(const Config& config, const NamedWeights& weights,
+                             const std::vector<double>& hidden, std::span<const int32_t> codes);
+
+}  // namespace shoal::dual_ar::testing
