@@ -14,10 +14,14 @@
 namespace shoal::parity {
 namespace {
 
-// Two f32 implementations agree to 2e-6 per stage and 2e-5 per sample (fixtures' README); ours sums in other
-// orders than either, hence some room.
+// Two f32 implementations agree to 2e-6 per stage (fixtures' README); ours sums in other orders than either,
+// hence some room.
 constexpr double kStageTolerance = 5e-6;
-constexpr double kWaveTolerance = 3e-5;
+// A decoder of random weights enlarges those differences: in set_a the golden wave itself is 3.2e-5 (largest
+// sample) and 8e-6 (norm) away from the formulas in double, ours 1.1e-5 and 3e-6. Room for a worse set is
+// threefold; the traps of spec dac 10 cost 5e-4 and more.
+constexpr double kWaveTolerance = 1e-4;
+constexpr double kWaveNormTolerance = 2.5e-5;
 // Below this a code may flip: the second best entry is as near as rounding.
 constexpr float kTieMargin = 1e-4f;
 
@@ -100,10 +104,15 @@ double root_mean_square(std::span<const float> a, std::span<const float> b) {
 void expect_wave(std::span<const float> wave, std::span<const float> golden, const std::string& name) {
   ASSERT_EQ(wave.size(), golden.size()) << name;
   size_t worst = 0;
+  double size = 0;
   for (size_t i = 0; i < wave.size(); ++i) {
     if (!(std::abs(wave[i] - golden[i]) <= std::abs(wave[worst] - golden[worst]))) worst = i;
+    size += double{golden[i]} * golden[i];
   }
   EXPECT_NEAR(wave[worst], golden[worst], kWaveTolerance) << name << ", sample " << worst;
+  const double relative =
+      root_mean_square(wave, golden) / std::sqrt(size / static_cast<double>(golden.size()));
+  EXPECT_LE(relative, kWaveNormTolerance) << name;
 }
 
 // ||stage - golden|| / ||golden|| over the columns that the golden [channels, columns] holds: the first ones,
@@ -134,7 +143,8 @@ int expect_stages(const Fixture& fixture, const Recorder& taps, const std::strin
     if (!golden.name.starts_with(prefix)) continue;
     const std::string name = golden.name.substr(prefix.size());
     const Stage* stage = taps.find(name);
-    if (!stage || name.starts_with("q")) continue;  // residuals: see expect_codes
+    // Residuals: see expect_codes. The last stage is the wave.
+    if (!stage || name.starts_with("q") || stage->channels == 1) continue;
     expect_stage(*stage, golden.view, last_columns, golden.name);
     ++compared;
   }
@@ -200,10 +210,10 @@ void check_codec_decoding(const std::string& dir) {
   const dac::Tap tap(taps);
   const auto wave = fixture.codec.decode(fixture.ctx, fixture.codes("dec.codes"), &tap);
   expect_wave(wave, fixture.floats("dec.wave"), "dec.wave");
-  // zq, post_module, one per upsampling, model0, one per block, tanh.
+  // zq, post_module, one per upsampling, model0, one per block.
   const dac::Config& config = fixture.codec.config();
   EXPECT_EQ(expect_stages(fixture, taps, "dec.", /*last_columns=*/false),
-            static_cast<int>(4 + config.downsample_factor.size() + config.decoder_rates.size()));
+            static_cast<int>(3 + config.downsample_factor.size() + config.decoder_rates.size()));
   if (fixture.goldens.contains("dec.batch2_wave")) expect_batch(fixture, fixture.codec, fixture.ctx);
   if (fixture.goldens.contains("recon.wave")) {
     const auto recon = fixture.codec.decode(fixture.ctx, fixture.codes("enc.codes"));
