@@ -43,6 +43,19 @@ int64_t prompt_limit(const Config& config) {
   return config.max_positions - std::min(kReservedForSpeech, config.max_positions / 2);
 }
 
+void check_columns(const Config& config, std::span<const int32_t> columns) {
+  const auto width = static_cast<size_t>(config.columns());
+  if (columns.size() % width != 0)
+    fail(ErrorCode::invalid_argument, "prompt must be columns of ", width, " ids, got ", columns.size(),
+         " ids");
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const int64_t end = i % width == 0 ? config.vocab_size : config.codebook_size;
+    if (columns[i] < 0 || columns[i] >= end)
+      fail(ErrorCode::invalid_argument, "prompt column ", i / width, ", row ", i % width, " must be in 0..",
+           end - 1, ", got ", columns[i]);
+  }
+}
+
 Utterance::Utterance(const Config& config, const Sampling& sampling, int64_t prompt_columns,
                      int64_t max_new_tokens)
     : sampling_(sampling),

@@ -63,6 +63,11 @@ enum class FinishReason : uint8_t { end_token, length };
 // max_positions for models with less than 4096.
 int64_t prompt_limit(const Config& config);
 
+// Ids of a prompt, [columns, 1 + num_codebooks], against the tables that are read for them: to be called at
+// admission, because a bad id in a batch fails the whole step. Throws Error(invalid_argument) naming the
+// column, the row, the range and the id.
+void check_columns(const Config& config, std::span<const int32_t> columns);
+
 class Utterance {
  public:
   // max_new_tokens: frames, 0 for as many as fit. Throws Error: too_large (prompt_columns leaves no room),

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -214,6 +215,23 @@ TEST(Utterance, PromptLimitIsTheOfficialOneForLongModels) {
   EXPECT_EQ(prompt_limit(config), 6144);
   config.max_positions = 512;
   EXPECT_EQ(prompt_limit(config), 256);
+}
+
+TEST(CheckColumns, NamesTheBadId) {
+  const Config config = small_config(Family::s1);
+  const auto message = [&](const Frame& columns) -> std::string {
+    try {
+      check_columns(config, columns);
+    } catch (const Error& error) {
+      return error.message();
+    }
+    return "";
+  };
+  EXPECT_EQ(message({199, 0, 31, 0, 31, 0}), "");
+  EXPECT_EQ(message({199, 0, 31, 0, 32, 0}), "prompt column 1, row 1 must be in 0..31, got 32");
+  EXPECT_EQ(message({199, -1, 0}), "prompt column 0, row 1 must be in 0..31, got -1");
+  EXPECT_EQ(message({200, 0, 0}), "prompt column 0, row 0 must be in 0..199, got 200");
+  EXPECT_EQ(message({1, 0, 0, 4}), "prompt must be columns of 3 ids, got 4 ids");
 }
 
 TEST(Sampling, RejectsValuesOutsideTheirRanges) {
