@@ -9,9 +9,10 @@
 
 namespace shoal::ops {
 
-// How one row is sampled (spec dual_ar 6). All arithmetic is f32 with a fixed order, from the logits on, and
-// the noise of entry i is a pure function of (seed, frame, codebook, i): equal logits give equal tokens on
-// every machine.
+// How one row is sampled (spec dual_ar 6). The noise of entry i is a pure function of (seed, frame, codebook,
+// i) (sampling_noise.h), and values are f32: equal logits give equal tokens on every machine. Probabilities
+// of the top-p rule are rounded to multiples of 2^-36 of the largest one, so that their sums are exact and no
+// order of summation, hence no way of finding the kept entries, can change which are kept.
 struct SampleRow {
   float temperature = 0.8f;  // divides the logits, floor 1e-5
   float top_p = 0.8f;        // keep rank 0 and every rank whose inclusive cumulative probability is <= top_p
@@ -30,8 +31,21 @@ struct SampleRow {
 // Replaces each row's choice by argmax: kept = rank 0 only.
 constexpr float kGreedyTopP = 0.0f;
 
-// tokens[row] = the id drawn from logits[row].   logits: f32 [rows, vocab], left unchanged. NaN logits are an
-// error.
+// The entries that may be drawn, by rising id, and their probabilities (after the temperature).
+struct SamplingDistribution {
+  std::vector<int32_t> ids;
+  std::vector<float> probabilities;
+};
+
+// What sample draws from, for tests and diagnostics: host memory, CPU only. Errors as sample.
+SamplingDistribution sampling_distribution(std::span<const float> logits, const SampleRow& row);
+
+constexpr int64_t kMostVocabulary = 1 << 18;
+
+// tokens[row] = the id drawn from logits[row]: argmax of p_i / q_i, the lowest id on ties.   logits: f32
+// [rows, vocab <= kMostVocabulary] (rows may be strided), left unchanged. Throws Error(invalid_argument) for
+// settings out of range, ids outside the vocabulary, and logits that are NaN or +inf or leave nothing to
+// draw.
 void sample(Context& ctx, TensorView logits, std::span<const SampleRow> rows, std::span<int32_t> tokens);
 
 }  // namespace shoal::ops

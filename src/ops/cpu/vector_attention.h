@@ -31,7 +31,7 @@ struct Attention {
       end = larger(end, c.end[i]);
     }
     for (int first = begin / 16 * 16; first < end; first += 16) {
-      transpose_keys(c, first, block);
+      transpose_keys(c, first, begin, end, block);
       score_block(c, block, scores + first);
     }
     for (int i = 0; i < c.query_count; ++i) softmax(c, i, scores + i * kAttentionChunk);
@@ -72,12 +72,14 @@ struct Attention {
   }
 
  private:
-  static void transpose_keys(const AttentionChunk& c, int first, float* block) {
+  // Rows outside [begin, end) need not exist: others stand in for them.
+  static void transpose_keys(const AttentionChunk& c, int first, int begin, int end, float* block) {
+    const void* rows[16];
+    for (int i = 0; i < 16; ++i) rows[i] = c.keys[smaller(larger(first + i, begin), end - 1)];
     for (int d = 0; d < c.head_dim; d += 16) {
       const int width = smaller(16, c.head_dim - d);
       V columns[16];
-      for (int i = 0; i < 16; ++i)
-        columns[i] = load_row(c, c.keys[smaller(first + i, c.count - 1)], d, width);
+      for (int i = 0; i < 16; ++i) columns[i] = load_row(c, rows[i], d, width);
       V::transpose(columns);
       for (int i = 0; i < width; ++i) columns[i].store(block + (d + i) * 16);
     }
@@ -157,7 +159,7 @@ struct Attention {
                             int d) {
     V sum[kCount][kColumns];
     const float* w[kCount];
-    int begin = 0, end = c.count;  // rows that all of these queries see
+    int begin = 0, end = kAttentionChunk;  // rows that all of these queries see
     for (int i = 0; i < kCount; ++i) {
       w[i] = weights + (first + i) * kAttentionChunk;
       begin = larger(begin, c.begin[first + i]);

@@ -11,9 +11,9 @@ namespace shoal::ops {
 // One kv head's keys and values of at most kAttentionChunk consecutive positions, and the queries that look
 // at them. Per query the result stands alone: it does not depend on which other queries share the call.
 struct AttentionChunk {
-  const void* const* keys;    // [count] rows of head_dim elements: one per position
-  const void* const* values;  // [count]
-  int count;
+  // [kAttentionChunk] rows of head_dim elements, one per position; only those that a query sees are read.
+  const void* const* keys;
+  const void* const* values;
   bool bf16;  // element type of the rows: bf16, else f32
   int head_dim;
   float scale;                  // multiplies the scores

@@ -1,0 +1,46 @@
+#include "ops/norm.h"
+
+#include "ops/cpu/vector.h"
+#include "ops/cpu/vector_kernels.h"
+#include "ops/cuda_backend.h"
+
+namespace shoal::ops {
+namespace {
+
+void check(const char* op, TensorView x, TensorView weight, TensorView y) {
+  CHECK(x.rank() == 2 && x.dtype() == DType::f32 && x.dim(1) > 0, op, ": x is ", name_of(x.dtype()), " ",
+        x.shape(), ", expected F32 [rows, dim]");
+  CHECK(y.dtype() == DType::f32 && y.shape() == x.shape(), op, ": y is ", name_of(y.dtype()), " ", y.shape(),
+        ", x ", x.shape());
+  CHECK(weight.dtype() == DType::f32 && weight.shape() == Shape{x.dim(1)}, op, ": weight is ",
+        name_of(weight.dtype()), " ", weight.shape(), ", expected F32 [", x.dim(1), "]");
+}
+
+}  // namespace
+
+void rms_norm(Context& ctx, TensorView x, TensorView weight, float eps, TensorView y) {
+  check("rms_norm", x, weight, y);
+  if (x.dim(0) == 0) return;
+  if (ctx.device.kind == DeviceKind::cuda) return cuda::rms_norm(ctx, x, weight, eps, y);
+  const VectorKernels& kernels = vector_kernels();
+  ctx.team->parallel_for(x.dim(0), cpu::rows_per_task(x.dim(1)), [&](int64_t begin, int64_t end, int) {
+    for (int64_t row = begin; row < end; ++row)
+      kernels.rms_norm(x.row<float>(row), weight.as<float>(), eps, y.row<float>(row), x.dim(1));
+  });
+}
+
+void layer_norm(Context& ctx, TensorView x, TensorView weight, TensorView bias, float eps, TensorView y) {
+  check("layer_norm", x, weight, y);
+  CHECK(bias.dtype() == DType::f32 && bias.shape() == weight.shape(), "layer_norm: bias is ",
+        name_of(bias.dtype()), " ", bias.shape(), ", expected F32 ", weight.shape());
+  if (x.dim(0) == 0) return;
+  if (ctx.device.kind == DeviceKind::cuda) return cuda::layer_norm(ctx, x, weight, bias, eps, y);
+  const VectorKernels& kernels = vector_kernels();
+  ctx.team->parallel_for(x.dim(0), cpu::rows_per_task(x.dim(1)), [&](int64_t begin, int64_t end, int) {
+    for (int64_t row = begin; row < end; ++row)
+      kernels.layer_norm(x.row<float>(row), weight.as<float>(), bias.as<float>(), eps, y.row<float>(row),
+                         x.dim(1));
+  });
+}
+
+}  // namespace shoal::ops
