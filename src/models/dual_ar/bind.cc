@@ -20,18 +20,24 @@ class Binder {
 
   // Norm weights: f32 [dim].
   Tensor vector(const std::string& name, int64_t dim) {
-    return weights::to_f32(source_.get(name, {dim}), ctx_.team);
+    const TensorView view = source_.get(name, {dim});
+    return source_.names_only() ? Tensor() : weights::to_f32(view, ctx_.team);
   }
 
   ops::PackedMatrix matrix(const std::string& name, int64_t outputs, int64_t depth, bool has_bias) {
     const TensorView weight = source_.get(name + ".weight", {outputs, depth});
     const TensorView bias = has_bias ? source_.get(name + ".bias", {outputs}) : TensorView();
-    return ops::pack_matrix(ctx_, weight, bias, dtype_);
+    return pack(weight, bias);
+  }
+
+  ops::PackedMatrix pack(TensorView weight, TensorView bias = {}) {
+    return source_.names_only() ? ops::PackedMatrix() : ops::pack_matrix(ctx_, weight, bias, dtype_);
   }
 
   // Rows for look-ups, in the model's dtype.
   Tensor table(const std::string& name, int64_t entries, int64_t dim) {
     const TensorView view = source_.get(name, {entries, dim});
+    if (source_.names_only()) return {};
     if (dtype_ == DType::f32) return weights::to_f32(view, ctx_.team);
     Tensor rounded(DType::bf16, {entries, dim}, ctx_.device);
     if (view.dtype() == DType::bf16) {
@@ -58,8 +64,9 @@ class Binder {
     }
     block.out = matrix(attention + "wo", config.dim, config.attention_width(), config.out_bias);
     block.ffn_norm = vector(prefix + "ffn_norm.weight", config.dim);
-    block.gate_up = ops::pack_gate_up(ctx_, stored(ffn + "w1.weight", {config.hidden, config.dim}),
-                                      stored(ffn + "w3.weight", {config.hidden, config.dim}), dtype_);
+    const TensorView gate = stored(ffn + "w1.weight", {config.hidden, config.dim});
+    const TensorView up = stored(ffn + "w3.weight", {config.hidden, config.dim});
+    if (!source_.names_only()) block.gate_up = ops::pack_gate_up(ctx_, gate, up, dtype_);
     block.down = matrix(ffn + "w2", config.dim, config.hidden, /*has_bias=*/false);
     source_.release();
     return block;
@@ -69,7 +76,7 @@ class Binder {
   ops::PackedMatrix head(const Config& config, bool semantic) {
     const std::string name = config.tied_head ? "embeddings.weight" : "output.weight";
     const TensorView rows = stored(name, {config.vocab_size, config.slow.dim});
-    if (!semantic) return ops::pack_matrix(ctx_, rows, {}, dtype_);
+    if (!semantic) return pack(rows);
     const std::array parts = {rows.slice(config.semantic_begin, int64_t{config.semantic_end} + 1),
                               rows.slice(config.im_end, int64_t{config.im_end} + 1)};
     return ops::pack_stacked(ctx_, parts, {}, dtype_);
@@ -124,7 +131,7 @@ Weights bind(TensorSource& source, const Config& config, ops::Context& ctx, cons
     weights.fast_layers.push_back(binder.block(concat("fast_layers.", i, "."), fast));
   weights.fast_norm = binder.vector("fast_norm.weight", fast.dim);
   const TensorView fast_output = binder.stored("fast_output.weight", {config.codebook_size, fast.dim});
-  weights.fast_head = ops::pack_matrix(ctx, fast_output.slice(0, config.residual_codes()), {}, options.dtype);
+  weights.fast_head = binder.pack(fast_output.slice(0, config.residual_codes()));
   source.release();
 
   weights.slow_rope = ops::make_rope_table(config.max_positions, slow.head_dim, config.rope_base);

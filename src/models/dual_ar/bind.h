@@ -40,6 +40,8 @@ class TensorSource {
   virtual TensorView get(const std::string& name, const Shape& shape) = 0;
   // What get() returned is no longer needed.
   virtual void release() = 0;
+  // True when only the asking matters (inventory.h): the views carry no data and nothing is made of them.
+  virtual bool names_only() const { return false; }
 };
 
 struct BindOptions {

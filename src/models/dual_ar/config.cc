@@ -4,13 +4,14 @@
 #include <optional>
 
 #include "base/error.h"
+#include "ops/sample.h"
 
 namespace shoal::dual_ar {
 namespace {
 
 // Bounds far beyond every published checkpoint, and small enough that no product of them overflows.
 constexpr int64_t kMaxDim = 1 << 16, kMaxHeads = 1 << 10, kMaxHeadDim = 1 << 10, kMaxHidden = 1 << 20;
-constexpr int64_t kMaxVocab = 1 << 24, kMaxCodebookSize = 1 << 16, kMaxPositions = 1 << 20;
+constexpr int64_t kMaxVocab = ops::kMostVocabulary, kMaxCodebookSize = 1 << 16, kMaxPositions = 1 << 20;
 constexpr int64_t kMaxLayers = 512;
 
 // The members of one object; a null counts as absent.

@@ -1,0 +1,142 @@
+#include "bench/load_bench.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "bench/machine.h"
+#include "models/dac/codec.h"
+#include "models/dac/inventory.h"
+#include "models/dual_ar/dual_ar.h"
+#include "models/dual_ar/inventory.h"
+#include "weights/checkpoint.h"
+#include "weights/name_maps.h"
+
+namespace shoal::bench {
+namespace {
+
+struct FileTensor {
+  std::string name;
+  Shape shape;
+};
+
+// A folder that is gone at the end.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "shoal_bench_XXXXXX").string();
+    if (!mkdtemp(name.data())) fail(ErrorCode::io, name, ": no temporary folder can be made there");
+    path_ = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  std::string file(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::string safetensors_header(const std::vector<FileTensor>& tensors, DType dtype) {
+  std::string json = "{";
+  int64_t offset = 0;
+  for (const FileTensor& tensor : tensors) {
+    const int64_t end = offset + tensor.shape.elements() * size_of(dtype);
+    json += concat(json.size() > 1 ? "," : "", '"', tensor.name, "\":{\"dtype\":\"", name_of(dtype),
+                   "\",\"shape\":", tensor.shape, ",\"data_offsets\":[", offset, ',', end, "]}");
+    offset = end;
+  }
+  json += '}';
+  json.resize((json.size() + 7) / 8 * 8, ' ');
+  const uint64_t length = json.size();
+  return std::string(reinterpret_cast<const char*>(&length), sizeof length) + json;
+}
+
+// One megabyte of values near 0.02, repeated: loading does not look at them.
+std::vector<char> filler(DType dtype) {
+  std::vector<char> block(1 << 20);
+  for (size_t i = 0; i < block.size() / static_cast<size_t>(size_of(dtype)); ++i) {
+    const float value = 0.02f * static_cast<float>(1 + i % 13) / 13 * (i % 2 ? 1.0f : -1.0f);
+    if (dtype == DType::f32) {
+      reinterpret_cast<float*>(block.data())[i] = value;
+    } else {
+      reinterpret_cast<Bf16*>(block.data())[i] = float_to_bf16(value);
+    }
+  }
+  return block;
+}
+
+void write_checkpoint(const std::string& path, const std::vector<FileTensor>& tensors, DType dtype) {
+  std::ofstream file(path, std::ios::binary);
+  file << safetensors_header(tensors, dtype);
+  int64_t bytes = 0;
+  for (const FileTensor& tensor : tensors) bytes += tensor.shape.elements() * size_of(dtype);
+  const std::vector<char> block = filler(dtype);
+  for (; bytes > 0; bytes -= static_cast<int64_t>(block.size())) {
+    file.write(block.data(), std::min<int64_t>(bytes, static_cast<int64_t>(block.size())));
+  }
+  file.close();
+  if (!file)
+    fail(ErrorCode::resource_exhausted, path, ": cannot be written; the disk may be full (use --no-load)");
+}
+
+std::vector<FileTensor> language_model_tensors(const dual_ar::Config& config) {
+  std::vector<FileTensor> tensors;
+  for (const dual_ar::RequiredTensor& tensor : dual_ar::required_tensors(config))
+    tensors.push_back({tensor.name, tensor.shape});
+  return tensors;
+}
+
+// Convolutions in the weight-normed form of the published file.
+std::vector<FileTensor> codec_tensors(const dac::Config& config) {
+  std::vector<FileTensor> tensors;
+  for (const dac::RequiredTensor& tensor : dac::required_tensors(config, dac::Parts::both)) {
+    if (!tensor.weight_normed) {
+      tensors.push_back({tensor.name, tensor.shape});
+      continue;
+    }
+    tensors.push_back({tensor.name + ".parametrizations.weight.original0", {tensor.shape[0], 1, 1}});
+    tensors.push_back({tensor.name + ".parametrizations.weight.original1", tensor.shape});
+  }
+  return tensors;
+}
+
+}  // namespace
+
+LoadFigures bench_s1_mini_load(DType dtype, ops::Context& ctx) {
+  const TemporaryFolder folder;
+  const std::string language_model_path = folder.file("model.safetensors"),
+                    codec_path = folder.file("codec.safetensors");
+  write_checkpoint(language_model_path, language_model_tensors(dual_ar::Config::s1_mini()), DType::bf16);
+  write_checkpoint(codec_path, codec_tensors(dac::Config::published()), DType::f32);
+
+  LoadFigures figures;
+  for (int pass = 0; pass < 2; ++pass) {  // the first pass warms the page cache
+    const double start = now_s();
+    weights::Checkpoint language_model_file = weights::Checkpoint::open(language_model_path);
+    weights::normalise_dual_ar_names(language_model_file);
+    const auto language_model =
+        dual_ar::DualAr::load(language_model_file, dual_ar::Config::s1_mini(), ctx, {.dtype = dtype});
+    language_model_file.release_pages();
+    const double between = now_s();
+    weights::Checkpoint codec_file = weights::Checkpoint::open(codec_path);
+    weights::normalise_codec_names(codec_file);
+    const auto codec = dac::Codec::load(codec_file, dac::Config::published(), ctx, dtype, dac::Parts::both);
+    codec_file.release_pages();
+    figures.language_model_s = between - start;
+    figures.codec_s = now_s() - between;
+    figures.file_bytes = language_model_file.file_bytes() + codec_file.file_bytes();
+    figures.weight_bytes = language_model.memory().total() + codec.memory().total();
+  }
+  figures.peak_resident_bytes = peak_resident_bytes();
+  return figures;
+}
+
+}  // namespace shoal::bench

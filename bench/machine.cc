@@ -1,0 +1,99 @@
+#include "bench/machine.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "ops/cpu_features.h"
+#include "ops/linear.h"
+
+namespace shoal::bench {
+namespace {
+
+std::string cpu_model() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  }
+  return "unknown";
+}
+
+// Eight independent sums per thread: enough loads in flight to reach the memory's limit.
+uint64_t sum_words(const uint64_t* words, int64_t count) {
+  uint64_t sums[8] = {};
+  for (int64_t i = 0; i + 8 <= count; i += 8) {
+    for (int lane = 0; lane < 8; ++lane) sums[lane] += words[i + lane];
+  }
+  uint64_t total = 0;
+  for (uint64_t sum : sums) total += sum;
+  return total;
+}
+
+double measure_read(ThreadTeam& team) {
+  constexpr int64_t kBytes = int64_t{768} << 20;
+  const Tensor buffer(DType::u8, {kBytes});
+  std::memset(buffer.as<uint8_t>(), 1, kBytes);
+  const auto* words = reinterpret_cast<const uint64_t*>(buffer.as<uint8_t>());
+  constexpr int64_t kPiece = int64_t{1} << 17;  // words: 1 MB
+  std::atomic<uint64_t> sink{0};
+  double best = 0;
+  for (int repeat = 0; repeat < 6; ++repeat) {
+    const double start = now_s();
+    team.parallel_for(kBytes / 8, kPiece, [&](int64_t begin, int64_t end, int) {
+      sink.fetch_add(sum_words(words + begin, end - begin), std::memory_order_relaxed);
+    });
+    best = std::max(best, static_cast<double>(kBytes) / (now_s() - start));
+  }
+  CHECK(sink != 0);
+  return best / 1e9;
+}
+
+double measure_product(ops::Context& ctx, DType dtype) {
+  constexpr int64_t kRows = 512, kDepth = 1024, kOutputs = 1024;
+  const Tensor weight = Tensor::zeros(DType::f32, {kOutputs, kDepth});
+  const Tensor x(DType::f32, {kRows, kDepth}), y(DType::f32, {kRows, kOutputs});
+  for (int64_t i = 0; i < weight.elements(); ++i)
+    weight.as<float>()[i] = 0.001f * static_cast<float>(i % 97 - 48);
+  for (int64_t i = 0; i < x.elements(); ++i) x.as<float>()[i] = 0.01f * static_cast<float>(i % 89 - 44);
+  const ops::PackedMatrix packed = ops::pack_matrix(ctx, weight, {}, dtype);
+  double best = 0;
+  for (int repeat = 0; repeat < 12; ++repeat) {
+    const double start = now_s();
+    ops::linear(ctx, x, packed, y);
+    best = std::max(best, 2.0 * kRows * kDepth * kOutputs / (now_s() - start));
+  }
+  return best / 1e9;
+}
+
+}  // namespace
+
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+int64_t peak_resident_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} * 1024;
+}
+
+int64_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  int64_t total = 0, resident = 0;
+  statm >> total >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+MachineLimits measure_machine(ops::Context& ctx) {
+  return {.cpu = cpu_model(),
+          .isa = std::string(ops::name_of(ops::cpu_isa())),
+          .threads = ctx.team->size(),
+          .read_gb_per_s = measure_read(*ctx.team),
+          .f32_gflop_per_s = measure_product(ctx, DType::f32),
+          .bf16_gflop_per_s = measure_product(ctx, DType::bf16)};
+}
+
+}  // namespace shoal::bench

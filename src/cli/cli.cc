@@ -1,0 +1,57 @@
+#include "cli/cli.h"
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <new>
+
+#include "base/error.h"
+
+namespace shoal::cli {
+namespace {
+
+constexpr int kOurFault = 1, kUsersFault = 2;
+
+void print_error(const std::string& message) { std::fprintf(stderr, "shoal: %s\n", message.c_str()); }
+
+int run_app(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+    return 0;
+  } catch (const CLI::Success& help_or_version) {
+    return app.exit(help_or_version);
+  } catch (const CLI::ParseError& error) {
+    print_error(std::string(error.what()) + " (see `shoal --help`)");
+    return kUsersFault;
+  } catch (const Error& error) {
+    print_error(error.message());
+    return is_callers_fault(error.code()) ? kUsersFault : kOurFault;
+  } catch (const std::bad_alloc&) {
+    print_error("out of memory");
+    return kOurFault;
+  } catch (const std::exception& error) {
+    print_error(std::string("internal error: ") + error.what());
+    return kOurFault;
+  }
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+  // A reader that leaves (`shoal say -o - | head`) is an error of write(), not a signal.
+  std::signal(SIGPIPE, SIG_IGN);
+  CLI::App app(
+      "Shoal: text to speech, fast, from one program.\n"
+      "  shoal say \"Hello there.\" -o hello.wav      speak with the built-in voice",
+      "shoal");
+  app.set_version_flag("--version", "shoal " SHOAL_VERSION);
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  add_say(app);
+  add_voices(app);
+  add_inspect(app);
+  add_bench(app);
+  return run_app(app, argc, argv);
+}
+
+}  // namespace shoal::cli

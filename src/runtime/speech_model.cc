@@ -1,0 +1,112 @@
+#include "runtime/speech_model.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "runtime/built_in_voice.h"
+#include "weights/checkpoint.h"
+#include "weights/name_maps.h"
+
+namespace shoal::runtime {
+namespace {
+
+constexpr int64_t kAutomaticFloat32Bytes = int64_t{256} << 20;
+
+int64_t stored_elements(const weights::Checkpoint& checkpoint) {
+  int64_t total = 0;
+  for (const weights::StoredTensor& tensor : checkpoint.tensors()) total += tensor.view.elements();
+  return total;
+}
+
+std::string last_part(std::string dir) {
+  while (dir.size() > 1 && dir.back() == '/') dir.pop_back();
+  return std::string(file_name(dir));
+}
+
+// The codec and the language model must speak of the same codes.
+void check_codebooks(const dual_ar::Config& language_model, const dac::Config& codec,
+                     const std::string& dir) {
+  if (language_model.num_codebooks == codec.num_codebooks()) return;
+  fail(ErrorCode::corrupt_file, dir, ": the language model writes ", language_model.num_codebooks,
+       " codebooks, but the codec reads ", codec.num_codebooks());
+}
+
+}  // namespace
+
+Precision parse_precision(std::string_view name) {
+  if (name == "auto") return Precision::automatic;
+  if (name == "float32") return Precision::float32;
+  if (name == "bfloat16") return Precision::bfloat16;
+  if (name == "float16")
+    fail(ErrorCode::unsupported, "precision: float16 needs a GPU; on a CPU use bfloat16 or float32");
+  fail(ErrorCode::invalid_argument, "precision: expected auto, float32 or bfloat16, got \"", name, "\"");
+}
+
+GenerationDefaults GenerationDefaults::read(const std::string& model_dir) {
+  GenerationDefaults defaults;
+  const std::string path = model_dir + "/generation_config.json";
+  if (!is_regular_file(path)) return defaults;
+  const Json root = Json::read_file(path);
+  const auto number = [&](std::string_view key, float& field) {
+    if (const Json* value = root.find(key)) field = static_cast<float>(value->as_number());
+  };
+  number("temperature", defaults.temperature);
+  number("top_p", defaults.top_p);
+  number("repetition_penalty", defaults.repetition_penalty);
+  if (const Json* value = root.find("normalize")) defaults.normalise = value->as_bool();
+  return defaults;
+}
+
+DType choose_dtype(Precision precision, const weights::Checkpoint& language_model) {
+  switch (precision) {
+    case Precision::float32:
+      return DType::f32;
+    case Precision::bfloat16:
+      return DType::bf16;
+    case Precision::automatic:
+      break;
+  }
+  return stored_elements(language_model) * 4 <= kAutomaticFloat32Bytes ? DType::f32 : DType::bf16;
+}
+
+dual_ar::Config read_language_model_config(const weights::ModelFiles& files,
+                                           const text::Tokenizer& tokenizer) {
+  dual_ar::Config config = dual_ar::Config::read(files.config);
+  config.semantic_begin = tokenizer.semantic_begin();
+  config.semantic_end = tokenizer.semantic_end();
+  config.im_end = tokenizer.im_end();
+  return config;
+}
+
+dac::Config read_codec_config(const weights::ModelFiles& files) {
+  return files.codec_config.empty() ? dac::Config::published() : dac::Config::read(files.codec_config);
+}
+
+std::unique_ptr<const SpeechModel> SpeechModel::load(const ModelOptions& options, ops::Context& ctx) {
+  const std::string dir = options.dir.empty() ? built_in_voice_dir() : options.dir;
+  const weights::ModelFiles files = weights::find_model_files(dir);
+
+  std::unique_ptr<SpeechModel> model(new SpeechModel);
+  model->name_ = options.dir.empty() ? "built-in" : last_part(dir);
+  model->defaults_ = GenerationDefaults::read(dir);
+  model->tokenizer_ = text::load_tokenizer(files.tokenizer, files.special_tokens);
+  const dual_ar::Config language_model_config = read_language_model_config(files, *model->tokenizer_);
+  const dac::Config codec_config = read_codec_config(files);
+  check_codebooks(language_model_config, codec_config, dir);
+
+  weights::Checkpoint language_model = weights::Checkpoint::open(files.weights);
+  weights::normalise_dual_ar_names(language_model);
+  model->precision_ = choose_dtype(options.precision, language_model);
+  model->language_model_ = dual_ar::DualAr::load(
+      language_model, language_model_config, ctx,
+      {.dtype = model->precision_,
+       .head_rows = options.semantic_only ? dual_ar::HeadRows::semantic : dual_ar::HeadRows::automatic});
+  language_model.release_pages();
+
+  weights::Checkpoint codec = weights::Checkpoint::open(files.codec);
+  weights::normalise_codec_names(codec);
+  model->codec_ = dac::Codec::load(codec, codec_config, ctx, model->precision_,
+                                   options.with_encoder ? dac::Parts::both : dac::Parts::decode);
+  return model;
+}
+
+}  // namespace shoal::runtime

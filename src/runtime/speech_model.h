@@ -1,0 +1,75 @@
+// Everything that one model folder holds, loaded and ready to speak.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "models/dac/codec.h"
+#include "models/dual_ar/dual_ar.h"
+#include "ops/context.h"
+#include "text/tokenizer.h"
+#include "weights/checkpoint.h"
+#include "weights/model_dir.h"
+
+namespace shoal::runtime {
+
+// automatic: float32 while the language model's weights stay below 256 MB in it, bfloat16 above.
+enum class Precision { automatic, float32, bfloat16 };
+
+// "auto", "float32", "bfloat16". float16 is refused by name: it is for GPUs.
+Precision parse_precision(std::string_view name);
+
+struct ModelOptions {
+  std::string dir;  // empty: the built-in voice
+  Precision precision = Precision::automatic;
+  bool with_encoder = false;   // needed for reference clips
+  bool semantic_only = false;  // never sample text tokens (spec dual_ar 6.1 samples over everything)
+};
+
+// What a request gets when it does not say otherwise. From generation_config.json beside the weights where it
+// stands (temperature, top_p, repetition_penalty, normalize), otherwise the official API's defaults (spec
+// serving 3.1).
+struct GenerationDefaults {
+  float temperature = 0.8f;
+  float top_p = 0.8f;
+  float repetition_penalty = 1.1f;
+  bool normalise = false;
+
+  static GenerationDefaults read(const std::string& model_dir);
+};
+
+// Immutable once loaded; any thread may use it.
+class SpeechModel {
+ public:
+  // Throws Error naming the file: not_found, corrupt_file, unsupported, resource_exhausted.
+  static std::unique_ptr<const SpeechModel> load(const ModelOptions& options, ops::Context& ctx);
+
+  const std::string& name() const { return name_; }  // the folder's last part; "built-in" for our own voice
+  DType precision() const { return precision_; }
+  const GenerationDefaults& defaults() const { return defaults_; }
+  const text::Tokenizer& tokenizer() const { return *tokenizer_; }
+  const dual_ar::DualAr& language_model() const { return *language_model_; }
+  const dac::Codec& codec() const { return *codec_; }
+
+ private:
+  SpeechModel() = default;
+
+  std::string name_;
+  DType precision_ = DType::f32;
+  GenerationDefaults defaults_;
+  std::unique_ptr<const text::Tokenizer> tokenizer_;
+  std::optional<dual_ar::DualAr> language_model_;
+  std::optional<dac::Codec> codec_;
+};
+
+// The dtype that a precision means for this language model.
+DType choose_dtype(Precision precision, const weights::Checkpoint& language_model);
+// The configuration of a model folder with the semantic ids of its tokenizer filled in.
+dual_ar::Config read_language_model_config(const weights::ModelFiles& files,
+                                           const text::Tokenizer& tokenizer);
+// codec_config.json where it stands, otherwise the published values (spec dac 1).
+dac::Config read_codec_config(const weights::ModelFiles& files);
+
+}  // namespace shoal::runtime

@@ -1,0 +1,27 @@
+// What a model asks of a checkpoint, held against what the checkpoint has.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "tensor/shape.h"
+#include "weights/checkpoint.h"
+
+namespace shoal::weights {
+
+// One tensor that a model needs, by the name it is bound under.
+struct RequiredTensor {
+  std::string name;  // full name; of a weight-normed convolution its prefix ("decoder.model.0.conv")
+  Shape shape;
+  std::string part;  // which part of the model it belongs to, for sums
+  bool weight_normed =
+      false;  // may be stored as prefix.weight, or in either form of weight norm (weight_norm.h)
+
+  struct Found {
+    size_t tensors = 0;   // how many of the checkpoint's tensors serve it
+    std::string problem;  // "layers.0.wo.weight is missing, expected [4, 4]"; empty when all is well
+  };
+  Found stored_in(const Checkpoint& checkpoint) const;
+};
+
+}  // namespace shoal::weights

@@ -1,0 +1,197 @@
+// The program as its users meet it: arguments in; files, messages and exit codes out.
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include "audio/clip.h"
+#include "audio/encoder.h"
+#include "base/file.h"
+#include "base/json.h"
+
+namespace shoal {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+struct Outcome {
+  int exit_code = -1;
+  std::string out, err;
+};
+
+class Program : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = "/tmp/shoal_program_XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    dir_ = name;
+  }
+  void TearDown() override { fs::remove_all(dir_); }
+
+  std::string path(const std::string& name) const { return (dir_ / name).string(); }
+
+  Outcome run(const std::string& arguments, const std::string& input = "") const {
+    write("stdin", input);
+    const std::string command =
+        "cd '" + dir_.string() + "' && '" SHOAL_PROGRAM "' " + arguments + " <stdin >stdout 2>stderr";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(path("stdout"), 1 << 28),
+            read_file(path("stderr"), 1 << 20)};
+  }
+
+  void write(const std::string& name, const std::string& bytes) const {
+    std::ofstream(path(name), std::ios::binary) << bytes;
+  }
+  void write_clip(const std::string& name, double seconds, float amplitude) const {
+    std::vector<float> samples(static_cast<size_t>(16000 * seconds));
+    for (size_t i = 0; i < samples.size(); ++i)
+      samples[i] = amplitude * static_cast<float>((i / 40) % 2 ? 1 : -1);
+    const std::vector<std::byte> bytes =
+        audio::encode(audio::Format::wav, {.sample_rate_hz = 16000}, samples);
+    write(name, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  }
+
+  // Exit code 2, one line that contains `part`, no file left.
+  void expect_users_fault(const std::string& arguments, const std::string& part,
+                          const std::string& input = "") const {
+    SCOPED_TRACE(arguments.substr(0, 120));
+    const Outcome outcome = run(arguments, input);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr(part));
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    for (const fs::directory_entry& entry : fs::directory_iterator(dir_)) {
+      EXPECT_FALSE(entry.path().filename().string().starts_with("out")) << "left behind: " << entry.path();
+    }
+  }
+
+  fs::path dir_;
+};
+
+TEST_F(Program, SpeaksTwiceTheSame) {
+  ASSERT_EQ(run("say 'Hello there.' -o one.wav").exit_code, 0);
+  ASSERT_EQ(run("say 'Hello there.' -o two.wav --threads 1").exit_code, 0);
+  EXPECT_EQ(read_file(path("one.wav"), 1 << 24), read_file(path("two.wav"), 1 << 24));
+  const audio::Clip clip = audio::read_clip(path("one.wav"));
+  EXPECT_EQ(clip.sample_rate_hz, 16000);
+  EXPECT_GT(clip.seconds(), 0.4);
+  EXPECT_LT(clip.seconds(), 3.0);
+  EXPECT_FALSE(audio::is_silent(clip.samples));
+}
+
+TEST_F(Program, QuietInAPipeAndJsonOnRequest) {
+  const Outcome quiet = run("say 'Hello there.' -o one.wav");
+  EXPECT_EQ(quiet.out + quiet.err, "");
+  const Outcome json = run("say 'Hello there.' -o one.wav --json");
+  const Json summary = Json::parse(json.out, "summary");
+  EXPECT_EQ(summary.at("model").as_string(), "built-in");
+  EXPECT_GT(summary.at("frames").as_integer(), 5);
+  EXPECT_GT(summary.at("audio_s").as_number(), 0.3);
+  EXPECT_EQ(json.err, "");
+}
+
+TEST_F(Program, StandardOutputCarriesTheSamples) {
+  ASSERT_EQ(run("say 'Hello there.' -o one.pcm").exit_code, 0);
+  const Outcome piped = run("say - -o - --format pcm", "Hello there.");
+  EXPECT_EQ(piped.exit_code, 0);
+  EXPECT_EQ(piped.out, read_file(path("one.pcm"), 1 << 24));
+  ASSERT_EQ(run("say 'Hello there.' -o two.pcm --stream").exit_code, 0);
+  EXPECT_EQ(piped.out, read_file(path("two.pcm"), 1 << 24));
+}
+
+TEST_F(Program, EveryFormatIsReadable) {
+  for (const std::string format : {"wav", "flac", "opus", "mp3"}) {
+    SCOPED_TRACE(format);
+    ASSERT_EQ(run("say 'Hello there.' -o one." + format).exit_code, 0);
+    const audio::Clip clip = audio::read_clip(path("one." + format));
+    EXPECT_FALSE(audio::is_silent(clip.samples));
+    EXPECT_GT(clip.seconds(), 0.4);
+  }
+}
+
+TEST_F(Program, FollowsAReferenceAndANamedVoice) {
+  fs::create_directories(dir_ / "references/ann");
+  ASSERT_EQ(run("say 'The window was open all night.' -o references/ann/clip.wav --seed 5").exit_code, 0);
+  write("references/ann/clip.lab", "The window was open all night.");
+  const std::string words = "say 'Close the door, please.' --top-p 0 ";
+  ASSERT_EQ(
+      run(words +
+          "-o a.wav --reference references/ann/clip.wav --reference-text 'The window was open all night.'")
+          .exit_code,
+      0);
+  ASSERT_EQ(run(words + "-o b.wav --voice ann").exit_code, 0);
+  ASSERT_EQ(run(words + "-o c.wav").exit_code, 0);
+  EXPECT_EQ(read_file(path("a.wav"), 1 << 24), read_file(path("b.wav"), 1 << 24));
+  EXPECT_NE(read_file(path("a.wav"), 1 << 24), read_file(path("c.wav"), 1 << 24));
+  EXPECT_THAT(run("voices").out, HasSubstr("ann"));
+}
+
+TEST_F(Program, BadTextIsTheUsersFault) {
+  expect_users_fault("say '' -o out.wav", "text:");
+  expect_users_fault("say '?!... --' -o out.wav", "text:");
+  expect_users_fault("say - -o out.wav", "text:", std::string(1 << 20, 'a'));
+  expect_users_fault("say - -o out.wav", "UTF-8", "caf\xe9 is latin-1");
+  expect_users_fault("say --file missing.txt -o out.wav", "missing.txt");
+  write("big.txt", std::string(1 << 20, 'a'));
+  expect_users_fault("say --file big.txt -o out.wav", "big.txt");
+}
+
+TEST_F(Program, BadOptionsAreTheUsersFault) {
+  expect_users_fault("say Hello", "-o");
+  expect_users_fault("say Hello -o out.wav --no-such-option", "no-such-option");
+  expect_users_fault("say Hello -o out.xyz", "format:");
+  expect_users_fault("say Hello -o nowhere/out.wav", "nowhere");
+  expect_users_fault("say Hello -o out.wav --temperature 9", "temperature");
+  expect_users_fault("say Hello -o out.wav --temperature nan", "temperature");
+  expect_users_fault("say Hello -o out.wav --top-p 1.5", "top_p");
+  expect_users_fault("say Hello -o out.wav --seed -1", "seed");
+  expect_users_fault("say Hello -o out.wav --max-new-tokens -3", "max_new_tokens");
+  expect_users_fault("say Hello -o out.wav --chunk-length 3", "chunk_length");
+  expect_users_fault("say Hello -o out.wav --precision float16", "float16");
+  expect_users_fault("say Hello -o out.wav --device cuda", "CUDA");
+  expect_users_fault("say Hello -o out.wav --device mps", "Apple");
+  expect_users_fault("say Hello -o out.wav --threads -2", "threads");
+  expect_users_fault("say Hello -o out.wav --model nowhere", "nowhere");
+  fs::create_directories(dir_ / "empty_model");
+  expect_users_fault("say Hello -o out.wav --model empty_model", "empty_model");
+  expect_users_fault("", "subcommand");
+  expect_users_fault("sing Hello", "sing");
+}
+
+TEST_F(Program, BadReferencesAreTheUsersFault) {
+  const std::string say = "say Hello -o out.wav --reference clip --reference-text 'Some words.'";
+  expect_users_fault(say, "clip");  // not there
+  write("clip", "this is not sound");
+  expect_users_fault(say, "clip");
+  write_clip("clip", 2, 0);
+  expect_users_fault(say, "silence");
+  write_clip("clip", 600, 0.5f);
+  expect_users_fault(say, "120");
+  write_clip("clip", 0.05, 0.5f);
+  expect_users_fault(say, "clip");
+  write_clip("clip", 2, 0.5f);
+  expect_users_fault("say Hello -o out.wav --reference clip", "reference-text");
+  expect_users_fault("say Hello -o out.wav --reference clip --reference-text ' '", "transcript");
+  expect_users_fault("say Hello -o out.wav --voice nobody", "nobody");
+  expect_users_fault("say Hello -o out.wav --voice ../../etc", "voice");
+}
+
+TEST_F(Program, AFailedWriteLeavesTheOlderFileAndIsOurFault) {
+  write("out.wav", "older");
+  EXPECT_EQ(run("say Hello -o /dev/full --format pcm").exit_code, 1);
+  EXPECT_EQ(run("say '' -o out.wav").exit_code, 2);
+  EXPECT_EQ(read_file(path("out.wav"), 100), "older");
+}
+
+TEST_F(Program, HelpTeaches) {
+  EXPECT_THAT(run("--help").out, HasSubstr("say"));
+  EXPECT_THAT(run("say --help").out, HasSubstr("Examples"));
+  EXPECT_THAT(run("--version").out, HasSubstr("shoal"));
+}
+
+}  // namespace
+}  // namespace shoal
