@@ -90,9 +90,11 @@ class BreakFinder {
   // A short bracket is a marker or an aside: kept whole.
   void protect_marker(size_t at) {
     if (at < protected_until_) return;
-    const std::string_view window = text_.substr(at, kLongestMarker);
-    const size_t close = window.find_first_of(")]\n", 1);
-    if (close != std::string_view::npos && window[close] != '\n') protected_until_ = at + close + 1;
+    for (size_t i = at + 1; i < text_.size() && i - at < kLongestMarker && text_[i] != '\n'; ++i) {
+      if (text_[i] != ')' && text_[i] != ']') continue;
+      protected_until_ = i + 1;
+      return;
+    }
   }
 
   size_t white_space(size_t begin) {
