@@ -2,16 +2,15 @@
 
 #include <cmath>
 
+#include "ops/cpu/vector_kernels.h"
+
 namespace shoal::ops::cpu {
 namespace {
 
 constexpr int64_t kMostOutputs = 64;
 
-float gelu(float x) { return 0.5f * x * (1.0f + std::erf(x * 0.70710678f)); }
-
 void activate(Activation activation, float* v, int64_t count) {
-  if (activation == Activation::gelu)
-    for (int64_t i = 0; i < count; ++i) v[i] = gelu(v[i]);
+  if (activation == Activation::gelu) vector_kernels().gelu(v, v, count);
   if (activation == Activation::tanh)
     for (int64_t i = 0; i < count; ++i) v[i] = std::tanh(v[i]);
 }
@@ -39,7 +38,7 @@ void finish_row(const float* sums, int64_t first, int64_t count, const PackedMat
 }
 
 void finish_swiglu_row(const float* gate, const float* up, int64_t count, float* y) {
-  for (int64_t i = 0; i < count; ++i) y[i] = gate[i] / (1.0f + std::exp(-gate[i])) * up[i];
+  vector_kernels().swiglu(gate, up, y, count);
 }
 
 }  // namespace shoal::ops::cpu

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstring>
+
+#include "ops/cpu/vector_kernels.h"
 
 namespace shoal::ops::cpu {
 namespace {
@@ -13,23 +14,23 @@ constexpr int64_t kReadableRows = 32;  // AMX loads whole tiles: rows behind the
 constexpr int64_t kFewRows =
     32;  // per sequence: below this, blocks of rows within one sequence are too small
 
-// Matrix units read bf16 denormals as zero, so all instruction sets do.
-uint32_t round_bits(float value) {
+// bf16 as float. Matrix units read bf16 denormals as zero, so all instruction sets do.
+float round_normal(float value) {
   const uint32_t bits = float_to_bf16(value);
-  return (bits & 0x7f80u) == 0 ? bits & 0x8000u : bits;
+  return std::bit_cast<float>(((bits & 0x7f80u) == 0 ? bits & 0x8000u : bits) << 16);
 }
 
 // x[0, width) -> out[0, padded), zeros behind.
 void store_row(const float* x, int64_t width, int64_t padded, RowFormat format, void* out) {
   if (format == RowFormat::bf16) {
     Bf16* to = static_cast<Bf16*>(out);
-    for (int64_t i = 0; i < width; ++i) to[i] = static_cast<Bf16>(round_bits(x[i]));
+    vector_kernels().round_bf16(x, to, width);
     std::fill(to + width, to + padded, Bf16{0});
     return;
   }
   float* to = static_cast<float*>(out);
   if (format == RowFormat::rounded)
-    for (int64_t i = 0; i < width; ++i) to[i] = std::bit_cast<float>(round_bits(x[i]) << 16);
+    for (int64_t i = 0; i < width; ++i) to[i] = round_normal(x[i]);
   else if (to != x)
     std::memcpy(to, x, static_cast<size_t>(width) * sizeof(float));
   std::fill(to + width, to + padded, 0.0f);
@@ -49,13 +50,6 @@ TensorView alloc_rows(Workspace& workspace, RowFormat format, int64_t rows, int6
 std::span<Segment> alloc_segments(Workspace& workspace, int64_t count) {
   static_assert(sizeof(Segment) == 3 * sizeof(int64_t));
   return {static_cast<Segment*>(workspace.alloc(DType::i64, {count, 3}).data()), static_cast<size_t>(count)};
-}
-
-void snake_row(const float* x, const float* alpha, float* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) {
-    const float s = std::sin(alpha[i] * x[i]);
-    y[i] = x[i] + s * s / (alpha[i] + 1e-9f);
-  }
 }
 
 // Copies new rows behind their histories, and the newest of them into the histories.
@@ -80,7 +74,7 @@ class SequenceWriter {
     const float* x = input_.x.row<float>(segment.output_row + t);
     if (!input_.snake_alpha.empty()) {
       float* y = snaked_.row<float>(worker);
-      snake_row(x, input_.snake_alpha.as<float>(), y, width());
+      vector_kernels().snake(x, input_.snake_alpha.as<float>(), y, width());
       x = y;
     }
     store_row(x, width(), padded(), format_, row_at(staged_.rows, segment.input_row + look_back_ + t));

@@ -32,9 +32,9 @@ constexpr int kMostPanels = 4;  // of one block
 //         results, which it flushes to zero).
 //         avx512_bf16: what VDPBF16PS does to each pair of k, in order.
 struct ProductKernel {
-  int most_rows;                          // of one block
-  int (*panels_for)(int rows);            // how many panels a block of so many rows should have
-  void (*multiply)(const ProductBlock&);  // any rows <= most_rows, panels <= kMostPanels
+  int most_rows;                // of one block
+  int (*panels_for)(int rows);  // panels of a block of so many rows: as the registers allow, at most 4
+  void (*multiply)(const ProductBlock&);  // rows <= most_rows, panels <= max(2, panels_for(rows))
 };
 
 struct MatrixKernels {
@@ -44,6 +44,11 @@ struct MatrixKernels {
   void (*enter)();
   void (*leave)();
 };
+
+// Shared by the tables of the wider sets.
+int avx512_panels_for(int rows);
+void avx512_multiply_f32(const ProductBlock& block);
+void avx512_multiply_bf16(const ProductBlock& block);
 
 extern const MatrixKernels kPortableMatrixKernels;
 extern const MatrixKernels kAvx2MatrixKernels;

@@ -120,10 +120,21 @@ Segment piece(std::span<const Segment> segments, int64_t most_rows, int64_t inde
 }  // namespace
 
 const MatrixKernels& matrix_kernels() {
+#if defined(__x86_64__)
   switch (cpu_isa()) {
-    default:
-      return kPortableMatrixKernels;
+    case CpuIsa::portable:
+      break;
+    case CpuIsa::avx2:
+      return kAvx2MatrixKernels;
+    case CpuIsa::avx512:
+      return kAvx512MatrixKernels;
+    case CpuIsa::avx512_bf16:
+      return kAvx512Bf16MatrixKernels;
+    case CpuIsa::amx:
+      return kAmxMatrixKernels;
   }
+#endif
+  return kPortableMatrixKernels;
 }
 
 void multiply(Context& ctx, const Product& product) {
