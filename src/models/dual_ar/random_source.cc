@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstring>
 
 namespace shoal::dual_ar {
 namespace {
@@ -23,23 +25,22 @@ uint64_t hash_name(uint64_t seed, const std::string& name) {
 
 TensorView RandomSource::get(const std::string& name, const Shape& shape) {
   const bool matrix = shape.rank() == 2;
-  // Random sign, mantissa, and one of four exponents: the root mean square is about 0.85 * 2^top.
-  const int top = matrix ? static_cast<int>(std::lround(-0.5 * std::log2(shape[1]) + 0.2)) : -1;
-  const uint16_t exponent = static_cast<uint16_t>((127 + top) << 7);
+  // Random sign, mantissa, and one of four exponents: the root mean square is about 0.88 * 2^top.
+  const int top = matrix ? static_cast<int>(std::lround(0.18 - 0.5 * std::log2(shape[1]))) : -1;
+  constexpr uint64_t kLanes = 0x0001000100010001u;  // four bf16 values in a word
+  const uint64_t exponent = static_cast<uint64_t>((127 + top) << 7) * kLanes;
+  const uint64_t sign_mask = matrix ? 0x8000 * kLanes : 0, lower_mask = matrix ? 0x0180 * kLanes : 0;
   const uint64_t key = hash_name(seed_, name);
 
   const Tensor& tensor = alive_.emplace_back(DType::bf16, shape);
-  Bf16* values = tensor.as<Bf16>();
+  auto* bytes = static_cast<std::byte*>(tensor.view().data());
+  const auto total = static_cast<uint64_t>(tensor.bytes());
   team_.parallel_for((tensor.elements() + 3) / 4, int64_t{1} << 16, [&](int64_t begin, int64_t end, int) {
-    for (int64_t group = begin; group < end; ++group) {
-      uint64_t bits = hash(key + static_cast<uint64_t>(group) * 0x9e3779b97f4a7c15u);
-      const int64_t last = std::min(4 * group + 4, tensor.elements());
-      for (int64_t i = 4 * group; i < last; ++i, bits >>= 16) {
-        const auto mantissa = static_cast<uint16_t>(bits & 0x7f);
-        const auto sign = static_cast<uint16_t>(bits & 0x8000);
-        const auto lower = static_cast<uint16_t>(bits & 0x180);  // exponent lower by 0..3
-        values[i] = static_cast<Bf16>(matrix ? sign | ((exponent - lower) + mantissa) : exponent | mantissa);
-      }
+    for (auto word = static_cast<uint64_t>(begin); word < static_cast<uint64_t>(end); ++word) {
+      const uint64_t bits = hash(key + word * 0x9e3779b97f4a7c15u);
+      const uint64_t values =
+          (bits & sign_mask) | (exponent - (bits & lower_mask) + (bits & 0x007f * kLanes));  // no carries
+      std::memcpy(bytes + 8 * word, &values, std::min<uint64_t>(8, total - 8 * word));
     }
   });
   return tensor.view();
