@@ -208,6 +208,9 @@ TEST_F(Sharded, RefusesAnIndexThatLies) {
   EXPECT_EQ(code_for(R"({"a":"one.safetensors","b":"two.safetensors"})"), std::nullopt);
   EXPECT_EQ(code_for(R"({"a":"two.safetensors"})"), ErrorCode::corrupt_file) << "not in that shard";
   EXPECT_EQ(code_for(R"({"c":"one.safetensors"})"), ErrorCode::corrupt_file) << "in no shard";
+  EXPECT_EQ(code_for(R"({"extra":"two.safetensors","b":"two.safetensors","a":"one.safetensors"})"),
+            ErrorCode::corrupt_file)
+      << "in another shard";
   EXPECT_EQ(code_for(R"({"a":"three.safetensors"})"), ErrorCode::not_found);
   EXPECT_EQ(code_for(R"({"a":"one.safetensors","a":"two.safetensors"})"), ErrorCode::corrupt_file);
   EXPECT_EQ(code_for(R"({"extra":"one.safetensors","a":"again.safetensors"})"), ErrorCode::corrupt_file)

@@ -131,8 +131,10 @@ TEST(Pickle, RefusesBrokenStacks) {
       "N\x86."_s,
       "a."_s,
       "Na."_s,
-      "](Na."_s,  // APPEND across a mark
-      "NNa."_s,   // append to None
+      "](Na."_s,         // APPEND across a mark
+      "](Nat\x86."_s,    // the same, with the stack put in order afterwards
+      "N(\x85t\x86."_s,  // a value from below the mark, likewise
+      "NNa."_s,          // append to None
       "}NNN(u."_s,
       "}(Nu."_s,   // key without value
       "]NNs."_s,   // list used as a dict

@@ -9,7 +9,8 @@
 namespace shoal::weights {
 namespace {
 
-constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // the format's own limit
+// The format allows 100 MB, but parsed JSON can take forty times its text; a large model's header has 100 kB.
+constexpr uint64_t kMaxHeaderBytes = uint64_t{16} << 20;
 constexpr size_t kLengthBytes = 8;
 
 std::optional<DType> dtype_of(std::string_view text) {
@@ -25,9 +26,12 @@ uint64_t header_length(std::span<const std::byte> file, std::string_view name) {
     fail(ErrorCode::corrupt_file, name, ": expected a safetensors file, found ", file.size(), " bytes");
   uint64_t length = 0;
   for (size_t i = 0; i < kLengthBytes; ++i) length |= std::to_integer<uint64_t>(file[i]) << (8 * i);
-  if (length > kMaxHeaderBytes || length > file.size() - kLengthBytes)
+  if (length > file.size() - kLengthBytes)
     fail(ErrorCode::corrupt_file, name, ": not a safetensors file, or cut short: a header of ", length,
          " bytes is announced in a file of ", file.size());
+  if (length > kMaxHeaderBytes)
+    fail(ErrorCode::too_large, name, ": a safetensors header of ", length, " bytes, at most ",
+         kMaxHeaderBytes, " are accepted");
   return length;
 }
 

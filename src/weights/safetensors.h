@@ -11,9 +11,10 @@
 namespace shoal::weights {
 
 // The tensors of a file, in the order of its header. `name` is for messages. As strict as the format's own
-// reader: header of at most 100 MB; data_offsets equal to shape * dtype; the tensors, sorted by offset, cover
-// the data exactly, so neither holes, nor overlaps, nor trailing bytes. "__metadata__" is ignored.
-// Throws Error: corrupt_file, unsupported (dtype or rank that no model of ours has).
+// reader, and with a smaller limit: a header of at most 16 MiB; data_offsets equal to shape * dtype; the
+// tensors, sorted by offset, cover the data exactly, so neither holes, nor overlaps, nor trailing bytes.
+// "__metadata__" is ignored. Throws Error: corrupt_file, too_large, unsupported (dtype or rank that no model
+// of ours has).
 std::vector<TensorLocation> parse_safetensors(std::span<const std::byte> file, std::string_view name);
 
 }  // namespace shoal::weights

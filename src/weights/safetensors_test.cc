@@ -79,6 +79,8 @@ TEST(Safetensors, RefusesWhatTheHeaderCannotMean) {
       {"twice the same bytes", braced(entry("a", "F32", "[1]", 0, 4) + "," + entry("b", "F32", "[1]", 0, 4)),
        ErrorCode::corrupt_file},
       {"hole at the front", braced(entry("a", "F16", "[1]", 2, 4)), ErrorCode::corrupt_file},
+      {"a hole as large as an overlap",
+       braced(entry("a", "U8", "[2]", 1, 3) + "," + entry("b", "U8", "[2]", 2, 4)), ErrorCode::corrupt_file},
       {"bytes left over", braced(entry("a", "F16", "[1]", 0, 2)), ErrorCode::corrupt_file},
       {"no tensor but data", "{}", ErrorCode::corrupt_file},
       {"no name", braced(entry("", "F32", "[1]", 0, 4)), ErrorCode::corrupt_file},
@@ -91,12 +93,16 @@ TEST(Safetensors, RefusesWhatTheHeaderCannotMean) {
 
 TEST(Safetensors, RefusesAHeaderLengthThatCannotBe) {
   const std::string rest = concat("{}", std::string(64, ' '));
-  for (uint64_t length :
-       {uint64_t{67}, uint64_t{100'000'001}, uint64_t{1} << 63, ~uint64_t{0}, ~uint64_t{0} - 7}) {
+  for (uint64_t length : {uint64_t{67}, uint64_t{1} << 63, ~uint64_t{0}, ~uint64_t{0} - 7}) {
     EXPECT_EQ(code_of([&] { parse(little(length) + rest); }), ErrorCode::corrupt_file) << length;
   }
   EXPECT_EQ(code_of([&] { parse(little(uint64_t{66}) + rest); }), std::nullopt);
   EXPECT_EQ(code_of([] { parse(""); }), ErrorCode::corrupt_file);
+  const size_t limit = size_t{16} << 20;
+  EXPECT_EQ(code_of([&] { parse(safetensors_file(concat("{}", std::string(limit - 2, ' ')), "")); }),
+            std::nullopt);
+  EXPECT_EQ(code_of([&] { parse(safetensors_file(concat("{}", std::string(limit - 1, ' ')), "")); }),
+            ErrorCode::too_large);
 }
 
 TEST(Safetensors, MessageNamesFileTensorAndBothSizes) {
