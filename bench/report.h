@@ -1,9 +1,9 @@
 // Figures as lines for people.
 #pragma once
 
-#include "bench/load_bench.h"
+#include "bench/load_figures.h"
 #include "bench/machine.h"
-#include "bench/model_bench.h"
+#include "bench/model_figures.h"
 
 namespace shoal::bench {
 

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "bench/load_bench.h"
-#include "bench/model_bench.h"
+#include "bench/load_figures.h"
+#include "bench/model_figures.h"
 #include "bench/report.h"
 
 int main(int argc, char** argv) {

@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "bench/load_bench.h"
+#include "bench/load_figures.h"
 #include "bench/machine.h"
-#include "bench/model_bench.h"
+#include "bench/model_figures.h"
 #include "bench/report.h"
-#include "bench/speech/speech_bench.h"
+#include "bench/speech/speech_figures.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "cli/session.h"

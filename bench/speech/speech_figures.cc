@@ -1,4 +1,4 @@
-#include "bench/speech/speech_bench.h"
+#include "bench/speech/speech_figures.h"
 
 #include <algorithm>
 #include <vector>

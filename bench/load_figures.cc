@@ -1,4 +1,4 @@
-#include "bench/load_bench.h"
+#include "bench/load_figures.h"
 
 #include <algorithm>
 #include <cstdio>

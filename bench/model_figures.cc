@@ -1,4 +1,4 @@
-#include "bench/model_bench.h"
+#include "bench/model_figures.h"
 
 #include <algorithm>
 #include <numeric>
