@@ -1,6 +1,7 @@
 #include "text/nfc.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utf8proc.h>
 #include <vector>
 
@@ -28,14 +29,24 @@ std::vector<utf8proc_int32_t> decompose(std::string_view text) {
 }
 
 // utf8proc orders combining marks by exchanging neighbours, which is quadratic: a megabyte of alternating
-// accents would take minutes. A stable sort of every run gives the same order.
+// accents would take minutes. Sorting every run by class, equal ones by position, gives the same order.
 void order_combining_marks(std::vector<utf8proc_int32_t>& characters) {
-  const auto is_starter = [](utf8proc_int32_t c) { return combining_class(c) == 0; };
-  for (auto begin = characters.begin(); begin != characters.end();) {
-    begin = std::find_if_not(begin, characters.end(), is_starter);
-    const auto end = std::find_if(begin, characters.end(), is_starter);
-    std::stable_sort(begin, end, [](auto a, auto b) { return combining_class(a) < combining_class(b); });
-    begin = end;
+  struct Mark {
+    int combining_class;
+    size_t position;
+    utf8proc_int32_t character;
+  };
+  std::vector<Mark> run;
+  for (size_t at = 0; at < characters.size();) {
+    run.clear();
+    size_t end = at;
+    for (int mark; end < characters.size() && (mark = combining_class(characters[end])) != 0; ++end)
+      run.push_back({mark, end, characters[end]});
+    std::sort(run.begin(), run.end(), [](const Mark& a, const Mark& b) {
+      return std::tie(a.combining_class, a.position) < std::tie(b.combining_class, b.position);
+    });
+    for (const Mark& mark : run) characters[at++] = mark.character;
+    if (at < characters.size()) ++at;  // the starter behind the run
   }
 }
 
