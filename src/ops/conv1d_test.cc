@@ -128,6 +128,15 @@ TEST_P(Conv1d, SnakesItsInput) {
   expect_close(histories[0], last, history_bound);
 }
 
+TEST_P(Conv1d, SnakingInsideEqualsSnakingBefore) {
+  Layer layer = random_layer({40, 16, 3, 1}, /*snakes=*/true);
+  std::vector<float> x = random_values(50 * 40, 17), snaked(x.size());
+  const std::vector<float> inside = run_alone(layer, x);
+  snake(ctx_, view_of(x, {50, 40}), view_of(layer.alpha, {40}), view_of(snaked, {50, 40}));
+  layer.alpha.clear();
+  expect_same_bits(inside, run_alone(layer, snaked));
+}
+
 TEST_P(Conv1d, ChunksOfAnySizeEqualOneShot) {
   std::mt19937 generator(15);
   for (const Geometry g : kGeometries) {

@@ -161,6 +161,18 @@ TEST_P(Linear, AnOutputAloneEqualsItselfAmongOthers) {
   expect_same_bits(run(part, {size.rows, size.outputs - 77, size.depth}), want);
 }
 
+TEST_P(Linear, TeamsOfAnySizeGiveTheSameBits) {
+  const Size size{40, 600, 300};  // cut into many tasks
+  Operands o = random_operands(size);
+  const std::vector<float> two = run(o, size);
+  for (const int threads : {1, 5}) {
+    ThreadTeam team(threads);
+    ctx_.team = &team;
+    expect_same_bits(run(o, size), two);
+  }
+  ctx_.team = &team_;
+}
+
 // f32 on every instruction set; bf16 on all but avx512_bf16, whose instruction sums otherwise.
 TEST_P(Linear, EveryInstructionSetGivesTheBitsOfThePortableOne) {
   if (GetParam().dtype == DType::bf16 && GetParam().isa == CpuIsa::avx512_bf16)

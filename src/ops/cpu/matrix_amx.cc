@@ -48,8 +48,11 @@ int two_panels(int) { return 2; }
 }  // namespace
 
 const MatrixKernels kAmxMatrixKernels = {
-    .f32 = {.most_rows = 6, .panels_for = avx512_panels_for, .multiply = avx512_multiply_f32},
-    .bf16 = {.most_rows = 32, .panels_for = two_panels, .multiply = multiply_tiles<TileRegisters>},
+    .f32 = {.most_rows = 6, .row_step = 1, .panels_for = avx512_panels_for, .multiply = avx512_multiply_f32},
+    .bf16 = {.most_rows = 32,
+             .row_step = 16,
+             .panels_for = two_panels,
+             .multiply = multiply_tiles<TileRegisters>},
     .reads_bf16 = true,
     .enter = enter,
     .leave = leave,

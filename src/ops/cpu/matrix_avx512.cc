@@ -133,13 +133,19 @@ void by_rows(const ProductBlock& block) {
 
 }  // namespace
 
-int avx512_panels_for(int rows) { return rows <= 3 ? 4 : 2; }
+int avx512_panels_for(int rows) { return rows == 3 ? 4 : 2; }
 void avx512_multiply_f32(const ProductBlock& block) { by_rows<F32>(block); }
 void avx512_multiply_bf16(const ProductBlock& block) { by_rows<Bf16>(block); }
 
 const MatrixKernels kAvx512MatrixKernels = {
-    .f32 = {.most_rows = kMostRows, .panels_for = avx512_panels_for, .multiply = avx512_multiply_f32},
-    .bf16 = {.most_rows = kMostRows, .panels_for = avx512_panels_for, .multiply = avx512_multiply_bf16},
+    .f32 = {.most_rows = kMostRows,
+            .row_step = 1,
+            .panels_for = avx512_panels_for,
+            .multiply = avx512_multiply_f32},
+    .bf16 = {.most_rows = kMostRows,
+             .row_step = 1,
+             .panels_for = avx512_panels_for,
+             .multiply = avx512_multiply_bf16},
     .reads_bf16 = false,
     .enter = nullptr,
     .leave = nullptr,

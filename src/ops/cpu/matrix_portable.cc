@@ -55,8 +55,8 @@ void multiply_bf16(const ProductBlock& block) {
 }  // namespace
 
 const MatrixKernels kPortableMatrixKernels = {
-    .f32 = {.most_rows = 4, .panels_for = one_panel, .multiply = multiply_f32},
-    .bf16 = {.most_rows = 4, .panels_for = one_panel, .multiply = multiply_bf16},
+    .f32 = {.most_rows = 4, .row_step = 1, .panels_for = one_panel, .multiply = multiply_f32},
+    .bf16 = {.most_rows = 4, .row_step = 1, .panels_for = one_panel, .multiply = multiply_bf16},
     .reads_bf16 = false,
     .enter = nullptr,
     .leave = nullptr,

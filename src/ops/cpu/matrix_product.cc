@@ -26,7 +26,8 @@ class Task {
 
   void run(const Segment& rows, int64_t panel_begin, int64_t panel_end) const {
     const int64_t blocks = divide_up(rows.rows, kernel_.most_rows);
-    const int64_t height = divide_up(rows.rows, blocks);  // even blocks: 7 rows are 4 + 3, not 6 + 1
+    const int64_t even = divide_up(rows.rows, blocks);  // 7 rows are 4 + 3, not 6 + 1
+    const int64_t height = divide_up(even, kernel_.row_step) * kernel_.row_step;
     const int width = std::max(kernel_.panels_for(static_cast<int>(height)), product_.swiglu ? 2 : 1);
     // Panels outside rows: a few panels stay in L2 while all rows pass them.
     for (int64_t panel = panel_begin; panel < panel_end; panel += width)
