@@ -42,18 +42,24 @@ V sin_squared(V t) {
   return s * s;
 }
 
-// The same for any t.
+// The lanes of t that are not in `reducible` done one by one; out of line, so that it costs the others
+// nothing.
 template <typename V>
-V sin_squared_any(V t) {
-  const uint32_t reducible = V::bits(V::at_most(V::abs(t), V::all(kMostReduced)));
-  V s = sin_squared(t);
-  if (reducible == 0xffffu) return s;
+[[gnu::noinline, gnu::cold]] V sin_squared_lanes(V t, V s, uint32_t reducible) {
   float lanes[16], arguments[16];
   s.store(lanes);
   t.store(arguments);
   for (int i = 0; i < 16; ++i)
     if ((reducible >> i & 1u) == 0) lanes[i] = sin_squared_of_large(arguments[i]);
   return V::load(lanes);
+}
+
+// The same for any t.
+template <typename V>
+V sin_squared_any(V t) {
+  const uint32_t reducible = V::bits(V::at_most(V::abs(t), V::all(kMostReduced)));
+  const V s = sin_squared(t);
+  return reducible == 0xffffu ? s : sin_squared_lanes(t, s, reducible);
 }
 
 template <typename V>

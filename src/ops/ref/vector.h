@@ -1,0 +1,30 @@
+// The vector ops as their definitions say, in double: what the fast ones are tested against.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ops/ref/matrix.h"
+
+namespace shoal::ops::ref {
+
+// One row each.
+Values rms_norm(const Values& x, const Values& weight, double eps);
+Values layer_norm(const Values& x, const Values& weight, const Values& bias, double eps);
+
+// (a, b) -> (a cos - b sin, b cos + a sin) of pairs; cos_sin interleaved likewise.
+Values rotate_pairs(const Values& x, const Values& cos_sin);
+
+// softmax(q . K / sqrt(dim)) V.   keys, values: [positions, dim]
+Values attention(const Values& q, const Values& keys, const Values& values);
+// Largest sum |q_d k_d| / sqrt(dim) over the keys: the scale of a score's rounding error.
+double score_magnitude(const Values& q, const Values& keys);
+
+// Ids that the top-p and top-k rule keeps, by rank: all entries sorted (logit descending, id ascending), rank
+// 0 kept, and rank j while the weights of ranks 0 .. j sum to at most top_p of all (spec dual_ar 6.1). -inf
+// is never kept. top_k 0: no limit.
+std::vector<int32_t> kept_by_sorting(std::span<const float> logits, const Values& weights, float top_p,
+                                     int64_t top_k);
+
+}  // namespace shoal::ops::ref

@@ -1,0 +1,174 @@
+// Times the vector kernels and ops on one core.   ops_vector_bench [isa ...]
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/function_ref.h"
+#include "ops/attention.h"
+#include "ops/conv1d.h"
+#include "ops/cpu/vector_kernels.h"
+#include "ops/cpu_features.h"
+#include "ops/norm.h"
+#include "ops/sample.h"
+#include "ops/vector_quantise.h"
+
+namespace shoal::ops {
+namespace {
+
+// Seconds of the fastest of the calls made in about a fifth of a second: what the kernel can do when nothing
+// else runs.
+double seconds_of(FunctionRef<void()> call) {
+  using Clock = std::chrono::steady_clock;
+  double fastest = 1e9;
+  const Clock::time_point start = Clock::now();
+  for (int calls = 0; calls < 5 || Clock::now() - start < std::chrono::milliseconds(200); ++calls) {
+    const Clock::time_point before = Clock::now();
+    call();
+    fastest = std::min(fastest, std::chrono::duration<double>(Clock::now() - before).count());
+  }
+  return fastest;
+}
+
+void report(const char* name, double value, const char* unit) {
+  std::printf("  %-44s %10.3f %s\n", name, value, unit);
+}
+
+Tensor random_tensor(DType dtype, Shape shape, float scale) {
+  std::mt19937 generator(1);
+  std::normal_distribution<float> normal(0.0f, scale);
+  Tensor tensor(dtype, shape);
+  for (int64_t i = 0; i < tensor.elements(); ++i) {
+    const float value = normal(generator);
+    if (dtype == DType::bf16)
+      tensor.as<Bf16>()[i] = float_to_bf16(value);
+    else
+      tensor.as<float>()[i] = value;
+  }
+  return tensor;
+}
+
+struct Bench {
+  ThreadTeam team{1};
+  Workspace workspace;
+  Context ctx{.device = {}, .team = &team, .workspace = &workspace, .stream = nullptr};
+
+  void element_wise() {
+    constexpr int64_t kCount = 1 << 13;
+    const Tensor x = random_tensor(DType::f32, {kCount}, 3), z = random_tensor(DType::f32, {kCount}, 1);
+    const Tensor y(DType::f32, {kCount}), narrow(DType::bf16, {kCount});
+    const VectorKernels& k = vector_kernels();
+    const float *a = x.as<float>(), *b = z.as<float>();
+    float* out = y.as<float>();
+    const auto row = [&](const char* name, FunctionRef<void()> call) {
+      report(name, seconds_of(call) / kCount * 1e9, "ns/element");
+    };
+    row("snake", [&] { k.snake(a, b, out, kCount); });
+    row("snake_bf16", [&] { k.snake_bf16(a, b, narrow.as<Bf16>(), kCount); });
+    row("swiglu", [&] { k.swiglu(a, b, out, kCount); });
+    row("gelu", [&] { k.gelu(a, out, kCount); });
+    row("round_bf16", [&] { k.round_bf16(a, narrow.as<Bf16>(), kCount); });
+    row("rms_norm 1024", [&] {
+      for (int64_t i = 0; i < kCount; i += 1024) k.rms_norm(a + i, b, 1e-6f, out + i, 1024);
+    });
+    row("layer_norm 1024", [&] {
+      for (int64_t i = 0; i < kCount; i += 1024) k.layer_norm(a + i, b, b, 1e-6f, out + i, 1024);
+    });
+  }
+
+  // rows new rows of one sequence that ends at position `keys`; S1-mini's slow layers.
+  void attention(DType dtype, int64_t rows, int64_t keys, const char* name) {
+    const HeadLayout layout{16, 8, 128};
+    constexpr int64_t kPage = 32, kLayers = 8;
+    const int64_t pages = (keys + kPage - 1) / kPage;
+    const KvLayer& cache = cache_of(dtype, pages * kLayers);
+    const Tensor qkv = random_tensor(DType::f32, {rows, layout.qkv_width()}, 1);
+    const Tensor out(DType::f32, {rows, layout.heads * layout.head_dim});
+    std::vector<int32_t> offsets = {0, static_cast<int32_t>(rows)}, positions, table;
+    double flops = 0;
+    for (int64_t i = 0; i < rows; ++i) {
+      positions.push_back(static_cast<int32_t>(keys - rows + i));
+      flops += 4.0 * static_cast<double>((keys - rows + i + 1) * layout.heads * layout.head_dim);
+    }
+    for (int64_t i = 0; i < pages * kLayers; ++i) table.push_back(static_cast<int32_t>(i));
+    int64_t layer =
+        0;  // as in a model, the keys and values of a layer have left the caches when it comes again
+    const double seconds = seconds_of([&] {
+      const BatchPlan plan{
+          {offsets},
+          positions,
+          std::span(table).subspan(static_cast<size_t>(layer * pages), static_cast<size_t>(pages)),
+          pages,
+          kPage};
+      paged_attention(ctx, qkv, layout, plan, cache, 0, out);
+      layer = (layer + 1) % kLayers;
+    });
+    report(name, flops / seconds * 1e-9, "GFLOP/s");
+    const double bytes = static_cast<double>(2 * keys * layout.kv_heads * layout.head_dim * size_of(dtype));
+    if (rows == 1) report("    its keys and values", bytes / seconds * 1e-9, "GB/s");
+  }
+
+  void sampling(int64_t vocab, float spread, float top_p, const char* name) {
+    const Tensor logits = random_tensor(DType::f32, {1, vocab}, spread);
+    const std::vector<int32_t> penalised = {1, 2, 3, 4};
+    SampleRow row{.top_p = top_p, .repetition_penalty = 1.1f, .penalised = penalised, .seed = 1};
+    int32_t token = 0;
+    const double seconds = seconds_of([&] {
+      ++row.frame;
+      sample(ctx, logits, {&row, 1}, {&token, 1});
+    });
+    report(name, seconds * 1e3, "ms");
+  }
+
+  void codes() {
+    constexpr int64_t kRows = 64, kEntries = 4096;
+    const Tensor x = random_tensor(DType::f32, {kRows, 8}, 1),
+                 directions = random_tensor(DType::f32, {kEntries, 8}, 1);
+    std::vector<int32_t> found(kRows);
+    const double seconds = seconds_of([&] { nearest_code(ctx, x, directions, found); });
+    report("nearest_code 4096 x 8", seconds / kRows * 1e6, "us/row");
+  }
+
+  void run() {
+    element_wise();
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      std::printf("  attention, 16 heads, 8 kv, 128, %s\n", std::string(name_of(dtype)).c_str());
+      attention(dtype, 1, 500, "  decode, 900 keys");
+      attention(dtype, 1, 4000, "  decode, 4000 keys");
+      attention(dtype, 1000, 1000, "  prefill, 1000 rows");
+    }
+    sampling(155'776, 3, 0.8f, "sample 155776, peaked");
+    sampling(155'776, 1, 0.8f, "sample 155776, flat");
+    sampling(4097, 3, 0.8f, "sample 4097");
+    sampling(1024, 3, 0.8f, "sample 1024");
+    codes();
+  }
+
+ private:
+  const KvLayer& cache_of(DType dtype, int64_t pages) {
+    keys_ = random_tensor(dtype, {pages, 8, 32, 128}, 1);
+    values_ = random_tensor(dtype, {pages, 8, 32, 128}, 1);
+    cache_ = {keys_, values_};
+    return cache_;
+  }
+
+  Tensor keys_, values_;
+  KvLayer cache_;
+};
+
+}  // namespace
+}  // namespace shoal::ops
+
+int main(int argc, char** argv) {
+  std::vector<shoal::ops::CpuIsa> isas;
+  for (int i = 1; i < argc; ++i)
+    if (const auto isa = shoal::ops::parse_cpu_isa(argv[i])) isas.push_back(*isa);
+  if (isas.empty()) isas.push_back(shoal::ops::cpu_isa());
+  for (const shoal::ops::CpuIsa isa : isas) {
+    shoal::ops::set_cpu_isa(isa);
+    std::printf("%s\n", std::string(shoal::ops::name_of(isa)).c_str());
+    shoal::ops::Bench().run();
+  }
+}
