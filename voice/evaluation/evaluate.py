@@ -16,7 +16,7 @@ import torch
 import training_path  # noqa: F401
 from checkpoints import load_voice
 from generation import Sampling, generate
-from inputs import run_tool
+from inputs import require_file, run_tool
 from measures import edit_distance, median_pitch, mel_cepstral_distortion
 from pcm import INT16_SCALE, save_wav, to_int16
 from prompt import END_ID, build_prompt
@@ -230,6 +230,7 @@ def _parse_options() -> argparse.Namespace:
 def main() -> None:
     options = _parse_options()
     device = "cuda" if torch.cuda.is_available() else "cpu"
+    require_file(options.voice / "model.safetensors", "train_ar.py writes it")  # before minutes of other work
     options.out.mkdir(parents=True, exist_ok=True)
     if options.train_recog:
         train_recogniser(options.data, options.recog, options.train_recog, device)
