@@ -21,7 +21,7 @@ using nlohmann::ordered_json;
 
 struct BenchOptions {
   std::string random;  // "s1-mini", or empty: the voice of `model`
-  std::string model, precision = "auto";
+  std::string model, precision;
   std::string text =
       "The quick brown fox jumps over the lazy dog, and then it rests for a while in the warm sun.";
   bool no_load = false, json = false;
@@ -121,17 +121,19 @@ void run_bench(const BenchOptions& options) {
   add("machine", limits);
   if (options.random.empty()) {
     on_part("speaking");
-    add("speech", bench::bench_speech({.model_dir = options.model,
-                                       .precision = runtime::parse_precision(options.precision),
-                                       .text = options.text},
-                                      session.team()));
+    add("speech",
+        bench::bench_speech({.model_dir = options.model,
+                             .precision = runtime::parse_precision(chosen_precision(options.precision)),
+                             .text = options.text},
+                            session.team()));
   } else {
     if (!options.no_load) {
       on_part("loading a checkpoint");
-      add("load", bench::bench_s1_mini_load(dtype_of(options.precision), session.context()));
+      add("load",
+          bench::bench_s1_mini_load(dtype_of(chosen_precision(options.precision)), session.context()));
     }
     bench::ModelBenchOptions model_options;
-    model_options.dtype = dtype_of(options.precision);
+    model_options.dtype = dtype_of(chosen_precision(options.precision));
     model_options.on_part = on_part;
     add("random", bench::bench_s1_mini(limits, model_options, session.context()));
   }
@@ -153,8 +155,7 @@ void add_bench(CLI::App& app) {
       ->check(CLI::IsMember({"s1-mini"}));
   command.add_option("--model", o.model, "model folder to speak with; default: the built-in voice")
       ->envname("SHOAL_MODEL");
-  command.add_option("--precision", o.precision, "auto, float32, bfloat16 (auto: bfloat16 with --random)")
-      ->capture_default_str();
+  command.add_option("--precision", o.precision, "auto, float32, bfloat16 (auto: bfloat16 with --random)");
   command.add_option("--text", o.text, "what to speak")->capture_default_str();
   command.add_flag("--no-load", o.no_load,
                    "with --random: skip writing and loading a checkpoint (3.3 GB of temporary disk)");

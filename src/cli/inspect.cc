@@ -1,5 +1,6 @@
 // shoal inspect: what a model folder holds, what it needs, and what is missing.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -7,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/session.h"
 #include "models/dac/inventory.h"
 #include "models/dual_ar/inventory.h"
 #include "models/dual_ar/kv_cache.h"
@@ -22,7 +24,7 @@ using nlohmann::ordered_json;
 
 struct InspectOptions {
   std::string dir;
-  std::string precision = "auto";
+  std::string precision;
   bool tensors = false, json = false;
 };
 
@@ -35,6 +37,15 @@ struct Audit {
   std::vector<std::string> problems;                      // missing tensors, wrong shapes
   size_t unused = 0;                                      // tensors that no part of the model reads
 
+  void count(const std::string& name, int64_t more) {
+    const auto same = [&](const auto& entry) { return entry.first == name; };
+    const auto entry = std::find_if(elements.begin(), elements.end(), same);
+    if (entry == elements.end()) {
+      elements.emplace_back(name, more);
+    } else {
+      entry->second += more;
+    }
+  }
   int64_t total_elements() const {
     int64_t total = 0;
     for (const auto& [name, count] : elements) total += count;
@@ -50,9 +61,7 @@ void hold_against(const weights::Checkpoint& checkpoint, const std::vector<Requi
     const auto found = tensor.stored_in(checkpoint);
     used += found.tensors;
     if (!found.problem.empty()) audit.problems.push_back(found.problem);
-    auto& parts = audit.elements;
-    if (parts.empty() || parts.back().first != tensor.part) parts.emplace_back(tensor.part, 0);
-    parts.back().second += tensor.shape.elements();
+    audit.count(tensor.part, tensor.shape.elements());
   }
   audit.tensors = checkpoint.tensors();
   audit.file_bytes = checkpoint.file_bytes();
@@ -125,7 +134,8 @@ void inspect(const InspectOptions& options) {
   weights::normalise_codec_names(codec_checkpoint);
   hold_against(codec_checkpoint, dac::required_tensors(codec, dac::Parts::both), sound);
 
-  const DType dtype = runtime::choose_dtype(runtime::parse_precision(options.precision), checkpoint);
+  const DType dtype =
+      runtime::choose_dtype(runtime::parse_precision(chosen_precision(options.precision)), checkpoint);
   const int64_t element = size_of(dtype), kv = dual_ar::KvCache::bytes_per_token(lm, dtype);
   const int64_t weight_bytes = (language_model.total_elements() + sound.total_elements()) * element;
   if (options.json) {
@@ -160,8 +170,7 @@ void add_inspect(CLI::App& app) {
   CLI::App& command = *app.add_subcommand(
       "inspect", "Look inside a model folder: configuration, tensors, memory, what is missing");
   command.add_option("dir", options->dir, "model folder; default: the built-in voice");
-  command.add_option("--precision", options->precision, "auto, float32, bfloat16: what memory is counted in")
-      ->capture_default_str();
+  command.add_option("--precision", options->precision, "auto, float32, bfloat16: what memory is counted in");
   command.add_flag("--tensors", options->tensors, "list every tensor");
   command.add_flag("--json", options->json, "print the report as JSON");
   command.callback([options] { inspect(*options); });

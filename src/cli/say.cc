@@ -21,12 +21,12 @@ namespace {
 struct SayOptions {
   std::string text, text_file;
   OutputOptions output;
-  std::string model, precision = "auto";
+  std::string model, precision;
   std::vector<std::string> clips, clip_texts;
   std::string voice, references_dir = "references";
   std::optional<float> temperature, top_p, repetition_penalty;
   std::optional<int> top_k;
-  uint64_t seed = 42;  // the official command line's default
+  int64_t seed = 42;  // the official command line's default
   int64_t max_new_tokens = 1024;
   int chunk_length = 200;
   std::string normalise = "auto", special_tokens = "recognise";
@@ -92,7 +92,7 @@ dual_ar::Sampling sampling_of(const SayOptions& options, const runtime::SpeechMo
   sampling.top_p = options.top_p.value_or(sampling.top_p);
   sampling.repetition_penalty = options.repetition_penalty.value_or(sampling.repetition_penalty);
   sampling.top_k = options.top_k.value_or(sampling.top_k);
-  sampling.seed = options.seed;
+  sampling.seed = static_cast<uint64_t>(options.seed);
   sampling.quirks = options.quirks;
   return sampling;
 }
@@ -152,6 +152,7 @@ std::string figures(double frames, double audio_s, double elapsed_s) {
 }
 
 void say(SayOptions& options) {
+  if (options.seed < 0) fail(ErrorCode::invalid_argument, "seed: expected 0 or more, got ", options.seed);
   std::string text = text_of(options);
   if (options.output.path.empty())
     fail(ErrorCode::invalid_argument, "output: give a file with -o FILE, or -o - for standard output");
@@ -165,11 +166,12 @@ void say(SayOptions& options) {
   const ComputeOptions& compute = options.compute;
   ComputeSession session(compute);
   const auto started = std::chrono::steady_clock::now();
-  const auto model = runtime::SpeechModel::load({.dir = options.model,
-                                                 .precision = runtime::parse_precision(options.precision),
-                                                 .with_encoder = !clips.empty(),
-                                                 .semantic_only = options.quirks.semantic_only},
-                                                session.context());
+  const auto model =
+      runtime::SpeechModel::load({.dir = options.model,
+                                  .precision = runtime::parse_precision(chosen_precision(options.precision)),
+                                  .with_encoder = !clips.empty(),
+                                  .semantic_only = options.quirks.semantic_only},
+                                 session.context());
   const double load_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
 
   runtime::Synthesizer synthesizer(*model, session.team());
@@ -258,9 +260,8 @@ void add_say(CLI::App& app) {
                    "write the file piece by piece instead of replacing it at the end");
   command.add_option("--model", o.model, "model folder (S1-mini or S2 layout); default: the built-in voice")
       ->envname("SHOAL_MODEL");
-  command.add_option("--precision", o.precision, "auto, float32, bfloat16")
-      ->capture_default_str()
-      ->envname("SHOAL_PRECISION");
+  command.add_option("--precision", o.precision,
+                     "auto, float32, bfloat16; default: $SHOAL_PRECISION, or auto");
   command.add_option("--reference", o.clips,
                      "clip of the voice to follow (wav, flac, ogg, mp3, aiff); repeatable");
   command.add_option("--reference-text", o.clip_texts,

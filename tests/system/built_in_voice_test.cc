@@ -2,6 +2,7 @@
 #include "runtime/built_in_voice.h"
 
 #include <gtest/gtest.h>
+#include <limits>
 
 #include "audio/encoder.h"
 #include "runtime/synthesizer.h"
@@ -221,7 +222,8 @@ TEST_F(BuiltInVoice, BadRequestsAreRefusedByField) {
   EXPECT_TRUE(with([](auto& r) { r.chunk_length = 7; }).starts_with("chunk_length:"));
   EXPECT_TRUE(with([](auto& r) { r.max_new_tokens = -1; }).starts_with("max_new_tokens:"));
   EXPECT_TRUE(with([](auto& r) { r.sampling.temperature = 3; }).starts_with("temperature"));
-  EXPECT_TRUE(with([](auto& r) { r.sampling.top_p = std::nanf(""); }).starts_with("top_p"));
+  EXPECT_TRUE(
+      with([](auto& r) { r.sampling.top_p = std::numeric_limits<float>::quiet_NaN(); }).starts_with("top_p"));
   EXPECT_TRUE(with([](auto& r) { r.sampling.repetition_penalty = 0; }).starts_with("repetition_penalty"));
 }
 

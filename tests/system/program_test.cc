@@ -141,7 +141,7 @@ TEST_F(Program, BadTextIsTheUsersFault) {
 }
 
 TEST_F(Program, BadOptionsAreTheUsersFault) {
-  expect_users_fault("say Hello", "-o");
+  expect_users_fault("say Hello", "-o FILE");
   expect_users_fault("say Hello -o out.wav --no-such-option", "no-such-option");
   expect_users_fault("say Hello -o out.xyz", "format:");
   expect_users_fault("say Hello -o nowhere/out.wav", "nowhere");
@@ -159,7 +159,7 @@ TEST_F(Program, BadOptionsAreTheUsersFault) {
   fs::create_directories(dir_ / "empty_model");
   expect_users_fault("say Hello -o out.wav --model empty_model", "empty_model");
   expect_users_fault("", "subcommand");
-  expect_users_fault("sing Hello", "sing");
+  expect_users_fault("sing Hello", "subcommand");
 }
 
 TEST_F(Program, BadReferencesAreTheUsersFault) {
@@ -185,6 +185,42 @@ TEST_F(Program, AFailedWriteLeavesTheOlderFileAndIsOurFault) {
   EXPECT_EQ(run("say Hello -o /dev/full --format pcm").exit_code, 1);
   EXPECT_EQ(run("say '' -o out.wav").exit_code, 2);
   EXPECT_EQ(read_file(path("out.wav"), 100), "older");
+}
+
+TEST_F(Program, InspectShowsPartsAndNamesWhatIsMissing) {
+  const Outcome whole = run("inspect");
+  EXPECT_EQ(whole.exit_code, 0);
+  EXPECT_THAT(whole.out, HasSubstr("nothing is missing"));
+  const std::string set = std::string(SHOAL_SOURCE_DIR) + "/tests/data/fish/set_a";
+  const Json report = Json::parse(run("inspect --json --tensors '" + set + "'").out, "report");
+  EXPECT_EQ(report.at("language_model").at("problems").as_array().size(), 0u);
+  // One layer more than the file holds.
+  for (const char* file :
+       {"model.pth", "codec.pth", "codec_config.json", "tokenizer.tiktoken", "special_tokens.json"}) {
+    fs::create_directories(dir_ / "broken");
+    fs::copy_file(set + "/" + file, dir_ / "broken" / file);
+  }
+  std::string config = read_file(set + "/config.json", 1 << 20);
+  const std::string layers = "\"n_layer\": 3";
+  ASSERT_NE(config.find(layers), std::string::npos);
+  config.replace(config.find(layers), layers.size(), "\"n_layer\": 4");
+  write("broken/config.json", config);
+  const Outcome broken = run("inspect broken");
+  EXPECT_EQ(broken.exit_code, 2);
+  EXPECT_THAT(broken.out, HasSubstr("PROBLEM layers.3.attention_norm.weight is missing, expected [64]"));
+  expect_users_fault("say Hello -o out.wav --model broken", "layers.3");
+}
+
+TEST_F(Program, TheEnvironmentSpeaksOldAndNewNames) {
+  ASSERT_EQ(setenv("S1_MINI_DEVICE", "cpu", 1), 0);
+  EXPECT_EQ(run("say Hello -o one.wav").exit_code, 0);
+  ASSERT_EQ(setenv("SHOAL_DEVICE", "auto", 1), 0);
+  expect_users_fault("say Hello -o out.wav", "S1_MINI_DEVICE");
+  unsetenv("S1_MINI_DEVICE");
+  unsetenv("SHOAL_DEVICE");
+  ASSERT_EQ(setenv("S1_MINI_PRECISION", "float16", 1), 0);
+  expect_users_fault("say Hello -o out.wav", "float16");
+  unsetenv("S1_MINI_PRECISION");
 }
 
 TEST_F(Program, HelpTeaches) {
