@@ -2,7 +2,6 @@
 
 // g++ 12's own intrinsics start from `__m512i y = y` and warn about it when inlined.
 #pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 
 #include "ops/cpu/vector16_avx512.h"
 #include "ops/cpu/vector_table.h"
