@@ -9,12 +9,14 @@
 namespace shoal::runtime {
 namespace {
 
-constexpr int64_t kAutomaticFloat32Bytes = int64_t{256} << 20;
-
-int64_t stored_elements(const weights::Checkpoint& checkpoint) {
-  int64_t total = 0;
-  for (const weights::StoredTensor& tensor : checkpoint.tensors()) total += tensor.view.elements();
-  return total;
+// Whether the larger part of the checkpoint is stored in 16 bits.
+bool is_stored_in_16_bits(const weights::Checkpoint& checkpoint) {
+  int64_t narrow = 0, total = 0;
+  for (const weights::StoredTensor& tensor : checkpoint.tensors()) {
+    total += tensor.view.elements();
+    if (size_of(tensor.view.dtype()) == 2) narrow += tensor.view.elements();
+  }
+  return narrow * 2 > total;
 }
 
 std::string last_part(std::string dir) {
@@ -65,7 +67,7 @@ DType choose_dtype(Precision precision, const weights::Checkpoint& language_mode
     case Precision::automatic:
       break;
   }
-  return stored_elements(language_model) * 4 <= kAutomaticFloat32Bytes ? DType::f32 : DType::bf16;
+  return is_stored_in_16_bits(language_model) ? DType::bf16 : DType::f32;
 }
 
 dual_ar::Config read_language_model_config(const weights::ModelFiles& files,

@@ -15,7 +15,7 @@
 
 namespace shoal::runtime {
 
-// automatic: float32 while the language model's weights stay below 256 MB in it, bfloat16 above.
+// automatic: as the language model is stored; bfloat16 for 16-bit checkpoints, float32 for others.
 enum class Precision { automatic, float32, bfloat16 };
 
 // "auto", "float32", "bfloat16". float16 is refused by name: it is for GPUs.
