@@ -62,7 +62,8 @@ def check_file(path: Path) -> list[str]:
 
 
 def compiles_alone(header: Path) -> str | None:
-    command = [os.environ.get("CXX", "g++"), "-std=c++20", "-fsyntax-only", "-x", "c++", f"-I{SRC}", f"-I{ROOT}"]
+    command = [os.environ.get("CXX", "g++"), "-std=c++20", "-fsyntax-only", "-x", "c++", f"-I{SRC}", f"-I{ROOT}",
+               '-DSHOAL_SOURCE_DIR="."']
     result = subprocess.run([*command, str(header)], capture_output=True, text=True)
     if result.returncode == 0:
         return None

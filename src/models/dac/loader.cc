@@ -19,15 +19,28 @@ class CheckpointWeights final : public WeightSource {
   CheckpointWeights(const weights::Checkpoint& checkpoint, ThreadTeam& team)
       : checkpoint_(checkpoint), team_(team) {}
   Weight tensor(const std::string& name, const Shape& shape) override {
-    return {{}, checkpoint_.get(name, shape)};
+    const TensorView view = checkpoint_.get(name, shape);
+    release_after(view.bytes());
+    return {{}, view};
   }
   Weight convolution(const std::string& prefix, const Shape& shape) override {
     Tensor folded = weights::conv_weight(checkpoint_, prefix, shape, &team_);
     const TensorView view = folded;
+    release_after(view.bytes());
     return {std::move(folded), view};
   }
 
  private:
+  // Mapped pages that were read would stand beside the packed copies; views outlive their release.
+  void release_after(int64_t bytes) {
+    constexpr int64_t kReleaseEvery = int64_t{128} << 20;
+    unreleased_ += bytes;
+    if (unreleased_ < kReleaseEvery) return;
+    checkpoint_.release_pages();
+    unreleased_ = 0;
+  }
+
+  int64_t unreleased_ = 0;
   const weights::Checkpoint& checkpoint_;
   ThreadTeam& team_;
 };

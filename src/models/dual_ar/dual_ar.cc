@@ -23,7 +23,8 @@ class CheckpointSource : public TensorSource {
   TensorView get(const std::string& name, const Shape& shape) override {
     return checkpoint_.get(name, shape);
   }
-  void release() override {}
+  // Packed: the mapped pages would only stand beside the copy.
+  void release() override { checkpoint_.release_pages(); }
 
  private:
   const weights::Checkpoint& checkpoint_;
