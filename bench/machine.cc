@@ -21,8 +21,8 @@ std::string cpu_model() {
   return "unknown";
 }
 
-// Reads a piece as eight streams side by side, each prefetched: what a core can have in flight, not what one
-// stream of plain loads happens to reach.
+// Reads a piece as several streams side by side, each prefetched. How many are best depends on the machine.
+template <int64_t kStreams>
 uint64_t sum_words(const uint64_t* words, int64_t count) {
   constexpr int64_t kWordsPerLine = 8, kLinesAhead = 24;
   const int64_t length =
