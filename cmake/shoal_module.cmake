@@ -8,12 +8,15 @@ add_library(shoal_options INTERFACE)
 target_include_directories(shoal_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
 # Designated initialisers leave the rest at their defaults on purpose (-Wno-missing-field-initializers).
 # -ffp-contract=off: a*b+c is rounded twice unless the code says fma, so that every compiler and ISA gives equal bits.
-target_compile_options(shoal_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers -ffp-contract=off
+set(shoal_warnings -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers -ffp-contract=off)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 sees overlapping copies in std::string concatenation that are not there (GCC bug 105651).
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
-if(SHOAL_WARNINGS_AS_ERRORS)
-  target_compile_options(shoal_options INTERFACE -Werror)
+  list(APPEND shoal_warnings -Wno-restrict)
 endif()
+if(SHOAL_WARNINGS_AS_ERRORS)
+  list(APPEND shoal_warnings -Werror)
+endif()
+target_compile_options(shoal_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${shoal_warnings}>")
 
 find_package(Threads REQUIRED)
 target_link_libraries(shoal_options INTERFACE Threads::Threads)

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "cli/environment.h"
+#include "ops/cuda_devices.h"
 
 namespace shoal::cli {
 namespace {
@@ -27,8 +28,11 @@ void ComputeOptions::check() const {
   const std::string wanted =
       device.empty() ? from_environment("SHOAL_DEVICE", "S1_MINI_DEVICE").value_or("auto") : device;
   if (wanted == "mps") fail(ErrorCode::unsupported, "device: Apple GPUs are not supported; use cpu");
-  if (wanted.starts_with("cuda"))
-    fail(ErrorCode::unsupported, "device: this build has no CUDA backend; use cpu");
+  if (wanted.starts_with("cuda")) {
+    const std::vector<ops::CudaDevice> devices = ops::cuda_devices();
+    fail(ErrorCode::unsupported, "device: this version computes on the CPU only, not with CUDA",
+         devices.empty() ? "" : concat(" (it sees ", devices[0].name, ")"), "; use cpu");
+  }
   if (wanted != "auto" && wanted != "cpu")
     fail(ErrorCode::invalid_argument, "device: expected auto or cpu, got \"", wanted, "\"");
   if (threads < 0 || threads > 1024)

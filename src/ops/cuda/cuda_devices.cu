@@ -1,0 +1,23 @@
+#include <cuda_runtime.h>
+
+#include "ops/cuda_devices.h"
+
+namespace shoal::ops {
+
+std::vector<CudaDevice> cuda_devices() {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess) {
+    cudaGetLastError();  // no driver or no device is an answer, not an error to be found by a later call
+    return {};
+  }
+  std::vector<CudaDevice> devices;
+  for (int index = 0; index < count; ++index) {
+    cudaDeviceProp properties{};
+    if (cudaGetDeviceProperties(&properties, index) != cudaSuccess) continue;
+    devices.push_back({properties.name, static_cast<int64_t>(properties.totalGlobalMem), properties.major,
+                       properties.minor});
+  }
+  return devices;
+}
+
+}  // namespace shoal::ops
