@@ -11,14 +11,54 @@ namespace shoal {
 namespace {
 
 constexpr size_t kMaxDepth = 64;
+constexpr size_t kMaxKeyInMessage = 64;
+constexpr size_t kMaxPathInMessage = 256;
+
+// At most `limit` bytes of `text`, cut between characters.
+std::string shortened(std::string_view text, size_t limit) {
+  if (text.size() <= limit) return std::string(text);
+  while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0) == 0x80) --limit;
+  return concat(text.substr(0, limit), "…");
+}
 
 }  // namespace
+
+// What where() needs, once per document. A value stores two numbers instead of a path: a tokenizer has
+// hundreds of thousands of values and almost never an error.
+struct Json::Places {
+  enum class Kind : uint8_t { document, object, array };
+  struct Container {
+    uint32_t parent;
+    uint32_t step;
+    Kind kind;
+  };
+
+  std::string name;
+  std::vector<Container> containers = {{0, 0, Kind::document}};  // a parent comes before its children
+  std::string keys;  // the keys of all objects, shortened, each after a byte that holds its length
+
+  uint32_t add_key(std::string_view key) {
+    const auto step = static_cast<uint32_t>(keys.size());
+    const std::string text = shortened(key, kMaxKeyInMessage);
+    keys += static_cast<char>(text.size());
+    keys += text;
+    return step;
+  }
+
+  std::string step_text(uint32_t container, uint32_t step, bool first) const {
+    if (containers[container].kind == Kind::array) return concat(first ? " " : "", "[", step, "]");
+    const auto length = static_cast<unsigned char>(keys[step]);
+    return (first ? " " : ".") + keys.substr(step + 1, length);
+  }
+};
 
 // Receives nlohmann's parse events. The parser itself does not recurse, so the depth limit is all that guards
 // the stack.
 class JsonBuilder : public nlohmann::json_sax<nlohmann::json> {
  public:
-  explicit JsonBuilder(std::string_view name) : name_(name) {}
+  explicit JsonBuilder(std::string_view name) : name_(shortened(name, kMaxPathInMessage)) {
+    places_->name = name_;
+  }
 
   bool null() override { return put(nullptr); }
   bool boolean(bool value) override { return put(value); }
@@ -31,13 +71,15 @@ class JsonBuilder : public nlohmann::json_sax<nlohmann::json> {
   bool string(string_t& value) override { return put(std::move(value)); }
   bool binary(binary_t&) override { return false; }
 
-  bool start_object(std::size_t) override { return open(Json::Object{}); }
-  bool start_array(std::size_t) override { return open(Json::Array{}); }
+  bool start_object(std::size_t) override { return open(Json::Object{}, Json::Places::Kind::object); }
+  bool start_array(std::size_t) override { return open(Json::Array{}, Json::Places::Kind::array); }
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
   bool key(string_t& value) override {
-    if (!keys_.back().insert(value).second)
-      fail(ErrorCode::corrupt_file, name_, ": duplicate key \"", value, "\"");
+    if (!open_.back().keys.insert(value).second) {
+      fail(ErrorCode::corrupt_file, name_, ": duplicate key \"", shortened(value, kMaxKeyInMessage), "\"");
+    }
+    step_ = places_->add_key(value);
     key_ = std::move(value);
     return true;
   }
@@ -51,17 +93,23 @@ class JsonBuilder : public nlohmann::json_sax<nlohmann::json> {
   }
 
  private:
+  struct Open {
+    Json json;
+    std::string parent_key;  // the key under which it will be attached
+    uint32_t place;          // in Places::containers
+    std::unordered_set<std::string> keys;
+  };
+
   template <typename Value>
   Json make(Value&& value) {
     Json json;
     json.value_ = std::forward<Value>(value);
-    if (open_.empty()) {
-      json.where_ = name_ + ":";
-    } else if (open_.back().is_object()) {
-      const std::string& parent = open_.back().where_;
-      json.where_ = parent + (open_.size() == 1 ? " " : ".") + key_;
+    json.places_ = places_;
+    if (!open_.empty()) {
+      const auto* array = std::get_if<Json::Array>(&open_.back().json.value_);
+      json.container_ = open_.back().place;
+      json.step_ = array ? static_cast<uint32_t>(array->size()) : step_;
     }
-    // Elements of arrays carry no path of their own: tables of a million rows would double in size.
     return json;
   }
 
@@ -75,53 +123,54 @@ class JsonBuilder : public nlohmann::json_sax<nlohmann::json> {
     if (open_.empty()) {
       root_ = std::move(json);
       complete_ = true;
-    } else if (auto* array = std::get_if<Json::Array>(&open_.back().value_)) {
+    } else if (auto* array = std::get_if<Json::Array>(&open_.back().json.value_)) {
       array->push_back(std::move(json));
     } else {
-      std::get<Json::Object>(open_.back().value_).emplace_back(std::move(key_), std::move(json));
+      std::get<Json::Object>(open_.back().json.value_).emplace_back(std::move(key_), std::move(json));
     }
   }
 
   template <typename Container>
-  bool open(Container&& container) {
+  bool open(Container&& container, Json::Places::Kind kind) {
     if (open_.size() >= kMaxDepth)
       fail(ErrorCode::corrupt_file, name_, ": JSON nested deeper than ", kMaxDepth);
     Json json = make(std::forward<Container>(container));
-    parent_keys_.push_back(std::move(key_));
-    open_.push_back(std::move(json));
-    keys_.emplace_back();
+    const auto place = static_cast<uint32_t>(places_->containers.size());
+    places_->containers.push_back({json.container_, json.step_, kind});
+    open_.push_back({std::move(json), std::move(key_), place, {}});
     return true;
   }
 
   bool close() {
-    Json json = std::move(open_.back());
+    Open closed = std::move(open_.back());
     open_.pop_back();
-    keys_.pop_back();
-    key_ = std::move(parent_keys_.back());
-    parent_keys_.pop_back();
-    attach(std::move(json));
+    key_ = std::move(closed.parent_key);
+    attach(std::move(closed.json));
     return true;
   }
 
   std::string name_;
+  std::shared_ptr<Json::Places> places_ = std::make_shared<Json::Places>();
   Json root_;
   bool complete_ = false;
-  std::vector<Json> open_;                             // containers not closed yet, outermost first
-  std::vector<std::string> parent_keys_;               // the key under which each of them will be attached
-  std::vector<std::unordered_set<std::string>> keys_;  // keys seen in each
-  std::string key_;
+  std::vector<Open> open_;  // containers not closed yet, outermost first
+  std::string key_;         // of the next member
+  uint32_t step_ = 0;       // where Places holds it
 };
 
 namespace {
 
 [[noreturn]] void wrong_kind(const Json& json, std::string_view expected) {
-  fail(ErrorCode::invalid_argument, json.where().empty() ? "JSON value" : json.where(), ": expected ",
-       expected);
+  const std::string where = json.where();
+  const std::string_view join = where.ends_with(':') ? " expected " : ": expected ";
+  fail(ErrorCode::invalid_argument, where.empty() ? "JSON value" : where, join, expected);
 }
 
 }  // namespace
 
 Json Json::parse(std::string_view text, std::string_view name) {
+  // Places count in 32 bits; there are fewer values and key bytes than bytes of text.
+  if (text.size() > UINT32_MAX) fail(ErrorCode::too_large, name, ": JSON of ", text.size(), " bytes");
   JsonBuilder builder(name);
   if (!nlohmann::json::sax_parse(text, &builder)) fail(ErrorCode::corrupt_file, name, ": not valid JSON");
   return builder.take();
@@ -129,6 +178,20 @@ Json Json::parse(std::string_view text, std::string_view name) {
 
 Json Json::read_file(const std::string& path, int64_t max_bytes) {
   return parse(shoal::read_file(path, max_bytes), file_name(path));
+}
+
+std::string Json::where() const {
+  if (!places_) return "";
+  std::vector<std::pair<uint32_t, uint32_t>> steps;  // container and step, innermost first
+  for (uint32_t at = container_, step = step_; at != 0;) {
+    steps.emplace_back(at, step);
+    step = places_->containers[at].step;
+    at = places_->containers[at].parent;
+  }
+  std::string path;
+  for (auto it = steps.rbegin(); it != steps.rend() && path.size() <= kMaxPathInMessage; ++it)
+    path += places_->step_text(it->first, it->second, path.empty());
+  return concat(places_->name, ":", shortened(path, kMaxPathInMessage));
 }
 
 bool Json::as_bool() const {
@@ -174,7 +237,8 @@ const Json* Json::find(std::string_view key) const {
 
 const Json& Json::at(std::string_view key) const {
   if (const Json* value = find(key)) return *value;
-  fail(ErrorCode::invalid_argument, where_, where_.empty() ? "" : " ", "key \"", key, "\" is missing");
+  const std::string where = this->where();
+  fail(ErrorCode::invalid_argument, where, where.empty() ? "" : " ", "key \"", key, "\" is missing");
 }
 
 }  // namespace shoal

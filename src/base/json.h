@@ -45,13 +45,18 @@ class Json {
   // Member that must be there.
   const Json& at(std::string_view key) const;
 
-  // Where this value stands, for messages: "config.json: text_config.dim".
-  const std::string& where() const { return where_; }
+  // Where this value stands, for messages: "config.json: layers[3].dim". Long keys and long paths are cut, so
+  // that a hostile file cannot choose the size of a message.
+  std::string where() const;
 
  private:
   friend class JsonBuilder;
+  struct Places;
+
   std::variant<std::nullptr_t, bool, int64_t, double, std::string, Array, Object> value_;
-  std::string where_;
+  std::shared_ptr<const Places> places_;  // of the whole document; none for a default-constructed value
+  uint32_t container_ = 0;                // which container of the document holds this value
+  uint32_t step_ = 0;                     // its index there, or where its key is written down
 };
 
 }  // namespace shoal
