@@ -14,11 +14,12 @@ namespace shoal {
 
 // The caller is worker 0, so a team of one never switches threads. Between regions the other workers spin for
 // a few thousand pauses and then park (futex), so a decode step of hundreds of regions pays no wake-ups while
-// an idle team costs nothing. One region at a time: calls from two threads are serialised by the caller, not
-// here.
+// an idle team costs nothing. One region at a time: a region must not start another on its own team, and
+// calls from two threads are serialised by the caller; breaking this throws Error(internal).
 class ThreadTeam {
  public:
-  // threads >= 1; 0 means the number of CPUs this process may run on.
+  // threads >= 1; 0 means the number of CPUs this process may run on. Throws Error(resource_exhausted) when
+  // the system refuses a thread.
   explicit ThreadTeam(int threads = 0);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
@@ -42,12 +43,13 @@ class ThreadTeam {
  private:
   void work(int worker, uint32_t seen);
   void call_guarded(int worker);
+  void stop() noexcept;
 
   std::vector<std::thread> workers_;
-  const FunctionRef<void(int)>* body_ = nullptr;  // valid while a region runs
-  std::atomic<uint32_t> region_{0};               // bumped to start a region; workers wait on it
-  std::atomic<int> pending_{0};                   // workers that have not finished the region
-  std::atomic<int> parked_{0};                    // workers asleep on region_
+  std::atomic<const FunctionRef<void(int)>*> body_{nullptr};  // set while a region runs
+  std::atomic<uint32_t> region_{0};                           // bumped to start a region; workers wait on it
+  std::atomic<int> pending_{0};                               // workers that have not finished the region
+  std::atomic<int> parked_{0};                                // workers asleep on region_
   std::atomic<bool> stopping_{false};
   std::mutex error_mutex_;
   std::exception_ptr error_;

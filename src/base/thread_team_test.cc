@@ -2,7 +2,12 @@
 
 #include <chrono>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <stdexcept>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/error.h"
 
 namespace shoal {
 namespace {
@@ -52,6 +57,64 @@ TEST(ThreadTeam, WakesAfterParking) {
     team.run([&](int) { ++calls; });
     EXPECT_EQ(calls, 2);
   }
+}
+
+TEST(ThreadTeam, ASecondRegionAtATimeIsRefusedNotHung) {
+  ThreadTeam team(3);
+  for (int nester = 0; nester < 3; ++nester) {
+    try {
+      team.run([&](int worker) {
+        if (worker == nester) team.parallel_for(100, 1, [](int64_t, int64_t, int) {});
+      });
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::internal);
+    }
+  }
+  std::atomic<int> sum{0};
+  team.run([&](int worker) {
+    if (worker == 0) std::thread([&] { EXPECT_THROW(team.run([](int) {}), Error); }).join();
+    sum += worker;
+  });
+  EXPECT_EQ(sum, 3);
+}
+
+TEST(ThreadTeam, CountsTheCpusOfTheAffinityMask) {
+  std::vector<cpu_set_t> before(1024);  // as many as any kernel is built for
+  const size_t bytes = before.size() * sizeof(cpu_set_t);
+  ASSERT_EQ(sched_getaffinity(0, bytes, before.data()), 0);
+  EXPECT_EQ(ThreadTeam::available_cpus(), CPU_COUNT_S(bytes, before.data()));
+  size_t first = 0;
+  while (!CPU_ISSET_S(first, bytes, before.data())) ++first;
+  std::vector<cpu_set_t> one(1024);
+  CPU_SET_S(first, bytes, one.data());
+  ASSERT_EQ(sched_setaffinity(0, bytes, one.data()), 0);
+  EXPECT_EQ(ThreadTeam::available_cpus(), 1);
+  ASSERT_EQ(sched_setaffinity(0, bytes, before.data()), 0);
+}
+
+// Exits with 0 when a team too large for the address space fails as it should and a small one still works.
+[[noreturn]] void start_more_threads_than_fit() {
+  constexpr rlim_t kSpace = rlim_t{256} << 20;  // a few stacks, never those of 1000 threads
+  const rlimit limit{kSpace, kSpace};
+  if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(2);
+  try {
+    const ThreadTeam team(1000);
+    _exit(3);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::resource_exhausted) _exit(4);
+    if (error.message().find("threads: expected to run 1000, the system allowed ") != 0) _exit(5);
+  }
+  std::atomic<int> calls{0};
+  ThreadTeam(2).run([&](int) { ++calls; });
+  _exit(calls == 2 ? 0 : 6);
+}
+
+TEST(ThreadTeamDeathTest, AThreadThatDoesNotStartIsATypedError) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's shadow memory is larger than the limit";
+#endif
+  EXPECT_EXIT(start_more_threads_than_fit(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace
