@@ -1,7 +1,10 @@
 #include "tensor/tensor.h"
 
 #include <cmath>
+#include <fstream>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "tensor/workspace.h"
 
@@ -63,6 +66,66 @@ TEST(Workspace, LimitIsATypedError) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
   }
+}
+
+TEST(Workspace, MergesWithinItsLimit) {
+  constexpr int64_t kMiB = int64_t{1} << 20;
+  Workspace ws({}, 3 * kMiB);
+  {
+    const Workspace::Scope scope(ws);
+    ws.alloc(DType::f32, {kMiB / 4});
+    ws.alloc(DType::f32, {kMiB / 2});
+    EXPECT_THROW(ws.alloc(DType::f32, {16}), Error);
+  }
+  const Workspace::Scope scope(ws);
+  EXPECT_EQ(ws.capacity_bytes(), 3 * kMiB);
+  const int64_t merged = ws.growths();
+  ws.alloc(DType::f32, {3 * kMiB / 4});  // one piece, which neither block had room for
+  EXPECT_EQ(ws.growths(), merged);
+  EXPECT_THROW(ws.alloc(DType::f32, {16}), Error);
+}
+
+void take_two_blocks(Workspace& ws) {
+  const Workspace::Scope scope(ws);
+  ws.alloc(DType::f32, {int64_t{16} << 20});
+  ws.alloc(DType::f32, {int64_t{17} << 20});
+}
+
+// Bytes of address space this process has taken.
+rlim_t address_space() {
+  rlim_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
+}
+
+// Exits with 0 when the arena lives through a merge for which the system had no memory.
+[[noreturn]] void merge_without_memory() {
+  Workspace ws;
+  take_two_blocks(ws);
+  rlimit limit{};
+  getrlimit(RLIMIT_AS, &limit);
+  const rlim_t before = limit.rlim_cur;
+  limit.rlim_cur = address_space() - (rlim_t{64} << 20);
+  if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(2);
+  try {
+    const Workspace::Scope scope(ws);
+    _exit(3);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::resource_exhausted) _exit(4);
+  }
+  limit.rlim_cur = before;
+  if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(5);
+  take_two_blocks(ws);
+  const int64_t apart = ws.growths();
+  const Workspace::Scope scope(ws);
+  _exit(ws.growths() == apart + 1 ? 0 : 6);
+}
+
+TEST(WorkspaceDeathTest, AFailedMergeIsATypedErrorAndTheNextOneWorks) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's shadow memory is larger than the limit";
+#endif
+  EXPECT_EXIT(merge_without_memory(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

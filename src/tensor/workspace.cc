@@ -34,7 +34,7 @@ TensorView Workspace::alloc(DType dtype, Shape shape) {
 
 void Workspace::grow(int64_t bytes) {
   const int64_t wanted = std::max({bytes, kSmallestBlock, capacity_bytes() / 2});
-  if (limit_ > 0 && capacity_bytes() + bytes > limit_) {
+  if (limit_ > 0 && bytes > limit_ - capacity_bytes()) {
     fail(ErrorCode::resource_exhausted, "workspace: ", bytes, " more bytes would exceed its limit of ",
          limit_);
   }
@@ -52,7 +52,8 @@ void Workspace::merge_blocks() {
 
 Workspace::Scope::Scope(Workspace& workspace)
     : workspace_(workspace), block_(workspace.block_), used_(workspace.used_) {
-  if (workspace_.depth_++ == 0 && workspace_.below_ + workspace_.used_ == 0) workspace_.merge_blocks();
+  if (workspace_.depth_ == 0 && workspace_.below_ + workspace_.used_ == 0) workspace_.merge_blocks();
+  ++workspace_.depth_;  // last: a scope whose merge throws is never left
 }
 
 Workspace::Scope::~Scope() {
