@@ -119,6 +119,7 @@ LoadFigures bench_s1_mini_load(DType dtype, ops::Context& ctx) {
 
   LoadFigures figures;
   for (int pass = 0; pass < 2; ++pass) {  // the first pass warms the page cache
+    reset_peak_resident();
     const double start = now_s();
     weights::Checkpoint language_model_file = weights::Checkpoint::open(language_model_path);
     weights::normalise_dual_ar_names(language_model_file);

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "ops/cpu_features.h"
@@ -86,10 +85,14 @@ double now_s() {
 }
 
 int64_t peak_resident_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return int64_t{usage.ru_maxrss} * 1024;
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6)) * 1024;
+  }
+  return 0;
 }
+
+void reset_peak_resident() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 int64_t resident_bytes() {
   std::ifstream statm("/proc/self/statm");

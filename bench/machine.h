@@ -24,8 +24,10 @@ MachineLimits measure_machine(ops::Context& ctx);
 // Seconds since an arbitrary start, from a steady clock.
 double now_s();
 
-// High-water mark of this process's resident memory, bytes.
+// High-water mark of this process's resident memory since the last reset, bytes.
 int64_t peak_resident_bytes();
+// Starts the mark anew from what is resident now.
+void reset_peak_resident();
 // Resident memory now, bytes.
 int64_t resident_bytes();
 

@@ -219,6 +219,7 @@ CodecFigures bench_codec(const dac::Codec& codec, const MachineLimits& limits,
 
 ModelFigures bench_s1_mini(const MachineLimits& limits, const ModelBenchOptions& options, ops::Context& ctx) {
   ModelFigures figures{.name = "s1-mini, random weights", .dtype = std::string(name_of(options.dtype))};
+  reset_peak_resident();
   options.on_part("making random weights");
   const dual_ar::DualAr model =
       dual_ar::DualAr::random(dual_ar::Config::s1_mini(), ctx, {.dtype = options.dtype}, options.seed);

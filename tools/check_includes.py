@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the arrows of docs/ARCHITECTURE.md: a folder of src/ includes only the folders it may know, CUDA and
-JSON headers stay where they belong, and every header compiles alone.
+"""Checks the arrows of docs/ARCHITECTURE.md: a folder of src/ or bench/ includes only the folders it may know, CUDA
+and JSON headers stay where they belong, models and runtime name no device, and every header compiles alone.
 
 usage: tools/check_includes.py [--no-compile]
 """
@@ -15,7 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
 
-# What each folder may include, besides itself. Order is from the bottom up.
+# What each folder may include, besides itself. Order is from the bottom up. bench/ lies beside src/.
+MODELS = ["base", "tensor", "weights", "ops", "models/dual_ar", "models/dac"]
 MAY_INCLUDE = {
     "base": [],
     "tensor": ["base"],
@@ -25,8 +26,10 @@ MAY_INCLUDE = {
     "models/dac": ["base", "tensor", "weights", "ops"],
     "text": ["base"],
     "audio": ["base"],
-    "runtime": ["base", "tensor", "weights", "ops", "models/dual_ar", "models/dac", "text", "audio"],
-    "cli": ["base", "tensor", "weights", "ops", "models/dual_ar", "models/dac", "text", "audio", "runtime", "bench"],
+    "bench": MODELS,
+    "runtime": [*MODELS, "text", "audio"],
+    "bench/speech": [*MODELS, "runtime", "bench"],
+    "cli": [*MODELS, "text", "audio", "runtime", "bench", "bench/speech"],
 }
 # Third-party headers that only some places may see.
 RESTRICTED = {
@@ -35,29 +38,37 @@ RESTRICTED = {
     r"^(sndfile|FLAC/|opus|lame/|soxr)": ["audio/"],
     r"^(pcre2|utf8proc)": ["text/"],
 }
+# Written once for every device: contexts and tensors carry it through, and only ops asks which one it is.
+DEVICE_FREE = ("models/", "runtime/")
+DEVICE_NAME = re.compile(r'\bDeviceKind\b|\w*cuda\w*|\bcpu::|"ops/cpu/', re.IGNORECASE)
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
 def folder_of(path: str) -> str | None:
-    """The module a path relative to src/ belongs to."""
+    """The module of a path as it is included: relative to src/, or to the root for bench/."""
     return next((name for name in sorted(MAY_INCLUDE, key=len, reverse=True) if path.startswith(name + "/")), None)
 
 
 def check_file(path: Path) -> list[str]:
-    relative = path.relative_to(SRC).as_posix()
+    relative = path.relative_to(SRC if path.is_relative_to(SRC) else ROOT).as_posix()
     module = folder_of(relative)
     if module is None:
         return [f"{relative}: lies in no known folder of src/ (add it to tools/check_includes.py)"]
     problems = []
     is_test = path.stem.endswith("_test")
-    for quote, name in INCLUDE.findall(path.read_text()):
+    text = path.read_text()
+    for quote, name in INCLUDE.findall(text):
         target = folder_of(name)
-        if quote == '"' and target not in (None, module) and target not in MAY_INCLUDE[module]:
-            if not (is_test and name.startswith("weights/")):  # tests may read goldens
-                problems.append(f"{relative}: includes {name}, but {module} may not know {target}")
+        if quote == '"' and target != module and target not in MAY_INCLUDE[module]:
+            if not (is_test and name.startswith(("weights/", "tests/"))):  # tests may read goldens
+                problems.append(f"{relative}: includes {name}, but {module} may not know {target or 'that folder'}")
         for pattern, places in RESTRICTED.items():
             if re.match(pattern, name) and not any(relative.startswith(place) for place in places):
                 problems.append(f"{relative}: includes <{name}>, allowed only in {', '.join(places)}")
+    if relative.startswith(DEVICE_FREE):
+        names = sorted({found.group() for found in DEVICE_NAME.finditer(COMMENT.sub("", text))})
+        problems += [f"{relative}: names a device or backend: {name}" for name in names]
     return problems
 
 
@@ -75,7 +86,8 @@ def main() -> int:
     parser.add_argument("--no-compile", action="store_true", help="skip compiling each header alone")
     options = parser.parse_args()
 
-    sources = sorted(p for p in SRC.rglob("*") if p.suffix in {".h", ".cc", ".cu", ".cuh"})
+    files = [path for root in (SRC, ROOT / "bench") for path in root.rglob("*")]
+    sources = sorted(path for path in files if path.suffix in {".h", ".cc", ".cu", ".cuh"})
     problems = [problem for path in sources for problem in check_file(path)]
     if not options.no_compile:
         # Headers of one instruction set need its compiler flags; their own .cc files compile them.

@@ -18,9 +18,8 @@ SpeechFigures bench_speech(const SpeechBenchOptions& options, ThreadTeam& team) 
   const double load_s = now_s() - load_start;
 
   runtime::Synthesizer synthesizer(*model, team);
-  runtime::SpeechRequest request;
+  runtime::SpeechRequest request = runtime::default_request(*model);
   request.text = options.text;
-  request.normalise = model->defaults().normalise;
   request.sampling.seed = 42;
   std::vector<runtime::SpeechStatistics> runs;
   for (int run = 0; run <= kRuns; ++run) {

@@ -43,24 +43,31 @@ std::string temporary_beside(const std::string& path) {
 // The descriptor, and the temporary name while there is one.
 class AudioFileWriter::Output {
  public:
-  explicit Output(const std::string& path) : path_(path) {
+  Output(const std::string& path, Mode mode) : path_(path) {
+    if (mode == Mode::stream && path == "-") {
+      use_standard_output();
+      return;
+    }
     if (path.empty()) fail(ErrorCode::invalid_argument, "output file: expected a path, got an empty one");
     struct stat status{};
     const bool exists = stat(path.c_str(), &status) == 0;
     if (!exists && errno != ENOENT) fail_with_errno(path, "cannot be written");
     if ((exists && S_ISDIR(status.st_mode)) || path.back() == '/')
       fail(ErrorCode::invalid_argument, path, ": expected a file to write, got a folder");
-    if (exists && !S_ISREG(status.st_mode)) {
-      fd_ = open(path.c_str(), O_WRONLY | O_CLOEXEC);
-      if (fd_ < 0) fail_with_errno(path, "cannot be written");
-    } else {
+    const bool regular = !exists || S_ISREG(status.st_mode);
+    if (regular && mode == Mode::replace) {
       create_temporary(exists);
+      return;
     }
+    fd_ = open(path.c_str(), O_WRONLY | O_CLOEXEC | (regular ? O_CREAT | O_TRUNC : 0), 0666);
+    if (fd_ < 0) fail_with_errno(path, "cannot be written");
+    if (regular) unfinished_ = resolved(path);
   }
 
   ~Output() {
     if (fd_ >= 0) close(fd_);
     if (!temporary_.empty()) unlink(temporary_.c_str());
+    if (!unfinished_.empty()) unlink(unfinished_.c_str());
   }
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
@@ -85,6 +92,7 @@ class AudioFileWriter::Output {
     const int status = close(fd_);
     fd_ = -1;
     if (status != 0) fail_with_errno(path_, "cannot be written");
+    unfinished_.clear();
     if (temporary_.empty()) return;
     if (std::rename(temporary_.c_str(), target_.c_str()) != 0)
       fail_with_errno(path_, "cannot be renamed into place");
@@ -92,6 +100,12 @@ class AudioFileWriter::Output {
   }
 
  private:
+  void use_standard_output() {
+    path_ = "standard output";
+    fd_ = dup(STDOUT_FILENO);
+    if (fd_ < 0) fail_with_errno(path_, "cannot be written");
+  }
+
   void create_temporary(bool target_exists) {
     // Renaming over a write-protected file would succeed; its owner did not mean that.
     if (target_exists && access(path_.c_str(), W_OK) != 0) fail_with_errno(path_, "cannot be written");
@@ -116,14 +130,16 @@ class AudioFileWriter::Output {
     }
   }
 
-  std::string path_;       // as given, for messages
-  std::string target_;     // what to rename to
-  std::string temporary_;  // empty: written directly, or already renamed
+  std::string path_;        // as given, for messages
+  std::string target_;      // what to rename to
+  std::string temporary_;   // empty: written directly, or already renamed
+  std::string unfinished_;  // a regular file written directly: removed unless committed
   int fd_ = -1;
 };
 
-AudioFileWriter::AudioFileWriter(const std::string& path, Format format, EncoderOptions options) {
-  output_ = std::make_unique<Output>(path);
+AudioFileWriter::AudioFileWriter(const std::string& path, Format format, EncoderOptions options, Mode mode) {
+  make_encoder(format, options, {});  // bad options are refused before the target is touched
+  output_ = std::make_unique<Output>(path, mode);
   options.rewritable_header = output_->is_file();
   encoder_ = make_encoder(
       format, options, [output = output_.get()](std::span<const std::byte> bytes) { output->append(bytes); });

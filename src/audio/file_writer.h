@@ -16,10 +16,16 @@ namespace shoal::audio {
 // failure the file may be missing.
 class AudioFileWriter {
  public:
+  enum class Mode {
+    replace,  // as above
+    stream,  // each piece goes to the target at once, with a stream's header; "-" is standard output. Without
+             // commit() a regular file is removed.
+  };
+
   // Opens the target, so that a bad path fails before anything is synthesised. options.rewritable_header is
   // set here. Throws Error: invalid_argument (empty path, a folder, bad options), not_found (no such folder),
   // io (not writable).
-  AudioFileWriter(const std::string& path, Format format, EncoderOptions options);
+  AudioFileWriter(const std::string& path, Format format, EncoderOptions options, Mode mode = Mode::replace);
   ~AudioFileWriter();
   AudioFileWriter(const AudioFileWriter&) = delete;
   AudioFileWriter& operator=(const AudioFileWriter&) = delete;

@@ -77,6 +77,27 @@ TEST_F(AudioFileWriterTest, WithoutCommitNothingIsLeftAndTheOldFileStays) {
   EXPECT_EQ(files(), 1u);
 }
 
+TEST_F(AudioFileWriterTest, StreamModeWritesAtOnceAndRemovesWhatWasNotFinished) {
+  {
+    AudioFileWriter writer(path("a.pcm"), Format::pcm_s16le, {}, AudioFileWriter::Mode::stream);
+    writer.write(std::span(voice_).first(1000));
+    EXPECT_EQ(fs::file_size(path("a.pcm")), 2000u);
+  }
+  EXPECT_EQ(files(), 0u);
+  AudioFileWriter writer(path("a.wav"), Format::wav, {}, AudioFileWriter::Mode::stream);
+  writer.write(voice_);
+  writer.commit();
+  EXPECT_EQ(fs::file_size(path("a.wav")), 44 + 2 * voice_.size());
+}
+
+TEST_F(AudioFileWriterTest, BadOptionsLeaveTheTargetAlone) {
+  std::ofstream(path("a.mp3")) << "old";
+  for (const auto mode : {AudioFileWriter::Mode::replace, AudioFileWriter::Mode::stream}) {
+    EXPECT_THROW(AudioFileWriter(path("a.mp3"), Format::mp3, {.sample_rate_hz = 44101}, mode), Error);
+  }
+  EXPECT_EQ(fs::file_size(path("a.mp3")), 3u);
+}
+
 TEST_F(AudioFileWriterTest, WritesThroughALinkToAFile) {
   std::ofstream(path("real.wav")) << "old";
   fs::create_symlink("real.wav", path("link.wav"));

@@ -1,6 +1,7 @@
 // shoal bench: how fast this machine is, beside what it could be.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -19,11 +20,13 @@ namespace {
 
 using nlohmann::ordered_json;
 
+constexpr const char* kText =
+    "The quick brown fox jumps over the lazy dog, and then it rests for a while in the warm sun.";
+
 struct BenchOptions {
   std::string random;  // "s1-mini", or empty: the voice of `model`
   std::string model, precision;
-  std::string text =
-      "The quick brown fox jumps over the lazy dog, and then it rests for a while in the warm sun.";
+  std::string text;
   bool no_load = false, json = false;
   ComputeOptions compute;
 };
@@ -102,9 +105,23 @@ DType dtype_of(const std::string& precision) {
   return runtime::parse_precision(precision) == runtime::Precision::float32 ? DType::f32 : DType::bf16;
 }
 
+void check(const BenchOptions& options) {
+  runtime::parse_precision(chosen_precision(options.precision));
+  if (!options.random.empty() && (!options.model.empty() || !options.text.empty()))
+    fail(ErrorCode::invalid_argument,
+         "bench: --random measures random weights; --model and --text go without it");
+  if (options.random.empty() && options.no_load)
+    fail(ErrorCode::invalid_argument, "bench: --no-load goes with --random");
+}
+
+// The model of the environment counts only where a model is spoken with.
+std::string chosen_model(const BenchOptions& options) {
+  const char* environment = std::getenv("SHOAL_MODEL");
+  return options.model.empty() && environment ? environment : options.model;
+}
+
 void run_bench(const BenchOptions& options) {
-  if (!options.random.empty() && !options.model.empty())
-    fail(ErrorCode::invalid_argument, "bench: give --random or --model, not both");
+  check(options);
   ComputeSession session(options.compute);
   ProgressBar bar(wants_progress(options.json));
   double part = 0;
@@ -122,9 +139,9 @@ void run_bench(const BenchOptions& options) {
   if (options.random.empty()) {
     on_part("speaking");
     add("speech",
-        bench::bench_speech({.model_dir = options.model,
+        bench::bench_speech({.model_dir = chosen_model(options),
                              .precision = runtime::parse_precision(chosen_precision(options.precision)),
-                             .text = options.text},
+                             .text = options.text.empty() ? kText : options.text},
                             session.team()));
   } else {
     if (!options.no_load) {
@@ -153,10 +170,10 @@ void add_bench(CLI::App& app) {
       "memory");
   command.add_option("--random", o.random, "sizes of random weights: s1-mini")
       ->check(CLI::IsMember({"s1-mini"}));
-  command.add_option("--model", o.model, "model folder to speak with; default: the built-in voice")
-      ->envname("SHOAL_MODEL");
+  command.add_option("--model", o.model,
+                     "model folder to speak with; default: $SHOAL_MODEL, or the built-in voice");
   command.add_option("--precision", o.precision, "auto, float32, bfloat16 (auto: bfloat16 with --random)");
-  command.add_option("--text", o.text, "what to speak")->capture_default_str();
+  command.add_option("--text", o.text, "what to speak; default: a sentence");
   command.add_flag("--no-load", o.no_load,
                    "with --random: skip writing and loading a checkpoint (3.3 GB of temporary disk)");
   o.compute.add_to(command);

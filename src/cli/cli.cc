@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "cli/interrupt.h"
 
 namespace shoal::cli {
 namespace {
@@ -25,6 +26,7 @@ int run_app(CLI::App& app, int argc, char** argv) {
     return kUsersFault;
   } catch (const Error& error) {
     print_error(error.message());
+    if (error.code() == ErrorCode::cancelled) return kInterruptedExitCode;
     return is_callers_fault(error.code()) ? kUsersFault : kOurFault;
   } catch (const std::bad_alloc&) {
     print_error("out of memory");

@@ -13,7 +13,7 @@ class App;
 namespace shoal::cli {
 
 // Parses the arguments, runs the subcommand, prints errors to standard error.
-// 0: done; 1: our fault (or the machine's); 2: the user's fault.
+// 0: done; 1: our fault (or the machine's); 2: the user's fault; 130: interrupted.
 int run(int argc, char** argv);
 
 // Each adds its subcommand and its options to `app`; the action runs when the subcommand was chosen.

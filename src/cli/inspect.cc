@@ -134,6 +134,8 @@ void inspect(const InspectOptions& options) {
   weights::normalise_codec_names(codec_checkpoint);
   hold_against(codec_checkpoint, dac::required_tensors(codec, dac::Parts::both), sound);
 
+  runtime::GenerationDefaults::read(dir);
+  runtime::check_consistency(*tokenizer, lm, codec, dir);
   const DType dtype =
       runtime::choose_dtype(runtime::parse_precision(chosen_precision(options.precision)), checkpoint);
   const int64_t element = size_of(dtype), kv = dual_ar::KvCache::bytes_per_token(lm, dtype);

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/session.h"
@@ -65,6 +66,7 @@ std::vector<runtime::NamedClip> wanted_clips(const SayOptions& options) {
          options.clip_texts.size(), " --reference-text; each clip needs the words spoken in it");
   }
   std::vector<runtime::NamedClip> clips;
+  if (options.voice == "built-in") return {};  // the model speaks for itself
   if (!options.voice.empty()) {
     if (!options.clips.empty())
       fail(ErrorCode::invalid_argument, "voice: give --voice or --reference, not both");
@@ -75,47 +77,49 @@ std::vector<runtime::NamedClip> wanted_clips(const SayOptions& options) {
   return clips;
 }
 
-bool wants_normalising(const SayOptions& options, const runtime::SpeechModel& model) {
-  if (options.normalise == "auto") return model.defaults().normalise;
-  return options.normalise == "on";
+// A clip as it was decoded, before any model is loaded.
+struct DecodedClip {
+  std::string name, transcript;
+  audio::Clip sound;
+};
+
+std::vector<DecodedClip> decode_clips(const std::vector<runtime::NamedClip>& clips) {
+  const runtime::ReferenceLimits limits;
+  std::vector<DecodedClip> decoded;
+  for (const runtime::NamedClip& clip : clips) {
+    DecodedClip d{"reference " + clip.audio_path, clip.transcript,
+                  audio::read_clip(clip.audio_path, {.max_seconds = limits.max_seconds})};
+    runtime::check_reference(d.sound, d.transcript, d.name, limits);
+    decoded.push_back(std::move(d));
+  }
+  return decoded;
 }
 
-dual_ar::Sampling sampling_of(const SayOptions& options, const runtime::SpeechModel& model) {
-  dual_ar::Sampling sampling = dual_ar::Sampling::defaults(model.language_model().config().family);
-  const runtime::GenerationDefaults& defaults = model.defaults();
-  if (model.language_model().config().family == dual_ar::Family::s1) {
-    sampling.temperature = defaults.temperature;
-    sampling.top_p = defaults.top_p;
-    sampling.repetition_penalty = defaults.repetition_penalty;
-  }
+// What the options say, over the defaults in `request`.
+void apply(const SayOptions& options, const std::string& text, runtime::SpeechRequest& request) {
+  dual_ar::Sampling& sampling = request.sampling;
   sampling.temperature = options.temperature.value_or(sampling.temperature);
   sampling.top_p = options.top_p.value_or(sampling.top_p);
   sampling.repetition_penalty = options.repetition_penalty.value_or(sampling.repetition_penalty);
   sampling.top_k = options.top_k.value_or(sampling.top_k);
   sampling.seed = static_cast<uint64_t>(options.seed);
   sampling.quirks = options.quirks;
-  return sampling;
-}
-
-runtime::SpeechRequest request_of(const SayOptions& options, const runtime::SpeechModel& model,
-                                  std::string text, const std::vector<runtime::NamedClip>& clips,
-                                  ops::Context& ctx) {
-  runtime::SpeechRequest request;
-  request.text = std::move(text);
-  request.sampling = sampling_of(options, model);
+  request.text = text;
   request.max_new_tokens = options.max_new_tokens;
   request.chunk_length = options.chunk_length;
-  request.normalise = wants_normalising(options, model);
+  if (options.normalise != "auto") request.normalise = options.normalise == "on";
   request.special_tokens =
       options.special_tokens == "text" ? text::SpecialTokens::as_text : text::SpecialTokens::recognise;
-  runtime::validate(request, model);
-  for (const runtime::NamedClip& clip : clips) {
-    const std::string name = "reference " + clip.audio_path;
-    const runtime::ReferenceLimits limits;
-    const audio::Clip sound = audio::read_clip(clip.audio_path, {.max_seconds = limits.max_seconds});
-    request.references.push_back(runtime::encode_reference(model, sound, clip.transcript, name, ctx, limits));
-  }
-  return request;
+}
+
+// Bad values fail here, before seconds are spent on loading a model.
+void check_early(const SayOptions& options, const std::string& text) {
+  if (options.seed < 0) fail(ErrorCode::invalid_argument, "seed: expected 0 or more, got ", options.seed);
+  output_format(options.output);
+  runtime::parse_precision(chosen_precision(options.precision));
+  runtime::SpeechRequest request;
+  apply(options, text, request);
+  runtime::validate(request);
 }
 
 void print_json(const SayOptions& options, const runtime::SpeechModel& model,
@@ -130,7 +134,7 @@ void print_json(const SayOptions& options, const runtime::SpeechModel& model,
       {"utterances", s.utterances},
       {"prompt_columns", s.prompt_columns},
       {"frames", s.frames},
-      {"cut_short", s.cut_short},
+      {"cut_at_frames", s.cut_at_frames},
       {"load_s", load_s},
       {"first_audio_s", s.first_audio_s},
       {"prefill_s", s.prefill_s},
@@ -151,20 +155,21 @@ std::string figures(double frames, double audio_s, double elapsed_s) {
   return line;
 }
 
-void say(SayOptions& options) {
-  if (options.seed < 0) fail(ErrorCode::invalid_argument, "seed: expected 0 or more, got ", options.seed);
-  std::string text = text_of(options);
-  if (options.output.path.empty())
-    fail(ErrorCode::invalid_argument, "output: give a file with -o FILE, or -o - for standard output");
-  if (options.output.path == "-" && isatty(STDOUT_FILENO) == 1) {
-    fail(ErrorCode::invalid_argument,
-         "output: standard output is a terminal; give -o FILE or send it into a pipe");
-  }
-  output_format(options.output);
-  const std::vector<runtime::NamedClip> clips = wanted_clips(options);
+void warn_of_cut(const runtime::SpeechStatistics& statistics) {
+  if (statistics.cut_at_frames == 0) return;
+  std::fprintf(stderr,
+               "shoal: an utterance was cut after %lld frames (--max-new-tokens, or the model's context); "
+               "words may be missing\n",
+               static_cast<long long>(statistics.cut_at_frames));
+}
 
-  const ComputeOptions& compute = options.compute;
-  ComputeSession session(compute);
+void say(const SayOptions& options) {
+  const std::string text = text_of(options);
+  check_early(options, text);
+  const std::vector<DecodedClip> clips = decode_clips(wanted_clips(options));
+
+  const InterruptGuard interrupt;
+  ComputeSession session(options.compute);
   const auto started = std::chrono::steady_clock::now();
   const auto model =
       runtime::SpeechModel::load({.dir = options.model,
@@ -175,10 +180,13 @@ void say(SayOptions& options) {
   const double load_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
 
   runtime::Synthesizer synthesizer(*model, session.team());
-  const runtime::SpeechRequest request =
-      request_of(options, *model, std::move(text), clips, synthesizer.context());
-  options.output.sample_rate_hz = static_cast<int>(model->codec().config().sample_rate_hz);
-  const std::unique_ptr<SpeechOutput> output = open_output(options.output);
+  runtime::SpeechRequest request = runtime::default_request(*model);
+  apply(options, text, request);
+  const auto output = open_output(options.output, static_cast<int>(model->codec().config().sample_rate_hz));
+  for (const DecodedClip& clip : clips) {
+    request.references.push_back(
+        runtime::encode_reference(*model, clip.sound, clip.transcript, clip.name, synthesizer.context()));
+  }
 
   const bool watched = wants_progress(options.quiet || options.json);
   ProgressBar bar(watched);
@@ -186,15 +194,11 @@ void say(SayOptions& options) {
       request, [&](std::span<const float> pcm) { output->write(pcm); },
       [&](const runtime::SpeechProgress& p) {
         bar.show(p.fraction, figures(static_cast<double>(p.frames), p.audio_s, p.elapsed_s));
-        return true;
+        return !interrupt.received();
       });
   output->commit();
   bar.clear();
-  if (statistics.cut_short && !options.quiet) {
-    std::fprintf(stderr,
-                 "shoal: an utterance was cut at %lld frames; raise --max-new-tokens if words are missing\n",
-                 static_cast<long long>(options.max_new_tokens));
-  }
+  if (!options.quiet) warn_of_cut(statistics);
   if (options.json) print_json(options, *model, statistics, load_s);
   if (watched) {
     const std::string line =

@@ -30,8 +30,10 @@ VoiceLine describe(const std::string& dir, const std::string& id) {
   VoiceLine line{.id = id};
   try {
     for (const runtime::NamedClip& clip : runtime::find_voice(dir, id)) {
+      const audio::Clip sound = audio::read_clip(clip.audio_path);
+      runtime::check_reference(sound, clip.transcript, clip.audio_path);
       ++line.clips;
-      line.seconds += audio::read_clip(clip.audio_path).seconds();
+      line.seconds += sound.seconds();
     }
   } catch (const Error& error) {
     line.problem = error.message();

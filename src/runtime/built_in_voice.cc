@@ -10,8 +10,11 @@
 namespace shoal::runtime {
 
 std::string built_in_voice_dir() {
+  if (const char* chosen = std::getenv("SHOAL_VOICE_DIR"); chosen && *chosen) {
+    if (!is_directory(chosen)) fail(ErrorCode::not_found, "SHOAL_VOICE_DIR: ", chosen, " is not a folder");
+    return chosen;
+  }
   std::vector<std::string> places;
-  if (const char* chosen = std::getenv("SHOAL_VOICE_DIR"); chosen && *chosen) places.emplace_back(chosen);
   std::error_code failed;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", failed);
   if (!failed) places.push_back((program.parent_path().parent_path() / "share/shoal/voice").string());

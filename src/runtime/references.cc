@@ -27,23 +27,25 @@ bool is_audio(const fs::path& path) {
          kAudioEndings.end();
 }
 
-std::vector<NamedClip> clips_in(const fs::path& folder) {
-  std::vector<NamedClip> clips;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    fs::path lab = entry.path();
-    lab.replace_extension(".lab");
-    if (!entry.is_regular_file() || !is_audio(entry.path()) || !is_regular_file(lab.string())) continue;
-    clips.push_back({entry.path().string(), read_file(lab.string(), kMaxTranscriptBytes)});
+fs::path transcript_of(fs::path clip) { return clip.replace_extension(".lab"); }
+
+// Clips with a transcript, sorted by name. A folder that cannot be read has none.
+std::vector<fs::path> clips_in(const fs::path& folder) {
+  std::vector<fs::path> clips;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    const bool usable = is_audio(entry.path()) && is_regular_file(entry.path().string()) &&
+                        is_regular_file(transcript_of(entry.path()).string());
+    if (usable) clips.push_back(entry.path());
   }
-  std::sort(clips.begin(), clips.end(),
-            [](const auto& a, const auto& b) { return a.audio_path < b.audio_path; });
+  std::sort(clips.begin(), clips.end());
   return clips;
 }
 
 }  // namespace
 
-VoiceReference encode_reference(const SpeechModel& model, const audio::Clip& clip, std::string text,
-                                std::string_view name, ops::Context& ctx, const ReferenceLimits& limits) {
+void check_reference(const audio::Clip& clip, std::string_view text, std::string_view name,
+                     const ReferenceLimits& limits) {
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
     fail(ErrorCode::invalid_argument, name,
          ": its transcript is empty; give the words that are spoken in it");
@@ -57,6 +59,11 @@ VoiceReference encode_reference(const SpeechModel& model, const audio::Clip& cli
          " s are needed");
   }
   if (audio::is_silent(clip.samples)) fail(ErrorCode::invalid_argument, name, ": is silence");
+}
+
+VoiceReference encode_reference(const SpeechModel& model, const audio::Clip& clip, std::string text,
+                                std::string_view name, ops::Context& ctx, const ReferenceLimits& limits) {
+  check_reference(clip, text, name, limits);
   const dac::Codec& codec = model.codec();
   const std::vector<float> samples =
       audio::resample(clip.samples, clip.sample_rate_hz, codec.config().sample_rate_hz);
@@ -72,7 +79,9 @@ std::vector<NamedClip> find_voice(const std::string& references_dir, std::string
   }
   const fs::path folder = fs::path(references_dir) / id;
   std::vector<NamedClip> clips;
-  if (fs::is_directory(folder)) clips = clips_in(folder);
+  for (const fs::path& clip : clips_in(folder)) {
+    clips.push_back({clip.string(), read_file(transcript_of(clip).string(), kMaxTranscriptBytes)});
+  }
   if (clips.empty()) {
     fail(ErrorCode::not_found, "voice \"", id, "\": no clip with a .lab transcript in ", folder.string(),
          "; `shoal voices` lists what there is");
@@ -82,10 +91,11 @@ std::vector<NamedClip> find_voice(const std::string& references_dir, std::string
 
 std::vector<std::string> list_voices(const std::string& references_dir) {
   std::vector<std::string> ids;
-  if (!is_directory(references_dir)) return ids;
-  for (const fs::directory_entry& entry : fs::directory_iterator(references_dir)) {
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(references_dir, ignored)) {
     const std::string id = entry.path().filename().string();
-    if (entry.is_directory() && is_voice_id(id) && !clips_in(entry.path()).empty()) ids.push_back(id);
+    if (is_directory(entry.path().string()) && is_voice_id(id) && !clips_in(entry.path()).empty())
+      ids.push_back(id);
   }
   std::sort(ids.begin(), ids.end());
   return ids;

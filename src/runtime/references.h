@@ -25,8 +25,12 @@ struct ReferenceLimits {
   double min_seconds = 0.2;
 };
 
-// Resamples to the codec's rate (spec dac 8) and encodes. `name` starts the messages.
-// Throws Error(invalid_argument): silence, too short, empty transcript; Error(too_large): too long.
+// Throws Error(invalid_argument): silence, too short, empty transcript; Error(too_large): too long. `name`
+// starts the messages.
+void check_reference(const audio::Clip& clip, std::string_view text, std::string_view name,
+                     const ReferenceLimits& limits = {});
+
+// Checks, resamples to the codec's rate (spec dac 8) and encodes.
 VoiceReference encode_reference(const SpeechModel& model, const audio::Clip& clip, std::string text,
                                 std::string_view name, ops::Context& ctx, const ReferenceLimits& limits = {});
 

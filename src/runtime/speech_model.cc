@@ -1,5 +1,7 @@
 #include "runtime/speech_model.h"
 
+#include <algorithm>
+
 #include "base/file.h"
 #include "base/json.h"
 #include "runtime/built_in_voice.h"
@@ -24,14 +26,6 @@ std::string last_part(std::string dir) {
   return std::string(file_name(dir));
 }
 
-// The codec and the language model must speak of the same codes.
-void check_codebooks(const dual_ar::Config& language_model, const dac::Config& codec,
-                     const std::string& dir) {
-  if (language_model.num_codebooks == codec.num_codebooks()) return;
-  fail(ErrorCode::corrupt_file, dir, ": the language model writes ", language_model.num_codebooks,
-       " codebooks, but the codec reads ", codec.num_codebooks());
-}
-
 }  // namespace
 
 Precision parse_precision(std::string_view name) {
@@ -48,14 +42,39 @@ GenerationDefaults GenerationDefaults::read(const std::string& model_dir) {
   const std::string path = model_dir + "/generation_config.json";
   if (!is_regular_file(path)) return defaults;
   const Json root = Json::read_file(path);
-  const auto number = [&](std::string_view key, float& field) {
-    if (const Json* value = root.find(key)) field = static_cast<float>(value->as_number());
+  dual_ar::Sampling sampling;
+  const auto number = [&](std::string_view key, std::optional<float>& field, float& checked) {
+    if (const Json* value = root.find(key)) field = checked = static_cast<float>(value->as_number());
   };
-  number("temperature", defaults.temperature);
-  number("top_p", defaults.top_p);
-  number("repetition_penalty", defaults.repetition_penalty);
+  number("temperature", defaults.temperature, sampling.temperature);
+  number("top_p", defaults.top_p, sampling.top_p);
+  number("repetition_penalty", defaults.repetition_penalty, sampling.repetition_penalty);
   if (const Json* value = root.find("normalize")) defaults.normalise = value->as_bool();
+  try {
+    dual_ar::check_sampling(sampling);
+  } catch (const Error& error) {
+    fail(error.code(), path, ": ", error.message());
+  }
   return defaults;
+}
+
+void check_consistency(const text::Tokenizer& tokenizer, const dual_ar::Config& language_model,
+                       const dac::Config& codec, const std::string& dir) {
+  if (tokenizer.vocab_size() > language_model.vocab_size) {
+    fail(ErrorCode::corrupt_file, dir, ": the tokenizer has ", tokenizer.vocab_size(),
+         " ids, but the language model only ", language_model.vocab_size);
+  }
+  if (language_model.num_codebooks != codec.num_codebooks()) {
+    fail(ErrorCode::corrupt_file, dir, ": the language model writes ", language_model.num_codebooks,
+         " codebooks, but the codec reads ", codec.num_codebooks());
+  }
+  const int64_t largest =
+      std::max(codec.semantic_codebook_size, codec.n_codebooks > 0 ? codec.codebook_size : 0);
+  if (largest > language_model.codebook_size) {
+    fail(ErrorCode::corrupt_file, dir, ": the codec has codebooks of ", largest,
+         " entries, but the language model reads codes up to ", language_model.codebook_size);
+  }
+  dual_ar::check_token_ids(language_model);
 }
 
 DType choose_dtype(Precision precision, const weights::Checkpoint& language_model) {
@@ -93,7 +112,7 @@ std::unique_ptr<const SpeechModel> SpeechModel::load(const ModelOptions& options
   model->tokenizer_ = text::load_tokenizer(files.tokenizer, files.special_tokens);
   const dual_ar::Config language_model_config = read_language_model_config(files, *model->tokenizer_);
   const dac::Config codec_config = read_codec_config(files);
-  check_codebooks(language_model_config, codec_config, dir);
+  check_consistency(*model->tokenizer_, language_model_config, codec_config, dir);
 
   weights::Checkpoint language_model = weights::Checkpoint::open(files.weights);
   weights::normalise_dual_ar_names(language_model);

@@ -28,15 +28,13 @@ struct ModelOptions {
   bool semantic_only = false;  // never sample text tokens (spec dual_ar 6.1 samples over everything)
 };
 
-// What a request gets when it does not say otherwise. From generation_config.json beside the weights where it
-// stands (temperature, top_p, repetition_penalty, normalize), otherwise the official API's defaults (spec
-// serving 3.1).
+// What generation_config.json beside the weights says, where it stands. Absent values are the family's own
+// (dual_ar::Sampling).
 struct GenerationDefaults {
-  float temperature = 0.8f;
-  float top_p = 0.8f;
-  float repetition_penalty = 1.1f;
-  bool normalise = false;
+  std::optional<float> temperature, top_p, repetition_penalty;
+  bool normalise = false;  // key "normalize": the model wants numbers, dates and money as English words
 
+  // Throws Error(invalid_argument) naming the file for values out of range.
   static GenerationDefaults read(const std::string& model_dir);
 };
 
@@ -69,6 +67,9 @@ DType choose_dtype(Precision precision, const weights::Checkpoint& language_mode
 // The configuration of a model folder with the semantic ids of its tokenizer filled in.
 dual_ar::Config read_language_model_config(const weights::ModelFiles& files,
                                            const text::Tokenizer& tokenizer);
+// Throws Error(corrupt_file) unless tokenizer, language model and codec speak of the same tokens and codes.
+void check_consistency(const text::Tokenizer& tokenizer, const dual_ar::Config& language_model,
+                       const dac::Config& codec, const std::string& dir);
 // codec_config.json where it stands, otherwise the published values (spec dac 1).
 dac::Config read_codec_config(const weights::ModelFiles& files);
 

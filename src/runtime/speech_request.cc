@@ -5,7 +5,19 @@
 
 namespace shoal::runtime {
 
-void validate(const SpeechRequest& request, const SpeechModel& model) {
+SpeechRequest default_request(const SpeechModel& model) {
+  SpeechRequest request;
+  const GenerationDefaults& defaults = model.defaults();
+  dual_ar::Sampling& sampling = request.sampling;
+  sampling = dual_ar::Sampling::defaults(model.language_model().config().family);
+  sampling.temperature = defaults.temperature.value_or(sampling.temperature);
+  sampling.top_p = defaults.top_p.value_or(sampling.top_p);
+  sampling.repetition_penalty = defaults.repetition_penalty.value_or(sampling.repetition_penalty);
+  request.normalise = defaults.normalise;
+  return request;
+}
+
+void validate(const SpeechRequest& request) {
   if (request.text.size() > static_cast<size_t>(kMaxTextBytes)) {
     fail(ErrorCode::too_large, "text: ", request.text.size(), " bytes, at most ", kMaxTextBytes,
          " are accepted");
@@ -24,10 +36,6 @@ void validate(const SpeechRequest& request, const SpeechModel& model) {
          "max_new_tokens: expected 0 (up to the context limit) or more frames, got ", request.max_new_tokens);
   }
   dual_ar::check_sampling(request.sampling);
-  for (const VoiceReference& reference : request.references) {
-    CHECK(static_cast<int64_t>(reference.codes.size()) ==
-          reference.frames * model.codec().config().num_codebooks());
-  }
 }
 
 }  // namespace shoal::runtime

@@ -22,8 +22,13 @@ struct SpeechRequest {
   text::SpecialTokens special_tokens = text::SpecialTokens::recognise;
 };
 
-// Limits of a request, checked before any work. Throws Error(invalid_argument or too_large) naming the field.
 constexpr int64_t kMaxTextBytes = 256 << 10;
-void validate(const SpeechRequest& request, const SpeechModel& model);
+
+// A request with the model's own defaults: its family's sampling, then what its generation_config.json says.
+SpeechRequest default_request(const SpeechModel& model);
+
+// Checks every field that can be checked without a model. Throws Error(invalid_argument or too_large) naming
+// the field.
+void validate(const SpeechRequest& request);
 
 }  // namespace shoal::runtime

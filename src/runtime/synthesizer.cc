@@ -78,7 +78,7 @@ Synthesizer::Synthesizer(const SpeechModel& model, ThreadTeam& team)
 
 SpeechStatistics Synthesizer::speak(const SpeechRequest& request, const PcmSink& sink,
                                     const ProgressHook& progress) {
-  validate(request, model_);
+  validate(request);
   const std::vector<std::string> texts = plan_utterances(request, model_);
   utterances_.clear();
 
@@ -100,6 +100,13 @@ SpeechStatistics Synthesizer::speak(const SpeechRequest& request, const PcmSink&
 void Synthesizer::speak_utterance(Run& run, const std::string& text) {
   const dual_ar::DualAr& model = model_.language_model();
   const text::PromptColumns prompt = build_prompt(run.request, model_, utterances_, text);
+  const int64_t limit = dual_ar::prompt_limit(model.config());
+  if (prompt.columns() > limit) {
+    fail(ErrorCode::too_large, "text: the prompt takes ", prompt.columns(),
+         " columns with its references, at most ", limit,
+         " leave room for speech; shorten the references or split the text (chunk_length)");
+  }
+  dual_ar::check_columns(model.config(), prompt.values);
   dual_ar::Sampling sampling = run.request.sampling;
   sampling.seed = seed_of_utterance(sampling.seed, run.statistics.utterances);
   dual_ar::Utterance utterance(model.config(), sampling, prompt.columns(), run.request.max_new_tokens);
@@ -125,7 +132,8 @@ void Synthesizer::speak_utterance(Run& run, const std::string& text) {
     decode_frame(run, frame, utterance.next_position());
     run.report(static_cast<int64_t>(text.size()), utterance.frame_count(), expected_frames);
   }
-  run.statistics.cut_short |= utterance.finish_reason() == dual_ar::FinishReason::length;
+  if (utterance.finish_reason() == dual_ar::FinishReason::length)
+    run.statistics.cut_at_frames = utterance.max_frames();
   run.statistics.frames += spoken.frames;
   ++run.statistics.utterances;
   utterances_.push_back(std::move(spoken));

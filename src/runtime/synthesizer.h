@@ -25,7 +25,8 @@ struct SpeechStatistics {
   int64_t frames = 0;          // spoken
   int64_t samples = 0;
   int sample_rate_hz = 0;
-  bool cut_short = false;  // an utterance ended by max_new_tokens or the context limit, not by its end token
+  int64_t cut_at_frames =
+      0;  // length of the last utterance that ran out of frames before its end token; 0: none
   double first_audio_s = 0;  // from the call of speak() to the first samples
   double prefill_s = 0, decode_s = 0, codec_s = 0, total_s = 0;
 

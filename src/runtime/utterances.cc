@@ -16,6 +16,20 @@ std::vector<text::ReferenceCodes> views_of(std::span<const VoiceReference> refer
   return views;
 }
 
+// The first utterance that became sound: what later ones follow.
+std::vector<text::ReferenceCodes> first_voiced(std::span<const VoiceReference> spoken) {
+  for (const VoiceReference& utterance : spoken) {
+    if (utterance.frames > 0) return {view_of(utterance)};
+  }
+  return {};
+}
+
+int64_t frames_of(std::span<const VoiceReference> spoken) {
+  int64_t frames = 0;
+  for (const VoiceReference& utterance : spoken) frames += utterance.frames;
+  return frames;
+}
+
 }  // namespace
 
 std::vector<std::string> plan_utterances(const SpeechRequest& request, const SpeechModel& model) {
@@ -38,14 +52,17 @@ text::PromptColumns build_prompt(const SpeechRequest& request, const SpeechModel
   const dual_ar::Config& config = model.language_model().config();
   const int codebooks = static_cast<int>(config.num_codebooks);
   const std::vector<text::ReferenceCodes> references = views_of(request.references);
-  const std::vector<text::ReferenceCodes> first = views_of(spoken.first(std::min<size_t>(1, spoken.size())));
+  const std::vector<text::ReferenceCodes> first = first_voiced(spoken);
   if (config.family == dual_ar::Family::s2) {
     // The whole dialogue is its history while it fits; beyond that the first turn, which carries the voice,
     // and nothing between.
-    const std::vector<text::ReferenceCodes> history = views_of(spoken);
-    text::PromptColumns prompt = text::build_s2_prompt(model.tokenizer(), codebooks, references, history,
-                                                       text, request.special_tokens);
-    if (prompt.columns() <= dual_ar::prompt_limit(config)) return prompt;
+    const int64_t limit = dual_ar::prompt_limit(config);
+    if (frames_of(spoken) < limit) {
+      const std::vector<text::ReferenceCodes> history = views_of(spoken);
+      text::PromptColumns prompt = text::build_s2_prompt(model.tokenizer(), codebooks, references, history,
+                                                         text, request.special_tokens);
+      if (prompt.columns() <= limit) return prompt;
+    }
     return text::build_s2_prompt(model.tokenizer(), codebooks, references, first, text,
                                  request.special_tokens);
   }

@@ -197,6 +197,28 @@ TEST_F(BuiltInVoice, CancellingIsATypedErrorAndTheNextRequestIsUntouched) {
   EXPECT_EQ(speak(synthesizer, request), whole);
 }
 
+TEST_F(BuiltInVoice, APromptThatLeavesNoRoomForSpeechIsRefusedWithNumbers) {
+  Synthesizer synthesizer(*model_, *team_);
+  SpeechRequest request;
+  request.text = std::string(3000, 'a');
+  request.chunk_length = 0;
+  try {
+    speak(synthesizer, request);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::too_large);
+    EXPECT_NE(error.message().find("at most 2048"), std::string::npos) << error.message();
+  }
+}
+
+TEST_F(BuiltInVoice, ItsOwnDefaultsReachTheRequest) {
+  const SpeechRequest request = default_request(*model_);
+  EXPECT_EQ(request.sampling.temperature, 0.7f);
+  EXPECT_EQ(request.sampling.top_p, 0.7f);
+  EXPECT_EQ(request.sampling.repetition_penalty, 1.1f);
+  EXPECT_TRUE(request.normalise);
+}
+
 TEST_F(BuiltInVoice, BadRequestsAreRefusedByField) {
   Synthesizer synthesizer(*model_, *team_);
   const auto message_of = [&](const SpeechRequest& request) -> std::string {

@@ -180,6 +180,44 @@ TEST_F(Program, BadReferencesAreTheUsersFault) {
   expect_users_fault("say Hello -o out.wav --voice ../../etc", "voice");
 }
 
+TEST_F(Program, AnInterruptLeavesNoFileAndSaysSo) {
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += "And on and on it goes, with no end in sight. ";
+  write("long.txt", text);
+  // A background job of a plain shell ignores SIGINT from the start: SIGTERM takes the same path.
+  const std::string command = "cd '" + dir_.string() +
+                              "' && '" SHOAL_PROGRAM
+                              "' say --file long.txt -o out.wav 2>stderr & "
+                              "child=$!; sleep 1; kill -TERM $child; wait $child";
+  const int status = std::system(command.c_str());
+  const Outcome outcome{WEXITSTATUS(status), "", read_file(path("stderr"), 1 << 20)};
+  EXPECT_EQ(outcome.exit_code, 130);
+  EXPECT_THAT(outcome.err, HasSubstr("cancelled"));
+  for (const fs::directory_entry& entry : fs::directory_iterator(dir_)) {
+    const std::string name = entry.path().filename().string();
+    EXPECT_FALSE(name.starts_with("out") || name.starts_with(".shoal")) << "left behind: " << name;
+  }
+}
+
+TEST_F(Program, OneBadVoiceDoesNotHideTheOthers) {
+  fs::create_directories(dir_ / "references/ann");
+  fs::create_directories(dir_ / "references/bob");
+  for (const std::string voice : {"ann", "bob"}) write_clip("references/" + voice + "/clip.wav", 2, 0.5f);
+  write("references/ann/clip.lab", "Some words.");
+  write("references/bob/clip.lab", std::string(70000, 'x'));
+  const Outcome outcome = run("voices");
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.out, HasSubstr("1 clip, 2.0 s"));
+  EXPECT_THAT(outcome.out, HasSubstr("unusable"));
+  EXPECT_EQ(run("say Hello -o a.wav --voice built-in").exit_code, 0);
+}
+
+TEST_F(Program, AWrongVoiceFolderIsNotReplacedByAnother) {
+  ASSERT_EQ(setenv("SHOAL_VOICE_DIR", "/nowhere/voice", 1), 0);
+  expect_users_fault("say Hello -o out.wav", "SHOAL_VOICE_DIR");
+  unsetenv("SHOAL_VOICE_DIR");
+}
+
 TEST_F(Program, AFailedWriteLeavesTheOlderFileAndIsOurFault) {
   write("out.wav", "older");
   EXPECT_EQ(run("say Hello -o /dev/full --format pcm").exit_code, 1);
