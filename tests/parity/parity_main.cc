@@ -33,13 +33,12 @@ void add(const std::string& dir, const char* name, Check check) {
 }
 
 bool add_folder(const std::string& dir) {
-  const bool s1 = shoal::is_regular_file(dir + "/lm_goldens.safetensors");
-  const bool s2 = shoal::is_regular_file(dir + "/s2_goldens.safetensors");
+  const bool language_model = shoal::parity::is_lm_fixture(dir);
   const bool codec = shoal::is_regular_file(dir + "/dac_goldens.safetensors");
-  if (s1 || s2) add(dir, "LanguageModel", shoal::parity::check_lm_fixture);
+  if (language_model) add(dir, "LanguageModel", shoal::parity::check_lm_fixture);
   if (codec) add(dir, "Codec", shoal::parity::check_codec_fixture);
-  if (!s1 && !s2 && !codec) std::fprintf(stderr, "parity_tests: no goldens in %s\n", dir.c_str());
-  return s1 || s2 || codec;
+  if (!language_model && !codec) std::fprintf(stderr, "parity_tests: no goldens in %s\n", dir.c_str());
+  return language_model || codec;
 }
 
 }  // namespace
