@@ -10,6 +10,7 @@ namespace shoal::ops::cpu {
 namespace {
 
 constexpr int64_t kElementsPerTask = 16 << 10;  // about 5 us of rounding
+constexpr int64_t kFloatsTogether = 512;        // narrow rows are staged this many values at a time
 constexpr int64_t kReadableRows = 32;  // AMX loads whole tiles: rows behind the last are read, never used
 constexpr int64_t kFewRows =
     32;  // per sequence: below this, blocks of rows within one sequence are too small
@@ -55,9 +56,16 @@ std::span<Segment> alloc_segments(Workspace& workspace, int64_t count) {
 // Copies new rows behind their histories, and the newest of them into the histories.
 class SequenceWriter {
  public:
+  // alpha: the snake's, repeated for `rows_together` rows; snaked: [workers, rows_together * width]. Both
+  // empty without a snake.
   SequenceWriter(const ConvInput& input, int64_t look_back, RowFormat format, const StagedSequences& staged,
-                 TensorView snaked)
-      : input_(input), look_back_(look_back), format_(format), staged_(staged), snaked_(snaked) {}
+                 TensorView alpha, TensorView snaked)
+      : input_(input),
+        look_back_(look_back),
+        format_(format),
+        staged_(staged),
+        alpha_(alpha),
+        snaked_(snaked) {}
 
   void write_history(const Segment& segment, int sequence) const {
     const TensorView history = input_.history[static_cast<size_t>(sequence)];
@@ -69,22 +77,35 @@ class SequenceWriter {
                    static_cast<size_t>((look_back_ - segment.rows) * width()) * sizeof(float));
   }
 
-  // Row t of the sequence's new ones.
-  void write_row(const Segment& segment, int sequence, int64_t t, int worker) const {
+  // Rows t .. t + count - 1 of the sequence's new ones, count <= rows_together.
+  void write_rows(const Segment& segment, int sequence, int64_t t, int64_t count, int worker) const {
     const float* x = input_.x.row<float>(segment.output_row + t);
-    if (!input_.snake_alpha.empty()) {
+    if (!alpha_.empty()) {
       float* y = snaked_.row<float>(worker);
-      vector_kernels().snake(x, input_.snake_alpha.as<float>(), y, width());
+      vector_kernels().snake(x, alpha_.as<float>(), y, count * width());
       x = y;
     }
-    store_row(x, width(), padded(), format_, row_at(staged_.rows, segment.input_row + look_back_ + t));
-    const int64_t slot = look_back_ - segment.rows + t;
-    if (look_back_ > 0 && slot >= 0)
-      std::memcpy(input_.history[static_cast<size_t>(sequence)].row<float>(slot), x,
-                  static_cast<size_t>(width()) * sizeof(float));
+    store_rows(x, count, row_at(staged_.rows, segment.input_row + look_back_ + t));
+    keep_newest(segment, sequence, t, count, x);
   }
 
  private:
+  void store_rows(const float* x, int64_t count, char* to) const {
+    if (padded() == width()) return store_row(x, count * width(), count * width(), format_, to);
+    const int64_t row_bytes = padded() * size_of(staged_.rows.dtype());
+    for (int64_t row = 0; row < count; ++row)
+      store_row(x + row * width(), width(), padded(), format_, to + row * row_bytes);
+  }
+
+  // Those of the rows that belong to the last `look_back` of the sequence go into its history.
+  void keep_newest(const Segment& segment, int sequence, int64_t t, int64_t count, const float* x) const {
+    const int64_t slot = look_back_ - segment.rows + t;  // of the first row
+    const int64_t skipped = std::max<int64_t>(0, -slot);
+    if (look_back_ == 0 || skipped >= count) return;
+    std::memcpy(input_.history[static_cast<size_t>(sequence)].row<float>(slot + skipped),
+                x + skipped * width(), static_cast<size_t>((count - skipped) * width()) * sizeof(float));
+  }
+
   int64_t width() const { return input_.x.dim(1); }
   int64_t padded() const { return staged_.rows.dim(1); }
 
@@ -92,7 +113,8 @@ class SequenceWriter {
   int64_t look_back_;
   RowFormat format_;
   const StagedSequences& staged_;
-  TensorView snaked_;  // [workers, width]
+  TensorView alpha_;   // [rows_together * width]
+  TensorView snaked_;  // [workers, rows_together * width]
 };
 
 int64_t rows_per_task(int64_t width) { return std::max<int64_t>(1, kElementsPerTask / width); }
@@ -115,9 +137,11 @@ StagedInput gather_taps(Context& ctx, const StagedSequences& staged, const Panel
       if (row == segment->output_row + segment->rows) ++segment;
       const int64_t first = segment->input_row + row - segment->output_row;
       char* to = row_at(out, row);
-      for (int64_t tap = 0; tap < taps; ++tap)
-        std::memcpy(to + tap * width * element, row_at(staged.rows, first + tap * dilation),
-                    static_cast<size_t>(width * element));
+      const int64_t pieces = dilation == 1 ? 1 : taps;  // undilated taps lie end to end already
+      const int64_t piece = width * (taps / pieces) * element;
+      for (int64_t tap = 0; tap < pieces; ++tap)
+        std::memcpy(to + tap * piece, row_at(staged.rows, first + tap * dilation),
+                    static_cast<size_t>(piece));
       std::memset(to + taps * width * element, 0, static_cast<size_t>((gathered - taps * width) * element));
     }
   });
@@ -163,10 +187,16 @@ StagedSequences stage_sequences(Context& ctx, const ConvInput& input, int64_t lo
   }
   const std::span<const Segment> segments = all.first(used);
   const StagedSequences staged{alloc_rows(*ctx.workspace, format, staged_rows, padded_width), segments};
-  const bool snakes = !input.snake_alpha.empty();
-  const TensorView snaked =
-      snakes ? ctx.workspace->alloc(DType::f32, {ctx.team->size(), width}) : TensorView();
-  const SequenceWriter writer(input, look_back, format, staged, snaked);
+  const int64_t rows_together = std::max<int64_t>(1, kFloatsTogether / width);
+  TensorView alpha, snaked;
+  if (!input.snake_alpha.empty()) {
+    alpha = ctx.workspace->alloc(DType::f32, {rows_together * width});
+    for (int64_t row = 0; row < rows_together; ++row)
+      std::memcpy(alpha.as<float>() + row * width, input.snake_alpha.as<float>(),
+                  static_cast<size_t>(width) * sizeof(float));
+    snaked = ctx.workspace->alloc(DType::f32, {ctx.team->size(), rows_together * width});
+  }
+  const SequenceWriter writer(input, look_back, format, staged, alpha, snaked);
   const int32_t* sequence = sequence_of.as<int32_t>();
 
   // All histories are read before any is overwritten.
@@ -181,9 +211,13 @@ StagedSequences stage_sequences(Context& ctx, const ConvInput& input, int64_t lo
         auto segment =
             std::upper_bound(segments.begin(), segments.end(), begin,
                              [](int64_t row, const Segment& s) { return row < s.output_row + s.rows; });
-        for (int64_t row = begin; row < end; ++row) {
+        for (int64_t row = begin; row < end;) {
           if (row == segment->output_row + segment->rows) ++segment;
-          writer.write_row(*segment, sequence[segment - segments.begin()], row - segment->output_row, worker);
+          const int64_t segment_end = std::min(end, segment->output_row + segment->rows);
+          const int64_t count = std::min(rows_together, segment_end - row);
+          writer.write_rows(*segment, sequence[segment - segments.begin()], row - segment->output_row, count,
+                            worker);
+          row += count;
         }
       });
   return staged;
