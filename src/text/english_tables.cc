@@ -286,6 +286,11 @@ std::span<const Abbreviation> find_abbreviations(std::string_view spelling) {
   return {begin, end};
 }
 
+bool is_said_after_capital(std::string_view word) {
+  return std::any_of(std::begin(kAbbreviations), std::end(kAbbreviations),
+                     [&](const Abbreviation& a) { return a.when == kAfterCapital && a.words == word; });
+}
+
 bool is_regnal_name(std::string_view word) { return lists(kRegnalNames, word); }
 bool is_counted_in_roman(std::string_view word) { return lists(kCountedInRoman, word); }
 

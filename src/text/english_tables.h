@@ -42,6 +42,8 @@ struct Abbreviation {
 };
 // The entries for this spelling (without the dot), in the order in which they are tried.
 std::span<const Abbreviation> find_abbreviations(std::string_view spelling);
+// "Street", "Avenue": the words of an abbreviation that stands after a capital.
+bool is_said_after_capital(std::string_view word);
 
 // Names of which there were several: "Henry VIII". And things that are counted in Roman numerals: "Part IV".
 bool is_regnal_name(std::string_view word);

@@ -10,10 +10,11 @@
 namespace shoal::text {
 namespace {
 
-// The capitalised word in front of "<word> X." (for "Main St.").
-bool follows_a_capital(std::string_view text, size_t at) {
+// A capitalised word stands in front, as in "Main St.", and is not itself the word for such a one: "Street
+// Ave." names no street, and in "Main St. Ave. Rd." each word said would open the next one's eyes.
+bool follows_a_name(std::string_view text, size_t at) {
   const std::string_view before = previous_word(text, at);
-  return !before.empty() && is_upper_ascii(before[0]);
+  return !before.empty() && is_upper_ascii(before[0]) && !is_said_after_capital(before);
 }
 
 bool applies(const Abbreviation& abbreviation, std::string_view text, size_t at, size_t dot) {
@@ -24,7 +25,7 @@ bool applies(const Abbreviation& abbreviation, std::string_view text, size_t at,
     case Abbreviation::When::before_capital:
       return next > dot + 1 && is_upper_ascii(char_at(text, next));
     case Abbreviation::When::after_capital:
-      return follows_a_capital(text, at);
+      return follows_a_name(text, at);
     case Abbreviation::When::before_number:
       return is_digit_at(text, next);
   }
@@ -135,6 +136,17 @@ constexpr Symbol kBeforeNumber[] = {{"-", "minus"},     {"\u2212", "minus"}, {"+
 constexpr Symbol kBetweenBlanks[] = {{"+", "plus"},       {"=", "equals"},   {"×", "times"},
                                      {"÷", "divided by"}, {"≈", "is about"}, {"@", "at"}};
 
+// "--5", "##", "@@@": a sign in a row of its own kind is decoration and stays, the whole row.
+bool is_in_row(std::string_view text, size_t at, std::string_view sign) {
+  return text.substr(0, at).ends_with(sign) || starts_at(text, at + sign.size(), sign);
+}
+
+// Behind a row of '&' or "&amp;".
+size_t ampersands_end(std::string_view text, size_t at) {
+  while (char_at(text, at) == '&') at += starts_at(text, at, "&amp;") ? 5 : 1;
+  return at;
+}
+
 bool is_number_at(std::string_view text, size_t at) {
   if (const Currency* currency = find_currency(text, at)) at = skip_blank(text, at + currency->symbol.size());
   return is_digit_at(text, at + (char_at(text, at) == '.' ? 1 : 0));
@@ -196,14 +208,14 @@ std::optional<Spoken> speak_address(std::string_view text, size_t at) {
 }
 
 std::optional<Spoken> speak_symbol(std::string_view text, size_t at) {
-  if (text[at] == '&') return Spoken{"and", starts_at(text, at, "&amp;") ? at + 5 : at + 1};
+  if (text[at] == '&') return Spoken{"and", ampersands_end(text, at)};
   const bool glued_in_front =
       is_word_before(text, at) || (at > 0 && (text[at - 1] == ')' || text[at - 1] == '.'));
   const bool after_blank = at > 0 && text[at - 1] == ' ';
   for (const Symbol& symbol : kBeforeNumber) {
     const size_t end = at + symbol.character.size();
     if (symbol.character[0] == text[at] && !glued_in_front && starts_at(text, at, symbol.character) &&
-        is_number_at(text, end))
+        is_number_at(text, end) && !is_in_row(text, at, symbol.character))
       return Spoken{std::string(symbol.words), end};
   }
   for (const Symbol& symbol : kBetweenBlanks) {
@@ -216,7 +228,7 @@ std::optional<Spoken> speak_symbol(std::string_view text, size_t at) {
     const size_t end = digits_end(text, at + 1);
     return Spoken{spell_decimal("", text.substr(at + 1, end - at - 1)), end};
   }
-  if (text[at] == '@' && is_word_at(text, at + 1)) return Spoken{"at", at + 1};
+  if (text[at] == '@' && is_word_at(text, at + 1) && !is_in_row(text, at, "@")) return Spoken{"at", at + 1};
   if (text[at] == '\'') return speak_short_decade(text, at, at + 1);
   if (starts_at(text, at, "\u2019")) return speak_short_decade(text, at, at + 3);
   return std::nullopt;

@@ -275,6 +275,9 @@ TEST(NormaliseEnglish, SignsAndAddresses) {
        "(see example dot com slash a dash b question mark q equals one)"},
       {"on Example.com, now", "on Example dot com, now"},
       {"ask @jo", "ask at jo"},
+      {"R&&D &amp;& more", "R and D and more"},
+      {"wait--5 more, ##5, ~~5~~", "wait--five more, ##five, ~~five~~"},
+      {"2 -5, =-5", "two minus five, =minus five"},
       {"the file.The next", "the file.The next"},
       {">5", "more than five"},
       {"§ 5", "§ five"},
@@ -297,6 +300,8 @@ TEST(NormaliseEnglish, WhatNeedsNothingStaysByteForByte) {
                            "well-known",
                            "it's",
                            "@",
+                           "@@jo",
+                           "jo@@@@",
                            "#",
                            "$",
                            "...",
@@ -306,12 +311,35 @@ TEST(NormaliseEnglish, WhatNeedsNothingStaysByteForByte) {
   }
 }
 
+// Each word said here stands where the next rule looks, which must not go on from one to the next.
+TEST(NormaliseEnglish, ChainsEnd) {
+  for (const std::string link :
+       {"@", "@&", "&@", "@-",    "#",    "-",    "+",    "~",    "%",     "°",      "=",     "½", "½@",
+        "$", "@$", ".",  "Ave. ", "St. ", "Dr. ", "Jr. ", "No. ", "etc. ", "Part V", "a.com", "<|"}) {
+    for (const char* const start : {"", "5", "X ", "am "}) {
+      for (const char* const end : {"", "R", "5", "&", "-5", "5\u4F60", "11/21/2026", "(\u2026f"}) {
+        std::string text = start;
+        for (int i = 0; i < 9; ++i) text += link;
+        text += end;
+        const std::string once = normalise_english(text);
+        EXPECT_EQ(normalise_english(once), once) << text;
+      }
+    }
+  }
+  for (const char* const text :
+       {"@@@@@@@@@R", "J@@@@@&(\u2026f", "X St. Ave. Rd. Blvd. St. Ave. Rd. Blvd."}) {
+    const std::string once = normalise_english(text);
+    EXPECT_EQ(normalise_english(once), once) << text;
+  }
+}
+
 TEST(NormaliseEnglish, TwiceIsOnce) {
   const char* const pieces[] = {
-      "Dr.", "St.",  "Main", "No.",   "5",     "1,234", "3.14", "$",    "€",      "-", "–", "/", ":",
-      "30",  "pm",   "a.m.", "Nov",   "21",    "2026",  "km",   "%",    "°C",     "&", "@", "x", ".",
-      ",",   "½",    "1/2",  "Henry", "VIII",  "I",     "etc.", "'80s", "th",     "+", "=", "#", "(",
-      ")",   "1984", "007",  "www.",  "a.com", "<|",    "|>",   "s",    "\u4F60", "é", "~", "\n"};
+      "Dr.",  "St.", "Main", "No.",   "5",    "1,234", "3.14", "$",      "€",  "-",  "–",   "/",  ":",
+      "30",   "pm",  "a.m.", "Nov",   "21",   "2026",  "km",   "%",      "°C", "&",  "@",   "x",  ".",
+      ",",    "½",   "1/2",  "Henry", "VIII", "I",     "etc.", "'80s",   "th", "+",  "=",   "#",  "(",
+      ")",    "R",   "Ave.", "°",     "±",    "§",     "<",    ">",      "'",  "é½", "US$", "-5", "…",
+      "1984", "007", "www.", "a.com", "<|",   "|>",    "s",    "\u4F60", "é",  "~",  "\n"};
   for (uint32_t seed = 0; seed < 20'000; ++seed) {
     std::mt19937 random(seed);
     std::string text;
@@ -322,6 +350,20 @@ TEST(NormaliseEnglish, TwiceIsOnce) {
     const std::string once = normalise_english(text);
     ASSERT_EQ(normalise_english(once), once) << "seed " << seed << ": " << text;
     ASSERT_EQ(find_invalid_utf8(once), std::string::npos) << text;
+  }
+  // Few kinds of pieces at a time, so that long runs and alternations of them come up.
+  for (uint32_t seed = 0; seed < 20'000; ++seed) {
+    std::mt19937 random(seed);
+    const char* kinds[3];
+    for (const char*& kind : kinds) kind = pieces[random() % std::size(pieces)];
+    const bool blanks = random() % 2;
+    std::string text;
+    for (int i = 0; i < 16; ++i) {
+      text += kinds[random() % std::size(kinds)];
+      if (blanks && random() % 2) text += ' ';
+    }
+    const std::string once = normalise_english(text);
+    ASSERT_EQ(normalise_english(once), once) << "seed " << seed << ": " << text;
   }
   for (uint32_t seed = 0; seed < 2'000; ++seed) {
     std::mt19937 random(seed);
