@@ -7,7 +7,8 @@
 namespace shoal::ops {
 
 // Ordered: a machine that has one has those before it (amx implies avx512_bf16). `portable` runs everywhere.
-// f32 results are bit-identical on all of them; bf16 matrix products differ in the order of their sums.
+// f32 results are bit-identical on all of them. bf16 matrix products are too, but for avx512_bf16, whose
+// instruction sums in another order, and for denormal intermediate results, which amx takes as zero.
 enum class CpuIsa { portable, avx2, avx512, avx512_bf16, amx };
 
 std::string_view name_of(CpuIsa isa);
@@ -17,8 +18,7 @@ std::optional<CpuIsa> parse_cpu_isa(std::string_view name);
 CpuIsa best_cpu_isa();
 // What the ops use: best_cpu_isa(), or less when set_cpu_isa or SHOAL_CPU_ISA (read once) says so.
 CpuIsa cpu_isa();
-// For tests and benchmarks, before any matrix is packed: packed layouts differ. Throws Error(unsupported)
-// above the best.
+// For tests and benchmarks; packed matrices serve every set. Throws Error(unsupported) above the best.
 void set_cpu_isa(CpuIsa isa);
 
 }  // namespace shoal::ops
