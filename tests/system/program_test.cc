@@ -185,12 +185,11 @@ TEST_F(Program, AnInterruptLeavesNoFileAndSaysSo) {
   for (int i = 0; i < 400; ++i) text += "And on and on it goes, with no end in sight. ";
   write("long.txt", text);
   // A background job of a plain shell ignores SIGINT from the start: SIGTERM takes the same path.
-  const std::string command =
-      "cd '" + dir_.string() +
-      "' && '" SHOAL_PROGRAM
-      "' say --file long.txt -o out.wav 2>stderr & "
-      "child=$!; for i in $(seq 600); do ls .shoal* >/dev/null 2>&1 && break; sleep 0.1; done; "
-      "kill -TERM $child; wait $child";
+  const std::string command = "cd '" + dir_.string() +
+                              "'; '" SHOAL_PROGRAM
+                              "' say --file long.txt -o out.wav 2>stderr & child=$!; "
+                              "for i in $(seq 600); do ls .shoal* >/dev/null 2>&1 && break; sleep 0.1; done; "
+                              "kill -TERM $child; wait $child";
   const int status = std::system(command.c_str());
   const Outcome outcome{WEXITSTATUS(status), "", read_file(path("stderr"), 1 << 20)};
   EXPECT_EQ(outcome.exit_code, 130);
