@@ -14,6 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
+PUBLIC = ROOT / "include"
 
 # What each folder may include, besides itself. Order is from the bottom up. bench/ lies beside src/.
 MODELS = ["base", "tensor", "weights", "ops", "models/dual_ar", "models/dac"]
@@ -27,16 +28,22 @@ MAY_INCLUDE = {
     "text": ["base"],
     "audio": ["base"],
     "bench": MODELS,
-    "runtime": [*MODELS, "text", "audio"],
+    "runtime": [*MODELS, "text", "audio", "settings"],
+    "settings": ["base"],
     "bench/speech": [*MODELS, "runtime", "bench"],
-    "cli": [*MODELS, "text", "audio", "runtime", "bench", "bench/speech"],
+    "bench/engine": ["base", "runtime", "bench"],
+    "cli": [*MODELS, "text", "audio", "runtime", "settings", "bench", "bench/speech", "bench/engine"],
 }
+# Headers of include/shoal may be read by these; error.h by everybody.
+PUBLIC_READERS = ("runtime", "settings", "bench/speech", "bench/engine", "cli", "examples")
 # Third-party headers that only some places may see.
 RESTRICTED = {
     r"^nlohmann/": ["base/json.cc", "cli/"],
     r"^(cuda|cublas|cudnn|nccl)": ["tensor/cuda/", "ops/cuda/"],
     r"^(sndfile|FLAC/|opus|lame/|soxr)": ["audio/"],
     r"^(pcre2|utf8proc)": ["text/"],
+    r"^(openssl/|xxhash)": ["runtime/"],
+    r"^toml\+\+": ["settings/"],
 }
 # Written once for every device: contexts and tensors carry it through, and only ops asks which one it is.
 DEVICE_FREE = ("models/", "runtime/")
@@ -59,6 +66,10 @@ def check_file(path: Path) -> list[str]:
     is_test = path.stem.endswith("_test")
     text = path.read_text()
     for quote, name in INCLUDE.findall(text):
+        if name.startswith("shoal/"):
+            if name != "shoal/error.h" and module not in PUBLIC_READERS:
+                problems.append(f"{relative}: includes {name}, but {module} lies below the public API")
+            continue
         target = folder_of(name)
         if quote == '"' and target != module and target not in MAY_INCLUDE[module]:
             if not (is_test and name.startswith(("weights/", "tests/"))):  # tests may read goldens
@@ -72,8 +83,14 @@ def check_file(path: Path) -> list[str]:
     return problems
 
 
+def check_public_header(path: Path) -> list[str]:
+    """The API stands alone: its headers know each other and the standard library."""
+    return [f"{path.relative_to(ROOT)}: includes {name}, but a public header may not"
+            for quote, name in INCLUDE.findall(path.read_text()) if "/" in name and not name.startswith("shoal/")]
+
+
 def compiles_alone(header: Path) -> str | None:
-    command = [os.environ.get("CXX", "g++"), "-std=c++20", "-fsyntax-only", "-x", "c++", f"-I{SRC}", f"-I{ROOT}",
+    command = [os.environ.get("CXX", "g++"), "-std=c++20", "-fsyntax-only", "-x", "c++", f"-I{SRC}", f"-I{ROOT}", f"-I{PUBLIC}",
                '-DSHOAL_SOURCE_DIR="."']
     result = subprocess.run([*command, str(header)], capture_output=True, text=True)
     if result.returncode == 0:
@@ -88,15 +105,17 @@ def main() -> int:
 
     files = [path for root in (SRC, ROOT / "bench") for path in root.rglob("*")]
     sources = sorted(path for path in files if path.suffix in {".h", ".cc", ".cu", ".cuh"})
+    public = sorted(PUBLIC.rglob("*.h"))
     problems = [problem for path in sources for problem in check_file(path)]
+    problems += [problem for path in public for problem in check_public_header(path)]
     if not options.no_compile:
         # Headers of one instruction set need its compiler flags; their own .cc files compile them.
-        headers = [p for p in sources if p.suffix == ".h" and not re.search(r"_(avx|amx|neon)", p.stem)]
+        headers = public + [p for p in sources if p.suffix == ".h" and not re.search(r"_(avx|amx|neon)", p.stem)]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             problems += [problem for problem in pool.map(compiles_alone, headers) if problem]
     for problem in problems:
         print(problem, file=sys.stderr)
-    print(f"{len(sources)} files checked, {len(problems)} problems")
+    print(f"{len(sources) + len(public)} files checked, {len(problems)} problems")
     return 1 if problems else 0
 
 

@@ -10,7 +10,7 @@ namespace shoal::bench {
 
 struct SpeechBenchOptions {
   std::string model_dir;  // empty: the built-in voice
-  runtime::Precision precision = runtime::Precision::automatic;
+  Precision precision = Precision::automatic;
   std::string text;
 };
 

@@ -10,6 +10,8 @@ std::string_view name_of(ErrorCode code) {
       return "invalid_argument";
     case ErrorCode::not_found:
       return "not_found";
+    case ErrorCode::already_exists:
+      return "already_exists";
     case ErrorCode::unsupported:
       return "unsupported";
     case ErrorCode::corrupt_file:
@@ -36,6 +38,7 @@ bool is_callers_fault(ErrorCode code) {
   switch (code) {
     case ErrorCode::invalid_argument:
     case ErrorCode::not_found:
+    case ErrorCode::already_exists:
     case ErrorCode::unsupported:
     case ErrorCode::corrupt_file:
     case ErrorCode::too_large:

@@ -102,11 +102,11 @@ void print(const bench::SpeechFigures& f) {
 }
 
 DType dtype_of(const std::string& precision) {
-  return runtime::parse_precision(precision) == runtime::Precision::float32 ? DType::f32 : DType::bf16;
+  return parse_precision(precision) == Precision::float32 ? DType::f32 : DType::bf16;
 }
 
 void check(const BenchOptions& options) {
-  runtime::parse_precision(chosen_precision(options.precision));
+  parse_precision(chosen_precision(options.precision));
   if (!options.random.empty() && (!options.model.empty() || !options.text.empty()))
     fail(ErrorCode::invalid_argument,
          "bench: --random measures random weights; --model and --text go without it");
@@ -140,7 +140,7 @@ void run_bench(const BenchOptions& options) {
     on_part("speaking");
     add("speech",
         bench::bench_speech({.model_dir = chosen_model(options),
-                             .precision = runtime::parse_precision(chosen_precision(options.precision)),
+                             .precision = parse_precision(chosen_precision(options.precision)),
                              .text = options.text.empty() ? kText : options.text},
                             session.team()));
   } else {

@@ -116,7 +116,7 @@ void apply(const SayOptions& options, const std::string& text, runtime::SpeechRe
 void check_early(const SayOptions& options, const std::string& text) {
   if (options.seed < 0) fail(ErrorCode::invalid_argument, "seed: expected 0 or more, got ", options.seed);
   output_format(options.output);
-  runtime::parse_precision(chosen_precision(options.precision));
+  parse_precision(chosen_precision(options.precision));
   runtime::SpeechRequest request;
   apply(options, text, request);
   runtime::validate(request);
@@ -173,7 +173,7 @@ void say(const SayOptions& options) {
   const auto started = std::chrono::steady_clock::now();
   const auto model =
       runtime::SpeechModel::load({.dir = options.model,
-                                  .precision = runtime::parse_precision(chosen_precision(options.precision)),
+                                  .precision = parse_precision(chosen_precision(options.precision)),
                                   .with_encoder = !clips.empty(),
                                   .semantic_only = options.quirks.semantic_only},
                                  session.context());

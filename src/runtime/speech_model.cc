@@ -28,15 +28,6 @@ std::string last_part(std::string dir) {
 
 }  // namespace
 
-Precision parse_precision(std::string_view name) {
-  if (name == "auto") return Precision::automatic;
-  if (name == "float32") return Precision::float32;
-  if (name == "bfloat16") return Precision::bfloat16;
-  if (name == "float16")
-    fail(ErrorCode::unsupported, "precision: float16 needs a GPU; on a CPU use bfloat16 or float32");
-  fail(ErrorCode::invalid_argument, "precision: expected auto, float32 or bfloat16, got \"", name, "\"");
-}
-
 GenerationDefaults GenerationDefaults::read(const std::string& model_dir) {
   GenerationDefaults defaults;
   const std::string path = model_dir + "/generation_config.json";

@@ -9,17 +9,12 @@
 #include "models/dac/codec.h"
 #include "models/dual_ar/dual_ar.h"
 #include "ops/context.h"
+#include "shoal/engine_config.h"
 #include "text/tokenizer.h"
 #include "weights/checkpoint.h"
 #include "weights/model_dir.h"
 
 namespace shoal::runtime {
-
-// automatic: as the language model is stored; bfloat16 for 16-bit checkpoints, float32 for others.
-enum class Precision { automatic, float32, bfloat16 };
-
-// "auto", "float32", "bfloat16". float16 is refused by name: it is for GPUs.
-Precision parse_precision(std::string_view name);
 
 struct ModelOptions {
   std::string dir;  // empty: the built-in voice

@@ -1,0 +1,95 @@
+// The engine: one model that speaks for many at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "shoal/engine_config.h"
+#include "shoal/speech.h"
+#include "shoal/speech_request.h"
+#include "shoal/statistics.h"
+#include "shoal/voices.h"
+
+namespace shoal {
+
+// One item of a batch: samples, or the error that it ended with.
+struct BatchResult {
+  std::vector<float> samples;
+  std::optional<Error> error;
+  SpeechSummary summary;
+};
+
+struct BatchOptions {
+  // Item i without a seed of its own gets one derived from (seed, i).
+  std::optional<uint64_t> seed;
+  // Called as items end, in the order in which they do, one call at a time.
+  std::function<void(size_t index, const BatchResult& result)> on_item;
+};
+
+// Codes of a clip, and back.
+struct EncodedClip {
+  std::vector<int32_t> codes;  // [frames, codebooks]
+  int64_t frames = 0;
+  int codebooks = 0;
+};
+
+// Thread-safe. The codes and samples of a request depend on the model, its precision, the kind of device and
+// the request (its seed too), and on nothing else: not on load, order or company.
+class Engine {
+ public:
+  // Checks the configuration; loads nothing. Throws Error as EngineConfig::validate.
+  explicit Engine(EngineConfig config);
+  ~Engine();  // stop() without grace
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // Loads the model, makes the memory plan, warms up; returns when the engine is ready. Throws Error:
+  // whatever loading throws, resource_exhausted with figures when the memory plan does not fit.
+  void start();
+  // Refuses new requests, lets the others end for `grace`, cancels what is left, returns when all has ended.
+  void stop(std::chrono::milliseconds grace = std::chrono::milliseconds{0});
+  // Loads the model again (or, with a configuration, another one) beside the old, warms it up and hands over:
+  // requests in flight end on the old, new ones go to the new. Returns after the hand-over. If it throws, the
+  // old serves on. Both models are in memory meanwhile.
+  void reload();
+  void reload(EngineConfig config);
+
+  // Queues a request and returns at once. Throws Error before anything is queued: invalid_argument, too_large
+  // (the text; a prompt that can never fit the KV memory, with figures), not_found (voice),
+  // resource_exhausted (queue full), unavailable (not ready, or stopping). What fails later (a damaged clip)
+  // is thrown by the Speech.
+  Speech submit(SpeechRequest request);
+  // The same, and the callbacks read. The returned handle only cancels and tells; keep it until on_end.
+  Speech submit(SpeechRequest request, SpeechCallbacks callbacks);
+
+  // All items through the same queue; results in the order of the requests. One bad item never fails another.
+  // Waits for room in the queue instead of failing items.
+  std::vector<BatchResult> generate_batch(std::vector<SpeechRequest> requests, BatchOptions options = {});
+  // The same without waiting. The future never throws but for our own faults.
+  std::future<std::vector<BatchResult>> generate_batch_async(std::vector<SpeechRequest> requests,
+                                                             BatchOptions options = {});
+
+  // Wave -> codes -> wave, through the caches of the engine (encode) and past the queue. Throws Error as
+  // clips and codecs do, unavailable.
+  EncodedClip encode(const std::string& audio);
+  std::vector<float> decode(const std::vector<int32_t>& codes);
+
+  Voices& voices();
+  Health health() const;
+  Statistics statistics() const;
+  const EngineConfig& config() const;
+  int sample_rate_hz() const;  // throws Error(unavailable) before start()
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace shoal

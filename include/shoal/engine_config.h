@@ -1,0 +1,80 @@
+// Everything that can be set about an engine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace shoal {
+
+// automatic: as the language model is stored; bfloat16 for 16-bit checkpoints, float32 for others.
+enum class Precision { automatic, float32, bfloat16 };
+
+// Plain values with the defaults of a small server. docs/SETTINGS.md lists them with their flags, environment
+// variables and keys of a TOML file; settings.h reads those.
+struct EngineConfig {
+  std::string model;            // folder in an official layout; empty: the built-in voice
+  std::string device = "auto";  // auto, cpu; cuda, cuda:N in builds that have it
+  Precision precision = Precision::automatic;
+  bool semantic_only = false;  // never sample text tokens (official S1 code samples over everything)
+
+  // CPU threads of the language model; 0: every CPU this process may run on.
+  int threads = 0;
+  // CPU threads of the codec. 0: it takes turns with the language model on the same threads. -1: chosen from
+  // `threads`.
+  int codec_threads = -1;
+
+  // Sequences that one step advances by a frame.
+  int max_batch_size = 32;
+  // Requests that may be in generation at a time, those included whose reader is slow or whose sound is being
+  // finished; 0: twice max_batch_size. Each costs the state of a codec stream.
+  int max_streams = 0;
+  // Requests that may wait to be admitted; one more is refused with resource_exhausted.
+  int max_queue = 256;
+  // How long admission may hold a request back for company. With continuous batching waiting gains little.
+  int batch_timeout_ms = 0;
+  // Waiting requests of one voice are admitted together.
+  bool batch_grouping = true;
+  // Prompt columns that one step may prefill beside the running sequences.
+  int prefill_columns = 256;
+
+  // Memory for keys and values in MiB; 0: kv_memory_fraction of what is free after the model is loaded.
+  int64_t kv_memory_mb = 0;
+  double kv_memory_fraction = 0.25;
+  int kv_page_size = 32;  // tokens
+  // Keep the keys and values of prompts for requests that begin alike.
+  bool prefix_cache = true;
+  // Voices whose prompt prefixes are kept.
+  int kv_cache_size = 100;
+
+  // Named voices: NAME/clip.wav with its words in NAME/clip.lab.
+  std::string references_dir = "references";
+  // Encoded clips kept in memory.
+  int reference_cache_size = 1000;
+  // Encoded clips on disk; empty: $XDG_CACHE_HOME/shoal or ~/.cache/shoal. "none": nowhere.
+  std::string cache_dir;
+  // Voices encoded in the background once the engine is ready: "none", "all", or names with commas between.
+  std::string warm_voices = "none";
+  // Load the codec's encoder, which reference clips need. Named voices without it are an error.
+  bool with_encoder = true;
+
+  // Deadline of a request that names none; 0: none.
+  int request_timeout_s = 60;
+  // Seconds of sound that may wait for a slow reader before its sequence pauses.
+  double prefetch_s = 20;
+  // When memory runs out: drop cached voices and prefixes and try once more before failing any request.
+  bool drop_cache_on_oom = true;
+  // Speak a sentence before the engine says it is ready.
+  bool warm_up = true;
+
+  // Ranges and combinations, without touching disk or device. Throws Error(invalid_argument or unsupported)
+  // naming the field, its range and its value.
+  void validate() const;
+  int streams() const { return max_streams > 0 ? max_streams : 2 * max_batch_size; }
+};
+
+// "auto", "float32", "bfloat16"; and the older "float16", which is refused by name.
+Precision parse_precision(std::string_view name);
+std::string_view name_of(Precision precision);
+
+}  // namespace shoal

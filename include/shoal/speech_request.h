@@ -1,0 +1,62 @@
+// What a caller asks for.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shoal {
+
+// A recording of a voice to follow.
+struct ReferenceClip {
+  std::string audio;  // bytes of a wav, flac, ogg, mp3 or aiff file
+  std::string text;   // the words spoken in it, UTF-8, used verbatim
+};
+
+// A clip in the model's own codes (Engine::encode gives them): a reference that costs no encoding.
+struct ReferenceCodes {
+  std::vector<int32_t> codes;  // [frames, codebooks]
+  std::string text;
+};
+
+// Departures from the official sampling; all false: what the official code does (docs: dual_ar/MODEL.md).
+struct Quirks {
+  bool penalise_window_semantics = false;
+  bool check_first_frame_end = false;
+  bool keep_last_frame_without_end = false;
+};
+
+enum class Delivery {
+  streaming,  // pieces as soon as they can be heard
+  whole,      // for a file: large pieces, no hurry
+};
+
+struct SpeechRequest {
+  std::string text;  // UTF-8, at most 256 KiB
+  // A named voice; empty: `references`, or without them the model's own choice. An unknown name is an error.
+  std::string voice;
+  std::vector<ReferenceClip> references;
+  std::vector<ReferenceCodes> encoded_references;  // stand after `references`
+
+  // Absent: the model's own (its generation_config.json, then its family's defaults).
+  std::optional<float> temperature;         // 0 to 2
+  std::optional<float> top_p;               // 0 to 1; 0 is greedy
+  std::optional<float> repetition_penalty;  // over 0, at most 2
+  std::optional<int> top_k;                 // 0: no limit
+  std::optional<bool> normalise;            // speak English numbers, dates, money, units as words
+  std::optional<uint64_t> seed;             // absent: drawn; SpeechSummary says which
+  int64_t max_new_tokens = 1024;            // frames of one utterance; 0: up to the context limit
+  int chunk_length = 200;                   // longest utterance in bytes; 0: never split
+  bool special_tokens = true;               // spellings like <|im_end|> in the text are control tokens
+  Quirks quirks;
+
+  Delivery delivery = Delivery::streaming;
+  // From submit to the last sample; 0: the engine's request_timeout_s.
+  std::chrono::milliseconds timeout{0};
+  // Whose request it is: clients share the engine evenly. Empty is a client of its own.
+  std::string client;
+};
+
+}  // namespace shoal

@@ -1,0 +1,30 @@
+// Where the library's remarks go. It never prints by itself: without a sink they are dropped.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace shoal {
+
+enum class LogLevel { debug, info, warning, error };
+std::string_view name_of(LogLevel level);
+
+// Called from any thread, one call at a time. An empty function drops remarks again.
+using LogSink = std::function<void(LogLevel level, std::string_view message)>;
+void set_log_sink(LogSink sink);
+
+// Never throws: a remark that cannot be made is lost.
+void log_message(LogLevel level, std::string_view message) noexcept;
+
+// log(LogLevel::warning, "cache: ", path, ": damaged, dropped");
+template <typename... Parts>
+void log(LogLevel level, const Parts&... parts) noexcept {
+  try {
+    log_message(level, concat(parts...));
+  } catch (...) {  // no memory for the text
+  }
+}
+
+}  // namespace shoal

@@ -1,0 +1,96 @@
+// Who owns which page of keys and values, and which pages hold a prompt that somebody may ask for again
+// (design 6). Bookkeeping only: the memory is dual_ar::KvCache's. Engine thread only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "shoal/statistics.h"
+
+namespace shoal::runtime {
+
+using PageId = int32_t;
+
+// Copy one page over another in every layer before anything else is written.
+struct PageCopy {
+  PageId from = -1, to = -1;
+};
+
+class KvPages {
+ public:
+  struct Options {
+    int64_t pages = 0;         // >= 1
+    int64_t page_size = 0;     // columns, >= 1
+    int64_t column_width = 0;  // ids of a column, >= 1
+    bool cache = true;         // keep pages of prompts when nobody holds them
+    int64_t max_voices = 100;  // whose pages are kept; beyond, the longest unused voice loses its pages
+  };
+  explicit KvPages(const Options& options);
+  ~KvPages();  // every SequencePages must be gone
+  KvPages(const KvPages&) = delete;
+  KvPages& operator=(const KvPages&) = delete;
+
+  const Options& options() const;
+  // Pages that can be had now: free ones and those that only the cache holds.
+  int64_t available() const;
+  // Forgets every cached prefix; pages that sequences hold stay theirs.
+  void drop_cached();
+  KvStatistics statistics() const;
+  // Throws Error(internal) unless every page is exactly one of used, cached, free, and every count is the
+  // number of its holders. For tests, after any traffic.
+  void check_invariants() const;
+
+ private:
+  friend class SequencePages;
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// The pages of one sequence; returns them when it goes. Move-only.
+//
+// A prompt's full pages are found again by a hash chain: the key of a page is the hash of the key before it
+// and of its own ids, and a hit counts only if the ids are equal. The page after the last full hit may begin
+// like the prompt and go on otherwise: its columns up to the difference are taken by copying the page
+// (copy-on-write), because the sequence will write behind them.
+class SequencePages {
+ public:
+  SequencePages() = default;  // no pages, no pool
+  // Holds the longest cached prefix of `prompt` ([columns, column_width]), but never its last column, which
+  // has to be computed for its hidden state. voice: whose prefix it is, for max_voices; 0: nobody's. When the
+  // tail would need a page and none can be had, the tail is not taken.
+  SequencePages(KvPages& pages, uint64_t voice, std::span<const int32_t> prompt);
+  SequencePages(SequencePages&& other) noexcept;
+  SequencePages& operator=(SequencePages&& other) noexcept;
+  ~SequencePages();
+
+  // Columns whose keys and values are there already; tail_copy() of them after the copy.
+  int64_t cached_columns() const;
+  std::optional<PageCopy> tail_copy() const;
+
+  // Holds pages for `columns` columns in all. False, and nothing changes, when they cannot be had. Allocates
+  // nothing (no std::bad_alloc) once reserve_table(columns) has been called.
+  bool hold(int64_t columns);
+  void reserve_table(int64_t columns);
+  // Logical page -> physical page.
+  std::span<const PageId> table() const;
+
+  // The first `written` columns of the prompt have been computed: their full pages, and the begun one, can be
+  // found by others from now on. Cheap when nothing new is full.
+  void publish(std::span<const int32_t> prompt, int64_t written);
+
+  // Gives everything back.
+  void release();
+
+ private:
+  KvPages::State* pool_ = nullptr;
+  std::vector<PageId> table_;
+  uint64_t voice_ = 0;
+  int64_t cached_columns_ = 0;
+  int64_t published_columns_ = 0;
+  std::optional<PageCopy> tail_copy_;
+};
+
+}  // namespace shoal::runtime

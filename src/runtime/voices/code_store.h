@@ -1,0 +1,82 @@
+// Codes of reference clips, encoded once: in memory by least recent use, on disk as mapped files.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "shoal/statistics.h"
+
+namespace shoal::runtime {
+
+// SHA-256 of a clip's bytes: clients choose them, so nobody may be able to make two clips collide.
+using ClipHash = std::array<uint8_t, 32>;
+ClipHash hash_clip(std::span<const std::byte> bytes);
+std::string hex(const ClipHash& hash);
+
+// The codes of one clip, immutable. Points into a mapped file or owns its memory. 16 bits a code, because no
+// codebook has more than 65,536 entries.
+class ClipCodes {
+ public:
+  ClipCodes(std::vector<uint16_t> codes, int codebooks);
+  std::span<const uint16_t> values() const { return values_; }  // [frames, codebooks]
+  int codebooks() const { return codebooks_; }
+  int64_t frames() const { return static_cast<int64_t>(values_.size()) / codebooks_; }
+  int64_t bytes() const { return static_cast<int64_t>(values_.size_bytes()); }
+
+ private:
+  friend class CodeStore;
+  ClipCodes() = default;
+  std::shared_ptr<const void> owner_;
+  std::span<const uint16_t> values_;
+  int codebooks_ = 1;
+};
+
+// Thread-safe. A clip's codes depend on its bytes and on the codec that encoded it; its transcript is no part
+// of this: the same clip under other words is another voice with the same codes.
+//
+// A file holds magic, version, codec fingerprint, clip hash, counts, codes, and a checksum over all of it; it
+// is written beside its place and renamed into it. What is damaged, or was written by another codec or for
+// another clip, is dropped with a log line, never trusted.
+class CodeStore {
+ public:
+  struct Options {
+    int64_t max_clips = 1000;  // in memory
+    std::string dir;           // of the files; empty: memory only
+    std::string fingerprint;   // of the codec (codec_fingerprint.h), any bytes
+    int codebooks = 0;
+    int64_t codebook_size = 0;  // codes are below this
+  };
+  explicit CodeStore(Options options);
+  ~CodeStore();
+
+  std::shared_ptr<const ClipCodes> find(const ClipHash& clip);
+  // Keeps and returns them. A disk that refuses is logged and costs nothing but the file.
+  std::shared_ptr<const ClipCodes> put(const ClipHash& clip, std::vector<uint16_t> codes);
+  void drop_memory();
+  int64_t bytes() const;  // in memory, mapped ones included
+  VoiceStatistics statistics() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// The folder of the disk caches: `configured`, else $SHOAL_CACHE_DIR, else $XDG_CACHE_HOME/shoal, else
+// ~/.cache/shoal; empty for "none" or when none of them is set.
+std::string cache_dir(const std::string& configured);
+
+// What `shoal cache` shows and clears: only files that this program wrote.
+struct CacheUsage {
+  int64_t files = 0, bytes = 0;
+};
+CacheUsage cache_usage(const std::string& dir);
+CacheUsage clear_cache(const std::string& dir);
+
+}  // namespace shoal::runtime

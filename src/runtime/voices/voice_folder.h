@@ -1,0 +1,41 @@
+// Named voices on disk: DIR/NAME/clip.wav with its words in DIR/NAME/clip.lab (spec serving 5).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shoal/voices.h"
+
+namespace shoal::runtime {
+
+struct NamedClip {
+  std::string audio_path;
+  std::string transcript;
+};
+
+// Throws Error(invalid_argument) unless `name` is 1 to 255 letters, digits, '-', '_' or ' '.
+void check_voice_name(std::string_view name);
+
+// All state is on disk, so that several processes may share a folder: a voice is added and renamed by one
+// rename(2) of a folder, and removed by renaming it away first. Folders whose name is not a voice name (those
+// in the making) are not seen.
+class VoiceFolder : public Voices {
+ public:
+  explicit VoiceFolder(std::string dir) : dir_(std::move(dir)) {}
+
+  std::vector<VoiceInfo> list() const override;
+  VoiceInfo get(const std::string& name) const override;
+  void add(const std::string& name, const std::string& audio, const std::string& text) override;
+  void rename(const std::string& name, const std::string& new_name) override;
+  void remove(const std::string& name) override;
+
+  // The clips of a voice in order of their file names. Throws Error: invalid_argument, not_found.
+  std::vector<NamedClip> clips(std::string_view name) const;
+  const std::string& dir() const { return dir_; }
+
+ private:
+  std::string dir_;
+};
+
+}  // namespace shoal::runtime
