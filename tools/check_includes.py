@@ -18,6 +18,7 @@ PUBLIC = ROOT / "include"
 
 # What each folder may include, besides itself. Order is from the bottom up. bench/ lies beside src/.
 MODELS = ["base", "tensor", "weights", "ops", "models/dual_ar", "models/dac"]
+RUNTIME = ["runtime", "runtime/kv", "runtime/schedule", "runtime/voices"]
 MAY_INCLUDE = {
     "base": [],
     "tensor": ["base"],
@@ -28,14 +29,17 @@ MAY_INCLUDE = {
     "text": ["base"],
     "audio": ["base"],
     "bench": MODELS,
-    "runtime": [*MODELS, "text", "audio", "settings"],
+    "runtime/kv": ["base"],
+    "runtime/schedule": ["base"],
+    "runtime/voices": ["base", "tensor", "models/dac", "audio"],
+    "runtime": [*MODELS, "text", "audio", "settings", "runtime/kv", "runtime/schedule", "runtime/voices"],
     "settings": ["base"],
-    "bench/speech": [*MODELS, "runtime", "bench"],
-    "bench/engine": ["base", "runtime", "bench"],
-    "cli": [*MODELS, "text", "audio", "runtime", "settings", "bench", "bench/speech", "bench/engine"],
+    "bench/speech": [*MODELS, *RUNTIME, "bench"],
+    "bench/engine": ["base", *RUNTIME, "bench"],
+    "cli": [*MODELS, "text", "audio", "settings", *RUNTIME, "bench", "bench/speech", "bench/engine"],
 }
 # Headers of include/shoal may be read by these; error.h by everybody.
-PUBLIC_READERS = ("runtime", "settings", "bench/speech", "bench/engine", "cli", "examples")
+PUBLIC_READERS = (*RUNTIME, "settings", "bench/speech", "bench/engine", "cli", "examples")
 # Third-party headers that only some places may see.
 RESTRICTED = {
     r"^nlohmann/": ["base/json.cc", "cli/"],
