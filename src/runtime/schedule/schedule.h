@@ -33,8 +33,9 @@ struct ActiveJob {
   int64_t columns = 0;       // that must have been computed before the next frame
   int64_t columns_done = 0;  // in its pages; below `columns` unless it is finishing
   int64_t pages_held = 0;
-  int64_t frames = 0;   // generated of the current utterance; 0: in its prompt
-  int64_t lead_us = 0;  // sound that its listener has yet to hear
+  bool started = false;  // has taken what was cached of its prompt: the rest is its own to compute
+  int64_t frames = 0;    // generated of the current utterance; 0: in its prompt
+  int64_t lead_us = 0;   // sound that its listener has yet to hear
   bool cancelled = false;
   bool paused = false;     // its reader is slow: no frame, but it keeps what it has
   bool finishing = false;  // generation has ended, its sound is on the way: no columns, no pages
@@ -86,13 +87,17 @@ struct StepPlan {
   std::vector<StepRows> rows;    // those with a frame first
 };
 
+// Whether `job` has not started and an older active job of its voice (not 0; ties by id), not paused, is
+// still computing its prompt: its pages will be found when it is done. The engine looks prefixes up for the
+// jobs of which this is false, before it plans a step.
+bool waits_for_prefix(const ActiveJob& job, std::span<const ActiveJob> active);
+
 // One step. Speaking jobs first, one column each, at most max_batch_size of them (beyond it those with the
 // least lead, then the oldest); then prompts, oldest first, cut to prefill_columns in all and to
-// max_batch_size rows with a frame. A prompt of which nothing is computed waits while an older job of its
-// voice computes its own, because it will find those pages. When pages run out, jobs are preempted, paused
-// ones first, then prompts, then speaking ones, the youngest first each time, until the older ones fit; the
-// oldest job that is not paused is never preempted. A prompt that gets no page just waits. Paused and
-// finishing jobs get no rows.
+// max_batch_size rows with a frame. A prompt that waits_for_prefix gets no rows. When pages run out, jobs are
+// preempted, paused ones first, then prompts, then speaking ones, the youngest first each time, until the
+// older ones fit; the oldest job that is not paused is never preempted. A prompt that gets no page just
+// waits. Paused and finishing jobs get no rows.
 StepPlan plan_step(std::span<const ActiveJob> active, const ScheduleLimits& limits, int64_t now_us);
 
 }  // namespace shoal::runtime
