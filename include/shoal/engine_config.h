@@ -16,6 +16,7 @@ struct EngineConfig {
   std::string model;            // folder in an official layout; empty: the built-in voice
   std::string device = "auto";  // auto, cpu; cuda, cuda:N in builds that have it
   Precision precision = Precision::automatic;
+  bool cuda_graphs = true;     // false: plain launches, for debugging; no effect on a CPU
   bool semantic_only = false;  // never sample text tokens (official S1 code samples over everything)
 
   // CPU threads of the language model; 0: every CPU this process may run on.
@@ -70,6 +71,7 @@ struct EngineConfig {
   // Ranges and combinations, without touching disk or device. Throws Error(invalid_argument or unsupported)
   // naming the field, its range and its value.
   void validate() const;
+  bool operator==(const EngineConfig&) const = default;
   int streams() const { return max_streams > 0 ? max_streams : 2 * max_batch_size; }
 };
 

@@ -1,9 +1,7 @@
 // Where settings come from: flags, then environment, then a TOML file, then defaults (docs/SETTINGS.md).
 #pragma once
 
-#include <functional>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,9 +13,14 @@ namespace shoal {
 
 // One line of the table of settings.
 struct Setting {
-  std::string_view key;   // of the TOML file; the flag is --key with '-' for '_', the variable SHOAL_KEY
-  std::string_view help;  // one line, with the range
-  std::string_view type;  // "text", "integer", "number", "true or false"
+  std::string key;            // of the TOML file; the flag is --key with '-' for '_', the variable SHOAL_KEY
+  std::string type;           // "text", "integer", "number", "true or false"
+  std::string group;          // heading of --help
+  std::string help;           // one line
+  std::string range;          // "1 to 1024"; for texts what they may be
+  std::string default_value;  // as TOML writes it
+  // Older names that set it: variables (S1_MINI_DEVICE), switches (--half) and keys (enable_batching).
+  std::vector<std::string> older_names;
 };
 
 // Every setting, in the order of EngineConfig.
@@ -26,32 +29,35 @@ std::string flag_of(const Setting& setting);      // "--max-batch-size"
 std::string variable_of(const Setting& setting);  // "SHOAL_MAX_BATCH_SIZE"
 
 struct SettingSources {
-  std::map<std::string, std::string> flags;  // key -> value, only those given
-  // Looks a variable up; absent when unset. Defaults to the process's environment.
-  std::function<std::optional<std::string>(const std::string& name)> environment;
-  // Names of all variables, to refuse unknown ones that begin with SHOAL_ or S1_MINI_.
-  std::vector<std::string> environment_names;
+  // Key, or the name of an older switch without its dashes ("half"), -> value; only those given.
+  std::map<std::string, std::string> flags;
+  // Name -> value of the variables that begin with SHOAL_ or S1_MINI_; empty values count as unset.
+  std::map<std::string, std::string> environment;
   std::string toml_path;  // empty: none
 };
 
-// The process's environment, with the file named by $SHOAL_CONFIG unless flags name one.
+// With the process's environment, and the file named by $SHOAL_CONFIG unless `toml_path` names one.
 SettingSources process_settings(std::map<std::string, std::string> flags, std::string toml_path);
 
 struct ResolvedSettings {
   EngineConfig config;
   struct Origin {
-    std::string key, value,
-        source;  // source: "flag --x", "environment S1_MINI_DEVICE", "shoal.toml:3", "default"
+    std::string key;
+    std::string source;  // "flag --x", "environment S1_MINI_DEVICE", "shoal.toml:3", "default"
   };
   std::vector<Origin> origins;  // one for each setting, in the table's order
+  // Sentences for the log of a server: what was accepted although it changes nothing.
+  std::vector<std::string> notes;
 };
 
-// Throws Error(invalid_argument or unsupported) naming the source: a value out of its range, an unknown key
-// or variable, one setting under two names with different values; io, not_found (the file). The result has
-// passed EngineConfig::validate.
+// Throws Error(invalid_argument or unsupported) naming the source: a value of the wrong type or out of its
+// range, an unknown key or variable, one setting under two names with different values; for the file also
+// not_found, io, too_large (over 1 MiB) and corrupt_file (not TOML). The result has passed
+// EngineConfig::validate.
 ResolvedSettings resolve_settings(const SettingSources& sources);
 
-// Lines "key = value  # source", a valid TOML file: what --print-config prints.
+// Lines "key = value  # source", a valid TOML file that gives the same config: what --print-config prints.
+// Throws Error(invalid_argument) when a text is not UTF-8, which TOML cannot hold.
 std::string print_settings(const ResolvedSettings& settings);
 
 }  // namespace shoal

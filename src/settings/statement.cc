@@ -1,0 +1,176 @@
+#include "settings/statement.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "settings/nearest.h"
+#include "settings/toml_file.h"
+
+namespace shoal::settings {
+namespace {
+
+constexpr size_t kMaxPath = 4096;  // PATH_MAX: places are shown whole
+
+struct Name {
+  const Row* row = nullptr;  // null: no such name
+  const Alias* alias = nullptr;
+};
+
+Name find_alias(Source source, std::string_view name) {
+  for (const Alias& alias : aliases())
+    if (alias.source == source && alias.name == name) return {find_row(alias.key), &alias};
+  return {};
+}
+
+Name find_name(Source source, std::string_view key) {
+  if (const Row* row = find_row(key)) return {row, nullptr};
+  return find_alias(source, key);
+}
+
+Name find_variable(std::string_view variable) {
+  for (const Setting& setting : engine_settings())
+    if (variable_of(setting) == variable) return {find_row(setting.key), nullptr};
+  return find_alias(Source::environment, variable);
+}
+
+// The setting's value behind a switch's.
+std::optional<Value> meaning(const Alias& alias, const Row& row, bool on) {
+  const std::string_view text = on ? alias.if_true : alias.if_false;
+  if (text.empty()) return std::nullopt;
+  return parse_value(row.type(), text);
+}
+
+std::optional<Value> parse(const Name& name, const std::string& text) {
+  if (name.alias && name.alias->is_switch)
+    return meaning(*name.alias, *name.row, std::get<bool>(parse_value(Type::boolean, text)));
+  return parse_value(name.row->type(), text);
+}
+
+Statement parsed(const Name& name, const std::string& text, const std::string& source) {
+  try {
+    return {name.row, parse(name, text), name.alias, source, source};
+  } catch (const Error& error) {
+    fail(error.code(), name.row->key, ": ", error.message(), " (", source, ")");
+  }
+}
+
+std::vector<std::string> known_variables() {
+  std::vector<std::string> names;
+  for (const Setting& setting : engine_settings()) names.push_back(variable_of(setting));
+  for (const Alias& alias : aliases())
+    if (alias.source == Source::environment) names.emplace_back(alias.name);
+  names.insert(names.end(), other_variables().begin(), other_variables().end());
+  names.emplace_back(kMetricsEnabled);
+  return names;
+}
+
+std::vector<std::string> known_keys() {
+  std::vector<std::string> names;
+  for (const Row& row : rows()) names.emplace_back(row.key);
+  for (const Alias& alias : aliases())
+    if (alias.source == Source::file) names.emplace_back(alias.name);
+  return names;
+}
+
+// What Kubernetes and Docker put into every container beside a service called shoal or s1-mini.
+bool is_service_link(std::string_view name, std::string_view value) {
+  const size_t port = name.find("_PORT_");
+  const bool numbered = port != std::string_view::npos && port + 6 < name.size() && name[port + 6] >= '0' &&
+                        name[port + 6] <= '9';
+  return name.ends_with("_SERVICE_HOST") || name.find("_SERVICE_PORT") != std::string_view::npos ||
+         numbered || (name.ends_with("_PORT") && value.find("://") != std::string_view::npos);
+}
+
+// Variables that set nothing but are no mistakes either.
+bool is_read_elsewhere(const std::string& name, const std::string& value) {
+  return std::ranges::count(other_variables(), name) > 0 || is_service_link(name, value);
+}
+
+// True when `name` was one of those; refuses what has no counterpart here.
+bool has_sentence_of_its_own(const std::string& name, const std::string& value,
+                             std::vector<std::string>& notes) {
+  if (name == kCompileBackend) {
+    fail(ErrorCode::unsupported, name,
+         ": there is nothing to compile at run time, so there is no backend to "
+         "choose; unset it");
+  }
+  if (name != kMetricsEnabled) return false;
+  const Value enabled = [&] {
+    try {
+      return parse_value(Type::boolean, value);
+    } catch (const Error& error) {
+      fail(error.code(), name, ": ", error.message());
+    }
+  }();
+  if (std::get<bool>(enabled))
+    notes.push_back(
+        concat(name, " is true, but this version has no /metrics route; nothing is measured there"));
+  return true;
+}
+
+Value converted(const FileEntry& entry, Type wanted, const std::string& where) {
+  if (entry.value) {
+    if (entry.value->index() == static_cast<size_t>(wanted)) return *entry.value;
+    // 20 is a number as well as 20.0.
+    if (const auto* integer = std::get_if<int64_t>(&*entry.value); integer && wanted == Type::number)
+      return static_cast<double>(*integer);
+  }
+  fail(ErrorCode::invalid_argument, where, ": ", entry.key, ": expected ",
+       wanted == Type::integer   ? "an "
+       : wanted == Type::boolean ? ""
+                                 : "a ",
+       name_of(wanted), ", got ", entry.found);
+}
+
+Statement from_entry(const FileEntry& entry, const std::string& path) {
+  const std::string where = concat(printable(path, kMaxPath), ":", entry.line);
+  const Name name = find_name(Source::file, entry.key);
+  if (!name.row) {
+    fail(ErrorCode::invalid_argument, where, ": there is no setting \"", printable(entry.key),
+         "\"; the nearest is ", nearest_name(entry.key, known_keys()));
+  }
+  const bool is_switch = name.alias && name.alias->is_switch;
+  const Value value = converted(entry, is_switch ? Type::boolean : name.row->type(), where);
+  return {.row = name.row,
+          .value = is_switch ? meaning(*name.alias, *name.row, std::get<bool>(value)) : value,
+          .alias = name.alias,
+          .source = name.alias ? concat(where, " ", entry.key) : where,
+          .name = concat(where, " ", entry.key)};
+}
+
+}  // namespace
+
+std::vector<Statement> flag_statements(const std::map<std::string, std::string>& flags) {
+  std::vector<Statement> statements;
+  for (const auto& [key, text] : flags) {
+    const Name name = find_name(Source::flag, key);
+    std::string flag = "flag --" + key;
+    std::ranges::replace(flag, '_', '-');
+    if (!name.row) fail(ErrorCode::invalid_argument, printable(flag), ": there is no such setting");
+    statements.push_back(parsed(name, text, flag));
+  }
+  return statements;
+}
+
+std::vector<Statement> environment_statements(const std::map<std::string, std::string>& environment,
+                                              std::vector<std::string>& notes) {
+  std::vector<Statement> statements;
+  for (const auto& [variable, text] : environment) {
+    if (text.empty()) continue;
+    if (const Name name = find_variable(variable); name.row) {
+      statements.push_back(parsed(name, text, "environment " + variable));
+    } else if (!has_sentence_of_its_own(variable, text, notes) && !is_read_elsewhere(variable, text)) {
+      fail(ErrorCode::invalid_argument, "environment ", printable(variable),
+           ": there is no such setting; the nearest is ", nearest_name(variable, known_variables()));
+    }
+  }
+  return statements;
+}
+
+std::vector<Statement> file_statements(const std::string& path) {
+  std::vector<Statement> statements;
+  for (const FileEntry& entry : read_toml(path)) statements.push_back(from_entry(entry, path));
+  return statements;
+}
+
+}  // namespace shoal::settings

@@ -1,0 +1,29 @@
+// What each source says, before it is decided who wins.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "settings/table.h"
+#include "shoal/settings.h"
+
+namespace shoal::settings {
+
+// One setting given in one place.
+struct Statement {
+  const Row* row = nullptr;
+  std::optional<Value> value;  // of the row's type; none: a switch that says nothing (enable_batching = true)
+  const Alias* alias = nullptr;  // when an older name was used
+  std::string source;            // as in ResolvedSettings::Origin
+  std::string name;              // as it was written, with its source: unmistakable in a message
+};
+
+// Each throws Error(invalid_argument, unsupported): unknown names, values of the wrong type, names that are
+// refused; the file also as read_toml does.
+std::vector<Statement> flag_statements(const std::map<std::string, std::string>& flags);
+std::vector<Statement> environment_statements(const std::map<std::string, std::string>& environment,
+                                              std::vector<std::string>& notes);
+std::vector<Statement> file_statements(const std::string& path);
+
+}  // namespace shoal::settings

@@ -1,0 +1,131 @@
+#include "settings/table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <set>
+
+#include "base/error.h"
+#include "shoal/settings.h"
+
+namespace shoal::settings {
+namespace {
+
+// Stands for a field of any type when fields are counted by braces.
+struct Anything {
+  template <typename T>
+  operator T() const;
+};
+
+template <typename T, typename... Fields>
+constexpr size_t count_fields() {
+  if constexpr (requires { T{Fields{}..., Anything{}}; }) return count_fields<T, Fields..., Anything>();
+  return sizeof...(Fields);
+}
+
+size_t offset(const Row& row) {
+  static const EngineConfig config;
+  return std::visit(
+      [&](auto field) {
+        return static_cast<size_t>(reinterpret_cast<const char*>(&(config.*field)) -
+                                   reinterpret_cast<const char*>(&config));
+      },
+      row.field);
+}
+
+TEST(Table, HasOneRowForEachFieldInTheirOrder) {
+  EXPECT_EQ(rows().size(), count_fields<EngineConfig>());
+  for (size_t i = 1; i < rows().size(); ++i)
+    EXPECT_LT(offset(rows()[i - 1]), offset(rows()[i])) << rows()[i].key;
+}
+
+TEST(Table, NamesAreUniqueAndLowerCase) {
+  std::set<std::string_view> keys;
+  for (const Row& row : rows()) {
+    EXPECT_TRUE(keys.insert(row.key).second) << row.key;
+    EXPECT_EQ(row.key.find_first_not_of("abcdefghijklmnopqrstuvwxyz_"), std::string_view::npos) << row.key;
+    EXPECT_FALSE(row.help.empty() || row.group.empty()) << row.key;
+  }
+  std::set<std::pair<Source, std::string_view>> names;
+  for (const Alias& alias : aliases()) {
+    EXPECT_TRUE(names.insert({alias.source, alias.name}).second) << alias.name;
+    EXPECT_TRUE(keys.contains(alias.key)) << alias.key;
+    EXPECT_FALSE(keys.contains(alias.name)) << alias.name;
+  }
+}
+
+TEST(Table, FlagAndVariableFollowFromTheKey) {
+  const Setting& setting = engine_settings()[7];
+  EXPECT_EQ(setting.key, "max_batch_size");
+  EXPECT_EQ(flag_of(setting), "--max-batch-size");
+  EXPECT_EQ(variable_of(setting), "SHOAL_MAX_BATCH_SIZE");
+  EXPECT_THAT(setting.older_names,
+              testing::ElementsAre("S1_MINI_ENABLE_BATCHING", "S1_MINI_BATCH_SIZE", "enable_batching"));
+}
+
+TEST(Table, BoundsAreAllowedAndTheirNeighboursAreNot) {
+  for (const Row& row : rows()) {
+    if (row.type() != Type::integer && row.type() != Type::number) continue;
+    SCOPED_TRACE(row.key);
+    const bool whole = row.type() == Type::integer;
+    const auto value = [&](double x) { return whole ? Value(static_cast<int64_t>(x)) : Value(x); };
+    const double beside = whole ? 1 : 1e-6;
+    for (const double good : {row.allowed.low, row.allowed.high}) {
+      EngineConfig config;
+      set(row, value(good), config);
+      EXPECT_EQ(get(row, config), value(good));
+    }
+    for (const double bad : {row.allowed.low - beside, row.allowed.high + beside}) {
+      EngineConfig config;
+      EXPECT_THROW(set(row, value(bad), config), Error);
+      EXPECT_EQ(config, EngineConfig{});
+    }
+  }
+}
+
+TEST(Table, WhatIsTooLargeForTheFieldIsOutOfRangeNotWrapped) {
+  EngineConfig config;
+  // 2^32 + 1 is 1 in the lower 32 bits.
+  EXPECT_THROW(set(*find_row("max_batch_size"), int64_t{4294967297}, config), Error);
+  EXPECT_THROW(set(*find_row("kv_memory_mb"), INT64_MAX, config), Error);
+  EXPECT_THROW(set(*find_row("prefetch_s"), std::numeric_limits<double>::quiet_NaN(), config), Error);
+  EXPECT_THROW(set(*find_row("prefetch_s"), std::numeric_limits<double>::infinity(), config), Error);
+  EXPECT_THROW(set(*find_row("model"), std::string("a\0b", 3), config), Error);
+}
+
+TEST(Validate, NamesTheFieldItsRangeAndItsValue) {
+  EngineConfig config;
+  EXPECT_NO_THROW(config.validate());
+  config.threads = 2000;
+  try {
+    config.validate();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.message(), "threads: expected 0 to 1024, got 2000");
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+  }
+}
+
+TEST(Validate, HoldsSettingsAgainstEachOther) {
+  EXPECT_NO_THROW((EngineConfig{.max_batch_size = 8, .max_streams = 8}.validate()));
+  EXPECT_THROW((EngineConfig{.max_batch_size = 8, .max_streams = 7}.validate()), Error);
+  EXPECT_THROW((EngineConfig{.warm_voices = "all", .with_encoder = false}.validate()), Error);
+  EXPECT_THROW((EngineConfig{.references_dir = ""}.validate()), Error);
+  EXPECT_THROW((EngineConfig{.warm_voices = ""}.validate()), Error);
+}
+
+TEST(Validate, KnowsDevices) {
+  for (const char* good : {"auto", "cpu", "cuda", "cuda:0", "cuda:15"})
+    EXPECT_NO_THROW((EngineConfig{.device = good}.validate())) << good;
+  for (const char* bad : {"", "CPU", "gpu", "cuda:", "cuda:x", "cuda:1234", "cuda:-1", "cuda0", "mps"})
+    EXPECT_THROW((EngineConfig{.device = bad}.validate()), Error) << bad;
+}
+
+TEST(Precision, NamesAreReadBack) {
+  for (const Precision precision : {Precision::automatic, Precision::float32, Precision::bfloat16})
+    EXPECT_EQ(parse_precision(name_of(precision)), precision);
+  EXPECT_THROW(parse_precision("float16"), Error);
+  EXPECT_THROW(parse_precision("bf16"), Error);
+}
+
+}  // namespace
+}  // namespace shoal::settings

@@ -1,0 +1,147 @@
+#include "settings/value.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <optional>
+
+#include "base/error.h"
+
+namespace shoal::settings {
+namespace {
+
+bool equal_ignoring_case(std::string_view text, std::string_view lower) {
+  return std::equal(text.begin(), text.end(), lower.begin(), lower.end(), [](char a, char b) {
+    return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
+  });
+}
+
+std::optional<bool> parse_boolean(std::string_view text) {
+  for (const std::string_view yes : {"true", "1", "on", "yes"})
+    if (equal_ignoring_case(text, yes)) return true;
+  for (const std::string_view no : {"false", "0", "off", "no"})
+    if (equal_ignoring_case(text, no)) return false;
+  return std::nullopt;
+}
+
+template <typename T>
+std::optional<T> parse_whole(std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::string quoted_toml(const std::string& text) {
+  if (!is_utf8(text)) fail(ErrorCode::invalid_argument, "a TOML file cannot hold it: it is not UTF-8");
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      char escape[8];
+      std::snprintf(escape, sizeof escape, "\\u%04X", static_cast<unsigned>(c));
+      out += escape;
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+// Always with a point or an exponent: a TOML float, not an integer.
+std::string number_toml(double value) {
+  std::array<char, 32> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+  std::string text(digits.data(), end);
+  return text.find_first_of(".einf") == std::string::npos ? text + ".0" : text;
+}
+
+// Bytes of the UTF-8 sequence that starts `text`, or 0.
+size_t sequence_bytes(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return 1;
+  const size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
+  for (size_t i = 1; i < length; ++i)
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  const bool overlong = (lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xf0 && byte(1) < 0x90);
+  const bool surrogate = lead == 0xed && byte(1) >= 0xa0;
+  const bool beyond = lead == 0xf4 && byte(1) >= 0x90;
+  return overlong || surrogate || beyond ? 0 : length;
+}
+
+}  // namespace
+
+std::string_view name_of(Type type) {
+  switch (type) {
+    case Type::boolean:
+      return "true or false";
+    case Type::integer:
+      return "integer";
+    case Type::number:
+      return "number";
+    case Type::text:
+      return "text";
+  }
+  return "text";
+}
+
+Value parse_value(Type type, std::string_view text) {
+  switch (type) {
+    case Type::boolean:
+      if (const auto value = parse_boolean(text)) return *value;
+      break;
+    case Type::integer:
+      if (const auto value = parse_whole<int64_t>(text)) return *value;
+      break;
+    case Type::number:
+      if (const auto value = parse_whole<double>(text)) return *value;
+      break;
+    case Type::text:
+      return std::string(text);
+  }
+  fail(ErrorCode::invalid_argument, "expected ",
+       type == Type::integer  ? "an "
+       : type == Type::number ? "a "
+                              : "",
+       name_of(type), ", got \"", printable(text), "\"");
+}
+
+std::string shown(const Value& value) {
+  const auto* text = std::get_if<std::string>(&value);
+  return text ? concat('"', printable(*text), '"') : to_toml(value);
+}
+
+std::string to_toml(const Value& value) {
+  if (const auto* boolean = std::get_if<bool>(&value)) return *boolean ? "true" : "false";
+  if (const auto* integer = std::get_if<int64_t>(&value)) return std::to_string(*integer);
+  if (const auto* number = std::get_if<double>(&value)) return number_toml(*number);
+  return quoted_toml(std::get<std::string>(value));
+}
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const size_t bytes = sequence_bytes(text);
+    if (bytes == 0) return false;
+    text.remove_prefix(bytes);
+  }
+  return true;
+}
+
+std::string printable(std::string_view text, size_t max_characters) {
+  std::string out;
+  for (size_t characters = 0; !text.empty(); ++characters) {
+    if (characters == max_characters) return out + "...";
+    const size_t bytes = sequence_bytes(text);
+    const bool control = static_cast<unsigned char>(text[0]) < 0x20 || text[0] == 0x7f;
+    out += bytes == 0 || control ? "?" : text.substr(0, bytes);
+    text.remove_prefix(std::max<size_t>(bytes, 1));
+  }
+  return out;
+}
+
+}  // namespace shoal::settings

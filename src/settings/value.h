@@ -1,0 +1,32 @@
+// Values of settings as text: parsed strictly, printed as TOML.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace shoal::settings {
+
+// In the order of `Type`.
+using Value = std::variant<bool, int64_t, double, std::string>;
+enum class Type { boolean, integer, number, text };
+
+std::string_view name_of(Type type);  // "true or false", "integer", "number", "text"
+
+// The whole of `text` as a value of `type`; booleans are true/false, 1/0, on/off, yes/no in any case. Throws
+// Error(invalid_argument) with what was expected and what was found, without naming the setting.
+Value parse_value(Type type, std::string_view text);
+
+// For messages: texts in quotes, shortened and printable.
+std::string shown(const Value& value);
+
+// As TOML writes it. Throws Error(invalid_argument): a text that is not UTF-8.
+std::string to_toml(const Value& value);
+
+bool is_utf8(std::string_view text);
+
+// `text` on one line for a message or a comment: what cannot be printed becomes '?', what is too long '...'.
+std::string printable(std::string_view text, size_t max_characters = 100);
+
+}  // namespace shoal::settings
