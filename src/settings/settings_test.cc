@@ -1,0 +1,416 @@
+#include "shoal/settings.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <random>
+
+#include "base/error.h"
+#include "settings/table.h"
+
+namespace shoal {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+using Texts = std::map<std::string, std::string>;
+
+class Settings : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = testing::TempDir() + "/shoal_settings_XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    dir_ = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(dir_); }
+
+  std::string toml(const std::string& text) const {
+    const std::string path = dir_ + "/shoal.toml";
+    std::ofstream(path, std::ios::binary) << text;
+    return path;
+  }
+  ResolvedSettings resolve(Texts flags, Texts environment, const std::string& file = "") const {
+    return resolve_settings({std::move(flags), std::move(environment), file.empty() ? "" : toml(file)});
+  }
+  // The config that `environment` alone gives.
+  EngineConfig with(Texts environment) const { return resolve({}, std::move(environment)).config; }
+  EngineConfig with_file(const std::string& text) const { return resolve({}, {}, text).config; }
+
+  void expect_error(const SettingSources& sources, ErrorCode code,
+                    const testing::Matcher<std::string>& message) const {
+    try {
+      resolve_settings(sources);
+      ADD_FAILURE() << "was accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), code) << error.message();
+      EXPECT_THAT(error.message(), message);
+    }
+  }
+  void expect_refused(const SettingSources& sources, const testing::Matcher<std::string>& message) const {
+    expect_error(sources, ErrorCode::invalid_argument, message);
+  }
+  static std::string source_of(const ResolvedSettings& resolved, const std::string& key) {
+    for (const ResolvedSettings::Origin& origin : resolved.origins)
+      if (origin.key == key) return origin.source;
+    return "no such setting";
+  }
+
+  std::string dir_;
+};
+
+TEST_F(Settings, NothingGivenIsTheDefaults) {
+  const ResolvedSettings resolved = resolve({}, {});
+  EXPECT_EQ(resolved.config, EngineConfig{});
+  ASSERT_EQ(resolved.origins.size(), engine_settings().size());
+  for (size_t i = 0; i < resolved.origins.size(); ++i) {
+    EXPECT_EQ(resolved.origins[i].key, engine_settings()[i].key);
+    EXPECT_EQ(resolved.origins[i].source, "default");
+  }
+  EXPECT_THAT(resolved.notes, IsEmpty());
+}
+
+TEST_F(Settings, FlagsOverEnvironmentOverFileOverDefaults) {
+  const std::string file = "threads = 1\nmax_queue = 11\nkv_page_size = 21\n";
+  const ResolvedSettings resolved =
+      resolve({{"threads", "3"}}, {{"SHOAL_THREADS", "2"}, {"SHOAL_MAX_QUEUE", "12"}}, file);
+  EXPECT_EQ(resolved.config.threads, 3);
+  EXPECT_EQ(resolved.config.max_queue, 12);
+  EXPECT_EQ(resolved.config.kv_page_size, 21);
+  EXPECT_EQ(resolved.config.max_batch_size, 32);
+  EXPECT_EQ(source_of(resolved, "threads"), "flag --threads");
+  EXPECT_EQ(source_of(resolved, "max_queue"), "environment SHOAL_MAX_QUEUE");
+  EXPECT_EQ(source_of(resolved, "kv_page_size"), dir_ + "/shoal.toml:3");
+  EXPECT_EQ(source_of(resolved, "max_batch_size"), "default");
+}
+
+TEST_F(Settings, OlderNamesKeepTheirPlaceInTheOrder) {
+  EXPECT_EQ(resolve({{"device", "cpu"}}, {{"S1_MINI_DEVICE", "cuda"}}).config.device, "cpu");
+  EXPECT_EQ(resolve({}, {{"S1_MINI_DEVICE", "cuda"}}, "device = 'cpu'").config.device, "cuda");
+  EXPECT_EQ(resolve({{"max_batch_size", "8"}}, {{"S1_MINI_ENABLE_BATCHING", "false"}}).config.max_batch_size,
+            8);
+}
+
+TEST_F(Settings, EverySettingIsReadFromEverySource) {
+  for (const settings::Row& row : settings::rows()) {
+    SCOPED_TRACE(row.key);
+    // Another value than the default, as text and as TOML.
+    const settings::Value wanted = [&]() -> settings::Value {
+      const settings::Value usual = settings::get(row, {});
+      if (const bool* boolean = std::get_if<bool>(&usual)) return !*boolean;
+      if (row.type() == settings::Type::integer) return int64_t{64};
+      if (row.type() == settings::Type::number) return row.key == "prefetch_s" ? 7.5 : 0.5;
+      return std::string(row.key == "precision" ? "float32" : row.key == "device" ? "cpu" : "some words");
+    }();
+    const std::string in_toml = settings::to_toml(wanted);
+    const std::string text = in_toml[0] == '"' ? in_toml.substr(1, in_toml.size() - 2) : in_toml;
+    const Setting setting{.key = std::string(row.key)};
+    const auto value = [&](const ResolvedSettings& resolved) { return settings::get(row, resolved.config); };
+    EXPECT_EQ(value(resolve({{setting.key, text}}, {})), wanted);
+    EXPECT_EQ(value(resolve({}, {{variable_of(setting), text}})), wanted);
+    EXPECT_EQ(value(resolve({}, {}, setting.key + " = " + in_toml)), wanted);
+  }
+}
+
+TEST_F(Settings, EveryOlderVariableWorksAsCompatibilityPromises) {
+  EXPECT_EQ(with({{"S1_MINI_DEVICE", "cuda:1"}}).device, "cuda:1");
+  EXPECT_EQ(with({{"S1_MINI_DEVICE", "auto"}}).device, "auto");
+  EXPECT_EQ(with({{"S1_MINI_PRECISION", "bfloat16"}}).precision, Precision::bfloat16);
+  EXPECT_EQ(with({{"S1_MINI_PRECISION", "float32"}}).precision, Precision::float32);
+  EXPECT_FALSE(with({{"S1_MINI_COMPILE", "false"}}).cuda_graphs);
+  EXPECT_TRUE(with({{"S1_MINI_COMPILE", "True"}}).cuda_graphs);
+  EXPECT_EQ(with({{"S1_MINI_COMPILE_BACKEND", ""}}), EngineConfig{});
+  EXPECT_EQ(with({{"S1_MINI_ENABLE_BATCHING", "false"}}).max_batch_size, 1);
+  EXPECT_EQ(with({{"S1_MINI_ENABLE_BATCHING", "true"}}).max_batch_size, 32);
+  EXPECT_EQ(with({{"S1_MINI_BATCH_SIZE", "4"}}).max_batch_size, 4);
+  EXPECT_EQ(with({{"S1_MINI_BATCH_TIMEOUT", "200"}}).batch_timeout_ms, 200);
+  EXPECT_EQ(with({{"S1_MINI_BATCH_TIMEOUT_MS", "50"}}).batch_timeout_ms, 50);
+  EXPECT_FALSE(with({{"S1_MINI_BATCH_GROUPING", "off"}}).batch_grouping);
+  EXPECT_EQ(with({{"S1_MINI_KV_CACHE_SIZE", "7"}}).kv_cache_size, 7);
+  EXPECT_EQ(with({{"S1_MINI_REFERENCE_CACHE_SIZE", "70"}}).reference_cache_size, 70);
+  EXPECT_EQ(with({{"S1_MINI_REQUEST_TIMEOUT_S", "90"}}).request_timeout_s, 90);
+  EXPECT_FALSE(with({{"S1_MINI_VRAM_CLEAR_ON_OOM", "no"}}).drop_cache_on_oom);
+  EXPECT_EQ(with({{"S1_MINI_METRICS_ENABLED", "false"}}), EngineConfig{});
+  EXPECT_EQ(source_of(resolve({}, {{"S1_MINI_BATCH_SIZE", "4"}}), "max_batch_size"),
+            "environment S1_MINI_BATCH_SIZE");
+}
+
+TEST_F(Settings, TheDefaultsOfTheOlderServersAreTheDefaultsHere) {
+  EXPECT_EQ(with({{"S1_MINI_KV_CACHE_SIZE", "100"},
+                  {"S1_MINI_REFERENCE_CACHE_SIZE", "1000"},
+                  {"S1_MINI_REQUEST_TIMEOUT_S", "60"},
+                  {"S1_MINI_VRAM_CLEAR_ON_OOM", "true"},
+                  {"S1_MINI_BATCH_GROUPING", "true"},
+                  {"S1_MINI_COMPILE", "true"}}),
+            EngineConfig{});
+}
+
+TEST_F(Settings, OlderKeysAndSwitches) {
+  EXPECT_EQ(with_file("enable_batching = false").max_batch_size, 1);
+  EXPECT_EQ(with_file("enable_batching = true").max_batch_size, 32);
+  EXPECT_FALSE(with_file("batch_grouping = false").batch_grouping);
+  EXPECT_FALSE(resolve({{"compile", "false"}}, {}).config.cuda_graphs);
+  EXPECT_EQ(resolve({{"half", "false"}}, {}).config.precision, Precision::automatic);
+  EXPECT_EQ(source_of(resolve({}, {}, "\nenable_batching = false"), "max_batch_size"),
+            dir_ + "/shoal.toml:2 enable_batching");
+}
+
+TEST_F(Settings, BatchingThatIsSwitchedOnAboveIsNotSwitchedOffBelow) {
+  EXPECT_EQ(
+      resolve({}, {{"S1_MINI_ENABLE_BATCHING", "true"}}, "enable_batching = false").config.max_batch_size,
+      32);
+  EXPECT_EQ(resolve({}, {{"S1_MINI_ENABLE_BATCHING", "true"}}, "max_batch_size = 6").config.max_batch_size,
+            6);
+  EXPECT_EQ(resolve({}, {{"S1_MINI_ENABLE_BATCHING", "false"}}, "max_batch_size = 6").config.max_batch_size,
+            1);
+}
+
+TEST_F(Settings, WhatHasNoCounterpartIsRefusedByName) {
+  const auto unsupported = [&](const SettingSources& sources, const testing::Matcher<std::string>& message) {
+    expect_error(sources, ErrorCode::unsupported, message);
+  };
+  unsupported({.environment = {{"S1_MINI_COMPILE_BACKEND", "inductor"}}},
+              AllOf(HasSubstr("S1_MINI_COMPILE_BACKEND"), HasSubstr("nothing to compile at run time")));
+  unsupported({.environment = {{"S1_MINI_DEVICE", "mps"}}},
+              AllOf(HasSubstr("Apple GPUs are not supported; use cpu"), HasSubstr("S1_MINI_DEVICE")));
+  unsupported({.environment = {{"S1_MINI_PRECISION", "float16"}}},
+              AllOf(HasSubstr("float16"), HasSubstr("S1_MINI_PRECISION")));
+  unsupported({.flags = {{"half", "true"}}}, AllOf(HasSubstr("float16"), HasSubstr("--half")));
+}
+
+TEST_F(Settings, WhatIsRefusedDoesNotMatterOnceOverridden) {
+  EXPECT_EQ(resolve({{"precision", "float32"}}, {{"S1_MINI_PRECISION", "float16"}}).config.precision,
+            Precision::float32);
+  EXPECT_EQ(resolve({{"device", "cpu"}}, {{"S1_MINI_DEVICE", "mps"}}).config.device, "cpu");
+}
+
+TEST_F(Settings, MetricsThatDoNotExistAreSaidNotIgnored) {
+  const ResolvedSettings resolved = resolve({}, {{"S1_MINI_METRICS_ENABLED", "true"}});
+  ASSERT_EQ(resolved.notes.size(), 1u);
+  EXPECT_THAT(resolved.notes[0], AllOf(HasSubstr("S1_MINI_METRICS_ENABLED"), HasSubstr("/metrics")));
+  EXPECT_THAT(print_settings(resolved), HasSubstr("# S1_MINI_METRICS_ENABLED"));
+  EXPECT_THAT(resolve({}, {{"S1_MINI_METRICS_ENABLED", "false"}}).notes, IsEmpty());
+  expect_refused({.environment = {{"S1_MINI_METRICS_ENABLED", "maybe"}}},
+                 HasSubstr("S1_MINI_METRICS_ENABLED"));
+}
+
+TEST_F(Settings, TwoNamesThatDisagreeAreAnErrorNamingBoth) {
+  const auto both = [&](const Texts& environment) {
+    testing::Matcher<std::string> names = HasSubstr("keep one");
+    for (const auto& [name, value] : environment) names = AllOf(names, HasSubstr(name + " says"));
+    expect_refused({.environment = environment}, names);
+  };
+  both({{"SHOAL_DEVICE", "cpu"}, {"S1_MINI_DEVICE", "cuda"}});
+  both({{"S1_MINI_BATCH_TIMEOUT", "200"}, {"S1_MINI_BATCH_TIMEOUT_MS", "50"}});
+  both({{"S1_MINI_ENABLE_BATCHING", "false"}, {"S1_MINI_BATCH_SIZE", "8"}});
+  both({{"S1_MINI_ENABLE_BATCHING", "false"}, {"SHOAL_MAX_BATCH_SIZE", "8"}});
+  both({{"SHOAL_CUDA_GRAPHS", "1"}, {"S1_MINI_COMPILE", "off"}});
+  expect_refused({.toml_path = toml("max_batch_size = 8\nenable_batching = false\n")},
+                 AllOf(HasSubstr("shoal.toml:1 max_batch_size says 8"),
+                       HasSubstr("shoal.toml:2 enable_batching says 1")));
+  expect_refused({.flags = {{"half", "true"}, {"precision", "bfloat16"}}},
+                 AllOf(HasSubstr("--half"), HasSubstr("--precision")));
+  expect_refused({.flags = {{"compile", "true"}, {"cuda_graphs", "false"}}},
+                 AllOf(HasSubstr("--compile"), HasSubstr("--cuda-graphs")));
+}
+
+TEST_F(Settings, TwoNamesThatAgreeAreFine) {
+  EXPECT_EQ(with({{"SHOAL_DEVICE", "cpu"}, {"S1_MINI_DEVICE", "cpu"}}).device, "cpu");
+  EXPECT_FALSE(with({{"SHOAL_CUDA_GRAPHS", "0"}, {"S1_MINI_COMPILE", "off"}}).cuda_graphs);
+  EXPECT_EQ(with({{"S1_MINI_ENABLE_BATCHING", "false"}, {"S1_MINI_BATCH_SIZE", "1"}}).max_batch_size, 1);
+  EXPECT_EQ(with({{"S1_MINI_ENABLE_BATCHING", "true"}, {"S1_MINI_BATCH_SIZE", "8"}}).max_batch_size, 8);
+  EXPECT_EQ(with_file("enable_batching = false\nmax_batch_size = 1").max_batch_size, 1);
+  EXPECT_EQ(source_of(resolve({}, {{"SHOAL_DEVICE", "cpu"}, {"S1_MINI_DEVICE", "cpu"}}), "device"),
+            "environment SHOAL_DEVICE");
+  // Names of different sources never disagree: the stronger source wins.
+  EXPECT_EQ(resolve({{"device", "auto"}}, {{"SHOAL_DEVICE", "cpu"}}, "device = 'cuda'").config.device,
+            "auto");
+}
+
+TEST_F(Settings, UnknownNamesFailWithTheNearestKnownOne) {
+  const auto unknown = [&](const std::string& name, const std::string& nearest) {
+    expect_refused({.environment = {{name, "1"}}},
+                   AllOf(HasSubstr(name + ":"), HasSubstr("the nearest is " + nearest)));
+  };
+  unknown("SHOAL_THREAD", "SHOAL_THREADS");
+  unknown("SHOAL_MAX_BATCHSIZE", "SHOAL_MAX_BATCH_SIZE");
+  unknown("S1_MINI_BATCHSIZE", "S1_MINI_BATCH_SIZE");
+  unknown("S1_MINI_THREADS", "SHOAL_THREADS");
+  unknown("S1_MINI_METRICS_ENABLE", "S1_MINI_METRICS_ENABLED");
+  unknown("SHOAL_threads", "S");
+  expect_refused({.toml_path = toml("threads = 2\nmax-batch-size = 3\n")},
+                 AllOf(HasSubstr("shoal.toml:2: "), HasSubstr("max-batch-size"),
+                       HasSubstr("nearest is max_batch_size")));
+  expect_refused({.toml_path = toml("[server]\nport = 1\n")},
+                 AllOf(HasSubstr("shoal.toml:1: "), HasSubstr("server")));
+  expect_refused({.toml_path = toml("a.b = 1\n")}, HasSubstr("shoal.toml:1: "));
+  expect_refused({.flags = {{"no_such", "1"}}}, HasSubstr("--no-such"));
+}
+
+TEST_F(Settings, EmptyVariablesCountAsUnset) {
+  Texts empty = {{"SHOAL_NO_SUCH", ""}, {"S1_MINI_METRICS_ENABLED", ""}};
+  for (const Setting& setting : engine_settings()) empty[variable_of(setting)] = "";
+  for (const settings::Alias& alias : settings::aliases())
+    if (alias.source == settings::Source::environment) empty[std::string(alias.name)] = "";
+  const ResolvedSettings resolved = resolve({}, empty, "threads = 2");
+  EXPECT_EQ(resolved.config, (EngineConfig{.threads = 2}));
+}
+
+TEST_F(Settings, VariablesOfOtherPartsAndOfContainersAreLeftAlone) {
+  EXPECT_EQ(with({{"SHOAL_CONFIG", "x.toml"},
+                  {"SHOAL_VOICE_DIR", "/voice"},
+                  {"SHOAL_CPU_ISA", "avx2"},
+                  // A Kubernetes service called shoal, one called s1-mini.
+                  {"SHOAL_SERVICE_HOST", "10.0.0.1"},
+                  {"SHOAL_SERVICE_PORT", "8080"},
+                  {"SHOAL_SERVICE_PORT_HTTP", "8080"},
+                  {"SHOAL_PORT", "tcp://10.0.0.1:8080"},
+                  {"SHOAL_PORT_8080_TCP", "tcp://10.0.0.1:8080"},
+                  {"SHOAL_PORT_8080_TCP_ADDR", "10.0.0.1"},
+                  {"S1_MINI_SERVICE_HOST", "10.0.0.1"},
+                  {"S1_MINI_PORT_80_TCP_PROTO", "tcp"}}),
+            EngineConfig{});
+  expect_refused({.environment = {{"SHOAL_PORT", "8080"}}}, HasSubstr("SHOAL_PORT"));
+}
+
+TEST_F(Settings, ValuesAreStrictAndNameTheirSource) {
+  expect_refused({.environment = {{"SHOAL_THREADS", "8x"}}},
+                 testing::StrEq("threads: expected an integer, got \"8x\" (environment SHOAL_THREADS)"));
+  expect_refused({.environment = {{"S1_MINI_COMPILE", "maybe"}}},
+                 AllOf(HasSubstr("cuda_graphs: expected true or false"), HasSubstr("S1_MINI_COMPILE")));
+  expect_refused({.environment = {{"S1_MINI_ENABLE_BATCHING", "2"}}}, HasSubstr("S1_MINI_ENABLE_BATCHING"));
+  expect_refused(
+      {.flags = {{"kv_memory_fraction", "half"}}},
+      testing::StrEq("kv_memory_fraction: expected a number, got \"half\" (flag --kv-memory-fraction)"));
+  expect_refused({.flags = {{"max_batch_size", "0"}}},
+                 testing::StrEq("max_batch_size: expected 1 to 1024, got 0 (flag --max-batch-size)"));
+  expect_refused({.flags = {{"max_batch_size", "4294967297"}}},
+                 HasSubstr("max_batch_size: expected 1 to 1024"));
+  expect_refused({.flags = {{"prefetch_s", "nan"}}}, HasSubstr("prefetch_s: expected 1.0 to 3600.0"));
+  expect_refused({.environment = {{"SHOAL_DEVICE", "gpu"}}}, HasSubstr("(environment SHOAL_DEVICE)"));
+  expect_refused({.flags = {{"precision", "bf16"}}}, HasSubstr("(flag --precision)"));
+  // Wrong text is wrong also where a flag wins.
+  expect_refused({.flags = {{"threads", "2"}}, .environment = {{"SHOAL_THREADS", "8x"}}}, HasSubstr("8x"));
+}
+
+TEST_F(Settings, CombinationsNameTheSourceOfTheFieldAtFault) {
+  expect_refused({.flags = {{"max_batch_size", "64"}}, .environment = {{"SHOAL_MAX_STREAMS", "8"}}},
+                 AllOf(HasSubstr("max_streams"), HasSubstr("(environment SHOAL_MAX_STREAMS)")));
+}
+
+TEST_F(Settings, TypesInTheFileAreExact) {
+  EXPECT_EQ(with_file("prefetch_s = 20").prefetch_s, 20.0);
+  EXPECT_EQ(with_file("prefetch_s = 2.5").prefetch_s, 2.5);
+  EXPECT_EQ(with_file("model = 'x'").model, "x");
+  const auto wrong = [&](const std::string& line, const std::string& message) {
+    expect_refused({.toml_path = toml("\n\n" + line + "\n")}, testing::EndsWith("shoal.toml:3: " + message));
+  };
+  wrong("threads = '8'", "threads: expected an integer, got a text");
+  wrong("threads = 8.0", "threads: expected an integer, got a number with a fraction");
+  wrong("threads = true", "threads: expected an integer, got true or false");
+  wrong("threads = [8]", "threads: expected an integer, got an array");
+  wrong("threads = 2024-01-01", "threads: expected an integer, got a date or time");
+  wrong("prefix_cache = 1", "prefix_cache: expected true or false, got an integer");
+  wrong("prefix_cache = 'true'", "prefix_cache: expected true or false, got a text");
+  wrong("enable_batching = 0", "enable_batching: expected true or false, got an integer");
+  wrong("model = 3", "model: expected a text, got an integer");
+  wrong("prefetch_s = '20'", "prefetch_s: expected a number, got a text");
+  wrong("model = {a = 1}", "model: expected a text, got a table");
+  expect_refused({.toml_path = toml("threads = 5000")}, HasSubstr("shoal.toml:1"));
+  expect_refused({.toml_path = toml("model = \"a\\u0000b\"")}, HasSubstr("NUL"));
+}
+
+TEST_F(Settings, AFileThatIsNotTomlNamesItsLine) {
+  expect_error({.toml_path = toml("threads = 2\nmodel = \n")}, ErrorCode::corrupt_file,
+               HasSubstr("shoal.toml:2: "));
+  expect_error({.toml_path = dir_ + "/missing.toml"}, ErrorCode::not_found, HasSubstr("missing.toml"));
+}
+
+TEST_F(Settings, TheProcessEnvironmentNamesTheFile) {
+  const std::string file = toml("threads = 2");
+  ASSERT_EQ(setenv("SHOAL_CONFIG", file.c_str(), 1), 0);
+  ASSERT_EQ(setenv("SHOAL_MAX_QUEUE", "5", 1), 0);
+  ASSERT_EQ(setenv("UNRELATED_SHOAL_THREADS", "7", 1), 0);
+  const ResolvedSettings resolved = resolve_settings(process_settings({{"kv_page_size", "8"}}, ""));
+  EXPECT_EQ(resolved.config, (EngineConfig{.threads = 2, .max_queue = 5, .kv_page_size = 8}));
+  EXPECT_EQ(process_settings({}, "other.toml").toml_path, "other.toml");
+  unsetenv("SHOAL_CONFIG");
+  unsetenv("SHOAL_MAX_QUEUE");
+  unsetenv("UNRELATED_SHOAL_THREADS");
+  EXPECT_EQ(process_settings({}, "").toml_path, "");
+}
+
+// Any valid value of a row.
+settings::Value random_value(const settings::Row& row, std::mt19937_64& random) {
+  const settings::Allowed& allowed = row.allowed;
+  switch (row.type()) {
+    case settings::Type::boolean:
+      return random() % 2 == 0;
+    case settings::Type::integer:
+      return std::uniform_int_distribution<int64_t>(static_cast<int64_t>(allowed.low),
+                                                    static_cast<int64_t>(allowed.high))(random);
+    case settings::Type::number:
+      return std::uniform_real_distribution<double>(allowed.low, allowed.high)(random);
+    case settings::Type::text:
+      break;
+  }
+  if (row.key == "device") return std::string(random() % 2 ? "cpu" : "cuda:3");
+  if (row.key == "precision") return std::string(random() % 2 ? "float32" : "bfloat16");
+  const std::vector<std::string> parts = {"a",
+                                          "\"",
+                                          "\\",
+                                          "#",
+                                          "'",
+                                          "\n",
+                                          "\t",
+                                          "\x7f",
+                                          "\x01",
+                                          " ",
+                                          "=",
+                                          "\xc3\xa9",
+                                          "\xf0\x9f\x90\x9f",
+                                          "\\u0041",
+                                          "\"\"\""};
+  std::string text = "x";
+  for (uint64_t i = random() % 12; i > 0; --i) text += parts[random() % parts.size()];
+  return text;
+}
+
+TEST_F(Settings, WhatIsPrintedReadsBackAsTheSame) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    ResolvedSettings resolved;
+    for (const settings::Row& row : settings::rows()) {
+      settings::set(row, random_value(row, random), resolved.config);
+      resolved.origins.push_back({std::string(row.key), "environment SHOAL_X"});
+    }
+    if (resolved.config.max_streams < resolved.config.max_batch_size) resolved.config.max_streams = 0;
+    if (!resolved.config.with_encoder) resolved.config.warm_voices = "none";
+    const std::string text = print_settings(resolved);
+    ASSERT_EQ(with_file(text), resolved.config) << text;
+  }
+}
+
+TEST_F(Settings, EveryPrintedLineSaysWhereItsValueCameFrom) {
+  const std::string text =
+      print_settings(resolve({{"threads", "3"}}, {{"S1_MINI_DEVICE", "cpu"}}, "max_queue = 9"));
+  EXPECT_THAT(text, HasSubstr("threads = 3  # flag --threads\n"));
+  EXPECT_THAT(text, HasSubstr("device = \"cpu\"  # environment S1_MINI_DEVICE\n"));
+  EXPECT_THAT(text, HasSubstr("max_queue = 9  # " + dir_ + "/shoal.toml:1\n"));
+  EXPECT_THAT(text, HasSubstr("prefetch_s = 20.0  # default\n"));
+  EXPECT_EQ(static_cast<size_t>(std::count(text.begin(), text.end(), '\n')), engine_settings().size());
+}
+
+TEST_F(Settings, APathThatTomlCannotHoldIsUsableButNotPrintable) {
+  const ResolvedSettings resolved = resolve({{"model", "/models/\xff"}}, {});
+  EXPECT_EQ(resolved.config.model, "/models/\xff");
+  EXPECT_THROW(print_settings(resolved), Error);
+}
+
+}  // namespace
+}  // namespace shoal
