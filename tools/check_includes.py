@@ -31,7 +31,7 @@ MAY_INCLUDE = {
     "bench": MODELS,
     "runtime/kv": ["base"],
     "runtime/schedule": ["base"],
-    "runtime/voices": ["base", "tensor", "models/dac", "audio"],
+    "runtime/voices": ["base", "tensor", "models/dac", "text", "audio"],
     "runtime": [*MODELS, "text", "audio", "settings", "runtime/kv", "runtime/schedule", "runtime/voices"],
     "settings": ["base"],
     "bench/speech": [*MODELS, *RUNTIME, "bench"],

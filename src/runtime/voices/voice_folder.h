@@ -19,18 +19,25 @@ void check_voice_name(std::string_view name);
 
 // All state is on disk, so that several processes may share a folder: a voice is added and renamed by one
 // rename(2) of a folder, and removed by renaming it away first. Folders whose name is not a voice name (those
-// in the making) are not seen.
+// in the making) are not seen. Symbolic links are followed for reading, never for deleting: where one leads
+// is the choice of whoever can write to the folder.
 class VoiceFolder : public Voices {
  public:
   explicit VoiceFolder(std::string dir) : dir_(std::move(dir)) {}
 
+  // Without the voices whose transcripts cannot be read; each of those is a log line.
   std::vector<VoiceInfo> list() const override;
   VoiceInfo get(const std::string& name) const override;
   void add(const std::string& name, const std::string& audio, const std::string& text) override;
   void rename(const std::string& name, const std::string& new_name) override;
   void remove(const std::string& name) override;
 
-  // The clips of a voice in order of their file names. Throws Error: invalid_argument, not_found.
+  // Every folder with at least one clip that has a transcript, usable or not, sorted. A missing folder has
+  // none.
+  std::vector<std::string> names() const;
+  // The clips of a voice in order of their file names; the audio is not opened. Throws Error:
+  // invalid_argument (name; a transcript that is empty or not UTF-8), not_found, too_large (a transcript),
+  // io.
   std::vector<NamedClip> clips(std::string_view name) const;
   const std::string& dir() const { return dir_; }
 

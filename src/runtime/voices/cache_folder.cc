@@ -1,0 +1,131 @@
+// The cache folder as a whole: where it is, what this program keeps in it, and clearing that.
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/function_ref.h"
+#include "base/log.h"
+#include "runtime/voices/code_file.h"
+#include "runtime/voices/code_store.h"
+#include "runtime/voices/new_file.h"
+
+namespace shoal::runtime {
+namespace {
+
+// An open folder. Everything is reached through descriptors and no link is followed, so that a folder which
+// somebody swaps for a link meanwhile leads nowhere else.
+class Folder {
+ public:
+  Folder(int parent, const std::string& name)
+      : fd_(openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) {}
+  ~Folder() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  int fd() const { return fd_; }
+
+  // Sorted; none when it cannot be read.
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    const int again = fd_ < 0 ? -1 : openat(fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR* listing = again < 0 ? nullptr : fdopendir(again);
+    if (!listing) {
+      if (again >= 0) close(again);
+      return names;
+    }
+    while (const dirent* entry = readdir(listing)) names.emplace_back(entry->d_name);
+    closedir(listing);
+    std::ranges::sort(names);
+    return names;
+  }
+
+ private:
+  int fd_;
+};
+
+bool is_shard(std::string_view name) {
+  return name.size() == 2 && name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+// Bytes of a file that this program wrote, by name, kind and magic; -1 for any other.
+int64_t bytes_of_ours(const Folder& folder, const std::string& name) {
+  if (!name.ends_with(kCodeFileEnding) && !is_temporary_name(name)) return -1;
+  const int fd = openat(folder.fd(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return -1;
+  struct stat status{};
+  char magic[kCodeFileMagic.size()] = {};
+  const bool ours = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+                    pread(fd, magic, sizeof magic, 0) == static_cast<ssize_t>(sizeof magic) &&
+                    std::string_view(magic, sizeof magic) == kCodeFileMagic;
+  close(fd);
+  return ours ? status.st_size : -1;
+}
+
+// Calls visit(folder, name) for each of our files; it says whether to count it.
+CacheUsage count_ours(const Folder& voices,
+                      FunctionRef<bool(const Folder& folder, const std::string& name)> visit) {
+  CacheUsage usage;
+  for (const std::string& shard : voices.names()) {
+    if (!is_shard(shard)) continue;
+    const Folder folder(voices.fd(), shard);
+    for (const std::string& name : folder.names()) {
+      const int64_t bytes = bytes_of_ours(folder, name);
+      if (bytes < 0 || !visit(folder, name)) continue;
+      ++usage.files;
+      usage.bytes += bytes;
+    }
+  }
+  return usage;
+}
+
+bool remove_file(const Folder& folder, const std::string& name) {
+  if (unlinkat(folder.fd(), name.c_str(), 0) == 0) return true;
+  if (errno != ENOENT) log(LogLevel::warning, "cache: ", name, ": cannot be removed: ", std::strerror(errno));
+  return false;
+}
+
+std::string voices_in(const std::string& dir) { return dir + "/" + std::string(kCodeFolder); }
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+}  // namespace
+
+std::string cache_dir(const std::string& configured) {
+  const std::string named = configured.empty() ? environment("SHOAL_CACHE_DIR") : configured;
+  if (named == "none") return "";
+  if (!named.empty()) return named;
+  // The XDG specification wants relative paths ignored.
+  if (const std::string xdg = environment("XDG_CACHE_HOME"); xdg.starts_with("/")) return xdg + "/shoal";
+  if (const std::string home = environment("HOME"); home.starts_with("/")) return home + "/.cache/shoal";
+  return "";
+}
+
+CacheUsage cache_usage(const std::string& dir) {
+  if (dir.empty()) return {};
+  const Folder voices(AT_FDCWD, voices_in(dir));
+  return count_ours(voices, [](const Folder&, const std::string&) { return true; });
+}
+
+CacheUsage clear_cache(const std::string& dir) {
+  if (dir.empty()) return {};
+  const Folder voices(AT_FDCWD, voices_in(dir));
+  const CacheUsage removed = count_ours(
+      voices, [](const Folder& folder, const std::string& name) { return remove_file(folder, name); });
+  // Folders that are empty now; the others stay.
+  for (const std::string& shard : voices.names())
+    if (is_shard(shard)) unlinkat(voices.fd(), shard.c_str(), AT_REMOVEDIR);
+  if (voices.fd() >= 0) rmdir(voices_in(dir).c_str());
+  return removed;
+}
+
+}  // namespace shoal::runtime

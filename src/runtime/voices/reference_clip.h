@@ -1,0 +1,32 @@
+// What makes a recording and its words usable as a reference.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "audio/clip.h"
+
+namespace shoal::runtime {
+
+// Longest and shortest clip that can serve as a reference. The codec costs 21.5 columns of prompt a second,
+// and 30 s is what the official model card recommends at most; the rest is refused before any work is done on
+// it.
+struct ReferenceLimits {
+  double max_seconds = 120;
+  double min_seconds = 0.2;
+  int64_t max_transcript_bytes = 64 << 10;  // an hour of speech
+};
+
+// `name` starts the messages.
+
+// Throws Error: invalid_argument (nothing but spaces, or not UTF-8), too_large.
+void check_transcript(std::string_view text, std::string_view name, const ReferenceLimits& limits = {});
+
+// Throws Error: invalid_argument (silence, too short), too_large (too long).
+void check_sound(const audio::Clip& clip, std::string_view name, const ReferenceLimits& limits = {});
+
+// Both.
+void check_reference(const audio::Clip& clip, std::string_view text, std::string_view name,
+                     const ReferenceLimits& limits = {});
+
+}  // namespace shoal::runtime

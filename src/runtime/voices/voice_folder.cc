@@ -1,0 +1,229 @@
+#include "runtime/voices/voice_folder.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "audio/clip.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "runtime/voices/new_file.h"
+#include "runtime/voices/reference_clip.h"
+
+namespace shoal::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMaxNameBytes = 255;
+
+// Those of the official server. What a file really is, its bytes say; what cannot be read is an error when
+// the voice is used, rather than a clip that is silently missing from it.
+constexpr std::array<std::string_view, 11> kAudioEndings = {".wav", ".flac", ".mp3", ".ogg", ".opus", ".aiff",
+                                                            ".aif", ".aifc", ".m4a", ".aac", ".wma"};
+
+// ASCII only, whatever the locale says.
+bool is_name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+         c == ' ';
+}
+
+bool is_voice_name(std::string_view name) {
+  return !name.empty() && name.size() <= kMaxNameBytes && std::ranges::all_of(name, is_name_character);
+}
+
+// For messages: a hostile name chooses neither their size nor their bytes.
+std::string shown(std::string_view name) {
+  std::string text(name.substr(0, 60));
+  for (char& c : text)
+    if (c < ' ' || c > '~') c = '?';
+  return name.size() > 60 ? text + "..." : text;
+}
+
+bool is_audio(const fs::path& path) {
+  std::string ending = path.extension().string();
+  for (char& c : ending)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return std::ranges::find(kAudioEndings, ending) != kAudioEndings.end();
+}
+
+fs::path transcript_of(fs::path clip) { return clip.replace_extension(".lab"); }
+
+// The names in a folder; none when it cannot be read, or what could be read.
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> paths;
+  std::error_code error;
+  fs::directory_iterator entry(folder, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) paths.push_back(entry->path());
+  return paths;
+}
+
+// Clips with a transcript, in order of name. Hidden files are not clips (some systems leave "._clip.wav").
+std::vector<fs::path> clips_in(const fs::path& folder) {
+  std::vector<fs::path> clips;
+  for (const fs::path& path : entries_of(folder)) {
+    const bool usable = is_audio(path) && !path.filename().string().starts_with(".") &&
+                        is_regular_file(path.string()) && is_regular_file(transcript_of(path).string());
+    if (usable) clips.push_back(path);
+  }
+  std::ranges::sort(clips);
+  return clips;
+}
+
+// The ending that fits the first bytes; decode_clip has accepted them. Old servers find every clip by ".wav".
+std::string_view ending_of(std::string_view audio) {
+  if (audio.starts_with("fLaC")) return ".flac";
+  if (audio.starts_with("OggS")) return ".ogg";
+  if (audio.starts_with("FORM")) return ".aiff";
+  if (audio.starts_with("ID3") || audio.starts_with('\xFF')) return ".mp3";
+  return ".wav";
+}
+
+std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+[[noreturn]] void fail_not_found(std::string_view name, const std::string& dir) {
+  fail(ErrorCode::not_found, "voice \"", name, "\": no clip with a .lab transcript in ", dir, "/", name);
+}
+
+// Gives a folder the name of a voice. An empty folder may hold the name: official servers leave one when they
+// are asked for a voice that does not exist.
+void rename_folder(const std::string& from, const std::string& dir, const std::string& name) {
+  if (std::rename(from.c_str(), (dir + "/" + name).c_str()) == 0) return;
+  if (errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR)
+    fail(ErrorCode::already_exists, "voice \"", name, "\": exists already");
+  if (errno == ENOENT) fail(ErrorCode::not_found, from, ": no such folder");  // somebody was faster
+  fail_with_errno(dir + "/" + name, "cannot be written");
+}
+
+// A folder in the making, deleted unless it got a name.
+class NewFolder {
+ public:
+  explicit NewFolder(const std::string& dir) : path_(dir + "/" + temporary_name()) {
+    if (mkdir(path_.c_str(), 0777) != 0) fail_with_errno(path_, "cannot be created");
+  }
+  ~NewFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  NewFolder(const NewFolder&) = delete;
+  NewFolder& operator=(const NewFolder&) = delete;
+
+  void write(std::string_view name, std::string_view bytes) const {
+    write_new_file(concat(path_, "/", name), bytes_of(bytes), NewFile::kept);
+  }
+  void become(const std::string& dir, const std::string& name) {
+    sync_folder(path_);
+    rename_folder(path_, dir, name);
+    path_.clear();
+    sync_folder(dir);
+  }
+
+ private:
+  std::string path_;
+};
+
+bool is_symlink(const std::string& path) {
+  struct stat status{};
+  return lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode);
+}
+
+}  // namespace
+
+void check_voice_name(std::string_view name) {
+  if (is_voice_name(name)) return;
+  fail(ErrorCode::invalid_argument, "voice \"", shown(name), "\": expected 1 to ", kMaxNameBytes,
+       " letters, digits, '-', '_' or ' '");
+}
+
+std::vector<std::string> VoiceFolder::names() const {
+  std::vector<std::string> names;
+  for (const fs::path& path : entries_of(dir_)) {
+    const std::string name = path.filename().string();
+    if (is_voice_name(name) && !clips_in(path).empty()) names.push_back(name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+std::vector<VoiceInfo> VoiceFolder::list() const {
+  std::vector<VoiceInfo> voices;
+  for (const std::string& name : names()) {
+    try {
+      voices.push_back(get(name));
+    } catch (const Error& error) {  // one bad voice does not hide the others
+      if (error.code() != ErrorCode::not_found) log(LogLevel::warning, error.message());
+    }
+  }
+  return voices;
+}
+
+VoiceInfo VoiceFolder::get(const std::string& name) const {
+  VoiceInfo info{.name = name, .clips = 0, .transcripts = {}};
+  for (NamedClip& clip : clips(name)) info.transcripts.push_back(std::move(clip.transcript));
+  info.clips = static_cast<int64_t>(info.transcripts.size());
+  return info;
+}
+
+std::vector<NamedClip> VoiceFolder::clips(std::string_view name) const {
+  check_voice_name(name);
+  const ReferenceLimits limits;
+  std::vector<NamedClip> clips;
+  for (const fs::path& clip : clips_in(fs::path(dir_) / name)) {
+    const std::string words = transcript_of(clip).string();
+    clips.push_back({clip.string(), read_file(words, limits.max_transcript_bytes)});
+    check_transcript(clips.back().transcript, words, limits);
+  }
+  if (clips.empty()) fail_not_found(name, dir_);
+  return clips;
+}
+
+void VoiceFolder::add(const std::string& name, const std::string& audio, const std::string& text) {
+  check_voice_name(name);
+  const ReferenceLimits limits;
+  const std::string where = concat("voice \"", name, "\"");
+  check_transcript(text, where, limits);  // costs nothing; decoding does
+  check_reference(audio::decode_clip(bytes_of(audio), where, {.max_seconds = limits.max_seconds}), text,
+                  where, limits);
+  std::error_code error;
+  fs::create_directories(dir_, error);  // a failure shows in the next line
+  NewFolder folder(dir_);
+  folder.write(concat("sample", ending_of(audio)), audio);
+  folder.write("sample.lab", text);
+  folder.become(dir_, name);
+}
+
+void VoiceFolder::rename(const std::string& name, const std::string& new_name) {
+  check_voice_name(name);
+  check_voice_name(new_name);
+  const std::string from = dir_ + "/" + name;
+  if (clips_in(from).empty()) fail_not_found(name, dir_);
+  if (name == new_name) fail(ErrorCode::already_exists, "voice \"", name, "\": exists already");
+  if (is_symlink(from)) {  // rename(2) would replace whatever file has the new name
+    fail(ErrorCode::invalid_argument, "voice \"", name, "\": expected a folder, got a symbolic link (", from,
+         "); rename the link itself");
+  }
+  rename_folder(from, dir_, new_name);
+  sync_folder(dir_);
+}
+
+void VoiceFolder::remove(const std::string& name) {
+  check_voice_name(name);
+  const std::string from = dir_ + "/" + name;
+  if (clips_in(from).empty()) fail_not_found(name, dir_);  // not a voice: not ours to delete
+  const std::string away = dir_ + "/" + temporary_name();
+  if (std::rename(from.c_str(), away.c_str()) != 0) {
+    if (errno == ENOENT) fail_not_found(name, dir_);
+    fail_with_errno(from, "cannot be removed");
+  }
+  std::error_code error;
+  fs::remove_all(away, error);  // of a symbolic link, the link alone
+  if (error) log(LogLevel::warning, away, ": left behind: ", error.message());
+  sync_folder(dir_);
+}
+
+}  // namespace shoal::runtime
