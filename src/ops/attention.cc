@@ -65,6 +65,26 @@ void check_rope(TensorView qkv, const HeadLayout& layout, const QkNorm& norm, Te
            rope.dim(0), " positions");
 }
 
+void check_page_copies(const KvLayer& cache, std::span<const int32_t> from, std::span<const int32_t> to) {
+  CHECK(cache.k.rank() == 4 && cache.k.is_contiguous() && cache.v.is_contiguous() &&
+            cache.v.shape() == cache.k.shape() && cache.v.dtype() == cache.k.dtype(),
+        "copy_kv_pages: keys are ", name_of(cache.k.dtype()), " ", cache.k.shape(), ", values ",
+        name_of(cache.v.dtype()), " ", cache.v.shape(),
+        ", expected both dense [pages, kv_heads, page_size, head_dim]");
+  CHECK(from.size() == to.size(), "copy_kv_pages: ", from.size(), " pages to copy, ", to.size(),
+        " places for them");
+  for (const std::span<const int32_t> pages : {from, to})
+    for (const int32_t page : pages)
+      CHECK(0 <= page && page < cache.k.dim(0), "copy_kv_pages: page ", page, " of ", cache.k.dim(0));
+  std::vector<int32_t> written(to.begin(), to.end());
+  std::sort(written.begin(), written.end());
+  const auto twice = std::adjacent_find(written.begin(), written.end());
+  CHECK(twice == written.end(), "copy_kv_pages: page ", *twice, " is written twice");
+  for (const int32_t page : from)
+    CHECK(!std::binary_search(written.begin(), written.end(), page), "copy_kv_pages: page ", page,
+          " is read and written");
+}
+
 void store_head(const VectorKernels& kernels, const float* from, TensorView cache, int64_t slot) {
   const int64_t dim = cache.dim(3);
   if (cache.dtype() == DType::bf16)
@@ -138,6 +158,27 @@ void append_kv(Context& ctx, TensorView qkv, const HeadLayout& layout, const Bat
         const int64_t slot = (page * layout.kv_heads + head) * plan.page_size + position % plan.page_size;
         store_head(kernels, k + head * dim, cache.k, slot);
         store_head(kernels, k + kv_width + head * dim, cache.v, slot);
+      }
+    }
+  });
+}
+
+void copy_kv_pages(Context& ctx, const KvLayer& cache, std::span<const int32_t> from,
+                   std::span<const int32_t> to) {
+  check_page_copies(cache, from, to);
+  if (from.empty()) return;
+  if (ctx.device.kind == DeviceKind::cuda) return cuda::copy_kv_pages(ctx, cache, from, to);
+  // One head of one page at a time, so that several workers share even a single page.
+  const int64_t heads = cache.k.dim(1), width = cache.k.dim(2) * cache.k.dim(3);
+  const int64_t bytes = width * size_of(cache.k.dtype());
+  const auto blocks = static_cast<int64_t>(from.size()) * heads;
+  ctx.team->parallel_for(blocks, cpu::rows_per_task(2 * width), [&](int64_t begin, int64_t end, int) {
+    for (int64_t block = begin; block < end; ++block) {
+      const auto pair = static_cast<size_t>(block / heads);
+      for (const TensorView& side : {cache.k, cache.v}) {
+        std::byte* const data = static_cast<std::byte*>(side.data());
+        std::memcpy(data + (to[pair] * heads + block % heads) * bytes,
+                    data + (from[pair] * heads + block % heads) * bytes, static_cast<size_t>(bytes));
       }
     }
   });

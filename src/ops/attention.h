@@ -33,6 +33,11 @@ void qk_norm_rope(Context& ctx, TensorView qkv, const HeadLayout& layout, const 
 void append_kv(Context& ctx, TensorView qkv, const HeadLayout& layout, const BatchPlan& plan,
                const KvLayer& cache);
 
+// Copies whole pages of one layer, keys and values: page from[i] over page to[i]. Any dtype. No page is
+// written twice, and none is both read and written, so that the order of the copies does not matter.
+void copy_kv_pages(Context& ctx, const KvLayer& cache, std::span<const int32_t> from,
+                   std::span<const int32_t> to);
+
 // out[row] = softmax(q . K / sqrt(head_dim)) V over the positions max(0, p - window + 1) .. p of the row's
 // own sequence (window 0: all), which append_kv has written. Query head h reads kv head h / (heads /
 // kv_heads). out: f32 [rows, heads * head_dim]. The order of summation depends only on the row's position and

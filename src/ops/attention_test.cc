@@ -260,6 +260,66 @@ TEST_P(AttentionTest, BrokenPlansAreRefused) {
   EXPECT_THROW(attend({6, 7}, {0}), Error);
 }
 
+// Values that name their place, so that the oracle is the plain index arithmetic of [pages, heads, slots,
+// dim].
+template <typename T>
+std::vector<T> numbered(int64_t count, int first) {
+  std::vector<T> values(static_cast<size_t>(count));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(static_cast<size_t>(first) + i);
+  return values;
+}
+
+template <typename T>
+void expect_copied_pages(Context& ctx, DType dtype, Shape shape, const std::vector<int32_t>& from,
+                         const std::vector<int32_t>& to) {
+  std::vector<T> k = numbered<T>(shape.elements(), 1), v = numbered<T>(shape.elements(), 7);
+  std::vector<T> want_k = k, want_v = v;
+  const int64_t page = shape.elements() / shape[0];
+  for (size_t i = 0; i < from.size(); ++i)
+    for (int64_t j = 0; j < page; ++j) {
+      want_k[static_cast<size_t>(to[i] * page + j)] = k[static_cast<size_t>(from[i] * page + j)];
+      want_v[static_cast<size_t>(to[i] * page + j)] = v[static_cast<size_t>(from[i] * page + j)];
+    }
+  copy_kv_pages(ctx, {TensorView::of(k.data(), dtype, shape), TensorView::of(v.data(), dtype, shape)}, from,
+                to);
+  EXPECT_EQ(k, want_k);
+  EXPECT_EQ(v, want_v);
+}
+
+TEST(CopyKvPages, MovesWholePagesAndNothingElse) {
+  ThreadTeam team(3);
+  Workspace workspace;
+  Context ctx{.team = &team, .workspace = &workspace};
+  for (const Shape& shape : {Shape{9, 1, 1, 1}, Shape{9, 3, 5, 7}, Shape{9, 2, 16, 81}})
+    for (const auto& [from, to] : std::vector<std::pair<std::vector<int32_t>, std::vector<int32_t>>>{
+             {{}, {}}, {{8}, {0}}, {{0}, {8}}, {{3, 3, 1}, {0, 2, 7}}}) {
+      expect_copied_pages<float>(ctx, DType::f32, shape, from, to);
+      expect_copied_pages<Bf16>(ctx, DType::bf16, shape, from, to);
+      expect_copied_pages<uint8_t>(ctx, DType::u8, shape, from, to);
+    }
+}
+
+TEST(CopyKvPages, BrokenRequestsAreRefused) {
+  ThreadTeam team(1);
+  Workspace workspace;
+  Context ctx{.team = &team, .workspace = &workspace};
+  const Tensor k = Tensor::zeros(DType::f32, {4, 1, 2, 2}), v = Tensor::zeros(DType::f32, {4, 1, 2, 2});
+  const auto copy = [&](const std::vector<int32_t>& from, const std::vector<int32_t>& to) {
+    copy_kv_pages(ctx, {k, v}, from, to);
+  };
+  EXPECT_NO_THROW(copy({0, 0}, {1, 3}));
+  EXPECT_THROW(copy({0}, {4}), Error);
+  EXPECT_THROW(copy({-1}, {0}), Error);
+  EXPECT_THROW(copy({0, 1}, {2}), Error);
+  EXPECT_THROW(copy({0, 1}, {2, 2}), Error);
+  EXPECT_THROW(copy({0, 1}, {1, 2}), Error);
+  EXPECT_THROW(copy({0}, {0}), Error);
+  const std::vector<int32_t> one = {1}, two = {2};
+  EXPECT_THROW(copy_kv_pages(ctx, {k, v.view().slice(0, 3)}, one, two), Error);
+  EXPECT_THROW(copy_kv_pages(ctx, {k.view().columns(0, 1), v.view().columns(0, 1)}, one, two), Error);
+  EXPECT_THROW(copy_kv_pages(ctx, {k, Tensor::zeros(DType::bf16, {4, 1, 2, 2})}, one, two), Error);
+}
+
 INSTANTIATE_TEST_SUITE_P(Isa, AttentionTest,
                          testing::Values(MatrixCase{CpuIsa::portable, DType::f32},
                                          MatrixCase{CpuIsa::avx2, DType::f32},

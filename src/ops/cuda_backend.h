@@ -33,6 +33,8 @@ void qk_norm_rope(Context& ctx, TensorView qkv, const HeadLayout& layout, const 
                   std::span<const int32_t> positions);
 void append_kv(Context& ctx, TensorView qkv, const HeadLayout& layout, const BatchPlan& plan,
                const KvLayer& cache);
+void copy_kv_pages(Context& ctx, const KvLayer& cache, std::span<const int32_t> from,
+                   std::span<const int32_t> to);
 void paged_attention(Context& ctx, TensorView qkv, const HeadLayout& layout, const BatchPlan& plan,
                      const KvLayer& cache, int64_t window, TensorView out);
 void sample(Context& ctx, TensorView logits, std::span<const SampleRow> rows, std::span<int32_t> tokens);

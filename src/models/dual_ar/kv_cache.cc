@@ -1,6 +1,7 @@
 #include "models/dual_ar/kv_cache.h"
 
 #include "base/error.h"
+#include "ops/attention.h"
 
 namespace shoal::dual_ar {
 
@@ -17,6 +18,14 @@ KvCache::KvCache(const Config& config, int64_t pages, int64_t page_size, DType d
 
 ops::KvLayer KvCache::layer(int64_t index) const {
   return {keys_[static_cast<size_t>(index)], values_[static_cast<size_t>(index)]};
+}
+
+void KvCache::copy_page(ops::Context& ctx, int64_t from, int64_t to) {
+  CHECK(0 <= from && from < pages_ && 0 <= to && to < pages_, "page ", from, " over page ", to, " of ",
+        pages_);
+  const auto source = static_cast<int32_t>(from), target = static_cast<int32_t>(to);
+  for (size_t i = 0; i < keys_.size(); ++i)
+    ops::copy_kv_pages(ctx, layer(static_cast<int64_t>(i)), {&source, 1}, {&target, 1});
 }
 
 int64_t KvCache::bytes() const {

@@ -18,6 +18,9 @@ class KvCache {
   KvCache(const Config& config, int64_t pages, int64_t page_size, DType dtype, Device device = {});
 
   ops::KvLayer layer(int64_t index) const;
+  // Page `from` over page `to`, in every layer.
+  void copy_page(ops::Context& ctx, int64_t from, int64_t to);
+
   int64_t pages() const { return pages_; }
   int64_t page_size() const { return page_size_; }
   DType dtype() const { return dtype_; }

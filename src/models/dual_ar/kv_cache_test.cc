@@ -1,0 +1,99 @@
+#include "models/dual_ar/kv_cache.h"
+
+#include <cstring>
+#include <gtest/gtest.h>
+#include <numeric>
+#include <random>
+
+#include "base/error.h"
+#include "models/dual_ar/dual_ar.h"
+#include "models/dual_ar/testing/random_model.h"
+#include "tests/parity/lm_driver.h"
+
+namespace shoal::dual_ar {
+namespace {
+
+constexpr int64_t kPageSize = 5;
+
+// Sequences whose page tables the test writes itself.
+class Pages {
+ public:
+  explicit Pages(const DualAr& model) : model_(model), cache_(model.config(), 12, kPageSize, model.dtype()) {}
+
+  KvCache& cache() { return cache_; }
+  ops::Context& context() { return machine_.context; }
+
+  // Computes `columns` as positions first, first + 1, ... of the sequence that owns `table`. The hidden
+  // state after the last.
+  std::vector<float> forward(const std::vector<int32_t>& table, int64_t first,
+                             std::span<const int32_t> columns) {
+    const auto count = static_cast<int32_t>(static_cast<int64_t>(columns.size()) / model_.config().columns());
+    std::vector<int32_t> positions(static_cast<size_t>(count));
+    std::iota(positions.begin(), positions.end(), static_cast<int32_t>(first));
+    const std::vector<int32_t> offsets = {0, count};
+    const ops::BatchPlan plan{.rows = {offsets},
+                              .positions = positions,
+                              .page_table = table,
+                              .pages_per_sequence = static_cast<int64_t>(table.size()),
+                              .page_size = kPageSize};
+    Tensor hidden = Tensor::zeros(DType::f32, {1, model_.config().slow.dim});
+    model_.forward_slow(machine_.context, plan, columns, cache_, hidden);
+    const std::span<float> values = hidden.span<float>();
+    return {values.begin(), values.end()};
+  }
+
+ private:
+  const DualAr& model_;
+  parity::LmMachine machine_{2};
+  KvCache cache_;
+};
+
+class CopiedPage : public ::testing::TestWithParam<DType> {};
+
+// Two prompts are equal up to the middle of a page; the second begins with copies of what the first has
+// written, while the first goes on behind the common columns of that page.
+TEST_P(CopiedPage, ContinuesExactlyLikeAColdSequence) {
+  for (const unsigned seed : {1u, 2u, 3u, 4u}) {
+    std::mt19937 random(seed);
+    const Config config = testing::random_config(random);
+    parity::LmMachine machine;
+    const DualAr model = DualAr::random(config, machine.context, {.dtype = GetParam()}, seed);
+    const auto width = static_cast<size_t>(config.columns());
+    constexpr size_t kCommon = 12, kWhole = 21;  // two full pages and two columns
+    const auto first = testing::random_columns(config, kWhole, random);
+    auto second = testing::random_columns(config, kWhole, random);
+    std::copy_n(first.begin(), kCommon * width, second.begin());
+    const std::span<const int32_t> a = first, b = second;
+
+    Pages pages(model);
+    const std::vector<int32_t> table_a = {7, 2, 9, 4, 0}, table_b = {7, 2, 5, 11, 3};
+    pages.forward(table_a, 0, a.first(14 * width));  // its tail page: 12 and 13 are its own
+    pages.cache().copy_page(pages.context(), 9, 5);
+    const auto last_a = pages.forward(table_a, 14, a.subspan(14 * width));
+    const auto last_b = pages.forward(table_b, kCommon, b.subspan(kCommon * width));
+
+    Pages cold(model);
+    EXPECT_EQ(last_a, cold.forward({0, 1, 2, 3, 4}, 0, a)) << "seed " << seed;
+    const auto want_b = cold.forward({5, 6, 7, 8, 9}, 0, b);
+    ASSERT_EQ(last_b.size(), want_b.size());
+    EXPECT_EQ(std::memcmp(last_b.data(), want_b.data(), last_b.size() * sizeof(float)), 0) << "seed " << seed;
+    EXPECT_NE(last_a, last_b);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Dtypes, CopiedPage, ::testing::Values(DType::f32, DType::bf16),
+                         [](const auto& suite) { return std::string(name_of(suite.param)); });
+
+TEST(KvCache, CopiesOnlyBetweenItsOwnPages) {
+  std::mt19937 random(5);
+  const Config config = testing::random_config(random);
+  parity::LmMachine machine;
+  KvCache cache(config, 3, kPageSize, DType::f32);
+  EXPECT_NO_THROW(cache.copy_page(machine.context, 0, 2));
+  EXPECT_THROW(cache.copy_page(machine.context, 0, 3), Error);
+  EXPECT_THROW(cache.copy_page(machine.context, -1, 0), Error);
+  EXPECT_THROW(cache.copy_page(machine.context, 1, 1), Error);
+}
+
+}  // namespace
+}  // namespace shoal::dual_ar
