@@ -14,7 +14,8 @@ namespace shoal::runtime {
 
 using PageId = int32_t;
 
-// Copy one page over another in every layer before anything else is written.
+// Copy one page over another in every layer before anything else is written; several in the order in which
+// their sequences were made.
 struct PageCopy {
   PageId from = -1, to = -1;
 };
@@ -27,6 +28,7 @@ class KvPages {
     int64_t column_width = 0;  // ids of a column, >= 1
     bool cache = true;         // keep pages of prompts when nobody holds them
     int64_t max_voices = 100;  // whose pages are kept; beyond, the longest unused voice loses its pages
+                               // but for those that sequences hold
   };
   explicit KvPages(const Options& options);
   ~KvPages();  // every SequencePages must be gone
@@ -36,7 +38,7 @@ class KvPages {
   const Options& options() const;
   // Pages that can be had now: free ones and those that only the cache holds.
   int64_t available() const;
-  // Forgets every cached prefix; pages that sequences hold stay theirs.
+  // Forgets every prefix that only the cache holds; pages that sequences hold stay theirs and can be found.
   void drop_cached();
   KvStatistics statistics() const;
   // Throws Error(internal) unless every page is exactly one of used, cached, free, and every count is the
@@ -74,17 +76,21 @@ class SequencePages {
   // nothing (no std::bad_alloc) once reserve_table(columns) has been called.
   bool hold(int64_t columns);
   void reserve_table(int64_t columns);
-  // Logical page -> physical page.
+  // Logical page -> physical page. Valid until the next call that is not const.
   std::span<const PageId> table() const;
 
   // The first `written` columns of the prompt have been computed: their full pages, and the begun one, can be
-  // found by others from now on. Cheap when nothing new is full.
+  // found by others from now on. A full page that another sequence has published already is given back and
+  // the other's taken, so the table may change: read it again. Cheap when nothing new is written.
   void publish(std::span<const int32_t> prompt, int64_t written);
 
-  // Gives everything back.
+  // Gives everything back; as default-constructed afterwards.
   void release();
 
  private:
+  void find_prefix(std::span<const int32_t> prompt, int64_t columns);
+  void take_tail(std::span<const int32_t> ids);
+
   KvPages::State* pool_ = nullptr;
   std::vector<PageId> table_;
   uint64_t voice_ = 0;

@@ -1,0 +1,75 @@
+// Pages by who holds them: sequences, the prefix cache, nobody.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/kv/kv_pages.h"
+#include "runtime/kv/page_lists.h"
+#include "runtime/kv/prefix_index.h"
+#include "runtime/kv/voice_uses.h"
+
+namespace shoal::runtime {
+
+// A page is used (it has holders), cached (it has none but is in the index) or free. Who holds an indexed
+// page holds all pages before it too, and a sequence gives its pages back last one first. Hence nobody holds
+// what follows a cached page, and a page stands behind all its children in the list of cached ones: evicting
+// from its front takes children before parents, the longest unused first, and leaves nothing that cannot be
+// reached.
+//
+// Only the constructor allocates; nothing else here throws.
+class PagePool {
+ public:
+  explicit PagePool(const KvPages::Options& options);
+
+  const KvPages::Options& options() const { return options_; }
+  const PrefixIndex& index() const { return index_; }
+  int64_t available() const { return free_ + cached_; }
+  KvStatistics statistics() const;
+  KvStatistics& counters() { return counters_; }
+
+  // A page for one holder, free or else evicted. There must be one available.
+  PageId take();
+  // The same, but not `source`, which counts as used now and whose parent the caller holds; kNoPage when
+  // there is no other.
+  PageId take_beside(PageId source);
+  // One holder more of an indexed page.
+  void hold(PageId page);
+  // One less. The caller's pages last one first, then limit_voices().
+  void give_back(PageId page);
+
+  // The columns `ids` behind `parent` have been written to `page`, whose one holder calls. Full pages:
+  // returns the page to go on with, another one (and `page` is given back) when that holds the same. Begun
+  // pages are indexed anew each time they have grown, unless another page holds the same and more.
+  PageId publish(PageId page, PageId parent, PrefixIndex::Ids ids, uint64_t voice);
+
+  void touch_voice(uint64_t voice) { voices_.touch(voice); }
+  // While too many voices have indexed pages, those longest unused lose theirs, but for what sequences hold.
+  void limit_voices();
+  void drop_cached();
+
+  // holders: how many sequences hold each page. Throws Error(internal).
+  void check_invariants(std::span<const int64_t> holders) const;
+
+ private:
+  enum List : int64_t { kFree, kCached };
+
+  void unindex(PageId page);
+  void forget(PageId page);
+  void drop_cached_of(uint64_t voice);
+  void check_lists(std::span<const int64_t> holders) const;
+  void check_tree() const;
+  void check_voices() const;
+
+  KvPages::Options options_;
+  PrefixIndex index_;
+  PageLists idle_;  // free, and cached by last use; a used page is in neither
+  std::vector<int64_t> holders_;
+  std::vector<uint64_t> voice_of_;  // of indexed pages
+  VoiceUses voices_;
+  int64_t free_ = 0, cached_ = 0;
+  KvStatistics counters_;  // those that only rise
+};
+
+}  // namespace shoal::runtime

@@ -1,0 +1,75 @@
+// Which pages hold which beginning of a prompt.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/kv/page_lists.h"
+
+namespace shoal::runtime {
+
+// A tree: the path from the root to a page is a prefix of prompts, its pages full but perhaps for the last.
+// Full pages are found by a hash chain (XXH3 of their ids, seeded by the key of the page before); begun ones,
+// and pages that begin like a prompt and go on otherwise, among the children of the page before. The ids are
+// compared in every case. No two full pages hold the same prefix, and no page holds what another page behind
+// the same one holds too. Knows nothing of who holds a page. Only the constructor allocates.
+class PrefixIndex {
+ public:
+  // pages of page_size columns of column_width ids, each at least 1.
+  PrefixIndex(int64_t pages, int64_t page_size, int64_t column_width);
+
+  // parent: the page before, or kNoPage at the beginning; it is in the index and full. ids: as many columns
+  // as can be compared, not more than page_size.
+  using Ids = std::span<const int32_t>;
+
+  // The page with exactly these page_size columns behind `parent`; kNoPage when there is none.
+  PageId find(PageId parent, Ids ids) const;
+  struct Match {
+    PageId page = kNoPage;
+    int64_t columns = 0;
+  };
+  // The page behind `parent` that shares the most first columns with `ids`; kNoPage when none shares one.
+  Match longest_match(PageId parent, Ids ids) const;
+  // A begun page behind `parent` whose columns are a beginning of `ids`; kNoPage when there is none.
+  PageId find_begun(PageId parent, Ids ids) const;
+
+  // The page must not be in the index. 1 to page_size columns.
+  void insert(PageId page, PageId parent, Ids ids);
+  // The page must have no children.
+  void remove(PageId page);
+
+  bool contains(PageId page) const { return node(page).columns > 0; }
+  bool is_full(PageId page) const { return node(page).columns == page_size_; }
+  int64_t columns(PageId page) const { return node(page).columns; }  // 0: not in the index
+  PageId parent(PageId page) const { return node(page).parent; }
+  Ids ids(PageId page) const;
+  // kNoPage at the end. parent kNoPage: the pages at the beginning.
+  PageId first_child(PageId parent) const { return children_.first(child_list(parent)); }
+  PageId next_child(PageId page) const { return children_.after(page); }
+
+ private:
+  struct Node {
+    uint64_t key = 0;  // of a full page
+    int64_t columns = 0;
+    PageId parent = kNoPage;
+  };
+
+  const Node& node(PageId page) const { return nodes_[static_cast<size_t>(page)]; }
+  int64_t child_list(PageId parent) const {
+    return parent == kNoPage ? static_cast<int64_t>(nodes_.size()) : parent;
+  }
+  uint64_t key_of(PageId parent, Ids ids) const;
+  int64_t bucket_of(uint64_t key) const { return static_cast<int64_t>(key & bucket_mask_); }
+  int64_t common_columns(PageId page, Ids ids) const;
+
+  int64_t page_size_, column_width_;
+  uint64_t bucket_mask_;
+  std::vector<Node> nodes_;
+  std::unique_ptr<int32_t[]> ids_;  // [pages, page_size, column_width]; the system gives it as it is written
+  PageLists children_;              // behind each page, and behind none
+  PageLists buckets_;               // full pages by key
+};
+
+}  // namespace shoal::runtime
