@@ -29,13 +29,15 @@ struct CodecPiece {
   int64_t frames = 0;
 };
 
-// How many frames a stream waits for before a piece is worth decoding: 1, 2, 4, 8 or 16, the largest that
-// leaves the listener at least as much sound again; 16 for a whole file.
+// How many frames a stream waits for before a piece is worth decoding: 1, 2, 4, 8 or 16, the largest during
+// whose making (in real time) and for as long again the listener has sound, 1 before the first sound; 16 for
+// a whole file.
 int64_t wanted_frames(const CodecJob& job, int64_t frame_us);
 
 // The pieces of one pass: streams that are due (ended, or as many frames wait as are wanted), the least lead
-// first (whole files last), ties by id, as many frames as wait but not over max_frames_per_pass in all; the
-// first piece is cut to it, later ones that do not fit wait.
+// first, ties by id; then whole files that are due, the most waiting frames first. Each piece is as many
+// frames as wait, cut to what is left of max_frames_per_pass. So that streams never starve whole files, an
+// eighth of a pass of two frames or more (at least one frame) is theirs when they are due.
 std::vector<CodecPiece> plan_codec(std::span<const CodecJob> jobs, const CodecLimits& limits);
 
 }  // namespace shoal::runtime

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "shoal/error.h"
@@ -33,9 +32,10 @@ struct ActiveJob {
   int64_t columns = 0;       // that must have been computed before the next frame
   int64_t columns_done = 0;  // in its pages; below `columns` unless it is finishing
   int64_t pages_held = 0;
-  bool started = false;  // has taken what was cached of its prompt: the rest is its own to compute
-  int64_t frames = 0;    // generated of the current utterance; 0: in its prompt
-  int64_t lead_us = 0;   // sound that its listener has yet to hear
+  int64_t pages_shared = 0;  // of these, others hold them too: they do not come back if it goes
+  bool started = false;      // has taken what was cached of its prompt: the rest is its own to compute
+  int64_t frames = 0;        // generated of the current utterance; 0: in its prompt
+  int64_t lead_us = 0;       // sound that its listener has yet to hear
   bool cancelled = false;
   bool paused = false;     // its reader is slow: no frame, but it keeps what it has
   bool finishing = false;  // generation has ended, its sound is on the way: no columns, no pages
@@ -63,13 +63,14 @@ struct Admission {
   int64_t wake_us = 0;          // when to ask again if nothing else happens; 0: no need
 };
 
-// Who enters. A job may be held back for batch_timeout_us after its arrival while company can still come
-// (fewer waiting than there is room). Room is max_batch_size less active jobs that are neither paused nor
-// finishing, and max_streams less all active jobs. One after another: the client with the fewest active jobs
-// (ties: whose oldest job is older) sends its oldest job; with batch_grouping its voice's other waiting jobs
-// follow, the shortest prompt first, of any client that would not thereby exceed its even share of
-// max_batch_size while others wait. A job enters only if pages for its prompt and one frame can be had beside
-// those promised to jobs before it, or if nothing is active at all; the first that does not fit ends the
+// Who enters. All may be held back for batch_timeout_us after the oldest's arrival while company can still
+// come (fewer waiting than there is room). Room is max_batch_size less active jobs that are neither paused
+// nor finishing, and max_streams less all active jobs. One after another: the client with the fewest active
+// jobs (ties: whose oldest job is older) sends its oldest job; with batch_grouping its voice's other waiting
+// jobs follow, the shortest prompt first, of any client that would not thereby exceed its even share of
+// max_batch_size while others wait. A job enters only if pages for its prompt and one frame can be had (also
+// from paused jobs) beside those promised to jobs before it, active ones included: the rest of a prompt and
+// one frame, or one more page for a speaking job. Or if nothing runs. The first that does not fit ends the
 // round, so that a long prompt is not overtaken for ever.
 Admission plan_admission(std::span<const WaitingJob> waiting, std::span<const ActiveJob> active,
                          const ScheduleLimits& limits, int64_t now_us);
@@ -82,22 +83,31 @@ struct StepRows {
 };
 
 struct StepPlan {
-  std::vector<JobEnd> ends;
+  std::vector<JobEnd> ends;      // give their pages back first
   std::vector<JobId> preempted;  // give all their pages back; later they compute their columns again
   std::vector<StepRows> rows;    // those with a frame first
 };
 
-// Whether `job` has not started and an older active job of its voice (not 0; ties by id), not paused, is
-// still computing its prompt: its pages will be found when it is done. The engine looks prefixes up for the
-// jobs of which this is false, before it plans a step.
+// Whether `job` has not started, an older active job of its voice (not 0; ties by id), not paused, is still
+// computing its prompt, and no job of the voice has one behind it: more will be found later.
 bool waits_for_prefix(const ActiveJob& job, std::span<const ActiveJob> active);
 
-// One step. Speaking jobs first, one column each, at most max_batch_size of them (beyond it those with the
-// least lead, then the oldest); then prompts, oldest first, cut to prefill_columns in all and to
-// max_batch_size rows with a frame. A prompt that waits_for_prefix gets no rows. When pages run out, jobs are
-// preempted, paused ones first, then prompts, then speaking ones, the youngest first each time, until the
-// older ones fit; the oldest job that is not paused is never preempted. A prompt that gets no page just
-// waits. Paused and finishing jobs get no rows.
+// One step. Cancelled and late jobs end, but finishing ones are left to whoever makes their sound. Speaking
+// jobs (one column before a frame that is not their first) go first, at most max_batch_size of them (beyond
+// it those with the least lead, then the oldest). Then prompts, and jobs that compute again what preemption
+// took, oldest first, cut to prefill_columns in all and to max_batch_size rows with a frame; a last column
+// waits for its place. A prompt that waits_for_prefix gets no rows, nor do paused and finishing jobs.
+//
+// A prompt goes on only if the pages for all of it and one frame can be had (also from paused jobs) beside
+// one for each speaking job, and in a step that preempts for nobody else; otherwise it and all younger ones
+// wait: begun too early it would soon be preempted. A speaking job that needs a page preempts paused jobs,
+// then younger prompts, then younger speaking jobs, the youngest first each time; if that is not enough it
+// waits. The oldest job that is not paused preempts likewise in its prompt, and is never preempted itself: so
+// there is always one that goes on.
+//
+// Rows of a job that has not started mean that its prefix is to be looked up now: do so for all of those, and
+// plan the step again. Not earlier: a prompt that waits must not hold pages, or preemption would not free
+// them.
 StepPlan plan_step(std::span<const ActiveJob> active, const ScheduleLimits& limits, int64_t now_us);
 
 }  // namespace shoal::runtime
