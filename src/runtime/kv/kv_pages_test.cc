@@ -162,6 +162,17 @@ TEST(KvPages, AnUnusedSourceIsNotTakenForItsOwnCopy) {
   pages.check_invariants();
 }
 
+TEST(KvPages, ACopiedPageHasBeenUsed) {
+  KvPages pages(four_column_pages(3));
+  spoken(pages, 0, "abcd");
+  spoken(pages, 0, "efgh");
+  spoken(pages, 0, "ijkl");
+  const SequencePages sequence(pages, 0, columns("abX"));  // the copy takes the place of the longest unused
+  EXPECT_EQ(sequence.cached_columns(), 2);
+  EXPECT_EQ(found(pages, "efX"), 0);
+  EXPECT_EQ(found(pages, "abX"), 2);
+}
+
 TEST(KvPages, TheLongestUnusedVoiceLosesItsPages) {
   KvPages::Options options = four_column_pages(40);
   options.max_voices = 2;

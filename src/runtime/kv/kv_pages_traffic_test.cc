@@ -139,9 +139,11 @@ class World {
   void start() {
     Live sequence{make_prompt(), {}, {}};
     sequence.pages = SequencePages(pool_, sequence.prompt.voice, sequence.prompt.ids);
-    if (const auto copy = sequence.pages.tail_copy())
+    if (const auto copy = sequence.pages.tail_copy()) {
+      ASSERT_NE(copy->from, copy->to);
       std::copy_n(memory_.begin() + copy->from * traffic_.page_size, traffic_.page_size,
                   memory_.begin() + copy->to * traffic_.page_size);
+    }
     const int64_t cached = sequence.pages.cached_columns(), most = longest_published_prefix(sequence.prompt);
     if (traffic_.roomy)
       ASSERT_EQ(cached, most);

@@ -76,7 +76,6 @@ void PagePool::give_back(PageId page) {
 }
 
 PageId PagePool::publish(PageId page, PageId parent, PrefixIndex::Ids ids, uint64_t voice) {
-  if (index_.contains(page)) unindex(page);
   const int64_t columns = static_cast<int64_t>(ids.size()) / options_.column_width;
   if (columns == options_.page_size) {
     if (const PageId twin = index_.find(parent, ids); twin != kNoPage) {
@@ -87,6 +86,7 @@ PageId PagePool::publish(PageId page, PageId parent, PrefixIndex::Ids ids, uint6
   } else if (index_.longest_match(parent, ids).columns == columns) {
     return page;
   }
+  // This page too, as it was before it grew.
   for (PageId begun; (begun = index_.find_begun(parent, ids)) != kNoPage;) forget(begun);
   index_.insert(page, parent, ids);
   voice_of_[static_cast<size_t>(page)] = voice;

@@ -127,7 +127,6 @@ void SequencePages::publish(std::span<const int32_t> prompt, int64_t written) {
     table_[i] = pool.publish(table_[i], i == 0 ? kNoPage : table_[i - 1], ids, voice_);
   }
   published_columns_ = written;
-  pool.touch_voice(voice_);
   pool.limit_voices();
 }
 
