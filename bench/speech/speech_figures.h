@@ -1,30 +1,27 @@
-// End to end: text to samples with a real voice.
+// End to end: text to samples with a real voice, one request at a time.
 #pragma once
 
 #include <string>
 
-#include "base/thread_team.h"
-#include "runtime/speech_model.h"
+#include "shoal/engine_config.h"
 
 namespace shoal::bench {
 
 struct SpeechBenchOptions {
-  std::string model_dir;  // empty: the built-in voice
-  Precision precision = Precision::automatic;
+  EngineConfig config;
   std::string text;
 };
 
 // Median of several runs after a warm-up.
 struct SpeechFigures {
   std::string model, precision;
-  double load_s = 0;
+  double load_s = 0;  // to readiness, warm-up included
   double audio_s = 0;
   double times_real_time = 0;
   double first_audio_ms = 0;
-  double frames_per_s = 0;                   // of the language model alone
-  double decode_share = 0, codec_share = 0;  // of the total time
+  double frames_per_s = 0;  // spoken
 };
 
-SpeechFigures bench_speech(const SpeechBenchOptions& options, ThreadTeam& team);
+SpeechFigures bench_speech(const SpeechBenchOptions& options);
 
 }  // namespace shoal::bench

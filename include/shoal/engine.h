@@ -57,7 +57,7 @@ class Engine {
   void stop(std::chrono::milliseconds grace = std::chrono::milliseconds{0});
   // Loads the model again (or, with a configuration, another one) beside the old, warms it up and hands over:
   // requests in flight end on the old, new ones go to the new. Returns after the hand-over. If it throws, the
-  // old serves on. Both models are in memory meanwhile.
+  // old serves on. Both models are in memory meanwhile. references_dir cannot change.
   void reload();
   void reload(EngineConfig config);
 
@@ -84,7 +84,7 @@ class Engine {
   Voices& voices();
   Health health() const;
   Statistics statistics() const;
-  const EngineConfig& config() const;
+  EngineConfig config() const;
   int sample_rate_hz() const;  // throws Error(unavailable) before start()
 
  private:

@@ -13,9 +13,13 @@
 
 namespace shoal {
 
+class Speech;
+struct SpeechCallbacks;
+
 namespace runtime {
 class SpeechState;
-}
+Speech push_to(Speech speech, SpeechCallbacks callbacks);
+}  // namespace runtime
 
 // What a request took and gave; complete once the speech has ended.
 struct SpeechSummary {
@@ -84,6 +88,7 @@ class Speech {
   std::vector<int32_t> codes() const;
 
  private:
+  friend Speech runtime::push_to(Speech speech, SpeechCallbacks callbacks);
   std::shared_ptr<runtime::SpeechState> state_;
 };
 

@@ -55,7 +55,7 @@ struct SpeechRequest {
   Delivery delivery = Delivery::streaming;
   // From submit to the last sample; 0: the engine's request_timeout_s.
   std::chrono::milliseconds timeout{0};
-  // Whose request it is: clients share the engine evenly. Empty is a client of its own.
+  // Whose request it is: clients share the engine evenly. Requests without one are all of one client.
   std::string client;
 };
 

@@ -1,7 +1,6 @@
 // shoal bench: how fast this machine is, beside what it could be.
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -86,9 +85,7 @@ ordered_json json_of(const bench::SpeechFigures& f) {
           {"times_real_time", f.times_real_time},
           {"first_audio_ms", f.first_audio_ms},
           {"frames_per_s", f.frames_per_s},
-          {"load_s", f.load_s},
-          {"decode_share", f.decode_share},
-          {"codec_share", f.codec_share}};
+          {"load_s", f.load_s}};
 }
 
 using bench::print;
@@ -114,12 +111,6 @@ void check(const BenchOptions& options) {
     fail(ErrorCode::invalid_argument, "bench: --no-load goes with --random");
 }
 
-// The model of the environment counts only where a model is spoken with.
-std::string chosen_model(const BenchOptions& options) {
-  const char* environment = std::getenv("SHOAL_MODEL");
-  return options.model.empty() && environment ? environment : options.model;
-}
-
 void run_bench(const BenchOptions& options) {
   check(options);
   ComputeSession session(options.compute);
@@ -138,11 +129,13 @@ void run_bench(const BenchOptions& options) {
   add("machine", limits);
   if (options.random.empty()) {
     on_part("speaking");
+    EngineConfig config;
+    config.model = chosen_model(options.model);
+    config.precision = parse_precision(chosen_precision(options.precision));
+    config.threads = options.compute.threads();
+    config.with_encoder = false;
     add("speech",
-        bench::bench_speech({.model_dir = chosen_model(options),
-                             .precision = parse_precision(chosen_precision(options.precision)),
-                             .text = options.text.empty() ? kText : options.text},
-                            session.team()));
+        bench::bench_speech({.config = config, .text = options.text.empty() ? kText : options.text}));
   } else {
     if (!options.no_load) {
       on_part("loading a checkpoint");

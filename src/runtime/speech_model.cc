@@ -26,6 +26,14 @@ std::string last_part(std::string dir) {
   return std::string(file_name(dir));
 }
 
+dual_ar::HeadRows head_rows(const ModelOptions& options) {
+  return options.semantic_only ? dual_ar::HeadRows::semantic : dual_ar::HeadRows::automatic;
+}
+
+dac::Parts parts(const ModelOptions& options) {
+  return options.with_encoder ? dac::Parts::both : dac::Parts::decode;
+}
+
 }  // namespace
 
 GenerationDefaults GenerationDefaults::read(const std::string& model_dir) {
@@ -93,12 +101,29 @@ dac::Config read_codec_config(const weights::ModelFiles& files) {
   return files.codec_config.empty() ? dac::Config::published() : dac::Config::read(files.codec_config);
 }
 
+std::unique_ptr<const SpeechModel> SpeechModel::random_s1_mini(const ModelOptions& options,
+                                                               ops::Context& ctx) {
+  constexpr uint64_t kSeed = 1;
+  const weights::ModelFiles files = weights::find_model_files(built_in_voice_dir());
+  std::unique_ptr<SpeechModel> model(new SpeechModel);
+  model->name_ = kRandomS1Mini;
+  model->semantic_only_ = options.semantic_only;
+  model->precision_ = options.precision == Precision::float32 ? DType::f32 : DType::bf16;
+  model->tokenizer_ = text::load_tokenizer(files.tokenizer, files.special_tokens);
+  model->language_model_ = dual_ar::DualAr::random(
+      dual_ar::Config::s1_mini(), ctx, {.dtype = model->precision_, .head_rows = head_rows(options)}, kSeed);
+  model->codec_ = dac::Codec::random(dac::Config::published(), ctx, model->precision_, parts(options), kSeed);
+  return model;
+}
+
 std::unique_ptr<const SpeechModel> SpeechModel::load(const ModelOptions& options, ops::Context& ctx) {
+  if (options.dir == kRandomS1Mini) return random_s1_mini(options, ctx);
   const std::string dir = options.dir.empty() ? built_in_voice_dir() : options.dir;
   const weights::ModelFiles files = weights::find_model_files(dir);
 
   std::unique_ptr<SpeechModel> model(new SpeechModel);
   model->name_ = options.dir.empty() ? "built-in" : last_part(dir);
+  model->semantic_only_ = options.semantic_only;
   model->defaults_ = GenerationDefaults::read(dir);
   model->tokenizer_ = text::load_tokenizer(files.tokenizer, files.special_tokens);
   const dual_ar::Config language_model_config = read_language_model_config(files, *model->tokenizer_);
@@ -108,16 +133,15 @@ std::unique_ptr<const SpeechModel> SpeechModel::load(const ModelOptions& options
   weights::Checkpoint language_model = weights::Checkpoint::open(files.weights);
   weights::normalise_dual_ar_names(language_model);
   model->precision_ = choose_dtype(options.precision, language_model);
-  model->language_model_ = dual_ar::DualAr::load(
-      language_model, language_model_config, ctx,
-      {.dtype = model->precision_,
-       .head_rows = options.semantic_only ? dual_ar::HeadRows::semantic : dual_ar::HeadRows::automatic});
+  model->language_model_ =
+      dual_ar::DualAr::load(language_model, language_model_config, ctx,
+                            {.dtype = model->precision_, .head_rows = head_rows(options)});
   language_model.release_pages();
 
   weights::Checkpoint codec = weights::Checkpoint::open(files.codec);
   weights::normalise_codec_names(codec);
-  model->codec_ = dac::Codec::load(codec, codec_config, ctx, model->precision_,
-                                   options.with_encoder ? dac::Parts::both : dac::Parts::decode);
+  model->codec_ = dac::Codec::load(codec, codec_config, ctx, model->precision_, parts(options));
+  model->codec_path_ = files.codec.empty() ? "" : files.codec;
   return model;
 }
 

@@ -16,8 +16,12 @@
 
 namespace shoal::runtime {
 
+// A model name that stands for random weights at the published sizes, read from nowhere: for benchmarks.
+// Texts are read with the built-in voice's tokenizer.
+inline constexpr std::string_view kRandomS1Mini = "random:s1-mini";
+
 struct ModelOptions {
-  std::string dir;  // empty: the built-in voice
+  std::string dir;  // empty: the built-in voice; or kRandomS1Mini
   Precision precision = Precision::automatic;
   bool with_encoder = false;   // needed for reference clips
   bool semantic_only = false;  // never sample text tokens (spec dual_ar 6.1 samples over everything)
@@ -41,6 +45,9 @@ class SpeechModel {
 
   const std::string& name() const { return name_; }  // the folder's last part; "built-in" for our own voice
   DType precision() const { return precision_; }
+  bool semantic_only() const { return semantic_only_; }
+  // The file that the codec came from; empty for random weights.
+  const std::string& codec_path() const { return codec_path_; }
   const GenerationDefaults& defaults() const { return defaults_; }
   const text::Tokenizer& tokenizer() const { return *tokenizer_; }
   const dual_ar::DualAr& language_model() const { return *language_model_; }
@@ -48,9 +55,11 @@ class SpeechModel {
 
  private:
   SpeechModel() = default;
+  static std::unique_ptr<const SpeechModel> random_s1_mini(const ModelOptions& options, ops::Context& ctx);
 
-  std::string name_;
+  std::string name_, codec_path_;
   DType precision_ = DType::f32;
+  bool semantic_only_ = false;
   GenerationDefaults defaults_;
   std::unique_ptr<const text::Tokenizer> tokenizer_;
   std::optional<dual_ar::DualAr> language_model_;

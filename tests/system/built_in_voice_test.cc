@@ -4,9 +4,8 @@
 #include <gtest/gtest.h>
 #include <limits>
 
-#include "audio/encoder.h"
-#include "runtime/synthesizer.h"
-#include "runtime/utterances.h"
+#include "runtime/speech_plan.h"
+#include "shoal/engine.h"
 #include "weights/checkpoint.h"
 
 namespace shoal::runtime {
@@ -58,6 +57,35 @@ Golden read_golden(const std::string& name) {
           .wave_start = values_of<float>(file, "wave_f32_start")};
 }
 
+// One spoken request: its samples, and the codes that they were made of.
+struct Spoken {
+  std::vector<float> sound;
+  std::vector<int32_t> codes;
+};
+
+EngineConfig config_with(int threads) {
+  EngineConfig config;
+  config.model = kVoice;
+  config.precision = Precision::float32;
+  config.threads = threads;
+  config.max_batch_size = 2;
+  config.cache_dir = "none";
+  config.warm_up = false;
+  return config;
+}
+
+std::string wav_of(const std::vector<int16_t>& samples, uint32_t rate) {
+  std::string wav;
+  const auto number = [&](uint32_t value, int bytes) {
+    for (int i = 0; i < bytes; ++i) wav.push_back(static_cast<char>(value >> (8 * i)));
+  };
+  const auto data_bytes = static_cast<uint32_t>(samples.size() * 2);
+  wav += "RIFF", number(36 + data_bytes, 4), wav += "WAVEfmt ", number(16, 4), number(1, 2), number(1, 2);
+  number(rate, 4), number(rate * 2, 4), number(2, 2), number(16, 2), wav += "data", number(data_bytes, 4);
+  for (const int16_t sample : samples) number(static_cast<uint16_t>(sample), 2);
+  return wav;
+}
+
 class BuiltInVoice : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -65,25 +93,42 @@ class BuiltInVoice : public testing::Test {
     workspace_ = std::make_unique<Workspace>();
     context_ = std::make_unique<ops::Context>(
         ops::Context{.device = {}, .team = team_.get(), .workspace = workspace_.get(), .stream = nullptr});
-    model_ =
-        SpeechModel::load({.dir = kVoice, .precision = Precision::float32, .with_encoder = true}, *context_);
+    model_ = SpeechModel::load({.dir = kVoice, .precision = Precision::float32}, *context_);
+    engine_ = std::make_unique<Engine>(config_with(2));
+    engine_->start();
   }
-  static void TearDownTestSuite() { model_.reset(); }
+  static void TearDownTestSuite() {
+    engine_.reset();
+    model_.reset();
+  }
 
   static SpeechRequest greedy(const Golden& golden) {
     SpeechRequest request;
     request.text = golden.text;
-    request.sampling.top_p = 0;  // greedy
-    request.sampling.repetition_penalty = 1;
+    request.top_p = 0.0f;
+    request.repetition_penalty = 1.0f;
+    request.normalise = false;
     request.chunk_length = 0;
     return request;
   }
 
-  static std::vector<float> speak(Synthesizer& synthesizer, const SpeechRequest& request) {
-    std::vector<float> sound;
-    synthesizer.speak(request,
-                      [&](std::span<const float> pcm) { sound.insert(sound.end(), pcm.begin(), pcm.end()); });
-    return sound;
+  static SpeechRequest seeded(const std::string& text) {
+    SpeechRequest request;
+    request.text = text;
+    request.seed = 42;
+    return request;
+  }
+
+  static Spoken speak(const SpeechRequest& request, Engine& engine = *engine_) {
+    Speech speech = engine.submit(request);
+    Spoken spoken{.sound = speech.read_all(), .codes = speech.codes()};
+    return spoken;
+  }
+
+  static std::vector<int32_t> prompt_of(const SpeechRequest& request,
+                                        std::vector<VoiceReference> references = {}) {
+    const SpeechPlan plan = plan_speech(request, *model_, std::move(references), 0);
+    return build_prompt(plan, *model_, {}, plan.utterances.at(0)).values;
   }
 
   static void expect_golden_sound(const std::vector<float>& sound, const Golden& golden) {
@@ -99,111 +144,109 @@ class BuiltInVoice : public testing::Test {
   static std::unique_ptr<Workspace> workspace_;
   static std::unique_ptr<ops::Context> context_;
   static std::unique_ptr<const SpeechModel> model_;
+  static std::unique_ptr<Engine> engine_;
 };
 std::unique_ptr<ThreadTeam> BuiltInVoice::team_;
 std::unique_ptr<Workspace> BuiltInVoice::workspace_;
 std::unique_ptr<ops::Context> BuiltInVoice::context_;
 std::unique_ptr<const SpeechModel> BuiltInVoice::model_;
+std::unique_ptr<Engine> BuiltInVoice::engine_;
 
 TEST_F(BuiltInVoice, GreedyCodesAndSoundEqualTheGoldens) {
   for (const std::string name : {"hello", "numbers"}) {
     SCOPED_TRACE(name);
     const Golden golden = read_golden(name);
-    Synthesizer synthesizer(*model_, *team_);
     const SpeechRequest request = greedy(golden);
-    EXPECT_EQ(build_prompt(request, *model_, {}, golden.text).values, golden.prompt);
-    const std::vector<float> sound = speak(synthesizer, request);
-    ASSERT_EQ(synthesizer.utterances().size(), 1u);
-    EXPECT_EQ(synthesizer.utterances()[0].codes, golden.codes);
-    expect_golden_sound(sound, golden);
+    EXPECT_EQ(prompt_of(request), golden.prompt);
+    const Spoken spoken = speak(request);
+    EXPECT_EQ(spoken.codes, golden.codes);
+    expect_golden_sound(spoken.sound, golden);
   }
 }
 
 TEST_F(BuiltInVoice, AReferenceIsEncodedAndFollowedAsInTheGolden) {
   const Golden golden = read_golden("cloned");
-  audio::Clip clip{.sample_rate_hz = 16000, .samples = {}};
-  for (int16_t sample : golden.reference_wave) clip.samples.push_back(sample / 32768.0f);
   SpeechRequest request = greedy(golden);
-  request.references.push_back(encode_reference(*model_, clip, golden.reference_text, "clip", *context_));
-  EXPECT_EQ(request.references[0].codes, golden.reference_codes);
-  EXPECT_EQ(build_prompt(request, *model_, {}, golden.text).values, golden.prompt);
-  Synthesizer synthesizer(*model_, *team_);
-  const std::vector<float> sound = speak(synthesizer, request);
-  EXPECT_EQ(synthesizer.utterances()[0].codes, golden.codes);
-  expect_golden_sound(sound, golden);
+  request.references.push_back(
+      {.audio = wav_of(golden.reference_wave, 16000), .text = golden.reference_text});
+  const EncodedClip encoded = engine_->encode(request.references[0].audio);
+  EXPECT_EQ(encoded.codes, golden.reference_codes);
+  EXPECT_EQ(
+      prompt_of(request, {{.text = golden.reference_text, .codes = encoded.codes, .frames = encoded.frames}}),
+      golden.prompt);
+  const Spoken spoken = speak(request);
+  EXPECT_EQ(spoken.codes, golden.codes);
+  expect_golden_sound(spoken.sound, golden);
 }
 
 TEST_F(BuiltInVoice, TheSeedDecidesTheSoundAndNothingElseDoes) {
-  SpeechRequest request;
-  request.text = "The same words, drawn again.";
-  Synthesizer first(*model_, *team_);
-  const std::vector<float> once = speak(first, request);
-  EXPECT_EQ(speak(first, request), once);
-  ThreadTeam one(1);
-  Synthesizer alone(*model_, one);
-  EXPECT_EQ(speak(alone, request), once);
-  request.sampling.seed = 43;
-  EXPECT_NE(speak(first, request), once);
+  SpeechRequest request = seeded("The same words, drawn again.");
+  const Spoken once = speak(request);
+  EXPECT_EQ(speak(request).sound, once.sound);
+  Engine alone(config_with(1));
+  alone.start();
+  EXPECT_EQ(speak(request, alone).sound, once.sound);
+  request.seed = 43;
+  EXPECT_NE(speak(request).sound, once.sound);
 }
 
 TEST_F(BuiltInVoice, StreamedPiecesEqualDecodingAllCodesAtOnce) {
-  SpeechRequest request;
-  request.text = "Streaming must not change a single sample of what is said.";
-  Synthesizer synthesizer(*model_, *team_);
-  const std::vector<float> streamed = speak(synthesizer, request);
-  EXPECT_EQ(model_->codec().decode(*context_, synthesizer.utterances()[0].codes), streamed);
+  const Spoken streamed = speak(seeded("Streaming must not change a single sample of what is said."));
+  EXPECT_EQ(engine_->decode(streamed.codes), streamed.sound);
 }
 
 TEST_F(BuiltInVoice, ALongTextIsSplitAndKeepsItsVoice) {
-  SpeechRequest request;
-  request.text =
-      "The first sentence is here. The second one follows it at once. A third closes the short story.";
+  SpeechRequest request = seeded(
+      "The first sentence is here. The second one follows it at once. A third closes the short story.");
   request.chunk_length = 50;
-  Synthesizer synthesizer(*model_, *team_);
-  speak(synthesizer, request);
-  const std::vector<VoiceReference>& spoken = synthesizer.utterances();
-  ASSERT_GE(spoken.size(), 2u);
-  // The second prompt carries the first utterance's text and codes.
-  const text::PromptColumns prompt =
-      build_prompt(request, *model_, std::span(spoken).first(1), spoken[1].text);
-  EXPECT_GT(prompt.columns(), spoken[0].frames + static_cast<int64_t>(spoken[0].text.size()));
-  for (const VoiceReference& utterance : spoken) EXPECT_GT(utterance.frames, 5);
+  Speech speech = engine_->submit(request);
+  speech.read_all();
+  const SpeechSummary summary = speech.summary();
+  ASSERT_GE(summary.utterances, 2);
+  EXPECT_GT(summary.frames, summary.utterances * 5);
+  // Prompts after the first carry the first utterance's text and codes.
+  SpeechRequest first = request;
+  first.text = "The first sentence is here.";
+  const Spoken alone = speak(first);
+  const auto frames = static_cast<int64_t>(alone.codes.size()) / model_->codec().config().num_codebooks();
+  EXPECT_GT(summary.prompt_columns, (summary.utterances - 1) * frames);
 }
 
-TEST_F(BuiltInVoice, SteadyStateOfTheCodecAndTheModelAllocatesNoWorkspace) {
-  SpeechRequest request;
-  request.text = "Once is enough to learn how much memory a step needs.";
-  Synthesizer synthesizer(*model_, *team_);
-  speak(synthesizer, request);
-  speak(synthesizer, request);
-  const int64_t settled = synthesizer.context().workspace->growths();
-  speak(synthesizer, request);
-  EXPECT_EQ(synthesizer.context().workspace->growths(), settled);
+TEST_F(BuiltInVoice, SteadyStateTakesNoMoreMemory) {
+  const SpeechRequest request = seeded("Once is enough to learn how much memory a step needs.");
+  speak(request);
+  speak(request);
+  const auto workspaces = [&] {
+    for (const MemoryPart& part : engine_->health().memory)
+      if (part.name == "workspaces") return part.bytes;
+    return int64_t{-1};
+  };
+  const int64_t settled = workspaces();
+  EXPECT_GT(settled, 0);
+  speak(request);
+  EXPECT_EQ(workspaces(), settled);
 }
 
 TEST_F(BuiltInVoice, CancellingIsATypedErrorAndTheNextRequestIsUntouched) {
-  SpeechRequest request;
-  request.text = "This one will be interrupted before it ends.";
-  Synthesizer synthesizer(*model_, *team_);
-  const std::vector<float> whole = speak(synthesizer, request);
-  int frames = 0;
+  const SpeechRequest request = seeded("This one will be interrupted before it ends.");
+  const Spoken whole = speak(request);
+  Speech speech = engine_->submit(request);
+  speech.next();
+  speech.cancel();
   try {
-    synthesizer.speak(
-        request, [](std::span<const float>) {}, [&](const SpeechProgress&) { return ++frames < 7; });
+    speech.read_all();
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::cancelled);
   }
-  EXPECT_EQ(speak(synthesizer, request), whole);
+  EXPECT_EQ(speak(request).sound, whole.sound);
 }
 
 TEST_F(BuiltInVoice, APromptThatLeavesNoRoomForSpeechIsRefusedWithNumbers) {
-  Synthesizer synthesizer(*model_, *team_);
-  SpeechRequest request;
-  request.text = std::string(3000, 'a');
+  SpeechRequest request = seeded(std::string(3000, 'a'));
   request.chunk_length = 0;
   try {
-    speak(synthesizer, request);
+    engine_->submit(request);
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::too_large);
@@ -212,18 +255,18 @@ TEST_F(BuiltInVoice, APromptThatLeavesNoRoomForSpeechIsRefusedWithNumbers) {
 }
 
 TEST_F(BuiltInVoice, ItsOwnDefaultsReachTheRequest) {
-  const SpeechRequest request = default_request(*model_);
-  EXPECT_EQ(request.sampling.temperature, 0.7f);
-  EXPECT_EQ(request.sampling.top_p, 0.7f);
-  EXPECT_EQ(request.sampling.repetition_penalty, 1.1f);
-  EXPECT_TRUE(request.normalise);
+  const SpeechPlan plan = plan_speech(seeded("It costs $20."), *model_, {}, 0);
+  EXPECT_EQ(plan.sampling.temperature, 0.7f);
+  EXPECT_EQ(plan.sampling.top_p, 0.7f);
+  EXPECT_EQ(plan.sampling.repetition_penalty, 1.1f);
+  EXPECT_EQ(plan.utterances.at(0), "It costs twenty dollars.");
 }
 
 TEST_F(BuiltInVoice, BadRequestsAreRefusedByField) {
-  Synthesizer synthesizer(*model_, *team_);
   const auto message_of = [&](const SpeechRequest& request) -> std::string {
     try {
-      synthesizer.speak(request, [](std::span<const float>) { ADD_FAILURE() << "sound came out"; });
+      engine_->submit(request);
+      ADD_FAILURE() << "it was taken";
     } catch (const Error& error) {
       EXPECT_TRUE(is_callers_fault(error.code()));
       return error.message();
@@ -243,10 +286,9 @@ TEST_F(BuiltInVoice, BadRequestsAreRefusedByField) {
   EXPECT_TRUE(with([](auto& r) { r.text = "a\xff"; }).starts_with("text:"));
   EXPECT_TRUE(with([](auto& r) { r.chunk_length = 7; }).starts_with("chunk_length:"));
   EXPECT_TRUE(with([](auto& r) { r.max_new_tokens = -1; }).starts_with("max_new_tokens:"));
-  EXPECT_TRUE(with([](auto& r) { r.sampling.temperature = 3; }).starts_with("temperature"));
-  EXPECT_TRUE(
-      with([](auto& r) { r.sampling.top_p = std::numeric_limits<float>::quiet_NaN(); }).starts_with("top_p"));
-  EXPECT_TRUE(with([](auto& r) { r.sampling.repetition_penalty = 0; }).starts_with("repetition_penalty"));
+  EXPECT_TRUE(with([](auto& r) { r.temperature = 3; }).starts_with("temperature"));
+  EXPECT_TRUE(with([](auto& r) { r.top_p = std::numeric_limits<float>::quiet_NaN(); }).starts_with("top_p"));
+  EXPECT_TRUE(with([](auto& r) { r.repetition_penalty = 0; }).starts_with("repetition_penalty"));
 }
 
 }  // namespace

@@ -1,0 +1,95 @@
+#include "runtime/engine/batch.h"
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+
+#include "base/clock.h"
+#include "runtime/engine/failure.h"
+#include "runtime/speech_plan.h"
+
+namespace shoal::runtime {
+namespace {
+
+// Indices of speeches that have something to read, in the order in which they became ready.
+class ReadyQueue {
+ public:
+  void push(size_t index) {
+    {
+      const std::lock_guard lock(mutex_);
+      ready_.push_back(index);
+    }
+    changed_.notify_one();
+  }
+  size_t pop() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !ready_.empty(); });
+    const size_t index = ready_.front();
+    ready_.pop_front();
+    return index;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<size_t> ready_;
+};
+
+SpeechRequest item(SpeechRequest request, const BatchOptions& options, size_t index) {
+  if (!request.seed && options.seed) request.seed = seed_of_item(*options.seed, index);
+  request.delivery = Delivery::whole;
+  return request;
+}
+
+// Takes what can be read; true when the speech has ended.
+bool read(Speech& speech, BatchResult& result) {
+  try {
+    while (const auto samples = speech.try_next()) {
+      if (samples->empty()) {
+        result.summary = speech.summary();
+        return true;
+      }
+      result.samples.insert(result.samples.end(), samples->begin(), samples->end());
+    }
+    return false;
+  } catch (...) {
+    result.error = to_error(std::current_exception());
+    result.summary = speech.summary();
+    result.samples.clear();
+    return true;
+  }
+}
+
+}  // namespace
+
+std::vector<BatchResult> speak_batch(const std::function<Speech(const SpeechRequest&)>& submit,
+                                     std::vector<SpeechRequest> requests, const BatchOptions& options) {
+  std::vector<BatchResult> results(requests.size());
+  std::vector<std::optional<Speech>> speeches(requests.size());
+  ReadyQueue ready;
+  size_t open = 0;
+  const auto report = [&](size_t index) {
+    if (options.on_item) options.on_item(index, results[index]);
+  };
+  for (size_t i = 0; i < requests.size(); ++i) {
+    try {
+      speeches[i] = submit(item(std::move(requests[i]), options, i));
+      speeches[i]->on_ready([&ready, i] { ready.push(i); });
+      ++open;
+    } catch (...) {
+      speeches[i].reset();
+      results[i].error = to_error(std::current_exception());
+      report(i);
+    }
+  }
+  while (open > 0) {
+    const size_t index = ready.pop();
+    if (!speeches[index] || !read(*speeches[index], results[index])) continue;
+    speeches[index].reset();
+    --open;
+    report(index);
+  }
+  return results;
+}
+
+}  // namespace shoal::runtime

@@ -1,0 +1,72 @@
+// The thread that decodes and encodes reference clips which no cache has.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/thread_team.h"
+#include "runtime/speech_model.h"
+#include "runtime/voices/code_store.h"
+#include "tensor/workspace.h"
+
+namespace shoal::runtime {
+
+// Thread-safe. Clips that wait are encoded together, each once however many ask for it.
+class ClipEncoder {
+ public:
+  // Encoding must not starve the streams that speak meanwhile: it has threads of its own, few of them.
+  ClipEncoder(const SpeechModel& model, CodeStore& store, int threads);
+  ~ClipEncoder();  // clips that wait get Error(unavailable)
+  ClipEncoder(const ClipEncoder&) = delete;
+  ClipEncoder& operator=(const ClipEncoder&) = delete;
+
+  struct Result {
+    std::shared_ptr<const ClipCodes> codes;
+    std::exception_ptr error;  // if there are none: corrupt_file, too_large, invalid_argument, ...
+  };
+  // Must not throw.
+  using Done = std::function<void(const Result&)>;
+  // Calls `done` once: at once when a cache has the codes of a clip with this hash, otherwise later from the
+  // encoder's thread. audio: the bytes of the file. name: starts the messages. Throws Error(unsupported) when
+  // the model was loaded without its encoder, and std::bad_alloc; then `done` is not called.
+  void encode(const ClipHash& hash, std::string audio, std::string name, Done done);
+
+ private:
+  // Clips that are encoded in one call; longer queues are taken in parts, so that the first need not wait for
+  // the last.
+  static constexpr size_t kClipsAtATime = 4;
+
+  struct Clip {
+    ClipHash hash;
+    std::string audio, name;
+    std::vector<Done> done;
+  };
+  void run();
+  void encode_in_work();
+  std::vector<std::vector<int32_t>> encode_together(const std::vector<std::vector<float>>& samples);
+  std::vector<float> samples_of(const Clip& clip) const;
+
+  const SpeechModel& model_;
+  CodeStore& store_;
+  ThreadTeam team_;
+  Workspace workspace_;
+  ops::Context ctx_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Clip> waiting_;
+  // Only the encoder's thread changes it, but for new entries of `done`. It and finished_ have their memory
+  // from the start.
+  std::vector<Clip> in_work_;
+  std::vector<Clip> finished_;
+  std::array<Result, kClipsAtATime> results_;
+  bool exit_ = false;
+  std::thread thread_;
+};
+
+}  // namespace shoal::runtime

@@ -1,0 +1,96 @@
+// The thread that turns codes into sound, for every request in generation.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "runtime/engine/fair_mutex.h"
+#include "runtime/engine/ledger.h"
+#include "runtime/engine/model_calls.h"
+#include "runtime/engine/speech_job.h"
+#include "runtime/engine/wake_signal.h"
+#include "runtime/schedule/codec_schedule.h"
+
+namespace shoal::runtime {
+
+class CodecLoop {
+ public:
+  struct Parts {
+    const SpeechModel& model;
+    ModelCalls& calls;
+    dac::CodecStatePool& states;
+    ops::Context ctx;  // its team and workspace are used by nobody else, but for `turn`
+    FairMutex* turn;   // held while the team works, when the language model shares it; null otherwise
+    Ledger& ledger;
+    std::shared_ptr<WakeSignal> decode_loop;  // rung when a job has closed
+    // A piece may have so many frames: bounds the workspace and how long others wait.
+    int64_t max_frames_per_pass = 64;
+  };
+  explicit CodecLoop(const Parts& parts);
+  // Every job must have closed.
+  ~CodecLoop();
+  CodecLoop(const CodecLoop&) = delete;
+  CodecLoop& operator=(const CodecLoop&) = delete;
+
+  // Takes a job over: decodes what it publishes, ends its state and leaves the ledger when its generation has
+  // ended. Never more jobs at a time than the pool has streams. Allocates nothing. Any thread.
+  void admit(std::shared_ptr<SpeechJob> job);
+  // Something was published, ended or cancelled.
+  void ring() { wake_.ring(); }
+
+  int64_t workspace_bytes() const { return workspace_bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Stream {
+    std::shared_ptr<SpeechJob> job;
+    std::optional<dac::CodecStream> codec;
+    size_t utterance = 0;
+    int64_t decoded = 0;                // frames of it that have become sound
+    int64_t samples = 0;                // delivered, of all utterances
+    int64_t first_us = 0, last_us = 0;  // when the first and the latest piece were delivered
+  };
+
+  void run();
+  bool round();
+  void take_incoming();
+  void settle();
+  bool move_on(Stream& stream);
+  void close(Stream& stream, std::optional<Error> error);
+  void fail(Stream& stream, Error error);
+  CodecJob describe(const Stream& stream, int64_t now) const;
+  int64_t lead_us(const Stream& stream, int64_t now) const;
+  void decode(const std::vector<CodecPiece>& pieces);
+  void decode_together(const std::vector<CodecPiece>& pieces);
+  void decode_alone(Stream& stream, int64_t target);
+  int64_t earliest_deadline() const;
+  std::unique_lock<FairMutex> take_turn();
+  void deliver(Stream& stream, int64_t frames, std::span<const float> pcm);
+  Stream& find(JobId id);
+
+  const Parts parts_;
+  ops::Context ctx_;
+  const int64_t frame_us_, hop_, codebooks_;
+  WakeSignal wake_;
+
+  std::mutex incoming_mutex_;
+  std::vector<std::shared_ptr<SpeechJob>> incoming_;
+
+  // Of the loop's own thread.
+  std::vector<Stream> streams_;
+  std::vector<CodecJob> jobs_;
+  std::vector<dac::CodecStream*> batch_;
+  std::vector<int64_t> targets_;  // what each piece's stream will have decoded
+  std::vector<int32_t> offsets_, codes_;
+  std::vector<float> pcm_;
+  int failed_rounds_ = 0;
+
+  std::atomic<int64_t> workspace_bytes_{0};
+  std::atomic<bool> exit_{false};
+  std::thread thread_;  // last: runs on all of the above
+};
+
+}  // namespace shoal::runtime

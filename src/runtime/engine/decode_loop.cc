@@ -1,0 +1,314 @@
+#include "runtime/engine/decode_loop.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "runtime/engine/failure.h"
+
+namespace shoal::runtime {
+namespace {
+
+// Rounds in a row that may fail outside of the model's calls before the newest request pays for it.
+constexpr int kFailedRounds = 3;
+
+KvPages::Options page_options(const DecodeLoop::Parts& parts) {
+  return {.pages = parts.cache.pages(),
+          .page_size = parts.cache.page_size(),
+          .column_width = parts.model.language_model().config().columns(),
+          .cache = parts.config.prefix_cache,
+          .max_voices = parts.config.kv_cache_size};
+}
+
+}  // namespace
+
+DecodeLoop::DecodeLoop(const Parts& parts)
+    : parts_(parts),
+      ctx_(parts.ctx),
+      pages_(page_options(parts)),
+      runner_(parts.model.language_model().config(), parts.calls, parts.cache, ctx_),
+      frame_us_(static_cast<int64_t>(1e6 / parts.model.codec().config().frames_per_second())),
+      prefetch_samples_(static_cast<int64_t>(
+          parts.config.prefetch_s * static_cast<double>(parts.model.codec().config().sample_rate_hz))) {
+  // What a round appends to, so that admitting and speaking cannot run out of memory half way.
+  const auto streams = static_cast<size_t>(parts.config.streams());
+  active_.reserve(streams);
+  active_jobs_.reserve(streams);
+  rows_.reserve(streams);
+  row_owners_.reserve(streams);
+  thread_ = std::thread([this] { run(); });
+}
+
+DecodeLoop::~DecodeLoop() {
+  exit_.store(true);
+  parts_.wake->ring();
+  thread_.join();
+}
+
+void DecodeLoop::submit(std::shared_ptr<SpeechJob> job) {
+  {
+    const std::lock_guard lock(incoming_mutex_);
+    incoming_.push_back(std::move(job));
+  }
+  parts_.wake->ring();
+}
+
+void DecodeLoop::cancel_all(ErrorCode code, const char* message) {
+  {
+    const std::lock_guard lock(incoming_mutex_);
+    stop_error_ = Error(code, message);
+    stopping_ = true;
+  }
+  parts_.wake->ring();
+}
+
+void DecodeLoop::run() {
+  while (!exit_.load()) {
+    int64_t wake_us = 0;
+    bool busy = true;
+    try {
+      busy = round(wake_us);
+      failed_rounds_ = 0;
+    } catch (const std::exception& error) {
+      on_failed_round(error);
+    }
+    if (!busy) parts_.wake->wait(wake_us);
+  }
+}
+
+// Whatever threw changed nothing that the next round does not find as it was. Most often memory was short for
+// a moment; if it stays short, the newest request makes room.
+void DecodeLoop::on_failed_round(const std::exception& error) {
+  log(LogLevel::error, "a round of the decode loop failed: ", error.what());
+  parts_.ledger.count_retry();
+  if (++failed_rounds_ < kFailedRounds) return;
+  failed_rounds_ = 0;
+  const auto newest = std::max_element(active_.begin(), active_.end(), [](const auto& a, const auto& b) {
+    return a->ended() != b->ended() ? a->ended() : a->job().id < b->job().id;
+  });
+  if (newest != active_.end() && !(*newest)->ended()) {
+    (*newest)->end(to_error(error));
+    parts_.codec.ring();
+  }
+}
+
+bool DecodeLoop::round(int64_t& wake_us) {
+  take_incoming();
+  forget_closed();
+  const int64_t now = now_us();
+  wake_us = admit(now);
+  attach_prefixes();
+  if (step(now)) return true;
+  const int64_t deadline = earliest_deadline();
+  if (deadline != 0 && (wake_us == 0 || deadline < wake_us)) wake_us = deadline;
+  return false;
+}
+
+void DecodeLoop::take_incoming() {
+  bool stopping = false;
+  {
+    const std::lock_guard lock(incoming_mutex_);
+    waiting_.reserve(waiting_.size() + incoming_.size());
+    for (auto& job : incoming_) waiting_.push_back(std::move(job));
+    incoming_.clear();
+    stopping = stopping_;
+  }
+  if (stopping) end_everything();
+}
+
+void DecodeLoop::end_everything() {
+  while (!waiting_.empty()) {
+    parts_.ledger.leave(*waiting_.back()->state, Stage::waiting, stop_error_);
+    waiting_.pop_back();
+  }
+  for (const auto& speech : active_)
+    if (!speech->ended()) speech->end(stop_error_);
+  parts_.codec.ring();
+}
+
+void DecodeLoop::forget_closed() {
+  for (const auto& speech : active_) {
+    const SpeechJob& job = speech->job();
+    if (speech->ended() && job.state->cancelled()) parts_.codec.ring();  // it need not finish the sound
+    if (!speech->ended() && job.given_up()) speech->end(job.codec_error());
+  }
+  std::erase_if(active_,
+                [](const auto& speech) { return speech->job().closed.load(std::memory_order_acquire); });
+}
+
+std::unique_lock<FairMutex> DecodeLoop::take_turn() {
+  return parts_.turn ? std::unique_lock(*parts_.turn) : std::unique_lock<FairMutex>();
+}
+
+ScheduleLimits DecodeLoop::limits() const {
+  return {.max_batch_size = parts_.config.max_batch_size,
+          .max_streams = parts_.config.streams(),
+          .prefill_columns = parts_.config.prefill_columns,
+          .page_size = parts_.cache.page_size(),
+          .pages_available = pages_.available(),
+          .batch_timeout_us = int64_t{parts_.config.batch_timeout_ms} * 1000,
+          .batch_grouping = parts_.config.batch_grouping};
+}
+
+void DecodeLoop::describe_active(int64_t now) {
+  active_jobs_.clear();
+  int64_t running = 0, paused = 0, finishing = 0;
+  for (const auto& speech : active_) {
+    active_jobs_.push_back(speech->describe(now, frame_us_, prefetch_samples_));
+    const ActiveJob& job = active_jobs_.back();
+    speech->job().state->set_paused(job.paused);
+    ++(job.finishing ? finishing : job.paused ? paused : running);
+  }
+  parts_.ledger.set_activity(running, paused, finishing);
+  parts_.ledger.set_kv(pages_.statistics());
+}
+
+int64_t DecodeLoop::admit(int64_t now) {
+  if (waiting_.empty()) return 0;
+  describe_active(now);
+  waiting_jobs_.clear();
+  for (const auto& job : waiting_) {
+    waiting_jobs_.push_back({.id = job->id,
+                             .client = job->client,
+                             .voice = job->voice,
+                             .arrival_us = job->arrival_us,
+                             .deadline_us = job->deadline_us,
+                             .prompt_columns = job->first_prompt.columns(),
+                             .cancelled = job->state->cancelled()});
+  }
+  const Admission admission = plan_admission(waiting_jobs_, active_jobs_, limits(), now);
+  for (const JobEnd& end : admission.ends) end_waiting(end);
+  for (const JobId id : admission.admitted) admit_job(id);
+  return admission.wake_us;
+}
+
+void DecodeLoop::end_waiting(const JobEnd& end) {
+  const auto job =
+      std::find_if(waiting_.begin(), waiting_.end(), [&](const auto& j) { return j->id == end.id; });
+  CHECK(job != waiting_.end(), "job ", end.id, " does not wait");
+  parts_.ledger.leave(*(*job)->state, Stage::waiting, end_error(end.why));
+  waiting_.erase(job);
+}
+
+void DecodeLoop::admit_job(JobId id) {
+  const auto job = std::find_if(waiting_.begin(), waiting_.end(), [&](const auto& j) { return j->id == id; });
+  CHECK(job != waiting_.end(), "job ", id, " does not wait");
+  auto speech = std::make_unique<ActiveSpeech>(*job, parts_.model);
+  parts_.codec.admit(*job);  // from here on the codec loop ends it
+  active_.push_back(std::move(speech));
+  waiting_.erase(job);
+  SpeechJob& admitted = active_.back()->job();
+  parts_.ledger.move(Stage::waiting, Stage::active);
+  const double since_submit = static_cast<double>(now_us() - admitted.submitted_us) * 1e-6;
+  admitted.state->update([&](SpeechSummary& summary) { summary.admitted_s = since_submit; });
+  try {
+    active_.back()->begin_utterance(pages_);
+  } catch (...) {
+    fail(*active_.back(), std::current_exception());
+  }
+}
+
+void DecodeLoop::attach_prefixes() {
+  describe_active(now_us());
+  for (size_t i = 0; i < active_.size(); ++i) {
+    ActiveSpeech& speech = *active_[i];
+    if (speech.ended() || speech.started() || waits_for_prefix(active_jobs_[i], active_jobs_)) continue;
+    try {
+      speech.attach_prefix(pages_, [&](PageCopy copy) {
+        const auto turn = take_turn();
+        parts_.calls.copy_page(ctx_, parts_.cache, copy.from, copy.to);
+      });
+    } catch (...) {
+      fail(speech, std::current_exception());
+    }
+  }
+}
+
+bool DecodeLoop::step(int64_t now) {
+  describe_active(now);
+  const StepPlan plan = plan_step(active_jobs_, limits(), now);
+  for (const JobEnd& end : plan.ends) find(end.id).end(end_error(end.why));
+  if (!plan.ends.empty()) parts_.codec.ring();
+  for (const JobId id : plan.preempted) {
+    find(id).preempt();
+    parts_.ledger.count_preemption();
+  }
+  if (plan.rows.empty()) return !plan.ends.empty() || !plan.preempted.empty();
+  run_rows(plan.rows);
+  return true;
+}
+
+void DecodeLoop::run_rows(const std::vector<StepRows>& planned) {
+  const int64_t start = now_us();
+  rows_.clear(), row_owners_.clear();
+  for (const StepRows& step : planned) {
+    SequenceRows rows;
+    ActiveSpeech& speech = find(step.id);
+    if (!speech.rows(step, rows)) continue;  // pages were promised by the plan; if not, the next one knows
+    rows_.push_back(rows);
+    row_owners_.push_back(&speech);
+  }
+  {
+    const auto turn = take_turn();
+    runner_.run(rows_, [this] {
+      parts_.ledger.count_retry();
+      if (!parts_.config.drop_cache_on_oom) return;
+      pages_.drop_cached();
+      parts_.release_memory();
+    });
+  }
+  int64_t frames = 0;
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    frames += rows_[i].wants_frame && !rows_[i].error;
+    finish_rows(*row_owners_[i], rows_[i]);
+  }
+  parts_.codec.ring();
+  parts_.ledger.count_step(static_cast<int64_t>(rows_.size()), frames,
+                           static_cast<double>(now_us() - start) * 1e-6);
+  workspace_bytes_.store(parts_.ctx.workspace->capacity_bytes(), std::memory_order_relaxed);
+}
+
+void DecodeLoop::finish_rows(ActiveSpeech& speech, const SequenceRows& rows) {
+  if (rows.error) return fail(speech, rows.error);
+  try {
+    if (speech.accept(rows)) finish_utterance(speech);
+  } catch (...) {
+    fail(speech, std::current_exception());
+  }
+}
+
+void DecodeLoop::finish_utterance(ActiveSpeech& speech) {
+  if (speech.has_next_utterance()) {
+    speech.next_utterance();
+    speech.begin_utterance(pages_);
+  } else if (speech.silent()) {
+    speech.end(Error(ErrorCode::invalid_argument,
+                     "text: the model made no sound of it; try another text, seed or temperature"));
+  } else {
+    speech.end(std::nullopt);
+  }
+}
+
+void DecodeLoop::fail(ActiveSpeech& speech, std::exception_ptr error) {
+  speech.end(to_error(error));
+  parts_.codec.ring();
+}
+
+int64_t DecodeLoop::earliest_deadline() const {
+  int64_t earliest = 0;
+  const auto consider = [&](int64_t deadline) {
+    if (deadline != 0 && (earliest == 0 || deadline < earliest)) earliest = deadline;
+  };
+  for (const auto& job : waiting_) consider(job->deadline_us);
+  for (const auto& speech : active_)
+    if (!speech->ended()) consider(speech->job().deadline_us);
+  return earliest;
+}
+
+ActiveSpeech& DecodeLoop::find(JobId id) {
+  const auto found =
+      std::find_if(active_.begin(), active_.end(), [&](const auto& s) { return s->job().id == id; });
+  CHECK(found != active_.end(), "job ", id, " is not active");
+  return **found;
+}
+
+}  // namespace shoal::runtime

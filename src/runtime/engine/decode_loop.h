@@ -1,0 +1,97 @@
+// The thread that owns the language model: admits requests, plans steps, runs them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "runtime/engine/active_speech.h"
+#include "runtime/engine/codec_loop.h"
+#include "runtime/engine/fair_mutex.h"
+#include "runtime/engine/ledger.h"
+#include "runtime/engine/step_runner.h"
+#include "runtime/engine/wake_signal.h"
+#include "shoal/engine_config.h"
+
+namespace shoal::runtime {
+
+class DecodeLoop {
+ public:
+  struct Parts {
+    const EngineConfig& config;
+    const SpeechModel& model;
+    ModelCalls& calls;
+    dual_ar::KvCache& cache;
+    ops::Context ctx;  // its team and workspace are used by nobody else, but for `turn`
+    FairMutex* turn;   // held while the team works, when the codec shares it; null otherwise
+    CodecLoop& codec;
+    Ledger& ledger;
+    std::shared_ptr<WakeSignal> wake;
+    std::function<void()> release_memory;  // what can be given up when memory runs out
+  };
+  explicit DecodeLoop(const Parts& parts);
+  // Every job must have ended: cancel_all() first.
+  ~DecodeLoop();
+  DecodeLoop(const DecodeLoop&) = delete;
+  DecodeLoop& operator=(const DecodeLoop&) = delete;
+
+  // Queues a job that has entered the ledger as waiting. Any thread. Throws std::bad_alloc, and it is not
+  // queued.
+  void submit(std::shared_ptr<SpeechJob> job);
+  // Every job that is here or comes ends with this error. Any thread.
+  void cancel_all(ErrorCode code, const char* message);
+
+  int64_t workspace_bytes() const { return workspace_bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  void run();
+  // One round: what happened outside, then one step of the model. Says whether there was anything to do;
+  // otherwise wake_us is when there may be (0: when the bell rings).
+  bool round(int64_t& wake_us);
+  void take_incoming();
+  void end_everything();
+  void forget_closed();
+  int64_t admit(int64_t now);
+  void admit_job(JobId id);
+  void end_waiting(const JobEnd& end);
+  void attach_prefixes();
+  bool step(int64_t now);
+  void run_rows(const std::vector<StepRows>& planned);
+  void finish_rows(ActiveSpeech& speech, const SequenceRows& rows);
+  void finish_utterance(ActiveSpeech& speech);
+  void fail(ActiveSpeech& speech, std::exception_ptr error);
+  void describe_active(int64_t now);
+  std::unique_lock<FairMutex> take_turn();
+  ScheduleLimits limits() const;
+  int64_t earliest_deadline() const;
+  void on_failed_round(const std::exception& error);
+  ActiveSpeech& find(JobId id);
+
+  const Parts parts_;
+  ops::Context ctx_;
+  KvPages pages_;
+  StepRunner runner_;
+  const int64_t frame_us_, prefetch_samples_;
+
+  std::mutex incoming_mutex_;  // guards the next three
+  std::vector<std::shared_ptr<SpeechJob>> incoming_;
+  bool stopping_ = false;
+  Error stop_error_{ErrorCode::unavailable, ""};
+
+  // Of the loop's own thread.
+  std::vector<std::shared_ptr<SpeechJob>> waiting_;
+  std::vector<std::unique_ptr<ActiveSpeech>> active_;
+  std::vector<ActiveJob> active_jobs_;  // what the plans see of active_, in its order
+  std::vector<WaitingJob> waiting_jobs_;
+  std::vector<SequenceRows> rows_;
+  std::vector<ActiveSpeech*> row_owners_;
+  int failed_rounds_ = 0;
+
+  std::atomic<int64_t> workspace_bytes_{0};
+  std::atomic<bool> exit_{false};
+  std::thread thread_;  // last: runs on all of the above
+};
+
+}  // namespace shoal::runtime

@@ -1,0 +1,206 @@
+#include "shoal/engine.h"
+
+#include <mutex>
+
+#include "base/clock.h"
+#include "runtime/engine/batch.h"
+#include "runtime/engine/pipeline.h"
+#include "runtime/engine/push_reader.h"
+#include "runtime/engine/system_memory.h"
+
+namespace shoal {
+
+using runtime::Pipeline;
+
+// Which pipeline serves, and what became of the ones before it. A caller holds the pipeline it uses, so that
+// a hand-over waits for nobody.
+class Engine::Impl {
+ public:
+  explicit Impl(EngineConfig config) : config_(std::move(config)), voices_(config_.references_dir) {
+    config_.validate();
+  }
+  ~Impl() { stop(std::chrono::milliseconds{0}); }
+
+  void start() {
+    const std::lock_guard changing(lifecycle_);
+    if (current()) fail(ErrorCode::invalid_argument, "engine: it has been started");
+    set_state(EngineState::starting);
+    try {
+      install(config_);
+    } catch (...) {
+      set_state(EngineState::stopped);
+      throw;
+    }
+    started_us_ = now_us();
+  }
+
+  void reload(const EngineConfig& config) {
+    config.validate();
+    if (config.references_dir != voices_.dir())
+      fail(ErrorCode::invalid_argument, "references_dir: it cannot change while the engine runs");
+    const std::lock_guard changing(lifecycle_);
+    if (!current()) fail(ErrorCode::unavailable, "engine: it is not running, so there is nothing to reload");
+    set_state(EngineState::reloading);
+    try {
+      install(config);
+    } catch (...) {
+      set_state(EngineState::ready);
+      throw;
+    }
+  }
+
+  void stop(std::chrono::milliseconds grace) {
+    const std::lock_guard changing(lifecycle_);
+    const std::shared_ptr<Pipeline> last = current();
+    if (last) {
+      set_state(EngineState::stopping);
+      last->close();
+      if (grace.count() > 0) last->wait_until_empty(now_us() + grace.count() * 1000);
+      last->cancel_all();
+      const std::lock_guard lock(mutex_);
+      pipeline_.reset();
+    }
+    retire(last);
+    for (std::future<void>& pipeline : retiring_) pipeline.wait();
+    retiring_.clear();
+    set_state(EngineState::stopped);
+  }
+
+  std::shared_ptr<Pipeline> serving() const {
+    auto pipeline = current();
+    if (!pipeline) fail(ErrorCode::unavailable, "the engine is not running");
+    return pipeline;
+  }
+
+  // A request that meets a pipeline in the moment of its hand-over goes to the next one.
+  Speech submit(const SpeechRequest& request, bool wait) {
+    std::shared_ptr<Pipeline> pipeline = serving();
+    while (true) {
+      try {
+        return pipeline->submit(request, wait);
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::unavailable) throw;
+        std::shared_ptr<Pipeline> next = current();
+        if (!next || next == pipeline) throw;
+        pipeline = std::move(next);
+      }
+    }
+  }
+
+  Health health() const {
+    Health health;
+    health.resident_bytes = runtime::resident_memory();
+    const std::shared_ptr<Pipeline> pipeline = current();
+    const std::lock_guard lock(mutex_);
+    health.state = state_;
+    if (!pipeline) return health;
+    health.model = pipeline->model().name();
+    health.precision =
+        name_of(pipeline->model().precision() == DType::f32 ? Precision::float32 : Precision::bfloat16);
+    health.device = "cpu";
+    health.uptime_s = static_cast<double>(now_us() - started_us_) * 1e-6;
+    health.memory = pipeline->memory();
+    health.statistics = pipeline->statistics();
+    return health;
+  }
+
+  EngineConfig config() const {
+    const std::lock_guard lock(mutex_);
+    return config_;
+  }
+  Voices& voices() { return voices_; }
+
+ private:
+  std::shared_ptr<Pipeline> current() const {
+    const std::lock_guard lock(mutex_);
+    return pipeline_;
+  }
+
+  void set_state(EngineState state) {
+    const std::lock_guard lock(mutex_);
+    state_ = state;
+  }
+
+  // Makes a pipeline ready and hands over to it.
+  void install(const EngineConfig& config) {
+    auto next = std::make_shared<Pipeline>(config);
+    if (config.warm_up) next->warm_up();
+    std::shared_ptr<Pipeline> previous;
+    {
+      const std::lock_guard lock(mutex_);
+      previous = std::exchange(pipeline_, next);
+      config_ = config;
+      state_ = EngineState::ready;
+    }
+    next->warm_voices();
+    retire(previous);
+  }
+
+  // Lets the requests of a pipeline end, then frees it, in the background.
+  void retire(std::shared_ptr<Pipeline> pipeline) {
+    if (!pipeline) return;
+    pipeline->close();
+    std::erase_if(retiring_, [](std::future<void>& earlier) {
+      return earlier.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+    });
+    retiring_.push_back(std::async(std::launch::async, [last = std::move(pipeline)]() mutable {
+      last->wait_until_empty(0);
+      last.reset();
+    }));
+  }
+
+  EngineConfig config_;
+  runtime::VoiceFolder voices_;
+  std::mutex lifecycle_;      // one start, reload or stop at a time
+  mutable std::mutex mutex_;  // guards config_ and the next three
+  std::shared_ptr<Pipeline> pipeline_;
+  EngineState state_ = EngineState::stopped;
+  int64_t started_us_ = 0;
+  std::vector<std::future<void>> retiring_;  // under lifecycle_
+};
+
+Engine::Engine(EngineConfig config) : impl_(std::make_unique<Impl>(std::move(config))) {}
+Engine::~Engine() = default;
+
+void Engine::start() { impl_->start(); }
+void Engine::stop(std::chrono::milliseconds grace) { impl_->stop(grace); }
+void Engine::reload() { impl_->reload(impl_->config()); }
+void Engine::reload(EngineConfig config) { impl_->reload(config); }
+
+Speech Engine::submit(SpeechRequest request) { return impl_->submit(request, false); }
+
+Speech Engine::submit(SpeechRequest request, SpeechCallbacks callbacks) {
+  return runtime::push_to(impl_->submit(request, false), std::move(callbacks));
+}
+
+std::vector<BatchResult> Engine::generate_batch(std::vector<SpeechRequest> requests, BatchOptions options) {
+  return generate_batch_async(std::move(requests), std::move(options)).get();
+}
+
+std::future<std::vector<BatchResult>> Engine::generate_batch_async(std::vector<SpeechRequest> requests,
+                                                                   BatchOptions options) {
+  return std::async(std::launch::async, [this, requests = std::move(requests),
+                                         options = std::move(options)]() mutable {
+    return runtime::speak_batch([this](const SpeechRequest& request) { return impl_->submit(request, true); },
+                                std::move(requests), options);
+  });
+}
+
+EncodedClip Engine::encode(const std::string& audio) {
+  const auto pipeline = impl_->serving();
+  const auto codes = pipeline->encode(audio);
+  return {.codes = {codes->values().begin(), codes->values().end()},
+          .frames = codes->frames(),
+          .codebooks = codes->codebooks()};
+}
+
+std::vector<float> Engine::decode(const std::vector<int32_t>& codes) {
+  return impl_->serving()->decode(codes);
+}
+Voices& Engine::voices() { return impl_->voices(); }
+Health Engine::health() const { return impl_->health(); }
+Statistics Engine::statistics() const { return impl_->serving()->statistics(); }
+EngineConfig Engine::config() const { return impl_->config(); }
+int Engine::sample_rate_hz() const { return impl_->serving()->sample_rate_hz(); }
+
+}  // namespace shoal

@@ -1,0 +1,43 @@
+#include "runtime/engine/failure.h"
+
+#include <new>
+#include <string>
+
+namespace shoal::runtime {
+namespace {
+
+Error make(ErrorCode code, const char* message) noexcept {
+  try {
+    return {code, message};
+  } catch (...) {
+    return {code, std::string()};  // an empty string takes no memory
+  }
+}
+
+}  // namespace
+
+Error to_error(const std::exception& error) noexcept {
+  if (const auto* ours = dynamic_cast<const Error*>(&error)) return make(ours->code(), ours->what());
+  if (dynamic_cast<const std::bad_alloc*>(&error))
+    return make(ErrorCode::resource_exhausted,
+                "memory ran out while the request was spoken; try again later");
+  return make(ErrorCode::internal, error.what());
+}
+
+Error to_error(const std::exception_ptr& error) noexcept {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& known) {
+    return to_error(known);
+  } catch (...) {
+    return make(ErrorCode::internal, "something that is not an exception was thrown");
+  }
+}
+
+Error end_error(ErrorCode why) {
+  if (why == ErrorCode::deadline_exceeded)
+    return {why, "the request's time was up before it was spoken (timeout, request_timeout_s)"};
+  return {why, "the request was cancelled"};
+}
+
+}  // namespace shoal::runtime

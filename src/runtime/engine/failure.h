@@ -1,0 +1,18 @@
+// What was thrown, as the Error that a request ends with.
+#pragma once
+
+#include <exception>
+
+#include "base/error.h"
+
+namespace shoal::runtime {
+
+// std::bad_alloc becomes resource_exhausted, foreign exceptions internal. Never throws: without memory for
+// the message it is empty.
+Error to_error(const std::exception& error) noexcept;
+Error to_error(const std::exception_ptr& error) noexcept;
+
+// Of a request that ended because of its caller: cancelled, deadline_exceeded.
+Error end_error(ErrorCode why);
+
+}  // namespace shoal::runtime

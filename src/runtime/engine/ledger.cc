@@ -1,0 +1,171 @@
+#include "runtime/engine/ledger.h"
+
+#include <array>
+#include <chrono>
+
+#include "base/error.h"
+
+namespace shoal::runtime {
+namespace {
+
+// Upper bounds in seconds; latencies from a millisecond to a minute.
+constexpr std::array<double, 16> kSeconds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
+                                             0.5,   1,      2.5,   5,    10,    20,   40,  60};
+constexpr std::array<double, 12> kRatios = {0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 5};
+constexpr std::array<double, 13> kBatches = {1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256};
+
+}  // namespace
+
+Ledger::Ledger(int max_queue) : max_queue_(max_queue) {
+  statistics_.queue_wait_s = Histogram(kSeconds);
+  statistics_.first_audio_s = Histogram(kSeconds);
+  statistics_.chunk_gap_s = Histogram(kSeconds);
+  statistics_.step_s = Histogram(kSeconds);
+  statistics_.codec_pass_s = Histogram(kSeconds);
+  statistics_.real_time_factor = Histogram(kRatios);
+  statistics_.batch_size = Histogram(kBatches);
+}
+
+int64_t& Ledger::count_of(Stage stage) {
+  switch (stage) {
+    case Stage::preparing:
+      return statistics_.preparing;
+    case Stage::waiting:
+      return statistics_.waiting;
+    case Stage::active:
+      break;
+  }
+  return active_;
+}
+
+void Ledger::enter(Stage stage, bool wait) {
+  std::unique_lock lock(mutex_);
+  const auto queued = [this] { return statistics_.preparing + statistics_.waiting; };
+  if (wait) changed_.wait(lock, [&] { return closed_ || queued() < max_queue_; });
+  if (closed_) fail(ErrorCode::unavailable, "the engine is stopping and takes no new requests");
+  ++statistics_.submitted;
+  if (queued() >= max_queue_) {
+    ++statistics_.refused;
+    fail(ErrorCode::resource_exhausted, "the queue is full: ", queued(), " requests wait (max_queue ",
+         max_queue_, "); try again later");
+  }
+  ++count_of(stage);
+}
+
+void Ledger::move(Stage from, Stage to) {
+  {
+    const std::lock_guard lock(mutex_);
+    --count_of(from);
+    ++count_of(to);
+  }
+  changed_.notify_all();
+}
+
+void Ledger::abandon(Stage stage) {
+  {
+    const std::lock_guard lock(mutex_);
+    --count_of(stage);
+    ++statistics_.failed;
+  }
+  changed_.notify_all();
+}
+
+void Ledger::leave(SpeechState& state, Stage stage, std::optional<Error> error) {
+  const std::optional<ErrorCode> code = error ? std::optional(error->code()) : std::nullopt;
+  state.end(std::move(error));
+  const SpeechSummary summary = state.summary();
+  {
+    const std::lock_guard lock(mutex_);
+    --count_of(stage);
+    if (!code) {
+      ++statistics_.completed;
+      statistics_.first_audio_s.add(summary.first_audio_s);
+      statistics_.real_time_factor.add(summary.real_time_factor());
+    } else if (*code == ErrorCode::cancelled) {
+      ++statistics_.cancelled;
+    } else if (*code == ErrorCode::deadline_exceeded) {
+      ++statistics_.expired;
+    } else {
+      ++statistics_.failed;
+    }
+    if (stage == Stage::active) statistics_.queue_wait_s.add(summary.admitted_s - summary.prepared_s);
+  }
+  changed_.notify_all();
+}
+
+void Ledger::close() {
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  changed_.notify_all();
+}
+
+bool Ledger::wait_until_empty(int64_t until_us) {
+  std::unique_lock lock(mutex_);
+  const auto empty = [this] { return statistics_.preparing + statistics_.waiting + active_ == 0; };
+  if (until_us != 0)
+    return changed_.wait_until(
+        lock, std::chrono::steady_clock::time_point(std::chrono::microseconds(until_us)), empty);
+  changed_.wait(lock, empty);
+  return true;
+}
+
+int64_t Ledger::open() const {
+  const std::lock_guard lock(mutex_);
+  return statistics_.preparing + statistics_.waiting + active_;
+}
+
+void Ledger::count_step(int64_t batch, int64_t frames, double seconds) {
+  const std::lock_guard lock(mutex_);
+  ++statistics_.steps;
+  statistics_.frames += static_cast<uint64_t>(frames);
+  statistics_.batch_size.add(static_cast<double>(batch));
+  statistics_.step_s.add(seconds);
+}
+
+void Ledger::count_codec_pass(double seconds, double audio_s) {
+  const std::lock_guard lock(mutex_);
+  ++statistics_.codec_passes;
+  statistics_.audio_s += audio_s;
+  statistics_.codec_pass_s.add(seconds);
+}
+
+void Ledger::count_gap(double seconds) {
+  const std::lock_guard lock(mutex_);
+  statistics_.chunk_gap_s.add(seconds);
+}
+
+void Ledger::count_underrun() {
+  const std::lock_guard lock(mutex_);
+  ++statistics_.underruns;
+}
+
+void Ledger::count_preemption() {
+  const std::lock_guard lock(mutex_);
+  ++statistics_.preemptions;
+}
+
+void Ledger::count_retry() {
+  const std::lock_guard lock(mutex_);
+  ++statistics_.retried_steps;
+}
+
+void Ledger::set_kv(const KvStatistics& kv) {
+  const std::lock_guard lock(mutex_);
+  statistics_.kv = kv;
+}
+
+void Ledger::set_activity(int64_t running, int64_t paused, int64_t finishing) {
+  const std::lock_guard lock(mutex_);
+  statistics_.running = running;
+  statistics_.paused = paused;
+  statistics_.finishing = finishing;
+}
+
+Statistics Ledger::statistics() const {
+  const std::lock_guard lock(mutex_);
+  return statistics_;
+}
+
+}  // namespace shoal::runtime

@@ -1,0 +1,60 @@
+// Every request from its entry to its end, counted.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+
+#include "runtime/engine/speech_state.h"
+#include "shoal/statistics.h"
+
+namespace shoal::runtime {
+
+// What a request is doing.
+enum class Stage { preparing, waiting, active };
+
+// Thread-safe. Whoever lets a request in calls enter(), and whoever ends it leave(): once each.
+class Ledger {
+ public:
+  explicit Ledger(int max_queue);
+
+  // Room in the queue for one more. Throws Error: resource_exhausted when it is full, unless `wait` (then
+  // until there is room); unavailable once closed.
+  void enter(Stage stage, bool wait);
+  void move(Stage from, Stage to);
+  // Ends the state, counts how, and makes room. `stage`: where it was.
+  void leave(SpeechState& state, Stage stage, std::optional<Error> error);
+  // For a request that entered but whose caller got an exception instead of a Speech.
+  void abandon(Stage stage);
+
+  // Nothing more is let in, and those that wait for room give up.
+  void close();
+  // Waits until everybody has left, but not beyond until_us of now_us() (0: for ever); says whether they
+  // have.
+  bool wait_until_empty(int64_t until_us);
+  int64_t open() const;
+
+  // One step of the language model, one pass of the codec.
+  void count_step(int64_t batch, int64_t frames, double seconds);
+  void count_codec_pass(double seconds, double audio_s);
+  void count_gap(double seconds);
+  void count_underrun();
+  void count_preemption();
+  void count_retry();
+  void set_kv(const KvStatistics& kv);
+  void set_activity(int64_t running, int64_t paused, int64_t finishing);
+  Statistics statistics() const;
+
+ private:
+  int64_t& count_of(Stage stage);
+
+  const int max_queue_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  Statistics statistics_;
+  int64_t active_ = 0;
+  bool closed_ = false;
+};
+
+}  // namespace shoal::runtime

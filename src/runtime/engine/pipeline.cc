@@ -1,0 +1,249 @@
+#include "runtime/engine/pipeline.h"
+
+#include <algorithm>
+#include <random>
+
+#include "base/log.h"
+#include "runtime/engine/failure.h"
+#include "runtime/engine/system_memory.h"
+#include "runtime/voices/codec_fingerprint.h"
+
+namespace shoal::runtime {
+namespace {
+
+constexpr int64_t kMiB = 1 << 20;
+constexpr const char* kWarmUpText = "Hello there.";
+
+ops::Context context(ThreadTeam& team, Workspace& workspace) {
+  return {.device = {}, .team = &team, .workspace = &workspace, .stream = nullptr};
+}
+
+uint64_t drawn_seed() {
+  std::random_device device;
+  return (uint64_t{device()} << 32) | device();
+}
+
+CodeStore::Options store_options(const EngineConfig& config, const SpeechModel& model) {
+  const dac::Config& codec = model.codec().config();
+  const std::string path = model.codec_path();
+  // Codes of random weights are nobody's voice: they are not kept on disk.
+  return {.max_clips = config.reference_cache_size,
+          .dir = path.empty() ? "" : cache_dir(config.cache_dir),
+          .fingerprint = path.empty() ? "random" : codec_fingerprint(path, codec, model.codec().dtype()),
+          .codebooks = static_cast<int>(codec.num_codebooks()),
+          .codebook_size = std::max(codec.semantic_codebook_size, codec.codebook_size)};
+}
+
+int64_t deadline_of(const EngineConfig& config, const SpeechRequest& request, int64_t now) {
+  if (request.timeout.count() > 0) return now + request.timeout.count() * 1000;
+  return config.request_timeout_s > 0 ? now + int64_t{config.request_timeout_s} * 1'000'000 : 0;
+}
+
+std::vector<std::string> voices_to_warm(const std::string& wanted, const Voices& voices) {
+  std::vector<std::string> names;
+  if (wanted == "all") {
+    for (const VoiceInfo& voice : voices.list()) names.push_back(voice.name);
+    return names;
+  }
+  for (size_t begin = 0; begin <= wanted.size();) {
+    const size_t end = std::min(wanted.find(',', begin), wanted.size());
+    if (end > begin) names.push_back(wanted.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return names;
+}
+
+void check_device(const EngineConfig& config) {
+  if (config.device.starts_with("cuda"))
+    fail(ErrorCode::unsupported, "device: this version computes on the CPU only, not with CUDA; use cpu");
+}
+
+}  // namespace
+
+ThreadSplit split_threads(const EngineConfig& config, int available_cpus) {
+  const int all = config.threads > 0 ? config.threads : available_cpus;
+  ThreadSplit split;
+  // A quarter of the threads keeps up with the codec's share of the work; a few do better in turns.
+  split.codec = config.codec_threads >= 0 ? config.codec_threads : all < 4 ? 0 : all / 4;
+  split.decode = config.threads > 0 || config.codec_threads >= 0 ? all : std::max(1, all - split.codec);
+  split.encode = std::max(1, all / 4);
+  return split;
+}
+
+int64_t plan_kv_pages(const EngineConfig& config, const dual_ar::Config& model, DType dtype,
+                      int64_t available_bytes) {
+  const int64_t page_bytes = dual_ar::KvCache::bytes_per_token(model, dtype) * config.kv_page_size;
+  const int64_t pages_of_one = (model.max_positions + config.kv_page_size - 1) / config.kv_page_size;
+  const int64_t most = pages_of_one * config.max_batch_size;
+  if (config.kv_memory_mb == 0) {
+    const auto share = static_cast<int64_t>(config.kv_memory_fraction * static_cast<double>(available_bytes));
+    return std::clamp<int64_t>(share / page_bytes, 1, most);
+  }
+  const int64_t wanted = config.kv_memory_mb * kMiB;
+  if (wanted > available_bytes)
+    fail(ErrorCode::resource_exhausted, "kv_memory_mb: ", config.kv_memory_mb,
+         " MiB are asked for, but only ", available_bytes / kMiB, " MiB are free beside the model");
+  return std::clamp<int64_t>(wanted / page_bytes, 1, most);
+}
+
+Pipeline::Pipeline(const EngineConfig& config, const MakeCalls& make_calls)
+    : config_(config),
+      split_((check_device(config), split_threads(config, ThreadTeam::available_cpus()))),
+      decode_team_(split_.decode),
+      voices_(config.references_dir),
+      ledger_(config.max_queue) {
+  if (split_.codec > 0) codec_team_.emplace(split_.codec);
+  ops::Context decode = context(decode_team_, decode_workspace_);
+  const ops::Context codec = context(codec_team_ ? *codec_team_ : decode_team_, codec_workspace_);
+  model_ = SpeechModel::load({.dir = config.model,
+                              .precision = config.precision,
+                              .with_encoder = config.with_encoder,
+                              .semantic_only = config.semantic_only},
+                             decode);
+  calls_ = make_calls ? make_calls(*model_) : std::make_unique<ModelCalls>(*model_);
+  const dual_ar::DualAr& language_model = model_->language_model();
+  codec_states_.emplace(model_->codec(), config.streams());
+  cache_.emplace(language_model.config(),
+                 plan_kv_pages(config, language_model.config(), language_model.dtype(), available_memory()),
+                 config.kv_page_size, language_model.dtype());
+  store_.emplace(store_options(config, *model_));
+  FairMutex* const turn = codec_team_ ? nullptr : &turn_;
+  codec_loop_.emplace(CodecLoop::Parts{.model = *model_,
+                                       .calls = *calls_,
+                                       .states = *codec_states_,
+                                       .ctx = codec,
+                                       .turn = turn,
+                                       .ledger = ledger_,
+                                       .decode_loop = wake_});
+  decode_loop_.emplace(DecodeLoop::Parts{.config = config_,
+                                         .model = *model_,
+                                         .calls = *calls_,
+                                         .cache = *cache_,
+                                         .ctx = decode,
+                                         .turn = turn,
+                                         .codec = *codec_loop_,
+                                         .ledger = ledger_,
+                                         .wake = wake_,
+                                         .release_memory = [this] { store_->drop_memory(); }});
+  encoder_.emplace(*model_, *store_, split_.encode);
+  preparer_.emplace(*model_, voices_, *encoder_);
+}
+
+Pipeline::~Pipeline() {
+  exit_.store(true);
+  close();
+  cancel_all();
+  if (warming_.joinable()) warming_.join();
+  encoder_.reset();  // ends the requests whose clips wait
+  ledger_.wait_until_empty(0);
+}
+
+Speech Pipeline::submit(const SpeechRequest& request, bool wait) {
+  validate(request);
+  ledger_.enter(Stage::preparing, wait);
+  try {
+    const int64_t now = now_us();
+    const uint64_t seed = request.seed ? *request.seed : drawn_seed();
+    auto state = std::make_shared<SpeechState>(sample_rate_hz(), seed, wake_);
+    const Arrival arrival{.submitted_us = now,
+                          .deadline_us = deadline_of(config_, request, now),
+                          .client = std::hash<std::string>()(request.client)};
+    preparer_->prepare(
+        request, state, seed,
+        {.ready = [this, arrival](std::shared_ptr<SpeechJob> job) { queue(std::move(job), arrival); },
+         .failed =
+             [this, state](const std::exception_ptr& error) {
+               ledger_.leave(*state, Stage::preparing, to_error(error));
+             }});
+    return Speech(state);
+  } catch (...) {
+    ledger_.abandon(Stage::preparing);
+    throw;
+  }
+}
+
+void Pipeline::queue(std::shared_ptr<SpeechJob> job, const Arrival& arrival) {
+  const dual_ar::Config& config = model_->language_model().config();
+  const int64_t prompt = job->first_prompt.columns();
+  const int64_t room = config.max_positions - prompt;
+  const int64_t frames = job->plan.max_new_tokens == 0 ? room : std::min(room, job->plan.max_new_tokens);
+  check_fits(prompt + frames, prompt, cache_->pages(), cache_->page_size());
+  job->id = next_id_.fetch_add(1);
+  job->client = arrival.client;
+  job->submitted_us = arrival.submitted_us;
+  job->arrival_us = now_us();
+  job->deadline_us = arrival.deadline_us;
+  const double prepared_s = static_cast<double>(job->arrival_us - job->submitted_us) * 1e-6;
+  job->state->update([&](SpeechSummary& summary) { summary.prepared_s = prepared_s; });
+  ledger_.move(Stage::preparing, Stage::waiting);
+  try {
+    decode_loop_->submit(std::move(job));
+  } catch (...) {
+    ledger_.move(Stage::waiting, Stage::preparing);
+    throw;
+  }
+}
+
+void Pipeline::warm_up() {
+  SpeechRequest request;
+  request.text = kWarmUpText;
+  request.seed = 1;
+  request.max_new_tokens = 16;
+  request.quirks.keep_last_frame_without_end = true;
+  submit(request).read_all();
+}
+
+void Pipeline::warm_voices() {
+  if (config_.warm_voices == "none") return;
+  warming_ = std::thread([this] {
+    try {
+      for (const std::string& name : voices_to_warm(config_.warm_voices, voices_)) {
+        if (exit_.load()) return;
+        warm_voice(name);
+      }
+    } catch (const std::exception& error) {
+      log(LogLevel::warning, "warm_voices: ", error.what());
+    }
+  });
+}
+
+// One frame of anything: its prompt begins with the voice.
+void Pipeline::warm_voice(const std::string& name) {
+  SpeechRequest request;
+  request.text = "a";
+  request.voice = name;
+  request.max_new_tokens = 1;
+  request.quirks.keep_last_frame_without_end = true;
+  request.delivery = Delivery::whole;
+  request.timeout = std::chrono::hours(1);
+  try {
+    submit(request, /*wait=*/true).read_all();
+    log(LogLevel::info, "voice \"", name, "\" is warm");
+  } catch (const Error& error) {
+    log(LogLevel::warning, "voice \"", name, "\" could not be warmed: ", error.message());
+  }
+}
+
+std::vector<float> Pipeline::decode(const std::vector<int32_t>& codes) {
+  ThreadTeam team(1);
+  Workspace workspace;
+  ops::Context ctx = context(team, workspace);
+  return model_->codec().decode(ctx, codes);
+}
+
+std::vector<MemoryPart> Pipeline::memory() const {
+  return {{"language model", model_->language_model().memory().total()},
+          {"codec", model_->codec().memory().total()},
+          {"KV pages", cache_->bytes()},
+          {"codec streams", codec_states_->bytes()},
+          {"workspaces", decode_loop_->workspace_bytes() + codec_loop_->workspace_bytes()},
+          {"voices", store_->bytes()}};
+}
+
+Statistics Pipeline::statistics() const {
+  Statistics statistics = ledger_.statistics();
+  statistics.voices = store_->statistics();
+  return statistics;
+}
+
+}  // namespace shoal::runtime

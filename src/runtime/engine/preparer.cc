@@ -1,0 +1,181 @@
+#include "runtime/engine/preparer.h"
+
+#include <atomic>
+#include <future>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "runtime/voices/reference_clip.h"
+
+namespace shoal::runtime {
+namespace {
+
+constexpr int64_t kMostClipBytes = int64_t{64} << 20;
+constexpr size_t kMostReferences = 16;
+constexpr size_t kMostFileHashes = 10'000;
+
+VoiceReference reference_of(const ClipCodes& codes, const std::string& text) {
+  return {.text = text, .codes = {codes.values().begin(), codes.values().end()}, .frames = codes.frames()};
+}
+
+}  // namespace
+
+// A request whose clips are being encoded.
+struct Preparer::Preparation {
+  SpeechRequest request;
+  std::shared_ptr<SpeechState> state;
+  uint64_t seed = 0;
+  Listener listener;
+  std::vector<VoiceReference> references;  // clips first, filled in as they are encoded
+  // Clips that have not been answered, and one more until all have been asked for.
+  std::atomic<size_t> missing{1};
+
+  void note(std::exception_ptr failure) {
+    const std::lock_guard lock(mutex);
+    if (!error) error = std::move(failure);
+  }
+  void take(size_t clip, const std::string& text, const ClipEncoder::Result& result) {
+    try {
+      if (result.error) std::rethrow_exception(result.error);
+      references[clip] = reference_of(*result.codes, text);
+    } catch (...) {
+      note(std::current_exception());
+    }
+  }
+
+  std::mutex mutex;  // guards error
+  std::exception_ptr error;
+};
+
+Preparer::Preparer(const SpeechModel& model, const VoiceFolder& voices, ClipEncoder& encoder)
+    : model_(model), voices_(voices), encoder_(encoder) {}
+
+void Preparer::check_encoded(const SpeechRequest& request) const {
+  const auto codebooks = static_cast<size_t>(model_.codec().config().num_codebooks());
+  for (const ReferenceCodes& reference : request.encoded_references) {
+    check_transcript(reference.text, "encoded reference");
+    if (reference.codes.empty() || reference.codes.size() % codebooks != 0)
+      fail(ErrorCode::invalid_argument, "encoded reference: expected frames of ", codebooks, " codes, got ",
+           reference.codes.size(), " codes");
+  }
+  if (request.references.size() + request.encoded_references.size() > kMostReferences)
+    fail(ErrorCode::too_large, "references: at most ", kMostReferences, " are accepted, got ",
+         request.references.size() + request.encoded_references.size());
+}
+
+Preparer::ClipSource Preparer::source_of_file(const NamedClip& clip) {
+  struct stat status{};
+  if (stat(clip.audio_path.c_str(), &status) != 0)
+    fail(ErrorCode::not_found, clip.audio_path, ": the clip is gone");
+  const FileHash now{.size = status.st_size,
+                     .modified_ns = int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec,
+                     .inode = status.st_ino,
+                     .hash = {}};
+  ClipSource source{.hash = {},
+                    .audio = read_file(clip.audio_path, kMostClipBytes),
+                    .name = clip.audio_path,
+                    .text = clip.transcript};
+  const std::lock_guard lock(mutex_);
+  FileHash& known = file_hashes_[clip.audio_path];
+  const bool same =
+      known.size == now.size && known.modified_ns == now.modified_ns && known.inode == now.inode;
+  if (!same) {
+    known = now;
+    known.hash = hash_clip(std::as_bytes(std::span(source.audio)));
+  }
+  source.hash = known.hash;
+  if (file_hashes_.size() > kMostFileHashes) file_hashes_.clear();
+  return source;
+}
+
+std::vector<Preparer::ClipSource> Preparer::sources_of(const SpeechRequest& request) {
+  std::vector<ClipSource> sources;
+  if (!request.voice.empty()) {
+    for (const NamedClip& clip : voices_.clips(request.voice)) sources.push_back(source_of_file(clip));
+    return sources;
+  }
+  for (size_t i = 0; i < request.references.size(); ++i) {
+    const ReferenceClip& clip = request.references[i];
+    const std::string name = concat("reference ", i + 1);
+    check_transcript(clip.text, name);
+    if (clip.audio.size() > static_cast<size_t>(kMostClipBytes))
+      fail(ErrorCode::too_large, name, ": ", clip.audio.size(), " bytes, at most ", kMostClipBytes,
+           " are accepted");
+    sources.push_back({.hash = hash_clip(std::as_bytes(std::span(clip.audio))),
+                       .audio = clip.audio,
+                       .name = name,
+                       .text = clip.text});
+  }
+  return sources;
+}
+
+std::shared_ptr<SpeechJob> Preparer::make_job(Preparation& preparation) const {
+  SpeechPlan plan =
+      plan_speech(preparation.request, model_, std::move(preparation.references), preparation.seed);
+  text::PromptColumns prompt = build_prompt(plan, model_, {}, plan.utterances.front());
+  auto job = std::make_shared<SpeechJob>(std::move(plan), std::move(prompt), preparation.state);
+  job->voice = voice_of_prompt(job->plan, {});
+  job->whole = preparation.request.delivery == Delivery::whole;
+  return job;
+}
+
+void Preparer::prepare(const SpeechRequest& request, std::shared_ptr<SpeechState> state, uint64_t seed,
+                       Listener listener) {
+  check_encoded(request);
+  std::vector<ClipSource> sources = sources_of(request);
+  auto preparation = std::make_shared<Preparation>();
+  preparation->request = request;
+  preparation->request.references.clear();  // their bytes have been taken over
+  preparation->state = std::move(state);
+  preparation->seed = seed;
+  preparation->listener = std::move(listener);
+  preparation->references.resize(sources.size());
+  for (const ReferenceCodes& encoded : request.encoded_references) {
+    const auto codebooks = static_cast<size_t>(model_.codec().config().num_codebooks());
+    preparation->references.push_back({.text = encoded.text,
+                                       .codes = encoded.codes,
+                                       .frames = static_cast<int64_t>(encoded.codes.size() / codebooks)});
+  }
+  if (sources.empty()) {
+    const std::shared_ptr<SpeechJob> job = make_job(*preparation);
+    return preparation->listener.ready(job);
+  }
+  for (size_t i = 0; i < sources.size(); ++i) {
+    ClipSource& source = sources[i];
+    const ClipEncoder::Done done = [this, preparation, i,
+                                    text = source.text](const ClipEncoder::Result& result) {
+      preparation->take(i, text, result);
+      one_less(*preparation);
+    };
+    ++preparation->missing;
+    try {
+      encoder_.encode(source.hash, std::move(source.audio), std::move(source.name), done);
+    } catch (...) {
+      preparation->note(std::current_exception());
+      one_less(*preparation);
+    }
+  }
+  one_less(*preparation);
+}
+
+void Preparer::one_less(Preparation& preparation) const {
+  if (preparation.missing.fetch_sub(1) != 1) return;
+  try {
+    if (preparation.error) std::rethrow_exception(preparation.error);
+    preparation.listener.ready(make_job(preparation));
+  } catch (...) {
+    preparation.listener.failed(std::current_exception());
+  }
+}
+
+std::shared_ptr<const ClipCodes> Preparer::encode(const std::string& audio) {
+  std::promise<ClipEncoder::Result> promise;
+  std::future<ClipEncoder::Result> future = promise.get_future();
+  encoder_.encode(hash_clip(std::as_bytes(std::span(audio))), audio, "audio",
+                  [&](const ClipEncoder::Result& result) { promise.set_value(result); });
+  ClipEncoder::Result result = future.get();
+  if (result.error) std::rethrow_exception(result.error);
+  return std::move(result.codes);
+}
+
+}  // namespace shoal::runtime

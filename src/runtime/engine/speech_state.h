@@ -1,0 +1,77 @@
+// What a request's reader and the engine share: samples on their way, and how it ended.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/function_ref.h"
+#include "runtime/engine/wake_signal.h"
+#include "runtime/voice_reference.h"
+#include "shoal/speech.h"
+
+namespace shoal::runtime {
+
+// Thread-safe. Samples come from one thread at a time, and the end comes once, after the last of them.
+class SpeechState {
+ public:
+  // engine: rung when the reader does what the engine may wait for.
+  SpeechState(int sample_rate_hz, uint64_t seed, std::shared_ptr<WakeSignal> engine);
+
+  // --- The engine's side.
+  bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
+  int64_t unread_samples() const;
+  // The engine waits for the reader to take samples: reading rings the bell.
+  void set_paused(bool paused) { paused_.store(paused, std::memory_order_relaxed); }
+  bool paused() const { return paused_.load(std::memory_order_relaxed); }
+  // Throws std::bad_alloc, and nothing is appended. Samples of a cancelled speech are dropped.
+  void append(std::span<const float> samples);
+  // Changes the summary under the lock.
+  void update(FunctionRef<void(SpeechSummary&)> change);
+  void set_progress(double fraction, int64_t frames);
+  // What was spoken, for codes(); before the end.
+  void keep_codes(std::vector<VoiceReference> spoken);
+  // Ends it; later calls are our own fault (CHECK). error: absent after success.
+  void end(std::optional<Error> error);
+
+  // --- The reader's side: Speech's methods (shoal/speech.h).
+  int sample_rate_hz() const { return sample_rate_hz_; }
+  std::vector<float> next();
+  std::optional<std::vector<float>> try_next(std::chrono::milliseconds patience);
+  std::vector<float> read_all();
+  void on_ready(std::function<void()> notify);
+  void cancel();
+  bool ended() const;
+  std::optional<Error> error() const;
+  SpeechSummary summary() const;
+  SpeechProgress progress() const;
+  std::vector<int32_t> codes() const;
+
+ private:
+  std::vector<float> take(std::unique_lock<std::mutex>& lock);
+  void notify();
+
+  const int sample_rate_hz_;
+  const std::shared_ptr<WakeSignal> engine_;
+  const int64_t start_us_;
+  std::atomic<bool> cancelled_{false}, paused_{false};
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable arrived_;
+  std::vector<float> unread_;
+  bool ended_ = false;
+  std::optional<Error> error_;
+  SpeechSummary summary_;
+  SpeechProgress progress_;
+  std::vector<VoiceReference> spoken_;
+
+  std::recursive_mutex notify_mutex_;  // held while notify_ runs, which may drop the reader's handle
+  std::shared_ptr<std::function<void()>> notify_;
+};
+
+}  // namespace shoal::runtime

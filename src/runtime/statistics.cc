@@ -1,0 +1,30 @@
+#include "shoal/statistics.h"
+
+#include <algorithm>
+
+namespace shoal {
+
+void Histogram::add(double value) {
+  const auto bucket = std::lower_bound(bounds.begin(), bounds.end(), value) - bounds.begin();
+  ++counts[static_cast<size_t>(bucket)];
+  ++count;
+  sum += value;
+}
+
+std::string_view name_of(EngineState state) {
+  switch (state) {
+    case EngineState::stopped:
+      return "stopped";
+    case EngineState::starting:
+      return "starting";
+    case EngineState::ready:
+      return "ready";
+    case EngineState::reloading:
+      return "reloading";
+    case EngineState::stopping:
+      return "stopping";
+  }
+  return "stopped";
+}
+
+}  // namespace shoal

@@ -1,0 +1,16 @@
+// Reference clips: the sound and words of a voice, as codes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace shoal::runtime {
+
+// A clip in the model's codes, ready to stand in a prompt; or an utterance that was spoken.
+struct VoiceReference {
+  std::string text;            // its transcript, UTF-8, used verbatim
+  std::vector<int32_t> codes;  // [frames, num_codebooks]
+  int64_t frames = 0;
+};
+
+}  // namespace shoal::runtime
