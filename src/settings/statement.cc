@@ -9,8 +9,6 @@
 namespace shoal::settings {
 namespace {
 
-constexpr size_t kMaxPath = 4096;  // PATH_MAX: places are shown whole
-
 struct Name {
   const Row* row = nullptr;  // null: no such name
   const Alias* alias = nullptr;
@@ -108,18 +106,18 @@ bool has_sentence_of_its_own(const std::string& name, const std::string& value,
   return true;
 }
 
+// "an integer" with its article, for messages.
+std::string one(Type type) {
+  return concat(type == Type::integer ? "an " : type == Type::boolean ? "" : "a ", name_of(type));
+}
+
 Value converted(const FileEntry& entry, Type wanted, const std::string& where) {
-  if (entry.value) {
-    if (entry.value->index() == static_cast<size_t>(wanted)) return *entry.value;
-    // 20 is a number as well as 20.0.
-    if (const auto* integer = std::get_if<int64_t>(&*entry.value); integer && wanted == Type::number)
-      return static_cast<double>(*integer);
-  }
-  fail(ErrorCode::invalid_argument, where, ": ", entry.key, ": expected ",
-       wanted == Type::integer   ? "an "
-       : wanted == Type::boolean ? ""
-                                 : "a ",
-       name_of(wanted), ", got ", entry.found);
+  const Type found = static_cast<Type>(entry.value.index());
+  if (found == wanted) return entry.value;
+  // 20 is a number as well as 20.0.
+  if (found == Type::integer && wanted == Type::number)
+    return static_cast<double>(std::get<int64_t>(entry.value));
+  fail(ErrorCode::invalid_argument, where, ": ", entry.key, ": expected ", one(wanted), ", got ", one(found));
 }
 
 Statement from_entry(const FileEntry& entry, const std::string& path) {

@@ -1,7 +1,6 @@
-// A configuration file as a flat list of what it says.
+// A configuration file: flat TOML, one setting to a line.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,16 +11,15 @@ namespace shoal::settings {
 
 struct FileEntry {
   std::string key;
-  std::optional<Value> value;  // none: an array, a table, a date
-  std::string_view found;      // "a text", "an integer", "an array", ... for messages
-  int line = 0;                // from 1
+  Value value;
+  int line = 0;  // from 1
 };
 
-// The top level of a TOML file, in the order of its lines. Throws Error: not_found, io, too_large (over 1
-// MiB), corrupt_file ("NAME:LINE: ..." where it is not TOML, or is nested beyond reason).
-std::vector<FileEntry> read_toml(const std::string& path);
-
-// The same of text that is already in memory; `name` stands in messages.
+// Every key of the file in its order. Throws Error naming "NAME:LINE": what parse_toml_line throws, and
+// corrupt_file for bytes that are not UTF-8, control characters and keys that stand twice.
 std::vector<FileEntry> parse_toml(std::string_view text, std::string_view name);
+
+// The same of a file. Throws Error also not_found, io and too_large (over 1 MiB).
+std::vector<FileEntry> read_toml(const std::string& path);
 
 }  // namespace shoal::settings

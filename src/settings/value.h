@@ -28,5 +28,6 @@ bool is_utf8(std::string_view text);
 
 // `text` on one line for a message or a comment: what cannot be printed becomes '?', what is too long '...'.
 std::string printable(std::string_view text, size_t max_characters = 100);
+constexpr size_t kMaxPath = 4096;  // PATH_MAX: paths are shown whole
 
 }  // namespace shoal::settings
