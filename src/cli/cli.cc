@@ -51,6 +51,7 @@ int run(int argc, char** argv) {
   app.get_formatter()->column_width(34);
   add_say(app);
   add_voices(app);
+  add_cache(app);
   add_inspect(app);
   add_bench(app);
   return run_app(app, argc, argv);

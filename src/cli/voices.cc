@@ -1,4 +1,4 @@
-// shoal voices: what can be heard.
+// shoal voices: what can be heard, and changing it.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
@@ -9,15 +9,36 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "runtime/built_in_voice.h"
-#include "runtime/references.h"
+#include "runtime/voices/reference_clip.h"
+#include "runtime/voices/voice_folder.h"
+#include "shoal/settings.h"
 
 namespace shoal::cli {
 namespace {
 
+using nlohmann::ordered_json;
+using runtime::VoiceFolder;
+
+constexpr const char* kBuiltIn = "built-in";  // what `shoal say --voice` calls the model's own voice
+
 struct VoicesOptions {
-  std::string references_dir = "references";
+  std::string references_dir;
+  std::string name, new_name;
+  std::string audio_path, text, text_path;
   bool json = false;
+
+  // Where the engine would look, unless the option says otherwise.
+  VoiceFolder folder() const {
+    return VoiceFolder(references_dir.empty()
+                           ? resolve_settings(process_settings({}, "")).config.references_dir
+                           : references_dir);
+  }
 };
+
+// File names may hold any bytes, JSON only UTF-8.
+void print_json(const ordered_json& value) {
+  std::cout << value.dump(1, ' ', false, ordered_json::error_handler_t::replace) << std::endl;
+}
 
 struct VoiceLine {
   std::string id;
@@ -26,10 +47,10 @@ struct VoiceLine {
   std::string problem;  // why the voice cannot be used, or empty
 };
 
-VoiceLine describe(const std::string& dir, const std::string& id) {
+VoiceLine describe(const VoiceFolder& folder, const std::string& id) {
   VoiceLine line{.id = id};
   try {
-    for (const runtime::NamedClip& clip : runtime::find_voice(dir, id)) {
+    for (const runtime::NamedClip& clip : folder.clips(id)) {
       const audio::Clip sound = audio::read_clip(clip.audio_path);
       runtime::check_reference(sound, clip.transcript, clip.audio_path);
       ++line.clips;
@@ -41,14 +62,23 @@ VoiceLine describe(const std::string& dir, const std::string& id) {
   return line;
 }
 
+void print_line(const VoiceLine& voice) {
+  if (voice.problem.empty()) {
+    std::printf("%-20s %zu clip%s, %.1f s\n", voice.id.c_str(), voice.clips, voice.clips == 1 ? "" : "s",
+                voice.seconds);
+  } else {
+    std::printf("%-20s unusable: %s\n", voice.id.c_str(), voice.problem.c_str());
+  }
+}
+
 void print_voices(const VoicesOptions& options) {
+  const VoiceFolder folder = options.folder();
   const std::string built_in = runtime::built_in_voice_dir();
   std::vector<VoiceLine> named;
-  for (const std::string& id : runtime::list_voices(options.references_dir))
-    named.push_back(describe(options.references_dir, id));
+  for (const std::string& id : folder.names()) named.push_back(describe(folder, id));
   if (options.json) {
-    nlohmann::ordered_json voices = nlohmann::ordered_json::array();
-    voices.push_back({{"id", "built-in"}, {"kind", "model"}, {"path", built_in}});
+    ordered_json voices = ordered_json::array();
+    voices.push_back({{"id", kBuiltIn}, {"kind", "model"}, {"path", built_in}});
     for (const VoiceLine& v : named) {
       voices.push_back({{"id", v.id},
                         {"kind", "reference"},
@@ -56,37 +86,129 @@ void print_voices(const VoicesOptions& options) {
                         {"seconds", v.seconds},
                         {"problem", v.problem}});
     }
-    std::cout << voices.dump(1) << std::endl;
+    print_json(voices);
     return;
   }
-  std::printf("built-in             the voice that ships with Shoal: English, a man, 16 kHz (%s)\n",
+  std::printf("%-20s the voice that ships with Shoal: English, a man, 16 kHz (%s)\n", kBuiltIn,
               built_in.c_str());
-  for (const VoiceLine& v : named) {
-    if (v.problem.empty()) {
-      std::printf("%-20s %zu clip%s, %.1f s\n", v.id.c_str(), v.clips, v.clips == 1 ? "" : "s", v.seconds);
-    } else {
-      std::printf("%-20s unusable: %s\n", v.id.c_str(), v.problem.c_str());
-    }
-  }
+  for (const VoiceLine& v : named) print_line(v);
   if (named.empty()) {
     std::printf(
-        "no named voices in %s; to add one: mkdir -p %s/ann, put a clip there and its words in a .lab file "
-        "of the same name\n",
-        options.references_dir.c_str(), options.references_dir.c_str());
+        "no named voices in %s; to add one: shoal voices add ann --audio clip.wav --text \"Its words.\"\n",
+        folder.dir().c_str());
   }
+}
+
+void show_voice(const VoicesOptions& options) {
+  const std::vector<runtime::NamedClip> clips = options.folder().clips(options.name);
+  if (options.json) {
+    ordered_json list = ordered_json::array();
+    for (const runtime::NamedClip& clip : clips)
+      list.push_back({{"file", clip.audio_path}, {"transcript", clip.transcript}});
+    print_json({{"id", options.name}, {"clips", list}});
+    return;
+  }
+  for (const runtime::NamedClip& clip : clips) {
+    const std::string_view words(clip.transcript.data(), clip.transcript.find_last_not_of(" \t\r\n") + 1);
+    std::cout << clip.audio_path << ": " << words << '\n';
+  }
+  std::cout.flush();
+}
+
+void refuse_built_in(const std::string& name) {
+  if (name == kBuiltIn)
+    fail(ErrorCode::already_exists, "voice \"", kBuiltIn, "\": is the model's own; choose another name");
+}
+
+// From a file without the line ends that editors put behind the last line: the words are used verbatim.
+std::string words_of(const VoicesOptions& options) {
+  if (options.text.empty() == options.text_path.empty())
+    fail(ErrorCode::invalid_argument,
+         "text: give the words spoken in the clip with --text or with --text-file");
+  if (options.text_path.empty()) return options.text;
+  std::string words = read_file(options.text_path, runtime::ReferenceLimits{}.max_transcript_bytes);
+  words.resize(words.find_last_not_of("\r\n") + 1);
+  return words;
+}
+
+void add_voice(const VoicesOptions& options) {
+  refuse_built_in(options.name);
+  runtime::check_voice_name(options.name);  // before any file is read
+  const std::string words = words_of(options);
+  const std::string sound = read_file(options.audio_path, audio::ClipLimits{}.max_file_bytes);
+  VoiceFolder folder = options.folder();
+  folder.add(options.name, sound, words);
+  print_line(describe(folder, options.name));
+}
+
+void rename_voice(const VoicesOptions& options) {
+  refuse_built_in(options.new_name);
+  options.folder().rename(options.name, options.new_name);
+}
+
+void remove_voice(const VoicesOptions& options) { options.folder().remove(options.name); }
+
+using Options = std::shared_ptr<VoicesOptions>;
+
+void add_references_dir(CLI::App& command, const Options& options) {
+  command
+      .add_option("--references-dir", options->references_dir,
+                  "folder of named voices: NAME/clip.wav with NAME/clip.lab; default: the setting "
+                  "references_dir (references)")
+      ->type_name("DIR");
+}
+
+// A subcommand about one voice.
+CLI::App& add_action(CLI::App& voices, const Options& options, const char* action, const char* help,
+                     void (*run)(const VoicesOptions&)) {
+  CLI::App& command = *voices.add_subcommand(action, help);
+  command.add_option("name", options->name, "the voice: letters, digits, '-', '_' and ' '")->required();
+  add_references_dir(command, options);
+  command.callback([options, run] { run(*options); });
+  return command;
 }
 
 }  // namespace
 
 void add_voices(CLI::App& app) {
-  auto options = std::make_shared<VoicesOptions>();
-  CLI::App& command = *app.add_subcommand("voices", "List the built-in voice and the named reference voices");
-  command
-      .add_option("--references-dir", options->references_dir,
-                  "folder of named voices: NAME/clip.wav with NAME/clip.lab")
-      ->capture_default_str();
+  const auto options = std::make_shared<VoicesOptions>();
+  CLI::App& command = *app.add_subcommand("voices", "List, add, rename and remove voices");
+  command.footer(
+      "Examples:\n"
+      "  shoal voices\n"
+      "  shoal voices add ann --audio ann.wav --text \"The words spoken in ann.wav.\"\n"
+      "  shoal say \"In Ann's voice.\" --voice ann -o out.wav\n"
+      "  shoal voices rename ann \"Ann Smith\"");
+  add_references_dir(command, options);
   command.add_flag("--json", options->json, "print the list as JSON");
-  command.callback([options] { print_voices(*options); });
+  command.require_subcommand(0, 1);
+  command.callback([options, &command] {
+    if (command.get_subcommands().empty()) print_voices(*options);
+  });
+
+  CLI::App& add =
+      add_action(command, options, "add", "Add a voice: a clip and the words spoken in it", add_voice);
+  add.add_option("--audio", options->audio_path, "the clip: wav, flac, ogg, mp3 or aiff, 0.2 to 120 s")
+      ->type_name("FILE")
+      ->required();
+  add.add_option("--text", options->text, "the words spoken in the clip")->type_name("WORDS");
+  add.add_option("--text-file", options->text_path, "the same from a file (UTF-8)")->type_name("FILE");
+  add.footer(
+      "Examples:\n"
+      "  shoal voices add ann --audio ann.flac --text \"The words spoken in ann.flac.\"\n"
+      "  shoal voices add ann --audio ann.mp3 --text-file ann.txt --references-dir /srv/voices");
+
+  CLI::App& rename = add_action(command, options, "rename", "Give a voice another name", rename_voice);
+  rename.add_option("new_name", options->new_name, "its new name")->required();
+  rename.footer("Example:\n  shoal voices rename ann \"Ann Smith\"");
+
+  CLI::App& remove = add_action(command, options, "remove", "Delete a voice with its clips", remove_voice);
+  remove.footer("Example:\n  shoal voices remove ann");
+
+  CLI::App& show =
+      add_action(command, options, "show", "Print the clips of a voice and their words", show_voice);
+  show.add_flag("--json", options->json, "print them as JSON");
+  show.footer("Example:\n  shoal voices show ann --json");
 }
 
 }  // namespace shoal::cli
