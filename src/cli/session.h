@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/thread_team.h"
+#include "cli/engine_settings.h"
 #include "ops/context.h"
 #include "tensor/workspace.h"
 
@@ -13,18 +14,22 @@ class App;
 
 namespace shoal::cli {
 
-// --device and --threads, with SHOAL_DEVICE (older: S1_MINI_DEVICE) and SHOAL_THREADS.
-struct ComputeOptions {
-  std::string device;  // auto, cpu; empty: the environment's, or auto
-  int threads = 0;     // 0: every CPU this process may use
+// --device and --threads.
+class ComputeOptions {
+ public:
+  void add_to(CLI::App& command) { settings_.add_to(command, {"device", "threads"}); }
+  // How many threads the settings ask for; 0: every CPU this process may use. Throws Error as
+  // resolve_settings does, and unsupported for a device that this version cannot compute on.
+  int threads() const;
 
-  void add_to(CLI::App& command);
-  // Throws Error: unsupported (device), invalid_argument (device, threads).
-  void check() const;
+ private:
+  EngineSettings settings_;
 };
 
-// What --precision said, or SHOAL_PRECISION (older: S1_MINI_PRECISION), or "auto".
-std::string chosen_precision(const std::string& option);
+// Settings of commands that have their own options for them: what the option said, or the environment and the
+// file where it is empty. Throw Error as resolve_settings does.
+std::string chosen_precision(const std::string& option);  // "auto", "float32", "bfloat16"
+std::string chosen_model(const std::string& option);      // empty: the built-in voice
 
 // Owns the team and the workspace; the context points into it, so it stays where it was made.
 class ComputeSession {

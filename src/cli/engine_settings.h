@@ -1,0 +1,51 @@
+// The table of settings as options of a command (docs/SETTINGS.md).
+#pragma once
+
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "shoal/settings.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace shoal::cli {
+
+// Holds what the options of one command were given; lives as long as the command does, at one place.
+class EngineSettings {
+ public:
+  EngineSettings() = default;
+  EngineSettings(const EngineSettings&) = delete;
+  EngineSettings& operator=(const EngineSettings&) = delete;
+
+  // Every setting, under the headings of the table, with --config FILE and --print-config.
+  void add_to(CLI::App& command);
+  // Only the settings with these keys, beside the command's own options.
+  void add_to(CLI::App& command, std::initializer_list<std::string_view> keys);
+  void add_config_to(CLI::App& command);
+
+  // What flags, environment and file say together, after parsing. Throws Error as resolve_settings does.
+  ResolvedSettings resolve() const;
+  // --print-config: the command prints print_settings(resolve()) and does nothing else.
+  bool wants_print() const { return print_; }
+
+ private:
+  struct Given {
+    std::string text;
+    CLI::Option* option = nullptr;
+  };
+
+  void add_setting(CLI::App& command, const Setting& setting, const std::string& heading);
+  void add_switch(CLI::App& command, const std::string& flag, const std::string& help,
+                  const std::string& heading);
+
+  std::map<std::string, Given> given_;  // by the key of SettingSources::flags
+  std::string config_path_;
+  bool print_ = false;
+};
+
+}  // namespace shoal::cli

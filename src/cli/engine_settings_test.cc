@@ -1,0 +1,115 @@
+#include "cli/engine_settings.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace shoal::cli {
+namespace {
+
+using testing::HasSubstr;
+
+// A command with every setting and a text, as `say` has one.
+struct Command {
+  CLI::App app{"", "test"};
+  EngineSettings settings;
+  std::string text;
+
+  Command() {
+    app.add_option("text", text);
+    settings.add_to(app);
+  }
+  ResolvedSettings parse(std::vector<std::string> arguments) {
+    std::reverse(arguments.begin(), arguments.end());
+    app.parse(std::move(arguments));
+    return settings.resolve();
+  }
+};
+
+EngineConfig parsed(std::vector<std::string> arguments) {
+  return Command().parse(std::move(arguments)).config;
+}
+
+std::string error_of(std::vector<std::string> arguments) {
+  try {
+    Command().parse(std::move(arguments));
+  } catch (const Error& error) {
+    return error.message();
+  }
+  return "accepted";
+}
+
+TEST(EngineSettings, EverySettingHasItsFlag) {
+  const Command command;
+  for (const Setting& setting : engine_settings())
+    EXPECT_NE(command.app.get_option_no_throw(flag_of(setting)), nullptr) << setting.key;
+}
+
+TEST(EngineSettings, FlagsBecomeTheConfig) {
+  EXPECT_EQ(parsed({}), EngineConfig{});
+  EXPECT_EQ(
+      parsed({"--threads", "3", "--codec-threads", "-1", "--prefetch-s=2.5", "--cache-dir", "", "--model=m"}),
+      (EngineConfig{.model = "m", .threads = 3, .codec_threads = -1, .prefetch_s = 2.5}));
+  EXPECT_FALSE(parsed({"--no-prefix-cache"}).prefix_cache);
+  EXPECT_TRUE(parsed({"--semantic-only"}).semantic_only);
+  EXPECT_FALSE(parsed({"--warm-up=false"}).warm_up);
+  EXPECT_FALSE(parsed({"--no-compile"}).cuda_graphs);
+  EXPECT_TRUE(parsed({"--compile", "--cuda-graphs"}).cuda_graphs);
+}
+
+TEST(EngineSettings, ASwitchDoesNotSwallowTheText) {
+  Command command;
+  EXPECT_FALSE(command.parse({"--no-warm-up", "Hello"}).config.warm_up);
+  EXPECT_EQ(command.text, "Hello");
+}
+
+TEST(EngineSettings, BadFlagsNameThemselves) {
+  EXPECT_EQ(error_of({"--threads", "8x"}), "threads: expected an integer, got \"8x\" (flag --threads)");
+  EXPECT_EQ(error_of({"--threads", ""}), "threads: expected an integer, got \"\" (flag --threads)");
+  EXPECT_THAT(error_of({"--threads", "-2"}), HasSubstr("expected 0 to 1024, got -2 (flag --threads)"));
+  EXPECT_EQ(error_of({"--warm-up=maybe"}), "warm_up: expected true or false, got \"maybe\" (flag --warm-up)");
+  EXPECT_THAT(error_of({"--half"}), HasSubstr("float16"));
+  EXPECT_THAT(error_of({"--half", "--precision", "float32"}), HasSubstr("flag --half says"));
+  EXPECT_THAT(error_of({"--no-compile", "--cuda-graphs"}), HasSubstr("flag --cuda-graphs says true"));
+  EXPECT_THROW(parsed({"--prefix-cache", "--no-prefix-cache"}), CLI::ParseError);
+  EXPECT_THROW(parsed({"--threads", "1", "--threads", "2"}), CLI::ParseError);
+}
+
+TEST(EngineSettings, TheFileOfConfigGoesBeforeTheOneOfTheEnvironment) {
+  std::string dir = testing::TempDir() + "/shoal_cli_settings_XXXXXX";
+  ASSERT_NE(mkdtemp(dir.data()), nullptr);
+  std::ofstream(dir + "/a.toml") << "threads = 2\n";
+  std::ofstream(dir + "/b.toml") << "threads = 3\n";
+  ASSERT_EQ(setenv("SHOAL_CONFIG", (dir + "/a.toml").c_str(), 1), 0);
+  EXPECT_EQ(parsed({}).threads, 2);
+  EXPECT_EQ(parsed({"--config", dir + "/b.toml"}).threads, 3);
+  EXPECT_EQ(parsed({"--config", dir + "/b.toml", "--threads", "4"}).threads, 4);
+  unsetenv("SHOAL_CONFIG");
+  std::filesystem::remove_all(dir);
+}
+
+TEST(EngineSettings, ACommandMayTakeOnlySome) {
+  CLI::App app("", "test");
+  EngineSettings settings;
+  settings.add_to(app, {"device", "precision"});
+  EXPECT_NE(app.get_option_no_throw("--device"), nullptr);
+  EXPECT_NE(app.get_option_no_throw("--half"), nullptr);
+  EXPECT_EQ(app.get_option_no_throw("--threads"), nullptr);
+  EXPECT_EQ(app.get_option_no_throw("--config"), nullptr);
+  EXPECT_THROW(settings.add_to(app, {"devices"}), Error);
+}
+
+TEST(EngineSettings, HelpShowsHeadingsRangesAndDefaults) {
+  const std::string help = Command().app.help();
+  for (const char* part : {"Batching:", "--max-batch-size N=32", "(1 to 1024)", "--print-config",
+                           "--no-prefix-cache", "(default: true)"})
+    EXPECT_THAT(help, HasSubstr(part));
+}
+
+}  // namespace
+}  // namespace shoal::cli
