@@ -29,8 +29,12 @@ class Program : public testing::Test {
     std::string name = "/tmp/shoal_program_XXXXXX";
     ASSERT_NE(mkdtemp(name.data()), nullptr);
     dir_ = name;
+    setenv("SHOAL_CACHE_DIR", path("cache").c_str(), 1);  // not the one of whoever runs the tests
   }
-  void TearDown() override { fs::remove_all(dir_); }
+  void TearDown() override {
+    unsetenv("SHOAL_CACHE_DIR");
+    fs::remove_all(dir_);
+  }
 
   std::string path(const std::string& name) const { return (dir_ / name).string(); }
 
@@ -274,22 +278,38 @@ TEST_F(Program, BadVoicesAreTheUsersFault) {
 }
 
 TEST_F(Program, TheCacheIsShownAndCleared) {
-  const std::string where = " --cache-dir cache";
+  const std::string where = " --cache-dir other";
   EXPECT_THAT(run("cache" + where).out, HasSubstr("0 files"));
-  fs::create_directories(dir_ / "cache/voices/ab");
-  write("cache/voices/ab/x.codes", "SHOALCOD and so on");
-  write("cache/voices/ab/mine.txt", "SHOALCOD");
-  ASSERT_EQ(setenv("SHOAL_CACHE_DIR", "cache", 1), 0);
-  const Json usage = Json::parse(run("cache --json").out, "usage");
-  unsetenv("SHOAL_CACHE_DIR");
-  EXPECT_EQ(usage.at("dir").as_string(), "cache");
+  fs::create_directories(dir_ / "other/voices/ab");
+  write("other/voices/ab/x.codes", "SHOALCOD and so on");
+  write("other/voices/ab/mine.txt", "SHOALCOD");
+  const Json usage = Json::parse(run("cache --json" + where).out, "usage");
+  EXPECT_EQ(usage.at("dir").as_string(), "other");
   EXPECT_EQ(usage.at("files").as_integer(), 1);
   EXPECT_EQ(usage.at("bytes").as_integer(), 18);
   EXPECT_THAT(run("cache clear" + where).out, HasSubstr("removed 1 file"));
-  EXPECT_FALSE(fs::exists(dir_ / "cache/voices/ab/x.codes"));
-  EXPECT_TRUE(fs::exists(dir_ / "cache/voices/ab/mine.txt"));
+  EXPECT_FALSE(fs::exists(dir_ / "other/voices/ab/x.codes"));
+  EXPECT_TRUE(fs::exists(dir_ / "other/voices/ab/mine.txt"));
   EXPECT_THAT(run("cache clear" + where).out, HasSubstr("removed 0 files"));
   EXPECT_THAT(run("cache --cache-dir none").out, HasSubstr("no cache folder"));
+}
+
+TEST_F(Program, AClipIsEncodedOnceForAllRuns) {
+  write_clip("ann.wav", 1, 0.5f);
+  ASSERT_EQ(run("voices add ann --audio ann.wav --text Words.").exit_code, 0);
+  const auto files = [this] {
+    return Json::parse(run("cache --json").out, "usage").at("files").as_integer();
+  };
+  ASSERT_EQ(run("say Hello -o a.wav --voice ann").exit_code, 0);
+  EXPECT_EQ(files(), 1);
+  ASSERT_EQ(run("say Hello -o b.wav --voice ann").exit_code, 0);
+  EXPECT_EQ(files(), 1);
+  ASSERT_EQ(run("cache clear").exit_code, 0);
+  EXPECT_EQ(files(), 0);
+  ASSERT_EQ(run("say Hello -o c.wav --voice ann").exit_code, 0);
+  EXPECT_EQ(files(), 1);
+  EXPECT_EQ(read_file(path("a.wav"), 1 << 24), read_file(path("b.wav"), 1 << 24));
+  EXPECT_EQ(read_file(path("a.wav"), 1 << 24), read_file(path("c.wav"), 1 << 24));
 }
 
 TEST_F(Program, AWrongVoiceFolderIsNotReplacedByAnother) {
