@@ -1,17 +1,10 @@
 #include "cli/session.h"
 
 #include "base/error.h"
-#include "ops/cuda_devices.h"
+#include "ops/device_choice.h"
 
 namespace shoal::cli {
 namespace {
-
-void check_device(const std::string& device) {
-  if (!device.starts_with("cuda")) return;
-  const std::vector<ops::CudaDevice> devices = ops::cuda_devices();
-  fail(ErrorCode::unsupported, "device: this version computes on the CPU only, not with CUDA",
-       devices.empty() ? "" : concat(" (it sees ", devices[0].name, ")"), "; use cpu");
-}
 
 EngineConfig config_with(const std::string& key, const std::string& option) {
   std::map<std::string, std::string> flags;
@@ -23,7 +16,7 @@ EngineConfig config_with(const std::string& key, const std::string& option) {
 
 int ComputeOptions::threads() const {
   const EngineConfig config = settings_.resolve().config;
-  check_device(config.device);
+  ops::choose_device(config.device);
   return config.threads;
 }
 

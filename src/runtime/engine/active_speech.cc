@@ -154,6 +154,7 @@ ActiveJob ActiveSpeech::describe(int64_t now, int64_t frame_us, int64_t prefetch
   job.columns_done = columns_done_;
   job.pages_held = static_cast<int64_t>(pages_.table().size());
   job.frames = frames;
+  job.pages_shared = pages_.shared_pages();
   job.started = started_;
   job.lead_us = first_frame_us_ == 0 ? 0 : (frames_before_ + frames) * frame_us - (now - first_frame_us_);
   job.cancelled = job_->state->cancelled();

@@ -96,7 +96,6 @@ bool DecodeLoop::round(int64_t& wake_us) {
   forget_closed();
   const int64_t now = now_us();
   wake_us = admit(now);
-  attach_prefixes();
   if (step(now)) return true;
   const int64_t deadline = earliest_deadline();
   if (deadline != 0 && (wake_us == 0 || deadline < wake_us)) wake_us = deadline;
@@ -207,11 +206,13 @@ void DecodeLoop::admit_job(JobId id) {
   }
 }
 
-void DecodeLoop::attach_prefixes() {
-  describe_active(now_us());
-  for (size_t i = 0; i < active_.size(); ++i) {
-    ActiveSpeech& speech = *active_[i];
-    if (speech.ended() || speech.started() || waits_for_prefix(active_jobs_[i], active_jobs_)) continue;
+// Looks the prefixes up of those that the plan lets begin; says whether there were any.
+bool DecodeLoop::attach_prefixes(const std::vector<StepRows>& planned) {
+  bool any = false;
+  for (const StepRows& rows : planned) {
+    ActiveSpeech& speech = find(rows.id);
+    if (speech.started()) continue;
+    any = true;
     try {
       speech.attach_prefix(pages_, [&](PageCopy copy) {
         const auto turn = take_turn();
@@ -221,20 +222,28 @@ void DecodeLoop::attach_prefixes() {
       fail(speech, std::current_exception());
     }
   }
+  return any;
+}
+
+// What is found of a prefix changes what remains to be done: the step is planned until nobody new begins.
+StepPlan DecodeLoop::plan(int64_t now) {
+  while (true) {
+    describe_active(now);
+    StepPlan plan = plan_step(active_jobs_, limits(), now);
+    for (const JobEnd& end : plan.ends) find(end.id).end(end_error(end.why));
+    if (!plan.ends.empty()) parts_.codec.ring();
+    if (!attach_prefixes(plan.rows)) return plan;
+  }
 }
 
 bool DecodeLoop::step(int64_t now) {
-  describe_active(now);
-  const StepPlan plan = plan_step(active_jobs_, limits(), now);
-  for (const JobEnd& end : plan.ends) find(end.id).end(end_error(end.why));
-  if (!plan.ends.empty()) parts_.codec.ring();
-  for (const JobId id : plan.preempted) {
+  const StepPlan planned = plan(now);
+  for (const JobId id : planned.preempted) {
     find(id).preempt();
     parts_.ledger.count_preemption();
   }
-  if (plan.rows.empty()) return !plan.ends.empty() || !plan.preempted.empty();
-  run_rows(plan.rows);
-  return true;
+  if (!planned.rows.empty()) run_rows(planned.rows);
+  return !planned.rows.empty() || !planned.preempted.empty() || !planned.ends.empty();
 }
 
 void DecodeLoop::run_rows(const std::vector<StepRows>& planned) {

@@ -56,7 +56,8 @@ class DecodeLoop {
   int64_t admit(int64_t now);
   void admit_job(JobId id);
   void end_waiting(const JobEnd& end);
-  void attach_prefixes();
+  bool attach_prefixes(const std::vector<StepRows>& planned);
+  StepPlan plan(int64_t now);
   bool step(int64_t now);
   void run_rows(const std::vector<StepRows>& planned);
   void finish_rows(ActiveSpeech& speech, const SequenceRows& rows);

@@ -72,25 +72,27 @@ void Ledger::abandon(Stage stage) {
 
 void Ledger::leave(SpeechState& state, Stage stage, std::optional<Error> error) {
   const std::optional<ErrorCode> code = error ? std::optional(error->code()) : std::nullopt;
-  state.end(std::move(error));
-  const SpeechSummary summary = state.summary();
-  {
+  state.end(std::move(error), [&](const SpeechSummary& summary) {
     const std::lock_guard lock(mutex_);
     --count_of(stage);
-    if (!code) {
-      ++statistics_.completed;
-      statistics_.first_audio_s.add(summary.first_audio_s);
-      statistics_.real_time_factor.add(summary.real_time_factor());
-    } else if (*code == ErrorCode::cancelled) {
-      ++statistics_.cancelled;
-    } else if (*code == ErrorCode::deadline_exceeded) {
-      ++statistics_.expired;
-    } else {
-      ++statistics_.failed;
-    }
+    count_end(code, summary);
     if (stage == Stage::active) statistics_.queue_wait_s.add(summary.admitted_s - summary.prepared_s);
-  }
+  });
   changed_.notify_all();
+}
+
+void Ledger::count_end(std::optional<ErrorCode> code, const SpeechSummary& summary) {
+  if (!code) {
+    ++statistics_.completed;
+    statistics_.first_audio_s.add(summary.first_audio_s);
+    statistics_.real_time_factor.add(summary.real_time_factor());
+  } else if (*code == ErrorCode::cancelled) {
+    ++statistics_.cancelled;
+  } else if (*code == ErrorCode::deadline_exceeded) {
+    ++statistics_.expired;
+  } else {
+    ++statistics_.failed;
+  }
 }
 
 void Ledger::close() {

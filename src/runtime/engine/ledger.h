@@ -48,6 +48,7 @@ class Ledger {
 
  private:
   int64_t& count_of(Stage stage);
+  void count_end(std::optional<ErrorCode> code, const SpeechSummary& summary);
 
   const int max_queue_;
   mutable std::mutex mutex_;

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "base/log.h"
+#include "ops/device_choice.h"
 #include "runtime/engine/failure.h"
 #include "runtime/engine/system_memory.h"
 #include "runtime/voices/codec_fingerprint.h"
@@ -14,8 +15,8 @@ namespace {
 constexpr int64_t kMiB = 1 << 20;
 constexpr const char* kWarmUpText = "Hello there.";
 
-ops::Context context(ThreadTeam& team, Workspace& workspace) {
-  return {.device = {}, .team = &team, .workspace = &workspace, .stream = nullptr};
+ops::Context context(Device device, ThreadTeam& team, Workspace& workspace) {
+  return {.device = device, .team = &team, .workspace = &workspace, .stream = nullptr};
 }
 
 uint64_t drawn_seed() {
@@ -53,11 +54,6 @@ std::vector<std::string> voices_to_warm(const std::string& wanted, const Voices&
   return names;
 }
 
-void check_device(const EngineConfig& config) {
-  if (config.device.starts_with("cuda"))
-    fail(ErrorCode::unsupported, "device: this version computes on the CPU only, not with CUDA; use cpu");
-}
-
 }  // namespace
 
 ThreadSplit split_threads(const EngineConfig& config, int available_cpus) {
@@ -88,13 +84,14 @@ int64_t plan_kv_pages(const EngineConfig& config, const dual_ar::Config& model, 
 
 Pipeline::Pipeline(const EngineConfig& config, const MakeCalls& make_calls)
     : config_(config),
-      split_((check_device(config), split_threads(config, ThreadTeam::available_cpus()))),
+      device_(ops::choose_device(config.device)),
+      split_(split_threads(config, ThreadTeam::available_cpus())),
       decode_team_(split_.decode),
       voices_(config.references_dir),
       ledger_(config.max_queue) {
   if (split_.codec > 0) codec_team_.emplace(split_.codec);
-  ops::Context decode = context(decode_team_, decode_workspace_);
-  const ops::Context codec = context(codec_team_ ? *codec_team_ : decode_team_, codec_workspace_);
+  ops::Context decode = context(device_, decode_team_, decode_workspace_);
+  const ops::Context codec = context(device_, codec_team_ ? *codec_team_ : decode_team_, codec_workspace_);
   model_ = SpeechModel::load({.dir = config.model,
                               .precision = config.precision,
                               .with_encoder = config.with_encoder,
@@ -105,7 +102,7 @@ Pipeline::Pipeline(const EngineConfig& config, const MakeCalls& make_calls)
   codec_states_.emplace(model_->codec(), config.streams());
   cache_.emplace(language_model.config(),
                  plan_kv_pages(config, language_model.config(), language_model.dtype(), available_memory()),
-                 config.kv_page_size, language_model.dtype());
+                 config.kv_page_size, language_model.dtype(), device_);
   store_.emplace(store_options(config, *model_));
   FairMutex* const turn = codec_team_ ? nullptr : &turn_;
   codec_loop_.emplace(CodecLoop::Parts{.model = *model_,
@@ -227,7 +224,7 @@ void Pipeline::warm_voice(const std::string& name) {
 std::vector<float> Pipeline::decode(const std::vector<int32_t>& codes) {
   ThreadTeam team(1);
   Workspace workspace;
-  ops::Context ctx = context(team, workspace);
+  ops::Context ctx = context(device_, team, workspace);
   return model_->codec().decode(ctx, codes);
 }
 

@@ -78,6 +78,7 @@ class Pipeline {
   void warm_voice(const std::string& name);
 
   const EngineConfig config_;
+  const Device device_;
   const ThreadSplit split_;
   ThreadTeam decode_team_;
   std::optional<ThreadTeam> codec_team_;

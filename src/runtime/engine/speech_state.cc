@@ -48,7 +48,7 @@ void SpeechState::keep_codes(std::vector<VoiceReference> spoken) {
   spoken_ = std::move(spoken);
 }
 
-void SpeechState::end(std::optional<Error> error) {
+void SpeechState::end(std::optional<Error> error, FunctionRef<void(const SpeechSummary&)> count) {
   {
     const std::lock_guard lock(mutex_);
     CHECK(!ended_, "a speech ended twice");
@@ -56,6 +56,7 @@ void SpeechState::end(std::optional<Error> error) {
     error_ = std::move(error);
     summary_.total_s = static_cast<double>(now_us() - start_us_) * 1e-6;
     if (!error_) progress_.fraction = 1;
+    count(summary_);
   }
   arrived_.notify_all();
   notify();

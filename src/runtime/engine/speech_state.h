@@ -36,8 +36,9 @@ class SpeechState {
   void set_progress(double fraction, int64_t frames);
   // What was spoken, for codes(); before the end.
   void keep_codes(std::vector<VoiceReference> spoken);
-  // Ends it; later calls are our own fault (CHECK). error: absent after success.
-  void end(std::optional<Error> error);
+  // Ends it; later calls are our own fault (CHECK). error: absent after success. `count` sees the final
+  // summary before the reader can know of the end; it must not touch this state.
+  void end(std::optional<Error> error, FunctionRef<void(const SpeechSummary&)> count);
 
   // --- The reader's side: Speech's methods (shoal/speech.h).
   int sample_rate_hz() const { return sample_rate_hz_; }

@@ -78,6 +78,8 @@ class SequencePages {
   void reserve_table(int64_t columns);
   // Logical page -> physical page. Valid until the next call that is not const.
   std::span<const PageId> table() const;
+  // How many of them, from the first, other sequences hold too: giving them back frees nothing.
+  int64_t shared_pages() const;
 
   // The first `written` columns of the prompt have been computed: their full pages, and the begun one, can be
   // found by others from now on. A full page that another sequence has published already is given back and

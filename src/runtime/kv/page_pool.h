@@ -34,6 +34,7 @@ class PagePool {
   // The same, but not `source`, which counts as used now and whose parent the caller holds; kNoPage when
   // there is no other.
   PageId take_beside(PageId source);
+  bool is_shared(PageId page) const { return holders_[static_cast<size_t>(page)] > 1; }
   // One holder more of an indexed page.
   void hold(PageId page);
   // One less. The caller's pages last one first, then limit_voices().

@@ -1,0 +1,293 @@
+// The public API: lifecycle, queue, deadlines, cancelling, callbacks, batches, slow readers.
+#include "shoal/engine.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <gtest/gtest.h>
+#include <mutex>
+#include <thread>
+
+#include "runtime/engine/testing.h"
+
+namespace shoal {
+namespace {
+
+using runtime::testing::Answer;
+using runtime::testing::answer_of;
+using runtime::testing::tiny_config;
+using std::chrono::milliseconds;
+
+SpeechRequest short_request(const std::string& text = "A fish.", int64_t frames = 12) {
+  SpeechRequest request;
+  request.text = text;
+  request.seed = 3;
+  request.max_new_tokens = frames;
+  return request;
+}
+
+template <typename Call>
+ErrorCode code_of(Call&& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return ErrorCode::internal;
+}
+
+bool eventually(const std::function<bool()>& condition) {
+  for (int i = 0; i < 5000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(milliseconds(2));
+  }
+  return false;
+}
+
+TEST(Engine, RefusesBadConfigurationsBeforeAnythingIsLoaded) {
+  EngineConfig config = tiny_config();
+  config.max_batch_size = 0;
+  EXPECT_EQ(code_of([&] { Engine engine(config); }), ErrorCode::invalid_argument);
+  config = tiny_config();
+  config.device = "cuda";
+  Engine engine(config);
+  EXPECT_EQ(code_of([&] { engine.start(); }), ErrorCode::unsupported);
+  EXPECT_EQ(engine.health().state, EngineState::stopped);
+}
+
+TEST(Engine, TakesRequestsOnlyWhileItRuns) {
+  Engine engine(tiny_config());
+  EXPECT_EQ(code_of([&] { engine.submit(short_request()); }), ErrorCode::unavailable);
+  engine.start();
+  EXPECT_EQ(engine.health().state, EngineState::ready);
+  EXPECT_FALSE(engine.submit(short_request()).read_all().empty());
+  engine.stop();
+  EXPECT_EQ(engine.health().state, EngineState::stopped);
+  EXPECT_EQ(code_of([&] { engine.submit(short_request()); }), ErrorCode::unavailable);
+  engine.start();
+  EXPECT_FALSE(engine.submit(short_request()).read_all().empty());
+}
+
+TEST(Engine, StopLetsRequestsEndWithinTheGraceAndCancelsTheRest) {
+  Engine engine(tiny_config());
+  engine.start();
+  Speech quick = engine.submit(short_request());
+  engine.stop(milliseconds(60'000));
+  EXPECT_FALSE(quick.read_all().empty());
+  engine.start();
+  Speech endless = engine.submit(short_request("A fish.", 0));
+  engine.stop(milliseconds(1));
+  EXPECT_EQ(code_of([&] { endless.read_all(); }), ErrorCode::unavailable);
+}
+
+TEST(Engine, ReloadHandsOverWithoutDroppingARequest) {
+  Engine engine(tiny_config());
+  engine.start();
+  Speech first = engine.submit(short_request());
+  const Answer before = answer_of(first);
+  Speech running = engine.submit(short_request("A fish.", 400));
+  EngineConfig other = engine.config();
+  other.max_batch_size = 3;
+  engine.reload(other);
+  EXPECT_EQ(engine.config().max_batch_size, 3);
+  Speech second = engine.submit(short_request());
+  EXPECT_EQ(answer_of(second), before);
+  EXPECT_FALSE(running.read_all().empty());
+
+  other.model = "/nowhere";
+  EXPECT_EQ(code_of([&] { engine.reload(other); }), ErrorCode::not_found);
+  EXPECT_EQ(engine.health().state, EngineState::ready);
+  Speech third = engine.submit(short_request());
+  EXPECT_EQ(answer_of(third), before);
+}
+
+TEST(Engine, ManyThreadsSubmitWhileItReloads) {
+  Engine engine(tiny_config());
+  engine.start();
+  Speech first = engine.submit(short_request());
+  const Answer expected = answer_of(first);
+  std::atomic<int> equal{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 10; ++i) {
+        Speech speech = engine.submit(short_request());
+        equal += answer_of(speech) == expected;
+      }
+    });
+  }
+  for (int i = 0; i < 3; ++i) engine.reload();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(equal.load(), 40);
+}
+
+TEST(Engine, AFullQueueRefusesAtOnce) {
+  EngineConfig config = tiny_config();
+  config.max_batch_size = config.max_streams = 1;
+  config.max_queue = 2;
+  Engine engine(config);
+  engine.start();
+  Speech running = engine.submit(short_request("A fish.", 0));
+  ASSERT_TRUE(eventually([&] { return engine.statistics().running == 1; }));
+  Speech one = engine.submit(short_request()), two = engine.submit(short_request());
+  EXPECT_EQ(code_of([&] { engine.submit(short_request()); }), ErrorCode::resource_exhausted);
+  running.cancel();
+  EXPECT_FALSE(one.read_all().empty());
+  EXPECT_FALSE(two.read_all().empty());
+  const Statistics statistics = engine.statistics();
+  EXPECT_EQ(statistics.refused, 1u);
+  EXPECT_EQ(statistics.cancelled, 1u);
+  EXPECT_EQ(statistics.completed, 2u);
+}
+
+TEST(Engine, DeadlinesEndRequestsThatWaitAndThatSpeak) {
+  EngineConfig config = tiny_config();
+  config.max_batch_size = config.max_streams = 1;
+  Engine engine(config);
+  engine.start();
+  SpeechRequest hurried = short_request("A fish.", 0);
+  hurried.timeout = milliseconds(100);
+  Speech running = engine.submit(hurried);
+  Speech waiting = engine.submit(hurried);
+  EXPECT_EQ(code_of([&] { running.read_all(); }), ErrorCode::deadline_exceeded);
+  EXPECT_EQ(code_of([&] { waiting.read_all(); }), ErrorCode::deadline_exceeded);
+  EXPECT_EQ(engine.statistics().expired, 2u);
+}
+
+TEST(Engine, ADroppedHandleCancels) {
+  Engine engine(tiny_config());
+  engine.start();
+  {
+    const Speech dropped = engine.submit(short_request("A fish.", 0));
+  }
+  EXPECT_TRUE(eventually([&] { return engine.statistics().cancelled == 1; }));
+  EXPECT_TRUE(eventually([&] { return engine.statistics().kv.pages_used == 0; }));
+}
+
+TEST(Engine, ASlowReaderPausesOnlyItself) {
+  EngineConfig config = tiny_config();
+  config.prefetch_s = 1;
+  config.max_batch_size = 1;
+  Engine engine(config);
+  engine.start();
+  Speech slow = engine.submit(short_request("A slow fish.", 600));  // it would end by itself after 171 frames
+  ASSERT_TRUE(eventually([&] { return engine.statistics().paused == 1; }));
+  const int64_t made = slow.progress().frames;
+  EXPECT_FALSE(engine.submit(short_request()).read_all().empty());  // the only place of the batch is free
+  EXPECT_EQ(slow.progress().frames, made);
+  slow.read_all();
+  EXPECT_GT(slow.summary().frames, made + 20);
+}
+
+TEST(Engine, CallbacksGetTheSameSoundAndOneEnd) {
+  Engine engine(tiny_config());
+  engine.start();
+  Speech pulled = engine.submit(short_request("A fish.", 40));
+  const Answer expected = answer_of(pulled);
+  struct Received {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::vector<float> sound;
+    int pieces = 0, ends = 0;
+    std::optional<ErrorCode> error;
+  };
+  const auto listen = [&](Received& received) {
+    return SpeechCallbacks{.on_audio =
+                               [&](std::span<const float> samples) {
+                                 received.sound.insert(received.sound.end(), samples.begin(), samples.end());
+                                 ++received.pieces;
+                               },
+                           .on_end =
+                               [&](const SpeechSummary& summary, const Error* error) {
+                                 const std::lock_guard lock(received.mutex);
+                                 ++received.ends;
+                                 if (error) received.error = error->code();
+                                 EXPECT_GT(summary.total_s, 0);
+                                 received.changed.notify_all();
+                               }};
+  };
+  const auto wait = [](Received& received) {
+    std::unique_lock lock(received.mutex);
+    received.changed.wait(lock, [&] { return received.ends > 0; });
+  };
+  Received good, cancelled;
+  const Speech speech = engine.submit(short_request("A fish.", 40), listen(good));
+  wait(good);
+  EXPECT_EQ(good.sound, expected.sound);
+  EXPECT_GT(good.pieces, 3);
+  EXPECT_FALSE(good.error);
+  Speech endless = engine.submit(short_request("A fish.", 0), listen(cancelled));
+  endless.cancel();
+  wait(cancelled);
+  EXPECT_EQ(cancelled.error, ErrorCode::cancelled);
+  engine.stop();
+  EXPECT_EQ(good.ends, 1);
+  EXPECT_EQ(cancelled.ends, 1);
+}
+
+TEST(Engine, ABatchKeepsItsOrderAndItsBadItemsToThemselves) {
+  EngineConfig config = tiny_config();
+  config.max_queue = 2;  // the batch waits for room
+  Engine engine(config);
+  engine.start();
+  std::vector<SpeechRequest> requests;
+  for (int i = 0; i < 9; ++i) requests.push_back(short_request("Fish number " + std::to_string(i), 5 + i));
+  for (SpeechRequest& request : requests) request.seed.reset();
+  requests[4].text = "";
+  std::vector<size_t> reported;
+  const BatchOptions options{.seed = 77,
+                             .on_item = [&](size_t index, const BatchResult&) { reported.push_back(index); }};
+  const std::vector<BatchResult> results = engine.generate_batch(requests, options);
+  const std::vector<BatchResult> again = engine.generate_batch_async(requests, {.seed = 77}).get();
+  ASSERT_EQ(results.size(), 9u);
+  std::sort(reported.begin(), reported.end());
+  EXPECT_EQ(reported, (std::vector<size_t>{0, 1, 2, 3, 4, 5, 6, 7, 8}));
+  for (size_t i = 0; i < results.size(); ++i) {
+    EXPECT_EQ(results[i].samples, again[i].samples);
+    if (i == 4) {
+      ASSERT_TRUE(results[i].error);
+      EXPECT_EQ(results[i].error->code(), ErrorCode::invalid_argument);
+      continue;
+    }
+    EXPECT_FALSE(results[i].error);
+    EXPECT_EQ(results[i].summary.frames, static_cast<int64_t>(4 + i));  // the last frame is dropped
+    for (size_t other = 0; other < i; ++other)
+      EXPECT_NE(results[i].summary.seed, results[other].summary.seed);
+  }
+  EXPECT_TRUE(engine.generate_batch({}).empty());
+}
+
+TEST(Engine, WhatCanNeverFitIsRefusedWithFigures) {
+  EngineConfig config = tiny_config();
+  config.kv_memory_mb = 1;
+  Engine engine(config);
+  engine.start();
+  try {
+    engine.submit(short_request("A fish.", 4000));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::too_large);
+    EXPECT_NE(error.message().find("KV pages"), std::string::npos) << error.message();
+  }
+  EXPECT_EQ(engine.statistics().preparing, 0);
+}
+
+TEST(Engine, UnknownVoicesAndDamagedClipsAreErrorsOfTheirRequest) {
+  Engine engine(tiny_config());
+  engine.start();
+  SpeechRequest request = short_request();
+  request.voice = "nobody";
+  EXPECT_EQ(code_of([&] { engine.submit(request); }), ErrorCode::not_found);
+  request.voice = "../etc";
+  EXPECT_EQ(code_of([&] { engine.submit(request); }), ErrorCode::invalid_argument);
+  request = short_request();
+  request.references.push_back({.audio = "RIFFnot really", .text = "words"});
+  Speech speech = engine.submit(request);
+  EXPECT_EQ(code_of([&] { speech.read_all(); }), ErrorCode::corrupt_file);
+  request.references[0].text = " ";
+  EXPECT_EQ(code_of([&] { engine.submit(request); }), ErrorCode::invalid_argument);
+  EXPECT_FALSE(engine.submit(short_request()).read_all().empty());
+}
+
+}  // namespace
+}  // namespace shoal
