@@ -197,10 +197,9 @@ RandomLoad random_load(uint64_t seed) {
   }
   const int64_t least = (largest + limits.page_size - 1) / limits.page_size;
   load.machine.pages = least + draw(0, 2) * draw(0, 2 * least);
-  // Arrivals, pauses, finishing and the wait for company end by then; afterwards each step that does not
-  // bring the oldest job on brings on another one or preempts for it, and what was lost is lost once for
-  // each job that grew older. Far above what was seen (see the test below), far below for ever.
-  load.bound = 140 + count * 6 + 4 * steps;
+  // Arrivals, pauses and the wait for company are over by 140. From then on every step computes at least a
+  // column or preempts; as many columns again are allowed for what preemption makes them compute twice.
+  load.bound = 140 + count * 6 + 2 * steps;
   load.machine.knows_shared_pages = draw(0, 3) != 0;
   return load;
 }

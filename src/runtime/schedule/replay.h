@@ -107,6 +107,9 @@ class Replay {
   int64_t now_ = 0;
 };
 
+// "c! b~ a1* b3 ", as Replay::run() does.
+std::string show(const StepPlan& plan);
+
 std::vector<std::string> replay(const std::vector<Request>& requests, const Machine& machine);
 
 // Everything that must hold of a plan whatever the load; reports by EXPECT. Written from the contract alone.

@@ -87,10 +87,10 @@ bool Replay::all_gone() const {
 
 std::string Replay::round() {
   std::string line;
-  forget_finished();
   admit(line);
   step(line);
   ++now_;
+  forget_finished();
   if (!line.empty()) line.pop_back();
   return line;
 }
@@ -107,7 +107,7 @@ void Replay::admit(std::string& line) {
   const Admission plan = plan_admission(waiting(), active(), limits(), now_ * kStepUs);
   expect_sound(plan, waiting(), active(), limits(), now_ * kStepUs);
   for (const JobEnd& ended : plan.ends) {
-    line += std::string(1, find(ended.id).request.name) + "! ";
+    line += std::string(1, static_cast<char>(ended.id)) + "! ";
     end(find(ended.id), true);
   }
   for (const JobId id : plan.admitted) find(id).admitted = true;
@@ -132,22 +132,16 @@ StepPlan Replay::plan_and_attach() {
 
 void Replay::step(std::string& line) {
   const StepPlan plan = plan_and_attach();
-  for (const JobEnd& ended : plan.ends) {
-    line += std::string(1, find(ended.id).request.name) + "! ";
-    end(find(ended.id), true);
-  }
+  line += show(plan);
+  for (const JobEnd& ended : plan.ends) end(find(ended.id), true);
   for (const JobId id : plan.preempted) {
     Job& job = find(id);
-    line += std::string(1, job.request.name) + "~ ";
     pages_.release(job.held);
     job.columns_done = 0;
     job.started = false;
     ++job.preemptions;
   }
-  for (const StepRows& rows : plan.rows) {
-    line += find(rows.id).request.name + std::to_string(rows.columns) + (rows.frame ? "* " : " ");
-    apply(rows);
-  }
+  for (const StepRows& rows : plan.rows) apply(rows);
 }
 
 void Replay::apply(const StepRows& rows) {
@@ -227,6 +221,16 @@ ScheduleLimits Replay::limits() const {
   ScheduleLimits limits = machine_.limits;
   limits.pages_available = pages_.available();
   return limits;
+}
+
+std::string show(const StepPlan& plan) {
+  std::string line;
+  for (const JobEnd& ended : plan.ends) line += std::string(1, static_cast<char>(ended.id)) + "! ";
+  for (const JobId id : plan.preempted) line += std::string(1, static_cast<char>(id)) + "~ ";
+  for (const StepRows& rows : plan.rows) {
+    line += static_cast<char>(rows.id) + std::to_string(rows.columns) + (rows.frame ? "* " : " ");
+  }
+  return line;
 }
 
 std::vector<std::string> replay(const std::vector<Request>& requests, const Machine& machine) {

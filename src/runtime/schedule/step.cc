@@ -42,8 +42,7 @@ class StepPlanner {
   std::vector<Entry*> prompts_, speaking_;  // of entries_, oldest first
   // Those of them that can still be preempted; the next is the last.
   std::vector<Entry*> paused_victims_, prompt_victims_, speaking_victims_;
-  const Entry* oldest_ = nullptr;   // that is not paused
-  int64_t promised_to_oldest_ = 0;  // pages, when it is in its prompt
+  int64_t promised_to_oldest_ = 0;  // pages, if it is in its prompt
   StepPlan plan_;
 };
 
@@ -84,18 +83,18 @@ void StepPlanner::end_jobs(int64_t now_us) {
 void StepPlanner::sort_by_kind() {
   for (Entry& entry : entries_) {
     const ActiveJob& job = *entry.job;
-    const bool is_oldest = oldest_ == nullptr && !job.paused;
-    if (is_oldest) oldest_ = &entry;
     if (!job.paused) (is_speaking(job) ? speaking_ : prompts_).push_back(&entry);
-    if (is_oldest || job.pages_held == 0) continue;
+    if (job.pages_held == 0) continue;
     (job.paused ? paused_victims_ : is_speaking(job) ? speaking_victims_ : prompt_victims_).push_back(&entry);
   }
 }
 
-// The oldest job must go on whatever happens, or nobody might. Speaking, it is an ordinary speaking job.
+// The oldest job that is not paused must go on whatever happens, or nobody might. When it speaks, it does so
+// as an ordinary speaking job: nobody is older.
 void StepPlanner::prefill_oldest() {
-  if (prompts_.empty() || prompts_.front() != oldest_) return;
+  if (prompts_.empty()) return;
   Entry& entry = *prompts_.front();
+  if (!speaking_.empty() && is_older(*speaking_.front()->job, *entry.job)) return;
   int64_t columns = prompt_columns(entry);
   make_room(pages_needed(entry, columns), entry);
   const int64_t pages = entry.job->pages_held + pages_left_;
@@ -168,10 +167,10 @@ void StepPlanner::make_room(int64_t pages, const Entry& taker) {
   }
 }
 
-// Only the old take from the young, so that two jobs never preempt each other in turn.
+// Only the old take from the young, so that two jobs never preempt each other in turn. Prompts but the oldest
+// take from paused jobs alone, because they do not go on when that is not enough.
 bool StepPlanner::gives_way(const Entry& victim, const Entry& taker) const {
-  if (victim.job->paused) return true;
-  return (&taker == oldest_ || is_speaking(*taker.job)) && is_older(*taker.job, *victim.job);
+  return victim.job->paused || is_older(*taker.job, *victim.job);
 }
 
 void StepPlanner::preempt(Entry& victim) {

@@ -1,0 +1,179 @@
+#include "runtime/schedule/codec_schedule.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <map>
+#include <random>
+
+#include "base/error.h"
+
+namespace shoal::runtime {
+namespace {
+
+constexpr int64_t kFrameUs = 46440;
+
+CodecJob stream(JobId id, int64_t waiting, int64_t lead_frames) {
+  return {.id = id, .waiting_frames = waiting, .started = true, .lead_us = lead_frames * kFrameUs};
+}
+CodecJob whole_file(JobId id, int64_t waiting) {
+  return {.id = id, .waiting_frames = waiting, .whole = true};
+}
+
+std::string plan(const std::vector<CodecJob>& jobs, int64_t max_frames) {
+  std::string line;
+  for (const CodecPiece& piece :
+       plan_codec(jobs, {.frame_us = kFrameUs, .max_frames_per_pass = max_frames})) {
+    line += std::to_string(piece.id) + ":" + std::to_string(piece.frames) + " ";
+  }
+  return line;
+}
+
+TEST(WantedFrames, GrowWithTheLead) {
+  const std::map<int64_t, int64_t> wanted = {{-100, 1}, {0, 1},   {1, 1},    {3, 1},  {4, 2},
+                                             {7, 2},    {8, 4},   {15, 4},   {16, 8}, {31, 8},
+                                             {32, 16},  {33, 16}, {1000, 16}};
+  for (const auto& [lead, frames] : wanted) {
+    EXPECT_EQ(wanted_frames(stream(1, 99, lead), kFrameUs), frames) << lead;
+  }
+  CodecJob job = stream(1, 99, 4);
+  --job.lead_us;  // a microsecond short of twice two frames
+  EXPECT_EQ(wanted_frames(job, kFrameUs), 1);
+}
+
+TEST(WantedFrames, FirstSoundAndWholeFiles) {
+  CodecJob job = stream(1, 99, 1000);
+  job.started = false;
+  EXPECT_EQ(wanted_frames(job, kFrameUs), 1);
+  EXPECT_EQ(wanted_frames(whole_file(1, 5), kFrameUs), 16);
+}
+
+TEST(PlanCodec, DecodesWhatIsDueTheLeastLeadFirst) {
+  const std::vector<CodecJob> jobs = {stream(1, 3, 8), stream(2, 4, 8), stream(3, 1, -2), stream(4, 0, -9),
+                                      stream(5, 1, -2)};
+  EXPECT_EQ(plan(jobs, 99), "3:1 5:1 2:4 ");
+}
+
+TEST(PlanCodec, EndedJobsAreDueWithWhateverWaits) {
+  CodecJob late = stream(1, 1, 1000), nothing = stream(2, 0, 0), file = whole_file(3, 2);
+  late.ended = nothing.ended = file.ended = true;
+  EXPECT_EQ(plan({late, nothing, file}, 99), "1:1 3:2 ");
+}
+
+TEST(PlanCodec, PassIsCutToItsLimit) {
+  EXPECT_EQ(plan({stream(1, 20, 0), stream(2, 5, 1)}, 16), "1:16 ");
+  EXPECT_EQ(plan({stream(1, 12, 0), stream(2, 5, 1), stream(3, 5, 2)}, 16), "1:12 2:4 ");
+}
+
+TEST(PlanCodec, WholeFilesComeLastButKeepAnEighthOfThePass) {
+  EXPECT_EQ(plan({whole_file(1, 16), stream(2, 6, 0)}, 32), "2:6 1:16 ");
+  EXPECT_EQ(plan({whole_file(1, 40), stream(2, 40, -50)}, 32), "2:28 1:4 ");
+  EXPECT_EQ(plan({whole_file(1, 40), whole_file(2, 50), stream(3, 40, -50)}, 2), "3:1 2:1 ");
+  EXPECT_EQ(plan({whole_file(1, 15), stream(2, 40, -50)}, 32), "2:32 ");  // not due
+  CodecJob rest = whole_file(1, 1);
+  rest.ended = true;
+  EXPECT_EQ(plan({rest, stream(2, 40, -50)}, 32), "2:31 1:1 ");
+  EXPECT_EQ(plan({whole_file(1, 40), stream(2, 40, -50)}, 1), "2:1 ");  // too small to share
+}
+
+TEST(PlanCodec, BrokenPromisesAreOurFault) {
+  EXPECT_THROW(plan({}, 0), Error);
+  EXPECT_THROW(plan_codec(std::vector{stream(1, 1, 0)}, {.frame_us = 0}), Error);
+}
+
+TEST(PlanCodec, RandomPassesKeepTheRules) {
+  for (uint64_t seed = 1; seed <= 3000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 engine(seed);
+    const auto draw = [&](int64_t low, int64_t high) {
+      return std::uniform_int_distribution<int64_t>(low, high)(engine);
+    };
+    std::vector<CodecJob> jobs;
+    for (int64_t i = draw(0, 12); i > 0; --i) {
+      CodecJob job = draw(0, 3) == 0 ? whole_file(0, draw(0, 40)) : stream(0, draw(0, 20), draw(-5, 40));
+      job.id = static_cast<JobId>(i);
+      job.ended = draw(0, 3) == 0;
+      jobs.push_back(job);
+    }
+    const CodecLimits limits = {.frame_us = kFrameUs, .max_frames_per_pass = draw(1, 64)};
+    const std::vector<CodecPiece> pieces = plan_codec(jobs, limits);
+
+    int64_t total = 0, file_frames = 0, due_frames = 0, due_file_frames = 0;
+    std::map<JobId, int64_t> given;
+    for (const CodecPiece& piece : pieces) {
+      EXPECT_GE(piece.frames, 1);
+      EXPECT_TRUE(given.emplace(piece.id, piece.frames).second) << "twice " << piece.id;
+      total += piece.frames;
+    }
+    EXPECT_LE(total, limits.max_frames_per_pass);
+    int64_t least_lead_of_unserved = INT64_MAX, most_lead_of_served = INT64_MIN;
+    for (const CodecJob& job : jobs) {
+      const int64_t frames = given.contains(job.id) ? given[job.id] : 0;
+      const bool due =
+          job.waiting_frames > 0 && (job.ended || job.waiting_frames >= wanted_frames(job, kFrameUs));
+      EXPECT_LE(frames, due ? job.waiting_frames : 0) << job.id;
+      if (!due) continue;
+      due_frames += job.waiting_frames;
+      if (job.whole) file_frames += frames, due_file_frames += job.waiting_frames;
+      if (job.whole) continue;
+      if (frames < job.waiting_frames) least_lead_of_unserved = std::min(least_lead_of_unserved, job.lead_us);
+      if (frames > 0) most_lead_of_served = std::max(most_lead_of_served, job.lead_us);
+    }
+    EXPECT_LE(most_lead_of_served, least_lead_of_unserved);
+    EXPECT_EQ(total, std::min(due_frames, limits.max_frames_per_pass))
+        << "no room is left while something is due";
+    const int64_t share =
+        limits.max_frames_per_pass < 2 ? 0 : std::max<int64_t>(1, limits.max_frames_per_pass / 8);
+    EXPECT_GE(file_frames, std::min(share, due_file_frames));
+    EXPECT_TRUE(least_lead_of_unserved == INT64_MAX || file_frames <= share);
+    if (HasFailure()) return;
+  }
+}
+
+// One frame a tick for every listener, a codec that decodes `per_pass` frames a tick.
+struct Listening {
+  int64_t underruns = 0;
+  int64_t file_frames = 0;
+  int64_t largest_piece = 0;
+};
+Listening listen(int64_t streams, int64_t per_pass, int64_t ticks) {
+  std::vector<CodecJob> jobs;
+  for (int64_t i = 0; i < streams; ++i) jobs.push_back({.id = static_cast<JobId>(i)});
+  jobs.push_back({.id = 1000, .whole = true});
+  Listening result;
+  for (int64_t tick = 0; tick < ticks; ++tick) {
+    // Generation is twice as fast as real time until a listener has plenty.
+    for (CodecJob& job : jobs) job.waiting_frames += job.lead_us < 40 * kFrameUs ? 2 : 0;
+    for (const CodecPiece& piece :
+         plan_codec(jobs, {.frame_us = kFrameUs, .max_frames_per_pass = per_pass})) {
+      CodecJob& job = *std::ranges::find(jobs, piece.id, &CodecJob::id);
+      job.waiting_frames -= piece.frames;
+      job.started = true;
+      if (job.whole) result.file_frames += piece.frames;
+      if (!job.whole) job.lead_us += piece.frames * kFrameUs;
+      if (!job.whole) result.largest_piece = std::max(result.largest_piece, piece.frames);
+    }
+    for (CodecJob& job : jobs) {
+      if (job.whole || !job.started) continue;
+      job.lead_us -= kFrameUs;
+      if (job.lead_us < 0) ++result.underruns;
+    }
+  }
+  return result;
+}
+
+TEST(PlanCodec, ListenersDoNotRunDryWhileAWholeFileIsMade) {
+  const Listening result = listen(8, 24, 400);
+  EXPECT_EQ(result.underruns, 0);
+  EXPECT_GE(result.largest_piece, 16);
+  EXPECT_GE(result.file_frames, 800 - 2 * 16);  // of 800 that were made for it, less than two pieces wait
+}
+
+TEST(PlanCodec, WholeFileGoesOnWhenListenersTakeAllTheyCan) {
+  const Listening result = listen(40, 24, 400);
+  EXPECT_GT(result.underruns, 0);
+  // Three frames of a pass are kept for it, more than it is given to make.
+  EXPECT_GE(result.file_frames, 2 * 400 - 16 - 2);
+}
+
+}  // namespace
+}  // namespace shoal::runtime
