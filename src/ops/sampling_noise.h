@@ -29,13 +29,10 @@ struct NoiseStream {
   uint32_t frame, codebook;
 };
 
-// q_i of ids 4 * block .. 4 * block + 3.
-struct NoiseBlock {
-  constexpr NoiseBlock(const NoiseStream& stream, uint32_t block)
-      : words(philox4x32(stream.seed, {block, stream.codebook, stream.frame, 0})) {}
-  constexpr float operator[](uint32_t id) const { return negative_log(uniform_open(words[id % 4])); }
-
-  PhiloxBlock words;
-};
+// q_i, the noise of one id. Four ids share a block of the generator.
+constexpr float exponential_noise(const NoiseStream& stream, uint32_t id) {
+  return negative_log(
+      uniform_open(philox4x32(stream.seed, {id / 4, stream.codebook, stream.frame, 0})[id % 4]));
+}
 
 }  // namespace shoal::ops

@@ -16,6 +16,10 @@
 //   sum(a): the tree that halves 16 lanes to 8, 4, 2, 1: lane i takes lane i + 8, then i + 4, i + 2, i + 1
 //   add_to(sums, a): adds the lanes, as doubles, to sums[8] (for exact sums only: the order is free)
 //   transpose(rows[16])
+//   compress(bits, a, p): stores the lanes in `bits` in order and returns how many; may write 16 lanes at p
+//   split(u, &n) = m of u = 2^n m, m in [sqrt 1/2, sqrt 2), for normal u > 0
+//   Words, 16 unsigned numbers of 32 bits: all(x), load(p), + and ^ lane by lane (sums wrap),
+//     multiply(a, m, &low): the upper halves of a * m, upper_bits(a): a >> 9 as floats
 //   kQueries, kColumns: register tile of the attention kernel
 #pragma once
 
@@ -28,5 +32,8 @@ struct Vector16;
 
 // Added to a float it rounds to an integer, which then stands in the low mantissa bits.
 inline constexpr float kMagic = 12582912.0f;  // 1.5 * 2^23
+
+// Bits of sqrt 1/2.
+inline constexpr int32_t kSqrtHalf = 0x3f3504f3;
 
 }  // namespace shoal::ops::cpu

@@ -9,11 +9,54 @@ namespace shoal::ops::cpu {
 
 struct Avx2;
 
+// For each set of eight lanes their indices in order, one byte each.
+struct LaneOrders {
+  uint64_t of[256] = {};
+  constexpr LaneOrders() {
+    for (unsigned set = 0; set < 256; ++set)
+      for (unsigned lane = 0, at = 0; lane < 8; ++lane)
+        if ((set >> lane & 1u) != 0) of[set] |= uint64_t{lane} << (8 * at++);
+  }
+};
+inline constexpr LaneOrders kLaneOrders;
+
 template <>
 struct Vector16<Avx2> {
   using V = Vector16;
   struct Mask {
     __m256 low, high;
+  };
+  struct Words {
+    __m256i low, high;
+
+    static Words all(uint32_t x) {
+      const __m256i lanes = _mm256_set1_epi32(static_cast<int>(x));
+      return {lanes, lanes};
+    }
+    static Words load(const int32_t* p) {
+      return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)),
+              _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 8))};
+    }
+    friend Words operator+(Words a, Words b) {
+      return {_mm256_add_epi32(a.low, b.low), _mm256_add_epi32(a.high, b.high)};
+    }
+    friend Words operator^(Words a, Words b) {
+      return {_mm256_xor_si256(a.low, b.low), _mm256_xor_si256(a.high, b.high)};
+    }
+    static Words multiply(Words a, uint32_t m, Words* lower) {
+      const __m256i factor = _mm256_set1_epi32(static_cast<int>(m));
+      return {multiply(a.low, factor, &lower->low), multiply(a.high, factor, &lower->high)};
+    }
+    static V upper_bits(Words a) { return {upper_bits(a.low), upper_bits(a.high)}; }
+
+   private:
+    static __m256i multiply(__m256i a, __m256i factor, __m256i* lower) {
+      const __m256i even = _mm256_mul_epu32(a, factor);
+      const __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), factor);
+      *lower = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
+      return _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
+    }
+    static __m256 upper_bits(__m256i a) { return _mm256_cvtepi32_ps(_mm256_srli_epi32(a, 9)); }
   };
   static constexpr int kQueries = 4, kColumns = 2;
 
@@ -102,6 +145,11 @@ struct Vector16<Avx2> {
   static V even_of_pairs(V a) { return {_mm256_moveldup_ps(a.low), _mm256_moveldup_ps(a.high)}; }
   static V odd_of_pairs(V a) { return {_mm256_movehdup_ps(a.low), _mm256_movehdup_ps(a.high)}; }
   static V power_of_two(V m) { return {power(m.low), power(m.high)}; }
+  static V split(V u, V* n) { return {split(u.low, &n->low), split(u.high, &n->high)}; }
+  static int compress(uint32_t lanes, V a, float* p) {
+    const int count = compress(lanes & 0xffu, a.low, p);
+    return count + compress(lanes >> 8, a.high, p + count);
+  }
   static float sum(V a) {
     const __m256 eight = _mm256_add_ps(a.low, a.high);
     const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
@@ -148,6 +196,17 @@ struct Vector16<Avx2> {
   static __m256 power(__m256 m) {
     const __m256i biased = _mm256_add_epi32(_mm256_castps_si256(m), _mm256_set1_epi32(127));
     return _mm256_castsi256_ps(_mm256_slli_epi32(biased, 23));
+  }
+  static __m256 split(__m256 u, __m256* n) {
+    const __m256i bits = _mm256_sub_epi32(_mm256_castps_si256(u), _mm256_set1_epi32(kSqrtHalf));
+    *n = _mm256_cvtepi32_ps(_mm256_srai_epi32(bits, 23));
+    const __m256i mantissa = _mm256_and_si256(bits, _mm256_set1_epi32(0x007fffff));
+    return _mm256_castsi256_ps(_mm256_add_epi32(mantissa, _mm256_set1_epi32(kSqrtHalf)));
+  }
+  static int compress(uint32_t lanes, __m256 a, float* p) {
+    const __m128i order = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(kLaneOrders.of + lanes));
+    _mm256_storeu_ps(p, _mm256_permutevar8x32_ps(a, _mm256_cvtepu8_epi32(order)));
+    return __builtin_popcount(lanes);
   }
   static __m256& half(V& v, bool high) { return high ? v.high : v.low; }
   static void transpose_8(V* rows, bool high) {

@@ -13,6 +13,22 @@ template <>
 struct Vector16<Avx512> {
   using V = Vector16;
   using Mask = __mmask16;
+  struct Words {
+    __m512i x;
+
+    static Words all(uint32_t value) { return {_mm512_set1_epi32(static_cast<int>(value))}; }
+    static Words load(const int32_t* p) { return {_mm512_loadu_si512(p)}; }
+    friend Words operator+(Words a, Words b) { return {_mm512_add_epi32(a.x, b.x)}; }
+    friend Words operator^(Words a, Words b) { return {_mm512_xor_si512(a.x, b.x)}; }
+    static Words multiply(Words a, uint32_t m, Words* low) {
+      const __m512i factor = _mm512_set1_epi32(static_cast<int>(m));
+      const __m512i even = _mm512_mul_epu32(a.x, factor);
+      const __m512i odd = _mm512_mul_epu32(_mm512_srli_epi64(a.x, 32), factor);
+      low->x = _mm512_mask_shuffle_epi32(even, 0xaaaa, odd, _MM_PERM_CCAA);
+      return {_mm512_mask_shuffle_epi32(odd, 0x5555, even, _MM_PERM_DDBB)};
+    }
+    static V upper_bits(Words a) { return {_mm512_cvtepi32_ps(_mm512_srli_epi32(a.x, 9))}; }
+  };
   static constexpr int kQueries = 8, kColumns = 4;
 
   __m512 x;
@@ -53,6 +69,17 @@ struct Vector16<Avx512> {
   static V power_of_two(V m) {
     const __m512i biased = _mm512_add_epi32(_mm512_castps_si512(m.x), _mm512_set1_epi32(127));
     return {_mm512_castsi512_ps(_mm512_slli_epi32(biased, 23))};
+  }
+  static V split(V u, V* n) {
+    const __m512i bits = _mm512_sub_epi32(_mm512_castps_si512(u.x), _mm512_set1_epi32(kSqrtHalf));
+    n->x = _mm512_cvtepi32_ps(_mm512_srai_epi32(bits, 23));
+    const __m512i mantissa = _mm512_and_si512(bits, _mm512_set1_epi32(0x007fffff));
+    return {_mm512_castsi512_ps(_mm512_add_epi32(mantissa, _mm512_set1_epi32(kSqrtHalf)))};
+  }
+  // Compressed in a register: Zen 4 takes many times as long to compress into memory.
+  static int compress(uint32_t lanes, V a, float* p) {
+    _mm512_storeu_ps(p, _mm512_maskz_compress_ps(static_cast<Mask>(lanes), a.x));
+    return __builtin_popcount(lanes);
   }
   static float sum(V a) {
     const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(a.x), _mm512_extractf32x8_ps(a.x, 1));

@@ -13,6 +13,36 @@ struct Vector16<Portable> {
   using Mask = uint32_t;
   static constexpr int kQueries = 4, kColumns = 2;
 
+  struct Words {
+    uint32_t lane[16];
+
+    template <typename F>
+    static Words make(F f) {
+      Words words;
+      for (int i = 0; i < 16; ++i) words.lane[i] = f(i);
+      return words;
+    }
+    static Words all(uint32_t x) {
+      return make([=](int) { return x; });
+    }
+    static Words load(const int32_t* p) {
+      return make([=](int i) { return static_cast<uint32_t>(p[i]); });
+    }
+    friend Words operator+(Words a, Words b) {
+      return make([&](int i) { return a.lane[i] + b.lane[i]; });
+    }
+    friend Words operator^(Words a, Words b) {
+      return make([&](int i) { return a.lane[i] ^ b.lane[i]; });
+    }
+    static Words multiply(Words a, uint32_t m, Words* low) {
+      *low = make([&](int i) { return a.lane[i] * m; });
+      return make([&](int i) { return static_cast<uint32_t>(uint64_t{a.lane[i]} * m >> 32); });
+    }
+    static V upper_bits(Words a) {
+      return V::make([&](int i) { return static_cast<float>(static_cast<int32_t>(a.lane[i] >> 9)); });
+    }
+  };
+
   float lane[16];
 
   template <typename F>
@@ -116,6 +146,16 @@ struct Vector16<Portable> {
   }
   static V power_of_two(V m) {
     return make([&](int i) { return float_of((bits_of(m.lane[i]) + 127u) << 23); });
+  }
+  static V split(V u, V* n) {
+    const auto above = [&](int i) { return static_cast<int32_t>(bits_of(u.lane[i])) - kSqrtHalf; };
+    *n = make([&](int i) { return static_cast<float>(above(i) >> 23); });
+    return make([&](int i) { return float_of(static_cast<uint32_t>((above(i) & 0x007fffff) + kSqrtHalf)); });
+  }
+  static int compress(uint32_t lanes, V a, float* p) {
+    int count = 0;
+    for (; lanes != 0; lanes &= lanes - 1) p[count++] = a.lane[__builtin_ctz(lanes)];
+    return count;
   }
   static float sum(V a) {
     for (int half = 8; half > 0; half /= 2)

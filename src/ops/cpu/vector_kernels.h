@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "ops/sampling_noise.h"
+
 namespace shoal::ops {
 
 // One kv head's keys and values of at most kAttentionChunk consecutive positions, and the queries that look
@@ -32,6 +34,28 @@ constexpr int64_t attention_scratch(int64_t head_dim, int64_t queries) {
   const int64_t padded = (head_dim + 15) / 16 * 16;
   return padded * (16 + kAttentionChunk) + queries * kAttentionChunk;
 }
+
+// Logits and their weights, one behind the other: room for `count` rounded up to 16.
+struct WeightedLogits {
+  float* logits;
+  float* weights;
+  int64_t count;
+};
+
+struct Above {
+  double weight;  // exact sum of the weights of the logits > pivot
+  int64_t count, equal;
+};
+
+// The entries among which a token is drawn: those of the blocks that are at least `least`. At least one.
+struct Race {
+  const float* logits;  // whole blocks: what pads the last one is below `least`
+  float least, max, temperature;
+  const int32_t* blocks;  // [block_count] ascending, as from blocks_at_least
+  int64_t block_count;
+  NoiseStream noise;
+  uint32_t first_block;  // of the noise: entry 0 has that of id 4 * first_block
+};
 
 struct VectorKernels {
   // y = x + sin^2(alpha x) / (alpha + 1e-9); alpha x is rounded to f32 first, as the reference does. Error of
@@ -64,8 +88,16 @@ struct VectorKernels {
   // weights[i] = exp(x[i] - max) rounded to a multiple of 2^-35; returns their sum, which is exact for
   // n <= 2^18 and so does not depend on the order of summation.
   double (*softmax_weights)(const float* x, float max, float* weights, int64_t n);
-  // Writes the indices i with x[i] >= least, ascending; returns how many.
-  int64_t (*select_at_least)(const float* x, float least, int32_t* indices, int64_t n);
+  // What lies above the pivot, and how many equal it.
+  Above (*above)(const WeightedLogits& entries, float pivot);
+  // Moves the entries low < logit < high, in order, to `within`, which may be `entries`, and sets its count;
+  // returns the sum of their weights.
+  double (*narrow)(const WeightedLogits& entries, float low, float high, WeightedLogits* within);
+  // Writes the blocks of four entries, 4 b .. 4 b + 3, that hold some x >= least, ascending; returns how
+  // many.
+  int64_t (*blocks_at_least)(const float* x, float least, int32_t* blocks, int64_t n);
+  // The entry that wins: the largest exp((logit - max) / temperature) / noise, the first one on ties.
+  int64_t (*race)(const Race& race);
 
   // codes[row] = index of the largest dot product x[row] . directions[entry]; the first one on exact ties.
   // x: rows of x_stride floats; directions: [entries, dim] dense; entries <= 2^24.

@@ -1,6 +1,7 @@
 #include "ops/cpu/vector_kernels.h"
 
 #include <cmath>
+#include <numeric>
 
 #include "ops/vector_testing.h"
 
@@ -124,20 +125,120 @@ TEST_P(VectorKernelsTest, TailsStayWithinTheirRows) {
   }
 }
 
-TEST_P(VectorKernelsTest, MaximumAndSelectionMatchALoop) {
+TEST_P(VectorKernelsTest, MaximumMatchesALoop) {
   for (const int64_t n : {1, 7, 16, 31, 1000}) {
     Floats x = random_values(n, static_cast<unsigned>(n));
+    for (float& v : x) v -= 10;  // what pads the last piece must not win
     bool has_nan = true;
     EXPECT_EQ(vector_kernels().max(x.data(), n, &has_nan), *std::max_element(x.begin(), x.end()));
     EXPECT_FALSE(has_nan);
-    std::vector<int32_t> want, got(x.size());
-    for (size_t i = 0; i < x.size(); ++i)
-      if (x[i] >= 0.5f) want.push_back(static_cast<int32_t>(i));
-    got.resize(static_cast<size_t>(vector_kernels().select_at_least(x.data(), 0.5f, got.data(), n)));
-    EXPECT_EQ(got, want);
     x[x.size() / 2] = kNan;
     vector_kernels().max(x.data(), n, &has_nan);
     EXPECT_TRUE(has_nan);
+  }
+}
+
+// Logits with ties, of which none, some or all lie above the pivots below, and a mask.
+Floats few_values(int64_t n) {
+  Floats x = random_values(n, static_cast<unsigned>(n) + 1);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = i % 7 == 3 ? -kInfinity : std::round(x[i]);
+  return x;
+}
+
+constexpr float kPivots[] = {-kInfinity, -9, -1, -0.5f, -0.0f, 1, 9};
+
+TEST_P(VectorKernelsTest, SharesAboveAPivotMatchALoop) {
+  for (int64_t n = 0; n < 300; n += n < 40 ? 1 : 37) {
+    Floats x = few_values(n), weights = random_values(n, 2);
+    for (float& w : weights) w = std::round(w * 0x1p20f) * 0x1p-20f;  // sums are exact
+    for (const float pivot : kPivots) {
+      double weight = 0;
+      int64_t count = 0;
+      for (size_t i = 0; i < x.size(); ++i)
+        if (x[i] > pivot) weight += weights[i], ++count;
+      const Above got = vector_kernels().above({x.data(), weights.data(), n}, pivot);
+      EXPECT_EQ(got.weight, weight);
+      EXPECT_EQ(got.count, count);
+      if (n > 0 && std::isfinite(pivot)) {
+        EXPECT_EQ(got.equal, std::count(x.begin(), x.end(), pivot)) << n << ' ' << pivot;
+      }
+    }
+  }
+}
+
+TEST_P(VectorKernelsTest, NarrowingKeepsTheOrder) {
+  for (int64_t n = 0; n < 300; n += n < 40 ? 1 : 37) {
+    for (const float low : kPivots)
+      for (const float high : {-1.0f, 0.5f, 1.0f, kInfinity}) {
+        Floats x = few_values(n), weights;
+        for (int64_t i = 0; i < n; ++i) weights.push_back(static_cast<float>(i));
+        Floats want, want_weights;
+        for (size_t i = 0; i < x.size(); ++i)
+          if (low < x[i] && x[i] < high) want.push_back(x[i]), want_weights.push_back(weights[i]);
+        x.resize(x.size() + 16, 77), weights.resize(x.size(), 77);
+        WeightedLogits entries{x.data(), weights.data(), n};
+        const double weight = vector_kernels().narrow(entries, low, high, &entries);  // in place
+        EXPECT_EQ(weight, std::accumulate(want_weights.begin(), want_weights.end(), 0.0));
+        x.resize(static_cast<size_t>(entries.count)), weights.resize(x.size());
+        ASSERT_EQ(x, want) << n << ' ' << low << ' ' << high;
+        ASSERT_EQ(weights, want_weights);
+      }
+  }
+}
+
+TEST_P(VectorKernelsTest, BlocksMatchALoop) {
+  for (int64_t n = 0; n < 300; n += n < 40 ? 1 : 37)
+    for (const float least : kPivots) {
+      if (least == -kInfinity) continue;
+      const Floats x = few_values(n);
+      std::vector<int32_t> want, got(x.size());
+      for (int32_t i = 0; i < n; ++i)
+        if (x[static_cast<size_t>(i)] >= least && (want.empty() || want.back() != i / 4))
+          want.push_back(i / 4);
+      got.resize(static_cast<size_t>(vector_kernels().blocks_at_least(x.data(), least, got.data(), n)));
+      ASSERT_EQ(got, want) << n << ' ' << least;
+    }
+}
+
+// Equal logits: the smallest noise wins, and of two equal ones the first.
+TEST_P(VectorKernelsTest, RaceIsWonByTheSmallestNoise) {
+  for (const int32_t block_count : {1, 2, 15, 16, 17, 40, 5000})
+    for (const uint32_t first_block : {0u, 12'345u}) {
+      const NoiseStream noise{0x123456789abcdef0u, 7, static_cast<uint32_t>(block_count)};
+      const Floats x(static_cast<size_t>(8 * block_count), 3);
+      std::vector<int32_t> blocks;
+      for (int32_t i = 0; i < block_count; ++i) blocks.push_back(2 * i + 1);  // every other one
+      int64_t want = 4;
+      for (const int32_t block : blocks)
+        for (int64_t id = 4 * block; id < 4 * block + 4; ++id) {
+          const auto q = [&](int64_t i) {
+            return exponential_noise(noise, 4 * first_block + static_cast<uint32_t>(i));
+          };
+          if (q(id) < q(want)) want = id;
+        }
+      const Race race{x.data(), 3, 3.5f, 0.8f, blocks.data(), block_count, noise, first_block};
+      EXPECT_EQ(vector_kernels().race(race), want) << block_count;
+    }
+}
+
+TEST_P(VectorKernelsTest, TheFirstOfTwoEqualNoisesWinsTheRace) {
+  const Floats x(155'776, 1);
+  std::vector<int32_t> blocks(x.size() / 4);
+  std::iota(blocks.begin(), blocks.end(), 0);
+  struct Tie {
+    int64_t ids;
+    uint32_t frame, first, second;
+  };
+  // Frames whose smallest noise two ids share (found by trying): of one block, of one vector, or far apart.
+  for (const Tie& tie : {Tie{64, 49'561, 25, 27},
+                         {64, 576'124, 38, 55},
+                         {64, 1'483'501, 16, 60},
+                         {155'776, 117, 74'246, 152'847},
+                         {155'776, 239, 10'691, 121'307}}) {
+    const NoiseStream noise{1, tie.frame, 0};
+    ASSERT_EQ(exponential_noise(noise, tie.first), exponential_noise(noise, tie.second));
+    const Race race{x.data(), 1, 1, 1, blocks.data(), tie.ids / 4, noise, 0};
+    EXPECT_EQ(vector_kernels().race(race), tie.first);
   }
 }
 

@@ -1,64 +1,82 @@
 #include "ops/cpu/vector_sampler.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
+#include <ranges>
 
 #include "ops/cpu/vector.h"
-#include "ops/sampling_noise.h"
 
 namespace shoal::ops::cpu {
 namespace {
 
 constexpr float kLeastTemperature = 1e-5f;  // spec dual_ar 6.1
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr int64_t kFew = 32;  // are sorted outright
+constexpr float kLowest = std::numeric_limits<float>::lowest();
 
-// A key is larger the better the rank: logits in order, and the lower of two equal logits' ids first.
-uint64_t rank_key(float logit, int32_t id) {
-  const uint32_t bits = std::bit_cast<uint32_t>(logit + 0.0f);  // -0 equals 0
-  const uint32_t ordered = (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
-  return uint64_t{ordered} << 32 | ~static_cast<uint32_t>(id);
-}
+// 2^-36 of the maximum is reached at a distance of 25: what lies farther has no weight.
+constexpr float kMostDistance = 32.0f;
 
-int32_t id_of(uint64_t key) { return static_cast<int32_t>(~static_cast<uint32_t>(key)); }
+int64_t padded(int64_t entries) { return (entries + 15) / 16 * 16; }
 
-uint64_t median(uint64_t a, uint64_t b, uint64_t c) {
-  return std::max(std::min(a, b), std::min(std::max(a, b), c));
+// The first id looked at is a multiple of four, as blocks of noise are.
+int64_t most_entries(int64_t vocab) { return padded(vocab + 3); }
+
+float divisor_of(float temperature) { return std::max(temperature, kLeastTemperature); }
+
+bool keeps_one(const SampleRow& row) { return row.top_p <= kGreedyTopP || row.top_k == 1; }
+
+// The median of some of the entries.
+float middling(const WeightedLogits& entries) {
+  constexpr int64_t kSample = 7;
+  float sample[kSample];
+  const int64_t taken = std::min(entries.count, kSample);
+  for (int64_t i = 0; i < taken; ++i) sample[i] = entries.logits[i * entries.count / taken];
+  std::nth_element(sample, sample + taken / 2, sample + taken);
+  return sample[taken / 2];
 }
 
 }  // namespace
 
 int64_t RowSampler::scratch_bytes(int64_t vocab) {
-  return vocab * static_cast<int64_t>(2 * sizeof(float) + sizeof(int32_t) + sizeof(uint64_t));
+  return most_entries(vocab) * static_cast<int64_t>(4 * sizeof(float)) +
+         most_entries(vocab) / 4 * static_cast<int64_t>(sizeof(int32_t));
 }
 
 RowSampler::RowSampler(int64_t vocab, void* scratch)
     : kernels_(vector_kernels()),
       vocab_(vocab),
-      keys_(static_cast<uint64_t*>(scratch)),
-      logits_(reinterpret_cast<float*>(keys_ + vocab)),
-      weights_(logits_ + vocab),
-      ids_(reinterpret_cast<int32_t*>(weights_ + vocab)) {}
+      logits_(static_cast<float*>(scratch)),
+      weights_(logits_ + most_entries(vocab)),
+      candidates_{weights_ + most_entries(vocab), weights_ + 2 * most_entries(vocab), 0},
+      blocks_(reinterpret_cast<int32_t*>(weights_ + 3 * most_entries(vocab))) {}
 
+// Ids outside the allowed range are left out where they can be, else -inf.
 void RowSampler::prepare(const float* logits, const SampleRow& row) {
-  if (row.allowed_end < 0) {
-    std::copy_n(logits, vocab_, logits_);
-  } else {
-    std::fill_n(logits_, vocab_, -kInfinity);
-    for (int64_t id = row.allowed_begin; id <= row.allowed_end; ++id) logits_[id] = logits[id];
-    if (row.allowed_extra >= 0) logits_[row.allowed_extra] = logits[row.allowed_extra];
+  const bool all = row.allowed_end < 0;
+  int64_t begin = all ? 0 : row.allowed_begin, end = all ? vocab_ : int64_t{row.allowed_end} + 1;
+  const float* const allowed_begin = logits + begin;
+  const float* const allowed_end = logits + end;
+  if (!all && row.allowed_extra >= 0) {
+    begin = std::min<int64_t>(begin, row.allowed_extra);
+    end = std::max<int64_t>(end, row.allowed_extra + 1);
   }
+  first_ = begin / 4 * 4;
+  count_ = end - first_;
+  float* const copied = logits_ + (allowed_begin - logits) - first_;
+  std::fill(logits_, copied, -kInfinity);
+  std::fill(std::copy(allowed_begin, allowed_end, copied), logits_ + padded(count_), -kInfinity);
+  if (!all && row.allowed_extra >= 0) logits_[row.allowed_extra - first_] = logits[row.allowed_extra];
   for (const int32_t id : row.penalised) {  // from the original value: duplicates change nothing
-    if (logits_[id] == -kInfinity) continue;
-    logits_[id] = logits[id] < 0 ? logits[id] * row.repetition_penalty : logits[id] / row.repetition_penalty;
+    if (id < first_ || id >= end || logits_[id - first_] == -kInfinity) continue;
+    logits_[id - first_] =
+        logits[id] < 0 ? logits[id] * row.repetition_penalty : logits[id] / row.repetition_penalty;
   }
 }
 
 void RowSampler::find_maximum() {
   bool has_nan = false;
-  maximum_ = kernels_.max(logits_, vocab_, &has_nan);
+  maximum_ = kernels_.max(logits_, count_, &has_nan);
   if (has_nan) fail(ErrorCode::invalid_argument, "sample: the logits contain NaN");
   if (maximum_ == kInfinity) fail(ErrorCode::invalid_argument, "sample: the logits contain infinity");
   if (maximum_ == -kInfinity)
@@ -66,123 +84,106 @@ void RowSampler::find_maximum() {
 }
 
 int32_t RowSampler::rank_zero() {
-  kernels_.select_at_least(logits_, maximum_, ids_, vocab_);
-  return ids_[0];
+  kernels_.blocks_at_least(logits_, maximum_, blocks_, count_);
+  const float* const block = logits_ + 4 * int64_t{blocks_[0]};
+  return static_cast<int32_t>(first_ + (std::find(block, block + 4, maximum_) - logits_));
 }
 
 void RowSampler::keep(const SampleRow& row) {
-  const int64_t most = row.top_k > 0 ? row.top_k : vocab_;
-  if (row.top_p <= kGreedyTopP || most == 1) {
-    rank_zero();
-    kept_ = 1;
-    return;
-  }
-  const double total = kernels_.softmax_weights(logits_, maximum_, weights_, vocab_);
-  const bool all = row.top_p >= 1.0f;  // no sum of probabilities exceeds 1
-  if (all && most >= vocab_) {
-    kept_ = kernels_.select_at_least(logits_, std::numeric_limits<float>::lowest(), ids_, vocab_);
-    return;
-  }
-  keep_within(all ? std::numeric_limits<double>::infinity() : static_cast<double>(row.top_p) * total, most);
+  least_ = kLowest;
+  const bool any_weight = row.top_p >= 1.0f;  // no sum of probabilities exceeds 1
+  const int64_t most = row.top_k > 0 ? row.top_k : count_;
+  if (any_weight && most >= count_) return;
+  const double total = kernels_.softmax_weights(logits_, maximum_, weights_, count_);
+  keep_within(
+      {any_weight ? std::numeric_limits<double>::infinity() : static_cast<double>(row.top_p) * total, most});
 }
 
-void RowSampler::keep_within(double budget, int64_t most) {
-  int64_t count = 0;
-  for (float distance = 2.0f;; distance *= 2) {
-    // 2^-36 of the maximum is reached at a distance of 25: what lies farther has no weight.
-    const bool last = distance > 32.0f;
-    const float least = last ? std::numeric_limits<float>::lowest() : maximum_ - distance;
-    count = kernels_.select_at_least(logits_, least, ids_, vocab_);
-    if (last || count >= most) break;
-    double weight = 0;
-    for (int64_t i = 0; i < count; ++i) weight += weights_[ids_[i]];
-    if (weight > budget) break;
-  }
-  for (int64_t i = 0; i < count; ++i) keys_[i] = rank_key(logits_[ids_[i]], ids_[i]);
-  const int64_t accepted = select(count, budget, most);
-  const uint64_t least = accepted > 0 ? *std::min_element(keys_, keys_ + accepted)
-                                      : *std::max_element(keys_, keys_ + count);  // rank 0 is always kept
-  kept_ = 0;
-  for (int64_t i = 0; i < count; ++i)
-    if (rank_key(logits_[ids_[i]], ids_[i]) >= least) ids_[kept_++] = ids_[i];
+float RowSampler::weight_of(float logit) const {
+  float weight = 0;
+  kernels_.softmax_weights(&logit, maximum_, &weight, 1);
+  return weight;
 }
 
-// Moves the largest keys whose weights sum to at most `budget`, at most `most` of them, to the front; returns
-// how many they are.
-int64_t RowSampler::select(int64_t count, double budget, int64_t most) {
-  int64_t accepted = 0, end = count;  // undecided are [accepted, end)
-  double weight = 0;
-  const auto weight_of = [&](uint64_t key) { return static_cast<double>(weights_[id_of(key)]); };
-  const auto accept = [&](int64_t up_to, double added) {
-    if (weight + added > budget || up_to > most) return false;
-    weight += added;
-    accepted = up_to;
-    return true;
-  };
-  while (end - accepted > kFew) {
-    const uint64_t pivot = median(keys_[accepted], keys_[accepted + (end - accepted) / 2], keys_[end - 1]);
-    uint64_t* const middle =
-        std::partition(keys_ + accepted, keys_ + end, [=](uint64_t key) { return key > pivot; });
-    double larger = 0;
-    for (const uint64_t* key = keys_ + accepted; key < middle; ++key) larger += weight_of(*key);
-    if (!accept(middle - keys_, larger)) {
-      end = middle - keys_;
+// The entries within a growing distance of the maximum, until they are more than may be kept.
+void RowSampler::gather_candidates(const Limits& limits) {
+  const WeightedLogits all{logits_, weights_, count_};
+  for (float distance = 2; distance <= kMostDistance; distance *= 2) {
+    const double weight = kernels_.narrow(all, maximum_ - distance, kInfinity, &candidates_);
+    if (!limits.allow(weight, candidates_.count)) return;
+  }
+  kernels_.narrow(all, -kInfinity, kInfinity, &candidates_);
+}
+
+void RowSampler::keep_within(const Limits& limits) {
+  double weight = 0;  // of the entries known to be kept, which lie above all candidates
+  int64_t kept = 0;
+  gather_candidates(limits);
+  while (candidates_.count > 0) {
+    const float pivot = middling(candidates_);
+    const Above above = kernels_.above(candidates_, pivot);
+    if (!limits.allow(weight + above.weight, kept + above.count)) {
+      kernels_.narrow(candidates_, pivot, kInfinity, &candidates_);
       continue;
     }
-    std::iter_swap(middle, std::find(middle, keys_ + end, pivot));
-    if (!accept(accepted + 1, weight_of(pivot))) return accepted;
+    weight += above.weight;
+    kept += above.count;
+    const double each = weight_of(pivot);  // products with a count are as exact as sums
+    const auto fit = [&](int64_t n) {
+      return limits.allow(weight + static_cast<double>(n) * each, kept + n);
+    };
+    if (!fit(above.equal)) {
+      int64_t equal = *std::ranges::partition_point(std::views::iota(int64_t{1}, above.equal), fit) - 1;
+      if (kept == 0) equal = std::max<int64_t>(equal, 1);  // rank 0
+      return cut_at(pivot, equal, above.equal);
+    }
+    weight += static_cast<double>(above.equal) * each;
+    kept += above.equal;
+    kernels_.narrow(candidates_, -kInfinity, pivot, &candidates_);
   }
-  std::sort(keys_ + accepted, keys_ + end, std::greater<>());
-  while (accepted < end && accept(accepted + 1, weight_of(keys_[accepted]))) {
-  }
-  return accepted;
 }
 
-// weights_[i] = exp((logit - maximum) / temperature) of the i-th kept id.
-void RowSampler::apply_temperature(float temperature) {
-  const float divisor = std::max(temperature, kLeastTemperature);
-  for (int64_t i = 0; i < kept_; ++i) weights_[i] = (logits_[ids_[i]] - maximum_) / divisor;
-  kernels_.exp_nonpositive(weights_, weights_, kept_);
+// Keeps what is larger than the logit, and the first `kept` of the `equal` ones.
+void RowSampler::cut_at(float logit, int64_t kept, int64_t equal) {
+  least_ = kept > 0 ? logit : std::nextafter(logit, kInfinity);
+  if (kept == 0 || kept == equal) return;
+  float* entry = logits_;
+  for (int64_t i = 0; i < kept; ++i) entry = std::find(entry, logits_ + count_, logit) + 1;
+  std::replace(entry, logits_ + count_, logit, -kInfinity);
 }
 
 int32_t RowSampler::draw(const float* logits, const SampleRow& row) {
   prepare(logits, row);
   find_maximum();
+  if (keeps_one(row)) return rank_zero();
   keep(row);
-  if (kept_ == 1) return ids_[0];
-  apply_temperature(row.temperature);
-  const NoiseStream stream{row.seed, row.frame, row.codebook};
-  NoiseBlock noise(stream, static_cast<uint32_t>(ids_[0]) / 4);
-  uint32_t block = static_cast<uint32_t>(ids_[0]) / 4;
-  float best = -1;
-  int32_t token = ids_[0];
-  for (int64_t i = 0; i < kept_; ++i) {
-    const uint32_t id = static_cast<uint32_t>(ids_[i]);
-    if (id / 4 != block) {
-      block = id / 4;
-      noise = NoiseBlock(stream, block);
-    }
-    const float score = weights_[i] / noise[id];  // the normaliser would not change the order
-    if (score > best) {
-      best = score;
-      token = ids_[i];
-    }
-  }
-  return token;
+  const Race race{.logits = logits_,
+                  .least = least_,
+                  .max = maximum_,
+                  .temperature = divisor_of(row.temperature),
+                  .blocks = blocks_,
+                  .block_count = kernels_.blocks_at_least(logits_, least_, blocks_, count_),
+                  .noise = {row.seed, row.frame, row.codebook},
+                  .first_block = static_cast<uint32_t>(first_ / 4)};
+  return static_cast<int32_t>(first_ + kernels_.race(race));
 }
 
 SamplingDistribution RowSampler::distribution(const float* logits, const SampleRow& row) {
   prepare(logits, row);
   find_maximum();
+  if (keeps_one(row)) return {{rank_zero()}, {1.0f}};
   keep(row);
-  apply_temperature(row.temperature);
   SamplingDistribution result;
-  double total = 0;
-  for (int64_t i = 0; i < kept_; ++i) total += weights_[i];
-  for (int64_t i = 0; i < kept_; ++i) {
-    result.ids.push_back(ids_[i]);
-    result.probabilities.push_back(static_cast<float>(weights_[i] / total));
+  for (int64_t i = 0; i < count_; ++i) {
+    if (logits_[i] < least_) continue;
+    result.ids.push_back(static_cast<int32_t>(first_ + i));
+    result.probabilities.push_back((logits_[i] - maximum_) / divisor_of(row.temperature));
   }
+  float* const weights = result.probabilities.data();
+  kernels_.exp_nonpositive(weights, weights, static_cast<int64_t>(result.ids.size()));
+  double total = 0;
+  for (const float weight : result.probabilities) total += weight;
+  for (float& weight : result.probabilities) weight = static_cast<float>(weight / total);
   return result;
 }
 

@@ -13,9 +13,9 @@ namespace shoal::ops::cpu {
 // nothing.
 //
 // Kept are the longest run of ranks (logit descending, id ascending) whose probabilities sum to at most
-// top_p, at least rank 0. The sums are exact (VectorKernels::softmax_weights), so the run is found without
-// sorting: take the entries within a growing distance of the maximum until they hold top_p, then select among
-// them as quickselect does, by weight.
+// top_p, at least rank 0. The sums are exact (VectorKernels::softmax_weights), so the run's least logit is
+// found without sorting: take the entries within a growing distance of the maximum until they hold top_p,
+// then search among them as quickselect does, by weight. The draw looks at the kept alone.
 class RowSampler {
  public:
   static int64_t scratch_bytes(int64_t vocab);
@@ -25,22 +25,31 @@ class RowSampler {
   SamplingDistribution distribution(const float* logits, const SampleRow& row);
 
  private:
+  // How much of the distribution may be kept.
+  struct Limits {
+    double weight;
+    int64_t count;
+    bool allow(double weights, int64_t entries) const { return weights <= weight && entries <= count; }
+  };
+
   void prepare(const float* logits, const SampleRow& row);
   void find_maximum();
   void keep(const SampleRow& row);
-  void keep_within(double budget, int64_t most);
-  int64_t select(int64_t count, double budget, int64_t most);
-  void apply_temperature(float temperature);
+  void keep_within(const Limits& limits);
+  void gather_candidates(const Limits& limits);
+  void cut_at(float logit, int64_t kept, int64_t equal);
+  float weight_of(float logit) const;
   int32_t rank_zero();
 
   const VectorKernels& kernels_;
   int64_t vocab_;
-  uint64_t* keys_;  // [vocab] candidates as (logit, id), ordered as ranks are
-  float* logits_;   // [vocab] penalised and masked
-  float* weights_;  // [vocab] exp(logit - maximum), rounded; later those of the kept, after temperature
-  int32_t* ids_;    // [vocab] candidates, then kept, by rising id
+  float* logits_;   // [count_, then -inf up to a multiple of 16] of ids first_ .., penalised and masked
+  float* weights_;  // exp(logit - maximum), rounded
+  WeightedLogits candidates_;  // among which the least kept logit is searched
+  int32_t* blocks_;            // of four ids, from first_ on
+  int64_t first_ = 0, count_ = 0;
   float maximum_ = 0;
-  int64_t kept_ = 0;
+  float least_ = 0;  // kept are the logits_ that are not below
 };
 
 }  // namespace shoal::ops::cpu

@@ -8,13 +8,12 @@ namespace shoal::ops::cpu {
 template <typename V>
 struct Search {
   static float max(const float* x, int64_t n, bool* has_nan) {
-    const float lowest = -__builtin_inff();
-    V best = V::all(lowest);
+    V best = V::all(-__builtin_inff());
     uint32_t nans = 0;
     Rows<V>::pieces(n, [&](int64_t i, int count) {
-      const V v = Rows<V>::load(x + i, count);
+      const V v = load_or_lowest(x + i, count);
       nans |= V::bits(V::unordered(v));
-      best = V::max(V::select(V::between(0, count), v, V::all(lowest)), best);
+      best = V::max(v, best);
     });
     float lanes[16];
     best.store(lanes);
@@ -30,23 +29,60 @@ struct Search {
     const V fine = V::all(0x1p-12f);
     double sums[8] = {};
     Rows<V>::pieces(n, [&](int64_t i, int count) {
-      const V e = cpu::exp_nonpositive(Rows<V>::load(x + i, count) - V::all(max));
-      V w = V::select(V::less(e, fine), (e + fine) - fine, e);
-      if (count < 16) w = V::select(V::between(0, count), w, V::zero());
+      const V distance = load_or_lowest(x + i, count) - V::all(max);
+      // e^-25 < 2^-36 is rounded to nothing, as is most of the vocabulary when a model is sure.
+      if (V::bits(V::less(V::all(-25.0f), distance)) == 0)
+        return Rows<V>::store(V::zero(), weights + i, count);
+      const V e = cpu::exp_nonpositive(distance);
+      const V w = V::select(V::less(e, fine), (e + fine) - fine, e);
       Rows<V>::store(w, weights + i, count);
       V::add_to(sums, w);
     });
-    double total = 0;
-    for (int i = 0; i < 8; ++i) total += sums[i];
-    return total;
+    return total(sums);
   }
 
-  static int64_t select_at_least(const float* x, float least, int32_t* indices, int64_t n) {
+  static Above above(const WeightedLogits& entries, float pivot) {
+    double sums[8] = {};
+    V larger = V::zero(), reaching = V::zero();  // counts: lanes of at most 2^14
+    Rows<V>::pieces(entries.count, [&](int64_t i, int count) {
+      const V x = load_or_lowest(entries.logits + i, count);
+      const auto reaches = V::at_most(V::all(pivot), x);
+      if (V::bits(reaches) == 0) return;
+      const auto exceeds = V::less(V::all(pivot), x);
+      reaching = reaching + V::select(reaches, V::all(1.0f), V::zero());
+      larger = larger + V::select(exceeds, V::all(1.0f), V::zero());
+      V::add_to(sums, V::select(exceeds, Rows<V>::load(entries.weights + i, count), V::zero()));
+    });
+    const int64_t count = static_cast<int64_t>(V::sum(larger));
+    return {total(sums), count, static_cast<int64_t>(V::sum(reaching)) - count};
+  }
+
+  static double narrow(const WeightedLogits& entries, float low, float high, WeightedLogits* within) {
+    double sums[8] = {};
+    int64_t found = 0;  // <= i: what is overwritten has been read
+    Rows<V>::pieces(entries.count, [&](int64_t i, int count) {
+      const V x = load_or_lowest(entries.logits + i, count);
+      const auto above = V::less(V::all(low), x), below = V::less(x, V::all(high));
+      const uint32_t lanes = V::bits(above) & V::bits(below);
+      if (lanes == 0) return;
+      const V weight = Rows<V>::load(entries.weights + i, count);
+      V::add_to(sums, V::select(above, V::select(below, weight, V::zero()), V::zero()));
+      V::compress(lanes, x, within->logits + found);
+      found += V::compress(lanes, weight, within->weights + found);
+    });
+    within->count = found;
+    return total(sums);
+  }
+
+  static int64_t blocks_at_least(const float* x, float least, int32_t* blocks, int64_t n) {
     int64_t found = 0;
     Rows<V>::pieces(n, [&](int64_t i, int count) {
-      uint32_t hits = V::bits(V::at_most(V::all(least), Rows<V>::load(x + i, count)));
-      if (count < 16) hits &= (1u << count) - 1;
-      for (; hits != 0; hits &= hits - 1) indices[found++] = static_cast<int32_t>(i) + __builtin_ctz(hits);
+      uint32_t hits = V::bits(V::at_most(V::all(least), load_or_lowest(x + i, count)));
+      if (hits == 0) return;
+      hits |= hits >> 2;
+      hits = (hits | hits >> 1) & 0x1111u;
+      for (; hits != 0; hits &= hits - 1)
+        blocks[found++] = static_cast<int32_t>(i / 4) + __builtin_ctz(hits) / 4;
     });
     return found;
   }
@@ -79,6 +115,17 @@ struct Search {
   }
 
  private:
+  static V load_or_lowest(const float* x, int count) {
+    if (count == 16) return V::load(x);
+    return V::select(V::between(0, count), V::load(x, count), V::all(-__builtin_inff()));
+  }
+
+  static double total(const double* sums) {
+    double sum = 0;
+    for (int i = 0; i < 8; ++i) sum += sums[i];
+    return sum;
+  }
+
   static void transpose_entries(const float* directions, int lanes, int64_t dim, float* block) {
     for (int64_t d = 0; d < dim; d += 16) {
       const int width = static_cast<int>(dim - d < 16 ? dim - d : 16);

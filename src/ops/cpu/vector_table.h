@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/cpu/vector_attention.h"
+#include "ops/cpu/vector_race.h"
 #include "ops/cpu/vector_search.h"
 
 namespace shoal::ops::cpu {
@@ -26,7 +27,10 @@ constexpr VectorKernels make_vector_kernels() {
       .attention_finish = Attention<V>::finish,
       .max = Search<V>::max,
       .softmax_weights = Search<V>::softmax_weights,
-      .select_at_least = Search<V>::select_at_least,
+      .above = Search<V>::above,
+      .narrow = Search<V>::narrow,
+      .blocks_at_least = Search<V>::blocks_at_least,
+      .race = NoiseRace<V>::run,
       .nearest_codes = Search<V>::nearest_codes,
   };
 }
