@@ -29,7 +29,8 @@ struct BatchResult {
 struct BatchOptions {
   // Item i without a seed of its own gets one derived from (seed, i).
   std::optional<uint64_t> seed;
-  // Called as items end, in the order in which they do, one call at a time.
+  // Called as items end, in the order in which they do, one call at a time. If it throws, the items left are
+  // cancelled and the batch throws the same.
   std::function<void(size_t index, const BatchResult& result)> on_item;
 };
 
@@ -72,7 +73,8 @@ class Engine {
   // All items through the same queue; results in the order of the requests. One bad item never fails another.
   // Waits for room in the queue instead of failing items.
   std::vector<BatchResult> generate_batch(std::vector<SpeechRequest> requests, BatchOptions options = {});
-  // The same without waiting. The future never throws but for our own faults.
+  // The same without waiting. The future never throws but for our own faults (and on_item's). It may outlive
+  // the engine.
   std::future<std::vector<BatchResult>> generate_batch_async(std::vector<SpeechRequest> requests,
                                                              BatchOptions options = {});
 
@@ -89,7 +91,7 @@ class Engine {
 
  private:
   class Impl;
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;  // asynchronous batches hold it too
 };
 
 }  // namespace shoal

@@ -93,7 +93,7 @@ class Speech {
 };
 
 // A reader that is called instead of calling. on_audio and on_end run on threads of the engine, one call at a
-// time for one speech; a slow on_audio holds up other streams.
+// time for one speech; a slow on_audio holds up other streams. What they throw is logged and changes nothing.
 struct SpeechCallbacks {
   std::function<void(std::span<const float> samples)> on_audio;
   // error: null after success.

@@ -158,7 +158,7 @@ ActiveJob ActiveSpeech::describe(int64_t now, int64_t frame_us, int64_t prefetch
   job.started = started_;
   job.lead_us = first_frame_us_ == 0 ? 0 : (frames_before_ + frames) * frame_us - (now - first_frame_us_);
   job.cancelled = job_->state->cancelled();
-  job.paused = !job_->whole && job_->state->unread_samples() > prefetch_samples;
+  job.paused = !job_->whole && job_->state->pause_beyond(prefetch_samples);
   return job;
 }
 

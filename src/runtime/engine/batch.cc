@@ -1,7 +1,6 @@
 #include "runtime/engine/batch.h"
 
 #include <condition_variable>
-#include <deque>
 #include <mutex>
 
 #include "base/clock.h"
@@ -11,28 +10,36 @@
 namespace shoal::runtime {
 namespace {
 
-// Indices of speeches that have something to read, in the order in which they became ready.
+// Indices of speeches that have something to read, each once, in the order in which they became ready. A push
+// cannot fail: the speech would never be read.
 class ReadyQueue {
  public:
+  explicit ReadyQueue(size_t speeches) : is_ready_(speeches), ring_(speeches) {}
   void push(size_t index) {
     {
       const std::lock_guard lock(mutex_);
-      ready_.push_back(index);
+      if (is_ready_[index]) return;
+      is_ready_[index] = true;
+      ring_[(first_ + count_++) % ring_.size()] = index;
     }
     changed_.notify_one();
   }
   size_t pop() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !ready_.empty(); });
-    const size_t index = ready_.front();
-    ready_.pop_front();
+    changed_.wait(lock, [this] { return count_ > 0; });
+    const size_t index = ring_[first_];
+    first_ = (first_ + 1) % ring_.size();
+    --count_;
+    is_ready_[index] = false;
     return index;
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<size_t> ready_;
+  std::vector<bool> is_ready_;
+  std::vector<size_t> ring_;
+  size_t first_ = 0, count_ = 0;
 };
 
 SpeechRequest item(SpeechRequest request, const BatchOptions& options, size_t index) {
@@ -65,8 +72,8 @@ bool read(Speech& speech, BatchResult& result) {
 std::vector<BatchResult> speak_batch(const std::function<Speech(const SpeechRequest&)>& submit,
                                      std::vector<SpeechRequest> requests, const BatchOptions& options) {
   std::vector<BatchResult> results(requests.size());
-  std::vector<std::optional<Speech>> speeches(requests.size());
-  ReadyQueue ready;
+  ReadyQueue ready(requests.size());
+  std::vector<std::optional<Speech>> speeches(requests.size());  // after what their callbacks use
   size_t open = 0;
   const auto report = [&](size_t index) {
     if (options.on_item) options.on_item(index, results[index]);

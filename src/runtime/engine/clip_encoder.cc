@@ -5,9 +5,11 @@
 
 #include "audio/clip.h"
 #include "audio/resample.h"
+#include "runtime/engine/failure.h"
 #include "runtime/voices/reference_clip.h"
 
 namespace shoal::runtime {
+
 ClipEncoder::ClipEncoder(const SpeechModel& model, CodeStore& store, int threads)
     : model_(model),
       store_(store),
@@ -25,14 +27,21 @@ ClipEncoder::~ClipEncoder() {
   }
   changed_.notify_all();
   thread_.join();
-  const Result stopping{
-      .codes = nullptr,
-      .error = std::make_exception_ptr(Error(ErrorCode::unavailable, "the engine is stopping"))};
+  const Error error = error_without_fail(ErrorCode::unavailable, "the engine is stopping");
+  const Result stopping{.codes = nullptr, .error = std::make_exception_ptr(error)};
   for (const Clip& clip : waiting_)
-    for (const Done& done : clip.done) done(stopping);
+    for (const Listener& listener : clip.listeners) listener.done(stopping);
 }
 
-void ClipEncoder::encode(const ClipHash& hash, std::string audio, std::string name, Done done) {
+// A clip whose listeners have all gone, so that cancelled requests cost neither time nor memory.
+void ClipEncoder::forget_unwanted() {
+  std::erase_if(waiting_, [](const Clip& clip) {
+    return std::all_of(clip.listeners.begin(), clip.listeners.end(),
+                       [](const Listener& listener) { return listener.gone(); });
+  });
+}
+
+void ClipEncoder::encode(const ClipHash& hash, std::string audio, std::string name, Listener listener) {
   std::shared_ptr<const ClipCodes> known;
   {
     const std::lock_guard lock(mutex_);
@@ -40,7 +49,7 @@ void ClipEncoder::encode(const ClipHash& hash, std::string audio, std::string na
       const auto same =
           std::find_if(clips->begin(), clips->end(), [&](const Clip& c) { return c.hash == hash; });
       if (same == clips->end()) continue;
-      same->done.push_back(std::move(done));
+      same->listeners.push_back(std::move(listener));
       return;
     }
     known = store_.find(hash);
@@ -48,12 +57,13 @@ void ClipEncoder::encode(const ClipHash& hash, std::string audio, std::string na
       if (!model_.codec().can_encode())
         fail(ErrorCode::unsupported, name,
              ": the model was loaded without the codec's encoder (with_encoder)");
-      Clip clip{.hash = hash, .audio = std::move(audio), .name = std::move(name), .done = {}};
-      clip.done.push_back(std::move(done));
+      Clip clip{.hash = hash, .audio = std::move(audio), .name = std::move(name), .listeners = {}};
+      clip.listeners.push_back(std::move(listener));
+      forget_unwanted();
       waiting_.push_back(std::move(clip));
     }
   }
-  if (known) return done({.codes = std::move(known), .error = nullptr});
+  if (known) return listener.done({.codes = std::move(known), .error = nullptr});
   changed_.notify_all();
 }
 
@@ -63,6 +73,7 @@ void ClipEncoder::run() {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return exit_ || !waiting_.empty(); });
       if (exit_) return;
+      forget_unwanted();
       const auto count = static_cast<std::ptrdiff_t>(std::min(waiting_.size(), kClipsAtATime));
       for (std::ptrdiff_t i = 0; i < count; ++i)
         in_work_.push_back(std::move(waiting_[static_cast<size_t>(i)]));
@@ -80,7 +91,7 @@ void ClipEncoder::run() {
       finished_.swap(in_work_);
     }
     for (size_t i = 0; i < finished_.size(); ++i)
-      for (const Done& done : finished_[i].done) done(results_[i]);
+      for (const Listener& listener : finished_[i].listeners) listener.done(results_[i]);
     finished_.clear();
   }
 }
@@ -123,7 +134,8 @@ std::vector<std::vector<int32_t>> ClipEncoder::encode_together(const std::vector
 // A clip that cannot be decoded fails alone; a batch that cannot be encoded is tried clip by clip.
 void ClipEncoder::encode_in_work() {
   std::vector<std::vector<float>> samples;
-  std::vector<size_t> whose;
+  std::vector<size_t> whose;  // clip, for each of samples
+  samples.reserve(in_work_.size()), whose.reserve(in_work_.size());
   for (size_t i = 0; i < in_work_.size(); ++i) {
     try {
       samples.push_back(samples_of(in_work_[i]));

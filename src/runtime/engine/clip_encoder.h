@@ -30,12 +30,16 @@ class ClipEncoder {
     std::shared_ptr<const ClipCodes> codes;
     std::exception_ptr error;  // if there are none: corrupt_file, too_large, invalid_argument, ...
   };
-  // Must not throw.
-  using Done = std::function<void(const Result&)>;
+  struct Listener {
+    std::function<void(const Result&)> done;  // must not throw
+    // Whether nobody waits for the codes any more: such a clip need not be encoded, and `done` not be called.
+    // Called under a lock: it must not call the encoder, block or throw.
+    std::function<bool()> gone;
+  };
   // Calls `done` once: at once when a cache has the codes of a clip with this hash, otherwise later from the
   // encoder's thread. audio: the bytes of the file. name: starts the messages. Throws Error(unsupported) when
   // the model was loaded without its encoder, and std::bad_alloc; then `done` is not called.
-  void encode(const ClipHash& hash, std::string audio, std::string name, Done done);
+  void encode(const ClipHash& hash, std::string audio, std::string name, Listener listener);
 
  private:
   // Clips that are encoded in one call; longer queues are taken in parts, so that the first need not wait for
@@ -45,9 +49,10 @@ class ClipEncoder {
   struct Clip {
     ClipHash hash;
     std::string audio, name;
-    std::vector<Done> done;
+    std::vector<Listener> listeners;
   };
   void run();
+  void forget_unwanted();
   void encode_in_work();
   std::vector<std::vector<int32_t>> encode_together(const std::vector<std::vector<float>>& samples);
   std::vector<float> samples_of(const Clip& clip) const;
@@ -60,7 +65,7 @@ class ClipEncoder {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Clip> waiting_;
-  // Only the encoder's thread changes it, but for new entries of `done`. It and finished_ have their memory
+  // Only the encoder's thread changes it, but for new listeners. It and finished_ have their memory
   // from the start.
   std::vector<Clip> in_work_;
   std::vector<Clip> finished_;

@@ -6,6 +6,19 @@
 #include "runtime/engine/failure.h"
 
 namespace shoal::runtime {
+namespace {
+
+// Frames of one pass: enough for the codec to work well, not so many that a stream that starves waits long or
+// that the workspace becomes large.
+constexpr int64_t kLeastFramesPerPass = 16, kMostFramesPerPass = 64;
+constexpr double kPassUs = 50'000;
+
+// Rounds in a row that may fail outside of the codec before the newest stream pays for it, and how long the
+// loop then leaves the processor to others.
+constexpr int kFailedRounds = 3;
+constexpr int64_t kPatienceUs = 1000;
+
+}  // namespace
 
 CodecLoop::CodecLoop(const Parts& parts)
     : parts_(parts),
@@ -19,13 +32,13 @@ CodecLoop::CodecLoop(const Parts& parts)
   jobs_.reserve(streams);
   batch_.reserve(streams);
   targets_.reserve(streams);
-  thread_ = std::thread([this] { run(); });
+  if (parts_.own_thread) thread_ = std::thread([this] { run(); });
 }
 
 CodecLoop::~CodecLoop() {
   exit_.store(true);
   ring();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void CodecLoop::admit(std::shared_ptr<SpeechJob> job) {
@@ -39,34 +52,47 @@ void CodecLoop::admit(std::shared_ptr<SpeechJob> job) {
 
 void CodecLoop::run() {
   while (!exit_.load()) {
-    bool busy = true;
-    try {
-      busy = round();
-      failed_rounds_ = 0;
-    } catch (const std::exception& error) {
-      // Nothing was decoded that was not delivered: the next round finds everything as it was.
-      log(LogLevel::error, "a round of the codec loop failed: ", error.what());
-      parts_.ledger.count_retry();
-      if (++failed_rounds_ >= 3 && !streams_.empty()) {
-        failed_rounds_ = 0;
-        fail(streams_.back(), to_error(error));
-      }
-    }
-    if (!busy) wake_.wait(earliest_deadline());
+    int64_t wake_us = 0;
+    if (!round(wake_us)) wake_.wait(wake_us);
   }
 }
 
-bool CodecLoop::round() {
+bool CodecLoop::round(int64_t& wake_us) noexcept {
+  try {
+    const bool busy = pass();
+    failed_rounds_ = 0;
+    wake_us = earliest_deadline();
+    return busy;
+  } catch (...) {
+    // Nothing was decoded that was not delivered: the next round finds everything as it was.
+    Error error = to_error(std::current_exception());
+    log(LogLevel::error, "a round of the codec loop failed: ", error.message());
+    parts_.ledger.count_retry();
+    if (++failed_rounds_ < kFailedRounds) return true;
+    failed_rounds_ = 0;
+    if (!streams_.empty()) fail(streams_.back(), std::move(error));
+    wake_us = now_us() + kPatienceUs;
+    return false;
+  }
+}
+
+bool CodecLoop::pass() {
   take_incoming();
   settle();
   jobs_.clear();
   const int64_t now = now_us();
   for (const Stream& stream : streams_) jobs_.push_back(describe(stream, now));
   const std::vector<CodecPiece> pieces =
-      plan_codec(jobs_, {.frame_us = frame_us_, .max_frames_per_pass = parts_.max_frames_per_pass});
+      plan_codec(jobs_, {.frame_us = frame_us_, .max_frames_per_pass = frames_per_pass()});
   if (pieces.empty()) return false;
   decode(pieces);
   return true;
+}
+
+// As many as take kPassUs, so that nobody who starves waits longer than that.
+int64_t CodecLoop::frames_per_pass() const {
+  if (frame_cost_us_ == 0) return kLeastFramesPerPass;
+  return std::clamp(static_cast<int64_t>(kPassUs / frame_cost_us_), kLeastFramesPerPass, kMostFramesPerPass);
 }
 
 void CodecLoop::take_incoming() {
@@ -81,14 +107,11 @@ void CodecLoop::take_incoming() {
 int64_t CodecLoop::earliest_deadline() const {
   int64_t earliest = 0;
   for (const Stream& stream : streams_) {
+    if (!stream.job->generation_ended()) continue;  // the decode loop watches it
     const int64_t deadline = stream.job->deadline_us;
     if (deadline != 0 && (earliest == 0 || deadline < earliest)) earliest = deadline;
   }
   return earliest;
-}
-
-std::unique_lock<FairMutex> CodecLoop::take_turn() {
-  return parts_.turn ? std::unique_lock(*parts_.turn) : std::unique_lock<FairMutex>();
 }
 
 // Lets every stream move on to its next utterance, and closes those that are done. While a job is generated,
@@ -97,15 +120,18 @@ void CodecLoop::settle() {
   const int64_t now = now_us();
   for (Stream& stream : streams_) {
     const SpeechJob& job = *stream.job;
+    if (job.closed.load()) continue;  // in a round that failed
     while (move_on(stream)) {
     }
     if (!job.generation_ended()) continue;
-    if (job.error() || stream.utterance == job.plan.utterances.size()) {
+    if (job.error()) {
       close(stream, job.error());
     } else if (job.given_up()) {
       close(stream, job.codec_error());
-    } else if (job.state->cancelled()) {
+    } else if (job.state->cancelled()) {  // samples may have been dropped
       close(stream, end_error(ErrorCode::cancelled));
+    } else if (stream.utterance == job.plan.utterances.size()) {
+      close(stream, std::nullopt);
     } else if (job.deadline_us != 0 && now >= job.deadline_us) {
       close(stream, end_error(ErrorCode::deadline_exceeded));
     }
@@ -134,6 +160,7 @@ void CodecLoop::close(Stream& stream, std::optional<Error> error) {
 }
 
 void CodecLoop::fail(Stream& stream, Error error) {
+  if (stream.job->given_up() || stream.job->closed.load()) return;
   stream.job->give_up(std::move(error));
   parts_.decode_loop->ring();
 }
@@ -171,15 +198,18 @@ void CodecLoop::decode(const std::vector<CodecPiece>& pieces) {
   for (const CodecPiece& piece : pieces) targets_.push_back(find(piece.id).decoded + piece.frames);
   try {
     decode_together(pieces);
-  } catch (const std::exception& error) {
+  } catch (...) {
     // The state of these streams is not known any more: each starts its utterance again by itself, and what
     // was delivered of it is made once more and dropped.
-    log(LogLevel::warning, "a pass of the codec failed, its streams are decoded one by one: ", error.what());
+    log(LogLevel::warning, "a pass of the codec failed, its streams are decoded one by one: ",
+        to_error(std::current_exception()).message());
     parts_.ledger.count_retry();
     for (size_t i = 0; i < pieces.size(); ++i) decode_alone(find(pieces[i].id), targets_[i]);
   }
-  parts_.ledger.count_codec_pass(static_cast<double>(now_us() - start) * 1e-6,
-                                 static_cast<double>(frames * frame_us_) * 1e-6);
+  const auto took_us = static_cast<double>(now_us() - start);
+  const double cost = took_us / static_cast<double>(frames);
+  frame_cost_us_ = frame_cost_us_ == 0 ? cost : frame_cost_us_ * 0.9 + cost * 0.1;
+  parts_.ledger.count_codec_pass(took_us * 1e-6, static_cast<double>(frames * frame_us_) * 1e-6);
   workspace_bytes_.store(ctx_.workspace->capacity_bytes(), std::memory_order_relaxed);
 }
 
@@ -194,10 +224,7 @@ void CodecLoop::decode_together(const std::vector<CodecPiece>& pieces) {
     batch_.push_back(&*stream.codec);
   }
   pcm_.resize(static_cast<size_t>(offsets_.back() * hop_));
-  {
-    const auto turn = take_turn();
-    parts_.calls.decode_streams(ctx_, batch_, {offsets_}, codes_, pcm_);
-  }
+  parts_.calls.decode_streams(ctx_, batch_, {offsets_}, codes_, pcm_);
   for (size_t i = 0; i < pieces.size(); ++i) {
     const auto begin = static_cast<size_t>(offsets_[i] * hop_);
     deliver(find(pieces[i].id), pieces[i].frames,
@@ -214,15 +241,12 @@ void CodecLoop::decode_alone(Stream& stream, int64_t target) {
     while (stream.codec->frames_done() < target) {
       const int64_t done = stream.codec->frames_done();
       const int64_t until = done < stream.decoded ? stream.decoded : target;
-      const int64_t frames = std::min(parts_.max_frames_per_pass, until - done);
+      const int64_t frames = std::min(kLeastFramesPerPass, until - done);
       const int32_t offsets[] = {0, static_cast<int32_t>(frames)};
       pcm_.resize(static_cast<size_t>(frames * hop_));
-      {
-        const auto turn = take_turn();
-        parts_.calls.decode_streams(
-            ctx_, one, {offsets},
-            std::span(codes + done * codebooks_, static_cast<size_t>(frames * codebooks_)), pcm_);
-      }
+      parts_.calls.decode_streams(
+          ctx_, one, {offsets},
+          std::span(codes + done * codebooks_, static_cast<size_t>(frames * codebooks_)), pcm_);
       if (done >= stream.decoded) deliver(stream, frames, pcm_);
     }
   } catch (...) {

@@ -1,4 +1,4 @@
-// The thread that turns codes into sound, for every request in generation.
+// Turns codes into sound, for every request in generation.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,6 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/engine/fair_mutex.h"
 #include "runtime/engine/ledger.h"
 #include "runtime/engine/model_calls.h"
 #include "runtime/engine/speech_job.h"
@@ -23,12 +22,13 @@ class CodecLoop {
     const SpeechModel& model;
     ModelCalls& calls;
     dac::CodecStatePool& states;
-    ops::Context ctx;  // its team and workspace are used by nobody else, but for `turn`
-    FairMutex* turn;   // held while the team works, when the language model shares it; null otherwise
+    ops::Context ctx;
+    // On a thread of its own, with a team of its own; otherwise the decode loop's thread calls round()
+    // between its steps. With few CPUs that is faster: two threads that take turns wait for each other's
+    // wake-ups.
+    bool own_thread;
     Ledger& ledger;
     std::shared_ptr<WakeSignal> decode_loop;  // rung when a job has closed
-    // A piece may have so many frames: bounds the workspace and how long others wait.
-    int64_t max_frames_per_pass = 64;
   };
   explicit CodecLoop(const Parts& parts);
   // Every job must have closed.
@@ -40,7 +40,12 @@ class CodecLoop {
   // ended. Never more jobs at a time than the pool has streams. Allocates nothing. Any thread.
   void admit(std::shared_ptr<SpeechJob> job);
   // Something was published, ended or cancelled.
-  void ring() { wake_.ring(); }
+  void ring() { (parts_.own_thread ? wake_ : *parts_.decode_loop).ring(); }
+
+  bool has_own_thread() const { return parts_.own_thread; }
+  // One pass over what is due; says whether anything was. Otherwise wake_us is when a deadline comes (0:
+  // none). Never throws. Only for the thread that runs the loop.
+  bool round(int64_t& wake_us) noexcept;
 
   int64_t workspace_bytes() const { return workspace_bytes_.load(std::memory_order_relaxed); }
 
@@ -55,7 +60,7 @@ class CodecLoop {
   };
 
   void run();
-  bool round();
+  bool pass();
   void take_incoming();
   void settle();
   bool move_on(Stream& stream);
@@ -67,7 +72,7 @@ class CodecLoop {
   void decode_together(const std::vector<CodecPiece>& pieces);
   void decode_alone(Stream& stream, int64_t target);
   int64_t earliest_deadline() const;
-  std::unique_lock<FairMutex> take_turn();
+  int64_t frames_per_pass() const;
   void deliver(Stream& stream, int64_t frames, std::span<const float> pcm);
   Stream& find(JobId id);
 
@@ -87,6 +92,7 @@ class CodecLoop {
   std::vector<int32_t> offsets_, codes_;
   std::vector<float> pcm_;
   int failed_rounds_ = 0;
+  double frame_cost_us_ = 0;  // of decoding one, lately
 
   std::atomic<int64_t> workspace_bytes_{0};
   std::atomic<bool> exit_{false};

@@ -8,8 +8,10 @@
 namespace shoal::runtime {
 namespace {
 
-// Rounds in a row that may fail outside of the model's calls before the newest request pays for it.
+// Rounds in a row that may fail outside of the model's calls before the newest request pays for it, and how
+// long the loop then leaves the processor to others.
 constexpr int kFailedRounds = 3;
+constexpr int64_t kPatienceUs = 1000;
 
 KvPages::Options page_options(const DecodeLoop::Parts& parts) {
   return {.pages = parts.cache.pages(),
@@ -18,6 +20,9 @@ KvPages::Options page_options(const DecodeLoop::Parts& parts) {
           .cache = parts.config.prefix_cache,
           .max_voices = parts.config.kv_cache_size};
 }
+
+// Of two moments, 0 standing for never.
+int64_t earlier(int64_t a, int64_t b) { return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b); }
 
 }  // namespace
 
@@ -52,10 +57,18 @@ void DecodeLoop::submit(std::shared_ptr<SpeechJob> job) {
   parts_.wake->ring();
 }
 
+void DecodeLoop::watch(std::shared_ptr<PreparingSpeech> speech) {
+  {
+    const std::lock_guard lock(incoming_mutex_);
+    incoming_preparing_.push_back(std::move(speech));
+  }
+  parts_.wake->ring();
+}
+
 void DecodeLoop::cancel_all(ErrorCode code, const char* message) {
   {
     const std::lock_guard lock(incoming_mutex_);
-    stop_error_ = Error(code, message);
+    stop_error_ = error_without_fail(code, message);
     stopping_ = true;
   }
   parts_.wake->ring();
@@ -63,42 +76,50 @@ void DecodeLoop::cancel_all(ErrorCode code, const char* message) {
 
 void DecodeLoop::run() {
   while (!exit_.load()) {
-    int64_t wake_us = 0;
-    bool busy = true;
-    try {
-      busy = round(wake_us);
-      failed_rounds_ = 0;
-    } catch (const std::exception& error) {
-      on_failed_round(error);
-    }
-    if (!busy) parts_.wake->wait(wake_us);
+    int64_t wake_us = 0, codec_wake_us = 0;
+    bool busy = round(wake_us);
+    if (!parts_.codec.has_own_thread()) busy |= parts_.codec.round(codec_wake_us);
+    if (!busy) parts_.wake->wait(earlier(wake_us, codec_wake_us));
+  }
+}
+
+bool DecodeLoop::round(int64_t& wake_us) noexcept {
+  try {
+    const bool busy = work(wake_us);
+    failed_rounds_ = 0;
+    return busy;
+  } catch (...) {
+    on_failed_round(to_error(std::current_exception()));
+    return true;
   }
 }
 
 // Whatever threw changed nothing that the next round does not find as it was. Most often memory was short for
 // a moment; if it stays short, the newest request makes room.
-void DecodeLoop::on_failed_round(const std::exception& error) {
-  log(LogLevel::error, "a round of the decode loop failed: ", error.what());
+void DecodeLoop::on_failed_round(Error error) {
+  log(LogLevel::error, "a round of the decode loop failed: ", error.message());
   parts_.ledger.count_retry();
+  parts_.codec.ring();  // the round may have ended requests before it failed
   if (++failed_rounds_ < kFailedRounds) return;
   failed_rounds_ = 0;
   const auto newest = std::max_element(active_.begin(), active_.end(), [](const auto& a, const auto& b) {
     return a->ended() != b->ended() ? a->ended() : a->job().id < b->job().id;
   });
   if (newest != active_.end() && !(*newest)->ended()) {
-    (*newest)->end(to_error(error));
+    (*newest)->end(std::move(error));
     parts_.codec.ring();
   }
+  parts_.wake->wait(now_us() + kPatienceUs);
 }
 
-bool DecodeLoop::round(int64_t& wake_us) {
+bool DecodeLoop::work(int64_t& wake_us) {
   take_incoming();
   forget_closed();
   const int64_t now = now_us();
+  end_preparing(now);
   wake_us = admit(now);
   if (step(now)) return true;
-  const int64_t deadline = earliest_deadline();
-  if (deadline != 0 && (wake_us == 0 || deadline < wake_us)) wake_us = deadline;
+  wake_us = earlier(wake_us, earliest_deadline());
   return false;
 }
 
@@ -109,12 +130,29 @@ void DecodeLoop::take_incoming() {
     waiting_.reserve(waiting_.size() + incoming_.size());
     for (auto& job : incoming_) waiting_.push_back(std::move(job));
     incoming_.clear();
+    preparing_.reserve(preparing_.size() + incoming_preparing_.size());
+    for (auto& speech : incoming_preparing_) preparing_.push_back(std::move(speech));
+    incoming_preparing_.clear();
     stopping = stopping_;
   }
   if (stopping) end_everything();
 }
 
+void DecodeLoop::end_preparing(int64_t now) {
+  std::erase_if(preparing_, [](const auto& speech) { return speech->claimed.load(); });
+  for (const auto& speech : preparing_) {
+    const bool late = speech->deadline_us != 0 && now >= speech->deadline_us;
+    if (!late && !speech->state->cancelled()) continue;
+    Error error = end_error(speech->state->cancelled() ? ErrorCode::cancelled : ErrorCode::deadline_exceeded);
+    if (speech->claim()) parts_.ledger.leave(*speech->state, Stage::preparing, std::move(error));
+  }
+}
+
 void DecodeLoop::end_everything() {
+  for (const auto& speech : preparing_) {
+    Error error = stop_error_;
+    if (speech->claim()) parts_.ledger.leave(*speech->state, Stage::preparing, std::move(error));
+  }
   while (!waiting_.empty()) {
     parts_.ledger.leave(*waiting_.back()->state, Stage::waiting, stop_error_);
     waiting_.pop_back();
@@ -128,14 +166,12 @@ void DecodeLoop::forget_closed() {
   for (const auto& speech : active_) {
     const SpeechJob& job = speech->job();
     if (speech->ended() && job.state->cancelled()) parts_.codec.ring();  // it need not finish the sound
-    if (!speech->ended() && job.given_up()) speech->end(job.codec_error());
+    if (speech->ended() || !job.given_up()) continue;
+    speech->end(job.codec_error());
+    parts_.codec.ring();
   }
   std::erase_if(active_,
                 [](const auto& speech) { return speech->job().closed.load(std::memory_order_acquire); });
-}
-
-std::unique_lock<FairMutex> DecodeLoop::take_turn() {
-  return parts_.turn ? std::unique_lock(*parts_.turn) : std::unique_lock<FairMutex>();
 }
 
 ScheduleLimits DecodeLoop::limits() const {
@@ -154,7 +190,6 @@ void DecodeLoop::describe_active(int64_t now) {
   for (const auto& speech : active_) {
     active_jobs_.push_back(speech->describe(now, frame_us_, prefetch_samples_));
     const ActiveJob& job = active_jobs_.back();
-    speech->job().state->set_paused(job.paused);
     ++(job.finishing ? finishing : job.paused ? paused : running);
   }
   parts_.ledger.set_activity(running, paused, finishing);
@@ -214,15 +249,29 @@ bool DecodeLoop::attach_prefixes(const std::vector<StepRows>& planned) {
     if (speech.started()) continue;
     any = true;
     try {
-      speech.attach_prefix(pages_, [&](PageCopy copy) {
-        const auto turn = take_turn();
-        parts_.calls.copy_page(ctx_, parts_.cache, copy.from, copy.to);
-      });
+      attach_prefix(speech);
     } catch (...) {
       fail(speech, std::current_exception());
     }
   }
   return any;
+}
+
+void DecodeLoop::attach_prefix(ActiveSpeech& speech) {
+  const auto copy = [&](PageCopy pages) { parts_.calls.copy_page(ctx_, parts_.cache, pages.from, pages.to); };
+  try {
+    return speech.attach_prefix(pages_, copy);
+  } catch (...) {
+    before_retry();
+  }
+  speech.attach_prefix(pages_, copy);
+}
+
+void DecodeLoop::before_retry() {
+  parts_.ledger.count_retry();
+  if (!parts_.config.drop_cache_on_oom) return;
+  pages_.drop_cached();
+  parts_.release_memory();
 }
 
 // What is found of a prefix changes what remains to be done: the step is planned until nobody new begins.
@@ -256,15 +305,7 @@ void DecodeLoop::run_rows(const std::vector<StepRows>& planned) {
     rows_.push_back(rows);
     row_owners_.push_back(&speech);
   }
-  {
-    const auto turn = take_turn();
-    runner_.run(rows_, [this] {
-      parts_.ledger.count_retry();
-      if (!parts_.config.drop_cache_on_oom) return;
-      pages_.drop_cached();
-      parts_.release_memory();
-    });
-  }
+  runner_.run(rows_, [this] { before_retry(); });
   int64_t frames = 0;
   for (size_t i = 0; i < rows_.size(); ++i) {
     frames += rows_[i].wants_frame && !rows_[i].error;
@@ -307,10 +348,18 @@ int64_t DecodeLoop::earliest_deadline() const {
   const auto consider = [&](int64_t deadline) {
     if (deadline != 0 && (earliest == 0 || deadline < earliest)) earliest = deadline;
   };
+  for (const auto& speech : preparing_)
+    if (!speech->claimed.load()) consider(speech->deadline_us);
   for (const auto& job : waiting_) consider(job->deadline_us);
   for (const auto& speech : active_)
     if (!speech->ended()) consider(speech->job().deadline_us);
   return earliest;
+}
+
+void DecodeLoop::check_pages() const {
+  pages_.check_invariants();
+  const int64_t used = pages_.statistics().pages_used;
+  CHECK(used == 0, used, " pages are used");
 }
 
 ActiveSpeech& DecodeLoop::find(JobId id) {

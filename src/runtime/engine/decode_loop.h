@@ -9,7 +9,6 @@
 
 #include "runtime/engine/active_speech.h"
 #include "runtime/engine/codec_loop.h"
-#include "runtime/engine/fair_mutex.h"
 #include "runtime/engine/ledger.h"
 #include "runtime/engine/step_runner.h"
 #include "runtime/engine/wake_signal.h"
@@ -24,8 +23,7 @@ class DecodeLoop {
     const SpeechModel& model;
     ModelCalls& calls;
     dual_ar::KvCache& cache;
-    ops::Context ctx;  // its team and workspace are used by nobody else, but for `turn`
-    FairMutex* turn;   // held while the team works, when the codec shares it; null otherwise
+    ops::Context ctx;
     CodecLoop& codec;
     Ledger& ledger;
     std::shared_ptr<WakeSignal> wake;
@@ -40,23 +38,33 @@ class DecodeLoop {
   // Queues a job that has entered the ledger as waiting. Any thread. Throws std::bad_alloc, and it is not
   // queued.
   void submit(std::shared_ptr<SpeechJob> job);
-  // Every job that is here or comes ends with this error. Any thread.
+  // Ends a request whose clips are being encoded when it is cancelled or late, unless it is claimed before.
+  // Any thread. Throws std::bad_alloc, and it is not watched.
+  void watch(std::shared_ptr<PreparingSpeech> speech);
+  // Every job that is here or comes, or is watched, ends with this error. Any thread.
   void cancel_all(ErrorCode code, const char* message);
 
   int64_t workspace_bytes() const { return workspace_bytes_.load(std::memory_order_relaxed); }
+  // For tests, while no request is open: throws Error(internal) unless all pages are accounted for and none
+  // is used.
+  void check_pages() const;
 
  private:
   void run();
   // One round: what happened outside, then one step of the model. Says whether there was anything to do;
   // otherwise wake_us is when there may be (0: when the bell rings).
-  bool round(int64_t& wake_us);
+  bool round(int64_t& wake_us) noexcept;
+  bool work(int64_t& wake_us);
   void take_incoming();
   void end_everything();
+  void end_preparing(int64_t now);
   void forget_closed();
   int64_t admit(int64_t now);
   void admit_job(JobId id);
   void end_waiting(const JobEnd& end);
   bool attach_prefixes(const std::vector<StepRows>& planned);
+  void attach_prefix(ActiveSpeech& speech);
+  void before_retry();
   StepPlan plan(int64_t now);
   bool step(int64_t now);
   void run_rows(const std::vector<StepRows>& planned);
@@ -64,10 +72,9 @@ class DecodeLoop {
   void finish_utterance(ActiveSpeech& speech);
   void fail(ActiveSpeech& speech, std::exception_ptr error);
   void describe_active(int64_t now);
-  std::unique_lock<FairMutex> take_turn();
   ScheduleLimits limits() const;
   int64_t earliest_deadline() const;
-  void on_failed_round(const std::exception& error);
+  void on_failed_round(Error error);
   ActiveSpeech& find(JobId id);
 
   const Parts parts_;
@@ -76,12 +83,14 @@ class DecodeLoop {
   StepRunner runner_;
   const int64_t frame_us_, prefetch_samples_;
 
-  std::mutex incoming_mutex_;  // guards the next three
+  std::mutex incoming_mutex_;  // guards the next four
   std::vector<std::shared_ptr<SpeechJob>> incoming_;
+  std::vector<std::shared_ptr<PreparingSpeech>> incoming_preparing_;
   bool stopping_ = false;
   Error stop_error_{ErrorCode::unavailable, ""};
 
   // Of the loop's own thread.
+  std::vector<std::shared_ptr<PreparingSpeech>> preparing_;
   std::vector<std::shared_ptr<SpeechJob>> waiting_;
   std::vector<std::unique_ptr<ActiveSpeech>> active_;
   std::vector<ActiveJob> active_jobs_;  // what the plans see of active_, in its order

@@ -19,8 +19,6 @@ class Engine::Impl {
   explicit Impl(EngineConfig config) : config_(std::move(config)), voices_(config_.references_dir) {
     config_.validate();
   }
-  ~Impl() { stop(std::chrono::milliseconds{0}); }
-
   void start() {
     const std::lock_guard changing(lifecycle_);
     if (current()) fail(ErrorCode::invalid_argument, "engine: it has been started");
@@ -31,6 +29,7 @@ class Engine::Impl {
       set_state(EngineState::stopped);
       throw;
     }
+    const std::lock_guard lock(mutex_);
     started_us_ = now_us();
   }
 
@@ -55,7 +54,8 @@ class Engine::Impl {
     if (last) {
       set_state(EngineState::stopping);
       last->close();
-      if (grace.count() > 0) last->wait_until_empty(now_us() + grace.count() * 1000);
+      const int64_t grace_ms = std::min(grace.count(), kLongestGraceMs);
+      if (grace_ms > 0) last->wait_until_empty(now_us() + grace_ms * 1000);
       last->cancel_all();
       const std::lock_guard lock(mutex_);
       pipeline_.reset();
@@ -137,17 +137,23 @@ class Engine::Impl {
   }
 
   // Lets the requests of a pipeline end, then frees it, in the background.
-  void retire(std::shared_ptr<Pipeline> pipeline) {
+  void retire(const std::shared_ptr<Pipeline>& pipeline) {
     if (!pipeline) return;
     pipeline->close();
     std::erase_if(retiring_, [](std::future<void>& earlier) {
       return earlier.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
     });
-    retiring_.push_back(std::async(std::launch::async, [last = std::move(pipeline)]() mutable {
-      last->wait_until_empty(0);
-      last.reset();
-    }));
+    try {
+      retiring_.push_back(std::async(std::launch::async, [last = pipeline]() mutable {
+        last->wait_until_empty(0);
+        last.reset();
+      }));
+    } catch (const std::exception&) {  // no thread for it
+      pipeline->wait_until_empty(0);
+    }
   }
+
+  static constexpr int64_t kLongestGraceMs = int64_t{1} << 40;
 
   EngineConfig config_;
   runtime::VoiceFolder voices_;
@@ -159,8 +165,8 @@ class Engine::Impl {
   std::vector<std::future<void>> retiring_;  // under lifecycle_
 };
 
-Engine::Engine(EngineConfig config) : impl_(std::make_unique<Impl>(std::move(config))) {}
-Engine::~Engine() = default;
+Engine::Engine(EngineConfig config) : impl_(std::make_shared<Impl>(std::move(config))) {}
+Engine::~Engine() { impl_->stop(std::chrono::milliseconds{0}); }
 
 void Engine::start() { impl_->start(); }
 void Engine::stop(std::chrono::milliseconds grace) { impl_->stop(grace); }
@@ -179,9 +185,9 @@ std::vector<BatchResult> Engine::generate_batch(std::vector<SpeechRequest> reque
 
 std::future<std::vector<BatchResult>> Engine::generate_batch_async(std::vector<SpeechRequest> requests,
                                                                    BatchOptions options) {
-  return std::async(std::launch::async, [this, requests = std::move(requests),
+  return std::async(std::launch::async, [impl = impl_, requests = std::move(requests),
                                          options = std::move(options)]() mutable {
-    return runtime::speak_batch([this](const SpeechRequest& request) { return impl_->submit(request, true); },
+    return runtime::speak_batch([&](const SpeechRequest& request) { return impl->submit(request, true); },
                                 std::move(requests), options);
   });
 }

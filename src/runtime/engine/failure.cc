@@ -4,9 +4,8 @@
 #include <string>
 
 namespace shoal::runtime {
-namespace {
 
-Error make(ErrorCode code, const char* message) noexcept {
+Error error_without_fail(ErrorCode code, const char* message) noexcept {
   try {
     return {code, message};
   } catch (...) {
@@ -14,14 +13,13 @@ Error make(ErrorCode code, const char* message) noexcept {
   }
 }
 
-}  // namespace
-
 Error to_error(const std::exception& error) noexcept {
-  if (const auto* ours = dynamic_cast<const Error*>(&error)) return make(ours->code(), ours->what());
+  if (const auto* ours = dynamic_cast<const Error*>(&error))
+    return error_without_fail(ours->code(), ours->what());
   if (dynamic_cast<const std::bad_alloc*>(&error))
-    return make(ErrorCode::resource_exhausted,
-                "memory ran out while the request was spoken; try again later");
-  return make(ErrorCode::internal, error.what());
+    return error_without_fail(ErrorCode::resource_exhausted,
+                              "memory ran out while the request was spoken; try again later");
+  return error_without_fail(ErrorCode::internal, error.what());
 }
 
 Error to_error(const std::exception_ptr& error) noexcept {
@@ -30,7 +28,7 @@ Error to_error(const std::exception_ptr& error) noexcept {
   } catch (const std::exception& known) {
     return to_error(known);
   } catch (...) {
-    return make(ErrorCode::internal, "something that is not an exception was thrown");
+    return error_without_fail(ErrorCode::internal, "something that is not an exception was thrown");
   }
 }
 

@@ -12,6 +12,9 @@ namespace shoal::runtime {
 Error to_error(const std::exception& error) noexcept;
 Error to_error(const std::exception_ptr& error) noexcept;
 
+// With an empty message if there is no memory for it.
+Error error_without_fail(ErrorCode code, const char* message) noexcept;
+
 // Of a request that ended because of its caller: cancelled, deadline_exceeded.
 Error end_error(ErrorCode why);
 

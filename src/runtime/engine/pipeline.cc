@@ -36,7 +36,9 @@ CodeStore::Options store_options(const EngineConfig& config, const SpeechModel& 
 }
 
 int64_t deadline_of(const EngineConfig& config, const SpeechRequest& request, int64_t now) {
-  if (request.timeout.count() > 0) return now + request.timeout.count() * 1000;
+  constexpr int64_t kLongest = int64_t{1}
+                               << 50;  // microseconds; sums with the clock's stay far from overflow
+  if (request.timeout.count() > 0) return now + std::min(request.timeout.count(), kLongest / 1000) * 1000;
   return config.request_timeout_s > 0 ? now + int64_t{config.request_timeout_s} * 1'000'000 : 0;
 }
 
@@ -104,12 +106,11 @@ Pipeline::Pipeline(const EngineConfig& config, const MakeCalls& make_calls)
                  plan_kv_pages(config, language_model.config(), language_model.dtype(), available_memory()),
                  config.kv_page_size, language_model.dtype(), device_);
   store_.emplace(store_options(config, *model_));
-  FairMutex* const turn = codec_team_ ? nullptr : &turn_;
   codec_loop_.emplace(CodecLoop::Parts{.model = *model_,
                                        .calls = *calls_,
                                        .states = *codec_states_,
                                        .ctx = codec,
-                                       .turn = turn,
+                                       .own_thread = codec_team_.has_value(),
                                        .ledger = ledger_,
                                        .decode_loop = wake_});
   decode_loop_.emplace(DecodeLoop::Parts{.config = config_,
@@ -117,7 +118,6 @@ Pipeline::Pipeline(const EngineConfig& config, const MakeCalls& make_calls)
                                          .calls = *calls_,
                                          .cache = *cache_,
                                          .ctx = decode,
-                                         .turn = turn,
                                          .codec = *codec_loop_,
                                          .ledger = ledger_,
                                          .wake = wake_,
@@ -139,37 +139,57 @@ Speech Pipeline::submit(const SpeechRequest& request, bool wait) {
   validate(request);
   ledger_.enter(Stage::preparing, wait);
   try {
-    const int64_t now = now_us();
     const uint64_t seed = request.seed ? *request.seed : drawn_seed();
-    auto state = std::make_shared<SpeechState>(sample_rate_hz(), seed, wake_);
-    const Arrival arrival{.submitted_us = now,
-                          .deadline_us = deadline_of(config_, request, now),
-                          .client = std::hash<std::string>()(request.client)};
-    preparer_->prepare(
-        request, state, seed,
-        {.ready = [this, arrival](std::shared_ptr<SpeechJob> job) { queue(std::move(job), arrival); },
-         .failed =
-             [this, state](const std::exception_ptr& error) {
-               ledger_.leave(*state, Stage::preparing, to_error(error));
-             }});
-    return Speech(state);
+    const auto speech = std::make_shared<PreparingSpeech>();
+    speech->state = std::make_shared<SpeechState>(sample_rate_hz(), seed, wake_);
+    speech->submitted_us = now_us();
+    speech->deadline_us = deadline_of(config_, request, speech->submitted_us);
+    speech->client = std::hash<std::string>()(request.client);
+    auto job = preparer_->prepare(request, speech->state, seed,
+                                  [this, speech](std::shared_ptr<SpeechJob> made, const auto& error) {
+                                    prepared(*speech, std::move(made), error);
+                                  });
+    if (job)
+      queue(std::move(job), *speech);
+    else
+      watch(speech);
+    return Speech(speech->state);
   } catch (...) {
     ledger_.abandon(Stage::preparing);
     throw;
   }
 }
 
-void Pipeline::queue(std::shared_ptr<SpeechJob> job, const Arrival& arrival) {
+void Pipeline::watch(const std::shared_ptr<PreparingSpeech>& speech) {
+  try {
+    decode_loop_->watch(speech);
+  } catch (...) {
+    if (speech->claim()) throw;  // otherwise it has been prepared already
+  }
+}
+
+void Pipeline::prepared(PreparingSpeech& speech, std::shared_ptr<SpeechJob> job,
+                        const std::exception_ptr& error) {
+  if (!speech.claim()) return;
+  try {
+    if (error) std::rethrow_exception(error);
+    queue(std::move(job), speech);
+  } catch (...) {
+    ledger_.leave(*speech.state, Stage::preparing, to_error(std::current_exception()));
+  }
+}
+
+void Pipeline::queue(std::shared_ptr<SpeechJob> job, const PreparingSpeech& prepared) {
   const dual_ar::Config& config = model_->language_model().config();
   const int64_t prompt = job->first_prompt.columns();
   const int64_t room = config.max_positions - prompt;
   const int64_t frames = job->plan.max_new_tokens == 0 ? room : std::min(room, job->plan.max_new_tokens);
   check_fits(prompt + frames, prompt, cache_->pages(), cache_->page_size());
   job->id = next_id_.fetch_add(1);
-  job->client = arrival.client;
-  job->submitted_us = arrival.submitted_us;
+  job->client = prepared.client;
+  job->submitted_us = prepared.submitted_us;
   job->arrival_us = now_us();
-  job->deadline_us = arrival.deadline_us;
+  job->deadline_us = prepared.deadline_us;
   const double prepared_s = static_cast<double>(job->arrival_us - job->submitted_us) * 1e-6;
   job->state->update([&](SpeechSummary& summary) { summary.prepared_s = prepared_s; });
   ledger_.move(Stage::preparing, Stage::waiting);
@@ -192,7 +212,7 @@ void Pipeline::warm_up() {
 
 void Pipeline::warm_voices() {
   if (config_.warm_voices == "none") return;
-  warming_ = std::thread([this] {
+  const auto warm = [this] {
     try {
       for (const std::string& name : voices_to_warm(config_.warm_voices, voices_)) {
         if (exit_.load()) return;
@@ -201,7 +221,12 @@ void Pipeline::warm_voices() {
     } catch (const std::exception& error) {
       log(LogLevel::warning, "warm_voices: ", error.what());
     }
-  });
+  };
+  try {
+    warming_ = std::thread(warm);
+  } catch (const std::exception& error) {
+    log(LogLevel::warning, "warm_voices: ", error.what());
+  }
 }
 
 // One frame of anything: its prompt begins with the voice.
@@ -235,6 +260,11 @@ std::vector<MemoryPart> Pipeline::memory() const {
           {"codec streams", codec_states_->bytes()},
           {"workspaces", decode_loop_->workspace_bytes() + codec_loop_->workspace_bytes()},
           {"voices", store_->bytes()}};
+}
+
+void Pipeline::check_idle() const {
+  decode_loop_->check_pages();
+  CHECK(codec_states_->streams_open() == 0, codec_states_->streams_open(), " codec streams are open");
 }
 
 Statistics Pipeline::statistics() const {

@@ -23,7 +23,7 @@ namespace shoal::runtime {
 // How many threads each loop has.
 struct ThreadSplit {
   int decode = 1;
-  int codec = 0;  // 0: it takes turns with the language model on the same threads
+  int codec = 0;  // 0: the language model's thread runs the codec between its steps
   int encode = 1;
 };
 ThreadSplit split_threads(const EngineConfig& config, int available_cpus);
@@ -52,7 +52,7 @@ class Pipeline {
   // Speaks a sentence. Throws what that throws.
   void warm_up();
   // Starts encoding the voices that the configuration names, and puts their prefixes into the cache, in the
-  // background. What cannot be warmed is logged.
+  // background. What cannot be warmed is logged. Never throws.
   void warm_voices();
 
   // Refuses new requests.
@@ -67,14 +67,13 @@ class Pipeline {
   int sample_rate_hz() const { return static_cast<int>(model_->codec().config().sample_rate_hz); }
   std::vector<MemoryPart> memory() const;
   Statistics statistics() const;
+  // For tests, while no request is open: throws Error(internal) if one has left anything behind.
+  void check_idle() const;
 
  private:
-  // What of a request the job has to know besides its plan.
-  struct Arrival {
-    int64_t submitted_us = 0, deadline_us = 0;
-    uint64_t client = 0;
-  };
-  void queue(std::shared_ptr<SpeechJob> job, const Arrival& arrival);
+  void watch(const std::shared_ptr<PreparingSpeech>& speech);
+  void queue(std::shared_ptr<SpeechJob> job, const PreparingSpeech& prepared);
+  void prepared(PreparingSpeech& speech, std::shared_ptr<SpeechJob> job, const std::exception_ptr& error);
   void warm_voice(const std::string& name);
 
   const EngineConfig config_;
@@ -83,7 +82,6 @@ class Pipeline {
   ThreadTeam decode_team_;
   std::optional<ThreadTeam> codec_team_;
   Workspace decode_workspace_, codec_workspace_;
-  FairMutex turn_;
   std::unique_ptr<const SpeechModel> model_;
   std::unique_ptr<ModelCalls> calls_;
   std::optional<dual_ar::KvCache> cache_;

@@ -25,7 +25,7 @@ struct Preparer::Preparation {
   SpeechRequest request;
   std::shared_ptr<SpeechState> state;
   uint64_t seed = 0;
-  Listener listener;
+  Done done;
   std::vector<VoiceReference> references;  // clips first, filled in as they are encoded
   // Clips that have not been answered, and one more until all have been asked for.
   std::atomic<size_t> missing{1};
@@ -67,10 +67,10 @@ Preparer::ClipSource Preparer::source_of_file(const NamedClip& clip) {
   struct stat status{};
   if (stat(clip.audio_path.c_str(), &status) != 0)
     fail(ErrorCode::not_found, clip.audio_path, ": the clip is gone");
-  const FileHash now{.size = status.st_size,
-                     .modified_ns = int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec,
-                     .inode = status.st_ino,
-                     .hash = {}};
+  FileHash now{.size = status.st_size,
+               .modified_ns = int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec,
+               .inode = status.st_ino,
+               .hash = {}};
   ClipSource source{.hash = {},
                     .audio = read_file(clip.audio_path, kMostClipBytes),
                     .name = clip.audio_path,
@@ -80,8 +80,8 @@ Preparer::ClipSource Preparer::source_of_file(const NamedClip& clip) {
   const bool same =
       known.size == now.size && known.modified_ns == now.modified_ns && known.inode == now.inode;
   if (!same) {
+    now.hash = hash_clip(std::as_bytes(std::span(source.audio)));
     known = now;
-    known.hash = hash_clip(std::as_bytes(std::span(source.audio)));
   }
   source.hash = known.hash;
   if (file_hashes_.size() > kMostFileHashes) file_hashes_.clear();
@@ -119,8 +119,8 @@ std::shared_ptr<SpeechJob> Preparer::make_job(Preparation& preparation) const {
   return job;
 }
 
-void Preparer::prepare(const SpeechRequest& request, std::shared_ptr<SpeechState> state, uint64_t seed,
-                       Listener listener) {
+std::shared_ptr<SpeechJob> Preparer::prepare(const SpeechRequest& request, std::shared_ptr<SpeechState> state,
+                                             uint64_t seed, Done done) {
   check_encoded(request);
   std::vector<ClipSource> sources = sources_of(request);
   auto preparation = std::make_shared<Preparation>();
@@ -128,7 +128,7 @@ void Preparer::prepare(const SpeechRequest& request, std::shared_ptr<SpeechState
   preparation->request.references.clear();  // their bytes have been taken over
   preparation->state = std::move(state);
   preparation->seed = seed;
-  preparation->listener = std::move(listener);
+  preparation->done = std::move(done);
   preparation->references.resize(sources.size());
   for (const ReferenceCodes& encoded : request.encoded_references) {
     const auto codebooks = static_cast<size_t>(model_.codec().config().num_codebooks());
@@ -136,43 +136,46 @@ void Preparer::prepare(const SpeechRequest& request, std::shared_ptr<SpeechState
                                        .codes = encoded.codes,
                                        .frames = static_cast<int64_t>(encoded.codes.size() / codebooks)});
   }
-  if (sources.empty()) {
-    const std::shared_ptr<SpeechJob> job = make_job(*preparation);
-    return preparation->listener.ready(job);
-  }
+  if (sources.empty()) return make_job(*preparation);
   for (size_t i = 0; i < sources.size(); ++i) {
     ClipSource& source = sources[i];
-    const ClipEncoder::Done done = [this, preparation, i,
-                                    text = source.text](const ClipEncoder::Result& result) {
-      preparation->take(i, text, result);
-      one_less(*preparation);
-    };
     ++preparation->missing;
     try {
-      encoder_.encode(source.hash, std::move(source.audio), std::move(source.name), done);
+      ClipEncoder::Listener listener{.done =
+                                         [this, preparation, i, text = source.text](const auto& result) {
+                                           preparation->take(i, text, result);
+                                           one_less(*preparation);
+                                         },
+                                     .gone = [preparation] { return preparation->state->ended(); }};
+      encoder_.encode(source.hash, std::move(source.audio), std::move(source.name), std::move(listener));
     } catch (...) {
       preparation->note(std::current_exception());
       one_less(*preparation);
     }
   }
   one_less(*preparation);
+  return nullptr;
 }
 
 void Preparer::one_less(Preparation& preparation) const {
   if (preparation.missing.fetch_sub(1) != 1) return;
+  std::shared_ptr<SpeechJob> job;
+  std::exception_ptr error = preparation.error;
   try {
-    if (preparation.error) std::rethrow_exception(preparation.error);
-    preparation.listener.ready(make_job(preparation));
+    if (!error) job = make_job(preparation);
   } catch (...) {
-    preparation.listener.failed(std::current_exception());
+    error = std::current_exception();
   }
+  preparation.done(std::move(job), error);
 }
 
 std::shared_ptr<const ClipCodes> Preparer::encode(const std::string& audio) {
-  std::promise<ClipEncoder::Result> promise;
-  std::future<ClipEncoder::Result> future = promise.get_future();
+  // Shared, so that the encoder's thread may still be leaving set_value() when this one goes on.
+  const auto promise = std::make_shared<std::promise<ClipEncoder::Result>>();
+  std::future<ClipEncoder::Result> future = promise->get_future();
   encoder_.encode(hash_clip(std::as_bytes(std::span(audio))), audio, "audio",
-                  [&](const ClipEncoder::Result& result) { promise.set_value(result); });
+                  {.done = [promise](const ClipEncoder::Result& result) { promise->set_value(result); },
+                   .gone = [] { return false; }});
   ClipEncoder::Result result = future.get();
   if (result.error) std::rethrow_exception(result.error);
   return std::move(result.codes);

@@ -20,17 +20,14 @@ class Preparer {
  public:
   Preparer(const SpeechModel& model, const VoiceFolder& voices, ClipEncoder& encoder);
 
-  struct Listener {
-    // Called once with the job. If it throws, the request has failed.
-    std::function<void(std::shared_ptr<SpeechJob>)> ready;
-    // Called once, if it fails after prepare() has returned or in its last moment. Must not throw.
-    std::function<void(const std::exception_ptr&)> failed;
-  };
-  // Makes the job of a validated request: at once when all its clips are in a cache, otherwise later from the
-  // encoder's thread. Throws Error: not_found (voice), invalid_argument, too_large, unsupported; then the
-  // listener is not called.
-  void prepare(const SpeechRequest& request, std::shared_ptr<SpeechState> state, uint64_t seed,
-               Listener listener);
+  // Called once, with the job or with why there is none. Must not throw.
+  using Done = std::function<void(std::shared_ptr<SpeechJob>, const std::exception_ptr&)>;
+  // Makes the job of a validated request and returns it. With clips it returns null, and `done` gets the job:
+  // before the return when all of them are in a cache, otherwise from the encoder's thread, or never if the
+  // state ends before. Throws Error: not_found (voice), invalid_argument, too_large, unsupported; then `done`
+  // is not called.
+  std::shared_ptr<SpeechJob> prepare(const SpeechRequest& request, std::shared_ptr<SpeechState> state,
+                                     uint64_t seed, Done done);
 
   // The clip's codes, waiting for the encoder. Throws Error as decoding and encoding do.
   std::shared_ptr<const ClipCodes> encode(const std::string& audio);

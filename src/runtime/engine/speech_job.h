@@ -13,6 +13,16 @@
 
 namespace shoal::runtime {
 
+// A request whose clips are being encoded. The preparation goes on with it, or the decode loop ends it before
+// (cancelled, late, stopping): whoever claims it.
+struct PreparingSpeech {
+  std::shared_ptr<SpeechState> state;
+  int64_t submitted_us = 0, deadline_us = 0;  // deadline 0: none
+  uint64_t client = 0;
+  std::atomic<bool> claimed{false};
+  bool claim() { return !claimed.exchange(true); }
+};
+
 // Made by the thread that submits, then shared by the decode loop, which writes codes, the codec loop, which
 // turns them into sound, and the reader's handle, which holds `state`.
 struct SpeechJob {

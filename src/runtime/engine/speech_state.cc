@@ -13,9 +13,9 @@ SpeechState::SpeechState(int sample_rate_hz, uint64_t seed, std::shared_ptr<Wake
   summary_.sample_rate_hz = sample_rate_hz;
 }
 
-int64_t SpeechState::unread_samples() const {
+bool SpeechState::pause_beyond(int64_t samples) {
   const std::lock_guard lock(mutex_);
-  return static_cast<int64_t>(unread_.size());
+  return paused_ = static_cast<int64_t>(unread_.size()) > samples;
 }
 
 void SpeechState::append(std::span<const float> samples) {
@@ -65,8 +65,9 @@ void SpeechState::end(std::optional<Error> error, FunctionRef<void(const SpeechS
 std::vector<float> SpeechState::take(std::unique_lock<std::mutex>& lock) {
   std::vector<float> samples = std::exchange(unread_, {});
   if (samples.empty() && error_) throw Error(*error_);
+  const bool was_paused = std::exchange(paused_, false);
   lock.unlock();
-  if (paused()) engine_->ring();
+  if (was_paused) engine_->ring();
   return samples;
 }
 
@@ -92,7 +93,7 @@ std::vector<float> SpeechState::read_all() {
   }
 }
 
-void SpeechState::notify() {
+void SpeechState::notify() noexcept {
   const std::lock_guard lock(notify_mutex_);
   const auto call = notify_;  // may be replaced, with itself destroyed, by what it calls
   if (!call) return;
@@ -100,6 +101,8 @@ void SpeechState::notify() {
     (*call)();
   } catch (const std::exception& error) {
     log(LogLevel::error, "a callback of a speech threw: ", error.what());
+  } catch (...) {
+    log(LogLevel::error, "a callback of a speech threw what is not an exception");
   }
 }
 

@@ -25,10 +25,9 @@ class SpeechState {
 
   // --- The engine's side.
   bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
-  int64_t unread_samples() const;
-  // The engine waits for the reader to take samples: reading rings the bell.
-  void set_paused(bool paused) { paused_.store(paused, std::memory_order_relaxed); }
-  bool paused() const { return paused_.load(std::memory_order_relaxed); }
+  // Whether more samples than this are unread. If so, the engine waits for the reader to take them: reading
+  // then rings the bell.
+  bool pause_beyond(int64_t samples);
   // Throws std::bad_alloc, and nothing is appended. Samples of a cancelled speech are dropped.
   void append(std::span<const float> samples);
   // Changes the summary under the lock.
@@ -55,17 +54,17 @@ class SpeechState {
 
  private:
   std::vector<float> take(std::unique_lock<std::mutex>& lock);
-  void notify();
+  void notify() noexcept;
 
   const int sample_rate_hz_;
   const std::shared_ptr<WakeSignal> engine_;
   const int64_t start_us_;
-  std::atomic<bool> cancelled_{false}, paused_{false};
+  std::atomic<bool> cancelled_{false};
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable arrived_;
   std::vector<float> unread_;
-  bool ended_ = false;
+  bool paused_ = false, ended_ = false;
   std::optional<Error> error_;
   SpeechSummary summary_;
   SpeechProgress progress_;

@@ -47,7 +47,12 @@ class RecentClips {
   Codes insert(const ClipHash& clip, Codes codes) {
     if (Codes present = find(clip)) return present;
     clips_.emplace_front(clip, codes);
-    places_[clip] = clips_.begin();
+    try {
+      places_.emplace(clip, clips_.begin());
+    } catch (...) {
+      clips_.pop_front();
+      throw;
+    }
     bytes_ += codes->bytes();
     if (clips_.size() > max_clips_) drop_oldest();
     return codes;
