@@ -160,7 +160,7 @@ struct Bench {
     element_wise();
     for (const DType dtype : {DType::f32, DType::bf16}) {
       std::printf("  attention, 16 heads, 8 kv, 128, %s\n", std::string(name_of(dtype)).c_str());
-      attention(dtype, 1, 500, "  decode, 900 keys");
+      attention(dtype, 1, 500, "  decode, 500 keys");
       attention(dtype, 1, 4000, "  decode, 4000 keys");
       attention(dtype, 1000, 1000, "  prefill, 1000 rows");
     }

@@ -22,15 +22,23 @@ struct Attention {
 
   static void chunk(const AttentionChunk& c) {
     const int64_t padded = (c.head_dim + 15) / 16 * 16;
-    float* block = c.scratch;                           // [head_dim, 16 keys]
-    float* values = block + padded * 16;                // [chunk, padded]
+    float* block = c.scratch;                           // two of [head_dim, 16 keys]
+    float* values = block + padded * 32;                // [chunk, padded]
     float* scores = values + padded * kAttentionChunk;  // [queries, chunk]
     int begin = c.begin[0], end = c.end[0];
     for (int i = 1; i < c.query_count; ++i) {
       begin = smaller(begin, c.begin[i]);
       end = larger(end, c.end[i]);
     }
-    for (int first = begin / 16 * 16; first < end; first += 16) {
+    int first = begin / 16 * 16;
+    if (c.query_count == 2) {  // as in decoding: two chains are not enough to keep the units busy
+      for (; first + 16 < end; first += 32) {
+        transpose_keys(c, first, begin, end, block);
+        transpose_keys(c, first + 16, begin, end, block + padded * 16);
+        score<2, 2>(c, 0, block, scores + first);
+      }
+    }
+    for (; first < end; first += 16) {
       transpose_keys(c, first, begin, end, block);
       score_block(c, block, scores + first);
     }
@@ -76,39 +84,51 @@ struct Attention {
   static void transpose_keys(const AttentionChunk& c, int first, int begin, int end, float* block) {
     const void* rows[16];
     for (int i = 0; i < 16; ++i) rows[i] = c.keys[smaller(larger(first + i, begin), end - 1)];
-    for (int d = 0; d < c.head_dim; d += 16) {
-      const int width = smaller(16, c.head_dim - d);
+    if (c.bf16)
+      transpose_rows<uint16_t>(rows, c.head_dim, block);
+    else
+      transpose_rows<float>(rows, c.head_dim, block);
+  }
+
+  // Whole squares are stored to scratch that is padded for them; the last one takes its stray columns along.
+  template <typename T>
+  static void transpose_rows(const void* const* rows, int head_dim, float* block) {
+    for (int d = 0; d < head_dim; d += 16) {
+      const int width = smaller(16, head_dim - d);
       V columns[16];
-      for (int i = 0; i < 16; ++i) columns[i] = load_row(c, rows[i], d, width);
+      for (int i = 0; i < 16; ++i) columns[i] = Rows<V>::load(static_cast<const T*>(rows[i]) + d, width);
       V::transpose(columns);
-      for (int i = 0; i < width; ++i) columns[i].store(block + (d + i) * 16);
+      for (int i = 0; i < 16; ++i) columns[i].store(block + (d + i) * 16);
     }
   }
 
   static void score_block(const AttentionChunk& c, const float* block, float* scores) {
     int i = 0;
-    for (; i + V::kQueries <= c.query_count; i += V::kQueries) score<V::kQueries>(c, i, block, scores);
+    for (; i + V::kQueries <= c.query_count; i += V::kQueries) score<V::kQueries, 1>(c, i, block, scores);
     if constexpr (V::kQueries > 4)
-      for (; i + 4 <= c.query_count; i += 4) score<4>(c, i, block, scores);
-    for (; i + 2 <= c.query_count; i += 2) score<2>(c, i, block, scores);
-    if (i < c.query_count) score<1>(c, i, block, scores);
+      for (; i + 4 <= c.query_count; i += 4) score<4, 1>(c, i, block, scores);
+    for (; i + 2 <= c.query_count; i += 2) score<2, 1>(c, i, block, scores);
+    if (i < c.query_count) score<1, 1>(c, i, block, scores);
   }
 
-  template <int kCount>
+  template <int kCount, int kBlocks>
   static void score(const AttentionChunk& c, int first, const float* block, float* scores) {
+    const int head_dim = c.head_dim, next = (head_dim + 15) / 16 * 16 * 16;
     const float* q[kCount];
-    V sum[kCount];
+    V sum[kCount][kBlocks];
     for (int i = 0; i < kCount; ++i) {
       q[i] = c.queries[first + i];
-      sum[i] = V::zero();
+      for (int b = 0; b < kBlocks; ++b) sum[i][b] = V::zero();
     }
-    const int head_dim = c.head_dim;
-    for (int d = 0; d < head_dim; ++d) {
-      const V key = V::load(block + d * 16);
-      for (int i = 0; i < kCount; ++i) sum[i] = V::fma(V::all(q[i][d]), key, sum[i]);
-    }
+    for (int d = 0; d < head_dim; ++d)
+      for (int b = 0; b < kBlocks; ++b) {
+        const V key = V::load(block + b * next + d * 16);
+        for (int i = 0; i < kCount; ++i) sum[i][b] = V::fma(V::all(q[i][d]), key, sum[i][b]);
+      }
     const V scale = V::all(c.scale);
-    for (int i = 0; i < kCount; ++i) (sum[i] * scale).store(scores + (first + i) * kAttentionChunk);
+    for (int i = 0; i < kCount; ++i)
+      for (int b = 0; b < kBlocks; ++b)
+        (sum[i][b] * scale).store(scores + (first + i) * kAttentionChunk + 16 * b);
   }
 
   // Scores -> weights; lanes that the query does not see become 0.

@@ -32,7 +32,7 @@ constexpr int kAttentionChunk = 128;  // 64 KB of values at head_dim 128: they s
 constexpr int64_t attention_partial(int64_t head_dim) { return head_dim + 2; }
 constexpr int64_t attention_scratch(int64_t head_dim, int64_t queries) {
   const int64_t padded = (head_dim + 15) / 16 * 16;
-  return padded * (16 + kAttentionChunk) + queries * kAttentionChunk;
+  return padded * (32 + kAttentionChunk) + queries * kAttentionChunk;
 }
 
 // Logits and their weights, one behind the other: room for `count` rounded up to 16.
