@@ -10,13 +10,16 @@
 #include "bench/model_figures.h"
 #include "bench/report.h"
 #include "bench/speech/speech_figures.h"
+#include "cli/bench_engine.h"
 #include "cli/cli.h"
+#include "cli/load_json.h"
 #include "cli/progress.h"
 #include "cli/session.h"
 
 namespace shoal::cli {
 namespace {
 
+using cli::json_of;
 using nlohmann::ordered_json;
 
 constexpr const char* kText =
@@ -29,15 +32,6 @@ struct BenchOptions {
   bool no_load = false, json = false;
   ComputeOptions compute;
 };
-
-ordered_json json_of(const bench::MachineLimits& m) {
-  return {{"cpu", m.cpu},
-          {"isa", m.isa},
-          {"threads", m.threads},
-          {"read_gb_per_s", m.read_gb_per_s},
-          {"f32_gflop_per_s", m.f32_gflop_per_s},
-          {"bf16_gflop_per_s", m.bf16_gflop_per_s}};
-}
 
 ordered_json json_of(const bench::ModelFigures& f) {
   ordered_json decode = ordered_json::array();
@@ -160,7 +154,8 @@ void add_bench(CLI::App& app) {
       "Examples:\n"
       "  shoal bench                        the built-in voice, end to end\n"
       "  shoal bench --random s1-mini       random weights at S1-mini's sizes: decode, prefill, codec, load, "
-      "memory");
+      "memory\n"
+      "  shoal bench engine --help          many users at a time");
   command.add_option("--random", o.random, "sizes of random weights: s1-mini")
       ->check(CLI::IsMember({"s1-mini"}));
   command.add_option("--model", o.model,
@@ -171,7 +166,11 @@ void add_bench(CLI::App& app) {
                    "with --random: skip writing and loading a checkpoint (3.3 GB of temporary disk)");
   o.compute.add_to(command);
   command.add_flag("--json", o.json, "print the figures as JSON");
-  command.callback([options] { run_bench(*options); });
+  add_bench_engine(command);
+  command.require_subcommand(0, 1);
+  command.callback([options, &command] {
+    if (command.get_subcommands().empty()) run_bench(*options);
+  });
 }
 
 }  // namespace shoal::cli

@@ -1,0 +1,96 @@
+#include "bench/engine/workload.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "bench/engine/draws.h"
+#include "bench/engine/sentences.h"
+
+namespace shoal::bench {
+namespace {
+
+constexpr int64_t kMostTextsBytes = int64_t{16} << 20;
+constexpr int64_t kMostFrames = 100'000;
+
+// 0 to count - 1 in an order that depends on the seed (Fisher and Yates).
+std::vector<size_t> shuffled(size_t count, uint64_t seed) {
+  std::vector<size_t> order(count);
+  std::iota(order.begin(), order.end(), size_t{0});
+  for (size_t i = count; i > 1; --i) std::swap(order[i - 1], order[draw_below(i, seed, i, Draw::sentence)]);
+  return order;
+}
+
+void check(const WorkloadOptions& options, size_t voices) {
+  const bool none = options.min_frames == 0 && options.max_frames == 0;
+  if (!none &&
+      (options.min_frames < 1 || options.max_frames < options.min_frames || options.max_frames > kMostFrames))
+    fail(ErrorCode::invalid_argument, "frames: expected N or N-M from 1 to ", kMostFrames, ", got ",
+         options.min_frames, "-", options.max_frames);
+  if (!options.shared_voice) return;
+  if (*options.shared_voice < 0 || *options.shared_voice > 1)
+    fail(ErrorCode::invalid_argument, "shared-voice: expected a share from 0 to 1, got ",
+         *options.shared_voice);
+  if (voices < 2)
+    fail(ErrorCode::invalid_argument, "shared-voice: expected two voices or more to choose from, got ",
+         voices);
+}
+
+}  // namespace
+
+std::vector<std::string> read_texts(const std::string& path) {
+  const std::string bytes = read_file(path, kMostTextsBytes);
+  std::vector<std::string> texts;
+  for (size_t begin = 0; begin < bytes.size();) {
+    const size_t end = std::min(bytes.find('\n', begin), bytes.size());
+    std::string line = bytes.substr(begin, end - begin);
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t'))
+      line.pop_back();
+    if (!line.empty()) texts.push_back(std::move(line));
+    begin = end + 1;
+  }
+  if (texts.empty()) fail(ErrorCode::invalid_argument, path, ": expected a text on each line, found none");
+  return texts;
+}
+
+Workload::Workload(WorkloadOptions options, std::vector<ReferenceCodes> voices)
+    : options_(std::move(options)),
+      voices_(std::move(voices)),
+      order_(shuffled(sentences().size(), options_.seed)) {
+  check(options_, voices_.size());
+}
+
+std::string Workload::text(uint64_t index) const {
+  if (!options_.texts.empty()) return options_.texts[index % options_.texts.size()];
+  const std::string_view person = people()[draw_below(people().size(), options_.seed, index, Draw::person)];
+  const std::string_view place = places()[draw_below(places().size(), options_.seed, index, Draw::place)];
+  return concat(person, " writes from ", place, ". ", sentences()[order_[index % order_.size()]]);
+}
+
+size_t Workload::voice(uint64_t index) const {
+  if (!options_.shared_voice) return draw_below(voices_.size(), options_.seed, index, Draw::voice);
+  const double drawn = draw_unit(options_.seed, index, Draw::voice), shared = *options_.shared_voice;
+  if (drawn < shared) return 0;
+  // What is left of (0, 1) is cut into equal parts for the others.
+  const double others = static_cast<double>(voices_.size() - 1);
+  const auto other = static_cast<size_t>((drawn - shared) / (1 - shared) * others);
+  return 1 + std::min(other, voices_.size() - 2);
+}
+
+SpeechRequest Workload::request(uint64_t index) const {
+  SpeechRequest request;
+  request.text = text(index);
+  request.seed = draw_bits(options_.seed, index, Draw::seed);
+  if (!voices_.empty()) request.encoded_references = {voices_[voice(index)]};
+  if (options_.max_frames > 0) {
+    const auto range = static_cast<uint64_t>(options_.max_frames - options_.min_frames) + 1;
+    request.max_new_tokens =
+        options_.min_frames + static_cast<int64_t>(draw_below(range, options_.seed, index, Draw::frames));
+    request.chunk_length = 0;  // one utterance, so that the frames are the request's
+    request.quirks.keep_last_frame_without_end = true;
+  }
+  return request;
+}
+
+}  // namespace shoal::bench

@@ -1,0 +1,91 @@
+// shoal bench engine: many users at a time, in one process.
+#include "cli/bench_engine.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/load_run.h"
+
+namespace shoal::cli {
+namespace {
+
+void add_load_options(CLI::App& command, LoadOptions& o) {
+  const char* const load = "Load";
+  CLI::Option* concurrency = command
+                                 .add_option("--concurrency", o.concurrency,
+                                             "closed loop: users at a time, one level for each number")
+                                 ->delimiter(',')
+                                 ->default_str("1,2,4,8")
+                                 ->group(load);
+  command.add_option("--rate", o.rate_per_s, "open loop instead: requests a second, arriving at random")
+      ->excludes(concurrency)
+      ->check(CLI::PositiveNumber)
+      ->group(load);
+  command.add_option("--requests", o.requests, "of each level; default: four for each user, 8 at least")
+      ->check(CLI::PositiveNumber)
+      ->group(load);
+  command.add_option("--duration", o.duration_s, "seconds in which a level submits; default of --rate: 30")
+      ->check(CLI::PositiveNumber)
+      ->group(load);
+  command
+      .add_option("--listen", o.listen, "fast: read as fast as one can; real-time: read what has been played")
+      ->check(CLI::IsMember({"fast", "real-time"}))
+      ->capture_default_str()
+      ->group(load);
+  command
+      .add_option("--warm-up-requests", o.warm_up_requests,
+                  "before each level, not measured; default: one for each user, 4 with --rate")
+      ->check(CLI::NonNegativeNumber)
+      ->group(load);
+  command.add_option("--seed", o.seed, "of arrivals, texts, voices and speech")
+      ->capture_default_str()
+      ->group(load);
+}
+
+void add_workload_options(CLI::App& command, LoadOptions& o) {
+  const char* const workload = "Workload";
+  command.add_option("--random", o.random, "random weights of these sizes instead of a model: s1-mini")
+      ->check(CLI::IsMember({"s1-mini"}))
+      ->group(workload);
+  command
+      .add_option("--texts", o.texts, "file with a text on each line; default: sentences of several lengths")
+      ->type_name("FILE")
+      ->group(workload);
+  command.add_option("--frames", o.frames, "frames of a request, N or N-M; default: as the model ends")
+      ->type_name("N[-M]")
+      ->group(workload);
+  command.add_option("--voices", o.voices, "synthetic reference voices; 0: the model's own voice")
+      ->capture_default_str()
+      ->group(workload);
+  command.add_option("--voice-seconds", o.voice_seconds, "length of each voice's clip")
+      ->capture_default_str()
+      ->group(workload);
+  command
+      .add_option("--shared-voice", o.shared_voice,
+                  "share of requests, 0 to 1, that use the first voice; default: all voices evenly")
+      ->group(workload);
+}
+
+}  // namespace
+
+void add_bench_engine(CLI::App& bench) {
+  auto options = std::make_shared<LoadOptions>();
+  CLI::App& command =
+      *bench.add_subcommand("engine", "Load an engine with many users and measure what they meet");
+  command.footer(
+      "Levels follow one another in one engine and never repeat a request, but share its prefix cache.\n"
+      "Examples:\n"
+      "  shoal bench engine --concurrency 1,2,4,8\n"
+      "  shoal bench engine --random s1-mini --frames 64 --voices 10 --concurrency 1,4,16 --json "
+      "report.json\n"
+      "  shoal bench engine --rate 5 --duration 60 --listen real-time");
+  add_load_options(command, *options);
+  add_workload_options(command, *options);
+  options->settings.add_to(command);
+  command.add_flag("--limits", options->limits, "measure the machine's limits first");
+  command.add_option("--json", options->json, "write the figures as JSON; - prints them instead of tables")
+      ->type_name("FILE");
+  command.callback([options] { run_load(*options); });
+}
+
+}  // namespace shoal::cli

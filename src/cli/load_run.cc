@@ -1,0 +1,241 @@
+#include "cli/load_run.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <string_view>
+
+#include "base/error.h"
+#include "bench/engine/load_level.h"
+#include "bench/engine/load_table.h"
+#include "bench/engine/voices.h"
+#include "bench/report.h"
+#include "cli/interrupt.h"
+#include "cli/load_json.h"
+#include "cli/progress.h"
+#include "shoal/engine.h"
+
+namespace shoal::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr double kOpenLoop_s = 30;
+constexpr int kOpenLoopWarmUp = 4;
+
+int64_t whole_number(std::string_view text, const std::string& whole) {
+  int64_t value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc() || end != text.data() + text.size())
+    fail(ErrorCode::invalid_argument, "frames: expected N or N-M, got \"", whole, "\"");
+  return value;
+}
+
+bench::WorkloadOptions workload_of(const LoadOptions& o) {
+  bench::WorkloadOptions workload{.shared_voice = o.shared_voice, .seed = o.seed};
+  if (!o.texts.empty()) workload.texts = bench::read_texts(o.texts);
+  if (!o.frames.empty()) {
+    const std::string_view text = o.frames;
+    const size_t dash = std::min(text.find('-'), text.size());
+    workload.min_frames = whole_number(text.substr(0, dash), o.frames);
+    workload.max_frames =
+        dash == text.size() ? workload.min_frames : whole_number(text.substr(dash + 1), o.frames);
+    if (workload.max_frames < 1)
+      fail(ErrorCode::invalid_argument, "frames: expected 1 or more, got \"", o.frames, "\"");
+  }
+  return workload;
+}
+
+// Without requests and duration a closed loop asks four times for each user, and an open loop lasts 30 s.
+std::vector<bench::LevelPlan> levels_of(const LoadOptions& o) {
+  bench::LevelPlan plan{
+      .rate_per_s = o.rate_per_s,
+      .requests = o.requests,
+      .duration_s = o.duration_s,
+      .listening = o.listen == "fast" ? bench::Listening::fast : bench::Listening::real_time,
+      .seed = o.seed};
+  std::vector<bench::LevelPlan> levels;
+  const bool endless = o.requests == 0 && o.duration_s == 0;
+  if (plan.open_loop()) {
+    if (endless) plan.duration_s = kOpenLoop_s;
+    levels.push_back(plan);
+  } else {
+    for (const int users : o.concurrency) {
+      plan.users = users;
+      if (endless) plan.requests = std::max(8, 4 * users);
+      levels.push_back(plan);
+    }
+  }
+  for (const bench::LevelPlan& level : levels) level.validate();
+  return levels;
+}
+
+ResolvedSettings settings_of(const LoadOptions& o) {
+  ResolvedSettings settings = o.settings.resolve();
+  if (o.random.empty()) return settings;
+  for (ResolvedSettings::Origin& origin : settings.origins) {
+    if (origin.key != "model") continue;
+    if (origin.source.starts_with("flag"))
+      fail(ErrorCode::invalid_argument,
+           "bench engine: --random measures random weights; --model goes without it");
+    origin.source = "flag --random";
+  }
+  settings.config.model = "random:" + o.random;
+  return settings;
+}
+
+// A report that cannot be written is known before an hour of measuring.
+void check_writable(const std::string& path) {
+  if (path.empty() || path == "-") return;
+  if (!std::ofstream(path, std::ios::app)) fail(ErrorCode::io, path, ": cannot be written");
+}
+
+void write_report(const std::string& path, const ordered_json& report) {
+  if (path.empty()) return;
+  const std::string text = report.dump(1, ' ', false, ordered_json::error_handler_t::replace) + '\n';
+  if (path == "-") {
+    std::cout << text << std::flush;
+    return;
+  }
+  std::ofstream file(path, std::ios::trunc);
+  file << text;
+  file.close();
+  if (!file) fail(ErrorCode::io, path, ": cannot be written");
+}
+
+std::string title_of(const bench::LevelPlan& plan) {
+  return plan.open_loop() ? concat(plan.rate_per_s, " requests/s") : concat(plan.users, " at a time");
+}
+
+// One run of the command.
+class LoadRun {
+ public:
+  explicit LoadRun(const LoadOptions& options)
+      : options_(options),
+        plans_(levels_of(options)),
+        workload_(workload_of(options)),
+        settings_(settings_of(options)),
+        bar_(wants_progress(options.json == "-")) {
+    bench::check(voice_options());
+    check_writable(options.json);
+    if (options.warm_up_requests > 256)
+      fail(ErrorCode::invalid_argument, "warm-up-requests: expected at most 256, got ",
+           options.warm_up_requests);
+  }
+
+  void run() {
+    if (options_.limits) measure_limits();
+    Engine engine(settings_.config);
+    bar_.show(0, "loading the model");
+    engine.start();
+    describe(engine);
+    const bench::Workload workload(workload_,
+                                   bench::make_voices(engine, voice_options(), [this] { return stopped(); }));
+    for (bench::LevelPlan& plan : plans_) {
+      warm_up(engine, workload, plan);
+      if (stopped()) break;
+      plan.first_request = next_request_;
+      figures_.push_back(measure(engine, workload, plan, title_of(plan)));
+    }
+    engine.stop();
+    report();
+    if (stopped()) fail(ErrorCode::cancelled, "interrupted");
+  }
+
+ private:
+  bench::VoiceOptions voice_options() const {
+    return {.count = options_.voices, .seconds = options_.voice_seconds, .seed = options_.seed};
+  }
+  bool stopped() const { return interrupt_.received(); }
+  bool prints() const { return options_.json != "-"; }
+
+  void measure_limits() {
+    bar_.show(0, "measuring the machine");
+    ThreadTeam team(settings_.config.threads);
+    Workspace workspace;
+    ops::Context context{.device = {}, .team = &team, .workspace = &workspace, .stream = nullptr};
+    const bench::MachineLimits limits = bench::measure_machine(context);
+    report_["machine"] = json_of(limits);
+    bar_.clear();
+    if (prints()) bench::print(limits);
+  }
+
+  void describe(const Engine& engine) {
+    const Health health = engine.health();
+    report_["model"] = health.model;
+    report_["precision"] = health.precision;
+    report_["device"] = health.device;
+    report_["settings"] = print_settings(settings_);
+    bar_.clear();
+    if (prints())
+      std::printf("engine      %s, %s, %s\n\n", health.model.c_str(), health.precision.c_str(),
+                  health.device.c_str());
+  }
+
+  // Requests that nobody measures, so that every level begins with workspaces and caches in use.
+  void warm_up(Engine& engine, const bench::Workload& workload, bench::LevelPlan plan) {
+    const int count = options_.warm_up_requests >= 0 ? options_.warm_up_requests
+                      : plan.open_loop()             ? kOpenLoopWarmUp
+                                                     : plan.users;
+    if (count == 0) return;
+    plan = {.users = count, .requests = count, .first_request = next_request_};
+    const bench::LevelFigures figures = measure(engine, workload, plan, "warming up");
+    if (figures.requests.completed == 0 && figures.first_error && !figures.interrupted)
+      throw Error(*figures.first_error);
+  }
+
+  bench::LevelFigures measure(Engine& engine, const bench::Workload& workload, const bench::LevelPlan& plan,
+                              const std::string& title) {
+    const bench::LevelWatch watch{.interrupted = [this] { return stopped(); },
+                                  .on_progress =
+                                      [&](const bench::LevelProgress& p) {
+                                        char text[128];
+                                        std::snprintf(text, sizeof text,
+                                                      "%s: %lld of %lld ended, %.1f s of speech a second",
+                                                      title.c_str(), static_cast<long long>(p.ended),
+                                                      static_cast<long long>(p.submitted), p.audio_s_per_s);
+                                        bar_.show(p.fraction, text);
+                                      }};
+    bench::LevelFigures figures = bench::run_level(engine, workload, plan, watch);
+    next_request_ += static_cast<uint64_t>(figures.requests.submitted);
+    bar_.clear();
+    return figures;
+  }
+
+  void report() {
+    report_["workload"] = {
+        {"texts", options_.texts.empty() ? "built-in sentences" : options_.texts},
+        {"frames", options_.frames.empty() ? "as the model ends" : options_.frames},
+        {"voices", options_.voices},
+        {"voice_seconds", options_.voice_seconds},
+        {"shared_voice", options_.shared_voice ? ordered_json(*options_.shared_voice) : nullptr},
+        {"seed", options_.seed}};
+    report_.update(json_of(figures_));
+    if (prints()) std::fputs(bench::load_table(figures_).c_str(), stdout);
+    write_report(options_.json, report_);
+  }
+
+  const LoadOptions& options_;
+  std::vector<bench::LevelPlan> plans_;
+  const bench::WorkloadOptions workload_;
+  const ResolvedSettings settings_;
+  ProgressBar bar_;
+  const InterruptGuard interrupt_;
+  ordered_json report_;
+  std::vector<bench::LevelFigures> figures_;
+  uint64_t next_request_ = 0;
+};
+
+}  // namespace
+
+void run_load(const LoadOptions& options) {
+  if (options.settings.wants_print()) {
+    std::cout << print_settings(settings_of(options)) << std::flush;
+    return;
+  }
+  LoadRun(options).run();
+}
+
+}  // namespace shoal::cli
