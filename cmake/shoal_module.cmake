@@ -5,7 +5,7 @@
 # which is how the arrows of docs/ARCHITECTURE.md are enforced at link time (tools/check_includes.py does the rest).
 
 add_library(shoal_options INTERFACE)
-target_include_directories(shoal_options INTERFACE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
+target_include_directories(shoal_options INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 # Designated initialisers leave the rest at their defaults on purpose (-Wno-missing-field-initializers).
 # -ffp-contract=off: a*b+c is rounded twice unless the code says fma, so that every compiler and ISA gives equal bits.
 set(shoal_warnings -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers -ffp-contract=off)
@@ -45,7 +45,7 @@ function(shoal_module name)
   if(SHOAL_TESTS AND tests)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE shoal_${name} GTest::gtest GTest::gmock GTest::gtest_main)
-    target_compile_definitions(${name}_test PRIVATE SHOAL_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+    target_compile_definitions(${name}_test PRIVATE SHOAL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     foreach(dependency ${ARG_TEST_DEPENDS})
       target_link_libraries(${name}_test PRIVATE shoal_${dependency})
     endforeach()
