@@ -19,10 +19,10 @@ struct EngineConfig {
   bool cuda_graphs = true;     // false: plain launches, for debugging; no effect on a CPU
   bool semantic_only = false;  // never sample text tokens (official S1 code samples over everything)
 
-  // CPU threads of the language model; 0: every CPU this process may run on.
+  // CPU threads in all; 0: every CPU this process may run on.
   int threads = 0;
-  // CPU threads of the codec. 0: it takes turns with the language model on the same threads. -1: chosen from
-  // `threads`.
+  // How many of them are the codec's own. 0: none, the language model's threads run it between steps. -1: a
+  // quarter, or none when there are fewer than four.
   int codec_threads = -1;
 
   // Sequences that one step advances by a frame.

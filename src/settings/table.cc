@@ -27,9 +27,9 @@ constexpr Row kRows[] = {
      "never draw text tokens (the official S1 code may)"},
 
     {"threads", &E::threads, "Threads", between(0, 1024),
-     "CPU threads of the language model; 0: every CPU this process may run on"},
+     "CPU threads in all; 0: every CPU this process may run on"},
     {"codec_threads", &E::codec_threads, "Threads", between(-1, 1024),
-     "CPU threads of the codec; 0: it takes turns on the language model's; -1: chosen from threads"},
+     "of these, threads of the codec alone; 0: none; -1: a quarter, or none of fewer than four"},
 
     {"max_batch_size", &E::max_batch_size, "Batching", between(1, 1024),
      "sequences that one step advances by a frame"},

@@ -13,6 +13,8 @@ namespace shoal::runtime {
 namespace {
 
 constexpr int64_t kMiB = 1 << 20;
+// Fewer threads than this do more when one loop after the other has all of them (docs/PERF.md).
+constexpr int kFewThreads = 4;
 constexpr const char* kWarmUpText = "Hello there.";
 
 ops::Context context(Device device, ThreadTeam& team, Workspace& workspace) {
@@ -61,9 +63,8 @@ std::vector<std::string> voices_to_warm(const std::string& wanted, const Voices&
 ThreadSplit split_threads(const EngineConfig& config, int available_cpus) {
   const int all = config.threads > 0 ? config.threads : available_cpus;
   ThreadSplit split;
-  // A quarter of the threads keeps up with the codec's share of the work; a few do better in turns.
-  split.codec = config.codec_threads >= 0 ? config.codec_threads : all < 4 ? 0 : all / 4;
-  split.decode = config.threads > 0 || config.codec_threads >= 0 ? all : std::max(1, all - split.codec);
+  split.codec = config.codec_threads >= 0 ? config.codec_threads : all < kFewThreads ? 0 : all / 4;
+  split.decode = std::max(1, all - split.codec);
   split.encode = std::max(1, all / 4);
   return split;
 }
