@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "base/clock.h"
+#include "base/function_ref.h"
 #include "runtime/engine/batch.h"
 #include "runtime/engine/pipeline.h"
 #include "runtime/engine/push_reader.h"
@@ -54,14 +55,16 @@ class Engine::Impl {
     if (last) {
       set_state(EngineState::stopping);
       last->close();
-      const int64_t grace_ms = std::min(grace.count(), kLongestGraceMs);
-      if (grace_ms > 0) last->wait_until_empty(now_us() + grace_ms * 1000);
-      last->cancel_all();
+    }
+    const int64_t until = now_us() + std::min(grace.count(), kLongestGraceMs) * 1000;
+    for_each_open(last, [&](Pipeline& pipeline) { pipeline.wait_until_empty(until); });
+    for_each_open(last, [](Pipeline& pipeline) { pipeline.cancel_all(); });
+    {
       const std::lock_guard lock(mutex_);
       pipeline_.reset();
     }
     retire(last);
-    for (std::future<void>& pipeline : retiring_) pipeline.wait();
+    for (Retiring& earlier : retiring_) earlier.freed.wait();
     retiring_.clear();
     set_state(EngineState::stopped);
   }
@@ -136,18 +139,26 @@ class Engine::Impl {
     retire(previous);
   }
 
+  // The pipeline that serves, and those before it that still have requests.
+  void for_each_open(const std::shared_ptr<Pipeline>& serving, FunctionRef<void(Pipeline&)> act) {
+    if (serving) act(*serving);
+    for (const Retiring& earlier : retiring_)
+      if (const auto pipeline = earlier.pipeline.lock()) act(*pipeline);
+  }
+
   // Lets the requests of a pipeline end, then frees it, in the background.
   void retire(const std::shared_ptr<Pipeline>& pipeline) {
     if (!pipeline) return;
     pipeline->close();
-    std::erase_if(retiring_, [](std::future<void>& earlier) {
-      return earlier.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+    std::erase_if(retiring_, [](Retiring& earlier) {
+      return earlier.freed.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
     });
     try {
-      retiring_.push_back(std::async(std::launch::async, [last = pipeline]() mutable {
-        last->wait_until_empty(0);
-        last.reset();
-      }));
+      retiring_.push_back(
+          {.pipeline = pipeline, .freed = std::async(std::launch::async, [last = pipeline]() mutable {
+                                   last->wait_until_empty(0);
+                                   last.reset();
+                                 })});
     } catch (const std::exception&) {  // no thread for it
       pipeline->wait_until_empty(0);
     }
@@ -162,7 +173,11 @@ class Engine::Impl {
   std::shared_ptr<Pipeline> pipeline_;
   EngineState state_ = EngineState::stopped;
   int64_t started_us_ = 0;
-  std::vector<std::future<void>> retiring_;  // under lifecycle_
+  struct Retiring {
+    std::weak_ptr<Pipeline> pipeline;
+    std::future<void> freed;
+  };
+  std::vector<Retiring> retiring_;  // under lifecycle_
 };
 
 Engine::Engine(EngineConfig config) : impl_(std::make_shared<Impl>(std::move(config))) {}

@@ -146,6 +146,7 @@ TEST(Engine, DeadlinesEndRequestsThatWaitAndThatSpeak) {
   Engine engine(config);
   engine.start();
   SpeechRequest hurried = short_request("A fish.", 0);
+  for (int i = 0; i < 200; ++i) hurried.text += " And another fish.";
   hurried.timeout = milliseconds(100);
   Speech running = engine.submit(hurried);
   Speech waiting = engine.submit(hurried);

@@ -1,10 +1,12 @@
 // What the engine's tests share: a tiny model in the official format, and random requests for it.
 #pragma once
 
+#include <cmath>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "audio/encoder.h"
 #include "shoal/engine.h"
 
 namespace shoal::runtime::testing {
@@ -40,6 +42,19 @@ inline std::string random_text(std::mt19937_64& random) {
   for (int words = between(random, 1, 12); words > 0; --words)
     text += std::string(" ") + kWords[between(random, 0, 7)];
   return text + ".";
+}
+
+// A wav file of noise that swells and fades.
+inline std::string noise_wav(double seconds, uint32_t seed) {
+  constexpr int kRateHz = 8000;
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> noise(-0.3f, 0.3f);
+  std::vector<float> samples(static_cast<size_t>(seconds * kRateHz));
+  for (size_t i = 0; i < samples.size(); ++i)
+    samples[i] = noise(random) * (1.2f + std::sin(static_cast<float>(i) * 0.003f));
+  const std::vector<std::byte> bytes =
+      audio::encode(audio::Format::wav, {.sample_rate_hz = kRateHz, .rewritable_header = true}, samples);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 // Text, voice (one of `voices`, or none), sampling, seed and length at random.
