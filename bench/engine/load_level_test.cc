@@ -66,6 +66,15 @@ TEST_F(LoadLevel, ClosedLoopSpeaksEveryRequestOnce) {
   EXPECT_FALSE(figures.memory.empty());
 }
 
+TEST_F(LoadLevel, CompanyChangesNothingOfWhatIsSpoken) {
+  start(tiny());
+  const LevelFigures alone = run_level(*engine_, workload(2, 9), {.users = 1, .requests = 8});
+  const LevelFigures together = run_level(*engine_, workload(2, 9), {.users = 8, .requests = 8});
+  EXPECT_EQ(alone.frames, together.frames);
+  EXPECT_EQ(alone.audio_s, together.audio_s);
+  EXPECT_EQ(alone.prompt_columns, together.prompt_columns);
+}
+
 TEST_F(LoadLevel, ClosedLoopEndsWithItsTime) {
   start(tiny());
   const LevelFigures figures = run_level(*engine_, workload(2, 2), {.users = 2, .duration_s = 0.5});

@@ -22,7 +22,9 @@ std::vector<size_t> shuffled(size_t count, uint64_t seed) {
   return order;
 }
 
-void check(const WorkloadOptions& options, size_t voices) {
+}  // namespace
+
+void check(const WorkloadOptions& options, int64_t voices) {
   const bool none = options.min_frames == 0 && options.max_frames == 0;
   if (!none &&
       (options.min_frames < 1 || options.max_frames < options.min_frames || options.max_frames > kMostFrames))
@@ -36,8 +38,6 @@ void check(const WorkloadOptions& options, size_t voices) {
     fail(ErrorCode::invalid_argument, "shared-voice: expected two voices or more to choose from, got ",
          voices);
 }
-
-}  // namespace
 
 std::vector<std::string> read_texts(const std::string& path) {
   const std::string bytes = read_file(path, kMostTextsBytes);
@@ -58,7 +58,7 @@ Workload::Workload(WorkloadOptions options, std::vector<ReferenceCodes> voices)
     : options_(std::move(options)),
       voices_(std::move(voices)),
       order_(shuffled(sentences().size(), options_.seed)) {
-  check(options_, voices_.size());
+  check(options_, std::ssize(voices_));
 }
 
 std::string Workload::text(uint64_t index) const {

@@ -23,6 +23,9 @@ struct WorkloadOptions {
   uint64_t seed = 1;
 };
 
+// Throws Error(invalid_argument) naming the option. voices: how many there will be.
+void check(const WorkloadOptions& options, int64_t voices);
+
 // Non-empty lines of a UTF-8 file. Throws Error: not_found, io, too_large (over 16 MiB), invalid_argument (no
 // text in it).
 std::vector<std::string> read_texts(const std::string& path);
@@ -31,7 +34,7 @@ std::vector<std::string> read_texts(const std::string& path);
 class Workload {
  public:
   // voices: encoded references, one for each synthetic voice; empty: the model speaks without.
-  // Throws Error(invalid_argument) naming the option.
+  // Throws Error as check().
   Workload(WorkloadOptions options, std::vector<ReferenceCodes> voices);
 
   SpeechRequest request(uint64_t index) const;

@@ -19,13 +19,10 @@ void add_load_options(CLI::App& command, LoadOptions& o) {
                                  ->group(load);
   command.add_option("--rate", o.rate_per_s, "open loop instead: requests a second, arriving at random")
       ->excludes(concurrency)
-      ->check(CLI::PositiveNumber)
       ->group(load);
   command.add_option("--requests", o.requests, "of each level; default: four for each user, 8 at least")
-      ->check(CLI::PositiveNumber)
       ->group(load);
   command.add_option("--duration", o.duration_s, "seconds in which a level submits; default of --rate: 30")
-      ->check(CLI::PositiveNumber)
       ->group(load);
   command
       .add_option("--listen", o.listen, "fast: read as fast as one can; real-time: read what has been played")
@@ -35,7 +32,6 @@ void add_load_options(CLI::App& command, LoadOptions& o) {
   command
       .add_option("--warm-up-requests", o.warm_up_requests,
                   "before each level, not measured; default: one for each user, 4 with --rate")
-      ->check(CLI::NonNegativeNumber)
       ->group(load);
   command.add_option("--seed", o.seed, "of arrivals, texts, voices and speech")
       ->capture_default_str()

@@ -34,7 +34,7 @@ int64_t whole_number(std::string_view text, const std::string& whole) {
 }
 
 bench::WorkloadOptions workload_of(const LoadOptions& o) {
-  bench::WorkloadOptions workload{.shared_voice = o.shared_voice, .seed = o.seed};
+  bench::WorkloadOptions workload{.shared_voice = o.shared_voice, .seed = static_cast<uint64_t>(o.seed)};
   if (!o.texts.empty()) workload.texts = bench::read_texts(o.texts);
   if (!o.frames.empty()) {
     const std::string_view text = o.frames;
@@ -48,16 +48,23 @@ bench::WorkloadOptions workload_of(const LoadOptions& o) {
   return workload;
 }
 
+template <typename Number>
+Number over_zero(const std::optional<Number>& given, const char* name) {
+  if (given && !(*given > 0)) fail(ErrorCode::invalid_argument, name, ": expected more than 0, got ", *given);
+  return given.value_or(0);
+}
+
 // Without requests and duration a closed loop asks four times for each user, and an open loop lasts 30 s.
 std::vector<bench::LevelPlan> levels_of(const LoadOptions& o) {
+  if (o.seed < 0) fail(ErrorCode::invalid_argument, "seed: expected 0 or more, got ", o.seed);
   bench::LevelPlan plan{
-      .rate_per_s = o.rate_per_s,
-      .requests = o.requests,
-      .duration_s = o.duration_s,
+      .rate_per_s = over_zero(o.rate_per_s, "rate"),
+      .requests = over_zero(o.requests, "requests"),
+      .duration_s = over_zero(o.duration_s, "duration"),
       .listening = o.listen == "fast" ? bench::Listening::fast : bench::Listening::real_time,
-      .seed = o.seed};
+      .seed = static_cast<uint64_t>(o.seed)};
   std::vector<bench::LevelPlan> levels;
-  const bool endless = o.requests == 0 && o.duration_s == 0;
+  const bool endless = plan.requests == 0 && plan.duration_s == 0;
   if (plan.open_loop()) {
     if (endless) plan.duration_s = kOpenLoop_s;
     levels.push_back(plan);
@@ -119,10 +126,11 @@ class LoadRun {
         settings_(settings_of(options)),
         bar_(wants_progress(options.json == "-")) {
     bench::check(voice_options());
+    bench::check(workload_, options.voices);
     check_writable(options.json);
-    if (options.warm_up_requests > 256)
-      fail(ErrorCode::invalid_argument, "warm-up-requests: expected at most 256, got ",
-           options.warm_up_requests);
+    const int warm_up = options.warm_up_requests.value_or(0);
+    if (warm_up < 0 || warm_up > 256)
+      fail(ErrorCode::invalid_argument, "warm-up-requests: expected 0 to 256, got ", warm_up);
   }
 
   void run() {
@@ -146,7 +154,9 @@ class LoadRun {
 
  private:
   bench::VoiceOptions voice_options() const {
-    return {.count = options_.voices, .seconds = options_.voice_seconds, .seed = options_.seed};
+    return {.count = options_.voices,
+            .seconds = options_.voice_seconds,
+            .seed = static_cast<uint64_t>(options_.seed)};
   }
   bool stopped() const { return interrupt_.received(); }
   bool prints() const { return options_.json != "-"; }
@@ -169,16 +179,15 @@ class LoadRun {
     report_["device"] = health.device;
     report_["settings"] = print_settings(settings_);
     bar_.clear();
-    if (prints())
-      std::printf("engine      %s, %s, %s\n\n", health.model.c_str(), health.precision.c_str(),
-                  health.device.c_str());
+    if (!prints()) return;
+    std::printf("engine      %s, %s, %s\n\n", health.model.c_str(), health.precision.c_str(),
+                health.device.c_str());
+    std::fflush(stdout);  // the levels may take long
   }
 
   // Requests that nobody measures, so that every level begins with workspaces and caches in use.
   void warm_up(Engine& engine, const bench::Workload& workload, bench::LevelPlan plan) {
-    const int count = options_.warm_up_requests >= 0 ? options_.warm_up_requests
-                      : plan.open_loop()             ? kOpenLoopWarmUp
-                                                     : plan.users;
+    const int count = options_.warm_up_requests.value_or(plan.open_loop() ? kOpenLoopWarmUp : plan.users);
     if (count == 0) return;
     plan = {.users = count, .requests = count, .first_request = next_request_};
     const bench::LevelFigures figures = measure(engine, workload, plan, "warming up");

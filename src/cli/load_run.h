@@ -14,12 +14,13 @@ struct LoadOptions {
   EngineSettings settings;
   std::string random, listen = "fast", texts, frames, json;
   std::vector<int> concurrency = {1, 2, 4, 8};
-  int64_t requests = 0;
-  double duration_s = 0, rate_per_s = 0;
-  int voices = 0, warm_up_requests = -1;
+  std::optional<int64_t> requests;
+  std::optional<double> duration_s, rate_per_s;  // with a rate the loop is open
+  int voices = 0;
+  std::optional<int> warm_up_requests;
   double voice_seconds = 5;
   std::optional<double> shared_voice;
-  uint64_t seed = 1;
+  int64_t seed = 1;
   bool limits = false;
 };
 
