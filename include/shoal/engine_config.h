@@ -54,6 +54,8 @@ struct EngineConfig {
   int reference_cache_size = 1000;
   // Encoded clips on disk; empty: $XDG_CACHE_HOME/shoal or ~/.cache/shoal. "none": nowhere.
   std::string cache_dir;
+  // Most MiB of them; the longest unused are removed. 0: no limit.
+  int64_t cache_disk_mb = 256;
   // Voices encoded in the background once the engine is ready: "none", "all", or names with commas between.
   std::string warm_voices = "none";
   // Load the codec's encoder, which reference clips need. Named voices without it are an error.

@@ -17,34 +17,43 @@ struct CacheOptions {
   bool json = false;
 };
 
-// Where the engine keeps its files, unless the option says otherwise; empty: nowhere.
-std::string folder_of(const CacheOptions& options) {
-  return runtime::cache_dir(options.dir.empty() ? resolve_settings(process_settings({}, "")).config.cache_dir
-                                                : options.dir);
+// What the engine would use.
+EngineConfig config_of(const CacheOptions& options) {
+  EngineConfig config = resolve_settings(process_settings({}, "")).config;
+  if (!options.dir.empty()) config.cache_dir = options.dir;
+  return config;
 }
 
-void print(const CacheOptions& options, const char* verb, const std::string& dir,
+void print(const CacheOptions& options, const char* verb, const EngineConfig& config,
            const runtime::CacheUsage& usage) {
+  const std::string dir = runtime::cache_dir(config.cache_dir);
+  const std::string limit =
+      config.cache_disk_mb > 0 ? concat("limit ", config.cache_disk_mb, " MiB") : "no limit";
   if (options.json) {
-    const nlohmann::ordered_json value = {{"dir", dir}, {"files", usage.files}, {"bytes", usage.bytes}};
+    const nlohmann::ordered_json value = {{"dir", dir},
+                                          {"files", usage.files},
+                                          {"bytes", usage.bytes},
+                                          {"disk_bytes", usage.disk_bytes},
+                                          {"cache_disk_mb", config.cache_disk_mb}};
     std::cout << value.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << std::endl;
   } else if (dir.empty()) {
     std::printf("no cache folder: the setting cache_dir is \"none\", or neither it nor HOME is set\n");
   } else {
-    std::printf("%s: %s%lld file%s of encoded clips, %.1f KB\n", dir.c_str(), verb,
+    std::printf("%s: %s%lld file%s of encoded clips, %lld KiB on disk (%s)\n", dir.c_str(), verb,
                 static_cast<long long>(usage.files), usage.files == 1 ? "" : "s",
-                static_cast<double>(usage.bytes) / 1e3);
+                static_cast<long long>(usage.disk_bytes / 1024), limit.c_str());
   }
 }
 
 void show_cache(const CacheOptions& options) {
-  const std::string dir = folder_of(options);
-  print(options, "", dir, runtime::cache_usage(dir));
+  const EngineConfig config = config_of(options);
+  print(options, "", config, runtime::cache_usage(runtime::cache_dir(config.cache_dir)));
 }
 
 void clear_cache(const CacheOptions& options) {
-  const std::string dir = folder_of(options);
-  print(options, "removed ", dir, runtime::clear_cache(dir));
+  const EngineConfig config = config_of(options);
+  const std::string dir = runtime::cache_dir(config.cache_dir);
+  print(options, "removed ", config, runtime::clear_cache(dir));
   if (const int64_t left = runtime::cache_usage(dir).files; left > 0)
     fail(ErrorCode::io, dir, ": ", left, " files could not be removed");
 }
@@ -54,7 +63,7 @@ void add_options(CLI::App& command, const std::shared_ptr<CacheOptions>& options
       .add_option("--cache-dir", options->dir,
                   "the folder; default: the setting cache_dir, or $XDG_CACHE_HOME/shoal, or ~/.cache/shoal")
       ->type_name("DIR");
-  command.add_flag("--json", options->json, "print as JSON: dir, files, bytes");
+  command.add_flag("--json", options->json, "print as JSON: dir, files, bytes, disk_bytes, cache_disk_mb");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "cli/interrupt.h"
+#include "cli/remarks.h"
 
 namespace shoal::cli {
 namespace {
@@ -49,6 +50,8 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", "shoal " SHOAL_VERSION);
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
+  // Once the arguments are understood and before the subcommand acts: help needs no valid environment.
+  app.parse_complete_callback([] { show_remarks(wanted_remarks()); });
   add_say(app);
   add_voices(app);
   add_cache(app);

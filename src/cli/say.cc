@@ -14,6 +14,7 @@
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/remarks.h"
 #include "runtime/speech_plan.h"
 #include "runtime/voices/reference_clip.h"
 #include "runtime/voices/voice_folder.h"
@@ -162,6 +163,7 @@ void write_speech(Speech& speech, audio::AudioFileWriter& output, ProgressBar& b
 }
 
 void say(const SayOptions& options) {
+  if (options.quiet) show_remarks(LogLevel::error);
   if (options.settings.wants_print()) {
     std::cout << print_settings(options.settings.resolve());
     return;

@@ -60,6 +60,8 @@ constexpr Row kRows[] = {
      "most encoded clips kept in memory"},
     {"cache_dir", &E::cache_dir, "Voices", words("a folder, none"),
      "encoded clips on disk; empty: $XDG_CACHE_HOME/shoal or ~/.cache/shoal; none: nowhere"},
+    {"cache_disk_mb", &E::cache_disk_mb, "Voices", between(0, 1 << 24),
+     "most MiB of encoded clips on disk, the longest unused are removed; 0: no limit"},
     {"warm_voices", &E::warm_voices, "Voices", words("none, all, names with commas between"),
      "voices encoded in the background once the engine is ready"},
     {"with_encoder", &E::with_encoder, "Voices", kEither,
@@ -92,7 +94,8 @@ constexpr Alias kAliases[] = {
     {Source::flag, "compile", "cuda_graphs"},
 };
 
-constexpr std::string_view kOtherVariables[] = {"SHOAL_CONFIG", "SHOAL_VOICE_DIR", "SHOAL_CPU_ISA"};
+constexpr std::string_view kOtherVariables[] = {"SHOAL_CONFIG", "SHOAL_VOICE_DIR", "SHOAL_CPU_ISA",
+                                                "SHOAL_LOG_LEVEL"};
 
 template <typename T>
 constexpr bool is_counted = std::is_same_v<T, int> || std::is_same_v<T, int64_t>;

@@ -287,6 +287,14 @@ TEST_F(Program, TheCacheIsShownAndCleared) {
   EXPECT_EQ(usage.at("dir").as_string(), "other");
   EXPECT_EQ(usage.at("files").as_integer(), 1);
   EXPECT_EQ(usage.at("bytes").as_integer(), 18);
+  EXPECT_EQ(usage.at("disk_bytes").as_integer(), 4096);
+  EXPECT_EQ(usage.at("cache_disk_mb").as_integer(), 256);
+  EXPECT_THAT(run("cache" + where).out, HasSubstr("limit 256 MiB"));
+  ASSERT_EQ(setenv("SHOAL_CACHE_DISK_MB", "0", 1), 0);
+  EXPECT_THAT(run("cache" + where).out, HasSubstr("no limit"));
+  ASSERT_EQ(setenv("SHOAL_CACHE_DISK_MB", "-1", 1), 0);
+  expect_users_fault("cache" + where, "cache_disk_mb");
+  unsetenv("SHOAL_CACHE_DISK_MB");
   EXPECT_THAT(run("cache clear" + where).out, HasSubstr("removed 1 file"));
   EXPECT_FALSE(fs::exists(dir_ / "other/voices/ab/x.codes"));
   EXPECT_TRUE(fs::exists(dir_ / "other/voices/ab/mine.txt"));
@@ -310,6 +318,35 @@ TEST_F(Program, AClipIsEncodedOnceForAllRuns) {
   EXPECT_EQ(files(), 1);
   EXPECT_EQ(read_file(path("a.wav"), 1 << 24), read_file(path("b.wav"), 1 << 24));
   EXPECT_EQ(read_file(path("a.wav"), 1 << 24), read_file(path("c.wav"), 1 << 24));
+}
+
+TEST_F(Program, RemarksGoToStandardErrorAndChangeNothingElse) {
+  write_clip("ann.wav", 1, 0.5f);
+  ASSERT_EQ(run("voices add ann --audio ann.wav --text Words.").exit_code, 0);
+  ASSERT_EQ(run("say Hello -o a.wav --voice ann").exit_code, 0);
+  const auto damage = [this] {
+    for (const auto& entry : fs::recursive_directory_iterator(dir_ / "cache")) {
+      if (!entry.is_regular_file()) continue;
+      fs::permissions(entry.path(), fs::perms::owner_all);
+      fs::resize_file(entry.path(), 50);
+    }
+  };
+  damage();
+  const Outcome warned = run("say Hello -o b.wav --voice ann");
+  EXPECT_EQ(warned.exit_code, 0);
+  EXPECT_EQ(warned.out, "");
+  EXPECT_TRUE(warned.err.starts_with("shoal: warning: voice cache: ")) << warned.err;
+  EXPECT_EQ(std::count(warned.err.begin(), warned.err.end(), '\n'), 1) << warned.err;
+  EXPECT_EQ(read_file(path("a.wav"), 1 << 24), read_file(path("b.wav"), 1 << 24));
+  damage();
+  EXPECT_EQ(run("say Hello -o b.wav --voice ann --quiet").err, "");
+  damage();
+  ASSERT_EQ(setenv("SHOAL_LOG_LEVEL", "error", 1), 0);
+  EXPECT_EQ(run("say Hello -o b.wav --voice ann").err, "");
+  ASSERT_EQ(setenv("SHOAL_LOG_LEVEL", "loud", 1), 0);
+  expect_users_fault("say Hello -o out.wav", "SHOAL_LOG_LEVEL: expected debug, info, warning or error");
+  EXPECT_EQ(run("say --help").exit_code, 0);
+  unsetenv("SHOAL_LOG_LEVEL");
 }
 
 TEST_F(Program, AWrongVoiceFolderIsNotReplacedByAnother) {

@@ -34,7 +34,8 @@ CodeStore::Options store_options(const EngineConfig& config, const SpeechModel& 
           .dir = path.empty() ? "" : cache_dir(config.cache_dir),
           .fingerprint = path.empty() ? "random" : codec_fingerprint(path, codec, model.codec().dtype()),
           .codebooks = static_cast<int>(codec.num_codebooks()),
-          .codebook_size = std::max(codec.semantic_codebook_size, codec.codebook_size)};
+          .codebook_size = std::max(codec.semantic_codebook_size, codec.codebook_size),
+          .max_disk_bytes = config.cache_disk_mb * kMiB};
 }
 
 int64_t deadline_of(const EngineConfig& config, const SpeechRequest& request, int64_t now) {

@@ -5,7 +5,9 @@
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
+#include <optional>
 #include <sys/stat.h>
+#include <tuple>
 #include <unistd.h>
 
 #include "base/function_ref.h"
@@ -54,32 +56,44 @@ bool is_shard(std::string_view name) {
   return name.size() == 2 && name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-// Bytes of a file that this program wrote, by name, kind and magic; -1 for any other.
-int64_t bytes_of_ours(const Folder& folder, const std::string& name) {
-  if (!name.ends_with(kCodeFileEnding) && !is_temporary_name(name)) return -1;
+struct OurFile {
+  std::string shard, name;
+  int64_t bytes = 0;
+  std::pair<int64_t, int64_t> used;  // s, ns
+};
+
+// A file that this program wrote, by name, kind and magic.
+std::optional<OurFile> find_ours(const Folder& folder, const std::string& shard, const std::string& name) {
+  constexpr int64_t kMaxBytes = int64_t{1} << 40;  // far more than any, and sums stay in range
+  if (!name.ends_with(kCodeFileEnding) && !is_temporary_name(name)) return std::nullopt;
   const int fd = openat(folder.fd(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) return -1;
+  if (fd < 0) return std::nullopt;
   struct stat status{};
   char magic[kCodeFileMagic.size()] = {};
-  const bool ours = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+  const bool ours = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size < kMaxBytes &&
                     pread(fd, magic, sizeof magic, 0) == static_cast<ssize_t>(sizeof magic) &&
                     std::string_view(magic, sizeof magic) == kCodeFileMagic;
   close(fd);
-  return ours ? status.st_size : -1;
+  if (!ours) return std::nullopt;
+  return OurFile{shard, name, status.st_size, {status.st_mtim.tv_sec, status.st_mtim.tv_nsec}};
 }
 
-// Calls visit(folder, name) for each of our files; it says whether to count it.
+void add(CacheUsage& usage, const OurFile& file) {
+  ++usage.files;
+  usage.bytes += file.bytes;
+  usage.disk_bytes += disk_bytes_of(file.bytes);
+}
+
+// Calls visit(folder, file) for each of our files; it says whether to count it.
 CacheUsage count_ours(const Folder& voices,
-                      FunctionRef<bool(const Folder& folder, const std::string& name)> visit) {
+                      FunctionRef<bool(const Folder& folder, const OurFile& file)> visit) {
   CacheUsage usage;
   for (const std::string& shard : voices.names()) {
     if (!is_shard(shard)) continue;
     const Folder folder(voices.fd(), shard);
     for (const std::string& name : folder.names()) {
-      const int64_t bytes = bytes_of_ours(folder, name);
-      if (bytes < 0 || !visit(folder, name)) continue;
-      ++usage.files;
-      usage.bytes += bytes;
+      const std::optional<OurFile> file = find_ours(folder, shard, name);
+      if (file && visit(folder, *file)) add(usage, *file);
     }
   }
   return usage;
@@ -113,19 +127,49 @@ std::string cache_dir(const std::string& configured) {
 CacheUsage cache_usage(const std::string& dir) {
   if (dir.empty()) return {};
   const Folder voices(AT_FDCWD, voices_in(dir));
-  return count_ours(voices, [](const Folder&, const std::string&) { return true; });
+  return count_ours(voices, [](const Folder&, const OurFile&) { return true; });
 }
 
 CacheUsage clear_cache(const std::string& dir) {
   if (dir.empty()) return {};
   const Folder voices(AT_FDCWD, voices_in(dir));
   const CacheUsage removed = count_ours(
-      voices, [](const Folder& folder, const std::string& name) { return remove_file(folder, name); });
+      voices, [](const Folder& folder, const OurFile& file) { return remove_file(folder, file.name); });
   // Folders that are empty now; the others stay.
   for (const std::string& shard : voices.names())
     if (is_shard(shard)) unlinkat(voices.fd(), shard.c_str(), AT_REMOVEDIR);
   if (voices.fd() >= 0) rmdir(voices_in(dir).c_str());
   return removed;
+}
+
+TrimmedCache trim_cache(const std::string& dir, int64_t max_disk_bytes) {
+  if (dir.empty()) return {};
+  const Folder voices(AT_FDCWD, voices_in(dir));
+  std::vector<OurFile> files;
+  TrimmedCache trimmed;
+  trimmed.left = count_ours(voices, [&](const Folder&, const OurFile& file) {
+    files.push_back(file);
+    return true;
+  });
+  if (trimmed.left.disk_bytes <= max_disk_bytes) return trimmed;
+
+  std::ranges::sort(files, [](const OurFile& a, const OurFile& b) {
+    return std::tie(a.used, a.shard, a.name) < std::tie(b.used, b.shard, b.name);
+  });
+  for (const OurFile& file : files) {
+    if (trimmed.left.disk_bytes <= max_disk_bytes - max_disk_bytes / 4) break;
+    const Folder folder(voices.fd(), file.shard);
+    const std::optional<OurFile> now = find_ours(folder, file.shard, file.name);
+    if (now && now->used != file.used) continue;  // just used, or another file by now
+    if (now && unlinkat(folder.fd(), file.name.c_str(), 0) != 0 && errno != ENOENT) {
+      ++trimmed.refused_files;
+      continue;
+    }
+    --trimmed.left.files;
+    trimmed.left.bytes -= file.bytes;
+    trimmed.left.disk_bytes -= disk_bytes_of(file.bytes);
+  }
+  return trimmed;
 }
 
 }  // namespace shoal::runtime

@@ -5,8 +5,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
+#include <fcntl.h>
 #include <filesystem>
 #include <list>
+#include <optional>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <unordered_map>
@@ -92,6 +95,15 @@ void replace_file(const std::string& path, std::span<const std::byte> bytes) {
   fail_with_errno(path, "cannot be written");
 }
 
+// Says that the file was used: trim_cache takes the longest unused first. A minute is fine enough, and spares
+// the disk most writes. Where it cannot be said the file only goes sooner.
+void renew(const std::string& path, time_t modified_s) {
+  constexpr time_t kFineEnough_s = 60;
+  const time_t now_s = std::time(nullptr);
+  if (modified_s < now_s - kFineEnough_s || modified_s > now_s + kFineEnough_s)
+    static_cast<void>(utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW));
+}
+
 }  // namespace
 
 ClipHash hash_clip(std::span<const std::byte> bytes) { return Sha256().update(bytes).finish(); }
@@ -113,6 +125,8 @@ struct CodeStore::State {
   RecentClips recent;
   VoiceStatistics counts;
   std::atomic<bool> disk_refused{false};  // and that was said
+  std::mutex disk_mutex;                  // guards disk_bytes, also while the folder is trimmed
+  std::optional<int64_t> disk_bytes;      // of all files in the folder, as far as we know
 
   explicit State(Options o)
       : options(std::move(o)),
@@ -126,6 +140,7 @@ struct CodeStore::State {
 
   Codes load(const ClipHash& clip);
   void save(const ClipHash& clip, const ClipCodes& codes);
+  void keep_limit(int64_t written_bytes);
   void drop(const std::string& path, std::string_view problem);
   void tell_refusal(const std::string& problem);
 };
@@ -159,6 +174,7 @@ Codes CodeStore::State::load(const ClipHash& clip) {
     codes->values_ = parse_code_file(file->bytes(), key(clip), path);
     codes->codebooks_ = options.codebooks;
     codes->owner_ = file;
+    renew(path, status.st_mtim.tv_sec);
     return codes;
   } catch (const Error& error) {
     if (error.code() == ErrorCode::corrupt_file) {
@@ -173,11 +189,26 @@ Codes CodeStore::State::load(const ClipHash& clip) {
 void CodeStore::State::save(const ClipHash& clip, const ClipCodes& codes) {
   if (options.dir.empty()) return;
   try {
-    replace_file(code_file_path(options.dir, key(clip)), make_code_file(key(clip), codes.values()));
+    const std::vector<std::byte> file = make_code_file(key(clip), codes.values());
+    replace_file(code_file_path(options.dir, key(clip)), file);
     disk_refused = false;
+    if (options.max_disk_bytes > 0) keep_limit(disk_bytes_of(static_cast<int64_t>(file.size())));
   } catch (const Error& error) {
     tell_refusal(error.message());
   }
+}
+
+void CodeStore::State::keep_limit(int64_t written_bytes) {
+  const std::lock_guard lock(disk_mutex);
+  if (disk_bytes) *disk_bytes += written_bytes;
+  if (disk_bytes && *disk_bytes <= options.max_disk_bytes) return;
+  const TrimmedCache trimmed = trim_cache(options.dir, options.max_disk_bytes);
+  disk_bytes = trimmed.left.disk_bytes;
+  if (trimmed.refused_files == 0) return;
+  tell_refusal(concat(options.dir, ": the limit of ", options.max_disk_bytes, " bytes is passed, but ",
+                      trimmed.refused_files, " files cannot be removed"));
+  // The next attempt comes a quarter of the limit later, not with the next clip.
+  disk_bytes = std::min(*disk_bytes, options.max_disk_bytes - options.max_disk_bytes / 4);
 }
 
 CodeStore::CodeStore(Options options) : state_(std::make_unique<State>(std::move(options))) {

@@ -44,6 +44,11 @@ class ClipCodes {
 // A file holds magic, version, codec fingerprint, clip hash, counts, codes, and a checksum over all of it; it
 // is written beside its place and renamed into it. What is damaged, or was written by another codec or for
 // another clip, is dropped with a log line, never trusted.
+//
+// Clients choose how many clips there are, so the files have a limit. The folder is counted at the first
+// write and what is written is added; past the limit it is counted again and trimmed (trim_cache). Several
+// processes may share the folder: each sees what the others wrote when it counts, so that together they may
+// pass the limit for a while, by less than the limit for each of them.
 class CodeStore {
  public:
   struct Options {
@@ -51,7 +56,8 @@ class CodeStore {
     std::string dir;           // of the files; empty: memory only
     std::string fingerprint;   // of the codec (codec_fingerprint.h), any bytes
     int codebooks = 0;
-    int64_t codebook_size = 0;  // codes are below this
+    int64_t codebook_size = 0;   // codes are below this
+    int64_t max_disk_bytes = 0;  // of the files, as CacheUsage::disk_bytes counts; 0: no limit
   };
   explicit CodeStore(Options options);
   ~CodeStore();
@@ -75,8 +81,18 @@ std::string cache_dir(const std::string& configured);
 // What `shoal cache` shows and clears: only files that this program wrote.
 struct CacheUsage {
   int64_t files = 0, bytes = 0;
+  int64_t disk_bytes = 0;  // the sum of disk_bytes_of(file)
 };
+// What a file takes of a disk that gives out blocks of 4 KiB: small files are not free.
+constexpr int64_t disk_bytes_of(int64_t file_bytes) { return (file_bytes + 4095) / 4096 * 4096; }
 CacheUsage cache_usage(const std::string& dir);
 CacheUsage clear_cache(const std::string& dir);
+// When our files take more than max_disk_bytes, removes those with the oldest time of modification, which a
+// CodeStore renews when it reads one, until at most three quarters of that are left.
+struct TrimmedCache {
+  CacheUsage left;
+  int64_t refused_files = 0;  // could not be removed
+};
+TrimmedCache trim_cache(const std::string& dir, int64_t max_disk_bytes);
 
 }  // namespace shoal::runtime

@@ -185,7 +185,9 @@ TEST_F(CodeStoreTest, AReadOnlyFolderIsReadAndNotWritten) {
   const bool root = geteuid() == 0;  // nothing is read-only to root
   ASSERT_EQ(root ? seteuid(65534) : 0, 0);
   {
-    CodeStore store(options());
+    CodeStore::Options o = options();
+    o.max_disk_bytes = 1;  // there is more, and it stays
+    CodeStore store(o);
     EXPECT_NE(store.find(clip(1)), nullptr);
     for (int n = 2; n < 9; ++n) EXPECT_NE(store.put(clip(n), codes_of(n)), nullptr);
     EXPECT_EQ(log_.size(), 1u);
@@ -194,6 +196,138 @@ TEST_F(CodeStoreTest, AReadOnlyFolderIsReadAndNotWritten) {
   ASSERT_EQ(root ? seteuid(0) : 0, 0);
   for (const std::string& folder : {dir_, path("cache"), path("cache/voices")})
     fs::permissions(folder, fs::perms::owner_all);
+}
+
+// Clips of one block of the disk each; the times of their files are set, not waited for.
+class LimitedCodeStore : public CodeStoreTest {
+ protected:
+  CodeStore::Options limited(int64_t blocks) const {
+    CodeStore::Options o = options();
+    o.max_disk_bytes = blocks * disk_bytes_of(1);
+    return o;
+  }
+  void set_age(int n, std::chrono::seconds age) const {
+    fs::last_write_time(file_of(n), fs::file_time_type::clock::now() - age);
+  }
+  std::chrono::seconds age(int n) const {
+    return std::chrono::duration_cast<std::chrono::seconds>(fs::file_time_type::clock::now() -
+                                                            fs::last_write_time(file_of(n)));
+  }
+  int64_t files() const { return cache_usage(path("cache")).files; }
+  std::vector<int> kept(int count) const {
+    std::vector<int> numbers;
+    for (int n = 0; n < count; ++n)
+      if (fs::exists(file_of(n))) numbers.push_back(n);
+    return numbers;
+  }
+};
+
+TEST_F(LimitedCodeStore, TheFilesStayWithinTheLimit) {
+  CodeStore store(limited(8));
+  for (int n = 0; n < 40; ++n) {
+    store.put(clip(n), codes_of(n));
+    // Full with 8; one more, and three quarters are left.
+    EXPECT_EQ(files(), n < 8 ? n + 1 : 6 + (n - 8) % 3) << n;
+  }
+  EXPECT_EQ(store.statistics().in_memory, 40);  // the limit is the disk's alone
+  const CacheUsage usage = cache_usage(path("cache"));
+  EXPECT_EQ(usage.disk_bytes, usage.files * 4096);
+  EXPECT_LT(usage.bytes, usage.disk_bytes);
+  EXPECT_THAT(log_, testing::IsEmpty());
+
+  CodeStore unlimited(limited(0));
+  for (int n = 40; n < 60; ++n) unlimited.put(clip(n), codes_of(n));
+  EXPECT_EQ(files(), usage.files + 20);
+}
+
+TEST_F(LimitedCodeStore, TheLongestUnusedGoFirstAndAUseCounts) {
+  {
+    CodeStore store(limited(8));
+    for (int n = 0; n < 8; ++n) {
+      store.put(clip(n), codes_of(n));
+      set_age(n, std::chrono::hours(100 - n));
+    }
+  }
+  CodeStore store(limited(8));  // with nothing in memory
+  EXPECT_NE(store.find(clip(1)), nullptr);
+  EXPECT_LT(age(1), std::chrono::seconds(60));
+  store.put(clip(8), codes_of(8));
+  EXPECT_THAT(kept(9), testing::ElementsAre(1, 4, 5, 6, 7, 8));
+  EXPECT_THAT(log_, testing::IsEmpty());
+}
+
+TEST_F(LimitedCodeStore, AUseIsWrittenAtMostOnceAMinute) {
+  CodeStore(options()).put(clip(1), codes_of(1));
+  const auto after_use = [&](std::chrono::seconds before) {
+    set_age(1, before);
+    EXPECT_NE(CodeStore(options()).find(clip(1)), nullptr);
+    return age(1);
+  };
+  EXPECT_GE(after_use(std::chrono::seconds(30)), std::chrono::seconds(30));
+  EXPECT_LT(after_use(std::chrono::seconds(90)), std::chrono::seconds(30));
+  EXPECT_GT(after_use(std::chrono::hours(-1)), std::chrono::seconds(-30));  // by a clock that was wrong
+}
+
+TEST_F(LimitedCodeStore, WhatIsNotOursStaysAndDoesNotCount) {
+  const std::string big(100'000, 'x');
+  const std::vector<std::string> others = {
+      "voices/00/notes.txt", "voices/00/other.codes", "voices/x.codes", "voices/zz/x.codes", "x.codes",
+      "voices/.shoal-1.tmp"};
+  for (const std::string& name : others) write(path("cache/" + name), big);
+  write(path("outside/x.codes"), std::string(kCodeFileMagic) + big);
+  fs::create_symlink(path("outside/x.codes"), path("cache/voices/00/link.codes"));
+  for (const std::string& name : others)
+    fs::last_write_time(path("cache/" + name), fs::file_time_type::clock::now() - std::chrono::hours(9));
+  CodeStore store(limited(8));
+  for (int n = 0; n < 30; ++n) {
+    store.put(clip(n), codes_of(n));
+    EXPECT_GE(files(), std::min(n + 1, 6));
+  }
+  for (const std::string& name : others) EXPECT_EQ(read_file(path("cache/" + name), 1 << 20), big) << name;
+  EXPECT_TRUE(fs::is_symlink(path("cache/voices/00/link.codes")));
+  EXPECT_TRUE(fs::exists(path("outside/x.codes")));
+}
+
+TEST_F(LimitedCodeStore, TwoStoresOnOneFolderKeepOneLimit) {
+  CodeStore one(limited(8)), two(limited(8));
+  for (int n = 0; n < 60; ++n) {
+    (n % 3 ? one : two).put(clip(n), codes_of(n));
+    EXPECT_LE(files(), 2 * 8) << n;  // neither sees what the other writes until it counts
+  }
+  one.put(clip(60), codes_of(60));
+  for (int n = 61; n < 70; ++n) one.put(clip(n), codes_of(n));
+  EXPECT_LE(files(), 8);
+  // Somebody clears the folder: what was counted is too much, and counting again says so.
+  clear_cache(path("cache"));
+  for (int n = 0; n < 7; ++n) one.put(clip(n), codes_of(n));
+  EXPECT_EQ(files(), 7);
+  EXPECT_THAT(log_, testing::IsEmpty());
+}
+
+TEST_F(LimitedCodeStore, FilesThatCannotBeRemovedCostOneLine) {
+  std::vector<std::string> shards;
+  for (int n = 0; n < 12; ++n) {
+    CodeStore(options()).put(clip(n), codes_of(n));
+    set_age(n, std::chrono::hours(9));
+    shards.push_back(fs::path(file_of(n)).parent_path().string());
+  }
+  fs::permissions(path("cache/voices"), fs::perms::all);
+  fs::permissions(dir_, fs::perms::all);
+  for (const std::string& shard : shards) fs::permissions(shard, static_cast<fs::perms>(0555));
+  const bool root = geteuid() == 0;  // everything can be removed by root
+  ASSERT_EQ(root ? seteuid(65534) : 0, 0);
+  {
+    CodeStore store(limited(8));
+    int written = 0;
+    for (int n = 12; written < 2; ++n) {  // in folders that can be written
+      if (std::ranges::count(shards, fs::path(file_of(n)).parent_path().string())) continue;
+      EXPECT_NE(store.put(clip(n), codes_of(n)), nullptr);
+      ++written;
+    }
+    EXPECT_THAT(log_, testing::ElementsAre(HasSubstr("12 files cannot be removed")));
+  }
+  ASSERT_EQ(root ? seteuid(0) : 0, 0);
+  for (const std::string& shard : shards) fs::permissions(shard, fs::perms::owner_all);
 }
 
 TEST_F(CodeStoreTest, NothingButTheFilesIsLeftBehind) {
@@ -210,10 +344,12 @@ TEST_F(CodeStoreTest, NothingButTheFilesIsLeftBehind) {
   EXPECT_EQ(files, 20);
 }
 
-// Threads over two stores on one folder, as two processes would be, with memories far too small and somebody
-// who clears the folder: whatever is found is what was put.
+// Threads over two stores on one folder, as two processes would be, with memories and a disk far too small
+// and somebody who clears the folder: whatever is found is what was put.
 TEST_F(CodeStoreTest, ThreadsAndStoresShareAFolder) {
-  CodeStore one(options(3)), two(options(5));
+  CodeStore::Options limited = options(5);
+  limited.max_disk_bytes = 6 * disk_bytes_of(1);
+  CodeStore one(options(3)), two(limited);
   const auto work = [&](int worker) {
     for (int i = 0; i < 300; ++i) {
       const int n = (i * (worker + 3) + worker) % 12;

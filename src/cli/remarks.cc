@@ -1,0 +1,34 @@
+#include "cli/remarks.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <unistd.h>
+
+namespace shoal::cli {
+
+void show_remarks(LogLevel least) {
+  // A progress line may be drawn: the remark takes its place, and it comes back below.
+  const char* const clear_line = isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "";
+  set_log_sink([=](LogLevel level, std::string_view message) {
+    // One call, so that a progress line drawn by another thread comes before or after.
+    if (level >= least) std::fprintf(stderr, "%s%s\n", clear_line, remark_line(level, message).c_str());
+  });
+}
+
+LogLevel wanted_remarks() {
+  const char* const value = std::getenv("SHOAL_LOG_LEVEL");
+  if (!value || !*value) return LogLevel::warning;
+  for (const LogLevel level : {LogLevel::debug, LogLevel::info, LogLevel::warning, LogLevel::error})
+    if (name_of(level) == value) return level;
+  fail(ErrorCode::invalid_argument, "SHOAL_LOG_LEVEL: expected debug, info, warning or error, got \"", value,
+       "\"");
+}
+
+std::string remark_line(LogLevel level, std::string_view message) {
+  std::string line = concat("shoal: ", name_of(level), ": ", message);
+  for (char& c : line)
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
+  return line;
+}
+
+}  // namespace shoal::cli
