@@ -72,8 +72,9 @@ class Speech {
   // Waits to the end and takes everything that was not read. Throws as next() does.
   std::vector<float> read_all();
 
-  // Called, from a thread of the engine, each time samples arrive and once at the end; at once when there is
-  // something to read already. It must not block and must not call the engine: it is for waking a reader.
+  // Called, from a thread of the engine, when samples have arrived and at the end; at once when there is
+  // something to read already. One call may stand for several arrivals and the end: read until try_next() has
+  // nothing. It must not block and must not call the engine: it is for waking a reader.
   // One at a time; an empty function removes it, and returns after a call in progress has.
   void on_ready(std::function<void()> notify);
 
