@@ -26,6 +26,12 @@ std::string last_part(std::string dir) {
   return std::string(file_name(dir));
 }
 
+void set_token_ids(dual_ar::Config& config, const text::Tokenizer& tokenizer) {
+  config.semantic_begin = tokenizer.semantic_begin();
+  config.semantic_end = tokenizer.semantic_end();
+  config.im_end = tokenizer.im_end();
+}
+
 dual_ar::HeadRows head_rows(const ModelOptions& options) {
   return options.semantic_only ? dual_ar::HeadRows::semantic : dual_ar::HeadRows::automatic;
 }
@@ -91,9 +97,7 @@ DType choose_dtype(Precision precision, const weights::Checkpoint& language_mode
 dual_ar::Config read_language_model_config(const weights::ModelFiles& files,
                                            const text::Tokenizer& tokenizer) {
   dual_ar::Config config = dual_ar::Config::read(files.config);
-  config.semantic_begin = tokenizer.semantic_begin();
-  config.semantic_end = tokenizer.semantic_end();
-  config.im_end = tokenizer.im_end();
+  set_token_ids(config, tokenizer);
   return config;
 }
 
@@ -109,9 +113,12 @@ std::unique_ptr<const SpeechModel> SpeechModel::random_s1_mini(const ModelOption
   model->name_ = kRandomS1Mini;
   model->semantic_only_ = options.semantic_only;
   model->precision_ = options.precision == Precision::float32 ? DType::f32 : DType::bf16;
-  model->tokenizer_ = text::load_tokenizer(files.tokenizer, files.special_tokens);
+  // The built-in voice's words with S1-mini's own special tokens, so that there is one for each of its codes.
+  model->tokenizer_ = text::load_tokenizer(files.tokenizer, "");
+  dual_ar::Config config = dual_ar::Config::s1_mini();
+  set_token_ids(config, *model->tokenizer_);
   model->language_model_ = dual_ar::DualAr::random(
-      dual_ar::Config::s1_mini(), ctx, {.dtype = model->precision_, .head_rows = head_rows(options)}, kSeed);
+      config, ctx, {.dtype = model->precision_, .head_rows = head_rows(options)}, kSeed);
   model->codec_ = dac::Codec::random(dac::Config::published(), ctx, model->precision_, parts(options), kSeed);
   return model;
 }
