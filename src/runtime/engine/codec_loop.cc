@@ -119,15 +119,15 @@ int64_t CodecLoop::earliest_deadline() const {
 void CodecLoop::settle() {
   const int64_t now = now_us();
   for (Stream& stream : streams_) {
-    const SpeechJob& job = *stream.job;
+    SpeechJob& job = *stream.job;
     if (job.closed.load()) continue;  // in a round that failed
     while (move_on(stream)) {
     }
     if (!job.generation_ended()) continue;
-    if (job.error()) {
-      close(stream, job.error());
+    if (job.failed()) {
+      close(stream, job.take_error());
     } else if (job.given_up()) {
-      close(stream, job.codec_error());
+      close(stream, job.take_codec_error());
     } else if (job.state->cancelled()) {  // samples may have been dropped
       close(stream, end_error(ErrorCode::cancelled));
     } else if (stream.utterance == job.plan.utterances.size()) {

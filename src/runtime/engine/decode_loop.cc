@@ -68,7 +68,8 @@ void DecodeLoop::watch(std::shared_ptr<PreparingSpeech> speech) {
 void DecodeLoop::cancel_all(ErrorCode code, const char* message) {
   {
     const std::lock_guard lock(incoming_mutex_);
-    stop_error_ = error_without_fail(code, message);
+    stop_code_ = code;
+    stop_message_ = message;
     stopping_ = true;
   }
   parts_.wake->ring();
@@ -108,6 +109,9 @@ void DecodeLoop::on_failed_round(Error error) {
   if (newest != active_.end() && !(*newest)->ended()) {
     (*newest)->end(std::move(error));
     parts_.codec.ring();
+  } else if (!waiting_.empty()) {
+    parts_.ledger.leave(*waiting_.back()->state, Stage::waiting, std::move(error));
+    waiting_.pop_back();
   }
   parts_.wake->wait(now_us() + kPatienceUs);
 }
@@ -127,6 +131,7 @@ void DecodeLoop::take_incoming() {
   bool stopping = false;
   {
     const std::lock_guard lock(incoming_mutex_);
+    if (waiting_.empty()) waiting_.swap(incoming_);  // even without memory
     waiting_.reserve(waiting_.size() + incoming_.size());
     for (auto& job : incoming_) waiting_.push_back(std::move(job));
     incoming_.clear();
@@ -143,31 +148,30 @@ void DecodeLoop::end_preparing(int64_t now) {
   for (const auto& speech : preparing_) {
     const bool late = speech->deadline_us != 0 && now >= speech->deadline_us;
     if (!late && !speech->state->cancelled()) continue;
-    Error error = end_error(speech->state->cancelled() ? ErrorCode::cancelled : ErrorCode::deadline_exceeded);
-    if (speech->claim()) parts_.ledger.leave(*speech->state, Stage::preparing, std::move(error));
+    const ErrorCode why = late ? ErrorCode::deadline_exceeded : ErrorCode::cancelled;
+    if (speech->claim()) parts_.ledger.leave(*speech->state, Stage::preparing, end_error(why));
   }
 }
 
 void DecodeLoop::end_everything() {
-  for (const auto& speech : preparing_) {
-    Error error = stop_error_;
-    if (speech->claim()) parts_.ledger.leave(*speech->state, Stage::preparing, std::move(error));
-  }
+  const auto error = [this] { return error_without_fail(stop_code_, stop_message_); };
+  for (const auto& speech : preparing_)
+    if (speech->claim()) parts_.ledger.leave(*speech->state, Stage::preparing, error());
   while (!waiting_.empty()) {
-    parts_.ledger.leave(*waiting_.back()->state, Stage::waiting, stop_error_);
+    parts_.ledger.leave(*waiting_.back()->state, Stage::waiting, error());
     waiting_.pop_back();
   }
   for (const auto& speech : active_)
-    if (!speech->ended()) speech->end(stop_error_);
+    if (!speech->ended()) speech->end(error());
   parts_.codec.ring();
 }
 
 void DecodeLoop::forget_closed() {
   for (const auto& speech : active_) {
-    const SpeechJob& job = speech->job();
+    SpeechJob& job = speech->job();
     if (speech->ended() && job.state->cancelled()) parts_.codec.ring();  // it need not finish the sound
     if (speech->ended() || !job.given_up()) continue;
-    speech->end(job.codec_error());
+    speech->end(job.take_codec_error());
     parts_.codec.ring();
   }
   std::erase_if(active_,

@@ -42,6 +42,7 @@ class DecodeLoop {
   // Any thread. Throws std::bad_alloc, and it is not watched.
   void watch(std::shared_ptr<PreparingSpeech> speech);
   // Every job that is here or comes, or is watched, ends with this error. Any thread.
+  // The message is kept as a pointer.
   void cancel_all(ErrorCode code, const char* message);
 
   int64_t workspace_bytes() const { return workspace_bytes_.load(std::memory_order_relaxed); }
@@ -83,11 +84,12 @@ class DecodeLoop {
   StepRunner runner_;
   const int64_t frame_us_, prefetch_samples_;
 
-  std::mutex incoming_mutex_;  // guards the next four
+  std::mutex incoming_mutex_;  // guards what follows
   std::vector<std::shared_ptr<SpeechJob>> incoming_;
   std::vector<std::shared_ptr<PreparingSpeech>> incoming_preparing_;
   bool stopping_ = false;
-  Error stop_error_{ErrorCode::unavailable, ""};
+  ErrorCode stop_code_ = ErrorCode::unavailable;
+  const char* stop_message_ = "";
 
   // Of the loop's own thread.
   std::vector<std::shared_ptr<PreparingSpeech>> preparing_;

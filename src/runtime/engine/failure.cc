@@ -32,10 +32,11 @@ Error to_error(const std::exception_ptr& error) noexcept {
   }
 }
 
-Error end_error(ErrorCode why) {
-  if (why == ErrorCode::deadline_exceeded)
-    return {why, "the request's time was up before it was spoken (timeout, request_timeout_s)"};
-  return {why, "the request was cancelled"};
+Error end_error(ErrorCode why) noexcept {
+  return error_without_fail(
+      why, why == ErrorCode::deadline_exceeded
+               ? "the request's time was up before it was spoken (timeout, request_timeout_s)"
+               : "the request was cancelled");
 }
 
 }  // namespace shoal::runtime

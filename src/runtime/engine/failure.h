@@ -16,6 +16,6 @@ Error to_error(const std::exception_ptr& error) noexcept;
 Error error_without_fail(ErrorCode code, const char* message) noexcept;
 
 // Of a request that ended because of its caller: cancelled, deadline_exceeded.
-Error end_error(ErrorCode why);
+Error end_error(ErrorCode why) noexcept;
 
 }  // namespace shoal::runtime

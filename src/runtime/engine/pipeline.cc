@@ -158,7 +158,7 @@ Speech Pipeline::submit(const SpeechRequest& request, bool wait) {
     return Speech(speech->state);
   } catch (...) {
     ledger_.abandon(Stage::preparing);
-    throw;
+    throw to_error(std::current_exception());
   }
 }
 

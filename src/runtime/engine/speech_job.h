@@ -60,7 +60,10 @@ struct SpeechJob {
     generation_ended_.store(true, std::memory_order_release);
   }
   bool generation_ended() const { return generation_ended_.load(std::memory_order_acquire); }
-  const std::optional<Error>& error() const { return error_; }  // once generation_ended()
+  // Once generation_ended(), and taken once: nothing is copied, so that a request can be told that memory ran
+  // out.
+  bool failed() const { return error_.has_value(); }
+  std::optional<Error> take_error() { return std::move(error_); }
 
   // Codec loop to decode loop: the state has ended and the codec stream is free.
   std::atomic<bool> closed{false};
@@ -70,7 +73,7 @@ struct SpeechJob {
     given_up_.store(true, std::memory_order_release);
   }
   bool given_up() const { return given_up_.load(std::memory_order_acquire); }
-  const std::optional<Error>& codec_error() const { return codec_error_; }  // once given_up()
+  std::optional<Error> take_codec_error() { return std::move(codec_error_); }  // once given_up()
 
  private:
   std::atomic<bool> generation_ended_{false}, given_up_{false};
