@@ -26,7 +26,7 @@ using testing::answer_of;
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr int kSamples = 25;
 #else
-constexpr int kSamples = 100;
+constexpr int kSamples = 250;
 #endif
 constexpr int kFirstOnes = 15;  // tried one after another, before samples of the rest
 constexpr auto kPatience = std::chrono::minutes(5);
@@ -85,9 +85,9 @@ EngineConfig config() {
 
 class RefusedMemory : public ::testing::Test {
  protected:
-  RefusedMemory() : pipeline_(config()) {
+  RefusedMemory() {
     for (const SpeechRequest& request : requests(next_round_++)) {
-      Speech speech = pipeline_.submit(request);
+      Speech speech = pipeline_->submit(request);
       alone_.push_back(answer_of(speech));
     }
   }
@@ -111,16 +111,16 @@ class RefusedMemory : public ::testing::Test {
     for (size_t i = 0; i < asked.size(); ++i) expect_answer_or_error(speeches[i], refused[i], i);
     failures_ += allocations_failed();
     fail_no_allocations();
-    pipeline_.wait_until_empty(0);
-    EXPECT_NO_THROW(pipeline_.check_idle());
-    const Statistics s = pipeline_.statistics();
+    pipeline_->wait_until_empty(0);
+    EXPECT_NO_THROW(pipeline_->check_idle());
+    const Statistics s = pipeline_->statistics();
     EXPECT_EQ(s.submitted, s.completed + s.failed);
   }
 
   void expect_everything_as_before() {
     const std::vector<SpeechRequest> asked = requests(next_round_++);
     for (size_t i = 0; i < asked.size(); ++i) {
-      Speech speech = pipeline_.submit(asked[i]);
+      Speech speech = pipeline_->submit(asked[i]);
       EXPECT_EQ(answer_of(speech), alone_[i]);
     }
   }
@@ -133,7 +133,7 @@ class RefusedMemory : public ::testing::Test {
   }
 
   const Spared spared_;  // the test's own allocations
-  Pipeline pipeline_;
+  std::unique_ptr<Pipeline> pipeline_ = std::make_unique<Pipeline>(config());
   std::vector<Answer> alone_;
   int next_round_ = 0;
   int64_t failures_ = 0;
@@ -143,7 +143,7 @@ class RefusedMemory : public ::testing::Test {
   Speech submit(const SpeechRequest& request, bool submitting) {
     std::optional<NotSpared> not_spared;
     if (submitting) not_spared.emplace();
-    return pipeline_.submit(request);
+    return pipeline_->submit(request);
   }
 
   void expect_answer_or_error(std::optional<Speech>& speech, std::optional<ErrorCode> code, size_t i) {
@@ -176,6 +176,51 @@ TEST_F(RefusedMemory, OnceAtAnyAllocation) {
   }
   EXPECT_GT(failures_, kSamples);
   EXPECT_GT(answered_, 2 * failed_);
+}
+
+// Workspaces and queues that have yet to grow.
+TEST_F(RefusedMemory, InTheFirstRequestsOfAnEngine) {
+  std::mt19937_64 random(8);
+  pipeline_ = std::make_unique<Pipeline>(config());
+  std::uniform_int_distribution<int64_t> any(1, allocations_of_a_round(false));
+  for (int i = 0; i < kSamples / 4; ++i) {
+    pipeline_ = std::make_unique<Pipeline>(config());
+    expect_requests_survive(any(random), i % 2 == 0 ? 1 : 5, false);
+    if (i % 4 == 0) expect_everything_as_before();
+  }
+  EXPECT_GT(failures_, 0);
+}
+
+TEST_F(RefusedMemory, InCallbacksAndBatches) {
+  EngineConfig made = config();
+  made.max_queue = 2;
+  Engine engine(made);
+  engine.start();
+  const std::vector<SpeechRequest> asked = requests(0);
+  for (int64_t n = 1; n < 2 * kSamples; n += 7) {
+    const Watchdog watchdog("InCallbacksAndBatches");
+    std::atomic<int> ends{0};
+    fail_allocations(n, n % 3 == 0 ? 4 : 1);
+    std::vector<BatchResult> results;
+    try {
+      const Speech pushed =
+          engine.submit(asked[0], {.on_audio = {}, .on_end = [&](const auto&, const Error*) { ++ends; }});
+      results = engine.generate_batch(asked);
+      while (!pushed.ended()) std::this_thread::yield();
+      while (ends == 0) std::this_thread::yield();
+      EXPECT_EQ(ends, 1);
+    } catch (const std::bad_alloc&) {  // of the batch's own thread, before it had begun
+    }
+    fail_no_allocations();
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (results[i].error) {
+        EXPECT_EQ(results[i].error->code(), ErrorCode::resource_exhausted) << results[i].error->message();
+      } else {
+        EXPECT_EQ(results[i].samples, alone_[i].sound);
+      }
+    }
+  }
+  engine.stop();
 }
 
 TEST_F(RefusedMemory, ForGood) {
