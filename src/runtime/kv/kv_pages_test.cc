@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <limits>
+#include <set>
 #include <string_view>
 
 #include "base/error.h"
@@ -239,6 +240,18 @@ TEST(KvPages, WithoutACacheNothingIsKept) {
   spoken(pages, 1, "abcdefgh");
   EXPECT_EQ(pages.statistics().pages_free, 2);
   EXPECT_EQ(pages.statistics().lookups, 0);
+}
+
+// Or a quiet engine would come to touch all of the memory that a busy one may use.
+TEST(KvPages, PagesGivenBackAreTakenFirst) {
+  KvPages pages(four_column_pages(100));
+  std::set<PageId> touched;
+  for (int i = 0; i < 50; ++i) {
+    SequencePages sequence(pages, 0, columns("ab"));
+    ASSERT_TRUE(sequence.hold(12));
+    touched.insert(sequence.table().begin(), sequence.table().end());
+  }
+  EXPECT_EQ(touched.size(), 3u);
 }
 
 TEST(KvPages, HoldingTooMuchChangesNothing) {

@@ -15,13 +15,12 @@ PageLists::PageLists(int64_t pages, int64_t lists) : pages_(pages) {
   previous_ = next_;
 }
 
-void PageLists::push_back(int64_t list, PageId page) {
-  const auto end = sentinel(list), node = static_cast<size_t>(page);
-  const int32_t last = previous_[end];
-  next_[static_cast<size_t>(last)] = page;
-  previous_[node] = last;
-  next_[node] = static_cast<int32_t>(end);
-  previous_[end] = page;
+void PageLists::insert_before(size_t node, PageId page) {
+  const int32_t before = previous_[node];
+  next_[static_cast<size_t>(before)] = page;
+  previous_[static_cast<size_t>(page)] = before;
+  next_[static_cast<size_t>(page)] = static_cast<int32_t>(node);
+  previous_[node] = page;
 }
 
 void PageLists::remove(PageId page) {

@@ -18,7 +18,10 @@ class PageLists {
   PageLists(int64_t pages, int64_t lists);
 
   // The page must be in no list.
-  void push_back(int64_t list, PageId page);
+  void push_back(int64_t list, PageId page) { insert_before(sentinel(list), page); }
+  void push_front(int64_t list, PageId page) {
+    insert_before(static_cast<size_t>(next_[sentinel(list)]), page);
+  }
   // The page must be in a list.
   void remove(PageId page);
 
@@ -28,6 +31,7 @@ class PageLists {
 
  private:
   size_t sentinel(int64_t list) const { return static_cast<size_t>(pages_ + list); }
+  void insert_before(size_t node, PageId page);
   PageId page_or_none(int32_t node) const { return node < pages_ ? node : kNoPage; }
 
   // Rings: nodes below pages_ are pages, the others are where a list begins and ends.

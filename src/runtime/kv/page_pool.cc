@@ -70,9 +70,13 @@ void PagePool::hold(PageId page) {
 
 void PagePool::give_back(PageId page) {
   if (--holders_[static_cast<size_t>(page)] > 0) return;
-  const bool keep = index_.contains(page);
-  idle_.push_back(keep ? kCached : kFree, page);
-  ++(keep ? cached_ : free_);
+  if (index_.contains(page)) {
+    idle_.push_back(kCached, page);
+    ++cached_;
+  } else {
+    idle_.push_front(kFree, page);
+    ++free_;
+  }
 }
 
 PageId PagePool::publish(PageId page, PageId parent, PrefixIndex::Ids ids, uint64_t voice) {
@@ -104,7 +108,7 @@ void PagePool::forget(PageId page) {
   unindex(page);
   if (holders_[static_cast<size_t>(page)] > 0) return;
   idle_.remove(page);
-  idle_.push_back(kFree, page);
+  idle_.push_front(kFree, page);
   --cached_;
   ++free_;
 }

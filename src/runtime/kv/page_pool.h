@@ -65,7 +65,9 @@ class PagePool {
 
   KvPages::Options options_;
   PrefixIndex index_;
-  PageLists idle_;  // free, and cached by last use; a used page is in neither
+  // Free pages, the last one freed first (a quiet engine touches few of them), and cached ones by last use. A
+  // used page is in neither list.
+  PageLists idle_;
   std::vector<int64_t> holders_;
   std::vector<uint64_t> voice_of_;  // of indexed pages
   VoiceUses voices_;
