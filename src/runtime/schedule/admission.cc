@@ -167,10 +167,11 @@ Admission plan_admission(std::span<const WaitingJob> waiting, std::span<const Ac
   Admission plan;
   const std::vector<const WaitingJob*> queue = end_jobs(waiting, now_us, plan.ends);
   plan.wake_us = next_deadline_us(queue);
-  if (queue.empty()) return plan;
+  const int64_t room = room_for_more(active, limits);
+  if (queue.empty() || room <= 0) return plan;
 
   const int64_t company_until_us = queue.front()->arrival_us + limits.batch_timeout_us;
-  if (now_us < company_until_us && std::ssize(queue) < room_for_more(active, limits)) {
+  if (now_us < company_until_us && std::ssize(queue) < room) {
     plan.wake_us = earliest(plan.wake_us, company_until_us);
     return plan;
   }
