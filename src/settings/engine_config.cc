@@ -43,6 +43,9 @@ void EngineConfig::validate() const {
   if (max_streams != 0 && max_streams < max_batch_size)
     fail(ErrorCode::invalid_argument, "max_streams: expected 0 or at least max_batch_size (", max_batch_size,
          "), got ", max_streams);
+  if (threads != 0 && codec_threads > threads)
+    fail(ErrorCode::invalid_argument, "codec_threads: expected at most threads (", threads, "), got ",
+         codec_threads);
   if (references_dir.empty())
     fail(ErrorCode::invalid_argument, "references_dir: expected a folder, got nothing");
   if (warm_voices.empty())

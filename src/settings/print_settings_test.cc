@@ -77,6 +77,8 @@ TEST(PrintSettings, WhatIsPrintedReadsBackAsTheSame) {
       resolved.origins.push_back({std::string(row.key), "environment SHOAL_X"});
     }
     if (resolved.config.max_streams < resolved.config.max_batch_size) resolved.config.max_streams = 0;
+    if (resolved.config.threads != 0 && resolved.config.codec_threads > resolved.config.threads)
+      resolved.config.codec_threads = -1;
     if (!resolved.config.with_encoder) resolved.config.warm_voices = "none";
     const std::string text = print_settings(resolved);
     ASSERT_EQ(resolve_settings({.toml_path = TemporaryFile(text).path()}).config, resolved.config) << text;

@@ -108,6 +108,9 @@ TEST(Validate, NamesTheFieldItsRangeAndItsValue) {
 TEST(Validate, HoldsSettingsAgainstEachOther) {
   EXPECT_NO_THROW((EngineConfig{.max_batch_size = 8, .max_streams = 8}.validate()));
   EXPECT_THROW((EngineConfig{.max_batch_size = 8, .max_streams = 7}.validate()), Error);
+  EXPECT_NO_THROW((EngineConfig{.threads = 2, .codec_threads = 2}.validate()));
+  EXPECT_THROW((EngineConfig{.threads = 2, .codec_threads = 3}.validate()), Error);
+  EXPECT_NO_THROW((EngineConfig{.threads = 0, .codec_threads = 3}.validate()));
   EXPECT_THROW((EngineConfig{.warm_voices = "all", .with_encoder = false}.validate()), Error);
   EXPECT_THROW((EngineConfig{.references_dir = ""}.validate()), Error);
   EXPECT_THROW((EngineConfig{.warm_voices = ""}.validate()), Error);
