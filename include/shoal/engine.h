@@ -73,8 +73,8 @@ class Engine {
   // All items through the same queue; results in the order of the requests. One bad item never fails another.
   // Waits for room in the queue instead of failing items.
   std::vector<BatchResult> generate_batch(std::vector<SpeechRequest> requests, BatchOptions options = {});
-  // The same without waiting. The future never throws but for our own faults (and on_item's). It may outlive
-  // the engine.
+  // The same without waiting; on_item is called on a thread of the batch. The future never throws but for our
+  // own faults (and on_item's). It may outlive the engine. Its destructor waits for the batch: keep it.
   std::future<std::vector<BatchResult>> generate_batch_async(std::vector<SpeechRequest> requests,
                                                              BatchOptions options = {});
 
@@ -85,9 +85,9 @@ class Engine {
 
   Voices& voices();
   Health health() const;
-  Statistics statistics() const;
+  Statistics statistics() const;  // throws Error(unavailable) while it does not run
   EngineConfig config() const;
-  int sample_rate_hz() const;  // throws Error(unavailable) before start()
+  int sample_rate_hz() const;  // the same
 
  private:
   class Impl;

@@ -19,7 +19,8 @@ struct EngineConfig {
   bool cuda_graphs = true;     // false: plain launches, for debugging; no effect on a CPU
   bool semantic_only = false;  // never sample text tokens (official S1 code samples over everything)
 
-  // CPU threads in all; 0: every CPU this process may run on.
+  // CPU threads in all; 0: every CPU this process may run on. A quarter as many more work while clips are
+  // encoded.
   int threads = 0;
   // How many of them are the codec's own. 0: none, the language model's threads run it between steps. -1: a
   // quarter, or none when there are fewer than four.

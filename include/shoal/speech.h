@@ -52,8 +52,9 @@ struct SpeechProgress {
 };
 
 // The reading end of a request. Samples are mono floats in [-1, 1] at sample_rate_hz, in order, without gaps,
-// exactly those that one-shot decoding gives. Every method may be called from any thread. Dropping the
-// handle cancels the request.
+// exactly those that one-shot decoding gives. Every method may be called from any thread, unless the handle
+// was moved from. Dropping the handle cancels the request, and returns after a call of on_ready in progress
+// has.
 class Speech {
  public:
   explicit Speech(std::shared_ptr<runtime::SpeechState> state);
@@ -93,8 +94,10 @@ class Speech {
   std::shared_ptr<runtime::SpeechState> state_;
 };
 
-// A reader that is called instead of calling. on_audio and on_end run on threads of the engine, one call at a
-// time for one speech; a slow on_audio holds up other streams. What they throw is logged and changes nothing.
+// A reader that is called instead of calling. on_audio and on_end run on threads of the engine (what is there
+// before submit returns: on the submitting thread), one call at a time for one speech; a slow on_audio holds
+// up other streams. They must not stop, reload or destroy the engine, nor wait for another request: that
+// would wait for themselves. What they throw is logged and changes nothing.
 struct SpeechCallbacks {
   std::function<void(std::span<const float> samples)> on_audio;
   // error: null after success.

@@ -31,7 +31,7 @@ struct KvStatistics {
   int64_t pages_free = 0;     // neither
   int64_t page_size = 0;      // tokens
   int64_t voices_cached = 0;  // whose prefixes are kept
-  // Counted since the start.
+  // Counted since the start or the last reload.
   int64_t lookups = 0, hits = 0;  // prompts looked up; those that found at least one column
   int64_t hit_columns = 0;        // found
   int64_t missed_columns = 0;     // not found
@@ -49,6 +49,7 @@ struct VoiceStatistics {
   int64_t dropped_files = 0;                            // damaged or foreign entries of the disk cache
 };
 
+// Of the model that serves: a reload begins anew, and the requests that end on the old one are not seen.
 struct Statistics {
   // Requests by how they ended.
   uint64_t submitted = 0, completed = 0, cancelled = 0, expired = 0, refused = 0, failed = 0;
