@@ -210,6 +210,14 @@ TEST(Stopping, EveryEndIsToldOnceWhileTheEngineReloadsAndStops) {
   std::vector<Speech> speeches;
   Engine engine(testing::tiny_config());
   engine.start();
+  std::atomic<bool> over{false};
+  std::thread watcher([&] {
+    while (!over) {
+      const Health health = engine.health();
+      EXPECT_GE(health.uptime_s, 0);
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+  });
   for (int i = 0; i < kRequests; ++i) {
     if (i == kRequests / 3) engine.reload();
     speeches.push_back(engine.submit(
@@ -218,6 +226,8 @@ TEST(Stopping, EveryEndIsToldOnceWhileTheEngineReloadsAndStops) {
          .on_end = [&ends, i](const SpeechSummary&, const Error*) { ++ends[i]; }}));
   }
   engine.stop(milliseconds(50));
+  over = true;
+  watcher.join();
   EXPECT_EQ(engine.health().state, EngineState::stopped);
   for (const std::atomic<int>& count : ends) EXPECT_EQ(count, 1);
 }
