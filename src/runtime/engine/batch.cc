@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 
 #include "base/clock.h"
 #include "runtime/engine/failure.h"
@@ -9,6 +10,8 @@
 
 namespace shoal::runtime {
 namespace {
+
+constexpr std::chrono::milliseconds kNoDeadline = std::chrono::hours(24 * 365);
 
 // Indices of speeches that have something to read, each once, in the order in which they became ready. A push
 // cannot fail: the speech would never be read.
@@ -27,6 +30,15 @@ class ReadyQueue {
   size_t pop() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return count_ > 0; });
+    return take();
+  }
+  std::optional<size_t> try_pop() {
+    const std::lock_guard lock(mutex_);
+    return count_ > 0 ? std::optional(take()) : std::nullopt;
+  }
+
+ private:
+  size_t take() {
     const size_t index = ring_[first_];
     first_ = (first_ + 1) % ring_.size();
     --count_;
@@ -34,7 +46,6 @@ class ReadyQueue {
     return index;
   }
 
- private:
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<bool> is_ready_;
@@ -45,6 +56,8 @@ class ReadyQueue {
 SpeechRequest item(SpeechRequest request, const BatchOptions& options, size_t index) {
   if (!request.seed && options.seed) request.seed = seed_of_item(*options.seed, index);
   request.delivery = Delivery::whole;
+  // The engine's own deadline is for people who wait: the last item of a long batch would never meet it.
+  if (request.timeout.count() == 0) request.timeout = kNoDeadline;
   return request;
 }
 
@@ -78,7 +91,14 @@ std::vector<BatchResult> speak_batch(const std::function<Speech(const SpeechRequ
   const auto report = [&](size_t index) {
     if (options.on_item) options.on_item(index, results[index]);
   };
+  const auto take = [&](size_t index) {
+    if (!speeches[index] || !read(*speeches[index], results[index])) return;
+    speeches[index].reset();
+    --open;
+    report(index);
+  };
   for (size_t i = 0; i < requests.size(); ++i) {
+    while (const auto index = ready.try_pop()) take(*index);
     try {
       speeches[i] = submit(item(std::move(requests[i]), options, i));
       speeches[i]->on_ready([&ready, i] { ready.push(i); });
@@ -89,13 +109,7 @@ std::vector<BatchResult> speak_batch(const std::function<Speech(const SpeechRequ
       report(i);
     }
   }
-  while (open > 0) {
-    const size_t index = ready.pop();
-    if (!speeches[index] || !read(*speeches[index], results[index])) continue;
-    speeches[index].reset();
-    --open;
-    report(index);
-  }
+  while (open > 0) take(ready.pop());
   return results;
 }
 

@@ -42,8 +42,8 @@ void ClipEncoder::forget_unwanted() {
 }
 
 void ClipEncoder::encode(const ClipHash& hash, std::string audio, std::string name, Listener listener) {
-  std::shared_ptr<const ClipCodes> known;
-  {
+  std::shared_ptr<const ClipCodes> known = store_.find(hash);  // may read the disk
+  if (!known) {
     const std::lock_guard lock(mutex_);
     for (std::vector<Clip>* clips : {&waiting_, &in_work_}) {
       const auto same =
@@ -52,7 +52,7 @@ void ClipEncoder::encode(const ClipHash& hash, std::string audio, std::string na
       same->listeners.push_back(std::move(listener));
       return;
     }
-    known = store_.find(hash);
+    known = store_.find(hash);  // it may have been finished since
     if (!known) {
       if (!model_.codec().can_encode())
         fail(ErrorCode::unsupported, name,

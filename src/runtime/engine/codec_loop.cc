@@ -120,7 +120,6 @@ void CodecLoop::settle() {
   const int64_t now = now_us();
   for (Stream& stream : streams_) {
     SpeechJob& job = *stream.job;
-    if (job.closed.load()) continue;  // in a round that failed
     while (move_on(stream)) {
     }
     if (!job.generation_ended()) continue;
@@ -154,13 +153,13 @@ void CodecLoop::close(Stream& stream, std::optional<Error> error) {
   SpeechJob& job = *stream.job;
   stream.codec.reset();
   job.state->keep_codes(std::move(job.spoken));
-  parts_.ledger.leave(*job.state, Stage::active, std::move(error));
+  parts_.ledger.leave(*job.state, Stage::active, job.client, std::move(error));
   job.closed.store(true, std::memory_order_release);
   parts_.decode_loop->ring();
 }
 
 void CodecLoop::fail(Stream& stream, Error error) {
-  if (stream.job->given_up() || stream.job->closed.load()) return;
+  if (stream.job->given_up()) return;
   stream.job->give_up(std::move(error));
   parts_.decode_loop->ring();
 }

@@ -11,7 +11,14 @@ namespace {
 // Rounds in a row that may fail outside of the model's calls before the newest request pays for it, and how
 // long the loop then leaves the processor to others.
 constexpr int kFailedRounds = 3;
-constexpr int64_t kPatienceUs = 1000;
+constexpr int64_t kPatienceUs = 1000, kMostPatienceUs = 1'000'000;
+
+// Codec passes between two steps.
+constexpr int kMostCodecPasses = 8;
+
+// How long prompts may hold up those who speak in one step, and the columns that are worth a step.
+constexpr double kPrefillUs = 100'000;
+constexpr int64_t kLeastPrefillColumns = 32;
 
 KvPages::Options page_options(const DecodeLoop::Parts& parts) {
   return {.pages = parts.cache.pages(),
@@ -68,6 +75,7 @@ void DecodeLoop::watch(std::shared_ptr<PreparingSpeech> speech) {
 void DecodeLoop::cancel_all(ErrorCode code, const char* message) {
   {
     const std::lock_guard lock(incoming_mutex_);
+    if (stopping_) return;
     stop_code_ = code;
     stop_message_ = message;
     stopping_ = true;
@@ -79,15 +87,25 @@ void DecodeLoop::run() {
   while (!exit_.load()) {
     int64_t wake_us = 0, codec_wake_us = 0;
     bool busy = round(wake_us);
-    if (!parts_.codec.has_own_thread()) busy |= parts_.codec.round(codec_wake_us);
+    busy |= run_codec(codec_wake_us);
     if (!busy) parts_.wake->wait(earlier(wake_us, codec_wake_us));
   }
+}
+
+// Without a thread of its own the codec decodes here what is due: generation must not run ahead of the sound
+// that it is for.
+bool DecodeLoop::run_codec(int64_t& wake_us) {
+  if (parts_.codec.has_own_thread()) return false;
+  int passes = 0;
+  while (passes < kMostCodecPasses && parts_.codec.round(wake_us)) ++passes;
+  return passes > 0;
 }
 
 bool DecodeLoop::round(int64_t& wake_us) noexcept {
   try {
     const bool busy = work(wake_us);
     failed_rounds_ = 0;
+    patience_us_ = kPatienceUs;
     return busy;
   } catch (...) {
     on_failed_round(to_error(std::current_exception()));
@@ -110,10 +128,11 @@ void DecodeLoop::on_failed_round(Error error) {
     (*newest)->end(std::move(error));
     parts_.codec.ring();
   } else if (!waiting_.empty()) {
-    parts_.ledger.leave(*waiting_.back()->state, Stage::waiting, std::move(error));
+    parts_.ledger.leave(*waiting_.back()->state, Stage::waiting, waiting_.back()->client, std::move(error));
     waiting_.pop_back();
   }
-  parts_.wake->wait(now_us() + kPatienceUs);
+  parts_.wake->wait(now_us() + patience_us_);
+  patience_us_ = std::min(2 * patience_us_, kMostPatienceUs);
 }
 
 bool DecodeLoop::work(int64_t& wake_us) {
@@ -149,21 +168,24 @@ void DecodeLoop::end_preparing(int64_t now) {
     const bool late = speech->deadline_us != 0 && now >= speech->deadline_us;
     if (!late && !speech->state->cancelled()) continue;
     const ErrorCode why = late ? ErrorCode::deadline_exceeded : ErrorCode::cancelled;
-    if (speech->claim()) parts_.ledger.leave(*speech->state, Stage::preparing, end_error(why));
+    if (speech->claim())
+      parts_.ledger.leave(*speech->state, Stage::preparing, speech->client, end_error(why));
   }
 }
 
 void DecodeLoop::end_everything() {
   const auto error = [this] { return error_without_fail(stop_code_, stop_message_); };
   for (const auto& speech : preparing_)
-    if (speech->claim()) parts_.ledger.leave(*speech->state, Stage::preparing, error());
+    if (speech->claim()) parts_.ledger.leave(*speech->state, Stage::preparing, speech->client, error());
   while (!waiting_.empty()) {
-    parts_.ledger.leave(*waiting_.back()->state, Stage::waiting, error());
+    parts_.ledger.leave(*waiting_.back()->state, Stage::waiting, waiting_.back()->client, error());
     waiting_.pop_back();
   }
-  for (const auto& speech : active_)
-    if (!speech->ended()) speech->end(error());
-  parts_.codec.ring();
+  for (const auto& speech : active_) {
+    if (speech->ended()) continue;
+    speech->end(error());
+    parts_.codec.ring();
+  }
 }
 
 void DecodeLoop::forget_closed() {
@@ -181,11 +203,30 @@ void DecodeLoop::forget_closed() {
 ScheduleLimits DecodeLoop::limits() const {
   return {.max_batch_size = parts_.config.max_batch_size,
           .max_streams = parts_.config.streams(),
-          .prefill_columns = parts_.config.prefill_columns,
+          .prefill_columns = prefill_columns(),
           .page_size = parts_.cache.page_size(),
           .pages_available = pages_.available(),
           .batch_timeout_us = int64_t{parts_.config.batch_timeout_ms} * 1000,
           .batch_grouping = parts_.config.batch_grouping};
+}
+
+// What a column of a prompt costs, from steps that were mostly prompts.
+void DecodeLoop::measure_columns(int64_t start_us) {
+  int64_t columns = 0;
+  for (const SequenceRows& rows : rows_) columns += rows.count - 1;
+  if (columns < kLeastPrefillColumns) return;
+  const double cost = static_cast<double>(now_us() - start_us) / static_cast<double>(columns);
+  column_cost_us_ = column_cost_us_ == 0 ? cost : column_cost_us_ * 0.8 + cost * 0.2;
+}
+
+// While somebody speaks a step must not take so long that he is interrupted.
+int64_t DecodeLoop::prefill_columns() const {
+  const int64_t most = parts_.config.prefill_columns;
+  const bool speaking = std::any_of(active_jobs_.begin(), active_jobs_.end(), [](const ActiveJob& job) {
+    return job.frames > 0 && !job.paused && !job.finishing;
+  });
+  if (!speaking || column_cost_us_ == 0) return most;
+  return std::min(most, std::max(kLeastPrefillColumns, static_cast<int64_t>(kPrefillUs / column_cost_us_)));
 }
 
 void DecodeLoop::describe_active(int64_t now) {
@@ -223,7 +264,7 @@ void DecodeLoop::end_waiting(const JobEnd& end) {
   const auto job =
       std::find_if(waiting_.begin(), waiting_.end(), [&](const auto& j) { return j->id == end.id; });
   CHECK(job != waiting_.end(), "job ", end.id, " does not wait");
-  parts_.ledger.leave(*(*job)->state, Stage::waiting, end_error(end.why));
+  parts_.ledger.leave(*(*job)->state, Stage::waiting, (*job)->client, end_error(end.why));
   waiting_.erase(job);
 }
 
@@ -235,7 +276,7 @@ void DecodeLoop::admit_job(JobId id) {
   active_.push_back(std::move(speech));
   waiting_.erase(job);
   SpeechJob& admitted = active_.back()->job();
-  parts_.ledger.move(Stage::waiting, Stage::active);
+  parts_.ledger.move(Stage::waiting, Stage::active, admitted.client);
   const double since_submit = static_cast<double>(now_us() - admitted.submitted_us) * 1e-6;
   admitted.state->update([&](SpeechSummary& summary) { summary.admitted_s = since_submit; });
   try {
@@ -315,7 +356,9 @@ void DecodeLoop::run_rows(const std::vector<StepRows>& planned) {
     frames += rows_[i].wants_frame && !rows_[i].error;
     finish_rows(*row_owners_[i], rows_[i]);
   }
+  parts_.ledger.set_kv(pages_.statistics());
   parts_.codec.ring();
+  measure_columns(start);
   parts_.ledger.count_step(static_cast<int64_t>(rows_.size()), frames,
                            static_cast<double>(now_us() - start) * 1e-6);
   workspace_bytes_.store(parts_.ctx.workspace->capacity_bytes(), std::memory_order_relaxed);

@@ -56,6 +56,7 @@ class DecodeLoop {
   // otherwise wake_us is when there may be (0: when the bell rings).
   bool round(int64_t& wake_us) noexcept;
   bool work(int64_t& wake_us);
+  bool run_codec(int64_t& wake_us);
   void take_incoming();
   void end_everything();
   void end_preparing(int64_t now);
@@ -73,6 +74,8 @@ class DecodeLoop {
   void finish_utterance(ActiveSpeech& speech);
   void fail(ActiveSpeech& speech, std::exception_ptr error);
   void describe_active(int64_t now);
+  void measure_columns(int64_t start_us);
+  int64_t prefill_columns() const;
   ScheduleLimits limits() const;
   int64_t earliest_deadline() const;
   void on_failed_round(Error error);
@@ -100,6 +103,8 @@ class DecodeLoop {
   std::vector<SequenceRows> rows_;
   std::vector<ActiveSpeech*> row_owners_;
   int failed_rounds_ = 0;
+  int64_t patience_us_ = 0;    // after failed rounds
+  double column_cost_us_ = 0;  // of a prompt, lately
 
   std::atomic<int64_t> workspace_bytes_{0};
   std::atomic<bool> exit_{false};

@@ -1,6 +1,7 @@
 #include "shoal/engine.h"
 
 #include <mutex>
+#include <system_error>
 
 #include "base/clock.h"
 #include "base/function_ref.h"
@@ -50,6 +51,7 @@ class Engine::Impl {
   }
 
   void stop(std::chrono::milliseconds grace) {
+    if (grace.count() <= 0) cut_short();
     const std::lock_guard changing(lifecycle_);
     const std::shared_ptr<Pipeline> last = current();
     if (last) {
@@ -67,6 +69,14 @@ class Engine::Impl {
     for (Retiring& earlier : retiring_) earlier.freed.wait();
     retiring_.clear();
     set_state(EngineState::stopped);
+  }
+
+  // Ends the grace that another thread's stop() gives.
+  void cut_short() {
+    const std::shared_ptr<Pipeline> pipeline = current();
+    if (!pipeline) return;
+    pipeline->close();
+    pipeline->cancel_all();
   }
 
   std::shared_ptr<Pipeline> serving() const {
@@ -124,9 +134,19 @@ class Engine::Impl {
     state_ = state;
   }
 
+  static std::shared_ptr<Pipeline> make_pipeline(const EngineConfig& config) {
+    try {
+      return std::make_shared<Pipeline>(config);
+    } catch (const std::system_error& error) {
+      fail(ErrorCode::resource_exhausted, "the engine's threads could not be started: ", error.what());
+    } catch (const std::bad_alloc&) {
+      fail(ErrorCode::resource_exhausted, "memory ran out while the model was made ready");
+    }
+  }
+
   // Makes a pipeline ready and hands over to it.
   void install(const EngineConfig& config) {
-    auto next = std::make_shared<Pipeline>(config);
+    auto next = make_pipeline(config);
     if (config.warm_up) next->warm_up();
     std::shared_ptr<Pipeline> previous;
     {
@@ -195,7 +215,8 @@ Speech Engine::submit(SpeechRequest request, SpeechCallbacks callbacks) {
 }
 
 std::vector<BatchResult> Engine::generate_batch(std::vector<SpeechRequest> requests, BatchOptions options) {
-  return generate_batch_async(std::move(requests), std::move(options)).get();
+  return runtime::speak_batch([this](const SpeechRequest& request) { return impl_->submit(request, true); },
+                              std::move(requests), options);
 }
 
 std::future<std::vector<BatchResult>> Engine::generate_batch_async(std::vector<SpeechRequest> requests,

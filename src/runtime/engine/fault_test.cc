@@ -5,6 +5,7 @@
 #include <latch>
 #include <new>
 #include <stdexcept>
+#include <thread>
 
 #include "runtime/engine/faulty_calls.h"
 #include "runtime/engine/testing.h"
@@ -204,6 +205,29 @@ TEST_P(FailingCalls, GenerationEndsWhenItsSoundCannotBeMade) {
   EXPECT_LT(speech.progress().frames, 4000);
   expect_nothing_left();
   expect_all_as_alone();
+}
+
+// Nobody reads, so the language model waits when the codec fails.
+TEST(FailingCodec, EndsAPausedRequestToo) {
+  EngineConfig config = small_batches(1);
+  config.prefetch_s = 0;
+  Faults faults;
+  Pipeline pipeline(config, testing::faulty(faults));
+  faults.set([calls = 0](const OpCall& call) mutable {
+    if (call.op != Op::decode_streams) return Fault{};
+    const bool first = ++calls == 1;  // meanwhile frames are made that the second call is for
+    std::this_thread::sleep_for(std::chrono::milliseconds(first ? 30 : 200));
+    return first ? Fault{} : Fault{error_number(0), false};
+  });
+  SpeechRequest request = company().requests[0];
+  request.text = "A long one.";
+  for (int i = 0; i < 200; ++i) request.text += " And another one of them.";
+  request.max_new_tokens = 0;
+  request.delivery = Delivery::streaming;
+  const Speech speech = pipeline.submit(request);
+  EXPECT_TRUE(pipeline.wait_until_empty(now_us() + 30'000'000));
+  EXPECT_TRUE(speech.error().has_value());
+  EXPECT_GT(faults.failed(), 0);
 }
 
 TEST_P(FailingCalls, WhenEverythingFailsEverybodyIsTold) {

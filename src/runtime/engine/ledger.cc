@@ -1,5 +1,6 @@
 #include "runtime/engine/ledger.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 
@@ -16,7 +17,8 @@ constexpr std::array<double, 13> kBatches = {1, 2, 4, 8, 16, 24, 32, 48, 64, 96,
 
 }  // namespace
 
-Ledger::Ledger(int max_queue) : max_queue_(max_queue) {
+Ledger::Ledger(int max_queue, int max_waiting_room)
+    : max_queue_(max_queue), max_waiting_room_(max_waiting_room) {
   statistics_.queue_wait_s = Histogram(kSeconds);
   statistics_.first_audio_s = Histogram(kSeconds);
   statistics_.chunk_gap_s = Histogram(kSeconds);
@@ -38,45 +40,74 @@ int64_t& Ledger::count_of(Stage stage) {
   return active_;
 }
 
-void Ledger::enter(Stage stage, bool wait) {
-  std::unique_lock lock(mutex_);
-  const auto queued = [this] { return statistics_.preparing + statistics_.waiting; };
-  if (wait) changed_.wait(lock, [&] { return closed_ || queued() < max_queue_; });
-  if (closed_) fail(ErrorCode::unavailable, "the engine is stopping and takes no new requests");
-  ++statistics_.submitted;
-  if (queued() >= max_queue_) {
-    ++statistics_.refused;
+void Ledger::take_place(Stage stage, uint64_t client) {
+  if (stage != Stage::active) ++places_[client];
+}
+
+void Ledger::give_place(Stage stage, uint64_t client) noexcept {
+  if (stage == Stage::active) return;
+  const auto place = places_.find(client);
+  if (place != places_.end() && --place->second == 0) places_.erase(place);
+}
+
+void Ledger::check_room(uint64_t client) {
+  if (queued() >= max_queue_)
     fail(ErrorCode::resource_exhausted, "the queue is full: ", queued(), " requests wait (max_queue ",
          max_queue_, "); try again later");
+  if (queued() < max_queue_ / 2) return;
+  const auto place = places_.find(client);
+  const int64_t own = place == places_.end() ? 0 : place->second;
+  const int64_t others = static_cast<int64_t>(places_.size()) - (own > 0);
+  if (others > 0 && own >= max_queue_ / (others + 1))
+    fail(ErrorCode::resource_exhausted, "the queue is filling up and this client has ", own,
+         " requests in it already, his share of max_queue ", max_queue_, "; try again later");
+}
+
+void Ledger::enter(Stage stage, uint64_t client, bool wait) {
+  std::unique_lock lock(mutex_);
+  if (wait)
+    changed_.wait(lock, [&] { return closed_ || queued() < std::min(max_queue_, max_waiting_room_); });
+  if (closed_) fail(ErrorCode::unavailable, "the engine is stopping and takes no new requests");
+  ++statistics_.submitted;
+  try {
+    if (!wait) check_room(client);
+    take_place(stage, client);
+  } catch (...) {
+    ++statistics_.refused;
+    throw;
   }
   ++count_of(stage);
 }
 
-void Ledger::move(Stage from, Stage to) {
+void Ledger::move(Stage from, Stage to, uint64_t client) {
   {
     const std::lock_guard lock(mutex_);
     --count_of(from);
     ++count_of(to);
+    if (to == Stage::active) give_place(from, client);
   }
   changed_.notify_all();
 }
 
-void Ledger::abandon(Stage stage) {
+void Ledger::abandon(Stage stage, uint64_t client) {
   {
     const std::lock_guard lock(mutex_);
     --count_of(stage);
+    give_place(stage, client);
     ++statistics_.failed;
   }
   changed_.notify_all();
 }
 
-void Ledger::leave(SpeechState& state, Stage stage, std::optional<Error> error) {
+void Ledger::leave(SpeechState& state, Stage stage, uint64_t client, std::optional<Error> error) {
   const std::optional<ErrorCode> code = error ? std::optional(error->code()) : std::nullopt;
   state.end(std::move(error), [&](const SpeechSummary& summary) {
     const std::lock_guard lock(mutex_);
     --count_of(stage);
     count_end(code, summary);
+    give_place(stage, client);
     if (stage == Stage::active) statistics_.queue_wait_s.add(summary.admitted_s - summary.prepared_s);
+    if (stage == Stage::waiting) statistics_.queue_wait_s.add(summary.total_s - summary.prepared_s);
   });
   changed_.notify_all();
 }

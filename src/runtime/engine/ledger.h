@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <unordered_map>
 
 #include "runtime/engine/speech_state.h"
 #include "shoal/statistics.h"
@@ -17,16 +18,19 @@ enum class Stage { preparing, waiting, active };
 // Thread-safe. Whoever lets a request in calls enter(), and whoever ends it leave(): once each.
 class Ledger {
  public:
-  explicit Ledger(int max_queue);
+  // max_waiting_room: how many of the queue's places those may take who wait for one (batches), so that the
+  // rest is free for those who do not.
+  Ledger(int max_queue, int max_waiting_room);
 
-  // Room in the queue for one more. Throws Error: resource_exhausted when it is full, unless `wait` (then
-  // until there is room); unavailable once closed.
-  void enter(Stage stage, bool wait);
-  void move(Stage from, Stage to);
+  // A place in the queue for one more. Throws Error: resource_exhausted when it is full, or when it is more
+  // than half full and `client` has his share of it, unless `wait` (then until there is room); unavailable
+  // once closed.
+  void enter(Stage stage, uint64_t client, bool wait);
+  void move(Stage from, Stage to, uint64_t client);
   // Ends the state, counts how, and makes room. `stage`: where it was.
-  void leave(SpeechState& state, Stage stage, std::optional<Error> error);
+  void leave(SpeechState& state, Stage stage, uint64_t client, std::optional<Error> error);
   // For a request that entered but whose caller got an exception instead of a Speech.
-  void abandon(Stage stage);
+  void abandon(Stage stage, uint64_t client);
 
   // Nothing more is let in, and those that wait for room give up.
   void close();
@@ -48,13 +52,19 @@ class Ledger {
 
  private:
   int64_t& count_of(Stage stage);
+  int64_t queued() const { return statistics_.preparing + statistics_.waiting; }
+  void check_room(uint64_t client);
+  // One place of the queue more or less for a client; `active` requests hold none.
+  void take_place(Stage stage, uint64_t client);
+  void give_place(Stage stage, uint64_t client) noexcept;
   void count_end(std::optional<ErrorCode> code, const SpeechSummary& summary);
 
-  const int max_queue_;
+  const int max_queue_, max_waiting_room_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   Statistics statistics_;
   int64_t active_ = 0;
+  std::unordered_map<uint64_t, int64_t> places_;  // of the queue, by client
   bool closed_ = false;
 };
 

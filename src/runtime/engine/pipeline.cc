@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kMiB = 1 << 20;
 // Fewer threads than this do more when one loop after the other has all of them (docs/PERF.md).
-constexpr int kFewThreads = 4;
+constexpr int kFewThreads = 8;
 constexpr const char* kWarmUpText = "Hello there.";
 
 ops::Context context(Device device, ThreadTeam& team, Workspace& workspace) {
@@ -64,7 +64,7 @@ std::vector<std::string> voices_to_warm(const std::string& wanted, const Voices&
 ThreadSplit split_threads(const EngineConfig& config, int available_cpus) {
   const int all = config.threads > 0 ? config.threads : available_cpus;
   ThreadSplit split;
-  split.codec = config.codec_threads >= 0 ? config.codec_threads : all < kFewThreads ? 0 : all / 4;
+  split.codec = config.codec_threads >= 0 ? config.codec_threads : all < kFewThreads ? 0 : all * 3 / 8;
   split.decode = std::max(1, all - split.codec);
   split.encode = std::max(1, all / 4);
   return split;
@@ -92,7 +92,7 @@ Pipeline::Pipeline(const EngineConfig& config, const MakeCalls& make_calls)
       split_(split_threads(config, ThreadTeam::available_cpus())),
       decode_team_(split_.decode),
       voices_(config.references_dir),
-      ledger_(config.max_queue) {
+      ledger_(config.max_queue, std::min(config.max_queue, 2 * config.max_batch_size)) {
   if (split_.codec > 0) codec_team_.emplace(split_.codec);
   ops::Context decode = context(device_, decode_team_, decode_workspace_);
   const ops::Context codec = context(device_, codec_team_ ? *codec_team_ : decode_team_, codec_workspace_);
@@ -105,7 +105,9 @@ Pipeline::Pipeline(const EngineConfig& config, const MakeCalls& make_calls)
   const dual_ar::DualAr& language_model = model_->language_model();
   codec_states_.emplace(model_->codec(), config.streams());
   cache_.emplace(language_model.config(),
-                 plan_kv_pages(config, language_model.config(), language_model.dtype(), available_memory()),
+                 plan_kv_pages(config, language_model.config(), language_model.dtype(),
+                               // Taken, but not touched yet: the system does not count it.
+                               std::max<int64_t>(0, available_memory() - codec_states_->bytes())),
                  config.kv_page_size, language_model.dtype(), device_);
   store_.emplace(store_options(config, *model_));
   codec_loop_.emplace(CodecLoop::Parts{.model = *model_,
@@ -139,14 +141,15 @@ Pipeline::~Pipeline() {
 
 Speech Pipeline::submit(const SpeechRequest& request, bool wait) {
   validate(request);
-  ledger_.enter(Stage::preparing, wait);
+  const uint64_t client = std::hash<std::string>()(request.client);
+  ledger_.enter(Stage::preparing, client, wait);
   try {
     const uint64_t seed = request.seed ? *request.seed : drawn_seed();
     const auto speech = std::make_shared<PreparingSpeech>();
     speech->state = std::make_shared<SpeechState>(sample_rate_hz(), seed, wake_);
     speech->submitted_us = now_us();
     speech->deadline_us = deadline_of(config_, request, speech->submitted_us);
-    speech->client = std::hash<std::string>()(request.client);
+    speech->client = client;
     auto job = preparer_->prepare(request, speech->state, seed,
                                   [this, speech](std::shared_ptr<SpeechJob> made, const auto& error) {
                                     prepared(*speech, std::move(made), error);
@@ -157,7 +160,7 @@ Speech Pipeline::submit(const SpeechRequest& request, bool wait) {
       watch(speech);
     return Speech(speech->state);
   } catch (...) {
-    ledger_.abandon(Stage::preparing);
+    ledger_.abandon(Stage::preparing, client);
     throw to_error(std::current_exception());
   }
 }
@@ -177,7 +180,7 @@ void Pipeline::prepared(PreparingSpeech& speech, std::shared_ptr<SpeechJob> job,
     if (error) std::rethrow_exception(error);
     queue(std::move(job), speech);
   } catch (...) {
-    ledger_.leave(*speech.state, Stage::preparing, to_error(std::current_exception()));
+    ledger_.leave(*speech.state, Stage::preparing, speech.client, to_error(std::current_exception()));
   }
 }
 
@@ -194,11 +197,11 @@ void Pipeline::queue(std::shared_ptr<SpeechJob> job, const PreparingSpeech& prep
   job->deadline_us = prepared.deadline_us;
   const double prepared_s = static_cast<double>(job->arrival_us - job->submitted_us) * 1e-6;
   job->state->update([&](SpeechSummary& summary) { summary.prepared_s = prepared_s; });
-  ledger_.move(Stage::preparing, Stage::waiting);
+  ledger_.move(Stage::preparing, Stage::waiting, prepared.client);
   try {
     decode_loop_->submit(std::move(job));
   } catch (...) {
-    ledger_.move(Stage::waiting, Stage::preparing);
+    ledger_.move(Stage::waiting, Stage::preparing, prepared.client);
     throw;
   }
 }
@@ -209,6 +212,7 @@ void Pipeline::warm_up() {
   request.seed = 1;
   request.max_new_tokens = 16;
   request.quirks.keep_last_frame_without_end = true;
+  request.timeout = std::chrono::hours(1);
   submit(request).read_all();
 }
 

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <future>
-#include <sys/stat.h>
 
 #include "base/file.h"
 #include "runtime/voices/reference_clip.h"
@@ -10,9 +9,8 @@
 namespace shoal::runtime {
 namespace {
 
-constexpr int64_t kMostClipBytes = int64_t{64} << 20;
+constexpr int64_t kMostClipBytes = int64_t{64} << 20;  // of one request
 constexpr size_t kMostReferences = 16;
-constexpr size_t kMostFileHashes = 10'000;
 
 VoiceReference reference_of(const ClipCodes& codes, const std::string& text) {
   return {.text = text, .codes = {codes.values().begin(), codes.values().end()}, .frames = codes.frames()};
@@ -63,48 +61,38 @@ void Preparer::check_encoded(const SpeechRequest& request) const {
          request.references.size() + request.encoded_references.size());
 }
 
-Preparer::ClipSource Preparer::source_of_file(const NamedClip& clip) {
-  struct stat status{};
-  if (stat(clip.audio_path.c_str(), &status) != 0)
-    fail(ErrorCode::not_found, clip.audio_path, ": the clip is gone");
-  FileHash now{.size = status.st_size,
-               .modified_ns = int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec,
-               .inode = status.st_ino,
-               .hash = {}};
-  ClipSource source{.hash = {},
-                    .audio = read_file(clip.audio_path, kMostClipBytes),
-                    .name = clip.audio_path,
-                    .text = clip.transcript};
-  const std::lock_guard lock(mutex_);
-  FileHash& known = file_hashes_[clip.audio_path];
-  const bool same =
-      known.size == now.size && known.modified_ns == now.modified_ns && known.inode == now.inode;
-  if (!same) {
-    now.hash = hash_clip(std::as_bytes(std::span(source.audio)));
-    known = now;
-  }
-  source.hash = known.hash;
-  if (file_hashes_.size() > kMostFileHashes) file_hashes_.clear();
-  return source;
+// Hashed as it was read: a file that somebody replaces meanwhile is one clip or the other.
+Preparer::ClipSource Preparer::source_of(std::string audio, std::string name, const std::string& text) {
+  return {.hash = hash_clip(std::as_bytes(std::span(audio))),
+          .audio = std::move(audio),
+          .name = std::move(name),
+          .text = text};
 }
 
-std::vector<Preparer::ClipSource> Preparer::sources_of(const SpeechRequest& request) {
+std::vector<Preparer::ClipSource> Preparer::sources_of(const SpeechRequest& request) const {
   std::vector<ClipSource> sources;
+  int64_t bytes_left = kMostClipBytes;
+  const auto add = [&](ClipSource source) {
+    bytes_left -= static_cast<int64_t>(source.audio.size());
+    if (bytes_left < 0)
+      fail(ErrorCode::too_large, source.name, ": the clips of a request may have ", kMostClipBytes,
+           " bytes together");
+    sources.push_back(std::move(source));
+  };
   if (!request.voice.empty()) {
-    for (const NamedClip& clip : voices_.clips(request.voice)) sources.push_back(source_of_file(clip));
+    const std::vector<NamedClip> clips = voices_.clips(request.voice);
+    if (clips.size() > kMostReferences)
+      fail(ErrorCode::too_large, "voice \"", request.voice, "\": has ", clips.size(), " clips, at most ",
+           kMostReferences, " are accepted");
+    for (const NamedClip& clip : clips)
+      add(source_of(read_file(clip.audio_path, kMostClipBytes), clip.audio_path, clip.transcript));
     return sources;
   }
   for (size_t i = 0; i < request.references.size(); ++i) {
     const ReferenceClip& clip = request.references[i];
     const std::string name = concat("reference ", i + 1);
     check_transcript(clip.text, name);
-    if (clip.audio.size() > static_cast<size_t>(kMostClipBytes))
-      fail(ErrorCode::too_large, name, ": ", clip.audio.size(), " bytes, at most ", kMostClipBytes,
-           " are accepted");
-    sources.push_back({.hash = hash_clip(std::as_bytes(std::span(clip.audio))),
-                       .audio = clip.audio,
-                       .name = name,
-                       .text = clip.text});
+    add(source_of(clip.audio, name, clip.text));
   }
   return sources;
 }

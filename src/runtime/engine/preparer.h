@@ -3,9 +3,7 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "runtime/engine/clip_encoder.h"
@@ -38,24 +36,15 @@ class Preparer {
     ClipHash hash;
     std::string audio, name, text;
   };
-  std::vector<ClipSource> sources_of(const SpeechRequest& request);
-  ClipSource source_of_file(const NamedClip& clip);
+  static ClipSource source_of(std::string audio, std::string name, const std::string& text);
+  std::vector<ClipSource> sources_of(const SpeechRequest& request) const;
   void check_encoded(const SpeechRequest& request) const;
   std::shared_ptr<SpeechJob> make_job(Preparation& preparation) const;
   void one_less(Preparation& preparation) const;
 
-  // Remembers the hash of a file for as long as its size and times stay the same.
-  struct FileHash {
-    int64_t size = 0, modified_ns = 0;
-    uint64_t inode = 0;
-    ClipHash hash;
-  };
-
   const SpeechModel& model_;
   const VoiceFolder& voices_;
   ClipEncoder& encoder_;
-  std::mutex mutex_;  // guards file_hashes_
-  std::unordered_map<std::string, FileHash> file_hashes_;
 };
 
 }  // namespace shoal::runtime

@@ -159,7 +159,9 @@ Speech::Speech(std::shared_ptr<runtime::SpeechState> state) : state_(std::move(s
 Speech::Speech(Speech&&) noexcept = default;
 
 Speech& Speech::operator=(Speech&& other) noexcept {
-  std::swap(state_, other.state_);
+  if (this == &other) return *this;
+  const Speech replaced(std::move(*this));
+  state_ = std::move(other.state_);
   return *this;
 }
 

@@ -28,11 +28,21 @@ int64_t system_available() {
   return kUnknown;
 }
 
+// Cached files of the group: counted as used, given up when memory is asked for.
+int64_t reclaimable() {
+  std::ifstream file("/sys/fs/cgroup/memory.stat");
+  std::string key;
+  int64_t bytes = 0, value = 0;
+  while (file >> key >> value)
+    if (key == "inactive_file" || key == "active_file") bytes += value;
+  return bytes;
+}
+
 int64_t group_available() {
   const int64_t limit = number_in("/sys/fs/cgroup/memory.max");
   const int64_t used = number_in("/sys/fs/cgroup/memory.current");
   if (limit == kUnknown || used == kUnknown) return kUnknown;
-  return std::max<int64_t>(0, limit - used);
+  return std::max<int64_t>(0, limit - used + reclaimable());
 }
 
 }  // namespace
