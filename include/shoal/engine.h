@@ -71,7 +71,8 @@ class Engine {
   Speech submit(SpeechRequest request, SpeechCallbacks callbacks);
 
   // All items through the same queue; results in the order of the requests. One bad item never fails another.
-  // Waits for room in the queue instead of failing items.
+  // Waits for room in the queue instead of failing items, and leaves most of the queue to others. Items
+  // without a timeout have no deadline.
   std::vector<BatchResult> generate_batch(std::vector<SpeechRequest> requests, BatchOptions options = {});
   // The same without waiting; on_item is called on a thread of the batch. The future never throws but for our
   // own faults (and on_item's). It may outlive the engine. Its destructor waits for the batch: keep it.

@@ -22,8 +22,8 @@ struct EngineConfig {
   // CPU threads in all; 0: every CPU this process may run on. A quarter as many more work while clips are
   // encoded.
   int threads = 0;
-  // How many of them are the codec's own. 0: none, the language model's threads run it between steps. -1: a
-  // quarter, or none when there are fewer than four.
+  // How many of them are the codec's own. 0: none, the language model's threads run it between steps. -1:
+  // three eighths, or none when there are fewer than eight.
   int codec_threads = -1;
 
   // Sequences that one step advances by a frame.

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
+#include <fstream>
+#include <limits>
 #include <sched.h>
 #include <utility>
 
@@ -25,9 +28,8 @@ inline void pause() {
 #endif
 }
 
-}  // namespace
-
-int ThreadTeam::available_cpus() {
+// CPUs of the affinity mask.
+int allowed_cpus() {
   // The kernel refuses a set smaller than its own, which on large machines exceeds the 1024 of cpu_set_t.
   for (size_t cpus = CPU_SETSIZE; cpus <= kMostCpus; cpus *= 2) {
     std::vector<cpu_set_t> sets(cpus / CPU_SETSIZE);
@@ -37,6 +39,19 @@ int ThreadTeam::available_cpus() {
   }
   return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
+
+// CPUs that the control group may keep busy, rounded up: a container with two CPUs' worth of time on a
+// machine of 64 would otherwise be throttled while 64 threads wait for each other.
+int quota_cpus() {
+  std::ifstream file("/sys/fs/cgroup/cpu.max");
+  double quota = 0, period = 0;
+  if (!(file >> quota >> period) || quota <= 0 || period <= 0) return std::numeric_limits<int>::max();
+  return std::max(1, static_cast<int>(std::min(1e6, std::ceil(quota / period))));
+}
+
+}  // namespace
+
+int ThreadTeam::available_cpus() { return std::min(allowed_cpus(), quota_cpus()); }
 
 ThreadTeam::ThreadTeam(int threads) {
   CHECK(threads >= 0 && threads <= 1024, "threads ", threads);

@@ -37,7 +37,7 @@ class ThreadTeam {
   void parallel_for(int64_t count, int64_t grain,
                     FunctionRef<void(int64_t begin, int64_t end, int worker)> body);
 
-  // CPUs this process may run on (affinity mask).
+  // CPUs this process may use: its affinity mask, and the control group's quota of time.
   static int available_cpus();
 
  private:

@@ -29,7 +29,7 @@ constexpr Row kRows[] = {
     {"threads", &E::threads, "Threads", between(0, 1024),
      "CPU threads in all; 0: every CPU this process may run on"},
     {"codec_threads", &E::codec_threads, "Threads", between(-1, 1024),
-     "of these, threads of the codec alone; 0: none; -1: a quarter, or none of fewer than four"},
+     "of these, threads of the codec alone; 0: none; -1: three eighths, or none of fewer than eight"},
 
     {"max_batch_size", &E::max_batch_size, "Batching", between(1, 1024),
      "sequences that one step advances by a frame"},

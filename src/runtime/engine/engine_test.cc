@@ -140,6 +140,49 @@ TEST(Engine, AFullQueueRefusesAtOnce) {
   EXPECT_EQ(statistics.completed, 2u);
 }
 
+TEST(Engine, AClientCannotFillTheQueueOfOthers) {
+  EngineConfig config = tiny_config();
+  config.max_batch_size = config.max_streams = 1;
+  config.max_queue = 8;
+  Engine engine(config);
+  engine.start();
+  const auto of = [](const char* client) {
+    SpeechRequest request = short_request("A fish.", 0);
+    request.client = client;
+    return request;
+  };
+  std::vector<Speech> speeches;
+  speeches.push_back(engine.submit(of("other")));  // takes the only place
+  ASSERT_TRUE(eventually([&] { return engine.statistics().waiting == 0; }));
+  speeches.push_back(engine.submit(of("other")));
+  for (int i = 0; i < 4; ++i) speeches.push_back(engine.submit(of("greedy")));
+  EXPECT_EQ(code_of([&] { engine.submit(of("greedy")); }), ErrorCode::resource_exhausted);
+  for (int i = 0; i < 2; ++i) speeches.push_back(engine.submit(of("other")));  // still finds room
+}
+
+TEST(Engine, ABatchOutlivesTheDeadlineOfRequests) {
+  EngineConfig config = tiny_config();
+  config.max_batch_size = config.max_streams = 1;
+  config.request_timeout_s = 1;
+  Engine engine(config);
+  engine.start();
+  std::vector<SpeechRequest> requests(15, short_request("A fish.", 120));
+  const auto start = std::chrono::steady_clock::now();
+  for (const BatchResult& result : engine.generate_batch(requests))
+    EXPECT_FALSE(result.error) << result.error->message();
+  EXPECT_GT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1)) << "too fast to show anything";
+}
+
+TEST(Engine, AssigningOverAHandleCancelsItsRequest) {
+  Engine engine(tiny_config());
+  engine.start();
+  Speech speech = engine.submit(short_request("A fish.", 0));
+  Speech other = engine.submit(short_request());
+  speech = std::move(other);
+  EXPECT_TRUE(eventually([&] { return engine.statistics().cancelled == 1; }));
+  EXPECT_FALSE(speech.read_all().empty());
+}
+
 TEST(Engine, DeadlinesEndRequestsThatWaitAndThatSpeak) {
   EngineConfig config = tiny_config();
   config.max_batch_size = config.max_streams = 1;

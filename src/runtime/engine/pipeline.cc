@@ -140,10 +140,12 @@ Pipeline::~Pipeline() {
 }
 
 Speech Pipeline::submit(const SpeechRequest& request, bool wait) {
-  validate(request);
   const uint64_t client = std::hash<std::string>()(request.client);
-  ledger_.enter(Stage::preparing, client, wait);
+  bool entered = false;
   try {
+    validate(request);
+    ledger_.enter(Stage::preparing, client, wait);
+    entered = true;
     const uint64_t seed = request.seed ? *request.seed : drawn_seed();
     const auto speech = std::make_shared<PreparingSpeech>();
     speech->state = std::make_shared<SpeechState>(sample_rate_hz(), seed, wake_);
@@ -160,7 +162,7 @@ Speech Pipeline::submit(const SpeechRequest& request, bool wait) {
       watch(speech);
     return Speech(speech->state);
   } catch (...) {
-    ledger_.abandon(Stage::preparing, client);
+    if (entered) ledger_.abandon(Stage::preparing, client);
     throw to_error(std::current_exception());
   }
 }

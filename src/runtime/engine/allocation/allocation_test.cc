@@ -114,7 +114,7 @@ class RefusedMemory : public ::testing::Test {
     pipeline_->wait_until_empty(0);
     EXPECT_NO_THROW(pipeline_->check_idle());
     const Statistics s = pipeline_->statistics();
-    EXPECT_EQ(s.submitted, s.completed + s.failed);
+    EXPECT_EQ(s.submitted, s.completed + s.failed + s.refused);
   }
 
   void expect_everything_as_before() {
