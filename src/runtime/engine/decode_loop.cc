@@ -16,8 +16,7 @@ constexpr int64_t kPatienceUs = 1000, kMostPatienceUs = 1'000'000;
 // Codec passes between two steps.
 constexpr int kMostCodecPasses = 8;
 
-// How long prompts may hold up those who speak in one step, and the columns that are worth a step.
-constexpr double kPrefillUs = 100'000;
+// Columns of prompts that are worth a step.
 constexpr int64_t kLeastPrefillColumns = 32;
 
 KvPages::Options page_options(const DecodeLoop::Parts& parts) {
@@ -219,14 +218,18 @@ void DecodeLoop::measure_columns(int64_t start_us) {
   column_cost_us_ = column_cost_us_ == 0 ? cost : column_cost_us_ * 0.8 + cost * 0.2;
 }
 
-// While somebody speaks a step must not take so long that he is interrupted.
+// A step must not take so long that somebody who is ahead runs dry meanwhile. Who has run dry already, or has
+// only begun, is not helped by making others wait for their first sound (docs/PERF.md).
 int64_t DecodeLoop::prefill_columns() const {
   const int64_t most = parts_.config.prefill_columns;
-  const bool speaking = std::any_of(active_jobs_.begin(), active_jobs_.end(), [](const ActiveJob& job) {
-    return job.frames > 0 && !job.paused && !job.finishing;
-  });
-  if (!speaking || column_cost_us_ == 0) return most;
-  return std::min(most, std::max(kLeastPrefillColumns, static_cast<int64_t>(kPrefillUs / column_cost_us_)));
+  if (column_cost_us_ == 0) return most;
+  int64_t columns = most;
+  for (const ActiveJob& job : active_jobs_) {
+    const bool ahead = job.frames > 0 && !job.paused && !job.finishing && job.lead_us >= 2 * frame_us_;
+    if (ahead)
+      columns = std::min(columns, static_cast<int64_t>(static_cast<double>(job.lead_us) / column_cost_us_));
+  }
+  return std::min(most, std::max(kLeastPrefillColumns, columns));
 }
 
 void DecodeLoop::describe_active(int64_t now) {
