@@ -136,8 +136,7 @@ void inspect(const InspectOptions& options) {
 
   runtime::GenerationDefaults::read(dir);
   runtime::check_consistency(*tokenizer, lm, codec, dir);
-  const DType dtype =
-      runtime::choose_dtype(parse_precision(chosen_precision(options.precision)), checkpoint);
+  const DType dtype = runtime::choose_dtype(parse_precision(chosen_precision(options.precision)), checkpoint);
   const int64_t element = size_of(dtype), kv = dual_ar::KvCache::bytes_per_token(lm, dtype);
   const int64_t weight_bytes = (language_model.total_elements() + sound.total_elements()) * element;
   if (options.json) {
