@@ -45,22 +45,45 @@ NotSpared::~NotSpared() { spared = before_; }
 
 }  // namespace shoal::testing
 
-// The sized, array and nothrow forms call these.
+// Every form, for the address sanitizer has forms of its own that do not call these. free() takes what both
+// malloc() and posix_memalign() gave.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return fails() ? nullptr : std::malloc(bytes > 0 ? bytes : 1);
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  void* memory = nullptr;
+  if (fails() || posix_memalign(&memory, static_cast<std::size_t>(alignment), bytes > 0 ? bytes : 1) != 0)
+    return nullptr;
+  return memory;
+}
 void* operator new(std::size_t bytes) {
-  void* const memory = fails() ? nullptr : std::malloc(bytes > 0 ? bytes : 1);
+  void* const memory = operator new(bytes, std::nothrow);
   if (!memory) throw std::bad_alloc();
   return memory;
 }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  void* memory = nullptr;
-  if (fails() || posix_memalign(&memory, static_cast<std::size_t>(alignment), bytes > 0 ? bytes : 1) != 0)
-    throw std::bad_alloc();
+  void* const memory = operator new(bytes, alignment, std::nothrow);
+  if (!memory) throw std::bad_alloc();
   return memory;
+}
+void* operator new[](std::size_t bytes) { return operator new(bytes); }
+void* operator new[](std::size_t bytes, std::align_val_t alignment) { return operator new(bytes, alignment); }
+void* operator new[](std::size_t bytes, const std::nothrow_t& n) noexcept { return operator new(bytes, n); }
+void* operator new[](std::size_t bytes, std::align_val_t alignment, const std::nothrow_t& n) noexcept {
+  return operator new(bytes, alignment, n);
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t, const std::nothrow_t&) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::align_val_t, const std::nothrow_t&) noexcept { std::free(memory); }
 
 // The linker gives our own calls of aligned_alloc to this (--wrap): the memory of tensors.
 extern "C" void* __real_aligned_alloc(std::size_t alignment, std::size_t bytes);
