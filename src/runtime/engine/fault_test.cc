@@ -27,6 +27,7 @@ constexpr int32_t kMark = 31;  // a code that nothing but the victim's voice is 
 EngineConfig small_batches(int codec_threads) {
   EngineConfig config = testing::tiny_config();
   config.codec_threads = codec_threads;
+  config.threads = 1 + codec_threads;
   config.max_batch_size = 4;
   config.max_streams = 5;
   config.kv_page_size = 8;

@@ -21,6 +21,7 @@ inline EngineConfig tiny_config() {
   config.cache_dir = "none";
   config.references_dir = "/nonexistent";
   config.warm_up = false;
+  config.request_timeout_s = 0;  // a sanitizer on a busy machine takes its time
   config.max_queue = 20'000;
   return config;
 }

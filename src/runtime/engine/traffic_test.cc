@@ -30,7 +30,7 @@ using testing::OpCall;
 using testing::Tally;
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr int kRequests = 1000;  // ten times slower
+constexpr int kRequests = 500;  // twenty times slower
 constexpr bool kSanitized = true;
 #else
 constexpr int kRequests = 10'000;
