@@ -42,29 +42,33 @@ void ClipEncoder::forget_unwanted() {
 }
 
 void ClipEncoder::encode(const ClipHash& hash, std::string audio, std::string name, Listener listener) {
-  std::shared_ptr<const ClipCodes> known = store_.find(hash);  // may read the disk
-  if (!known) {
+  std::shared_ptr<const ClipCodes> known = store_.find(hash);  // may read the disk: not under the lock
+  if (!known) known = find_or_queue(hash, audio, name, listener);
+  if (known) listener.done({.codes = std::move(known), .error = nullptr});
+}
+
+// Takes its last three arguments over unless it returns codes.
+std::shared_ptr<const ClipCodes> ClipEncoder::find_or_queue(const ClipHash& hash, std::string& audio,
+                                                            std::string& name, Listener& listener) {
+  {
     const std::lock_guard lock(mutex_);
     for (std::vector<Clip>* clips : {&waiting_, &in_work_}) {
       const auto same =
           std::find_if(clips->begin(), clips->end(), [&](const Clip& c) { return c.hash == hash; });
       if (same == clips->end()) continue;
       same->listeners.push_back(std::move(listener));
-      return;
+      return nullptr;
     }
-    known = store_.find(hash);  // it may have been finished since
-    if (!known) {
-      if (!model_.codec().can_encode())
-        fail(ErrorCode::unsupported, name,
-             ": the model was loaded without the codec's encoder (with_encoder)");
-      Clip clip{.hash = hash, .audio = std::move(audio), .name = std::move(name), .listeners = {}};
-      clip.listeners.push_back(std::move(listener));
-      forget_unwanted();
-      waiting_.push_back(std::move(clip));
-    }
+    if (auto known = store_.find(hash)) return known;  // it may have been finished since
+    if (!model_.codec().can_encode())
+      fail(ErrorCode::unsupported, name, ": the model was loaded without the codec's encoder (with_encoder)");
+    Clip clip{.hash = hash, .audio = std::move(audio), .name = std::move(name), .listeners = {}};
+    clip.listeners.push_back(std::move(listener));
+    forget_unwanted();
+    waiting_.push_back(std::move(clip));
   }
-  if (known) return listener.done({.codes = std::move(known), .error = nullptr});
   changed_.notify_all();
+  return nullptr;
 }
 
 void ClipEncoder::run() {

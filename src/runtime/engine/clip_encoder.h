@@ -51,6 +51,8 @@ class ClipEncoder {
     std::string audio, name;
     std::vector<Listener> listeners;
   };
+  std::shared_ptr<const ClipCodes> find_or_queue(const ClipHash& hash, std::string& audio, std::string& name,
+                                                 Listener& listener);
   void run();
   void forget_unwanted();
   void encode_in_work();

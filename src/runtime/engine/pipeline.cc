@@ -28,7 +28,7 @@ uint64_t drawn_seed() {
 
 CodeStore::Options store_options(const EngineConfig& config, const SpeechModel& model) {
   const dac::Config& codec = model.codec().config();
-  const std::string path = model.codec_path();
+  const std::string& path = model.codec_path();
   // Codes of random weights are nobody's voice: they are not kept on disk.
   return {.max_clips = config.reference_cache_size,
           .dir = path.empty() ? "" : cache_dir(config.cache_dir),
