@@ -13,6 +13,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 sees overlapping copies in std::string concatenation that are not there (GCC bug 105651).
   list(APPEND shoal_warnings -Wno-restrict)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # libstdc++ 12 uses what it deprecates inside its own stable_sort.
+  list(APPEND shoal_warnings -Wno-deprecated-declarations)
+endif()
 if(SHOAL_WARNINGS_AS_ERRORS)
   list(APPEND shoal_warnings -Werror)
 endif()
