@@ -108,8 +108,7 @@ int64_t CodecLoop::earliest_deadline() const {
   int64_t earliest = 0;
   for (const Stream& stream : streams_) {
     if (!stream.job->generation_ended()) continue;  // the decode loop watches it
-    const int64_t deadline = stream.job->deadline_us;
-    if (deadline != 0 && (earliest == 0 || deadline < earliest)) earliest = deadline;
+    earliest = earlier(earliest, stream.job->deadline_us);
   }
   return earliest;
 }

@@ -16,9 +16,6 @@ constexpr int64_t kPatienceUs = 1000, kMostPatienceUs = 1'000'000;
 // Codec passes between two steps.
 constexpr int kMostCodecPasses = 8;
 
-// Columns of prompts that are worth a step.
-constexpr int64_t kLeastPrefillColumns = 32;
-
 KvPages::Options page_options(const DecodeLoop::Parts& parts) {
   return {.pages = parts.cache.pages(),
           .page_size = parts.cache.page_size(),
@@ -26,9 +23,6 @@ KvPages::Options page_options(const DecodeLoop::Parts& parts) {
           .cache = parts.config.prefix_cache,
           .max_voices = parts.config.kv_cache_size};
 }
-
-// Of two moments, 0 standing for never.
-int64_t earlier(int64_t a, int64_t b) { return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b); }
 
 }  // namespace
 
@@ -39,7 +33,9 @@ DecodeLoop::DecodeLoop(const Parts& parts)
       runner_(parts.model.language_model().config(), parts.calls, parts.cache, ctx_),
       frame_us_(static_cast<int64_t>(1e6 / parts.model.codec().config().frames_per_second())),
       prefetch_samples_(static_cast<int64_t>(
-          parts.config.prefetch_s * static_cast<double>(parts.model.codec().config().sample_rate_hz))) {
+          parts.config.prefetch_s * static_cast<double>(parts.model.codec().config().sample_rate_hz))),
+      prefill_(parts.config.prefill_columns, frame_us_),
+      patience_us_(kPatienceUs) {
   // What a round appends to, so that admitting and speaking cannot run out of memory half way.
   const auto streams = static_cast<size_t>(parts.config.streams());
   active_.reserve(streams);
@@ -202,34 +198,11 @@ void DecodeLoop::forget_closed() {
 ScheduleLimits DecodeLoop::limits() const {
   return {.max_batch_size = parts_.config.max_batch_size,
           .max_streams = parts_.config.streams(),
-          .prefill_columns = prefill_columns(),
+          .prefill_columns = prefill_.columns(active_jobs_),
           .page_size = parts_.cache.page_size(),
           .pages_available = pages_.available(),
           .batch_timeout_us = int64_t{parts_.config.batch_timeout_ms} * 1000,
           .batch_grouping = parts_.config.batch_grouping};
-}
-
-// What a column of a prompt costs, from steps that were mostly prompts.
-void DecodeLoop::measure_columns(int64_t start_us) {
-  int64_t columns = 0;
-  for (const SequenceRows& rows : rows_) columns += rows.count - 1;
-  if (columns < kLeastPrefillColumns) return;
-  const double cost = static_cast<double>(now_us() - start_us) / static_cast<double>(columns);
-  column_cost_us_ = column_cost_us_ == 0 ? cost : column_cost_us_ * 0.8 + cost * 0.2;
-}
-
-// A step must not take so long that somebody who is ahead runs dry meanwhile. Who has run dry already, or has
-// only begun, is not helped by making others wait for their first sound (docs/PERF.md).
-int64_t DecodeLoop::prefill_columns() const {
-  const int64_t most = parts_.config.prefill_columns;
-  if (column_cost_us_ == 0) return most;
-  int64_t columns = most;
-  for (const ActiveJob& job : active_jobs_) {
-    const bool ahead = job.frames > 0 && !job.paused && !job.finishing && job.lead_us >= 2 * frame_us_;
-    if (ahead)
-      columns = std::min(columns, static_cast<int64_t>(static_cast<double>(job.lead_us) / column_cost_us_));
-  }
-  return std::min(most, std::max(kLeastPrefillColumns, columns));
 }
 
 void DecodeLoop::describe_active(int64_t now) {
@@ -354,14 +327,15 @@ void DecodeLoop::run_rows(const std::vector<StepRows>& planned) {
     row_owners_.push_back(&speech);
   }
   runner_.run(rows_, [this] { before_retry(); });
-  int64_t frames = 0;
+  int64_t frames = 0, prompt_columns = 0;
+  for (const SequenceRows& rows : rows_) prompt_columns += rows.count - 1;
+  prefill_.measure(prompt_columns, now_us() - start);
   for (size_t i = 0; i < rows_.size(); ++i) {
     frames += rows_[i].wants_frame && !rows_[i].error;
     finish_rows(*row_owners_[i], rows_[i]);
   }
   parts_.ledger.set_kv(pages_.statistics());
   parts_.codec.ring();
-  measure_columns(start);
   parts_.ledger.count_step(static_cast<int64_t>(rows_.size()), frames,
                            static_cast<double>(now_us() - start) * 1e-6);
   workspace_bytes_.store(parts_.ctx.workspace->capacity_bytes(), std::memory_order_relaxed);
@@ -395,9 +369,7 @@ void DecodeLoop::fail(ActiveSpeech& speech, std::exception_ptr error) {
 
 int64_t DecodeLoop::earliest_deadline() const {
   int64_t earliest = 0;
-  const auto consider = [&](int64_t deadline) {
-    if (deadline != 0 && (earliest == 0 || deadline < earliest)) earliest = deadline;
-  };
+  const auto consider = [&](int64_t deadline) { earliest = earlier(earliest, deadline); };
   for (const auto& speech : preparing_)
     if (!speech->claimed.load()) consider(speech->deadline_us);
   for (const auto& job : waiting_) consider(job->deadline_us);

@@ -10,6 +10,7 @@
 #include "runtime/engine/active_speech.h"
 #include "runtime/engine/codec_loop.h"
 #include "runtime/engine/ledger.h"
+#include "runtime/engine/prefill_budget.h"
 #include "runtime/engine/step_runner.h"
 #include "runtime/engine/wake_signal.h"
 #include "shoal/engine_config.h"
@@ -74,8 +75,6 @@ class DecodeLoop {
   void finish_utterance(ActiveSpeech& speech);
   void fail(ActiveSpeech& speech, std::exception_ptr error);
   void describe_active(int64_t now);
-  void measure_columns(int64_t start_us);
-  int64_t prefill_columns() const;
   ScheduleLimits limits() const;
   int64_t earliest_deadline() const;
   void on_failed_round(Error error);
@@ -103,8 +102,8 @@ class DecodeLoop {
   std::vector<SequenceRows> rows_;
   std::vector<ActiveSpeech*> row_owners_;
   int failed_rounds_ = 0;
-  int64_t patience_us_ = 0;    // after failed rounds
-  double column_cost_us_ = 0;  // of a prompt, lately
+  PrefillBudget prefill_;
+  int64_t patience_us_;  // after failed rounds
 
   std::atomic<int64_t> workspace_bytes_{0};
   std::atomic<bool> exit_{false};

@@ -13,7 +13,8 @@ namespace shoal::runtime {
 namespace {
 
 constexpr int64_t kMiB = 1 << 20;
-// Fewer threads than this do more when one loop after the other has all of them (docs/PERF.md).
+// Two threads do more when one loop after the other has both, eight when the codec has three of its own
+// (docs/PERF.md); nothing between was measured.
 constexpr int kFewThreads = 8;
 constexpr const char* kWarmUpText = "Hello there.";
 

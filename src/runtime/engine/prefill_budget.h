@@ -1,0 +1,28 @@
+// How much of the prompts one step takes on beside those who speak.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "runtime/schedule/schedule.h"
+
+namespace shoal::runtime {
+
+class PrefillBudget {
+ public:
+  // most: of one step (prefill_columns).
+  PrefillBudget(int64_t most, int64_t frame_us) : most_(most), frame_us_(frame_us) {}
+
+  // A step computed so many columns beyond one for each sequence. Steps that were hardly prompts say nothing.
+  void measure(int64_t columns, int64_t took_us);
+
+  // A step must not take so long that somebody who is ahead runs dry meanwhile. Who has run dry already, or
+  // has only begun, is not helped by making others wait for their first sound (docs/PERF.md).
+  int64_t columns(std::span<const ActiveJob> active) const;
+
+ private:
+  int64_t most_, frame_us_;
+  double column_cost_us_ = 0;  // lately; 0: not known yet
+};
+
+}  // namespace shoal::runtime
