@@ -14,31 +14,15 @@ namespace {
 using std::chrono::milliseconds;
 using testing::Answer;
 using testing::answer_of;
+using testing::code_of;
 
-SpeechRequest short_request(int64_t frames = 12) {
-  SpeechRequest request;
-  request.text = "A fish.";
-  request.seed = 3;
-  request.max_new_tokens = frames;
-  return request;
-}
+SpeechRequest short_request(int64_t frames = 12) { return testing::short_request("A fish.", frames); }
 
 // A clip that takes seconds to encode, another one for each seed.
 SpeechRequest request_with_long_clip(uint32_t seed) {
   SpeechRequest request = short_request();
   request.references = {{.audio = testing::noise_wav(30, seed), .text = "thirty seconds"}};
   return request;
-}
-
-template <typename Call>
-ErrorCode code_of(Call&& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return ErrorCode::internal;
 }
 
 // The clips of these requests would be encoded one after another for many seconds. Whose turn comes late is

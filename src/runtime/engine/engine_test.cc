@@ -14,27 +14,10 @@ namespace {
 
 using runtime::testing::Answer;
 using runtime::testing::answer_of;
+using runtime::testing::code_of;
+using runtime::testing::short_request;
 using runtime::testing::tiny_config;
 using std::chrono::milliseconds;
-
-SpeechRequest short_request(const std::string& text = "A fish.", int64_t frames = 12) {
-  SpeechRequest request;
-  request.text = text;
-  request.seed = 3;
-  request.max_new_tokens = frames;
-  return request;
-}
-
-template <typename Call>
-ErrorCode code_of(Call&& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return ErrorCode::internal;
-}
 
 bool eventually(const std::function<bool()>& condition) {
   for (int i = 0; i < 5000; ++i) {

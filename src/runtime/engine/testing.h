@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <gtest/gtest.h>
 #include <random>
 #include <string>
 #include <vector>
@@ -80,6 +81,27 @@ inline SpeechRequest random_request(std::mt19937_64& random, const std::vector<R
   request.quirks.keep_last_frame_without_end = between(random, 0, 1) == 1;
   request.client = std::string(1, static_cast<char>('a' + between(random, 0, 3)));
   return request;
+}
+
+// Has an end, soon.
+inline SpeechRequest short_request(const std::string& text = "A fish.", int64_t frames = 12) {
+  SpeechRequest request;
+  request.text = text;
+  request.seed = 3;
+  request.max_new_tokens = frames;
+  return request;
+}
+
+// The code of the Error that a call throws; the test fails if it throws none.
+template <typename Call>
+ErrorCode code_of(Call&& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return ErrorCode::internal;
 }
 
 struct Answer {
