@@ -27,7 +27,7 @@ struct QkNorm {
 // interleaved pairs (2j, 2j+1) by each row's position. rope: from make_rope_table; a position beyond it is an
 // error.
 void qk_norm_rope(Context& ctx, TensorView qkv, const HeadLayout& layout, const QkNorm& norm, TensorView rope,
-                  std::span<const int32_t> positions);
+                  const BatchPlan& plan);
 
 // Writes the k and v heads of qkv to the page slots of each row's position (rounded to the cache's dtype).
 void append_kv(Context& ctx, TensorView qkv, const HeadLayout& layout, const BatchPlan& plan,
@@ -44,5 +44,17 @@ void copy_kv_pages(Context& ctx, const KvLayer& cache, std::span<const int32_t> 
 // the window: not on the other rows of the batch, nor on where the pages lie.
 void paged_attention(Context& ctx, TensorView qkv, const HeadLayout& layout, const BatchPlan& plan,
                      const KvLayer& cache, int64_t window, TensorView out);
+
+// How a layer attends: what does not change from one layer's call to the next.
+struct AttentionPlan {
+  HeadLayout layout;
+  TensorView rope;     // make_rope_table, in the device's memory
+  int64_t window = 0;  // 0: all
+};
+
+// qk_norm_rope, append_kv and paged_attention in one: what the models call. qkv may be changed.
+// out: f32, or the dtype that the product after it reads (product_input, linear.h): [rows, heads * head_dim].
+void attend(Context& ctx, TensorView qkv, const AttentionPlan& attention, const QkNorm& norm,
+            const BatchPlan& plan, const KvLayer& cache, TensorView out);
 
 }  // namespace shoal::ops

@@ -5,17 +5,20 @@
 
 namespace shoal::ops {
 
-// y[row] = table[ids[row]].   table: f32 or bf16 [entries, dim], y: f32 [rows, dim]; rows of both may be
-// strided. An id outside the table is an error.
-void gather_rows(Context& ctx, TensorView table, std::span<const int32_t> ids, TensorView y);
+// Ids are i32 in the device's memory. Outside of the table: an error on the CPU; on a GPU the nearest row, so
+// what comes from outside is checked before it is uploaded.
 
-// y[row] = sum over i of table[ids[row * per_row + i]], in order of i.   The codec's projected code tables
-// (spec dac 5.2).
-void gather_sum(Context& ctx, TensorView table, std::span<const int32_t> ids, int64_t per_row, TensorView y);
+// y[row] = table[ids[row]].   ids: [rows], or [rows, n] of which the first column counts (a strided column).
+// table: f32, bf16 or f16 [entries, dim], y: f32 [rows, dim]; rows of both may be strided.
+void gather_rows(Context& ctx, TensorView table, TensorView ids, TensorView y);
+
+// y[row] = sum over i of table[ids[row][i]], in order of i.   ids: [rows, per_row].   The codec's projected code
+// tables (spec dac 5.2).
+void gather_sum(Context& ctx, TensorView table, TensorView ids, TensorView y);
 
 // The DualAR input embedding (spec dual_ar 3).
 struct ColumnEmbedding {
-  TensorView text;       // f32 or bf16 [vocab, dim]
+  TensorView text;       // f32, bf16 or f16 [vocab, dim]
   TensorView codebooks;  // same dtype [num_codebooks * codebook_size, dim]
   int64_t codebook_size = 0;
   int64_t num_codebooks = 0;
@@ -23,8 +26,7 @@ struct ColumnEmbedding {
   bool scale = false;                            // divide those columns by sqrt(num_codebooks + 1)
 };
 
-// columns: [rows, 1 + num_codebooks] ids (token, then codes), row-major; y: f32 [rows, dim].
-void embed_columns(Context& ctx, const ColumnEmbedding& embedding, std::span<const int32_t> columns,
-                   TensorView y);
+// columns: [rows, 1 + num_codebooks] ids (token, then codes), dense; y: f32 [rows, dim].
+void embed_columns(Context& ctx, const ColumnEmbedding& embedding, TensorView columns, TensorView y);
 
 }  // namespace shoal::ops

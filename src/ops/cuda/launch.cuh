@@ -1,0 +1,62 @@
+// How every kernel is started.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <utility>
+
+#include "base/error.h"
+#include "ops/context.h"
+#include "ops/cuda/stream_state.h"
+
+namespace shoal::ops::cuda {
+
+// Throws Error(resource_exhausted) for refused memory, Error(internal) for everything else, naming `what`.
+void check(cudaError_t status, const char* what);
+
+struct Grid {
+  dim3 blocks;
+  dim3 threads;
+  size_t shared_bytes = 0;  // dynamic
+};
+
+// Programmatic dependent launch: a kernel may start while the one before it in the stream is still running, so
+// that it loads its weights and its code meanwhile. EVERY kernel started by launch() must call wait_for_inputs()
+// in every thread before it reads or writes any memory but weights (a kernel that skipped it would also end
+// before its predecessor, and break the promise for its successor). allow_next() early in a kernel lets the next one
+// start; it orders nothing.
+__device__ inline void wait_for_inputs() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+__device__ inline void allow_next() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+// Starts a kernel in the context's stream and checks that it was accepted. The kernel's name goes into errors.
+template <typename... Parameters, typename... Arguments>
+void launch(Context& ctx, const char* name, const Grid& grid, void (*kernel)(Parameters...),
+            Arguments&&... arguments) {
+  StreamState& stream = state_of(ctx);
+  if (grid.shared_bytes > 48 * 1024) stream.allow_shared(reinterpret_cast<const void*>(kernel), grid.shared_bytes);
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid.blocks;
+  config.blockDim = grid.threads;
+  config.dynamicSmemBytes = grid.shared_bytes;
+  config.stream = stream.stream();
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  config.attrs = &early;
+  config.numAttrs = stream.can_start_early() ? 1 : 0;
+  check(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(std::forward<Arguments>(arguments))...), name);
+}
+
+inline int64_t blocks_for(int64_t items, int64_t per_block) { return (items + per_block - 1) / per_block; }
+
+}  // namespace shoal::ops::cuda

@@ -1,0 +1,53 @@
+// Drawing the frames of a batch: sample (sample.h) with its settings in the device's memory, so that nothing
+// comes back to the host between one draw of a frame and the next.
+#pragma once
+
+#include <cstdint>
+
+#include "ops/context.h"
+
+namespace shoal::ops {
+
+// Most ids penalised in one draw, and most recent tokens that are drawn anew.
+constexpr int64_t kMostPenalised = 32, kMostRecent = 16;
+
+// How the draws of one row are made. Ids out of range in the lists count for nothing.
+struct DrawRow {
+  uint64_t seed = 0;
+  uint32_t frame = 0;
+  int32_t top_k = 0;
+  float temperature = 0.8f, top_p = 0.8f, repetition_penalty = 1.0f;
+  int32_t restricted = 0;        // tokens: only the semantic ones and the end may be drawn
+  int32_t penalised_tokens = 0;  // how many of the lists below count
+  int32_t penalised_codes = 0;   // for each codebook
+  int32_t recent = 0;
+  int32_t unused = 0;
+  int32_t tokens[kMostPenalised] = {};      // token ids
+  int32_t recent_tokens[kMostRecent] = {};  // a semantic token among these is drawn anew (spec dual_ar 6.3)
+};
+
+// In the device's memory.
+struct DrawTable {
+  TensorView rows;   // u8 [rows, sizeof(DrawRow)]
+  TensorView codes;  // i32 [rows, codebooks, most]: codes to penalise, by codebook
+};
+
+// Which token each row of the head stands for: itself, or, in a semantic head, semantic_begin + row and at last
+// im_end. semantic_end is inclusive. Code c of codebook 0 is token semantic_begin + c.
+struct TokenHead {
+  int32_t semantic_begin = 0, semantic_end = 0, im_end = 0;
+  bool semantic = false;
+  int32_t codebook_size = 0;  // of codebook 0
+};
+
+// logits: f32 [rows, head rows]. Writes the first two values of every frame: the token, and its code, clamped to
+// the codebook (spec dual_ar 5.3 step 1). frames: i32 [rows, 1 + codebooks], dense. The noise is keyed by (seed,
+// frame, number of the draw, row of the logits): number 0, and 1000 for a token drawn anew.
+// Errors as sample on the CPU; on a GPU a row with nothing to draw (logits that are NaN) gets token -1.
+void draw_tokens(Context& ctx, TensorView logits, const DrawTable& table, const TokenHead& head,
+                 TensorView frames);
+
+// logits: f32 [rows, codes] of codebook k >= 1. Writes value 1 + k of every frame. Errors as above: code -1.
+void draw_codes(Context& ctx, TensorView logits, const DrawTable& table, int64_t codebook, TensorView frames);
+
+}  // namespace shoal::ops
