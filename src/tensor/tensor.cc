@@ -1,9 +1,12 @@
 #include "tensor/tensor.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <sys/mman.h>
 #include <utility>
+
+#include "tensor/device_memory.h"
 
 namespace shoal {
 namespace {
@@ -11,6 +14,16 @@ namespace {
 constexpr int64_t kHugePage = int64_t{2} << 20;
 
 int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+void* allocate_host(int64_t bytes) {
+  const int64_t alignment = bytes >= kHugePage ? kHugePage : 64;
+  void* const memory = std::aligned_alloc(
+      static_cast<size_t>(alignment), static_cast<size_t>(round_up(std::max<int64_t>(bytes, 1), alignment)));
+  if (!memory) fail(ErrorCode::resource_exhausted, "out of memory: ", bytes, " bytes were refused");
+  // Streaming through gigabytes of weights with 4 KB pages spends a tenth of the time on page walks.
+  if (bytes >= kHugePage) madvise(memory, static_cast<size_t>(bytes), MADV_HUGEPAGE);
+  return memory;
+}
 
 }  // namespace
 
@@ -63,32 +76,62 @@ TensorView TensorView::reshape(Shape shape) const {
 
 Buffer::Buffer(int64_t bytes, Device device) : bytes_(bytes), device_(device) {
   CHECK(bytes >= 0, "bytes ", bytes);
-  if (device.kind != DeviceKind::cpu)
-    fail(ErrorCode::unavailable, "device memory: this build has no CUDA backend; use --device cpu");
-  const int64_t alignment = bytes >= kHugePage ? kHugePage : 64;
-  data_ = std::aligned_alloc(static_cast<size_t>(alignment),
-                             static_cast<size_t>(round_up(std::max<int64_t>(bytes, 1), alignment)));
-  if (!data_) fail(ErrorCode::resource_exhausted, "out of memory: ", bytes, " bytes were refused");
-  // Streaming through gigabytes of weights with 4 KB pages spends a tenth of the time on page walks.
-  if (bytes >= kHugePage) madvise(data_, static_cast<size_t>(bytes), MADV_HUGEPAGE);
+  data_ =
+      device.kind == DeviceKind::cpu ? allocate_host(bytes) : device_memory::allocate(bytes, device.index);
+}
+
+Buffer Buffer::page_locked(int64_t bytes, Device gpu) {
+  CHECK(bytes >= 0, "bytes ", bytes);
+  if (gpu.kind == DeviceKind::cpu) return Buffer(bytes, gpu);
+  Buffer buffer;
+  buffer.data_ = device_memory::allocate_page_locked(bytes, gpu.index);
+  buffer.bytes_ = bytes;
+  buffer.page_locked_ = true;
+  return buffer;
 }
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
   std::swap(device_, other.device_);
+  std::swap(page_locked_, other.page_locked_);
   return *this;
 }
 
-Buffer::~Buffer() { std::free(data_); }
+Buffer::~Buffer() {
+  if (!data_) return;
+  if (page_locked_) {
+    device_memory::release_page_locked(data_);
+  } else if (device_.kind == DeviceKind::cpu) {
+    std::free(data_);
+  } else {
+    device_memory::release(data_);
+  }
+}
 
 Tensor::Tensor(DType dtype, Shape shape, Device device)
     : buffer_(shape.elements() * size_of(dtype), device), view_(buffer_.data(), dtype, shape, device) {}
 
 Tensor Tensor::zeros(DType dtype, Shape shape, Device device) {
   Tensor tensor(dtype, shape, device);
-  std::memset(tensor.view_.data(), 0, static_cast<size_t>(tensor.bytes()));
+  if (device.kind == DeviceKind::cpu) {
+    std::memset(tensor.view_.data(), 0, static_cast<size_t>(tensor.bytes()));
+  } else {
+    device_memory::zero(tensor.view_.data(), device.index, tensor.bytes());
+  }
   return tensor;
+}
+
+void copy(TensorView from, TensorView to) {
+  CHECK(from.dtype() == to.dtype() && from.shape() == to.shape(), "from ", name_of(from.dtype()),
+        from.shape(), " to ", name_of(to.dtype()), to.shape());
+  CHECK(from.is_contiguous() && to.is_contiguous(), "strided");
+  if (from.bytes() == 0) return;
+  if (from.device().kind == DeviceKind::cpu && to.device().kind == DeviceKind::cpu) {
+    std::memcpy(to.data(), from.data(), static_cast<size_t>(from.bytes()));
+  } else {
+    device_memory::copy(from.data(), from.device(), to.data(), to.device(), from.bytes());
+  }
 }
 
 }  // namespace shoal

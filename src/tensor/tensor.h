@@ -89,11 +89,15 @@ class TensorView {
   std::array<int64_t, Shape::kMaxRank> strides_{};
 };
 
-// 64-byte aligned memory, backed by huge pages where the system grants them (2 MB and more). Not initialised.
+// Memory of one device, not initialised. CPU: 64-byte aligned, backed by huge pages where the system grants
+// them (2 MB and more). GPU: 256-byte aligned; work that uses it must be done before it dies.
 class Buffer {
  public:
   Buffer() = default;
-  Buffer(int64_t bytes, Device device);  // throws Error(resource_exhausted)
+  // Throws Error: resource_exhausted, unavailable (no such device, or no CUDA in this build).
+  Buffer(int64_t bytes, Device device);
+  // Host memory (device() is the CPU) that `gpu` copies without the host's help. Plain memory for the CPU.
+  static Buffer page_locked(int64_t bytes, Device gpu);
   Buffer(Buffer&& other) noexcept { *this = std::move(other); }
   Buffer& operator=(Buffer&& other) noexcept;
   ~Buffer();
@@ -106,6 +110,7 @@ class Buffer {
   void* data_ = nullptr;
   int64_t bytes_ = 0;
   Device device_;
+  bool page_locked_ = false;
 };
 
 // Owns its memory; move-only.
@@ -140,5 +145,10 @@ class Tensor {
   Buffer buffer_;
   TensorView view_;
 };
+
+// to = from, between any devices; returns when it is done. Dense, of equal dtype and shape. For loading and
+// tests: work given to streams that uses the memory must have been waited for (ops/transfer.h copies in
+// stream order).
+void copy(TensorView from, TensorView to);
 
 }  // namespace shoal

@@ -1,7 +1,9 @@
 #include "tensor/tensor.h"
 
 #include <cmath>
+#include <cstring>
 #include <fstream>
+#include <functional>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -35,6 +37,53 @@ TEST(Bf16, RoundsToNearestEven) {
   EXPECT_EQ(float_to_bf16(1.01171875f), 0x3f82);  // halfway between 0x3f81 and 0x3f82: even
   EXPECT_EQ(float_to_bf16(1.00390637f), 0x3f81);  // just above halfway
   EXPECT_TRUE(std::isnan(bf16_to_float(float_to_bf16(std::bit_cast<float>(0x7f800001u)))));
+}
+
+TEST(Tensor, CopiesBetweenDenseTensorsOfOneShape) {
+  Tensor from(DType::i32, {2, 3}), to(DType::i32, {2, 3});
+  for (int i = 0; i < 6; ++i) from.as<int32_t>()[i] = i * i;
+  copy(from, to);
+  EXPECT_EQ(to.as<int32_t>()[5], 25);
+  copy(from.view().slice(0, 1), to.view().slice(1, 2));
+  EXPECT_EQ(to.as<int32_t>()[5], 4);
+  EXPECT_THROW(copy(from, Tensor(DType::i32, {3, 2})), Error);
+  EXPECT_THROW(copy(from, Tensor(DType::f32, {2, 3})), Error);
+  EXPECT_THROW(copy(from.view().columns(0, 2), Tensor(DType::i32, {2, 2})), Error);
+}
+
+// Also in a build with CUDA: no machine has so many.
+TEST(Tensor, OfAMissingDeviceIsUnavailable) {
+  const Device missing{DeviceKind::cuda, 1000};
+  for (const auto& make : std::initializer_list<std::function<void()>>{
+           [&] { Tensor(DType::f32, {3}, missing); }, [&] { Tensor::zeros(DType::f32, {3}, missing); },
+           [&] { Buffer::page_locked(3, missing); }, [&] { Workspace(missing).alloc(DType::f32, {3}); }}) {
+    try {
+      make();
+      ADD_FAILURE() << "made";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::unavailable) << error.what();
+    }
+  }
+}
+
+TEST(Buffer, PageLockedForTheCpuIsPlainMemory) {
+  Buffer buffer = Buffer::page_locked(100, Device{});
+  EXPECT_EQ(buffer.bytes(), 100);
+  EXPECT_EQ(buffer.device(), Device{});
+  const Buffer moved = std::move(buffer);
+  std::memset(moved.data(), 1, 100);
+}
+
+TEST(Workspace, OfPageLockedMemoryIsTheHosts) {
+  Workspace ws = Workspace::page_locked(Device{}, int64_t{1} << 20);
+  EXPECT_TRUE(ws.empty());
+  {
+    const Workspace::Scope scope(ws);
+    EXPECT_FALSE(ws.empty());
+    EXPECT_EQ(ws.alloc(DType::i32, {7}).device(), Device{});
+    EXPECT_THROW(ws.alloc(DType::i32, {int64_t{1} << 20}), Error);
+  }
+  EXPECT_TRUE(ws.empty());
 }
 
 TEST(Workspace, SteadyStateAllocatesNothing) {

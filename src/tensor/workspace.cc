@@ -5,12 +5,25 @@
 namespace shoal {
 namespace {
 
-constexpr int64_t kAlignment = 64;
+constexpr int64_t kAlignment = 64, kDeviceAlignment = 256;
 constexpr int64_t kSmallestBlock = int64_t{1} << 20;
 
-int64_t aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
-
 }  // namespace
+
+Workspace Workspace::page_locked(Device gpu, int64_t limit_bytes) {
+  Workspace workspace({}, limit_bytes);
+  workspace.locked_for_ = gpu;
+  return workspace;
+}
+
+int64_t Workspace::aligned(int64_t bytes) const {
+  const int64_t alignment = device_.kind == DeviceKind::cpu ? kAlignment : kDeviceAlignment;
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+Buffer Workspace::block(int64_t bytes) const {
+  return locked_for_ ? Buffer::page_locked(bytes, *locked_for_) : Buffer(bytes, device_);
+}
 
 int64_t Workspace::capacity_bytes() const {
   int64_t total = 0;
@@ -38,7 +51,7 @@ void Workspace::grow(int64_t bytes) {
     fail(ErrorCode::resource_exhausted, "workspace: ", bytes, " more bytes would exceed its limit of ",
          limit_);
   }
-  blocks_.emplace_back(limit_ > 0 ? std::min(wanted, limit_ - capacity_bytes()) : wanted, device_);
+  blocks_.push_back(block(limit_ > 0 ? std::min(wanted, limit_ - capacity_bytes()) : wanted));
   ++growths_;
 }
 
@@ -46,7 +59,7 @@ void Workspace::merge_blocks() {
   if (blocks_.size() < 2) return;
   const int64_t total = capacity_bytes();
   blocks_.clear();
-  blocks_.emplace_back(total, device_);
+  blocks_.push_back(block(total));
   ++growths_;
 }
 

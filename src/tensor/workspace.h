@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "tensor/tensor.h"
@@ -15,8 +16,10 @@ class Workspace {
  public:
   // limit_bytes: growing beyond it throws Error(resource_exhausted); 0 means no limit.
   explicit Workspace(Device device = {}, int64_t limit_bytes = 0) : device_(device), limit_(limit_bytes) {}
+  // Of host memory that `gpu` copies without the host's help (Buffer::page_locked).
+  static Workspace page_locked(Device gpu, int64_t limit_bytes = 0);
 
-  // Uninitialised, 64-byte aligned, valid until the enclosing Scope ends.
+  // Uninitialised, 64-byte aligned (256 on a GPU), valid until the enclosing Scope ends.
   TensorView alloc(DType dtype, Shape shape);
   // Same shape and dtype, contiguous.
   TensorView like(TensorView other) { return alloc(other.dtype(), other.shape()); }
@@ -39,13 +42,18 @@ class Workspace {
   int64_t peak_bytes() const { return peak_; }
   // How often memory was taken from the system. Constant in the steady state.
   int64_t growths() const { return growths_; }
+  // Whether no Scope is open and nothing is in use.
+  bool empty() const { return depth_ == 0 && below_ + used_ == 0; }
 
  private:
   friend class Scope;
+  int64_t aligned(int64_t bytes) const;
   void grow(int64_t bytes);
   void merge_blocks();
+  Buffer block(int64_t bytes) const;
 
-  Device device_;
+  Device device_;                     // of the views
+  std::optional<Device> locked_for_;  // page-locked host memory for this device
   int64_t limit_;
   std::vector<Buffer> blocks_;
   size_t block_ = 0;   // the block being filled

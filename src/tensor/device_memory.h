@@ -1,0 +1,34 @@
+// Memory of GPUs, and memory of the host that GPUs copy at full speed. tensor/cuda/ implements it; a build
+// without CUDA links tensor/no_cuda/, where it throws Error(unavailable). Buffer and Tensor (tensor.h) are
+// how it is used.
+#pragma once
+
+#include <cstdint>
+
+#include "tensor/tensor.h"
+
+namespace shoal::device_memory {
+
+// Each call makes its device current for the calling thread, and leaves it so: changing back would make a
+// context on a device that nobody asked for.
+
+// Aligned to 256 bytes, not initialised. Throws Error: resource_exhausted (with the bytes asked for and the
+// bytes that are free), unavailable (no such device, no driver, or no CUDA in this build).
+void* allocate(int64_t bytes, int device);
+// Page-locked host memory, aligned like allocate's; `device` is the one that will copy it.
+void* allocate_page_locked(int64_t bytes, int device);
+void release(void* memory) noexcept;
+void release_page_locked(void* memory) noexcept;
+
+// Both wait until it is done, and order nothing: work given to streams that uses the memory must have been
+// waited for, and may be given afterwards. At least one side is a GPU's.
+void copy(const void* from, Device from_device, void* to, Device to_device, int64_t bytes);
+void zero(void* memory, int device, int64_t bytes);
+
+// For tests: `allocations` more succeed, the one after them is refused like one for which there is no memory,
+// and then all is as before. Below 0: nothing will be refused.
+void fail_allocation_after(int64_t allocations);
+// For the implementations: counts an allocation; whether it is the one to refuse.
+bool refuse_allocation();
+
+}  // namespace shoal::device_memory
