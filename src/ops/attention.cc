@@ -22,47 +22,78 @@ void check_qkv(const char* op, TensorView qkv, const HeadLayout& layout) {
         name_of(qkv.dtype()), " ", qkv.shape(), ", expected F32 [rows, ", layout.qkv_width(), "]");
 }
 
-void check_plan(const char* op, TensorView qkv, const HeadLayout& layout, const BatchPlan& plan,
-                const KvLayer& cache) {
+bool on_cpu(const Context& ctx) { return ctx.device.kind == DeviceKind::cpu; }
+
+void check_table(const char* op, const char* name, TensorView table, const Shape& shape) {
+  CHECK(table.dtype() == DType::i32 && table.shape() == shape && table.is_contiguous(), op, ": the device's ",
+        name, " are ", name_of(table.dtype()), " ", table.shape(), ", expected dense I32 ", shape);
+}
+
+void check_cache(const char* op, const Context& ctx, const HeadLayout& layout, const BatchPlan& plan,
+                 const KvLayer& cache) {
+  const DType dtype = cache.k.dtype();
+  CHECK((dtype == DType::f32 || dtype == DType::bf16 || (dtype == DType::f16 && !on_cpu(ctx))) &&
+            cache.k.rank() == 4 && cache.k.is_contiguous() &&
+            cache.k.shape() == (Shape{cache.k.dim(0), layout.kv_heads, plan.page_size, layout.head_dim}),
+        op, ": keys are ", name_of(dtype), " ", cache.k.shape(), ", expected dense F32 or BF16 [pages, ",
+        layout.kv_heads, ", ", plan.page_size, ", ", layout.head_dim, "]");
+  CHECK(cache.v.dtype() == dtype && cache.v.shape() == cache.k.shape() && cache.v.is_contiguous(), op,
+        ": values are ", name_of(cache.v.dtype()), " ", cache.v.shape(), ", keys ", cache.k.shape());
+}
+
+void check_plan(const char* op, const Context& ctx, TensorView qkv, const HeadLayout& layout,
+                const BatchPlan& plan, const KvLayer& cache) {
   check_qkv(op, qkv, layout);
   const std::span<const int32_t> offsets = plan.rows.offsets;
-  CHECK(!offsets.empty() && offsets[0] == 0 && std::is_sorted(offsets.begin(), offsets.end()), op,
-        ": offsets must rise from 0");
-  CHECK(plan.rows.rows() == qkv.dim(0) && static_cast<int64_t>(plan.positions.size()) == qkv.dim(0), op, ": ",
-        plan.rows.rows(), " rows, ", plan.positions.size(), " positions for qkv ", qkv.shape());
+  CHECK(!offsets.empty() && static_cast<int64_t>(plan.positions.size()) == qkv.dim(0), op, ": ",
+        plan.positions.size(), " positions for qkv ", qkv.shape());
+  const int64_t sequences = plan.rows.sequences();
   CHECK(plan.page_size > 0 && plan.pages_per_sequence >= 0 &&
-            static_cast<int64_t>(plan.page_table.size()) == plan.rows.sequences() * plan.pages_per_sequence,
-        op, ": page table of ", plan.page_table.size(), " entries for ", plan.rows.sequences(),
-        " sequences of ", plan.pages_per_sequence, " pages");
-  CHECK((cache.k.dtype() == DType::f32 || cache.k.dtype() == DType::bf16) && cache.k.rank() == 4 &&
-            cache.k.is_contiguous() &&
-            cache.k.shape() == (Shape{cache.k.dim(0), layout.kv_heads, plan.page_size, layout.head_dim}),
-        op, ": keys are ", name_of(cache.k.dtype()), " ", cache.k.shape(),
-        ", expected dense F32 or BF16 [pages, ", layout.kv_heads, ", ", plan.page_size, ", ", layout.head_dim,
-        "]");
-  CHECK(cache.v.dtype() == cache.k.dtype() && cache.v.shape() == cache.k.shape() && cache.v.is_contiguous(),
-        op, ": values are ", name_of(cache.v.dtype()), " ", cache.v.shape(), ", keys ", cache.k.shape());
+            static_cast<int64_t>(plan.page_table.size()) == sequences * plan.pages_per_sequence,
+        op, ": page table of ", plan.page_table.size(), " entries for ", sequences, " sequences of ",
+        plan.pages_per_sequence, " pages");
+  check_cache(op, ctx, layout, plan, cache);
+  if (!on_cpu(ctx)) {
+    check_table(op, "offsets", plan.tables.offsets, {sequences + 1});
+    check_table(op, "positions", plan.tables.positions, {qkv.dim(0)});
+    check_table(op, "sequences", plan.tables.sequences, {qkv.dim(0)});
+    return check_table(op, "pages", plan.tables.page_table, {sequences, plan.pages_per_sequence});
+  }
+  CHECK(offsets[0] == 0 && std::is_sorted(offsets.begin(), offsets.end()) && plan.rows.rows() == qkv.dim(0),
+        op, ": offsets must rise from 0 to ", qkv.dim(0), " rows, not ", plan.rows.rows());
   for (const int32_t position : plan.positions)
     CHECK(0 <= position && position < plan.pages_per_sequence * plan.page_size, op, ": position ", position,
           " is outside ", plan.pages_per_sequence, " pages of ", plan.page_size);
 }
 
-void check_rope(TensorView qkv, const HeadLayout& layout, const QkNorm& norm, TensorView rope,
-                std::span<const int32_t> positions) {
-  check_qkv("qk_norm_rope", qkv, layout);
+void check_rope(const char* op, const Context& ctx, TensorView qkv, const HeadLayout& layout,
+                const QkNorm& norm, TensorView rope, const BatchPlan& plan) {
+  check_qkv(op, qkv, layout);
   for (const TensorView& weight : {norm.q, norm.k})
-    CHECK(weight.empty() || (weight.dtype() == DType::f32 && weight.shape() == Shape{layout.head_dim}),
-          "qk_norm_rope: norm weight is ", name_of(weight.dtype()), " ", weight.shape(), ", expected F32 [",
+    CHECK(weight.empty() || (weight.dtype() == DType::f32 && weight.shape() == Shape{layout.head_dim}), op,
+          ": norm weight is ", name_of(weight.dtype()), " ", weight.shape(), ", expected F32 [",
           layout.head_dim, "]");
   CHECK(rope.rank() == 3 && rope.dtype() == DType::f32 && rope.is_contiguous() &&
             rope.shape() == (Shape{rope.dim(0), layout.head_dim / 2, 2}),
-        "qk_norm_rope: rope is ", rope.shape(), ", expected [positions, ", layout.head_dim / 2, ", 2]");
-  CHECK(static_cast<int64_t>(positions.size()) == qkv.dim(0), "qk_norm_rope: ", positions.size(),
+        op, ": rope is ", rope.shape(), ", expected [positions, ", layout.head_dim / 2, ", 2]");
+  CHECK(static_cast<int64_t>(plan.positions.size()) == qkv.dim(0), op, ": ", plan.positions.size(),
         " positions for qkv ", qkv.shape());
-  for (const int32_t position : positions)
+  if (!on_cpu(ctx)) return check_table(op, "positions", plan.tables.positions, {qkv.dim(0)});
+  for (const int32_t position : plan.positions)
     if (position < 0 || position >= rope.dim(0))
-      fail(ErrorCode::invalid_argument, "qk_norm_rope: position ", position, " is outside the table of ",
-           rope.dim(0), " positions");
+      fail(ErrorCode::invalid_argument, op, ": position ", position, " is outside the table of ", rope.dim(0),
+           " positions");
+}
+
+// narrow: the output may have 16 bits on a GPU.
+void check_out(const char* op, const Context& ctx, TensorView qkv, const HeadLayout& layout, TensorView out,
+               bool narrow) {
+  const bool right_dtype =
+      out.dtype() == DType::f32 ||
+      (narrow && !on_cpu(ctx) && (out.dtype() == DType::bf16 || out.dtype() == DType::f16));
+  CHECK(right_dtype && out.shape() == (Shape{qkv.dim(0), layout.heads * layout.head_dim}), op, ": out is ",
+        name_of(out.dtype()), " ", out.shape(), ", expected F32 [", qkv.dim(0), ", ",
+        layout.heads * layout.head_dim, "]");
 }
 
 void check_page_copies(const KvLayer& cache, std::span<const int32_t> from, std::span<const int32_t> to) {
@@ -117,10 +148,10 @@ Tensor make_rope_table(int64_t positions, int64_t head_dim, double base) {
 }
 
 void qk_norm_rope(Context& ctx, TensorView qkv, const HeadLayout& layout, const QkNorm& norm, TensorView rope,
-                  std::span<const int32_t> positions) {
-  check_rope(qkv, layout, norm, rope, positions);
+                  const BatchPlan& plan) {
+  check_rope("qk_norm_rope", ctx, qkv, layout, norm, rope, plan);
   if (qkv.dim(0) == 0) return;
-  if (ctx.device.kind == DeviceKind::cuda) return cuda::qk_norm_rope(ctx, qkv, layout, norm, rope, positions);
+  if (!on_cpu(ctx)) return cuda::qk_norm_rope(ctx, qkv, layout, norm, rope, plan);
   const VectorKernels& kernels = vector_kernels();
   const int64_t dim = layout.head_dim;
   const auto turn = [&](float* head, TensorView weight, int32_t position) {
@@ -130,7 +161,7 @@ void qk_norm_rope(Context& ctx, TensorView qkv, const HeadLayout& layout, const 
   ctx.team->parallel_for(qkv.dim(0), cpu::rows_per_task(qkv.dim(1)), [&](int64_t begin, int64_t end, int) {
     for (int64_t row = begin; row < end; ++row) {
       float* head = qkv.row<float>(row);
-      const int32_t position = positions[static_cast<size_t>(row)];
+      const int32_t position = plan.positions[static_cast<size_t>(row)];
       for (int64_t h = 0; h < layout.heads; ++h, head += dim) turn(head, norm.q, position);
       for (int64_t h = 0; h < layout.kv_heads; ++h, head += dim) turn(head, norm.k, position);
     }
@@ -139,9 +170,9 @@ void qk_norm_rope(Context& ctx, TensorView qkv, const HeadLayout& layout, const 
 
 void append_kv(Context& ctx, TensorView qkv, const HeadLayout& layout, const BatchPlan& plan,
                const KvLayer& cache) {
-  check_plan("append_kv", qkv, layout, plan, cache);
+  check_plan("append_kv", ctx, qkv, layout, plan, cache);
   if (qkv.dim(0) == 0) return;
-  if (ctx.device.kind == DeviceKind::cuda) return cuda::append_kv(ctx, qkv, layout, plan, cache);
+  if (!on_cpu(ctx)) return cuda::append_kv(ctx, qkv, layout, plan, cache);
   const VectorKernels& kernels = vector_kernels();
   const std::span<const int32_t> offsets = plan.rows.offsets;
   const int64_t dim = layout.head_dim, kv_width = layout.kv_heads * dim;
@@ -167,7 +198,7 @@ void copy_kv_pages(Context& ctx, const KvLayer& cache, std::span<const int32_t> 
                    std::span<const int32_t> to) {
   check_page_copies(cache, from, to);
   if (from.empty()) return;
-  if (ctx.device.kind == DeviceKind::cuda) return cuda::copy_kv_pages(ctx, cache, from, to);
+  if (!on_cpu(ctx)) return cuda::copy_kv_pages(ctx, cache, from, to);
   // One head of one page at a time, so that several workers share even a single page.
   const int64_t heads = cache.k.dim(1), width = cache.k.dim(2) * cache.k.dim(3);
   const int64_t bytes = width * size_of(cache.k.dtype());
@@ -186,15 +217,28 @@ void copy_kv_pages(Context& ctx, const KvLayer& cache, std::span<const int32_t> 
 
 void paged_attention(Context& ctx, TensorView qkv, const HeadLayout& layout, const BatchPlan& plan,
                      const KvLayer& cache, int64_t window, TensorView out) {
-  check_plan("paged_attention", qkv, layout, plan, cache);
+  check_plan("paged_attention", ctx, qkv, layout, plan, cache);
   CHECK(window >= 0, "paged_attention: window ", window);
-  CHECK(out.dtype() == DType::f32 && out.shape() == (Shape{qkv.dim(0), layout.heads * layout.head_dim}),
-        "paged_attention: out is ", name_of(out.dtype()), " ", out.shape(), ", expected F32 [", qkv.dim(0),
-        ", ", layout.heads * layout.head_dim, "]");
+  check_out("paged_attention", ctx, qkv, layout, out, /*narrow=*/false);
   if (qkv.dim(0) == 0) return;
-  if (ctx.device.kind == DeviceKind::cuda)
-    return cuda::paged_attention(ctx, qkv, layout, plan, cache, window, out);
+  if (!on_cpu(ctx)) return cuda::paged_attention(ctx, qkv, layout, plan, cache, window, out);
   cpu::paged_attention(ctx, qkv, layout, plan, cache, window, out);
+}
+
+void attend(Context& ctx, TensorView qkv, const AttentionPlan& attention, const QkNorm& norm,
+            const BatchPlan& plan, const KvLayer& cache, TensorView out) {
+  const HeadLayout& layout = attention.layout;
+  if (on_cpu(ctx)) {
+    qk_norm_rope(ctx, qkv, layout, norm, attention.rope, plan);
+    append_kv(ctx, qkv, layout, plan, cache);
+    return paged_attention(ctx, qkv, layout, plan, cache, attention.window, out);
+  }
+  check_plan("attend", ctx, qkv, layout, plan, cache);
+  check_rope("attend", ctx, qkv, layout, norm, attention.rope, plan);
+  CHECK(attention.window >= 0, "attend: window ", attention.window);
+  check_out("attend", ctx, qkv, layout, out, /*narrow=*/true);
+  if (qkv.dim(0) == 0) return;
+  cuda::attend(ctx, qkv, attention, norm, plan, cache, out);
 }
 
 }  // namespace shoal::ops

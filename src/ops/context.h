@@ -27,6 +27,12 @@ struct Context {
   Workspace& host_memory() const { return host ? *host : *workspace; }
 };
 
+// Whether the device multiplies by matrices of this dtype: f32 and bf16 on all, f16 on a GPU.
+inline bool multiplies(const Context& ctx, DType dtype) {
+  return dtype == DType::f32 || dtype == DType::bf16 ||
+         (dtype == DType::f16 && ctx.device.kind == DeviceKind::cuda);
+}
+
 // Rows of several sequences, end to end: sequence s owns rows [offsets[s], offsets[s + 1]).
 // offsets[0] == 0. A sequence may have no rows.
 struct RaggedRows {
@@ -40,22 +46,22 @@ struct RaggedRows {
 
 // The arrays of a BatchPlan where kernels can read them: i32, dense.
 struct PlanTables {
-  TensorView offsets;       // [sequences + 1]
-  TensorView positions;     // [rows]; below 0: a row of padding, which reads and writes no keys and values
-  TensorView sequences;     // [rows] which sequence the row is of
-  TensorView page_table;    // [sequences, pages_per_sequence]
-  bool single_rows = false; // every sequence has one row (a decode step)
+  TensorView offsets;        // [sequences + 1]
+  TensorView positions;      // [rows]; below 0: a row of padding, which reads and writes no keys and values
+  TensorView sequences;      // [rows] which sequence the row is of
+  TensorView page_table;     // [sequences, pages_per_sequence]
+  bool single_rows = false;  // every sequence has one row (a decode step)
 };
 
 // Where the rows of a batch stand in their sequences and in the KV pages. Planned once per step, used by
-// every layer. The host's arrays are for the CPU and for checks; a GPU's kernels see `tables` only, and of the
-// host's arrays nothing but their sizes.
+// every layer. The host's arrays are for the CPU and for checks; a GPU's kernels see `tables` only, and of
+// the host's arrays nothing but their sizes.
 struct BatchPlan {
   RaggedRows rows;
   std::span<const int32_t> positions;   // [rows] absolute position of each row in its sequence
   std::span<const int32_t> page_table;  // [sequences, pages_per_sequence]: logical page -> physical page
   int64_t pages_per_sequence = 0;
-  int64_t page_size = 0;  // tokens per page
+  int64_t page_size = 0;   // tokens per page
   PlanTables tables = {};  // on_device (transfer.h) fills them; empty on the CPU
 };
 

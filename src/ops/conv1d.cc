@@ -1,5 +1,8 @@
 #include "ops/conv1d.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "ops/cpu/matrix.h"
 #include "ops/cuda_backend.h"
 
@@ -10,21 +13,59 @@ bool is_f32(TensorView view, std::initializer_list<int64_t> shape) {
   return view.dtype() == DType::f32 && view.shape() == Shape(shape) && view.is_contiguous();
 }
 
+bool on_cpu(const Context& ctx) { return ctx.device.kind == DeviceKind::cpu; }
+
+void check_sequences(const char* op, const Context& ctx, const ConvRows& rows) {
+  CHECK(!rows.rows.offsets.empty() && rows.rows.offsets[0] == 0, op, ": offsets must start with 0");
+  for (int s = 0; s < rows.rows.sequences(); ++s)
+    CHECK(rows.rows.count(s) >= 0, op, ": offsets of sequence ", s, " fall");
+  if (on_cpu(ctx)) return;
+  const int64_t sequences = rows.rows.sequences();
+  CHECK(rows.offsets.dtype() == DType::i32 && rows.offsets.shape() == Shape{sequences + 1} && rows.rate >= 1,
+        op, ": device offsets are ", name_of(rows.offsets.dtype()), " ", rows.offsets.shape(), " at rate ",
+        rows.rate, " for ", sequences, " sequences");
+}
+
+// Each sequence has a slot of its own.
+void check_slots(const char* op, Context& ctx, const ConvHistory& history, int sequences) {
+  CHECK(static_cast<int>(history.slots.size()) == sequences, op, ": ", history.slots.size(),
+        " history slots for ", sequences, " sequences");
+  const int64_t slots = history.pool.dim(0);
+  const Workspace::Scope scope(*ctx.workspace);
+  const TensorView taken = ctx.workspace->alloc(DType::u8, {slots});
+  std::fill_n(taken.as<uint8_t>(), slots, uint8_t{0});
+  for (const int32_t slot : history.slots) {
+    CHECK(0 <= slot && slot < slots, op, ": history slot ", slot, " of ", slots);
+    CHECK(std::exchange(taken.as<uint8_t>()[slot], uint8_t{1}) == 0, op, ": two sequences in history slot ",
+          slot);
+  }
+}
+
+// floats: how much of its inputs the convolution keeps per sequence.
+void check_history(const char* op, Context& ctx, const ConvRows& rows, const ConvHistory& history,
+                   int64_t floats) {
+  if (floats == 0) return;
+  CHECK(history.pool.rank() == 2 && history.pool.dtype() == DType::f32 && history.pool.is_contiguous(), op,
+        ": history pool is ", name_of(history.pool.dtype()), " ", history.pool.shape(),
+        ", expected dense F32 [slots, floats]");
+  CHECK(history.offset >= 0 && history.offset + floats <= history.pool.dim(1), op, ": history of ", floats,
+        " floats at ", history.offset, " of ", history.pool.dim(1));
+  if (on_cpu(ctx)) return check_slots(op, ctx, history, rows.rows.sequences());
+  CHECK(rows.slots.dtype() == DType::i32 && rows.slots.shape() == Shape{rows.rows.sequences()}, op,
+        ": device slots are ", name_of(rows.slots.dtype()), " ", rows.slots.shape(), " for ",
+        rows.rows.sequences(), " sequences");
+}
+
 // history_rows: how far the convolution looks back.
-void check_input(const char* op, const ConvInput& input, int64_t channels, int64_t history_rows) {
-  CHECK(!input.rows.offsets.empty() && input.rows.offsets[0] == 0, op, ": offsets must start with 0");
-  for (int s = 0; s < input.rows.sequences(); ++s)
-    CHECK(input.rows.count(s) >= 0, op, ": offsets of sequence ", s, " fall");
-  CHECK(is_f32(input.x, {input.rows.rows(), channels}), op, ": x is ", input.x.shape(),
-        ", expected dense F32 [", input.rows.rows(), ", ", channels, "]");
+void check_input(const char* op, Context& ctx, const ConvInput& input, int64_t channels,
+                 int64_t history_rows) {
+  check_sequences(op, ctx, input.rows);
+  const int64_t rows = input.rows.rows.rows();
+  CHECK(is_f32(input.x, {rows, channels}), op, ": x is ", input.x.shape(), ", expected dense F32 [", rows,
+        ", ", channels, "]");
   CHECK(input.snake_alpha.empty() || is_f32(input.snake_alpha, {channels}), op, ": snake alpha is ",
         input.snake_alpha.shape());
-  if (history_rows == 0) return;
-  CHECK(static_cast<int>(input.history.size()) == input.rows.sequences(), op, ": ", input.history.size(),
-        " histories for ", input.rows.sequences(), " sequences");
-  for (const TensorView& history : input.history)
-    CHECK(is_f32(history, {history_rows, channels}), op, ": history is ", history.shape(),
-          ", expected dense F32 [", history_rows, ", ", channels, "]");
+  check_history(op, ctx, input.rows, input.history, history_rows * channels);
 }
 
 void check_output(const char* op, TensorView y, int64_t rows, int64_t outputs) {
@@ -37,14 +78,36 @@ void check_output(const char* op, TensorView y, int64_t rows, int64_t outputs) {
 void causal_conv1d(Context& ctx, const ConvInput& input, const PackedMatrix& weight, int64_t dilation,
                    TensorView y, const Epilogue& epilogue) {
   CHECK(dilation >= 1, "causal_conv1d: dilation ", dilation);
-  check_input("causal_conv1d", input, weight.depth, (weight.taps - 1) * dilation);
-  check_output("causal_conv1d", y, input.rows.rows(), weight.outputs);
+  check_input("causal_conv1d", ctx, input, weight.depth, (weight.taps - 1) * dilation);
+  check_output("causal_conv1d", y, input.rows.rows.rows(), weight.outputs);
   CHECK(epilogue.scale.empty() || is_f32(epilogue.scale, {weight.outputs}), "causal_conv1d: scale is ",
         epilogue.scale.shape());
-  if (input.rows.rows() == 0) return;
-  if (ctx.device.kind == DeviceKind::cpu)
-    return cpu::causal_conv1d(ctx, input, weight, dilation, y, epilogue);
+  if (input.rows.rows.rows() == 0) return;
+  if (on_cpu(ctx)) return cpu::causal_conv1d(ctx, input, weight, dilation, y, epilogue);
   cuda::causal_conv1d(ctx, input, weight, dilation, y, epilogue);
+}
+
+void residual_unit(Context& ctx, TensorView x, const ConvRows& rows, const ConvHistory& history,
+                   const ResidualConvs& convs) {
+  const PackedMatrix &wide = *convs.wide, &narrow = *convs.narrow;
+  const int64_t channels = wide.depth;
+  CHECK(
+      wide.outputs == channels && narrow.taps == 1 && narrow.depth == channels && narrow.outputs == channels,
+      "residual_unit: convolutions of ", wide.taps, " taps, ", channels, " -> ", wide.outputs, " and of ",
+      narrow.taps, ", ", narrow.depth, " -> ", narrow.outputs);
+  const ConvInput input{x, rows, history, convs.wide_alpha};
+  if (on_cpu(ctx)) {
+    const Workspace::Scope scope(*ctx.workspace);
+    const TensorView between = ctx.workspace->like(x);
+    causal_conv1d(ctx, input, wide, convs.dilation, between);
+    return causal_conv1d(ctx, {between, rows, {}, convs.narrow_alpha}, narrow, 1, x, {.accumulate = true});
+  }
+  CHECK(convs.dilation >= 1, "residual_unit: dilation ", convs.dilation);
+  check_input("residual_unit", ctx, input, channels, (wide.taps - 1) * convs.dilation);
+  CHECK(convs.narrow_alpha.empty() || is_f32(convs.narrow_alpha, {channels}),
+        "residual_unit: snake alpha is ", convs.narrow_alpha.shape());
+  if (x.dim(0) == 0) return;
+  cuda::residual_unit(ctx, x, rows, history, convs);
 }
 
 void depthwise_conv1d(Context& ctx, const ConvInput& input, TensorView weight, TensorView bias,
@@ -53,10 +116,10 @@ void depthwise_conv1d(Context& ctx, const ConvInput& input, TensorView weight, T
   const int64_t taps = weight.dim(0), channels = weight.dim(1);
   CHECK(is_f32(weight, {taps, channels}), "depthwise_conv1d: weight is not dense F32");
   CHECK(bias.empty() || is_f32(bias, {channels}), "depthwise_conv1d: bias is ", bias.shape());
-  check_input("depthwise_conv1d", input, channels, taps - 1);
-  check_output("depthwise_conv1d", y, input.rows.rows(), channels);
-  if (input.rows.rows() == 0) return;
-  if (ctx.device.kind == DeviceKind::cpu) return cpu::depthwise_conv1d(ctx, input, weight, bias, y);
+  check_input("depthwise_conv1d", ctx, input, channels, taps - 1);
+  check_output("depthwise_conv1d", y, input.rows.rows.rows(), channels);
+  if (input.rows.rows.rows() == 0) return;
+  if (on_cpu(ctx)) return cpu::depthwise_conv1d(ctx, input, weight, bias, y);
   cuda::depthwise_conv1d(ctx, input, weight, bias, y);
 }
 

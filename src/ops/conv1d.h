@@ -10,10 +10,10 @@
 namespace shoal::ops {
 
 // Where the sequences of a batch keep the last inputs of one convolution: sequence s in slot slots[s] of
-// `pool`, from float `offset` on: f32 [(taps - 1) * dilation, channels], the last inputs (after the snake), zeros
-// at the start. Read, then replaced by the newest inputs.
+// `pool`, from float `offset` on: f32 [(taps - 1) * dilation, channels], the last inputs (after the snake),
+// zeros at the start. Read, then replaced by the newest inputs.
 struct ConvHistory {
-  TensorView pool;   // f32 [slots, floats of a slot]; empty when the convolution looks back at nothing
+  TensorView pool;  // f32 [slots, floats of a slot]; empty when the convolution looks back at nothing
   int64_t offset = 0;
   std::span<const int32_t> slots;  // [sequences], all different
 };
@@ -21,8 +21,8 @@ struct ConvHistory {
 // The rows of a batch at some rate, for the host and for kernels.
 struct ConvRows {
   RaggedRows rows;
-  // What kernels read: sequence s owns rows [offsets[s] * rate, offsets[s + 1] * rate). i32 [sequences + 1] and
-  // i32 [sequences]; empty on the CPU.
+  // What kernels read: sequence s owns rows [offsets[s] * rate, offsets[s + 1] * rate). i32 [sequences + 1]
+  // and i32 [sequences]; empty on the CPU.
   TensorView offsets, slots;
   int64_t rate = 1;
 };
@@ -43,9 +43,9 @@ void causal_conv1d(Context& ctx, const ConvInput& input, const PackedMatrix& wei
 
 // The two convolutions of a residual unit (spec dac 2.5): x += conv1(snake(conv7(snake(x)))), in place.
 struct ResidualConvs {
-  const PackedMatrix* wide;    // 7 taps, channels -> channels
-  int64_t dilation = 1;        // of the wide one
-  const PackedMatrix* narrow;  // 1 tap
+  const PackedMatrix* wide;             // 7 taps, channels -> channels
+  int64_t dilation = 1;                 // of the wide one
+  const PackedMatrix* narrow;           // 1 tap
   TensorView wide_alpha, narrow_alpha;  // f32 [channels]
 };
 // x: f32 [rows, channels]; history: the wide one's. The same sums as the two causal_conv1d it stands for.

@@ -11,6 +11,10 @@ namespace shoal::ops {
 // Most ids penalised in one draw, and most recent tokens that are drawn anew.
 constexpr int64_t kMostPenalised = 32, kMostRecent = 16;
 
+// How a token is drawn anew, and the number that keeps its noise apart from every codebook's.
+constexpr float kRedrawTemperature = 1.0f, kRedrawTopP = 0.9f;
+constexpr uint32_t kRedrawNumber = 1000;
+
 // How the draws of one row are made. Ids out of range in the lists count for nothing.
 struct DrawRow {
   uint64_t seed = 0;
@@ -32,17 +36,17 @@ struct DrawTable {
   TensorView codes;  // i32 [rows, codebooks, most]: codes to penalise, by codebook
 };
 
-// Which token each row of the head stands for: itself, or, in a semantic head, semantic_begin + row and at last
-// im_end. semantic_end is inclusive. Code c of codebook 0 is token semantic_begin + c.
+// Which token each row of the head stands for: itself, or, in a semantic head, semantic_begin + row and at
+// last im_end. semantic_end is inclusive. Code c of codebook 0 is token semantic_begin + c.
 struct TokenHead {
   int32_t semantic_begin = 0, semantic_end = 0, im_end = 0;
   bool semantic = false;
   int32_t codebook_size = 0;  // of codebook 0
 };
 
-// logits: f32 [rows, head rows]. Writes the first two values of every frame: the token, and its code, clamped to
-// the codebook (spec dual_ar 5.3 step 1). frames: i32 [rows, 1 + codebooks], dense. The noise is keyed by (seed,
-// frame, number of the draw, row of the logits): number 0, and 1000 for a token drawn anew.
+// logits: f32 [rows, head rows]. Writes the first two values of every frame: the token, and its code, clamped
+// to the codebook (spec dual_ar 5.3 step 1). frames: i32 [rows, 1 + codebooks], dense. The noise is keyed by
+// (seed, frame, number of the draw, row of the logits): number 0, and kRedrawNumber for a token drawn anew.
 // Errors as sample on the CPU; on a GPU a row with nothing to draw (logits that are NaN) gets token -1.
 void draw_tokens(Context& ctx, TensorView logits, const DrawTable& table, const TokenHead& head,
                  TensorView frames);

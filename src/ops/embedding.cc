@@ -7,13 +7,16 @@
 #include "ops/cpu/vector.h"
 #include "ops/cpu/vector_kernels.h"
 #include "ops/cuda_backend.h"
+#include "ops/weight_source.h"
 
 namespace shoal::ops {
 namespace {
 
 void check_table(const char* op, TensorView table, TensorView y) {
-  CHECK(table.rank() == 2 && (table.dtype() == DType::f32 || table.dtype() == DType::bf16), op, ": table is ",
-        name_of(table.dtype()), " ", table.shape(), ", expected F32 or BF16 [entries, dim]");
+  const bool is_float =
+      table.dtype() == DType::f32 || table.dtype() == DType::bf16 || table.dtype() == DType::f16;
+  CHECK(table.rank() == 2 && is_float, op, ": table is ", name_of(table.dtype()), " ", table.shape(),
+        ", expected F32, BF16 or F16 [entries, dim]");
   CHECK(y.rank() == 2 && y.dtype() == DType::f32 && y.dim(1) == table.dim(1), op, ": y is ",
         name_of(y.dtype()), " ", y.shape(), ", expected F32 [rows, ", table.dim(1), "]");
 }
@@ -23,11 +26,13 @@ void check_id(const char* op, int64_t id, int64_t entries) {
     fail(ErrorCode::invalid_argument, op, ": id ", id, " is outside the table of ", entries, " entries");
 }
 
-void check_ids(const char* op, std::span<const int32_t> ids, int64_t entries) {
-  for (const int32_t id : ids) check_id(op, id, entries);
+// The first `count` ids of every row.
+void check_ids(const char* op, TensorView ids, int64_t count, int64_t entries) {
+  for (int64_t row = 0; row < ids.dim(0); ++row)
+    for (int64_t i = 0; i < count; ++i) check_id(op, ids.row<int32_t>(row)[i], entries);
 }
 
-// y = table[id], or y += table[id] by way of `wide`, a row of scratch for bf16 tables.
+// y = table[id], or y += table[id] by way of `wide`, a row of scratch for 16-bit tables.
 class RowReader {
  public:
   RowReader(Context& ctx, TensorView table)
@@ -36,10 +41,14 @@ class RowReader {
         wide_(ctx.workspace->alloc(DType::f32, {ctx.team->size(), table.dim(1)})) {}
 
   void copy(int64_t id, float* y) const {
-    if (table_.dtype() == DType::bf16)
-      kernels_.widen_bf16(table_.row<Bf16>(id), y, table_.dim(1));
+    const int64_t dim = table_.dim(1);
+    if (table_.dtype() == DType::f32)
+      std::memcpy(y, table_.row<float>(id), static_cast<size_t>(dim) * sizeof(float));
+    else if (table_.dtype() == DType::bf16)
+      kernels_.widen_bf16(table_.row<Bf16>(id), y, dim);
     else
-      std::memcpy(y, table_.row<float>(id), static_cast<size_t>(table_.dim(1)) * sizeof(float));
+      for (int64_t i = 0; i < dim; ++i)
+        y[i] = load_float(table_.data(), DType::f16, id * table_.stride(0) + i);
   }
   void add(int64_t id, int worker, float* y) const {
     if (table_.dtype() == DType::f32) return kernels_.add(table_.row<float>(id), y, table_.dim(1));
@@ -62,7 +71,7 @@ bool carries_codes(const ColumnEmbedding& e, int32_t token) {
   return e.semantic_begin <= token && token <= e.semantic_end;
 }
 
-void check_columns(const ColumnEmbedding& e, std::span<const int32_t> columns, TensorView y) {
+void check_columns(const ColumnEmbedding& e, TensorView columns, TensorView y) {
   check_table("embed_columns", e.text, y);
   check_table("embed_columns", e.codebooks, y);
   CHECK(e.text.dtype() == e.codebooks.dtype(), "embed_columns: text is ", name_of(e.text.dtype()),
@@ -70,56 +79,64 @@ void check_columns(const ColumnEmbedding& e, std::span<const int32_t> columns, T
   CHECK(e.num_codebooks >= 1 && e.codebooks.dim(0) == e.num_codebooks * e.codebook_size,
         "embed_columns: codebooks are ", e.codebooks.shape(), " for ", e.num_codebooks, " x ",
         e.codebook_size);
-  const int64_t width = 1 + e.num_codebooks;
-  CHECK(static_cast<int64_t>(columns.size()) == y.dim(0) * width, "embed_columns: ", columns.size(),
-        " ids for ", y.dim(0), " columns of ", width);
-  for (int64_t row = 0; row < y.dim(0); ++row) {
-    const std::span<const int32_t> column =
-        columns.subspan(static_cast<size_t>(row * width), static_cast<size_t>(width));
+  CHECK(columns.dtype() == DType::i32 && columns.shape() == (Shape{y.dim(0), 1 + e.num_codebooks}) &&
+            columns.is_contiguous(),
+        "embed_columns: columns are ", name_of(columns.dtype()), " ", columns.shape(),
+        ", expected dense I32 [", y.dim(0), ", ", 1 + e.num_codebooks, "]");
+}
+
+void check_column_ids(const ColumnEmbedding& e, TensorView columns) {
+  for (int64_t row = 0; row < columns.dim(0); ++row) {
+    const int32_t* column = columns.row<int32_t>(row);
     check_id("embed_columns: text", column[0], e.text.dim(0));
-    if (carries_codes(e, column[0])) check_ids("embed_columns: codebook", column.subspan(1), e.codebook_size);
+    if (!carries_codes(e, column[0])) continue;
+    for (int64_t i = 1; i <= e.num_codebooks; ++i)
+      check_id("embed_columns: codebook", column[i], e.codebook_size);
   }
 }
 
 }  // namespace
 
-void gather_rows(Context& ctx, TensorView table, std::span<const int32_t> ids, TensorView y) {
+void gather_rows(Context& ctx, TensorView table, TensorView ids, TensorView y) {
   check_table("gather_rows", table, y);
-  CHECK(static_cast<int64_t>(ids.size()) == y.dim(0), "gather_rows: ", ids.size(), " ids for y ", y.shape());
-  check_ids("gather_rows", ids, table.dim(0));
+  const bool a_column = ids.rank() == 1 || (ids.rank() == 2 && ids.dim(1) >= 1);
+  CHECK(a_column && ids.dtype() == DType::i32 && ids.dim(0) == y.dim(0), "gather_rows: ids are ",
+        name_of(ids.dtype()), " ", ids.shape(), " for y ", y.shape());
   if (y.dim(0) == 0) return;
   if (ctx.device.kind == DeviceKind::cuda) return cuda::gather_rows(ctx, table, ids, y);
+  check_ids("gather_rows", ids, 1, table.dim(0));
   const Workspace::Scope scope(*ctx.workspace);
   const RowReader reader(ctx, table);
   ctx.team->parallel_for(y.dim(0), cpu::rows_per_task(y.dim(1)), [&](int64_t begin, int64_t end, int) {
-    for (int64_t row = begin; row < end; ++row) reader.copy(ids[static_cast<size_t>(row)], y.row<float>(row));
+    for (int64_t row = begin; row < end; ++row) reader.copy(*ids.row<int32_t>(row), y.row<float>(row));
   });
 }
 
-void gather_sum(Context& ctx, TensorView table, std::span<const int32_t> ids, int64_t per_row, TensorView y) {
+void gather_sum(Context& ctx, TensorView table, TensorView ids, TensorView y) {
   check_table("gather_sum", table, y);
-  CHECK(per_row >= 1 && static_cast<int64_t>(ids.size()) == y.dim(0) * per_row, "gather_sum: ", ids.size(),
-        " ids, ", per_row, " per row, for y ", y.shape());
-  check_ids("gather_sum", ids, table.dim(0));
+  CHECK(ids.rank() == 2 && ids.dtype() == DType::i32 && ids.dim(0) == y.dim(0) && ids.dim(1) >= 1,
+        "gather_sum: ids are ", name_of(ids.dtype()), " ", ids.shape(), " for y ", y.shape());
   if (y.dim(0) == 0) return;
-  if (ctx.device.kind == DeviceKind::cuda) return cuda::gather_sum(ctx, table, ids, per_row, y);
+  if (ctx.device.kind == DeviceKind::cuda) return cuda::gather_sum(ctx, table, ids, y);
+  const int64_t per_row = ids.dim(1);
+  check_ids("gather_sum", ids, per_row, table.dim(0));
   const Workspace::Scope scope(*ctx.workspace);
   const RowReader reader(ctx, table);
   const int64_t grain = cpu::rows_per_task(y.dim(1) * per_row);
   ctx.team->parallel_for(y.dim(0), grain, [&](int64_t begin, int64_t end, int worker) {
     for (int64_t row = begin; row < end; ++row) {
-      const int32_t* id = ids.data() + row * per_row;
+      const int32_t* id = ids.row<int32_t>(row);
       reader.copy(id[0], y.row<float>(row));
       for (int64_t i = 1; i < per_row; ++i) reader.add(id[i], worker, y.row<float>(row));
     }
   });
 }
 
-void embed_columns(Context& ctx, const ColumnEmbedding& embedding, std::span<const int32_t> columns,
-                   TensorView y) {
+void embed_columns(Context& ctx, const ColumnEmbedding& embedding, TensorView columns, TensorView y) {
   check_columns(embedding, columns, y);
   if (y.dim(0) == 0) return;
   if (ctx.device.kind == DeviceKind::cuda) return cuda::embed_columns(ctx, embedding, columns, y);
+  check_column_ids(embedding, columns);
   const Workspace::Scope scope(*ctx.workspace);
   const RowReader text(ctx, embedding.text), codes(ctx, embedding.codebooks);
   const TensorView sums = ctx.workspace->alloc(DType::f32, {ctx.team->size(), y.dim(1)});
@@ -128,7 +145,7 @@ void embed_columns(Context& ctx, const ColumnEmbedding& embedding, std::span<con
   const int64_t grain = cpu::rows_per_task(y.dim(1) * (1 + embedding.num_codebooks));
   ctx.team->parallel_for(y.dim(0), grain, [&](int64_t begin, int64_t end, int worker) {
     for (int64_t row = begin; row < end; ++row) {
-      const int32_t* column = columns.data() + row * (1 + embedding.num_codebooks);
+      const int32_t* column = columns.row<int32_t>(row);
       float* out = y.row<float>(row);
       text.copy(column[0], out);
       if (!carries_codes(embedding, column[0])) continue;

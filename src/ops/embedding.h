@@ -12,8 +12,8 @@ namespace shoal::ops {
 // table: f32, bf16 or f16 [entries, dim], y: f32 [rows, dim]; rows of both may be strided.
 void gather_rows(Context& ctx, TensorView table, TensorView ids, TensorView y);
 
-// y[row] = sum over i of table[ids[row][i]], in order of i.   ids: [rows, per_row].   The codec's projected code
-// tables (spec dac 5.2).
+// y[row] = sum over i of table[ids[row][i]], in order of i.   ids: [rows, per_row].   The codec's projected
+// code tables (spec dac 5.2).
 void gather_sum(Context& ctx, TensorView table, TensorView ids, TensorView y);
 
 // The DualAR input embedding (spec dual_ar 3).

@@ -17,16 +17,17 @@ struct Epilogue {
 };
 
 // The dtype to which a product rounds its input before it multiplies: f32 for f32 weights, else that of the
-// weights. A producer that writes it at once (linear_swiglu, attend) saves a pass. On the CPU f32: its products
-// round by themselves.
+// weights. A producer that writes it at once (linear_swiglu, attend) saves a pass. On the CPU f32: its
+// products round by themselves.
 DType product_input(const Context& ctx, const PackedMatrix& weight);
 
-// x: f32 or product_input [rows, depth] (rows may be strided), y: f32 [rows, outputs] (rows may be strided); x and
-// y do not overlap. bf16 or f16 weights: x is rounded to them first and sums are f32.
+// x: f32 or product_input [rows, depth] (rows may be strided), y: f32 [rows, outputs] (rows may be strided);
+// x and y do not overlap. bf16 or f16 weights: x is rounded to them first and sums are f32.
 void linear(Context& ctx, TensorView x, const PackedMatrix& weight, TensorView y,
             const Epilogue& epilogue = {});
 
-// y = silu(x gate^T) * (x up^T).  x: as in linear, y: f32, or the dtype that the next product reads, [rows, hidden].
+// y = silu(x gate^T) * (x up^T).  x: as in linear, y: f32, or the dtype that the next product reads, [rows,
+// hidden].
 void linear_swiglu(Context& ctx, TensorView x, const PackedMatrix& gate_up, TensorView y);
 
 // The norm before a product (norm.h): f32 weight [depth].

@@ -28,27 +28,28 @@ WeightSource rows_of(TensorView weight) {
 }
 
 // The bias as f32, each value `repeats` times over (a transposed convolution's phases share it).
-Tensor widen_bias(TensorView bias, int64_t outputs, int64_t repeats, Device device) {
+Tensor widen_bias(TensorView bias, int64_t outputs, int64_t repeats) {
   if (bias.empty()) return {};
   CHECK(bias.rank() == 1 && bias.dim(0) * repeats == outputs, "bias ", bias.shape(), " for ", outputs,
         " outputs");
   CHECK(is_float(bias.dtype()), "bias is ", name_of(bias.dtype()));
-  Tensor wide(DType::f32, {outputs}, device);
+  Tensor wide(DType::f32, {outputs});
   for (int64_t i = 0; i < outputs; ++i)
     wide.as<float>()[i] = load_float(bias.data(), bias.dtype(), i % bias.dim(0));
   return wide;
 }
 
 PackedMatrix pack(Context& ctx, const PackRequest& request, TensorView bias, int64_t bias_repeats = 1) {
-  CHECK(request.dtype == DType::f32 || request.dtype == DType::bf16, "dtype ", name_of(request.dtype));
   const bool on_cpu = ctx.device.kind == DeviceKind::cpu;
+  CHECK(is_float(request.dtype) && !(on_cpu && request.dtype == DType::f16), "dtype ", name_of(request.dtype),
+        ", expected F32 or BF16, or F16 on a GPU");
   PackedMatrix packed;
   packed.dtype = request.dtype;
   packed.outputs = request.outputs;
   packed.taps = request.taps;
   packed.depth = request.depth;
   packed.storage = on_cpu ? cpu::pack(ctx, request) : cuda::pack(ctx, request);
-  packed.bias = widen_bias(bias, request.outputs, bias_repeats, ctx.device);
+  packed.bias = resident(ctx, widen_bias(bias, request.outputs, bias_repeats));
   return packed;
 }
 

@@ -15,7 +15,7 @@ namespace shoal::ops {
 // many input rows are computed together, on the thread, or on the neighbouring outputs. So a row alone equals
 // itself in any batch, bit for bit (design section 5).
 struct PackedMatrix {
-  DType dtype = DType::f32;  // f32 or bf16
+  DType dtype = DType::f32;  // f32, bf16, or (GPU) f16
   int64_t outputs = 0;       // N
   int64_t taps = 1;
   int64_t depth = 0;  // K: inputs per tap
@@ -25,7 +25,8 @@ struct PackedMatrix {
 };
 
 // weight: [outputs, depth], or [outputs, taps, depth]; f32, bf16 or f16; rows may be strided. bias:
-// f32/bf16/f16 [outputs] or an empty view. dtype: f32 or bf16 (rounded to nearest even).
+// f32/bf16/f16 [outputs] or an empty view. dtype: f32, bf16, or on a GPU f16
+// (rounded to nearest even). The sources lie in host memory; the result in that of the context's device.
 PackedMatrix pack_matrix(Context& ctx, TensorView weight, TensorView bias, DType dtype);
 
 // Several matrices of equal depth stacked along their outputs (wq, wk, wv stored apart).

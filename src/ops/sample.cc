@@ -4,7 +4,6 @@
 
 #include "ops/cpu/vector.h"
 #include "ops/cpu/vector_sampler.h"
-#include "ops/cuda_backend.h"
 
 namespace shoal::ops {
 namespace {
@@ -48,6 +47,7 @@ SamplingDistribution sampling_distribution(std::span<const float> logits, const 
 }
 
 void sample(Context& ctx, TensorView logits, std::span<const SampleRow> rows, std::span<int32_t> tokens) {
+  CHECK(ctx.device.kind == DeviceKind::cpu, "sample: on the CPU only");
   CHECK(logits.rank() == 2 && logits.dtype() == DType::f32, "sample: logits are ", name_of(logits.dtype()),
         " ", logits.shape(), ", expected F32 [rows, vocab]");
   CHECK(static_cast<int64_t>(rows.size()) == logits.dim(0) && tokens.size() == rows.size(),
@@ -55,7 +55,6 @@ void sample(Context& ctx, TensorView logits, std::span<const SampleRow> rows, st
   if (rows.empty()) return;
   check_vocabulary(logits.dim(1));
   for (const SampleRow& row : rows) check_row(row, logits.dim(1));
-  if (ctx.device.kind == DeviceKind::cuda) return cuda::sample(ctx, logits, rows, tokens);
   cpu::sample(ctx, logits, rows, tokens);
 }
 

@@ -1,4 +1,4 @@
-// Drawing a token from logits.
+// Drawing a token from logits, on the CPU. The draws of models are ops of their own (draw.h).
 #pragma once
 
 #include <cstdint>

@@ -36,12 +36,13 @@ class StepGraphs {
   std::map<StepKey, std::unique_ptr<Recording>> recordings_;
 };
 
-// Does what `body` does. Without ctx.graphs it calls it. With them: the first time of a key it calls it (so that
-// the workspace grows), the second time it records it, from then on it replays the recording without calling
-// body. So body must consist of ops alone; they must work on memory that stays where it is between calls with
-// this key (owned tensors, and scratch taken from ctx.workspace inside body); what varies must stand in that
-// memory. body must not upload, download or wait: copies of fixed host memory are ops too (copy_step below).
-// Must be called outside of every scope of ctx.workspace. A recording whose scratch has moved is made anew.
+// Does what `body` does. Without ctx.graphs it calls it. With them: the first time of a key it calls it (so
+// that the workspace grows), the second time it records it, from then on it replays the recording without
+// calling body. So body must consist of ops alone; they must work on memory that stays where it is between
+// calls with this key (owned tensors, and scratch taken from ctx.workspace inside body); what varies must
+// stand in that memory. body must not upload, download or wait: copies of fixed host memory are ops too
+// (copy_step below). Must be called outside of every scope of ctx.workspace. A recording whose scratch has
+// moved is made anew.
 void run_step(Context& ctx, const StepKey& key, FunctionRef<void()> body);
 
 // Memory of a step that the host writes or reads, and its twin on the device. CPU: one and the same memory.

@@ -68,12 +68,12 @@ class SequenceWriter {
         snaked_(snaked) {}
 
   void write_history(const Segment& segment, int sequence) const {
-    const TensorView history = input_.history[static_cast<size_t>(sequence)];
+    float* const history = history_of(sequence);
     for (int64_t row = 0; row < look_back_; ++row)
-      store_row(history.row<float>(row), width(), padded(), format_,
+      store_row(history + row * width(), width(), padded(), format_,
                 row_at(staged_.rows, segment.input_row + row));
     if (segment.rows < look_back_)
-      std::memmove(history.row<float>(0), history.row<float>(segment.rows),
+      std::memmove(history, history + segment.rows * width(),
                    static_cast<size_t>((look_back_ - segment.rows) * width()) * sizeof(float));
   }
 
@@ -102,10 +102,15 @@ class SequenceWriter {
     const int64_t slot = look_back_ - segment.rows + t;  // of the first row
     const int64_t skipped = std::max<int64_t>(0, -slot);
     if (look_back_ == 0 || skipped >= count) return;
-    std::memcpy(input_.history[static_cast<size_t>(sequence)].row<float>(slot + skipped),
-                x + skipped * width(), static_cast<size_t>((count - skipped) * width()) * sizeof(float));
+    std::memcpy(history_of(sequence) + (slot + skipped) * width(), x + skipped * width(),
+                static_cast<size_t>((count - skipped) * width()) * sizeof(float));
   }
 
+  // [look_back, width]
+  float* history_of(int sequence) const {
+    const ConvHistory& history = input_.history;
+    return history.pool.row<float>(history.slots[static_cast<size_t>(sequence)]) + history.offset;
+  }
   int64_t width() const { return input_.x.dim(1); }
   int64_t padded() const { return staged_.rows.dim(1); }
 
@@ -175,15 +180,15 @@ StagedInput stage_rows(Context& ctx, TensorView x, const PackedMatrix& weight) {
 StagedSequences stage_sequences(Context& ctx, const ConvInput& input, int64_t look_back, RowFormat format,
                                 int64_t padded_width) {
   const int64_t width = input.x.dim(1);
-  const std::span<Segment> all = alloc_segments(*ctx.workspace, input.rows.sequences());
+  const std::span<Segment> all = alloc_segments(*ctx.workspace, input.rows.rows.sequences());
   int64_t staged_rows = 0;
   size_t used = 0;
-  const TensorView sequence_of = ctx.workspace->alloc(DType::i32, {input.rows.sequences()});
-  for (int s = 0; s < input.rows.sequences(); ++s) {
-    if (input.rows.count(s) == 0) continue;
+  const TensorView sequence_of = ctx.workspace->alloc(DType::i32, {input.rows.rows.sequences()});
+  for (int s = 0; s < input.rows.rows.sequences(); ++s) {
+    if (input.rows.rows.count(s) == 0) continue;
     sequence_of.as<int32_t>()[used] = s;
-    all[used++] = {staged_rows, input.rows.begin(s), input.rows.count(s)};
-    staged_rows += look_back + input.rows.count(s);
+    all[used++] = {staged_rows, input.rows.rows.begin(s), input.rows.rows.count(s)};
+    staged_rows += look_back + input.rows.rows.count(s);
   }
   const std::span<const Segment> segments = all.first(used);
   const StagedSequences staged{alloc_rows(*ctx.workspace, format, staged_rows, padded_width), segments};
@@ -207,7 +212,7 @@ StagedSequences stage_sequences(Context& ctx, const ConvInput& input, int64_t lo
                                writer.write_history(segments[static_cast<size_t>(i)], sequence[i]);
                            });
   ctx.team->parallel_for(
-      input.rows.rows(), rows_per_task(width), [&](int64_t begin, int64_t end, int worker) {
+      input.rows.rows.rows(), rows_per_task(width), [&](int64_t begin, int64_t end, int worker) {
         auto segment =
             std::upper_bound(segments.begin(), segments.end(), begin,
                              [](int64_t row, const Segment& s) { return row < s.output_row + s.rows; });
@@ -230,7 +235,8 @@ StagedInput stage_convolution(Context& ctx, const ConvInput& input, const Packed
   const StagedSequences staged =
       stage_sequences(ctx, input, (weight.taps - 1) * dilation, row_format(weight.dtype), width);
   const int64_t sequences = static_cast<int64_t>(staged.segments.size());
-  const bool short_sequences = weight.taps > 1 && sequences > 1 && input.rows.rows() < sequences * kFewRows;
+  const bool short_sequences =
+      weight.taps > 1 && sequences > 1 && input.rows.rows.rows() < sequences * kFewRows;
   if (layout.folded || short_sequences) return gather_taps(ctx, staged, layout, weight.taps, dilation);
   return {staged.rows.data(), staged.rows.dtype(), width, dilation * width, staged.segments};
 }

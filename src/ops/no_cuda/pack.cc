@@ -1,0 +1,8 @@
+#include "ops/cuda_backend.h"
+#include "ops/no_cuda/unavailable.h"
+
+namespace shoal::ops::cuda {
+
+Tensor pack(Context&, const PackRequest&) { unavailable("pack"); }
+
+}  // namespace shoal::ops::cuda

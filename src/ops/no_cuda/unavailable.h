@@ -1,0 +1,12 @@
+// What the ops of a build without CUDA have in common.
+#pragma once
+
+#include "base/error.h"
+
+namespace shoal::ops::cuda {
+
+[[noreturn]] inline void unavailable(const char* op) {
+  fail(ErrorCode::unavailable, op, ": this build has no CUDA backend");
+}
+
+}  // namespace shoal::ops::cuda
