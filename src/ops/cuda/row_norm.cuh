@@ -1,0 +1,80 @@
+// The RMS norm of a row by one warp, with one order of summation wherever it is done: in the rms_norm kernel,
+// while a product stages its input, while an input is converted.
+#pragma once
+
+#include <cuda_runtime.h>
+
+namespace shoal::ops::cuda {
+
+// Inputs k .. k + 3 of a row; zeros beyond its end.  vectors: the row is 16-byte aligned and depth a multiple
+// of 4.
+__device__ inline float4 load_four(const float* row, int k, int depth, bool vectors) {
+  if (k >= depth) return float4{};
+  if (vectors) return *reinterpret_cast<const float4*>(row + k);
+  return {row[k], k + 1 < depth ? row[k + 1] : 0.0f, k + 2 < depth ? row[k + 2] : 0.0f,
+          k + 3 < depth ? row[k + 3] : 0.0f};
+}
+
+// The sum over the warp, in every lane.
+__device__ inline float warp_sum(float value) {
+#pragma unroll
+  for (int distance = 16; distance > 0; distance /= 2)
+    value = __fadd_rn(value, __shfl_xor_sync(~0u, value, distance));
+  return value;
+}
+
+// y = x / sqrt(mean(x^2) + eps) * weight.  measure() by all lanes of a warp, then write(); what has been read
+// stays in registers (of a row of more than kHeld * 128 inputs, the last piece). Order: lane l has four
+// accumulators; number c takes the squares of inputs 128 i + 4 l + c by rising i.
+class RowNorm {
+ public:
+  __device__ void measure(const float* row, int depth, float eps, bool vectors) {
+    float4 sums{};
+    for (int begin = 0; begin < depth; begin += kPiece) {
+      read(row, begin, depth, vectors);
+#pragma unroll
+      for (int i = 0; i < kHeld; ++i) {
+        sums.x = __fmaf_rn(held_[i].x, held_[i].x, sums.x);
+        sums.y = __fmaf_rn(held_[i].y, held_[i].y, sums.y);
+        sums.z = __fmaf_rn(held_[i].z, held_[i].z, sums.z);
+        sums.w = __fmaf_rn(held_[i].w, held_[i].w, sums.w);
+      }
+    }
+    const float sum = warp_sum(__fadd_rn(__fadd_rn(sums.x, sums.y), __fadd_rn(sums.z, sums.w)));
+    const float mean = __fdiv_rn(sum, static_cast<float>(depth));
+    factor_ = __fdiv_rn(1.0f, __fsqrt_rn(__fadd_rn(mean, eps)));
+  }
+
+  // weight(k) -> float4, store(k, float4): of inputs k .. k + 3, for every k < depth that is a multiple of 4;
+  // values beyond depth are to be ignored. May follow other code, but the same arguments as measure's.
+  template <typename Weight, typename Store>
+  __device__ void write(const float* row, int depth, bool vectors, Weight weight, Store store) {
+    const int last = (depth - 1) / kPiece * kPiece;
+    for (int begin = last; begin >= 0; begin -= kPiece) {
+      if (begin != last) read(row, begin, depth, vectors);
+#pragma unroll
+      for (int i = 0; i < kHeld; ++i) {
+        const int k = begin + i * 128 + lane() * 4;
+        if (k >= depth) continue;
+        const float4 w = weight(k);
+        store(k, float4{scaled(held_[i].x, w.x), scaled(held_[i].y, w.y), scaled(held_[i].z, w.z),
+                        scaled(held_[i].w, w.w)});
+      }
+    }
+  }
+
+ private:
+  static __device__ int lane() { return static_cast<int>(threadIdx.x % 32); }
+  static constexpr int kHeld = 8, kPiece = kHeld * 128;
+
+  __device__ void read(const float* row, int begin, int depth, bool vectors) {
+#pragma unroll
+    for (int i = 0; i < kHeld; ++i) held_[i] = load_four(row, begin + i * 128 + lane() * 4, depth, vectors);
+  }
+  __device__ float scaled(float x, float weight) const { return __fmul_rn(__fmul_rn(x, factor_), weight); }
+
+  float4 held_[kHeld];
+  float factor_;
+};
+
+}  // namespace shoal::ops::cuda
