@@ -17,4 +17,7 @@ struct CudaDevice {
 // throws for those.
 std::vector<CudaDevice> cuda_devices();
 
+// Bytes that are free on a device of that list. Throws Error(unavailable).
+int64_t cuda_free_memory(int index);
+
 }  // namespace shoal::ops

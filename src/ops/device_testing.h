@@ -4,13 +4,10 @@
 
 #include <cstdlib>
 #include <gtest/gtest.h>
-#include <memory>
 #include <string>
 
-#include "ops/context.h"
 #include "ops/device_choice.h"
-#include "ops/step_graph.h"
-#include "ops/stream.h"
+#include "ops/execution.h"
 
 namespace shoal::ops {
 
@@ -37,27 +34,16 @@ inline testing::Environment* const kNeedsTestDevice =
     testing::AddGlobalTestEnvironment(new NeedsTestDevice);
 
 // A context of its own on that device, with a team of `threads`.
-class TestMachine {
- public:
-  explicit TestMachine(int threads = 1)
-      : device(test_device()), team(threads), workspace(device), stream(Stream::create(device)) {
-    context = {.device = device,
-               .team = &team,
-               .workspace = &workspace,
-               .stream = stream.get(),
-               .host = &host,
-               .graphs = nullptr};
-  }
+struct TestMachine {
+  explicit TestMachine(int threads = 1, bool record = false)
+      : device(test_device()), team(threads), execution(device, team, {.record = record}) {}
   TestMachine(const TestMachine&) = delete;
-  // Records steps from here on.
-  void record() { context.graphs = &graphs; }
 
   Device device;
   ThreadTeam team;
-  Workspace workspace, host;
-  std::unique_ptr<Stream> stream;
-  StepGraphs graphs;
-  Context context;
+  Execution execution;
+  Context& context = execution.context();
+  Workspace& workspace = *context.workspace;
 };
 
 }  // namespace shoal::ops

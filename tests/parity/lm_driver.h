@@ -7,22 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "base/thread_team.h"
 #include "models/dual_ar/dual_ar.h"
-#include "tensor/workspace.h"
+#include "ops/device_testing.h"
 
 namespace shoal::parity {
 
-// A context for one thread.
-struct LmMachine {
-  explicit LmMachine(int threads = 1) : team(threads) {
-    context = {.device = {}, .team = &team, .workspace = &workspace};
-  }
-  LmMachine(const LmMachine&) = delete;
-  ThreadTeam team;
-  Workspace workspace;
-  ops::Context context;
-};
+using LmMachine = ops::TestMachine;
 
 // Copies everything it sees, by "name.index"; several passes of one name are appended.
 class TapRecorder : public dual_ar::Taps {
@@ -54,9 +44,16 @@ class LmDriver {
     std::span<const int32_t> columns;  // [columns, 1 + num_codebooks], may be empty
   };
   // Appends columns to sequences, in one batch. The hidden state after the last column of each chunk:
-  // [chunks, dim], zero for empty chunks.
+  // [chunks, dim], zero for empty chunks; in host memory.
   Tensor forward(std::span<const Chunk> chunks, dual_ar::Taps* taps = nullptr);
   Tensor forward(int64_t sequence, std::span<const int32_t> columns, dual_ar::Taps* taps = nullptr);
+  // One frame for each row of hidden states (host memory), drawn as requested.
+  std::vector<int32_t> draw(TensorView hidden, std::span<const dual_ar::FrameRequest> requests,
+                            dual_ar::Taps* taps = nullptr);
+  // The head's logits of any hidden states: host memory in and out.
+  std::vector<float> logits(TensorView hidden) const;
+  // A decode step of the sequences, each fed one column: the frames drawn after them.
+  std::vector<int32_t> decode(std::span<const Chunk> chunks, std::span<const dual_ar::FrameRequest> requests);
   // Forgets a sequence.
   void reset(int64_t sequence) { lengths_[static_cast<size_t>(sequence)] = 0; }
 
@@ -66,12 +63,16 @@ class LmDriver {
                                 dual_ar::Taps* taps = nullptr);
 
  private:
+  struct Rows;
+  Rows next_rows(std::span<const Chunk> chunks);
+
   const dual_ar::DualAr& model_;
   ops::Context& ctx_;
   int64_t page_size_, pages_per_sequence_;
   std::vector<int32_t> page_table_;  // [sequences, pages_per_sequence]
   std::vector<int64_t> lengths_;     // columns each sequence holds
   dual_ar::KvCache cache_;
+  dual_ar::StepMemory memory_;
 };
 
 }  // namespace shoal::parity

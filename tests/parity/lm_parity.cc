@@ -39,17 +39,14 @@ CaseValues run_case(const LmFixture& fixture, const DualAr& model, ops::Context&
   const Tensor hidden = driver.forward(0, prompt, &result.slow);
 
   std::vector<float>& last_layer = result.slow.values[concat("layer.", fixture.config().slow_layers - 1)];
-  result.slow_logits.resize(static_cast<size_t>(count * model.head_outputs()));
-  model.slow_logits(ctx, TensorView::of(last_layer.data(), DType::f32, {count, fixture.config().slow.dim}),
-                    TensorView::of(result.slow_logits.data(), DType::f32, {count, model.head_outputs()}));
+  result.slow_logits =
+      driver.logits(TensorView::of(last_layer.data(), DType::f32, {count, fixture.config().slow.dim}));
 
   const std::vector<int32_t> codes = fixture.codes(name + ".tf_codes");
   result.frame.forced = codes;
   result.frame.forced.insert(result.frame.forced.begin(), fixture.config().semantic_begin + codes[0]);
-  std::vector<int32_t> frame(result.frame.forced.size());
   const dual_ar::FrameRequest request;
-  model.generate_frames(ctx, hidden, {&request, 1}, frame, &result.frame);
-  EXPECT_EQ(frame, result.frame.forced);
+  EXPECT_EQ(driver.draw(hidden, {&request, 1}, &result.frame), result.frame.forced);
   return result;
 }
 
@@ -93,10 +90,8 @@ void check_long_prompt(LmFixture& fixture, const DualAr& model, ops::Context& ct
   const auto count = static_cast<int64_t>(prompt.size()) / fixture.config().columns();
   LmDriver driver(model, ctx, {.columns_per_sequence = count});
   const Tensor hidden = driver.forward(0, prompt);
-  const Tensor logits(DType::f32, {1, model.head_outputs()});
-  model.slow_logits(ctx, hidden, logits);
   fixture.expect_golden("long.hidden_last", hidden.span<float>(), kF32Bound);
-  fixture.expect_golden("long.slow_logits_last", logits.span<float>(), kF32Bound);
+  fixture.expect_golden("long.slow_logits_last", driver.logits(hidden), kF32Bound);
 }
 
 // One greedy stream; whether it is the golden one. Where that ended by itself, ours is given room to go on,

@@ -134,12 +134,10 @@ class Batch {
     }
     if (ready.empty()) return;
     const auto width = static_cast<size_t>(model_.config().columns());
-    std::vector<int32_t> frames(ready.size() * width);
     TapRecorder taps;
-    model_.generate_frames(
-        machine_.context,
-        TensorView::of(rows.data(), DType::f32, {static_cast<int64_t>(ready.size()), hidden.dim(1)}),
-        requests, frames, &taps);
+    const std::vector<int32_t> frames = driver_.draw(
+        TensorView::of(rows.data(), DType::f32, {static_cast<int64_t>(ready.size()), hidden.dim(1)}), requests,
+        &taps);
     const std::vector<float>& logits = taps.values.at("slow_logits.0");
     const size_t vocab = logits.size() / ready.size();
     for (size_t at = 0; at < ready.size(); ++at) {

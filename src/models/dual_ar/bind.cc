@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "base/bf16.h"
+#include "base/f16.h"
+#include "ops/transfer.h"
 #include "weights/convert.h"
 
 namespace shoal::dual_ar {
@@ -21,7 +22,7 @@ class Binder {
   // Norm weights: f32 [dim].
   Tensor vector(const std::string& name, int64_t dim) {
     const TensorView view = source_.get(name, {dim});
-    return source_.names_only() ? Tensor() : weights::to_f32(view, ctx_.team);
+    return source_.names_only() ? Tensor() : ops::resident(ctx_, weights::to_f32(view, ctx_.team));
   }
 
   ops::PackedMatrix matrix(const std::string& name, int64_t outputs, int64_t depth, bool has_bias) {
@@ -38,19 +39,13 @@ class Binder {
   Tensor table(const std::string& name, int64_t entries, int64_t dim) {
     const TensorView view = source_.get(name, {entries, dim});
     if (source_.names_only()) return {};
-    if (dtype_ == DType::f32) return weights::to_f32(view, ctx_.team);
-    Tensor rounded(DType::bf16, {entries, dim}, ctx_.device);
-    if (view.dtype() == DType::bf16) {
-      std::memcpy(rounded.as<Bf16>(), view.data(), static_cast<size_t>(view.bytes()));
-      return rounded;
+    if (view.dtype() == dtype_) {
+      Tensor same(dtype_, {entries, dim}, ctx_.device);
+      copy(view, same);
+      return same;
     }
-    const Tensor wide = weights::to_f32(view, ctx_.team);
-    const float* from = wide.as<float>();
-    Bf16* to = rounded.as<Bf16>();
-    ctx_.team->parallel_for(view.elements(), kConvertGrain, [&](int64_t begin, int64_t end, int) {
-      std::transform(from + begin, from + end, to + begin, float_to_bf16);
-    });
-    return rounded;
+    Tensor wide = weights::to_f32(view, ctx_.team);
+    return ops::resident(ctx_, dtype_ == DType::f32 ? std::move(wide) : narrowed(wide));
   }
 
   BlockWeights block(const std::string& prefix, const BlockConfig& config) {
@@ -99,6 +94,18 @@ class Binder {
     return ops::pack_stacked(ctx_, parts, bias, dtype_);
   }
 
+  // f32 values in the model's dtype.
+  Tensor narrowed(TensorView wide) const {
+    const auto narrow = dtype_ == DType::bf16 ? float_to_bf16 : float_to_f16;
+    Tensor out(dtype_, wide.shape());
+    const float* from = wide.as<float>();
+    uint16_t* to = out.as<uint16_t>();
+    ctx_.team->parallel_for(wide.elements(), kConvertGrain, [&](int64_t begin, int64_t end, int) {
+      std::transform(from + begin, from + end, to + begin, narrow);
+    });
+    return out;
+  }
+
   static std::span<float> part(const Tensor& bias, int64_t begin, int64_t count) {
     return bias.span<float>().subspan(static_cast<size_t>(begin), static_cast<size_t>(count));
   }
@@ -134,8 +141,10 @@ Weights bind(TensorSource& source, const Config& config, ops::Context& ctx, cons
   weights.fast_head = binder.pack(fast_output.slice(0, config.residual_codes()));
   source.release();
 
-  weights.slow_rope = ops::make_rope_table(config.max_positions, slow.head_dim, config.rope_base);
-  weights.fast_rope = ops::make_rope_table(config.num_codebooks, fast.head_dim, config.rope_base);
+  weights.slow_rope =
+      ops::resident(ctx, ops::make_rope_table(config.max_positions, slow.head_dim, config.rope_base));
+  weights.fast_rope =
+      ops::resident(ctx, ops::make_rope_table(config.num_codebooks, fast.head_dim, config.rope_base));
   return weights;
 }
 

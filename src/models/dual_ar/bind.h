@@ -15,14 +15,14 @@
 namespace shoal::dual_ar {
 
 struct Weights {
-  Tensor text_embedding;      // f32 or bf16 [vocab, slow.dim]
+  Tensor text_embedding;      // f32, bf16 or f16 [vocab, slow.dim]
   Tensor codebook_embedding;  // same dtype [num_codebooks * codebook_size, slow.dim]
   std::vector<BlockWeights> slow_layers;
   Tensor norm;             // f32 [slow.dim]
   ops::PackedMatrix head;  // [vocab, slow.dim], or the semantic rows, then <|im_end|>'s
 
   ops::PackedMatrix fast_in;  // [fast.dim, slow.dim] + bias; no outputs when the widths are equal
-  Tensor fast_embedding;      // f32 or bf16 [codebook_size, fast.dim]
+  Tensor fast_embedding;      // f32, bf16 or f16 [codebook_size, fast.dim]
   std::vector<BlockWeights> fast_layers;
   Tensor fast_norm;             // f32 [fast.dim]
   ops::PackedMatrix fast_head;  // [residual_codes, fast.dim]

@@ -1,7 +1,6 @@
 #include "models/dual_ar/block.h"
 
 #include "ops/linear.h"
-#include "ops/norm.h"
 
 namespace shoal::dual_ar {
 
@@ -15,24 +14,20 @@ void forward_block(ops::Context& ctx, const BlockConfig& config, const BlockWeig
   Workspace& workspace = *ctx.workspace;
   const Workspace::Scope scope(workspace);
   const int64_t rows = x.dim(0);
-  const ops::HeadLayout layout{config.heads, config.kv_heads, config.head_dim};
+  const ops::AttentionPlan attention{{config.heads, config.kv_heads, config.head_dim}, rope, /*window=*/0};
+  const ops::QkNorm head_norms{weights.q_norm, weights.k_norm, config.norm_eps};
   ops::Epilogue onto_residual;
   onto_residual.accumulate = true;
 
-  const TensorView u = workspace.like(x);
-  ops::rms_norm(ctx, x, weights.attention_norm, config.norm_eps, u);
   const TensorView qkv = workspace.alloc(DType::f32, {rows, config.qkv_width()});
-  ops::linear(ctx, u, weights.qkv, qkv);
-  ops::qk_norm_rope(ctx, qkv, layout, {weights.q_norm, weights.k_norm, config.norm_eps}, rope,
-                    plan.positions);
-  ops::append_kv(ctx, qkv, layout, plan, cache);
-  const TensorView heads = workspace.alloc(DType::f32, {rows, config.attention_width()});
-  ops::paged_attention(ctx, qkv, layout, plan, cache, /*window=*/0, heads);
+  ops::norm_linear(ctx, x, {weights.attention_norm, config.norm_eps}, weights.qkv, qkv);
+  const TensorView heads =
+      workspace.alloc(ops::product_input(ctx, weights.out), {rows, config.attention_width()});
+  ops::attend(ctx, qkv, attention, head_norms, plan, cache, heads);
   ops::linear(ctx, heads, weights.out, x, onto_residual);
 
-  ops::rms_norm(ctx, x, weights.ffn_norm, config.norm_eps, u);
-  const TensorView inner = workspace.alloc(DType::f32, {rows, config.hidden});
-  ops::linear_swiglu(ctx, u, weights.gate_up, inner);
+  const TensorView inner = workspace.alloc(ops::product_input(ctx, weights.down), {rows, config.hidden});
+  ops::norm_swiglu(ctx, x, {weights.ffn_norm, config.norm_eps}, weights.gate_up, inner);
   ops::linear(ctx, inner, weights.down, x, onto_residual);
 }
 

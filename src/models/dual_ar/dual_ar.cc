@@ -6,12 +6,11 @@
 #include "models/dual_ar/bind.h"
 #include "models/dual_ar/block.h"
 #include "models/dual_ar/fast_frame.h"
-#include "models/dual_ar/frame_sampler.h"
 #include "models/dual_ar/random_source.h"
-#include "models/dual_ar/step_array.h"
 #include "ops/embedding.h"
 #include "ops/linear.h"
 #include "ops/norm.h"
+#include "ops/transfer.h"
 
 namespace shoal::dual_ar {
 namespace {
@@ -30,37 +29,50 @@ class CheckpointSource : public TensorSource {
   const weights::Checkpoint& checkpoint_;
 };
 
-BindOptions bind_options(const Config& config, const LoadOptions& options) {
+BindOptions bind_options(const ops::Context& ctx, const Config& config, const LoadOptions& options) {
   check_token_ids(config);
-  if (options.dtype != DType::f32 && options.dtype != DType::bf16)
-    fail(ErrorCode::unsupported, "dtype of a DualAR model must be F32 or BF16, got ", name_of(options.dtype));
+  if (!ops::multiplies(ctx, options.dtype))
+    fail(ErrorCode::unsupported, "dtype of a DualAR model must be F32 or BF16 (or F16 on a GPU), got ",
+         name_of(options.dtype));
   const bool semantic = options.head_rows == HeadRows::semantic ||
                         (options.head_rows == HeadRows::automatic && config.family == Family::s2);
   return {.dtype = options.dtype, .semantic_head = semantic};
 }
 
+// What StepKeys tell apart.
+enum RecordedStep : int64_t { kDecodeStep, kFramesStep };
+
 // Puts the taps' own values [first, first + count) of every frame over those drawn.
-void force_frames(const Taps* taps, size_t columns, size_t first, size_t count, std::span<int32_t> frames) {
+void force_frames(ops::Context& ctx, const Taps* taps, int64_t first, int64_t count, TensorView frames) {
   if (!taps || taps->forced_frames().empty()) return;
   const std::span<const int32_t> forced = taps->forced_frames();
-  CHECK(forced.size() == frames.size(), forced.size(), " forced values for ", frames.size());
-  for (size_t at = first; at < frames.size(); at += columns)
-    std::copy_n(forced.begin() + static_cast<std::ptrdiff_t>(at), count,
-                frames.begin() + static_cast<std::ptrdiff_t>(at));
+  CHECK(static_cast<int64_t>(forced.size()) == frames.elements(), forced.size(), " forced values for ",
+        frames.elements());
+  const Tensor changed = ops::to_host(ctx, frames);
+  for (int64_t row = 0; row < frames.dim(0); ++row)
+    std::copy_n(forced.begin() + row * frames.dim(1) + first, count,
+                changed.view().row<int32_t>(row) + first);
+  copy(changed, frames);
 }
 
 // The last row of every sequence that has rows. Sequences without rows keep what stands in their row of
 // `hidden`, so each run of sequences between them is one gather.
 void gather_last_rows(ops::Context& ctx, const ops::RaggedRows& rows, TensorView x, TensorView hidden) {
-  const Workspace::Scope scope(*ctx.workspace);
-  const auto ids = step_array<int32_t>(*ctx.workspace, rows.sequences());
+  std::vector<int32_t> ids;
   for (int begin = 0, end; begin < rows.sequences(); begin = end) {
+    ids.clear();
     for (end = begin; end < rows.sequences() && rows.count(end) > 0; ++end)
-      ids[static_cast<size_t>(end)] = rows.offsets[static_cast<size_t>(end) + 1] - 1;
-    const auto run = ids.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
-    if (!run.empty()) ops::gather_rows(ctx, x, run, hidden.slice(begin, end));
+      ids.push_back(rows.offsets[static_cast<size_t>(end) + 1] - 1);
+    const Workspace::Scope scope(*ctx.workspace);
+    if (!ids.empty())
+      ops::gather_rows(ctx, x, ops::upload(ctx, std::span<const int32_t>(ids)), hidden.slice(begin, end));
     end = std::max(end, begin + 1);
   }
+}
+
+void check_drawn(std::span<const int32_t> frames) {
+  if (std::any_of(frames.begin(), frames.end(), [](int32_t value) { return value < 0; }))
+    fail(ErrorCode::invalid_argument, "logits are not numbers or leave nothing to draw");
 }
 
 }  // namespace
@@ -75,13 +87,13 @@ DualAr DualAr::load(const weights::Checkpoint& checkpoint, const Config& config,
                     const LoadOptions& options) {
   CheckpointSource source(checkpoint);
   return {config, options.dtype,
-          std::make_unique<const Weights>(bind(source, config, ctx, bind_options(config, options)))};
+          std::make_unique<const Weights>(bind(source, config, ctx, bind_options(ctx, config, options)))};
 }
 
 DualAr DualAr::random(const Config& config, ops::Context& ctx, const LoadOptions& options, uint64_t seed) {
   RandomSource source(seed, *ctx.team);
   return {config, options.dtype,
-          std::make_unique<const Weights>(bind(source, config, ctx, bind_options(config, options)))};
+          std::make_unique<const Weights>(bind(source, config, ctx, bind_options(ctx, config, options)))};
 }
 
 DualAr::Bytes DualAr::memory() const {
@@ -110,14 +122,21 @@ void DualAr::forward_slow(ops::Context& ctx, const ops::BatchPlan& plan, std::sp
   const int64_t rows = plan.rows.rows();
   CHECK(static_cast<int64_t>(columns.size()) == rows * config_.columns(), columns.size(), " ids for ", rows,
         " rows of ", config_.columns());
-  CHECK(plan.page_size == cache.page_size(), "plan ", plan.page_size, ", cache ", cache.page_size());
   CHECK(hidden_out.shape() == (Shape{plan.rows.sequences(), config_.slow.dim}), "hidden_out ",
         hidden_out.shape());
   if (rows == 0) return;
+  check_columns(config_, columns);
   const Workspace::Scope scope(*ctx.workspace);
-  const Weights& w = *weights_;
-
   const TensorView x = ctx.workspace->alloc(DType::f32, {rows, config_.slow.dim});
+  run_slow(ctx, ops::on_device(ctx, plan), ops::upload(ctx, columns).reshape({rows, config_.columns()}), cache,
+           x, taps);
+  gather_last_rows(ctx, plan.rows, x, hidden_out);
+}
+
+void DualAr::run_slow(ops::Context& ctx, const ops::BatchPlan& plan, TensorView columns, const KvCache& cache,
+                      TensorView x, Taps* taps) const {
+  CHECK(plan.page_size == cache.page_size(), "plan ", plan.page_size, ", cache ", cache.page_size());
+  const Weights& w = *weights_;
   const ops::ColumnEmbedding embedding{.text = w.text_embedding,
                                        .codebooks = w.codebook_embedding,
                                        .codebook_size = config_.codebook_size,
@@ -126,52 +145,109 @@ void DualAr::forward_slow(ops::Context& ctx, const ops::BatchPlan& plan, std::sp
                                        .semantic_end = config_.semantic_end,
                                        .scale = config_.scale_codebook_embeddings};
   ops::embed_columns(ctx, embedding, columns, x);
-  if (taps) taps->record("embed", 0, x);
+  if (taps) taps->record("embed", 0, ops::to_host(ctx, x));
   for (int64_t i = 0; i < config_.slow_layers; ++i) {
     forward_block(ctx, config_.slow, w.slow_layers[static_cast<size_t>(i)], w.slow_rope, plan, cache.layer(i),
                   x);
-    if (taps) taps->record("layer", i, x);
+    if (taps) taps->record("layer", i, ops::to_host(ctx, x));
   }
-  gather_last_rows(ctx, plan.rows, x, hidden_out);
 }
 
 void DualAr::slow_logits(ops::Context& ctx, TensorView hidden, TensorView logits) const {
-  const Workspace::Scope scope(*ctx.workspace);
-  const TensorView normed = ctx.workspace->like(hidden);
-  ops::rms_norm(ctx, hidden, weights_->norm, config_.slow.norm_eps, normed);
-  ops::linear(ctx, normed, weights_->head, logits);
+  ops::norm_linear(ctx, hidden, {weights_->norm, config_.slow.norm_eps}, weights_->head, logits);
 }
 
-void DualAr::generate_frames(ops::Context& ctx, TensorView hidden, std::span<const FrameRequest> requests,
-                             std::span<int32_t> frames, Taps* taps) const {
-  const int64_t rows = hidden.dim(0);
-  const auto columns = static_cast<size_t>(config_.columns());
-  CHECK(static_cast<int64_t>(requests.size()) == rows, requests.size(), " requests for ", rows, " rows");
-  CHECK(frames.size() == requests.size() * columns, "frames has ", frames.size(), " values");
+void DualAr::generate_frames(ops::Context& ctx, const StepMemory& memory,
+                             std::span<const FrameRequest> requests, std::span<int32_t> frames,
+                             Taps* taps) const {
+  const auto rows = static_cast<int64_t>(requests.size());
+  CHECK(frames.size() == requests.size() * static_cast<size_t>(config_.columns()), "frames has ",
+        frames.size(), " values");
   if (rows == 0) return;
+  const StepArrays arrays = memory.arrays(taps ? rows : memory.padded_rows(ctx, rows));
+  memory.write(arrays, requests);
+  const TensorView hidden = memory.hidden().slice(0, static_cast<int64_t>(arrays.draws.size()));
+  const auto body = [&] {
+    memory.block_.copy_to_device(ctx, arrays.bytes);
+    draw_frames(ctx, memory, hidden, arrays, taps);
+    memory.block_.copy_to_host(ctx, arrays.frames_bytes);
+  };
+  if (taps)
+    body();
+  else
+    ops::run_step(ctx, {&memory, kFramesStep, hidden.dim(0), 0}, body);
+  ops::synchronize(ctx);
+  std::copy_n(arrays.frames.begin(), frames.size(), frames.begin());
+  check_drawn(frames);
+}
+
+void DualAr::decode_frames(ops::Context& ctx, const StepMemory& memory, const ops::BatchPlan& plan,
+                           std::span<const int32_t> columns, std::span<const FrameRequest> requests,
+                           KvCache& cache, std::span<int32_t> frames) const {
+  const auto count = static_cast<int64_t>(requests.size());
+  CHECK(plan.rows.sequences() == count && plan.rows.rows() == count, "a decode step of ", count,
+        " sequences has ", plan.rows.rows(), " rows");
+  CHECK(columns.size() == frames.size() &&
+            frames.size() == requests.size() * static_cast<size_t>(config_.columns()),
+        columns.size(), " ids and ", frames.size(), " values of frames for ", count, " rows");
+  CHECK(plan.pages_per_sequence <= memory.pages_per_sequence(), plan.pages_per_sequence, " pages, memory for ",
+        memory.pages_per_sequence());
+  if (count == 0) return;
+  check_columns(config_, columns);
+  const int64_t rows = memory.padded_rows(ctx, count);
+  const StepArrays arrays = memory.arrays(rows);
+  memory.write(arrays, requests);
+  memory.write(arrays, plan, columns);
+  const ops::BatchPlan step{.rows = {memory.counting_.first(rows + 1)},
+                            .positions = arrays.positions,
+                            .page_table = arrays.page_table,
+                            .pages_per_sequence = memory.pages_per_sequence(),
+                            .page_size = plan.page_size,
+                            .tables = arrays.tables};
+  ops::run_step(ctx, {&memory, kDecodeStep, rows, 0}, [&] {
+    memory.block_.copy_to_device(ctx, arrays.bytes);
+    const Workspace::Scope scope(*ctx.workspace);
+    const TensorView x = ctx.workspace->alloc(DType::f32, {rows, config_.slow.dim});
+    run_slow(ctx, step, arrays.device_columns, cache, x, nullptr);
+    draw_frames(ctx, memory, x, arrays, nullptr);
+    memory.block_.copy_to_host(ctx, arrays.frames_bytes);
+  });
+  ops::synchronize(ctx);
+  std::copy_n(arrays.frames.begin(), frames.size(), frames.begin());
+  check_drawn(frames);
+}
+
+void DualAr::draw_frames(ops::Context& ctx, const StepMemory& memory, TensorView hidden,
+                         const StepArrays& arrays, Taps* taps) const {
   Workspace& workspace = *ctx.workspace;
   const Workspace::Scope scope(workspace);
   const Weights& w = *weights_;
-  const FrameSampler sampler(config_, w.semantic_head);
+  const int64_t rows = hidden.dim(0);
+  const TensorView frames = arrays.device_frames;
+  const ops::TokenHead head{.semantic_begin = config_.semantic_begin,
+                            .semantic_end = config_.semantic_end,
+                            .im_end = config_.im_end,
+                            .semantic = w.semantic_head,
+                            .codebook_size = static_cast<int32_t>(config_.codebook_size)};
 
-  const TensorView normed = workspace.like(hidden);
-  ops::rms_norm(ctx, hidden, w.norm, config_.slow.norm_eps, normed);
   const TensorView logits = workspace.alloc(DType::f32, {rows, w.head.outputs});
-  ops::linear(ctx, normed, w.head, logits);
-  if (taps) taps->record("slow_logits", 0, logits);
-  sampler.draw_tokens(ctx, logits, requests, frames);
-  force_frames(taps, columns, 0, 2, frames);
+  slow_logits(ctx, hidden, logits);
+  if (taps) taps->record("slow_logits", 0, ops::to_host(ctx, logits));
+  ops::draw_tokens(ctx, logits, arrays.draw_table, head, frames);
+  force_frames(ctx, taps, 0, 2, frames);
 
-  FastFrame fast(ctx, config_, w, rows, taps);
-  const auto codes = step_array<int32_t>(workspace, rows);
+  TensorView slow = hidden;
+  if (config_.norm_fast_input) {
+    slow = workspace.like(hidden);
+    ops::rms_norm(ctx, hidden, w.norm, config_.slow.norm_eps, slow);
+  }
+  FastFrame fast(ctx, config_, w, memory, rows, taps);
   for (int64_t k = 1; k < config_.num_codebooks; ++k) {
-    const auto before = static_cast<size_t>(k);  // where the code of codebook k - 1 stands in a frame
-    for (size_t i = 0; i < codes.size(); ++i) codes[i] = frames[i * columns + before];
-    const TensorView scores =
-        k == 1 ? fast.first_pass(config_.norm_fast_input ? normed : hidden, codes) : fast.next_pass(codes);
-    if (taps) taps->record("fast_logits", k, scores);
-    sampler.draw_codes(ctx, scores, requests, k, frames);
-    force_frames(taps, columns, before + 1, 1, frames);
+    const TensorView before = frames.columns(k, k + 1);  // the codes of codebook k - 1
+    const TensorView scores = k == 1 ? fast.first_pass(slow, before) : fast.next_pass(before);
+    if (taps) taps->record("fast_logits", k, ops::to_host(ctx, scores));
+    ops::draw_codes(ctx, scores, arrays.draw_table, k, frames);
+    force_frames(ctx, taps, k + 1, 1, frames);
   }
 }
 

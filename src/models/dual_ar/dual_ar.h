@@ -10,6 +10,7 @@
 #include "models/dual_ar/config.h"
 #include "models/dual_ar/generation.h"
 #include "models/dual_ar/kv_cache.h"
+#include "models/dual_ar/step_memory.h"
 #include "ops/context.h"
 #include "tensor/tensor.h"
 #include "weights/checkpoint.h"
@@ -27,7 +28,7 @@ enum class HeadRows : uint8_t {
 };
 
 struct LoadOptions {
-  // f32, or bf16: matrices, embeddings and KV pages in bf16; activations, norms and sums in f32.
+  // f32, or bf16 (f16 on a GPU): matrices, embeddings and KV pages; activations, norms and sums are f32.
   DType dtype = DType::f32;
   // A seed gives other draws with `all` than with `semantic`: the noise of a draw is keyed by head row.
   HeadRows head_rows = HeadRows::automatic;
@@ -80,10 +81,17 @@ class DualAr {
   void forward_slow(ops::Context& ctx, const ops::BatchPlan& plan, std::span<const int32_t> columns,
                     KvCache& cache, TensorView hidden_out, Taps* taps = nullptr) const;
 
-  // One frame for every row of hidden (f32 [rows, slow.dim]): head, semantic token, fast transformer, codes.
-  // frames: [rows, 1 + num_codebooks], written.
-  void generate_frames(ops::Context& ctx, TensorView hidden, std::span<const FrameRequest> requests,
+  // One frame for each of the first rows of memory.hidden(): head, semantic token, fast transformer, codes.
+  // frames: [rows, 1 + num_codebooks], written. Throws Error(invalid_argument) for logits that leave nothing to
+  // draw. Must be called outside of every scope of ctx.workspace unless taps look on.
+  void generate_frames(ops::Context& ctx, const StepMemory& memory, std::span<const FrameRequest> requests,
                        std::span<int32_t> frames, Taps* taps = nullptr) const;
+
+  // A decode step: forward_slow over one column of every sequence, then generate_frames, in one go, and recorded
+  // where ctx records. The same values as the two. `memory` is always used with the same cache.
+  void decode_frames(ops::Context& ctx, const StepMemory& memory, const ops::BatchPlan& plan,
+                     std::span<const int32_t> columns, std::span<const FrameRequest> requests, KvCache& cache,
+                     std::span<int32_t> frames) const;
 
   // Head logits of any hidden rows: f32 [rows, slow.dim] -> f32 [rows, head_outputs()].
   void slow_logits(ops::Context& ctx, TensorView hidden, TensorView logits) const;
@@ -91,6 +99,10 @@ class DualAr {
 
  private:
   DualAr(const Config& config, DType dtype, std::unique_ptr<const Weights> weights);
+  void run_slow(ops::Context& ctx, const ops::BatchPlan& plan, TensorView columns, const KvCache& cache,
+                TensorView x, Taps* taps) const;
+  void draw_frames(ops::Context& ctx, const StepMemory& memory, TensorView hidden, const StepArrays& arrays,
+                   Taps* taps) const;
 
   Config config_;
   DType dtype_ = DType::f32;

@@ -59,13 +59,10 @@ Outcome run(const Case& c, const CheckpointFile& file, const LoadOptions& option
   Outcome outcome;
   const Tensor hidden = driver.forward(0, c.prompt, &outcome.slow);
   std::vector<float>& last = outcome.slow.values.at(concat("layer.", c.config.slow_layers - 1));
-  outcome.logits.resize(static_cast<size_t>(13 * model.head_outputs()));
-  model.slow_logits(machine.context, TensorView::of(last.data(), DType::f32, {13, c.config.slow.dim}),
-                    TensorView::of(outcome.logits.data(), DType::f32, {13, model.head_outputs()}));
+  outcome.logits = driver.logits(TensorView::of(last.data(), DType::f32, {13, c.config.slow.dim}));
   outcome.frame.forced = c.forced;
-  std::vector<int32_t> frame(c.forced.size());
   const FrameRequest request;
-  model.generate_frames(machine.context, hidden, {&request, 1}, frame, &outcome.frame);
+  driver.draw(hidden, {&request, 1}, &outcome.frame);
   return outcome;
 }
 

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "models/dual_ar/bind.h"
 #include "models/dual_ar/config.h"
+#include "models/dual_ar/step_memory.h"
 #include "ops/context.h"
 #include "tensor/tensor.h"
 
@@ -17,18 +17,20 @@ class Taps;
 // ends.
 class FastFrame {
  public:
-  FastFrame(ops::Context& ctx, const Config& config, const Weights& weights, int64_t rows, Taps* taps);
+  FastFrame(ops::Context& ctx, const Config& config, const Weights& weights, const StepMemory& memory,
+            int64_t rows, Taps* taps);
 
   // Position 0 reads the slow transformer's hidden state, position p > 0 the code of codebook p - 1.
   // Position p predicts codebook p; what position 0 predicts is not used, so 0 and 1 are one pass.
-  // slow: f32 [rows, slow.dim]; codes: [rows] of codebook 0. Returns the logits of codebook 1,
-  // f32 [rows, residual_codes], valid until the next call.
-  TensorView first_pass(TensorView slow, std::span<const int32_t> codes);
-  // codes: [rows] of codebook k - 1 -> logits of codebook k; k = 2, 3, ...
-  TensorView next_pass(std::span<const int32_t> codes);
+  // slow: f32 [rows, slow.dim]; codes: i32 [rows, ...], the first column, of codebook 0. Returns the logits of
+  // codebook 1, f32 [rows, residual_codes], valid until the next call.
+  TensorView first_pass(TensorView slow, TensorView codes);
+  // codes: of codebook k - 1 -> logits of codebook k; k = 2, 3, ...
+  TensorView next_pass(TensorView codes);
 
  private:
-  ops::BatchPlan plan(int64_t rows_per_sequence);
+  ops::BatchPlan first_plan() const;
+  ops::BatchPlan next_plan() const;
   void project(TensorView slow, TensorView out);
   void run_layers(const ops::BatchPlan& plan, TensorView x);
   TensorView logits_of(TensorView last);
@@ -36,13 +38,12 @@ class FastFrame {
   ops::Context& ctx_;
   const Config& config_;
   const Weights& weights_;
+  const StepMemory& memory_;
   int64_t rows_;
   Taps* taps_;
-  int64_t position_ = 0;                          // first one of the next pass
-  TensorView keys_, values_;                      // [layers, rows, kv_heads, num_codebooks, head_dim]
-  std::span<int32_t> offsets_, positions_, ids_;  // scratch of a pass
-  std::span<int32_t> page_table_;                 // one page per row
-  TensorView x_, normed_, logits_;
+  int64_t position_ = 0;       // first one of the next pass
+  TensorView keys_, values_;   // [layers, rows, kv_heads, num_codebooks, head_dim]
+  TensorView x_, logits_;
 };
 
 }  // namespace shoal::dual_ar

@@ -8,7 +8,7 @@ namespace shoal::dual_ar {
 KvCache::KvCache(const Config& config, int64_t pages, int64_t page_size, DType dtype, Device device)
     : pages_(pages), page_size_(page_size), dtype_(dtype) {
   CHECK(pages >= 1 && page_size >= 1, pages, " pages of ", page_size);
-  CHECK(dtype == DType::f32 || dtype == DType::bf16, "dtype is ", name_of(dtype));
+  CHECK(dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16, "dtype is ", name_of(dtype));
   const Shape shape{pages, config.slow.kv_heads, page_size, config.slow.head_dim};
   for (int64_t layer = 0; layer < config.slow_layers; ++layer) {
     keys_.emplace_back(dtype, shape, device);

@@ -14,7 +14,7 @@ namespace shoal::dual_ar {
 // together. Not initialised: attention reads no position that was not written.
 class KvCache {
  public:
-  // pages >= 1 of page_size >= 1 tokens; dtype f32 or bf16. Throws Error(resource_exhausted).
+  // pages >= 1 of page_size >= 1 tokens; dtype f32, bf16 or f16. Throws Error(resource_exhausted).
   KvCache(const Config& config, int64_t pages, int64_t page_size, DType dtype, Device device = {});
 
   ops::KvLayer layer(int64_t index) const;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "models/dual_ar/dual_ar.h"
 #include "models/dual_ar/testing/random_model.h"
+#include "ops/transfer.h"
 #include "tests/parity/lm_driver.h"
 
 namespace shoal::dual_ar {
@@ -18,7 +19,8 @@ constexpr int64_t kPageSize = 5;
 // Sequences whose page tables the test writes itself.
 class Pages {
  public:
-  explicit Pages(const DualAr& model) : model_(model), cache_(model.config(), 12, kPageSize, model.dtype()) {}
+  explicit Pages(const DualAr& model)
+      : model_(model), cache_(model.config(), 12, kPageSize, model.dtype(), machine_.device) {}
 
   KvCache& cache() { return cache_; }
   ops::Context& context() { return machine_.context; }
@@ -36,10 +38,10 @@ class Pages {
                               .page_table = table,
                               .pages_per_sequence = static_cast<int64_t>(table.size()),
                               .page_size = kPageSize};
-    Tensor hidden = Tensor::zeros(DType::f32, {1, model_.config().slow.dim});
+    const Tensor hidden = Tensor::zeros(DType::f32, {1, model_.config().slow.dim}, machine_.device);
     model_.forward_slow(machine_.context, plan, columns, cache_, hidden);
-    const std::span<float> values = hidden.span<float>();
-    return {values.begin(), values.end()};
+    const Tensor values = ops::to_host(machine_.context, hidden);
+    return {values.as<float>(), values.as<float>() + values.elements()};
   }
 
  private:
@@ -88,7 +90,7 @@ TEST(KvCache, CopiesOnlyBetweenItsOwnPages) {
   std::mt19937 random(5);
   const Config config = testing::random_config(random);
   parity::LmMachine machine;
-  KvCache cache(config, 3, kPageSize, DType::f32);
+  KvCache cache(config, 3, kPageSize, DType::f32, machine.device);
   EXPECT_NO_THROW(cache.copy_page(machine.context, 0, 2));
   EXPECT_THROW(cache.copy_page(machine.context, 0, 3), Error);
   EXPECT_THROW(cache.copy_page(machine.context, -1, 0), Error);

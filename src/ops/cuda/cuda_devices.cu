@@ -1,5 +1,7 @@
 #include <cuda_runtime.h>
 
+#include "base/error.h"
+
 #include "ops/cuda_devices.h"
 
 namespace shoal::ops {
@@ -18,6 +20,15 @@ std::vector<CudaDevice> cuda_devices() {
                        properties.minor});
   }
   return devices;
+}
+
+int64_t cuda_free_memory(int index) {
+  size_t free = 0, total = 0;
+  if (cudaSetDevice(index) != cudaSuccess || cudaMemGetInfo(&free, &total) != cudaSuccess) {
+    cudaGetLastError();
+    fail(ErrorCode::unavailable, "cuda:", index, " does not answer");
+  }
+  return static_cast<int64_t>(free);
 }
 
 }  // namespace shoal::ops

@@ -10,11 +10,8 @@
 
 namespace shoal::runtime {
 
-ClipEncoder::ClipEncoder(const SpeechModel& model, CodeStore& store, int threads)
-    : model_(model),
-      store_(store),
-      team_(threads),
-      ctx_{.device = {}, .team = &team_, .workspace = &workspace_, .stream = nullptr} {
+ClipEncoder::ClipEncoder(const SpeechModel& model, CodeStore& store, Device device, int threads)
+    : model_(model), store_(store), team_(threads), execution_(device, team_) {
   in_work_.reserve(kClipsAtATime);
   finished_.reserve(kClipsAtATime);
   thread_ = std::thread([this] { run(); });
@@ -124,7 +121,7 @@ std::vector<std::vector<int32_t>> ClipEncoder::encode_together(const std::vector
     count += codes_of(clip);
   }
   std::vector<int32_t> all(count);
-  codec.encode_batch(ctx_, {offsets}, samples, all);
+  codec.encode_batch(execution_.context(), {offsets}, samples, all);
   std::vector<std::vector<int32_t>> codes;
   auto begin = all.begin();
   for (const std::vector<float>& clip : clips) {
@@ -160,7 +157,7 @@ void ClipEncoder::encode_in_work() {
   for (size_t i = 0; i < whose.size(); ++i) {
     if (results_[whose[i]].codes) continue;
     try {
-      keep(whose[i], model_.codec().encode(ctx_, samples[i]));
+      keep(whose[i], model_.codec().encode(execution_.context(), samples[i]));
     } catch (...) {
       results_[whose[i]].error = std::current_exception();
     }

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/thread_team.h"
+#include "ops/execution.h"
 #include "runtime/speech_model.h"
 #include "runtime/voices/code_store.h"
-#include "tensor/workspace.h"
 
 namespace shoal::runtime {
 
@@ -21,7 +21,7 @@ namespace shoal::runtime {
 class ClipEncoder {
  public:
   // Encoding must not starve the streams that speak meanwhile: it has threads of its own, few of them.
-  ClipEncoder(const SpeechModel& model, CodeStore& store, int threads);
+  ClipEncoder(const SpeechModel& model, CodeStore& store, Device device, int threads);
   ~ClipEncoder();  // clips that wait get Error(unavailable)
   ClipEncoder(const ClipEncoder&) = delete;
   ClipEncoder& operator=(const ClipEncoder&) = delete;
@@ -62,8 +62,7 @@ class ClipEncoder {
   const SpeechModel& model_;
   CodeStore& store_;
   ThreadTeam team_;
-  Workspace workspace_;
-  ops::Context ctx_;
+  ops::Execution execution_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Clip> waiting_;

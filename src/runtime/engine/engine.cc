@@ -110,7 +110,7 @@ class Engine::Impl {
     health.model = pipeline->model().name();
     health.precision =
         name_of(pipeline->model().precision() == DType::f32 ? Precision::float32 : Precision::bfloat16);
-    health.device = "cpu";
+    health.device = pipeline->device();
     health.uptime_s = static_cast<double>(now_us() - started_us_) * 1e-6;
     health.memory = pipeline->memory();
     health.statistics = pipeline->statistics();

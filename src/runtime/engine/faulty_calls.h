@@ -72,12 +72,23 @@ class FaultyCalls : public ModelCalls {
     finish(fault);
     ModelCalls::forward(ctx, plan, columns, cache, hidden);
   }
-  void generate_frames(ops::Context& ctx, TensorView hidden, std::span<const dual_ar::FrameRequest> requests,
-                       std::span<int32_t> frames) override {
-    const Fault fault = at_once({.op = Op::generate_frames, .requests = requests});
-    if (fault.half_way) std::fill(frames.begin(), frames.end(), -1);
+  void generate_frames(ops::Context& ctx, const dual_ar::StepMemory& memory,
+                       std::span<const dual_ar::FrameRequest> requests, std::span<int32_t> frames) override {
+    fail_drawing(requests, frames);
+    ModelCalls::generate_frames(ctx, memory, requests, frames);
+  }
+  // Fails as either of the two calls that it stands for.
+  void decode_frames(ops::Context& ctx, const dual_ar::StepMemory& memory, const ops::BatchPlan& plan,
+                     std::span<const int32_t> columns, std::span<const dual_ar::FrameRequest> requests,
+                     dual_ar::KvCache& cache, std::span<int32_t> frames) override {
+    const Fault fault = at_once({.op = Op::forward, .ids = columns});
+    if (fault.half_way) {
+      const std::vector<int32_t> others(columns.size(), 0);
+      ModelCalls::decode_frames(ctx, memory, plan, others, requests, cache, frames);
+    }
     finish(fault);
-    ModelCalls::generate_frames(ctx, hidden, requests, frames);
+    fail_drawing(requests, frames);
+    ModelCalls::decode_frames(ctx, memory, plan, columns, requests, cache, frames);
   }
   void copy_page(ops::Context& ctx, dual_ar::KvCache& cache, int64_t from, int64_t to) override {
     const Fault fault = at_once({.op = Op::copy_page});
@@ -103,6 +114,11 @@ class FaultyCalls : public ModelCalls {
     Fault fault = faults_.of(call);
     if (fault.error && !fault.half_way) std::rethrow_exception(fault.error);
     return fault;
+  }
+  void fail_drawing(std::span<const dual_ar::FrameRequest> requests, std::span<int32_t> frames) {
+    const Fault fault = at_once({.op = Op::generate_frames, .requests = requests});
+    if (fault.half_way) std::fill(frames.begin(), frames.end(), -1);
+    finish(fault);
   }
   static void finish(const Fault& fault) {
     if (fault.error) std::rethrow_exception(fault.error);

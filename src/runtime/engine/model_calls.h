@@ -23,9 +23,14 @@ class ModelCalls {
                        dual_ar::KvCache& cache, TensorView hidden) {
     model_.language_model().forward_slow(ctx, plan, columns, cache, hidden);
   }
-  virtual void generate_frames(ops::Context& ctx, TensorView hidden,
+  virtual void generate_frames(ops::Context& ctx, const dual_ar::StepMemory& memory,
                                std::span<const dual_ar::FrameRequest> requests, std::span<int32_t> frames) {
-    model_.language_model().generate_frames(ctx, hidden, requests, frames);
+    model_.language_model().generate_frames(ctx, memory, requests, frames);
+  }
+  virtual void decode_frames(ops::Context& ctx, const dual_ar::StepMemory& memory, const ops::BatchPlan& plan,
+                             std::span<const int32_t> columns, std::span<const dual_ar::FrameRequest> requests,
+                             dual_ar::KvCache& cache, std::span<int32_t> frames) {
+    model_.language_model().decode_frames(ctx, memory, plan, columns, requests, cache, frames);
   }
   virtual void copy_page(ops::Context& ctx, dual_ar::KvCache& cache, int64_t from, int64_t to) {
     cache.copy_page(ctx, from, to);

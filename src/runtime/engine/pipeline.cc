@@ -18,10 +18,6 @@ constexpr int64_t kMiB = 1 << 20;
 constexpr int kFewThreads = 8;
 constexpr const char* kWarmUpText = "Hello there.";
 
-ops::Context context(Device device, ThreadTeam& team, Workspace& workspace) {
-  return {.device = device, .team = &team, .workspace = &workspace, .stream = nullptr};
-}
-
 uint64_t drawn_seed() {
   std::random_device device;
   return (uint64_t{device()} << 32) | device();
@@ -62,10 +58,11 @@ std::vector<std::string> voices_to_warm(const std::string& wanted, const Voices&
 
 }  // namespace
 
-ThreadSplit split_threads(const EngineConfig& config, int available_cpus) {
+ThreadSplit split_threads(const EngineConfig& config, int available_cpus, bool device_computes) {
   const int all = config.threads > 0 ? config.threads : available_cpus;
   ThreadSplit split;
-  split.codec = config.codec_threads >= 0 ? config.codec_threads : all < kFewThreads ? 0 : all * 3 / 8;
+  const int usual = device_computes ? 1 : all < kFewThreads ? 0 : all * 3 / 8;
+  split.codec = config.codec_threads >= 0 ? config.codec_threads : usual;
   split.decode = std::max(1, all - split.codec);
   split.encode = std::max(1, all / 4);
   return split;
@@ -90,44 +87,43 @@ int64_t plan_kv_pages(const EngineConfig& config, const dual_ar::Config& model, 
 Pipeline::Pipeline(const EngineConfig& config, const MakeCalls& make_calls)
     : config_(config),
       device_(ops::choose_device(config.device)),
-      split_(split_threads(config, ThreadTeam::available_cpus())),
+      split_(split_threads(config, ThreadTeam::available_cpus(), ops::computes_by_itself(device_))),
       decode_team_(split_.decode),
+      codec_team_(std::max(1, split_.codec)),
+      // A step of the language model is short, and everybody waits for it: it goes first.
+      decode_(device_, decode_team_, {.priority = ops::StreamPriority::high, .record = config.cuda_graphs}),
+      codec_(device_, split_.codec > 0 ? codec_team_ : decode_team_, {.record = config.cuda_graphs}),
       voices_(config.references_dir),
       ledger_(config.max_queue, std::min(config.max_queue, 2 * config.max_batch_size)) {
-  if (split_.codec > 0) codec_team_.emplace(split_.codec);
-  ops::Context decode = context(device_, decode_team_, decode_workspace_);
-  const ops::Context codec = context(device_, codec_team_ ? *codec_team_ : decode_team_, codec_workspace_);
   model_ = SpeechModel::load({.dir = config.model,
                               .precision = config.precision,
                               .with_encoder = config.with_encoder,
                               .semantic_only = config.semantic_only},
-                             decode);
+                             decode_.context());
   calls_ = make_calls ? make_calls(*model_) : std::make_unique<ModelCalls>(*model_);
   const dual_ar::DualAr& language_model = model_->language_model();
-  codec_states_.emplace(model_->codec(), config.streams());
+  codec_states_.emplace(model_->codec(), codec_.context(), config.streams());
   cache_.emplace(language_model.config(),
-                 plan_kv_pages(config, language_model.config(), language_model.dtype(),
-                               // Taken, but not touched yet: the system does not count it.
-                               std::max<int64_t>(0, available_memory() - codec_states_->bytes())),
+                 plan_kv_pages(config, language_model.config(), language_model.dtype(), memory_for_kv()),
                  config.kv_page_size, language_model.dtype(), device_);
   store_.emplace(store_options(config, *model_));
   codec_loop_.emplace(CodecLoop::Parts{.model = *model_,
                                        .calls = *calls_,
                                        .states = *codec_states_,
-                                       .ctx = codec,
-                                       .own_thread = codec_team_.has_value(),
+                                       .ctx = codec_.context(),
+                                       .own_thread = split_.codec > 0,
                                        .ledger = ledger_,
                                        .decode_loop = wake_});
   decode_loop_.emplace(DecodeLoop::Parts{.config = config_,
                                          .model = *model_,
                                          .calls = *calls_,
                                          .cache = *cache_,
-                                         .ctx = decode,
+                                         .ctx = decode_.context(),
                                          .codec = *codec_loop_,
                                          .ledger = ledger_,
                                          .wake = wake_,
                                          .release_memory = [this] { store_->drop_memory(); }});
-  encoder_.emplace(*model_, *store_, split_.encode);
+  encoder_.emplace(*model_, *store_, device_, split_.encode);
   preparer_.emplace(*model_, voices_, *encoder_);
 }
 
@@ -257,9 +253,14 @@ void Pipeline::warm_voice(const std::string& name) {
 
 std::vector<float> Pipeline::decode(const std::vector<int32_t>& codes) {
   ThreadTeam team(1);
-  Workspace workspace;
-  ops::Context ctx = context(device_, team, workspace);
-  return model_->codec().decode(ctx, codes);
+  ops::Execution execution(device_, team);
+  return model_->codec().decode(execution.context(), codes);
+}
+
+int64_t Pipeline::memory_for_kv() const {
+  if (const auto free = ops::free_device_memory(device_)) return *free;
+  // Taken, but not touched yet: the system does not count it.
+  return std::max<int64_t>(0, available_memory() - codec_states_->bytes());
 }
 
 std::vector<MemoryPart> Pipeline::memory() const {

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/thread_team.h"
+#include "ops/device_state.h"
+#include "ops/execution.h"
 #include "runtime/engine/clip_encoder.h"
 #include "runtime/engine/codec_loop.h"
 #include "runtime/engine/decode_loop.h"
@@ -26,7 +28,8 @@ struct ThreadSplit {
   int codec = 0;  // 0: the language model's thread runs the codec between its steps
   int encode = 1;
 };
-ThreadSplit split_threads(const EngineConfig& config, int available_cpus);
+// device_computes: the threads only feed a device, which is done beside each other whatever their number.
+ThreadSplit split_threads(const EngineConfig& config, int available_cpus, bool device_computes = false);
 
 // Bytes for keys and values: kv_memory_mb, or the fraction of what the system has free, but not more than
 // max_batch_size sequences of full length can use. At least one page. Throws Error(resource_exhausted) when
@@ -64,6 +67,7 @@ class Pipeline {
   std::vector<float> decode(const std::vector<int32_t>& codes);
   VoiceFolder& voices() { return voices_; }
   const SpeechModel& model() const { return *model_; }
+  std::string device() const { return ops::describe(device_); }
   int sample_rate_hz() const { return static_cast<int>(model_->codec().config().sample_rate_hz); }
   std::vector<MemoryPart> memory() const;
   Statistics statistics() const;
@@ -71,6 +75,8 @@ class Pipeline {
   void check_idle() const;
 
  private:
+  // Bytes that keys and values may be taken from.
+  int64_t memory_for_kv() const;
   void watch(const std::shared_ptr<PreparingSpeech>& speech);
   void queue(std::shared_ptr<SpeechJob> job, const PreparingSpeech& prepared);
   void prepared(PreparingSpeech& speech, std::shared_ptr<SpeechJob> job, const std::exception_ptr& error);
@@ -80,8 +86,8 @@ class Pipeline {
   const Device device_;
   const ThreadSplit split_;
   ThreadTeam decode_team_;
-  std::optional<ThreadTeam> codec_team_;
-  Workspace decode_workspace_, codec_workspace_;
+  ThreadTeam codec_team_;
+  ops::Execution decode_, codec_;
   std::unique_ptr<const SpeechModel> model_;
   std::unique_ptr<ModelCalls> calls_;
   std::optional<dual_ar::KvCache> cache_;

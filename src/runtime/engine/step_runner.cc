@@ -5,8 +5,12 @@
 namespace shoal::runtime {
 
 StepRunner::StepRunner(const dual_ar::Config& config, ModelCalls& calls, dual_ar::KvCache& cache,
-                       ops::Context& ctx)
-    : config_(config), calls_(calls), cache_(cache), ctx_(ctx) {}
+                       ops::Context& ctx, int64_t rows)
+    : config_(config),
+      calls_(calls),
+      cache_(cache),
+      ctx_(ctx),
+      memory_(ctx, config, rows, (config.max_positions + cache.page_size() - 1) / cache.page_size()) {}
 
 void StepRunner::run(std::span<SequenceRows> rows, FunctionRef<void()> before_retry) {
   if (rows.empty()) return;
@@ -57,20 +61,20 @@ void StepRunner::run_together(std::span<SequenceRows> rows) {
   const auto count = static_cast<int64_t>(rows.size());
   CHECK(std::is_partitioned(rows.begin(), rows.end(), [](const auto& r) { return r.wants_frame; }),
         "rows that want a frame come first");
-  if (hidden_.empty() || hidden_.dim(0) < count)
-    hidden_ = Tensor(DType::f32, {std::max<int64_t>(count, 8), config_.slow.dim}, ctx_.device);
   const ops::BatchPlan plan{.rows = {offsets_},
                             .positions = positions_,
                             .page_table = pages_,
                             .pages_per_sequence = static_cast<int64_t>(pages),
                             .page_size = cache_.page_size()};
-  calls_.forward(ctx_, plan, columns_, cache_, hidden_.view().slice(0, count));
-  if (requests_.empty()) return;
-
   const auto width = static_cast<size_t>(config_.columns());
   frames_.resize(requests_.size() * width);
-  calls_.generate_frames(ctx_, hidden_.view().slice(0, static_cast<int64_t>(requests_.size())), requests_,
-                         frames_);
+  if (plan.rows.rows() == count && std::ssize(requests_) == count) {
+    calls_.decode_frames(ctx_, memory_, plan, columns_, requests_, cache_, frames_);
+  } else {
+    calls_.forward(ctx_, plan, columns_, cache_, memory_.hidden().slice(0, count));
+    if (requests_.empty()) return;
+    calls_.generate_frames(ctx_, memory_, requests_, frames_);
+  }
   for (size_t i = 0; i < requests_.size(); ++i)
     std::copy_n(frames_.begin() + static_cast<std::ptrdiff_t>(i * width), width, rows[i].frame.begin());
 }

@@ -25,10 +25,14 @@ struct SequenceRows {
   std::exception_ptr error;                 // written: why this sequence's part could not be done
 };
 
-// Engine thread only. Owns the host arrays and the hidden states of a step.
+// Engine thread only. Owns the arrays of a step, the host's and the device's.
 class StepRunner {
  public:
-  StepRunner(const dual_ar::Config& config, ModelCalls& calls, dual_ar::KvCache& cache, ops::Context& ctx);
+  // For steps of at most `rows` sequences.
+  StepRunner(const dual_ar::Config& config, ModelCalls& calls, dual_ar::KvCache& cache, ops::Context& ctx,
+             int64_t rows);
+
+  int64_t memory_bytes() const { return memory_.bytes(); }
 
   // Rows that want a frame come first. A step that throws is run again in halves, down to single sequences:
   // because no result depends on the company it is computed in, the others get exactly what they would have
@@ -44,7 +48,7 @@ class StepRunner {
   ModelCalls& calls_;
   dual_ar::KvCache& cache_;
   ops::Context& ctx_;
-  Tensor hidden_;
+  dual_ar::StepMemory memory_;
   std::vector<int32_t> columns_, positions_, offsets_, pages_, frames_;
   std::vector<dual_ar::FrameRequest> requests_;
 };

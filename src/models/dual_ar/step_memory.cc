@@ -1,0 +1,143 @@
+#include "models/dual_ar/step_memory.h"
+
+#include <algorithm>
+#include <new>
+
+#include "ops/transfer.h"
+
+namespace shoal::dual_ar {
+namespace {
+
+// Sizes that steps are recorded with; beyond them, multiples of the last.
+constexpr int64_t kRecordedRows[] = {1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256};
+
+constexpr int64_t aligned(int64_t bytes) { return (bytes + 15) / 16 * 16; }
+
+template <typename Value>
+std::vector<int32_t> ids(int64_t count, Value value) {
+  std::vector<int32_t> values;
+  values.reserve(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<int32_t>(value(i)));
+  return values;
+}
+
+// Lays arrays into a block one after the other.
+class Layout {
+ public:
+  explicit Layout(const ops::StepBlock* block) : block_(block) {}
+
+  template <typename T>
+  std::span<T> next(int64_t count, DType dtype, const Shape& shape, TensorView* device) {
+    const int64_t offset = bytes_;
+    bytes_ = aligned(bytes_ + count * static_cast<int64_t>(sizeof(T)));
+    if (!block_) return {};
+    *device = block_->device(offset, dtype, shape);
+    return {std::launder(reinterpret_cast<T*>(block_->host() + offset)), static_cast<size_t>(count)};
+  }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  const ops::StepBlock* block_;
+  int64_t bytes_ = 0;
+};
+
+StepArrays lay_out(const ops::StepBlock* block, int64_t rows, int64_t columns, int64_t pages) {
+  constexpr auto kDrawBytes = static_cast<int64_t>(sizeof(ops::DrawRow));
+  Layout layout(block);
+  StepArrays a;
+  TensorView draws;
+  a.frames = layout.next<int32_t>(rows * columns, DType::i32, {rows, columns}, &a.device_frames);
+  a.frames_bytes = layout.bytes();
+  a.columns = layout.next<int32_t>(rows * columns, DType::i32, {rows, columns}, &a.device_columns);
+  a.positions = layout.next<int32_t>(rows, DType::i32, {rows}, &a.tables.positions);
+  a.page_table = layout.next<int32_t>(rows * pages, DType::i32, {rows, pages}, &a.tables.page_table);
+  a.draws = layout.next<ops::DrawRow>(rows, DType::u8, {rows, kDrawBytes}, &a.draw_table.rows);
+  a.penalised_codes =
+      layout.next<int32_t>(rows * (columns - 1) * kPenaltyWindow, DType::i32,
+                           {rows, columns - 1, kPenaltyWindow}, &a.draw_table.codes);
+  a.bytes = layout.bytes();
+  return a;
+}
+
+ops::DrawRow draw_row(const FrameRequest& request) {
+  ops::DrawRow row{.seed = request.seed,
+                   .frame = request.frame,
+                   .top_k = request.top_k,
+                   .temperature = request.temperature,
+                   .top_p = request.top_p,
+                   .repetition_penalty = request.repetition_penalty,
+                   .restricted = request.semantic_only,
+                   .penalised_tokens = static_cast<int32_t>(request.penalised_tokens.size()),
+                   .penalised_codes = request.penalised_codes.empty() ? 0 : int32_t{kPenaltyWindow},
+                   .recent = static_cast<int32_t>(request.recent_tokens.size())};
+  CHECK(row.penalised_tokens <= ops::kMostPenalised && row.recent <= ops::kMostRecent, row.penalised_tokens,
+        " penalised tokens, ", row.recent, " recent ones");
+  std::copy(request.penalised_tokens.begin(), request.penalised_tokens.end(), row.tokens);
+  std::copy(request.recent_tokens.begin(), request.recent_tokens.end(), row.recent_tokens);
+  return row;
+}
+
+}  // namespace
+
+ConstantIds::ConstantIds(ops::Context& ctx, std::vector<int32_t> values) : host(std::move(values)) {
+  Tensor copy(DType::i32, {static_cast<int64_t>(host.size())});
+  std::copy(host.begin(), host.end(), copy.as<int32_t>());
+  device = ops::resident(ctx, std::move(copy));
+}
+
+StepMemory::StepMemory(ops::Context& ctx, const Config& config, int64_t rows, int64_t pages_per_sequence)
+    : columns_(config.columns()),
+      codebooks_(config.num_codebooks),
+      rows_(rows),
+      pages_per_sequence_(pages_per_sequence),
+      hidden_(Tensor::zeros(DType::f32, {rows, config.slow.dim}, ctx.device)),
+      block_(ctx, lay_out(nullptr, rows, columns_, pages_per_sequence).bytes),
+      counting_(ctx, ids(2 * rows + 1, [](int64_t i) { return i; })),
+      pair_offsets_(ctx, ids(rows + 1, [](int64_t i) { return 2 * i; })),
+      pair_sequences_(ctx, ids(2 * rows, [](int64_t i) { return i / 2; })),
+      pair_positions_(ctx, ids(2 * rows, [](int64_t i) { return i % 2; })) {
+  CHECK(rows >= 1 && pages_per_sequence >= 1, rows, " rows of ", pages_per_sequence, " pages");
+  for (int64_t pass = 0; pass < codebooks_; ++pass)
+    pass_positions_.emplace_back(ctx, ids(rows, [pass](int64_t) { return pass; }));
+}
+
+StepArrays StepMemory::arrays(int64_t rows) const {
+  CHECK(rows <= rows_, rows, " rows in memory for ", rows_);
+  StepArrays arrays = lay_out(&block_, rows, columns_, pages_per_sequence_);
+  arrays.tables.offsets = counting_.device_first(rows + 1);
+  arrays.tables.sequences = counting_.device_first(rows);
+  arrays.tables.single_rows = true;
+  return arrays;
+}
+
+int64_t StepMemory::padded_rows(const ops::Context& ctx, int64_t rows) const {
+  if (!ctx.graphs) return rows;
+  const int64_t* const fit = std::lower_bound(std::begin(kRecordedRows), std::end(kRecordedRows), rows);
+  const int64_t most = std::end(kRecordedRows)[-1];
+  return std::min(rows_, fit != std::end(kRecordedRows) ? *fit : (rows + most - 1) / most * most);
+}
+
+void StepMemory::write(const StepArrays& arrays, std::span<const FrameRequest> requests) const {
+  for (size_t i = 0; i < arrays.draws.size(); ++i) {
+    arrays.draws[i] = i < requests.size() ? draw_row(requests[i]) : ops::DrawRow{};
+    if (i >= requests.size() || requests[i].penalised_codes.empty()) continue;
+    const std::span<const int32_t> codes = requests[i].penalised_codes;
+    CHECK(static_cast<int64_t>(codes.size()) == codebooks_ * kPenaltyWindow, codes.size(), " penalised codes");
+    std::copy(codes.begin(), codes.end(),
+              arrays.penalised_codes.begin() + static_cast<std::ptrdiff_t>(i * codes.size()));
+  }
+}
+
+void StepMemory::write(const StepArrays& arrays, const ops::BatchPlan& plan,
+                       std::span<const int32_t> columns) const {
+  const auto rows = static_cast<int64_t>(plan.positions.size());
+  std::fill(std::copy(columns.begin(), columns.end(), arrays.columns.begin()), arrays.columns.end(), 0);
+  std::fill(std::copy(plan.positions.begin(), plan.positions.end(), arrays.positions.begin()),
+            arrays.positions.end(), -1);
+  std::fill(arrays.page_table.begin(), arrays.page_table.end(), 0);
+  for (int64_t row = 0; row < rows; ++row)
+    std::copy_n(plan.page_table.begin() + row * plan.pages_per_sequence, plan.pages_per_sequence,
+                arrays.page_table.begin() + row * pages_per_sequence_);
+}
+
+}  // namespace shoal::dual_ar

@@ -1,0 +1,22 @@
+#include "ops/device_state.h"
+
+#include "base/error.h"
+#include "ops/cuda_devices.h"
+
+namespace shoal::ops {
+
+std::optional<int64_t> free_device_memory(Device device) {
+  if (device.kind == DeviceKind::cpu) return {};
+  return cuda_free_memory(device.index);
+}
+
+std::string describe(Device device) {
+  if (device.kind == DeviceKind::cpu) return "cpu";
+  const std::vector<CudaDevice> devices = cuda_devices();
+  const auto index = static_cast<size_t>(device.index);
+  return concat("cuda:", device.index, " (", index < devices.size() ? devices[index].name : "gone", ")");
+}
+
+bool computes_by_itself(Device device) { return device.kind != DeviceKind::cpu; }
+
+}  // namespace shoal::ops

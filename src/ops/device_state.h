@@ -1,0 +1,21 @@
+// What a device can be asked.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "tensor/tensor.h"
+
+namespace shoal::ops {
+
+// Bytes that are free on a GPU now; nothing for the CPU, whose memory is the system's.
+std::optional<int64_t> free_device_memory(Device device);
+
+// "cpu", "cuda:0 (NVIDIA H200)".
+std::string describe(Device device);
+
+// Whether work on the device runs beside the host's threads, so that the host has nothing to compute itself.
+bool computes_by_itself(Device device);
+
+}  // namespace shoal::ops

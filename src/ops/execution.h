@@ -1,0 +1,44 @@
+// Everything behind a Context.
+#pragma once
+
+#include <memory>
+
+#include "ops/context.h"
+#include "ops/step_graph.h"
+#include "ops/stream.h"
+
+namespace shoal::ops {
+
+// Scratch memory, a stream and recordings of one thread of execution. Used by one thread at a time.
+class Execution {
+ public:
+  struct Options {
+    StreamPriority priority = StreamPriority::normal;
+    bool record = false;  // steps are recorded and replayed, where the device can
+  };
+  // The team must outlive it. Throws Error: unavailable (no such device), resource_exhausted.
+  Execution(Device device, ThreadTeam& team) : Execution(device, team, Options()) {}
+  Execution(Device device, ThreadTeam& team, const Options& options)
+      : workspace_(device), stream_(Stream::create(device, options.priority)) {
+    context_ = {.device = device,
+                .team = &team,
+                .workspace = &workspace_,
+                .stream = stream_.get(),
+                .host = &host_,
+                .graphs = options.record ? &graphs_ : nullptr};
+  }
+  Execution(const Execution&) = delete;
+  Execution& operator=(const Execution&) = delete;
+
+  Context& context() { return context_; }
+  // Of the device's scratch memory. The thread of execution alone may ask.
+  int64_t workspace_bytes() const { return workspace_.capacity_bytes(); }
+
+ private:
+  Workspace workspace_, host_;
+  StepGraphs graphs_;
+  std::unique_ptr<Stream> stream_;  // dies first: waits for the work on the memory above
+  Context context_;
+};
+
+}  // namespace shoal::ops
