@@ -4,17 +4,16 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
-
 #include <utility>
 
 #include "base/error.h"
 #include "ops/context.h"
 #include "ops/cuda/stream_state.h"
+#include "tensor/cuda/status.h"
 
 namespace shoal::ops::cuda {
 
-// Throws Error(resource_exhausted) for refused memory, Error(internal) for everything else, naming `what`.
-void check(cudaError_t status, const char* what);
+using shoal::cuda::check;
 
 struct Grid {
   dim3 blocks;
@@ -22,11 +21,11 @@ struct Grid {
   size_t shared_bytes = 0;  // dynamic
 };
 
-// Programmatic dependent launch: a kernel may start while the one before it in the stream is still running, so
-// that it loads its weights and its code meanwhile. EVERY kernel started by launch() must call wait_for_inputs()
-// in every thread before it reads or writes any memory but weights (a kernel that skipped it would also end
-// before its predecessor, and break the promise for its successor). allow_next() early in a kernel lets the next one
-// start; it orders nothing.
+// Programmatic dependent launch: a kernel may start while the one before it in the stream is still running,
+// so that it loads its weights and its code meanwhile. EVERY kernel started by launch() must call
+// wait_for_inputs() in every thread before it reads or writes any memory but weights (a kernel that skipped
+// it would also end before its predecessor, and break the promise for its successor). allow_next() early in a
+// kernel lets the next one start; it orders nothing.
 __device__ inline void wait_for_inputs() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -38,12 +37,14 @@ __device__ inline void allow_next() {
 #endif
 }
 
-// Starts a kernel in the context's stream and checks that it was accepted. The kernel's name goes into errors.
+// Starts a kernel in the context's stream and checks that it was accepted. The kernel's name goes into
+// errors.
 template <typename... Parameters, typename... Arguments>
 void launch(Context& ctx, const char* name, const Grid& grid, void (*kernel)(Parameters...),
             Arguments&&... arguments) {
   StreamState& stream = state_of(ctx);
-  if (grid.shared_bytes > 48 * 1024) stream.allow_shared(reinterpret_cast<const void*>(kernel), grid.shared_bytes);
+  if (grid.shared_bytes > 48 * 1024)
+    stream.allow_shared(reinterpret_cast<const void*>(kernel), grid.shared_bytes);
   cudaLaunchConfig_t config{};
   config.gridDim = grid.blocks;
   config.blockDim = grid.threads;
@@ -54,7 +55,8 @@ void launch(Context& ctx, const char* name, const Grid& grid, void (*kernel)(Par
   early.val.programmaticStreamSerializationAllowed = 1;
   config.attrs = &early;
   config.numAttrs = stream.can_start_early() ? 1 : 0;
-  check(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(std::forward<Arguments>(arguments))...), name);
+  check(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(std::forward<Arguments>(arguments))...),
+        name);
 }
 
 inline int64_t blocks_for(int64_t items, int64_t per_block) { return (items + per_block - 1) / per_block; }
