@@ -1,6 +1,7 @@
 #include "ops/attention.h"
 
 #include <cmath>
+#include <cstring>
 #include <numeric>
 
 #include "ops/vector_testing.h"
@@ -219,7 +220,8 @@ TEST_P(AttentionTest, HeadsAreNormedAndTurned) {
     const ref::Values before = wide(qkv);
     QkNorm norm;
     if (normed) norm = {view_of(q_weight, {10}), view_of(k_weight, {10}), 1e-6f};
-    qk_norm_rope(ctx_, view_of(qkv, {kRows, layout.qkv_width()}), layout, norm, rope, positions);
+    qk_norm_rope(ctx_, view_of(qkv, {kRows, layout.qkv_width()}), layout, norm, rope,
+                 {.positions = positions});
     ref::Values want, bound;
     for (int64_t row = 0; row < kRows; ++row)
       for (int64_t head = 0; head < 5; ++head) {
@@ -239,9 +241,38 @@ TEST_P(AttentionTest, HeadsAreNormedAndTurned) {
   }
   std::vector<float> qkv(static_cast<size_t>(layout.qkv_width()));
   for (const int32_t position : {-1, 50})
-    EXPECT_THROW(
-        qk_norm_rope(ctx_, view_of(qkv, {1, layout.qkv_width()}), layout, {}, rope, std::span(&position, 1)),
-        Error);
+    EXPECT_THROW(qk_norm_rope(ctx_, view_of(qkv, {1, layout.qkv_width()}), layout, {}, rope,
+                              {.positions = {&position, 1}}),
+                 Error);
+}
+
+TEST_P(AttentionTest, AttendIsTheThreeInOne) {
+  const HeadLayout layout{4, 2, 12};
+  constexpr int64_t kRows = 5, kOut = 4 * 12;
+  const Tensor rope = make_rope_table(20, layout.head_dim, 10'000);
+  std::vector<float> q_weight = random_values(12, 1), k_weight = random_values(12, 2);
+  const QkNorm norm = {view_of(q_weight, {12}), view_of(k_weight, {12}), 1e-6f};
+  // A sequence in its second page, one without rows, and one that starts.
+  const std::vector<int32_t> offsets = {0, 2, 2, 5}, positions = {5, 6, 0, 1, 2}, table = {4, 1, 2, 3, 0, 5};
+  const BatchPlan plan{{offsets}, positions, table, 2, 4};
+  for (const int64_t window : {0, 2}) {
+    std::vector<float> qkv = random_values(kRows * layout.qkv_width(), 3), turned = qkv;
+    std::vector<float> out(kRows * kOut, kNan), want = out;
+    const Shape shape = {6, layout.kv_heads, 4, layout.head_dim};
+    std::vector<Tensor> caches;
+    for (int i = 0; i < 4; ++i) caches.push_back(Tensor::zeros(GetParam().dtype, shape));
+    attend(ctx_, view_of(qkv, {kRows, layout.qkv_width()}), {layout, rope, window}, norm, plan,
+           {caches[0], caches[1]}, view_of(out, {kRows, kOut}));
+    const TensorView rows = view_of(turned, {kRows, layout.qkv_width()});
+    qk_norm_rope(ctx_, rows, layout, norm, rope, plan);
+    append_kv(ctx_, rows, layout, plan, {caches[2], caches[3]});
+    paged_attention(ctx_, rows, layout, plan, {caches[2], caches[3]}, window, view_of(want, {kRows, kOut}));
+    expect_same_bits(out, want);
+    for (size_t side : {0u, 1u})
+      EXPECT_EQ(std::memcmp(caches[side].view().data(), caches[side + 2].view().data(),
+                            static_cast<size_t>(caches[side].bytes())),
+                0);
+  }
 }
 
 TEST_P(AttentionTest, BrokenPlansAreRefused) {

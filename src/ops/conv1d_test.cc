@@ -17,6 +17,44 @@ constexpr Geometry kGeometries[] = {{1, 24, 7, 1},  {16, 20, 7, 3}, {20, 16, 7, 
                                     {96, 1, 7, 1},  {33, 17, 5, 2}, {64, 48, 1, 1}, {15, 33, 2, 4},
                                     {65, 30, 3, 1}, {128, 32, 7, 9}};
 
+// The histories of a batch as the ops keep them: in slots of a pool, in another order than the sequences,
+// each with something before and behind it that must stay.
+class HistoryPool {
+ public:
+  HistoryPool(const std::vector<std::vector<float>>& histories, int64_t floats) : floats_(floats) {
+    const auto sequences = static_cast<int64_t>(histories.size());
+    pool_ = Tensor(DType::f32, {sequences + 1, kOffset + floats + 2});
+    std::ranges::fill(pool_.span<float>(), kOther);
+    for (int64_t s = 0; s < sequences; ++s) {
+      slots_.push_back(static_cast<int32_t>(sequences - s));
+      std::ranges::copy(histories[static_cast<size_t>(s)], history(s));
+    }
+  }
+
+  ConvHistory view() const { return {floats_ > 0 ? pool_.view() : TensorView(), kOffset, slots_}; }
+
+  void take(std::vector<std::vector<float>>& histories) {
+    for (size_t s = 0; s < histories.size(); ++s) {
+      float* const first = history(static_cast<int64_t>(s));
+      histories[s].assign(first, first + floats_);
+      std::fill_n(first, floats_, kOther);
+    }
+    EXPECT_THAT(pool_.span<float>(), testing::Each(kOther));
+  }
+
+ private:
+  static constexpr int64_t kOffset = 3;
+  static constexpr float kOther = -77.0f;
+
+  float* history(int64_t s) const {
+    return pool_.view().row<float>(slots_[static_cast<size_t>(s)]) + kOffset;
+  }
+
+  int64_t floats_;
+  Tensor pool_;
+  std::vector<int32_t> slots_;
+};
+
 class Conv1d : public MatrixTest {
  protected:
   struct Layer {
@@ -48,20 +86,19 @@ class Conv1d : public MatrixTest {
     const Geometry g = layer.geometry;
     std::vector<float> x;
     std::vector<int32_t> offsets = {0};
-    std::vector<TensorView> views;
     histories.resize(xs.size(), std::vector<float>(static_cast<size_t>(layer.look_back() * g.inputs)));
     for (size_t s = 0; s < xs.size(); ++s) {
       x.insert(x.end(), xs[s].begin(), xs[s].end());
       offsets.push_back(static_cast<int32_t>(static_cast<int64_t>(x.size()) / g.inputs));
-      views.push_back(layer.look_back() ? view_of(histories[s], {layer.look_back(), g.inputs})
-                                        : TensorView());
     }
+    HistoryPool pool(histories, layer.look_back() * g.inputs);
     std::vector<float> y(static_cast<size_t>(offsets.back() * g.outputs));
     const ConvInput input{view_of(x, {offsets.back(), g.inputs}),
-                          {offsets},
-                          views,
+                          {.rows = {offsets}},
+                          pool.view(),
                           layer.alpha.empty() ? TensorView() : view_of(layer.alpha, {g.inputs})};
     causal_conv1d(ctx_, input, layer.weight, g.dilation, view_of(y, {offsets.back(), g.outputs}));
+    pool.take(histories);
     std::vector<std::vector<float>> ys;
     for (size_t s = 0; s < xs.size(); ++s)
       ys.emplace_back(y.begin() + offsets[s] * g.outputs, y.begin() + offsets[s + 1] * g.outputs);
@@ -201,10 +238,10 @@ TEST_P(Conv1d, AddsToTheResidualStream) {
   std::vector<float> y = random_values(30 * g.outputs, 5), history(2 * 32);
   std::vector<float> want;
   for (size_t i = 0; i < y.size(); ++i) want.push_back(y[i] + plain[i] * scale[i % 20]);
-  const std::vector<int32_t> offsets = {0, 30};
-  const std::vector<TensorView> histories = {view_of(history, {2, 32})};
-  causal_conv1d(ctx_, {view_of(x, {30, 32}), {offsets}, histories, {}}, layer.weight, 1, view_of(y, {30, 20}),
-                {.accumulate = true, .scale = view_of(scale, {20})});
+  const std::vector<int32_t> offsets = {0, 30}, slots = {0};
+  const ConvHistory histories{view_of(history, {1, 2 * 32}), 0, slots};
+  causal_conv1d(ctx_, {view_of(x, {30, 32}), {.rows = {offsets}}, histories, {}}, layer.weight, 1,
+                view_of(y, {30, 20}), {.accumulate = true, .scale = view_of(scale, {20})});
   expect_same_bits(y, want);
 }
 
@@ -272,20 +309,100 @@ TEST_P(Conv1d, EveryInstructionSetGivesTheBitsOfThePortableOne) {
 
 TEST_P(Conv1d, MismatchedShapesAreOurFault) {
   Layer layer = random_layer({8, 4, 3, 2});
-  std::vector<float> x(80), y(40), history(4 * 8);
-  const std::vector<int32_t> offsets = {0, 10}, falling = {0, 12, 10};
-  const std::vector<TensorView> good = {view_of(history, {4, 8})}, narrow = {view_of(history, {8, 4})}, none;
-  const TensorView in = view_of(x, {10, 8}), out = view_of(y, {10, 4});
-  EXPECT_NO_THROW(causal_conv1d(ctx_, {in, {offsets}, good, {}}, layer.weight, 2, out));
-  EXPECT_THROW(causal_conv1d(ctx_, {in, {offsets}, none, {}}, layer.weight, 2, out), Error);
-  EXPECT_THROW(causal_conv1d(ctx_, {in, {offsets}, narrow, {}}, layer.weight, 2, out), Error);
-  EXPECT_THROW(causal_conv1d(ctx_, {in, {offsets}, good, {}}, layer.weight, 1, out), Error);
-  EXPECT_THROW(causal_conv1d(ctx_, {in, {offsets}, good, {}}, layer.weight, 0, out), Error);
-  EXPECT_THROW(causal_conv1d(ctx_, {in, {falling}, good, {}}, layer.weight, 2, out), Error);
-  EXPECT_THROW(causal_conv1d(ctx_, {in, {offsets}, good, out}, layer.weight, 2, out), Error);
-  EXPECT_THROW(causal_conv1d(ctx_, {in, {offsets}, good, {}}, layer.weight, 2, in), Error);
-  EXPECT_THROW(causal_conv1d(ctx_, {out, {offsets}, good, {}}, layer.weight, 2, out), Error);
+  std::vector<float> x(80), y(40), history(3 * 40);
+  const std::vector<int32_t> offsets = {0, 10}, falling = {0, 12, 10}, two = {0, 4, 10}, first = {0},
+                             last = {2}, beyond = {3}, negative = {-1}, both = {2, 0}, twice = {1, 1}, none;
+  const TensorView in = view_of(x, {10, 8}), out = view_of(y, {10, 4}), pool = view_of(history, {3, 40});
+  const auto run = [&](const TensorView& from, const std::vector<int32_t>& rows, const ConvHistory& kept) {
+    causal_conv1d(ctx_, {from, {.rows = {rows}}, kept, {}}, layer.weight, 2, out);
+  };
+  EXPECT_NO_THROW(run(in, offsets, {pool, 0, first}));
+  EXPECT_NO_THROW(run(in, offsets, {pool, 8, last}));
+  EXPECT_NO_THROW(run(in, two, {pool, 0, both}));
+  EXPECT_THROW(run(in, offsets, {pool, 9, first}), Error);
+  EXPECT_THROW(run(in, offsets, {pool, -1, first}), Error);
+  EXPECT_THROW(run(in, offsets, {pool, 0, none}), Error);
+  EXPECT_THROW(run(in, offsets, {pool, 0, both}), Error);
+  EXPECT_THROW(run(in, offsets, {pool, 0, beyond}), Error);
+  EXPECT_THROW(run(in, offsets, {pool, 0, negative}), Error);
+  EXPECT_THROW(run(in, two, {pool, 0, twice}), Error);
+  EXPECT_THROW(run(in, offsets, {pool.columns(0, 36), 0, first}), Error);
+  EXPECT_THROW(run(in, offsets, {{}, 0, first}), Error);
+  EXPECT_THROW(run(in, falling, {pool, 0, both}), Error);
+  EXPECT_THROW(run(out, offsets, {pool, 0, first}), Error);
+  const ConvInput good{in, {.rows = {offsets}}, {pool, 0, first}, {}};
+  EXPECT_THROW(causal_conv1d(ctx_, good, layer.weight, 0, out), Error);
+  EXPECT_THROW(causal_conv1d(ctx_, good, layer.weight, 3, out), Error);
+  EXPECT_THROW(causal_conv1d(ctx_, good, layer.weight, 2, in), Error);
+  EXPECT_THROW(causal_conv1d(ctx_, {in, {.rows = {offsets}}, {pool, 0, first}, out}, layer.weight, 2, out),
+               Error);
 }
+
+class ResidualUnit : public Conv1d {
+ protected:
+  static constexpr int64_t kChannels = 24, kDilation = 3;
+
+  // One call, or the two convolutions that it stands for.
+  std::vector<float> run(std::vector<float> x, const std::vector<int32_t>& offsets,
+                         std::vector<std::vector<float>>& histories, bool as_one) {
+    const int64_t rows = offsets.back();
+    histories.resize(offsets.size() - 1, std::vector<float>(6 * kDilation * kChannels));
+    HistoryPool pool(histories, 6 * kDilation * kChannels);
+    const TensorView view = view_of(x, {rows, kChannels}), wide_alpha = view_of(wide_.alpha, {kChannels}),
+                     narrow_alpha = view_of(narrow_.alpha, {kChannels});
+    if (as_one) {
+      residual_unit(ctx_, view, {.rows = {offsets}}, pool.view(),
+                    {&wide_.weight, kDilation, &narrow_.weight, wide_alpha, narrow_alpha});
+    } else {
+      std::vector<float> between(x.size());
+      const TensorView h = view_of(between, {rows, kChannels});
+      causal_conv1d(ctx_, {view, {.rows = {offsets}}, pool.view(), wide_alpha}, wide_.weight, kDilation, h);
+      causal_conv1d(ctx_, {h, {.rows = {offsets}}, {}, narrow_alpha}, narrow_.weight, 1, view,
+                    {.accumulate = true});
+    }
+    pool.take(histories);
+    return x;
+  }
+
+  void SetUp() override {
+    Conv1d::SetUp();
+    if (IsSkipped()) return;
+    wide_ = random_layer({kChannels, kChannels, 7, kDilation}, /*snakes=*/true);
+    narrow_ = random_layer({kChannels, kChannels, 1, 1}, /*snakes=*/true);
+  }
+
+  Layer wide_, narrow_;
+};
+
+TEST_P(ResidualUnit, IsTheTwoConvolutions) {
+  std::vector<std::vector<float>> histories, want_histories;
+  for (const std::vector<int32_t>& offsets :
+       {std::vector<int32_t>{0, 30, 30, 37}, {0, 1, 2, 3}, {0, 0, 0, 9}, {0, 0, 0, 0}}) {
+    const std::vector<float> x =
+        random_values(offsets.back() * kChannels, static_cast<unsigned>(offsets[1] + 5));
+    const std::vector<float> got = run(x, offsets, histories, true);
+    expect_same_bits(got, run(x, offsets, want_histories, false));
+    for (size_t s = 0; s < histories.size(); ++s) expect_same_bits(histories[s], want_histories[s]);
+  }
+}
+
+TEST_P(ResidualUnit, ConvolutionsThatDoNotFitAreOurFault) {
+  const Layer other = random_layer({kChannels, 16, 1, 1});
+  const Layer two_taps = random_layer({kChannels, kChannels, 2, 1});
+  std::vector<float> x(kChannels), history(6 * kDilation * kChannels);
+  const std::vector<int32_t> offsets = {0, 1}, slots = {0};
+  const auto run = [&](const PackedMatrix& wide, const PackedMatrix& narrow) {
+    residual_unit(ctx_, view_of(x, {1, kChannels}), {.rows = {offsets}},
+                  {view_of(history, {1, 6 * kDilation * kChannels}), 0, slots},
+                  {&wide, kDilation, &narrow, {}, {}});
+  };
+  EXPECT_NO_THROW(run(wide_.weight, narrow_.weight));
+  EXPECT_THROW(run(wide_.weight, other.weight), Error);
+  EXPECT_THROW(run(wide_.weight, two_taps.weight), Error);
+  EXPECT_THROW(run(other.weight, narrow_.weight), Error);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cpu, ResidualUnit, testing::ValuesIn(matrix_cases()), name_of_case);
 
 INSTANTIATE_TEST_SUITE_P(Cpu, Conv1d, testing::ValuesIn(matrix_cases()), name_of_case);
 
@@ -295,14 +412,14 @@ class DepthwiseConv1d : public testing::Test, protected MatrixFixture {
 
   std::vector<float> run(std::vector<float> x, std::vector<int32_t> offsets,
                          std::vector<std::vector<float>>& histories) {
-    std::vector<TensorView> views;
     histories.resize(offsets.size() - 1, std::vector<float>((kTaps - 1) * kChannels));
-    for (auto& history : histories) views.push_back(view_of(history, {kTaps - 1, kChannels}));
+    HistoryPool pool(histories, (kTaps - 1) * kChannels);
     std::vector<float> y(x.size());
     const int64_t rows = offsets.back();
-    depthwise_conv1d(ctx_, {view_of(x, {rows, kChannels}), {offsets}, views, {}},
+    depthwise_conv1d(ctx_, {view_of(x, {rows, kChannels}), {.rows = {offsets}}, pool.view(), {}},
                      view_of(weight_, {kTaps, kChannels}), view_of(bias_, {kChannels}),
                      view_of(y, {rows, kChannels}));
+    pool.take(histories);
     return y;
   }
 

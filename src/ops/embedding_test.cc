@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/f16.h"
 #include "ops/vector_quantise.h"
 #include "ops/vector_testing.h"
 
@@ -10,14 +11,22 @@ namespace {
 
 class EmbeddingTest : public IsaTest {};
 
-// A table of the dtype, and its values.
+TensorView ids_of(const std::vector<int32_t>& ids, Shape shape) {
+  return TensorView::of(ids.data(), DType::i32, shape);
+}
+
+// A table of the dtype, and its values; those of an f16 table are small integers, which it holds exactly.
 struct Table {
   Table(DType dtype, int64_t entries, int64_t dim, unsigned seed) : tensor(dtype, {entries, dim}) {
-    const std::vector<float> random = random_values(entries * dim, seed);
+    std::vector<float> random = random_values(entries * dim, seed);
+    if (dtype == DType::f16)
+      for (float& value : random) value = std::round(8 * value);
     values = rounded(random, dtype);
     for (size_t i = 0; i < random.size(); ++i) {
       if (dtype == DType::bf16)
         tensor.as<Bf16>()[i] = float_to_bf16(random[i]);
+      else if (dtype == DType::f16)
+        tensor.as<F16>()[i] = float_to_f16(random[i]);
       else
         tensor.as<float>()[i] = random[i];
     }
@@ -27,12 +36,12 @@ struct Table {
 };
 
 TEST_P(EmbeddingTest, RowsAreCopied) {
-  for (const DType dtype : {DType::f32, DType::bf16})
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16})
     for (const int64_t dim : {1, 17, 64}) {
       const Table table(dtype, 9, dim, 1);
       const std::vector<int32_t> ids = {8, 0, 3, 3, 7};
       std::vector<float> y(5 * static_cast<size_t>(dim + 2), -1.0f);
-      gather_rows(ctx_, table.tensor, ids, view_of(y, {5, dim + 2}).columns(1, dim + 1));
+      gather_rows(ctx_, table.tensor, ids_of(ids, {5}), view_of(y, {5, dim + 2}).columns(1, dim + 1));
       for (int64_t row = 0; row < 5; ++row) {
         const float* got = y.data() + row * (dim + 2);
         EXPECT_EQ(got[0], -1.0f);
@@ -40,18 +49,53 @@ TEST_P(EmbeddingTest, RowsAreCopied) {
         for (int64_t d = 0; d < dim; ++d)
           ASSERT_EQ(got[1 + d], table.values[static_cast<size_t>(ids[static_cast<size_t>(row)] * dim + d)]);
       }
-      gather_rows(ctx_, table.tensor, {}, view_of(y, {5, dim + 2}).slice(0, 0).columns(0, dim));
+      gather_rows(ctx_, table.tensor, ids_of({}, {0}), view_of(y, {5, dim + 2}).slice(0, 0).columns(0, dim));
     }
 }
 
+// Ids and codes are columns of a matrix as well: here the second of three.
+TEST_P(EmbeddingTest, TheFirstColumnOfIdsCounts) {
+  const Table table(DType::f32, 9, 4, 1);
+  const std::vector<int32_t> ids = {8, 0, 3}, wide = {-1, 8, 99, -1, 0, 99, -1, 3, 99};
+  std::vector<float> y(12), want(12);
+  gather_rows(ctx_, table.tensor, ids_of(ids, {3}), view_of(want, {3, 4}));
+  gather_rows(ctx_, table.tensor, ids_of(wide, {3, 3}).columns(1, 3), view_of(y, {3, 4}));
+  EXPECT_EQ(y, want);
+  std::vector<float> sums(12);
+  gather_sum(ctx_, table.tensor, ids_of(wide, {3, 3}).columns(1, 2), view_of(sums, {3, 4}));
+  EXPECT_EQ(sums, want);
+}
+
+TEST_P(EmbeddingTest, CodesGoToAColumn) {
+  std::vector<float> x = {1, 0, 0, 1, -1, 0}, directions = {0, 1, 1, 0, -1, 0};
+  std::vector<int32_t> codes(9, 77);
+  nearest_code(ctx_, view_of(x, {3, 2}), view_of(directions, {3, 2}), ids_of(codes, {3, 3}).columns(1, 3));
+  EXPECT_EQ(codes, (std::vector<int32_t>{77, 1, 77, 77, 0, 77, 77, 2, 77}));
+}
+
+TEST_P(EmbeddingTest, IdsOfOtherShapesAreOurFault) {
+  const Table table(DType::f32, 4, 3, 1), codes(DType::f32, 6, 3, 1);
+  std::vector<float> y(6);
+  const std::vector<int32_t> ids(6);
+  const TensorView out = view_of(y, {2, 3});
+  EXPECT_NO_THROW(gather_rows(ctx_, table.tensor, ids_of(ids, {6}).slice(0, 2), out));
+  EXPECT_THROW(gather_rows(ctx_, table.tensor, ids_of(ids, {6}), out), Error);
+  EXPECT_THROW(gather_rows(ctx_, table.tensor, out.columns(0, 1), out), Error);
+  EXPECT_THROW(gather_sum(ctx_, table.tensor, ids_of(ids, {6}).slice(0, 2), out), Error);
+  const ColumnEmbedding embedding{table.tensor, codes.tensor, 3, 2, 1, 3, false};
+  EXPECT_NO_THROW(embed_columns(ctx_, embedding, ids_of(ids, {2, 3}), out));
+  EXPECT_THROW(embed_columns(ctx_, embedding, ids_of(ids, {3, 2}), out), Error);
+  EXPECT_THROW(embed_columns(ctx_, embedding, ids_of(ids, {1, 6}).columns(0, 3), out), Error);
+}
+
 TEST_P(EmbeddingTest, SumsAreTakenInOrder) {
-  for (const DType dtype : {DType::f32, DType::bf16}) {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
     constexpr int64_t kDim = 37, kPerRow = 10, kRows = 21;
     const Table table(dtype, 50, kDim, 2);
     std::vector<int32_t> ids;
     for (int64_t i = 0; i < kRows * kPerRow; ++i) ids.push_back(static_cast<int32_t>(i * 7 % 50));
     std::vector<float> y(kRows * kDim);
-    gather_sum(ctx_, table.tensor, ids, kPerRow, view_of(y, {kRows, kDim}));
+    gather_sum(ctx_, table.tensor, ids_of(ids, {kRows, kPerRow}), view_of(y, {kRows, kDim}));
     for (int64_t row = 0; row < kRows; ++row)
       for (int64_t d = 0; d < kDim; ++d) {
         float want = 0;
@@ -71,7 +115,7 @@ TEST_P(EmbeddingTest, ColumnsCarryCodesInTheSemanticRangeOnly) {
     // a text column whose codes are not looked at, both ends of the range, and the id after it
     const std::vector<int32_t> columns = {9, 99, -1, 0, 10, 4, 0, 2, 14, 1, 1, 1, 15, 0, 0, 0};
     std::vector<float> y(4 * kDim);
-    embed_columns(ctx_, embedding, columns, view_of(y, {4, kDim}));
+    embed_columns(ctx_, embedding, ids_of(columns, {4, 4}), view_of(y, {4, kDim}));
     ref::Values want, bound;
     for (int64_t row = 0; row < 4; ++row)
       for (int64_t d = 0; d < kDim; ++d) {
@@ -96,15 +140,16 @@ TEST_P(EmbeddingTest, IdsOutsideTheTableAreErrors) {
   const Table table(DType::f32, 4, 3, 1), codes(DType::f32, 6, 3, 1);
   std::vector<float> y(3);
   const auto gather = [&](int32_t id) {
-    gather_rows(ctx_, table.tensor, std::span(&id, 1), view_of(y, {1, 3}));
+    gather_rows(ctx_, table.tensor, ids_of({id}, {1}), view_of(y, {1, 3}));
   };
   EXPECT_NO_THROW(gather(3));
   EXPECT_THROW(gather(4), Error);
   EXPECT_THROW(gather(-1), Error);
+  EXPECT_THROW(gather_sum(ctx_, table.tensor, ids_of({0, 4}, {1, 2}), view_of(y, {1, 3})), Error);
   const ColumnEmbedding embedding{table.tensor, codes.tensor, 3, 2, 1, 3, false};
   for (const std::vector<int32_t>& column :
        {std::vector<int32_t>{4, 0, 0}, {-1, 0, 0}, {1, 3, 0}, {1, 0, -1}, {3, 0, 3}})
-    EXPECT_THROW(embed_columns(ctx_, embedding, column, view_of(y, {1, 3})), Error);
+    EXPECT_THROW(embed_columns(ctx_, embedding, ids_of(column, {1, 3}), view_of(y, {1, 3})), Error);
 }
 
 TEST_P(EmbeddingTest, NearestCodeIsTheFirstOfTheLargestCosines) {
@@ -120,7 +165,8 @@ TEST_P(EmbeddingTest, NearestCodeIsTheFirstOfTheLargestCosines) {
       }
       std::fill_n(x.begin(), dim, 0.0f);  // ties with everything
       std::vector<int32_t> codes(kRows);
-      nearest_code(ctx_, view_of(x, {kRows, dim}), view_of(directions, {entries, dim}), codes);
+      nearest_code(ctx_, view_of(x, {kRows, dim}), view_of(directions, {entries, dim}),
+                   ids_of(codes, {kRows}));
       EXPECT_EQ(codes[0], 0);
       for (int64_t row = 1; row < kRows; ++row) {
         const auto dot = [&](int64_t e) {
@@ -148,7 +194,7 @@ TEST_P(EmbeddingTest, ExactTiesGoToTheFirstEntry) {
   for (int64_t e = 0; e < kEntries; ++e)
     for (int d = 0; d < 8; ++d) directions.push_back(e % 30 == 17 ? 0.125f * static_cast<float>(d) : 0.0f);
   std::vector<int32_t> codes(1);
-  nearest_code(ctx_, view_of(x, {1, 8}), view_of(directions, {kEntries, 8}), codes);
+  nearest_code(ctx_, view_of(x, {1, 8}), view_of(directions, {kEntries, 8}), ids_of(codes, {1}));
   EXPECT_EQ(codes[0], 17);
 }
 

@@ -1,6 +1,7 @@
 #include "ops/linear.h"
 
 #include "ops/matrix_testing.h"
+#include "ops/norm.h"
 
 namespace shoal::ops {
 namespace {
@@ -132,6 +133,50 @@ TEST_P(Linear, SwigluMatchesTheReference) {
     }
     expect_close(y, want, allowed);
   }
+}
+
+TEST_P(Linear, NormedProductsAreTheNormThenTheProduct) {
+  const Size size{7, 40, 70};
+  Operands o = random_operands(size), up = random_operands({size.rows, size.outputs, size.depth});
+  std::vector<float> norm_weight = random_values(size.depth, 5);
+  const RmsNorm norm{view_of(norm_weight, {size.depth}), 1e-5f};
+  // Strided rows in, strided rows out.
+  std::vector<float> wide_x = random_values(size.rows * 80, 6), normed(o.x.size());
+  const TensorView x = view_of(wide_x, {size.rows, 80}).columns(3, 3 + size.depth);
+  const TensorView middle = view_of(normed, {size.rows, size.depth});
+  rms_norm(ctx_, x, norm.weight, norm.eps, middle);
+  const PackedMatrix weight = pack(o.w, {size.outputs, size.depth}, o.bias, GetParam().dtype);
+  const Shape shape{size.outputs, size.depth};
+  const PackedMatrix gate_up =
+      pack_gate_up(ctx_, view_of(o.w, shape), view_of(up.w, shape), GetParam().dtype);
+  for (const bool swiglu : {false, true}) {
+    std::vector<float> got(static_cast<size_t>(size.rows * 50), 7.0f), want = got;
+    const TensorView y = view_of(got, {size.rows, 50}).columns(5, 45),
+                     expected = view_of(want, {size.rows, 50}).columns(5, 45);
+    if (swiglu) {
+      norm_swiglu(ctx_, x, norm, gate_up, y);
+      linear_swiglu(ctx_, middle, gate_up, expected);
+    } else {
+      norm_linear(ctx_, x, norm, weight, y);
+      linear(ctx_, middle, weight, expected);
+    }
+    expect_same_bits(got, want);
+  }
+  std::vector<float> narrow(3), y(static_cast<size_t>(size.rows * size.outputs));
+  const RmsNorm wrong{view_of(narrow, {3}), 1e-5f};
+  EXPECT_THROW(norm_linear(ctx_, x, wrong, weight, view_of(y, {size.rows, size.outputs})), Error);
+  EXPECT_THROW(norm_swiglu(ctx_, x, wrong, gate_up, view_of(y, {size.rows, size.outputs})), Error);
+}
+
+TEST_P(Linear, ProductsOfTheCpuReadFloatsAlone) {
+  std::vector<float> w = random_values(6, 1), bias, y(2);
+  const PackedMatrix weight = pack(w, {2, 3}, bias, GetParam().dtype);
+  EXPECT_EQ(product_input(ctx_, weight), DType::f32);
+  const Tensor narrow = Tensor::zeros(DType::bf16, {1, 3}), narrow_y(DType::bf16, {1, 2});
+  EXPECT_THROW(linear(ctx_, narrow, weight, view_of(y, {1, 2})), Error);
+  std::vector<float> x(3);
+  EXPECT_THROW(linear(ctx_, view_of(x, {1, 3}), weight, narrow_y), Error);
+  EXPECT_THROW(linear_swiglu(ctx_, view_of(x, {1, 3}), weight, narrow_y), Error);
 }
 
 TEST_P(Linear, ARowAloneEqualsItselfInAnyBatch) {

@@ -94,11 +94,12 @@ class Bench {
     const Tensor w = filled(DType::f32, {outputs, channels, taps}), alpha = filled(DType::f32, {channels});
     const PackedMatrix packed = pack_conv1d(ctx_, w, {}, dtype);
     const Tensor x = filled(DType::f32, {rows, channels}), y = filled(DType::f32, {rows, outputs});
-    const Tensor history = Tensor::zeros(DType::f32, {taps - 1, channels});
+    const Tensor history = Tensor::zeros(DType::f32, {1, (taps - 1) * channels});
     const std::vector<int32_t> offsets = {0, static_cast<int32_t>(rows)};
-    const std::vector<TensorView> histories = {history};
-    const double seconds = best_seconds(
-        [&] { causal_conv1d(ctx_, {x, {offsets}, histories, alpha}, packed, 1, y, {.accumulate = true}); });
+    const std::vector<int32_t> slots = {0};
+    const ConvInput input{x, {.rows = {offsets}}, {history, 0, slots}, alpha};
+    const double seconds =
+        best_seconds([&] { causal_conv1d(ctx_, input, packed, 1, y, {.accumulate = true}); });
     std::printf("conv %ld -> %ld k%ld, %ld rows, %s: %.1f us %.1f GFLOP/s\n", static_cast<long>(channels),
                 static_cast<long>(outputs), static_cast<long>(taps), static_cast<long>(rows),
                 name_of(dtype).data(), seconds * 1e6,

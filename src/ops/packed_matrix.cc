@@ -40,9 +40,9 @@ Tensor widen_bias(TensorView bias, int64_t outputs, int64_t repeats) {
 }
 
 PackedMatrix pack(Context& ctx, const PackRequest& request, TensorView bias, int64_t bias_repeats = 1) {
-  const bool on_cpu = ctx.device.kind == DeviceKind::cpu;
-  CHECK(is_float(request.dtype) && !(on_cpu && request.dtype == DType::f16), "dtype ", name_of(request.dtype),
+  CHECK(multiplies(ctx, request.dtype), "dtype ", name_of(request.dtype),
         ", expected F32 or BF16, or F16 on a GPU");
+  const bool on_cpu = ctx.device.kind == DeviceKind::cpu;
   PackedMatrix packed;
   packed.dtype = request.dtype;
   packed.outputs = request.outputs;

@@ -151,7 +151,7 @@ struct Bench {
     constexpr int64_t kRows = 64, kEntries = 4096;
     const Tensor x = random_tensor(DType::f32, {kRows, 8}, 1),
                  directions = random_tensor(DType::f32, {kEntries, 8}, 1);
-    std::vector<int32_t> found(kRows);
+    const Tensor found(DType::i32, {kRows});
     const double seconds = seconds_of([&] { nearest_code(ctx, x, directions, found); });
     report("nearest_code 4096 x 8", seconds / kRows * 1e6, "us/row");
   }
