@@ -1,5 +1,5 @@
-// The device that a test program runs on: SHOAL_TEST_DEVICE, "cpu" when it is not set. One program serves both: on
-// the CPU in every run of the tests, on a GPU under the label gpu.
+// The device that a test program runs on: SHOAL_TEST_DEVICE, "cpu" when it is not set. One program serves
+// both: on the CPU in every run of the tests, on a GPU under the label gpu.
 #pragma once
 
 #include <cstdlib>
@@ -30,8 +30,7 @@ class NeedsTestDevice : public testing::Environment {
     }
   }
 };
-inline testing::Environment* const kNeedsTestDevice =
-    testing::AddGlobalTestEnvironment(new NeedsTestDevice);
+inline testing::Environment* const kNeedsTestDevice = testing::AddGlobalTestEnvironment(new NeedsTestDevice);
 
 // A context of its own on that device, with a team of `threads`.
 struct TestMachine {

@@ -44,7 +44,8 @@ LmDriver::Rows LmDriver::next_rows(std::span<const Chunk> chunks) {
   for (const Chunk& chunk : chunks) {
     const auto sequence = static_cast<size_t>(chunk.sequence);
     const auto count = static_cast<int64_t>(chunk.columns.size() / width);
-    for (int64_t i = 0; i < count; ++i) rows.positions.push_back(static_cast<int32_t>(lengths_[sequence] + i));
+    for (int64_t i = 0; i < count; ++i)
+      rows.positions.push_back(static_cast<int32_t>(lengths_[sequence] + i));
     lengths_[sequence] += count;
     CHECK(lengths_[sequence] <= pages_per_sequence_ * page_size_, "sequence ", sequence, " is full");
     rows.offsets.push_back(rows.offsets.back() + static_cast<int32_t>(count));
@@ -57,8 +58,8 @@ LmDriver::Rows LmDriver::next_rows(std::span<const Chunk> chunks) {
 
 Tensor LmDriver::forward(std::span<const Chunk> chunks, dual_ar::Taps* taps) {
   const Rows rows = next_rows(chunks);
-  const Tensor hidden = Tensor::zeros(
-      DType::f32, {static_cast<int64_t>(chunks.size()), model_.config().slow.dim}, ctx_.device);
+  const Tensor hidden =
+      Tensor::zeros(DType::f32, {static_cast<int64_t>(chunks.size()), model_.config().slow.dim}, ctx_.device);
   model_.forward_slow(ctx_, rows.plan(), rows.columns, cache_, hidden, taps);
   return ops::to_host(ctx_, hidden);
 }

@@ -136,8 +136,8 @@ class Batch {
     const auto width = static_cast<size_t>(model_.config().columns());
     TapRecorder taps;
     const std::vector<int32_t> frames = driver_.draw(
-        TensorView::of(rows.data(), DType::f32, {static_cast<int64_t>(ready.size()), hidden.dim(1)}), requests,
-        &taps);
+        TensorView::of(rows.data(), DType::f32, {static_cast<int64_t>(ready.size()), hidden.dim(1)}),
+        requests, &taps);
     const std::vector<float>& logits = taps.values.at("slow_logits.0");
     const size_t vocab = logits.size() / ready.size();
     for (size_t at = 0; at < ready.size(); ++at) {

@@ -128,8 +128,8 @@ void DualAr::forward_slow(ops::Context& ctx, const ops::BatchPlan& plan, std::sp
   check_columns(config_, columns);
   const Workspace::Scope scope(*ctx.workspace);
   const TensorView x = ctx.workspace->alloc(DType::f32, {rows, config_.slow.dim});
-  run_slow(ctx, ops::on_device(ctx, plan), ops::upload(ctx, columns).reshape({rows, config_.columns()}), cache,
-           x, taps);
+  run_slow(ctx, ops::on_device(ctx, plan), ops::upload(ctx, columns).reshape({rows, config_.columns()}),
+           cache, x, taps);
   gather_last_rows(ctx, plan.rows, x, hidden_out);
 }
 
@@ -190,8 +190,8 @@ void DualAr::decode_frames(ops::Context& ctx, const StepMemory& memory, const op
   CHECK(columns.size() == frames.size() &&
             frames.size() == requests.size() * static_cast<size_t>(config_.columns()),
         columns.size(), " ids and ", frames.size(), " values of frames for ", count, " rows");
-  CHECK(plan.pages_per_sequence <= memory.pages_per_sequence(), plan.pages_per_sequence, " pages, memory for ",
-        memory.pages_per_sequence());
+  CHECK(plan.pages_per_sequence <= memory.pages_per_sequence(), plan.pages_per_sequence,
+        " pages, memory for ", memory.pages_per_sequence());
   if (count == 0) return;
   check_columns(config_, columns);
   const int64_t rows = memory.padded_rows(ctx, count);

@@ -82,13 +82,13 @@ class DualAr {
                     KvCache& cache, TensorView hidden_out, Taps* taps = nullptr) const;
 
   // One frame for each of the first rows of memory.hidden(): head, semantic token, fast transformer, codes.
-  // frames: [rows, 1 + num_codebooks], written. Throws Error(invalid_argument) for logits that leave nothing to
-  // draw. Must be called outside of every scope of ctx.workspace unless taps look on.
+  // frames: [rows, 1 + num_codebooks], written. Throws Error(invalid_argument) for logits that leave nothing
+  // to draw. Must be called outside of every scope of ctx.workspace unless taps look on.
   void generate_frames(ops::Context& ctx, const StepMemory& memory, std::span<const FrameRequest> requests,
                        std::span<int32_t> frames, Taps* taps = nullptr) const;
 
-  // A decode step: forward_slow over one column of every sequence, then generate_frames, in one go, and recorded
-  // where ctx records. The same values as the two. `memory` is always used with the same cache.
+  // A decode step: forward_slow over one column of every sequence, then generate_frames, in one go, and
+  // recorded where ctx records. The same values as the two. `memory` is always used with the same cache.
   void decode_frames(ops::Context& ctx, const StepMemory& memory, const ops::BatchPlan& plan,
                      std::span<const int32_t> columns, std::span<const FrameRequest> requests, KvCache& cache,
                      std::span<int32_t> frames) const;

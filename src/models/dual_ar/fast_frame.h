@@ -22,8 +22,8 @@ class FastFrame {
 
   // Position 0 reads the slow transformer's hidden state, position p > 0 the code of codebook p - 1.
   // Position p predicts codebook p; what position 0 predicts is not used, so 0 and 1 are one pass.
-  // slow: f32 [rows, slow.dim]; codes: i32 [rows, ...], the first column, of codebook 0. Returns the logits of
-  // codebook 1, f32 [rows, residual_codes], valid until the next call.
+  // slow: f32 [rows, slow.dim]; codes: i32 [rows, ...], the first column, of codebook 0. Returns the logits
+  // of codebook 1, f32 [rows, residual_codes], valid until the next call.
   TensorView first_pass(TensorView slow, TensorView codes);
   // codes: of codebook k - 1 -> logits of codebook k; k = 2, 3, ...
   TensorView next_pass(TensorView codes);
@@ -41,8 +41,8 @@ class FastFrame {
   const StepMemory& memory_;
   int64_t rows_;
   Taps* taps_;
-  int64_t position_ = 0;       // first one of the next pass
-  TensorView keys_, values_;   // [layers, rows, kv_heads, num_codebooks, head_dim]
+  int64_t position_ = 0;      // first one of the next pass
+  TensorView keys_, values_;  // [layers, rows, kv_heads, num_codebooks, head_dim]
   TensorView x_, logits_;
 };
 

@@ -52,9 +52,8 @@ StepArrays lay_out(const ops::StepBlock* block, int64_t rows, int64_t columns, i
   a.positions = layout.next<int32_t>(rows, DType::i32, {rows}, &a.tables.positions);
   a.page_table = layout.next<int32_t>(rows * pages, DType::i32, {rows, pages}, &a.tables.page_table);
   a.draws = layout.next<ops::DrawRow>(rows, DType::u8, {rows, kDrawBytes}, &a.draw_table.rows);
-  a.penalised_codes =
-      layout.next<int32_t>(rows * (columns - 1) * kPenaltyWindow, DType::i32,
-                           {rows, columns - 1, kPenaltyWindow}, &a.draw_table.codes);
+  a.penalised_codes = layout.next<int32_t>(rows * (columns - 1) * kPenaltyWindow, DType::i32,
+                                           {rows, columns - 1, kPenaltyWindow}, &a.draw_table.codes);
   a.bytes = layout.bytes();
   return a;
 }
@@ -122,7 +121,8 @@ void StepMemory::write(const StepArrays& arrays, std::span<const FrameRequest> r
     arrays.draws[i] = i < requests.size() ? draw_row(requests[i]) : ops::DrawRow{};
     if (i >= requests.size() || requests[i].penalised_codes.empty()) continue;
     const std::span<const int32_t> codes = requests[i].penalised_codes;
-    CHECK(static_cast<int64_t>(codes.size()) == codebooks_ * kPenaltyWindow, codes.size(), " penalised codes");
+    CHECK(static_cast<int64_t>(codes.size()) == codebooks_ * kPenaltyWindow, codes.size(),
+          " penalised codes");
     std::copy(codes.begin(), codes.end(),
               arrays.penalised_codes.begin() + static_cast<std::ptrdiff_t>(i * codes.size()));
   }

@@ -1,5 +1,6 @@
 // The memory that a step of generation works on. It stays where it is, so that a step can be recorded and
-// replayed (ops/step_graph.h): what varies from step to step is written here, and copied to the device at once.
+// replayed (ops/step_graph.h): what varies from step to step is written here, and copied to the device at
+// once.
 #pragma once
 
 #include <cstdint>
@@ -60,8 +61,8 @@ class StepMemory {
   friend class FastFrame;
 
   StepArrays arrays(int64_t rows) const;
-  // How many rows a step of `rows` is made with: as they are, or, where steps are recorded, rounded up, so that
-  // few recordings serve all. At most rows().
+  // How many rows a step of `rows` is made with: as they are, or, where steps are recorded, rounded up, so
+  // that few recordings serve all. At most rows().
   int64_t padded_rows(const ops::Context& ctx, int64_t rows) const;
   // Writes how rows [0, requests) are drawn; rows from there on are padding.
   void write(const StepArrays& arrays, std::span<const FrameRequest> requests) const;

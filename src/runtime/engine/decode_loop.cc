@@ -30,8 +30,7 @@ DecodeLoop::DecodeLoop(const Parts& parts)
     : parts_(parts),
       ctx_(parts.ctx),
       pages_(page_options(parts)),
-      runner_(parts.model.language_model().config(), parts.calls, parts.cache, ctx_,
-              parts.config.streams()),
+      runner_(parts.model.language_model().config(), parts.calls, parts.cache, ctx_, parts.config.streams()),
       frame_us_(static_cast<int64_t>(1e6 / parts.model.codec().config().frames_per_second())),
       prefetch_samples_(static_cast<int64_t>(
           parts.config.prefetch_s * static_cast<double>(parts.model.codec().config().sample_rate_hz))),

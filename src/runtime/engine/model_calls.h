@@ -28,8 +28,9 @@ class ModelCalls {
     model_.language_model().generate_frames(ctx, memory, requests, frames);
   }
   virtual void decode_frames(ops::Context& ctx, const dual_ar::StepMemory& memory, const ops::BatchPlan& plan,
-                             std::span<const int32_t> columns, std::span<const dual_ar::FrameRequest> requests,
-                             dual_ar::KvCache& cache, std::span<int32_t> frames) {
+                             std::span<const int32_t> columns,
+                             std::span<const dual_ar::FrameRequest> requests, dual_ar::KvCache& cache,
+                             std::span<int32_t> frames) {
     model_.language_model().decode_frames(ctx, memory, plan, columns, requests, cache, frames);
   }
   virtual void copy_page(ops::Context& ctx, dual_ar::KvCache& cache, int64_t from, int64_t to) {
