@@ -1,5 +1,6 @@
 #include "ops/draw.h"
 
+#include <list>
 #include <set>
 #include <utility>
 #include <vector>
@@ -49,9 +50,11 @@ using Peaks = std::vector<std::pair<int32_t, float>>;  // (token, logit)
 
 class DrawTest : public testing::Test, protected MatrixFixture {
  protected:
-  TensorView settings(const std::vector<DrawRow>& rows) {
-    return upload(ctx_, std::as_bytes(std::span(rows)))
-        .reshape({static_cast<int64_t>(rows.size()), static_cast<int64_t>(sizeof(DrawRow))});
+  // In the device's memory until the test ends.
+  TensorView settings(std::vector<DrawRow> rows) {
+    kept_.push_back(std::move(rows));
+    return upload(ctx_, std::as_bytes(std::span(kept_.back())))
+        .reshape({static_cast<int64_t>(kept_.back().size()), static_cast<int64_t>(sizeof(DrawRow))});
   }
 
   static std::vector<float> logits_of(bool semantic, const Peaks& peaks) {
@@ -73,6 +76,7 @@ class DrawTest : public testing::Test, protected MatrixFixture {
   int32_t code() const { return frame_[1]; }
 
   std::vector<int32_t> frame_;
+  std::list<std::vector<DrawRow>> kept_;
 };
 
 TEST_F(DrawTest, EveryRowOfTheHeadIsItsToken) {
