@@ -25,7 +25,7 @@ class Execution {
                 .workspace = &workspace_,
                 .stream = stream_.get(),
                 .host = &host_,
-                .graphs = options.record ? &graphs_ : nullptr};
+                .graphs = options.record && device.kind == DeviceKind::cuda ? &graphs_ : nullptr};
   }
   Execution(const Execution&) = delete;
   Execution& operator=(const Execution&) = delete;
