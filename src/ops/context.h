@@ -65,7 +65,7 @@ struct BatchPlan {
   PlanTables tables = {};  // on_device (transfer.h) fills them; empty on the CPU
 };
 
-// One layer's keys and values. k, v: [pages, kv_heads, page_size, head_dim], f32 or bf16.
+// One layer's keys and values. k, v: [pages, kv_heads, page_size, head_dim], f32, bf16 or (GPU) f16.
 struct KvLayer {
   TensorView k, v;
 };

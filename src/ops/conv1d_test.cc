@@ -1,8 +1,4 @@
-#include "ops/conv1d.h"
-
-#include <numeric>
-
-#include "ops/matrix_testing.h"
+#include "ops/conv1d_testing.h"
 
 namespace shoal::ops {
 namespace {
@@ -16,44 +12,6 @@ struct Geometry {
 constexpr Geometry kGeometries[] = {{1, 24, 7, 1},  {16, 20, 7, 3}, {20, 16, 7, 9}, {40, 40, 3, 2},
                                     {96, 1, 7, 1},  {33, 17, 5, 2}, {64, 48, 1, 1}, {15, 33, 2, 4},
                                     {65, 30, 3, 1}, {128, 32, 7, 9}};
-
-// The histories of a batch as the ops keep them: in slots of a pool, in another order than the sequences,
-// each with something before and behind it that must stay.
-class HistoryPool {
- public:
-  HistoryPool(const std::vector<std::vector<float>>& histories, int64_t floats) : floats_(floats) {
-    const auto sequences = static_cast<int64_t>(histories.size());
-    pool_ = Tensor(DType::f32, {sequences + 1, kOffset + floats + 2});
-    std::ranges::fill(pool_.span<float>(), kOther);
-    for (int64_t s = 0; s < sequences; ++s) {
-      slots_.push_back(static_cast<int32_t>(sequences - s));
-      std::ranges::copy(histories[static_cast<size_t>(s)], history(s));
-    }
-  }
-
-  ConvHistory view() const { return {floats_ > 0 ? pool_.view() : TensorView(), kOffset, slots_}; }
-
-  void take(std::vector<std::vector<float>>& histories) {
-    for (size_t s = 0; s < histories.size(); ++s) {
-      float* const first = history(static_cast<int64_t>(s));
-      histories[s].assign(first, first + floats_);
-      std::fill_n(first, floats_, kOther);
-    }
-    EXPECT_THAT(pool_.span<float>(), testing::Each(kOther));
-  }
-
- private:
-  static constexpr int64_t kOffset = 3;
-  static constexpr float kOther = -77.0f;
-
-  float* history(int64_t s) const {
-    return pool_.view().row<float>(slots_[static_cast<size_t>(s)]) + kOffset;
-  }
-
-  int64_t floats_;
-  Tensor pool_;
-  std::vector<int32_t> slots_;
-};
 
 class Conv1d : public MatrixTest {
  protected:
@@ -110,14 +68,6 @@ class Conv1d : public MatrixTest {
     return run(layer, {x}, histories)[0];
   }
 };
-
-std::vector<float> rows_of(const std::vector<float>& x, int64_t width, int64_t begin, int64_t end) {
-  return {x.begin() + begin * width, x.begin() + end * width};
-}
-
-void append(std::vector<float>& all, const std::vector<float>& more) {
-  all.insert(all.end(), more.begin(), more.end());
-}
 
 TEST_P(Conv1d, MatchesTheReference) {
   for (const Geometry g : kGeometries) {
@@ -405,60 +355,6 @@ TEST_P(ResidualUnit, ConvolutionsThatDoNotFitAreOurFault) {
 INSTANTIATE_TEST_SUITE_P(Cpu, ResidualUnit, testing::ValuesIn(matrix_cases()), name_of_case);
 
 INSTANTIATE_TEST_SUITE_P(Cpu, Conv1d, testing::ValuesIn(matrix_cases()), name_of_case);
-
-class DepthwiseConv1d : public testing::Test, protected MatrixFixture {
- protected:
-  static constexpr int64_t kChannels = 37, kTaps = 7;
-
-  std::vector<float> run(std::vector<float> x, std::vector<int32_t> offsets,
-                         std::vector<std::vector<float>>& histories) {
-    histories.resize(offsets.size() - 1, std::vector<float>((kTaps - 1) * kChannels));
-    HistoryPool pool(histories, (kTaps - 1) * kChannels);
-    std::vector<float> y(x.size());
-    const int64_t rows = offsets.back();
-    depthwise_conv1d(ctx_, {view_of(x, {rows, kChannels}), {.rows = {offsets}}, pool.view(), {}},
-                     view_of(weight_, {kTaps, kChannels}), view_of(bias_, {kChannels}),
-                     view_of(y, {rows, kChannels}));
-    pool.take(histories);
-    return y;
-  }
-
-  std::vector<float> weight_ = random_values(kTaps * kChannels, 41), bias_ = random_values(kChannels, 42);
-};
-
-TEST_F(DepthwiseConv1d, MatchesTheReference) {
-  ref::Kernel kernel{{}, wide(bias_), kChannels, 1, kTaps};
-  for (int64_t c = 0; c < kChannels; ++c)
-    for (int64_t k = 0; k < kTaps; ++k)
-      kernel.weight.push_back(weight_[static_cast<size_t>(k * kChannels + c)]);
-  const ref::Kernel magnitude{magnitudes(kernel.weight), magnitudes(kernel.bias), kChannels, 1, kTaps};
-  for (const int32_t rows : {1, 4, 300}) {
-    const std::vector<float> x = random_values(rows * kChannels, 43);
-    std::vector<std::vector<float>> histories;
-    expect_close(run(x, {0, rows}, histories), ref::depthwise_conv1d(wide(x), kernel),
-                 sum_bound(ref::depthwise_conv1d(magnitudes(wide(x)), magnitude), kTaps + 1));
-  }
-}
-
-TEST_F(DepthwiseConv1d, ChunksAndBatchesEqualOneShot) {
-  const std::vector<float> a = random_values(20 * kChannels, 44), b = random_values(20 * kChannels, 45);
-  std::vector<std::vector<float>> alone_a, alone_b, both;
-  std::vector<float> whole = run(a, {0, 20}, alone_a), got_a, got_b;
-  append(whole, run(b, {0, 20}, alone_b));
-  for (int32_t t = 0; t < 20; t += 4) {  // a in pieces of 4; b in pieces of 1 and 7
-    const int32_t b0 = t / 8 * 8 + (t % 8 ? 1 : 0), b1 = t % 8 ? t / 8 * 8 + 8 : std::min(t + 1, 20);
-    std::vector<float> x = rows_of(a, kChannels, t, t + 4);
-    const int32_t b_end = t == 16 ? 20 : b1;
-    append(x, rows_of(b, kChannels, b0, b_end));
-    const std::vector<float> y = run(x, {0, 4, 4 + b_end - b0}, both);
-    append(got_a, rows_of(y, kChannels, 0, 4));
-    append(got_b, rows_of(y, kChannels, 4, 4 + b_end - b0));
-  }
-  append(got_a, got_b);
-  expect_same_bits(got_a, whole);
-  expect_same_bits(both[0], alone_a[0]);
-  expect_same_bits(both[1], alone_b[0]);
-}
 
 }  // namespace
 }  // namespace shoal::ops
