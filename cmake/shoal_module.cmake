@@ -3,6 +3,7 @@
 # One folder of src/ = one static library shoal_NAME made of every *.cc in it (and in the sub-folders given by
 # SUBFOLDERS), and one test program NAME_test made of every *_test.cc. A module links only the modules it names,
 # which is how the arrows of docs/ARCHITECTURE.md are enforced at link time (tools/check_includes.py does the rest).
+# ON_DEVICE: with CUDA the tests run a second time on a GPU (ops/device_testing.h), under the label gpu.
 
 add_library(shoal_options INTERFACE)
 target_include_directories(shoal_options INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
@@ -32,7 +33,7 @@ find_package(Threads REQUIRED)
 target_link_libraries(shoal_options INTERFACE Threads::Threads)
 
 function(shoal_module name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;LIBRARIES;SUBFOLDERS;TEST_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "ON_DEVICE" "" "DEPENDS;LIBRARIES;SUBFOLDERS;TEST_DEPENDS" ${ARGN})
   set(patterns ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   foreach(folder ${ARG_SUBFOLDERS})
     list(APPEND patterns ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cc)
@@ -60,5 +61,9 @@ function(shoal_module name)
       target_link_libraries(${name}_test PRIVATE shoal_${dependency})
     endforeach()
     gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
+    if(SHOAL_CUDA AND ARG_ON_DEVICE)
+      gtest_discover_tests(${name}_test TEST_PREFIX "gpu.${name}." TEST_LIST ${name}_gpu_tests DISCOVERY_TIMEOUT 60
+                           PROPERTIES TIMEOUT 600 LABELS gpu ENVIRONMENT SHOAL_TEST_DEVICE=cuda)
+    endif()
   endif()
 endfunction()

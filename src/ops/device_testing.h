@@ -2,6 +2,7 @@
 // both: on the CPU in every run of the tests, on a GPU under the label gpu.
 #pragma once
 
+#include <cstdio>
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <string>
@@ -26,6 +27,7 @@ class NeedsTestDevice : public testing::Environment {
     try {
       test_device();
     } catch (const Error& error) {
+      std::printf("[  SKIPPED ] %s\n", error.message().c_str());  // the form that ctest counts
       GTEST_SKIP() << error.message();
     }
   }
