@@ -192,7 +192,7 @@ CodecFigures bench_codec(const dac::Codec& codec, const MachineLimits& limits,
   for (int repeat = 0; repeat < 2; ++repeat)
     encode_s = std::min(encode_s, seconds_of([&] { codec.encode(ctx, sound); }));
 
-  dac::CodecStatePool pool(codec, 1);
+  dac::CodecStatePool pool(codec, ctx, 1);
   dac::CodecStream stream(pool);
   dac::CodecStream* const streams[] = {&stream};
   const std::vector<int32_t> one_frame = {0, 1};

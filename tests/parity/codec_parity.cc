@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "models/dac/codec.h"
+#include "ops/device_testing.h"
+#include "ops/device_traits.h"
 #include "weights/checkpoint.h"
 #include "weights/name_maps.h"
 
@@ -65,7 +67,6 @@ dac::Config open_config(const std::string& dir) {
 struct Fixture {
   explicit Fixture(const std::string& dir, DType dtype = DType::f32)
       : goldens(weights::Checkpoint::open(dir + "/dac_goldens.safetensors")),
-        ctx{{}, &team, &workspace, nullptr},
         codec(dac::Codec::load(open_codec(dir), open_config(dir), ctx, dtype, dac::Parts::both)) {}
 
   TensorView golden(const std::string& name) const {
@@ -88,10 +89,9 @@ struct Fixture {
   }
   std::vector<int32_t> codes(const std::string& name) const { return codes(name, 0, golden(name).dim(1)); }
 
-  ThreadTeam team{2};
-  Workspace workspace;
+  ops::TestMachine machine{/*threads=*/2};
+  ops::Context& ctx = machine.context;
   weights::Checkpoint goldens;
-  ops::Context ctx;
   dac::Codec codec;
 };
 
@@ -256,14 +256,15 @@ void check_codec_bf16(const std::string& dir) {
 }
 
 void check_codec_streaming(const std::string& dir) {
-  for (const DType dtype : {DType::f32, DType::bf16}) {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    if (!ops::multiplies(ops::test_device(), dtype)) continue;
     Fixture fixture(dir, dtype);
     const auto codes = fixture.codes("dec.codes");
     const auto whole = fixture.codec.decode(fixture.ctx, codes);
     const auto books = static_cast<size_t>(fixture.codec.config().num_codebooks());
     const auto hop = static_cast<size_t>(fixture.codec.config().samples_per_frame());
 
-    dac::CodecStatePool pool(fixture.codec, 1);
+    dac::CodecStatePool pool(fixture.codec, fixture.ctx, 1);
     dac::CodecStream stream(pool);
     dac::CodecStream* const streams[] = {&stream};
     std::vector<float> pieces(whole.size());

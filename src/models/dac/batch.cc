@@ -5,14 +5,15 @@
 namespace shoal::dac {
 
 Batch Batch::at_rate(int64_t factor) const {
-  const auto offsets = host_array<int32_t>(workspace(), sequences() + 1);
-  const auto scaled = host_array<int64_t>(workspace(), sequences());
+  const auto offsets = host_array<int32_t>(*ctx, sequences() + 1);
+  const auto scaled = host_array<int64_t>(*ctx, sequences());
   CHECK(rows.rows() <= INT32_MAX / factor, rows.rows(), " rows at ", factor, " times the rate");
   for (size_t i = 0; i < offsets.size(); ++i) offsets[i] = static_cast<int32_t>(rows.offsets[i] * factor);
   for (size_t i = 0; i < scaled.size(); ++i) scaled[i] = starts[i] * factor;
   Batch other = *this;
   other.rows = {offsets};
   other.starts = scaled;
+  other.rate = rate * factor;
   return other;
 }
 
@@ -24,8 +25,8 @@ Batch Batch::piece(int64_t begin, int64_t end) const {
   const auto first = static_cast<size_t>(cut(begin) - rows.offsets.begin()) - 1;
   const auto last = static_cast<size_t>(cut(end - 1) - rows.offsets.begin()) - 1;
   const auto count = static_cast<int64_t>(last - first) + 1;
-  const auto offsets = host_array<int32_t>(workspace(), count + 1);
-  const auto moved = host_array<int64_t>(workspace(), count);
+  const auto offsets = host_array<int32_t>(*ctx, count + 1);
+  const auto moved = host_array<int64_t>(*ctx, count);
   for (size_t i = 0; i < offsets.size(); ++i) {
     const int64_t offset = rows.offsets[first + i];
     offsets[i] = static_cast<int32_t>(std::clamp(offset, begin, end) - begin);
@@ -38,17 +39,22 @@ Batch Batch::piece(int64_t begin, int64_t end) const {
   other.rows = {offsets};
   other.starts = moved;
   other.slots = slots.subspan(first, static_cast<size_t>(count));
+  other.device_offsets = other.device_slots = {};
+  other.rate = 1;
   return other;
 }
 
-std::span<const TensorView> Batch::histories(const History& history) const {
-  const auto views = host_array<TensorView>(workspace(), sequences());
-  if (history.rows == 0) return views;
-  for (size_t i = 0; i < views.size(); ++i) {
-    views[i] = TensorView(state->histories(slots[i]) + history.offset, DType::f32,
-                          {history.rows, history.width}, ctx->device);
-  }
-  return views;
+Batch Batch::on_device() const {
+  Batch placed = *this;
+  placed.device_offsets = ops::upload(*ctx, rows.offsets);
+  placed.device_slots = ops::upload(*ctx, slots);
+  placed.rate = 1;
+  return placed;
+}
+
+ops::ConvHistory Batch::history(const History& kept) const {
+  if (kept.rows == 0) return {};
+  return {state->histories(), kept.offset, slots};
 }
 
 }  // namespace shoal::dac

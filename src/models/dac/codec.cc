@@ -7,6 +7,7 @@
 #include "models/dac/decoder.h"
 #include "models/dac/encoder.h"
 #include "models/dac/loader.h"
+#include "ops/device_traits.h"
 
 namespace shoal::dac {
 namespace {
@@ -15,9 +16,9 @@ namespace {
 // state of a stream.
 constexpr int kClipsAtATime = 4;
 
-void check_dtype(DType dtype) {
-  if (dtype != DType::f32 && dtype != DType::bf16)
-    fail(ErrorCode::unsupported, "codec: dtype: expected F32 or BF16, got ", name_of(dtype));
+void check_dtype(DType dtype, Device device) {
+  if (!ops::multiplies(device, dtype))
+    fail(ErrorCode::unsupported, "codec: dtype: expected F32, BF16 or, on a GPU, F16, got ", name_of(dtype));
 }
 
 void check_offsets(const ops::RaggedRows& rows, std::string_view what) {
@@ -52,12 +53,19 @@ std::vector<int32_t> offsets_of(const ops::RaggedRows& clips, int first, int las
   return offsets;
 }
 
+// For a pool that is gone after one call: its passes will not come again.
+ops::Context unrecorded(const ops::Context& ctx) {
+  ops::Context once = ctx;
+  once.graphs = nullptr;
+  return once;
+}
+
 }  // namespace
 
 Codec::Codec(const Config& config, DType dtype, Device device)
     : config_(config), dtype_(dtype), device_(device) {
   config_.validate("codec configuration");
-  check_dtype(dtype);
+  check_dtype(dtype, device);
 }
 
 Codec::Codec(Codec&&) noexcept = default;
@@ -127,15 +135,28 @@ void Codec::decode_checked(ops::Context& ctx, std::span<CodecStream* const> stre
                            const ops::RaggedRows& new_frames, std::span<const int32_t> codes,
                            std::span<float> pcm, const Tap* tap) const {
   if (new_frames.rows() == 0) return;
-  const Workspace::Scope scope(*ctx.workspace);
-  const auto starts = host_array<int64_t>(*ctx.workspace, new_frames.sequences());
-  const auto slots = host_array<int32_t>(*ctx.workspace, new_frames.sequences());
+  CodecStatePool& pool = *streams[0]->pool_;
+  const Workspace::Scope scope(ctx.host_memory());
+  const auto offsets = host_array<int32_t>(ctx, new_frames.sequences() + 1);
+  const auto starts = host_array<int64_t>(ctx, new_frames.sequences());
+  const auto slots = host_array<int32_t>(ctx, new_frames.sequences());
+  size_t active = 0;  // streams that have frames
+  offsets[0] = 0;
   for (size_t s = 0; s < streams.size(); ++s) {
-    starts[s] = streams[s]->frames_done_;
-    slots[s] = streams[s]->slot_;
+    const CodecStream& stream = *streams[s];
+    if (new_frames.count(static_cast<int>(s)) == 0) continue;
+    starts[active] = stream.frames_done_;
+    slots[active] = stream.slot_;
+    offsets[++active] = new_frames.offsets[s + 1];
+    if (stream.frames_done_ == 0) pool.state_.clear(ctx, stream.slot_);
   }
-  const Batch batch{&ctx, &streams[0]->pool_->state_, tap, new_frames, starts, slots};
-  decoder_->forward(batch, codes, pcm);
+  const Batch batch{.ctx = &ctx,
+                    .state = &pool.state_,
+                    .tap = tap,
+                    .rows = {offsets.first(active + 1)},
+                    .starts = starts.first(active),
+                    .slots = slots.first(active)};
+  decoder_->forward(batch, pool.memory_, codes, pcm);
   for (size_t s = 0; s < streams.size(); ++s)
     streams[s]->frames_done_ += new_frames.count(static_cast<int>(s));
 }
@@ -148,12 +169,13 @@ std::vector<float> Codec::decode(ops::Context& ctx, std::span<const int32_t> cod
   const size_t frames = codes.size() / width;
   check_clip_length(static_cast<int64_t>(frames));
   check_codes(codes, config_.num_codebooks());
-  CodecStatePool pool(*this, 1);
+  ops::Context once = unrecorded(ctx);
+  CodecStatePool pool(*this, once, 1);
   CodecStream stream(pool);
   CodecStream* const streams[] = {&stream};
   const int32_t offsets[] = {0, static_cast<int32_t>(frames)};
   std::vector<float> pcm(frames * static_cast<size_t>(config_.samples_per_frame()));
-  decode_checked(ctx, streams, {offsets}, codes, pcm, tap);
+  decode_checked(once, streams, {offsets}, codes, pcm, tap);
   return pcm;
 }
 
@@ -166,7 +188,8 @@ void Codec::decode_batch(ops::Context& ctx, ops::RaggedRows frames, std::span<co
   const int clips = frames.sequences();
   for (int s = 0; s < clips; ++s) check_clip_length(frames.count(s));
   if (clips == 0) return;
-  CodecStatePool pool(*this, std::min(clips, kClipsAtATime));
+  ops::Context once = unrecorded(ctx);
+  CodecStatePool pool(*this, once, std::min(clips, kClipsAtATime));
   for (int first = 0; first < clips; first += kClipsAtATime) {
     const int last = std::min(clips, first + kClipsAtATime);
     std::vector<CodecStream> opened;
@@ -178,7 +201,7 @@ void Codec::decode_batch(ops::Context& ctx, ops::RaggedRows frames, std::span<co
     const auto row = static_cast<size_t>(frames.begin(first)), count = static_cast<size_t>(offsets.back());
     const auto width = static_cast<size_t>(config_.num_codebooks());
     const auto hop = static_cast<size_t>(config_.samples_per_frame());
-    decode_checked(ctx, streams, {offsets}, codes.subspan(row * width, count * width),
+    decode_checked(once, streams, {offsets}, codes.subspan(row * width, count * width),
                    pcm.subspan(row * hop, count * hop), nullptr);
   }
 }
@@ -231,19 +254,20 @@ void Codec::check_clips(const ops::RaggedRows& clips, std::span<const float> sam
 // Clip s uses slot s. Returns the number of codes written.
 size_t Codec::encode_checked(ops::Context& ctx, StateSlots& state, const ops::RaggedRows& clips,
                              std::span<const float> samples, std::span<int32_t> codes, const Tap* tap) const {
-  const Workspace::Scope scope(*ctx.workspace);
-  const auto offsets = host_array<int32_t>(*ctx.workspace, clips.sequences() + 1);
-  const auto starts = host_array<int64_t>(*ctx.workspace, clips.sequences());
-  const auto slots = host_array<int32_t>(*ctx.workspace, clips.sequences());
+  const Workspace::Scope scope(ctx.host_memory());
+  const auto offsets = host_array<int32_t>(ctx, clips.sequences() + 1);
+  const auto starts = host_array<int64_t>(ctx, clips.sequences());
+  const auto slots = host_array<int32_t>(ctx, clips.sequences());
   offsets[0] = 0;
   for (int s = 0; s < clips.sequences(); ++s) {
     const auto i = static_cast<size_t>(s);
     offsets[i + 1] = offsets[i] + static_cast<int32_t>(frames_for(clips.count(s)));
     starts[i] = 0;
     slots[i] = s;
-    state.clear(s);
+    state.clear(ctx, s);
   }
-  const Batch batch{&ctx, &state, tap, {offsets}, starts, slots};
+  const Batch batch{
+      .ctx = &ctx, .state = &state, .tap = tap, .rows = {offsets}, .starts = starts, .slots = slots};
   const size_t count = static_cast<size_t>(batch.rows.rows() * config_.num_codebooks());
   encoder_->forward(batch, clips, samples, codes.first(count));
   return count;

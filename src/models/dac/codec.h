@@ -34,9 +34,10 @@ struct CodecMemory {
 // Context. Results do not depend on batching, chunking, or the number of threads: bit for bit.
 class Codec {
  public:
-  // dtype: f32 or bf16, of the matrices; sums, activations and the last convolution are f32 in either case.
-  // The checkpoint's names are already normalised (weights::normalise_codec_names) and may be closed
-  // afterwards. Throws Error: invalid_argument (config), not_found or corrupt_file (tensors).
+  // dtype: f32, bf16 or, where the device has such products, f16, of the matrices; sums, activations and the
+  // last convolution are f32 in either case. The checkpoint's names are already normalised
+  // (weights::normalise_codec_names) and may be closed afterwards. Throws Error: invalid_argument (config),
+  // not_found or corrupt_file (tensors).
   static Codec load(const weights::Checkpoint& checkpoint, const Config& config, ops::Context& ctx,
                     DType dtype, Parts parts);
   // Random weights of sensible size, for benchmarks and tests: a pure function of (config, seed).

@@ -7,6 +7,7 @@
 #include "base/philox.h"
 #include "models/dac/codec_oracle.h"
 #include "models/dac/small_config.h"
+#include "ops/device_testing.h"
 #include "tests/parity/codec_parity.h"
 
 namespace shoal::dac {
@@ -54,16 +55,15 @@ const Variant kVariants[] = {
 class CodecVariants : public testing::TestWithParam<Variant> {
  protected:
   static constexpr uint64_t kSeed = 11;
-  CodecVariants() : config_(small_config()), ctx_{{}, &team_, &workspace_, nullptr} {
+  CodecVariants() : config_(small_config()) {
     GetParam().change(config_);
-    source_ = random_weights(kSeed, team_);
+    source_ = random_weights(kSeed, machine_.team);
   }
   uint32_t draw(uint32_t i) const { return philox4x32(kSeed, {i, 7, 0, 0})[0]; }
 
   Config config_;
-  ThreadTeam team_{2};
-  Workspace workspace_;
-  ops::Context ctx_;
+  ops::TestMachine machine_{/*threads=*/2};
+  ops::Context& ctx_ = machine_.context;
   std::unique_ptr<WeightSource> source_;
 };
 

@@ -1,14 +1,26 @@
 #include "models/dac/decoder.h"
 
+#include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 
 namespace shoal::dac {
+namespace {
+
+// Enough rows to outweigh the reading of the weights; more make the ring of keys and values longer.
+constexpr int64_t kFramesPerPass = 128, kFramesPerPassInCaches = 64;
+
+// Larger passes keep a device busy for longer than it takes to launch them, and would be recorded in more
+// sizes than ever come again.
+constexpr int64_t kMostRecordedFrames = 16;
+
+}  // namespace
 
 Decoder::Decoder(WeightSource& source, ops::Context& ctx, const Config& config, DType dtype)
-    : config_(config) {
+    : config_(config), frames_per_pass_(ops::works_in_caches(ctx) ? kFramesPerPassInCaches : kFramesPerPass) {
   Loader loader(source, ctx, dtype, layout_);
-  dequantiser_ = std::make_unique<Dequantiser>(loader, config, kFramesPerPass);
+  dequantiser_ = std::make_unique<Dequantiser>(loader, config, frames_per_pass_);
   quantiser_bytes_ = loader.bytes();
 
   const CausalConv::Spec first{
@@ -41,28 +53,95 @@ Decoder::Decoder(WeightSource& source, ops::Context& ctx, const Config& config, 
   convolution_bytes_ = loader.bytes() - quantiser_bytes_;
 }
 
-void Decoder::forward(const Batch& batch, std::span<const int32_t> codes, std::span<float> pcm) const {
-  const auto width = static_cast<size_t>(config_.num_codebooks());
-  const auto hop = static_cast<size_t>(config_.samples_per_frame());
-  for_each_piece(batch, kFramesPerPass, [&](const Batch& frames, int64_t begin, int64_t end) {
-    const auto first = static_cast<size_t>(begin), count = static_cast<size_t>(end - begin);
-    const Batch latents = frames.at_rate(config_.latents_per_frame());
-    const TensorView z = latents.alloc(config_.latent_dim);
-    dequantiser_->forward(frames, codes.subspan(first * width, count * width), z);
-    const TensorView x = latents.alloc(config_.decoder_dim);
-    first_->forward(latents, z, x);
-    batch.tell("model0", x);
-    consume(0, latents, x, pcm.subspan(first * hop, count * hop));
-  });
+DecodeSizes Decoder::sizes(int streams) const {
+  return {.streams = std::min<int64_t>(streams, frames_per_pass_),
+          .frames = frames_per_pass_,
+          .codebooks = config_.num_codebooks(),
+          .samples_per_frame = config_.samples_per_frame(),
+          .table_pages = WindowTransformer::table_pages(kMaxPositions)};
+}
+
+void Decoder::forward(const Batch& batch, const DecodeMemory& memory, std::span<const int32_t> codes,
+                      std::span<float> pcm) const {
+  ops::Context& ctx = *batch.ctx;
+  const int64_t width = config_.num_codebooks(), hop = config_.samples_per_frame();
+  const int64_t rows = batch.rows.rows();
+  for (int64_t begin = 0, end; begin < rows; begin = end) {
+    end = std::min(rows, begin + frames_per_pass_);
+    const Workspace::Scope scope(ctx.host_memory());
+    const Pass pass = prepare(
+        batch.piece(begin, end), memory,
+        codes.subspan(static_cast<size_t>(begin * width), static_cast<size_t>((end - begin) * width)));
+    if (batch.tap || end - begin > kMostRecordedFrames) {
+      run(pass, memory);
+    } else {
+      ops::run_step(ctx, pass.key, [&] { run(pass, memory); });
+    }
+    ops::synchronize(ctx);
+    std::memcpy(pcm.data() + begin * hop, memory.samples().host(), static_cast<size_t>(pass.samples.bytes()));
+  }
+}
+
+Decoder::Pass Decoder::prepare(const Batch& frames, const DecodeMemory& memory,
+                               std::span<const int32_t> codes) const {
+  const int64_t rows = frames.rows.rows(), sequences = frames.sequences();
+  const WindowTransformer& transformer = dequantiser_->post_module();
+  const TensorView rope = transformer.rope_for(frames);
+  const int64_t pages = WindowTransformer::table_pages(rope.dim(0));
+
+  BlockArrays arrays(memory.inputs());
+  const auto offsets = arrays.add({sequences + 1}), slots = arrays.add({sequences});
+  const auto positions = arrays.add({rows}), owners = arrays.add({rows});
+  const auto table_rows = arrays.add({rows, config_.num_codebooks()});
+  const auto page_table = arrays.add({sequences, pages});
+  std::ranges::copy(frames.rows.offsets, offsets.host.begin());
+  std::ranges::copy(frames.slots, slots.host.begin());
+  for (int s = 0; s < sequences; ++s)
+    std::fill_n(owners.host.begin() + frames.rows.begin(s), frames.rows.count(s), s);
+  dequantiser_->find_rows(codes, table_rows.host);
+  transformer.write_plan(frames, positions.host, page_table.host);
+
+  Pass pass{.key = {this, memory.serial() * (kMaxPositions + 1) + pages, rows, sequences}, .frames = frames};
+  pass.frames.device_offsets = offsets.device;
+  pass.frames.device_slots = slots.device;
+  pass.plan = {.batch = {.rows = frames.rows,
+                         .positions = positions.host,
+                         .page_table = page_table.host,
+                         .pages_per_sequence = pages,
+                         .page_size = kPageSize,
+                         .tables = {.offsets = offsets.device,
+                                    .positions = positions.device,
+                                    .sequences = owners.device,
+                                    .page_table = page_table.device,
+                                    .single_rows = rows == sequences}},
+               .rope = rope};
+  pass.table_rows = table_rows.device;
+  pass.samples = memory.samples().device(0, DType::f32, {rows * config_.samples_per_frame(), 1});
+  pass.input_bytes = arrays.bytes();
+  return pass;
+}
+
+void Decoder::run(const Pass& pass, const DecodeMemory& memory) const {
+  const Batch& frames = pass.frames;
+  ops::Context& ctx = *frames.ctx;
+  const Workspace::Scope scope(frames.workspace());
+  memory.inputs().copy_to_device(ctx, pass.input_bytes);
+  const Batch latents = frames.at_rate(config_.latents_per_frame());
+  const TensorView z = latents.alloc(config_.latent_dim);
+  dequantiser_->forward(frames, pass.plan, pass.table_rows, z);
+  const TensorView x = latents.alloc(config_.decoder_dim);
+  first_->forward(latents, z, x);
+  frames.tell("model0", x);
+  consume(0, latents, x, pass.samples);
+  memory.samples().copy_to_host(ctx, pass.samples.bytes());
 }
 
 // The high rates run in pieces that stay in the cache: each piece of a block's output goes all the way to
 // samples before the next one is made.
-void Decoder::consume(size_t index, const Batch& batch, TensorView x, std::span<float> pcm) const {
+void Decoder::consume(size_t index, const Batch& batch, TensorView x, TensorView samples) const {
   if (index == blocks_.size()) {
-    const TensorView wave = TensorView::of(pcm.data(), DType::f32, {batch.rows.rows(), 1});
-    last_->forward(batch, x, wave, {.activation = ops::Activation::tanh});
-    if (batch.tap) batch.tell(concat("model", index + 3), wave);
+    last_->forward(batch, x, samples, {.activation = ops::Activation::tanh});
+    if (batch.tap) batch.tell(concat("model", index + 3), samples);
     return;
   }
   const Block& block = blocks_[index];
@@ -74,9 +153,8 @@ void Decoder::consume(size_t index, const Batch& batch, TensorView x, std::span<
                    block.conv.forward(piece, x.slice(begin, end), y);
                    for (const ResidualUnit& unit : block.units) unit.forward(finer, y);
                    if (batch.tap) batch.tell(concat("model", index + 1), y);
-                   const auto first = static_cast<size_t>(begin * block.samples_per_row);
-                   const auto count = static_cast<size_t>((end - begin) * block.samples_per_row);
-                   consume(index + 1, finer, y, pcm.subspan(first, count));
+                   const int64_t hop = block.samples_per_row;
+                   consume(index + 1, finer, y, samples.slice(begin * hop, end * hop));
                  });
 }
 

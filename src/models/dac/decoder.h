@@ -7,6 +7,7 @@
 
 #include "models/dac/batch.h"
 #include "models/dac/config.h"
+#include "models/dac/decode_memory.h"
 #include "models/dac/layers.h"
 #include "models/dac/loader.h"
 #include "models/dac/quantiser.h"
@@ -22,13 +23,28 @@ class Decoder {
   int64_t convolution_bytes() const { return convolution_bytes_; }
   int64_t quantiser_bytes() const { return quantiser_bytes_; }
 
-  // batch: frames, any number.   codes: [frames, num_codebooks], none negative; pcm: [frames *
-  // samples_per_frame].
-  void forward(const Batch& batch, std::span<const int32_t> codes, std::span<float> pcm) const;
+  // What `streams` utterances, decoded together, need of memory for their passes.
+  DecodeSizes sizes(int streams) const;
 
-  static constexpr int64_t kFramesPerPass = 64;
+  // batch: frames, any number, of sequences that have some.   codes: [frames, num_codebooks], none negative;
+  // pcm: [frames * samples_per_frame].
+  void forward(const Batch& batch, const DecodeMemory& memory, std::span<const int32_t> codes,
+               std::span<float> pcm) const;
 
  private:
+  // One pass: everything that the host makes of it, in `memory`.
+  struct Pass {
+    ops::StepKey key;
+    Batch frames;
+    WindowTransformer::Plan plan;  // of the dequantiser's post_module
+    TensorView table_rows;         // i32 [frames, num_codebooks]
+    TensorView samples;            // f32 [frames * samples_per_frame, 1]
+    int64_t input_bytes = 0;
+  };
+  Pass prepare(const Batch& frames, const DecodeMemory& memory, std::span<const int32_t> codes) const;
+  // The launches of a pass, from its inputs to its samples.
+  void run(const Pass& pass, const DecodeMemory& memory) const;
+
   // Snake and transposed convolution, then residual units.
   struct Block {
     int64_t stride, out;
@@ -36,10 +52,11 @@ class Decoder {
     CausalConv conv;
     std::vector<ResidualUnit> units;
   };
-  // Everything from block `index` on (counted from 0), for its input rows x.
-  void consume(size_t index, const Batch& batch, TensorView x, std::span<float> pcm) const;
+  // Everything from block `index` on (counted from 0), for its input rows x.   samples: f32 [.., 1].
+  void consume(size_t index, const Batch& batch, TensorView x, TensorView samples) const;
 
   Config config_;
+  int64_t frames_per_pass_;
   StateLayout layout_;
   int64_t convolution_bytes_ = 0, quantiser_bytes_ = 0;
   std::unique_ptr<Dequantiser> dequantiser_;

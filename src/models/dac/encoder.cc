@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "ops/transfer.h"
+
 namespace shoal::dac {
 namespace {
 
@@ -79,25 +81,25 @@ void Encoder::forward(const Batch& batch, const ops::RaggedRows& clips, std::spa
   for_each_piece(batch, kFramesPerPass, [&](const Batch& piece, int64_t begin, int64_t end) {
     const TensorView wave = padded_wave(batch, begin, end, clips, samples);
     const auto first = static_cast<size_t>(begin), count = static_cast<size_t>(end - begin);
-    encode_piece(piece, wave, codes.subspan(first * width, count * width));
+    encode_piece(piece.on_device(), wave, codes.subspan(first * width, count * width));
   });
 }
 
 TensorView Encoder::padded_wave(const Batch& batch, int64_t begin, int64_t end, const ops::RaggedRows& clips,
                                 std::span<const float> samples) const {
   const int64_t hop = config_.samples_per_frame();
-  const TensorView wave = batch.workspace().alloc(DType::f32, {(end - begin) * hop, 1});
+  const std::span<float> wave = host_array<float>(*batch.ctx, (end - begin) * hop);
   for (int s = 0; s < batch.sequences(); ++s) {
     const int64_t row = std::max(begin, batch.rows.begin(s));
     const int64_t rows = std::min(end, batch.rows.begin(s) + batch.rows.count(s)) - row;
     if (rows <= 0) continue;
     const int64_t first = (row - batch.rows.begin(s)) * hop;  // sample of the clip
     const int64_t present = std::clamp<int64_t>(clips.count(s) - first, 0, rows * hop);
-    float* const out = wave.row<float>((row - begin) * hop);
+    float* const out = wave.data() + (row - begin) * hop;
     if (present > 0) std::copy_n(samples.begin() + clips.begin(s) + first, present, out);
     std::fill_n(out + present, rows * hop - present, 0.0f);
   }
-  return wave;
+  return ops::upload(*batch.ctx, std::span<const float>(wave)).reshape({(end - begin) * hop, 1});
 }
 
 void Encoder::encode_piece(const Batch& batch, TensorView wave, std::span<int32_t> codes) const {
@@ -108,7 +110,9 @@ void Encoder::encode_piece(const Batch& batch, TensorView wave, std::span<int32_
   const TensorView z = latents.alloc(config_.latent_dim);
   last_->forward(latents, x, z);
   if (batch.tap) batch.tell(concat("block", blocks_.size() + 2), z);
-  quantiser_->forward(batch, z, codes);
+  const TensorView found = batch.workspace().alloc(DType::i32, {batch.rows.rows(), config_.num_codebooks()});
+  quantiser_->forward(batch, z, found);
+  ops::download(*batch.ctx, found, codes.data());
 }
 
 // The high rates run in pieces that stay in the cache: each piece of a block's output asks the block before
@@ -132,7 +136,7 @@ void Encoder::produce(size_t index, const Batch& batch, TensorView wave, TensorV
                  });
   if (block.transformer) {
     for_each_piece(batch, kTransformerRows, [&](const Batch& piece, int64_t begin, int64_t end) {
-      block.transformer->forward(piece, y.slice(begin, end));
+      block.transformer->forward(piece, block.transformer->plan(piece), y.slice(begin, end));
     });
   }
   if (batch.tap) batch.tell(concat("block", index), y);

@@ -43,7 +43,7 @@ class Encoder {
     std::unique_ptr<WindowTransformer> transformer;
   };
   Block load_block(Loader& loader, size_t index, int64_t samples_per_row) const;
-  // The samples of frames [begin, end) of the batch: f32 [frames * samples_per_frame, 1].
+  // The samples of frames [begin, end) of the batch, on the device: f32 [frames * samples_per_frame, 1].
   TensorView padded_wave(const Batch& batch, int64_t begin, int64_t end, const ops::RaggedRows& clips,
                          std::span<const float> samples) const;
   void encode_piece(const Batch& batch, TensorView wave, std::span<int32_t> codes) const;

@@ -28,7 +28,7 @@ CausalConv::CausalConv(Loader& loader, ops::PackedMatrix weight, int64_t dilatio
     : weight_(std::move(weight)), dilation_(dilation) {
   if (!spec.snake.empty()) {
     const Weight alpha = loader.source().tensor(spec.snake, {1, spec.in, 1});
-    snake_alpha_ = loader.counted(tiled(weights::to_f32(alpha.view), stride));
+    snake_alpha_ = loader.placed(tiled(weights::to_f32(alpha.view), stride));
   }
   history_ = loader.layout().add_history((weight_.taps - 1) * dilation_, weight_.depth);
 }
@@ -47,16 +47,14 @@ CausalConv CausalConv::transposed(Loader& loader, const Spec& spec, int64_t stri
 
 void CausalConv::forward(const Batch& batch, TensorView x, TensorView y,
                          const ops::Epilogue& epilogue) const {
-  const Workspace::Scope scope(batch.workspace());
   const int64_t rows = batch.rows.rows();
-  const ops::ConvInput input{x.reshape({rows, weight_.depth}), batch.rows, batch.histories(history_),
+  const ops::ConvInput input{x.reshape({rows, weight_.depth}), batch.conv_rows(), batch.history(history_),
                              snake_alpha_};
   ops::causal_conv1d(*batch.ctx, input, weight_, dilation_, y.reshape({rows, weight_.outputs}), epilogue);
 }
 
 ResidualUnit::ResidualUnit(Loader& loader, const std::string& prefix, int64_t channels, int64_t dilation)
-    : channels_(channels),
-      conv7_(CausalConv::plain(loader,
+    : conv7_(CausalConv::plain(loader,
                                {.prefix = prefix + ".block.1.conv",
                                 .in = channels,
                                 .out = channels,
@@ -72,20 +70,23 @@ ResidualUnit::ResidualUnit(Loader& loader, const std::string& prefix, int64_t ch
                                loader.dtype())) {}
 
 void ResidualUnit::forward(const Batch& batch, TensorView x) const {
-  const Workspace::Scope scope(batch.workspace());
-  const TensorView h = batch.alloc(channels_);
-  conv7_.forward(batch, x, h);
-  conv1_.forward(batch, h, x, {.accumulate = true});
+  const ops::ResidualConvs convs{.wide = &conv7_.weight(),
+                                 .dilation = conv7_.dilation(),
+                                 .narrow = &conv1_.weight(),
+                                 .wide_alpha = conv7_.snake_alpha(),
+                                 .narrow_alpha = conv1_.snake_alpha()};
+  ops::residual_unit(*batch.ctx, x, batch.conv_rows(), batch.history(conv7_.history()), convs);
 }
 
 ConvNextBlock::ConvNextBlock(Loader& loader, const std::string& prefix, int64_t channels)
     : channels_(channels), history_(loader.layout().add_history(kDepthwiseKernel - 1, channels)) {
-  const Tensor stored = loader.f32(prefix + ".dwconv.conv.weight", {channels, 1, kDepthwiseKernel});
-  depthwise_ = Tensor(DType::f32, {kDepthwiseKernel, channels});
+  const Tensor stored = loader.host_f32(prefix + ".dwconv.conv.weight", {channels, 1, kDepthwiseKernel});
+  Tensor transposed(DType::f32, {kDepthwiseKernel, channels});
   for (int64_t c = 0; c < channels; ++c) {
     for (int64_t tap = 0; tap < kDepthwiseKernel; ++tap)
-      depthwise_.as<float>()[tap * channels + c] = stored.as<float>()[c * kDepthwiseKernel + tap];
+      transposed.as<float>()[tap * channels + c] = stored.as<float>()[c * kDepthwiseKernel + tap];
   }
+  depthwise_ = loader.placed(std::move(transposed));
   depthwise_bias_ = loader.f32(prefix + ".dwconv.conv.bias", {channels});
   norm_weight_ = loader.f32(prefix + ".norm.weight", {channels});
   norm_bias_ = loader.f32(prefix + ".norm.bias", {channels});
@@ -97,7 +98,7 @@ ConvNextBlock::ConvNextBlock(Loader& loader, const std::string& prefix, int64_t 
 void ConvNextBlock::forward(const Batch& batch, TensorView x) const {
   const Workspace::Scope scope(batch.workspace());
   const TensorView h = batch.alloc(channels_);
-  const ops::ConvInput input{x, batch.rows, batch.histories(history_), {}};
+  const ops::ConvInput input{x, batch.conv_rows(), batch.history(history_), {}};
   ops::depthwise_conv1d(*batch.ctx, input, depthwise_, depthwise_bias_, h);
   ops::layer_norm(*batch.ctx, h, norm_weight_, norm_bias_, kLayerNormEps, h);
   const TensorView wide = batch.alloc(4 * channels_);

@@ -29,6 +29,11 @@ class CausalConv {
   // `stride` times more rows.  kernel: a multiple of stride.
   static CausalConv transposed(Loader& loader, const Spec& spec, int64_t stride);
 
+  const ops::PackedMatrix& weight() const { return weight_; }
+  int64_t dilation() const { return dilation_; }
+  TensorView snake_alpha() const { return snake_alpha_; }
+  const History& history() const { return history_; }
+
   // batch: rows at the lower of the two rates.   x: f32 [in rows, in], y: f32 [out rows, out], contiguous.
   void forward(const Batch& batch, TensorView x, TensorView y, const ops::Epilogue& epilogue = {}) const;
 
@@ -49,7 +54,6 @@ class ResidualUnit {
   void forward(const Batch& batch, TensorView x) const;
 
  private:
-  int64_t channels_;
   CausalConv conv7_, conv1_;
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/philox.h"
+#include "ops/transfer.h"
 #include "weights/convert.h"
 #include "weights/weight_norm.h"
 
@@ -106,9 +107,9 @@ std::unique_ptr<WeightSource> random_weights(uint64_t seed, ThreadTeam& team) {
   return std::make_unique<RandomWeights>(seed, team);
 }
 
-Tensor Loader::counted(Tensor tensor) {
-  bytes_ += tensor.bytes();
-  return tensor;
+Tensor Loader::placed(Tensor host) {
+  bytes_ += host.bytes();
+  return ops::resident(ctx_, std::move(host));
 }
 
 ops::PackedMatrix Loader::counted(ops::PackedMatrix matrix) {
@@ -116,9 +117,9 @@ ops::PackedMatrix Loader::counted(ops::PackedMatrix matrix) {
   return matrix;
 }
 
-Tensor Loader::f32(const std::string& name, const Shape& shape) {
+Tensor Loader::host_f32(const std::string& name, const Shape& shape) {
   Weight weight = source_.tensor(name, shape);
-  return counted(weight.owned.empty() ? weights::to_f32(weight.view, ctx_.team) : std::move(weight.owned));
+  return weight.owned.empty() ? weights::to_f32(weight.view, ctx_.team) : std::move(weight.owned);
 }
 
 ops::PackedMatrix Loader::linear(const std::string& prefix, int64_t outputs, int64_t depth, bool bias) {

@@ -46,8 +46,9 @@ class Loader {
   // Bytes of everything loaded so far.
   int64_t bytes() const { return bytes_; }
 
-  // f32 copy of `name`, dense in that shape.
-  Tensor f32(const std::string& name, const Shape& shape);
+  // f32 copy of `name`, dense in that shape: where ops read it, or on the host, uncounted.
+  Tensor f32(const std::string& name, const Shape& shape) { return placed(host_f32(name, shape)); }
+  Tensor host_f32(const std::string& name, const Shape& shape);
   // `prefix`.weight [outputs, depth], and `prefix`.bias where asked for.
   ops::PackedMatrix linear(const std::string& prefix, int64_t outputs, int64_t depth, bool bias);
   ops::PackedMatrix gate_up(const std::string& gate, const std::string& up, int64_t hidden, int64_t depth);
@@ -57,8 +58,8 @@ class Loader {
                                  int64_t stride);
   ops::PackedMatrix transposed_conv(const std::string& prefix, int64_t in, int64_t out, int64_t kernel,
                                     int64_t stride);
-  // Counts what a layer made by itself.
-  Tensor counted(Tensor tensor);
+  // Moves what a layer made by itself to where ops read it, and counts it.
+  Tensor placed(Tensor host);
 
  private:
   ops::PackedMatrix counted(ops::PackedMatrix matrix);

@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "base/bf16.h"
+#include "base/f16.h"
 #include "ops/embedding.h"
 #include "ops/linear.h"
+#include "ops/transfer.h"
 #include "ops/vector_quantise.h"
 #include "weights/convert.h"
 
@@ -49,10 +51,13 @@ Tensor normalised_rows(TensorView rows) {
   return out;
 }
 
-Tensor as_bf16(TensorView values, ThreadTeam& team) {
-  Tensor out(DType::bf16, values.shape());
+// Rounded to the dtype of the matrices.
+Tensor narrowed(Tensor values, DType dtype, ThreadTeam& team) {
+  if (dtype == DType::f32) return values;
+  Tensor out(dtype, values.shape());
+  const auto round = dtype == DType::bf16 ? float_to_bf16 : float_to_f16;
   team.parallel_for(values.elements(), int64_t{1} << 16, [&](int64_t begin, int64_t end, int) {
-    for (int64_t i = begin; i < end; ++i) out.as<Bf16>()[i] = float_to_bf16(values.as<float>()[i]);
+    for (int64_t i = begin; i < end; ++i) out.as<uint16_t>()[i] = round(values.as<float>()[i]);
   });
   return out;
 }
@@ -73,8 +78,9 @@ Quantiser::Quantiser(Loader& loader, const Config& config, int64_t largest_piece
          ConvNextBlock(loader, prefix + ".1", config.latent_dim)});
   }
   for (int64_t i = 0; i < config.num_codebooks(); ++i) codebooks_.push_back(load_codebook(loader, i));
-  minus_one_ = Tensor(DType::f32, {config.latent_dim});
-  std::fill_n(minus_one_.as<float>(), config.latent_dim, -1.0f);
+  Tensor minus_one(DType::f32, {config.latent_dim});
+  std::fill_n(minus_one.as<float>(), config.latent_dim, -1.0f);
+  minus_one_ = ops::resident(loader.ctx(), std::move(minus_one));
 }
 
 Quantiser::Codebook Quantiser::load_codebook(Loader& loader, int64_t index) const {
@@ -83,23 +89,18 @@ Quantiser::Codebook Quantiser::load_codebook(Loader& loader, int64_t index) cons
   Codebook codebook;
   codebook.in_proj = loader.conv(prefix + ".in_proj", latent, dim, 1, DType::f32);
   codebook.out_proj = loader.conv(prefix + ".out_proj", dim, latent, 1, DType::f32);
-  codebook.entries = loader.f32(prefix + ".codebook.weight", {entries_of(config_, index), dim});
-  codebook.directions = loader.counted(normalised_rows(codebook.entries));
+  Tensor entries = loader.host_f32(prefix + ".codebook.weight", {entries_of(config_, index), dim});
+  codebook.directions = loader.placed(normalised_rows(entries));
+  codebook.entries = loader.placed(std::move(entries));
   return codebook;
 }
 
-void Quantiser::forward(const Batch& batch, TensorView latents, std::span<int32_t> codes) const {
+void Quantiser::forward(const Batch& batch, TensorView latents, TensorView codes) const {
   const Workspace::Scope scope(batch.workspace());
   const TensorView residual = downsample(batch, latents);
-  pre_module_.forward(batch, residual);
+  pre_module_.forward(batch, pre_module_.plan(batch), residual);
   batch.tell("pre_module", residual);
-
-  const auto found = host_array<int32_t>(batch.workspace(), batch.rows.rows());
-  for (int64_t i = 0; i < config_.num_codebooks(); ++i) {
-    search(batch, i, residual, found);
-    for (size_t row = 0; row < found.size(); ++row)
-      codes[row * codebooks_.size() + static_cast<size_t>(i)] = found[row];
-  }
+  for (int64_t i = 0; i < config_.num_codebooks(); ++i) search(batch, i, residual, codes.columns(i, i + 1));
 }
 
 TensorView Quantiser::downsample(const Batch& batch, TensorView latents) const {
@@ -119,8 +120,7 @@ TensorView Quantiser::downsample(const Batch& batch, TensorView latents) const {
 }
 
 // found = the codes nearest to the residual; residual -= what they decode to.
-void Quantiser::search(const Batch& batch, int64_t index, TensorView residual,
-                       std::span<int32_t> found) const {
+void Quantiser::search(const Batch& batch, int64_t index, TensorView residual, TensorView found) const {
   const Workspace::Scope scope(batch.workspace());
   const Codebook& codebook = codebooks_[static_cast<size_t>(index)];
   if (batch.tap) batch.tell(concat('q', index, ".residual_in"), residual);
@@ -148,6 +148,8 @@ Dequantiser::Dequantiser(Loader& loader, const Config& config, int64_t largest_p
 Tensor Dequantiser::project_codebooks(Loader& loader) const {
   const int64_t dim = config_.codebook_dim, latent = config_.latent_dim;
   Tensor table(DType::f32, {config_.total_codes(), latent});
+  Workspace scratch;
+  ops::Context host{.device = {}, .team = loader.ctx().team, .workspace = &scratch};
   int64_t begin = 0;
   for (int64_t i = 0; i < config_.num_codebooks(); ++i) {
     const std::string prefix = codebook_prefix(i);
@@ -156,20 +158,30 @@ Tensor Dequantiser::project_codebooks(Loader& loader) const {
     const Weight bias = loader.source().tensor(prefix + ".out_proj.bias", {latent});
     const Weight stored = loader.source().tensor(prefix + ".codebook.weight", {entries, dim});
     const Tensor codebook = weights::to_f32(stored.view);
-    const auto out_proj = ops::pack_conv1d(loader.ctx(), weight.view, bias.view, DType::f32);
-    ops::linear(loader.ctx(), codebook, out_proj, table.view().slice(begin, begin + entries));
+    const auto out_proj = ops::pack_conv1d(host, weight.view, bias.view, DType::f32);
+    ops::linear(host, codebook, out_proj, table.view().slice(begin, begin + entries));
     begin += entries;
   }
-  if (loader.dtype() == DType::bf16) table = as_bf16(table, *loader.ctx().team);
-  return loader.counted(std::move(table));
+  return loader.placed(narrowed(std::move(table), loader.dtype(), *host.team));
 }
 
-void Dequantiser::forward(const Batch& batch, std::span<const int32_t> codes, TensorView latents) const {
+void Dequantiser::find_rows(std::span<const int32_t> codes, std::span<int32_t> table_rows) const {
+  const auto width = static_cast<size_t>(config_.num_codebooks());
+  for (size_t i = 0; i < codes.size(); ++i) {
+    const auto book = static_cast<int64_t>(i % width);
+    const int64_t first = book == 0 ? 0 : config_.semantic_codebook_size + (book - 1) * config_.codebook_size;
+    const int64_t clamped = std::min<int64_t>(codes[i], entries_of(config_, book) - 1);
+    table_rows[i] = static_cast<int32_t>(first + clamped);
+  }
+}
+
+void Dequantiser::forward(const Batch& batch, const WindowTransformer::Plan& plan, TensorView table_rows,
+                          TensorView latents) const {
   const Workspace::Scope scope(batch.workspace());
   TensorView x = stages_.empty() ? latents : batch.alloc(config_.latent_dim);
-  look_up(batch, codes, x);
+  ops::gather_sum(*batch.ctx, table_, table_rows, x);
   batch.tell("zq", x);
-  post_module_.forward(batch, x);
+  post_module_.forward(batch, plan, x);
   batch.tell("post_module", x);
 
   int64_t rate = 1;
@@ -184,20 +196,6 @@ void Dequantiser::forward(const Batch& batch, std::span<const int32_t> codes, Te
     if (batch.tap) batch.tell(concat("upsample", i), y);
     x = y;
   }
-}
-
-// z = the sum of the codes' rows of the table.
-void Dequantiser::look_up(const Batch& batch, std::span<const int32_t> codes, TensorView z) const {
-  const Workspace::Scope scope(batch.workspace());
-  const auto width = static_cast<size_t>(config_.num_codebooks());
-  const auto ids = host_array<int32_t>(batch.workspace(), static_cast<int64_t>(codes.size()));
-  for (size_t i = 0; i < codes.size(); ++i) {
-    const auto book = static_cast<int64_t>(i % width);
-    const int64_t first = book == 0 ? 0 : config_.semantic_codebook_size + (book - 1) * config_.codebook_size;
-    const int64_t clamped = std::min<int64_t>(codes[i], entries_of(config_, book) - 1);
-    ids[i] = static_cast<int32_t>(first + clamped);
-  }
-  ops::gather_sum(*batch.ctx, table_, ids, config_.num_codebooks(), z);
 }
 
 }  // namespace shoal::dac

@@ -25,8 +25,9 @@ class Quantiser {
  public:
   // largest_piece: frames of one sequence in one call.
   Quantiser(Loader& loader, const Config& config, int64_t largest_piece);
-  // batch: frames.   latents: f32 [frames * latents_per_frame, latent_dim]; codes: [frames, num_codebooks].
-  void forward(const Batch& batch, TensorView latents, std::span<int32_t> codes) const;
+  // batch: frames.   latents: f32 [frames * latents_per_frame, latent_dim]; codes: i32 [frames,
+  // num_codebooks].
+  void forward(const Batch& batch, TensorView latents, TensorView codes) const;
 
  private:
   struct Codebook {
@@ -36,7 +37,7 @@ class Quantiser {
   };
   Codebook load_codebook(Loader& loader, int64_t index) const;
   TensorView downsample(const Batch& batch, TensorView latents) const;
-  void search(const Batch& batch, int64_t index, TensorView residual, std::span<int32_t> found) const;
+  void search(const Batch& batch, int64_t index, TensorView residual, TensorView found) const;
 
   Config config_;
   std::vector<Resampling> stages_;
@@ -49,13 +50,17 @@ class Quantiser {
 class Dequantiser {
  public:
   Dequantiser(Loader& loader, const Config& config, int64_t largest_piece);
-  // batch: frames.   codes: [frames, num_codebooks], none negative.   latents: f32 [frames *
-  // latents_per_frame, latent_dim].
-  void forward(const Batch& batch, std::span<const int32_t> codes, TensorView latents) const;
+  const WindowTransformer& post_module() const { return post_module_; }
+  // codes: [frames, num_codebooks], none negative -> their rows in the table of all codes.
+  void find_rows(std::span<const int32_t> codes, std::span<int32_t> table_rows) const;
+
+  // batch: frames, `plan` where they stand in post_module.   table_rows: i32 [frames, num_codebooks];
+  // latents: f32 [frames * latents_per_frame, latent_dim].
+  void forward(const Batch& batch, const WindowTransformer::Plan& plan, TensorView table_rows,
+               TensorView latents) const;
 
  private:
   Tensor project_codebooks(Loader& loader) const;
-  void look_up(const Batch& batch, std::span<const int32_t> codes, TensorView z) const;
 
   Config config_;
   Tensor table_;  // [total_codes, latent_dim] out_proj(entry) of every code, in the matrices' dtype

@@ -1,7 +1,8 @@
 #include "models/dac/state.h"
 
 #include <algorithm>
-#include <cstring>
+
+#include "ops/transfer.h"
 
 namespace shoal::dac {
 
@@ -54,7 +55,6 @@ int StateSlots::lease() {
   if (free == taken_.end())
     fail(ErrorCode::resource_exhausted, "codec state: all ", slots(), " streams are in use");
   const int slot = static_cast<int>(free - taken_.begin());
-  clear(slot);
   *free = true;
   return slot;
 }
@@ -64,8 +64,8 @@ void StateSlots::give_back(int slot) {
   taken_[static_cast<size_t>(slot)] = false;
 }
 
-void StateSlots::clear(int slot) {
-  std::memset(histories(slot), 0, static_cast<size_t>(histories_.dim(1)) * sizeof(float));
+void StateSlots::clear(ops::Context& ctx, int slot) {
+  ops::fill_zero(ctx, histories_.view().slice(slot, slot + 1));
 }
 
 ops::KvLayer StateSlots::kv(int ring, int64_t layer) const {

@@ -52,14 +52,16 @@ class StateSlots {
   int64_t bytes() const { return bytes_per_slot() * slots(); }
   int64_t bytes_per_slot() const;
 
-  // Leases a cleared slot. Throws Error(resource_exhausted) when none is free. Thread-safe, as is give_back.
+  // Leases a slot, to be cleared before its first use. Throws Error(resource_exhausted) when none is free.
+  // Thread-safe, as is give_back.
   int lease();
   void give_back(int slot);
   // Back to zeros, the state before the first input. Keys and values need no clearing: what lies before
   // position 0 is never read.
-  void clear(int slot);
+  void clear(ops::Context& ctx, int slot);
 
-  float* histories(int slot) const { return histories_.view().row<float>(slot); }
+  // f32 [slots, floats]: the histories of every convolution, one slot a row.
+  TensorView histories() const { return histories_; }
   const RingSpec& ring(int index) const { return rings_[static_cast<size_t>(index)].spec; }
   ops::KvLayer kv(int ring, int64_t layer) const;
 
@@ -68,7 +70,7 @@ class StateSlots {
     RingSpec spec;
     std::vector<Tensor> k, v;  // per layer [slots * pages, heads, page size, head_dim]
   };
-  Tensor histories_;  // f32 [slots, history floats]
+  Tensor histories_;
   std::vector<Ring> rings_;
   mutable std::mutex mutex_;  // guards taken_
   std::vector<bool> taken_;

@@ -8,16 +8,19 @@
 namespace shoal::dac {
 namespace {
 
-const StateLayout& decoding_layout(const Decoder* decoder) {
+const Decoder& checked(const Decoder* decoder) {
   if (!decoder) fail(ErrorCode::invalid_argument, "codec: it was loaded without its decoder");
-  return decoder->layout();
+  return *decoder;
 }
 
 }  // namespace
 
-CodecStatePool::CodecStatePool(const Codec& codec, int max_streams)
+CodecStatePool::CodecStatePool(const Codec& codec, ops::Context& ctx, int max_streams)
     : codec_(&codec),
-      state_(decoding_layout(codec.decoder_.get()), max_streams, codec.dtype_, codec.device_) {}
+      state_(checked(codec.decoder_.get()).layout(), max_streams, codec.dtype_, codec.device_),
+      memory_(ctx, codec.decoder_->sizes(max_streams)) {
+  CHECK(ctx.device == codec.device_, "codec streams: the context is of another device than the codec");
+}
 
 CodecStream::CodecStream(CodecStatePool& pool) : pool_(&pool), slot_(pool.state_.lease()) {}
 
@@ -36,10 +39,5 @@ CodecStream::~CodecStream() {
 }
 
 int64_t CodecStream::bytes() const { return pool_->bytes_per_stream(); }
-
-void CodecStream::reset() {
-  pool_->state_.clear(slot_);
-  frames_done_ = 0;
-}
 
 }  // namespace shoal::dac

@@ -5,6 +5,7 @@
 #include "models/dac/config.h"
 #include "ops/linear.h"
 #include "ops/norm.h"
+#include "ops/transfer.h"
 
 namespace shoal::dac {
 namespace {
@@ -19,13 +20,14 @@ RopeTable::RopeTable(int64_t first_rows, int64_t head_dim, double base) : head_d
     level.rows = rows;
     rows = std::min(2 * rows, kMaxPositions);
   }
-  covering(1);
 }
 
-TensorView RopeTable::covering(int64_t positions) const {
+TensorView RopeTable::covering(ops::Context& ctx, int64_t positions) const {
   for (Level& level : levels_) {
     if (level.rows < positions) continue;
-    std::call_once(level.made, [&] { level.table = ops::make_rope_table(level.rows, head_dim_, base_); });
+    std::call_once(level.made, [&] {
+      level.table = ops::resident(ctx, ops::make_rope_table(level.rows, head_dim_, base_));
+    });
     return level.table;
   }
   fail(ErrorCode::too_large, "codec: a clip needs ", positions, " positions, the most is ", kMaxPositions);
@@ -41,6 +43,7 @@ WindowTransformer::WindowTransformer(Loader& loader, const std::string& prefix,
     layers_.push_back(load_layer(loader, concat(prefix, ".layers.", i)));
   norm_ = loader.f32(prefix + ".norm.weight", {shape.dim});
   rope_ = std::make_unique<RopeTable>(shape.block_size, shape.head_dim, shape.rope_base);
+  rope_->covering(loader.ctx(), 1);
 }
 
 WindowTransformer::Layer WindowTransformer::load_layer(Loader& loader, const std::string& prefix) const {
@@ -57,64 +60,70 @@ WindowTransformer::Layer WindowTransformer::load_layer(Loader& loader, const std
   return layer;
 }
 
-WindowTransformer::Step WindowTransformer::plan(const Batch& batch) const {
-  const int64_t ring = batch.state->ring(ring_).pages;
-  int64_t longest = 0;
+TensorView WindowTransformer::rope_for(const Batch& batch) const {
+  int64_t longest = 1;
   for (int s = 0; s < batch.sequences(); ++s)
     longest = std::max(longest, batch.starts[static_cast<size_t>(s)] + batch.rows.count(s));
-  const int64_t pages = longest / kPageSize + 1;
+  return rope_->covering(*batch.ctx, longest);
+}
 
-  const auto positions = host_array<int32_t>(batch.workspace(), batch.rows.rows());
-  const auto table = host_array<int32_t>(batch.workspace(), batch.sequences() * pages);
+void WindowTransformer::write_plan(const Batch& batch, std::span<int32_t> positions,
+                                   std::span<int32_t> page_table) const {
+  const int64_t ring = batch.state->ring(ring_).pages;
+  const int64_t pages = static_cast<int64_t>(page_table.size()) / std::max(1, batch.sequences());
   for (int s = 0; s < batch.sequences(); ++s) {
     const int64_t start = batch.starts[static_cast<size_t>(s)], count = batch.rows.count(s);
     CHECK(count <= shape_.largest_piece, count, " rows of one sequence, the ring is made for ",
           shape_.largest_piece);
     for (int64_t i = 0; i < count; ++i)
       positions[static_cast<size_t>(batch.rows.begin(s) + i)] = static_cast<int32_t>(start + i);
-    // Only the pages of the window are ever looked up: the others are gone.
+    // Only the pages of the window are ever looked up: the others are gone, or not there yet.
     const int64_t slot_begin = batch.slots[static_cast<size_t>(s)] * ring;
+    const auto table = page_table.subspan(static_cast<size_t>(s * pages), static_cast<size_t>(pages));
+    std::fill(table.begin(), table.end(), static_cast<int32_t>(slot_begin));
     const int64_t oldest = std::max<int64_t>(0, start - shape_.window + 1) / kPageSize;
     for (int64_t page = oldest; page < (start + count + kPageSize - 1) / kPageSize; ++page)
-      table[static_cast<size_t>(s * pages + page)] = static_cast<int32_t>(slot_begin + page % ring);
+      table[static_cast<size_t>(page)] = static_cast<int32_t>(slot_begin + page % ring);
   }
-  return {{batch.rows, positions, table, pages, kPageSize}, rope_->covering(longest)};
 }
 
-void WindowTransformer::forward(const Batch& batch, TensorView x) const {
-  const Workspace::Scope scope(batch.workspace());
-  const Step step = plan(batch);
+WindowTransformer::Plan WindowTransformer::plan(const Batch& batch) const {
+  const TensorView rope = rope_for(batch);
+  const int64_t pages = table_pages(rope.dim(0));
+  const auto positions = host_array<int32_t>(*batch.ctx, batch.rows.rows());
+  const auto page_table = host_array<int32_t>(*batch.ctx, batch.sequences() * pages);
+  write_plan(batch, positions, page_table);
+  return {ops::on_device(*batch.ctx, {batch.rows, positions, page_table, pages, kPageSize}), rope};
+}
+
+void WindowTransformer::forward(const Batch& batch, const Plan& plan, TensorView x) const {
   for (int64_t i = 0; i < shape_.layers; ++i) {
-    attend(batch, step, i, x);
+    attend(batch, plan, i, x);
     feed_forward(batch, layers_[static_cast<size_t>(i)], x);
   }
   ops::rms_norm(*batch.ctx, x, norm_, shape_.eps, x);
 }
 
 // x += gamma * Wo attention(rms_norm(x))
-void WindowTransformer::attend(const Batch& batch, const Step& step, int64_t index, TensorView x) const {
+void WindowTransformer::attend(const Batch& batch, const Plan& plan, int64_t index, TensorView x) const {
   const Workspace::Scope scope(batch.workspace());
+  ops::Context& ctx = *batch.ctx;
   const Layer& layer = layers_[static_cast<size_t>(index)];
-  const ops::KvLayer cache = batch.state->kv(ring_, index);
-  const TensorView h = batch.alloc(shape_.dim);
-  ops::rms_norm(*batch.ctx, x, layer.attention_norm, shape_.eps, h);
   const TensorView qkv = batch.alloc(heads_.qkv_width());
-  ops::linear(*batch.ctx, h, layer.wqkv, qkv);
-  ops::qk_norm_rope(*batch.ctx, qkv, heads_, {}, step.rope, step.plan.positions);
-  ops::append_kv(*batch.ctx, qkv, heads_, step.plan, cache);
-  const TensorView heads = batch.alloc(shape_.heads * shape_.head_dim);
-  ops::paged_attention(*batch.ctx, qkv, heads_, step.plan, cache, shape_.window, heads);
-  ops::linear(*batch.ctx, heads, layer.wo, x, {.accumulate = true, .scale = layer.attention_scale});
+  ops::norm_linear(ctx, x, {layer.attention_norm, shape_.eps}, layer.wqkv, qkv);
+  const TensorView heads = batch.alloc_input(layer.wo);
+  ops::attend(ctx, qkv, {heads_, plan.rope, shape_.window}, {}, plan.batch, batch.state->kv(ring_, index),
+              heads);
+  ops::linear(ctx, heads, layer.wo, x, {.accumulate = true, .scale = layer.attention_scale});
 }
 
 // x += gamma * W2 (silu(W1 u) * (W3 u)), u = rms_norm(x)
 void WindowTransformer::feed_forward(const Batch& batch, const Layer& layer, TensorView x) const {
   const Workspace::Scope scope(batch.workspace());
-  const TensorView h = batch.alloc(shape_.dim);
-  ops::rms_norm(*batch.ctx, x, layer.ffn_norm, shape_.eps, h);
-  const TensorView hidden = batch.alloc(shape_.intermediate);
-  ops::linear_swiglu(*batch.ctx, h, layer.gate_up, hidden);
-  ops::linear(*batch.ctx, hidden, layer.down, x, {.accumulate = true, .scale = layer.ffn_scale});
+  ops::Context& ctx = *batch.ctx;
+  const TensorView hidden = batch.alloc_input(layer.down);
+  ops::norm_swiglu(ctx, x, {layer.ffn_norm, shape_.eps}, layer.gate_up, hidden);
+  ops::linear(ctx, hidden, layer.down, x, {.accumulate = true, .scale = layer.ffn_scale});
 }
 
 }  // namespace shoal::dac

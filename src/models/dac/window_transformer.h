@@ -19,8 +19,9 @@ namespace shoal::dac {
 class RopeTable {
  public:
   RopeTable(int64_t first_rows, int64_t head_dim, double base);
-  // f32 [at least positions, head_dim / 2, 2].  positions <= kMaxPositions.
-  TensorView covering(int64_t positions) const;
+  // f32 [at least positions, head_dim / 2, 2] in the memory of the context's device: the same for every
+  // number of positions that it covers and the one before it does not.  positions <= kMaxPositions.
+  TensorView covering(ops::Context& ctx, int64_t positions) const;
 
  private:
   struct Level {
@@ -45,8 +46,25 @@ struct WindowTransformerShape {
 class WindowTransformer {
  public:
   WindowTransformer(Loader& loader, const std::string& prefix, const WindowTransformerShape& shape);
-  // x: f32 [rows, dim], in place. Throws Error(too_large) for a row at position kMaxPositions or beyond.
-  void forward(const Batch& batch, TensorView x) const;
+
+  // Where the rows of a call stand; the same for every layer. The page table is as wide as the rotations
+  // reach, so that its size seldom changes.
+  struct Plan {
+    ops::BatchPlan batch;
+    TensorView rope;
+  };
+  // The rotations for the rows of a batch. Throws Error(too_large) for a row at position kMaxPositions or
+  // beyond.
+  TensorView rope_for(const Batch& batch) const;
+  // Pages of the page table of each sequence, for rotations of that many positions.
+  static int64_t table_pages(int64_t positions) { return (positions + kPageSize - 1) / kPageSize; }
+  // positions: [rows]; page_table: [sequences, pages].
+  void write_plan(const Batch& batch, std::span<int32_t> positions, std::span<int32_t> page_table) const;
+  // All of the above in the memory of the enclosing scopes.
+  Plan plan(const Batch& batch) const;
+
+  // x: f32 [rows, dim], in place.
+  void forward(const Batch& batch, const Plan& plan, TensorView x) const;
 
  private:
   struct Layer {
@@ -56,13 +74,7 @@ class WindowTransformer {
     Tensor attention_scale, ffn_scale;  // f32 [dim]
   };
   Layer load_layer(Loader& loader, const std::string& prefix) const;
-  // Where the rows of a call stand; the same for every layer.
-  struct Step {
-    ops::BatchPlan plan;
-    TensorView rope;
-  };
-  Step plan(const Batch& batch) const;
-  void attend(const Batch& batch, const Step& step, int64_t layer, TensorView x) const;
+  void attend(const Batch& batch, const Plan& plan, int64_t layer, TensorView x) const;
   void feed_forward(const Batch& batch, const Layer& layer, TensorView x) const;
 
   WindowTransformerShape shape_;
