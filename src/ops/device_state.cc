@@ -19,4 +19,11 @@ std::string describe(Device device) {
 
 bool computes_by_itself(Device device) { return device.kind != DeviceKind::cpu; }
 
+bool works_in_caches(Device device) { return device.kind == DeviceKind::cpu; }
+
+bool multiplies(Device device, DType dtype) {
+  if (dtype == DType::f16) return device.kind == DeviceKind::cuda;
+  return dtype == DType::f32 || dtype == DType::bf16;
+}
+
 }  // namespace shoal::ops

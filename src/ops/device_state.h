@@ -18,4 +18,11 @@ std::string describe(Device device);
 // Whether work on the device runs beside the host's threads, so that the host has nothing to compute itself.
 bool computes_by_itself(Device device);
 
+// Whether work is best cut into pieces whose activations stay in the caches of the context's workers. A GPU
+// wants as many rows as there are.
+bool works_in_caches(Device device);
+
+// Whether the device has products with matrices of that dtype.
+bool multiplies(Device device, DType dtype);
+
 }  // namespace shoal::ops

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "models/dac/codec.h"
+#include "ops/device_state.h"
 #include "ops/device_testing.h"
-#include "ops/device_traits.h"
 #include "weights/checkpoint.h"
 #include "weights/name_maps.h"
 

@@ -12,7 +12,7 @@
 #include "models/dac/tap.h"
 #include "ops/context.h"
 #include "ops/conv1d.h"
-#include "ops/device_traits.h"
+#include "ops/device_state.h"
 #include "ops/linear.h"
 #include "ops/packed_matrix.h"
 #include "ops/transfer.h"
@@ -70,7 +70,7 @@ std::span<T> host_array(const ops::Context& ctx, int64_t count) {
 // arithmetic on a weight to outweigh fetching it. All of them on a device that gains nothing by it.
 inline int64_t rows_in_cache(const ops::Context& ctx, int64_t bytes_per_row) {
   constexpr int64_t kFewest = 64, kBytesPerWorker = int64_t{1} << 20;
-  if (!ops::works_in_caches(ctx)) return INT64_MAX;
+  if (!ops::works_in_caches(ctx.device)) return INT64_MAX;
   return std::max(kFewest, ctx.team->size() * kBytesPerWorker / bytes_per_row);
 }
 

@@ -7,7 +7,7 @@
 #include "models/dac/decoder.h"
 #include "models/dac/encoder.h"
 #include "models/dac/loader.h"
-#include "ops/device_traits.h"
+#include "ops/device_state.h"
 
 namespace shoal::dac {
 namespace {

@@ -18,7 +18,8 @@ constexpr int64_t kMostRecordedFrames = 16;
 }  // namespace
 
 Decoder::Decoder(WeightSource& source, ops::Context& ctx, const Config& config, DType dtype)
-    : config_(config), frames_per_pass_(ops::works_in_caches(ctx) ? kFramesPerPassInCaches : kFramesPerPass) {
+    : config_(config),
+      frames_per_pass_(ops::works_in_caches(ctx.device) ? kFramesPerPassInCaches : kFramesPerPass) {
   Loader loader(source, ctx, dtype, layout_);
   dequantiser_ = std::make_unique<Dequantiser>(loader, config, frames_per_pass_);
   quantiser_bytes_ = loader.bytes();

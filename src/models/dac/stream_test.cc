@@ -12,8 +12,8 @@
 #include "base/philox.h"
 #include "models/dac/codec.h"
 #include "models/dac/small_config.h"
+#include "ops/device_state.h"
 #include "ops/device_testing.h"
-#include "ops/device_traits.h"
 
 namespace {
 std::atomic<int64_t> allocations{0};
@@ -59,11 +59,7 @@ class Dice {
 class Streams : public testing::TestWithParam<DType> {
  protected:
   static constexpr uint64_t kSeed = 5;
-  void SetUp() override {
-    if (!ops::multiplies(ctx_.device, GetParam())) GTEST_SKIP() << "the device has no such products";
-    machine_.record();
-    open(small_config());
-  }
+  Streams() { open(small_config()); }
   // The same with a transformer in each encoder block.
   static Config with_encoder_transformers() {
     Config config = small_config();
@@ -93,7 +89,7 @@ class Streams : public testing::TestWithParam<DType> {
     return pcm;
   }
 
-  ops::TestMachine machine_{/*threads=*/2};
+  ops::TestMachine machine_{/*threads=*/2, /*record=*/true};
   ops::Context& ctx_ = machine_.context;
   std::optional<Codec> codec_;
   size_t books_ = 0, hop_ = 0;
@@ -266,10 +262,10 @@ TEST_P(Streams, SteadyStateAllocatesNothing) {
 
 TEST_P(Streams, AnyLengthRunsInBoundedWorkspace) {
   codec_->decode(ctx_, random_codes(200, 1));
-  const int64_t peak = machine_.workspace.peak_bytes(), host_peak = machine_.host.peak_bytes();
+  const int64_t peak = machine_.workspace.peak_bytes(), host_peak = ctx_.host->peak_bytes();
   codec_->decode(ctx_, random_codes(2000, 1));
   EXPECT_EQ(machine_.workspace.peak_bytes(), peak);
-  EXPECT_EQ(machine_.host.peak_bytes(), host_peak);
+  EXPECT_EQ(ctx_.host->peak_bytes(), host_peak);
 }
 
 TEST_P(Streams, CodesAboveTheRangeAreClampedAndNegativeOnesRefused) {
@@ -325,7 +321,8 @@ TEST(StreamsOfOtherDtypes, AreRefused) {
     return code_of([&] { Codec::random(small_config(), machine.context, dtype, Parts::decode, 1); });
   };
   EXPECT_EQ(load(DType::f64), ErrorCode::unsupported);
-  if (!ops::multiplies(machine.device, DType::f16)) EXPECT_EQ(load(DType::f16), ErrorCode::unsupported);
+  if (ops::multiplies(machine.device, DType::f16)) return;
+  EXPECT_EQ(load(DType::f16), ErrorCode::unsupported);
 }
 
 TEST_P(Streams, EmptyInputsGiveEmptyOutputs) {
@@ -337,7 +334,7 @@ TEST_P(Streams, EmptyInputsGiveEmptyOutputs) {
   codec_->encode_batch(ctx_, {none}, {}, {});
 }
 
-INSTANTIATE_TEST_SUITE_P(Matrices, Streams, testing::Values(DType::f32, DType::bf16, DType::f16),
+INSTANTIATE_TEST_SUITE_P(Matrices, Streams, testing::Values(DType::f32, DType::bf16),
                          [](const auto& tested) { return std::string(name_of(tested.param)); });
 
 }  // namespace
