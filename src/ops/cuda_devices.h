@@ -13,6 +13,9 @@ struct CudaDevice {
   int major = 0, minor = 0;  // compute capability
 };
 
+// Whether this build has the CUDA backend.
+bool built_with_cuda();
+
 // In the order of the CUDA runtime. Empty without a driver or a device, and in a build without CUDA; never
 // throws for those.
 std::vector<CudaDevice> cuda_devices();

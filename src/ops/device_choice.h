@@ -1,13 +1,27 @@
 // Which device a configuration means.
 #pragma once
 
+#include <span>
+#include <string>
 #include <string_view>
 
+#include "ops/cuda_devices.h"
 #include "tensor/tensor.h"
 
 namespace shoal::ops {
 
-// "auto", "cpu", "cuda", "cuda:N". Throws Error(unsupported) for what this build cannot compute on.
+struct DeviceChoice {
+  Device device;
+  std::string warning;  // what the user would not expect of it; mostly empty
+};
+
+// "auto": the first GPU that this version can compute on (compute capability 8.0 or later), or else the CPU,
+// with a warning in a build with CUDA. "cuda": the same GPU. "cuda:N": GPU N. "cpu". Throws Error that says
+// what to do: unsupported (a build without CUDA, a GPU that is too old), unavailable (no such GPU),
+// invalid_argument (another name).
+DeviceChoice choose_device(std::string_view name, std::span<const CudaDevice> devices, bool with_cuda);
+
+// The same for this machine and build; logs the warning.
 Device choose_device(std::string_view name);
 
 }  // namespace shoal::ops

@@ -1,10 +1,11 @@
 #include <cuda_runtime.h>
 
 #include "base/error.h"
-
 #include "ops/cuda_devices.h"
 
 namespace shoal::ops {
+
+bool built_with_cuda() { return true; }
 
 std::vector<CudaDevice> cuda_devices() {
   int count = 0;
@@ -15,7 +16,7 @@ std::vector<CudaDevice> cuda_devices() {
   std::vector<CudaDevice> devices;
   for (int index = 0; index < count; ++index) {
     cudaDeviceProp properties{};
-    if (cudaGetDeviceProperties(&properties, index) != cudaSuccess) continue;
+    if (cudaGetDeviceProperties(&properties, index) != cudaSuccess) break;  // positions are indices
     devices.push_back({properties.name, static_cast<int64_t>(properties.totalGlobalMem), properties.major,
                        properties.minor});
   }

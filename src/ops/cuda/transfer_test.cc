@@ -1,7 +1,6 @@
 #include "ops/transfer.h"
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <numeric>
 
