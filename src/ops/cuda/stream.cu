@@ -49,6 +49,7 @@ StreamState::StreamState(int device, StreamPriority priority) : device_(device) 
     half.memory = Buffer::page_locked(kStageBytes, {DeviceKind::cuda, device});
     half.copied = make_event();
   }
+  counters_ = Tensor::zeros(DType::i32, {kCounters}, {DeviceKind::cuda, device});
   stream_ = make_stream(priority);
 }
 

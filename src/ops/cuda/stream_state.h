@@ -43,6 +43,9 @@ class StreamState final : public Stream {
   // Page-locked memory for an upload of at most kStageBytes: the caller writes it and enqueues its copy
   // before it asks again. Waits when what stood there has not been copied yet. Not inside run_step.
   void* stage(int64_t bytes);
+  // Zero before and after every kernel: where the blocks of one tell each other that they have come.
+  static constexpr int64_t kCounters = 1024;
+  unsigned* counters() const { return static_cast<unsigned*>(counters_.view().data()); }
   // Waits for everything given to the stream. Not inside run_step.
   void synchronize();
 
@@ -73,6 +76,7 @@ class StreamState final : public Stream {
   Half halves_[kHalves];
   int half_ = 0;
   int64_t used_ = 0;
+  Tensor counters_;  // i32 [kCounters]
   StreamHandle stream_;
 };
 

@@ -1,0 +1,81 @@
+#include "ops/cuda/launch.cuh"
+#include "ops/cuda/tile_arguments.cuh"
+#include "ops/cuda/tile_product.h"
+
+namespace shoal::ops::cuda {
+namespace {
+
+static_assert(kMostSplitTiles <= StreamState::kCounters);
+
+bool is_aligned(const void* data, int64_t bytes) { return reinterpret_cast<uintptr_t>(data) % bytes == 0; }
+
+// The epilogue's y takes four outputs at once.
+bool has_wide_stores(const ProductEpilogue& epilogue) {
+  return epilogue.y_stride % 4 == 0 && is_aligned(epilogue.y, 4 * size_of(epilogue.y_dtype));
+}
+
+TileArguments arguments_of(const Product& product, const TileShape& shape, const float* snake_alpha) {
+  const MatrixShape& matrix = product.shape;
+  CHECK(is_aligned(product.x, 16) && product.x_stride % 8 == 0, "tile product: rows of ", product.x_stride,
+        " inputs are not aligned");
+  const int64_t row_blocks = blocks_for(product.rows, shape.rows);
+  const int64_t output_blocks = blocks_for(matrix.tile_rows() * kTileOutputs, shape.outputs);
+  CHECK(row_blocks * output_blocks < int64_t{1} << 31, "tile product of ", product.rows, " rows");
+  return {.x = static_cast<const uint4*>(product.x),
+          .row_stride = static_cast<uint32_t>(product.x_stride / 8),
+          .tap_stride = static_cast<uint32_t>(product.taps.dilation * product.x_stride / 8),
+          .first_rows = product.taps.first_rows,
+          .weight = static_cast<const uint4*>(product.weight),
+          .rows = product.rows,
+          .depth_chunks = static_cast<int>((matrix.depth + 7) / 8),
+          .tap_tiles = static_cast<int>(matrix.tap_tiles()),
+          .row_tiles = static_cast<int>(matrix.row_tiles()),
+          .tile_rows = static_cast<int>(matrix.tile_rows()),
+          .segments = static_cast<int>(segments_of(matrix)),
+          .segment_tiles = static_cast<int>(matrix.segment_tiles()),
+          .row_blocks = static_cast<int>(row_blocks),
+          .output_blocks = static_cast<int>(output_blocks),
+          .outputs = static_cast<int>(matrix.outputs),
+          .paired = matrix.paired,
+          .wide_stores = has_wide_stores(product.epilogue),
+          .epilogue = product.epilogue,
+          .snake_alpha = snake_alpha};
+}
+
+}  // namespace
+
+TileMachine tile_machine(const Context& ctx) {
+  const StreamState& stream = state_of(ctx);
+  int bytes = 0;
+  check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, stream.device()),
+        "shared memory of the device");
+  return {stream.multiprocessors(), bytes};
+}
+
+void tile_product_by(Context& ctx, const Product& product, const TileChoice& choice,
+                     const float* snake_alpha) {
+  CHECK(product.dtype == DType::bf16 || product.dtype == DType::f16, "tile product of ",
+        name_of(product.dtype));
+  const Workspace::Scope scope(*ctx.workspace);
+  const TileShape& shape = kTileShapes[static_cast<size_t>(choice.shape)];
+  TileArguments arguments = arguments_of(product, shape, snake_alpha);
+  if (choice.split) {
+    const int64_t tiles = int64_t{arguments.row_blocks} * arguments.output_blocks;
+    const TensorView partial =
+        ctx.workspace->alloc(DType::f32, {tiles * arguments.segments, int64_t{shape.rows} * shape.outputs});
+    arguments.partial = partial.as<float>();
+    arguments.counters = state_of(ctx).counters();
+  }
+  if (product.dtype == DType::bf16)
+    launch_tile<__nv_bfloat16>(ctx, choice.shape, choice.split, arguments);
+  else
+    launch_tile<__half>(ctx, choice.shape, choice.split, arguments);
+}
+
+void tile_product(Context& ctx, const Product& product, const float* snake_alpha) {
+  tile_product_by(ctx, product, choose_tile(product.shape, product.rows, tile_machine(ctx)), snake_alpha);
+}
+
+void tile_product(Context& ctx, const Product& product) { tile_product(ctx, product, nullptr); }
+
+}  // namespace shoal::ops::cuda

@@ -1,0 +1,389 @@
+// Products of 16-bit matrices and many rows on the tensor cores, in the layout and the order of
+// matrix_layout.cuh.
+//
+// Tiles of x (kRows x 32 inputs, rows of 64 bytes) and of weights (512 bytes, as they lie in memory) travel
+// to shared memory by asynchronous copies, a few stages ahead. In both, the 16 bytes of lanes 0..7, 8..15, ..
+// are 128 contiguous bytes, so that a warp's loads and stores meet no bank conflicts without padding. A
+// convolution differs only in where a row of x is found: row first_rows[t] + tap * dilation.
+//
+// Bound by shared memory for the largest shape: 6 KiB of operands per 64 x 32 x 32 products of a warp, 48
+// cycles at 128 bytes a cycle, against 32 cycles of the tensor cores at their nominal rate.
+#pragma once
+
+#include <algorithm>
+
+#include "ops/cuda/launch.cuh"
+#include "ops/cuda/mma.cuh"
+#include "ops/cuda/tile_arguments.cuh"
+#include "ops/cuda/tile_choice.h"
+#include "ops/cuda/tile_store.cuh"
+
+namespace shoal::ops::cuda {
+
+// Copies 16 bytes into shared memory; zeros instead where `present` is false (nothing is read then).
+__device__ inline void copy_or_zero(uint32_t to_shared, const uint4* from, bool present) {
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to_shared),
+               "l"(__cvta_generic_to_global(from)), "r"(present ? 16 : 0)
+               : "memory");
+}
+__device__ inline void end_stage() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int kOpen>
+__device__ inline void wait_for_stages() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kOpen) : "memory");
+}
+
+template <int kShape>
+struct TileSizes {
+  static constexpr TileShape kThis = kTileShapes[kShape];
+  static constexpr int kRows = kThis.rows, kOutputs = kThis.outputs, kDepthGroups = kThis.depth_groups;
+  static constexpr int kStageTiles = kThis.stage_tiles, kStages = kThis.stages;
+  static constexpr int kRowTiles = kRows / kThis.row_warps / 16;  // of a warp: 16 rows, 8 outputs
+  static constexpr int kOutputTiles = kOutputs / kThis.output_warps / kTileOutputs;
+  static constexpr int kGroupThreads = 32 * kThis.row_warps * kThis.output_warps;
+  static constexpr int kThreads = kGroupThreads * kDepthGroups;
+  // In units of 16 bytes.
+  static constexpr int kRowChunks = kRows * 4, kWeightChunks = kOutputs * 4;
+  static constexpr int kStageChunks = kStageTiles * (kRowChunks + kWeightChunks);
+  static constexpr int kRowCopies = (kRowChunks + kGroupThreads - 1) / kGroupThreads;  // of a thread per tile
+  static constexpr int kWeightCopies = kWeightChunks / kGroupThreads;
+  // Sums of the groups lie in rows with 8 floats behind them, so that rows g = 0..3 of a half-warp's 8-byte
+  // stores fall into different banks.
+  static constexpr int kSumPitch = kOutputs + kSumPadding;
+  static constexpr int64_t kSharedBytes = shared_bytes_of(kThis);
+  static_assert(kRows % (16 * kThis.row_warps) == 0 && kOutputs % (16 * kThis.output_warps) == 0);
+  static_assert(kWeightChunks % kGroupThreads == 0 && kGroupThreads % 4 == 0);
+  static_assert(kDepthGroups == 1 || kGroupThreads == 32);
+};
+
+// Brings the tiles of a group of warps into its stages, one after the other.
+template <int kShape>
+class TileLoader {
+ public:
+  using Sizes = TileSizes<kShape>;
+
+  // Tiles [begin, end) of the rows of tiles of the block.
+  __device__ TileLoader(const TileArguments& arguments, char* stages, int thread, int output_block, int begin,
+                        int end)
+      : arguments_(arguments),
+        stages_(static_cast<uint32_t>(__cvta_generic_to_shared(stages))),
+        thread_(thread),
+        end_(end),
+        next_weights_(begin),
+        next_rows_(begin) {
+    tap_ = begin / arguments.tap_tiles;
+    chunk_ = (begin - tap_ * arguments.tap_tiles) * 4 + thread % 4;
+    const int first = output_block * (Sizes::kOutputs / kTileOutputs);
+    // A thread copies the same 16 bytes of every (kGroupThreads / 32)-th tile. Those behind the last row of
+    // tiles are not copied: what comes of them is not stored.
+    weights_ = arguments.weight +
+               (static_cast<int64_t>(first + thread / 32) * arguments.row_tiles + begin) * 32 + thread % 32;
+    weight_rows_ = arguments.tile_rows - first - thread / 32;
+  }
+
+  // Which rows of x the block's rows are; those behind the last are the last one again. Reads first_rows.
+  __device__ void find_rows(int64_t first_row) {
+#pragma unroll
+    for (int i = 0; i < Sizes::kRowCopies; ++i) {
+      const int64_t row = min(first_row + (i * Sizes::kGroupThreads + thread_) / 4, arguments_.rows - 1);
+      const uint32_t from = arguments_.first_rows ? static_cast<uint32_t>(arguments_.first_rows[row])
+                                                  : static_cast<uint32_t>(row);
+      rows_[i] = from * arguments_.row_stride;
+    }
+  }
+
+  __device__ void copy_weights(int stage) {
+    constexpr int kWarps = Sizes::kGroupThreads / 32;
+    const uint32_t to =
+        stages_ + (stage * Sizes::kStageChunks + Sizes::kStageTiles * Sizes::kRowChunks + thread_) * 16;
+#pragma unroll
+    for (int tile = 0; tile < Sizes::kStageTiles; ++tile) {
+      if (next_weights_ >= end_) return;
+#pragma unroll
+      for (int i = 0; i < Sizes::kWeightCopies; ++i)
+        if (i * kWarps < weight_rows_)
+          copy_or_zero(to + (tile * Sizes::kWeightChunks + i * Sizes::kGroupThreads) * 16,
+                       weights_ + static_cast<int64_t>(i * kWarps) * arguments_.row_tiles * 32, true);
+      ++next_weights_;
+      weights_ += 32;
+    }
+  }
+
+  __device__ void copy_rows(int stage) {
+    const uint32_t to = stages_ + (stage * Sizes::kStageChunks + thread_) * 16;
+#pragma unroll
+    for (int tile = 0; tile < Sizes::kStageTiles; ++tile) {
+      if (next_rows_ >= end_) return;
+      const bool present = chunk_ < arguments_.depth_chunks;
+      const uint4* from =
+          arguments_.x + (present ? static_cast<int64_t>(tap_) * arguments_.tap_stride + chunk_ : 0);
+#pragma unroll
+      for (int i = 0; i < Sizes::kRowCopies; ++i)
+        if (Sizes::kRowChunks % Sizes::kGroupThreads == 0 ||
+            i * Sizes::kGroupThreads + thread_ < Sizes::kRowChunks)
+          copy_or_zero(to + (tile * Sizes::kRowChunks + i * Sizes::kGroupThreads) * 16, from + rows_[i],
+                       present);
+      ++next_rows_;
+      chunk_ += 4;
+      if (chunk_ >= arguments_.tap_tiles * 4) {
+        chunk_ -= arguments_.tap_tiles * 4;
+        ++tap_;
+      }
+    }
+  }
+
+ private:
+  const TileArguments& arguments_;
+  uint32_t stages_;
+  int thread_, end_;
+  const uint4* weights_;
+  int weight_rows_;
+  int next_weights_, next_rows_;
+  int tap_, chunk_;  // of the thread's next 16 bytes of rows
+  uint32_t rows_[Sizes::kRowCopies];
+};
+
+// A warp's sums: 16 x 8 outputs each, in the fragments of mma.
+template <int kShape>
+struct TileSums {
+  using Sizes = TileSizes<kShape>;
+  float values[Sizes::kRowTiles][Sizes::kOutputTiles][4];
+
+  __device__ void clear() {
+#pragma unroll
+    for (auto& row : values)
+#pragma unroll
+      for (auto& tile : row)
+#pragma unroll
+        for (float& value : tile) value = 0.0f;
+  }
+  __device__ void add(const TileSums& other) {
+#pragma unroll
+    for (int m = 0; m < Sizes::kRowTiles; ++m)
+#pragma unroll
+      for (int n = 0; n < Sizes::kOutputTiles; ++n)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) values[m][n][i] = __fadd_rn(values[m][n][i], other.values[m][n][i]);
+  }
+};
+
+// sums += the products over one tile of 32 inputs. rows, weights: of the warp, its lane's place.
+template <typename T, int kShape>
+__device__ inline void multiply(TileSums<kShape>& sums, const uint4* rows, const uint4* weights) {
+  using Sizes = TileSizes<kShape>;
+  uint4 low[Sizes::kRowTiles], high[Sizes::kRowTiles], w[Sizes::kOutputTiles];
+#pragma unroll
+  for (int m = 0; m < Sizes::kRowTiles; ++m) {
+    low[m] = rows[m * 64];
+    high[m] = rows[m * 64 + 32];
+  }
+#pragma unroll
+  for (int n = 0; n < Sizes::kOutputTiles; ++n) w[n] = weights[n * 32];
+#pragma unroll
+  for (int n = 0; n < Sizes::kOutputTiles; ++n)
+#pragma unroll
+    for (int m = 0; m < Sizes::kRowTiles; ++m)
+      multiply_16<T>(sums.values[m][n], low[m].x, high[m].x, low[m].y, high[m].y, w[n].x, w[n].y);
+#pragma unroll
+  for (int n = 0; n < Sizes::kOutputTiles; ++n)
+#pragma unroll
+    for (int m = 0; m < Sizes::kRowTiles; ++m)
+      multiply_16<T>(sums.values[m][n], low[m].z, high[m].z, low[m].w, high[m].w, w[n].z, w[n].w);
+}
+
+// Runs through tiles [begin, end). At the end of every segment the sums are added to the totals; with
+// depth_groups there is but one segment, and its sums are the result.
+template <typename T, int kShape>
+__device__ inline void run_through(const TileArguments& arguments, const char* stages,
+                                   TileLoader<kShape>& loader, int thread, int begin, int end,
+                                   TileSums<kShape>& totals) {
+  using Sizes = TileSizes<kShape>;
+  constexpr bool kTotals = Sizes::kDepthGroups == 1;
+  const int warp = thread / 32, lane = thread % 32;
+  const int row_warp = warp / Sizes::kThis.output_warps, output_warp = warp % Sizes::kThis.output_warps;
+  const uint4* const rows = reinterpret_cast<const uint4*>(stages) + row_warp * (Sizes::kRowTiles * 16) * 4 +
+                            lane;  // row g, quad q
+  const uint4* const weights = reinterpret_cast<const uint4*>(stages) +
+                               Sizes::kStageTiles * Sizes::kRowChunks +
+                               output_warp * Sizes::kOutputTiles * 32 + lane;
+  TileSums<kShape> sums;
+  sums.clear();
+  totals.clear();
+  int stage = 0, free_stage = Sizes::kStages - 1;
+  int segment_end = min(begin + arguments.segment_tiles, end);
+  for (int tile = begin; tile < end; tile += Sizes::kStageTiles) {
+    wait_for_stages<Sizes::kStages - 2>();
+    if constexpr (kTotals)
+      __syncthreads();
+    else
+      __syncwarp();
+    loader.copy_weights(free_stage);
+    loader.copy_rows(free_stage);
+    end_stage();
+    const int at = stage * Sizes::kStageChunks;
+#pragma unroll
+    for (int i = 0; i < Sizes::kStageTiles; ++i) {
+      if (tile + i >= end) break;
+      multiply<T, kShape>(kTotals ? sums : totals, rows + at + i * Sizes::kRowChunks,
+                          weights + at + i * Sizes::kWeightChunks);
+      if (kTotals && tile + i + 1 == segment_end) {
+        totals.add(sums);
+        sums.clear();
+        segment_end = min(segment_end + arguments.segment_tiles, end);
+      }
+    }
+    free_stage = stage;
+    stage = stage + 1 == Sizes::kStages ? 0 : stage + 1;
+  }
+}
+
+// Every segment has its own block: leaves its sums in memory; the last one of a tile to come adds them all
+// up, in order. False: the block was not the last.
+template <int kShape>
+__device__ inline bool gather_segments(const TileArguments& arguments, int tile, TileSums<kShape>& sums) {
+  using Sizes = TileSizes<kShape>;
+  constexpr int kPieces = Sizes::kRowTiles * Sizes::kOutputTiles;
+  const auto piece = [&](int segment, int i) {
+    const int64_t at = (static_cast<int64_t>(tile) * arguments.segments + segment) * kPieces + i;
+    return reinterpret_cast<float4*>(arguments.partial) + at * Sizes::kThreads + threadIdx.x;
+  };
+#pragma unroll
+  for (int i = 0; i < kPieces; ++i) {
+    const float* v = sums.values[i / Sizes::kOutputTiles][i % Sizes::kOutputTiles];
+    __stcg(piece(static_cast<int>(blockIdx.y), i), make_float4(v[0], v[1], v[2], v[3]));
+  }
+  __shared__ bool last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0)  // wraps to 0 with the last: ready for the next time
+    last = atomicInc(arguments.counters + tile, static_cast<unsigned>(arguments.segments - 1)) ==
+           static_cast<unsigned>(arguments.segments - 1);
+  __syncthreads();
+  if (!last) return false;
+  __threadfence();
+  sums.clear();
+  for (int segment = 0; segment < arguments.segments; ++segment) {
+    TileSums<kShape> others;
+#pragma unroll
+    for (int i = 0; i < kPieces; ++i) {
+      float* v = others.values[i / Sizes::kOutputTiles][i % Sizes::kOutputTiles];
+      const float4 value = __ldcg(piece(segment, i));
+      v[0] = value.x, v[1] = value.y, v[2] = value.z, v[3] = value.w;
+    }
+    sums.add(others);
+  }
+  return true;
+}
+
+// A warp's sums -> shared memory, [group][row][kSumPitch].
+template <int kShape>
+__device__ inline void share_sums(float* shared, int group, int thread, const TileSums<kShape>& sums) {
+  using Sizes = TileSizes<kShape>;
+  const int warp = thread / 32, lane = thread % 32;
+  const int row_warp = warp / Sizes::kThis.output_warps, output_warp = warp % Sizes::kThis.output_warps;
+  const int row = group * Sizes::kRows + row_warp * (Sizes::kRowTiles * 16) + lane / 4;
+  float* const to =
+      shared + row * Sizes::kSumPitch + output_warp * (Sizes::kOutputTiles * kTileOutputs) + lane % 4 * 2;
+#pragma unroll
+  for (int m = 0; m < Sizes::kRowTiles; ++m)
+#pragma unroll
+    for (int n = 0; n < Sizes::kOutputTiles; ++n)
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        *reinterpret_cast<float2*>(to + (m * 16 + half * 8) * Sizes::kSumPitch + n * kTileOutputs) =
+            make_float2(sums.values[m][n][half * 2], sums.values[m][n][half * 2 + 1]);
+}
+
+// Adds the sums of `groups` groups up in order -> y. What y holds is asked for a few places ahead: its loads
+// would not pass the stores before them.
+template <int kShape, bool kPaired>
+__device__ inline void store_shared(const TileArguments& arguments, int64_t first_row, int output_block,
+                                    const float* shared, int groups) {
+  using Sizes = TileSizes<kShape>;
+  constexpr int kColumns = Sizes::kOutputs / (kPaired ? 8 : 4);  // of four outputs
+  constexpr int kItems = Sizes::kRows * kColumns;
+  constexpr int kTogether = kPaired ? 1 : std::min(4, (kItems + Sizes::kThreads - 1) / Sizes::kThreads);
+  const auto place_of = [&](int item) {
+    return OutputPlace{first_row + item / kColumns, (output_block * kColumns + item % kColumns) * 4};
+  };
+  for (int first = static_cast<int>(threadIdx.x); first < kItems; first += kTogether * Sizes::kThreads) {
+    FourFloats before[kTogether];
+    if constexpr (!kPaired) {
+#pragma unroll
+      for (int i = 0; i < kTogether; ++i)
+        load_before(arguments, place_of(min(first + i * Sizes::kThreads, kItems - 1)), before[i]);
+    }
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+      const int item = first + i * Sizes::kThreads;
+      const OutputPlace place = place_of(item);
+      if (item >= kItems || place.row >= arguments.rows || place.n >= arguments.outputs) continue;
+      const int column = item % kColumns;
+      // The tiles of the gate are the even ones.
+      const float* from = shared + item / kColumns * Sizes::kSumPitch +
+                          (kPaired ? column / 2 * 2 * kTileOutputs + column % 2 * 4 : column * 4);
+      FourFloats sums = {}, up = {};
+      for (int group = 0; group < groups; ++group, from += Sizes::kRows * Sizes::kSumPitch) {
+        add_four(sums, from);
+        if (kPaired) add_four(up, from + kTileOutputs);
+      }
+      if constexpr (kPaired) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) sums[j] = swiglu_value(sums[j], up[j]);
+      } else {
+        finish_outputs(arguments, place, before[i], sums);
+      }
+      store_outputs(arguments, place, sums);
+    }
+  }
+}
+
+// One block: kRows x kOutputs of the result. blockIdx.x: the blocks of few kind (of rows or of outputs) run
+// fastest, so that those at work share what they read; blockIdx.y: the segment, when split.
+template <typename T, int kShape>
+__global__ void __launch_bounds__(TileSizes<kShape>::kThreads)
+    tile_kernel(const __grid_constant__ TileArguments arguments) {
+  using Sizes = TileSizes<kShape>;
+  extern __shared__ __align__(128) char shared[];
+  allow_next();
+  const int block = static_cast<int>(blockIdx.x);
+  const bool rows_first = arguments.row_blocks <= arguments.output_blocks;
+  const int fast = rows_first ? arguments.row_blocks : arguments.output_blocks;
+  const int row_block = rows_first ? block % fast : block / fast;
+  const int output_block = rows_first ? block / fast : block % fast;
+  const int64_t first_row = static_cast<int64_t>(row_block) * Sizes::kRows;
+  const int group = static_cast<int>(threadIdx.x) / Sizes::kGroupThreads;
+  const int thread = static_cast<int>(threadIdx.x) % Sizes::kGroupThreads;
+
+  const bool split = gridDim.y > 1;
+  int begin = 0, end = arguments.row_tiles;
+  if (split || Sizes::kDepthGroups > 1) {
+    begin = min((split ? static_cast<int>(blockIdx.y) : group) * arguments.segment_tiles, end);
+    end = min(begin + arguments.segment_tiles, end);
+  }
+  char* const stages = shared + group * (Sizes::kStages * Sizes::kStageChunks * 16);
+  TileLoader<kShape> loader(arguments, stages, thread, output_block, begin, end);
+#pragma unroll
+  for (int stage = 0; stage + 1 < Sizes::kStages; ++stage) loader.copy_weights(stage);
+  wait_for_inputs();
+  loader.find_rows(first_row);
+#pragma unroll
+  for (int stage = 0; stage + 1 < Sizes::kStages; ++stage) {
+    loader.copy_rows(stage);
+    end_stage();  // the first one has all the weights above
+  }
+  TileSums<kShape> totals;
+  run_through<T, kShape>(arguments, stages, loader, thread, begin, end, totals);
+
+  if (split && !gather_segments<kShape>(arguments, block, totals)) return;
+  __syncthreads();  // the sums take the place of the stages
+  float* const sums = reinterpret_cast<float*>(shared);
+  share_sums<kShape>(sums, group, thread, totals);
+  __syncthreads();
+  const int groups = Sizes::kDepthGroups > 1 ? arguments.segments : 1;
+  if (arguments.paired)
+    store_shared<kShape, true>(arguments, first_row, output_block, sums, groups);
+  else
+    store_shared<kShape, false>(arguments, first_row, output_block, sums, groups);
+}
+
+}  // namespace shoal::ops::cuda
