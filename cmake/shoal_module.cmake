@@ -23,7 +23,7 @@ if(SHOAL_WARNINGS_AS_ERRORS)
 endif()
 target_compile_options(shoal_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${shoal_warnings}>")
 # nvcc's own passes trip over -Wpedantic. -lineinfo: profilers and compute-sanitizer name source lines.
-set(shoal_cuda_options --expt-relaxed-constexpr -lineinfo -Xcompiler=-Wall,-Wextra,-ffp-contract=off)
+set(shoal_cuda_options --expt-relaxed-constexpr -lineinfo -Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers,-ffp-contract=off)
 if(SHOAL_WARNINGS_AS_ERRORS)
   list(APPEND shoal_cuda_options "SHELL:-Werror all-warnings" -Xcompiler=-Werror)
 endif()
