@@ -67,6 +67,7 @@ void Decoder::forward(const Batch& batch, const DecodeMemory& memory, std::span<
   ops::Context& ctx = *batch.ctx;
   const int64_t width = config_.num_codebooks(), hop = config_.samples_per_frame();
   const int64_t rows = batch.rows.rows();
+  ops::synchronize(ctx);  // what is left of a pass that has failed may still read the memory
   for (int64_t begin = 0, end; begin < rows; begin = end) {
     end = std::min(rows, begin + frames_per_pass_);
     const Workspace::Scope scope(ctx.host_memory());

@@ -115,6 +115,23 @@ TEST_P(Streams, AnyChunkingGivesTheWholeBitForBit) {
   }
 }
 
+TEST_P(Streams, ThePageTableGrowsWithoutATrace) {
+  Config config = small_config();
+  config.q_block_size = 1;
+  config.q_window = 70;
+  open(config);
+  constexpr size_t kFrames = 1064, kPiece = 8;  // past the first 1024 rotations
+  const auto clip = random_codes(kFrames, 3);
+  const auto whole = codec_->decode(ctx_, clip);
+  CodecStatePool pool(*codec_, ctx_, 1);
+  CodecStream stream(pool);
+  for (size_t frame = 0; frame < kFrames; frame += kPiece) {
+    const auto pcm = push(stream, clip, frame, kPiece);
+    ASSERT_TRUE(std::equal(pcm.begin(), pcm.end(), whole.begin() + static_cast<int64_t>(frame * hop_)))
+        << "frame " << frame;
+  }
+}
+
 TEST_P(Streams, ABatchOfUnevenStreamsGivesEachItsOwn) {
   constexpr size_t kStreams = 5;
   CodecStatePool pool(*codec_, ctx_, kStreams);
