@@ -55,8 +55,9 @@ bool skinny_product(Context& ctx, const Product& product, DType x_dtype, const R
 // f32 weights; any number of rows and taps.
 void f32_product(Context& ctx, const Product& product);
 
-// x as a product reads it: [rows, depth rounded up to a multiple of 8] of `dtype` (f32: [rows, depth]) in
-// ctx.workspace, normed when there is a norm.  x: f32, bf16 or f16 [rows, depth], rows may be strided.
+// x as a product reads it: [rows, depth rounded up to a multiple of 8] of `dtype`, dense, in
+// ctx.workspace, normed (then x is f32) when there is a norm.  x: f32, bf16 or f16 [rows, depth], rows may be
+// strided.
 TensorView product_operand(Context& ctx, TensorView x, DType dtype, const RmsNorm* norm = nullptr);
 
 // The shape of a packed matrix.

@@ -1,0 +1,44 @@
+// Memory accesses that a kernel can issue and forget: weights, prefetches, copies into shared memory.
+#pragma once
+
+#include <cstdint>
+#include <cuda_runtime.h>
+
+namespace shoal::ops::cuda {
+
+// 16 bytes of a weight matrix: never written while the program runs (so that the incoherent path may be taken
+// and the load may come before wait_for_inputs), read once (so that it needs no room in L1). volatile: the
+// compiler must not move it behind the wait.
+__device__ inline uint4 load_weight(const uint4* from) {
+  uint4 value;
+  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
+               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+               : "l"(from));
+  return value;
+}
+
+// Asks for `bytes` (a multiple of 16) of weights to be brought into L2.
+__device__ inline void prefetch_weights(const void* from, uint32_t bytes) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(from)),
+               "r"(bytes));
+#endif
+}
+
+// Starts a copy of kBytes (4, 8 or 16, both ends aligned to it) from global to shared memory.
+template <int kBytes>
+__device__ inline void copy_async(void* to_shared, const void* from) {
+  const uint32_t to = static_cast<uint32_t>(__cvta_generic_to_shared(to_shared));
+  if constexpr (kBytes == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(__cvta_generic_to_global(from))
+                 : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(__cvta_generic_to_global(from)),
+                 "n"(kBytes)
+                 : "memory");
+}
+
+// Waits for the calling thread's copies; a barrier shows them to the others.
+__device__ inline void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
+}  // namespace shoal::ops::cuda

@@ -1,0 +1,76 @@
+#include "ops/cuda/launch.cuh"
+#include "ops/cuda/products.h"
+#include "ops/cuda_backend.h"
+
+namespace shoal::ops::cuda {
+namespace {
+
+bool is_aligned(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }
+
+// 16-byte rows of whole vectors: what the kernels of 16-bit products load.
+bool is_vectors(TensorView x) {
+  return is_aligned(x.data()) && x.stride(0) * size_of(x.dtype()) % 16 == 0 && x.dim(1) % 8 == 0;
+}
+
+Product with_input(Product product, TensorView x) {
+  product.x = x.data();
+  product.x_stride = x.stride(0);
+  return product;
+}
+
+// f32 x may go into the skinny kernel, which norms and rounds it; everything else rounds it before.
+void half_product(Context& ctx, const Product& product, TensorView x, const RmsNorm* norm) {
+  const bool is_skinny = product.rows <= kSkinnyRows;
+  if (x.dtype() == DType::f32 && is_skinny && is_vectors(x) && (!norm || is_aligned(norm->weight.data())))
+    if (skinny_product(ctx, with_input(product, x), DType::f32, norm)) return;
+  Workspace::Scope scope(*ctx.workspace);
+  if (norm || x.dtype() != product.dtype || !is_vectors(x)) x = product_operand(ctx, x, product.dtype, norm);
+  const Product ready = with_input(product, x);
+  if (is_skinny && skinny_product(ctx, ready, product.dtype, nullptr)) return;
+  tile_product(ctx, ready);
+}
+
+void multiply(Context& ctx, TensorView x, const PackedMatrix& weight, const MatrixShape& shape,
+              const ProductEpilogue& epilogue, const RmsNorm* norm = nullptr) {
+  const Product product{.shape = shape,
+                        .dtype = weight.dtype,
+                        .weight = weight.storage.view().data(),
+                        .rows = x.dim(0),
+                        .epilogue = epilogue};
+  if (weight.dtype != DType::f32) return half_product(ctx, product, x, norm);
+  Workspace::Scope scope(*ctx.workspace);
+  if (norm || x.dtype() != DType::f32) x = product_operand(ctx, x, DType::f32, norm);
+  f32_product(ctx, with_input(product, x));
+}
+
+// Without bias: a pair has none.
+ProductEpilogue into(TensorView y) { return {.y = y.data(), .y_stride = y.stride(0), .y_dtype = y.dtype()}; }
+
+ProductEpilogue into(TensorView y, const PackedMatrix& weight, const Epilogue& epilogue = {}) {
+  ProductEpilogue result = into(y);
+  if (!weight.bias.empty()) result.bias = weight.bias.as<float>();
+  if (!epilogue.scale.empty()) result.scale = epilogue.scale.as<float>();
+  result.activation = epilogue.activation;
+  result.accumulate = epilogue.accumulate;
+  return result;
+}
+
+}  // namespace
+
+void linear(Context& ctx, TensorView x, const PackedMatrix& weight, TensorView y, const Epilogue& epilogue) {
+  multiply(ctx, x, weight, shape_of(weight), into(y, weight, epilogue));
+}
+
+void linear_swiglu(Context& ctx, TensorView x, const PackedMatrix& gate_up, TensorView y) {
+  multiply(ctx, x, gate_up, shape_of(gate_up, true), into(y));
+}
+
+void norm_linear(Context& ctx, TensorView x, const RmsNorm& norm, const PackedMatrix& weight, TensorView y) {
+  multiply(ctx, x, weight, shape_of(weight), into(y, weight), &norm);
+}
+
+void norm_swiglu(Context& ctx, TensorView x, const RmsNorm& norm, const PackedMatrix& gate_up, TensorView y) {
+  multiply(ctx, x, gate_up, shape_of(gate_up, true), into(y), &norm);
+}
+
+}  // namespace shoal::ops::cuda

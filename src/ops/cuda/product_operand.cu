@@ -1,0 +1,137 @@
+// x on its way into a product that does not read it as it is: normed, rounded, aligned, padded.
+#include "ops/cuda/async_copy.cuh"
+#include "ops/cuda/launch.cuh"
+#include "ops/cuda/products.h"
+#include "ops/cuda/row_norm.cuh"
+
+namespace shoal::ops::cuda {
+namespace {
+
+constexpr int kThreads = 256, kWarps = kThreads / 32;
+constexpr int64_t kSharedBytes = 48 << 10;  // of a block, without asking for more
+
+struct OperandArguments {
+  const void* x;
+  int64_t x_stride, rows;
+  int depth;
+  DType x_dtype;
+  bool vectors;              // rows of an f32 x are 16-byte aligned, and depth is a multiple of 4
+  const float* norm_weight;  // null: no norm
+  float eps;
+  bool shares_weight;  // it is read through shared memory, on its way before x is there
+  void* y;             // [rows, padded]
+  int padded;
+};
+
+template <typename T>
+__device__ T narrowed(float value) {
+  if constexpr (std::is_same_v<T, float>) return value;
+  if constexpr (std::is_same_v<T, __nv_bfloat16>) return __float2bfloat16_rn(value);
+  if constexpr (std::is_same_v<T, __half>) return __float2half_rn(value);
+}
+
+// Four values, zeros from `depth` on, to a place that is aligned to them.
+template <typename T>
+__device__ void store_four(T* to, const float4& v, int k, int depth) {
+  struct alignas(4 * sizeof(T)) Four {
+    T value[4];
+  };
+  *reinterpret_cast<Four*>(to) = {narrowed<T>(v.x), narrowed<T>(k + 1 < depth ? v.y : 0.0f),
+                                  narrowed<T>(k + 2 < depth ? v.z : 0.0f),
+                                  narrowed<T>(k + 3 < depth ? v.w : 0.0f)};
+}
+
+__device__ float load_any(const void* x, DType dtype, int64_t i) {
+  if (dtype == DType::f32) return static_cast<const float*>(x)[i];
+  if (dtype == DType::bf16) return __bfloat162float(static_cast<const __nv_bfloat16*>(x)[i]);
+  return __half2float(static_cast<const __half*>(x)[i]);
+}
+
+// A row of an f32 x by a warp: all loads of a piece before its first store.
+template <typename T>
+__device__ void round_row(const OperandArguments& a, const float* from, T* to, int lane) {
+  constexpr int kHeld = 8;
+  for (int begin = lane * 4; begin < a.depth; begin += kHeld * 128) {
+    float4 held[kHeld];
+#pragma unroll
+    for (int i = 0; i < kHeld; ++i) held[i] = load_four(from, begin + i * 128, a.depth, a.vectors);
+#pragma unroll
+    for (int i = 0; i < kHeld; ++i) {
+      const int k = begin + i * 128;
+      if (k < a.depth) store_four(to + k, held[i], k, a.depth);
+    }
+  }
+}
+
+// A warp per row.
+template <typename T>
+__global__ void __launch_bounds__(kThreads) operand_kernel(const OperandArguments a) {
+  extern __shared__ float4 shared_weight[];
+  allow_next();
+  const float* weight = a.norm_weight;
+  if (a.shares_weight) {
+    for (int k = static_cast<int>(threadIdx.x); k < a.depth / 4; k += kThreads)
+      copy_async<16>(&shared_weight[k], weight + k * 4);
+    weight = reinterpret_cast<const float*>(shared_weight);
+  }
+  wait_for_inputs();
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const int64_t row = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
+  const bool exists = row < a.rows;
+  const float* const from = static_cast<const float*>(a.x) + row * a.x_stride;  // where x is f32
+  RowNorm norm;
+  if (exists && weight) norm.measure(from, a.depth, a.eps, a.vectors);
+  if (a.shares_weight) {
+    wait_for_copies();
+    __syncthreads();
+  }
+  if (!exists) return;
+  T* const to = static_cast<T*>(a.y) + row * a.padded;
+  if (weight)
+    norm.write(
+        from, a.depth, a.vectors, [&](int k) { return load_four(weight, k, a.depth, a.vectors); },
+        [&](int k, const float4& y) { store_four(to + k, y, k, a.depth); });
+  else if (a.x_dtype == DType::f32)
+    round_row(a, from, to, lane);
+  else
+    for (int k = lane; k < a.depth; k += 32)
+      to[k] = narrowed<T>(load_any(a.x, a.x_dtype, row * a.x_stride + k));
+  // What stands between the last input, or the last four, and the end.
+  for (int k = (a.x_dtype == DType::f32 ? (a.depth + 3) / 4 * 4 : a.depth) + lane; k < a.padded; k += 32)
+    to[k] = narrowed<T>(0.0f);
+}
+
+bool is_aligned(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }
+
+}  // namespace
+
+TensorView product_operand(Context& ctx, TensorView x, DType dtype, const RmsNorm* norm) {
+  const int64_t rows = x.dim(0), depth = x.dim(1), padded = (depth + 7) / 8 * 8;
+  CHECK(!norm || x.dtype() == DType::f32, "a norm of ", name_of(x.dtype()));
+  const TensorView y = ctx.workspace->alloc(dtype, {rows, padded});
+  const float* const weight = norm ? norm->weight.as<float>() : nullptr;
+  const bool vectors = is_aligned(x.data()) && x.stride(0) % 4 == 0 && depth % 4 == 0 && is_aligned(weight);
+  const bool shares_weight = norm && vectors && depth * 4 <= kSharedBytes;
+  const OperandArguments arguments{.x = x.data(),
+                                   .x_stride = x.stride(0),
+                                   .rows = rows,
+                                   .depth = static_cast<int>(depth),
+                                   .x_dtype = x.dtype(),
+                                   .vectors = vectors,
+                                   .norm_weight = weight,
+                                   .eps = norm ? norm->eps : 0.0f,
+                                   .shares_weight = shares_weight,
+                                   .y = y.data(),
+                                   .padded = static_cast<int>(padded)};
+  const Grid grid{.blocks = dim3(static_cast<unsigned>(blocks_for(rows, kWarps))),
+                  .threads = dim3(kThreads),
+                  .shared_bytes = shares_weight ? static_cast<size_t>(depth * 4) : 0};
+  launch(ctx, "operand of a product", grid,
+         dtype == DType::f32    ? operand_kernel<float>
+         : dtype == DType::bf16 ? operand_kernel<__nv_bfloat16>
+                                : operand_kernel<__half>,
+         arguments);
+  return y;
+}
+
+}  // namespace shoal::ops::cuda
