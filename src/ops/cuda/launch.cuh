@@ -19,6 +19,7 @@ struct Grid {
   dim3 blocks;
   dim3 threads;
   size_t shared_bytes = 0;  // dynamic
+  unsigned cluster = 1;     // neighbouring blocks along x that see each other's shared memory (sm_90)
 };
 
 // Programmatic dependent launch: a kernel may start while the one before it in the stream is still running,
@@ -50,11 +51,19 @@ void launch(Context& ctx, const char* name, const Grid& grid, void (*kernel)(Par
   config.blockDim = grid.threads;
   config.dynamicSmemBytes = grid.shared_bytes;
   config.stream = stream.stream();
-  cudaLaunchAttribute early{};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
-  config.attrs = &early;
-  config.numAttrs = stream.can_start_early() ? 1 : 0;
+  cudaLaunchAttribute attributes[2] = {};
+  config.attrs = attributes;
+  if (stream.can_start_early()) {
+    cudaLaunchAttribute& early = attributes[config.numAttrs++];
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (grid.cluster > 1) {
+    cudaLaunchAttribute& cluster = attributes[config.numAttrs++];
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = grid.cluster;
+    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+  }
   check(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(std::forward<Arguments>(arguments))...),
         name);
 }

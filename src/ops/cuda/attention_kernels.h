@@ -1,0 +1,59 @@
+// Attention on CUDA, by kernel: attention.cu chooses. The arithmetic, which all kernels of a family share:
+//
+// Tensor cores (16-bit keys of 32, 64 or 128 dims; attention_tiles.cuh): q and the weights of a row are
+// rounded to the cache's dtype, everything else is f32. Keys are taken in chunks of 64 absolute positions. In
+// a chunk: scores by mma over rising dims, times `scale`; their maximum m; p = 2^(score - m), exactly 0 for
+// what is masked; the sum l and the values o of the rounded p by mma over rising positions. Chunks are merged
+// by rising position (merge_maximum, merged); a chunk of which a row sees nothing leaves it as it was. Lanes
+// (everything else; attention_lanes.cuh): the same in f32, in chunks of 32 positions, a lane each.
+//
+// So a row's bits depend on its position, the window and its own keys, not on the kernel (design section 5).
+#pragma once
+
+#include <cstdint>
+
+#include "ops/attention.h"
+
+namespace shoal::ops::cuda {
+
+struct AttentionCall {
+  TensorView qkv;
+  HeadLayout layout;
+  QkNorm norm;
+  TensorView rope;
+  const BatchPlan* plan = nullptr;
+  KvLayer cache;
+  int64_t window = 0;
+  TensorView out;
+};
+
+// What becomes of the heads of qkv before keys are looked at.
+struct HeadPreparation {
+  bool turn = false;      // norm and rotate q and k
+  bool in_place = false;  // and put them back into qkv
+  bool append = false;    // k and v into their pages
+  TensorView rounded;     // not empty: q in the cache's dtype, [rows, heads * head_dim]
+};
+void prepare_heads(Context& ctx, const AttentionCall& call, const HeadPreparation& preparation);
+
+// Whether the tensor cores' arithmetic applies.
+bool has_tensor_form(const HeadLayout& layout, DType cache);
+
+// How the chunks of a decode row are spread.
+struct DecodeSplit {
+  int64_t splits = 1;      // blocks per row and key/value head
+  bool clustered = false;  // they merge through each other's shared memory; else by a second kernel
+};
+DecodeSplit choose_decode_split(Context& ctx, const AttentionCall& call);
+// attend() for plans of single rows, tensor cores.
+void decode_attention(Context& ctx, const AttentionCall& call, const DecodeSplit& split);
+// paged_attention() of prepared q, tensor cores.
+void prefill_attention(Context& ctx, const AttentionCall& call, TensorView rounded_q);
+
+// paged_attention() of prepared q in qkv, lanes.
+void lane_attention(Context& ctx, const AttentionCall& call);
+// attend() in one kernel for f32 caches of at most 32 positions per sequence, lanes.
+bool has_short_form(const HeadLayout& layout, DType cache, const BatchPlan& plan);
+void short_attention(Context& ctx, const AttentionCall& call);
+
+}  // namespace shoal::ops::cuda
