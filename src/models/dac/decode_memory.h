@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "ops/context.h"
 #include "ops/step_graph.h"
