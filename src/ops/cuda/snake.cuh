@@ -22,6 +22,6 @@ __device__ inline float snake_value(float x, float alpha, float inverse) {
 }
 
 // What snake_value multiplies by.
-__device__ inline float snake_inverse(float alpha) { return __fdiv_rn(1.0f, __fadd_rn(alpha, 1e-9f)); }
+__device__ inline float snake_inverse(float alpha) { return __frcp_rn(__fadd_rn(alpha, 1e-9f)); }
 
 }  // namespace shoal::ops::cuda
