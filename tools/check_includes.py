@@ -8,6 +8,7 @@ import argparse
 import concurrent.futures
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -93,9 +94,18 @@ def check_public_header(path: Path) -> list[str]:
             for quote, name in INCLUDE.findall(path.read_text()) if "/" in name and not name.startswith("shoal/")]
 
 
+def cuda_headers() -> Path | None:
+    """Where the CUDA toolkit's headers lie, if it is installed."""
+    nvcc = shutil.which("nvcc", path=os.environ["PATH"] + ":/usr/local/cuda/bin")
+    return Path(nvcc).resolve().parent.parent / "include" if nvcc else None
+
+
+CUDA_HEADERS = cuda_headers()
+
+
 def compiles_alone(header: Path) -> str | None:
     command = [os.environ.get("CXX", "g++"), "-std=c++20", "-fsyntax-only", "-x", "c++", f"-I{SRC}", f"-I{ROOT}", f"-I{PUBLIC}",
-               '-DSHOAL_SOURCE_DIR="."']
+               '-DSHOAL_SOURCE_DIR="."', *([f"-isystem{CUDA_HEADERS}"] if CUDA_HEADERS else [])]
     result = subprocess.run([*command, str(header)], capture_output=True, text=True)
     if result.returncode == 0:
         return None
@@ -115,6 +125,8 @@ def main() -> int:
     if not options.no_compile:
         # Headers of one instruction set need its compiler flags; their own .cc files compile them.
         headers = public + [p for p in sources if p.suffix == ".h" and not re.search(r"_(avx|amx|neon)", p.stem)]
+        if not CUDA_HEADERS:
+            headers = [p for p in headers if "/cuda/" not in p.as_posix()]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             problems += [problem for problem in pool.map(compiles_alone, headers) if problem]
     for problem in problems:

@@ -9,4 +9,4 @@ if (($#)); then shift; fi
 tools/install_deps.sh --test
 cmake --preset "$preset"
 cmake --build --preset "$preset"
-ctest --preset "$preset" --parallel "$(nproc)" "$@"
+tools/ctest.sh "$preset" "$@"
