@@ -36,7 +36,9 @@ struct SkinnyArguments {
 struct SkinnyShared {
   int x_stride;  // 16-byte vectors between rows of x: an odd multiple of 64 bytes, so that the eight lanes
                  // that load at a time (two rows, four vectors of each) use all banks once
-  int sums, before, bias, scale, norm, bytes;
+  int sums, before, bias, scale, norm;
+  int waiting;  // rows of f32 that are normed after others
+  int bytes;
 
   __host__ __device__ SkinnyShared(int rows, int row_tiles, int tile_rows, bool norm_here)
       : x_stride((row_tiles | 1) * 4) {
@@ -45,7 +47,8 @@ struct SkinnyShared {
     bias = before + tile_rows * kTileFloats * 4;
     scale = bias + tile_rows * kTileOutputs * 4;
     norm = scale + tile_rows * kTileOutputs * 4;
-    bytes = norm + (norm_here ? row_tiles * kTileInputs * 4 : 0);
+    waiting = norm + (norm_here ? row_tiles * kTileInputs * 4 : 0);
+    bytes = waiting + (norm_here && rows > kSegments ? (rows - kSegments) * row_tiles * kTileInputs * 4 : 0);
   }
   static constexpr int kTileFloats = 16 * kTileOutputs;  // results of a tile
 };
@@ -92,25 +95,30 @@ struct SkinnyInput {
     }
   }
 
-  // A warp per row. The norm's weights are on their way into shared memory (start_constants).
+  // Warp w norms rows w and w + 8. The norm's weights are on their way into shared memory (start_constants);
+  // so is the second row while the first is being normed, every lane's inputs to where it will read them
+  // itself.
   static __device__ void stage_normed(const SkinnyArguments& a, const SkinnyShared& at, char* shared) {
     const float* weight = reinterpret_cast<const float*>(shared + at.norm);
-    const int warp = static_cast<int>(threadIdx.x / 32);
-    for (int first = 0; first < a.rows; first += kSegments) {
-      const int row = first + warp;
-      const float* from = static_cast<const float*>(a.x) + row * a.x_stride;
-      RowNorm norm;
-      if (row < a.rows) norm.measure(from, a.depth, a.eps, true);
-      if (first == 0) {
-        wait_for_copies();
-        __syncthreads();
-      }
-      uint2* to = reinterpret_cast<uint2*>(shared) + row * at.x_stride * 2;
-      if (row < a.rows)
-        norm.write(
-            from, a.depth, true, [&](int k) { return *reinterpret_cast<const float4*>(weight + k); },
-            [&](int k, const float4& y) { to[k / 4] = narrowed<T>(y); });
-    }
+    const int row = static_cast<int>(threadIdx.x / 32), second = row + kSegments;
+    const float* from = static_cast<const float*>(a.x) + row * a.x_stride;
+    float* waiting = reinterpret_cast<float*>(shared + at.waiting) + row * a.depth;
+    if (second < a.rows)
+      for (int k = static_cast<int>(threadIdx.x % 32) * 4; k < a.depth; k += 128)
+        copy_async<16>(waiting + k, from + kSegments * a.x_stride + k);
+
+    const auto weights = [&](int k) { return *reinterpret_cast<const float4*>(weight + k); };
+    uint2* to = reinterpret_cast<uint2*>(shared) + row * at.x_stride * 2;
+    const auto store = [&](int k, const float4& y) { to[k / 4] = narrowed<T>(y); };
+    RowNorm norm;
+    if (row < a.rows) norm.measure(from, a.depth, a.eps, true);
+    wait_for_copies();
+    __syncthreads();
+    if (row < a.rows) norm.write(from, a.depth, true, weights, store);
+    if (second >= a.rows) return;
+    to += kSegments * at.x_stride * 2;
+    norm.measure(waiting, a.depth, a.eps, true);
+    norm.write(waiting, a.depth, true, weights, store);
   }
 };
 
