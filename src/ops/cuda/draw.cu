@@ -11,7 +11,7 @@ namespace {
 constexpr int kMostThreads = 640;  // at two quads a thread 5,120 entries, in registers
 
 template <int kQuads>
-__global__ void __launch_bounds__(kMostThreads) draw_kernel(const DrawCall call) {
+__global__ void __launch_bounds__(kMostThreads, 1) draw_kernel(const DrawCall call) {
   __shared__ BlockTeam::Places places;
   __shared__ uint32_t marks[kMostThreads];
   allow_next();
