@@ -33,6 +33,11 @@ struct DecodeShared {
   float maxima[kTileWarps][kTileRows];
 };
 
+constexpr int64_t shared_bytes_alone(int64_t dim) {
+  return 2 * (4 * kChunk * dim + kTileRows * dim + kTileRows * kChunk) +
+         static_cast<int64_t>(sizeof(float)) * kTileWarps * kTileRows;
+}
+
 // Results of chunks that await their merge: [chunks, heads_per_tile, kDim] and, after them all, {maximum,
 // sum} per chunk and head.
 struct Partials {
@@ -152,12 +157,15 @@ __device__ void clear_heads(const Out& out, int64_t row, const HeadTile& tile) {
 }
 
 template <typename T, int kDim>
-__global__ __launch_bounds__(kTileThreads) void decode_kernel(const __grid_constant__ DecodeArgs<T> args) {
+__global__ __launch_bounds__(kTileThreads,
+                             kDim > 64 ? 3
+                                       : 5) void decode_kernel(const __grid_constant__ DecodeArgs<T> args) {
   constexpr int kPairs = (kDim / 2 + 31) / 32, kSteps = kDim / 16;
   constexpr int kValueTiles = kDim / 8 / kTileWarps < 2 ? 2 : kDim / 8 / kTileWarps;
   constexpr int kKvWarp = kTileWarps - 1;  // norms the new key; the others share the query heads
   allow_next();
   extern __shared__ __align__(128) unsigned char memory[];
+  static_assert(sizeof(DecodeShared<T, kDim>) == shared_bytes_alone(kDim));
   auto& shared = *reinterpret_cast<DecodeShared<T, kDim>*>(memory);
   const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
   const int row = static_cast<int>(blockIdx.x) / args.splits,
@@ -404,12 +412,11 @@ int64_t most_chunks(const AttentionCall& call) {
 }
 
 int64_t shared_bytes(const AttentionCall& call, int64_t splits) {
-  const int64_t dim = call.layout.head_dim;
-  const int64_t fixed = 2 * (4 * kChunk * dim + kTileRows * dim + kTileRows * kChunk) +
-                        static_cast<int64_t>(sizeof(float)) * kTileWarps * kTileRows;
-  if (splits == 1) return fixed;
-  return fixed + static_cast<int64_t>(sizeof(float)) * Partials::floats(blocks_for(most_chunks(call), splits),
-                                                                        heads_per_tile(call.layout), dim);
+  const int64_t alone = shared_bytes_alone(call.layout.head_dim);
+  if (splits == 1) return alone;
+  return alone + static_cast<int64_t>(sizeof(float)) * Partials::floats(blocks_for(most_chunks(call), splits),
+                                                                        heads_per_tile(call.layout),
+                                                                        call.layout.head_dim);
 }
 
 int64_t most_shared_bytes(int architecture) {

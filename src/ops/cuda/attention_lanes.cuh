@@ -14,13 +14,14 @@ template <typename T>
 class LaneDot {
  public:
   __device__ void add(float4 q, const T (&key)[4]) {
-    add(float2{q.x, q.y}, key[0], key[1], 0);
-    add(float2{q.z, q.w}, key[2], key[3], 2);
+    add_rest({q.x, q.y}, key[0], key[1]);
+    sums_[2] = __fmaf_rn(q.z, widened(key[2]), sums_[2]);
+    sums_[3] = __fmaf_rn(q.w, widened(key[3]), sums_[3]);
   }
-  // dims d, d + 1 with d % 4 == at
-  __device__ void add(float2 q, T x, T y, int at) {
-    sums_[at] = __fmaf_rn(q.x, widened(x), sums_[at]);
-    sums_[at + 1] = __fmaf_rn(q.y, widened(y), sums_[at + 1]);
+  // The last two dims of a head of 4 n + 2.
+  __device__ void add_rest(float2 q, T x, T y) {
+    sums_[0] = __fmaf_rn(q.x, widened(x), sums_[0]);
+    sums_[1] = __fmaf_rn(q.y, widened(y), sums_[1]);
   }
   __device__ float sum() const {
     return __fadd_rn(__fadd_rn(sums_[0], sums_[1]), __fadd_rn(sums_[2], sums_[3]));
@@ -42,13 +43,19 @@ __device__ float dot(const float* q, const T* key, int dim) {
 #pragma unroll 8
     for (int d = 0; d < dim; d += 4)
       product.add(*reinterpret_cast<const float4*>(q + d), reinterpret_cast<const Four<T>*>(key + d)->x);
-  } else {
-#pragma unroll 8
-    for (int d = 0; d < dim; d += 2) {
-      const Pair<T> two = *reinterpret_cast<const Pair<T>*>(key + d);
-      product.add(*reinterpret_cast<const float2*>(q + d), two.x, two.y, d % 4);
-    }
+    return product.sum();
   }
+  // Rows that are aligned to pairs only.
+  const auto pair = [&](int d) { return *reinterpret_cast<const Pair<T>*>(key + d); };
+  int d = 0;
+#pragma unroll 4
+  for (; d + 4 <= dim; d += 4) {
+    const Pair<T> a = pair(d), b = pair(d + 2);
+    const T four[4] = {a.x, a.y, b.x, b.y};
+    product.add(*reinterpret_cast<const float4*>(q + d), four);
+  }
+  const Pair<T> rest = pair(d);
+  product.add_rest(*reinterpret_cast<const float2*>(q + d), rest.x, rest.y);
   return product.sum();
 }
 

@@ -22,9 +22,10 @@ struct ShortShared {
 };
 
 template <int kDim>
-__global__ __launch_bounds__(32 * kLaneWarps) void short_kernel(const __grid_constant__ ShortArgs args) {
+__global__ __launch_bounds__(32 * kLaneWarps,
+                             kDim > 64 ? 2 : 4) void short_kernel(const __grid_constant__ ShortArgs args) {
   constexpr int kPairs = (kDim / 2 + 31) / 32;
-  constexpr int kTogether = 16 / kPairs;  // values whose loads are under way at a time
+  constexpr int kTogether = kPairs > 1 ? 4 : 8;  // values whose loads are under way at a time
   allow_next();
   __shared__ __align__(16) ShortShared<kDim> memory[kLaneWarps];
   const Rows& rows = args.rows;
