@@ -43,7 +43,7 @@ MAY_INCLUDE = {
 PUBLIC_READERS = (*RUNTIME, "settings", "bench/speech", "bench/engine", "cli", "examples")
 # Third-party headers that only some places may see.
 RESTRICTED = {
-    r"^nlohmann/": ["base/json.cc", "cli/"],
+    r"^nlohmann/": ["base/json.cc", "bench/", "cli/"],
     r"^(cuda|cublas|cudnn|nccl)": ["tensor/cuda/", "ops/cuda/"],
     r"^(sndfile|FLAC/|opus|lame/|soxr)": ["audio/"],
     r"^(pcre2|utf8proc)": ["text/"],
