@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/machine.h"
+#include "bench/timing.h"
 #include "models/dac/codec.h"
 #include "models/dac/inventory.h"
 #include "models/dual_ar/dual_ar.h"

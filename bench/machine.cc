@@ -1,12 +1,14 @@
 #include "bench/machine.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <unistd.h>
 
+#include "bench/timing.h"
 #include "ops/cpu_features.h"
+#include "ops/device_speed.h"
+#include "ops/device_state.h"
 #include "ops/linear.h"
 
 namespace shoal::bench {
@@ -80,10 +82,6 @@ double measure_product(ops::Context& ctx, DType dtype) {
 
 }  // namespace
 
-double now_s() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 int64_t peak_resident_bytes() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -102,12 +100,21 @@ int64_t resident_bytes() {
 }
 
 MachineLimits measure_machine(ops::Context& ctx) {
-  return {.cpu = cpu_model(),
-          .isa = std::string(ops::name_of(ops::cpu_isa())),
-          .threads = ctx.team->size(),
-          .read_gb_per_s = measure_read(*ctx.team),
-          .f32_gflop_per_s = measure_product(ctx, DType::f32),
-          .bf16_gflop_per_s = measure_product(ctx, DType::bf16)};
+  MachineLimits limits{.device = ops::describe(ctx.device),
+                       .cpu = cpu_model(),
+                       .isa = std::string(ops::name_of(ops::cpu_isa())),
+                       .threads = ctx.team->size()};
+  if (const auto speed = ops::measure_device_speed(ctx)) {
+    limits.read_gb_per_s = speed->read_bytes_per_s / 1e9;
+    limits.bf16_gflop_per_s = speed->bf16_flop_per_s / 1e9;
+  } else {
+    limits.read_gb_per_s = measure_read(*ctx.team);
+    limits.f32_gflop_per_s = measure_product(ctx, DType::f32);
+    limits.bf16_gflop_per_s = measure_product(ctx, DType::bf16);
+  }
+  return limits;
 }
+
+double share_of(double reached, double limit) { return limit > 0 ? reached / limit : 0; }
 
 }  // namespace shoal::bench

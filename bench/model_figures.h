@@ -1,4 +1,4 @@
-// How fast a model of given sizes runs on this machine, beside what the machine could do at best.
+// How fast a model of given sizes runs on a device, beside what the device could do at best.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,30 @@
 
 namespace shoal::bench {
 
+// The defaults are those of a CPU.
 struct ModelBenchOptions {
   DType dtype = DType::bf16;
+  bool semantic_head = false;  // the head has the semantic rows only; otherwise as the family has it
   std::vector<int> batches = {1, 4, 8};
-  int context_columns = 288;  // columns already in the KV cache; a multiple of the page size
-  int decode_frames = 24;     // timed frames per batch size
+  int context_columns = 288;   // columns already in the KV cache; a multiple of the page size
+  bool shared_context = true;  // the sequences of a batch share the pages of these, as those of a voice do
+  int decode_frames = 24;      // timed frames per batch size
   int prefill_columns = 512;
-  int codec_frames = 216;  // about 10 s of sound
+  std::vector<int> prompts = {200, 1000};  // columns, for the time to the first frame
+  int prompt_repeats = 3;
+  int codec_frames = 216;  // of one clip; about 10 s of sound
+  int codec_repeats = 8;   // passes of one frame
+  int codec_streams = 0;   // that are decoded together, kFramesOfStream each; 0: not measured
   uint64_t seed = 1;
   // Called before each part with its name, for a progress line.
   std::function<void(const std::string& part)> on_part = [](const std::string&) {};
+
+  static constexpr int kFramesOfStream = 8;
+  // A GPU: batches of 1, 8, 64 and 256, each sequence with a context of its own, longer runs, 64 streams.
+  static ModelBenchOptions for_device(Device device);
 };
+
+// Shares of limits are 0 where the limit is not known.
 
 // One step of `batch` sequences, one frame each. Median over the timed steps.
 struct DecodeFigures {
@@ -32,6 +45,7 @@ struct DecodeFigures {
   double frames_per_s = 0;
   double gb_read = 0;              // weights and KV that a step must read at least once
   double share_of_read_limit = 0;  // gb_read / step time / measured read bandwidth
+  int64_t device_bytes = 0;        // in use on a GPU by then, beside the weights
 };
 
 struct PrefillFigures {
@@ -41,29 +55,50 @@ struct PrefillFigures {
   double share_of_compute_limit = 0;
 };
 
+// From the call with a prompt to its first frame on the host, nobody else being served. Median.
+struct FirstFrameFigures {
+  int columns = 0;
+  double ms = 0;
+};
+
 struct CodecFigures {
-  double decode_times_real_time = 0, encode_times_real_time = 0;
+  double decode_times_real_time = 0, encode_times_real_time = 0;  // one clip
+  double clip_s = 0;                                              // its length
   double decode_gflop_per_s = 0, encode_gflop_per_s = 0;
   double decode_share_of_compute_limit = 0, encode_share_of_compute_limit = 0;
-  double first_frame_ms = 0;  // one new frame of one stream
+  double one_frame_ms = 0;  // one new frame of one stream that is under way. Median
+  int streams = 0;          // of the next three; 0: not measured
+  double streams_pass_ms = 0;
+  double streams_audio_s_per_s = 0;
+  double streams_share_of_compute_limit = 0;
 };
 
 struct ModelFigures {
   std::string name, dtype;
+  int64_t head_outputs = 0;
   std::vector<DecodeFigures> decode;
   PrefillFigures prefill;
+  std::vector<FirstFrameFigures> first_frame;
   CodecFigures codec;
   int64_t language_model_bytes = 0, codec_bytes = 0;
   int64_t peak_resident_bytes = 0;
+  // On a GPU: what each part took of its memory, by what was free before and after.
+  int64_t language_model_device_bytes = 0, codec_device_bytes = 0, device_bytes = 0;
 };
 
 // Multiply-adds of the published codec per second of sound, in GFLOP (spec dac 7).
 constexpr double kCodecDecodeGflopPerSecond = 146, kCodecEncodeGflopPerSecond = 77.5;
 
+// What the device does at best with matrices of that dtype, in GFLOP/s; 0: not known.
+double compute_limit(const MachineLimits& limits, DType dtype);
+
+// In the order of options.batches.
 std::vector<DecodeFigures> bench_decode(const dual_ar::DualAr& model, const MachineLimits& limits,
                                         const ModelBenchOptions& options, ops::Context& ctx);
 PrefillFigures bench_prefill(const dual_ar::DualAr& model, const MachineLimits& limits,
                              const ModelBenchOptions& options, ops::Context& ctx);
+std::vector<FirstFrameFigures> bench_first_frame(const dual_ar::DualAr& model,
+                                                 const ModelBenchOptions& options, ops::Context& ctx);
 CodecFigures bench_codec(const dac::Codec& codec, const MachineLimits& limits,
                          const ModelBenchOptions& options, ops::Context& ctx);
 

@@ -1,5 +1,8 @@
-// Figures as lines for people.
+// Figures as lines for people, and as JSON.
 #pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
 
 #include "bench/load_figures.h"
 #include "bench/machine.h"
@@ -11,5 +14,10 @@ namespace shoal::bench {
 void print(const MachineLimits& limits);
 void print(const ModelFigures& figures);
 void print(const LoadFigures& figures);
+
+// Keys end in their units. null: not known, or not measured.
+nlohmann::ordered_json json_of(const MachineLimits& limits);
+nlohmann::ordered_json json_of(const ModelFigures& figures);
+nlohmann::ordered_json json_of(const LoadFigures& figures);
 
 }  // namespace shoal::bench

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "bench/machine.h"
+#include "bench/timing.h"
 #include "shoal/engine.h"
 
 namespace shoal::bench {
@@ -29,6 +29,7 @@ SpeechFigures bench_speech(const SpeechBenchOptions& options) {
   const Health health = engine.health();
   return {.model = health.model,
           .precision = health.precision,
+          .device = health.device,
           .load_s = load_s,
           .audio_s = middle.audio_s(),
           .times_real_time = 1 / middle.real_time_factor(),

@@ -14,7 +14,7 @@ struct SpeechBenchOptions {
 
 // Median of several runs after a warm-up.
 struct SpeechFigures {
-  std::string model, precision;
+  std::string model, precision, device;
   double load_s = 0;  // to readiness, warm-up included
   double audio_s = 0;
   double times_real_time = 0;

@@ -7,8 +7,9 @@
 
 namespace shoal {
 
-// automatic: as the language model is stored; bfloat16 for 16-bit checkpoints, float32 for others.
-enum class Precision { automatic, float32, bfloat16 };
+// automatic: as the language model is stored; bfloat16 for 16-bit checkpoints, float32 for others. float16
+// needs a GPU.
+enum class Precision { automatic, float32, bfloat16, float16 };
 
 // Plain values with the defaults of a small server. docs/SETTINGS.md lists them with their flags, environment
 // variables and keys of a TOML file; settings.h reads those.
@@ -78,7 +79,7 @@ struct EngineConfig {
   int streams() const { return max_streams > 0 ? max_streams : 2 * max_batch_size; }
 };
 
-// "auto", "float32", "bfloat16"; and the older "float16", which is refused by name.
+// "auto", "float32", "bfloat16", "float16". Throws Error(invalid_argument).
 Precision parse_precision(std::string_view name);
 std::string_view name_of(Precision precision);
 

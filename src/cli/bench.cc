@@ -1,5 +1,6 @@
 // shoal bench: how fast this machine is, beside what it could be.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -12,14 +13,14 @@
 #include "bench/speech/speech_figures.h"
 #include "cli/bench_engine.h"
 #include "cli/cli.h"
-#include "cli/load_json.h"
 #include "cli/progress.h"
 #include "cli/session.h"
+#include "runtime/speech_model.h"
 
 namespace shoal::cli {
 namespace {
 
-using cli::json_of;
+using bench::json_of;
 using nlohmann::ordered_json;
 
 constexpr const char* kText =
@@ -29,52 +30,15 @@ struct BenchOptions {
   std::string random;  // "s1-mini", or empty: the voice of `model`
   std::string model, precision;
   std::string text;
+  std::vector<int> batches;  // empty: those of the device
   bool no_load = false, json = false;
   ComputeOptions compute;
 };
 
-ordered_json json_of(const bench::ModelFigures& f) {
-  ordered_json decode = ordered_json::array();
-  for (const bench::DecodeFigures& d : f.decode) {
-    decode.push_back({{"batch", d.batch},
-                      {"step_ms", d.step_ms},
-                      {"frames_per_s", d.frames_per_s},
-                      {"gb_read_per_step", d.gb_read},
-                      {"share_of_read_limit", d.share_of_read_limit}});
-  }
-  return {{"model", f.name},
-          {"dtype", f.dtype},
-          {"decode", decode},
-          {"prefill",
-           {{"columns", f.prefill.columns},
-            {"columns_per_s", f.prefill.columns_per_s},
-            {"gflop_per_s", f.prefill.gflop_per_s},
-            {"share_of_compute_limit", f.prefill.share_of_compute_limit}}},
-          {"codec",
-           {{"decode_times_real_time", f.codec.decode_times_real_time},
-            {"decode_gflop_per_s", f.codec.decode_gflop_per_s},
-            {"decode_share_of_compute_limit", f.codec.decode_share_of_compute_limit},
-            {"encode_times_real_time", f.codec.encode_times_real_time},
-            {"encode_gflop_per_s", f.codec.encode_gflop_per_s},
-            {"encode_share_of_compute_limit", f.codec.encode_share_of_compute_limit},
-            {"first_frame_ms", f.codec.first_frame_ms}}},
-          {"language_model_bytes", f.language_model_bytes},
-          {"codec_bytes", f.codec_bytes},
-          {"peak_resident_bytes", f.peak_resident_bytes}};
-}
-
-ordered_json json_of(const bench::LoadFigures& f) {
-  return {{"language_model_s", f.language_model_s},
-          {"codec_s", f.codec_s},
-          {"total_s", f.total_s()},
-          {"file_bytes", f.file_bytes},
-          {"weight_bytes", f.weight_bytes},
-          {"peak_resident_bytes", f.peak_resident_bytes}};
-}
-
 ordered_json json_of(const bench::SpeechFigures& f) {
   return {{"model", f.model},
           {"precision", f.precision},
+          {"device", f.device},
           {"audio_s", f.audio_s},
           {"times_real_time", f.times_real_time},
           {"first_audio_ms", f.first_audio_ms},
@@ -86,62 +50,90 @@ using bench::print;
 
 void print(const bench::SpeechFigures& f) {
   std::printf(
-      "speech      %s, %s: %.1f s of sound, %.1fx real time, first audio after %.0f ms, %.0f frames/s, "
+      "speech      %s, %s, %s: %.1f s of sound, %.1fx real time, first audio after %.*f ms, %.0f frames/s, "
       "loaded in %.2f s\n",
-      f.model.c_str(), f.precision.c_str(), f.audio_s, f.times_real_time, f.first_audio_ms, f.frames_per_s,
-      f.load_s);
-}
-
-DType dtype_of(const std::string& precision) {
-  return parse_precision(precision) == Precision::float32 ? DType::f32 : DType::bf16;
+      f.model.c_str(), f.precision.c_str(), f.device.c_str(), f.audio_s, f.times_real_time,
+      f.first_audio_ms < 20 ? 1 : 0, f.first_audio_ms, f.frames_per_s, f.load_s);
 }
 
 void check(const BenchOptions& options) {
-  parse_precision(chosen_precision(options.precision));
   if (!options.random.empty() && (!options.model.empty() || !options.text.empty()))
     fail(ErrorCode::invalid_argument,
          "bench: --random measures random weights; --model and --text go without it");
-  if (options.random.empty() && options.no_load)
-    fail(ErrorCode::invalid_argument, "bench: --no-load goes with --random");
+  if (options.random.empty() && (options.no_load || !options.batches.empty()))
+    fail(ErrorCode::invalid_argument, "bench: --no-load and --batches go with --random");
+  for (const int batch : options.batches)
+    if (batch < 1) fail(ErrorCode::invalid_argument, "bench: batches: expected 1 or more, got ", batch);
+}
+
+// Figures as they come: printed at once, or gathered for one piece of JSON.
+class Report {
+ public:
+  explicit Report(bool as_json) : as_json_(as_json), bar_(wants_progress(as_json)) {}
+
+  void on_part(const std::string& name) { bar_.show(part_ = std::min(0.95, part_ + 0.07), name); }
+  template <typename Figures>
+  void add(const char* key, const Figures& figures) {
+    bar_.clear();
+    report_[key] = json_of(figures);
+    if (as_json_) return;
+    print(figures);
+    std::fflush(stdout);
+  }
+  void end() const {
+    if (as_json_) std::cout << report_.dump(1) << std::endl;
+  }
+
+ private:
+  bool as_json_;
+  ProgressBar bar_;
+  double part_ = 0;
+  ordered_json report_;
+};
+
+void bench_random(const BenchOptions& options, const EngineConfig& compute,
+                  const bench::MachineLimits& limits, ComputeSession& session, Report& report) {
+  bench::ModelBenchOptions model = bench::ModelBenchOptions::for_device(session.device());
+  model.dtype = runtime::dtype_of_random_weights(parse_precision(chosen_precision(options.precision)));
+  model.semantic_head = compute.semantic_only;
+  if (!options.batches.empty()) model.batches = options.batches;
+  model.on_part = [&](const std::string& name) { report.on_part(name); };
+  if (!options.no_load) {
+    report.on_part("loading a checkpoint");
+    report.add("load", bench::bench_s1_mini_load(model.dtype, session.context()));
+  }
+  report.add("random", bench::bench_s1_mini(limits, model, session.context()));
+}
+
+bench::SpeechBenchOptions speech_options(const BenchOptions& options, const EngineConfig& compute,
+                                         const ComputeSession& session) {
+  EngineConfig config;
+  config.model = chosen_model(options.model);
+  config.device = session.device_setting();
+  config.precision = parse_precision(chosen_precision(options.precision));
+  config.cuda_graphs = compute.cuda_graphs;
+  config.semantic_only = compute.semantic_only;
+  config.threads = compute.threads;
+  config.with_encoder = false;
+  return {.config = config, .text = options.text.empty() ? kText : options.text};
 }
 
 void run_bench(const BenchOptions& options) {
   check(options);
-  ComputeSession session(options.compute);
-  ProgressBar bar(wants_progress(options.json));
-  double part = 0;
-  const auto on_part = [&](const std::string& name) { bar.show(part = std::min(0.95, part + 0.09), name); };
-
-  ordered_json report;
-  const auto add = [&](const char* key, const auto& figures) {
-    bar.clear();
-    report[key] = json_of(figures);
-    if (!options.json) print(figures);
-  };
-  on_part("measuring the machine");
+  const EngineConfig compute = options.compute.config();
+  ComputeSession session(compute);
+  runtime::check_precision(parse_precision(chosen_precision(options.precision)), session.device());
+  Report report(options.json);
+  report.on_part("measuring the machine");
   const bench::MachineLimits limits = bench::measure_machine(session.context());
-  add("machine", limits);
+  report.add("machine", limits);
   if (options.random.empty()) {
-    on_part("speaking");
-    EngineConfig config;
-    config.model = chosen_model(options.model);
-    config.precision = parse_precision(chosen_precision(options.precision));
-    config.threads = options.compute.threads();
-    config.with_encoder = false;
-    add("speech",
-        bench::bench_speech({.config = config, .text = options.text.empty() ? kText : options.text}));
+    report.on_part("speaking");
+    report.add("speech", bench::bench_speech(speech_options(options, compute, session)));
   } else {
-    if (!options.no_load) {
-      on_part("loading a checkpoint");
-      add("load",
-          bench::bench_s1_mini_load(dtype_of(chosen_precision(options.precision)), session.context()));
-    }
-    bench::ModelBenchOptions model_options;
-    model_options.dtype = dtype_of(chosen_precision(options.precision));
-    model_options.on_part = on_part;
-    add("random", bench::bench_s1_mini(limits, model_options, session.context()));
+    bench_random(options, compute, limits, session, report);
   }
-  if (options.json) std::cout << report.dump(1) << std::endl;
+  report.end();
 }
 
 }  // namespace
@@ -155,13 +147,20 @@ void add_bench(CLI::App& app) {
       "  shoal bench                        the built-in voice, end to end\n"
       "  shoal bench --random s1-mini       random weights at S1-mini's sizes: decode, prefill, codec, load, "
       "memory\n"
+      "  shoal bench --random s1-mini --device cuda --semantic-only --json\n"
       "  shoal bench engine --help          many users at a time");
   command.add_option("--random", o.random, "sizes of random weights: s1-mini")
       ->check(CLI::IsMember({"s1-mini"}));
   command.add_option("--model", o.model,
                      "model folder to speak with; default: $SHOAL_MODEL, or the built-in voice");
-  command.add_option("--precision", o.precision, "auto, float32, bfloat16 (auto: bfloat16 with --random)");
+  command.add_option("--precision", o.precision,
+                     "auto, float32, bfloat16, float16 (auto: bfloat16 with --random)");
   command.add_option("--text", o.text, "what to speak; default: a sentence");
+  command
+      .add_option("--batches", o.batches,
+                  "with --random: sequences that a decode step advances; default: 1,4,8, on a GPU 1,8,64,256")
+      ->delimiter(',')
+      ->type_name("N,N,...");
   command.add_flag("--no-load", o.no_load,
                    "with --random: skip writing and loading a checkpoint (3.3 GB of temporary disk)");
   o.compute.add_to(command);

@@ -96,15 +96,6 @@ ordered_json json_of(const bench::LevelFigures& f, const bench::Scaling& scaling
 
 }  // namespace
 
-ordered_json json_of(const bench::MachineLimits& m) {
-  return {{"cpu", m.cpu},
-          {"isa", m.isa},
-          {"threads", m.threads},
-          {"read_gb_per_s", m.read_gb_per_s},
-          {"f32_gflop_per_s", m.f32_gflop_per_s},
-          {"bf16_gflop_per_s", m.bf16_gflop_per_s}};
-}
-
 ordered_json json_of(std::span<const bench::LevelFigures> levels) {
   ordered_json json = {{"levels", ordered_json::array()}, {"promises", ordered_json::array()}};
   const std::vector<bench::Scaling> scaling = bench::scaling_of(levels);

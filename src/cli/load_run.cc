@@ -15,6 +15,7 @@
 #include "cli/interrupt.h"
 #include "cli/load_json.h"
 #include "cli/progress.h"
+#include "cli/session.h"
 #include "shoal/engine.h"
 
 namespace shoal::cli {
@@ -163,11 +164,12 @@ class LoadRun {
 
   void measure_limits() {
     bar_.show(0, "measuring the machine");
-    ThreadTeam team(settings_.config.threads);
-    Workspace workspace;
-    ops::Context context{.device = {}, .team = &team, .workspace = &workspace, .stream = nullptr};
-    const bench::MachineLimits limits = bench::measure_machine(context);
-    report_["machine"] = json_of(limits);
+    const bench::MachineLimits limits = [this] {
+      ComputeSession session(settings_.config);
+      settings_.config.device = session.device_setting();  // the engine need not choose again
+      return bench::measure_machine(session.context());
+    }();
+    report_["machine"] = bench::json_of(limits);
     bar_.clear();
     if (prints()) bench::print(limits);
   }
@@ -229,7 +231,7 @@ class LoadRun {
   const LoadOptions& options_;
   std::vector<bench::LevelPlan> plans_;
   const bench::WorkloadOptions workload_;
-  const ResolvedSettings settings_;
+  ResolvedSettings settings_;
   ProgressBar bar_;
   const InterruptGuard interrupt_;
   ordered_json report_;

@@ -14,20 +14,19 @@ EngineConfig config_with(const std::string& key, const std::string& option) {
 
 }  // namespace
 
-int ComputeOptions::threads() const {
-  const EngineConfig config = settings_.resolve().config;
-  ops::choose_device(config.device);
-  return config.threads;
-}
-
 std::string chosen_precision(const std::string& option) {
   return std::string(name_of(config_with("precision", option).precision));
 }
 
 std::string chosen_model(const std::string& option) { return config_with("model", option).model; }
 
-ComputeSession::ComputeSession(const ComputeOptions& options)
-    : team_(options.threads()),
-      context_{.device = {}, .team = &team_, .workspace = &workspace_, .stream = nullptr} {}
+ComputeSession::ComputeSession(const EngineConfig& config)
+    : device_(ops::choose_device(config.device)),
+      team_(config.threads),
+      execution_(device_, team_, {.record = config.cuda_graphs}) {}
+
+std::string ComputeSession::device_setting() const {
+  return device_.kind == DeviceKind::cpu ? "cpu" : concat("cuda:", device_.index);
+}
 
 }  // namespace shoal::cli

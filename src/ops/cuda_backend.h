@@ -4,6 +4,7 @@
 
 #include "ops/attention.h"
 #include "ops/conv1d.h"
+#include "ops/device_speed.h"
 #include "ops/draw.h"
 #include "ops/embedding.h"
 #include "ops/linear.h"
@@ -63,5 +64,8 @@ void upload(Context& ctx, const void* from, TensorView to);
 void download(Context& ctx, TensorView from, void* to);
 void fill_zero(Context& ctx, TensorView y);
 void synchronize(Context& ctx);
+
+// device_speed
+DeviceSpeed measure_device_speed(Context& ctx);
 
 }  // namespace shoal::ops::cuda

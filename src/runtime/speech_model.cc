@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "ops/device_state.h"
 #include "runtime/built_in_voice.h"
 #include "weights/checkpoint.h"
 #include "weights/name_maps.h"
@@ -82,16 +83,47 @@ void check_consistency(const text::Tokenizer& tokenizer, const dual_ar::Config& 
   dual_ar::check_token_ids(language_model);
 }
 
+void check_precision(Precision precision, Device device) {
+  if (precision == Precision::float16 && !ops::multiplies(device, DType::f16))
+    fail(ErrorCode::unsupported, "precision: float16 needs a GPU; on a CPU use bfloat16 or float32");
+}
+
+Precision precision_of(DType dtype) {
+  switch (dtype) {
+    case DType::bf16:
+      return Precision::bfloat16;
+    case DType::f16:
+      return Precision::float16;
+    default:
+      return Precision::float32;
+  }
+}
+
 DType choose_dtype(Precision precision, const weights::Checkpoint& language_model) {
   switch (precision) {
     case Precision::float32:
       return DType::f32;
     case Precision::bfloat16:
       return DType::bf16;
+    case Precision::float16:
+      return DType::f16;
     case Precision::automatic:
       break;
   }
   return is_stored_in_16_bits(language_model) ? DType::bf16 : DType::f32;
+}
+
+DType dtype_of_random_weights(Precision precision) {
+  switch (precision) {
+    case Precision::float32:
+      return DType::f32;
+    case Precision::float16:
+      return DType::f16;
+    case Precision::automatic:
+    case Precision::bfloat16:
+      break;
+  }
+  return DType::bf16;
 }
 
 dual_ar::Config read_language_model_config(const weights::ModelFiles& files,
@@ -112,7 +144,7 @@ std::unique_ptr<const SpeechModel> SpeechModel::random_s1_mini(const ModelOption
   std::unique_ptr<SpeechModel> model(new SpeechModel);
   model->name_ = kRandomS1Mini;
   model->semantic_only_ = options.semantic_only;
-  model->precision_ = options.precision == Precision::float32 ? DType::f32 : DType::bf16;
+  model->precision_ = dtype_of_random_weights(options.precision);
   // The built-in voice's words with S1-mini's own special tokens, so that there is one for each of its codes.
   model->tokenizer_ = text::load_tokenizer(files.tokenizer, "");
   dual_ar::Config config = dual_ar::Config::s1_mini();
@@ -124,6 +156,7 @@ std::unique_ptr<const SpeechModel> SpeechModel::random_s1_mini(const ModelOption
 }
 
 std::unique_ptr<const SpeechModel> SpeechModel::load(const ModelOptions& options, ops::Context& ctx) {
+  check_precision(options.precision, ctx.device);
   if (options.dir == kRandomS1Mini) return random_s1_mini(options, ctx);
   const std::string dir = options.dir.empty() ? built_in_voice_dir() : options.dir;
   const weights::ModelFiles files = weights::find_model_files(dir);

@@ -40,7 +40,8 @@ struct GenerationDefaults {
 // Immutable once loaded; any thread may use it.
 class SpeechModel {
  public:
-  // Throws Error naming the file: not_found, corrupt_file, unsupported, resource_exhausted.
+  // Throws Error naming the file: not_found, corrupt_file, unsupported, resource_exhausted; as
+  // check_precision.
   static std::unique_ptr<const SpeechModel> load(const ModelOptions& options, ops::Context& ctx);
 
   const std::string& name() const { return name_; }  // the folder's last part; "built-in" for our own voice
@@ -66,8 +67,14 @@ class SpeechModel {
   std::optional<dac::Codec> codec_;
 };
 
+// Throws Error(unsupported) for a precision that the device does not compute in.
+void check_precision(Precision precision, Device device);
+// The name of what was chosen.
+Precision precision_of(DType dtype);
 // The dtype that a precision means for this language model.
 DType choose_dtype(Precision precision, const weights::Checkpoint& language_model);
+// The same for random weights, which stand for a checkpoint of 16 bits.
+DType dtype_of_random_weights(Precision precision);
 // The configuration of a model folder with the semantic ids of its tokenizer filled in.
 dual_ar::Config read_language_model_config(const weights::ModelFiles& files,
                                            const text::Tokenizer& tokenizer);

@@ -25,20 +25,25 @@ std::string_view name_of(Precision precision) {
       return "float32";
     case Precision::bfloat16:
       return "bfloat16";
+    case Precision::float16:
+      return "float16";
   }
   return "auto";
 }
 
 Precision parse_precision(std::string_view name) {
-  for (const Precision precision : {Precision::automatic, Precision::float32, Precision::bfloat16})
+  for (const Precision precision :
+       {Precision::automatic, Precision::float32, Precision::bfloat16, Precision::float16})
     if (name == name_of(precision)) return precision;
-  if (name == "float16")
-    fail(ErrorCode::unsupported, "precision: float16 needs a GPU; on a CPU use bfloat16 or float32");
-  fail(ErrorCode::invalid_argument, "precision: expected auto, float32 or bfloat16, got \"", name, "\"");
+  fail(ErrorCode::invalid_argument, "precision: expected auto, float32, bfloat16 or float16, got \"", name,
+       "\"");
 }
 
 void EngineConfig::validate() const {
   check_device(device);
+  // Where the device is left to choose, it says so itself once it is known.
+  if (device == "cpu" && precision == Precision::float16)
+    fail(ErrorCode::unsupported, "precision: float16 needs a GPU; on a CPU use bfloat16 or float32");
   for (const settings::Row& row : settings::rows()) settings::check_range(row, *this);
   if (max_streams != 0 && max_streams < max_batch_size)
     fail(ErrorCode::invalid_argument, "max_streams: expected 0 or at least max_batch_size (", max_batch_size,

@@ -45,8 +45,8 @@ settings::Value random_value(const settings::Row& row, std::mt19937_64& random) 
     case settings::Type::text:
       break;
   }
-  if (row.key == "device") return std::string(random() % 2 ? "cpu" : "cuda:3");
-  if (row.key == "precision") return std::string(random() % 2 ? "float32" : "bfloat16");
+  if (row.key == "device") return std::string(random() % 2 ? "auto" : "cuda:3");
+  if (row.key == "precision") return std::string(random() % 2 ? "float16" : "bfloat16");
   const std::vector<std::string> parts = {"a",
                                           "\"",
                                           "\\",

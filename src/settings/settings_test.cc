@@ -119,6 +119,7 @@ TEST_F(Settings, EveryOlderVariableWorksAsCompatibilityPromises) {
   EXPECT_EQ(with({{"S1_MINI_DEVICE", "auto"}}).device, "auto");
   EXPECT_EQ(with({{"S1_MINI_PRECISION", "bfloat16"}}).precision, Precision::bfloat16);
   EXPECT_EQ(with({{"S1_MINI_PRECISION", "float32"}}).precision, Precision::float32);
+  EXPECT_EQ(with({{"S1_MINI_PRECISION", "float16"}}).precision, Precision::float16);
   EXPECT_FALSE(with({{"S1_MINI_COMPILE", "false"}}).cuda_graphs);
   EXPECT_TRUE(with({{"S1_MINI_COMPILE", "True"}}).cuda_graphs);
   EXPECT_EQ(with({{"S1_MINI_COMPILE_BACKEND", ""}}), EngineConfig{});
@@ -152,6 +153,7 @@ TEST_F(Settings, OlderKeysAndSwitches) {
   EXPECT_EQ(with_file("enable_batching = true").max_batch_size, 32);
   EXPECT_FALSE(with_file("batch_grouping = false").batch_grouping);
   EXPECT_FALSE(resolve({{"compile", "false"}}, {}).config.cuda_graphs);
+  EXPECT_EQ(resolve({{"half", "true"}}, {}).config.precision, Precision::float16);
   EXPECT_EQ(resolve({{"half", "false"}}, {}).config.precision, Precision::automatic);
   EXPECT_EQ(source_of(resolve({}, {}, "\nenable_batching = false"), "max_batch_size"),
             dir_ + "/shoal.toml:2 enable_batching");
@@ -175,13 +177,15 @@ TEST_F(Settings, WhatHasNoCounterpartIsRefusedByName) {
               AllOf(HasSubstr("S1_MINI_COMPILE_BACKEND"), HasSubstr("nothing to compile at run time")));
   unsupported({.environment = {{"S1_MINI_DEVICE", "mps"}}},
               AllOf(HasSubstr("Apple GPUs are not supported; use cpu"), HasSubstr("S1_MINI_DEVICE")));
-  unsupported({.environment = {{"S1_MINI_PRECISION", "float16"}}},
-              AllOf(HasSubstr("float16"), HasSubstr("S1_MINI_PRECISION")));
-  unsupported({.flags = {{"half", "true"}}}, AllOf(HasSubstr("float16"), HasSubstr("--half")));
+  unsupported({.flags = {{"device", "cpu"}}, .environment = {{"S1_MINI_PRECISION", "float16"}}},
+              AllOf(HasSubstr("float16"), HasSubstr("GPU"), HasSubstr("S1_MINI_PRECISION")));
+  unsupported({.flags = {{"half", "true"}, {"device", "cpu"}}},
+              AllOf(HasSubstr("float16"), HasSubstr("--half")));
 }
 
 TEST_F(Settings, WhatIsRefusedDoesNotMatterOnceOverridden) {
-  EXPECT_EQ(resolve({{"precision", "float32"}}, {{"S1_MINI_PRECISION", "float16"}}).config.precision,
+  EXPECT_EQ(resolve({{"precision", "float32"}, {"device", "cpu"}}, {{"S1_MINI_PRECISION", "float16"}})
+                .config.precision,
             Precision::float32);
   EXPECT_EQ(resolve({{"device", "cpu"}}, {{"S1_MINI_DEVICE", "mps"}}).config.device, "cpu");
 }

@@ -19,8 +19,9 @@ constexpr Row kRows[] = {
     {"model", &E::model, "Model", words("a folder in an official layout"),
      "model to speak with; empty: the built-in voice"},
     {"device", &E::device, "Model", words("auto, cpu, cuda, cuda:N"), "where to compute"},
-    {"precision", &E::precision, "Model", words("auto, float32, bfloat16"),
-     "of weights and activations; auto: bfloat16 for 16-bit checkpoints, float32 for others"},
+    {"precision", &E::precision, "Model", words("auto, float32, bfloat16, float16"),
+     "of weights and activations; auto: bfloat16 for 16-bit checkpoints, float32 for others; float16 needs a "
+     "GPU"},
     {"cuda_graphs", &E::cuda_graphs, "Model", kEither,
      "CUDA graphs; plain launches are for debugging; no effect on a CPU"},
     {"semantic_only", &E::semantic_only, "Model", kEither,

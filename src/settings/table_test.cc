@@ -123,11 +123,25 @@ TEST(Validate, KnowsDevices) {
     EXPECT_THROW((EngineConfig{.device = bad}.validate()), Error) << bad;
 }
 
+TEST(Validate, KnowsThatFloat16NeedsAGpu) {
+  for (const char* device : {"auto", "cuda", "cuda:1"})
+    EXPECT_NO_THROW((EngineConfig{.device = device, .precision = Precision::float16}.validate())) << device;
+  try {
+    EngineConfig{.device = "cpu", .precision = Precision::float16}.validate();
+    FAIL() << "float16 was taken for a CPU";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::unsupported);
+    EXPECT_THAT(error.message(),
+                testing::AllOf(testing::StartsWith("precision: "), testing::HasSubstr("GPU")));
+  }
+}
+
 TEST(Precision, NamesAreReadBack) {
-  for (const Precision precision : {Precision::automatic, Precision::float32, Precision::bfloat16})
+  for (const Precision precision :
+       {Precision::automatic, Precision::float32, Precision::bfloat16, Precision::float16})
     EXPECT_EQ(parse_precision(name_of(precision)), precision);
-  EXPECT_THROW(parse_precision("float16"), Error);
-  EXPECT_THROW(parse_precision("bf16"), Error);
+  for (const char* bad : {"", "bf16", "half", "Float16", "float64"})
+    EXPECT_THROW(parse_precision(bad), Error) << bad;
 }
 
 }  // namespace

@@ -155,8 +155,8 @@ TEST_F(Program, BadOptionsAreTheUsersFault) {
   expect_users_fault("say Hello -o out.wav --seed -1", "seed");
   expect_users_fault("say Hello -o out.wav --max-new-tokens -3", "max_new_tokens");
   expect_users_fault("say Hello -o out.wav --chunk-length 3", "chunk_length");
-  expect_users_fault("say Hello -o out.wav --precision float16", "float16");
-  expect_users_fault("say Hello -o out.wav --device cuda", "CUDA");
+  expect_users_fault("say Hello -o out.wav --precision float16 --device cpu", "float16");
+  expect_users_fault("say Hello -o out.wav --device gpu", "cuda:N");
   expect_users_fault("say Hello -o out.wav --device mps", "Apple");
   expect_users_fault("say Hello -o out.wav --threads -2", "threads");
   expect_users_fault("say Hello -o out.wav --model nowhere", "nowhere");
@@ -394,7 +394,7 @@ TEST_F(Program, TheEnvironmentSpeaksOldAndNewNames) {
   unsetenv("S1_MINI_DEVICE");
   unsetenv("SHOAL_DEVICE");
   ASSERT_EQ(setenv("S1_MINI_PRECISION", "float16", 1), 0);
-  expect_users_fault("say Hello -o out.wav", "float16");
+  expect_users_fault("say Hello -o out.wav --device cpu", "float16");
   unsetenv("S1_MINI_PRECISION");
 }
 

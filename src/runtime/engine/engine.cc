@@ -108,8 +108,7 @@ class Engine::Impl {
     health.state = state_;
     if (!pipeline) return health;
     health.model = pipeline->model().name();
-    health.precision =
-        name_of(pipeline->model().precision() == DType::f32 ? Precision::float32 : Precision::bfloat16);
+    health.precision = name_of(runtime::precision_of(pipeline->model().precision()));
     health.device = pipeline->device();
     health.uptime_s = static_cast<double>(now_us() - started_us_) * 1e-6;
     health.memory = pipeline->memory();

@@ -1,0 +1,19 @@
+// What a GPU does at best: the ceilings that figures are set beside.
+#pragma once
+
+#include <optional>
+
+#include "ops/context.h"
+
+namespace shoal::ops {
+
+struct DeviceSpeed {
+  double read_bytes_per_s = 0;  // sums over memory far larger than the caches
+  double bf16_flop_per_s = 0;   // matrix products (mma.sync) out of registers, with f32 sums
+};
+
+// The best of a few runs of each; takes a few GB of the device's memory for tens of milliseconds. Nothing for
+// the CPU, whose limits depend on its threads. Throws Error(resource_exhausted).
+std::optional<DeviceSpeed> measure_device_speed(Context& ctx);
+
+}  // namespace shoal::ops
