@@ -7,14 +7,19 @@
 #include "ops/transfer.h"
 
 namespace shoal::dual_ar {
+namespace {
+
+constexpr int64_t kLayerAlignment = 16;  // floats: keys and values of every layer start a cache line
+
+}  // namespace
 
 FastFrame::FastFrame(ops::Context& ctx, const Config& config, const Weights& weights,
                      const StepMemory& memory, int64_t rows, Taps* taps)
     : ctx_(ctx), config_(config), weights_(weights), memory_(memory), rows_(rows), taps_(taps) {
   Workspace& workspace = *ctx.workspace;
   // f32 in narrower models too: at most 16 positions are not worth the rounding.
-  const Shape cache{config.fast_layers, rows, config.fast.kv_heads, config.num_codebooks,
-                    config.fast.head_dim};
+  const int64_t layer = rows * config.fast.kv_heads * config.num_codebooks * config.fast.head_dim;
+  const Shape cache{config.fast_layers, (layer + kLayerAlignment - 1) / kLayerAlignment * kLayerAlignment};
   keys_ = workspace.alloc(DType::f32, cache);
   values_ = workspace.alloc(DType::f32, cache);
   x_ = workspace.alloc(DType::f32, {2 * rows, config.fast.dim});
@@ -78,8 +83,11 @@ void FastFrame::project(TensorView slow, TensorView out) {
 
 void FastFrame::run_layers(const ops::BatchPlan& plan, TensorView x) {
   const Shape layer{rows_, config_.fast.kv_heads, config_.num_codebooks, config_.fast.head_dim};
+  const auto of_layer = [&](TensorView all, int64_t i) {
+    return all.slice(i, i + 1).columns(0, layer.elements()).reshape(layer);
+  };
   for (int64_t i = 0; i < config_.fast_layers; ++i) {
-    const ops::KvLayer cache{keys_.slice(i, i + 1).reshape(layer), values_.slice(i, i + 1).reshape(layer)};
+    const ops::KvLayer cache{of_layer(keys_, i), of_layer(values_, i)};
     forward_block(ctx_, config_.fast, weights_.fast_layers[static_cast<size_t>(i)], weights_.fast_rope, plan,
                   cache, x);
     if (taps_) taps_->record("fast_layer", i, ops::to_host(ctx_, x));

@@ -42,7 +42,7 @@ class FastFrame {
   int64_t rows_;
   Taps* taps_;
   int64_t position_ = 0;      // first one of the next pass
-  TensorView keys_, values_;  // [layers, rows, kv_heads, num_codebooks, head_dim]
+  TensorView keys_, values_;  // [layers, rows * kv_heads * num_codebooks * head_dim, padded]
   TensorView x_, logits_;
 };
 

@@ -44,8 +44,7 @@ template <typename... Parameters, typename... Arguments>
 void launch(Context& ctx, const char* name, const Grid& grid, void (*kernel)(Parameters...),
             Arguments&&... arguments) {
   StreamState& stream = state_of(ctx);
-  if (grid.shared_bytes > 48 * 1024)
-    stream.allow_shared(reinterpret_cast<const void*>(kernel), grid.shared_bytes);
+  stream.prepare(reinterpret_cast<const void*>(kernel), grid.shared_bytes);
   cudaLaunchConfig_t config{};
   config.gridDim = grid.blocks;
   config.blockDim = grid.threads;

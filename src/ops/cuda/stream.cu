@@ -58,12 +58,18 @@ StreamState::~StreamState() {
   if (cudaStreamSynchronize(stream_.get()) != cudaSuccess) cudaGetLastError();
 }
 
-void StreamState::allow_shared(const void* kernel, size_t bytes) {
-  size_t& allowed = shared_[kernel];
-  if (bytes <= allowed) return;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+void StreamState::prepare(const void* kernel, size_t shared_bytes) {
+  const auto [found, unknown] = shared_.try_emplace(kernel, 0);
+  if (unknown && !getenv("SHOAL_NO_CARVEOUT")) {
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                               cudaSharedmemCarveoutMaxShared),
+          "shared memory of a kernel");
+  }
+  if (shared_bytes <= found->second) return;
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(shared_bytes)),
         "shared memory of a kernel");
-  allowed = bytes;
+  found->second = shared_bytes;
 }
 
 void* StreamState::stage(int64_t bytes) {

@@ -38,8 +38,10 @@ class StreamState final : public Stream {
   // Compute capability times ten: 80, 89, 90, 100, 120.
   int architecture() const { return architecture_; }
   bool can_start_early() const { return architecture_ >= 90; }
-  // Raises a kernel's limit of dynamic shared memory; remembered, so that it costs nothing again.
-  void allow_shared(const void* kernel, size_t bytes);
+  // Sets up a kernel the first time it is started: every one divides an SM's memory alike, or the next one
+  // could not start on an SM before the last has left it; and its limit of dynamic shared memory is raised to
+  // what it asks.
+  void prepare(const void* kernel, size_t shared_bytes);
   // Page-locked memory for an upload of at most kStageBytes: the caller writes it and enqueues its copy
   // before it asks again. Waits when what stood there has not been copied yet. Not inside run_step.
   void* stage(int64_t bytes);
