@@ -100,6 +100,13 @@ TensorView round_q(Context& ctx, const AttentionCall& call, HeadPreparation prep
   return preparation.rounded;
 }
 
+// Whether rows may see so many positions that one block should not have them all.
+bool may_be_long(const AttentionCall& call) {
+  constexpr int64_t kLong = 256;
+  const int64_t positions = call.plan->pages_per_sequence * call.plan->page_size;
+  return (call.window == 0 ? positions : std::min(positions, call.window)) > kLong;
+}
+
 }  // namespace
 
 float score_scale(int64_t dim) {
@@ -182,7 +189,7 @@ void paged_attention(Context& ctx, TensorView qkv, const HeadLayout& layout, con
   check_alignment(call);
   if (!has_tensor_form(layout, cache.k.dtype())) return lane_attention(ctx, call);
   const Workspace::Scope scope(*ctx.workspace);
-  prefill_attention(ctx, call, round_q(ctx, call, {}));
+  prefill_attention(ctx, call, round_q(ctx, call, {}), /*skip_single_rows=*/false);
 }
 
 void attend(Context& ctx, TensorView qkv, const AttentionPlan& attention, const QkNorm& norm,
@@ -196,9 +203,12 @@ void attend(Context& ctx, TensorView qkv, const AttentionPlan& attention, const 
     prepare_heads(ctx, call, {.turn = true, .in_place = true, .append = true});
     return lane_attention(ctx, call);
   }
-  if (plan.tables.single_rows) return decode_attention(ctx, call, choose_decode_split(ctx, call));
+  // Decode rows among prompts would be blocks of one row that go through a long context all by themselves.
+  const bool mixed = call.plan->rows.sequences() > 1 && may_be_long(call);
+  if (plan.tables.single_rows || mixed) decode_attention(ctx, call, choose_decode_split(ctx, call));
+  if (plan.tables.single_rows) return;
   const Workspace::Scope scope(*ctx.workspace);
-  prefill_attention(ctx, call, round_q(ctx, call, {.turn = true, .append = true}));
+  prefill_attention(ctx, call, round_q(ctx, call, {.turn = true, .append = true}), mixed);
 }
 
 }  // namespace shoal::ops::cuda

@@ -28,13 +28,14 @@ TEST_F(AttentionBitsTest, ARowIsTheSameInAnyBatchChunkingAndPaging) {
 
     World ragged = alone;
     ragged.forget();
-    Pool scattered = make_pool(ragged, 10, true);
+    // With room for long contexts the sequences of one row have a kernel of their own.
+    Pool scattered = make_pool(ragged, 10, true, 10);
     run(ragged, scattered, {{2, 0, 130}, {4, 0, 0}, {0, 0, 1}, {3, 0, 200}, {1, 0, 7}});
     expect_same_results(ragged, alone);
 
     World chunked = alone;
     chunked.forget();
-    Pool large = make_pool(chunked, 32, true);
+    Pool large = make_pool(chunked, 32, true, 4);
     run(chunked, large, {{3, 0, 1}, {2, 0, 100}, Piece::padding()});
     run(chunked, large, {{3, 1, 129}, {2, 100, 101}, {0, 0, 1}});
     run(chunked, large, {Piece::padding(), {2, 101, 129}, {3, 129, 198}, {1, 0, 7}});

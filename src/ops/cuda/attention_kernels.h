@@ -45,10 +45,10 @@ struct DecodeSplit {
   bool clustered = false;  // they merge through each other's shared memory; else by a second kernel
 };
 DecodeSplit choose_decode_split(Context& ctx, const AttentionCall& call);
-// attend() for plans of single rows, tensor cores.
+// attend() for the sequences that have one row, tensor cores. Others are left alone.
 void decode_attention(Context& ctx, const AttentionCall& call, const DecodeSplit& split);
-// paged_attention() of prepared q, tensor cores.
-void prefill_attention(Context& ctx, const AttentionCall& call, TensorView rounded_q);
+// paged_attention() of prepared q, tensor cores. skip_single_rows: leaves alone what decode_attention does.
+void prefill_attention(Context& ctx, const AttentionCall& call, TensorView rounded_q, bool skip_single_rows);
 
 // paged_attention() of prepared q in qkv, lanes.
 void lane_attention(Context& ctx, const AttentionCall& call);

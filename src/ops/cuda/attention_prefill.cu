@@ -15,10 +15,10 @@ struct PrefillArgs {
   Out out;
   const T* q;  // [rows, heads, kDim]
   float scale;
-  int heads_per_tile;  // query heads of a block, at most kTileRows
-  int tiles;           // of the query heads of a key/value head
+  HeadTiling tiling;
   int rows_per_block;  // of the batch
   int row_blocks;
+  bool skip_single_rows;
 };
 
 template <typename T, int kDim>
@@ -32,19 +32,17 @@ struct PrefillShared {
 struct Piece {
   int sequence, first, count;
 
-  __device__ Piece(const Rows& rows, int per_block, int row_blocks, int block) {
-    if (block < row_blocks) {
-      first = block * per_block;
-      sequence = rows.sequences[first];
-    } else {
-      sequence = block - row_blocks;
-      first = rows.offsets[sequence];
-      if (first % per_block == 0) {
-        count = 0;
-        return;
-      }
-    }
-    count = min((first / per_block + 1) * per_block, rows.offsets[sequence + 1]) - first;
+  template <typename T>
+  __device__ Piece(const PrefillArgs<T>& args, int block) {
+    const int per_block = args.rows_per_block;
+    const int32_t* const offsets = args.rows.offsets;
+    const bool cut = block < args.row_blocks;
+    sequence = cut ? args.rows.sequences[block * per_block] : block - args.row_blocks;
+    const int begin = offsets[sequence], end = offsets[sequence + 1];
+    first = cut ? block * per_block : begin;
+    count = min((first / per_block + 1) * per_block, end) - first;
+    if (!cut && first % per_block == 0) count = 0;
+    if (args.skip_single_rows && end - begin == 1) count = 0;
   }
 };
 
@@ -107,12 +105,11 @@ __global__ __launch_bounds__(kTileThreads) void prefill_kernel(const __grid_cons
   auto& shared = *reinterpret_cast<PrefillShared<T, kDim>*>(memory);
   const Rows& rows = args.rows;
   const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
-  const int kv_head = static_cast<int>(blockIdx.y) / args.tiles;
-  const int tile = static_cast<int>(blockIdx.y) % args.tiles;
-  const int first_head = kv_head * rows.group() + tile * args.heads_per_tile;
-  const int heads = min(args.heads_per_tile, rows.group() - tile * args.heads_per_tile);
+  const HeadTile tile = args.tiling.tile(rows, static_cast<int>(blockIdx.y));
+  const int heads = tile.heads;
   wait_for_inputs();
-  const Piece piece(rows, args.rows_per_block, args.row_blocks, static_cast<int>(blockIdx.x));
+  // Late rows, which see the most, come first.
+  const Piece piece(args, static_cast<int>(gridDim.x - 1 - blockIdx.x));
   if (piece.count <= 0) return;
 
   // Row m of the block is query head m % heads of the piece's row m / heads.
@@ -137,7 +134,7 @@ __global__ __launch_bounds__(kTileThreads) void prefill_kernel(const __grid_cons
     return seen.first <= at && at <= seen.last ? args.pages.page_of(piece.sequence, at) : -1;
   };
   const auto copy_chunk = [&](int chunk, int page, int stage) {
-    const int slot = page < 0 ? kClear : args.pages.slot(page, kv_head, chunk * kChunk + lane_key);
+    const int slot = page < 0 ? kClear : args.pages.slot(page, tile.kv_head, chunk * kChunk + lane_key);
     copy_keys<T, kDim>(shared.k[stage], args.pages.k, slot);
     copy_keys<T, kDim>(shared.v[stage], args.pages.v, slot);
     end_copy_group();
@@ -149,7 +146,7 @@ __global__ __launch_bounds__(kTileThreads) void prefill_kernel(const __grid_cons
     for (int i = static_cast<int>(threadIdx.x); i < used * (kDim / 8); i += kTileThreads) {
       const int m = i / (kDim / 8), vector = i % (kDim / 8);
       const int64_t head =
-          static_cast<int64_t>(piece.first + m / heads) * rows.heads + first_head + m % heads;
+          static_cast<int64_t>(piece.first + m / heads) * rows.heads + tile.first_head + m % heads;
       copy_or_clear(shared.q + Swizzle<kDim>::at(m, vector), args.q + head * kDim + vector * 8, true);
     }
     copy_chunk(chunk, page_in(chunk), stage);
@@ -217,7 +214,7 @@ __global__ __launch_bounds__(kTileThreads) void prefill_kernel(const __grid_cons
   for (int r = 0; r < 2; ++r) {
     if (block_row[r] >= used) continue;
     const int64_t row = piece.first + block_row[r] / heads;
-    const int column = (first_head + block_row[r] % heads) * kDim + lane % 4 * 2;
+    const int column = (tile.first_head + block_row[r] % heads) * kDim + lane % 4 * 2;
     const float factor = share(sum[r]);
 #pragma unroll
     for (int n = 0; n < kDim / 8; ++n)
@@ -227,10 +224,9 @@ __global__ __launch_bounds__(kTileThreads) void prefill_kernel(const __grid_cons
 
 }  // namespace
 
-void prefill_attention(Context& ctx, const AttentionCall& call, TensorView rounded_q) {
-  const HeadLayout& layout = call.layout;
-  const int64_t group = layout.heads / layout.kv_heads, heads = std::min<int64_t>(group, kTileRows);
-  const int64_t tiles = blocks_for(group, heads), rows_per_block = kBlockRows / heads;
+void prefill_attention(Context& ctx, const AttentionCall& call, TensorView rounded_q, bool skip_single_rows) {
+  const HeadTiling tiling(call.layout);
+  const int64_t rows_per_block = kBlockRows / tiling.heads_per_tile;
   const int64_t row_blocks = blocks_for(call.qkv.dim(0), rows_per_block);
   with_tensor_form(call, [&](auto type, auto dim) {
     using T = decltype(type);
@@ -241,12 +237,12 @@ void prefill_attention(Context& ctx, const AttentionCall& call, TensorView round
                               out_of(call),
                               static_cast<const T*>(rounded_q.data()),
                               score_scale(kDim),
-                              static_cast<int>(heads),
-                              static_cast<int>(tiles),
+                              tiling,
                               static_cast<int>(rows_per_block),
-                              static_cast<int>(row_blocks)};
+                              static_cast<int>(row_blocks),
+                              skip_single_rows};
     const Grid grid{dim3(static_cast<unsigned>(row_blocks + rows.sequence_count),
-                         static_cast<unsigned>(layout.kv_heads * tiles)),
+                         static_cast<unsigned>(call.layout.kv_heads * tiling.tiles)),
                     dim3(kTileThreads), sizeof(PrefillShared<T, kDim>)};
     launch(ctx, "prefill_attention", grid, prefill_kernel<T, kDim>, args);
   });

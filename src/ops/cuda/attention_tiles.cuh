@@ -30,6 +30,25 @@ __device__ inline uint32_t shared_address(const void* p) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(p));
 }
 
+// The query heads that a block has: of one key/value head, at most kTileRows.
+struct HeadTile {
+  int kv_head, first_head, heads;
+  bool first;  // of its key/value head
+};
+struct HeadTiling {
+  int heads_per_tile;
+  int tiles;  // of a key/value head
+
+  explicit HeadTiling(const HeadLayout& layout)
+      : heads_per_tile(static_cast<int>(std::min<int64_t>(layout.heads / layout.kv_heads, kTileRows))),
+        tiles(static_cast<int>(layout.heads / layout.kv_heads + heads_per_tile - 1) / heads_per_tile) {}
+
+  __device__ HeadTile tile(const Rows& rows, int index) const {
+    const int kv_head = index / tiles, begin = index % tiles * heads_per_tile;
+    return {kv_head, kv_head * rows.group() + begin, min(heads_per_tile, rows.group() - begin), begin == 0};
+  }
+};
+
 // ---- asynchronous copies
 
 // 16 bytes, or 16 zeros (then nothing is read).
