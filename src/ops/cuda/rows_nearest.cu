@@ -58,7 +58,7 @@ __device__ inline void compare(const NearestRows& a, const float (&x)[kMostDim][
 
 // A thread compares every 256th entry with the rows of the block.
 __global__ void __launch_bounds__(kThreads, 2) nearest_code_kernel(const NearestRows a) {
-  __shared__ alignas(16) float x[kMostDim][kRows];
+  alignas(16) __shared__ float x[kMostDim][kRows];
   __shared__ Best found[kRows][kWarps];
   allow_next();
   wait_for_inputs();
