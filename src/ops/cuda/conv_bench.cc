@@ -1,0 +1,279 @@
+// Times a codec's convolutions and the kernels of large products on a GPU: microseconds of one call among
+// many in a recorded step, each with weights that come from device memory.
+//   ops_cuda_conv_bench [filter]        "tile": every kernel that can do a product, the chosen one marked
+#include <algorithm>
+#include <cstdio>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/bf16.h"
+#include "base/function_ref.h"
+#include "ops/conv1d.h"
+#include "ops/cuda/stream_state.h"
+#include "ops/cuda/tile_product.h"
+#include "ops/step_graph.h"
+#include "ops/transfer.h"
+
+namespace shoal::ops::cuda {
+namespace {
+
+constexpr Device kDevice{DeviceKind::cuda, 0};
+
+class ConvBench {
+ public:
+  explicit ConvBench(const char* filter)
+      : filter_(filter),
+        workspace_(kDevice),
+        page_locked_(Workspace::page_locked(kDevice)),
+        stream_(Stream::create(kDevice)),
+        ctx_{.device = kDevice,
+             .team = &team_,
+             .workspace = &workspace_,
+             .stream = stream_.get(),
+             .host = &page_locked_,
+             .graphs = &graphs_} {}
+
+  void run() {
+    for (const int64_t rows : {17, 32, 64, 128, 256, 512, 1024}) {
+      tiles({4096, 1, 1024}, rows);
+      tiles({1024, 1, 2048}, rows);
+      tiles({3072, 1, 1024, true}, rows);
+      tiles({1024, 1, 3072}, rows);
+    }
+    tiles({4096, 1, 4096}, 2048);
+    for (const int64_t streams : {1, 8, 64}) decoder(streams);
+    for (const int64_t streams : {1, 8}) encoder(streams);
+  }
+
+ private:
+  static constexpr int64_t kManyBytes = int64_t{200}
+                                        << 20;  // of weights: several times the L2 of any GPU of today
+  static constexpr int64_t kMostCopies = 40;
+
+  bool wants(const std::string& name) const { return name.find(filter_) != std::string::npos; }
+
+  // One step is `calls` calls with so many bytes of device memory and operations each.
+  void time(const std::string& name, int64_t calls, double bytes, double operations,
+            FunctionRef<void()> step) {
+    const StepKey key{.owner = this, .step = ++steps_};
+    for (int i = 0; i < 3; ++i) run_step(ctx_, key, step);
+    cudaEvent_t begin{}, end{};
+    cudaEventCreate(&begin);
+    cudaEventCreate(&end);
+    const EventHandle keep_begin(begin), keep_end(end);
+    std::vector<double> us;
+    for (int i = 0; i < 7; ++i) {
+      cudaEventRecord(begin, state_of(ctx_).stream());
+      run_step(ctx_, key, step);
+      cudaEventRecord(end, state_of(ctx_).stream());
+      synchronize(ctx_);
+      float milliseconds = 0;
+      cudaEventElapsedTime(&milliseconds, begin, end);
+      us.push_back(1000.0 * milliseconds / static_cast<double>(calls));
+    }
+    std::ranges::sort(us);
+    const double median = us[us.size() / 2];
+    std::printf("%-52s %9.2f us %8.0f GB/s %8.1f TFLOP/s\n", name.c_str(), median, bytes / median * 1e-3,
+                operations / median * 1e-6);
+    std::fflush(stdout);
+    graphs_.clear();
+  }
+
+  Tensor random(DType dtype, Shape shape, float scale) {
+    std::uniform_real_distribution<float> uniform(-scale, scale);
+    Tensor host(dtype, shape);
+    for (int64_t i = 0; i < host.elements(); ++i) {
+      const float value = uniform(generator_);
+      if (dtype == DType::bf16)
+        host.as<Bf16>()[i] = float_to_bf16(value);
+      else
+        host.as<float>()[i] = value;
+    }
+    return host;
+  }
+  Tensor on_gpu(DType dtype, Shape shape, float scale = 1) {
+    return resident(ctx_, random(dtype, shape, scale));
+  }
+  Tensor ints(const std::vector<int32_t>& values) {
+    Tensor host(DType::i32, {static_cast<int64_t>(values.size())});
+    std::ranges::copy(values, host.as<int32_t>());
+    return resident(ctx_, std::move(host));
+  }
+
+  // The same convolution at many places.
+  std::vector<PackedMatrix> copies(int64_t inputs, int64_t outputs, int64_t taps, DType dtype) {
+    const Tensor weight = random(DType::bf16, {outputs, inputs, taps}, 0.03f),
+                 bias = random(DType::f32, {outputs}, 0.1f);
+    const int64_t bytes = inputs * outputs * taps * size_of(dtype);
+    std::vector<PackedMatrix> matrices;
+    for (int64_t i = 0; i < std::clamp(kManyBytes / bytes, int64_t{2}, kMostCopies); ++i)
+      matrices.push_back(pack_conv1d(ctx_, weight, bias, dtype));
+    return matrices;
+  }
+
+  void tiles(const MatrixShape& shape, int64_t rows) {
+    const std::string name = "tile " + std::to_string(shape.outputs) + (shape.paired ? " pairs x " : " x ") +
+                             std::to_string(shape.depth) + ", rows " + std::to_string(rows);
+    if (!wants(name)) return;
+    const Tensor weight = random(DType::bf16, {shape.outputs, shape.depth}, 0.03f);
+    std::vector<PackedMatrix> matrices;
+    for (int64_t i = 0; i < std::clamp(kManyBytes / shape.bytes(), int64_t{2}, kMostCopies); ++i)
+      matrices.push_back(shape.paired ? pack_gate_up(ctx_, weight, weight, DType::bf16)
+                                      : pack_matrix(ctx_, weight, {}, DType::bf16));
+    const Tensor x = on_gpu(DType::bf16, {rows, shape.depth}), y(DType::f32, {rows, shape.outputs}, kDevice);
+    Product product{.shape = shape,
+                    .dtype = DType::bf16,
+                    .x = x.view().data(),
+                    .x_stride = shape.depth,
+                    .rows = rows,
+                    .epilogue = {.y = y.view().data(), .y_stride = shape.outputs}};
+    const TileMachine machine = tile_machine(ctx_);
+    const TileChoice chosen = choose_tile(shape, rows, machine);
+    for (int i = 0; i < 2 * static_cast<int>(kTileShapes.size()); ++i) {
+      const TileChoice choice{i / 2, i % 2 == 1};
+      if (!can_do(choice, shape, rows, machine)) continue;
+      const TileShape& tile = kTileShapes[static_cast<size_t>(choice.shape)];
+      const double operations =
+          2.0 * static_cast<double>(rows * shape.outputs * shape.depth * (shape.paired ? 2 : 1));
+      char expected[64];
+      std::snprintf(expected, sizeof expected, ": %d x %d x %d%s%s (%.1f)", tile.rows, tile.outputs,
+                    tile.depth_groups, choice.split ? " split" : "", choice == chosen ? " *" : "",
+                    expected_us(choice, shape, rows, machine));
+      time(name + expected, static_cast<int64_t>(matrices.size()), static_cast<double>(shape.bytes()),
+           operations, [&] {
+             for (const PackedMatrix& matrix : matrices) {
+               product.weight = matrix.storage.view().data();
+               tile_product_by(ctx_, product, choice);
+             }
+           });
+    }
+  }
+
+  // `streams` sequences of `rows` rows each.
+  struct Streams {
+    std::vector<int32_t> host_offsets;
+    Tensor offsets, slots, pool;
+    int64_t count = 0, rows = 0;
+    ConvRows conv_rows() const { return {{host_offsets}, offsets, slots, 1}; }
+    ConvHistory history() const { return {pool, 0, {}}; }
+  };
+  Streams streams_of(int64_t count, int64_t rows, int64_t history_floats) {
+    Streams s;
+    std::vector<int32_t> slots;
+    for (int64_t i = 0; i <= count; ++i) s.host_offsets.push_back(static_cast<int32_t>(i * rows));
+    for (int64_t i = 0; i < count; ++i) slots.push_back(static_cast<int32_t>(i));
+    s.offsets = ints(s.host_offsets);
+    s.slots = ints(slots);
+    s.pool = Tensor::zeros(DType::f32, {count, std::max<int64_t>(4, history_floats)}, kDevice);
+    s.count = count, s.rows = rows;
+    return s;
+  }
+
+  struct Conv {
+    int64_t inputs, outputs, taps;
+    DType dtype = DType::bf16;
+    bool snake = true;
+    Activation activation = Activation::none;
+  };
+
+  void conv(const std::string& label, const Conv& c, int64_t streams, int64_t rows) {
+    const std::string name = label + " " + std::to_string(c.inputs) + " -> " + std::to_string(c.outputs) +
+                             " k" + std::to_string(c.taps) + ", " + std::to_string(streams) + " x " +
+                             std::to_string(rows);
+    if (!wants(name)) return;
+    const auto weights = copies(c.inputs, c.outputs, c.taps, c.dtype);
+    const Streams s = streams_of(streams, rows, (c.taps - 1) * c.inputs);
+    const Tensor x = on_gpu(DType::f32, {streams * rows, c.inputs}),
+                 y(DType::f32, {streams * rows, c.outputs}, kDevice), alpha = on_gpu(DType::f32, {c.inputs});
+    const auto elements = static_cast<double>(c.inputs * c.outputs * c.taps),
+               all = static_cast<double>(streams * rows);
+    time(name, static_cast<int64_t>(weights.size()),
+         elements * static_cast<double>(size_of(c.dtype)) +
+             4 * all * static_cast<double>(c.inputs + c.outputs),
+         2 * elements * all, [&] {
+           for (const PackedMatrix& weight : weights)
+             causal_conv1d(ctx_, {x, s.conv_rows(), s.history(), c.snake ? alpha.view() : TensorView()},
+                           weight, 1, y, {.activation = c.activation});
+         });
+  }
+
+  void unit(const std::string& label, int64_t channels, int64_t dilation, int64_t streams, int64_t rows) {
+    const std::string name = label + " residual unit " + std::to_string(channels) + " d" +
+                             std::to_string(dilation) + ", " + std::to_string(streams) + " x " +
+                             std::to_string(rows);
+    if (!wants(name)) return;
+    const auto wide = copies(channels, channels, 7, DType::bf16),
+               narrow = copies(channels, channels, 1, DType::bf16);
+    const Streams s = streams_of(streams, rows, 6 * dilation * channels);
+    const Tensor x = Tensor::zeros(DType::f32, {streams * rows, channels}, kDevice),
+                 alpha = on_gpu(DType::f32, {channels});
+    const auto calls = static_cast<int64_t>(std::min(wide.size(), narrow.size()));
+    const auto elements = static_cast<double>(8 * channels * channels),
+               all = static_cast<double>(streams * rows);
+    time(name, calls, 2 * elements + 8 * all * static_cast<double>(channels), 2 * elements * all, [&] {
+      for (size_t i = 0; i < static_cast<size_t>(calls); ++i)
+        residual_unit(ctx_, x, s.conv_rows(), s.history(), {&wide[i], dilation, &narrow[i], alpha, alpha});
+    });
+  }
+
+  // One frame of so many streams.
+  void decoder(int64_t streams) {
+    conv("decoder", {1024, 1536, 7, DType::bf16, false}, streams, 4);
+    int64_t rows = 4, channels = 1536;
+    for (const int64_t stride : {8, 8, 4, 2}) {
+      conv("decoder", {channels, channels / 2 * stride, 2}, streams, rows);
+      rows *= stride, channels /= 2;
+      for (const int64_t dilation : {1, 9}) unit("decoder", channels, dilation, streams, rows);
+    }
+    conv("decoder", {96, 1, 7, DType::f32, true, Activation::tanh}, streams, rows);
+  }
+
+  // A second of sound of so many streams.
+  void encoder(int64_t streams) {
+    int64_t rows = 45056, channels = 64;
+    conv("encoder", {1, 64, 7, DType::f32, false}, streams, rows);
+    for (const int64_t stride : {2, 4, 8, 8}) {
+      unit("encoder", channels, 1, streams, rows);
+      conv("encoder", {channels * stride, 2 * channels, 2}, streams, rows / stride);
+      rows /= stride, channels *= 2;
+    }
+    depthwise(1024, streams, 88);
+  }
+
+  void depthwise(int64_t channels, int64_t streams, int64_t rows) {
+    const std::string name = "depthwise " + std::to_string(channels) + ", " + std::to_string(streams) +
+                             " x " + std::to_string(rows);
+    if (!wants(name)) return;
+    const Streams s = streams_of(streams, rows, 6 * channels);
+    const Tensor x = on_gpu(DType::f32, {streams * rows, channels}),
+                 y(DType::f32, {streams * rows, channels}, kDevice),
+                 weight = on_gpu(DType::f32, {7, channels}), bias = on_gpu(DType::f32, {channels});
+    const double elements = static_cast<double>(streams * rows * channels);
+    time(name, 20, 8 * elements, 14 * elements, [&] {
+      for (int i = 0; i < 20; ++i)
+        depthwise_conv1d(ctx_, {x, s.conv_rows(), s.history(), {}}, weight, bias, y);
+    });
+  }
+
+  std::string filter_;
+  ThreadTeam team_;
+  Workspace workspace_, page_locked_;
+  std::unique_ptr<Stream> stream_;
+  StepGraphs graphs_;
+  Context ctx_;
+  std::mt19937 generator_{1};
+  int64_t steps_ = 0;
+};
+
+}  // namespace
+}  // namespace shoal::ops::cuda
+
+int main(int argc, char** argv) {
+  try {
+    shoal::ops::cuda::ConvBench(argc > 1 ? argv[1] : "").run();
+  } catch (const shoal::Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
