@@ -50,9 +50,11 @@ RESTRICTED = {
     r"^(openssl/|xxhash)": ["runtime/"],
     r"^toml\+\+": ["settings/"],
 }
-# Written once for every device: contexts and tensors carry it through, and only ops asks which one it is.
+# Written once for every device: contexts and tensors carry it through, and only ops asks which one it is. The
+# names of settings are the user's.
+# (cuda_graphs is a setting.)
 DEVICE_FREE = ("models/", "runtime/")
-DEVICE_NAME = re.compile(r'\bDeviceKind\b|\w*cuda\w*|\bcpu::|"ops/cpu/', re.IGNORECASE)
+DEVICE_NAME = re.compile(r'\bDeviceKind\b|\b(?!cuda_graphs\b)\w*cuda\w*|\bcpu::|"ops/cpu/', re.IGNORECASE)
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
 
