@@ -44,7 +44,7 @@ template <typename... Parameters, typename... Arguments>
 void launch(Context& ctx, const char* name, const Grid& grid, void (*kernel)(Parameters...),
             Arguments&&... arguments) {
   StreamState& stream = state_of(ctx);
-  stream.prepare(reinterpret_cast<const void*>(kernel), grid.shared_bytes);
+  stream.prepare(reinterpret_cast<const void*>(kernel));
   cudaLaunchConfig_t config{};
   config.gridDim = grid.blocks;
   config.blockDim = grid.threads;

@@ -5,17 +5,10 @@
 
 namespace shoal::ops::cuda {
 
-inline int64_t most_shared_bytes(Context& ctx) {
-  int bytes = 0;
-  check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, state_of(ctx).device()),
-        "shared memory of the device");
-  return bytes;
-}
-
 template <typename T, int kTileRows, bool kFloatInput>
 bool launch_skinny_rows(Context& ctx, const SkinnyArguments& arguments) {
   const SkinnyShared shared(arguments.rows, arguments.row_tiles, kTileRows, arguments.norm_weight != nullptr);
-  if (shared.bytes > most_shared_bytes(ctx)) return false;
+  if (shared.bytes > state_of(ctx).most_shared_bytes()) return false;
   const Grid grid{.blocks = dim3(static_cast<unsigned>(blocks_for(arguments.tile_rows, kTileRows))),
                   .threads = dim3(kSkinnyThreads),
                   .shared_bytes = static_cast<size_t>(shared.bytes)};

@@ -45,6 +45,7 @@ StreamState::StreamState(int device, StreamPriority priority) : device_(device) 
   multiprocessors_ = attribute(cudaDevAttrMultiProcessorCount, device);
   architecture_ = 10 * attribute(cudaDevAttrComputeCapabilityMajor, device) +
                   attribute(cudaDevAttrComputeCapabilityMinor, device);
+  most_shared_bytes_ = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
   for (Half& half : halves_) {
     half.memory = Buffer::page_locked(kStageBytes, {DeviceKind::cuda, device});
     half.copied = make_event();
@@ -58,18 +59,16 @@ StreamState::~StreamState() {
   if (cudaStreamSynchronize(stream_.get()) != cudaSuccess) cudaGetLastError();
 }
 
-void StreamState::prepare(const void* kernel, size_t shared_bytes) {
-  const auto [found, unknown] = shared_.try_emplace(kernel, 0);
-  if (unknown && !getenv("SHOAL_NO_CARVEOUT")) {
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
-                               cudaSharedmemCarveoutMaxShared),
-          "shared memory of a kernel");
-  }
-  if (shared_bytes <= found->second) return;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(shared_bytes)),
+void StreamState::prepare(const void* kernel) {
+  if (!prepared_.insert(kernel).second) return;
+  cudaFuncAttributes found{};
+  check(cudaFuncGetAttributes(&found, kernel), "attributes of a kernel");
+  const int most = most_shared_bytes_ - static_cast<int>(found.sharedSizeBytes);
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most),
         "shared memory of a kernel");
-  found->second = shared_bytes;
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                             cudaSharedmemCarveoutMaxShared),
+        "shared memory of a kernel");
 }
 
 void* StreamState::stage(int64_t bytes) {

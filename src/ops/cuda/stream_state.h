@@ -5,7 +5,7 @@
 #include <cuda_runtime.h>
 #include <memory>
 #include <type_traits>
-#include <unordered_map>
+#include <unordered_set>
 
 #include "ops/context.h"
 #include "ops/stream.h"
@@ -37,11 +37,12 @@ class StreamState final : public Stream {
   int multiprocessors() const { return multiprocessors_; }
   // Compute capability times ten: 80, 89, 90, 100, 120.
   int architecture() const { return architecture_; }
+  int most_shared_bytes() const { return most_shared_bytes_; }  // of a block
   bool can_start_early() const { return architecture_ >= 90; }
-  // Sets up a kernel the first time it is started: every one divides an SM's memory alike, or the next one
-  // could not start on an SM before the last has left it; and its limit of dynamic shared memory is raised to
-  // what it asks.
-  void prepare(const void* kernel, size_t shared_bytes);
+  // Sets up a kernel the first time it is started: it may have all of an SM's shared memory, and every kernel
+  // divides an SM's memory alike, or the next one could not start on an SM before the last has left it. These
+  // are attributes of the kernel for every stream, so they are the same whoever sets them.
+  void prepare(const void* kernel);
   // Page-locked memory for an upload of at most kStageBytes: the caller writes it and enqueues its copy
   // before it asks again. Waits when what stood there has not been copied yet. Not inside run_step.
   void* stage(int64_t bytes);
@@ -72,9 +73,9 @@ class StreamState final : public Stream {
   static constexpr int kHalves = 2;
   void enter_next_half();
 
-  int device_ = 0, multiprocessors_ = 0, architecture_ = 0;
+  int device_ = 0, multiprocessors_ = 0, architecture_ = 0, most_shared_bytes_ = 0;
   bool in_step_ = false;
-  std::unordered_map<const void*, size_t> shared_;
+  std::unordered_set<const void*> prepared_;
   Half halves_[kHalves];
   int half_ = 0;
   int64_t used_ = 0;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "audio/encoder.h"
+#include "ops/device_testing.h"
 #include "shoal/engine.h"
 
 namespace shoal::runtime::testing {
@@ -17,6 +18,7 @@ namespace shoal::runtime::testing {
 inline EngineConfig tiny_config() {
   EngineConfig config;
   config.model = std::string(SHOAL_SOURCE_DIR) + "/tests/data/fish/set_a";
+  config.device = ops::test_device_name();
   config.precision = Precision::float32;
   config.threads = 2;
   config.cache_dir = "none";
