@@ -21,7 +21,7 @@ inline Device test_device() { return choose_device(test_device_name()); }
 inline bool testing_on_cpu() { return test_device_name() == "cpu"; }
 
 // Skips every test of a program whose device is not there.
-class NeedsTestDevice : public testing::Environment {
+class NeedsTestDevice : public ::testing::Environment {
  public:
   void SetUp() override {
     try {
@@ -32,7 +32,8 @@ class NeedsTestDevice : public testing::Environment {
     }
   }
 };
-inline testing::Environment* const kNeedsTestDevice = testing::AddGlobalTestEnvironment(new NeedsTestDevice);
+inline ::testing::Environment* const kNeedsTestDevice =
+    ::testing::AddGlobalTestEnvironment(new NeedsTestDevice);
 
 // A context of its own on that device, with a team of `threads`.
 struct TestMachine {
