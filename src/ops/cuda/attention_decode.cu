@@ -255,8 +255,9 @@ DecodeSplit choose_decode_split(Context& ctx, const AttentionCall& call) {
   const StreamState& stream = state_of(ctx);
   const int64_t tiles = call.plan->rows.sequences() * tiles_of(call.layout), chunks = most_chunks(call);
   DecodeSplit split;
+  // As many blocks as run at once, two per multiprocessor; more would wait for shared memory.
   while (split.splits < kMostSplits && split.splits < chunks &&
-         tiles * split.splits < 2 * stream.multiprocessors())
+         tiles * split.splits <= stream.multiprocessors())
     split.splits *= 2;
   split.clustered = split.splits > 1 && stream.architecture() >= 90 &&
                     shared_bytes(call, split.splits) <= most_shared_bytes(stream.architecture());
