@@ -74,6 +74,8 @@ void add_bench_engine(CLI::App& bench) {
       "  shoal bench engine --concurrency 1,2,4,8\n"
       "  shoal bench engine --random s1-mini --frames 64 --voices 10 --concurrency 1,4,16 --json "
       "report.json\n"
+      "  shoal bench engine --random s1-mini --device cuda --max-batch-size 256 --frames 200 "
+      "--concurrency 1,64,256\n"
       "  shoal bench engine --rate 5 --duration 60 --listen real-time");
   add_load_options(command, *options);
   add_workload_options(command, *options);

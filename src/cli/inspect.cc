@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/engine_settings.h"
+#include "cli/memory_table.h"
 #include "cli/session.h"
 #include "models/dac/inventory.h"
 #include "models/dual_ar/inventory.h"
@@ -25,7 +27,8 @@ using nlohmann::ordered_json;
 struct InspectOptions {
   std::string dir;
   std::string precision;
-  bool tensors = false, json = false;
+  bool tensors = false, memory = false, json = false;
+  EngineSettings settings;  // of an engine, for what it would take
 };
 
 // One of the two checkpoints of a folder, held against what its model asks for.
@@ -154,7 +157,7 @@ void inspect(const InspectOptions& options) {
     print(sound, element, options.tensors);
     std::printf(
         "memory in %s: weights %.1f MB; KV cache %.1f KB a position, %.1f MB for the longest sequence\n",
-        dtype == DType::f32 ? "float32" : "bfloat16", static_cast<double>(weight_bytes) / 1e6,
+        std::string(name_of(runtime::precision_of(dtype))).c_str(), static_cast<double>(weight_bytes) / 1e6,
         static_cast<double>(kv) / 1e3, static_cast<double>(kv * lm.max_positions) / 1e6);
   }
   const size_t problems = language_model.problems.size() + sound.problems.size();
@@ -170,11 +173,28 @@ void add_inspect(CLI::App& app) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App& command = *app.add_subcommand(
       "inspect", "Look inside a model folder: configuration, tensors, memory, what is missing");
-  command.add_option("dir", options->dir, "model folder; default: the built-in voice");
-  command.add_option("--precision", options->precision, "auto, float32, bfloat16: what memory is counted in");
+  command.add_option("dir", options->dir,
+                     "model folder; default: the built-in voice; with --memory also random:s1-mini");
+  command.add_option("--precision", options->precision,
+                     "auto, float32, bfloat16, float16: what memory is counted in");
   command.add_flag("--tensors", options->tensors, "list every tensor");
+  command.add_flag("--memory", options->memory,
+                   "instead: the memory that an engine with these settings takes of its device");
   command.add_flag("--json", options->json, "print the report as JSON");
-  command.callback([options] { inspect(*options); });
+  options->settings.add_to(command, {"device", "max_batch_size", "max_streams", "prefill_columns",
+                                     "kv_memory_mb", "kv_memory_fraction", "kv_page_size", "semantic_only",
+                                     "with_encoder", "threads", "cuda_graphs"});
+  command.footer(
+      "Examples:\n"
+      "  shoal inspect /models/s1-mini                    what is in it, and what is missing\n"
+      "  shoal inspect random:s1-mini --memory --device cuda --max-batch-size 256");
+  command.callback([options] {
+    if (options->memory)
+      print_memory({.dir = options->dir, .precision = options->precision, .json = options->json},
+                   options->settings);
+    else
+      inspect(*options);
+  });
 }
 
 }  // namespace shoal::cli

@@ -16,6 +16,9 @@
 #include "cli/load_json.h"
 #include "cli/progress.h"
 #include "cli/session.h"
+#include "ops/cuda_devices.h"
+#include "ops/device_choice.h"
+#include "ops/device_state.h"
 #include "shoal/engine.h"
 
 namespace shoal::cli {
@@ -94,6 +97,11 @@ ResolvedSettings settings_of(const LoadOptions& o) {
   return settings;
 }
 
+// Without the remarks that the engine makes when it chooses.
+Device chosen_device(const std::string& name) {
+  return ops::choose_device(name, ops::cuda_devices(), ops::built_with_cuda()).device;
+}
+
 // A report that cannot be written is known before an hour of measuring.
 void check_writable(const std::string& path) {
   if (path.empty() || path == "-") return;
@@ -136,6 +144,8 @@ class LoadRun {
 
   void run() {
     if (options_.limits) measure_limits();
+    const Device device = chosen_device(settings_.config.device);
+    const std::optional<int64_t> free_before = ops::free_device_memory(device);
     Engine engine(settings_.config);
     bar_.show(0, "loading the model");
     engine.start();
@@ -148,6 +158,7 @@ class LoadRun {
       plan.first_request = next_request_;
       figures_.push_back(measure(engine, workload, plan, title_of(plan)));
     }
+    if (free_before) report_["device_bytes"] = *free_before - *ops::free_device_memory(device);
     engine.stop();
     report();
     if (stopped()) fail(ErrorCode::cancelled, "interrupted");
@@ -224,7 +235,11 @@ class LoadRun {
         {"shared_voice", options_.shared_voice ? ordered_json(*options_.shared_voice) : nullptr},
         {"seed", options_.seed}};
     report_.update(json_of(figures_));
-    if (prints()) std::fputs(bench::load_table(figures_).c_str(), stdout);
+    if (prints()) {
+      std::fputs(bench::load_table(figures_).c_str(), stdout);
+      if (const auto taken = report_.find("device_bytes"); taken != report_.end())
+        std::printf("device memory in use by the engine: %.2f GB\n", taken->get<double>() / 1e9);
+    }
     write_report(options_.json, report_);
   }
 

@@ -16,6 +16,7 @@ namespace shoal {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::HasSubstr;
 
 struct Outcome {
@@ -384,6 +385,25 @@ TEST_F(Program, InspectShowsPartsAndNamesWhatIsMissing) {
   EXPECT_EQ(broken.exit_code, 2);
   EXPECT_THAT(broken.out, HasSubstr("PROBLEM layers.3.attention_norm.weight is missing, expected [64]"));
   expect_users_fault("say Hello -o out.wav --model broken", "layers.3");
+}
+
+TEST_F(Program, InspectPlansTheMemoryOfAConfiguration) {
+  const auto plan = [&](const std::string& options) {
+    return Json::parse(run("inspect random:s1-mini --memory --json --device cpu " + options).out, "plan");
+  };
+  const Json few = plan("--max-batch-size 4"), many = plan("--max-batch-size 64");
+  EXPECT_EQ(few.at("precision").as_string(), "bfloat16");
+  // 440 million parameters in 16 bits.
+  EXPECT_NEAR(few.at("bytes").at("language model, slow layers").as_number(), 0.88e9, 0.01e9);
+  EXPECT_GT(many.at("bytes").at("codec streams").as_number(),
+            10 * few.at("bytes").at("codec streams").as_number());
+  EXPECT_GT(plan("--max-batch-size 4 --precision float32").at("total_bytes").as_number(),
+            few.at("total_bytes").as_number());
+  const Outcome table = run("inspect --memory --device cpu");
+  EXPECT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_THAT(table.out, AllOf(HasSubstr("KV pages"), HasSubstr("free now"), HasSubstr("codec streams")));
+  EXPECT_EQ(table.err, "");
+  expect_users_fault("inspect --memory --device cpu --precision float16", "float16 needs a GPU");
 }
 
 TEST_F(Program, TheEnvironmentSpeaksOldAndNewNames) {

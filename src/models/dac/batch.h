@@ -68,10 +68,13 @@ std::span<T> host_array(const ops::Context& ctx, int64_t count) {
 // How many rows a stage takes on in one go when one row makes it touch `bytes_per_row` of activations: so
 // many that these stay in the second-level caches (1 MiB for each worker), but no fewer than it takes for the
 // arithmetic on a weight to outweigh fetching it. All of them on a device that gains nothing by it.
-inline int64_t rows_in_cache(const ops::Context& ctx, int64_t bytes_per_row) {
+inline int64_t rows_in_cache(Device device, int workers, int64_t bytes_per_row) {
   constexpr int64_t kFewest = 64, kBytesPerWorker = int64_t{1} << 20;
-  if (!ops::works_in_caches(ctx.device)) return INT64_MAX;
-  return std::max(kFewest, ctx.team->size() * kBytesPerWorker / bytes_per_row);
+  if (!ops::works_in_caches(device)) return INT64_MAX;
+  return std::max(kFewest, workers * kBytesPerWorker / bytes_per_row);
+}
+inline int64_t rows_in_cache(const ops::Context& ctx, int64_t bytes_per_row) {
+  return rows_in_cache(ctx.device, ctx.team->size(), bytes_per_row);
 }
 
 // Calls body(piece, begin, end) over consecutive pieces of at most max_rows rows, each in a scope of its own

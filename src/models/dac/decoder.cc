@@ -18,8 +18,7 @@ constexpr int64_t kMostRecordedFrames = 16;
 }  // namespace
 
 Decoder::Decoder(WeightSource& source, ops::Context& ctx, const Config& config, DType dtype)
-    : config_(config),
-      frames_per_pass_(ops::works_in_caches(ctx.device) ? kFramesPerPassInCaches : kFramesPerPass) {
+    : config_(config), frames_per_pass_(frames_per_pass(ctx.device)) {
   Loader loader(source, ctx, dtype, layout_);
   dequantiser_ = std::make_unique<Dequantiser>(loader, config, frames_per_pass_);
   quantiser_bytes_ = loader.bytes();
@@ -52,6 +51,10 @@ Decoder::Decoder(WeightSource& source, ops::Context& ctx, const Config& config, 
   // f32 in every dtype: in the reference's bf16 the samples carry 8 bits of mantissa (spec dac 9).
   last_ = std::make_unique<CausalConv>(CausalConv::plain(loader, last, DType::f32));
   convolution_bytes_ = loader.bytes() - quantiser_bytes_;
+}
+
+int64_t Decoder::frames_per_pass(Device device) {
+  return ops::works_in_caches(device) ? kFramesPerPassInCaches : kFramesPerPass;
 }
 
 DecodeSizes Decoder::sizes(int streams) const {

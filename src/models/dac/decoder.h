@@ -23,6 +23,8 @@ class Decoder {
   int64_t convolution_bytes() const { return convolution_bytes_; }
   int64_t quantiser_bytes() const { return quantiser_bytes_; }
 
+  // Frames of all sequences that one pass takes on.
+  static int64_t frames_per_pass(Device device);
   // What `streams` utterances, decoded together, need of memory for their passes.
   DecodeSizes sizes(int streams) const;
 

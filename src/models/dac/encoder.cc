@@ -9,18 +9,15 @@
 namespace shoal::dac {
 namespace {
 
-constexpr int64_t kTransformerRows = 128;  // of one call: enough to outweigh the reading of its weights
-constexpr int64_t kReferenceHeadDim = 64;  // dim / 64 heads, whatever head_dim says (spec dac 1)
-
 WindowTransformerShape transformer_shape(const Config& config, int64_t layers, int64_t dim) {
   return {.layers = layers,
           .dim = dim,
-          .heads = dim / kReferenceHeadDim,
+          .heads = Encoder::transformer_heads(dim),
           .head_dim = config.head_dim,
           .intermediate = 3 * dim,
           .window = config.enc_window,
           .block_size = config.enc_block_size,
-          .largest_piece = kTransformerRows,
+          .largest_piece = Encoder::kTransformerRows,
           .rope_base = config.rope_base,
           .eps = config.norm_eps};
 }

@@ -32,6 +32,10 @@ class Encoder {
                std::span<int32_t> codes) const;
 
   static constexpr int64_t kFramesPerPass = 32;
+  // Of one call of a block's transformer: enough to outweigh the reading of its weights.
+  static constexpr int64_t kTransformerRows = 128;
+  // Whatever the configuration's head_dim says (spec dac 1).
+  static constexpr int64_t transformer_heads(int64_t dim) { return dim / 64; }
 
  private:
   // Residual units, snake and strided convolution, perhaps a transformer.
