@@ -1,15 +1,14 @@
 // How 16-bit weight matrices lie in device memory, and the order in which products are summed.
 //
-// Layout: tiles of 8 outputs by 32 inputs, 512 bytes, in the order in which a warp multiplies them: lane
-// 4 * (n % 8) + (k % 32) / 8 holds the eight inputs k % 32 / 8 * 8 .. + 7 of output n in 16 bytes. Tiles of
-// one row of tiles follow each other by tap, then by input; rows of tiles by output. Both are padded with
-// zeros. In a SwiGLU pair, rows of tiles 2i and 2i + 1 hold outputs 8i .. 8i + 7 of the gate and of the up.
+// Layout: tiles of 8 outputs by 32 inputs, 512 bytes: output n has 64 bytes at 64 n, in which the eight
+// inputs 8c .. 8c + 7 are the 16 bytes at position c ^ (n / 2 % 4) (swizzled_chunk). Copied to shared memory
+// as they are, tiles are what wgmma takes as its operand with a swizzle of 64 bytes, and what ldmatrix reads
+// without bank conflicts. Tiles of one row of tiles follow each other by tap, then by input; rows of tiles by
+// output. Both are padded with zeros. In a SwiGLU pair, rows of tiles 2i and 2i + 1 hold outputs 8i .. 8i + 7
+// of the gate and of the up.
 //
-// Such a tile is the B operand of two mma.m16n8k16 whose inputs are renumbered: within 32 inputs,
-// multiplication j (0, 1) takes, for quad q = lane % 4, the inputs 8q + 4j + {0, 1} as its k = 2q + {0, 1}
-// and 8q + 4j + {2, 3} as k = 2q + 8 + {0, 1}. The A operand follows suit: lane (g = lane / 4, q) needs the
-// eight consecutive inputs 8q .. 8q + 7 of rows g and g + 8: two 16-byte loads from row-major activations,
-// for both multiplications.
+// The tensor cores multiply 16 inputs at a time, by rising input. A chain of mma.sync.m16n8k16 and one of
+// wgmma.m64nNk16 over the same inputs give the same bits (wide_test.cc holds them to it).
 //
 // Order: the f32 accumulator runs through the tiles of a segment by rising input, starting from zero; then
 // the segments' sums are added one after the other, starting from zero (kSegments, or one per tap for a
@@ -43,13 +42,17 @@ struct MatrixShape {
   __host__ __device__ int64_t bytes() const { return tile_rows() * row_tiles() * kTileBytes; }
 };
 
+// Where, of the four 16-byte chunks of a row, chunk c of row n lies in a tile. Its own inverse.
+__host__ __device__ constexpr int swizzled_chunk(int n, int c) { return c ^ (n / 2 % 4); }
+
 // Where element (n, tap, k) lies, counted in elements. part: 0, or 1 for the up of a pair.
 __host__ __device__ inline int64_t element_index(const MatrixShape& shape, int64_t part, int64_t n,
                                                  int64_t tap, int64_t k) {
   const int64_t tile_row = shape.paired ? n / kTileOutputs * 2 + part : n / kTileOutputs;
   const int64_t tile = tile_row * shape.row_tiles() + tap * shape.tap_tiles() + k / kTileInputs;
-  const int64_t lane = n % kTileOutputs * 4 + k % kTileInputs / 8;
-  return (tile * 32 + lane) * 8 + k % 8;
+  const int row = static_cast<int>(n % kTileOutputs);
+  const int64_t chunk = 4 * row + swizzled_chunk(row, static_cast<int>(k % kTileInputs / 8));
+  return (tile * 32 + chunk) * 8 + k % 8;
 }
 
 // f32 matrices, which the ordinary units multiply: [taps * depth, f32_columns], the outputs side by side, in

@@ -30,9 +30,37 @@ __device__ inline void multiply_16<__half>(float (&sums)[4], uint32_t a0, uint32
       : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
 
-// sums += x w over the 32 inputs of a tile. Lane (g = lane / 4, q = lane % 4) brings inputs 8 q .. 8 q + 7 of
-// rows g (low) and g + 8 (high) and its 16 bytes of the tile; it gets rows g (sums[0], sums[1]) and g + 8
-// (sums[2], sums[3]) of outputs 2 q and 2 q + 1.
+// Eight rows of 32 inputs out of shared memory, as operands of two multiplications: lane (g = lane / 4, q =
+// lane % 4) gets inputs 8c + 2q and 8c + 2q + 1 of row g in component c. `chunk`: where chunk lane / 8 of row
+// lane % 8 lies.
+__device__ inline uint4 load_operand(const uint4* chunk) {
+  uint4 v;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(chunk)))
+               : "memory");
+  return v;
+}
+
+// The same out of registers, of which lane (g, q) holds chunk q of row g: a transposition among four lanes.
+__device__ inline uint4 operand_of_chunks(uint4 v) {
+  const bool odd = threadIdx.x & 1, high = threadIdx.x & 2;
+  uint32_t a = __shfl_xor_sync(~0u, odd ? v.x : v.y, 1), b = __shfl_xor_sync(~0u, odd ? v.z : v.w, 1);
+  if (odd)
+    v.x = a, v.z = b;
+  else
+    v.y = a, v.w = b;
+  a = __shfl_xor_sync(~0u, high ? v.x : v.z, 2), b = __shfl_xor_sync(~0u, high ? v.y : v.w, 2);
+  if (high)
+    v.x = a, v.y = b;
+  else
+    v.z = a, v.w = b;
+  return v;
+}
+
+// sums += x w over the 32 inputs of a tile, all three as load_operand gives them: low are rows 0 .. 7, high
+// rows 8 .. 15 of x. The lane gets rows g (sums[0], sums[1]) and g + 8 (sums[2], sums[3]) of outputs 2q and
+// 2q + 1.
 template <typename T>
 __device__ inline void multiply_tile(float (&sums)[4], const uint4& low, const uint4& high,
                                      const uint4& weight) {

@@ -34,14 +34,14 @@ struct SkinnyArguments {
 
 // The parts of a block's shared memory, in bytes from its start.
 struct SkinnyShared {
-  int x_stride;  // 16-byte vectors between rows of x: an odd multiple of 64 bytes, so that the eight lanes
-                 // that load at a time (two rows, four vectors of each) use all banks once
+  int x_stride;  // 16-byte vectors between rows of x: an odd number, so that eight rows' vectors of one place
+                 // use all banks once
   int sums, before, bias, scale, norm;
   int waiting;  // rows of f32 that are normed after others
   int bytes;
 
   __host__ __device__ SkinnyShared(int rows, int row_tiles, int tile_rows, bool norm_here)
-      : x_stride((row_tiles | 1) * 4) {
+      : x_stride(row_tiles * 4 + 1) {
     sums = rows * x_stride * 16;
     before = sums + tile_rows * kSegments * kTileFloats * 4;  // what y held
     bias = before + tile_rows * kTileFloats * 4;
@@ -212,7 +212,8 @@ __global__ void __launch_bounds__(kSkinnyThreads, 2) skinny_kernel(const SkinnyA
   const int begin = min(warp * a.segment_tiles, a.row_tiles),
             tiles = min(a.segment_tiles, a.row_tiles - begin);
 
-  const uint4* source = a.weight + (static_cast<int64_t>(first) * a.row_tiles + begin) * 32 + lane;
+  const uint4* const tiles_from = a.weight + (static_cast<int64_t>(first) * a.row_tiles + begin) * 32;
+  const uint4* const source = tiles_from + lane / 4 * 4 + swizzled_chunk(lane / 4, lane % 4);
   const int row_vectors = a.row_tiles * 32;
   uint4 weights[kAhead][kTileRows];
 #pragma unroll
@@ -221,7 +222,7 @@ __global__ void __launch_bounds__(kSkinnyThreads, 2) skinny_kernel(const SkinnyA
     for (int r = 0; r < kTileRows; ++r)
       weights[s][r] = s < tiles && r < valid ? load_weight(source + r * row_vectors + s * 32) : uint4{};
   if (lane < valid && tiles > kAhead)
-    prefetch_weights(source - lane + lane * row_vectors + kAhead * 32, (tiles - kAhead) * kTileBytes);
+    prefetch_weights(tiles_from + lane * row_vectors + kAhead * 32, (tiles - kAhead) * kTileBytes);
   start_constants<kTileRows>(a, at, shared, first);
 
   wait_for_inputs();
@@ -230,19 +231,25 @@ __global__ void __launch_bounds__(kSkinnyThreads, 2) skinny_kernel(const SkinnyA
   wait_for_copies();
   __syncthreads();
 
-  const int g = lane / 4, q = lane % 4;
-  const uint4* low_from = reinterpret_cast<const uint4*>(shared) + g * at.x_stride + begin * 4 + q;
-  const uint4* high_from = low_from + 8 * at.x_stride;
-  const bool has_low = g < a.rows, has_high = g + 8 < a.rows;
+  const auto chunks_of = [&](int row) {  // of what the lane loads for its warp
+    return reinterpret_cast<const uint4*>(shared) + min(row, a.rows - 1) * at.x_stride + begin * 4 + lane / 8;
+  };
+  const uint4* const low_from = chunks_of(lane % 8);
+  const uint4* const high_from = chunks_of(lane % 8 + 8);
+  const bool has_low = lane / 4 < a.rows, has_high = lane / 4 + 8 < a.rows;
   float sums[kTileRows][4] = {};
   for (int start = 0; start < tiles; start += kAhead) {
 #pragma unroll
     for (int s = 0; s < kAhead; ++s) {
       const int t = start + s;
       if (t >= tiles) break;
-      const uint4 low = has_low ? low_from[t * 4] : uint4{}, high = has_high ? high_from[t * 4] : uint4{};
+      uint4 low = load_operand(low_from + t * 4), high{};
+      if (!has_low) low = uint4{};
+      if (a.rows > 8) high = load_operand(high_from + t * 4);
+      if (!has_high) high = uint4{};
 #pragma unroll
-      for (int r = 0; r < kTileRows; ++r) multiply_tile<T>(sums[r], low, high, weights[s][r]);
+      for (int r = 0; r < kTileRows; ++r)
+        multiply_tile<T>(sums[r], low, high, operand_of_chunks(weights[s][r]));
       if (t + kAhead >= tiles) continue;
 #pragma unroll
       for (int r = 0; r < kTileRows; ++r)
