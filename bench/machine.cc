@@ -5,8 +5,10 @@
 #include <fstream>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "bench/timing.h"
 #include "ops/cpu_features.h"
+#include "ops/cuda_devices.h"
 #include "ops/device_speed.h"
 #include "ops/device_state.h"
 #include "ops/linear.h"
@@ -105,6 +107,9 @@ MachineLimits measure_machine(ops::Context& ctx) {
                        .isa = std::string(ops::name_of(ops::cpu_isa())),
                        .threads = ctx.team->size()};
   if (const auto speed = ops::measure_device_speed(ctx)) {
+    const ops::CudaDevice gpu = ops::cuda_devices()[static_cast<size_t>(ctx.device.index)];
+    limits.compute_capability = concat(gpu.major, '.', gpu.minor);
+    limits.device_memory_bytes = gpu.memory_bytes;
     limits.read_gb_per_s = speed->read_bytes_per_s / 1e9;
     limits.bf16_gflop_per_s = speed->bf16_flop_per_s / 1e9;
   } else {

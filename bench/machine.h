@@ -12,8 +12,11 @@ namespace shoal::bench {
 // The speeds are those of `device`; 0: not measured.
 struct MachineLimits {
   std::string device;  // "cpu", "cuda:0 (NVIDIA H200)"
-  std::string cpu;     // model name as the system gives it
-  std::string isa;     // kernels in use: "avx512_bf16", "amx", ...
+  // Of a GPU; empty, 0.
+  std::string compute_capability;  // "9.0"
+  int64_t device_memory_bytes = 0;
+  std::string cpu;  // model name as the system gives it
+  std::string isa;  // kernels in use: "avx512_bf16", "amx", ...
   int threads = 0;
   double read_gb_per_s = 0;     // sum-read of a buffer far larger than the caches, all threads
   double f32_gflop_per_s = 0;   // matrix product that fits the caches, all threads; not measured on a GPU

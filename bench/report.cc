@@ -40,7 +40,10 @@ void print(const CodecFigures& f) {
 
 void print(const MachineLimits& m) {
   std::printf("machine     %s, %d threads, %s kernels\n", m.cpu.c_str(), m.threads, m.isa.c_str());
-  std::printf("device      %s\n", m.device.c_str());
+  std::printf("device      %s", m.device.c_str());
+  if (m.device_memory_bytes > 0)
+    std::printf(", compute capability %s, %.1f GB", m.compute_capability.c_str(), gb(m.device_memory_bytes));
+  std::printf("\n");
   std::printf("limits      read %s, f32 %s, bf16 %s (measured)\n", rate(m.read_gb_per_s, "GB/s").c_str(),
               rate(m.f32_gflop_per_s, "GFLOP/s").c_str(), rate(m.bf16_gflop_per_s, "GFLOP/s").c_str());
 }

@@ -46,7 +46,10 @@ ordered_json json_of(const CodecFigures& f) {
 }  // namespace
 
 ordered_json json_of(const MachineLimits& m) {
+  const bool is_gpu = m.device_memory_bytes > 0;
   return {{"device", m.device},
+          {"compute_capability", is_gpu ? ordered_json(m.compute_capability) : ordered_json(nullptr)},
+          {"device_memory_bytes", is_gpu ? ordered_json(m.device_memory_bytes) : ordered_json(nullptr)},
           {"cpu", m.cpu},
           {"isa", m.isa},
           {"threads", m.threads},

@@ -263,6 +263,26 @@ TEST(MemoryPlan, PartsAddUpToTheTotal) {
   }
 }
 
+// What the published sizes come to on a GPU of 80 GB (design section 14).
+TEST(MemoryPlan, TwoHundredAndFiftySixStreamsOfS1MiniFitAGpu) {
+  EngineConfig config;
+  config.max_batch_size = config.max_streams = 256;
+  config.kv_memory_fraction = 0.9;
+  const ModelSizes sizes{.language_model = dual_ar::Config::s1_mini(),
+                         .codec = dac::Config::published(),
+                         .dtype = DType::bf16,
+                         .device = {DeviceKind::cuda, 0}};
+  const MemoryPlan plan = plan_memory(config, sizes, kThreads, int64_t{78} << 30);
+  EXPECT_NO_THROW(plan.check());
+  EXPECT_NEAR(static_cast<double>(plan.language_model.total()), 1.72e9, 0.01e9);
+  EXPECT_NEAR(static_cast<double>(plan.codec.total()), 0.81e9, 0.01e9);
+  EXPECT_GT(plan.recordings, 0);
+  EXPECT_LT(plan.recordings, int64_t{1} << 28);
+  EXPECT_GE(plan.kv_pages * config.kv_page_size, 256 * 900);  // columns of a typical request
+  config.cuda_graphs = false;
+  EXPECT_EQ(plan_memory(config, sizes, kThreads, int64_t{78} << 30).recordings, 0);
+}
+
 TEST(MemoryPlan, GrowsWithWhatIsServed) {
   const ModelSizes sizes = even_sizes(DType::bf16);
   EngineConfig config = small_engine();

@@ -4,12 +4,13 @@
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/mma.cuh"
 #include "ops/cuda_backend.h"
+#include "ops/cuda_devices.h"
 #include "ops/transfer.h"
 
 namespace shoal::ops::cuda {
 namespace {
 
-constexpr int64_t kReadBytes = int64_t{4} << 30;
+constexpr int64_t kMostReadBytes = int64_t{4} << 30;
 constexpr int kReadThreads = 512, kReadBlocksPerMultiprocessor = 4, kReadAhead = 8;
 constexpr int kRuns = 8;
 
@@ -93,13 +94,14 @@ double fastest(Context& ctx, FunctionRef<void()> work) {
 
 DeviceSpeed measure_device_speed(Context& ctx) {
   const int multiprocessors = state_of(ctx).multiprocessors();
-  const Tensor words(DType::u8, {kReadBytes}, ctx.device), found(DType::f32, {4}, ctx.device);
+  const int64_t bytes = std::min(kMostReadBytes, cuda_free_memory(ctx.device.index) / 4 / 16 * 16);
+  const Tensor words(DType::u8, {bytes}, ctx.device), found(DType::f32, {4}, ctx.device);
   ops::fill_zero(ctx, words);
   const Grid read{.blocks = dim3(static_cast<unsigned>(kReadBlocksPerMultiprocessor * multiprocessors)),
                   .threads = dim3(kReadThreads)};
   const double read_s = fastest(ctx, [&] {
     launch(ctx, "read_words", read, read_words, static_cast<const uint4*>(words.view().data()),
-           kReadBytes / static_cast<int64_t>(sizeof(uint4)), static_cast<uint32_t*>(found.view().data()));
+           bytes / static_cast<int64_t>(sizeof(uint4)), static_cast<uint32_t*>(found.view().data()));
   });
   const int blocks = kProductBlocksPerMultiprocessor * multiprocessors;
   const Grid product{.blocks = dim3(static_cast<unsigned>(blocks)), .threads = dim3(kProductThreads)};
@@ -107,7 +109,7 @@ DeviceSpeed measure_device_speed(Context& ctx) {
     launch(ctx, "multiply_registers", product, multiply_registers, static_cast<float*>(found.view().data()));
   });
   const double products = double{kProducts} * kChains * blocks * (kProductThreads / 32);
-  return {.read_bytes_per_s = static_cast<double>(kReadBytes) / read_s,
+  return {.read_bytes_per_s = static_cast<double>(bytes) / read_s,
           .bf16_flop_per_s = kFlopOfProduct * products / product_s};
 }
 
