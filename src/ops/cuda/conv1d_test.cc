@@ -265,7 +265,7 @@ TEST_P(CudaConv1d, ReplaysReadWhatStandsInMemoryThen) {
   const std::vector<float> x = random_values(20 * g.inputs, 6);
   const Sequences s = place({x, {}}, none, g.inputs, layer.look_back());
   const Tensor y = put(std::vector<float>(20 * 24), {20, g.outputs});
-  Rows histories;  // of the sequences, whose slots are swapped every time
+  Rows histories;
   for (int i = 0; i < 5; ++i) {
     const int split = 3 * i;
     const Rows xs = {rows_of(x, g.inputs, 0, split), rows_of(x, g.inputs, split, 20)};

@@ -44,7 +44,7 @@ struct Product {
 // How many rows skinny_product takes at most.
 constexpr int64_t kSkinnyRows = 16;
 
-// Any number of rows, 16-bit weights, one tap.
+// 16-bit weights; any number of rows and taps.
 void tile_product(Context& ctx, const Product& product);
 
 // At most kSkinnyRows rows, 16-bit weights, one tap. x may also be f32 (x_dtype), to which the norm is

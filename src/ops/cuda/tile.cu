@@ -46,10 +46,7 @@ TileArguments arguments_of(const Product& product, const TileShape& shape, const
 
 TileMachine tile_machine(const Context& ctx) {
   const StreamState& stream = state_of(ctx);
-  int bytes = 0;
-  check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, stream.device()),
-        "shared memory of the device");
-  return {stream.multiprocessors(), bytes};
+  return {stream.multiprocessors(), stream.most_shared_bytes()};
 }
 
 void tile_product_by(Context& ctx, const Product& product, const TileChoice& choice,
