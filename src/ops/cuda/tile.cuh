@@ -86,7 +86,7 @@ __device__ inline void run_through(const TileArguments& arguments, const char* s
   TileSums<kShape> sums;
   sums.clear();
   totals.clear();
-  int stage = 0, free_stage = Sizes::kStages - 1;
+  int stage = 0;
   int segment_end = min(begin + arguments.segment_tiles, end);
   for (int tile = begin; tile < end; tile += Sizes::kStageTiles) {
     wait_for_stages<Sizes::kStages - 2>();
@@ -94,8 +94,10 @@ __device__ inline void run_through(const TileArguments& arguments, const char* s
       __syncthreads();
     else
       __syncwarp();
-    loader.copy_weights(free_stage);
-    loader.copy_rows(free_stage);
+    constexpr int kAhead = (Sizes::kStages - 1) * Sizes::kStageTiles;
+    const int free_stage = (stage == 0 ? Sizes::kStages : stage) - 1;
+    loader.copy_weights(free_stage, tile + kAhead);
+    loader.copy_rows(free_stage, tile + kAhead);
     end_stage();
     const int at = stage * Sizes::kStageChunks;
 #pragma unroll
@@ -109,7 +111,6 @@ __device__ inline void run_through(const TileArguments& arguments, const char* s
         segment_end = min(segment_end + arguments.segment_tiles, end);
       }
     }
-    free_stage = stage;
     stage = stage + 1 == Sizes::kStages ? 0 : stage + 1;
   }
 }
@@ -174,14 +175,15 @@ __device__ inline void share_sums(float* shared, int group, int thread, const Ti
 // Adds the sums of `groups` groups up in order -> y. What y holds is asked for a few places ahead: its loads
 // would not pass the stores before them.
 template <int kShape, bool kPaired>
-__device__ inline void store_shared(const TileArguments& arguments, int64_t first_row, int output_block,
+__device__ inline void store_shared(const TileArguments& arguments, int row_block, int output_block,
                                     const float* shared, int groups) {
   using Sizes = TileSizes<kShape>;
   constexpr int kColumns = Sizes::kOutputs / (kPaired ? 8 : 4);  // of four outputs
   constexpr int kItems = Sizes::kRows * kColumns;
   constexpr int kTogether = kPaired ? 1 : std::min(4, (kItems + Sizes::kThreads - 1) / Sizes::kThreads);
   const auto place_of = [&](int item) {
-    return OutputPlace{first_row + item / kColumns, (output_block * kColumns + item % kColumns) * 4};
+    return OutputPlace{static_cast<int64_t>(row_block) * Sizes::kRows + item / kColumns,
+                       (output_block * kColumns + item % kColumns) * 4};
   };
   for (int first = static_cast<int>(threadIdx.x); first < kItems; first += kTogether * Sizes::kThreads) {
     FourFloats before[kTogether];
@@ -228,7 +230,6 @@ __global__ void __launch_bounds__(TileSizes<kShape>::kThreads)
   const int fast = rows_first ? arguments.row_blocks : arguments.output_blocks;
   const int row_block = rows_first ? block % fast : block / fast;
   const int output_block = rows_first ? block / fast : block % fast;
-  const int64_t first_row = static_cast<int64_t>(row_block) * Sizes::kRows;
   const int group = static_cast<int>(threadIdx.x) / Sizes::kGroupThreads;
   const int thread = static_cast<int>(threadIdx.x) % Sizes::kGroupThreads;
 
@@ -241,12 +242,13 @@ __global__ void __launch_bounds__(TileSizes<kShape>::kThreads)
   char* const stages = shared + group * (Sizes::kStages * Sizes::kStageChunks * 16);
   TileLoader<kShape> loader(arguments, stages, thread, output_block, begin, end);
 #pragma unroll
-  for (int stage = 0; stage + 1 < Sizes::kStages; ++stage) loader.copy_weights(stage);
+  for (int stage = 0; stage + 1 < Sizes::kStages; ++stage)
+    loader.copy_weights(stage, begin + stage * Sizes::kStageTiles);
   wait_for_inputs();
-  loader.find_rows(first_row);
+  loader.find_rows(static_cast<int64_t>(row_block) * Sizes::kRows);
 #pragma unroll
   for (int stage = 0; stage + 1 < Sizes::kStages; ++stage) {
-    loader.copy_rows(stage);
+    loader.copy_rows(stage, begin + stage * Sizes::kStageTiles);
     end_stage();  // the first one has all the weights above
   }
   TileSums<kShape> totals;
@@ -259,9 +261,9 @@ __global__ void __launch_bounds__(TileSizes<kShape>::kThreads)
   __syncthreads();
   const int groups = Sizes::kDepthGroups > 1 ? arguments.segments : 1;
   if (arguments.paired)
-    store_shared<kShape, true>(arguments, first_row, output_block, sums, groups);
+    store_shared<kShape, true>(arguments, row_block, output_block, sums, groups);
   else
-    store_shared<kShape, false>(arguments, first_row, output_block, sums, groups);
+    store_shared<kShape, false>(arguments, row_block, output_block, sums, groups);
 }
 
 }  // namespace shoal::ops::cuda

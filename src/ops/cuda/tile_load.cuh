@@ -44,16 +44,14 @@ class TileLoader {
       : arguments_(arguments),
         stages_(static_cast<uint32_t>(__cvta_generic_to_shared(stages))),
         thread_(thread),
-        end_(end),
-        next_weights_(begin),
-        next_rows_(begin) {
+        end_(end) {
     tap_ = begin / arguments.tap_tiles;
     chunk_ = (begin - tap_ * arguments.tap_tiles) * 4 + thread % 4;
     const int first = output_block * (Sizes::kOutputs / kTileOutputs);
     // A thread copies the same 16 bytes of every (kGroupThreads / 32)-th tile. Those behind the last row of
     // tiles are not copied: what comes of them is not stored.
-    weights_ = arguments.weight +
-               (static_cast<int64_t>(first + thread / 32) * arguments.row_tiles + begin) * 32 + thread % 32;
+    weights_ =
+        arguments.weight + static_cast<int64_t>(first + thread / 32) * arguments.row_tiles * 32 + thread % 32;
     weight_rows_ = arguments.tile_rows - first - thread / 32;
   }
 
@@ -68,30 +66,31 @@ class TileLoader {
     }
   }
 
-  __device__ void copy_weights(int stage) {
+  // Starts the copies of the tiles of a stage, of which `first` is the first one.
+  __device__ void copy_weights(int stage, int first) {
     constexpr int kWarps = Sizes::kGroupThreads / 32;
     const uint32_t to =
         stages_ + (stage * Sizes::kStageChunks + Sizes::kStageTiles * Sizes::kRowChunks + thread_) * 16;
 #pragma unroll
     for (int tile = 0; tile < Sizes::kStageTiles; ++tile) {
-      if (next_weights_ >= end_) return;
+      if (first + tile >= end_) return;
+      const uint4* const from = weights_ + static_cast<int64_t>(first + tile) * 32;
 #pragma unroll
       for (int i = 0; i < Sizes::kWeightCopies; ++i)
         if (i * kWarps < weight_rows_)
           copy_or_zero(to + (tile * Sizes::kWeightChunks + i * Sizes::kGroupThreads) * 16,
-                       weights_ + static_cast<int64_t>(i * kWarps) * arguments_.row_tiles * 32, true);
-      ++next_weights_;
-      weights_ += 32;
+                       from + static_cast<int64_t>(i * kWarps) * arguments_.row_tiles * 32, true);
     }
   }
 
-  __device__ void copy_rows(int stage) {
+  // The same for the rows; stages must be asked for in order.
+  __device__ void copy_rows(int stage, int first) {
     const int row = thread_ / 4 % kTileOutputs;  // within eight
     const int chunk = thread_ / 4 * 4 + swizzled_chunk(row, thread_ % 4);
     const uint32_t to = stages_ + (stage * Sizes::kStageChunks + chunk) * 16;
 #pragma unroll
     for (int tile = 0; tile < Sizes::kStageTiles; ++tile) {
-      if (next_rows_ >= end_) return;
+      if (first + tile >= end_) return;
       const bool present = chunk_ < arguments_.depth_chunks;
       const uint4* from =
           arguments_.x + (present ? static_cast<int64_t>(tap_) * arguments_.tap_stride + chunk_ : 0);
@@ -101,7 +100,6 @@ class TileLoader {
             i * Sizes::kGroupThreads + thread_ < Sizes::kRowChunks)
           copy_or_zero(to + (tile * Sizes::kRowChunks + i * Sizes::kGroupThreads) * 16, from + rows_[i],
                        present);
-      ++next_rows_;
       chunk_ += 4;
       if (chunk_ >= arguments_.tap_tiles * 4) {
         chunk_ -= arguments_.tap_tiles * 4;
@@ -116,7 +114,6 @@ class TileLoader {
   int thread_, end_;
   const uint4* weights_;
   int weight_rows_;
-  int next_weights_, next_rows_;
   int tap_, chunk_;  // of the thread's next 16 bytes of rows
   uint32_t rows_[Sizes::kRowCopies];
 };
