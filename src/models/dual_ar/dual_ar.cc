@@ -175,7 +175,7 @@ void DualAr::generate_frames(ops::Context& ctx, const StepMemory& memory,
   if (taps)
     body();
   else
-    ops::run_step(ctx, {&memory, kFramesStep, hidden.dim(0), 0}, body);
+    ops::run_step(ctx, {this, kFramesStep, hidden.dim(0), memory.serial_}, body);
   ops::synchronize(ctx);
   std::copy_n(arrays.frames.begin(), frames.size(), frames.begin());
   check_drawn(frames);
@@ -204,7 +204,7 @@ void DualAr::decode_frames(ops::Context& ctx, const StepMemory& memory, const op
                             .pages_per_sequence = memory.pages_per_sequence(),
                             .page_size = plan.page_size,
                             .tables = arrays.tables};
-  ops::run_step(ctx, {&memory, kDecodeStep, rows, 0}, [&] {
+  ops::run_step(ctx, {this, kDecodeStep, rows, memory.serial_}, [&] {
     memory.block_.copy_to_device(ctx, arrays.bytes);
     const Workspace::Scope scope(*ctx.workspace);
     const TensorView x = ctx.workspace->alloc(DType::f32, {rows, config_.slow.dim});

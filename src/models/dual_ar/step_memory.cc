@@ -1,6 +1,7 @@
 #include "models/dual_ar/step_memory.h"
 
 #include <algorithm>
+#include <atomic>
 #include <new>
 
 #include "ops/transfer.h"
@@ -58,6 +59,11 @@ StepArrays lay_out(const ops::StepBlock* block, int64_t rows, int64_t columns, i
   return a;
 }
 
+int64_t next_serial() {
+  static std::atomic<int64_t> last{0};
+  return ++last;
+}
+
 ops::DrawRow draw_row(const FrameRequest& request) {
   ops::DrawRow row{.seed = request.seed,
                    .frame = request.frame,
@@ -85,7 +91,8 @@ ConstantIds::ConstantIds(ops::Context& ctx, std::vector<int32_t> values) : host(
 }
 
 StepMemory::StepMemory(ops::Context& ctx, const Config& config, int64_t rows, int64_t pages_per_sequence)
-    : columns_(config.columns()),
+    : serial_(next_serial()),
+      columns_(config.columns()),
       codebooks_(config.num_codebooks),
       rows_(rows),
       pages_per_sequence_(pages_per_sequence),

@@ -3,15 +3,16 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "ops/device_state.h"
 #include "runtime/engine/failure.h"
 
 namespace shoal::runtime {
 namespace {
 
 // Frames of one pass: enough for the codec to work well, not so many that a stream that starves waits long or
-// that the workspace becomes large.
-constexpr int64_t kLeastFramesPerPass = 16, kMostFramesPerPass = 64;
-constexpr double kPassUs = 50'000;
+// that the workspace becomes large. A GPU works well on many.
+constexpr int64_t kLeastFramesPerPass = 16, kMostFramesPerPass = 64, kMostFramesOfDevice = 512;
+constexpr double kPassUs = 50'000, kPassOfDeviceUs = 20'000;
 
 // Rounds in a row that may fail outside of the codec before the newest stream pays for it, and how long the
 // loop then leaves the processor to others.
@@ -89,10 +90,12 @@ bool CodecLoop::pass() {
   return true;
 }
 
-// As many as take kPassUs, so that nobody who starves waits longer than that.
+// As many as a pass may take time for, so that nobody who starves waits longer than that.
 int64_t CodecLoop::frames_per_pass() const {
   if (frame_cost_us_ == 0) return kLeastFramesPerPass;
-  return std::clamp(static_cast<int64_t>(kPassUs / frame_cost_us_), kLeastFramesPerPass, kMostFramesPerPass);
+  const bool of_device = ops::computes_by_itself(ctx_.device);
+  return std::clamp(static_cast<int64_t>((of_device ? kPassOfDeviceUs : kPassUs) / frame_cost_us_),
+                    kLeastFramesPerPass, of_device ? kMostFramesOfDevice : kMostFramesPerPass);
 }
 
 void CodecLoop::take_incoming() {

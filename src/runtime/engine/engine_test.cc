@@ -32,9 +32,10 @@ TEST(Engine, RefusesBadConfigurationsBeforeAnythingIsLoaded) {
   config.max_batch_size = 0;
   EXPECT_EQ(code_of([&] { Engine engine(config); }), ErrorCode::invalid_argument);
   config = tiny_config();
-  config.device = "cuda";
+  config.device = "cuda:99";
   Engine engine(config);
-  EXPECT_EQ(code_of([&] { engine.start(); }), ErrorCode::unsupported);
+  const ErrorCode refused = code_of([&] { engine.start(); });
+  EXPECT_TRUE(refused == ErrorCode::unsupported || refused == ErrorCode::unavailable) << name_of(refused);
   EXPECT_EQ(engine.health().state, EngineState::stopped);
 }
 

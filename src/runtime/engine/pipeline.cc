@@ -7,6 +7,7 @@
 #include "ops/device_choice.h"
 #include "runtime/engine/failure.h"
 #include "runtime/engine/system_memory.h"
+#include "runtime/memory_plan.h"
 #include "runtime/voices/codec_fingerprint.h"
 
 namespace shoal::runtime {
@@ -90,11 +91,13 @@ Pipeline::Pipeline(const EngineConfig& config, const MakeCalls& make_calls)
       split_(split_threads(config, ThreadTeam::available_cpus(), ops::computes_by_itself(device_))),
       decode_team_(split_.decode),
       codec_team_(std::max(1, split_.codec)),
-      // A step of the language model is short, and everybody waits for it: it goes first.
-      decode_(device_, decode_team_, {.priority = ops::StreamPriority::high, .record = config.cuda_graphs}),
-      codec_(device_, split_.codec > 0 ? codec_team_ : decode_team_, {.record = config.cuda_graphs}),
+      // Sound that can be made goes first: who has frames hears them, and generation that runs ahead waits.
+      decode_(device_, decode_team_, {.record = config.cuda_graphs}),
+      codec_(device_, split_.codec > 0 ? codec_team_ : decode_team_,
+             {.priority = ops::StreamPriority::high, .record = config.cuda_graphs}),
       voices_(config.references_dir),
       ledger_(config.max_queue, std::min(config.max_queue, 2 * config.max_batch_size)) {
+  const int64_t available = memory_available();
   model_ = SpeechModel::load({.dir = config.model,
                               .precision = config.precision,
                               .with_encoder = config.with_encoder,
@@ -103,9 +106,10 @@ Pipeline::Pipeline(const EngineConfig& config, const MakeCalls& make_calls)
   calls_ = make_calls ? make_calls(*model_) : std::make_unique<ModelCalls>(*model_);
   const dual_ar::DualAr& language_model = model_->language_model();
   codec_states_.emplace(model_->codec(), codec_.context(), config.streams());
-  cache_.emplace(language_model.config(),
-                 plan_kv_pages(config, language_model.config(), language_model.dtype(), memory_for_kv()),
-                 config.kv_page_size, language_model.dtype(), device_);
+  const MemoryPlan plan = plan_memory(config, sizes_of(*model_, device_), split_.decode, available);
+  plan.check();
+  cache_.emplace(language_model.config(), plan.kv_pages, config.kv_page_size, language_model.dtype(),
+                 device_);
   store_.emplace(store_options(config, *model_));
   codec_loop_.emplace(CodecLoop::Parts{.model = *model_,
                                        .calls = *calls_,
@@ -257,10 +261,8 @@ std::vector<float> Pipeline::decode(const std::vector<int32_t>& codes) {
   return model_->codec().decode(execution.context(), codes);
 }
 
-int64_t Pipeline::memory_for_kv() const {
-  if (const auto free = ops::free_device_memory(device_)) return *free;
-  // Taken, but not touched yet: the system does not count it.
-  return std::max<int64_t>(0, available_memory() - codec_states_->bytes());
+int64_t Pipeline::memory_available() const {
+  return ops::free_device_memory(device_).value_or(available_memory());
 }
 
 std::vector<MemoryPart> Pipeline::memory() const {

@@ -75,8 +75,8 @@ class Pipeline {
   void check_idle() const;
 
  private:
-  // Bytes that keys and values may be taken from.
-  int64_t memory_for_kv() const;
+  // Bytes of the device, or of the system, that are free.
+  int64_t memory_available() const;
   void watch(const std::shared_ptr<PreparingSpeech>& speech);
   void queue(std::shared_ptr<SpeechJob> job, const PreparingSpeech& prepared);
   void prepared(PreparingSpeech& speech, std::shared_ptr<SpeechJob> job, const std::exception_ptr& error);
