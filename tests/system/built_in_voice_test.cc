@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <limits>
 
+#include "ops/device_testing.h"
 #include "runtime/speech_plan.h"
 #include "shoal/engine.h"
 #include "weights/checkpoint.h"
@@ -66,6 +67,7 @@ struct Spoken {
 EngineConfig config_with(int threads) {
   EngineConfig config;
   config.model = kVoice;
+  config.device = ops::test_device_name();
   config.precision = Precision::float32;
   config.threads = threads;
   config.max_batch_size = 2;
