@@ -12,6 +12,7 @@
 #include "ops/conv1d.h"
 #include "ops/cuda/stream_state.h"
 #include "ops/cuda/tile_product.h"
+#include "ops/cuda/wide_product.h"
 #include "ops/step_graph.h"
 #include "ops/transfer.h"
 
@@ -42,8 +43,30 @@ class ConvBench {
       tiles({1024, 1, 3072}, rows);
     }
     tiles({4096, 1, 4096}, 2048);
+    wides();
     for (const int64_t streams : {1, 8, 64}) decoder(streams);
     for (const int64_t streams : {1, 8}) encoder(streams);
+  }
+
+  // Of a language model at so many rows, and of a codec at so many frames.
+  void wides() {
+    for (const int64_t rows : {64, 256, 1000}) {
+      wides({4096, 1, 1024}, rows);
+      wides({1024, 1, 2048}, rows);
+      wides({3072, 1, 1024, true}, rows);
+      wides({1024, 1, 3072}, rows);
+    }
+    for (const int64_t frames : {1, 64}) {
+      wides({768, 7, 768}, 32 * frames);
+      wides({384, 7, 384}, 256 * frames);
+      wides({192, 7, 192}, 1024 * frames);
+      wides({96, 7, 96}, 2048 * frames);
+      wides({96, 1, 96}, 2048 * frames);
+      wides({6144, 2, 1536}, 4 * frames);
+      wides({3072, 2, 768}, 32 * frames);
+      wides({768, 2, 384}, 256 * frames);
+      wides({192, 2, 192}, 1024 * frames);
+    }
   }
 
  private:
@@ -112,41 +135,97 @@ class ConvBench {
     return matrices;
   }
 
-  void tiles(const MatrixShape& shape, int64_t rows) {
-    const std::string name = "tile " + std::to_string(shape.outputs) + (shape.paired ? " pairs x " : " x ") +
-                             std::to_string(shape.depth) + ", rows " + std::to_string(rows);
-    if (!wants(name)) return;
-    const Tensor weight = random(DType::bf16, {shape.outputs, shape.depth}, 0.03f);
+  // A product of many rows, of weights at many places. The taps of a convolution are rows that follow.
+  struct Large {
+    std::string name;
     std::vector<PackedMatrix> matrices;
+    Tensor x, y, first_rows;
+    Product product;
+  };
+  Large large(const MatrixShape& shape, int64_t rows) {
+    const Shape weights =
+        shape.taps > 1 ? Shape{shape.outputs, shape.taps, shape.depth} : Shape{shape.outputs, shape.depth};
+    const Tensor weight = random(DType::bf16, weights, 0.03f);
+    Large l;
     for (int64_t i = 0; i < std::clamp(kManyBytes / shape.bytes(), int64_t{2}, kMostCopies); ++i)
-      matrices.push_back(shape.paired ? pack_gate_up(ctx_, weight, weight, DType::bf16)
-                                      : pack_matrix(ctx_, weight, {}, DType::bf16));
-    const Tensor x = on_gpu(DType::bf16, {rows, shape.depth}), y(DType::f32, {rows, shape.outputs}, kDevice);
-    Product product{.shape = shape,
-                    .dtype = DType::bf16,
-                    .x = x.view().data(),
-                    .x_stride = shape.depth,
-                    .rows = rows,
-                    .epilogue = {.y = y.view().data(), .y_stride = shape.outputs}};
+      l.matrices.push_back(shape.paired ? pack_gate_up(ctx_, weight, weight, DType::bf16)
+                                        : pack_matrix(ctx_, weight, {}, DType::bf16));
+    std::vector<int32_t> first_rows;
+    for (int64_t t = 0; t < rows; ++t) first_rows.push_back(static_cast<int32_t>(t));
+    l.first_rows = ints(first_rows);
+    l.x = on_gpu(DType::bf16, {rows + shape.taps - 1, shape.depth});
+    l.y = Tensor(DType::f32, {rows, shape.outputs}, kDevice);
+    l.product = {.shape = shape,
+                 .dtype = DType::bf16,
+                 .x = l.x.view().data(),
+                 .x_stride = shape.depth,
+                 .rows = rows,
+                 .epilogue = {.y = l.y.view().data(), .y_stride = shape.outputs}};
+    if (shape.taps > 1) l.product.taps = {l.first_rows.as<int32_t>(), 1};
+    return l;
+  }
+  static std::string name_of(const std::string& label, const MatrixShape& shape, int64_t rows) {
+    return label + " " + std::to_string(shape.outputs) + (shape.paired ? " pairs" : "") +
+           (shape.taps > 1 ? " k" + std::to_string(shape.taps) : "") + " x " + std::to_string(shape.depth) +
+           ", rows " + std::to_string(rows);
+  }
+  // expected: microseconds.
+  void time_large(const Large& l, const std::string& name, double expected,
+                  FunctionRef<void(const Product&)> multiply) {
+    const MatrixShape& shape = l.product.shape;
+    char us[32];
+    std::snprintf(us, sizeof us, " (%.1f)", expected);
+    const double elements =
+        static_cast<double>(shape.outputs * shape.taps * shape.depth * (shape.paired ? 2 : 1));
+    time(name + us, static_cast<int64_t>(l.matrices.size()), 2 * elements,
+         2.0 * elements * static_cast<double>(l.product.rows), [&] {
+           Product product = l.product;
+           for (const PackedMatrix& matrix : l.matrices) {
+             product.weight = matrix.storage.view().data();
+             multiply(product);
+           }
+         });
+  }
+  void time_tile(const Large& l, const std::string& name, const TileChoice& choice, bool chosen) {
+    const TileShape& tile = kTileShapes[static_cast<size_t>(choice.shape)];
+    time_large(l,
+               name + ": " + std::to_string(tile.rows) + " x " + std::to_string(tile.outputs) + " x " +
+                   std::to_string(tile.depth_groups) + (choice.split ? " split" : "") + (chosen ? " *" : ""),
+               expected_us(choice, l.product.shape, l.product.rows, tile_machine(ctx_)),
+               [&](const Product& product) { tile_product_by(ctx_, product, choice); });
+  }
+
+  // By every tile kernel.
+  void tiles(const MatrixShape& shape, int64_t rows) {
+    const std::string name = name_of("tile", shape, rows);
+    if (!wants(name)) return;
+    const Large l = large(shape, rows);
     const TileMachine machine = tile_machine(ctx_);
     const TileChoice chosen = choose_tile(shape, rows, machine);
-    for (int i = 0; i < 2 * static_cast<int>(kTileShapes.size()); ++i) {
-      const TileChoice choice{i / 2, i % 2 == 1};
-      if (!can_do(choice, shape, rows, machine)) continue;
-      const TileShape& tile = kTileShapes[static_cast<size_t>(choice.shape)];
-      const double operations =
-          2.0 * static_cast<double>(rows * shape.outputs * shape.depth * (shape.paired ? 2 : 1));
-      char expected[64];
-      std::snprintf(expected, sizeof expected, ": %d x %d x %d%s%s (%.1f)", tile.rows, tile.outputs,
-                    tile.depth_groups, choice.split ? " split" : "", choice == chosen ? " *" : "",
-                    expected_us(choice, shape, rows, machine));
-      time(name + expected, static_cast<int64_t>(matrices.size()), static_cast<double>(shape.bytes()),
-           operations, [&] {
-             for (const PackedMatrix& matrix : matrices) {
-               product.weight = matrix.storage.view().data();
-               tile_product_by(ctx_, product, choice);
-             }
-           });
+    for (int i = 0; i < 2 * static_cast<int>(kTileShapes.size()); ++i)
+      if (const TileChoice choice{i / 2, i % 2 == 1}; can_do(choice, shape, rows, machine))
+        time_tile(l, name, choice, choice == chosen);
+  }
+
+  // By the best tile kernel and every wide one.
+  void wides(const MatrixShape& shape, int64_t rows) {
+    const std::string name = name_of("wide", shape, rows);
+    if (!wants(name) || !has_wide_kernels(ctx_)) return;
+    const Large l = large(shape, rows);
+    const TileMachine machine = tile_machine(ctx_);
+    time_tile(l, name + ", tile", choose_tile(shape, rows, machine), !is_wide(shape, rows, machine));
+    const WideChoice chosen = choose_wide(shape, rows, machine);
+    for (int shape_index = 0; shape_index < static_cast<int>(kWideShapes.size()); ++shape_index) {
+      for (const int cluster : {1, 2, 4, 8}) {
+        const WideChoice choice{shape_index, cluster};
+        if (!can_do(choice, shape, machine)) continue;
+        const WideShape& wide = kWideShapes[static_cast<size_t>(shape_index)];
+        time_large(l,
+                   name + ": " + std::to_string(wide.rows()) + " x " + std::to_string(wide.outputs) + " / " +
+                       std::to_string(cluster) + (choice == chosen ? " *" : ""),
+                   expected_us(choice, shape, rows, machine),
+                   [&](const Product& product) { wide_product_by(ctx_, product, choice); });
+      }
     }
   }
 

@@ -1,6 +1,7 @@
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/tile_arguments.cuh"
 #include "ops/cuda/tile_product.h"
+#include "ops/cuda/wide_product.h"
 
 namespace shoal::ops::cuda {
 namespace {
@@ -14,12 +15,14 @@ bool has_wide_stores(const ProductEpilogue& epilogue) {
   return epilogue.y_stride % 4 == 0 && is_aligned(epilogue.y, 4 * size_of(epilogue.y_dtype));
 }
 
-TileArguments arguments_of(const Product& product, const TileShape& shape, const float* snake_alpha) {
+}  // namespace
+
+TileArguments tile_arguments(const Product& product, int rows, int outputs, const float* snake_alpha) {
   const MatrixShape& matrix = product.shape;
   CHECK(is_aligned(product.x, 16) && product.x_stride % 8 == 0, "tile product: rows of ", product.x_stride,
         " inputs are not aligned");
-  const int64_t row_blocks = blocks_for(product.rows, shape.rows);
-  const int64_t output_blocks = blocks_for(matrix.tile_rows() * kTileOutputs, shape.outputs);
+  const int64_t row_blocks = blocks_for(product.rows, rows);
+  const int64_t output_blocks = blocks_for(matrix.tile_rows() * kTileOutputs, outputs);
   CHECK(row_blocks * output_blocks < int64_t{1} << 31, "tile product of ", product.rows, " rows");
   return {.x = static_cast<const uint4*>(product.x),
           .row_stride = static_cast<uint32_t>(product.x_stride / 8),
@@ -42,8 +45,6 @@ TileArguments arguments_of(const Product& product, const TileShape& shape, const
           .snake_alpha = snake_alpha};
 }
 
-}  // namespace
-
 TileMachine tile_machine(const Context& ctx) {
   const StreamState& stream = state_of(ctx);
   return {stream.multiprocessors(), stream.most_shared_bytes()};
@@ -55,7 +56,7 @@ void tile_product_by(Context& ctx, const Product& product, const TileChoice& cho
         name_of(product.dtype));
   const Workspace::Scope scope(*ctx.workspace);
   const TileShape& shape = kTileShapes[static_cast<size_t>(choice.shape)];
-  TileArguments arguments = arguments_of(product, shape, snake_alpha);
+  TileArguments arguments = tile_arguments(product, shape.rows, shape.outputs, snake_alpha);
   if (choice.split) {
     const int64_t tiles = int64_t{arguments.row_blocks} * arguments.output_blocks;
     const TensorView partial =
@@ -70,6 +71,7 @@ void tile_product_by(Context& ctx, const Product& product, const TileChoice& cho
 }
 
 void tile_product(Context& ctx, const Product& product, const float* snake_alpha) {
+  if (wide_product(ctx, product, snake_alpha)) return;
   tile_product_by(ctx, product, choose_tile(product.shape, product.rows, tile_machine(ctx)), snake_alpha);
 }
 

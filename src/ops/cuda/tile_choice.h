@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cuda_runtime.h>
 
 #include "ops/cuda/matrix_layout.cuh"
 

@@ -1,0 +1,47 @@
+#include <algorithm>
+
+#include "ops/cuda/launch.cuh"
+#include "ops/cuda/tile_product.h"
+#include "ops/cuda/wide_arguments.cuh"
+#include "ops/cuda/wide_product.h"
+
+namespace shoal::ops::cuda {
+
+bool has_wide_kernels(const Context& ctx) {
+#if defined(SHOAL_CUDA_90A)
+  return state_of(ctx).architecture() == 90;
+#else
+  (void)ctx;
+  return false;
+#endif
+}
+
+void wide_product_by(Context& ctx, const Product& product, const WideChoice& choice,
+                     const float* snake_alpha) {
+  CHECK(product.dtype == DType::bf16 || product.dtype == DType::f16, "wide product of ",
+        name_of(product.dtype));
+  const WideShape& shape = kWideShapes[static_cast<size_t>(choice.shape)];
+  const TileMachine machine = tile_machine(ctx);
+  const WideArguments arguments{.tile = tile_arguments(product, shape.rows(), shape.outputs, snake_alpha),
+                                .plan = wide_plan(choice, product.shape, machine),
+                                .cluster = choice.cluster};
+  CHECK(arguments.plan.stages > 0, "wide product without room");
+  const int64_t results = int64_t{arguments.tile.row_blocks} * arguments.tile.output_blocks;
+  const int64_t blocks = shape.split
+                             ? results * choice.cluster
+                             : std::min<int64_t>(results, int64_t{machine.multiprocessors} * shape.blocks);
+  if (product.dtype == DType::bf16)
+    launch_wide<__nv_bfloat16>(ctx, choice, blocks, arguments);
+  else
+    launch_wide<__half>(ctx, choice, blocks, arguments);
+}
+
+bool wide_product(Context& ctx, const Product& product, const float* snake_alpha) {
+  if (!has_wide_kernels(ctx)) return false;
+  const TileMachine machine = tile_machine(ctx);
+  if (!is_wide(product.shape, product.rows, machine)) return false;
+  wide_product_by(ctx, product, choose_wide(product.shape, product.rows, machine), snake_alpha);
+  return true;
+}
+
+}  // namespace shoal::ops::cuda

@@ -1,0 +1,19 @@
+// What the kernels of wide.cuh are told.
+#pragma once
+
+#include "ops/cuda/tile_arguments.cuh"
+#include "ops/cuda/wide_choice.h"
+
+namespace shoal::ops::cuda {
+
+struct WideArguments {
+  TileArguments tile;  // row_blocks and output_blocks are of these kernels
+  WidePlan plan;
+  int cluster = 1;
+};
+
+// Starts the kernel of wide_choice.h's choice on so many blocks.
+template <typename T>
+void launch_wide(Context& ctx, const WideChoice& choice, int64_t blocks, const WideArguments& arguments);
+
+}  // namespace shoal::ops::cuda

@@ -1,0 +1,91 @@
+// Barriers in shared memory, the copies that complete them, and clusters of blocks (sm_90).
+#pragma once
+
+#include <cstdint>
+#include <cuda_runtime.h>
+
+namespace shoal::ops::cuda {
+
+__device__ inline void init_barrier(uint32_t barrier, uint32_t arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+// By the thread that has initialised barriers, before the others pass a barrier of the block.
+__device__ inline void show_barriers() {
+  asm volatile("fence.mbarrier_init.release.cluster;\n\tfence.proxy.async.shared::cta;" ::: "memory");
+}
+
+__device__ inline void arrive(uint32_t barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+// The phase also waits for so many bytes of bulk copies.
+__device__ inline void arrive_expecting(uint32_t barrier, uint32_t bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+               : "memory");
+}
+// Arrives when the calling thread's copies so far (cp.async) are done.
+__device__ inline void arrive_when_copied(uint32_t barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+// Until the phase of this parity is over. A new barrier is in phase 0; the one before counts as over.
+__device__ inline void wait_for_phase(uint32_t barrier, uint32_t parity) {
+  uint32_t over = 0;
+  do {
+    asm volatile(
+        "{\n\t.reg .pred over;\n\tmbarrier.try_wait.parity.shared::cta.b64 over, [%1], %2;\n\t"
+        "selp.u32 %0, 1, 0, over;\n\t}"
+        : "=r"(over)
+        : "r"(barrier), "r"(parity)
+        : "memory");
+  } while (over == 0);
+}
+
+// Starts a copy of `bytes` (both ends and the size multiples of 16) to shared memory that counts for the
+// barrier.
+__device__ inline void copy_bulk(uint32_t to_shared, const void* from, uint32_t bytes, uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+          to_shared),
+      "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(barrier)
+      : "memory");
+}
+
+// What other threads have written to shared memory, as seen before the call, is seen by the tensor cores
+// after it.
+__device__ inline void show_to_tensor_cores() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// All threads of all blocks of the cluster; what they wrote before is seen after.
+__device__ inline void synchronize_cluster() {
+  asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::
+                   : "memory");
+}
+__device__ inline uint32_t rank_in_cluster() {
+  uint32_t rank;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+// The same place in the shared memory of another block of the cluster.
+__device__ inline uint32_t address_in(uint32_t shared, uint32_t rank) {
+  uint32_t address;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(shared), "r"(rank));
+  return address;
+}
+__device__ inline float4 load_from_cluster(uint32_t address) {
+  float4 v;
+  asm volatile("ld.shared::cluster.v4.f32 {%0,%1,%2,%3}, [%4];"
+               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+               : "r"(address)
+               : "memory");
+  return v;
+}
+
+// Moves registers between the warpgroups of a block, by all threads of one.
+template <int kRegisters>
+__device__ inline void give_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
+}
+template <int kRegisters>
+__device__ inline void take_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
+}
+
+}  // namespace shoal::ops::cuda

@@ -1,0 +1,103 @@
+#include <algorithm>
+
+#include "ops/cuda/wide_choice.h"
+
+namespace shoal::ops::cuda {
+namespace {
+
+constexpr int kMostStages = 8;
+
+// An H200, in microseconds.
+constexpr double kStartUs = 2.0;            // until the first stage is there
+constexpr double kStageUs = 0.15;           // of one stage in a chain
+constexpr double kStoreUs = 1.0;            // of a result
+constexpr double kShareUs = 2.0;            // to add up the blocks of a cluster
+constexpr double kBytesPerUs = 5.5e6;       // L2 to all multiprocessors
+constexpr double kBytesPerUsOfOne = 9e4;    // L2 to one of them
+constexpr double kOperationsPerUs = 5.5e6;  // of one multiprocessor
+constexpr double kTileOptimism = 2.0;       // what tile kernels of such sizes take, times tile_choice's guess
+
+int64_t blocks_of(int64_t items, int64_t per_block) { return (items + per_block - 1) / per_block; }
+
+const WideShape& shape_of(const WideChoice& choice) { return kWideShapes[static_cast<size_t>(choice.shape)]; }
+
+// Tiles of 32 inputs of a stage: those of a segment without a remainder, if they can be.
+int stage_tiles_of(int64_t segment_tiles) {
+  if (segment_tiles % 2 == 0) return 2;
+  return segment_tiles % 3 == 0 ? 3 : static_cast<int>(std::min<int64_t>(segment_tiles, 2));
+}
+
+}  // namespace
+
+WidePlan wide_plan(const WideChoice& choice, const MatrixShape& matrix, const TileMachine& machine) {
+  const WideShape& shape = shape_of(choice);
+  WidePlan plan;
+  plan.stage_tiles = stage_tiles_of(matrix.segment_tiles());
+  plan.local_segments = static_cast<int>(blocks_of(segments_of(matrix), choice.cluster));
+  const int64_t sums =
+      shape.split ? int64_t{4} * plan.local_segments * shape.rows() * (shape.outputs + kWideSumPadding)
+                  : int64_t{4} * shape.rows() * (kWideChunk + kWideSumPadding);
+  const int64_t barriers = 16 * kMostStages;
+  const int64_t stage = int64_t{64} * (shape.rows() + shape.outputs) * plan.stage_tiles;
+  // A block takes 1 KiB besides what it asks for.
+  const int64_t room = (machine.shared_bytes + 1024) / shape.blocks - 1024 - sums - barriers;
+  int64_t most = kMostStages;
+  if (shape.split)
+    most = std::clamp(plan.local_segments * blocks_of(matrix.segment_tiles(), plan.stage_tiles), int64_t{2},
+                      most);
+  const int64_t stages = std::min(most, std::max<int64_t>(0, room) / stage);
+  if (stages < 2) return plan;
+  plan.stages = static_cast<int>(stages);
+  plan.sums_offset = static_cast<int>(stages * stage);
+  plan.barriers_offset = static_cast<int>(plan.sums_offset + sums);
+  plan.bytes = static_cast<int>(plan.barriers_offset + barriers);
+  return plan;
+}
+
+bool can_do(const WideChoice& choice, const MatrixShape& matrix, const TileMachine& machine) {
+  const bool is_cluster = choice.cluster == 2 || choice.cluster == 4 || choice.cluster == 8;
+  if (shape_of(choice).split ? !is_cluster || segments_of(matrix) < 2 : choice.cluster != 1) return false;
+  return wide_plan(choice, matrix, machine).stages > 0;
+}
+
+double expected_us(const WideChoice& choice, const MatrixShape& matrix, int64_t rows,
+                   const TileMachine& machine) {
+  const WideShape& shape = shape_of(choice);
+  const WidePlan plan = wide_plan(choice, matrix, machine);
+  const int64_t results =
+      blocks_of(rows, shape.rows()) * blocks_of(matrix.tile_rows() * kTileOutputs, shape.outputs);
+  const int64_t blocks = results * choice.cluster;
+  const int64_t tiles = shape.split ? plan.local_segments * matrix.segment_tiles() : matrix.row_tiles();
+  const double bytes =
+      64.0 * static_cast<double>((std::min<int64_t>(rows, shape.rows()) + shape.outputs) * tiles);
+  const double operations = 2.0 * kTileInputs * static_cast<double>(shape.rows() * shape.outputs * tiles);
+  const auto of_one = static_cast<double>(blocks_of(blocks, machine.multiprocessors));
+  const double share_of_peak = std::min(1.0, 0.4 + shape.outputs / 192.0);
+  const double work =
+      std::max({static_cast<double>(blocks) * bytes / kBytesPerUs, of_one * bytes / kBytesPerUsOfOne,
+                of_one * operations / (kOperationsPerUs * share_of_peak),
+                static_cast<double>(blocks_of(tiles, plan.stage_tiles)) * kStageUs});
+  const double rounds = shape.split ? std::max(1.0, of_one / shape.blocks) : of_one;
+  return kStartUs * (shape.split ? rounds : 1) + work + rounds * kStoreUs + (shape.split ? kShareUs : 0);
+}
+
+WideChoice choose_wide(const MatrixShape& matrix, int64_t rows, const TileMachine& machine) {
+  WideChoice best;
+  double best_us = 1e300;
+  for (int shape = 0; shape < static_cast<int>(kWideShapes.size()); ++shape) {
+    for (const int cluster : {1, 2, 4, 8}) {
+      const WideChoice choice{shape, cluster};
+      if (!can_do(choice, matrix, machine)) continue;
+      const double us = expected_us(choice, matrix, rows, machine);
+      if (us < best_us) best = choice, best_us = us;
+    }
+  }
+  return best;
+}
+
+bool is_wide(const MatrixShape& matrix, int64_t rows, const TileMachine& machine) {
+  return expected_us(choose_wide(matrix, rows, machine), matrix, rows, machine) <
+         kTileOptimism * expected_us(choose_tile(matrix, rows, machine), matrix, rows, machine);
+}
+
+}  // namespace shoal::ops::cuda
