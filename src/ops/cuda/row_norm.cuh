@@ -23,6 +23,12 @@ __device__ inline float warp_sum(float value) {
   return value;
 }
 
+// Four inputs of a row, normed: times the factor that the row's measure gave, times the weights.
+__device__ inline float4 normed_four(const float4& x, float factor, const float4& weight) {
+  return {__fmul_rn(__fmul_rn(x.x, factor), weight.x), __fmul_rn(__fmul_rn(x.y, factor), weight.y),
+          __fmul_rn(__fmul_rn(x.z, factor), weight.z), __fmul_rn(__fmul_rn(x.w, factor), weight.w)};
+}
+
 // y = x / sqrt(mean(x^2) + eps) * weight.  measure() by all lanes of a warp, then write(); what has been read
 // stays in registers (of a row of more than kHeld * 128 inputs, the last piece). Order: lane l has four
 // accumulators; number c takes the squares of inputs 128 i + 4 l + c by rising i.
@@ -45,6 +51,9 @@ class RowNorm {
     factor_ = __fdiv_rn(1.0f, __fsqrt_rn(__fadd_rn(mean, eps)));
   }
 
+  // 1 / sqrt(mean(x^2) + eps), in every lane.
+  __device__ float factor() const { return factor_; }
+
   // weight(k) -> float4, store(k, float4): of inputs k .. k + 3, for every k < depth that is a multiple of 4;
   // values beyond depth are to be ignored. May follow other code, but the same arguments as measure's.
   template <typename Weight, typename Store>
@@ -56,9 +65,7 @@ class RowNorm {
       for (int i = 0; i < kHeld; ++i) {
         const int k = begin + i * 128 + lane() * 4;
         if (k >= depth) continue;
-        const float4 w = weight(k);
-        store(k, float4{scaled(held_[i].x, w.x), scaled(held_[i].y, w.y), scaled(held_[i].z, w.z),
-                        scaled(held_[i].w, w.w)});
+        store(k, normed_four(held_[i], factor_, weight(k)));
       }
     }
   }
@@ -71,7 +78,6 @@ class RowNorm {
 #pragma unroll
     for (int i = 0; i < kHeld; ++i) held_[i] = load_four(row, begin + i * 128 + lane() * 4, depth, vectors);
   }
-  __device__ float scaled(float x, float weight) const { return __fmul_rn(__fmul_rn(x, factor_), weight); }
 
   float4 held_[kHeld];
   float factor_;

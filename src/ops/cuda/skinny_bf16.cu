@@ -2,7 +2,6 @@
 
 namespace shoal::ops::cuda {
 
-template bool launch_skinny<__nv_bfloat16, false>(Context& ctx, const SkinnyArguments& arguments);
-template bool launch_skinny<__nv_bfloat16, true>(Context& ctx, const SkinnyArguments& arguments);
+template bool launch_skinny<__nv_bfloat16>(Context&, SkinnyArguments, bool);
 
 }  // namespace shoal::ops::cuda

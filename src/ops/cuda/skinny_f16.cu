@@ -2,7 +2,6 @@
 
 namespace shoal::ops::cuda {
 
-template bool launch_skinny<__half, false>(Context& ctx, const SkinnyArguments& arguments);
-template bool launch_skinny<__half, true>(Context& ctx, const SkinnyArguments& arguments);
+template bool launch_skinny<__half>(Context&, SkinnyArguments, bool);
 
 }  // namespace shoal::ops::cuda
