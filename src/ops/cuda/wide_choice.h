@@ -21,14 +21,13 @@ struct WideShape {
   constexpr int threads() const { return 128 * (row_groups + 1); }
 };
 
-constexpr std::array<WideShape, 11> kWideShapes = {{
+constexpr std::array<WideShape, 10> kWideShapes = {{
     {2, 192, false, 1, 224},
     {2, 128, false, 1, 224},
     {2, 96, false, 1, 0},
     {2, 64, false, 1, 0},
     {1, 128, false, 2, 200},
     {1, 64, false, 2, 0},
-    {2, 128, true, 1, 0},
     {2, 64, true, 2, 0},
     {1, 128, true, 2, 0},
     {1, 96, true, 2, 0},
