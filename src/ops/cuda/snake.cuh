@@ -5,9 +5,9 @@
 
 namespace shoal::ops::cuda {
 
-// sin^2 has the period pi, so that a x is reduced to [-pi/2, pi/2] by multiples of pi (in two parts: exact as long
-// as the multiple fits into 22 bits, beyond which a x itself has no phase left). There x + x^3 (c0 + c1 x^2 + ..)
-// is within 2^-27 of the sine, relative (minimax, our own Remez run).
+// sin^2 has the period pi, so that a x is reduced to [-pi/2, pi/2] by multiples of pi (in two parts: exact as
+// long as the multiple fits into 22 bits, beyond which a x itself has no phase left). There x + x^3 (c0 + c1
+// x^2 + ..) is within 2^-27 of the sine, relative (minimax, our own Remez run).
 __device__ inline float snake_value(float x, float alpha, float inverse) {
   const float angle = __fmul_rn(alpha, x);
   const float turns = rintf(__fmul_rn(angle, 0.318309873f));
