@@ -25,7 +25,6 @@ struct PrepareArgs {
 template <typename T, int kPairs>
 __global__ __launch_bounds__(32 *
                              kPrepareWarps) void prepare_kernel(const __grid_constant__ PrepareArgs<T> args) {
-  allow_next();
   const Rows& rows = args.rows;
   const int dim = rows.dim;
   const int row = static_cast<int>(blockIdx.x);
@@ -70,7 +69,6 @@ struct PageCopies {
 template <typename Unit>
 __global__ void copy_pages_kernel(Unit* k, Unit* v, int64_t page_units,
                                   const __grid_constant__ PageCopies copies) {
-  allow_next();
   wait_for_inputs();
   Unit* const side = blockIdx.y == 0 ? k : v;
   const Unit* const from = side + copies.from[blockIdx.x] * page_units;

@@ -67,7 +67,6 @@ __global__ __launch_bounds__(kTileThreads,
   constexpr int kPairs = (kDim / 2 + 31) / 32;
   constexpr int kValueTiles = kDim / 8 / kTileWarps < 2 ? 2 : kDim / 8 / kTileWarps;
   static_assert(sizeof(DecodeShared<T, kDim>) == shared_bytes_alone(kDim));
-  allow_next();
   extern __shared__ __align__(128) unsigned char memory[];
   auto& shared = *reinterpret_cast<DecodeShared<T, kDim>*>(memory);
   const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
@@ -207,7 +206,6 @@ __global__ __launch_bounds__(kTileThreads,
 // The merge where there are no clusters. Rows of one chunk are done already.
 template <typename T, int kDim>
 __global__ __launch_bounds__(kTileThreads) void merge_kernel(const __grid_constant__ DecodeArgs<T> args) {
-  allow_next();
   wait_for_inputs();
   const int sequence = static_cast<int>(blockIdx.x), row = args.row_of(sequence);
   if (row < 0) return;

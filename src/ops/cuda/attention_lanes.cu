@@ -16,7 +16,6 @@ struct LaneArgs {
 template <typename T, int kPairs>
 __global__ __launch_bounds__(32 * kLaneWarps) void lane_kernel(const __grid_constant__ LaneArgs<T> args) {
   constexpr int kTogether = kPairs > 4 ? 1 : 8;  // values whose loads are under way at a time
-  allow_next();
   extern __shared__ __align__(16) unsigned char memory[];
   const Rows& rows = args.rows;
   const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);

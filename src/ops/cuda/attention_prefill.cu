@@ -100,7 +100,6 @@ __device__ void weigh(const Rows& rows, int chunk, float scale, const int (&posi
 template <typename T, int kDim>
 __global__ __launch_bounds__(kTileThreads) void prefill_kernel(const __grid_constant__ PrefillArgs<T> args) {
   constexpr int kSteps = kDim / 16, kTogether = 4;  // tiles of eight dims whose sums are under way at a time
-  allow_next();
   extern __shared__ __align__(128) unsigned char memory[];
   auto& shared = *reinterpret_cast<PrefillShared<T, kDim>*>(memory);
   const Rows& rows = args.rows;

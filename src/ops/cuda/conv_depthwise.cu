@@ -20,7 +20,6 @@ struct DepthwiseArguments {
 
 // A warp takes 32 channels of one row.
 __global__ void __launch_bounds__(kThreads) depthwise_kernel(const __grid_constant__ DepthwiseArguments a) {
-  allow_next();
   const ConvSource& s = a.source;
   const int taps = s.look_back + 1;
   const int c = static_cast<int>(blockIdx.y * 32 + threadIdx.x % 32);

@@ -158,7 +158,6 @@ __device__ inline void prepare_new_rows(const PrepareArguments& a) {
 
 template <typename T>
 __global__ void __launch_bounds__(kThreads) prepare_kernel(const __grid_constant__ PrepareArguments a) {
-  allow_next();
   wait_for_inputs();
   if (static_cast<int>(blockIdx.x) < a.history_blocks)
     move_history<T>(a);

@@ -11,7 +11,6 @@ constexpr int kThreads = 256;
 constexpr int kRowsOfThread = 4;
 
 __global__ void __launch_bounds__(kThreads) one_input_kernel(const __grid_constant__ Product product) {
-  allow_next();
   wait_for_inputs();
   const auto fours = static_cast<unsigned>(product.shape.outputs / 4);
   const unsigned item = blockIdx.x * kThreads + threadIdx.x;

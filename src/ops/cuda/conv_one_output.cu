@@ -143,7 +143,6 @@ __global__ void __launch_bounds__(kThreads) one_output_kernel(const __grid_const
   extern __shared__ float4 memory[];
   const int chunks = a.source.channels / 4;
   const SharedRows shared(memory, chunks);
-  allow_next();
   load_factors(a, shared);
   wait_for_inputs();
   const BlockRows rows = rows_of_block(a.source);

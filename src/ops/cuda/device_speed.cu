@@ -19,7 +19,6 @@ constexpr int kRuns = 8;
 __global__ void __launch_bounds__(kReadThreads)
     read_words(const uint4* words, int64_t count, uint32_t* found) {
   wait_for_inputs();
-  allow_next();
   const int64_t threads = static_cast<int64_t>(gridDim.x) * kReadThreads;
   uint32_t bits = 0;
   int64_t i = static_cast<int64_t>(blockIdx.x) * kReadThreads + threadIdx.x;
@@ -49,7 +48,6 @@ __device__ uint32_t random_pair(uint32_t seed) {
 
 __global__ void __launch_bounds__(kProductThreads) multiply_registers(float* found) {
   wait_for_inputs();
-  allow_next();
   uint32_t a[4], b[kChains][2];
   float sums[kChains][4] = {};
 #pragma unroll

@@ -14,7 +14,6 @@ template <int kQuads>
 __global__ void __launch_bounds__(kMostThreads, 1) draw_kernel(const DrawCall call) {
   __shared__ BlockTeam::Places places;
   __shared__ uint32_t marks[kMostThreads];
-  allow_next();
   wait_for_inputs();
   const int64_t row = blockIdx.x;
   HeldEntries<kQuads> entries(call, row, 0);

@@ -46,7 +46,6 @@ __global__ void __launch_bounds__(kChunkThreads)
     wide_largest_kernel(const DrawCall call, const WideScratch scratch) {
   __shared__ BlockTeam::Places places;
   __shared__ uint32_t marks[kChunkThreads];
-  allow_next();
   wait_for_inputs();
   const int64_t chunk = blockIdx.x, row = blockIdx.y;
   HeldEntries<kChunkQuads> entries(call, row, static_cast<int32_t>(chunk * kChunk / 4));
@@ -60,7 +59,6 @@ __global__ void __launch_bounds__(kChunkThreads)
     wide_race_kernel(const DrawCall call, const WideScratch scratch) {
   __shared__ BlockTeam::Places places;
   __shared__ uint32_t marks[kChunkThreads];
-  allow_next();
   wait_for_inputs();
   const int64_t chunk = blockIdx.x, row = blockIdx.y;
   const uint32_t key = largest_of(scratch, row);
@@ -100,7 +98,6 @@ __global__ void __launch_bounds__(kFinishThreads)
     wide_finish_kernel(const DrawCall call, const WideScratch scratch) {
   __shared__ BlockTeam::Places places;
   __shared__ uint32_t marks[kFinishThreads];
-  allow_next();
   wait_for_inputs();
   const int64_t row = blockIdx.x;
   const uint32_t key = largest_of(scratch, row);

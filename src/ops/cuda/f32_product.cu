@@ -71,7 +71,6 @@ __global__ void __launch_bounds__(kThreads) f32_block_kernel(const F32Arguments 
   __shared__ float4 aligned_x[kPiece * kRowPitch / 4], aligned_weight[kPiece * kF32Columns / 4];
   auto& x = reinterpret_cast<float(&)[kPiece][kRowPitch]>(aligned_x);
   auto& weight = reinterpret_cast<float(&)[kPiece][kF32Columns]>(aligned_weight);
-  allow_next();
   wait_for_inputs();
   BlockPieces pieces(a);
   float totals[4][4] = {};
@@ -139,7 +138,6 @@ __device__ inline void few_rows_segment(const F32Arguments& a, int segment, int6
 template <int kRows>
 __global__ void __launch_bounds__(kSegments * 32) f32_few_rows_kernel(const F32Arguments a) {
   __shared__ float shared[kSegments][kRows][32];
-  allow_next();
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
   const int64_t column = static_cast<int64_t>(blockIdx.x) * 32 + lane;
   float sums[kRows] = {};

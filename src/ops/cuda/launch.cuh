@@ -25,16 +25,13 @@ struct Grid {
 // Programmatic dependent launch: a kernel may start while the one before it in the stream is still running,
 // so that it loads its weights and its code meanwhile. EVERY kernel started by launch() must call
 // wait_for_inputs() in every thread before it reads or writes any memory but weights (a kernel that skipped
-// it would also end before its predecessor, and break the promise for its successor). allow_next() early in a
-// kernel lets the next one start; it orders nothing.
+// it would also end before its predecessor, and break the promise for its successor). It returns when the
+// predecessor has ended, and lets the successor start: not earlier, because two kernels ahead of their inputs
+// take issue slots and memory from the one that everybody waits for (a layer's four products of one row: 13.7
+// us instead of 17.8 on an H200).
 __device__ inline void wait_for_inputs() {
 #if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-__device__ inline void allow_next() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  asm volatile("griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 

@@ -67,7 +67,6 @@ __device__ void round_row(const OperandArguments& a, const float* from, T* to, i
 template <typename T>
 __global__ void __launch_bounds__(kThreads) operand_kernel(const OperandArguments a) {
   extern __shared__ float4 shared_weight[];
-  allow_next();
   const float* weight = a.norm_weight;
   if (a.shares_weight) {
     for (int k = static_cast<int>(threadIdx.x); k < a.depth / 4; k += kThreads)

@@ -47,7 +47,6 @@ NormRows norm_rows(TensorView x, TensorView weight, TensorView bias, float eps, 
 }
 
 __global__ void __launch_bounds__(kWarp* kMostWarps) rms_norm_kernel(const NormRows a) {
-  allow_next();
   wait_for_inputs();
   const int64_t row = row_of_warp();
   if (row >= a.rows) return;
@@ -70,7 +69,6 @@ __device__ void each_four(const float* row, int dim, bool vectors, Body body) {
 
 // Order of both sums: lane l has four accumulators; number c takes elements 128 i + 4 l + c by rising i.
 __global__ void __launch_bounds__(kWarp* kMostWarps) layer_norm_kernel(const NormRows a) {
-  allow_next();
   wait_for_inputs();
   const int64_t row = row_of_warp();
   if (row >= a.rows) return;
@@ -117,7 +115,6 @@ struct SnakeRows {
 
 // Threads: x channels in fours, y rows.
 __global__ void __launch_bounds__(kSnakeThreads) snake_kernel(const SnakeRows a) {
-  allow_next();
   const int k = 4 * static_cast<int>(blockIdx.y * blockDim.x + threadIdx.x);
   const float4 alpha = load_four(a.alpha, k, a.channels, a.alpha_vectors);
   const float4 inverse{snake_inverse(alpha.x), snake_inverse(alpha.y), snake_inverse(alpha.z),

@@ -86,7 +86,6 @@ __device__ Eight gathered(const Table<T>& table, const int32_t* ids, int count, 
 
 template <typename T>
 __global__ void __launch_bounds__(kThreads) gather_sum_kernel(const Table<T> table, const GatheredRows a) {
-  allow_next();
   wait_for_inputs();
   const int64_t row = blockIdx.x;
   const int k = first_column();
@@ -138,7 +137,6 @@ __device__ Eight embedded(const Table<T>& text, const Table<T>& codes, const Emb
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
     embed_columns_kernel(const Table<T> text, const Table<T> codes, const EmbeddedColumns a) {
-  allow_next();
   wait_for_inputs();
   const int64_t row = blockIdx.x;
   const int k = first_column();

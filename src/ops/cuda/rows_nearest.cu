@@ -60,7 +60,6 @@ __device__ inline void compare(const NearestRows& a, const float (&x)[kMostDim][
 __global__ void __launch_bounds__(kThreads, 2) nearest_code_kernel(const NearestRows a) {
   alignas(16) __shared__ float x[kMostDim][kRows];
   __shared__ Best found[kRows][kWarps];
-  allow_next();
   wait_for_inputs();
   const int64_t first = int64_t{blockIdx.x} * kRows;
   for (int i = static_cast<int>(threadIdx.x); i < kRows * a.dim; i += kThreads) {

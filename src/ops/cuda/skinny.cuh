@@ -150,7 +150,6 @@ __global__ void __launch_bounds__(kSkinnyThreads, kTileRows <= 2 ? 4 : 3)
     skinny_kernel(const SkinnyArguments a) {
   extern __shared__ uint4 shared_vectors[];
   char* shared = reinterpret_cast<char*>(shared_vectors);
-  allow_next();
   const SkinnyShared at(a);
   const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x / 32), 0),
             lane = static_cast<int>(threadIdx.x % 32);

@@ -224,7 +224,6 @@ __global__ void __launch_bounds__(TileSizes<kShape>::kThreads)
     tile_kernel(const __grid_constant__ TileArguments arguments) {
   using Sizes = TileSizes<kShape>;
   extern __shared__ __align__(128) char shared[];
-  allow_next();
   const int block = static_cast<int>(blockIdx.x);
   const bool rows_first = arguments.row_blocks <= arguments.output_blocks;
   const int fast = rows_first ? arguments.row_blocks : arguments.output_blocks;

@@ -17,7 +17,6 @@ constexpr int64_t kWord = sizeof(uint4);
 // Blocks walk the aligned words together; the bytes before and after them belong to the first threads.
 __global__ void __launch_bounds__(kZeroThreads) zero_bytes(char* y, int64_t bytes) {
   wait_for_inputs();
-  allow_next();
   const int64_t misaligned = static_cast<int64_t>(reinterpret_cast<uintptr_t>(y) % kWord);
   const int64_t head = min(bytes, (kWord - misaligned) % kWord);
   const int64_t words = (bytes - head) / kWord;

@@ -129,7 +129,6 @@ __global__ void __launch_bounds__(kWideShapes[kShape].threads(), kWideShapes[kSh
   using Sizes = WideSizes<kShape>;
   constexpr int kRegisters = Sizes::kThis.consumer_registers;
   extern __shared__ __align__(1024) char shared_bytes[];
-  allow_next();
   const WideShared<kShape> shared{arguments.plan,
                                   static_cast<uint32_t>(__cvta_generic_to_shared(shared_bytes))};
   const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x / 32), 0);
