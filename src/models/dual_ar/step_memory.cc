@@ -46,7 +46,6 @@ StepArrays lay_out(const ops::StepBlock* block, int64_t rows, int64_t columns, i
   constexpr auto kDrawBytes = static_cast<int64_t>(sizeof(ops::DrawRow));
   Layout layout(block);
   StepArrays a;
-  TensorView draws;
   a.frames = layout.next<int32_t>(rows * columns, DType::i32, {rows, columns}, &a.device_frames);
   a.frames_bytes = layout.bytes();
   a.columns = layout.next<int32_t>(rows * columns, DType::i32, {rows, columns}, &a.device_columns);
