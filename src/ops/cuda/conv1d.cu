@@ -1,6 +1,6 @@
 #include "ops/conv1d.h"
 #include "ops/cuda/conv_input.cuh"
-#include "ops/cuda/conv_kernels.h"
+#include "ops/cuda/conv_kernels.cuh"
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/tile_product.h"
 #include "ops/cuda_backend.h"

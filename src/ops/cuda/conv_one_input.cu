@@ -1,6 +1,6 @@
 // A codec's first convolution: f32 samples to rows of outputs. A thread makes four outputs of four rows, so
 // that a weight is loaded once for four rows and a sample once for four outputs.
-#include "ops/cuda/conv_kernels.h"
+#include "ops/cuda/conv_kernels.cuh"
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/product_epilogue.cuh"
 

@@ -3,7 +3,7 @@
 // Bound by memory: every input is read once and passes through its snake once, on its way into shared memory.
 // There four threads share four rows, each with a quarter of the channels, and a row of inputs serves up to
 // four outputs.
-#include "ops/cuda/conv_kernels.h"
+#include "ops/cuda/conv_kernels.cuh"
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/product_epilogue.cuh"
 
