@@ -1,22 +1,13 @@
 // Times attend() on a GPU: microseconds of one call among those of a recorded step, each on a layer of its
 // own so that keys and values come from memory as they do in a model.
 //   ops_cuda_attention_bench [filter]      "splits": how the chunks of decode rows are best spread
-#include <algorithm>
-#include <cstdio>
 #include <numeric>
-#include <string>
-#include <vector>
 
-#include "base/function_ref.h"
 #include "ops/cuda/attention_kernels.h"
-#include "ops/cuda/stream_state.h"
-#include "ops/step_graph.h"
-#include "ops/transfer.h"
+#include "ops/cuda/gpu_bench.h"
 
 namespace shoal::ops::cuda {
 namespace {
-
-constexpr Device kDevice{DeviceKind::cuda, 0};
 
 // `rows` new rows of a sequence that then has `positions`.
 struct Part {
@@ -35,19 +26,9 @@ constexpr Shapes kSlow{{16, 8, 128}, DType::bf16};
 constexpr Shapes kFast{{16, 8, 64}, DType::f32, 10};
 constexpr Shapes kCodec{{16, 16, 64}, DType::bf16, 16, 128, false};
 
-class AttentionBench {
+class AttentionBench : private GpuBench {
  public:
-  explicit AttentionBench(const char* filter)
-      : filter_(filter),
-        workspace_(kDevice),
-        page_locked_(Workspace::page_locked(kDevice)),
-        stream_(Stream::create(kDevice)),
-        ctx_{.device = kDevice,
-             .team = &team_,
-             .workspace = &workspace_,
-             .stream = stream_.get(),
-             .host = &page_locked_,
-             .graphs = &graphs_} {}
+  explicit AttentionBench(const char* filter) : GpuBench(filter, 1) {}
 
   void run() {
     for (const int64_t batch : {1, 8, 64, 256})
@@ -78,10 +59,8 @@ class AttentionBench {
     return std::vector<Part>(static_cast<size_t>(count), part);
   }
 
-  bool wanted(const std::string& name) const { return name.find(filter_) != std::string::npos; }
-
   void attends(const std::string& name, const Shapes& shapes, const std::vector<Part>& batch) {
-    if (!wanted(name)) return;
+    if (!wants(name)) return;
     prepare(shapes, batch, /*longest=*/0);
     time(name, [&](int layer) {
       ops::attend(ctx_, qkv_, {shapes.layout, rope_, shapes.window}, norm(shapes), plan_, cache(layer), out_);
@@ -91,7 +70,7 @@ class AttentionBench {
   // As in a model whose sequences may become 4,096 positions long.
   void splits(int64_t batch, int64_t positions) {
     const std::string name = "splits: decode b" + std::to_string(batch) + " at " + std::to_string(positions);
-    if (!wanted(name)) return;
+    if (!wants(name)) return;
     prepare(kSlow, parts(batch, {1, positions}), /*longest=*/4096);
     for (const int64_t count : {1, 2, 4, 8})
       for (const bool clustered : {true, false}) {
@@ -142,7 +121,7 @@ class AttentionBench {
     }
     tables_.clear();
     for (const std::vector<int32_t>* values : {&offsets_, &positions_, &sequences_, &table_})
-      tables_.push_back(there(*values));
+      tables_.push_back(ints(*values));
     plan_.tables.offsets = tables_[0];
     plan_.tables.positions = tables_[1];
     plan_.tables.sequences = tables_[2];
@@ -161,52 +140,17 @@ class AttentionBench {
     fill_zero(ctx_, tensor);
     return tensor;
   }
-  Tensor there(const std::vector<int32_t>& values) {
-    Tensor host(DType::i32, {static_cast<int64_t>(values.size())});
-    std::ranges::copy(values, host.as<int32_t>());
-    return resident(ctx_, std::move(host));
-  }
-
   void time(const std::string& name, FunctionRef<void(int)> call) {
-    const StepKey key{.owner = this, .step = ++steps_};
-    const auto step = [&] {
-      run_step(ctx_, key, [&] {
-        for (int i = 0; i < kCalls; ++i) call(i);
-      });
-    };
-    for (int i = 0; i < 3; ++i) step();
-    cudaEvent_t begin{}, end{};
-    cudaEventCreate(&begin);
-    cudaEventCreate(&end);
-    const EventHandle keep_begin(begin), keep_end(end);
-    std::vector<float> us;
-    for (int i = 0; i < 9; ++i) {
-      cudaEventRecord(begin, state_of(ctx_).stream());
-      step();
-      cudaEventRecord(end, state_of(ctx_).stream());
-      synchronize(ctx_);
-      float milliseconds = 0;
-      cudaEventElapsedTime(&milliseconds, begin, end);
-      us.push_back(1000 * milliseconds / kCalls);
-    }
-    std::ranges::sort(us);
-    const float middle = us[us.size() / 2];
-    std::printf("%-52s %9.2f us %8.0f GB/s of keys and values\n", name.c_str(), middle,
-                static_cast<double>(layer_bytes_) / middle * 1e-3);
-    graphs_.clear();
+    const double median = median_us(kCalls, [&] {
+      for (int i = 0; i < kCalls; ++i) call(i);
+    });
+    std::printf("%-52s %9.2f us %8.0f GB/s of keys and values\n", name.c_str(), median,
+                static_cast<double>(layer_bytes_) / median * 1e-3);
   }
 
   struct KvTensors {
     Tensor k, v;
   };
-
-  std::string filter_;
-  ThreadTeam team_{1};
-  Workspace workspace_, page_locked_;
-  std::unique_ptr<Stream> stream_;
-  StepGraphs graphs_;
-  Context ctx_;
-  int64_t steps_ = 0;
 
   std::vector<int32_t> offsets_, positions_, sequences_, table_;
   int64_t read_positions_ = 0, layer_bytes_ = 0;
@@ -220,10 +164,5 @@ class AttentionBench {
 }  // namespace shoal::ops::cuda
 
 int main(int argc, char** argv) {
-  try {
-    shoal::ops::cuda::AttentionBench(argc > 1 ? argv[1] : "").run();
-  } catch (const shoal::Error& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
+  return shoal::ops::cuda::run_bench<shoal::ops::cuda::AttentionBench>(argc, argv);
 }

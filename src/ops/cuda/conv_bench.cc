@@ -1,39 +1,18 @@
 // Times a codec's convolutions and the kernels of large products on a GPU: microseconds of one call among
 // many in a recorded step, each with weights that come from device memory.
 //   ops_cuda_conv_bench [filter]        "tile": every kernel that can do a product, the chosen one marked
-#include <algorithm>
-#include <cstdio>
-#include <random>
-#include <string>
-#include <vector>
 
-#include "base/bf16.h"
-#include "base/function_ref.h"
 #include "ops/conv1d.h"
-#include "ops/cuda/stream_state.h"
+#include "ops/cuda/gpu_bench.h"
 #include "ops/cuda/tile_product.h"
 #include "ops/cuda/wide_product.h"
-#include "ops/step_graph.h"
-#include "ops/transfer.h"
 
 namespace shoal::ops::cuda {
 namespace {
 
-constexpr Device kDevice{DeviceKind::cuda, 0};
-
-class ConvBench {
+class ConvBench : private GpuBench {
  public:
-  explicit ConvBench(const char* filter)
-      : filter_(filter),
-        workspace_(kDevice),
-        page_locked_(Workspace::page_locked(kDevice)),
-        stream_(Stream::create(kDevice)),
-        ctx_{.device = kDevice,
-             .team = &team_,
-             .workspace = &workspace_,
-             .stream = stream_.get(),
-             .host = &page_locked_,
-             .graphs = &graphs_} {}
+  explicit ConvBench(const char* filter) : GpuBench(filter, 0) {}
 
   void run() {
     for (const int64_t rows : {17, 32, 64, 128, 256, 512, 1024}) {
@@ -74,54 +53,13 @@ class ConvBench {
                                         << 20;  // of weights: several times the L2 of any GPU of today
   static constexpr int64_t kMostCopies = 40;
 
-  bool wants(const std::string& name) const { return name.find(filter_) != std::string::npos; }
-
   // One step is `calls` calls with so many bytes of device memory and operations each.
   void time(const std::string& name, int64_t calls, double bytes, double operations,
             FunctionRef<void()> step) {
-    const StepKey key{.owner = this, .step = ++steps_};
-    for (int i = 0; i < 3; ++i) run_step(ctx_, key, step);
-    cudaEvent_t begin{}, end{};
-    cudaEventCreate(&begin);
-    cudaEventCreate(&end);
-    const EventHandle keep_begin(begin), keep_end(end);
-    std::vector<double> us;
-    for (int i = 0; i < 7; ++i) {
-      cudaEventRecord(begin, state_of(ctx_).stream());
-      run_step(ctx_, key, step);
-      cudaEventRecord(end, state_of(ctx_).stream());
-      synchronize(ctx_);
-      float milliseconds = 0;
-      cudaEventElapsedTime(&milliseconds, begin, end);
-      us.push_back(1000.0 * milliseconds / static_cast<double>(calls));
-    }
-    std::ranges::sort(us);
-    const double median = us[us.size() / 2];
+    const double median = median_us(calls, step);
     std::printf("%-52s %9.2f us %8.0f GB/s %8.1f TFLOP/s\n", name.c_str(), median, bytes / median * 1e-3,
                 operations / median * 1e-6);
     std::fflush(stdout);
-    graphs_.clear();
-  }
-
-  Tensor random(DType dtype, Shape shape, float scale) {
-    std::uniform_real_distribution<float> uniform(-scale, scale);
-    Tensor host(dtype, shape);
-    for (int64_t i = 0; i < host.elements(); ++i) {
-      const float value = uniform(generator_);
-      if (dtype == DType::bf16)
-        host.as<Bf16>()[i] = float_to_bf16(value);
-      else
-        host.as<float>()[i] = value;
-    }
-    return host;
-  }
-  Tensor on_gpu(DType dtype, Shape shape, float scale = 1) {
-    return resident(ctx_, random(dtype, shape, scale));
-  }
-  Tensor ints(const std::vector<int32_t>& values) {
-    Tensor host(DType::i32, {static_cast<int64_t>(values.size())});
-    std::ranges::copy(values, host.as<int32_t>());
-    return resident(ctx_, std::move(host));
   }
 
   // The same convolution at many places.
@@ -334,25 +272,11 @@ class ConvBench {
         depthwise_conv1d(ctx_, {x, s.conv_rows(), s.history(), {}}, weight, bias, y);
     });
   }
-
-  std::string filter_;
-  ThreadTeam team_;
-  Workspace workspace_, page_locked_;
-  std::unique_ptr<Stream> stream_;
-  StepGraphs graphs_;
-  Context ctx_;
-  std::mt19937 generator_{1};
-  int64_t steps_ = 0;
 };
 
 }  // namespace
 }  // namespace shoal::ops::cuda
 
 int main(int argc, char** argv) {
-  try {
-    shoal::ops::cuda::ConvBench(argc > 1 ? argv[1] : "").run();
-  } catch (const shoal::Error& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
+  return shoal::ops::cuda::run_bench<shoal::ops::cuda::ConvBench>(argc, argv);
 }

@@ -2,37 +2,17 @@
 // among many in a recorded step, bytes of weights and operations per second. And packing, from memory that
 // has been read before.
 //   ops_cuda_linear_bench [filter]
-#include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <random>
-#include <string>
-#include <vector>
 
-#include "base/function_ref.h"
-#include "ops/cuda/stream_state.h"
+#include "ops/cuda/gpu_bench.h"
 #include "ops/linear.h"
-#include "ops/step_graph.h"
-#include "ops/transfer.h"
 
 namespace shoal::ops::cuda {
 namespace {
 
-constexpr Device kDevice{DeviceKind::cuda, 0};
-
-class LinearBench {
+class LinearBench : private GpuBench {
  public:
-  explicit LinearBench(const char* filter)
-      : filter_(filter),
-        workspace_(kDevice),
-        page_locked_(Workspace::page_locked(kDevice)),
-        stream_(Stream::create(kDevice)),
-        ctx_{.device = kDevice,
-             .team = &team_,
-             .workspace = &workspace_,
-             .stream = stream_.get(),
-             .host = &page_locked_,
-             .graphs = &graphs_} {}
+  explicit LinearBench(const char* filter) : GpuBench(filter, 0) {}
 
   void run() {
     packing(4096, 4096);
@@ -54,45 +34,9 @@ class LinearBench {
   // One step is `calls` calls with bytes and operations (multiplications and additions) each.
   void time(const std::string& name, int64_t calls, double bytes, double operations,
             FunctionRef<void()> step) {
-    const StepKey key{.owner = this, .step = ++steps_};
-    for (int i = 0; i < 3; ++i) run_step(ctx_, key, step);
-    cudaEvent_t begin{}, end{};
-    cudaEventCreate(&begin);
-    cudaEventCreate(&end);
-    const EventHandle keep_begin(begin), keep_end(end);
-    std::vector<double> us;
-    for (int i = 0; i < 9; ++i) {
-      cudaEventRecord(begin, state_of(ctx_).stream());
-      run_step(ctx_, key, step);
-      cudaEventRecord(end, state_of(ctx_).stream());
-      synchronize(ctx_);
-      float milliseconds = 0;
-      cudaEventElapsedTime(&milliseconds, begin, end);
-      us.push_back(1000.0 * milliseconds / static_cast<double>(calls));
-    }
-    std::ranges::sort(us);
-    const double median = us[us.size() / 2];
+    const double median = median_us(calls, step);
     std::printf("%-40s %9.2f us %8.0f GB/s %8.1f TFLOP/s\n", name.c_str(), median, bytes / median * 1e-3,
                 operations / median * 1e-6);
-    graphs_.clear();
-  }
-
-  bool wants(const std::string& name) const { return name.find(filter_) != std::string::npos; }
-
-  Tensor random(DType dtype, Shape shape, float scale) {
-    std::normal_distribution<float> normal(0.0f, scale);
-    Tensor host(dtype, shape);
-    for (int64_t i = 0; i < host.elements(); ++i) {
-      const float value = normal(generator_);
-      if (dtype == DType::bf16)
-        host.as<Bf16>()[i] = float_to_bf16(value);
-      else
-        host.as<float>()[i] = value;
-    }
-    return host;
-  }
-  Tensor on_gpu(DType dtype, Shape shape, float scale = 1) {
-    return resident(ctx_, random(dtype, shape, scale));
   }
 
   // The same matrix at many places.
@@ -187,25 +131,11 @@ class LinearBench {
                   team_.size(), median * 1e3, static_cast<double>(weight.bytes()) / median * 1e-9);
     }
   }
-
-  std::string filter_;
-  ThreadTeam team_;
-  Workspace workspace_, page_locked_;
-  std::unique_ptr<Stream> stream_;
-  StepGraphs graphs_;
-  Context ctx_;
-  std::mt19937_64 generator_{1};
-  int64_t steps_ = 0;
 };
 
 }  // namespace
 }  // namespace shoal::ops::cuda
 
 int main(int argc, char** argv) {
-  try {
-    shoal::ops::cuda::LinearBench(argc > 1 ? argv[1] : "").run();
-  } catch (const shoal::Error& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
+  return shoal::ops::cuda::run_bench<shoal::ops::cuda::LinearBench>(argc, argv);
 }

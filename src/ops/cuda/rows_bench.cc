@@ -1,41 +1,21 @@
 // Times draws, norms and look-ups on a GPU: microseconds of one call among many in a recorded step.
 //   ops_cuda_rows_bench [filter]
-#include <algorithm>
-#include <cstdio>
 #include <cstring>
-#include <random>
-#include <string>
-#include <vector>
 
-#include "base/function_ref.h"
 #include "ops/conv1d.h"
-#include "ops/cuda/stream_state.h"
+#include "ops/cuda/gpu_bench.h"
 #include "ops/draw.h"
 #include "ops/embedding.h"
 #include "ops/norm.h"
 #include "ops/sample.h"
-#include "ops/step_graph.h"
-#include "ops/transfer.h"
 #include "ops/vector_quantise.h"
 
 namespace shoal::ops::cuda {
 namespace {
 
-constexpr Device kDevice{DeviceKind::cuda, 0};
-
-class RowsBench {
+class RowsBench : private GpuBench {
  public:
-  explicit RowsBench(const char* filter)
-      : filter_(filter),
-        workspace_(kDevice),
-        page_locked_(Workspace::page_locked(kDevice)),
-        stream_(Stream::create(kDevice)),
-        ctx_{.device = kDevice,
-             .team = &team_,
-             .workspace = &workspace_,
-             .stream = stream_.get(),
-             .host = &page_locked_,
-             .graphs = &graphs_} {}
+  explicit RowsBench(const char* filter) : GpuBench(filter, 1) {}
 
   void run() {
     for (const int64_t rows : {1, 64, 256}) {
@@ -53,47 +33,15 @@ class RowsBench {
 
   // `bytes`: that have to be moved; 0: not told.
   void time(const std::string& name, int64_t bytes, FunctionRef<void()> call) {
-    if (name.find(filter_) == std::string::npos) return;
-    const StepKey key{.owner = this, .step = ++steps_};
-    const auto step = [&] {
-      run_step(ctx_, key, [&] {
-        for (int i = 0; i < kCalls; ++i) call();
-      });
-    };
-    for (int i = 0; i < 3; ++i) step();
-    cudaEvent_t begin{}, end{};
-    cudaEventCreate(&begin);
-    cudaEventCreate(&end);
-    const EventHandle keep_begin(begin), keep_end(end);
-    std::vector<float> us;
-    for (int i = 0; i < 9; ++i) {
-      cudaEventRecord(begin, state_of(ctx_).stream());
-      step();
-      cudaEventRecord(end, state_of(ctx_).stream());
-      synchronize(ctx_);
-      float milliseconds = 0;
-      cudaEventElapsedTime(&milliseconds, begin, end);
-      us.push_back(1000 * milliseconds / kCalls);
-    }
-    std::ranges::sort(us);
-    std::printf("%-52s %9.2f us", name.c_str(), us[us.size() / 2]);
-    if (bytes > 0) std::printf(" %8.0f GB/s", static_cast<double>(bytes) / us[us.size() / 2] * 1e-3);
+    if (!wants(name)) return;
+    const double median = median_us(kCalls, [&] {
+      for (int i = 0; i < kCalls; ++i) call();
+    });
+    std::printf("%-52s %9.2f us", name.c_str(), median);
+    if (bytes > 0) std::printf(" %8.0f GB/s", static_cast<double>(bytes) / median * 1e-3);
     std::printf("\n");
-    graphs_.clear();
   }
 
-  Tensor random(DType dtype, Shape shape, float scale) {
-    std::normal_distribution<float> normal(0.0f, scale);
-    Tensor host(dtype, shape);
-    for (int64_t i = 0; i < host.elements(); ++i) {
-      const float value = normal(generator_);
-      if (dtype == DType::bf16)
-        host.as<Bf16>()[i] = float_to_bf16(value);
-      else
-        host.as<float>()[i] = value;
-    }
-    return resident(ctx_, std::move(host));
-  }
   Tensor ids(Shape shape, int32_t below) {
     Tensor host(DType::i32, shape);
     for (int64_t i = 0; i < host.elements(); ++i)
@@ -106,7 +54,7 @@ class RowsBench {
     const Tensor codes = ids({rows, kCodebooks, kMost}, static_cast<int32_t>(vocabulary));
     const Tensor frames = ids({rows, 1 + kCodebooks}, 1);
     const auto draw = [&](const char* how, float spread, const DrawRow& row) {
-      const Tensor logits = random(DType::f32, {rows, vocabulary}, spread);
+      const Tensor logits = on_gpu(DType::f32, {rows, vocabulary}, spread);
       Tensor host(DType::u8, {rows, static_cast<int64_t>(sizeof(DrawRow))});
       for (int64_t i = 0; i < rows; ++i) {
         DrawRow own = row;
@@ -130,7 +78,7 @@ class RowsBench {
   void norms(int64_t rows) {
     const std::string times = " x " + std::to_string(rows);
     for (const int64_t dim : {1024, 2560}) {
-      const Tensor x = random(DType::f32, {rows, dim}, 1), weight = random(DType::f32, {dim}, 1);
+      const Tensor x = on_gpu(DType::f32, {rows, dim}, 1), weight = on_gpu(DType::f32, {dim}, 1);
       const Tensor y(DType::f32, {rows, dim}, kDevice);
       const int64_t bytes = 2 * x.bytes();
       time("rms_norm " + std::to_string(dim) + times, bytes, [&] { rms_norm(ctx_, x, weight, 1e-6f, y); });
@@ -143,8 +91,8 @@ class RowsBench {
   void look_ups(int64_t rows) {
     constexpr int64_t kDim = 1024, kCodebooks = 10, kSize = 4096, kVocabulary = 32'768;
     const std::string times = " x " + std::to_string(rows);
-    if (text_.empty()) text_ = random(DType::bf16, {kVocabulary, kDim}, 1);
-    const Tensor codes = random(DType::bf16, {kCodebooks * kSize, kDim}, 1);
+    if (text_.empty()) text_ = on_gpu(DType::bf16, {kVocabulary, kDim}, 1);
+    const Tensor codes = on_gpu(DType::bf16, {kCodebooks * kSize, kDim}, 1);
     const Tensor columns = ids({rows, 1 + kCodebooks}, kSize), y(DType::f32, {rows, kDim}, kDevice);
     const ColumnEmbedding embedding{text_, codes, kSize, kCodebooks, 0, kSize, true};
     time("gather_rows 1024" + times, rows * kDim * 6, [&] { gather_rows(ctx_, text_, columns, y); });
@@ -155,21 +103,13 @@ class RowsBench {
 
   void codes(int64_t rows) {
     for (const int64_t entries : {1024, 4096}) {
-      const Tensor x = random(DType::f32, {rows, 8}, 1), directions = random(DType::f32, {entries, 8}, 1);
+      const Tensor x = on_gpu(DType::f32, {rows, 8}, 1), directions = on_gpu(DType::f32, {entries, 8}, 1);
       const Tensor found = ids({rows}, 1);
       time("nearest_code " + std::to_string(entries) + " x " + std::to_string(rows), 0,
            [&] { nearest_code(ctx_, x, directions, found); });
     }
   }
 
-  std::string filter_;
-  ThreadTeam team_{1};
-  Workspace workspace_, page_locked_;
-  std::unique_ptr<Stream> stream_;
-  StepGraphs graphs_;
-  Context ctx_;
-  std::mt19937_64 generator_{1};
-  int64_t steps_ = 0;
   Tensor text_;
 };
 
@@ -177,10 +117,5 @@ class RowsBench {
 }  // namespace shoal::ops::cuda
 
 int main(int argc, char** argv) {
-  try {
-    shoal::ops::cuda::RowsBench(argc > 1 ? argv[1] : "").run();
-  } catch (const shoal::Error& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
+  return shoal::ops::cuda::run_bench<shoal::ops::cuda::RowsBench>(argc, argv);
 }
