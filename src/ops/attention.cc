@@ -22,8 +22,6 @@ void check_qkv(const char* op, TensorView qkv, const HeadLayout& layout) {
         name_of(qkv.dtype()), " ", qkv.shape(), ", expected F32 [rows, ", layout.qkv_width(), "]");
 }
 
-bool on_cpu(const Context& ctx) { return ctx.device.kind == DeviceKind::cpu; }
-
 void check_table(const char* op, const char* name, TensorView table, const Shape& shape) {
   CHECK(table.dtype() == DType::i32 && table.shape() == shape && table.is_contiguous(), op, ": the device's ",
         name, " are ", name_of(table.dtype()), " ", table.shape(), ", expected dense I32 ", shape);

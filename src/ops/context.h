@@ -27,11 +27,7 @@ struct Context {
   Workspace& host_memory() const { return host ? *host : *workspace; }
 };
 
-// Whether the device multiplies by matrices of this dtype: f32 and bf16 on all, f16 on a GPU.
-inline bool multiplies(const Context& ctx, DType dtype) {
-  return dtype == DType::f32 || dtype == DType::bf16 ||
-         (dtype == DType::f16 && ctx.device.kind == DeviceKind::cuda);
-}
+inline bool on_cpu(const Context& ctx) { return ctx.device.kind == DeviceKind::cpu; }
 
 // Rows of several sequences, end to end: sequence s owns rows [offsets[s], offsets[s + 1]).
 // offsets[0] == 0. A sequence may have no rows.

@@ -13,8 +13,6 @@ bool is_f32(TensorView view, std::initializer_list<int64_t> shape) {
   return view.dtype() == DType::f32 && view.shape() == Shape(shape) && view.is_contiguous();
 }
 
-bool on_cpu(const Context& ctx) { return ctx.device.kind == DeviceKind::cpu; }
-
 void check_sequences(const char* op, const Context& ctx, const ConvRows& rows) {
   CHECK(!rows.rows.offsets.empty() && rows.rows.offsets[0] == 0, op, ": offsets must start with 0");
   for (int s = 0; s < rows.rows.sequences(); ++s)

@@ -5,7 +5,7 @@
 namespace shoal::ops {
 
 std::optional<DeviceSpeed> measure_device_speed(Context& ctx) {
-  if (ctx.device.kind == DeviceKind::cpu) return {};
+  if (on_cpu(ctx)) return {};
   return cuda::measure_device_speed(ctx);
 }
 

@@ -103,7 +103,7 @@ void gather_rows(Context& ctx, TensorView table, TensorView ids, TensorView y) {
   CHECK(a_column && ids.dtype() == DType::i32 && ids.dim(0) == y.dim(0), "gather_rows: ids are ",
         name_of(ids.dtype()), " ", ids.shape(), " for y ", y.shape());
   if (y.dim(0) == 0) return;
-  if (ctx.device.kind == DeviceKind::cuda) return cuda::gather_rows(ctx, table, ids, y);
+  if (!on_cpu(ctx)) return cuda::gather_rows(ctx, table, ids, y);
   check_ids("gather_rows", ids, 1, table.dim(0));
   const Workspace::Scope scope(*ctx.workspace);
   const RowReader reader(ctx, table);
@@ -117,7 +117,7 @@ void gather_sum(Context& ctx, TensorView table, TensorView ids, TensorView y) {
   CHECK(ids.rank() == 2 && ids.dtype() == DType::i32 && ids.dim(0) == y.dim(0) && ids.dim(1) >= 1,
         "gather_sum: ids are ", name_of(ids.dtype()), " ", ids.shape(), " for y ", y.shape());
   if (y.dim(0) == 0) return;
-  if (ctx.device.kind == DeviceKind::cuda) return cuda::gather_sum(ctx, table, ids, y);
+  if (!on_cpu(ctx)) return cuda::gather_sum(ctx, table, ids, y);
   const int64_t per_row = ids.dim(1);
   check_ids("gather_sum", ids, per_row, table.dim(0));
   const Workspace::Scope scope(*ctx.workspace);
@@ -135,7 +135,7 @@ void gather_sum(Context& ctx, TensorView table, TensorView ids, TensorView y) {
 void embed_columns(Context& ctx, const ColumnEmbedding& embedding, TensorView columns, TensorView y) {
   check_columns(embedding, columns, y);
   if (y.dim(0) == 0) return;
-  if (ctx.device.kind == DeviceKind::cuda) return cuda::embed_columns(ctx, embedding, columns, y);
+  if (!on_cpu(ctx)) return cuda::embed_columns(ctx, embedding, columns, y);
   check_column_ids(embedding, columns);
   const Workspace::Scope scope(*ctx.workspace);
   const RowReader text(ctx, embedding.text), codes(ctx, embedding.codebooks);

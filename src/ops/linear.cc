@@ -6,8 +6,6 @@
 namespace shoal::ops {
 namespace {
 
-bool on_cpu(const Context& ctx) { return ctx.device.kind == DeviceKind::cpu; }
-
 // f32, or `narrow`.
 void check_rows(const char* op, TensorView x, int64_t width, const char* name, DType narrow = DType::f32) {
   CHECK(x.rank() == 2 && (x.dtype() == DType::f32 || x.dtype() == narrow) && x.dim(1) == width, op, ": ",

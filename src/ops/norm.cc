@@ -21,7 +21,7 @@ void check(const char* op, TensorView x, TensorView weight, TensorView y) {
 void rms_norm(Context& ctx, TensorView x, TensorView weight, float eps, TensorView y) {
   check("rms_norm", x, weight, y);
   if (x.dim(0) == 0) return;
-  if (ctx.device.kind == DeviceKind::cuda) return cuda::rms_norm(ctx, x, weight, eps, y);
+  if (!on_cpu(ctx)) return cuda::rms_norm(ctx, x, weight, eps, y);
   const VectorKernels& kernels = vector_kernels();
   ctx.team->parallel_for(x.dim(0), cpu::rows_per_task(x.dim(1)), [&](int64_t begin, int64_t end, int) {
     for (int64_t row = begin; row < end; ++row)
@@ -34,7 +34,7 @@ void layer_norm(Context& ctx, TensorView x, TensorView weight, TensorView bias, 
   CHECK(bias.dtype() == DType::f32 && bias.shape() == weight.shape(), "layer_norm: bias is ",
         name_of(bias.dtype()), " ", bias.shape(), ", expected F32 ", weight.shape());
   if (x.dim(0) == 0) return;
-  if (ctx.device.kind == DeviceKind::cuda) return cuda::layer_norm(ctx, x, weight, bias, eps, y);
+  if (!on_cpu(ctx)) return cuda::layer_norm(ctx, x, weight, bias, eps, y);
   const VectorKernels& kernels = vector_kernels();
   ctx.team->parallel_for(x.dim(0), cpu::rows_per_task(x.dim(1)), [&](int64_t begin, int64_t end, int) {
     for (int64_t row = begin; row < end; ++row)

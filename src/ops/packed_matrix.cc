@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ops/cuda_backend.h"
+#include "ops/device_state.h"
 #include "ops/weight_source.h"
 
 namespace shoal::ops {
@@ -40,15 +41,14 @@ Tensor widen_bias(TensorView bias, int64_t outputs, int64_t repeats) {
 }
 
 PackedMatrix pack(Context& ctx, const PackRequest& request, TensorView bias, int64_t bias_repeats = 1) {
-  CHECK(multiplies(ctx, request.dtype), "dtype ", name_of(request.dtype),
+  CHECK(multiplies(ctx.device, request.dtype), "dtype ", name_of(request.dtype),
         ", expected F32 or BF16, or F16 on a GPU");
-  const bool on_cpu = ctx.device.kind == DeviceKind::cpu;
   PackedMatrix packed;
   packed.dtype = request.dtype;
   packed.outputs = request.outputs;
   packed.taps = request.taps;
   packed.depth = request.depth;
-  packed.storage = on_cpu ? cpu::pack(ctx, request) : cuda::pack(ctx, request);
+  packed.storage = on_cpu(ctx) ? cpu::pack(ctx, request) : cuda::pack(ctx, request);
   packed.bias = resident(ctx, widen_bias(bias, request.outputs, bias_repeats));
   return packed;
 }

@@ -47,7 +47,7 @@ SamplingDistribution sampling_distribution(std::span<const float> logits, const 
 }
 
 void sample(Context& ctx, TensorView logits, std::span<const SampleRow> rows, std::span<int32_t> tokens) {
-  CHECK(ctx.device.kind == DeviceKind::cpu, "sample: on the CPU only");
+  CHECK(on_cpu(ctx), "sample: on the CPU only");
   CHECK(logits.rank() == 2 && logits.dtype() == DType::f32, "sample: logits are ", name_of(logits.dtype()),
         " ", logits.shape(), ", expected F32 [rows, vocab]");
   CHECK(static_cast<int64_t>(rows.size()) == logits.dim(0) && tokens.size() == rows.size(),

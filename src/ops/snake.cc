@@ -13,7 +13,7 @@ void snake(Context& ctx, TensorView x, TensorView alpha, TensorView y) {
   CHECK(alpha.dtype() == DType::f32 && alpha.shape() == Shape{x.dim(1)}, "snake: alpha is ",
         name_of(alpha.dtype()), " ", alpha.shape(), ", expected F32 [", x.dim(1), "]");
   if (x.dim(0) == 0) return;
-  if (ctx.device.kind == DeviceKind::cuda) return cuda::snake(ctx, x, alpha, y);
+  if (!on_cpu(ctx)) return cuda::snake(ctx, x, alpha, y);
   const VectorKernels& kernels = vector_kernels();
   ctx.team->parallel_for(x.dim(0), cpu::rows_per_task(x.dim(1)), [&](int64_t begin, int64_t end, int) {
     for (int64_t row = begin; row < end; ++row)

@@ -9,8 +9,6 @@
 namespace shoal::ops {
 namespace {
 
-bool on_cpu(const Context& ctx) { return ctx.device.kind == DeviceKind::cpu; }
-
 void check_dense(const char* op, TensorView view) {
   CHECK(view.is_contiguous(), op, ": ", view.shape(), " is not dense");
 }

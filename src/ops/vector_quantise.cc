@@ -27,7 +27,7 @@ void nearest_code(Context& ctx, TensorView x, TensorView directions, TensorView 
   if (x.dim(1) < 1 || x.dim(1) > kMostDim)
     fail(ErrorCode::unsupported, "nearest_code: code_dim is ", x.dim(1), ", expected 1 to ", kMostDim);
   if (x.dim(0) == 0) return;
-  if (ctx.device.kind == DeviceKind::cuda) return cuda::nearest_code(ctx, x, directions, codes);
+  if (!on_cpu(ctx)) return cuda::nearest_code(ctx, x, directions, codes);
   const Workspace::Scope scope(*ctx.workspace);
   const TensorView found = ctx.workspace->alloc(DType::i32, {x.dim(0)});
   // The length of x does not change the order of its products, so it is not divided out.

@@ -7,6 +7,7 @@
 #include "models/dual_ar/block.h"
 #include "models/dual_ar/fast_frame.h"
 #include "models/dual_ar/random_source.h"
+#include "ops/device_state.h"
 #include "ops/embedding.h"
 #include "ops/linear.h"
 #include "ops/norm.h"
@@ -31,7 +32,7 @@ class CheckpointSource : public TensorSource {
 
 BindOptions bind_options(const ops::Context& ctx, const Config& config, const LoadOptions& options) {
   check_token_ids(config);
-  if (!ops::multiplies(ctx, options.dtype))
+  if (!ops::multiplies(ctx.device, options.dtype))
     fail(ErrorCode::unsupported, "dtype of a DualAR model must be F32 or BF16 (or F16 on a GPU), got ",
          name_of(options.dtype));
   const bool semantic = options.head_rows == HeadRows::semantic ||
