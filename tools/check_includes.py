@@ -97,9 +97,10 @@ def check_public_header(path: Path) -> list[str]:
 
 
 def cuda_headers() -> Path | None:
-    """Where the CUDA toolkit's headers lie, if it is installed."""
-    nvcc = shutil.which("nvcc", path=os.environ["PATH"] + ":/usr/local/cuda/bin")
-    return Path(nvcc).resolve().parent.parent / "include" if nvcc else None
+    """Where the CUDA toolkit's headers lie, if it is installed. An nvcc on the path may be a wrapper of the real one."""
+    nvcc = shutil.which("nvcc")
+    roots = [Path("/usr/local/cuda"), *([Path(nvcc).resolve().parent.parent] if nvcc else [])]
+    return next((root / "include" for root in roots if (root / "include/cuda_runtime.h").exists()), None)
 
 
 CUDA_HEADERS = cuda_headers()
