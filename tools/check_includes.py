@@ -35,19 +35,30 @@ MAY_INCLUDE = {
     "runtime/voices": ["base", "tensor", "models/dac", "text", "audio"],
     "runtime": [*MODELS, "text", "audio", "settings", "runtime/kv", "runtime/schedule", "runtime/voices"],
     "settings": ["base"],
+    "server/http": ["base"],
+    "server/body": ["base"],
+    "server/observe": ["base", "server/http"],
+    "server/page": ["base"],
+    "server/routes": ["base", "audio", "text", "server/http", "server/body", "server/observe", "server/page"],
+    "server": ["base", "server/http", "server/body", "server/observe", "server/routes"],
     "bench/speech": [*MODELS, *RUNTIME, "bench"],
     "bench/engine": ["base", *RUNTIME, "bench"],
-    "cli": [*MODELS, "text", "audio", "settings", *RUNTIME, "bench", "bench/speech", "bench/engine"],
+    "cli": [*MODELS, "text", "audio", "settings", *RUNTIME, "bench", "bench/speech", "bench/engine",
+            "server"],
 }
 # Headers of include/shoal may be read by these; error.h by everybody.
-PUBLIC_READERS = (*RUNTIME, "settings", "bench/speech", "bench/engine", "cli", "examples")
+PUBLIC_READERS = (*RUNTIME, "settings", "server", "server/observe", "server/routes", "bench/speech", "bench/engine", "cli", "examples")
 # Third-party headers that only some places may see.
 RESTRICTED = {
-    r"^nlohmann/": ["base/json.cc", "bench/", "cli/"],
+    r"^nlohmann/": ["base/json.cc", "bench/", "cli/", "server/"],
     r"^(cuda|cublas|cudnn|nccl)": ["tensor/cuda/", "ops/cuda/"],
     r"^(sndfile|FLAC/|opus|lame/|soxr)": ["audio/"],
     r"^(pcre2|utf8proc)": ["text/"],
-    r"^(openssl/|xxhash)": ["runtime/"],
+    r"^(openssl/|xxhash)": ["runtime/", "server/"],
+    r"^boost/beast": ["server/http/"],
+    r"^boost/": ["server/"],
+    r"^simdjson": ["server/body/"],
+    r"^(prometheus/|spdlog/)": ["server/observe/"],
     r"^toml\+\+": ["settings/"],
 }
 # Written once for every device: contexts and tensors carry it through, and only ops asks which one it is. The

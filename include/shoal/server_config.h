@@ -1,0 +1,58 @@
+// Everything that can be set about the server.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace shoal {
+
+// Plain values with the defaults of a server that only this machine can reach. docs/SETTINGS.md lists them with
+// their flags, environment variables and keys of a TOML file; settings.h reads those.
+struct ServerConfig {
+  std::string listen = "127.0.0.1:8080";  // host:port, [v6]:port; port 0: any that is free
+  int http_threads = 0;                   // that move bytes; 0: one for every eight CPUs, at least one
+  // What /v1/models says and `model` in a request names; empty: the model folder's name, "shoal" for the built-in
+  // voice.
+  std::string model_name;
+
+  // With any key, every route but the live checks wants `Authorization: Bearer KEY`. A file has one key a line,
+  // KEY or NAME:KEY; lines that begin with # are remarks. NAME stands in logs and metrics, never the key.
+  std::string api_key;
+  std::string api_key_file;
+  // Opens /v1/admin; without it those routes do not exist.
+  std::string admin_key;
+  std::string admin_key_file;
+  std::string tls_certificate, tls_key;  // PEM files; both or none
+  std::string cors_origins;              // "*", or origins with commas between; empty: no CORS headers
+
+  int max_connections = 4096;
+  int max_body_mb = 64;           // of one request
+  int max_body_memory_mb = 1024;  // of all bodies being received or handled
+  // Requests that speak at a time, waiting ones included; one more is answered 429. 0: what the engine queues.
+  int max_concurrency = 0;
+  int max_concurrency_per_key = 0;  // 0: no limit of its own
+  int max_text_length = 0;          // characters; 0: the engine's limit (256 KiB)
+  int max_reference_s = 90;         // of one decoded clip
+  int max_references = 8;           // clips of one request
+  int max_batch_items = 64;
+  int max_timeout_s = 600;  // the longest deadline that a request may ask for
+
+  int header_timeout_s = 10;  // from the first byte of a request, or the connection, to the end of its head
+  int body_timeout_s = 60;    // without progress
+  int idle_timeout_s = 75;    // between requests of a connection
+  int write_timeout_s = 60;   // without a byte taken by the client
+  // SIGTERM: requests inside may end for so long.
+  int grace_s = 30;
+
+  bool metrics = true;  // GET /metrics
+  bool web_page = true;
+  std::string log_format = "text";  // text, json
+  std::string log_level = "info";   // debug, info, warning, error
+  std::string trace;                // file for a trace of engine steps (Perfetto, chrome://tracing); empty: none
+
+  // Ranges and combinations, without touching disk or network. Throws Error(invalid_argument) naming the field.
+  void validate() const;
+  bool operator==(const ServerConfig&) const = default;
+};
+
+}  // namespace shoal

@@ -1,0 +1,2 @@
+// The definitions of schema.h.
+#pragma once

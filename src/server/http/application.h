@@ -1,0 +1,43 @@
+// What the transport asks of those who use it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "server/http/exchange.h"
+
+namespace shoal::server {
+
+// What may be said of a request once its head is there.
+struct Verdict {
+  std::optional<Response> refusal;  // sent at once; the body is not read, the connection closed
+  int64_t max_body_bytes = 0;       // more is answered with refuse(413); for a WebSocket: of one message
+  bool websocket = false;           // the request is an upgrade, and welcome
+};
+
+// For access log and metrics.
+struct RequestRecord {
+  int status = 0;  // 0: the client left before an answer began
+  bool whole = false;  // the answer was sent to its end
+  uint64_t bytes_received = 0, bytes_sent = 0;  // of bodies
+  std::chrono::steady_clock::duration duration{};  // from the first byte of the head to the last of the answer
+};
+
+// Called on the threads of connections, on several at a time. Nothing may block.
+class Application {
+ public:
+  virtual ~Application() = default;
+  // Sets id, client and route of the request. `upgrade`: it asks for a WebSocket. Must not throw.
+  virtual Verdict judge(Request& head, bool upgrade) = 0;
+  // Answers it; whatever it throws has been its own to answer, and cuts the connection.
+  virtual Task<> handle(Exchange& exchange) = 0;
+  virtual Task<> converse(WebSocket& socket) = 0;
+  // The answer to what the transport refuses by itself: 400 (malformed), 408 (too slow), 413, 431, 501, 503 (too many
+  // connections, or no memory for bodies). `head` holds what is known of the request, perhaps nothing.
+  virtual Response refuse(const Request& head, int status, std::string_view message) = 0;
+  // The exchange is over.
+  virtual void record(const Request& request, const RequestRecord& record) = 0;
+};
+
+}  // namespace shoal::server

@@ -1,0 +1,53 @@
+// HTTP/1.1, WebSockets and TLS on sockets.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "server/http/application.h"
+
+namespace shoal::server {
+
+struct TransportOptions {
+  std::string listen = "127.0.0.1:0";  // host:port, [v6]:port; port 0: any that is free
+  int threads = 1;
+  int max_connections = 4096;
+  int64_t max_body_memory_bytes = int64_t{1} << 30;
+  int max_head_bytes = 16 << 10;
+  std::chrono::milliseconds header_timeout{10'000}, body_timeout{60'000}, idle_timeout{75'000},
+      write_timeout{60'000};
+  std::string tls_certificate, tls_key;  // PEM files; empty: plain
+};
+
+struct TransportStatistics {
+  int64_t connections = 0;  // open
+  int64_t websockets = 0;   // of them
+  int64_t body_bytes = 0;   // held by requests now
+  uint64_t accepted = 0, refused = 0;
+};
+
+class Transport {
+ public:
+  // Checks the options and reads certificate and key. Throws Error(invalid_argument, not_found, io).
+  Transport(TransportOptions options, Application& application);
+  ~Transport();  // drain without grace
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+
+  // Listens and returns. Throws Error(io) with the address and why (in use, not permitted).
+  void start();
+  uint16_t port() const;  // after start()
+  // Takes no new connections, closes idle ones at once and busy ones after the answer they are at; returns true when
+  // none is left, false when some had to be cut off after `grace`. WebSockets are told 1001 through on_drain by the
+  // application. Nothing may be asked of it afterwards but statistics().
+  bool drain(std::chrono::milliseconds grace);
+  TransportStatistics statistics() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace shoal::server

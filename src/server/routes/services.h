@@ -1,0 +1,73 @@
+// What handlers work with.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/body/schema.h"
+#include "server/http/exchange.h"
+#include "server/observe/server_metrics.h"
+#include "server/routes/error_style.h"
+#include "server/routes/workers.h"
+#include "shoal/engine.h"
+#include "shoal/server_config.h"
+
+namespace shoal::server {
+
+struct Services {
+  Engine& engine;
+  const ServerConfig& config;
+  Workers& workers;
+  ServerMetrics& metrics;
+  const std::atomic<bool>& draining;
+  std::string model;  // its name in /v1/models
+};
+
+enum class Access {
+  open,    // no key needed: live checks, the page
+  client,  // an API key, where there are any
+  admin,   // the admin key; without one the route does not exist
+};
+
+// What a route's request may bring.
+enum class BodySize {
+  none,
+  small,  // 1 MiB
+  large,  // max_body_mb: sound may be in it
+};
+
+// How /openapi.json describes a route.
+struct RouteDoc {
+  std::string summary;
+  std::vector<FieldDoc> body;                  // fields of the request
+  std::vector<std::string> body_types;         // media types of the request; empty: no body
+  std::vector<std::string> answer_types;       // media types of the 200
+};
+
+struct Route {
+  std::string method, path;  // exact; no patterns but a last segment "{name}"
+  ErrorStyle errors = ErrorStyle::plain;
+  Access access = Access::client;
+  BodySize body = BodySize::none;
+  RouteDoc doc;
+  // One of the two. Throws Error before it has begun an answer: the router answers by `errors`.
+  std::function<Task<>(Services&, Exchange&)> handle;
+  std::function<Task<>(Services&, WebSocket&)> converse;
+  bool speaks = false;  // counts against max_concurrency
+};
+
+// The parts of the table, each in its own file.
+std::vector<Route> openai_routes(const ServerConfig& config);
+std::vector<Route> fish_routes(const ServerConfig& config);
+std::vector<Route> reference_routes(const ServerConfig& config);
+std::vector<Route> codec_routes(const ServerConfig& config);
+std::vector<Route> batch_routes(const ServerConfig& config);
+std::vector<Route> live_routes(const ServerConfig& config);       // WebSocket
+std::vector<Route> operator_routes(const ServerConfig& config);   // health, ready, metrics, stats, admin, /test/gpu
+std::vector<Route> sagemaker_routes(const ServerConfig& config);
+std::vector<Route> page_routes(const ServerConfig& config);
+
+}  // namespace shoal::server

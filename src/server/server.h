@@ -1,0 +1,34 @@
+// The HTTP server around one engine.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "shoal/engine_config.h"
+#include "shoal/server_config.h"
+
+namespace shoal::server {
+
+class Server {
+ public:
+  // Checks both configurations and reads keys and certificates; loads no model. Throws Error as they do.
+  Server(EngineConfig engine, ServerConfig config);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // Listens, then loads and warms up the model; /health answers meanwhile, /ready says 503. Throws Error as
+  // Transport::start and Engine::start do.
+  void start();
+  uint16_t port() const;
+  // /ready says 503, new work is refused, what is inside may end for `grace`, the rest is cut off. Returns true when
+  // everything ended by itself.
+  bool stop(std::chrono::milliseconds grace);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace shoal::server
