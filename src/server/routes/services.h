@@ -23,7 +23,8 @@ struct Services {
   Workers& workers;
   ServerMetrics& metrics;
   const std::atomic<bool>& draining;
-  std::string model;  // its name in /v1/models
+  std::string model;    // its name in /v1/models
+  std::string openapi;  // the document of /openapi.json, made of the whole table
 };
 
 enum class Access {
