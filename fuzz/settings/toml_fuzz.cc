@@ -8,7 +8,7 @@
 #include "settings/toml_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using shoal::settings::is_utf8;
+  using shoal::is_utf8;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   try {
     int line = 0;

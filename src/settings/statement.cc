@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "settings/nearest.h"
+#include "base/nearest.h"
 #include "settings/toml_file.h"
 
 namespace shoal::settings {
@@ -26,7 +26,7 @@ Name find_name(Source source, std::string_view key) {
 }
 
 Name find_variable(std::string_view variable) {
-  for (const Setting& setting : engine_settings())
+  for (const Setting& setting : all_settings())
     if (variable_of(setting) == variable) return {find_row(setting.key), nullptr};
   return find_alias(Source::environment, variable);
 }
@@ -46,7 +46,11 @@ std::optional<Value> parse(const Name& name, const std::string& text) {
 
 Statement parsed(const Name& name, const std::string& text, const std::string& source) {
   try {
-    return {name.row, parse(name, text), name.alias, source, source};
+    return {.row = name.row,
+            .value = parse(name, text),
+            .alias = name.alias,
+            .source = source,
+            .name = source};
   } catch (const Error& error) {
     fail(error.code(), name.row->key, ": ", error.message(), " (", source, ")");
   }
@@ -54,11 +58,10 @@ Statement parsed(const Name& name, const std::string& text, const std::string& s
 
 std::vector<std::string> known_variables() {
   std::vector<std::string> names;
-  for (const Setting& setting : engine_settings()) names.push_back(variable_of(setting));
+  for (const Setting& setting : all_settings()) names.push_back(variable_of(setting));
   for (const Alias& alias : aliases())
     if (alias.source == Source::environment) names.emplace_back(alias.name);
   names.insert(names.end(), other_variables().begin(), other_variables().end());
-  names.emplace_back(kMetricsEnabled);
   return names;
 }
 
@@ -84,28 +87,6 @@ bool is_read_elsewhere(const std::string& name, const std::string& value) {
   return std::ranges::count(other_variables(), name) > 0 || is_service_link(name, value);
 }
 
-// True when `name` was one of those; refuses what has no counterpart here.
-bool has_sentence_of_its_own(const std::string& name, const std::string& value,
-                             std::vector<std::string>& notes) {
-  if (name == kCompileBackend) {
-    fail(ErrorCode::unsupported, name,
-         ": there is nothing to compile at run time, so there is no backend to "
-         "choose; unset it");
-  }
-  if (name != kMetricsEnabled) return false;
-  const Value enabled = [&] {
-    try {
-      return parse_value(Type::boolean, value);
-    } catch (const Error& error) {
-      fail(error.code(), name, ": ", error.message());
-    }
-  }();
-  if (std::get<bool>(enabled))
-    notes.push_back(
-        concat(name, " is true, but this version has no /metrics route; nothing is measured there"));
-  return true;
-}
-
 // "an integer" with its article, for messages.
 std::string one(Type type) {
   return concat(type == Type::integer ? "an " : type == Type::boolean ? "" : "a ", name_of(type));
@@ -120,12 +101,25 @@ Value converted(const FileEntry& entry, Type wanted, const std::string& where) {
   fail(ErrorCode::invalid_argument, where, ": ", entry.key, ": expected ", one(wanted), ", got ", one(found));
 }
 
+std::string place_of(const FileEntry& entry, const std::string& path) {
+  return concat(printable(path, kMaxPath), ":", entry.line);
+}
+
+// True for a key of older servers that sets nothing here.
+bool is_official_key(const FileEntry& entry, const std::string& path) {
+  const auto name = std::ranges::find(official_names(), std::string_view(entry.key), &OfficialName::name);
+  if (name == official_names().end() || !name->is_key) return false;
+  const std::string where = place_of(entry, path);
+  const Value value = converted(entry, Type::integer, where);
+  return check_official_name(entry.key, to_toml(value), concat(where, ": ", entry.key));
+}
+
 Statement from_entry(const FileEntry& entry, const std::string& path) {
-  const std::string where = concat(printable(path, kMaxPath), ":", entry.line);
+  const std::string where = place_of(entry, path);
   const Name name = find_name(Source::file, entry.key);
   if (!name.row) {
     fail(ErrorCode::invalid_argument, where, ": there is no setting \"", printable(entry.key),
-         "\"; the nearest is ", nearest_name(entry.key, known_keys()));
+         "\"; the nearest is ", nearest_name(entry.key, known_keys(), kPrefixes));
   }
   const bool is_switch = name.alias && name.alias->is_switch;
   const Value value = converted(entry, is_switch ? Type::boolean : name.row->type(), where);
@@ -144,22 +138,27 @@ std::vector<Statement> flag_statements(const std::map<std::string, std::string>&
     const Name name = find_name(Source::flag, key);
     std::string flag = "flag --" + key;
     std::ranges::replace(flag, '_', '-');
-    if (!name.row) fail(ErrorCode::invalid_argument, printable(flag), ": there is no such setting");
-    statements.push_back(parsed(name, text, flag));
+    if (name.row) {
+      statements.push_back(parsed(name, text, flag));
+      statements.back().of_flag = true;
+    } else if (!check_official_name(key, text, flag)) {
+      fail(ErrorCode::invalid_argument, printable(flag), ": there is no such setting");
+    }
   }
   return statements;
 }
 
-std::vector<Statement> environment_statements(const std::map<std::string, std::string>& environment,
-                                              std::vector<std::string>& notes) {
+std::vector<Statement> environment_statements(const std::map<std::string, std::string>& environment) {
   std::vector<Statement> statements;
   for (const auto& [variable, text] : environment) {
     if (text.empty()) continue;
     if (const Name name = find_variable(variable); name.row) {
       statements.push_back(parsed(name, text, "environment " + variable));
-    } else if (!has_sentence_of_its_own(variable, text, notes) && !is_read_elsewhere(variable, text)) {
+    } else if (!check_official_name(variable, text, "environment " + variable) &&
+               !is_read_elsewhere(variable, text)) {
       fail(ErrorCode::invalid_argument, "environment ", printable(variable),
-           ": there is no such setting; the nearest is ", nearest_name(variable, known_variables()));
+           ": there is no such setting; the nearest is ",
+           nearest_name(variable, known_variables(), kPrefixes));
     }
   }
   return statements;
@@ -167,7 +166,8 @@ std::vector<Statement> environment_statements(const std::map<std::string, std::s
 
 std::vector<Statement> file_statements(const std::string& path) {
   std::vector<Statement> statements;
-  for (const FileEntry& entry : read_toml(path)) statements.push_back(from_entry(entry, path));
+  for (const FileEntry& entry : read_toml(path))
+    if (!is_official_key(entry, path)) statements.push_back(from_entry(entry, path));
   return statements;
 }
 

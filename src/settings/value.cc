@@ -59,21 +59,6 @@ std::string number_toml(double value) {
   return text.find_first_of(".einf") == std::string::npos ? text + ".0" : text;
 }
 
-// Bytes of the UTF-8 sequence that starts `text`, or 0.
-size_t sequence_bytes(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return 1;
-  const size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  const bool overlong = (lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xf0 && byte(1) < 0x90);
-  const bool surrogate = lead == 0xed && byte(1) >= 0xa0;
-  const bool beyond = lead == 0xf4 && byte(1) >= 0x90;
-  return overlong || surrogate || beyond ? 0 : length;
-}
-
 }  // namespace
 
 std::string_view name_of(Type type) {
@@ -121,27 +106,6 @@ std::string to_toml(const Value& value) {
   if (const auto* integer = std::get_if<int64_t>(&value)) return std::to_string(*integer);
   if (const auto* number = std::get_if<double>(&value)) return number_toml(*number);
   return quoted_toml(std::get<std::string>(value));
-}
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const size_t bytes = sequence_bytes(text);
-    if (bytes == 0) return false;
-    text.remove_prefix(bytes);
-  }
-  return true;
-}
-
-std::string printable(std::string_view text, size_t max_characters) {
-  std::string out;
-  for (size_t characters = 0; !text.empty(); ++characters) {
-    if (characters == max_characters) return out + "...";
-    const size_t bytes = sequence_bytes(text);
-    const bool control = static_cast<unsigned char>(text[0]) < 0x20 || text[0] == 0x7f;
-    out += bytes == 0 || control ? "?" : text.substr(0, bytes);
-    text.remove_prefix(std::max<size_t>(bytes, 1));
-  }
-  return out;
 }
 
 }  // namespace shoal::settings

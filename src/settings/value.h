@@ -6,6 +6,8 @@
 #include <string_view>
 #include <variant>
 
+#include "base/printable.h"
+
 namespace shoal::settings {
 
 // In the order of `Type`.
@@ -24,10 +26,6 @@ std::string shown(const Value& value);
 // As TOML writes it. Throws Error(invalid_argument): a text that is not UTF-8.
 std::string to_toml(const Value& value);
 
-bool is_utf8(std::string_view text);
-
-// `text` on one line for a message or a comment: what cannot be printed becomes '?', what is too long '...'.
-std::string printable(std::string_view text, size_t max_characters = 100);
-constexpr size_t kMaxPath = 4096;  // PATH_MAX: paths are shown whole
+constexpr size_t kMaxPath = 4096;  // PATH_MAX: printable() shows paths whole
 
 }  // namespace shoal::settings

@@ -22,7 +22,7 @@ struct FieldDoc {
   std::optional<double> minimum, maximum;
   std::optional<int64_t> max_length;  // characters of a text, items of an array
   std::vector<std::string> one_of;
-  std::string default_value;  // JSON; empty: none
+  std::string default_value;    // JSON; empty: none
   std::vector<FieldDoc> items;  // fields of the objects in an array
 };
 
@@ -46,32 +46,33 @@ struct Range {
   double low = std::numeric_limits<double>::lowest(), high = std::numeric_limits<double>::max();
 };
 
-// Fields. M may be the plain type or an optional of it; null and absence leave the member as it is. Everything that
-// does not fit throws BodyError(invalid_argument) that names the field, what was expected and what was found.
-// Numbers and switches may be texts in forms ("0.8", "true"), where nothing else can be written.
+// Fields. M may be the plain type or an optional of it; null and absence leave the member as it is.
+// Everything that does not fit throws BodyError(invalid_argument) that names the field, what was expected and
+// what was found. Numbers and switches may be texts in forms ("0.8", "true"), where nothing else can be
+// written.
 template <typename T, typename M>
-Field<T> integer(std::string name, M T::*member, Range range, std::string help);  // also 3.0
+Field<T> integer(std::string name, M T::* member, Range range, std::string help);  // also 3.0
 template <typename T, typename M>
-Field<T> number(std::string name, M T::*member, Range range, std::string help);  // also 1
+Field<T> number(std::string name, M T::* member, Range range, std::string help);  // also 1
 template <typename T, typename M>
-Field<T> boolean(std::string name, M T::*member, std::string help);
+Field<T> boolean(std::string name, M T::* member, std::string help);
 template <typename T, typename M>
-Field<T> text(std::string name, M T::*member, std::string help);
+Field<T> text(std::string name, M T::* member, std::string help);
 template <typename T, typename M>
-Field<T> choice(std::string name, M T::*member, std::vector<std::string> words, std::string help);
+Field<T> choice(std::string name, M T::* member, std::vector<std::string> words, std::string help);
 // Bytes, or base64 in a text.
 template <typename T>
-Field<T> bytes(std::string name, std::string T::*member, std::string help);
+Field<T> bytes(std::string name, std::string T::* member, std::string help);
 template <typename U>
 class Schema;
 template <typename T, typename U>
-Field<T> list(std::string name, std::vector<U> T::*member, const Schema<U>& items, int64_t max_items,
+Field<T> list(std::string name, std::vector<U> T::* member, const Schema<U>& items, int64_t max_items,
               std::string help);
 // Known to clients, without effect here: any value is taken. `help` says why.
 template <typename T>
 Field<T> without_effect(std::string name, std::string type, std::string help);
-// Known to clients, not to be had: anything but null, false, "" and `neutral` is BodyError(unsupported) with the
-// sentence `why`.
+// Known to clients, not to be had: anything but null, false, "" and `neutral` is BodyError(unsupported) with
+// the sentence `why`.
 template <typename T>
 Field<T> refused(std::string name, std::string type, std::string why, Value neutral = {});
 
@@ -80,8 +81,8 @@ class Schema {
  public:
   Schema(std::initializer_list<Field<T>> fields) : fields_(fields) {}
 
-  // Throws BodyError: not an object; a required field missing; an unknown name, with the nearest known one; whatever
-  // the fields throw. `where` is put before the names.
+  // Throws BodyError: not an object; a required field missing; an unknown name, with the nearest known one;
+  // whatever the fields throw. `where` is put before the names.
   T read(const Value& value, const std::string& where = "") const { return read_onto(T{}, value, where); }
   // The same, over other defaults.
   T read_onto(T into, const Value& value, const std::string& where = "") const;

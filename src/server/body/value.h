@@ -51,17 +51,18 @@ class BodyError : public Error {
 constexpr int kMaxDepth = 32;
 constexpr int64_t kMaxValues = 1 << 20;
 
-// Each throws BodyError(invalid_argument, "" ...): bad syntax with its offset, invalid UTF-8, too deep, too many
-// values, a duplicate name, an integer that int64 cannot hold, a number that is not finite, bytes after the end.
+// Each throws BodyError(invalid_argument, "" ...): bad syntax with its offset, invalid UTF-8, too deep, too
+// many values, a duplicate name, an integer that int64 cannot hold, a number that is not finite, bytes after
+// the end.
 Value read_json(std::string_view body);
 Value read_msgpack(std::string_view body);
-// multipart/form-data: a file becomes Bytes, any other part a text; a repeated name becomes an Array of its parts.
-// `boundary` as in the Content-Type.
+// multipart/form-data: a file becomes Bytes, any other part a text; a repeated name becomes an Array of its
+// parts. `boundary` as in the Content-Type.
 Value read_form(std::string_view body, std::string_view boundary);
 // application/x-www-form-urlencoded, all texts.
 Value read_urlencoded(std::string_view body);
-// By Content-Type, with its parameters. Throws also BodyError(unsupported) for others (415), with those that are
-// taken in the message.
+// By Content-Type, with its parameters. Throws also BodyError(unsupported) for others (415), with those that
+// are taken in the message.
 Value read_body(std::string_view content_type, std::string_view body);
 
 // The other way; texts must be UTF-8. Bytes become base64 in JSON.
@@ -69,8 +70,8 @@ std::string write_json(const Value& value);
 std::string write_msgpack(const Value& value);
 
 std::string to_base64(std::string_view bytes);
-// Standard and URL alphabets, padding or not, white space ignored, a "data:...;base64," prefix dropped; absent: not
-// base64.
+// Standard and URL alphabets, padding or not, white space ignored, a "data:...;base64," prefix dropped;
+// absent: not base64.
 std::optional<std::string> from_base64(std::string_view text);
 
 }  // namespace shoal::server

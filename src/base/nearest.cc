@@ -1,20 +1,19 @@
-#include "settings/nearest.h"
+#include "base/nearest.h"
 
 #include <algorithm>
 #include <limits>
 #include <vector>
 
 #include "base/error.h"
-#include "settings/table.h"
 
-namespace shoal::settings {
+namespace shoal {
 namespace {
 
 // Longer than every name: what lies beyond cannot make a name nearer, only the search slower.
 constexpr size_t kMaxLength = 64;
 
-std::string_view core(std::string_view name) {
-  for (const std::string_view prefix : kPrefixes)
+std::string_view core(std::string_view name, std::span<const std::string_view> prefixes) {
+  for (const std::string_view prefix : prefixes)
     if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
   return name.substr(0, kMaxLength);
 }
@@ -39,12 +38,13 @@ int edit_distance(std::string_view a, std::string_view b) {
   return table.back();
 }
 
-std::string_view nearest_name(std::string_view wanted, std::span<const std::string> names) {
+std::string_view nearest_name(std::string_view wanted, std::span<const std::string> names,
+                              std::span<const std::string_view> prefixes) {
   CHECK(!names.empty(), "no names to choose from");
   int best = std::numeric_limits<int>::max();
   std::string_view nearest;
   for (const std::string& name : names) {
-    const int distance = edit_distance(core(wanted), core(name));
+    const int distance = edit_distance(core(wanted, prefixes), core(name, prefixes));
     if (distance >= best) continue;
     best = distance;
     nearest = name;
@@ -52,4 +52,4 @@ std::string_view nearest_name(std::string_view wanted, std::span<const std::stri
   return nearest;
 }
 
-}  // namespace shoal::settings
+}  // namespace shoal
