@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,12 @@ struct BatchOptions {
   // Item i without a seed of its own gets one derived from (seed, i).
   std::optional<uint64_t> seed;
   // Called as items end, in the order in which they do, one call at a time. If it throws, the items left are
-  // cancelled and the batch throws the same.
-  std::function<void(size_t index, const BatchResult& result)> on_item;
+  // cancelled and the batch throws the same. It may take the samples out of the result, which then come back
+  // empty.
+  std::function<void(size_t index, BatchResult& result)> on_item;
+  // Once it is stopped, every item that has not ended ends with Error(cancelled), within one step of the
+  // engine.
+  std::stop_token cancel;
 };
 
 // Codes of a clip, and back.
@@ -39,6 +44,22 @@ struct EncodedClip {
   std::vector<int32_t> codes;  // [frames, codebooks]
   int64_t frames = 0;
   int codebooks = 0;
+};
+
+// Whether the device computes what it should.
+struct SelfTest {
+  std::string device;            // that the engine runs on
+  bool gpu_available = false;    // this build and machine have one, whether it is used or not
+  int64_t gpu_memory_bytes = 0;  // the engine's own on the GPU, as planned; 0 on a CPU
+  std::string error;             // what went wrong; empty: nothing
+};
+
+// What a codec's codes look like.
+struct CodecShape {
+  int codebooks = 0;         // codes of a frame
+  int semantic_entries = 0;  // of the first codebook: its codes are 0 to this, exclusive
+  int residual_entries = 0;  // of every other
+  int samples_per_frame = 0;
 };
 
 // Thread-safe. The codes and samples of a request depend on the model, its precision, the kind of device and
@@ -83,9 +104,13 @@ class Engine {
   // clips and codecs do, unavailable.
   EncodedClip encode(const std::string& audio);
   std::vector<float> decode(const std::vector<int32_t>& codes);
+  CodecShape codec_shape() const;  // throws Error(unavailable) while it does not run
 
   Voices& voices();
   Health health() const;
+  // Runs a small product on the device beside whatever it does, and compares it with the CPU's: milliseconds.
+  // Throws Error(unavailable) while the engine does not run.
+  SelfTest self_test() const;
   Statistics statistics() const;  // throws Error(unavailable) while it does not run
   EngineConfig config() const;
   int sample_rate_hz() const;  // the same

@@ -76,6 +76,8 @@ struct Health {
   double uptime_s = 0;
   std::vector<MemoryPart> memory;  // planned and held by the engine
   int64_t resident_bytes = 0;      // of the process, as the system sees it
+  // Of the GPU, other processes' use included; both 0 on a CPU.
+  int64_t device_used_bytes = 0, device_total_bytes = 0;
   Statistics statistics;
 };
 

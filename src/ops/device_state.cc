@@ -10,6 +10,14 @@ std::optional<int64_t> free_device_memory(Device device) {
   return cuda_free_memory(device.index);
 }
 
+std::optional<int64_t> total_device_memory(Device device) {
+  if (device.kind == DeviceKind::cpu) return {};
+  const std::vector<CudaDevice> devices = cuda_devices();
+  const auto index = static_cast<size_t>(device.index);
+  if (index >= devices.size()) return {};
+  return devices[index].memory_bytes;
+}
+
 std::string describe(Device device) {
   if (device.kind == DeviceKind::cpu) return "cpu";
   const std::vector<CudaDevice> devices = cuda_devices();

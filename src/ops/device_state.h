@@ -12,6 +12,9 @@ namespace shoal::ops {
 // Bytes that are free on a GPU now; nothing for the CPU, whose memory is the system's.
 std::optional<int64_t> free_device_memory(Device device);
 
+// Bytes of a GPU in all; nothing for the CPU.
+std::optional<int64_t> total_device_memory(Device device);
+
 // "cpu", "cuda:0 (NVIDIA H200)".
 std::string describe(Device device);
 

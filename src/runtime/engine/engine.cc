@@ -13,6 +13,7 @@
 namespace shoal {
 
 using runtime::Pipeline;
+using runtime::QueueEntry;
 
 // Which pipeline serves, and what became of the ones before it. A caller holds the pipeline it uses, so that
 // a hand-over waits for nobody.
@@ -86,11 +87,11 @@ class Engine::Impl {
   }
 
   // A request that meets a pipeline in the moment of its hand-over goes to the next one.
-  Speech submit(const SpeechRequest& request, bool wait) {
+  Speech submit(const SpeechRequest& request, QueueEntry entry) {
     std::shared_ptr<Pipeline> pipeline = serving();
     while (true) {
       try {
-        return pipeline->submit(request, wait);
+        return pipeline->submit(request, entry);
       } catch (const Error& error) {
         if (error.code() != ErrorCode::unavailable) throw;
         std::shared_ptr<Pipeline> next = current();
@@ -112,6 +113,9 @@ class Engine::Impl {
     health.device = pipeline->device();
     health.uptime_s = static_cast<double>(now_us() - started_us_) * 1e-6;
     health.memory = pipeline->memory();
+    const Pipeline::DeviceMemory device = pipeline->device_memory();
+    health.device_used_bytes = device.used;
+    health.device_total_bytes = device.total;
     health.statistics = pipeline->statistics();
     return health;
   }
@@ -207,24 +211,30 @@ void Engine::stop(std::chrono::milliseconds grace) { impl_->stop(grace); }
 void Engine::reload() { impl_->reload(impl_->config()); }
 void Engine::reload(EngineConfig config) { impl_->reload(config); }
 
-Speech Engine::submit(SpeechRequest request) { return impl_->submit(request, false); }
+Speech Engine::submit(SpeechRequest request) { return impl_->submit(request, {}); }
 
 Speech Engine::submit(SpeechRequest request, SpeechCallbacks callbacks) {
-  return runtime::push_to(impl_->submit(request, false), std::move(callbacks));
+  return runtime::push_to(impl_->submit(request, {}), std::move(callbacks));
 }
 
 std::vector<BatchResult> Engine::generate_batch(std::vector<SpeechRequest> requests, BatchOptions options) {
-  return runtime::speak_batch([this](const SpeechRequest& request) { return impl_->submit(request, true); },
-                              std::move(requests), options);
+  return runtime::speak_batch(
+      [&](const SpeechRequest& request) {
+        return impl_->submit(request, {.wait = true, .cancel = options.cancel});
+      },
+      std::move(requests), options);
 }
 
 std::future<std::vector<BatchResult>> Engine::generate_batch_async(std::vector<SpeechRequest> requests,
                                                                    BatchOptions options) {
-  return std::async(std::launch::async, [impl = impl_, requests = std::move(requests),
-                                         options = std::move(options)]() mutable {
-    return runtime::speak_batch([&](const SpeechRequest& request) { return impl->submit(request, true); },
-                                std::move(requests), options);
-  });
+  return std::async(std::launch::async,
+                    [impl = impl_, requests = std::move(requests), options = std::move(options)]() mutable {
+                      return runtime::speak_batch(
+                          [&](const SpeechRequest& request) {
+                            return impl->submit(request, {.wait = true, .cancel = options.cancel});
+                          },
+                          std::move(requests), options);
+                    });
 }
 
 EncodedClip Engine::encode(const std::string& audio) {
@@ -238,8 +248,19 @@ EncodedClip Engine::encode(const std::string& audio) {
 std::vector<float> Engine::decode(const std::vector<int32_t>& codes) {
   return impl_->serving()->decode(codes);
 }
+
+CodecShape Engine::codec_shape() const {
+  const auto pipeline = impl_->serving();
+  const dac::Config& codec = pipeline->model().codec().config();
+  return {.codebooks = static_cast<int>(codec.num_codebooks()),
+          .semantic_entries = static_cast<int>(codec.semantic_codebook_size),
+          .residual_entries = static_cast<int>(codec.codebook_size),
+          .samples_per_frame = static_cast<int>(codec.samples_per_frame())};
+}
+
 Voices& Engine::voices() { return impl_->voices(); }
 Health Engine::health() const { return impl_->health(); }
+SelfTest Engine::self_test() const { return impl_->serving()->self_test(); }
 Statistics Engine::statistics() const { return impl_->serving()->statistics(); }
 EngineConfig Engine::config() const { return impl_->config(); }
 int Engine::sample_rate_hz() const { return impl_->serving()->sample_rate_hz(); }

@@ -85,6 +85,17 @@ TEST(Engine, ReloadHandsOverWithoutDroppingARequest) {
   EXPECT_EQ(answer_of(third), before);
 }
 
+TEST(Engine, SelfTestFindsTheDeviceSound) {
+  Engine engine(tiny_config());
+  EXPECT_EQ(code_of([&] { engine.self_test(); }), ErrorCode::unavailable);
+  engine.start();
+  const SelfTest result = engine.self_test();
+  EXPECT_EQ(result.error, "");
+  EXPECT_EQ(result.device, engine.health().device);
+  EXPECT_EQ(result.gpu_memory_bytes > 0, result.device != "cpu");
+  EXPECT_EQ(engine.health().device_total_bytes > 0, result.device != "cpu");
+}
+
 TEST(Engine, ManyThreadsSubmitWhileItReloads) {
   Engine engine(tiny_config());
   engine.start();
@@ -282,11 +293,68 @@ TEST(Engine, ABatchKeepsItsOrderAndItsBadItemsToThemselves) {
       continue;
     }
     EXPECT_FALSE(results[i].error);
+    EXPECT_LT(results[i].summary.seed, uint64_t{1} << 53);              // as a double can hold
     EXPECT_EQ(results[i].summary.frames, static_cast<int64_t>(4 + i));  // the last frame is dropped
     for (size_t other = 0; other < i; ++other)
       EXPECT_NE(results[i].summary.seed, results[other].summary.seed);
   }
   EXPECT_TRUE(engine.generate_batch({}).empty());
+}
+
+TEST(Engine, ACancelledBatchEndsWithWhatItHas) {
+  EngineConfig config = tiny_config();
+  config.max_batch_size = config.max_streams = 2;
+  config.max_queue = 2;  // most items wait for room
+  Engine engine(config);
+  engine.start();
+  std::vector<SpeechRequest> requests(20, short_request("A fish.", 0));
+  for (SpeechRequest& request : requests) request.text = std::string(1000, 'a');
+  requests[0] = short_request();
+  requests[1].text = "";
+  std::stop_source cancel;
+  std::vector<float> taken;
+  std::atomic<bool> first_ended = false;
+  const BatchOptions options{.on_item =
+                                 [&](size_t index, BatchResult& result) {
+                                   if (index != 0) return;
+                                   taken = std::move(result.samples);
+                                   first_ended = true;
+                                 },
+                             .cancel = cancel.get_token()};
+  auto batch = engine.generate_batch_async(requests, options);
+  ASSERT_TRUE(eventually([&] { return first_ended && engine.statistics().running == 2; }));
+  cancel.request_stop();
+  const std::vector<BatchResult> results = batch.get();
+  ASSERT_EQ(results.size(), requests.size());
+  EXPECT_FALSE(results[0].error);
+  EXPECT_TRUE(results[0].samples.empty());
+  Speech alone = engine.submit(short_request());
+  EXPECT_EQ(taken, alone.read_all());
+  EXPECT_EQ(results[1].error->code(), ErrorCode::invalid_argument);
+  for (size_t i = 2; i < results.size(); ++i) {
+    ASSERT_TRUE(results[i].error) << i;
+    EXPECT_EQ(results[i].error->code(), ErrorCode::cancelled) << i;
+  }
+  EXPECT_TRUE(eventually([&] { return engine.statistics().kv.pages_used == 0; }));
+  EXPECT_EQ(engine.statistics().completed, 2u);
+
+  // One that was cancelled before it began.
+  for (const BatchResult& result : engine.generate_batch({short_request()}, {.cancel = cancel.get_token()}))
+    EXPECT_EQ(result.error->code(), ErrorCode::cancelled);
+}
+
+TEST(Engine, TellsTheShapeOfItsCodes) {
+  Engine engine(tiny_config());
+  EXPECT_EQ(code_of([&] { engine.codec_shape(); }), ErrorCode::unavailable);
+  engine.start();
+  const CodecShape shape = engine.codec_shape();
+  Speech speech = engine.submit(short_request());
+  const std::vector<float> sound = speech.read_all();
+  const auto frames = static_cast<size_t>(speech.summary().frames);
+  EXPECT_EQ(speech.codes().size(), frames * static_cast<size_t>(shape.codebooks));
+  EXPECT_EQ(sound.size(), frames * static_cast<size_t>(shape.samples_per_frame));
+  EXPECT_GE(shape.semantic_entries, shape.residual_entries);
+  for (const int32_t code : speech.codes()) EXPECT_LT(code, shape.semantic_entries);
 }
 
 TEST(Engine, WhatCanNeverFitIsRefusedWithFigures) {

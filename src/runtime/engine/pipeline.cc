@@ -4,6 +4,7 @@
 #include <random>
 
 #include "base/log.h"
+#include "ops/device_check.h"
 #include "ops/device_choice.h"
 #include "runtime/engine/failure.h"
 #include "runtime/engine/system_memory.h"
@@ -21,7 +22,7 @@ constexpr const char* kWarmUpText = "Hello there.";
 
 uint64_t drawn_seed() {
   std::random_device device;
-  return (uint64_t{device()} << 32) | device();
+  return readable_seed((uint64_t{device()} << 32) | device());
 }
 
 CodeStore::Options store_options(const EngineConfig& config, const SpeechModel& model) {
@@ -88,6 +89,8 @@ int64_t plan_kv_pages(const EngineConfig& config, const dual_ar::Config& model, 
 Pipeline::Pipeline(const EngineConfig& config, const MakeCalls& make_calls)
     : config_(config),
       device_(ops::choose_device(config.device)),
+      device_name_(ops::describe(device_)),
+      device_memory_bytes_(ops::total_device_memory(device_).value_or(0)),
       split_(split_threads(config, ThreadTeam::available_cpus(), ops::computes_by_itself(device_))),
       decode_team_(split_.decode),
       codec_team_(std::max(1, split_.codec)),
@@ -140,12 +143,12 @@ Pipeline::~Pipeline() {
   ledger_.wait_until_empty(0);
 }
 
-Speech Pipeline::submit(const SpeechRequest& request, bool wait) {
+Speech Pipeline::submit(const SpeechRequest& request, QueueEntry entry) {
   const uint64_t client = std::hash<std::string>()(request.client);
   bool entered = false;
   try {
     validate(request);
-    ledger_.enter(Stage::preparing, client, wait);
+    ledger_.enter(Stage::preparing, client, entry);
     entered = true;
     const uint64_t seed = request.seed ? *request.seed : drawn_seed();
     const auto speech = std::make_shared<PreparingSpeech>();
@@ -248,7 +251,7 @@ void Pipeline::warm_voice(const std::string& name) {
   request.delivery = Delivery::whole;
   request.timeout = std::chrono::hours(1);
   try {
-    submit(request, /*wait=*/true).read_all();
+    submit(request, {.wait = true}).read_all();
     log(LogLevel::info, "voice \"", name, "\" is warm");
   } catch (const Error& error) {
     log(LogLevel::warning, "voice \"", name, "\" could not be warmed: ", error.message());
@@ -263,6 +266,26 @@ std::vector<float> Pipeline::decode(const std::vector<int32_t>& codes) {
 
 int64_t Pipeline::memory_available() const {
   return ops::free_device_memory(device_).value_or(available_memory());
+}
+
+Pipeline::DeviceMemory Pipeline::device_memory() const {
+  const std::optional<int64_t> free = ops::free_device_memory(device_);
+  if (!free) return {};
+  return {.used = device_memory_bytes_ - *free, .total = device_memory_bytes_};
+}
+
+SelfTest Pipeline::self_test() const {
+  SelfTest result{
+      .device = device_name_, .gpu_available = ops::gpu_available(), .gpu_memory_bytes = 0, .error = {}};
+  if (ops::free_device_memory(device_)) {
+    for (const MemoryPart& part : memory()) result.gpu_memory_bytes += part.bytes;
+  }
+  try {
+    ops::check_device(device_);
+  } catch (const std::exception& error) {
+    result.error = error.what();
+  }
+  return result;
 }
 
 std::vector<MemoryPart> Pipeline::memory() const {

@@ -16,6 +16,7 @@
 #include "runtime/engine/codec_loop.h"
 #include "runtime/engine/decode_loop.h"
 #include "runtime/engine/preparer.h"
+#include "shoal/engine.h"
 #include "shoal/engine_config.h"
 #include "shoal/speech.h"
 #include "shoal/speech_request.h"
@@ -49,8 +50,8 @@ class Pipeline {
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
 
-  // As Engine::submit. wait: for room in the queue, instead of refusing.
-  Speech submit(const SpeechRequest& request, bool wait = false);
+  // As Engine::submit.
+  Speech submit(const SpeechRequest& request, QueueEntry entry = {});
 
   // Speaks a sentence. Throws what that throws.
   void warm_up();
@@ -67,7 +68,13 @@ class Pipeline {
   std::vector<float> decode(const std::vector<int32_t>& codes);
   VoiceFolder& voices() { return voices_; }
   const SpeechModel& model() const { return *model_; }
-  std::string device() const { return ops::describe(device_); }
+  const std::string& device() const { return device_name_; }
+  // Bytes of the GPU in use, by whomever, and in all; both 0 on a CPU.
+  struct DeviceMemory {
+    int64_t used = 0, total = 0;
+  };
+  DeviceMemory device_memory() const;
+  SelfTest self_test() const;
   int sample_rate_hz() const { return static_cast<int>(model_->codec().config().sample_rate_hz); }
   std::vector<MemoryPart> memory() const;
   Statistics statistics() const;
@@ -84,6 +91,8 @@ class Pipeline {
 
   const EngineConfig config_;
   const Device device_;
+  const std::string device_name_;  // asking the driver takes milliseconds
+  const int64_t device_memory_bytes_;
   const ThreadSplit split_;
   ThreadTeam decode_team_;
   ThreadTeam codec_team_;

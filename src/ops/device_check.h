@@ -1,0 +1,16 @@
+// Whether a device computes what it should, asked of a running system.
+#pragma once
+
+#include "tensor/tensor.h"
+
+namespace shoal::ops {
+
+// This build has the CUDA backend and the machine a device for it.
+bool gpu_available();
+
+// A norm and a product on the device, against sums in double on the host: microseconds of work, with memory,
+// stream and thread of its own. Throws Error: internal for a wrong result, with the worst element;
+// resource_exhausted, unavailable, and whatever a kernel fails with.
+void check_device(Device device);
+
+}  // namespace shoal::ops
