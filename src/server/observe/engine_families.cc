@@ -1,0 +1,204 @@
+#include "server/observe/engine_families.h"
+
+#include <initializer_list>
+#include <limits>
+#include <string>
+#include <utility>
+
+namespace shoal::server {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+
+struct Sample {
+  std::string label;  // value of the family's label
+  double value = 0;
+};
+
+template <typename Number>
+double as_double(Number number) {
+  return static_cast<double>(number);
+}
+
+// "KV pages" -> "kv_pages"
+std::string label_of(std::string_view name) {
+  std::string label(name);
+  for (char& c : label) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (c == ' ') c = '_';
+  }
+  return label;
+}
+
+class FamilyList {
+ public:
+  void counter(std::string name, std::string help, double value) {
+    add(std::move(name), std::move(help), MetricType::Counter, "", {{"", value}});
+  }
+  void counters(std::string name, std::string help, std::string label, const std::vector<Sample>& samples) {
+    add(std::move(name), std::move(help), MetricType::Counter, std::move(label), samples);
+  }
+  void gauge(std::string name, std::string help, double value) {
+    add(std::move(name), std::move(help), MetricType::Gauge, "", {{"", value}});
+  }
+  void gauges(std::string name, std::string help, std::string label, const std::vector<Sample>& samples) {
+    add(std::move(name), std::move(help), MetricType::Gauge, std::move(label), samples);
+  }
+
+  // The engine's buckets are each for themselves, those of the exposition hold all below them too.
+  void histogram(std::string name, std::string help, const Histogram& from) {
+    ClientMetric metric;
+    metric.histogram.sample_count = from.count;
+    metric.histogram.sample_sum = from.sum;
+    uint64_t below = 0;
+    for (size_t i = 0; i < from.counts.size(); ++i) {
+      below += from.counts[i];
+      const double bound = i < from.bounds.size() ? from.bounds[i] : std::numeric_limits<double>::infinity();
+      metric.histogram.bucket.push_back({.cumulative_count = below, .upper_bound = bound});
+    }
+    families_.push_back({std::move(name), std::move(help), MetricType::Histogram, {std::move(metric)}});
+  }
+
+  void add_label(std::string name, std::string value) {
+    families_.back().metric.back().label.push_back({std::move(name), std::move(value)});
+  }
+  std::vector<MetricFamily> take() { return std::move(families_); }
+
+ private:
+  void add(std::string name, std::string help, MetricType type, const std::string& label,
+           const std::vector<Sample>& samples) {
+    MetricFamily family{std::move(name), std::move(help), type, {}};
+    for (const Sample& sample : samples) {
+      ClientMetric metric;
+      if (!label.empty()) metric.label.push_back({label, sample.label});
+      metric.counter.value = sample.value;
+      metric.gauge.value = sample.value;
+      family.metric.push_back(std::move(metric));
+    }
+    families_.push_back(std::move(family));
+  }
+
+  std::vector<MetricFamily> families_;
+};
+
+void add_transport(FamilyList& list, const TransportStatistics& transport) {
+  list.gauge("shoal_http_connections", "Connections that are open.", as_double(transport.connections));
+  list.gauge("shoal_http_websockets", "Of the open connections, those that are WebSockets.",
+             as_double(transport.websockets));
+  list.gauge("shoal_http_body_bytes", "Bytes of request bodies held in memory.",
+             as_double(transport.body_bytes));
+  list.counter("shoal_http_connections_accepted_total", "Connections that were taken.",
+               as_double(transport.accepted));
+  list.counter("shoal_http_connections_refused_total",
+               "Connections that were turned away because there were too many.",
+               as_double(transport.refused));
+}
+
+void add_requests(FamilyList& list, const Statistics& of) {
+  list.counter("shoal_engine_submitted_total", "Requests to speak that reached the engine.",
+               as_double(of.submitted));
+  list.counters("shoal_engine_requests_total", "Requests to speak by how they ended.", "outcome",
+                {{"completed", as_double(of.completed)},
+                 {"cancelled", as_double(of.cancelled)},
+                 {"expired", as_double(of.expired)},
+                 {"refused", as_double(of.refused)},
+                 {"failed", as_double(of.failed)}});
+  list.gauges("shoal_engine_requests", "Requests in the engine by what they do.", "stage",
+              {{"preparing", as_double(of.preparing)},
+               {"waiting", as_double(of.waiting)},
+               {"running", as_double(of.running)},
+               {"paused", as_double(of.paused)},
+               {"finishing", as_double(of.finishing)}});
+  list.histogram("shoal_queue_wait_seconds", "From a prepared request to its admission into the batch.",
+                 of.queue_wait_s);
+  list.histogram("shoal_first_audio_seconds", "From a request's submission to its first samples.",
+                 of.first_audio_s);
+  list.histogram("shoal_chunk_gap_seconds", "Between two deliveries of sound to one reader.", of.chunk_gap_s);
+  list.histogram("shoal_real_time_factor", "Seconds of work for a second of sound, by request.",
+                 of.real_time_factor);
+}
+
+void add_work(FamilyList& list, const Statistics& of) {
+  list.counter("shoal_frames_total", "Frames of codes that were generated.", as_double(of.frames));
+  list.counter("shoal_audio_seconds_total", "Seconds of sound that were made.", of.audio_s);
+  list.counter("shoal_steps_total", "Steps of the language model.", as_double(of.steps));
+  list.counter("shoal_codec_passes_total", "Passes of the codec's decoder.", as_double(of.codec_passes));
+  list.counter("shoal_preemptions_total", "Sequences that gave their KV pages to an older one.",
+               as_double(of.preemptions));
+  list.counter("shoal_underruns_total", "Deliveries that came after a real-time listener had run dry.",
+               as_double(of.underruns));
+  list.counter("shoal_retried_steps_total", "Steps that failed and were run again in smaller batches.",
+               as_double(of.retried_steps));
+  list.histogram("shoal_batch_size", "Sequences that a step advanced.", of.batch_size);
+  list.histogram("shoal_step_seconds", "Time of a step of the language model.", of.step_s);
+  list.histogram("shoal_codec_pass_seconds", "Time of a pass of the codec's decoder.", of.codec_pass_s);
+}
+
+void add_caches(FamilyList& list, const Statistics& of) {
+  const KvStatistics& kv = of.kv;
+  list.gauges("shoal_kv_pages", "Pages of the KV pool: held by sequences, kept for prompts to come, free.",
+              "state",
+              {{"used", as_double(kv.pages_used)},
+               {"cached", as_double(kv.pages_cached)},
+               {"free", as_double(kv.pages_free)}});
+  list.gauge("shoal_prefix_cache_voices", "Voices whose prompts are kept.", as_double(kv.voices_cached));
+  list.gauge("shoal_prefix_cache_hit_ratio", "Prompt columns found in the prefix cache, of those looked up.",
+             kv.hit_rate());
+  list.counter("shoal_prefix_cache_lookups_total", "Prompts looked up in the prefix cache.",
+               as_double(kv.lookups));
+  list.counter("shoal_prefix_cache_hits_total", "Prompts of which at least one column was found.",
+               as_double(kv.hits));
+  list.counters("shoal_prefix_cache_columns_total", "Prompt columns looked up, by whether they were found.",
+                "result", {{"hit", as_double(kv.hit_columns)}, {"miss", as_double(kv.missed_columns)}});
+  list.counter("shoal_prefix_cache_evictions_total", "Kept pages that were given to somebody else.",
+               as_double(kv.evictions));
+  list.counter("shoal_prefix_cache_tail_copies_total", "Partly shared pages that were copied.",
+               as_double(kv.tail_copies));
+  const VoiceStatistics& voices = of.voices;
+  list.gauge("shoal_reference_clips", "Encoded reference clips in memory.", as_double(voices.in_memory));
+  list.counters("shoal_reference_clips_total", "Reference clips asked for, by where their codes came from.",
+                "source",
+                {{"memory", as_double(voices.memory_hits)},
+                 {"disk", as_double(voices.disk_hits)},
+                 {"encoded", as_double(voices.encoded)}});
+  list.counter("shoal_reference_files_dropped_total",
+               "Damaged or foreign files of the disk cache that were dropped.",
+               as_double(voices.dropped_files));
+}
+
+void add_memory(FamilyList& list, const Health& engine) {
+  std::vector<Sample> parts;
+  for (const MemoryPart& part : engine.memory) parts.push_back({label_of(part.name), as_double(part.bytes)});
+  if (!parts.empty())
+    list.gauges("shoal_memory_bytes", "Memory that the engine holds, by part.", "part", parts);
+  if (engine.device_total_bytes == 0) return;
+  list.gauges("shoal_device_memory_bytes", "Memory of the GPU, whoever uses it.", "state",
+              {{"used", as_double(engine.device_used_bytes)},
+               {"free", as_double(engine.device_total_bytes - engine.device_used_bytes)}});
+}
+
+}  // namespace
+
+std::vector<MetricFamily> EngineFamilies::Collect() const {
+  FamilyList list;
+  add_transport(list, transport_);
+  list.gauge("process_resident_memory_bytes", "Memory of the process that lies in RAM.",
+             as_double(engine_.resident_bytes));
+  const bool serves = engine_.state == EngineState::ready || engine_.state == EngineState::reloading;
+  list.gauge("shoal_ready", "Whether the engine takes requests.", serves);
+  if (engine_.model.empty()) return list.take();
+  list.gauge("shoal_model_info", "Always 1; the labels say what speaks.", 1);
+  list.add_label("model", engine_.model);
+  list.add_label("precision", engine_.precision);
+  list.add_label("device", engine_.device);
+  list.gauge("shoal_uptime_seconds", "Since the engine was started.", engine_.uptime_s);
+  add_requests(list, engine_.statistics);
+  add_work(list, engine_.statistics);
+  add_caches(list, engine_.statistics);
+  add_memory(list, engine_);
+  return list.take();
+}
+
+}  // namespace shoal::server
