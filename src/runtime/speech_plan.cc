@@ -175,6 +175,8 @@ uint64_t seed_of_utterance(uint64_t seed, size_t index) {
   return index == 0 ? seed : derived_seed(seed, index, kUtteranceDomain);
 }
 
-uint64_t seed_of_item(uint64_t seed, size_t index) { return derived_seed(seed, index, kItemDomain); }
+uint64_t seed_of_item(uint64_t seed, size_t index) {
+  return readable_seed(derived_seed(seed, index, kItemDomain));
+}
 
 }  // namespace shoal::runtime

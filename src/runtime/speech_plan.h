@@ -46,7 +46,9 @@ uint64_t voice_of_prompt(const SpeechPlan& plan, std::span<const VoiceReference>
 
 // Utterance 0 speaks with the request's own seed; the others with seeds derived from it.
 uint64_t seed_of_utterance(uint64_t seed, size_t index);
-// Item `index` of a batch that has a seed (compatibility.md).
+// Of 53 bits, which survive every reader of JSON: for seeds that are told to clients, who send them again.
+constexpr uint64_t readable_seed(uint64_t random_bits) { return random_bits >> 11; }
+// Item `index` of a batch that has a seed (compatibility.md); readable.
 uint64_t seed_of_item(uint64_t seed, size_t index);
 
 }  // namespace shoal::runtime

@@ -3,6 +3,8 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <stop_token>
+#include <utility>
 
 #include "base/clock.h"
 #include "runtime/engine/failure.h"
@@ -27,10 +29,20 @@ class ReadyQueue {
     }
     changed_.notify_one();
   }
-  size_t pop() {
+  // Absent: it was interrupted.
+  std::optional<size_t> pop() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return count_ > 0; });
-    return take();
+    changed_.wait(lock, [this] { return count_ > 0 || interrupted_; });
+    if (!std::exchange(interrupted_, false)) return take();
+    return std::nullopt;
+  }
+  // Ends one wait, this or the next.
+  void interrupt() {
+    {
+      const std::lock_guard lock(mutex_);
+      interrupted_ = true;
+    }
+    changed_.notify_one();
   }
   std::optional<size_t> try_pop() {
     const std::lock_guard lock(mutex_);
@@ -51,6 +63,7 @@ class ReadyQueue {
   std::vector<bool> is_ready_;
   std::vector<size_t> ring_;
   size_t first_ = 0, count_ = 0;
+  bool interrupted_ = false;
 };
 
 SpeechRequest item(SpeechRequest request, const BatchOptions& options, size_t index) {
@@ -86,6 +99,7 @@ std::vector<BatchResult> speak_batch(const std::function<Speech(const SpeechRequ
                                      std::vector<SpeechRequest> requests, const BatchOptions& options) {
   std::vector<BatchResult> results(requests.size());
   ReadyQueue ready(requests.size());
+  const std::stop_callback interrupt(options.cancel, [&ready] { ready.interrupt(); });
   std::vector<std::optional<Speech>> speeches(requests.size());  // after what their callbacks use
   size_t open = 0;
   const auto report = [&](size_t index) {
@@ -97,7 +111,15 @@ std::vector<BatchResult> speak_batch(const std::function<Speech(const SpeechRequ
     --open;
     report(index);
   };
+  bool cancelled = false;
+  const auto heed_cancel = [&] {
+    if (cancelled || !options.cancel.stop_requested()) return;
+    cancelled = true;
+    for (std::optional<Speech>& speech : speeches)
+      if (speech) speech->cancel();
+  };
   for (size_t i = 0; i < requests.size(); ++i) {
+    heed_cancel();
     while (const auto index = ready.try_pop()) take(*index);
     try {
       speeches[i] = submit(item(std::move(requests[i]), options, i));
@@ -109,7 +131,10 @@ std::vector<BatchResult> speak_batch(const std::function<Speech(const SpeechRequ
       report(i);
     }
   }
-  while (open > 0) take(ready.pop());
+  while (open > 0) {
+    heed_cancel();
+    if (const auto index = ready.pop()) take(*index);
+  }
   return results;
 }
 

@@ -63,14 +63,18 @@ void Ledger::check_room(uint64_t client) {
          " requests in it already, his share of max_queue ", max_queue_, "; try again later");
 }
 
-void Ledger::enter(Stage stage, uint64_t client, bool wait) {
+void Ledger::enter(Stage stage, uint64_t client, const QueueEntry& entry) {
   std::unique_lock lock(mutex_);
-  if (wait)
-    changed_.wait(lock, [&] { return closed_ || queued() < std::min(max_queue_, max_waiting_room_); });
+  if (entry.wait) {
+    changed_.wait(lock, entry.cancel,
+                  [&] { return closed_ || queued() < std::min(max_queue_, max_waiting_room_); });
+    if (entry.cancel.stop_requested())
+      fail(ErrorCode::cancelled, "cancelled while it waited for room in the queue");
+  }
   if (closed_) fail(ErrorCode::unavailable, "the engine is stopping and takes no new requests");
   ++statistics_.submitted;
   try {
-    if (!wait) check_room(client);
+    if (!entry.wait) check_room(client);
     take_place(stage, client);
   } catch (...) {
     ++statistics_.refused;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <unordered_map>
 
 #include "runtime/engine/speech_state.h"
@@ -15,6 +16,12 @@ namespace shoal::runtime {
 // What a request is doing.
 enum class Stage { preparing, waiting, active };
 
+// How a request comes to the queue.
+struct QueueEntry {
+  bool wait = false;       // for room, instead of being refused
+  std::stop_token cancel;  // ends the waiting
+};
+
 // Thread-safe. Whoever lets a request in calls enter(), and whoever ends it leave(): once each.
 class Ledger {
  public:
@@ -23,9 +30,9 @@ class Ledger {
   Ledger(int max_queue, int max_waiting_room);
 
   // A place in the queue for one more. Throws Error: resource_exhausted when it is full, or when it is more
-  // than half full and `client` has his share of it, unless `wait` (then until there is room); unavailable
-  // once closed.
-  void enter(Stage stage, uint64_t client, bool wait);
+  // than half full and `client` has his share of it, unless `entry` waits (then until there is room);
+  // cancelled; unavailable once closed.
+  void enter(Stage stage, uint64_t client, const QueueEntry& entry);
   void move(Stage from, Stage to, uint64_t client);
   // Ends the state, counts how, and makes room. `stage`: where it was.
   void leave(SpeechState& state, Stage stage, uint64_t client, std::optional<Error> error);
@@ -61,7 +68,7 @@ class Ledger {
 
   const int max_queue_, max_waiting_room_;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable_any changed_;  // that stop tokens can wake
   Statistics statistics_;
   int64_t active_ = 0;
   std::unordered_map<uint64_t, int64_t> places_;  // of the queue, by client
