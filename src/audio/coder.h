@@ -44,5 +44,6 @@ std::unique_ptr<Coder> make_pcm_coder();
 std::unique_ptr<Coder> make_flac_coder(const EncoderOptions& options);
 std::unique_ptr<Coder> make_opus_coder(const EncoderOptions& options);
 std::unique_ptr<Coder> make_mp3_coder(const EncoderOptions& options);
+std::unique_ptr<Coder> make_aac_coder(const EncoderOptions& options);
 
 }  // namespace shoal::audio

@@ -18,11 +18,12 @@ struct FormatRow {
   Format format;
   std::string_view name, mime_type;
 };
-constexpr std::array<FormatRow, 5> kFormats = {{{Format::wav, "wav", "audio/wav"},
+constexpr std::array<FormatRow, 6> kFormats = {{{Format::wav, "wav", "audio/wav"},
                                                 {Format::pcm_s16le, "pcm", "application/octet-stream"},
                                                 {Format::flac, "flac", "audio/flac"},
                                                 {Format::opus, "opus", "audio/ogg"},
-                                                {Format::mp3, "mp3", "audio/mpeg"}}};
+                                                {Format::mp3, "mp3", "audio/mpeg"},
+                                                {Format::aac, "aac", "audio/aac"}}};
 
 const FormatRow& row_of(Format format) {
   const auto row = std::find_if(kFormats.begin(), kFormats.end(),
@@ -43,6 +44,8 @@ std::unique_ptr<Coder> make_coder(Format format, const EncoderOptions& options) 
       return make_opus_coder(options);
     case Format::mp3:
       return make_mp3_coder(options);
+    case Format::aac:
+      return make_aac_coder(options);
   }
   fail(ErrorCode::internal, "format ", static_cast<int>(format), " has no encoder");
 }

@@ -18,14 +18,17 @@ enum class Format {
   flac,       // 16-bit FLAC
   opus,       // Ogg Opus
   mp3,        // MPEG layer III, constant bitrate
+  aac,        // AAC-LC in ADTS frames, constant bitrate
 };
 
-// Names of the speech API: "wav", "pcm", "flac", "opus", "mp3".
+// Names of the speech API: "wav", "pcm", "flac", "opus", "mp3", "aac".
 std::optional<Format> parse_format(std::string_view name);
 std::string_view name_of(Format format);
-// "audio/wav", "application/octet-stream", "audio/flac", "audio/ogg", "audio/mpeg" (spec/serving.md 3.2).
+// "audio/wav", "application/octet-stream", "audio/flac", "audio/ogg", "audio/mpeg", "audio/aac"
+// (spec/serving.md 3.2, spec/kokoro.md 13). Opus is audio/ogg: RFC 7845 names the file so, and browsers play
+// it; audio/opus is a stream of RTP.
 std::string_view mime_type(Format format);
-// File name ending without the dot: "wav", "pcm", "flac", "opus", "mp3".
+// File name ending without the dot: the name.
 std::string_view extension(Format format);
 
 // Nearest 16-bit value of x * 32767, clamped; halves go to the even neighbour; NaN becomes 0. Every format is
@@ -34,15 +37,16 @@ int16_t to_s16(float x);
 
 struct EncoderOptions {
   int sample_rate_hz = 44100;
-  // 0: the format's default for speech (opus 64 kbit/s; mp3 96 from 32 kHz on, 64 below, 32 up to 12 kHz).
+  // 0: the format's default for speech (opus 64 kbit/s; mp3 96 from 32 kHz on, 64 below, 32 up to 12 kHz;
+  // aac 64, 32 at 8 kHz).
   // Ignored by wav, pcm and flac.
   int bitrate_bps = 0;
   // True for a file: the owner of the bytes will overwrite their beginning with final_header() after
   // finish(), so that the header carries true sizes. False for a stream, whose length nobody knows when it
   // starts: a wav then says 0xFFFFFFFF, the customary "until the end" that players and libsndfile accept;
   // flac says 0 samples
-  // ("unknown" in that format) and mp3 has no Xing frame. Streams also get an Ogg page for every 20 ms of
-  // opus, files one a second.
+  // ("unknown" in that format) and mp3 has no Xing frame; aac is the same as a file. Streams also get an Ogg
+  // page for every 20 ms of opus, files one a second.
   bool rewritable_header = false;
 };
 
@@ -53,9 +57,10 @@ class Coder;
 
 // Mono float samples in, bytes of one file out. Bytes reach the sink inside write() and finish() only, as
 // soon as the format can complete them: wav and pcm at once, flac after 576 samples, opus every 20 ms, mp3
-// every frame (576 or 1152 samples) after its look-ahead. The same samples give the same bytes, however they
-// are cut into pieces (the Ogg serial number is fixed). What the sink throws passes through; after any
-// exception the encoder is only good for destroying.
+// every frame (576 or 1152 samples) after its look-ahead, aac every 1024 samples (which sound 1600 samples
+// later than in the other formats: ADTS cannot tell a decoder to skip them). The same samples give the same
+// bytes, however they are cut into pieces (the Ogg serial number is fixed). What the sink throws passes
+// through; after any exception the encoder is only good for destroying.
 class Encoder {
  public:
   Encoder(std::unique_ptr<Coder> coder, ByteSink sink);
@@ -81,7 +86,8 @@ class Encoder {
 };
 
 // Throws Error(invalid_argument) for a sample rate or bitrate that the format cannot carry: any rate from
-// 4000 to 192000 Hz, but mp3 only 8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000. Opus is
+// 4000 to 192000 Hz, but mp3 only 8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000,
+// and aac these and 64000, 88200, 96000. Opus is
 // resampled to 48 kHz by its library.
 std::unique_ptr<Encoder> make_encoder(Format format, const EncoderOptions& options, ByteSink sink);
 

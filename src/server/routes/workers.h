@@ -2,10 +2,13 @@
 #pragma once
 
 #include <boost/asio/async_result.hpp>
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/strand.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -17,46 +20,77 @@ namespace shoal::server {
 
 class Workers {
  public:
-  explicit Workers(int threads) : pool_(static_cast<size_t>(threads)) {}
+  explicit Workers(int threads) : pool_(static_cast<size_t>(threads)), turns_(pool_.get_executor()) {}
   ~Workers() { pool_.join(); }
 
-  // Runs `work` on a worker and resumes on `executor` with what it returned or threw. What `work` refers to must stay
-  // until then: the awaiting coroutine holds it.
+  // Runs `work` on a worker and resumes on `executor` with what it returned or threw. What `work` refers to
+  // must stay until then: the awaiting coroutine holds it. The executor's context does not run out of work
+  // meanwhile.
   template <typename Work>
-  Task<std::invoke_result_t<Work>> run(Executor executor, Work work);
+  Task<std::invoke_result_t<Work>> run(Executor executor, Work work) {
+    return run_on(pool_.get_executor(), executor, std::move(work));
+  }
+  // The same for what takes seconds: one after the other among all that come this way, so that the other
+  // workers stay free for what is quick.
+  template <typename Work>
+  Task<std::invoke_result_t<Work>> run_in_turn(Executor executor, Work work) {
+    return run_on(turns_, executor, std::move(work));
+  }
 
  private:
-  boost::asio::thread_pool pool_;
+  using Pool = boost::asio::thread_pool;
+
+  template <typename Target, typename Work>
+  static Task<std::invoke_result_t<Work>> run_on(Target target, Executor executor, Work work);
+
+  Pool pool_;
+  boost::asio::strand<Pool::executor_type> turns_;
 };
 
+namespace detail {
+
+// Outlives the coroutine that awaits it, which may be destroyed with its connection.
 template <typename Work>
-Task<std::invoke_result_t<Work>> Workers::run(Executor executor, Work work) {
+struct Job {
   using Result = std::invoke_result_t<Work>;
   using Stored = std::conditional_t<std::is_void_v<Result>, std::monostate, Result>;
-  struct Outcome {
-    std::optional<Stored> value;
-    std::exception_ptr error;
-  } outcome;
+
+  explicit Job(Work to_do) : work(std::move(to_do)) {}
+  void do_it() noexcept {
+    try {
+      if constexpr (std::is_void_v<Result>) {
+        work();
+        value.emplace();
+      } else {
+        value.emplace(work());
+      }
+    } catch (...) {
+      error = std::current_exception();
+    }
+  }
+
+  Work work;
+  std::optional<Stored> value;
+  std::exception_ptr error;
+};
+
+}  // namespace detail
+
+template <typename Target, typename Work>
+Task<std::invoke_result_t<Work>> Workers::run_on(Target target, Executor executor, Work work) {
+  const auto job = std::make_shared<detail::Job<Work>>(std::move(work));
   const auto token = boost::asio::use_awaitable_t<Executor>();
   co_await boost::asio::async_initiate<decltype(token), void()>(
-      [this, &outcome, &work, executor](auto resume) {
-        boost::asio::post(pool_, [&outcome, &work, executor, resume = std::move(resume)]() mutable {
-          try {
-            if constexpr (std::is_void_v<Result>) {
-              work();
-              outcome.value.emplace();
-            } else {
-              outcome.value.emplace(work());
-            }
-          } catch (...) {
-            outcome.error = std::current_exception();
-          }
+      [target, job, executor](auto resume) {
+        boost::asio::post(target, [job, executor, resume = std::move(resume),
+                                   guard = boost::asio::make_work_guard(executor)]() mutable {
+          job->do_it();
           boost::asio::post(executor, std::move(resume));
         });
       },
       token);
-  if (outcome.error) std::rethrow_exception(outcome.error);
-  if constexpr (!std::is_void_v<Result>) co_return std::move(*outcome.value);
+  if (job->error) std::rethrow_exception(job->error);
+  if constexpr (!std::is_void_v<std::invoke_result_t<Work>>) co_return std::move(*job->value);
 }
 
 }  // namespace shoal::server

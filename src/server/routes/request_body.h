@@ -1,0 +1,35 @@
+// Bodies of requests, read where they do not hold up a connection.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/body/schema.h"
+#include "server/routes/services.h"
+
+namespace shoal::server {
+
+// Larger bodies (clips in base64) are read on a worker: so much takes under a millisecond.
+constexpr size_t kQuickBodyBytes = size_t{64} << 10;
+
+// Throws BodyError(unsupported), a 415, unless the Content-Type is one of `types`.
+void require_body_type(const Request& request, const std::vector<std::string>& types);
+
+// The body by its Content-Type, which must be one of `types`, and by its schema. `schema` and `types` are the
+// route's: they outlive the request. Throws BodyError.
+template <typename T>
+Task<T> read_request(Services& services, Exchange& exchange, const Schema<T>& schema,
+                     const std::vector<std::string>& types) {
+  const Request& request = exchange.request();
+  require_body_type(request, types);
+  const auto read = [&request, &schema] {
+    const std::string* type = request.headers.find("Content-Type");
+    return schema.read(read_body(type ? *type : "", request.body));
+  };
+  if (request.body.size() <= kQuickBodyBytes) co_return read();
+  T body = co_await services.workers.run(exchange.executor(), read);
+  co_return body;
+}
+
+}  // namespace shoal::server
