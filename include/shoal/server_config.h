@@ -6,17 +6,18 @@
 
 namespace shoal {
 
-// Plain values with the defaults of a server that only this machine can reach. docs/SETTINGS.md lists them with
-// their flags, environment variables and keys of a TOML file; settings.h reads those.
+// Plain values with the defaults of a server that only this machine can reach. docs/SETTINGS.md lists them
+// with their flags, environment variables and keys of a TOML file; settings.h reads those.
 struct ServerConfig {
   std::string listen = "127.0.0.1:8080";  // host:port, [v6]:port; port 0: any that is free
   int http_threads = 0;                   // that move bytes; 0: one for every eight CPUs, at least one
-  // What /v1/models says and `model` in a request names; empty: the model folder's name, "shoal" for the built-in
-  // voice.
+  // What /v1/models says and `model` in a request names; empty: the model folder's name, "shoal" for the
+  // built-in voice.
   std::string model_name;
 
-  // With any key, every route but the live checks wants `Authorization: Bearer KEY`. A file has one key a line,
-  // KEY or NAME:KEY; lines that begin with # are remarks. NAME stands in logs and metrics, never the key.
+  // With any key, every route but the live checks wants `Authorization: Bearer KEY`. A file has one key a
+  // line, KEY or NAME:KEY; lines that begin with # are remarks. NAME stands in logs and metrics, never the
+  // key.
   std::string api_key;
   std::string api_key_file;
   // Opens /v1/admin; without it those routes do not exist.
@@ -28,7 +29,8 @@ struct ServerConfig {
   int max_connections = 4096;
   int max_body_mb = 64;           // of one request
   int max_body_memory_mb = 1024;  // of all bodies being received or handled
-  // Requests that speak at a time, waiting ones included; one more is answered 429. 0: what the engine queues.
+  // Requests that speak at a time, waiting ones included; one more is answered 429. 0: what the engine
+  // queues.
   int max_concurrency = 0;
   int max_concurrency_per_key = 0;  // 0: no limit of its own
   int max_text_length = 0;          // characters; 0: the engine's limit (256 KiB)
@@ -48,9 +50,10 @@ struct ServerConfig {
   bool web_page = true;
   std::string log_format = "text";  // text, json
   std::string log_level = "info";   // debug, info, warning, error
-  std::string trace;                // file for a trace of engine steps (Perfetto, chrome://tracing); empty: none
+  std::string trace;  // file for a trace of engine steps (Perfetto, chrome://tracing); empty: none
 
-  // Ranges and combinations, without touching disk or network. Throws Error(invalid_argument) naming the field.
+  // Ranges and combinations, without touching disk or network. Throws Error(invalid_argument) naming the
+  // field.
   void validate() const;
   bool operator==(const ServerConfig&) const = default;
 };

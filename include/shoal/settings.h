@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "shoal/engine_config.h"
+#include "shoal/server_config.h"
 
 namespace shoal {
 
@@ -21,12 +22,26 @@ struct Setting {
   std::string default_value;  // as TOML writes it
   // Older names that set it: variables (S1_MINI_DEVICE), switches (--half) and keys (enable_batching).
   std::vector<std::string> older_names;
+  bool of_server = false;
 };
 
-// Every setting, in the order of EngineConfig.
+// In the order of EngineConfig, then of ServerConfig.
+std::span<const Setting> all_settings();
 std::span<const Setting> engine_settings();
+std::span<const Setting> server_settings();
 std::string flag_of(const Setting& setting);      // "--max-batch-size"
 std::string variable_of(const Setting& setting);  // "SHOAL_MAX_BATCH_SIZE"
+
+// A flag that older servers have.
+struct OlderFlag {
+  std::string flag;         // "--half"
+  std::string key;          // of the setting that it sets; empty: it may only say what is so anyway
+  std::string placeholder;  // of its value, "TEXT"; empty: a switch, with a --no- form
+  std::string help;
+  bool of_server = false;  // for the server's command alone
+};
+
+std::span<const OlderFlag> older_flags();
 
 struct SettingSources {
   // Key, or the name of an older switch without its dashes ("half"), -> value; only those given.
@@ -41,23 +56,25 @@ SettingSources process_settings(std::map<std::string, std::string> flags, std::s
 
 struct ResolvedSettings {
   EngineConfig config;
+  ServerConfig server;
   struct Origin {
     std::string key;
     std::string source;  // "flag --x", "environment S1_MINI_DEVICE", "shoal.toml:3", "default"
   };
   std::vector<Origin> origins;  // one for each setting, in the table's order
-  // Sentences for the log of a server: what was accepted although it changes nothing.
+  // Sentences for the log of a server: what was accepted but deserves a remark.
   std::vector<std::string> notes;
 };
 
 // Throws Error(invalid_argument or unsupported) naming the source: a value of the wrong type or out of its
 // range, an unknown key or variable, one setting under two names with different values; for the file also
 // not_found, io, too_large (over 1 MiB) and corrupt_file (not TOML). The result has passed
-// EngineConfig::validate.
+// EngineConfig::validate and ServerConfig::validate.
 ResolvedSettings resolve_settings(const SettingSources& sources);
 
-// Lines "key = value  # source", a valid TOML file that gives the same config: what --print-config prints.
-// Throws Error(invalid_argument) when a text is not UTF-8, which TOML cannot hold.
-std::string print_settings(const ResolvedSettings& settings);
+// Lines "key = value  # source" of these settings, a valid TOML file that gives the same values: what
+// --print-config prints. Keys of the server are "(set)" there, which resolve_settings refuses. Throws
+// Error(invalid_argument) when a text is not UTF-8, which TOML cannot hold.
+std::string print_settings(const ResolvedSettings& resolved, std::span<const Setting> which = all_settings());
 
 }  // namespace shoal

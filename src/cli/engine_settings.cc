@@ -9,6 +9,7 @@ namespace shoal::cli {
 namespace {
 
 constexpr const char* kOwnHeading = "Options";  // CLI11's name for options without one
+constexpr const char* kOlderHeading = "Names of other servers";
 constexpr const char* kTrueOrFalse = "true or false";
 
 // "--max-batch-size" -> "max_batch_size"
@@ -36,15 +37,19 @@ std::string help_of(const Setting& setting) {
 
 }  // namespace
 
-void EngineSettings::add_to(CLI::App& command) {
-  for (const Setting& setting : engine_settings()) add_setting(command, setting, setting.group);
+void EngineSettings::add_to(CLI::App& command, Scope scope) {
+  const bool all = scope == Scope::server;
+  for (const Setting& setting : all ? all_settings() : engine_settings())
+    add_setting(command, setting, setting.group);
+  for (const OlderFlag& older : older_flags())
+    if (all && older.of_server) add_older(command, older, kOlderHeading);
   add_config_to(command);
 }
 
 void EngineSettings::add_to(CLI::App& command, std::initializer_list<std::string_view> keys) {
   for (const std::string_view key : keys) {
-    const auto setting = std::ranges::find(engine_settings(), key, &Setting::key);
-    CHECK(setting != engine_settings().end(), "no setting is called ", key);
+    const auto setting = std::ranges::find(all_settings(), key, &Setting::key);
+    CHECK(setting != all_settings().end(), "no setting is called ", key);
     add_setting(command, *setting, kOwnHeading);
   }
 }
@@ -67,8 +72,15 @@ void EngineSettings::add_setting(CLI::App& command, const Setting& setting, cons
                        ->default_str(default_of(setting))
                        ->group(heading);
   }
-  for (const std::string& older : setting.older_names)
-    if (older.starts_with("--")) add_switch(command, older, "older name, see " + flag, heading);
+  for (const OlderFlag& older : older_flags())
+    if (older.key == setting.key && !older.of_server) add_older(command, older, heading);
+}
+
+void EngineSettings::add_older(CLI::App& command, const OlderFlag& older, const std::string& heading) {
+  if (older.placeholder.empty()) return add_switch(command, older.flag, older.help, heading);
+  Given& given = given_[key_of(older.flag)];
+  given.option =
+      command.add_option(older.flag, given.text, older.help)->type_name(older.placeholder)->group(heading);
 }
 
 void EngineSettings::add_switch(CLI::App& command, const std::string& flag, const std::string& help,

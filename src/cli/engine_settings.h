@@ -22,8 +22,9 @@ class EngineSettings {
   EngineSettings(const EngineSettings&) = delete;
   EngineSettings& operator=(const EngineSettings&) = delete;
 
-  // Every setting, under the headings of the table, with --config FILE and --print-config.
-  void add_to(CLI::App& command);
+  enum class Scope { engine, server };  // server: the engine inside it, too
+  // Every setting of the scope, under the headings of the table, with --config FILE and --print-config.
+  void add_to(CLI::App& command, Scope scope = Scope::engine);
   // Only the settings with these keys, beside the command's own options.
   void add_to(CLI::App& command, std::initializer_list<std::string_view> keys);
   void add_config_to(CLI::App& command);
@@ -40,6 +41,7 @@ class EngineSettings {
   };
 
   void add_setting(CLI::App& command, const Setting& setting, const std::string& heading);
+  void add_older(CLI::App& command, const OlderFlag& older, const std::string& heading);
   void add_switch(CLI::App& command, const std::string& flag, const std::string& help,
                   const std::string& heading);
 

@@ -20,9 +20,9 @@ struct Command {
   EngineSettings settings;
   std::string text;
 
-  Command() {
+  explicit Command(EngineSettings::Scope scope = EngineSettings::Scope::engine) {
     app.add_option("text", text);
-    settings.add_to(app);
+    settings.add_to(app, scope);
   }
   ResolvedSettings parse(std::vector<std::string> arguments) {
     std::reverse(arguments.begin(), arguments.end());
@@ -45,9 +45,36 @@ std::string error_of(std::vector<std::string> arguments) {
 }
 
 TEST(EngineSettings, EverySettingHasItsFlag) {
-  const Command command;
-  for (const Setting& setting : engine_settings())
-    EXPECT_NE(command.app.get_option_no_throw(flag_of(setting)), nullptr) << setting.key;
+  const Command engine, server(EngineSettings::Scope::server);
+  for (const Setting& setting : all_settings()) {
+    EXPECT_EQ(engine.app.get_option_no_throw(flag_of(setting)) != nullptr, !setting.of_server) << setting.key;
+    EXPECT_NE(server.app.get_option_no_throw(flag_of(setting)), nullptr) << setting.key;
+  }
+  for (const OlderFlag& older : older_flags()) {
+    EXPECT_EQ(engine.app.get_option_no_throw(older.flag) != nullptr, !older.of_server) << older.flag;
+    EXPECT_NE(server.app.get_option_no_throw(older.flag), nullptr) << older.flag;
+  }
+}
+
+TEST(EngineSettings, TheServersFlagsBecomeItsConfig) {
+  const ResolvedSettings resolved =
+      Command(EngineSettings::Scope::server)
+          .parse({"--listen", "0.0.0.0:0", "--no-metrics", "--api-key=k", "--grace-s", "0", "--threads", "2",
+                  "--llama-checkpoint-path", "m", "--workers", "1", "--mode", "tts", "--half"});
+  EXPECT_EQ(resolved.server,
+            (ServerConfig{.listen = "0.0.0.0:0", .api_key = "k", .grace_s = 0, .metrics = false}));
+  EXPECT_EQ(resolved.config, (EngineConfig{.model = "m", .precision = Precision::float16, .threads = 2}));
+  EXPECT_THROW(Command(EngineSettings::Scope::server).parse({"--workers", "2"}), Error);
+  EXPECT_THROW(parsed({"--listen", "0.0.0.0:0"}), CLI::ParseError);
+}
+
+TEST(EngineSettings, OneEnvironmentServesAllCommands) {
+  ASSERT_EQ(setenv("SHOAL_LISTEN", "0.0.0.0:81", 1), 0);
+  EXPECT_EQ(Command().parse({}).server.listen, "0.0.0.0:81");
+  ASSERT_EQ(setenv("SHOAL_LISTEN", "nowhere", 1), 0);
+  EXPECT_EQ(error_of({}),
+            "listen: expected host:port or [v6]:port, got \"nowhere\" (environment SHOAL_LISTEN)");
+  unsetenv("SHOAL_LISTEN");
 }
 
 TEST(EngineSettings, FlagsBecomeTheConfig) {
@@ -109,6 +136,11 @@ TEST(EngineSettings, HelpShowsHeadingsRangesAndDefaults) {
   for (const char* part : {"Batching:", "--max-batch-size N=32", "(1 to 1024)", "--print-config",
                            "--no-prefix-cache", "(default: true)"})
     EXPECT_THAT(help, HasSubstr(part));
+  EXPECT_THAT(help, testing::Not(HasSubstr("--listen")));
+  const std::string all = Command(EngineSettings::Scope::server).app.help();
+  for (const char* part : {"Batching:", "Keys and TLS:", "--listen TEXT=127.0.0.1:8080", "--no-metrics",
+                           "Names of other servers:", "--workers"})
+    EXPECT_THAT(all, HasSubstr(part));
 }
 
 }  // namespace

@@ -190,7 +190,7 @@ class LoadRun {
     report_["model"] = health.model;
     report_["precision"] = health.precision;
     report_["device"] = health.device;
-    report_["settings"] = print_settings(settings_);
+    report_["settings"] = print_settings(settings_, engine_settings());
     bar_.clear();
     if (!prints()) return;
     std::printf("engine      %s, %s, %s\n\n", health.model.c_str(), health.precision.c_str(),

@@ -44,7 +44,7 @@ void EngineConfig::validate() const {
   // Where the device is left to choose, it says so itself once it is known.
   if (device == "cpu" && precision == Precision::float16)
     fail(ErrorCode::unsupported, "precision: float16 needs a GPU; on a CPU use bfloat16 or float32");
-  for (const settings::Row& row : settings::rows()) settings::check_range(row, *this);
+  settings::check_ranges(*this);
   if (max_streams != 0 && max_streams < max_batch_size)
     fail(ErrorCode::invalid_argument, "max_streams: expected 0 or at least max_batch_size (", max_batch_size,
          "), got ", max_streams);

@@ -45,6 +45,12 @@ settings::Value random_value(const settings::Row& row, std::mt19937_64& random) 
     case settings::Type::text:
       break;
   }
+  if (row.key == "listen") return std::string("0.0.0.0:0");
+  if (row.allowed.secret) return std::string();
+  if (row.key == "cors_origins") return std::string("https://a.example, http://b:1");
+  if (row.key == "log_format") return std::string("json");
+  if (row.key == "log_level") return std::string("error");
+  if (row.key == "model_name") return std::string("n\xc3\xa9");
   if (row.key == "device") return std::string(random() % 2 ? "auto" : "cuda:3");
   if (row.key == "precision") return std::string(random() % 2 ? "float16" : "bfloat16");
   const std::vector<std::string> parts = {"a",
@@ -71,19 +77,23 @@ TEST(PrintSettings, WhatIsPrintedReadsBackAsTheSame) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
-    ResolvedSettings resolved;
+    settings::Configs configs;
+    std::vector<ResolvedSettings::Origin> origins;
     for (const settings::Row& row : settings::rows()) {
-      settings::set(row, random_value(row, random), resolved.config);
-      resolved.origins.push_back({std::string(row.key), "environment SHOAL_X"});
+      settings::set(row, random_value(row, random), configs);
+      origins.push_back({std::string(row.key), "environment SHOAL_X"});
     }
-    if (resolved.config.max_streams < resolved.config.max_batch_size) resolved.config.max_streams = 0;
-    if (resolved.config.threads != 0 && resolved.config.codec_threads > resolved.config.threads)
-      resolved.config.codec_threads = -1;
-    if (!resolved.config.with_encoder) resolved.config.warm_voices = "none";
-    const std::string text = print_settings(resolved);
-    ASSERT_EQ(resolve_settings({.toml_path = TemporaryFile(text).path()}).config, resolved.config) << text;
-    ASSERT_EQ(toml::parse(text).size(), engine_settings().size())
-        << text;  // another reader calls it TOML too
+    EngineConfig& engine = configs.engine;
+    if (engine.max_streams < engine.max_batch_size) engine.max_streams = 0;
+    if (engine.threads != 0 && engine.codec_threads > engine.threads) engine.codec_threads = -1;
+    if (!engine.with_encoder) engine.warm_voices = "none";
+    configs.server.max_body_memory_mb =
+        std::max(configs.server.max_body_memory_mb, configs.server.max_body_mb);
+    const std::string text = print_settings({configs.engine, configs.server, origins, {}});
+    const ResolvedSettings read = resolve_settings({.toml_path = TemporaryFile(text).path()});
+    ASSERT_EQ(read.config, configs.engine) << text;
+    ASSERT_EQ(read.server, configs.server) << text;
+    ASSERT_EQ(toml::parse(text).size(), all_settings().size()) << text;  // another reader calls it TOML too
   }
 }
 
@@ -95,7 +105,31 @@ TEST(PrintSettings, EveryPrintedLineSaysWhereItsValueCameFrom) {
   EXPECT_THAT(text, HasSubstr("device = \"cpu\"  # environment S1_MINI_DEVICE\n"));
   EXPECT_THAT(text, HasSubstr("max_queue = 9  # " + file.path() + ":1\n"));
   EXPECT_THAT(text, HasSubstr("prefetch_s = 20.0  # default\n"));
+  EXPECT_EQ(static_cast<size_t>(std::count(text.begin(), text.end(), '\n')), all_settings().size());
+}
+
+TEST(PrintSettings, OnlyWhatIsAskedFor) {
+  const std::string text = print_settings(resolve_settings({}), engine_settings());
   EXPECT_EQ(static_cast<size_t>(std::count(text.begin(), text.end(), '\n')), engine_settings().size());
+  EXPECT_THAT(text, testing::Not(HasSubstr("listen")));
+}
+
+TEST(PrintSettings, KeysAreNeverPrinted) {
+  const ResolvedSettings resolved = resolve_settings(
+      {.flags = {{"api_key", "sk-very-secret"}}, .environment = {{"SHOAL_ADMIN_KEY", "sk-more-secret"}}});
+  EXPECT_EQ(resolved.server.api_key, "sk-very-secret");
+  const std::string text = print_settings(resolved);
+  EXPECT_THAT(text, testing::Not(HasSubstr("-secret")));
+  EXPECT_THAT(text, HasSubstr("api_key = \"(set)\"  # flag --api-key; the key is not shown"));
+  EXPECT_THAT(text, HasSubstr("admin_key = \"(set)\"  # environment SHOAL_ADMIN_KEY; the key is not shown"));
+  EXPECT_EQ(toml::parse(text).size(), all_settings().size());
+  try {  // and what stands for them does not become one
+    resolve_settings({.toml_path = TemporaryFile(text).path()});
+    FAIL() << "(set) was taken for a key";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.message(), testing::AllOf(testing::StartsWith("api_key: "), HasSubstr("the key itself"),
+                                                HasSubstr("shoal.toml:")));
+  }
 }
 
 TEST(PrintSettings, APathThatTomlCannotHoldIsUsableButNotPrintable) {

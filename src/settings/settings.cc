@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "settings/official_names.h"
 #include "settings/statement.h"
 
 namespace shoal {
@@ -20,8 +21,8 @@ void check_agreement(const std::vector<Statement>& statements) {
     for (size_t j = i + 1; j < statements.size(); ++j) {
       const Statement &a = statements[i], &b = statements[j];
       if (a.row != b.row || !a.value || !b.value || a.value == b.value) continue;
-      fail(ErrorCode::invalid_argument, a.row->key, ": ", a.name, " says ", settings::shown(*a.value),
-           " but ", b.name, " says ", settings::shown(*b.value), "; keep one");
+      fail(ErrorCode::invalid_argument, a.row->key, ": ", a.name, " says ", settings::shown(*a.row, *a.value),
+           " but ", b.name, " says ", settings::shown(*b.row, *b.value), "; keep one");
     }
   }
 }
@@ -45,24 +46,32 @@ const Statement* winner(const Row& row, const std::vector<std::vector<Statement>
   return nullptr;
 }
 
-void apply(const Statement& statement, EngineConfig& config) {
+void apply(const Statement& statement, settings::Configs& configs) {
   try {
-    settings::set(*statement.row, *statement.value, config);
+    settings::set(*statement.row, *statement.value, configs);
   } catch (const Error& error) {
     fail(error.code(), error.message(), " (", statement.source, ")");
   }
 }
 
 // validate() names the field first: add where its value came from.
-void validate(const ResolvedSettings& resolved) {
+template <typename Config>
+void validate(const Config& config, const std::vector<ResolvedSettings::Origin>& origins) {
   try {
-    resolved.config.validate();
+    config.validate();
   } catch (const Error& error) {
     const std::string key = error.message().substr(0, error.message().find(':'));
-    const auto origin = std::ranges::find(resolved.origins, key, &ResolvedSettings::Origin::key);
-    if (origin == resolved.origins.end()) throw;
+    const auto origin = std::ranges::find(origins, key, &ResolvedSettings::Origin::key);
+    if (origin == origins.end()) throw;
     fail(error.code(), error.message(), " (", origin->source, ")");
   }
+}
+
+// Arguments of a process can be read by everybody on its machine.
+std::string note_on_visible_key(const Row& row, const std::string& source) {
+  const Setting setting{.key = std::string(row.key)};
+  return concat(source, ": the list of processes shows the key; better give it in ", variable_of(setting),
+                " or in the file that ", flag_of(setting), "-file names");
 }
 
 }  // namespace
@@ -87,30 +96,44 @@ ResolvedSettings resolve_settings(const SettingSources& sources) {
   ResolvedSettings resolved;
   std::vector<std::vector<Statement>> statements;
   statements.push_back(settings::flag_statements(sources.flags));
-  statements.push_back(settings::environment_statements(sources.environment, resolved.notes));
+  statements.push_back(settings::environment_statements(sources.environment));
   if (!sources.toml_path.empty()) statements.push_back(settings::file_statements(sources.toml_path));
   for (const std::vector<Statement>& source : statements) check_agreement(source);
+  settings::Configs configs;
   for (const Row& row : settings::rows()) {
     const Statement* statement = winner(row, statements);
-    if (statement) apply(*statement, resolved.config);
+    if (statement) apply(*statement, configs);
+    if (statement && row.allowed.secret && statement->of_flag)
+      resolved.notes.push_back(note_on_visible_key(row, statement->source));
     resolved.origins.push_back({std::string(row.key), statement ? statement->source : "default"});
   }
-  validate(resolved);
+  resolved.config = std::move(configs.engine);
+  resolved.server = std::move(configs.server);
+  validate(resolved.config, resolved.origins);
+  validate(resolved.server, resolved.origins);
+  if (const auto path = sources.flags.find(std::string(settings::kDecoderPath)); path != sources.flags.end())
+    settings::check_decoder_path(path->second, resolved.config.model);
   return resolved;
 }
 
-std::string print_settings(const ResolvedSettings& resolved) {
+std::string print_settings(const ResolvedSettings& resolved, std::span<const Setting> which) {
+  const settings::Configs configs{resolved.config, resolved.server};
   std::string out;
   for (const std::string& note : resolved.notes) out += concat("# ", note, "\n");
-  for (size_t i = 0; i < settings::rows().size(); ++i) {
-    const Row& row = settings::rows()[i];
-    try {
-      out += concat(row.key, " = ", settings::to_toml(settings::get(row, resolved.config)));
-    } catch (const Error& error) {
-      fail(error.code(), row.key, ": ", error.message());
-    }
-    const std::string source = i < resolved.origins.size() ? resolved.origins[i].source : "";
-    out += concat("  # ", source, "\n");
+  for (const Setting& setting : which) {
+    const Row& row = *settings::find_row(setting.key);
+    const settings::Value value = settings::get(row, configs);
+    const std::string text = [&] {
+      try {
+        return settings::to_toml(row, value);
+      } catch (const Error& error) {
+        fail(error.code(), row.key, ": ", error.message());
+      }
+    }();
+    const auto origin = std::ranges::find(resolved.origins, setting.key, &ResolvedSettings::Origin::key);
+    const bool hidden = text != settings::to_toml(value);
+    out += concat(row.key, " = ", text, "  # ", origin == resolved.origins.end() ? "" : origin->source,
+                  hidden ? "; the key is not shown: put it here before this is used as a file" : "", "\n");
   }
   return out;
 }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "settings/official_names.h"
 #include "settings/table.h"
 #include "shoal/settings.h"
 
@@ -28,11 +29,11 @@ std::string aliases_cell(const Row& row) {
   return cell;
 }
 
-std::string table() {
+std::string table(std::span<const Setting> settings) {
   std::string text =
       "| key | flag | variable | older names | default | range | meaning |\n"
       "| --- | --- | --- | --- | --- | --- | --- |\n";
-  for (const Setting& setting : engine_settings()) {
+  for (const Setting& setting : settings) {
     const Row& row = *find_row(setting.key);
     const std::string flag = flag_of(setting);
     text += concat("| ", code(setting.key), " | ", code(flag), " | ", code(variable_of(setting)), " | ",
@@ -42,21 +43,30 @@ std::string table() {
   return text;
 }
 
-TEST(SettingsDocument, HoldsTheTableOfTheCode) {
+TEST(SettingsDocument, HoldsTheTablesOfTheCode) {
   const std::string path = SHOAL_SOURCE_DIR "/docs/SETTINGS.md";
   const std::string document = read_file(path, 1 << 20);
-  if (document.find("\n" + table() + "\n") != std::string::npos) return;
-  const std::string written = testing::TempDir() + "/settings_table.md";
-  std::ofstream(written) << table();
-  ADD_FAILURE() << path << " does not hold the table of the code, which is now in " << written;
+  const std::string tables[] = {table(engine_settings()), table(server_settings())};
+  for (size_t i = 0; i < std::size(tables); ++i) {
+    if (document.find("\n" + tables[i] + "\n") != std::string::npos) continue;
+    const std::string written = concat(testing::TempDir(), "/settings_table_", i, ".md");
+    std::ofstream(written) << tables[i];
+    ADD_FAILURE() << path << " does not hold a table of the code, which is now in " << written;
+  }
 }
 
 TEST(SettingsDocument, NamesEveryOtherVariable) {
   const std::string document = read_file(SHOAL_SOURCE_DIR "/docs/SETTINGS.md", 1 << 20);
   std::vector<std::string_view> names(other_variables().begin(), other_variables().end());
-  names.insert(names.end(), {kCompileBackend, kMetricsEnabled});
+  names.push_back(kCompileBackend);
   for (const std::string_view name : names)
     EXPECT_NE(document.find(concat("| ", code(name), " |")), std::string::npos) << name;
+}
+
+TEST(SettingsDocument, NamesEveryFlagOfOtherServers) {
+  const std::string document = read_file(SHOAL_SOURCE_DIR "/docs/SETTINGS.md", 1 << 20);
+  for (const OlderFlag& older : older_flags())
+    EXPECT_NE(document.find(concat("`", older.flag)), std::string::npos) << older.flag;
 }
 
 }  // namespace

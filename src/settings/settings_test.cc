@@ -38,6 +38,9 @@ class Settings : public testing::Test {
   // The config that `environment` alone gives.
   EngineConfig with(Texts environment) const { return resolve({}, std::move(environment)).config; }
   EngineConfig with_file(const std::string& text) const { return resolve({}, {}, text).config; }
+  ServerConfig server_with(Texts flags, Texts environment = {}) const {
+    return resolve(std::move(flags), std::move(environment)).server;
+  }
 
   void expect_error(const SettingSources& sources, ErrorCode code,
                     const testing::Matcher<std::string>& message) const {
@@ -64,9 +67,10 @@ class Settings : public testing::Test {
 TEST_F(Settings, NothingGivenIsTheDefaults) {
   const ResolvedSettings resolved = resolve({}, {});
   EXPECT_EQ(resolved.config, EngineConfig{});
-  ASSERT_EQ(resolved.origins.size(), engine_settings().size());
+  EXPECT_EQ(resolved.server, ServerConfig{});
+  ASSERT_EQ(resolved.origins.size(), all_settings().size());
   for (size_t i = 0; i < resolved.origins.size(); ++i) {
-    EXPECT_EQ(resolved.origins[i].key, engine_settings()[i].key);
+    EXPECT_EQ(resolved.origins[i].key, all_settings()[i].key);
     EXPECT_EQ(resolved.origins[i].source, "default");
   }
   EXPECT_THAT(resolved.notes, IsEmpty());
@@ -94,23 +98,35 @@ TEST_F(Settings, OlderNamesKeepTheirPlaceInTheOrder) {
 }
 
 TEST_F(Settings, EverySettingIsReadFromEverySource) {
+  const std::map<std::string_view, std::string> kTexts = {
+      {"precision", "float32"}, {"device", "cpu"},     {"listen", "[::1]:9000"}, {"api_key", "sk-1"},
+      {"admin_key", "sk-2"},    {"cors_origins", "*"}, {"log_format", "json"},   {"log_level", "debug"}};
   for (const settings::Row& row : settings::rows()) {
     SCOPED_TRACE(row.key);
     // Another value than the default, as text and as TOML.
     const settings::Value wanted = [&]() -> settings::Value {
       const settings::Value usual = settings::get(row, {});
       if (const bool* boolean = std::get_if<bool>(&usual)) return !*boolean;
-      if (row.type() == settings::Type::integer) return int64_t{64};
+      if (row.type() == settings::Type::integer) return int64_t{row.key == "max_references" ? 6 : 65};
       if (row.type() == settings::Type::number) return row.key == "prefetch_s" ? 7.5 : 0.5;
-      return std::string(row.key == "precision" ? "float32" : row.key == "device" ? "cpu" : "some words");
+      const auto text = kTexts.find(row.key);
+      return text == kTexts.end() ? "some words" : text->second;
     }();
+    // A certificate alone is refused.
+    const bool tls = row.key.starts_with("tls_");
+    const std::string other = row.key == "tls_key" ? "tls_certificate" : "tls_key";
+    const Texts beside = tls ? Texts{{other, "x.pem"}} : Texts{};
     const std::string in_toml = settings::to_toml(wanted);
     const std::string text = in_toml[0] == '"' ? in_toml.substr(1, in_toml.size() - 2) : in_toml;
     const Setting setting{.key = std::string(row.key)};
-    const auto value = [&](const ResolvedSettings& resolved) { return settings::get(row, resolved.config); };
-    EXPECT_EQ(value(resolve({{setting.key, text}}, {})), wanted);
-    EXPECT_EQ(value(resolve({}, {{variable_of(setting), text}})), wanted);
-    EXPECT_EQ(value(resolve({}, {}, setting.key + " = " + in_toml)), wanted);
+    const auto value = [&](Texts flags, Texts environment, const std::string& file) {
+      flags.insert(beside.begin(), beside.end());
+      const ResolvedSettings resolved = resolve(std::move(flags), std::move(environment), file);
+      return settings::get(row, {resolved.config, resolved.server});
+    };
+    EXPECT_EQ(value({{setting.key, text}}, {}, ""), wanted);
+    EXPECT_EQ(value({}, {{variable_of(setting), text}}, ""), wanted);
+    EXPECT_EQ(value({}, {}, setting.key + " = " + in_toml), wanted);
   }
 }
 
@@ -133,7 +149,8 @@ TEST_F(Settings, EveryOlderVariableWorksAsCompatibilityPromises) {
   EXPECT_EQ(with({{"S1_MINI_REFERENCE_CACHE_SIZE", "70"}}).reference_cache_size, 70);
   EXPECT_EQ(with({{"S1_MINI_REQUEST_TIMEOUT_S", "90"}}).request_timeout_s, 90);
   EXPECT_FALSE(with({{"S1_MINI_VRAM_CLEAR_ON_OOM", "no"}}).drop_cache_on_oom);
-  EXPECT_EQ(with({{"S1_MINI_METRICS_ENABLED", "false"}}), EngineConfig{});
+  EXPECT_FALSE(server_with({}, {{"S1_MINI_METRICS_ENABLED", "false"}}).metrics);
+  EXPECT_TRUE(server_with({}, {{"S1_MINI_METRICS_ENABLED", "True"}}).metrics);
   EXPECT_EQ(source_of(resolve({}, {{"S1_MINI_BATCH_SIZE", "4"}}), "max_batch_size"),
             "environment S1_MINI_BATCH_SIZE");
 }
@@ -190,16 +207,6 @@ TEST_F(Settings, WhatIsRefusedDoesNotMatterOnceOverridden) {
   EXPECT_EQ(resolve({{"device", "cpu"}}, {{"S1_MINI_DEVICE", "mps"}}).config.device, "cpu");
 }
 
-TEST_F(Settings, MetricsThatDoNotExistAreSaidNotIgnored) {
-  const ResolvedSettings resolved = resolve({}, {{"S1_MINI_METRICS_ENABLED", "true"}});
-  ASSERT_EQ(resolved.notes.size(), 1u);
-  EXPECT_THAT(resolved.notes[0], AllOf(HasSubstr("S1_MINI_METRICS_ENABLED"), HasSubstr("/metrics")));
-  EXPECT_THAT(print_settings(resolved), HasSubstr("# S1_MINI_METRICS_ENABLED"));
-  EXPECT_THAT(resolve({}, {{"S1_MINI_METRICS_ENABLED", "false"}}).notes, IsEmpty());
-  expect_refused({.environment = {{"S1_MINI_METRICS_ENABLED", "maybe"}}},
-                 HasSubstr("S1_MINI_METRICS_ENABLED"));
-}
-
 TEST_F(Settings, TwoNamesThatDisagreeAreAnErrorNamingBoth) {
   const auto both = [&](const Texts& environment) {
     testing::Matcher<std::string> names = HasSubstr("keep one");
@@ -252,7 +259,7 @@ TEST_F(Settings, UnknownNamesFailWithTheNearestKnownOne) {
 
 TEST_F(Settings, EmptyVariablesCountAsUnset) {
   Texts empty = {{"SHOAL_NO_SUCH", ""}, {"S1_MINI_METRICS_ENABLED", ""}};
-  for (const Setting& setting : engine_settings()) empty[variable_of(setting)] = "";
+  for (const Setting& setting : all_settings()) empty[variable_of(setting)] = "";
   for (const settings::Alias& alias : settings::aliases())
     if (alias.source == settings::Source::environment) empty[std::string(alias.name)] = "";
   const ResolvedSettings resolved = resolve({}, empty, "threads = 2");

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "settings/official_names.h"
 #include "settings/toml_file.h"
 
 namespace shoal::settings {
@@ -46,11 +47,8 @@ std::optional<Value> parse(const Name& name, const std::string& text) {
 
 Statement parsed(const Name& name, const std::string& text, const std::string& source) {
   try {
-    return {.row = name.row,
-            .value = parse(name, text),
-            .alias = name.alias,
-            .source = source,
-            .name = source};
+    return {
+        .row = name.row, .value = parse(name, text), .alias = name.alias, .source = source, .name = source};
   } catch (const Error& error) {
     fail(error.code(), name.row->key, ": ", error.message(), " (", source, ")");
   }

@@ -17,13 +17,13 @@ struct Statement {
   const Alias* alias = nullptr;  // when an older name was used
   std::string source;            // as in ResolvedSettings::Origin
   std::string name;              // as it was written, with its source: unmistakable in a message
+  bool of_flag = false;
 };
 
 // Each throws Error(invalid_argument, unsupported): unknown names, values of the wrong type, names that are
 // refused; the file also as read_toml does.
 std::vector<Statement> flag_statements(const std::map<std::string, std::string>& flags);
-std::vector<Statement> environment_statements(const std::map<std::string, std::string>& environment,
-                                              std::vector<std::string>& notes);
+std::vector<Statement> environment_statements(const std::map<std::string, std::string>& environment);
 std::vector<Statement> file_statements(const std::string& path);
 
 }  // namespace shoal::settings

@@ -1,5 +1,5 @@
-// The table of settings: one row for each field of EngineConfig, and the older names that people bring with
-// them.
+// The table of settings: one row for each field of EngineConfig and ServerConfig, and the older names that
+// people bring with them.
 #pragma once
 
 #include <optional>
@@ -10,16 +10,26 @@
 
 #include "settings/value.h"
 #include "shoal/engine_config.h"
+#include "shoal/server_config.h"
 
 namespace shoal::settings {
 
+// What the table sets.
+struct Configs {
+  EngineConfig engine;
+  ServerConfig server;
+  bool operator==(const Configs&) const = default;
+};
+
 using Field = std::variant<bool EngineConfig::*, int EngineConfig::*, int64_t EngineConfig::*,
-                           double EngineConfig::*, std::string EngineConfig::*, Precision EngineConfig::*>;
+                           double EngineConfig::*, std::string EngineConfig::*, Precision EngineConfig::*,
+                           bool ServerConfig::*, int ServerConfig::*, std::string ServerConfig::*>;
 
 // What a value may be: bounds of integers and numbers, both included; words for texts.
 struct Allowed {
   double low = 0, high = 0;
   std::string_view words = {};
+  bool secret = false;  // its value is shown nowhere
 };
 
 struct Row {
@@ -31,17 +41,24 @@ struct Row {
 
   Type type() const;
   std::string range() const;  // "1 to 1024"; empty for true or false
+  bool of_server() const;
 };
 
-std::span<const Row> rows();
+std::span<const Row> rows();  // of the engine, then of the server
 const Row* find_row(std::string_view key);
 
-Value get(const Row& row, const EngineConfig& config);
+Value get(const Row& row, const Configs& configs);
 // Throws Error, naming the key: invalid_argument (range, a text with a NUL), and what parse_precision throws.
 // `value` has the row's type.
-void set(const Row& row, const Value& value, EngineConfig& config);
-// The range alone, of the value that `config` has.
-void check_range(const Row& row, const EngineConfig& config);
+void set(const Row& row, const Value& value, Configs& configs);
+// The ranges alone, of every field.
+void check_ranges(const EngineConfig& config);
+void check_ranges(const ServerConfig& config);
+
+// For messages and lists: as settings::shown and to_toml, but kShownSecret for a secret that is set.
+std::string shown(const Row& row, const Value& value);
+std::string to_toml(const Row& row, const Value& value);
+constexpr std::string_view kShownSecret = "(set)";  // set() refuses it, so that no list becomes a key
 
 constexpr std::string_view kPrefixes[] = {"SHOAL_", "S1_MINI_"};  // of variables
 
@@ -56,6 +73,7 @@ struct Alias {
   std::string_view key;
   bool is_switch = false;
   std::string_view if_true = {}, if_false = {};  // empty: says nothing about the setting
+  bool of_server = false;                        // a flag of the server's command alone
 };
 
 std::span<const Alias> aliases();
@@ -63,9 +81,5 @@ std::span<const Alias> aliases();
 // Variables that the program reads elsewhere (weights, CPU, configuration file): neither settings nor
 // unknown.
 std::span<const std::string_view> other_variables();
-
-// Names from the Python servers that need a sentence of their own.
-constexpr std::string_view kCompileBackend = "S1_MINI_COMPILE_BACKEND";
-constexpr std::string_view kMetricsEnabled = "S1_MINI_METRICS_ENABLED";
 
 }  // namespace shoal::settings

@@ -23,19 +23,32 @@ constexpr size_t count_fields() {
 }
 
 size_t offset(const Row& row) {
-  static const EngineConfig config;
+  static const Configs configs;
+  const auto from = [](const auto& config, auto field) {
+    return static_cast<size_t>(reinterpret_cast<const char*>(&(config.*field)) -
+                               reinterpret_cast<const char*>(&config));
+  };
   return std::visit(
-      [&](auto field) {
-        return static_cast<size_t>(reinterpret_cast<const char*>(&(config.*field)) -
-                                   reinterpret_cast<const char*>(&config));
+      [&]<typename T, typename C>(T C::* field) {
+        if constexpr (std::is_same_v<C, EngineConfig>)
+          return from(configs.engine, field);
+        else
+          return from(configs.server, field);
       },
       row.field);
 }
 
 TEST(Table, HasOneRowForEachFieldInTheirOrder) {
-  EXPECT_EQ(rows().size(), count_fields<EngineConfig>());
-  for (size_t i = 1; i < rows().size(); ++i)
-    EXPECT_LT(offset(rows()[i - 1]), offset(rows()[i])) << rows()[i].key;
+  EXPECT_EQ(engine_settings().size(), count_fields<EngineConfig>());
+  EXPECT_EQ(server_settings().size(), count_fields<ServerConfig>());
+  EXPECT_EQ(rows().size(), engine_settings().size() + server_settings().size());
+  for (size_t i = 1; i < rows().size(); ++i) {
+    const Row &before = rows()[i - 1], &row = rows()[i];
+    EXPECT_LE(before.of_server(), row.of_server()) << row.key;
+    if (before.of_server() == row.of_server()) {
+      EXPECT_LT(offset(before), offset(row)) << row.key;
+    }
+  }
 }
 
 TEST(Table, NamesAreUniqueAndLowerCase) {
@@ -70,20 +83,20 @@ TEST(Table, BoundsAreAllowedAndTheirNeighboursAreNot) {
     const auto value = [&](double x) { return whole ? Value(static_cast<int64_t>(x)) : Value(x); };
     const double beside = whole ? 1 : 1e-6;
     for (const double good : {row.allowed.low, row.allowed.high}) {
-      EngineConfig config;
-      set(row, value(good), config);
-      EXPECT_EQ(get(row, config), value(good));
+      Configs configs;
+      set(row, value(good), configs);
+      EXPECT_EQ(get(row, configs), value(good));
     }
     for (const double bad : {row.allowed.low - beside, row.allowed.high + beside}) {
-      EngineConfig config;
-      EXPECT_THROW(set(row, value(bad), config), Error);
-      EXPECT_EQ(config, EngineConfig{});
+      Configs configs;
+      EXPECT_THROW(set(row, value(bad), configs), Error);
+      EXPECT_EQ(configs, Configs{});
     }
   }
 }
 
 TEST(Table, WhatIsTooLargeForTheFieldIsOutOfRangeNotWrapped) {
-  EngineConfig config;
+  Configs config;
   // 2^32 + 1 is 1 in the lower 32 bits.
   EXPECT_THROW(set(*find_row("max_batch_size"), int64_t{4294967297}, config), Error);
   EXPECT_THROW(set(*find_row("kv_memory_mb"), INT64_MAX, config), Error);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "settings/table.h"
 #include "settings/toml_line.h"
 
 namespace shoal::settings {
@@ -31,6 +33,19 @@ void check_characters(std::string_view line) {
     fail(ErrorCode::corrupt_file, "not TOML: the line has a control character");
 }
 
+// As parse_toml_line; a line that may hold a secret stands in no message.
+std::optional<TomlLine> parse_line(std::string_view line) {
+  try {
+    return parse_toml_line(line);
+  } catch (const Error& error) {
+    const auto is_named = [&](const Row& row) {
+      return row.allowed.secret && line.find(row.key) != std::string_view::npos;
+    };
+    if (std::ranges::none_of(rows(), is_named)) throw;
+    fail(error.code(), "expected name = \"text\"; the line is not shown, because a key may stand in it");
+  }
+}
+
 }  // namespace
 
 std::vector<FileEntry> parse_toml(std::string_view text, std::string_view name) {
@@ -41,7 +56,7 @@ std::vector<FileEntry> parse_toml(std::string_view text, std::string_view name) 
     const std::string_view line = next_line(text);
     try {
       check_characters(line);
-      const std::optional<TomlLine> said = parse_toml_line(line);
+      const std::optional<TomlLine> said = parse_line(line);
       if (!said) continue;
       const auto [first, is_new] = lines.emplace(said->key, number);
       if (!is_new)

@@ -1,0 +1,30 @@
+// Names of the servers that Shoal replaces which have no counterpart here: they are accepted where they ask
+// for what is so anyway, and refused with a sentence where they do not.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace shoal::settings {
+
+struct OfficialName {
+  std::string_view name;  // key of a flag or of the file, or a variable
+  bool is_flag = false, is_key = false;
+  std::string_view help;
+};
+
+std::span<const OfficialName> official_names();
+
+constexpr std::string_view kCompileBackend = "S1_MINI_COMPILE_BACKEND";
+constexpr std::string_view kDecoderPath = "decoder_checkpoint_path";
+
+// True when `name` is one of them and `text` may stand. `where` names it in messages. Throws Error:
+// unsupported for what cannot be had, invalid_argument for what means nothing.
+bool check_official_name(std::string_view name, const std::string& text, const std::string& where);
+
+// The codec that --decoder-checkpoint-path names must be the one of the model folder. Throws
+// Error(unsupported).
+void check_decoder_path(const std::string& path, const std::string& model);
+
+}  // namespace shoal::settings

@@ -1,0 +1,162 @@
+// The table itself.
+#include "settings/table.h"
+
+namespace shoal::settings {
+namespace {
+
+using E = EngineConfig;
+using S = ServerConfig;
+
+constexpr Allowed between(double low, double high) { return {low, high}; }
+constexpr Allowed words(std::string_view list) { return {0, 0, list}; }
+constexpr Allowed secret(std::string_view list) { return {0, 0, list, true}; }
+constexpr Allowed kEither{};  // true or false
+constexpr double kLongestPause = 24 * 3600;
+
+constexpr Row kRows[] = {
+    {"model", &E::model, "Model", words("a folder in an official layout"),
+     "model to speak with; empty: the built-in voice"},
+    {"device", &E::device, "Model", words("auto, cpu, cuda, cuda:N"), "where to compute"},
+    {"precision", &E::precision, "Model", words("auto, float32, bfloat16, float16"),
+     "of weights and activations; auto: bfloat16 for 16-bit checkpoints, float32 for others; float16 needs a "
+     "GPU"},
+    {"cuda_graphs", &E::cuda_graphs, "Model", kEither,
+     "CUDA graphs; plain launches are for debugging; no effect on a CPU"},
+    {"semantic_only", &E::semantic_only, "Model", kEither,
+     "never draw text tokens (the official S1 code may)"},
+
+    {"threads", &E::threads, "Threads", between(0, 1024),
+     "CPU threads in all; 0: every CPU this process may run on"},
+    {"codec_threads", &E::codec_threads, "Threads", between(-1, 1024),
+     "of these, threads of the codec alone; 0: none; -1: three eighths, or none of fewer than eight"},
+
+    {"max_batch_size", &E::max_batch_size, "Batching", between(1, 1024),
+     "sequences that one step advances by a frame"},
+    {"max_streams", &E::max_streams, "Batching", between(0, 4096),
+     "requests in generation at a time, slow readers included; 0: twice max_batch_size"},
+    {"max_queue", &E::max_queue, "Batching", between(1, 1 << 20),
+     "requests that may wait; one more is refused"},
+    {"batch_timeout_ms", &E::batch_timeout_ms, "Batching", between(0, 60'000),
+     "how long a request may be held back for company; with continuous batching waiting gains little"},
+    {"batch_grouping", &E::batch_grouping, "Batching", kEither,
+     "admit waiting requests of one voice together"},
+    {"prefill_columns", &E::prefill_columns, "Batching", between(1, 1 << 16),
+     "prompt columns that one step may prefill beside the running sequences"},
+
+    {"kv_memory_mb", &E::kv_memory_mb, "Memory", between(0, 1 << 24),
+     "MiB for keys and values; 0: kv_memory_fraction of what is free"},
+    {"kv_memory_fraction", &E::kv_memory_fraction, "Memory", between(0.01, 0.95),
+     "share of the memory free after loading that keys and values take"},
+    {"kv_page_size", &E::kv_page_size, "Memory", between(1, 1024), "tokens in a page of keys and values"},
+    {"prefix_cache", &E::prefix_cache, "Memory", kEither,
+     "keep keys and values of prompts for requests that begin alike"},
+    {"kv_cache_size", &E::kv_cache_size, "Memory", between(1, 1 << 20),
+     "most voices whose prompt prefixes are kept, within the memory for keys and values"},
+
+    {"references_dir", &E::references_dir, "Voices", words("a folder"),
+     "named voices: NAME/clip.wav with its words in NAME/clip.lab"},
+    {"reference_cache_size", &E::reference_cache_size, "Voices", between(1, 1 << 24),
+     "most encoded clips kept in memory"},
+    {"cache_dir", &E::cache_dir, "Voices", words("a folder, none"),
+     "encoded clips on disk; empty: $XDG_CACHE_HOME/shoal or ~/.cache/shoal; none: nowhere"},
+    {"cache_disk_mb", &E::cache_disk_mb, "Voices", between(0, 1 << 24),
+     "most MiB of encoded clips on disk, the longest unused are removed; 0: no limit"},
+    {"warm_voices", &E::warm_voices, "Voices", words("none, all, names with commas between"),
+     "voices encoded in the background once the engine is ready"},
+    {"with_encoder", &E::with_encoder, "Voices", kEither,
+     "load the codec's encoder, which reference clips need"},
+
+    {"request_timeout_s", &E::request_timeout_s, "Requests", between(0, 24 * 3600),
+     "deadline of a request that names none; 0: none"},
+    {"prefetch_s", &E::prefetch_s, "Requests", between(1, 3600),
+     "seconds of sound that may wait for a slow reader before its sequence pauses"},
+    {"drop_cache_on_oom", &E::drop_cache_on_oom, "Requests", kEither,
+     "out of memory: drop cached voices and prefixes and retry once before failing a request"},
+    {"warm_up", &E::warm_up, "Requests", kEither, "speak a sentence before the engine says it is ready"},
+
+    {"listen", &S::listen, "Server", words("host:port, [v6]:port"),
+     "address of the server; 0.0.0.0:8080 and [::]:8080 are every interface; port 0: any that is free"},
+    {"http_threads", &S::http_threads, "Server", between(0, 256),
+     "threads that move bytes; 0: one for every eight CPUs, at least one"},
+    {"model_name", &S::model_name, "Server", words("a name"),
+     "what clients call the model; empty: the model folder's name, shoal for the built-in voice"},
+
+    {"api_key", &S::api_key, "Keys and TLS", secret("printable ASCII without blanks"),
+     "the key that clients send; empty, and no api_key_file: no key is asked for"},
+    {"api_key_file", &S::api_key_file, "Keys and TLS", words("a file"),
+     "keys of clients, a line for each: KEY or NAME:KEY; lines that begin with # are remarks"},
+    {"admin_key", &S::admin_key, "Keys and TLS", secret("printable ASCII without blanks"),
+     "opens /v1/admin; empty, and no admin_key_file: those routes do not exist"},
+    {"admin_key_file", &S::admin_key_file, "Keys and TLS", words("a file"),
+     "the same as api_key_file for /v1/admin"},
+    {"tls_certificate", &S::tls_certificate, "Keys and TLS", words("a PEM file"),
+     "certificate and those that vouch for it; empty: plain HTTP"},
+    {"tls_key", &S::tls_key, "Keys and TLS", words("a PEM file"), "private key of the certificate"},
+    {"cors_origins", &S::cors_origins, "Keys and TLS", words("*, origins with commas between"),
+     "web pages of other origins that may use the server; empty: none"},
+
+    {"max_connections", &S::max_connections, "Limits", between(1, 1 << 20), "connections at a time"},
+    {"max_body_mb", &S::max_body_mb, "Limits", between(1, 4096), "MiB of one request's body"},
+    {"max_body_memory_mb", &S::max_body_memory_mb, "Limits", between(1, 1 << 20),
+     "MiB of all bodies that are being received or handled"},
+    {"max_concurrency", &S::max_concurrency, "Limits", between(0, 1 << 20),
+     "requests that speak at a time, waiting ones included; one more is answered 429; 0: what the engine "
+     "queues"},
+    {"max_concurrency_per_key", &S::max_concurrency_per_key, "Limits", between(0, 1 << 20),
+     "of these, requests of one API key; 0: no limit of its own"},
+    {"max_text_length", &S::max_text_length, "Limits", between(0, 256 << 10),
+     "characters of a text; 0: the engine's limit of 256 KiB"},
+    {"max_reference_s", &S::max_reference_s, "Limits", between(1, 120), "seconds of one decoded clip"},
+    {"max_references", &S::max_references, "Limits", between(1, 16), "clips of one request"},
+    {"max_batch_items", &S::max_batch_items, "Limits", between(1, 1024),
+     "texts of one request to /v1/tts/batch"},
+
+    {"max_timeout_s", &S::max_timeout_s, "Time limits", between(1, kLongestPause),
+     "longest deadline that a request may ask for"},
+    {"header_timeout_s", &S::header_timeout_s, "Time limits", between(1, 3600), "for the head of a request"},
+    {"body_timeout_s", &S::body_timeout_s, "Time limits", between(1, 3600), "without progress of a body"},
+    {"idle_timeout_s", &S::idle_timeout_s, "Time limits", between(1, kLongestPause),
+     "between the requests of a connection"},
+    {"write_timeout_s", &S::write_timeout_s, "Time limits", between(1, kLongestPause),
+     "without a byte taken by the client"},
+    {"grace_s", &S::grace_s, "Time limits", between(0, kLongestPause),
+     "that requests may take to end after SIGTERM"},
+
+    {"metrics", &S::metrics, "Pages and logs", kEither, "GET /metrics for Prometheus"},
+    {"web_page", &S::web_page, "Pages and logs", kEither, "the page to try it, at /"},
+    {"log_format", &S::log_format, "Pages and logs", words("text, json"), "lines on standard error"},
+    {"log_level", &S::log_level, "Pages and logs", words("debug, info, warning, error"),
+     "least that is logged"},
+    {"trace", &S::trace, "Pages and logs", words("a file"),
+     "record the engine's steps for Perfetto or chrome://tracing; empty: none"},
+};
+
+constexpr Alias kAliases[] = {
+    {Source::environment, "S1_MINI_DEVICE", "device"},
+    {Source::environment, "S1_MINI_PRECISION", "precision"},
+    {Source::environment, "S1_MINI_COMPILE", "cuda_graphs"},
+    {Source::environment, "S1_MINI_ENABLE_BATCHING", "max_batch_size", true, "", "1"},
+    {Source::environment, "S1_MINI_BATCH_SIZE", "max_batch_size"},
+    {Source::environment, "S1_MINI_BATCH_TIMEOUT", "batch_timeout_ms"},
+    {Source::environment, "S1_MINI_BATCH_TIMEOUT_MS", "batch_timeout_ms"},
+    {Source::environment, "S1_MINI_BATCH_GROUPING", "batch_grouping"},
+    {Source::environment, "S1_MINI_KV_CACHE_SIZE", "kv_cache_size"},
+    {Source::environment, "S1_MINI_REFERENCE_CACHE_SIZE", "reference_cache_size"},
+    {Source::environment, "S1_MINI_REQUEST_TIMEOUT_S", "request_timeout_s"},
+    {Source::environment, "S1_MINI_VRAM_CLEAR_ON_OOM", "drop_cache_on_oom"},
+    {Source::environment, "S1_MINI_METRICS_ENABLED", "metrics"},
+    {Source::file, "enable_batching", "max_batch_size", true, "", "1"},
+    {Source::flag, "half", "precision", true, "float16", ""},
+    {Source::flag, "compile", "cuda_graphs"},
+    {.source = Source::flag, .name = "llama_checkpoint_path", .key = "model", .of_server = true},
+};
+
+constexpr std::string_view kOtherVariables[] = {"SHOAL_CONFIG", "SHOAL_VOICE_DIR", "SHOAL_CPU_ISA"};
+
+}  // namespace
+
+std::span<const Row> rows() { return kRows; }
+std::span<const Alias> aliases() { return kAliases; }
+std::span<const std::string_view> other_variables() { return kOtherVariables; }
+
+}  // namespace shoal::settings

@@ -1,0 +1,112 @@
+#include "shoal/server_config.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <span>
+#include <string_view>
+
+#include "base/error.h"
+#include "settings/table.h"
+
+namespace shoal {
+namespace {
+
+constexpr size_t kMostModelNameBytes = 256;
+constexpr size_t kMostKeyBytes = 512;
+
+bool is_port(std::string_view text) {
+  uint16_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+void check_listen(const std::string& listen) {
+  const size_t colon = listen.rfind(':');
+  const std::string_view host = std::string_view(listen).substr(0, std::min(colon, listen.size()));
+  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  const std::string_view name = bracketed ? host.substr(1, host.size() - 2) : host;
+  const bool plain = bracketed ? name.find_first_not_of("0123456789abcdefABCDEF:.") == std::string_view::npos
+                               : !name.empty() && name.find_first_of(":[]/@ ") == std::string_view::npos;
+  if (colon != std::string::npos && plain && is_port(std::string_view(listen).substr(colon + 1))) return;
+  fail(ErrorCode::invalid_argument, "listen: expected host:port or [v6]:port, got \"", printable(listen),
+       "\"");
+}
+
+void check_model_name(const std::string& name) {
+  const bool shown_as_it_is = printable(name, kMostModelNameBytes) == name;
+  if (!is_utf8(name) || !shown_as_it_is)
+    fail(ErrorCode::invalid_argument, "model_name: expected at most ", kMostModelNameBytes,
+         " printable characters, got \"", printable(name), "\"");
+}
+
+// What a header field can carry behind "Bearer "; the key itself stands in no message.
+void check_key(std::string_view field, const std::string& key) {
+  const auto visible = [](char c) { return c > ' ' && c < '\x7f'; };
+  if (!std::ranges::all_of(key, visible))
+    fail(ErrorCode::invalid_argument, field, ": expected printable ASCII characters without blanks");
+  if (key.size() > kMostKeyBytes)
+    fail(ErrorCode::invalid_argument, field, ": expected at most ", kMostKeyBytes, " characters, got ",
+         key.size());
+}
+
+// scheme://host or scheme://host:port, as browsers write it.
+bool is_origin(std::string_view origin) {
+  const size_t scheme = origin.find("://");
+  if (scheme == std::string_view::npos || scheme == 0 || scheme + 3 == origin.size()) return false;
+  const auto fits = [](char c) { return c > ' ' && c < '\x7f'; };
+  return std::ranges::all_of(origin, fits) &&
+         origin.substr(scheme + 3).find_first_of("/?#@*\"\\<>") == std::string_view::npos;
+}
+
+std::string_view without_blanks(std::string_view text) {
+  const size_t first = std::min(text.find_first_not_of(' '), text.size());
+  text.remove_prefix(first);
+  return text.substr(0, text.find_last_not_of(' ') + 1);
+}
+
+void check_origins(std::string_view origins) {
+  if (origins.empty() || origins == "*") return;
+  while (true) {
+    const size_t comma = std::min(origins.find(','), origins.size());
+    const std::string_view origin = without_blanks(origins.substr(0, comma));
+    if (!is_origin(origin))
+      fail(ErrorCode::invalid_argument,
+           "cors_origins: expected * or origins like https://example.org with commas between, got \"",
+           printable(origin), "\"");
+    if (comma == origins.size()) return;
+    origins.remove_prefix(comma + 1);
+  }
+}
+
+void check_word(std::string_view field, const std::string& value, std::span<const std::string_view> words) {
+  if (std::ranges::count(words, value) > 0) return;
+  std::string list;
+  for (const std::string_view word : words) list += concat(list.empty() ? "" : ", ", word);
+  fail(ErrorCode::invalid_argument, field, ": expected ", list, ", got \"", printable(value), "\"");
+}
+
+}  // namespace
+
+void ServerConfig::validate() const {
+  constexpr std::array<std::string_view, 2> kFormats = {"text", "json"};
+  constexpr std::array<std::string_view, 4> kLevels = {"debug", "info", "warning", "error"};
+  settings::check_ranges(*this);
+  check_listen(listen);
+  check_model_name(model_name);
+  check_key("api_key", api_key);
+  check_key("admin_key", admin_key);
+  if (!admin_key.empty() && admin_key == api_key)
+    fail(ErrorCode::invalid_argument, "admin_key: expected another key than api_key");
+  if (tls_certificate.empty() != tls_key.empty())
+    fail(ErrorCode::invalid_argument, tls_key.empty() ? "tls_key" : "tls_certificate",
+         ": expected a file, because ", tls_key.empty() ? "tls_certificate" : "tls_key", " names one");
+  check_origins(cors_origins);
+  if (max_body_memory_mb < max_body_mb)
+    fail(ErrorCode::invalid_argument, "max_body_memory_mb: expected at least max_body_mb (", max_body_mb,
+         "), got ", max_body_memory_mb);
+  check_word("log_format", log_format, kFormats);
+  check_word("log_level", log_level, kLevels);
+}
+
+}  // namespace shoal
