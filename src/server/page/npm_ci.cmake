@@ -1,0 +1,11 @@
+# npm ci in FOLDER, with ARGUMENTS, and a word on what to do when it fails.   cmake -DNPM=.. -DFOLDER=.. [-DARGUMENTS=..] -P
+# --ignore-scripts: nothing that was fetched runs at installation.
+execute_process(
+  COMMAND ${NPM} ci --no-audit --no-fund --ignore-scripts --loglevel=error ${ARGUMENTS}
+  WORKING_DIRECTORY ${FOLDER}
+  RESULT_VARIABLE result
+  OUTPUT_QUIET)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "npm could not fetch what web/package-lock.json names (see above). Without a package registry, "
+                      "configure with -DSHOAL_WEB_PAGE=OFF: a server without the page.")
+endif()

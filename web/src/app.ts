@@ -1,0 +1,194 @@
+// Puts the page together.
+import { Connection, isAbort, showError } from "./connection.ts";
+import { byId, make } from "./dom.ts";
+import { count, milliseconds } from "./format.ts";
+import { PlayerView } from "./player_view.ts";
+import { Sampling } from "./sampling.ts";
+import { asCurl, type Format, type SpeechRequest } from "./speech_request.ts";
+import { speak, speakToFile } from "./speaking.ts";
+import { StatisticsView } from "./statistics.ts";
+import { VoiceList } from "./voices.ts";
+import { pcmFile, wavFile } from "./wav.ts";
+
+const kFormats: Format[] = ["wav", "mp3", "opus", "aac", "flac", "pcm"];
+
+const connection = new Connection();
+const text = byId<HTMLTextAreaElement>("text");
+const speakButton = byId<HTMLButtonElement>("speak");
+const cancelButton = byId<HTMLButtonElement>("cancel");
+const download = byId<HTMLButtonElement>("download");
+const usedSeed = byId<HTMLButtonElement>("used-seed");
+const errorBox = byId("error");
+const player = new PlayerView();
+
+let model = "shoal";
+let format: Format = "wav";
+let busy: AbortController | null = null;
+let spoken: SpeechRequest | null = null; // that the player holds
+
+const sampling = new Sampling(refresh);
+const voices = new VoiceList(connection, refresh, (error) => showError(errorBox, error));
+
+function request(seed: number): SpeechRequest {
+  const voice = voices.voice();
+  return { model, input: text.value, ...(voice ? { voice } : {}), response_format: format, seed, ...sampling.fields() };
+}
+
+function refresh(): void {
+  const characters = [...text.value].length;
+  byId("text-count").textContent = `${count(characters)} character${characters === 1 ? "" : "s"}`;
+  const curl = asCurl(location.origin, request(spoken?.seed ?? 42), connection.key !== "");
+  byId("curl").textContent = curl;
+  download.textContent = `Download ${format.toUpperCase()}`;
+}
+
+function setBusy(controller: AbortController | null): void {
+  busy = controller;
+  speakButton.disabled = busy !== null;
+  cancelButton.disabled = busy === null;
+  download.disabled = busy !== null || spoken === null;
+  document.body.classList.toggle("busy", busy !== null);
+}
+
+function say(status: string): void {
+  byId("status").textContent = status;
+}
+
+function fail(error: unknown): void {
+  showError(errorBox, error);
+  say("");
+}
+
+async function speakNow(): Promise<void> {
+  const seed = sampling.nextSeed();
+  if (seed === undefined) return sampling.reportSeed();
+  if (busy) return;
+  const asked = request(seed);
+  spoken = null;
+  for (const id of ["first-audio", "rtf", "gaps"]) byId(id).textContent = "–";
+  usedSeed.textContent = String(seed);
+  usedSeed.disabled = false;
+  showError(errorBox, null);
+  player.arm();
+  setBusy(new AbortController());
+  say("Waiting for the first sound");
+  const listener = {
+    begin: (sampleRate: number) => {
+      player.begin(sampleRate);
+      say("Speaking");
+    },
+    piece: (samples: Int16Array) => player.piece(samples),
+  };
+  try {
+    const timing = await speak(connection, asked, listener, busy!.signal);
+    const length_s = player.player!.length_s;
+    byId("first-audio").textContent = milliseconds(timing.firstAudio_ms);
+    byId("rtf").textContent = (timing.total_ms / 1000 / length_s).toFixed(3);
+    say(`${length_s.toFixed(1)} seconds of sound in ${milliseconds(timing.total_ms)}`);
+    player.finish();
+    spoken = asked;
+  } catch (error) {
+    player.stop();
+    if (isAbort(error)) say("Cancelled");
+    else fail(error);
+  }
+  // A button that is about to be disabled would lose the keyboard's place.
+  if (document.activeElement === cancelButton) {
+    setBusy(null);
+    speakButton.focus();
+  }
+  setBusy(null);
+  refresh();
+}
+
+function save(blob: Blob): void {
+  const url = URL.createObjectURL(blob);
+  make("a", { href: url, download: `speech.${format}` }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
+
+async function downloadNow(): Promise<void> {
+  const held = player.player;
+  if (!spoken || !held || busy) return;
+  showError(errorBox, null);
+  if (format === "wav") return save(new Blob([wavFile(held.samples.slice(), held.sampleRate)], { type: "audio/wav" }));
+  if (format === "pcm") return save(new Blob([pcmFile(held.samples.slice())], { type: "application/octet-stream" }));
+  setBusy(new AbortController());
+  say(`Making ${format.toUpperCase()}`);
+  try {
+    save(await speakToFile(connection, { ...spoken, response_format: format }, busy!.signal));
+    say("");
+  } catch (error) {
+    if (isAbort(error)) say("Cancelled");
+    else fail(error);
+  }
+  setBusy(null);
+}
+
+function chooseFormats(): void {
+  for (const name of kFormats) {
+    const input = make("input", { type: "radio", name: "format", id: `format-${name}`, value: name, checked: name === format });
+    input.addEventListener("change", () => {
+      format = name;
+      refresh();
+    });
+    byId("formats").append(input, make("label", { htmlFor: input.id, textContent: name.toUpperCase() }));
+  }
+}
+
+function showKeyForm(shown: boolean): void {
+  byId("key-form").hidden = !shown;
+  byId("key-toggle").setAttribute("aria-expanded", String(shown));
+}
+
+// What the page needs to know of the server; asked again when a key was given.
+async function learn(): Promise<void> {
+  try {
+    const models = (await connection.json("/v1/models")) as { data?: { id: string }[] };
+    model = models.data?.[0]?.id ?? model;
+    await voices.load();
+    showError(errorBox, null);
+  } catch (error) {
+    fail(error);
+  }
+  refresh();
+}
+
+chooseFormats();
+const statistics = new StatisticsView(connection, () => {});
+connection.onKeyWanted = () => showKeyForm(true);
+byId<HTMLInputElement>("key").value = connection.key;
+byId("key-toggle").addEventListener("click", () => {
+  const opens = byId("key-form").hasAttribute("hidden");
+  showKeyForm(opens);
+  if (opens) byId("key").focus();
+});
+byId("key-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  connection.useKey(byId<HTMLInputElement>("key").value);
+  showKeyForm(false);
+  byId("key-toggle").focus();
+  statistics.poll();
+  void learn();
+});
+byId("speak-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  void speakNow();
+});
+cancelButton.addEventListener("click", () => busy?.abort());
+download.addEventListener("click", () => void downloadNow());
+usedSeed.addEventListener("click", () => sampling.keepSeed(Number(usedSeed.textContent)));
+text.addEventListener("input", refresh);
+byId("copy-curl").addEventListener("click", () => {
+  const selection = getSelection();
+  selection?.selectAllChildren(byId("curl"));
+  // Only secure contexts have a clipboard; elsewhere the command is selected and ready to be copied.
+  void navigator.clipboard?.writeText(byId("curl").textContent ?? "");
+});
+document.addEventListener("keydown", (event) => {
+  if (document.querySelector("dialog[open]")) return;
+  if (event.key === "Escape") busy?.abort();
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void speakNow();
+});
+refresh();
+void learn();

@@ -1,0 +1,98 @@
+// Sliders that leave a value to the server until they are moved.
+import { byId, make } from "./dom.ts";
+import { drawSeed, readSeed } from "./speech_request.ts";
+
+interface SliderKind {
+  field: "temperature" | "top_p" | "repetition_penalty" | "max_new_tokens";
+  label: string;
+  help: string;
+  low: number;
+  high: number;
+  step: number;
+  rest: number; // where it stands until it is moved
+}
+
+const kKinds: SliderKind[] = [
+  { field: "temperature", label: "Temperature", help: "Higher is livelier, lower steadier", low: 0.1, high: 1.5, step: 0.01, rest: 0.8 },
+  { field: "top_p", label: "Top-p", help: "The share of likely sounds to choose from", low: 0.1, high: 1, step: 0.01, rest: 0.8 },
+  { field: "repetition_penalty", label: "Repetition penalty", help: "Above 1 avoids repeating sounds", low: 0.9, high: 2, step: 0.01, rest: 1.1 },
+  { field: "max_new_tokens", label: "Longest utterance", help: "Frames of sound for each piece of text", low: 64, high: 4096, step: 64, rest: 1024 },
+];
+
+type SamplingFields = Partial<Record<SliderKind["field"], number>>;
+
+export class Sampling {
+  private readonly moved: SamplingFields = {};
+  private readonly seed = byId<HTMLInputElement>("seed");
+  private readonly random = byId<HTMLInputElement>("random-seed");
+
+  constructor(private readonly onChange: () => void) {
+    for (const kind of kKinds) byId("sliders").append(this.slider(kind));
+    this.random.addEventListener("change", () => {
+      this.seed.disabled = this.random.checked;
+      this.seed.setCustomValidity("");
+      if (!this.random.checked && !this.seed.value) this.seed.value = "42";
+      onChange();
+    });
+    this.seed.addEventListener("input", () => {
+      const wrong = readSeed(this.seed.value) === undefined;
+      this.seed.setCustomValidity(wrong ? "A whole number from 0 to 9007199254740991" : "");
+      onChange();
+    });
+  }
+
+  fields(): SamplingFields {
+    return { ...this.moved };
+  }
+
+  // Draws one when it is to be random; absent when what is written is no seed.
+  nextSeed(): number | undefined {
+    return this.random.checked ? drawSeed() : readSeed(this.seed.value);
+  }
+
+  keepSeed(seed: number): void {
+    this.random.checked = false;
+    this.seed.disabled = false;
+    this.seed.value = String(seed);
+    this.seed.setCustomValidity("");
+    this.onChange();
+  }
+
+  reportSeed(): void {
+    this.seed.focus();
+    this.seed.reportValidity();
+  }
+
+  private slider(kind: SliderKind): HTMLElement {
+    const id = `sampling-${kind.field}`;
+    const input = make("input", { type: "range", id, min: `${kind.low}`, max: `${kind.high}`, step: `${kind.step}`, value: `${kind.rest}` });
+    const reset = make("button", { type: "button", className: "value", disabled: true, textContent: "default" });
+    const show = () => {
+      const value = this.moved[kind.field];
+      const words = value === undefined ? "default" : kind.step < 1 ? value.toFixed(2) : String(value);
+      reset.textContent = words;
+      reset.disabled = value === undefined;
+      reset.title = value === undefined ? "" : "Back to the server's default";
+      reset.setAttribute("aria-label", value === undefined ? `${kind.label}: default` : `${kind.label} ${words}: back to the default`);
+      input.setAttribute("aria-valuetext", words);
+      const share = (Number(input.value) - kind.low) / (kind.high - kind.low);
+      input.style.setProperty("--share", `${100 * share}%`);
+      input.classList.toggle("untouched", value === undefined);
+    };
+    input.addEventListener("input", () => {
+      this.moved[kind.field] = Number(input.value);
+      show();
+      this.onChange();
+    });
+    reset.addEventListener("click", () => {
+      delete this.moved[kind.field];
+      input.value = String(kind.rest);
+      show();
+      input.focus();
+      this.onChange();
+    });
+    show();
+    const label = make("label", { htmlFor: id, textContent: kind.label, title: kind.help });
+    return make("div", { className: "slider" }, label, reset, input);
+  }
+}

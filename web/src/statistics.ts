@@ -1,0 +1,166 @@
+// Live figures of the server and two small charts of the last minutes.
+import uPlot from "uplot";
+import { type Connection, isAbort } from "./connection.ts";
+import { byId, make } from "./dom.ts";
+import { ServerError } from "./errors.ts";
+import { bytes, count, duration, milliseconds } from "./format.ts";
+import { readStatistics, type ServerStatistics } from "./server_statistics.ts";
+
+const kPoll_ms = 2000;
+const kKept = 150; // points: five minutes
+
+const kNoAnswer = "no answer";
+
+export class StatisticsView {
+  private readonly times: number[] = [];
+  private readonly running: number[] = [];
+  private readonly waiting: number[] = [];
+  private readonly sound: (number | null)[] = []; // seconds of sound made in a second
+  private last: { time: number; sound_s: number } | null = null;
+  private readonly loadChart = new Chart(byId("load-chart"), ["--accent", "--second"]);
+  private readonly soundChart = new Chart(byId("sound-chart"), ["--accent"]);
+  private timer = 0;
+
+  constructor(
+    private readonly connection: Connection,
+    private readonly onStatistics: (statistics: ServerStatistics) => void,
+  ) {
+    document.addEventListener("visibilitychange", () => this.poll());
+    this.poll();
+  }
+
+  // Now, and from then on as long as the page is seen.
+  poll(): void {
+    clearTimeout(this.timer);
+    if (document.hidden) return;
+    void this.ask().finally(() => {
+      clearTimeout(this.timer);
+      this.timer = window.setTimeout(() => this.poll(), kPoll_ms);
+    });
+  }
+
+  private async ask(): Promise<void> {
+    try {
+      const statistics = readStatistics(await this.connection.json("/v1/stats"));
+      this.show(statistics);
+      this.onStatistics(statistics);
+    } catch (error) {
+      if (isAbort(error)) return;
+      const locked = error instanceof ServerError && error.status === 401;
+      const away = error instanceof ServerError && error.status === 0;
+      setState(locked ? "locked" : away ? "away" : "trouble", locked ? "needs an API key" : away ? kNoAnswer : "in trouble");
+      byId("server-note").textContent = error instanceof Error ? error.message : String(error);
+    }
+  }
+
+  private show(now: ServerStatistics): void {
+    setState(now.state, [now.state, now.model, now.device, now.precision].filter(Boolean).join(" · "));
+    byId("server-note").textContent = "";
+    const dash = (value: number | undefined, write: (value: number) => string) => (value === undefined ? "–" : write(value));
+    const figures: [string, string][] = [
+      ["Speaking", dash(now.running, count)],
+      ["Waiting", dash(now.waiting, count)],
+      ["First audio, mean", dash(now.firstAudio_s, (s) => milliseconds(1000 * s))],
+      ["Real-time factor, mean", dash(now.realTimeFactor, (f) => f.toFixed(3))],
+      ["Requests completed", dash(now.completed, count)],
+      ["Sound made", dash(now.sound_s, duration)],
+      ["Voice cache hits", dash(now.cacheHitRate, (share) => `${Math.round(100 * share)} %`)],
+      ["KV pages in use", now.kvPages ? `${Math.round((100 * (now.kvPagesUsed ?? 0)) / now.kvPages)} %` : "–"],
+      ["Memory", dash(now.resident_bytes, bytes)],
+      ["Up", dash(now.uptime_s, duration)],
+    ];
+    byId("server-figures").replaceChildren(
+      ...figures.map(([name, value]) => make("div", {}, make("dt", { textContent: name }), make("dd", { textContent: value }))),
+    );
+    this.remember(now);
+  }
+
+  private remember(now: ServerStatistics): void {
+    const time = Date.now() / 1000;
+    const { last } = this;
+    // After a reload of the model the count begins anew.
+    const grown = last && now.sound_s !== undefined && now.sound_s >= last.sound_s;
+    this.times.push(time);
+    this.running.push(now.running ?? 0);
+    this.waiting.push(now.waiting ?? 0);
+    this.sound.push(grown ? (now.sound_s! - last.sound_s) / (time - last.time) : null);
+    if (now.sound_s !== undefined) this.last = { time, sound_s: now.sound_s };
+    for (const series of [this.times, this.running, this.waiting, this.sound]) {
+      if (series.length > kKept) series.shift();
+    }
+    this.loadChart.show([this.times, this.running, this.waiting]);
+    this.soundChart.show([this.times, this.sound]);
+  }
+}
+
+function setState(state: string, words: string): void {
+  byId("server-state").dataset.state = state;
+  const text = byId("server-state-text");
+  if (text.textContent !== words) text.textContent = words;
+}
+
+// Lines over time in the colours of the page.
+class Chart {
+  private plot: uPlot | null = null;
+  private data: uPlot.AlignedData = [[]];
+
+  constructor(
+    private readonly box: HTMLElement,
+    private readonly colours: string[], // names of custom properties, one for each line
+  ) {
+    new ResizeObserver(() => this.plot?.setSize({ width: box.clientWidth, height: box.clientHeight })).observe(box);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+  }
+
+  show(data: uPlot.AlignedData): void {
+    this.data = data;
+    if (this.plot) this.plot.setData(data);
+    else this.draw();
+  }
+
+  private draw(): void {
+    this.plot?.destroy();
+    const style = getComputedStyle(this.box);
+    const colour = (name: string) => style.getPropertyValue(name).trim();
+    const axis = {
+      stroke: colour("--muted"),
+      font: "11px system-ui, sans-serif",
+      grid: { stroke: colour("--line"), width: 1 },
+      ticks: { show: false },
+    };
+    this.plot = new uPlot(
+      {
+        width: this.box.clientWidth,
+        height: this.box.clientHeight,
+        legend: { show: false },
+        cursor: { show: false },
+        padding: [8, 4, 0, 0],
+        scales: {
+          x: { range: (_, __, high) => [high - (kKept * kPoll_ms) / 1000, high] },
+          y: { range: (_, __, high) => [0, Math.max(1, high * 1.15)] },
+        },
+        axes: [
+          { ...axis, grid: { show: false }, space: 80, values: (u, at) => at.map((t) => ago(t - u.scales.x!.max!)) },
+          { ...axis, size: 34, space: 28 },
+        ],
+        series: [
+          {},
+          ...this.colours.map((name) => ({
+            stroke: colour(name),
+            width: 1.75,
+            points: { show: false },
+            ...(name === "--accent" ? { fill: colour("--wash") } : {}),
+          })),
+        ],
+      },
+      this.data,
+      this.box,
+    );
+  }
+}
+
+// "-2 min"; nothing for the present.
+function ago(seconds: number): string {
+  const minutes = Math.round(seconds / 30) / 2;
+  return minutes === 0 ? "now" : `${String(minutes).replace("-", "−")} min`;
+}
