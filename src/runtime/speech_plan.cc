@@ -171,12 +171,16 @@ uint64_t voice_of_prompt(const SpeechPlan& plan, std::span<const VoiceReference>
   return references.empty() ? 0 : std::max<uint64_t>(voice, 1);
 }
 
-uint64_t seed_of_utterance(uint64_t seed, size_t index) {
-  return index == 0 ? seed : derived_seed(seed, index, kUtteranceDomain);
-}
-
 uint64_t seed_of_item(uint64_t seed, size_t index) {
   return readable_seed(derived_seed(seed, index, kItemDomain));
 }
 
 }  // namespace shoal::runtime
+
+namespace shoal {
+
+uint64_t seed_of_utterance(uint64_t seed, size_t index) {
+  return index == 0 ? seed : runtime::derived_seed(seed, index, runtime::kUtteranceDomain);
+}
+
+}  // namespace shoal

@@ -8,6 +8,7 @@
 #include "models/dual_ar/generation.h"
 #include "runtime/speech_model.h"
 #include "runtime/voice_reference.h"
+#include "shoal/seeds.h"
 #include "shoal/speech_request.h"
 #include "text/prompt.h"
 #include "text/tokenizer.h"
@@ -44,8 +45,6 @@ text::PromptColumns build_prompt(const SpeechPlan& plan, const SpeechModel& mode
 // Which voice the prompt begins with: a hash of the references' codes and words, 0 for none.
 uint64_t voice_of_prompt(const SpeechPlan& plan, std::span<const VoiceReference> spoken);
 
-// Utterance 0 speaks with the request's own seed; the others with seeds derived from it.
-uint64_t seed_of_utterance(uint64_t seed, size_t index);
 // Of 53 bits, which survive every reader of JSON: for seeds that are told to clients, who send them again.
 constexpr uint64_t readable_seed(uint64_t random_bits) { return random_bits >> 11; }
 // Item `index` of a batch that has a seed (compatibility.md); readable.

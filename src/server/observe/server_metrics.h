@@ -21,10 +21,11 @@ class ServerMetrics {
   void record(std::string_view route, const RequestRecord& record);
   void count_error(std::string_view code);  // by ErrorCode name
   void speaking(int change);                // requests that speak now
-  void live_first_audio(double seconds);    // of HTTP: from the request's last byte to the first sound written
+  void live_first_audio(double seconds);  // of HTTP: from the request's last byte to the first sound written
   void underrun();
 
-  // Text of the exposition format 0.0.4: the server's own and the engine's (names shoal_..., units in the name).
+  // Text of the exposition format 0.0.4: the server's own and the engine's (names shoal_..., units in the
+  // name).
   std::string exposition(const Health& engine, const TransportStatistics& transport) const;
 
  private:
