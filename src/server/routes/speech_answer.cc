@@ -41,14 +41,6 @@ class Speaking {
   bool heard_ = false;
 };
 
-// Messages about a named voice name its files, which are nobody's business out there.
-void hide_paths(const Services& services, const Error& error) {
-  if (error.message().find(services.engine.config().references_dir + "/") == std::string::npos) return;
-  log(LogLevel::error, "a named voice cannot be used: ", error.message());
-  fail(error.code() == ErrorCode::not_found ? ErrorCode::not_found : ErrorCode::internal,
-       "voice: one of its clips cannot be used; the server's log says why");
-}
-
 // An answer in the making: a speech being read, and what becomes of its samples.
 class Answer {
  public:
@@ -235,16 +227,28 @@ void check_and_complete(Services& services, const Request& request, SpeechReques
   speech.client = request.client;
 }
 
+void hide_paths(const Services& services, const Error& error) {
+  if (error.message().find(services.engine.config().references_dir + "/") == std::string::npos) return;
+  if (error.code() == ErrorCode::not_found) fail(ErrorCode::not_found, "voice: there is none of that name");
+  log(LogLevel::error, "a named voice cannot be used: ", error.message());
+  fail(ErrorCode::internal, "a named voice cannot be used");
+}
+
 Task<Speech> submit_speech(Services& services, Exchange& exchange, SpeechRequest request) {
+  return submit_speech(services, exchange.request(), exchange.executor(), std::move(request));
+}
+
+Task<Speech> submit_speech(Services& services, const Request& from, Executor executor,
+                           SpeechRequest request) {
   const auto submit = [&] {
-    check_and_complete(services, exchange.request(), request);
+    check_and_complete(services, from, request);
     return services.engine.submit(std::move(request));
   };
   const bool quick =
       request.text.size() <= kQuickTextBytes && request.voice.empty() && request.references.empty();
   try {
     if (quick) co_return submit();
-    Speech speech = co_await services.workers.run(exchange.executor(), submit);
+    Speech speech = co_await services.workers.run(executor, submit);
     co_return speech;
   } catch (const Error& error) {
     hide_paths(services, error);

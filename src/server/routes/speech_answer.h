@@ -48,7 +48,13 @@ Task<std::string> encode_audio(Services& services, Executor executor, audio::For
 // too_large) naming the field, and what decoding a clip throws.
 void check_and_complete(Services& services, const Request& request, SpeechRequest& speech);
 
+// Messages about a named voice name its files, which are nobody's business out there: throws another error
+// instead of one that does, and logs it.
+void hide_paths(const Services& services, const Error& error);
+
 // check_and_complete, then Engine::submit; on a worker when there is more to prepare than a short text.
 Task<Speech> submit_speech(Services& services, Exchange& exchange, SpeechRequest request);
+// The same for what is no exchange; `from` outlives it.
+Task<Speech> submit_speech(Services& services, const Request& from, Executor executor, SpeechRequest request);
 
 }  // namespace shoal::server
