@@ -1,0 +1,116 @@
+#include "server/routes/fish_request.h"
+
+#include <cmath>
+
+#include "server/body/schema_fields.h"
+#include "server/routes/openai_speech.h"
+
+namespace shoal::server {
+namespace {
+
+// Neutral in the cloud API: {"speed": 1, "volume": 0}, either missing.
+Field<FishRequest> prosody_field() {
+  const std::string why = "these models speak at their own speed and level";
+  FieldDoc doc{.name = "prosody", .type = "object", .help = why};
+  return {std::move(doc), [why](const Value& value, const std::string& where, FishRequest&) {
+            for (const auto& [name, member] : read_object(value, where))
+              refuse(member, member_path(where, name), why, name == "speed" ? Value{1.0} : Value{0.0});
+          }};
+}
+
+// The bitrates that the cloud API has, in kbit/s.
+void check_bitrate(const char* field, int kbps, std::initializer_list<int> known) {
+  std::string list;
+  for (const int one : known) {
+    if (one == kbps) return;
+    list += (list.empty() ? "" : ", ") + std::to_string(one);
+  }
+  throw BodyError(ErrorCode::invalid_argument, field,
+                  "expected one of " + list + ", found " + std::to_string(kbps));
+}
+
+}  // namespace
+
+Schema<FishRequest> fish_request_schema(const ServerConfig& config) {
+  using T = FishRequest;
+  const std::string cloud_only = "belongs to the hosted service; this server has nothing for it";
+  return {
+      text("text", &T::text, "what to say").required(),
+      integer("chunk_length", &T::chunk_length, {100, 1000}, "longest utterance in bytes").otherwise("200"),
+      choice("format", &T::format, {"wav", "pcm", "mp3", "opus", "flac"}, "16-bit mono; opus is Ogg Opus")
+          .otherwise("\"wav\""),
+      choice("latency", &T::latency, {"normal", "balanced"}, "no effect: sound leaves as soon as it is made")
+          .otherwise("\"normal\""),
+      list("references", &T::references, reference_clip_schema(), config.max_references,
+           "clips of a voice to follow"),
+      text("reference_id", &T::reference_id, "a stored voice; takes precedence over references"),
+      integer("seed", &T::seed, {0}, "same seed, same sound; drawn without one"),
+      choice("use_memory_cache", &T::use_memory_cache, {"on", "off"},
+             "no effect: encoded clips are kept by their content")
+          .otherwise("\"off\""),
+      boolean("normalize", &T::normalize, "false: the text as it stands; true: as the model wants it")
+          .otherwise("true"),
+      boolean("streaming", &T::streaming,
+              "sound as it is made; wav then comes as bare 16-bit samples, as official clients expect")
+          .otherwise("false"),
+      integer("max_new_tokens", &T::max_new_tokens, {0, 1 << 20},
+              "most frames of one utterance; 0: up to the context limit")
+          .otherwise("1024"),
+      number("top_p", &T::top_p, {0.1, 1}, "").otherwise("0.8"),
+      number("repetition_penalty", &T::repetition_penalty, {0.9, 2}, "").otherwise("1.1"),
+      number("temperature", &T::temperature, {0.1, 1}, "").otherwise("0.8"),
+      // The cloud API's.
+      integer("sample_rate", &T::sample_rate, {8000, 48000}, "Hz of the answer; default: the model's"),
+      integer("mp3_bitrate", &T::mp3_bitrate, {0, 192}, "kbit/s of mp3: 64, 128 or 192"),
+      integer("opus_bitrate", &T::opus_bitrate, {-1000, 64},
+              "kbit/s of opus: -1000 (ours), 24, 32, 48 or 64"),
+      prosody_field(),
+      refused<T>("condition_on_previous_chunks", "boolean", "utterances always follow the first one's voice",
+                 Value{true}),
+      refused<T>("min_chunk_length", "integer", cloud_only),
+      refused<T>("early_stop_threshold", "number", cloud_only, Value{1.0}),
+      refused<T>("emotion", "string", cloud_only),
+      // Ours.
+      number("timeout", &T::timeout, {0.001, static_cast<double>(config.max_timeout_s)},
+             "seconds until the last sample; default: the server's"),
+      integer("top_k", &T::top_k, {0}, "0: no limit; default: the model's own"),
+      boolean("special_tokens", &T::special_tokens,
+              "spellings like <|im_end|> in the text are control tokens")
+          .otherwise("false"),
+  };
+}
+
+SpeechRequest speech_request(const FishRequest& body) {
+  SpeechRequest request;
+  request.text = body.text;
+  request.voice = body.reference_id;
+  if (body.reference_id.empty()) request.references = body.references;
+  request.temperature = body.temperature;
+  request.top_p = body.top_p;
+  request.repetition_penalty = body.repetition_penalty;
+  request.top_k = body.top_k;
+  if (!body.normalize) request.normalise = false;
+  request.seed = body.seed;
+  request.max_new_tokens = body.max_new_tokens;
+  request.chunk_length = body.chunk_length;
+  request.special_tokens = body.special_tokens;
+  if (body.timeout)
+    request.timeout = std::chrono::milliseconds(static_cast<int64_t>(std::ceil(*body.timeout * 1000)));
+  return request;
+}
+
+AnswerOptions answer_options(const FishRequest& body) {
+  AnswerOptions options{.format = audio::parse_format(body.format).value(),
+                        .sample_rate_hz = body.sample_rate,
+                        .streaming = body.streaming,
+                        .bare_wav = true};
+  options.headers.add("Content-Disposition", "attachment; filename=audio." + body.format);
+  if (body.mp3_bitrate != 0) check_bitrate("mp3_bitrate", body.mp3_bitrate, {64, 128, 192});
+  if (body.opus_bitrate != 0) check_bitrate("opus_bitrate", body.opus_bitrate, {-1000, 24, 32, 48, 64});
+  if (options.format == audio::Format::mp3) options.encoder.bitrate_bps = body.mp3_bitrate * 1000;
+  if (options.format == audio::Format::opus && body.opus_bitrate > 0)
+    options.encoder.bitrate_bps = body.opus_bitrate * 1000;
+  return options;
+}
+
+}  // namespace shoal::server
