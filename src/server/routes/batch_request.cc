@@ -1,0 +1,138 @@
+#include "server/routes/batch_request.h"
+
+#include "server/routes/packed_answer.h"
+#include "server/routes/speech_answer.h"
+
+namespace shoal::server {
+namespace {
+
+// How to speak: for all items, and, where an item says otherwise, for that item. The defaults are those of
+// /v1/tts (spec/serving.md 3.1).
+struct Manner {
+  int64_t max_new_tokens = 1024;
+  float temperature = 0.8f, top_p = 0.8f, repetition_penalty = 1.1f;
+  int chunk_length = 200;
+};
+
+struct ItemBody : Manner {
+  std::string text, voice, reference_audio, reference_text;
+  std::optional<uint64_t> seed;
+};
+
+struct BatchBody : Manner {
+  const Value::Array* items = nullptr;  // of the body: each is read by itself, so that it fails by itself
+  std::optional<uint64_t> seed;
+  std::string format = "wav";
+  std::optional<double> timeout;
+};
+
+constexpr double kMostFrames = 1 << 20;
+
+template <typename T>
+Field<T> seed_field(std::optional<uint64_t> T::* member, std::string help) {
+  return integer("seed", member, {0}, std::move(help));
+}
+
+// The fields of Manner in a T, with those of its own.
+template <typename T>
+Schema<T> with_manner(std::vector<Field<T>> fields) {
+  fields.push_back(integer<T, int64_t>("max_new_tokens", &T::max_new_tokens, {0, kMostFrames},
+                                       "Longest utterance in frames; 0: up to the context limit.")
+                       .otherwise("1024"));
+  fields.push_back(
+      number<T, float>("temperature", &T::temperature, {0, 2}, "Sampling temperature.").otherwise("0.8"));
+  fields.push_back(number<T, float>("top_p", &T::top_p, {0, 1}, "Share of probability that is sampled from.")
+                       .otherwise("0.8"));
+  fields.push_back(number<T, float>("repetition_penalty", &T::repetition_penalty, {0.01, 2},
+                                    "Penalty of recent codes; 1: none.")
+                       .otherwise("1.1"));
+  fields.push_back(integer<T, int>("chunk_length", &T::chunk_length, {0, 1000},
+                                   "Longest piece of text in bytes, from 50; 0: never split.")
+                       .otherwise("200"));
+  return Schema<T>(std::move(fields));
+}
+
+const Schema<ItemBody>& item_schema() {
+  static const Schema<ItemBody> schema = with_manner<ItemBody>(
+      {text("text", &ItemBody::text, "What to say.").required(),
+       text("voice", &ItemBody::voice, "A named voice."),
+       bytes("reference_audio", &ItemBody::reference_audio, "A clip of a voice to follow."),
+       text("reference_text", &ItemBody::reference_text, "The words spoken in the clip."),
+       seed_field(&ItemBody::seed, "Absent: derived from the batch's seed and the item's place, or drawn.")});
+  return schema;
+}
+
+Schema<BatchBody> batch_schema(const ServerConfig& config) {
+  FieldDoc items{.name = "items", .type = "array", .help = "What to say, each by itself.", .required = true};
+  items.max_length = config.max_batch_items;
+  items.items = item_schema().docs();
+  const auto keep = [most = config.max_batch_items](const Value& value, const std::string& where,
+                                                    BatchBody& into) {
+    into.items = &read_array(value, where, most);
+    if (into.items->empty())
+      throw BodyError(ErrorCode::invalid_argument, where, "expected at least one, got none");
+  };
+  return with_manner<BatchBody>(
+      {Field<BatchBody>{std::move(items), keep},
+       seed_field(&BatchBody::seed, "Each item without a seed of its own gets one derived from this."),
+       choice("format", &BatchBody::format, {"wav", "pcm", "mp3", "opus", "flac", "aac"},
+              "Container of the sound.")
+           .otherwise("\"wav\""),
+       number("timeout", &BatchBody::timeout, {0.001, static_cast<double>(config.max_timeout_s)},
+              "Seconds until items that have not ended fail. Absent: as long as the server allows.")});
+}
+
+SpeechRequest speech_of(ItemBody& item, std::chrono::milliseconds timeout) {
+  if (!item.reference_audio.empty() && item.reference_text.empty())
+    fail(ErrorCode::invalid_argument, "reference_text: expected the words of reference_audio, got nothing");
+  if (item.reference_audio.empty() && !item.reference_text.empty())
+    fail(ErrorCode::invalid_argument,
+         "reference_audio: expected the clip that reference_text is spoken in, got nothing");
+  SpeechRequest speech;
+  speech.text = std::move(item.text);
+  speech.voice = std::move(item.voice);
+  if (!item.reference_audio.empty())
+    speech.references.push_back({std::move(item.reference_audio), std::move(item.reference_text)});
+  speech.temperature = item.temperature;
+  speech.top_p = item.top_p;
+  speech.repetition_penalty = item.repetition_penalty;
+  speech.max_new_tokens = item.max_new_tokens;
+  speech.chunk_length = item.chunk_length;
+  speech.seed = item.seed;
+  speech.special_tokens = false;
+  speech.timeout = timeout;
+  return speech;
+}
+
+}  // namespace
+
+std::vector<FieldDoc> batch_docs(const ServerConfig& config) { return batch_schema(config).docs(); }
+
+BatchRequest read_batch(Services& services, const Request& request) {
+  const int rate_hz =
+      services.engine.sample_rate_hz();  // throws before anything is read while there is no model
+  const Value value = body_of(request);
+  const BatchBody body = batch_schema(services.config).read(value);
+  BatchRequest batch;
+  batch.format = *audio::parse_format(body.format);
+  audio::make_encoder(batch.format, {.sample_rate_hz = rate_hz},
+                      [](auto) {});  // throws what no item could be spared
+  batch.seed = body.seed;
+  const double timeout_s = body.timeout.value_or(services.config.max_timeout_s);
+  batch.timeout = std::chrono::milliseconds(static_cast<int64_t>(timeout_s * 1000));
+  ItemBody defaults;
+  static_cast<Manner&>(defaults) = body;
+  for (size_t i = 0; i < body.items->size(); ++i) {
+    BatchItem& item = batch.items.emplace_back();
+    try {
+      ItemBody read = item_schema().read_onto(defaults, (*body.items)[i], item_path("items", i));
+      item.speech = speech_of(read, batch.timeout);
+      check_and_complete(services, request, item.speech);
+    } catch (const Error& error) {
+      item = {.speech = {}, .error = Error(error.code(), error.message())};
+    }
+  }
+  return batch;
+}
+
+}  // namespace shoal::server

@@ -1,0 +1,31 @@
+// What POST /v1/tts/batch asks for.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <vector>
+
+#include "audio/encoder.h"
+#include "server/routes/services.h"
+
+namespace shoal::server {
+
+struct BatchItem {
+  SpeechRequest speech;  // empty when it could not be read
+  std::optional<Error> error;
+};
+
+struct BatchRequest {
+  std::vector<BatchItem> items;
+  std::optional<uint64_t> seed;
+  audio::Format format = audio::Format::wav;
+  std::chrono::milliseconds timeout{0};  // of all items together
+};
+
+std::vector<FieldDoc> batch_docs(const ServerConfig& config);
+
+// Reads the body and decodes clips to measure them, so it belongs on a worker. What is wrong with one item
+// becomes the item's error; what concerns all of them is thrown: BodyError, Error(unavailable).
+BatchRequest read_batch(Services& services, const Request& request);
+
+}  // namespace shoal::server

@@ -1,0 +1,121 @@
+// POST /v1/tts/batch: many texts, one answer.
+#include <chrono>
+#include <cmath>
+#include <exception>
+
+#include "server/routes/batch_run.h"
+#include "server/routes/gone_signal.h"
+#include "server/routes/packed_answer.h"
+#include "server/routes/services.h"
+
+namespace shoal::server {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr const char* kLines = "application/x-ndjson";
+
+class Speaking {
+ public:
+  explicit Speaking(ServerMetrics& metrics) : metrics_(metrics) { metrics_.speaking(1); }
+  ~Speaking() { metrics_.speaking(-1); }
+  Speaking(const Speaking&) = delete;
+  Speaking& operator=(const Speaking&) = delete;
+
+ private:
+  ServerMetrics& metrics_;
+};
+
+bool wants_lines(const Request& request) {
+  const std::string* accept = request.headers.find("accept");
+  return accept && accept->find(kLines) != std::string::npos;
+}
+
+// The first piece of an answer, or one more.
+Task<> send(Exchange& exchange, const char* content_type, std::string piece) {
+  if (exchange.begun()) {
+    co_await exchange.write(piece);
+    co_return;
+  }
+  // A balancer that gathers bytes would hold results back.
+  Response head{.content_type = content_type,
+                .headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}}};
+  head.body = std::move(piece);
+  co_await exchange.begin(std::move(head));
+}
+
+// Results as they come, a line for each.
+Task<> send_lines(Exchange& exchange, BatchRun& run, std::stop_token gone) {
+  while (auto answer = co_await run.next()) {
+    check_not_gone(gone);
+    answer->json += '\n';
+    co_await send(exchange, kLines, std::move(answer->json));
+  }
+}
+
+// One object, results in the order of the items. Each is sent as soon as all before it have been, so that the
+// sound of a large batch is not kept.
+Task<> send_object(Exchange& exchange, BatchRun& run, std::stop_token gone, Clock::time_point start,
+                   size_t items) {
+  std::vector<std::string> results(items);  // that wait for one before them
+  size_t sent = 0;
+  bool success = true;
+  while (auto answer = co_await run.next()) {
+    check_not_gone(gone);
+    success = success && answer->success;
+    results[answer->index] = std::move(answer->json);
+    for (; sent < items && !results[sent].empty(); ++sent) {
+      std::string piece = sent == 0 ? "{\"results\":[" : ",";
+      co_await send(exchange, "application/json", std::move(piece));
+      co_await send(exchange, "application/json", std::exchange(results[sent], {}));
+    }
+  }
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const std::string end = write_json(
+      {Value::Object{{"success", {success}}, {"total_time", {std::round(seconds * 1000) / 1000}}}});
+  co_await exchange.write("]," + end.substr(1));
+}
+
+Task<> answer_batch(Services& services, Exchange& exchange) {
+  const Clock::time_point start = Clock::now();
+  const Speaking speaking(services.metrics);
+  const GoneSignal gone(exchange);
+  const Request& request = exchange.request();
+  const bool lines = wants_lines(request);
+  BatchRequest batch = co_await services.workers.run(
+      exchange.executor(), [&services, &request] { return read_batch(services, request); });
+  const size_t items = batch.items.size();
+  BatchRun run(services, exchange.executor(), std::move(batch), gone.token());
+  std::exception_ptr thrown;
+  try {
+    if (lines)
+      co_await send_lines(exchange, run, gone.token());
+    else
+      co_await send_object(exchange, run, gone.token(), start, items);
+    co_await exchange.end();
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  if (!thrown) co_return;
+  run.cancel();  // and wait for it here, where nobody else is held up
+  while (const auto left = co_await run.next()) {
+  }
+  std::rethrow_exception(thrown);
+}
+
+}  // namespace
+
+std::vector<Route> batch_routes(const ServerConfig& config) {
+  return {{.method = "POST",
+           .path = "/v1/tts/batch",
+           .errors = ErrorStyle::fish,
+           .body = BodySize::large,
+           .doc = {.summary = "Speak many texts; one that fails does not fail the others.",
+                   .body = batch_docs(config),
+                   .body_types = packed_types(),
+                   .answer_types = {"application/json", kLines}},
+           .handle = answer_batch,
+           .speaks = true}};
+}
+
+}  // namespace shoal::server

@@ -1,0 +1,149 @@
+#include "server/routes/batch_run.h"
+
+#include <atomic>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/basic_waitable_timer.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <cmath>
+#include <mutex>
+#include <system_error>
+#include <utility>
+
+#include "server/routes/speech_answer.h"
+
+namespace shoal::server {
+namespace {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+using Timer = asio::basic_waitable_timer<Clock, asio::wait_traits<Clock>, Executor>;
+
+double milliseconds_of(double seconds) { return std::round(seconds * 1000) / 1000; }
+
+std::string base64_of(audio::Format format, const std::vector<float>& samples, int sample_rate_hz) {
+  const audio::EncoderOptions options{.sample_rate_hz = sample_rate_hz, .rewritable_header = true};
+  const std::vector<std::byte> file = audio::encode(format, options, samples);
+  return to_base64({reinterpret_cast<const char*>(file.data()), file.size()});
+}
+
+std::string failure_json(size_t index, const Error& error, double seconds) {
+  return write_json({Value::Object{{"index", {static_cast<int64_t>(index)}},
+                                   {"success", {false}},
+                                   {"audio_base64", {}},
+                                   {"generation_time", {milliseconds_of(seconds)}},
+                                   {"error", {http_error(error).message}},
+                                   {"code", {std::string(name_of(error.code()))}},
+                                   {"seed", {}}}});
+}
+
+std::string success_json(size_t index, BatchResult& result, audio::Format format) {
+  const SpeechSummary& summary = result.summary;
+  const std::vector<float> samples = std::exchange(result.samples, {});
+  return write_json({Value::Object{{"index", {static_cast<int64_t>(index)}},
+                                   {"success", {true}},
+                                   {"audio_base64", {base64_of(format, samples, summary.sample_rate_hz)}},
+                                   {"generation_time", {milliseconds_of(summary.total_s)}},
+                                   {"error", {}},
+                                   {"seed", {static_cast<int64_t>(summary.seed)}},
+                                   {"format", {std::string(audio::name_of(format))}},
+                                   {"sample_rate", {int64_t{summary.sample_rate_hz}}},
+                                   {"audio_seconds", {milliseconds_of(summary.audio_s())}}}});
+}
+
+Error out_of_memory() {
+  return {ErrorCode::resource_exhausted, "memory ran out while the item's answer was made; try again later"};
+}
+
+}  // namespace
+
+// Results on their way from the batch's thread.
+struct BatchRun::Arrivals : std::enable_shared_from_this<Arrivals> {
+  Arrivals(Executor on, size_t items) : executor(on), wake(on) { ended.reserve(items); }
+
+  // From the batch's thread.
+  void push(BatchAnswer answer) {
+    {
+      const std::lock_guard lock(mutex);
+      ended.push_back(std::move(answer));  // within what was reserved
+    }
+    asio::post(executor, [self = shared_from_this()] { self->wake.cancel(); });
+  }
+  std::optional<BatchAnswer> take() {
+    const std::lock_guard lock(mutex);
+    if (taken == ended.size()) return std::nullopt;
+    return std::move(ended[taken++]);
+  }
+
+  const Executor executor;
+  Timer wake;                         // of the connection's thread
+  std::atomic<bool> expired = false;  // cancelled because the time was up
+  std::mutex mutex;                   // guards what follows
+  std::vector<BatchAnswer> ended;
+  size_t taken = 0;
+};
+
+BatchRun::BatchRun(Services& services, Executor executor, BatchRequest batch, const std::stop_token& gone)
+    : left_(batch.items.size()),
+      deadline_(Clock::now() + batch.timeout),
+      arrivals_(std::make_shared<Arrivals>(executor, batch.items.size())),
+      when_gone_(gone, [stop = stop_] { std::stop_source(stop).request_stop(); }) {
+  std::vector<SpeechRequest> requests;
+  std::vector<std::optional<Error>> errors;
+  for (BatchItem& item : batch.items) {
+    requests.push_back(std::move(item.speech));  // one that could not be read keeps its place: seeds go by it
+    errors.push_back(std::move(item.error));
+  }
+  const auto error_of = [errors = std::move(errors), &services, arrivals = arrivals_](
+                            size_t index, const Error& error) -> Error {
+    if (errors[index]) return *errors[index];
+    if (error.code() == ErrorCode::cancelled && arrivals->expired)
+      return {ErrorCode::deadline_exceeded, "timeout: the batch's time was up before this item had ended"};
+    try {
+      hide_paths(services, error);
+      return error;
+    } catch (const Error& hidden) {
+      return hidden;
+    }
+  };
+  const auto report = [error_of, arrivals = arrivals_, format = batch.format](size_t index,
+                                                                              BatchResult& result) {
+    BatchAnswer answer{.index = index};
+    try {
+      if (result.error)
+        answer.json = failure_json(index, error_of(index, *result.error), result.summary.total_s);
+      else
+        answer.json = success_json(index, result, format);
+      answer.success = !result.error;
+    } catch (const std::exception&) {  // next() says so
+    }
+    arrivals->push(std::move(answer));
+  };
+  try {
+    batch_ = services.engine.generate_batch_async(
+        std::move(requests), {.seed = batch.seed, .on_item = report, .cancel = stop_.get_token()});
+  } catch (const std::system_error&) {
+    fail(ErrorCode::resource_exhausted, "there is no thread for one more batch; try again later");
+  }
+}
+
+BatchRun::~BatchRun() { stop_.request_stop(); }
+
+Task<std::optional<BatchAnswer>> BatchRun::next() {
+  if (left_ == 0) co_return std::nullopt;
+  while (true) {
+    if (auto answer = arrivals_->take()) {
+      --left_;
+      if (answer->json.empty()) answer->json = failure_json(answer->index, out_of_memory(), 0);
+      co_return answer;
+    }
+    arrivals_->wake.expires_at(deadline_);
+    co_await arrivals_->wake.async_wait(asio::as_tuple(asio::use_awaitable_t<Executor>()));
+    if (Clock::now() < deadline_) continue;
+    arrivals_->expired = true;
+    stop_.request_stop();
+    deadline_ = Clock::time_point::max();
+  }
+}
+
+}  // namespace shoal::server

@@ -1,0 +1,47 @@
+// A batch in the engine, and its results on the thread of a connection.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <future>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "server/routes/batch_request.h"
+
+namespace shoal::server {
+
+struct BatchAnswer {
+  size_t index = 0;
+  bool success = false;
+  std::string json;  // the result as an object of JSON, its sound in base64
+};
+
+// Lives on the connection's thread. The sound of an item is in memory once: as the base64 of its answer.
+class BatchRun {
+ public:
+  // Starts. What has not ended when `gone` stops, or after batch.timeout, is cancelled.
+  BatchRun(Services& services, Executor executor, BatchRequest batch, const std::stop_token& gone);
+  // Cancels and waits. Call next() to the end first, so that there is nothing to wait for.
+  ~BatchRun();
+  BatchRun(const BatchRun&) = delete;
+  BatchRun& operator=(const BatchRun&) = delete;
+
+  // The next result, in the order in which items end; absent: that was the last.
+  Task<std::optional<BatchAnswer>> next();
+  void cancel() { stop_.request_stop(); }
+
+ private:
+  struct Arrivals;
+
+  size_t left_;  // items that next() has not returned
+  std::chrono::steady_clock::time_point deadline_;
+  std::shared_ptr<Arrivals> arrivals_;
+  std::stop_source stop_;
+  std::stop_callback<std::function<void()>> when_gone_;
+  std::future<std::vector<BatchResult>> batch_;  // without its samples, which the answers have
+};
+
+}  // namespace shoal::server

@@ -1,0 +1,170 @@
+// What SageMaker asks of a container: GET /ping and POST /invocations.
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "base/error.h"
+#include "server/routes/packed_answer.h"
+#include "server/routes/services.h"
+
+namespace shoal::server {
+namespace {
+
+using Handler = std::function<Task<>(Services&, Exchange&)>;
+
+// A route that /invocations stands for: bodies that have `field` are its own.
+struct Target {
+  std::string field;
+  std::string format_field;  // the container of its sound; empty: it answers no bare sound
+  Route route;
+};
+
+using Targets = std::vector<Target>;
+
+Route route_of(std::vector<Route> routes, std::string_view path) {
+  const auto route = std::ranges::find(routes, path, &Route::path);
+  CHECK(route != routes.end(), "there is no route ", path);
+  return std::move(*route);
+}
+
+std::shared_ptr<const Targets> targets_of(const ServerConfig& config) {
+  return std::make_shared<const Targets>(
+      Targets{{"items", "", route_of(batch_routes(config), "/v1/tts/batch")},
+              {"input", "response_format", route_of(openai_routes(config), "/v1/audio/speech")},
+              {"text", "format", route_of(fish_routes(config), "/v1/tts")}});
+}
+
+// The format that Accept names; "" when any will do.
+std::string accepted_format(const Request& request) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kFormats = {
+      {{"audio/wav", "wav"},
+       {"audio/x-wav", "wav"},
+       {"audio/wave", "wav"},
+       {"audio/mpeg", "mp3"},
+       {"audio/mp3", "mp3"},
+       {"audio/flac", "flac"},
+       {"audio/x-flac", "flac"},
+       {"audio/ogg", "opus"},
+       {"audio/opus", "opus"},
+       {"audio/aac", "aac"},
+       {"audio/pcm", "pcm"}}};
+  const std::string* accept = request.headers.find("accept");
+  if (!accept) return "";
+  const std::string_view first = std::string_view(*accept).substr(0, accept->find_first_of(",; "));
+  for (const auto& [type, format] : kFormats)
+    if (equal_ignoring_case(first, type)) return std::string(format);
+  return "";
+}
+
+// A request with another body, and everything else as it is.
+class RewrittenExchange final : public Exchange {
+ public:
+  RewrittenExchange(Exchange& inner, std::string msgpack) : inner_(inner) {
+    const Request& from = inner.request();
+    request_ = {.method = from.method,
+                .path = from.path,
+                .query = from.query,
+                .headers = {{"content-type", "application/msgpack"}},
+                .body = std::move(msgpack),
+                .peer = from.peer,
+                .id = from.id,
+                .client = from.client,
+                .route = from.route};
+  }
+
+  const Request& request() const override { return request_; }
+  Executor executor() const override { return inner_.executor(); }
+  Task<> respond(Response response) override { return inner_.respond(std::move(response)); }
+  Task<> begin(Response head) override { return inner_.begin(std::move(head)); }
+  Task<> write(std::string_view bytes) override { return inner_.write(bytes); }
+  Task<> end() override { return inner_.end(); }
+  bool begun() const override { return inner_.begun(); }
+  void on_gone(std::function<void()> notify) override { inner_.on_gone(std::move(notify)); }
+
+ private:
+  Exchange& inner_;
+  Request request_;
+};
+
+struct Invocation {
+  const Target* target = nullptr;
+  std::optional<std::string> body;  // MessagePack, where Accept chose the format
+};
+
+Invocation read_invocation(const Targets& targets, const Request& request) {
+  Value body = body_of(request);
+  const auto target =
+      std::ranges::find_if(targets, [&](const Target& one) { return body.find(one.field) != nullptr; });
+  if (target == targets.end())
+    throw BodyError(ErrorCode::invalid_argument, "",
+                    "expected the body of /v1/tts/batch (items), /v1/audio/speech (input) or /v1/tts (text)");
+  const std::string format = accepted_format(request);
+  if (format.empty() || target->format_field.empty() || body.find(target->format_field))
+    return {.target = &*target, .body = {}};
+  std::get<Value::Object>(body.data).emplace_back(target->format_field, Value{format});
+  return {.target = &*target, .body = write_msgpack(body)};
+}
+
+Task<> invoke(Services& services, Exchange& exchange, std::shared_ptr<const Targets> targets) {
+  const Request& request = exchange.request();
+  Invocation invocation = co_await services.workers.run(
+      exchange.executor(), [&request, targets] { return read_invocation(*targets, request); });
+  if (!invocation.body) {
+    co_await invocation.target->route.handle(services, exchange);
+    co_return;
+  }
+  RewrittenExchange rewritten(exchange, std::move(*invocation.body));
+  co_await invocation.target->route.handle(services, rewritten);
+}
+
+Task<> ping(Services& services, Exchange& exchange) {
+  const EngineState state = services.engine.health().state;
+  const bool ready = !services.draining && (state == EngineState::ready || state == EngineState::reloading);
+  if (!ready) fail(ErrorCode::unavailable, "the model is not ready");
+  Response response{.content_type = "application/json", .body = "{\"status\":\"ready\"}"};
+  co_await exchange.respond(std::move(response));
+}
+
+RouteDoc invocation_doc(const Targets& targets) {
+  RouteDoc doc{
+      .summary =
+          "SageMaker's call: a body of /v1/tts/batch, /v1/audio/speech or /v1/tts, told by its fields; "
+          "Accept may choose the format of the sound.",
+      .body_types = packed_types()};
+  const auto add = [](std::vector<std::string>& to, const std::string& one) {
+    if (std::ranges::find(to, one) == to.end()) to.push_back(one);
+  };
+  for (const Target& target : targets) {
+    for (const std::string& type : target.route.doc.answer_types) add(doc.answer_types, type);
+    for (FieldDoc field : target.route.doc.body) {
+      const auto same = std::ranges::find(doc.body, field.name, &FieldDoc::name);
+      if (same != doc.body.end()) continue;
+      field.required = false;
+      doc.body.push_back(std::move(field));
+    }
+  }
+  return doc;
+}
+
+}  // namespace
+
+std::vector<Route> sagemaker_routes(const ServerConfig& config) {
+  const auto targets = targets_of(config);
+  Route invocations{.method = "POST",
+                    .path = "/invocations",
+                    .body = BodySize::large,
+                    .doc = invocation_doc(*targets),
+                    .speaks = true};
+  invocations.handle = [targets](Services& services, Exchange& exchange) {
+    return invoke(services, exchange, targets);
+  };
+  return {
+      {.method = "GET",
+       .path = "/ping",
+       .access = Access::open,
+       .doc = {.summary = "200 when requests are taken (SageMaker)", .answer_types = {"application/json"}},
+       .handle = ping},
+      std::move(invocations)};
+}
+
+}  // namespace shoal::server
