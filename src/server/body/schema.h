@@ -80,6 +80,7 @@ template <typename T>
 class Schema {
  public:
   Schema(std::initializer_list<Field<T>> fields) : fields_(fields) {}
+  explicit Schema(std::vector<Field<T>> fields) : fields_(std::move(fields)) {}
 
   // Throws BodyError: not an object; a required field missing; an unknown name, with the nearest known one;
   // whatever the fields throw. `where` is put before the names.

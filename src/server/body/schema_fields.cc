@@ -165,12 +165,6 @@ void refuse(const Value& value, const std::string& where, const std::string& why
   throw BodyError(ErrorCode::unsupported, where, why);
 }
 
-std::string item_path(const std::string& where, size_t index) { return concat(where, "[", index, "]"); }
-
-std::string member_path(const std::string& where, std::string_view name) {
-  return concat(where, where.empty() ? "" : ".", printable(name, kMaxShown));
-}
-
 void fail_missing(const std::string& where, std::string_view name) {
   fail_at(member_path(where, name), "is required");
 }

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "server/body/place.h"
 #include "server/body/schema.h"
 
 namespace shoal::server {
@@ -23,10 +24,6 @@ const Value::Array& read_array(const Value& value, const std::string& where, int
 const Value::Object& read_object(const Value& value, const std::string& where);
 // BodyError(unsupported) with `why` unless the value is null, false, "" or `neutral`.
 void refuse(const Value& value, const std::string& where, const std::string& why, const Value& neutral);
-
-// "references[1]", "references[1].audio".
-std::string item_path(const std::string& where, size_t index);
-std::string member_path(const std::string& where, std::string_view name);
 
 [[noreturn]] void fail_missing(const std::string& where, std::string_view name);
 [[noreturn]] void fail_unknown(const std::string& where, std::string_view name,

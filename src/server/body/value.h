@@ -51,15 +51,15 @@ class BodyError : public Error {
 constexpr int kMaxDepth = 32;
 constexpr int64_t kMaxValues = 1 << 20;
 
-// Each throws BodyError(invalid_argument, "" ...): bad syntax with its offset, invalid UTF-8, too deep, too
-// many values, a duplicate name, an integer that int64 cannot hold, a number that is not finite, bytes after
-// the end.
+// Each throws BodyError(invalid_argument) that names the place where it happened: bad syntax with its offset,
+// invalid UTF-8, too deep, too many values, a duplicate name, an integer that int64 cannot hold, a number
+// that is not finite, bytes after the end. None allocates for a length before its bytes are there.
 Value read_json(std::string_view body);
 Value read_msgpack(std::string_view body);
 // multipart/form-data: a file becomes Bytes, any other part a text; a repeated name becomes an Array of its
-// parts. `boundary` as in the Content-Type.
+// parts. At most 256 of them. `boundary` as in the Content-Type, without quotes.
 Value read_form(std::string_view body, std::string_view boundary);
-// application/x-www-form-urlencoded, all texts.
+// application/x-www-form-urlencoded: texts, and Arrays of them for repeated names.
 Value read_urlencoded(std::string_view body);
 // By Content-Type, with its parameters. Throws also BodyError(unsupported) for others (415), with those that
 // are taken in the message.

@@ -1,0 +1,15 @@
+// What a form collects, whichever way it was sent.
+#pragma once
+
+#include "server/body/value.h"
+
+namespace shoal::server {
+
+// No field of ours comes so often; each costs a search among those before it.
+constexpr size_t kMaxFormFields = 256;
+
+// Adds a field; a name that was there before makes an Array of its values. Throws
+// BodyError(invalid_argument): an empty name, one that is not UTF-8, a text that is not, too many fields.
+void add_form_field(Value::Object& form, std::string name, Value value);
+
+}  // namespace shoal::server
