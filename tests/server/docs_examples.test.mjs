@@ -1,0 +1,99 @@
+// Runs the examples of the documents, in their order, in one folder, against a server on another port.
+//
+// An example is a fenced block whose first line goes on with `test`: ```sh test makes=hello.mp3
+//   makes=FILE   it must leave a file of this name behind, which must be sound of the kind that its name says
+//   prints=WORD  its output must contain the word
+// ```sh without `test` is for reading only.
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { clientsDir } from "./clients.mjs";
+import { program, sharedServer, slowness } from "./harness.mjs";
+import { magic } from "./sound.mjs";
+
+const docs = join(dirname(fileURLToPath(import.meta.url)), "../../docs");
+const server = sharedServer({ before, after }, { env: { SHOAL_ADMIN_KEY: "change-me" } });
+const kinds = {
+  sh: { file: "example.sh", command: ["bash", "-euo", "pipefail", "example.sh"] },
+  python: { file: "example.py", command: ["python3", "example.py"] },
+  js: { file: "example.mjs", command: [process.execPath, "example.mjs"] },
+};
+
+function examplesOf(name) {
+  const text = readFileSync(join(docs, name), "utf8");
+  return [...text.matchAll(/^```(\w+) test(.*)\n([\s\S]*?)^```$/gm)].map(([, language, marks, code], i) => ({
+    title: `${name}, example ${i + 1} (${language})`, language, code,
+    makes: [...marks.matchAll(/makes=(\S+)/g)].map((match) => match[1]),
+    prints: [...marks.matchAll(/prints=(\S+)/g)].map((match) => match[1]),
+  }));
+}
+
+// As in the documents, but for where the server is and what the program is called.
+function adapted(code) {
+  return code.replaceAll("127.0.0.1:8080", `127.0.0.1:${server().port}`);
+}
+
+function run({ language, code, makes, prints }) {
+  const { file, command } = kinds[language];
+  const folder = server().dir;
+  writeFileSync(join(folder, file), adapted(code));
+  if (!existsSync(join(folder, "node_modules"))) symlinkSync(join(clientsDir, "node_modules"), join(folder, "node_modules"));
+  const path = `${dirname(program)}:${process.env.PATH}`;
+  const done = spawnSync(command[0], command.slice(1),
+    { cwd: folder, encoding: "utf8", timeout: 60_000 * slowness, env: { ...process.env, PATH: path } });
+  const output = `${done.stdout}${done.stderr}`;
+  assert.equal(done.status, 0, `${done.error ?? ""}\n${output}`);
+  for (const word of prints) assert.ok(output.includes(word), `no ${word} in: ${output}`);
+  for (const name of makes) {
+    const bytes = readFileSync(join(folder, name));
+    assert.ok(bytes.length > 1000, `${name} has ${bytes.length} bytes`);
+    assert.ok(magic[name.split(".").at(-1)](bytes), `${name} is none`);
+  }
+}
+
+for (const name of ["SERVER.md", "OPERATIONS.md", "LIVE.md"]) {
+  if (!existsSync(join(docs, name))) continue;
+  for (const example of examplesOf(name)) test(example.title, (t) => {
+    const command = kinds[example.language].command[0];
+    if (spawnSync(command, ["--version"]).error) return t.skip(`${command} is not installed`);
+    run(example);
+  });
+}
+
+test("there are examples of every language", () => {
+  const languages = new Set(examplesOf("SERVER.md").map((example) => example.language));
+  assert.deepEqual([...languages].sort(), ["js", "python", "sh"]);
+});
+
+test("promtool accepts the alerts", (t) => {
+  if (spawnSync("promtool", ["--version"]).error) return t.skip("promtool is not installed");
+  const rules = readFileSync(join(docs, "OPERATIONS.md"), "utf8").match(/^```yaml rules\n([\s\S]*?)^```$/m)[1];
+  writeFileSync(join(server().dir, "rules.yml"), rules);
+  const checked = spawnSync("promtool", ["check", "rules", "rules.yml"], { cwd: server().dir, encoding: "utf8" });
+  assert.equal(checked.status, 0, checked.stdout + checked.stderr);
+});
+
+test("every metric that the documents name is one that the server has", async () => {
+  const families = [...(await server().metrics()).families.keys()];
+  const text = readFileSync(join(docs, "OPERATIONS.md"), "utf8");
+  const named = new Set(text.match(/\bshoal_[a-z_]+|\bprocess_[a-z_]+/g));
+  const rareOnes = ["shoal_device_memory_bytes", "shoal_memory_bytes", "shoal_errors_total"];  // not before there is something to say
+  for (const name of named) {
+    const family = name.replace(/_(bucket|sum|count)$/, "");
+    assert.ok(families.includes(family) || families.includes(name) || rareOnes.includes(name), `${name} is no metric`);
+  }
+  for (const name of families) assert.ok(named.has(name), `OPERATIONS.md says nothing of ${name}`);
+});
+
+test("every flag that the documents name is one that the program has", () => {
+  const help = spawnSync(program, ["serve", "--help"], { encoding: "utf8" }).stdout;
+  for (const name of ["SERVER.md", "OPERATIONS.md"]) {
+    const text = readFileSync(join(docs, name), "utf8");
+    for (const block of text.matchAll(/shoal serve[^`\n]*(?:\\\n[^`\n]*)*|`(--[a-z-]+)/g)) {
+      for (const flag of block[0].match(/--[a-z][a-z-]*/g) ?? []) assert.ok(help.includes(flag), `${name}: ${flag}`);
+    }
+  }
+});

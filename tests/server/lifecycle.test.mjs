@@ -1,0 +1,167 @@
+// Shutting down, reloading, deadlines and limits, while people are being served.
+import assert from "node:assert/strict";
+import { before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Server, until } from "./harness.mjs";
+import { collect, raw, sha256 } from "./http.mjs";
+
+const sentences = ["Good morning.", "The train leaves at noon.", "Two and two make four.", "She sells sea shells."];
+const long = "Every morning the fishermen went out before the sun was up, and came back at noon. ";
+const requests = sentences.flatMap((text, seed) => [{ text, seed }, { text, seed, streaming: true }, { text: long, seed, format: "flac" }]);
+const sums = [];  // of the sound of each, from a quiet server
+
+before(async () => {
+  const quiet = await Server.start();
+  for (const request of requests) {
+    const answer = await quiet.http.post("/v1/tts", request);
+    assert.equal(answer.status, 200);
+    sums.push(sha256(answer.body));
+  }
+  await quiet.stop();
+}, { timeout: 300_000 });
+
+// Speaks again and again until `stop.now`; returns what became of each request.
+async function speakOn(server, index, stop) {
+  const outcomes = [];
+  for (let i = index; !stop.now; i = (i + 5) % requests.length) {
+    try {
+      const answer = await server.http.post("/v1/tts", requests[i]);
+      outcomes.push({ status: answer.status, whole: answer.whole, right: sha256(answer.body) === sums[i], text: answer.text().slice(0, 200) });
+    } catch (error) {
+      outcomes.push({ status: 0, code: error.code });
+    }
+    if (outcomes.at(-1).status !== 200) await sleep(20);
+  }
+  return outcomes;
+}
+
+const isWhole = (outcome) => outcome.status === 200 && outcome.whole && outcome.right;
+
+test("SIGTERM under load: what was accepted is answered to its end, and the program leaves with 0", async () => {
+  const server = await Server.start();
+  // All are inside before the signal: the first half hears already, the others wait.
+  const messages = await Promise.all(requests.map((body) => server.http.open("POST", "/v1/tts", { body: { ...body, streaming: body.format === undefined } })));
+  const waiting = requests.map((body) => server.http.post("/v1/tts", { ...body, text: long.repeat(2) }));
+  await until("all to be inside", async () => (await server.metrics()).value("shoal_http_speaking") >= waiting.length / 2);
+  server.child.kill("SIGTERM");
+  const answers = await Promise.all([...messages.map(collect), ...waiting]);
+  for (const answer of answers) assert.ok(answer.status === 200 && answer.whole, `${answer.status}, whole: ${answer.whole}`);
+  await server.stop();
+});
+
+test("SIGTERM while clients come and go: nothing is cut off or wrong, newcomers are turned away cleanly", async () => {
+  const server = await Server.start();
+  const stop = { now: false };
+  const clients = Array.from({ length: 12 }, (_, i) => speakOn(server, i % requests.length, stop));
+  await sleep(1500);
+  server.child.kill("SIGTERM");
+  await server.exited;
+  stop.now = true;
+  const outcomes = (await Promise.all(clients)).flat();
+  assert.ok(outcomes.filter(isWhole).length >= 12, JSON.stringify(outcomes.slice(0, 5)));
+  for (const outcome of outcomes) {
+    const turnedAway = outcome.status === 503 || ["ECONNREFUSED", "ECONNRESET", "EPIPE"].includes(outcome.code);
+    assert.ok(isWhole(outcome) || turnedAway, JSON.stringify(outcome));
+  }
+  await server.stop();
+});
+
+test("when the grace time is over the rest is cut off so that clients see it, and the program leaves with 0", async () => {
+  const server = await Server.start({ flags: ["--grace-s", "1", "--request-timeout-s", "300"] });
+  const message = await server.http.open("POST", "/v1/tts", { body: { text: long.repeat(400), streaming: true } });
+  const waiting = server.http.post("/v1/tts", { text: long.repeat(400) }).catch((error) => ({ status: 0, code: error.code }));
+  await new Promise((resolve) => message.once("data", resolve));
+  server.child.kill("SIGTERM");
+  const answer = await collect(message);
+  assert.equal(answer.whole, false, "a cut stream looks whole");
+  assert.notEqual((await waiting).status, 200);
+  await server.stop();
+});
+
+test("SIGTERM while the model is being loaded", async () => {
+  const server = await Server.start({ ready: false });
+  await server.stop();
+});
+
+test("SIGINT ends it as well, a second signal at once", async () => {
+  const server = await Server.start();
+  server.child.kill("SIGINT");
+  assert.equal(await server.exited, 0, server.log);
+  await server.stop();
+});
+
+test("a reload under load drops nothing and changes no sound", async () => {
+  const server = await Server.start({ env: { SHOAL_ADMIN_KEY: "open" } });
+  const stop = { now: false };
+  const clients = Array.from({ length: 8 }, (_, i) => speakOn(server, i % requests.length, stop));
+  for (let i = 0; i < 3; ++i) {
+    await sleep(400);
+    const reload = await server.http.post("/v1/admin/reload", undefined, { headers: { authorization: "Bearer open" } });
+    assert.equal(reload.status, 200, reload.text());
+  }
+  await sleep(300);
+  stop.now = true;
+  const outcomes = (await Promise.all(clients)).flat();
+  for (const outcome of outcomes) assert.ok(isWhole(outcome), JSON.stringify(outcome));
+  assert.ok(outcomes.length >= 16);
+  await server.assertSpeaks();
+  await server.stop();
+});
+
+test("a deadline that passes is 504 in the route's own form; longer than the server allows is refused", async () => {
+  const server = await Server.start({ flags: ["--max-timeout-s", "5"] });
+  const text = long.repeat(300);
+  const fish = await server.http.post("/v1/tts", { text, timeout: 0.2 });
+  assert.equal(fish.status, 504, fish.text().slice(0, 200));
+  assert.equal(fish.json().statusCode, 504);
+  const openai = await server.http.post("/v1/audio/speech", { model: "shoal", voice: "default", input: text, timeout: 0.001 });
+  assert.equal(openai.status, 504, openai.text().slice(0, 200));
+  assert.ok(openai.json().error.message);
+  for (const timeout of [6, -1, 0.0000001, 1e308]) {
+    const refused = await server.http.post("/v1/tts", { text: "Hello.", timeout });
+    assert.ok(refused.status >= 400 && refused.status < 500 || refused.status === 504, `${timeout}: ${refused.status}`);
+  }
+  // A stream that has begun is cut off, visibly.
+  const stream = await server.http.post("/v1/tts", { text, timeout: 1, streaming: true });
+  assert.ok(stream.status === 504 || !stream.whole, `${stream.status}, whole: ${stream.whole}`);
+  await server.assertSpeaks();
+  await server.stop();
+});
+
+test("one more than may speak is 429 at once with Retry-After, on every speaking route", async () => {
+  const server = await Server.start({ flags: ["--max-concurrency", "2"] });
+  const held = await Promise.all([1, 2].map(() => server.http.open("POST", "/v1/tts", { body: { text: long.repeat(100), streaming: true } })));
+  for (const [path, body] of [
+    ["/v1/tts", { text: "Hello." }], ["/v1/audio/speech", { model: "shoal", voice: "default", input: "Hello." }],
+    ["/v1/tts/batch", { items: [{ text: "Hello." }] }],
+  ]) {
+    const answer = await server.http.post(path, body);
+    assert.equal(answer.status, 429, `${path}: ${answer.text().slice(0, 200)}`);
+    assert.ok(Number(answer.headers["retry-after"]) >= 1, path);
+  }
+  assert.equal((await server.http.get("/health")).status, 200);
+  held.forEach((message) => message.destroy());
+  await server.assertSpeaks();
+  await server.stop();
+});
+
+test("a key's own limit is its own", async () => {
+  const server = await Server.start({ flags: ["--max-concurrency-per-key", "1"], env: { SHOAL_API_KEY: "ann" } });
+  const headers = { authorization: "Bearer ann" };
+  const held = await server.http.open("POST", "/v1/tts", { body: { text: long.repeat(100), streaming: true }, headers });
+  assert.equal((await server.http.post("/v1/tts", { text: "Hello." }, { headers })).status, 429);
+  held.destroy();
+  await until("a free place", async () => (await server.http.post("/v1/tts", { text: "Hello." }, { headers })).status === 200);
+  await server.stop();
+});
+
+test("more connections than allowed are turned away, and room is used again", async () => {
+  const server = await Server.start({ flags: ["--max-connections", "8"] });
+  server.http.close();
+  const get = "GET /health HTTP/1.1\r\nHost: a\r\n\r\n";
+  const many = await Promise.all(Array.from({ length: 20 }, () => raw(server.port, [get], { patience_ms: 2000 })));
+  assert.equal(many.filter((answer) => answer.status === 200).length, 8);
+  assert.ok(many.every((answer) => [0, 200, 503].includes(answer.status)));
+  await server.assertSpeaks();
+  await server.stop();
+});

@@ -1,0 +1,160 @@
+// /openapi.json is valid, and true: what it names is taken, what it does not name is refused.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { openapiValidator } from "./clients.mjs";
+import { sharedServer } from "./harness.mjs";
+import { documentOf, fieldsOf, kindOf, operations, smallBodies, withField } from "./openapi_document.mjs";
+import { clip } from "./sound.mjs";
+
+const server = sharedServer({ before, after }, { env: { SHOAL_ADMIN_KEY: "open" } });
+const headers = { authorization: "Bearer open" };
+
+async function bodies() {
+  const model = (await server().http.get("/v1/models")).json().data[0].id;
+  return smallBodies(clip(1).toString("base64"), model);
+}
+
+test("the document is valid OpenAPI", async () => {
+  const Validator = await openapiValidator();
+  const result = await new Validator().validate(await documentOf(server()));
+  assert.ok(result.valid, JSON.stringify(result.errors, null, 1)?.slice(0, 2000));
+});
+
+test("/docs shows it", async () => {
+  const docs = await server().http.get("/docs");
+  assert.equal(docs.status, 200);
+  assert.equal(docs.type, "text/html");
+  assert.ok(docs.text().includes("/v1/tts"));
+});
+
+test("the routes of the issue are there, and each route that is named answers", async () => {
+  const document = await documentOf(server());
+  const named = operations(document).map(({ method, path }) => `${method} ${path}`);
+  for (const route of [
+    "POST /v1/audio/speech", "GET /v1/models", "GET /v1/audio/voices", "POST /v1/tts", "POST /v1/references/add",
+    "GET /v1/references/list", "DELETE /v1/references/delete", "POST /v1/references/update", "POST /v1/vqgan/encode",
+    "POST /v1/vqgan/decode", "GET /v1/health", "POST /v1/tts/batch", "GET /v1/audio/stream", "GET /health", "GET /ready",
+    "GET /metrics", "GET /v1/stats", "POST /v1/admin/reload", "GET /ping", "POST /invocations", "GET /openapi.json", "GET /docs",
+  ]) assert.ok(named.includes(route), `${route} is missing`);
+  for (const { method, path, operation } of operations(document)) {
+    assert.ok(operation.summary, `${method} ${path} has no summary`);
+    if (method !== "GET") continue;
+    const answer = await server().http.ask(method, path.replace(/\{\w+\}/, "no-such"), { headers });
+    assert.ok(path.includes("{") || path === "/" || answer.status !== 404, `${method} ${path}: ${answer.status}`);
+    assert.notEqual(answer.status, 405, `${method} ${path}`);
+    assert.ok(answer.status < 500, `${method} ${path}: ${answer.status}`);
+  }
+});
+
+test("every body has its fields named, with a help for each", async () => {
+  const document = await documentOf(server());
+  for (const { method, path, schema, types } of operations(document)) {
+    if (!types.length) continue;
+    assert.ok(schema?.properties, `${method} ${path}: no fields`);
+    for (const { where, schema: field } of fieldsOf(document, schema)) {
+      assert.ok(field.description, `${method} ${path}: ${where.join(".")} has no description`);
+      assert.ok(kindOf(field) || field.oneOf || field.anyOf, `${method} ${path}: ${where.join(".")} has no type`);
+    }
+  }
+});
+
+// Something that the document allows for the field; undefined: the small body has it already, or it needs more than
+// a value.
+function allowed(schema) {
+  if (schema.default !== undefined && schema.default !== null) return schema.default;
+  if (schema.enum) return schema.enum[0];
+  switch (kindOf(schema)) {
+    case "boolean":
+      return false;
+    case "integer":
+      return Math.max(Math.ceil(schema.minimum ?? 1), Math.min(8, Math.floor(schema.maximum ?? 8)));
+    case "number":
+      return schema.minimum !== undefined && schema.maximum !== undefined ? (schema.minimum + schema.maximum) / 2 : 1;
+    case "string":
+      return "";
+    case "array":
+      return [];
+    default:
+      return null;
+  }
+}
+
+test("a field that is named is taken, or refused with a reason that is not its name", async () => {
+  const document = await documentOf(server());
+  const small = await bodies();
+  for (const { method, path, schema } of operations(document)) {
+    const body = small[`${method} ${path}`];
+    if (!body) continue;
+    for (const { where, schema: field, required } of fieldsOf(document, schema)) {
+      if (required || where.at(-1) === "timeout") continue;
+      const answer = await server().http.ask(method, path, { headers, body: withField(body, where, allowed(field)) });
+      const what = `${method} ${path}: ${where.join(".")} = ${JSON.stringify(allowed(field))}`;
+      if (answer.status === 200) continue;
+      assert.ok(answer.status >= 400 && answer.status < 500, `${what}: ${answer.status}`);
+      assert.doesNotMatch(answer.text(), /unknown|no such field|not a field/i, what);
+    }
+  }
+});
+
+test("a field that is not named is refused by name, with its nearest neighbour", async () => {
+  const document = await documentOf(server());
+  const small = await bodies();
+  for (const { method, path, schema } of operations(document)) {
+    if (!schema?.properties) continue;
+    const first = Object.keys(schema.properties)[0];
+    const body = { ...small[`${method} ${path}`], [`${first}x`]: 1 };
+    const answer = await server().http.ask(method, path, { headers, body });
+    assert.ok([400, 422].includes(answer.status), `${method} ${path}: ${answer.status} ${answer.text().slice(0, 200)}`);
+    assert.ok(answer.text().includes(`${first}x`), `${method} ${path}: ${answer.text()}`);
+  }
+});
+
+test("what is required is required", async () => {
+  const document = await documentOf(server());
+  const small = await bodies();
+  for (const { method, path, schema } of operations(document)) {
+    for (const name of schema?.required ?? []) {
+      const body = { ...small[`${method} ${path}`] };
+      delete body[name];
+      const answer = await server().http.ask(method, path, { headers, body });
+      assert.ok([400, 422].includes(answer.status), `${method} ${path} without ${name}: ${answer.status}`);
+      assert.ok(answer.text().includes(name), `${method} ${path}: ${answer.text()}`);
+    }
+  }
+});
+
+test("numbers beyond every range, in every numeric field, are refused and never answered with 5xx", async () => {
+  const document = await documentOf(server());
+  const small = await bodies();
+  const literals = ["-1", "-0.5", "1e308", "-1e308", "1e400", "-1e400", "NaN", "Infinity", "-Infinity",
+    "9223372036854775807", "9223372036854775808", "-9223372036854775809", "18446744073709551616", "1e-400", "0x10",
+    "01", "\"1\"", "true", "[]", "{}", "\"NaN\""];
+  let asked = 0;
+  for (const { method, path, schema } of operations(document)) {
+    const body = small[`${method} ${path}`] ?? {};
+    for (const { where, schema: field } of fieldsOf(document, schema ?? {})) {
+      if (!["integer", "number"].includes(kindOf(field))) continue;
+      for (const literal of literals) {
+        const text = JSON.stringify(withField(body, where, "@@")).replace('"@@"', () => literal);
+        const answer = await server().http.ask(method, path, { headers, body: text });
+        const what = `${method} ${path}: ${where.join(".")} = ${literal}: ${answer.status} ${answer.text().slice(0, 160)}`;
+        ++asked;
+        if (answer.status === 200 && path === "/v1/tts/batch" && where[0] === "items") continue;  // the item's own error
+        assert.ok(answer.status < 500, what);
+        if (mustBeRefused(literal, field)) assert.ok(answer.status >= 400, what);
+      }
+    }
+  }
+  assert.ok(asked > 200, `only ${asked} requests: does the document name its numbers?`);
+  await server().assertSpeaks();
+});
+
+function mustBeRefused(literal, { minimum, maximum, ...field }) {
+  const broken = !/^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(literal);
+  if (broken) return true;
+  const value = Number(literal);
+  if (!Number.isFinite(value)) return true;
+  if (kindOf(field) === "integer" && !Number.isInteger(value)) return true;
+  if (kindOf(field) === "integer" && (value >= 2 ** 63 || value < -(2 ** 63)) && literal !== "9223372036854775807") return true;
+  return value < (minimum ?? -Infinity) || value > (maximum ?? Infinity);
+}

@@ -1,0 +1,57 @@
+// What /openapi.json says of the routes, as the tests use it.
+export async function documentOf(server) {
+  return (await server.http.get("/openapi.json")).json();
+}
+
+// A schema with its references followed and the parts of allOf joined.
+export function resolve(document, schema) {
+  let found = schema ?? {};
+  while (found.$ref) found = found.$ref.slice(2).split("/").reduce((at, key) => at[key], document);
+  return found;
+}
+
+// [{method, path, operation, schema, types}], schema: of the JSON body, absent without one.
+export function operations(document) {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => {
+      const content = operation.requestBody?.content ?? {};
+      return {
+        method: method.toUpperCase(), path, operation, types: Object.keys(content),
+        schema: content["application/json"] && resolve(document, content["application/json"].schema),
+      };
+    }));
+}
+
+export const kindOf = (schema) => (Array.isArray(schema.type) ? schema.type.find((type) => type !== "null") : schema.type);
+
+// Every field of a body, those of the objects in lists too: [{where: ["items", 0, "text"], schema, required}].
+export function fieldsOf(document, schema, where = []) {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
+    const field = resolve(document, property);
+    const here = { where: [...where, name], schema: field, required: (schema.required ?? []).includes(name) };
+    const items = field.items && resolve(document, field.items);
+    return items?.properties ? [here, ...fieldsOf(document, items, [...where, name, 0])] : [here];
+  });
+}
+
+// Sets the value at a path and makes what leads there.
+export function withField(body, where, value) {
+  const copy = structuredClone(body);
+  let at = copy;
+  for (const [i, key] of where.entries()) {
+    if (i + 1 === where.length) at[key] = value;
+    else at = at[key] ??= typeof where[i + 1] === "number" ? [] : {};
+  }
+  return copy;
+}
+
+// Small bodies that each POST route answers with 200. audio: bytes of a clip in base64.
+export function smallBodies(audio, model) {
+  const text = "Hi.";
+  return {
+    "POST /v1/audio/speech": { model, voice: "default", input: text, response_format: "pcm", seed: 1, max_new_tokens: 12 },
+    "POST /v1/tts": { text, seed: 1, max_new_tokens: 12, references: [{ audio, text: "Hm." }] },
+    "POST /v1/tts/batch": { items: [{ text, seed: 1 }], max_new_tokens: 12 },
+    "POST /v1/vqgan/encode": { audios: [audio] },
+  };
+}
