@@ -1,0 +1,45 @@
+// API keys: who may ask.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shoal::server {
+
+// The keys of clients, or of administrators. Keeps their digests alone.
+class ApiKeys {
+ public:
+  ApiKeys() = default;  // none
+  // `key` and the keys of the file `path`, each perhaps empty. The file has one key a line, KEY or NAME:KEY;
+  // blank lines and lines that begin with # are skipped. Keys without a name are called key-N by their place
+  // among all, `key` being the first. `field` is the setting of `key`, for messages and for the remark on a
+  // file that every user of the machine may read. Throws Error, never with a key in it: invalid_argument
+  // naming the line (form, a key or name that stands twice, no key at all), not_found, io, too_large.
+  ApiKeys(const std::string& key, const std::string& path, std::string_view field = "api_key");
+
+  bool empty() const { return keys_.empty(); }
+  // Name of the key in "Bearer KEY"; absent for anything else. How long it takes does not depend on how much
+  // of a key is right, nor on which it is.
+  std::optional<std::string> client_of(std::string_view authorization) const;
+  // Some key is in both.
+  bool shares_a_key_with(const ApiKeys& other) const;
+
+ private:
+  using Digest = std::array<uint8_t, 32>;  // SHA-256
+  struct Key {
+    std::string name;
+    Digest digest;
+  };
+
+  static Digest digest_of(std::string_view key);
+  void add(std::string name, std::string_view key, const std::string& where);
+  void add_file(const std::string& path, std::string_view field);
+
+  std::vector<Key> keys_;
+};
+
+}  // namespace shoal::server
