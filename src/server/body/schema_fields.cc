@@ -40,9 +40,10 @@ template <typename... Parts>
   throw BodyError(ErrorCode::invalid_argument, where, concat(parts...));
 }
 
+// A bound that no int64 reaches is none that would help anybody.
 std::string limits_of(Range range) {
-  const bool low = range.low > std::numeric_limits<double>::lowest();
-  const bool high = range.high < std::numeric_limits<double>::max();
+  const bool low = range.low > -kTwoTo63;
+  const bool high = range.high < kTwoTo63;
   if (low && high) return concat(" from ", shown_number(range.low), " to ", shown_number(range.high));
   if (low) return concat(" of at least ", shown_number(range.low));
   if (high) return concat(" of at most ", shown_number(range.high));
