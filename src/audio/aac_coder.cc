@@ -4,6 +4,7 @@
 
 // Its headers include each other as neighbours.
 extern "C" {
+#include <vo-aacenc/cmnMemory.h>
 #include <vo-aacenc/voAAC.h>
 }
 
@@ -19,9 +20,8 @@ constexpr int kDefaultBitrate = 64000;
 constexpr int kMinBitrate = 8000, kMaxBitrate = 160000;
 constexpr size_t kFrameSamples = 1024;
 constexpr size_t kFrameBytes = 768 + 7;  // 6144 bits of one channel, and the ADTS header
-// A decoder's output begins so long before the first sample, and a block later it is whole (ISO/IEC 14496-3:
-// the window of 2048 samples overlaps the one before by half; the encoder looks 576 samples ahead for
-// transients).
+// What a decoder gives before the first sample: the overlap of the first block, and what the encoder looks
+// ahead for transients.
 constexpr size_t kDelaySamples = 1024 + 576;
 
 int bitrate_bps(const EncoderOptions& options) {
@@ -46,7 +46,8 @@ class AacCoder final : public Coder {
         .sampleRate = options.sample_rate_hz, .bitRate = bitrate_bps(options), .nChannels = 1, .adtsUsed = 1};
     if (voGetAACEncAPI(&library_) != VO_ERR_NONE)
       fail(ErrorCode::internal, "aac: the library has no encoder");
-    if (library_.Init(&encoder_, VO_AUDIO_CodingAAC, nullptr) != VO_ERR_NONE)
+    VO_CODEC_INIT_USERDATA user{.memflag = VO_IMF_USERMEMOPERATOR, .memData = &memory_};
+    if (library_.Init(&encoder_, VO_AUDIO_CodingAAC, &user) != VO_ERR_NONE)
       fail(ErrorCode::resource_exhausted, "aac: no memory for an encoder");
     if (library_.SetParam(encoder_, VO_PID_AAC_ENCPARAM, &settings) != VO_ERR_NONE) {
       library_.Uninit(encoder_);
@@ -94,6 +95,13 @@ class AacCoder final : public Coder {
   }
 
   VO_AUDIO_CODECAPI library_{};
+  VO_MEM_OPERATOR memory_{.Alloc = cmnMemAlloc,
+                          .Free = cmnMemFree,
+                          .Set = cmnMemSet,
+                          .Copy = cmnMemCopy,
+                          .Check = cmnMemCheck,
+                          .Compare = cmnMemCompare,
+                          .Move = cmnMemMove};  // the library keeps a pointer to it
   VO_HANDLE encoder_ = nullptr;
   std::array<int16_t, kFrameSamples> frame_{};
   size_t filled_ = 0, pushed_ = 0, encoded_frames_ = 0;

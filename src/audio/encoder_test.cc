@@ -11,7 +11,8 @@
 namespace shoal::audio {
 namespace {
 
-constexpr Format kAllFormats[] = {Format::wav, Format::pcm_s16le, Format::flac, Format::opus, Format::mp3};
+constexpr Format kAllFormats[] = {Format::wav,  Format::pcm_s16le, Format::flac,
+                                  Format::opus, Format::mp3,       Format::aac};
 
 std::vector<int16_t> to_s16(const std::vector<float>& samples) {
   std::vector<int16_t> out;
@@ -50,7 +51,7 @@ Bytes stream_at_once(Format format, const EncoderOptions& options, std::span<con
 TEST(Formats, AreNamedAsInTheSpeechApi) {
   for (const Format format : kAllFormats) EXPECT_EQ(parse_format(name_of(format)), format);
   EXPECT_EQ(parse_format("pcm"), Format::pcm_s16le);
-  EXPECT_EQ(parse_format("aac"), std::nullopt);
+  EXPECT_EQ(parse_format("m4a"), std::nullopt);
   EXPECT_EQ(parse_format("WAV"), std::nullopt);
   EXPECT_EQ(parse_format(""), std::nullopt);
   EXPECT_EQ(mime_type(Format::mp3), "audio/mpeg");
@@ -139,6 +140,31 @@ TEST(Encoder, StreamsDecodeLikeFiles) {
   }
 }
 
+// libsndfile reads no AAC, so the test reads ADTS headers (ISO/IEC 14496-3, 1.A.2). Decoded by libavcodec the
+// frames gave the signal back 1600 samples late, with 38 to 41 dB from 16 to 96 kHz.
+TEST(Encoder, AacIsAChainOfFramesThatCoversTheSound) {
+  constexpr int kRates[] = {96000, 88200, 64000, 48000, 44100, 32000,
+                            24000, 22050, 16000, 12000, 11025, 8000};
+  for (size_t index = 0; index < std::size(kRates); ++index) {
+    const auto voice = voice_like(kRates[index], 0.4);
+    const Bytes file = encode(Format::aac, {.sample_rate_hz = kRates[index]}, voice);
+    const auto byte = [&](size_t at) { return std::to_integer<unsigned>(file.at(at)); };
+    size_t frames = 0;
+    for (size_t at = 0; at < file.size(); ++frames) {
+      ASSERT_EQ(byte(at), 0xFFu);
+      ASSERT_EQ(byte(at + 1) & 0xF6, 0xF0u);                       // the rest of the sync word, layer 0
+      ASSERT_EQ(byte(at + 2) >> 6, 1u);                            // AAC-LC
+      ASSERT_EQ(byte(at + 2) >> 2 & 0xF, index);                   // sample rate
+      ASSERT_EQ((byte(at + 2) & 1) << 2 | byte(at + 3) >> 6, 1u);  // one channel
+      ASSERT_EQ(byte(at + 6) & 3, 0u);                             // one block of 1024 samples
+      at += (byte(at + 3) & 3) << 11 | byte(at + 4) << 3 | byte(at + 5) >> 5;
+      ASSERT_LE(at, file.size());
+    }
+    EXPECT_GE(frames * 1024, voice.size() + 1600);
+    EXPECT_LT(frames * 1024, voice.size() + 1600 + 1024);
+  }
+}
+
 TEST(Encoder, FinalHeaderCarriesTheTrueLength) {
   const auto voice = voice_like(44100, 0.25);
   const Bytes flac = encode(Format::flac, {}, voice);
@@ -196,13 +222,16 @@ TEST(Encoder, RefusesRatesAndBitratesByName) {
   EXPECT_EQ(code_of(Format::mp3, {.sample_rate_hz = 96000}), ErrorCode::invalid_argument);
   EXPECT_EQ(code_of(Format::mp3, {.sample_rate_hz = 24000, .bitrate_bps = 320000}),
             ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of(Format::aac, {.sample_rate_hz = 44101}), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of(Format::aac, {.sample_rate_hz = 8000, .bitrate_bps = 64000}),
+            ErrorCode::invalid_argument);
   EXPECT_EQ(code_of(Format::opus, {.bitrate_bps = 1000}), ErrorCode::invalid_argument);
   EXPECT_EQ(code_of(Format::opus, {.bitrate_bps = -5}), ErrorCode::invalid_argument);
 }
 
 TEST(Encoder, BitrateIsObeyed) {
   const auto voice = voice_like(44100, 4);
-  for (const Format format : {Format::mp3, Format::opus})
+  for (const Format format : {Format::mp3, Format::opus, Format::aac})
     for (const int bitrate : {32000, 64000, 128000}) {
       const double got = static_cast<double>(encode(format, {.bitrate_bps = bitrate}, voice).size()) * 8 / 4;
       EXPECT_NEAR(got, bitrate, 0.15 * bitrate) << name_of(format);  // opus varies its rate
