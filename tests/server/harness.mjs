@@ -1,7 +1,7 @@
 // Starts and stops `shoal serve`, each time with folders and a port of its own.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,8 +13,17 @@ export const program = process.env.SHOAL_PROGRAM;
 export const slowness = Number(process.env.SHOAL_TEST_SLOWNESS ?? 1);
 export const sanitized = slowness > 1;
 
+// No server outlives its test: it is killed when this process ends, however that happens, and this process ends.
 const running = new Set();
 process.on("exit", () => running.forEach((server) => server.child.kill("SIGKILL")));
+for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(1));
+const longest_s = 1200;
+setTimeout(() => {
+  console.error(`not done after ${longest_s} s`);
+  process.exit(1);
+}, longest_s * 1000).unref();
+const guard = ["/usr/bin/setpriv", "--pdeathsig", "KILL"];
+const guarded = (command) => (existsSync(guard[0]) ? [...guard, ...command] : command);
 
 // What the process inherits, without the settings of whoever runs the tests.
 function environment(extra) {
@@ -61,9 +70,9 @@ export class Server {
     this.log = "";
     this.stdout = "";
     this.code = null;
-    const args = ["serve", "--listen", "127.0.0.1:0", "--references-dir", this.references,
-      "--cache-dir", join(this.dir, "cache"), ...flags];
-    this.child = spawn(program, args, { cwd: this.dir, env: environment(env), stdio: ["ignore", "pipe", "pipe"] });
+    const [command, ...args] = guarded([program, "serve", "--listen", "127.0.0.1:0", "--references-dir", this.references,
+      "--cache-dir", join(this.dir, "cache"), ...flags]);
+    this.child = spawn(command, args, { cwd: this.dir, env: environment(env), stdio: ["ignore", "pipe", "pipe"] });
     this.pid = this.child.pid;
     this.child.stderr.setEncoding("utf8").on("data", (text) => (this.log += text));
     this.child.stdout.setEncoding("utf8").on("data", (text) => (this.stdout += text));

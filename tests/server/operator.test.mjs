@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { Server, program, sharedServer, until } from "./harness.mjs";
+import { magic } from "./sound.mjs";
 
 const server = sharedServer({ before, after });
 const http = () => server().http;
@@ -33,10 +34,20 @@ test("/health answers while the model is being loaded, /ready says 503", async (
   }
 });
 
-test("/invocations speaks, as SageMaker asks", async () => {
-  const answer = await http().post("/invocations", { text: "Good morning.", seed: 1 });
-  const other = answer.status === 200 ? answer : await http().post("/invocations", { model: "shoal", voice: "default", input: "Good morning." });
-  assert.equal(other.status, 200, answer.text() + other.text());
+test("/invocations speaks, as SageMaker asks, in each route's form and in the format that Accept names", async () => {
+  const batch = { items: [{ text: "Good morning.", seed: 1 }] };
+  const speech = { model: "tts-1", voice: "default", input: "Good morning.", seed: 1 };
+  for (const [body, accept, format] of [
+    [say, undefined, "wav"], [say, "audio/flac", "flac"], [speech, undefined, "mp3"], [speech, "audio/wav", "wav"],
+    [speech, "audio/mpeg", "mp3"], [{ ...speech, response_format: "flac" }, "*/*", "flac"],
+  ]) {
+    const answer = await http().post("/invocations", body, { headers: accept ? { accept } : {} });
+    assert.equal(answer.status, 200, `${JSON.stringify(body)}, ${accept}: ${answer.text().slice(0, 300)}`);
+    assert.ok(magic[format](answer.body), `${JSON.stringify(body)}, ${accept}: ${answer.type}`);
+  }
+  const answered = await http().post("/invocations", batch);
+  assert.equal(answered.json().results[0].success, true);
+  assert.equal((await http().post("/invocations", { prompt: "x" })).status, 400);
 });
 
 test("metrics are what Prometheus reads, and move", async () => {
