@@ -1,0 +1,42 @@
+// The server's log: a line for each remark and each request.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+
+#include "server/http/application.h"
+#include "shoal/server_config.h"
+
+namespace shoal::server {
+
+// While it lives, base/log.h's remarks and log_request() become lines, of log_level or graver, as log_format
+// says:
+//
+//   2025-03-01T12:00:00.123Z info    POST /v1/tts 200 id=01JX... route=/v1/tts duration_ms=812.4 ...
+//   {"time":"2025-03-01T12:00:00.123Z","level":"info","message":"POST /v1/tts 200","id":"01JX...", ...}
+//
+// A line is one line of valid UTF-8 (JSON: one object) of bounded length, whatever bytes are in it. A thread
+// of its own writes them, so that a reader of standard error who does not keep up holds up nobody: the oldest
+// lines of 8,192 are lost then, and their number is logged.
+class ServerLog {
+ public:
+  // `out` stays open, and is only written to by this object. One at a time in a process. Throws
+  // Error(internal).
+  explicit ServerLog(const ServerConfig& config, std::FILE* out = stderr);
+  ~ServerLog();  // writes what is left; remarks are dropped from then on
+  ServerLog(const ServerLog&) = delete;
+  ServerLog& operator=(const ServerLog&) = delete;
+
+  class Lines;
+
+ private:
+  std::shared_ptr<Lines> lines_;
+};
+
+// One line with the request's id, method, path, route, status (0 in JSON, "left" in text: the client left
+// before an answer), whether the answer was sent whole, duration, bytes of bodies, the key's name and the
+// peer. At level info; answers 200 of the routes that probes and scrapers call every few seconds
+// (/health, /ready, /ping, /metrics) at debug. Any thread; nothing without a ServerLog.
+void log_request(const Request& request, const RequestRecord& record) noexcept;
+
+}  // namespace shoal::server
