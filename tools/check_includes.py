@@ -44,7 +44,7 @@ MAY_INCLUDE = {
     "bench/speech": [*MODELS, *RUNTIME, "bench"],
     "bench/engine": ["base", *RUNTIME, "bench"],
     "cli": [*MODELS, "text", "audio", "settings", *RUNTIME, "bench", "bench/speech", "bench/engine",
-            "server"],
+            "server", "server/observe"],
 }
 # Headers of include/shoal may be read by these; error.h by everybody.
 PUBLIC_READERS = (*RUNTIME, "settings", "server", "server/observe", "server/routes", "bench/speech", "bench/engine", "cli", "examples")

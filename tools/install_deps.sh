@@ -7,7 +7,10 @@ build=(g++ cmake ninja-build pkg-config git nlohmann-json3-dev libcli11-dev
        libsndfile1-dev libflac-dev libogg-dev libopus-dev libopusenc-dev libmp3lame-dev
        libvo-aacenc-dev libboost1.81-dev libsimdjson-dev libspdlog-dev libfmt-dev prometheus-cpp-dev zlib1g-dev
        libpcre2-dev libutf8proc-dev libssl-dev libxxhash-dev libtomlplusplus-dev)
-test=(libgtest-dev libgmock-dev ccache python3 clang-19 libclang-rt-19-dev clang-tidy-19 clang-format-19)
+test=(libgtest-dev libgmock-dev ccache python3 clang-19 libclang-rt-19-dev clang-tidy-19 clang-format-19
+      chromium prometheus)
+# The web page is built by npm, the tests of clients run on Node; an installation of one's own is as good as Debian's.
+command -v npm >/dev/null || build+=(nodejs npm)
 
 packages=("${build[@]}")
 case "${1:-}" in

@@ -53,6 +53,7 @@ int run(int argc, char** argv) {
   // Once the arguments are understood and before the subcommand acts: help needs no valid environment.
   app.parse_complete_callback([] { show_remarks(wanted_remarks()); });
   add_say(app);
+  add_serve(app);
   add_voices(app);
   add_cache(app);
   add_inspect(app);

@@ -22,8 +22,8 @@ class Server {
   // Transport::start and Engine::start do.
   void start();
   uint16_t port() const;
-  // /ready says 503, new work is refused, what is inside may end for `grace`, the rest is cut off. Returns true when
-  // everything ended by itself.
+  // /ready says 503, new work is refused, what is inside may end for `grace`, the rest is cut off. Returns
+  // true when everything ended by itself.
   bool stop(std::chrono::milliseconds grace);
 
  private:

@@ -1,0 +1,54 @@
+// shoal serve: the HTTP server.
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <iostream>
+#include <thread>
+
+#include "base/log.h"
+#include "cli/cli.h"
+#include "cli/engine_settings.h"
+#include "cli/interrupt.h"
+#include "server/observe/log_sink.h"
+#include "server/server.h"
+
+namespace shoal::cli {
+namespace {
+
+void wait_for(const InterruptGuard& interrupt) {
+  while (!interrupt.received()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+}
+
+void serve(const EngineSettings& settings) {
+  const ResolvedSettings resolved = settings.resolve();
+  if (settings.wants_print()) {
+    std::cout << print_settings(resolved);
+    return;
+  }
+  const InterruptGuard interrupt;
+  const server::ServerLog logging(resolved.server);
+  for (const std::string& note : resolved.notes) log(LogLevel::warning, note);
+  server::Server http(resolved.config, resolved.server);
+  http.start();
+  wait_for(interrupt);
+  log(LogLevel::info, "shutting down: requests inside have ", resolved.server.grace_s, " s to end");
+  const bool all_ended = http.stop(std::chrono::seconds(resolved.server.grace_s));
+  log(LogLevel::info, all_ended ? "bye" : "bye: some requests were cut off");
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app) {
+  auto settings = std::make_shared<EngineSettings>();
+  CLI::App& command =
+      *app.add_subcommand("serve", "Serve speech over HTTP (OpenAI and Fish-Speech clients, web page)");
+  command.footer(
+      "Examples:\n"
+      "  shoal serve                                    the built-in voice on http://127.0.0.1:8080\n"
+      "  shoal serve --model checkpoints/openaudio-s1-mini --listen 0.0.0.0:8080 --api-key-file keys\n"
+      "  curl -s http://127.0.0.1:8080/v1/audio/speech -H 'content-type: application/json' \\\n"
+      "       -d '{\"model\": \"shoal\", \"input\": \"Hello there.\", \"voice\": \"default\"}' -o hello.mp3");
+  settings->add_to(command, EngineSettings::Scope::server);
+  command.callback([settings] { serve(*settings); });
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,65 @@
+#include "server/cors.h"
+
+#include <algorithm>
+
+namespace shoal::server {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '/')) text.remove_suffix(1);
+  return text;
+}
+
+// "http://host:port" -> "host:port".
+std::string_view host_of(std::string_view origin) {
+  const size_t scheme = origin.find("://");
+  return scheme == std::string_view::npos ? origin : origin.substr(scheme + 3);
+}
+
+}  // namespace
+
+CrossOrigin::CrossOrigin(std::string_view origins) {
+  while (!origins.empty()) {
+    const size_t comma = std::min(origins.find(','), origins.size());
+    const std::string_view origin = trimmed(origins.substr(0, comma));
+    if (origin == "*") any_ = true;
+    if (!origin.empty()) origins_.emplace_back(origin);
+    origins.remove_prefix(std::min(comma + 1, origins.size()));
+  }
+}
+
+bool CrossOrigin::allows(std::string_view origin) const {
+  return any_ || std::find(origins_.begin(), origins_.end(), origin) != origins_.end();
+}
+
+bool CrossOrigin::may_act(const Request& request, bool upgrade) const {
+  const std::string* origin = request.headers.find("origin");
+  if (!origin) return true;  // not a browser's page
+  if (!upgrade && (request.method == "GET" || request.method == "HEAD" || request.method == "OPTIONS"))
+    return true;
+  const std::string* host = request.headers.find("host");
+  return (host && equal_ignoring_case(host_of(*origin), *host)) || allows(*origin);
+}
+
+Headers CrossOrigin::answer_headers(const Request& request) const {
+  Headers headers;
+  if (origins_.empty()) return headers;
+  if (!any_) headers.add("vary", "origin");
+  const std::string* origin = request.headers.find("origin");
+  if (!origin || !allows(*origin)) return headers;
+  headers.add("access-control-allow-origin", any_ ? "*" : *origin);
+  headers.add("access-control-expose-headers", "*");
+  return headers;
+}
+
+Headers CrossOrigin::preflight_headers(const Request& request, std::string_view methods) const {
+  const std::string* origin = request.headers.find("origin");
+  if (!origin || !allows(*origin)) return {};
+  return {{"access-control-allow-methods", std::string(methods)},
+          // A wildcard does not stand for authorization.
+          {"access-control-allow-headers", "authorization, content-type, x-request-id, accept"},
+          {"access-control-max-age", "600"}};
+}
+
+}  // namespace shoal::server

@@ -1,0 +1,46 @@
+// How many requests may speak at a time, in all and for one client.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace shoal::server {
+
+class RequestSlots {
+ public:
+  // 0: no limit.
+  RequestSlots(int in_all, int per_client) : in_all_(in_all), per_client_(per_client) {}
+
+  // A place, given back by its destructor.
+  class Slot {
+   public:
+    Slot() = default;
+    Slot(RequestSlots& owner, std::string client) : owner_(&owner), client_(std::move(client)) {}
+    Slot(Slot&& other) noexcept
+        : owner_(std::exchange(other.owner_, nullptr)), client_(std::move(other.client_)) {}
+    Slot& operator=(Slot&&) = delete;
+    ~Slot() {
+      if (owner_) owner_->leave(client_);
+    }
+
+   private:
+    RequestSlots* owner_ = nullptr;
+    std::string client_;
+  };
+
+  // Throws Error(resource_exhausted) at once, naming the limit that is reached.
+  Slot take(const std::string& client);
+  int taken() const;
+
+ private:
+  void leave(const std::string& client);
+
+  const int in_all_, per_client_;
+  mutable std::mutex mutex_;
+  int taken_ = 0;
+  std::map<std::string, int> by_client_;
+};
+
+}  // namespace shoal::server

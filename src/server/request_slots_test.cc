@@ -1,0 +1,63 @@
+#include "server/request_slots.h"
+
+#include <gtest/gtest.h>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+
+namespace shoal::server {
+namespace {
+
+TEST(RequestSlots, RefuseAtTheLimitAndServeAgainWhenOneLeaves) {
+  RequestSlots slots(2, 0);
+  auto first = std::make_optional(slots.take("a"));
+  const auto second = slots.take("b");
+  EXPECT_THROW(slots.take("c"), Error);
+  EXPECT_EQ(slots.taken(), 2);
+  first.reset();
+  const auto third = slots.take("c");
+  EXPECT_EQ(slots.taken(), 2);
+}
+
+TEST(RequestSlots, OneClientCannotTakeWhatIsLeftToOthers) {
+  RequestSlots slots(3, 1);
+  const auto first = slots.take("a");
+  try {
+    slots.take("a");
+    FAIL() << "the second request of a client was let in";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
+    EXPECT_NE(error.message().find("limit of 1"), std::string::npos) << error.message();
+  }
+  const auto other = slots.take("b");
+  EXPECT_EQ(slots.taken(), 2) << "a refused request must hold nothing";
+}
+
+TEST(RequestSlots, MovedSlotsAreGivenBackOnce) {
+  RequestSlots slots(1, 1);
+  {
+    auto slot = slots.take("a");
+    const auto moved = std::move(slot);
+  }
+  EXPECT_EQ(slots.taken(), 0);
+  const auto again = slots.take("a");
+}
+
+TEST(RequestSlots, CountsUnderContention) {
+  RequestSlots slots(4, 0);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&slots, t] {
+      for (int i = 0; i < 2000; ++i) {
+        const auto slot = slots.take(std::to_string(t));
+        EXPECT_LE(slots.taken(), 4);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(slots.taken(), 0);
+}
+
+}  // namespace
+}  // namespace shoal::server

@@ -1,0 +1,238 @@
+#include "server/router.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "server/observe/log_sink.h"
+#include "server/request_id.h"
+
+namespace shoal::server {
+namespace {
+
+constexpr int64_t kSmallBody = 1 << 20;
+
+// "/v1/models/{id}" stands for one more segment, whatever it is called.
+bool matches(std::string_view pattern, std::string_view path) {
+  if (!pattern.ends_with('}')) return pattern == path;
+  const std::string_view before = pattern.substr(0, pattern.rfind('/') + 1);
+  return path.size() > before.size() && path.starts_with(before) &&
+         path.find('/', before.size()) == std::string_view::npos;
+}
+
+// Every answer of a request carries its id and what cross-origin pages need.
+class WithHeaders : public Exchange {
+ public:
+  WithHeaders(Exchange& inner, Headers headers) : inner_(inner), headers_(std::move(headers)) {}
+  const Request& request() const override { return inner_.request(); }
+  Executor executor() const override { return inner_.executor(); }
+  Task<> respond(Response response) override { return inner_.respond(completed(std::move(response))); }
+  Task<> begin(Response head) override { return inner_.begin(completed(std::move(head))); }
+  Task<> write(std::string_view bytes) override { return inner_.write(bytes); }
+  Task<> end() override { return inner_.end(); }
+  bool begun() const override { return inner_.begun(); }
+  void on_gone(std::function<void()> notify) override { inner_.on_gone(std::move(notify)); }
+
+ private:
+  Response completed(Response response) const {
+    for (const auto& [name, value] : headers_) response.headers.add(name, value);
+    return response;
+  }
+
+  Exchange& inner_;
+  const Headers headers_;
+};
+
+}  // namespace
+
+ErrorStyle style_of_path(std::string_view path) {
+  if (path.starts_with("/v1/audio/") || path.starts_with("/v1/models")) return ErrorStyle::openai;
+  if (path.starts_with("/v1/admin/")) return ErrorStyle::plain;
+  return path.starts_with("/v1/") ? ErrorStyle::fish : ErrorStyle::plain;
+}
+
+Router::Router(Services& services, std::vector<Route> routes, ApiKeys keys, ApiKeys admin_keys)
+    : services_(services),
+      routes_(std::move(routes)),
+      keys_(std::move(keys)),
+      admin_keys_(std::move(admin_keys)),
+      cross_origin_(services.config.cors_origins),
+      slots_(services.config.max_concurrency, services.config.max_concurrency_per_key) {}
+
+const Route* Router::find(std::string_view method, std::string_view path) const {
+  const Route* found = nullptr;
+  for (const Route& route : routes_) {
+    if (route.access == Access::admin && admin_keys_.empty()) continue;
+    const bool same_method = route.method == method || (method == "HEAD" && route.method == "GET");
+    if (!same_method || !matches(route.path, path)) continue;
+    if (route.path == path) return &route;  // an exact path is stronger than a pattern
+    found = &route;
+  }
+  return found;
+}
+
+std::string Router::methods_of(std::string_view path) const {
+  std::string methods;
+  for (const std::string_view method : {"GET", "HEAD", "POST", "DELETE"}) {
+    if (!find(method, path)) continue;
+    if (!methods.empty()) methods += ", ";
+    methods += method;
+  }
+  return methods;
+}
+
+Headers Router::common_headers(const Request& request) const {
+  Headers headers = cross_origin_.answer_headers(request);
+  if (!request.id.empty()) headers.add("x-request-id", request.id);
+  return headers;
+}
+
+Verdict Router::refusal(const Request& head, ErrorStyle style, const HttpError& error, Headers headers) {
+  Response response = error_response(style, error, head.id);
+  for (const Headers& more : {headers, common_headers(head)}) {
+    for (const auto& [name, value] : more) response.headers.add(name, value);
+  }
+  services_.metrics.count_error(name_of(error.code));
+  return {.refusal = std::move(response)};
+}
+
+Verdict Router::judge_without_route(Request& head) {
+  const ErrorStyle style = style_of_path(head.path);
+  const std::string methods = methods_of(head.path);
+  if (methods.empty()) {
+    return refusal(head, style,
+                   {404, ErrorCode::not_found, "there is nothing at this path; /docs lists what there is"});
+  }
+  const std::string allowed = methods + ", OPTIONS";
+  if (head.method != "OPTIONS") {
+    return refusal(head, style,
+                   {405, ErrorCode::invalid_argument, "this path takes " + methods + ", not " + head.method},
+                   {{"allow", allowed}});
+  }
+  Response response{.status = 204, .headers = {{"allow", allowed}}};
+  for (const Headers& more : {cross_origin_.preflight_headers(head, methods), common_headers(head)}) {
+    for (const auto& [name, value] : more) response.headers.add(name, value);
+  }
+  return {.refusal = std::move(response)};
+}
+
+std::optional<HttpError> Router::check_key(const Route& route, Request& head) const {
+  const ApiKeys& keys = route.access == Access::admin ? admin_keys_ : keys_;
+  if (route.access == Access::open || keys.empty()) return std::nullopt;
+  const std::string* authorization = head.headers.find("authorization");
+  const auto client = keys.client_of(authorization ? std::string_view(*authorization) : std::string_view());
+  if (client) {
+    head.client = *client;
+    return std::nullopt;
+  }
+  return HttpError{401, ErrorCode::invalid_argument,
+                   authorization ? "this API key is not known; send `Authorization: Bearer KEY`"
+                                 : "an API key is needed: send `Authorization: Bearer KEY`"};
+}
+
+int64_t Router::body_limit(const Route& route) const {
+  switch (route.body) {
+    case BodySize::none:
+    case BodySize::small:
+      return kSmallBody;  // GET with a body is legal; it is read and ignored
+    case BodySize::large:
+      return int64_t{services_.config.max_body_mb} << 20;
+  }
+  return 0;
+}
+
+Verdict Router::judge(Request& head, bool upgrade) {
+  head.id = request_id_of(head);
+  const Route* route = find(head.method, head.path);
+  if (!route) return judge_without_route(head);
+  head.route = route->path;
+  if (const auto error = check_key(*route, head)) {
+    return refusal(head, route->errors, *error, {{"www-authenticate", "Bearer"}});
+  }
+  if (!cross_origin_.may_act(head, upgrade)) {
+    return refusal(
+        head, route->errors,
+        {403, ErrorCode::invalid_argument, "pages of this origin may not use this server (--cors-origins)"});
+  }
+  if (services_.draining && route->access != Access::open) {
+    return refusal(head, route->errors,
+                   http_error(Error(ErrorCode::unavailable, "the server is shutting down")));
+  }
+  if (upgrade != static_cast<bool>(route->converse)) {
+    const std::string message =
+        upgrade ? "this path is no WebSocket" : "this path is a WebSocket: ask for an upgrade";
+    return refusal(head, route->errors, {upgrade ? 400 : 426, ErrorCode::invalid_argument, message},
+                   {{"upgrade", "websocket"}});
+  }
+  return {.max_body_bytes = body_limit(*route), .websocket = upgrade};
+}
+
+HttpError Router::failure_of(const Request& request, std::exception_ptr thrown) {
+  const auto counted = [&](const Error& error) {
+    services_.metrics.count_error(name_of(error.code()));
+    const bool ours = error.code() == ErrorCode::internal || error.code() == ErrorCode::io;
+    if (ours) log(LogLevel::error, "request ", request.id, " ", request.route, ": ", error.message());
+    return http_error(error);
+  };
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Error& error) {
+    return counted(error);
+  } catch (const std::bad_alloc&) {
+    return counted(Error(ErrorCode::resource_exhausted, "out of memory"));
+  } catch (const std::exception& error) {
+    return counted(Error(ErrorCode::internal, error.what()));
+  }
+}
+
+Task<> Router::handle(Exchange& bare) {
+  WithHeaders exchange(bare, common_headers(bare.request()));
+  const Route& route = *find(bare.request().method, bare.request().path);
+  std::exception_ptr thrown;
+  try {
+    std::optional<RequestSlots::Slot> slot;
+    if (route.speaks) slot.emplace(slots_.take(exchange.request().client));
+    co_await route.handle(services_, exchange);
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  if (!thrown) co_return;
+  const HttpError error = failure_of(bare.request(), thrown);
+  // What has begun cannot become an error any more: it is cut off, and the client sees that it is not whole.
+  if (exchange.begun() || error.code == ErrorCode::cancelled) co_return;
+  co_await exchange.respond(error_response(route.errors, error, bare.request().id));
+}
+
+Task<> Router::converse(WebSocket& socket) {
+  const Route& route = *find("GET", socket.request().path);
+  std::exception_ptr thrown;
+  try {
+    std::optional<RequestSlots::Slot> slot;
+    if (route.speaks) slot.emplace(slots_.take(socket.request().client));
+    co_await route.converse(services_, socket);
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  if (!thrown) co_return;
+  const HttpError error = failure_of(socket.request(), thrown);
+  if (error.code == ErrorCode::cancelled) co_return;
+  const bool try_later = error.code == ErrorCode::resource_exhausted || error.code == ErrorCode::unavailable;
+  const uint16_t close_code = try_later ? 1013 : 1011;
+  co_await socket.close(close_code, error.message);
+}
+
+Response Router::refuse(const Request& head, int status, std::string_view message) {
+  const ErrorCode code = status == 413 || status == 431 ? ErrorCode::too_large
+                         : status == 408                ? ErrorCode::deadline_exceeded
+                         : status >= 500                ? ErrorCode::unavailable
+                                                        : ErrorCode::invalid_argument;
+  const Route* route = find(head.method, head.path);
+  const ErrorStyle style = route ? route->errors : style_of_path(head.path);
+  return *refusal(head, style, {status, code, std::string(message)}).refusal;
+}
+
+void Router::record(const Request& request, const RequestRecord& record) {
+  services_.metrics.record(request.route, record);
+  log_request(request, record);
+}
+
+}  // namespace shoal::server

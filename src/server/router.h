@@ -1,0 +1,51 @@
+// From a request to its handler, and from whatever happens to an answer.
+#pragma once
+
+#include <exception>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/cors.h"
+#include "server/http/application.h"
+#include "server/keys.h"
+#include "server/request_slots.h"
+#include "server/routes/services.h"
+
+namespace shoal::server {
+
+class Router : public Application {
+ public:
+  // The table stays as it is; paths are unique for each method. Without admin keys its admin routes are left
+  // out.
+  Router(Services& services, std::vector<Route> routes, ApiKeys keys, ApiKeys admin_keys);
+
+  Verdict judge(Request& head, bool upgrade) override;
+  Task<> handle(Exchange& exchange) override;
+  Task<> converse(WebSocket& socket) override;
+  Response refuse(const Request& head, int status, std::string_view message) override;
+  void record(const Request& request, const RequestRecord& record) override;
+
+ private:
+  const Route* find(std::string_view method, std::string_view path) const;
+  std::string methods_of(std::string_view path) const;
+  Verdict refusal(const Request& head, ErrorStyle style, const HttpError& error, Headers headers = {});
+  Verdict judge_without_route(Request& head);
+  // Absent: the key opens the route.
+  std::optional<HttpError> check_key(const Route& route, Request& head) const;
+  int64_t body_limit(const Route& route) const;
+  Headers common_headers(const Request& request) const;
+  // What a handler threw as an answer; counted, and what is our fault logged.
+  HttpError failure_of(const Request& request, std::exception_ptr thrown);
+
+  Services& services_;
+  const std::vector<Route> routes_;
+  const ApiKeys keys_, admin_keys_;
+  const CrossOrigin cross_origin_;
+  RequestSlots slots_;
+};
+
+// The style of errors for paths that are not in the table: that of the family they look like.
+ErrorStyle style_of_path(std::string_view path);
+
+}  // namespace shoal::server

@@ -1,0 +1,251 @@
+#include "server/router.h"
+
+#include <fstream>
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "server/routes/testing.h"
+
+namespace shoal::server {
+namespace {
+
+using testing::Answered;
+using testing::FakeExchange;
+using testing::get_request;
+using testing::json_request;
+
+Route route(std::string method, std::string path, ErrorStyle errors, Access access,
+            std::function<Task<>(Services&, Exchange&)> handle) {
+  return {.method = std::move(method),
+          .path = std::move(path),
+          .errors = errors,
+          .access = access,
+          .handle = std::move(handle)};
+}
+
+Task<> say_path(Services&, Exchange& exchange) {
+  co_await exchange.respond({.content_type = "text/plain", .body = exchange.request().path});
+}
+
+Task<> break_down(Services&, Exchange&) {
+  throw std::runtime_error("secret of the inside");
+  co_return;
+}
+
+Task<> run_out(Services&, Exchange&) {
+  fail(ErrorCode::resource_exhausted, "queue: full");
+  co_return;
+}
+
+Task<> break_in_the_middle(Services&, Exchange& exchange) {
+  co_await exchange.begin({.body = "half"});
+  fail(ErrorCode::internal, "the other half is lost");
+}
+
+Task<> complain(Services&, Exchange&) {
+  throw BodyError(ErrorCode::invalid_argument, "items[2].voice", "expected a text, got 3");
+  co_return;
+}
+
+// A router around an engine that was never started.
+class RouterTest : public ::testing::Test {
+ protected:
+  void make(ServerConfig config = {}) {
+    config_ = std::move(config);
+    std::vector<Route> routes = {
+        route("GET", "/health", ErrorStyle::plain, Access::open, say_path),
+        route("GET", "/v1/models", ErrorStyle::openai, Access::client, say_path),
+        route("GET", "/v1/models/{id}", ErrorStyle::openai, Access::client, say_path),
+        route("GET", "/v1/models/exact", ErrorStyle::openai, Access::client, run_out),
+        route("POST", "/v1/audio/speech", ErrorStyle::openai, Access::client, complain),
+        route("POST", "/v1/tts", ErrorStyle::fish, Access::client, break_down),
+        route("POST", "/v1/half", ErrorStyle::plain, Access::client, break_in_the_middle),
+        route("POST", "/v1/admin/reload", ErrorStyle::plain, Access::admin, say_path),
+    };
+    routes.back().body = BodySize::large;
+    router_ =
+        std::make_unique<Router>(services_, std::move(routes), ApiKeys(config_.api_key, config_.api_key_file),
+                                 ApiKeys(config_.admin_key, config_.admin_key_file));
+  }
+
+  // As the transport does it: judged, then handled unless refused.
+  Answered ask(Request request) {
+    boost::asio::io_context context(1);
+    const Verdict verdict = router_->judge(request, false);
+    if (verdict.refusal) {
+      return {.status = verdict.refusal->status,
+              .content_type = verdict.refusal->content_type,
+              .headers = verdict.refusal->headers,
+              .pieces = {verdict.refusal->body}};
+    }
+    FakeExchange exchange(context.get_executor(), std::move(request));
+    boost::asio::co_spawn(context.get_executor(), router_->handle(exchange),
+                          [](const std::exception_ptr& thrown) { EXPECT_FALSE(thrown); });
+    context.run();
+    return std::move(exchange.answered);
+  }
+
+  ServerConfig config_;
+  std::atomic<bool> draining_{false};
+  Engine engine_{testing::built_in_config()};
+  ServerMetrics metrics_;
+  Workers workers_{1};
+  Services services_{engine_, config_, workers_, metrics_, draining_, "shoal", "{}"};
+  std::unique_ptr<Router> router_;
+};
+
+std::string text_at(const Answered& answer, std::initializer_list<std::string_view> path) {
+  Json json = Json::parse(answer.body(), "answer");
+  const Json* value = &json;
+  for (const std::string_view key : path) value = &value->at(key);
+  return value->is_string() ? value->as_string() : std::to_string(value->as_integer());
+}
+
+TEST_F(RouterTest, FindsPathsPatternsAndTheExactOneFirst) {
+  make();
+  EXPECT_EQ(ask(get_request("/v1/models")).body(), "/v1/models");
+  EXPECT_EQ(ask(get_request("/v1/models/tts-1")).body(), "/v1/models/tts-1");
+  EXPECT_EQ(ask(get_request("/v1/models/exact")).status, 429) << "the exact path has its own handler";
+  EXPECT_EQ(ask(get_request("/v1/models/a/b")).status, 404) << "a pattern is one segment";
+  EXPECT_EQ(ask(get_request("/v1/models/")).status, 404);
+  EXPECT_EQ(ask(get_request("/nowhere")).status, 404);
+}
+
+TEST_F(RouterTest, HeadIsGetAndOtherMethodsAreNamed) {
+  make();
+  Request head = get_request("/health");
+  head.method = "HEAD";
+  EXPECT_EQ(ask(head).status, 200);
+  const Answered refused = ask(json_request("/v1/models", "{}"));
+  EXPECT_EQ(refused.status, 405);
+  EXPECT_EQ(refused.header("allow"), "GET, HEAD, OPTIONS");
+  Request options = get_request("/v1/tts");
+  options.method = "OPTIONS";
+  const Answered told = ask(options);
+  EXPECT_EQ(told.status, 204);
+  EXPECT_EQ(told.header("allow"), "POST, OPTIONS");
+  EXPECT_EQ(told.header("access-control-allow-origin"), "");
+}
+
+TEST_F(RouterTest, ErrorsSpeakTheirFamilysFormAndNameTheField) {
+  make();
+  const Answered openai = ask(json_request("/v1/audio/speech", "{}"));
+  EXPECT_EQ(openai.status, 400);
+  EXPECT_EQ(text_at(openai, {"error", "param"}), "items[2].voice");
+  const Answered fish = ask(json_request("/v1/tts", "{}"));
+  EXPECT_EQ(text_at(fish, {"statusCode"}), "500");
+  const Answered plain = ask(get_request("/nowhere"));
+  EXPECT_EQ(text_at(plain, {"error", "code"}), "not_found");
+  EXPECT_EQ(text_at(ask(json_request("/v1/nowhere", "")), {"statusCode"}), "404");
+}
+
+TEST_F(RouterTest, TheInsideStaysInside) {
+  make();
+  const Answered broken = ask(json_request("/v1/tts", "{}"));
+  EXPECT_EQ(broken.status, 500);
+  EXPECT_EQ(broken.body().find("secret"), std::string::npos) << broken.body();
+}
+
+TEST_F(RouterTest, AFullQueueSaysWhenToTryAgain) {
+  make();
+  const Answered full = ask(get_request("/v1/models/exact"));
+  EXPECT_EQ(full.status, 429);
+  EXPECT_FALSE(full.header("retry-after").empty());
+}
+
+TEST_F(RouterTest, WhatBrokeInTheMiddleIsNeverMadeWhole) {
+  make();
+  const Answered half = ask(json_request("/v1/half", "{}"));
+  EXPECT_EQ(half.status, 200);
+  EXPECT_FALSE(half.whole);
+  EXPECT_EQ(half.body(), "half");
+}
+
+TEST_F(RouterTest, EveryAnswerCarriesTheIdOfItsRequest) {
+  make();
+  Request named = get_request("/health");
+  named.headers.add("X-Request-Id", "order-17");
+  EXPECT_EQ(ask(named).header("x-request-id"), "order-17");
+  Request hostile = get_request("/nowhere");
+  hostile.headers.add("X-Request-Id", "two\r\nlines");
+  const Answered refused = ask(hostile);
+  EXPECT_TRUE(refused.header("x-request-id").starts_with("req-")) << refused.header("x-request-id");
+  EXPECT_NE(refused.body().find(refused.header("x-request-id")), std::string::npos)
+      << "the error names it too";
+  EXPECT_NE(ask(get_request("/health")).header("x-request-id"),
+            ask(get_request("/health")).header("x-request-id"));
+}
+
+TEST_F(RouterTest, KeysOpenWhatIsNotOpen) {
+  ServerConfig config;
+  config.api_key = "sesame";
+  make(config);
+  EXPECT_EQ(ask(get_request("/health")).status, 200);
+  const Answered without = ask(get_request("/v1/models"));
+  EXPECT_EQ(without.status, 401);
+  EXPECT_EQ(without.header("www-authenticate"), "Bearer");
+  for (const char* wrong :
+       {"Bearer sesam", "Bearer sesame2", "Basic sesame", "sesame", "Bearer", "Bearer "}) {
+    Request request = get_request("/v1/models");
+    request.headers.add("Authorization", wrong);
+    const Answered refused = ask(request);
+    EXPECT_EQ(refused.status, 401) << wrong;
+    EXPECT_EQ(refused.body().find("sesame"), std::string::npos);
+  }
+  Request right = get_request("/v1/models");
+  right.headers.add("Authorization", "Bearer sesame");
+  EXPECT_EQ(ask(right).status, 200);
+}
+
+TEST_F(RouterTest, AdminRoutesDoNotExistWithoutTheirKey) {
+  ServerConfig config;
+  config.api_key = "sesame";
+  make(config);
+  Request request = json_request("/v1/admin/reload", "{}");
+  request.headers.add("Authorization", "Bearer sesame");
+  EXPECT_EQ(ask(request).status, 404);
+  config.admin_key = "root";
+  make(config);
+  EXPECT_EQ(ask(request).status, 401) << "a client's key is no admin's";
+  Request admin = json_request("/v1/admin/reload", "{}");
+  admin.headers.add("Authorization", "Bearer root");
+  EXPECT_EQ(ask(admin).status, 200);
+}
+
+TEST_F(RouterTest, WhileDrainingOnlyTheLiveChecksAnswer) {
+  make();
+  draining_ = true;
+  EXPECT_EQ(ask(get_request("/health")).status, 200);
+  const Answered refused = ask(get_request("/v1/models"));
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_FALSE(refused.header("retry-after").empty());
+}
+
+TEST_F(RouterTest, BodiesAreBoundedByTheirRoute) {
+  ServerConfig config;
+  config.admin_key = "root";
+  config.max_body_mb = 3;
+  make(config);
+  Request small = json_request("/v1/tts", "");
+  EXPECT_EQ(router_->judge(small, false).max_body_bytes, 1 << 20);
+  Request large = json_request("/v1/admin/reload", "");
+  large.headers.add("Authorization", "Bearer root");
+  EXPECT_EQ(router_->judge(large, false).max_body_bytes, 3 << 20);
+}
+
+TEST_F(RouterTest, UpgradesOnlyWhereTheyAreWelcome) {
+  make();
+  Request request = get_request("/v1/models");
+  EXPECT_EQ(router_->judge(request, true).refusal.value().status, 400);
+}
+
+TEST_F(RouterTest, PagesOfOtherOriginsMayNotPost) {
+  make();
+  Request request = json_request("/v1/tts", "{}");
+  request.headers.add("Host", "127.0.0.1:8080");
+  request.headers.add("Origin", "http://evil.example");
+  EXPECT_EQ(ask(request).status, 403);
+}
+
+}  // namespace
+}  // namespace shoal::server

@@ -1,0 +1,135 @@
+#include "server/server.h"
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <thread>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "server/keys.h"
+#include "server/router.h"
+#include "server/routes/openapi.h"
+#include "server/routes/services.h"
+#include "shoal/engine.h"
+
+namespace shoal::server {
+namespace {
+
+std::vector<Route> table_of(const ServerConfig& config) {
+  std::vector<Route> table;
+  for (const auto part : {openai_routes, fish_routes, reference_routes, codec_routes, batch_routes,
+                          live_routes, operator_routes, sagemaker_routes, page_routes}) {
+    for (Route& route : part(config)) table.push_back(std::move(route));
+  }
+  return table;
+}
+
+int io_threads(const ServerConfig& config) {
+  const int cpus = static_cast<int>(std::thread::hardware_concurrency());
+  return config.http_threads > 0 ? config.http_threads : std::max(1, cpus / 8);
+}
+
+TransportOptions transport_options(const ServerConfig& config) {
+  using std::chrono::seconds;
+  return {.listen = config.listen,
+          .threads = io_threads(config),
+          .max_connections = config.max_connections,
+          .max_body_memory_bytes = int64_t{config.max_body_memory_mb} << 20,
+          .header_timeout = seconds(config.header_timeout_s),
+          .body_timeout = seconds(config.body_timeout_s),
+          .idle_timeout = seconds(config.idle_timeout_s),
+          .write_timeout = seconds(config.write_timeout_s),
+          .tls_certificate = config.tls_certificate,
+          .tls_key = config.tls_key};
+}
+
+std::string model_name(const EngineConfig& engine, const ServerConfig& config) {
+  if (!config.model_name.empty()) return config.model_name;
+  if (engine.model.empty()) return "shoal";
+  return std::filesystem::weakly_canonical(engine.model).filename().string();
+}
+
+ApiKeys keys_of(const ServerConfig& config) { return ApiKeys(config.api_key, config.api_key_file); }
+
+ApiKeys admin_keys_of(const ServerConfig& config) {
+  ApiKeys keys(config.admin_key, config.admin_key_file, "admin_key");
+  if (keys.shares_a_key_with(keys_of(config)))
+    fail(ErrorCode::invalid_argument, "admin_key: expected a key that is no client's, got one that is both");
+  return keys;
+}
+
+}  // namespace
+
+class Server::Impl {
+ public:
+  Impl(EngineConfig engine, ServerConfig config)
+      : config_(std::move(config)),
+        model_(model_name(engine, config_)),
+        table_(table_of(config_)),
+        engine_(std::move(engine)),
+        router_(services_, table_, keys_of(config_), admin_keys_of(config_)),
+        transport_(transport_options(config_), router_) {}
+
+  void start() {
+    transport_.start();
+    log(LogLevel::info, "listening on ", address());
+    warn_of_open_doors();
+    engine_.start();
+    const Health health = engine_.health();
+    log(LogLevel::info, "ready: ", model_, ", ", health.precision, " on ", health.device);
+  }
+
+  bool stop(std::chrono::milliseconds grace) {
+    const auto deadline = std::chrono::steady_clock::now() + grace;
+    draining_ = true;
+    const bool all_ended = transport_.drain(grace);
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    engine_.stop(std::max(left, std::chrono::milliseconds(0)));
+    return all_ended;
+  }
+
+  uint16_t port() const { return transport_.port(); }
+
+ private:
+  std::string address() const {
+    const std::string host = config_.listen.substr(0, config_.listen.rfind(':'));
+    return concat(config_.tls_certificate.empty() ? "http://" : "https://", host, ":", port());
+  }
+
+  void warn_of_open_doors() const {
+    const bool loopback = config_.listen.starts_with("127.") || config_.listen.starts_with("localhost:") ||
+                          config_.listen.starts_with("[::1]:");
+    if (loopback || !config_.api_key.empty() || !config_.api_key_file.empty()) return;
+    log(LogLevel::warning, "everybody who can reach ", config_.listen,
+        " may use this server: no API key is set");
+  }
+
+  static constexpr int kWorkers = 4;  // for clips, long encodings, folders of voices
+
+  const ServerConfig config_;
+  const std::string model_;
+  const std::vector<Route> table_;
+  std::atomic<bool> draining_{false};
+  Engine engine_;
+  ServerMetrics metrics_;
+  Workers workers_{kWorkers};
+  Services services_{
+      engine_, config_, workers_, metrics_, draining_, model_, openapi_document(table_, config_)};
+  Router router_;
+  Transport transport_;  // stops first: its threads use all of the above
+};
+
+Server::Server(EngineConfig engine, ServerConfig config) {
+  config.validate();
+  impl_ = std::make_unique<Impl>(std::move(engine), std::move(config));
+}
+
+Server::~Server() = default;
+
+void Server::start() { impl_->start(); }
+uint16_t Server::port() const { return impl_->port(); }
+bool Server::stop(std::chrono::milliseconds grace) { return impl_->stop(grace); }
+
+}  // namespace shoal::server
