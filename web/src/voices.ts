@@ -53,13 +53,13 @@ export class VoiceList {
 
   async load(): Promise<void> {
     this.show(readVoices(await this.connection.json("/v1/audio/voices")));
+    this.onChange();
   }
 
   private show(voices: Voice[]): void {
     if (!voices.some((voice) => voice.id === this.chosen)) this.chosen = "";
     const own: Voice = { id: "", name: "The model's own", fixed: true };
     this.list.replaceChildren(...[own, ...voices].map((voice, at) => this.row(voice, at)));
-    this.onChange();
   }
 
   private row(voice: Voice, at: number): HTMLElement {

@@ -1,0 +1,123 @@
+// A real browser with an empty profile, and an ear at what it plays. playwright-core comes from the folder that the
+// build installed it into: nothing is installed beside the source.
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const packages = process.env.SHOAL_BROWSER_PACKAGES;
+assert.ok(packages, "SHOAL_BROWSER_PACKAGES must name the folder that tests/browser/package.json was installed into");
+const { chromium } = createRequire(join(packages, "package.json"))("playwright-core");
+
+export const executablePath = process.env.SHOAL_CHROMIUM ?? "/usr/bin/chromium";
+export const browserMissing = existsSync(executablePath) ? false : `${executablePath} is not installed`;
+
+// Whatever is connected to the loudspeaker is heard here too: by an analyser, and sample by sample by a recorder.
+// (No worklet: its module would have to come from the page's own origin.)
+function listen() {
+  const heard = { pieces: [], analyser: null, rate: 0, starts: [] };
+  window.heard = heard;
+  const connect = AudioNode.prototype.connect;
+  AudioNode.prototype.connect = function (target, ...rest) {
+    if (target instanceof AudioDestinationNode && !(this instanceof ScriptProcessorNode)) {
+      Object.assign(heard, { pieces: [], analyser: this.context.createAnalyser(), rate: this.context.sampleRate });
+      heard.analyser.fftSize = 8192;
+      connect.call(this, heard.analyser);
+      const recorder = this.context.createScriptProcessor(4096, 1, 1);
+      const { pieces } = heard;
+      recorder.onaudioprocess = (event) => pieces.push(event.inputBuffer.getChannelData(0).slice());
+      connect.call(this, recorder);
+      connect.call(recorder, this.context.destination);
+    }
+    return connect.call(this, target, ...rest);
+  };
+}
+
+export class Browser {
+  static async start() {
+    const profile = mkdtempSync(join(tmpdir(), "shoal_browser_"));
+    const context = await chromium.launchPersistentContext(profile, {
+      executablePath,
+      headless: true,
+      acceptDownloads: true,
+      viewport: { width: 1280, height: 1000 },
+      args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+        "--disable-component-update", "--disable-sync", "--autoplay-policy=no-user-gesture-required"],
+    });
+    await context.addInitScript(listen);
+    return new Browser(context, profile);
+  }
+
+  constructor(context, profile) {
+    this.context = context;
+    this.profile = profile;
+  }
+
+  async stop() {
+    await this.context.close();
+    rmSync(this.profile, { recursive: true, force: true });
+  }
+
+  // A page of its own on `origin`; it says what the console complained about and which requests went elsewhere.
+  async open(origin, { colorScheme = "light", width = 1280, height = 1000 } = {}) {
+    const page = await this.context.newPage();
+    await page.setViewportSize({ width, height });
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    page.complaints = [];
+    page.strangers = [];
+    page.on("console", (message) => {
+      const ofOurRecorder = message.text().startsWith("The ScriptProcessorNode is deprecated");
+      if (["error", "warning"].includes(message.type()) && !ofOurRecorder) page.complaints.push(message.text());
+    });
+    page.on("pageerror", (error) => page.complaints.push(String(error)));
+    page.on("request", (request) => {
+      const url = request.url();
+      if (!url.startsWith(origin + "/") && !url.startsWith("blob:" + origin)) page.strangers.push(url);
+    });
+    await page.goto(origin + "/");
+    await page.waitForFunction(() => document.querySelector("#server-state").dataset.state !== "unknown").catch(() => {
+      assert.fail(`the page does not come to life: ${page.complaints.join("; ")}`);
+    });
+    return page;
+  }
+}
+
+// What the loudspeaker got so far, without the silence before it.
+export async function recorded(page) {
+  const { rate, samples } = await page.evaluate(() => ({
+    rate: window.heard.rate,
+    samples: window.heard.pieces.flatMap((piece) => [...piece]),
+  }));
+  const begin = samples.findIndex((sample) => sample !== 0);
+  return { rate, samples: begin < 0 ? [] : samples.slice(begin) };
+}
+
+// The loudness, and the share of it in the band of speech, as the analyser sees the last moment.
+export function analysed(page) {
+  return page.evaluate(() => {
+    const { analyser, rate } = window.heard;
+    if (!analyser) return { rms: 0, speech: 0 };
+    const wave = new Float32Array(analyser.fftSize);
+    analyser.getFloatTimeDomainData(wave);
+    const levels = new Float32Array(analyser.frequencyBinCount);
+    analyser.getFloatFrequencyData(levels);
+    let all = 0;
+    let speech = 0;
+    levels.forEach((level, bin) => {
+      const power = 10 ** (level / 10);
+      const frequency = (bin * rate) / analyser.fftSize;
+      all += power;
+      if (frequency > 70 && frequency < 5000) speech += power;
+    });
+    return { rms: Math.sqrt(wave.reduce((sum, x) => sum + x * x, 0) / wave.length), speech: all > 0 ? speech / all : 0 };
+  });
+}
+
+// Saved for people to look at, where SHOAL_SCREENSHOTS names a folder.
+export async function screenshot(page, name) {
+  const folder = process.env.SHOAL_SCREENSHOTS;
+  if (!folder) return;
+  mkdirSync(folder, { recursive: true });
+  await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
+}

@@ -1,0 +1,358 @@
+// The page at / in Chromium: heard, cloned, cancelled, used without a mouse.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, describe, test } from "node:test";
+import { Server, until } from "../server/harness.mjs";
+import { magic, readWav } from "../server/sound.mjs";
+import { analysed, Browser, browserMissing, recorded, screenshot } from "./browser.mjs";
+
+const kShort = "The tide comes in, and the boats lift one by one.";
+const kLong = "Nobody hurries on the quay in the morning, and the gulls have all the time there is. ".repeat(12);
+
+describe("the page", { skip: browserMissing }, () => {
+  let server;
+  let browser;
+  before(async () => {
+    server = await Server.start();
+    browser = await Browser.start();
+  }, { timeout: 240_000 });
+  after(async () => {
+    await browser?.stop();
+    await server?.stop();
+  }, { timeout: 120_000 });
+
+  const idle = (page) => page.waitForFunction(() => !document.body.classList.contains("busy"), null, { timeout: 120_000 });
+  const status = (page) => page.locator("#status").textContent();
+  async function speak(page, text) {
+    await page.getByLabel("Text", { exact: true }).fill(text);
+    await page.getByRole("button", { name: "Speak" }).click();
+  }
+  function assertClean(page) {
+    assert.deepEqual(page.complaints, []);
+    assert.deepEqual(page.strangers, [], "requests that left the server");
+  }
+  const whole = async (input, seed, more = {}) =>
+    (await server.http.post("/v1/audio/speech", { model: "shoal", voice: "default", input, seed, response_format: "wav", ...more })).body;
+
+  test("speaks with the built-in voice: what is heard is what the server makes", async () => {
+    const page = await browser.open(server.url);
+    await page.getByLabel("random").uncheck();
+    await page.getByLabel("Seed", { exact: true }).fill("7");
+    await speak(page, kShort);
+    await idle(page);
+    let loudest = { rms: 0, speech: 0 };
+    await until("the end of the playback", async () => {
+      const now = await analysed(page);
+      if (now.rms > loudest.rms) loudest = now;
+      return (await page.locator("#play").textContent()) === "Play";
+    }, 60);
+    assert.ok(loudest.rms > 0.01, `only ${loudest.rms} loud`);
+    assert.ok(loudest.speech > 0.5, `only ${loudest.speech} of it where speech is`);
+
+    const { rate, samples } = readWav(await whole(kShort, 7));
+    const ear = await recorded(page);
+    assert.equal(ear.rate, rate);
+    assertHeard(ear.samples, samples);
+    assert.match(await page.locator("#first-audio").textContent(), /^\d+(\.\d+)? m?s$/);
+    assert.ok(Number(await page.locator("#rtf").textContent()) > 0);
+    assert.match(await status(page), /seconds of sound/);
+    assertClean(page);
+    await page.close();
+  });
+
+  test("playback begins long before the last sample has been made", async () => {
+    const page = await browser.open(server.url);
+    await speak(page, kLong);
+    const early = await until("sound", async () => {
+      const { rms } = await analysed(page);
+      return rms > 0.003 && { busy: await page.evaluate(() => document.body.classList.contains("busy")) };
+    }, 60);
+    assert.ok(early.busy, "the answer had already ended when it was first heard");
+    assert.ok((await server.speaking()) > 0);
+    await page.getByRole("button", { name: "Cancel" }).first().click();
+    await idle(page);
+    assertClean(page);
+    await page.close();
+  });
+
+  test("Cancel ends the request in the server too", async () => {
+    const page = await browser.open(server.url);
+    const cancelled = async () => (await server.metrics()).value("shoal_engine_requests_total", { outcome: "cancelled" });
+    const earlier = await cancelled();
+    await speak(page, kLong);
+    await page.waitForFunction(() => document.querySelector("#status").textContent === "Speaking");
+    await page.getByRole("button", { name: "Cancel" }).first().click();
+    await until("nobody speaking", async () => (await server.speaking()) === 0, 10);
+    assert.equal(await cancelled(), earlier + 1);
+    assert.equal(await status(page), "Cancelled");
+    assert.ok(await page.locator("#error").isHidden());
+    assert.equal((await analysed(page)).rms < 1, true);
+    await speak(page, kShort); // and on it goes
+    await idle(page);
+    assert.match(await status(page), /seconds of sound/);
+    assertClean(page);
+    await page.close();
+  });
+
+  test("clones a voice from an uploaded clip, and forgets it", async () => {
+    const page = await browser.open(server.url);
+    const clip = { name: "my clip.wav", mimeType: "audio/wav", buffer: await whole(kShort, 3) };
+    await page.getByRole("button", { name: "Add a voice" }).click();
+    const dialog = page.locator("#voice-dialog");
+    await dialog.getByLabel("Recording").setInputFiles(clip);
+    assert.equal(await dialog.getByLabel("Name").inputValue(), "my clip");
+    await dialog.getByLabel("Name").fill("Quay");
+    await dialog.getByLabel("Transcript").fill(kShort);
+    await screenshot(page, "add_voice");
+    await dialog.getByRole("button", { name: "Add voice" }).click();
+    await dialog.waitFor({ state: "hidden" });
+    assert.ok(await page.getByRole("radio", { name: "Quay" }).isChecked());
+
+    const asked = page.waitForRequest((request) => request.url().endsWith("/v1/audio/speech"));
+    await speak(page, kShort);
+    assert.equal((await asked).postDataJSON().voice, "Quay");
+    await until("sound", async () => (await analysed(page)).rms > 0.003, 60);
+    await idle(page);
+    assert.match(await status(page), /seconds of sound/);
+
+    await page.getByRole("button", { name: "Delete voice Quay" }).click();
+    await page.getByRole("button", { name: "Keep" }).click();
+    assert.equal(await page.getByRole("radio", { name: "Quay" }).count(), 1);
+    await page.getByRole("button", { name: "Delete voice Quay" }).click();
+    await page.locator("#delete-dialog").getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("radio", { name: "Quay" }).waitFor({ state: "detached" });
+    assertClean(page);
+    await page.close();
+  });
+
+  test("every format can be had as a file, of the very same speech", async () => {
+    const page = await browser.open(server.url);
+    await speak(page, kShort);
+    await idle(page);
+    const seed = Number(await page.locator("#used-seed").textContent());
+    const expected = await whole(kShort, seed);
+    for (const format of ["wav", "pcm", "flac", "mp3", "opus", "aac"]) {
+      await page.getByText(format.toUpperCase(), { exact: true }).click();
+      const waiting = page.waitForEvent("download");
+      await page.getByRole("button", { name: `Download ${format.toUpperCase()}` }).click();
+      const file = await waiting;
+      assert.equal(file.suggestedFilename(), `speech.${format}`);
+      const bytes = readFileSync(await file.path());
+      assert.ok(magic[format](bytes), `${format} begins with ${bytes.subarray(0, 8).toString("hex")}`);
+      if (format === "wav") assert.deepEqual(readWav(bytes), readWav(expected));
+      if (format === "pcm") assert.deepEqual(bytes, readWav(expected).pcm);
+      await idle(page);
+    }
+    assertClean(page);
+    await page.close();
+  });
+
+  test("sliders and seed reach the server; untouched ones are left to it", async () => {
+    const page = await browser.open(server.url);
+    const body = async () => {
+      const asked = page.waitForRequest((request) => request.url().endsWith("/v1/audio/speech"));
+      await speak(page, kShort);
+      const sent = (await asked).postDataJSON();
+      await idle(page);
+      return sent;
+    };
+    const plain = await body();
+    assert.deepEqual(Object.keys(plain).sort(), ["input", "model", "response_format", "seed"]);
+    await page.getByLabel("Temperature", { exact: true }).fill("0.55");
+    await page.getByLabel("Top-p", { exact: true }).fill("0.9");
+    await page.getByLabel("Repetition penalty", { exact: true }).fill("1.25");
+    await page.getByLabel("Longest utterance", { exact: true }).fill("512");
+    await page.locator("#used-seed").click(); // keep it
+    const set = await body();
+    assert.equal(set.seed, plain.seed);
+    assert.deepEqual([set.temperature, set.top_p, set.repetition_penalty, set.max_new_tokens], [0.55, 0.9, 1.25, 512]);
+    await page.getByRole("button", { name: /Temperature.*back to the default/ }).click();
+    assert.ok(!("temperature" in (await body())));
+    assertClean(page);
+    await page.close();
+  });
+
+  test("errors are told in the server's own words", async () => {
+    const page = await browser.open(server.url);
+    const refused = page.waitForResponse((response) => response.url().endsWith("/v1/audio/speech"));
+    await speak(page, " ");
+    const { error } = await (await refused).json();
+    const shown = page.locator("#error");
+    await shown.waitFor();
+    assert.equal(await shown.getAttribute("role"), "alert");
+    assert.ok((await shown.textContent()).toLowerCase().includes(error.message.toLowerCase()), await shown.textContent());
+    assert.match(await shown.textContent(), /Status 4\d\d, request [\w.-]+/);
+    await screenshot(page, "error");
+
+    await page.getByRole("button", { name: "Add a voice" }).click();
+    const dialog = page.locator("#voice-dialog");
+    await dialog.getByLabel("Recording").setInputFiles({ name: "x.wav", mimeType: "audio/wav", buffer: Buffer.alloc(500, 7) });
+    await dialog.getByLabel("Transcript").fill("Seven, seven.");
+    await dialog.getByRole("button", { name: "Add voice" }).click();
+    await dialog.locator("#voice-error").waitFor();
+    assert.match(await dialog.locator("#voice-error").textContent(), /audio/);
+    await page.keyboard.press("Escape");
+    assert.ok(await dialog.isHidden());
+
+    await speak(page, kShort); // an error does not outlive its cause
+    await idle(page);
+    assert.ok(await shown.isHidden());
+    assert.deepEqual(page.strangers, []);
+    await page.close();
+  });
+
+  test("works without a mouse", async () => {
+    const page = await browser.open(server.url);
+    const focused = () => page.evaluate(() => document.activeElement.id);
+    const tabTo = async (id) => {
+      for (let i = 0; i < 60 && (await focused()) !== id; ++i) await page.keyboard.press("Tab");
+      assert.equal(await focused(), id);
+    };
+    await tabTo("text");
+    await page.keyboard.press("Control+A");
+    await page.keyboard.type(kShort);
+    await page.keyboard.press("Control+Enter");
+    await until("sound", async () => (await analysed(page)).rms > 0.003, 60);
+    await idle(page);
+    await tabTo("waveform");
+    await page.keyboard.press("Space");
+    assert.equal(await page.locator("#play").textContent(), "Play");
+    await page.keyboard.press("Home");
+    const now = () => page.locator("#waveform").getAttribute("aria-valuenow").then(Number);
+    assert.equal(await now(), 0);
+    await page.keyboard.press("ArrowRight");
+    assert.equal(await now(), 1);
+    await tabTo("sampling-temperature");
+    await page.keyboard.press("ArrowRight");
+    assert.equal(await page.locator("#sampling-temperature").inputValue(), "0.81");
+    await tabTo("random-seed");
+    await page.keyboard.press("Space");
+    await tabTo("format-wav");
+    await page.keyboard.press("ArrowRight");
+    await page.getByRole("button", { name: "Download MP3" }).waitFor();
+
+    await page.locator("#text").fill(kLong);
+    await page.locator("#text").press("Control+Enter");
+    await page.waitForFunction(() => document.querySelector("#status").textContent === "Speaking");
+    await page.keyboard.press("Escape");
+    await idle(page);
+    assert.equal(await status(page), "Cancelled");
+    assertClean(page);
+    await page.close();
+  });
+
+  test("every control has a name", async () => {
+    const page = await browser.open(server.url);
+    const nameless = await page.evaluate(() =>
+      [...document.querySelectorAll("input, textarea, button, canvas, [role=slider]")]
+        .filter((e) => !e.closest("[role=img][aria-label]"))
+        .filter((e) => !(e.labels?.length || e.getAttribute("aria-label") || (e.tagName === "BUTTON" && e.textContent.trim())))
+        .map((e) => e.outerHTML));
+    assert.deepEqual(nameless, []);
+    await page.close();
+  });
+
+  test("shows live statistics", async () => {
+    const page = await browser.open(server.url);
+    const figure = (name) => page.locator("#server-figures div", { hasText: name }).locator("dd").textContent();
+    await speak(page, kShort);
+    await idle(page);
+    await until("the figures to move", async () => Number((await figure("Requests completed")).replace(",", "")) > 0, 15);
+    for (const name of ["Speaking", "Waiting", "First audio", "Real-time factor", "Sound made", "Memory", "Up"]) {
+      assert.match(await figure(name), /\d/, name);
+    }
+    assert.equal(await page.locator(".chart canvas").count(), 2);
+    assert.equal(await page.locator("#server-state").getAttribute("data-state"), "ready");
+    assertClean(page);
+    await page.close();
+  });
+
+  for (const [colorScheme, width] of [["light", 1280], ["dark", 1280], ["light", 390], ["dark", 390]]) {
+    test(`looks right: ${colorScheme}, ${width} pixels wide`, async () => {
+      const page = await browser.open(server.url, { colorScheme, width, height: width > 600 ? 1000 : 844 });
+      const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+      const [red] = ground.match(/\d+/g).map(Number);
+      assert.equal(red > 127, colorScheme === "light", ground);
+      await speak(page, kShort);
+      await idle(page);
+      await page.getByRole("button", { name: "Pause" }).waitFor();
+      await screenshot(page, `${colorScheme}_${width}`);
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      assert.ok(overflow <= 0, `${overflow} pixels too wide`);
+      assert.deepEqual(await page.evaluate(tooFaint), []);
+      assertClean(page);
+      await page.close();
+    });
+  }
+});
+
+describe("the page of a server with keys", { skip: browserMissing }, () => {
+  test("asks for the key, uses it, and keeps it in the tab alone", async () => {
+    const server = await Server.start({ env: { SHOAL_API_KEY: "open sesame" } });
+    const browser = await Browser.start();
+    try {
+      const page = await browser.open(server.url);
+      assert.match(await page.locator("#error").textContent(), /API key/);
+      await screenshot(page, "key");
+      const key = page.getByLabel("API key", { exact: true });
+      await key.fill("wrong");
+      await key.press("Enter");
+      await page.waitForFunction(() => /Status 401/.test(document.querySelector("#error").textContent));
+      await key.waitFor();
+      await key.fill("open sesame");
+      await key.press("Enter");
+      await page.locator("#error").waitFor({ state: "hidden" });
+      await page.getByLabel("Text", { exact: true }).fill(kShort);
+      await page.getByRole("button", { name: "Speak" }).click();
+      await until("sound", async () => (await analysed(page)).rms > 0.003, 60);
+      const stored = await page.evaluate(() => ({ kept: Object.values({ ...localStorage }), cookie: document.cookie, url: location.href }));
+      assert.deepEqual(stored, { kept: [], cookie: "", url: `${server.url}/` });
+      assert.ok(!(await page.locator("#curl").textContent()).includes("sesame"));
+      assert.deepEqual(page.strangers, []);
+    } finally {
+      await browser.stop();
+      await server.stop();
+    }
+  });
+});
+
+// The recorder may lose a buffer on a busy machine, so: nearly every sample, in order, bit for bit.
+function assertHeard(ear, samples) {
+  const sent = Array.from(samples, (sample) => sample / 32768);
+  const first = sent.findIndex((sample) => sample !== 0);
+  let position = first;
+  let same = 0;
+  for (let at = 0; at + 64 <= ear.length && position < sent.length; at += 64) {
+    const block = ear.slice(at, at + 64);
+    if (block.every((x, i) => Math.abs(x - (sent[position + i] ?? 0)) < 1e-6)) same += 64;
+    position += 64;
+  }
+  assert.ok(same > 0.95 * (sent.length - first - 64), `${same} of ${sent.length} samples were heard as they were made`);
+}
+
+// In the page: texts with less contrast than WCAG AA asks for (4.5, or 3 when large).
+function tooFaint() {
+  const channels = (colour) => colour.match(/[\d.]+/g).map(Number);
+  const luminance = ([r, g, b]) => {
+    const [x, y, z] = [r, g, b].map((c) => (c / 255 <= 0.03928 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+  const groundOf = (element) => {
+    for (let e = element; e; e = e.parentElement) {
+      const [r, g, b, a = 1] = channels(getComputedStyle(e).backgroundColor);
+      if (a === 1) return [r, g, b];
+    }
+    return [255, 255, 255];
+  };
+  const faint = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+    if (!own || element.disabled || !element.checkVisibility({ opacityProperty: true }) || element.closest("pre, noscript")) continue;
+    const style = getComputedStyle(element);
+    const [a, b] = [luminance(channels(style.color)), luminance(groundOf(element))];
+    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    const large = parseFloat(style.fontSize) >= 24;
+    if (contrast < (large ? 3 : 4.5)) faint.push(`${contrast.toFixed(2)}: ${element.textContent.trim().slice(0, 40)}`);
+  }
+  return faint;
+}
