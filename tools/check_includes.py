@@ -57,7 +57,6 @@ RESTRICTED = {
     r"^(openssl/|xxhash)": ["runtime/", "server/"],
     r"^boost/beast": ["server/http/"],
     r"^boost/": ["server/"],
-    r"^simdjson": ["server/body/"],
     r"^(prometheus/|spdlog/)": ["server/observe/"],
     r"^toml\+\+": ["settings/"],
 }
