@@ -131,12 +131,13 @@ describe("the page", { skip: browserMissing }, () => {
     await idle(page);
     const seed = Number(await page.locator("#used-seed").textContent());
     const expected = await whole(kShort, seed);
+    const { rate } = readWav(expected);
     for (const format of ["wav", "pcm", "flac", "mp3", "opus", "aac"]) {
       await page.getByText(format.toUpperCase(), { exact: true }).click();
       const waiting = page.waitForEvent("download");
       await page.getByRole("button", { name: `Download ${format.toUpperCase()}` }).click();
       const file = await waiting;
-      assert.equal(file.suggestedFilename(), `speech.${format}`);
+      assert.equal(file.suggestedFilename(), format === "pcm" ? `speech_s16le_${rate}hz.pcm` : `speech.${format}`);
       const bytes = readFileSync(await file.path());
       assert.ok(magic[format](bytes), `${format} begins with ${bytes.subarray(0, 8).toString("hex")}`);
       if (format === "wav") assert.deepEqual(readWav(bytes), readWav(expected));
@@ -157,11 +158,11 @@ describe("the page", { skip: browserMissing }, () => {
       return sent;
     };
     const plain = await body();
-    assert.deepEqual(Object.keys(plain).sort(), ["input", "model", "response_format", "seed"]);
+    assert.deepEqual(Object.keys(plain).sort(), ["input", "model", "response_format", "seed", "voice"]);
     await page.getByLabel("Temperature", { exact: true }).fill("0.55");
     await page.getByLabel("Top-p", { exact: true }).fill("0.9");
     await page.getByLabel("Repetition penalty", { exact: true }).fill("1.25");
-    await page.getByLabel("Longest utterance", { exact: true }).fill("512");
+    await page.getByLabel("Max new tokens", { exact: true }).fill("512");
     await page.locator("#used-seed").click(); // keep it
     const set = await body();
     assert.equal(set.seed, plain.seed);

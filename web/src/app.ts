@@ -30,8 +30,7 @@ const sampling = new Sampling(refresh);
 const voices = new VoiceList(connection, refresh, (error) => showError(errorBox, error));
 
 function request(seed: number): SpeechRequest {
-  const voice = voices.voice();
-  return { model, input: text.value, ...(voice ? { voice } : {}), response_format: format, seed, ...sampling.fields() };
+  return { model, input: text.value, voice: voices.voice(), response_format: format, seed, ...sampling.fields() };
 }
 
 function refresh(): void {
@@ -101,9 +100,9 @@ async function speakNow(): Promise<void> {
   refresh();
 }
 
-function save(blob: Blob): void {
+function save(blob: Blob, name = `speech.${format}`): void {
   const url = URL.createObjectURL(blob);
-  make("a", { href: url, download: `speech.${format}` }).click();
+  make("a", { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
@@ -112,7 +111,10 @@ async function downloadNow(): Promise<void> {
   if (!spoken || !held || busy) return;
   showError(errorBox, null);
   if (format === "wav") return save(new Blob([wavFile(held.samples.slice(), held.sampleRate)], { type: "audio/wav" }));
-  if (format === "pcm") return save(new Blob([pcmFile(held.samples.slice())], { type: "application/octet-stream" }));
+  if (format === "pcm") {
+    const blob = new Blob([pcmFile(held.samples.slice())], { type: "application/octet-stream" });
+    return save(blob, `speech_s16le_${held.sampleRate}hz.pcm`); // nothing else says it
+  }
   setBusy(new AbortController());
   say(`Making ${format.toUpperCase()}`);
   try {

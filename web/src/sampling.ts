@@ -16,7 +16,7 @@ const kKinds: SliderKind[] = [
   { field: "temperature", label: "Temperature", help: "Higher is livelier, lower steadier", low: 0.1, high: 1.5, step: 0.01, rest: 0.8 },
   { field: "top_p", label: "Top-p", help: "The share of likely sounds to choose from", low: 0.1, high: 1, step: 0.01, rest: 0.8 },
   { field: "repetition_penalty", label: "Repetition penalty", help: "Above 1 avoids repeating sounds", low: 0.9, high: 2, step: 0.01, rest: 1.1 },
-  { field: "max_new_tokens", label: "Longest utterance", help: "Frames of sound for each piece of text", low: 64, high: 4096, step: 64, rest: 1024 },
+  { field: "max_new_tokens", label: "Max new tokens", help: "The most frames of sound for one utterance", low: 64, high: 4096, step: 64, rest: 1024 },
 ];
 
 type SamplingFields = Partial<Record<SliderKind["field"], number>>;

@@ -5,7 +5,7 @@ export type Format = "wav" | "mp3" | "opus" | "aac" | "flac" | "pcm";
 export interface SpeechRequest {
   model: string;
   input: string;
-  voice?: string;
+  voice: string;
   response_format: Format;
   seed: number;
   temperature?: number;

@@ -8,6 +8,7 @@ import { readStatistics, type ServerStatistics } from "./server_statistics.ts";
 
 const kPoll_ms = 2000;
 const kKept = 150; // points: five minutes
+const kMarks_min = [4, 3, 2, 1, 0]; // on the axis of time
 
 const kNoAnswer = "no answer";
 
@@ -134,13 +135,13 @@ class Chart {
         height: this.box.clientHeight,
         legend: { show: false },
         cursor: { show: false },
-        padding: [8, 4, 0, 0],
+        padding: [8, 14, 0, 0],
         scales: {
           x: { range: (_, __, high) => [high - (kKept * kPoll_ms) / 1000, high] },
           y: { range: (_, __, high) => [0, Math.max(1, high * 1.15)] },
         },
         axes: [
-          { ...axis, grid: { show: false }, space: 80, values: (u, at) => at.map((t) => ago(t - u.scales.x!.max!)) },
+          { ...axis, grid: { show: false }, size: 26, splits: (u) => kMarks_min.map((m) => u.scales.x!.max! - 60 * m), values: () => kMarks_min.map(ago) },
           { ...axis, size: 34, space: 28 },
         ],
         series: [
@@ -159,8 +160,6 @@ class Chart {
   }
 }
 
-// "-2 min"; nothing for the present.
-function ago(seconds: number): string {
-  const minutes = Math.round(seconds / 30) / 2;
-  return minutes === 0 ? "now" : `${String(minutes).replace("-", "−")} min`;
+function ago(minutes: number): string {
+  return minutes === 0 ? "now" : `${minutes} min ago`;
 }

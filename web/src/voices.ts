@@ -11,17 +11,18 @@ interface Voice {
   fixed: boolean; // comes with the model and cannot be deleted
 }
 
+const kOwn: Voice = { id: "default", name: "The model's own voice", fixed: true };
+
 function readVoices(answer: unknown): Voice[] {
   const list = (answer as { voices?: unknown[] }).voices ?? [];
   return list.map((entry) => {
-    if (typeof entry === "string") return { id: entry, name: entry, fixed: false };
-    const voice = entry as { id: string; name?: string };
-    return { id: voice.id, name: voice.name ?? voice.id, fixed: false };
+    const { id, name } = entry as { id: string; name?: string };
+    return { id, name: name ?? id, fixed: id === kOwn.id };
   });
 }
 
 export class VoiceList {
-  private chosen = "";
+  private chosen = kOwn.id;
   private readonly list = byId("voice-list");
   private readonly dialog = byId<HTMLDialogElement>("voice-dialog");
   private readonly error = byId("voice-error");
@@ -43,10 +44,9 @@ export class VoiceList {
       const picked = file.files?.[0];
       if (picked && !name.value) name.value = picked.name.replace(/\.[^.]*$/, "").replace(/[^A-Za-z0-9\-_ ]+/g, "_");
     });
-    this.show([]);
+    this.show([kOwn]);
   }
 
-  // Empty: the model's own.
   voice(): string {
     return this.chosen;
   }
@@ -57,9 +57,8 @@ export class VoiceList {
   }
 
   private show(voices: Voice[]): void {
-    if (!voices.some((voice) => voice.id === this.chosen)) this.chosen = "";
-    const own: Voice = { id: "", name: "The model's own", fixed: true };
-    this.list.replaceChildren(...[own, ...voices].map((voice, at) => this.row(voice, at)));
+    if (!voices.some((voice) => voice.id === this.chosen)) this.chosen = kOwn.id;
+    this.list.replaceChildren(...voices.map((voice, at) => this.row(voice, at)));
   }
 
   private row(voice: Voice, at: number): HTMLElement {

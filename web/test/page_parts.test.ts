@@ -50,7 +50,7 @@ test("a seed is a whole number that JSON can hold", () => {
 });
 
 test("the command survives quotes and never holds the key", () => {
-  const command = asCurl("http://h:1", { model: "m", input: "it's", response_format: "mp3", seed: 1 }, true);
+  const command = asCurl("http://h:1", { model: "m", input: "it's", voice: "v", response_format: "mp3", seed: 1 }, true);
   assert.match(command, /it'\\''s/);
   assert.match(command, /\$SHOAL_API_KEY/);
   assert.match(command, /-o speech\.mp3$/);
