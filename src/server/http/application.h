@@ -18,10 +18,11 @@ struct Verdict {
 
 // For access log and metrics.
 struct RequestRecord {
-  int status = 0;  // 0: the client left before an answer began
-  bool whole = false;  // the answer was sent to its end
+  int status = 0;                               // 0: the client left before an answer began
+  bool whole = false;                           // the answer was sent to its end
   uint64_t bytes_received = 0, bytes_sent = 0;  // of bodies
-  std::chrono::steady_clock::duration duration{};  // from the first byte of the head to the last of the answer
+  // From the first byte of the head to the last of the answer.
+  std::chrono::steady_clock::duration duration{};
 };
 
 // Called on the threads of connections, on several at a time. Nothing may block.
@@ -33,8 +34,9 @@ class Application {
   // Answers it; whatever it throws has been its own to answer, and cuts the connection.
   virtual Task<> handle(Exchange& exchange) = 0;
   virtual Task<> converse(WebSocket& socket) = 0;
-  // The answer to what the transport refuses by itself: 400 (malformed), 408 (too slow), 413, 431, 501, 503 (too many
-  // connections, or no memory for bodies). `head` holds what is known of the request, perhaps nothing.
+  // The answer to what the transport refuses by itself: 400 (malformed), 408 (too slow), 413, 417, 426, 431,
+  // 501, 503 (too many connections, or no memory for bodies). `head` holds what is known of the request,
+  // perhaps nothing: refused before judge(), it has no id.
   virtual Response refuse(const Request& head, int status, std::string_view message) = 0;
   // The exchange is over.
   virtual void record(const Request& request, const RequestRecord& record) = 0;

@@ -9,9 +9,9 @@
 
 namespace shoal::server {
 
-// Lives on the thread of its connection: only code of that thread touches it (others post to executor()). Every
-// Task of it throws Error(cancelled) once the client is gone, and Error(deadline_exceeded) when it takes no byte for
-// write_timeout_s.
+// Lives on the thread of its connection: only code of that thread touches it (others post to executor()).
+// Every Task of it throws Error(cancelled) once the client is gone, and Error(deadline_exceeded) when it
+// takes no byte for write_timeout_s.
 class Exchange {
  public:
   virtual ~Exchange() = default;
@@ -20,18 +20,18 @@ class Exchange {
 
   // A whole answer.
   virtual Task<> respond(Response response) = 0;
-  // An answer in pieces: head (its body, if any, is the first piece), pieces, end. A piece goes out at once, and
-  // write() returns when the socket has taken it: a slow reader holds up its own handler and nobody else. Chunked;
-  // to HTTP/1.0 until the connection closes. An answer that is not ended when its handler returns or throws is cut
-  // off, so that the client sees that it is not whole.
+  // An answer in pieces: head (its body, if any, is the first piece), pieces, end. A piece goes out at once,
+  // and write() returns when the socket has taken it: a slow reader holds up its own handler and nobody else.
+  // Chunked; to HTTP/1.0 until the connection closes. An answer that is not ended when its handler returns or
+  // throws is cut off, so that the client sees that it is not whole.
   virtual Task<> begin(Response head) = 0;
   virtual Task<> write(std::string_view bytes) = 0;
   virtual Task<> end() = 0;
   // respond() or begin() was called.
   virtual bool begun() const = 0;
 
-  // Called once, on the connection's thread, when the client has closed or reset the connection before its answer
-  // was whole; at once if it has already. It must not block. An empty function removes it.
+  // Called once, on the connection's thread, when the client has closed or reset the connection before its
+  // answer was whole; at once if it has already. It must not block. An empty function removes it.
   virtual void on_gone(std::function<void()> notify) = 0;
 };
 
@@ -47,8 +47,8 @@ class WebSocket {
   virtual const Request& request() const = 0;  // that was upgraded
   virtual Executor executor() const = 0;
 
-  // The next message of at most the route's max_body_bytes; absent: the peer has closed. Pings are answered. Throws
-  // Error(cancelled) when the connection broke or the peer broke the protocol (it was told).
+  // The next message of at most the route's max_body_bytes; absent: the peer has closed. Pings are answered.
+  // Throws Error(cancelled) when the connection broke or the peer broke the protocol (it was told).
   virtual Task<std::optional<Message>> read() = 0;
   virtual Task<> write_text(std::string_view text) = 0;
   virtual Task<> write_binary(std::string_view bytes) = 0;

@@ -30,8 +30,8 @@ class Headers {
 bool equal_ignoring_case(std::string_view a, std::string_view b);
 
 struct Request {
-  std::string method;  // as sent: "GET"
-  std::string path;    // percent-decoded, without the query: "/v1/tts"
+  std::string method;                                      // as sent: "GET"
+  std::string path;                                        // percent-decoded, without the query: "/v1/tts"
   std::vector<std::pair<std::string, std::string>> query;  // decoded, in order
   Headers headers;
   std::string body;

@@ -39,9 +39,9 @@ class Transport {
   // Listens and returns. Throws Error(io) with the address and why (in use, not permitted).
   void start();
   uint16_t port() const;  // after start()
-  // Takes no new connections, closes idle ones at once and busy ones after the answer they are at; returns true when
-  // none is left, false when some had to be cut off after `grace`. WebSockets are told 1001 through on_drain by the
-  // application. Nothing may be asked of it afterwards but statistics().
+  // Takes no new connections, closes idle ones at once and busy ones after the answer they are at; returns
+  // true when none is left, false when some had to be cut off after `grace`. WebSockets are told 1001 through
+  // on_drain by the application. Nothing may be asked of it afterwards but statistics().
   bool drain(std::chrono::milliseconds grace);
   TransportStatistics statistics() const;
 

@@ -1,0 +1,66 @@
+// One connection: its requests, one after the other.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "server/http/channel.h"
+#include "server/http/http_exchange.h"
+#include "server/http/request_reader.h"
+#include "server/http/transport_state.h"
+#include "server/http/web_socket.h"
+
+namespace shoal::server {
+
+// Only the thread of its lane touches it.
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  // `over_limit`: one too many. Its first request is answered 503.
+  Connection(TransportState& state, Socket socket, bool over_limit);
+  ~Connection();
+
+  // Until it is closed.
+  Task<> run();
+  // Ends what has taken too long.
+  void sweep(TimePoint now);
+  // Closes when nothing is going on; else after the answer it is at.
+  void drain();
+  // Closes at once. True: something was going on.
+  bool cut();
+
+ private:
+  enum class Phase { idle, receiving, handling, closing };
+  enum class Next {
+    request,
+    close,  // gently: everything sent shall arrive
+    drop,   // nobody is there any more
+    reset,  // the client shall see that something is missing
+  };
+  using Progress = RequestReader::Progress;
+
+  Task<Next> serve_one();
+  Task<Progress> receive_head();
+  Task<Progress> receive_body();
+  Task<bool> receive();
+  Task<Next> handle();
+  Task<Next> converse(int64_t max_message_bytes);
+  Task<Next> answer_and_close(Response response);
+  Next after(const HttpExchange& exchange) const;
+  Task<Next> refuse(Refusal refusal);
+  AnswerManner manner(bool keep_alive);
+  void record(int status, bool whole, uint64_t bytes_received, uint64_t bytes_sent);
+
+  TransportState& state_;
+  const bool over_limit_;
+  std::string peer_;
+  Channel channel_;
+  RequestReader reader_;
+  Phase phase_ = Phase::receiving;
+  bool first_ = true;
+  TimePoint started_{};
+  HttpExchange* exchange_ = nullptr;  // while an answer is made
+  std::unique_ptr<ServedWebSocket> web_socket_;
+};
+
+}  // namespace shoal::server

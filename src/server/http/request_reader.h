@@ -1,0 +1,81 @@
+// The bytes of a connection as requests, one after the other. Knows no socket.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "server/http/body_budget.h"
+#include "server/http/head_rules.h"
+#include "server/http/message.h"
+
+namespace shoal::server {
+
+// space() and received() bring bytes, advance() reads them: to the end of the head, then, after
+// accept_body(), to the end of the body. What came behind it is kept for the next request.
+class RequestReader {
+ public:
+  enum class Progress {
+    more,     // bytes are wanted
+    head,     // request() has everything but its body: accept_body() is due
+    whole,    // the body is there
+    refused,  // refusal() says why; nothing behind it can be read
+  };
+
+  // A line of a chunk and the trailers are held to max_head_bytes too.
+  RequestReader(size_t max_head_bytes, BodyBudget& budget);
+  ~RequestReader();
+  RequestReader(const RequestReader&) = delete;
+  RequestReader& operator=(const RequestReader&) = delete;
+
+  // Forgets the last request, and gives its memory back.
+  void start(std::string peer);
+  // Where the next bytes may be put; never empty. Valid until the next call of anything here.
+  std::span<char> space();
+  void received(size_t bytes);
+  // Bytes that no request has used yet.
+  bool has_bytes() const { return begin_ < end_; }
+  // The head, once there, is judged by its owner in between.
+  Progress advance();
+  // A longer body is refused with 413, one that the budget has no room for with 503.
+  void accept_body(int64_t max_bytes);
+
+  Request& request() { return request_; }
+  const Refusal& refusal() const { return refusal_; }
+  bool http_1_0() const { return version_ < 11; }
+  bool keep_alive() const { return keep_alive_; }
+  // "Expect: 100-continue", of a body that has not begun to come.
+  bool wants_continue() const;
+  bool wants_websocket() const { return wants_websocket_; }
+  int64_t body_bytes() const { return static_cast<int64_t>(request_.body.size()); }
+  // Bytes behind the head, for the one who reads the connection from now on.
+  std::string take_rest();
+
+ private:
+  class Parser;
+  enum class Stage { head, judged, body, whole, refused };
+
+  Progress refuse(int status, std::string message);
+  Progress read_head();
+  Progress read_body();
+  Progress refuse_body(const std::string& problem, int status);
+  bool append_body(std::string_view bytes);
+  void release_body();
+  void release_buffer();
+
+  const size_t max_head_bytes_;
+  BodyBudget& budget_;
+  std::string buffer_;  // [begin_, end_) is unread
+  size_t begin_ = 0, end_ = 0;
+  std::unique_ptr<Parser> parser_;
+  Stage stage_ = Stage::head;
+  Request request_;
+  Refusal refusal_;
+  int version_ = 11;
+  bool keep_alive_ = false, wants_websocket_ = false;
+  int64_t max_body_bytes_ = 0, charged_ = 0;
+  int64_t expected_ = 0;  // Content-Length
+};
+
+}  // namespace shoal::server

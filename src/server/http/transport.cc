@@ -1,0 +1,150 @@
+#include "server/http/transport.h"
+
+#include <algorithm>
+#include <sys/resource.h>
+#include <vector>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "server/http/lane.h"
+#include "server/http/listen_address.h"
+#include "server/http/tls.h"
+#include "server/http/transport_state.h"
+
+namespace shoal::server {
+namespace {
+
+namespace ip = boost::asio::ip;
+
+// For coroutines to end once their connections are cut.
+constexpr std::chrono::milliseconds kAfterCut{5000};
+// Files, the engine's own, connections that are refused.
+constexpr int kOtherDescriptors = 256;
+
+void validate(const TransportOptions& options) {
+  const auto at_least = [](const char* field, int64_t value, int64_t least) {
+    if (value < least)
+      fail(ErrorCode::invalid_argument, field, ": expected at least ", least, ", got ", value);
+  };
+  at_least("threads", options.threads, 1);
+  at_least("max_connections", options.max_connections, 1);
+  at_least("max_body_memory_bytes", options.max_body_memory_bytes, 0);
+  at_least("max_head_bytes", options.max_head_bytes, 256);
+  at_least("header_timeout", options.header_timeout.count(), 1);
+  at_least("body_timeout", options.body_timeout.count(), 1);
+  at_least("idle_timeout", options.idle_timeout.count(), 1);
+  at_least("write_timeout", options.write_timeout.count(), 1);
+  if (options.tls_certificate.empty() != options.tls_key.empty())
+    fail(ErrorCode::invalid_argument, "tls_certificate, tls_key: expected both or none, got only ",
+         options.tls_key.empty() ? "tls_certificate" : "tls_key");
+}
+
+// The usual soft limit is 1,024 files, the hard one far higher.
+void allow_descriptors(int max_connections) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  const rlim_t wanted = static_cast<rlim_t>(max_connections) + kOtherDescriptors;
+  if (limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = std::min(wanted, limit.rlim_max);
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < wanted)
+    log(LogLevel::warning, "max_connections: ", max_connections, " need ", wanted,
+        " open files, the system allows ", limit.rlim_cur);
+}
+
+// SO_REUSEPORT would let a second server share the port in silence: whether it is free is found without.
+void require_free(TransportState& state, const ip::tcp::endpoint& endpoint) {
+  if (endpoint.port() != 0) Lane(state).bind(endpoint, false);
+}
+
+}  // namespace
+
+void TransportState::left() {
+  if (--connections > 0 || !draining) return;
+  const std::lock_guard lock(mutex_);
+  empty_.notify_all();
+}
+
+bool TransportState::wait_until_empty(std::chrono::milliseconds patience) {
+  std::unique_lock lock(mutex_);
+  return empty_.wait_for(lock, patience, [&] { return connections == 0; });
+}
+
+class Transport::Impl {
+ public:
+  Impl(TransportOptions options, Application& application) : state_(std::move(options), application) {
+    validate(state_.options);
+    endpoint_ = parse_listen_address(state_.options.listen);
+    if (!state_.options.tls_certificate.empty())
+      state_.tls = make_tls(state_.options.tls_certificate, state_.options.tls_key);
+  }
+  ~Impl() { drain(std::chrono::milliseconds(0)); }
+
+  void start() {
+    CHECK(lanes_.empty(), "a transport starts once");
+    allow_descriptors(state_.options.max_connections);
+    const bool shared = state_.options.threads > 1;
+    if (shared) require_free(state_, endpoint_);
+    std::vector<std::unique_ptr<Lane>> lanes;
+    for (int i = 0; i < state_.options.threads; ++i) {
+      lanes.push_back(std::make_unique<Lane>(state_));
+      lanes.back()->bind(endpoint_, shared);
+      endpoint_.port(lanes.back()->port());
+    }
+    for (const auto& lane : lanes) lane->listen();
+    lanes_ = std::move(lanes);
+    for (size_t i = 0; i < lanes_.size(); ++i) lanes_[i]->start(static_cast<int>(i));
+  }
+
+  uint16_t port() const {
+    CHECK(!lanes_.empty(), "a port is known after start()");
+    return endpoint_.port();
+  }
+
+  bool drain(std::chrono::milliseconds grace) {
+    if (lanes_.empty() || state_.draining.exchange(true)) return true;
+    std::vector<std::future<void>> closed;
+    for (const auto& lane : lanes_) closed.push_back(lane->drain());
+    // Until then one more may come in.
+    for (auto& lane : closed) (void)lane.wait_for(kAfterCut);
+    const bool all_left = state_.wait_until_empty(grace);
+    const bool whole = all_left || cut() == 0;
+    for (const auto& lane : lanes_) lane->stop();
+    return whole;
+  }
+
+  TransportStatistics statistics() const {
+    return {.connections = state_.connections,
+            .websockets = state_.websockets,
+            .body_bytes = state_.bodies.held(),
+            .accepted = state_.accepted,
+            .refused = state_.refused};
+  }
+
+ private:
+  int cut() {
+    int busy = 0;
+    std::vector<std::future<int>> counts;
+    for (const auto& lane : lanes_) counts.push_back(lane->cut());
+    for (auto& count : counts)
+      busy += count.wait_for(kAfterCut) == std::future_status::ready ? count.get() : 1;
+    if (!state_.wait_until_empty(kAfterCut))
+      log(LogLevel::error, "drain: ", state_.connections.load(),
+          " connections did not end when they were cut");
+    return busy;
+  }
+
+  TransportState state_;
+  ip::tcp::endpoint endpoint_;
+  // Kept until the end: whoever still posts to a lane finds its context.
+  std::vector<std::unique_ptr<Lane>> lanes_;
+};
+
+Transport::Transport(TransportOptions options, Application& application)
+    : impl_(std::make_unique<Impl>(std::move(options), application)) {}
+Transport::~Transport() = default;
+void Transport::start() { impl_->start(); }
+uint16_t Transport::port() const { return impl_->port(); }
+bool Transport::drain(std::chrono::milliseconds grace) { return impl_->drain(grace); }
+TransportStatistics Transport::statistics() const { return impl_->statistics(); }
+
+}  // namespace shoal::server

@@ -1,0 +1,162 @@
+// ServedWebSocket by Beast over any stream (a channel; bytes in memory when fuzzed).
+#pragma once
+
+#include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/message.hpp>
+#include <boost/beast/websocket/stream.hpp>
+#include <utility>
+
+#include "base/error.h"
+#include "server/http/response_head.h"
+#include "server/http/web_socket.h"
+
+namespace shoal::server {
+
+// Beast would have a timer for each socket; the deadlines are fields here too, compared by sweep().
+template <typename Stream>
+class WebSocketSession final : public ServedWebSocket {
+ public:
+  WebSocketSession(Stream& stream, const Request& request, const WebSocketLimits& limits);
+
+  const Request& request() const override { return request_; }
+  Executor executor() const override { return executor_; }
+  Task<std::optional<Message>> read() override;
+  Task<> write_text(std::string_view text) override { return write(true, text); }
+  Task<> write_binary(std::string_view bytes) override { return write(false, bytes); }
+  Task<> close(uint16_t code, std::string_view reason) override;
+
+  Task<bool> accept() override;
+  bool sweep(TimePoint now, std::shared_ptr<void> owner) override;
+  bool closed_cleanly() const override { return closed_cleanly_; }
+  uint64_t bytes_received() const override { return bytes_received_; }
+  uint64_t bytes_sent() const override { return bytes_sent_; }
+
+ private:
+  static constexpr auto kAwait = boost::asio::as_tuple(boost::asio::use_awaitable_t<Executor>());
+  static constexpr size_t kPiece = 64 << 10;
+  static constexpr std::chrono::seconds kGoodbye{5};  // for the peer to answer a close
+
+  static TimePoint now() { return std::chrono::steady_clock::now(); }
+  Task<> write(bool text, std::string_view bytes);
+  void heard();
+
+  // Without compression: sound does not shrink.
+  boost::beast::websocket::stream<Stream&, false> socket_;
+  const Request& request_;
+  const WebSocketLimits limits_;
+  const Executor executor_;
+  bool reading_ = false, pinging_ = false, closing_ = false, closed_cleanly_ = false, too_slow_ = false;
+  TimePoint last_heard_ = now();
+  TimePoint write_deadline_ = TimePoint::max(), close_deadline_ = TimePoint::max();
+  uint64_t bytes_received_ = 0, bytes_sent_ = 0;
+};
+
+template <typename Stream>
+WebSocketSession<Stream>::WebSocketSession(Stream& stream, const Request& request,
+                                           const WebSocketLimits& limits)
+    : socket_(stream), request_(request), limits_(limits), executor_(stream.get_executor()) {
+  namespace websocket = boost::beast::websocket;
+  socket_.read_message_max(static_cast<size_t>(std::max(limits.max_message_bytes, int64_t{1})));
+  socket_.auto_fragment(false);  // write() cuts large messages itself
+  socket_.control_callback([this](websocket::frame_type, boost::beast::string_view) { heard(); });
+  socket_.set_option(websocket::stream_base::decorator([id = request.id](websocket::response_type& response) {
+    response.set(boost::beast::http::field::server, "shoal");
+    if (!id.empty() && is_field_value(id)) response.set("x-request-id", id);
+  }));
+}
+
+template <typename Stream>
+Task<bool> WebSocketSession<Stream>::accept() {
+  namespace http = boost::beast::http;
+  http::request<http::empty_body> upgrade(http::verb::get, "/", 11);
+  for (const auto& [name, value] : request_.headers) upgrade.insert(name, value);
+  write_deadline_ = now() + limits_.write_timeout;
+  auto [error] = co_await socket_.async_accept(upgrade, kAwait);
+  write_deadline_ = TimePoint::max();
+  co_return !error;
+}
+
+template <typename Stream>
+void WebSocketSession<Stream>::heard() {
+  last_heard_ = now();
+}
+
+template <typename Stream>
+bool WebSocketSession<Stream>::sweep(TimePoint now, std::shared_ptr<void> owner) {
+  if (now >= write_deadline_) too_slow_ = true;
+  if (too_slow_ || now >= close_deadline_) return false;
+  if (!reading_) return true;
+  const auto silent = now - last_heard_;
+  if (silent >= limits_.idle_timeout) return false;
+  if (silent >= limits_.idle_timeout / 2 && !pinging_ && !closing_) {
+    pinging_ = true;
+    socket_.async_ping({}, [this, owner = std::move(owner)](boost::system::error_code) { pinging_ = false; });
+  }
+  return true;
+}
+
+template <typename Stream>
+Task<std::optional<WebSocket::Message>> WebSocketSession<Stream>::read() {
+  CHECK(!reading_, "a WebSocket has one reader at a time");
+  reading_ = true;
+  heard();
+  Message message;
+  auto into = boost::asio::dynamic_buffer(message.data);
+  boost::system::error_code error;
+  do {
+    auto [part_error, bytes] = co_await socket_.async_read_some(into, 0, kAwait);
+    error = part_error;
+    bytes_received_ += bytes;
+    heard();
+  } while (!error && !socket_.is_message_done());
+  reading_ = false;
+  if (error == boost::beast::websocket::error::closed) {
+    closed_cleanly_ = true;
+    co_return std::nullopt;
+  }
+  if (error && closing_) co_return std::nullopt;  // close() reads the rest
+  if (error) fail(ErrorCode::cancelled, "the WebSocket broke: ", error.message());
+  message.text = socket_.got_text();
+  co_return message;
+}
+
+template <typename Stream>
+Task<> WebSocketSession<Stream>::write(bool text, std::string_view bytes) {
+  CHECK(write_deadline_ == TimePoint::max(), "a WebSocket has one writer at a time");
+  if (closing_) fail(ErrorCode::cancelled, "the WebSocket is closed");
+  socket_.text(text);
+  bool last = false;
+  while (!last) {
+    const std::string_view piece = bytes.substr(0, kPiece);
+    bytes.remove_prefix(piece.size());
+    last = bytes.empty();
+    write_deadline_ = now() + limits_.write_timeout;
+    auto [error, sent] = co_await socket_.async_write_some(last, boost::asio::buffer(piece), kAwait);
+    write_deadline_ = TimePoint::max();
+    if (error && too_slow_) fail(ErrorCode::deadline_exceeded, "the client took nothing for too long");
+    if (error) fail(ErrorCode::cancelled, "the WebSocket broke: ", error.message());
+    bytes_sent_ += piece.size();
+  }
+}
+
+template <typename Stream>
+Task<> WebSocketSession<Stream>::close(uint16_t code, std::string_view reason) {
+  if (closing_ || !socket_.is_open()) co_return;
+  closing_ = true;
+  close_deadline_ = now() + kGoodbye;
+  // RFC 6455 5.5: a control frame has 125 bytes, two of them the code. Not cut within a character.
+  size_t size = std::min(reason.size(), size_t{123});
+  while (size < reason.size() && size > 0 && (static_cast<unsigned char>(reason[size]) & 0xC0) == 0x80)
+    --size;
+  const boost::beast::websocket::close_reason why(static_cast<boost::beast::websocket::close_code>(code),
+                                                  {reason.data(), size});
+  auto [error] = co_await socket_.async_close(why, kAwait);
+  closed_cleanly_ = !error;
+  close_deadline_ = TimePoint::max();
+}
+
+}  // namespace shoal::server
