@@ -293,9 +293,11 @@ describe("the page of a server with keys", { skip: browserMissing }, () => {
     const browser = await Browser.start();
     try {
       const page = await browser.open(server.url);
-      assert.match(await page.locator("#error").textContent(), /API key/);
-      await screenshot(page, "key");
       const key = page.getByLabel("API key", { exact: true });
+      await key.waitFor();
+      assert.match(await page.locator("#server-state").textContent(), /needs an API key/);
+      assert.ok(await page.locator("#error").isHidden());
+      await screenshot(page, "key");
       await key.fill("wrong");
       await key.press("Enter");
       await page.waitForFunction(() => /Status 401/.test(document.querySelector("#error").textContent));
@@ -303,6 +305,7 @@ describe("the page of a server with keys", { skip: browserMissing }, () => {
       await key.fill("open sesame");
       await key.press("Enter");
       await page.locator("#error").waitFor({ state: "hidden" });
+      await page.waitForFunction(() => document.querySelector("#server-state").dataset.state === "ready");
       await page.getByLabel("Text", { exact: true }).fill(kShort);
       await page.getByRole("button", { name: "Speak" }).click();
       await until("sound", async () => (await analysed(page)).rms > 0.003, 60);

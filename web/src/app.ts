@@ -1,6 +1,7 @@
 // Puts the page together.
 import { Connection, isAbort, showError } from "./connection.ts";
 import { byId, make } from "./dom.ts";
+import { ServerError } from "./errors.ts";
 import { count, milliseconds } from "./format.ts";
 import { PlayerView } from "./player_view.ts";
 import { Sampling } from "./sampling.ts";
@@ -151,14 +152,19 @@ async function learn(): Promise<void> {
     await voices.load();
     showError(errorBox, null);
   } catch (error) {
-    fail(error);
+    // A server that wants a key is no trouble before one was given: the form for it is open.
+    const first = error instanceof ServerError && error.status === 401 && !connection.key;
+    if (!first) fail(error);
   }
   refresh();
 }
 
 chooseFormats();
-const statistics = new StatisticsView(connection, () => {});
-connection.onKeyWanted = () => showKeyForm(true);
+const statistics = new StatisticsView(connection);
+connection.onKeyWanted = () => {
+  showKeyForm(true);
+  if (document.activeElement === document.body) byId("key").focus();
+};
 byId<HTMLInputElement>("key").value = connection.key;
 byId("key-toggle").addEventListener("click", () => {
   const opens = byId("key-form").hasAttribute("hidden");

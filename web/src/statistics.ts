@@ -1,6 +1,6 @@
 // Live figures of the server and two small charts of the last minutes.
 import uPlot from "uplot";
-import { type Connection, isAbort } from "./connection.ts";
+import type { Connection } from "./connection.ts";
 import { byId, make } from "./dom.ts";
 import { ServerError } from "./errors.ts";
 import { bytes, count, duration, milliseconds } from "./format.ts";
@@ -9,8 +9,6 @@ import { readStatistics, type ServerStatistics } from "./server_statistics.ts";
 const kPoll_ms = 2000;
 const kKept = 150; // points: five minutes
 const kMarks_min = [4, 3, 2, 1, 0]; // on the axis of time
-
-const kNoAnswer = "no answer";
 
 export class StatisticsView {
   private readonly times: number[] = [];
@@ -22,41 +20,38 @@ export class StatisticsView {
   private readonly soundChart = new Chart(byId("sound-chart"), ["--accent"]);
   private timer = 0;
 
-  constructor(
-    private readonly connection: Connection,
-    private readonly onStatistics: (statistics: ServerStatistics) => void,
-  ) {
+  constructor(private readonly connection: Connection) {
     document.addEventListener("visibilitychange", () => this.poll());
     this.poll();
   }
 
-  // Now, and from then on as long as the page is seen.
+  // Now, and from then on as long as the page is seen and the server answers to its key.
   poll(): void {
     clearTimeout(this.timer);
     if (document.hidden) return;
-    void this.ask().finally(() => {
+    void this.ask().then((goOn) => {
       clearTimeout(this.timer);
-      this.timer = window.setTimeout(() => this.poll(), kPoll_ms);
+      if (goOn) this.timer = window.setTimeout(() => this.poll(), kPoll_ms);
     });
   }
 
-  private async ask(): Promise<void> {
+  private async ask(): Promise<boolean> {
     try {
-      const statistics = readStatistics(await this.connection.json("/v1/stats"));
-      this.show(statistics);
-      this.onStatistics(statistics);
+      this.show(readStatistics(await this.connection.json("/v1/stats")));
+      return true;
     } catch (error) {
-      if (isAbort(error)) return;
-      const locked = error instanceof ServerError && error.status === 401;
-      const away = error instanceof ServerError && error.status === 0;
-      setState(locked ? "locked" : away ? "away" : "trouble", locked ? "needs an API key" : away ? kNoAnswer : "in trouble");
+      const status = error instanceof ServerError ? error.status : -1;
+      if (status === 401) setState("locked", "needs an API key");
+      else setState(status === 0 ? "away" : "trouble", status === 0 ? "no answer" : "in trouble");
       byId("server-note").textContent = error instanceof Error ? error.message : String(error);
+      return status !== 401;
     }
   }
 
   private show(now: ServerStatistics): void {
     setState(now.state, [now.state, now.model, now.device, now.precision].filter(Boolean).join(" · "));
     byId("server-note").textContent = "";
+    byId("server").classList.remove("silent");
     const dash = (value: number | undefined, write: (value: number) => string) => (value === undefined ? "–" : write(value));
     const figures: [string, string][] = [
       ["Speaking", dash(now.running, count)],
