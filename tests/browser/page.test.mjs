@@ -268,6 +268,24 @@ describe("the page", { skip: browserMissing }, () => {
     await page.close();
   });
 
+  test("a server that was away is found again", async () => {
+    const page = await browser.open(server.url);
+    const state = (name) => page.waitForFunction((wanted) => document.querySelector("#server-state").dataset.state === wanted, name);
+    await page.route("**/v1/**", (route) => route.abort("connectionrefused"));
+    await state("away");
+    await page.getByRole("button", { name: "Speak" }).click();
+    await page.locator("#error").waitFor();
+    assert.match(await page.locator("#error").textContent(), /does not answer/);
+    const asked = page.waitForRequest((request) => request.url().endsWith("/v1/audio/voices"));
+    await page.unroute("**/v1/**");
+    await state("ready");
+    await asked; // voices may have changed meanwhile
+    await speak(page, kShort);
+    await idle(page);
+    assert.match(await status(page), /seconds of sound/);
+    await page.close();
+  });
+
   for (const [colorScheme, width] of [["light", 1280], ["dark", 1280], ["light", 390], ["dark", 390]]) {
     test(`looks right: ${colorScheme}, ${width} pixels wide`, async () => {
       const page = await browser.open(server.url, { colorScheme, width, height: width > 600 ? 1000 : 844 });
@@ -300,11 +318,11 @@ describe("the page of a server with keys", { skip: browserMissing }, () => {
       await screenshot(page, "key");
       await key.fill("wrong");
       await key.press("Enter");
-      await page.waitForFunction(() => /Status 401/.test(document.querySelector("#error").textContent));
+      await page.waitForFunction(() => /Status 401/.test(document.querySelector("#key-error").textContent));
       await key.waitFor();
       await key.fill("open sesame");
       await key.press("Enter");
-      await page.locator("#error").waitFor({ state: "hidden" });
+      await page.locator("#key-error").waitFor({ state: "hidden" });
       await page.waitForFunction(() => document.querySelector("#server-state").dataset.state === "ready");
       await page.getByLabel("Text", { exact: true }).fill(kShort);
       await page.getByRole("button", { name: "Speak" }).click();

@@ -1,7 +1,6 @@
 // Puts the page together.
 import { Connection, isAbort, showError } from "./connection.ts";
 import { byId, make } from "./dom.ts";
-import { ServerError } from "./errors.ts";
 import { count, milliseconds } from "./format.ts";
 import { PlayerView } from "./player_view.ts";
 import { Sampling } from "./sampling.ts";
@@ -26,19 +25,21 @@ let model = "shoal";
 let format: Format = "wav";
 let busy: AbortController | null = null;
 let spoken: SpeechRequest | null = null; // that the player holds
+let lastSeed: number | undefined;
 
 const sampling = new Sampling(refresh);
 const voices = new VoiceList(connection, refresh, (error) => showError(errorBox, error));
 
-function request(seed: number): SpeechRequest {
-  return { model, input: text.value, voice: voices.voice(), response_format: format, seed, ...sampling.fields() };
+function request(seed: number | undefined): SpeechRequest {
+  const seeded = seed === undefined ? {} : { seed };
+  return { model, input: text.value, voice: voices.voice(), response_format: format, ...seeded, ...sampling.fields() };
 }
 
 function refresh(): void {
   const characters = [...text.value].length;
   byId("text-count").textContent = `${count(characters)} character${characters === 1 ? "" : "s"}`;
-  const curl = asCurl(location.origin, request(spoken?.seed ?? 42), connection.key !== "");
-  byId("curl").textContent = curl;
+  const seed = sampling.drawsSeed ? lastSeed : sampling.nextSeed();
+  byId("curl").textContent = asCurl(location.origin, request(seed), connection.key !== "");
   download.textContent = `Download ${format.toUpperCase()}`;
 }
 
@@ -64,6 +65,7 @@ async function speakNow(): Promise<void> {
   if (seed === undefined) return sampling.reportSeed();
   if (busy) return;
   const asked = request(seed);
+  lastSeed = seed;
   spoken = null;
   for (const id of ["first-audio", "rtf", "gaps"]) byId(id).textContent = "–";
   usedSeed.textContent = String(seed);
@@ -73,18 +75,18 @@ async function speakNow(): Promise<void> {
   setBusy(new AbortController());
   say("Waiting for the first sound");
   const listener = {
-    begin: (sampleRate: number) => {
+    begin: (sampleRate: number, firstAudio_ms: number) => {
       player.begin(sampleRate);
+      byId("first-audio").textContent = milliseconds(firstAudio_ms);
       say("Speaking");
     },
     piece: (samples: Int16Array) => player.piece(samples),
   };
   try {
-    const timing = await speak(connection, asked, listener, busy!.signal);
+    const total_ms = await speak(connection, asked, listener, busy!.signal);
     const length_s = player.player!.length_s;
-    byId("first-audio").textContent = milliseconds(timing.firstAudio_ms);
-    byId("rtf").textContent = (timing.total_ms / 1000 / length_s).toFixed(3);
-    say(`${length_s.toFixed(1)} seconds of sound in ${milliseconds(timing.total_ms)}`);
+    byId("rtf").textContent = (total_ms / 1000 / length_s).toFixed(3);
+    say(`${length_s.toFixed(1)} seconds of sound in ${milliseconds(total_ms)}`);
     player.finish();
     spoken = asked;
   } catch (error) {
@@ -144,25 +146,22 @@ function showKeyForm(shown: boolean): void {
   byId("key-toggle").setAttribute("aria-expanded", String(shown));
 }
 
-// What the page needs to know of the server; asked again when a key was given.
+// What the page needs to know of a server that has become ready.
 async function learn(): Promise<void> {
   try {
     const models = (await connection.json("/v1/models")) as { data?: { id: string }[] };
     model = models.data?.[0]?.id ?? model;
     await voices.load();
-    showError(errorBox, null);
   } catch (error) {
-    // A server that wants a key is no trouble before one was given: the form for it is open.
-    const first = error instanceof ServerError && error.status === 401 && !connection.key;
-    if (!first) fail(error);
+    fail(error);
   }
-  refresh();
 }
 
 chooseFormats();
-const statistics = new StatisticsView(connection);
-connection.onKeyWanted = () => {
+connection.onKeyWanted = (error) => {
   showKeyForm(true);
+  // Before a key was given the open form says enough.
+  showError(byId("key-error"), connection.key ? error : null);
   if (document.activeElement === document.body) byId("key").focus();
 };
 byId<HTMLInputElement>("key").value = connection.key;
@@ -174,10 +173,10 @@ byId("key-toggle").addEventListener("click", () => {
 byId("key-form").addEventListener("submit", (event) => {
   event.preventDefault();
   connection.useKey(byId<HTMLInputElement>("key").value);
+  showError(byId("key-error"), null);
   showKeyForm(false);
   byId("key-toggle").focus();
   statistics.poll();
-  void learn();
 });
 byId("speak-form").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -199,4 +198,4 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void speakNow();
 });
 refresh();
-void learn();
+const statistics = new StatisticsView(connection, () => void learn());

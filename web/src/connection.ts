@@ -5,7 +5,7 @@ const kStored = "shoal-api-key";
 
 export class Connection {
   key = sessionStorage.getItem(kStored) ?? "";
-  onKeyWanted: () => void = () => {};
+  onKeyWanted: (error: ServerError) => void = () => {};
 
   useKey(key: string): void {
     this.key = key.trim();
@@ -25,8 +25,9 @@ export class Connection {
       throw new ServerError("the server does not answer; is it still running?", 0);
     }
     if (response.ok) return response;
-    if (response.status === 401) this.onKeyWanted();
-    throw readError(response.status, await response.text(), response.headers.get("x-request-id") ?? "");
+    const error = readError(response.status, await response.text(), response.headers.get("x-request-id") ?? "");
+    if (response.status === 401) this.onKeyWanted(error);
+    throw error;
   }
 
   async json(path: string, init: RequestInit = {}): Promise<unknown> {

@@ -45,7 +45,11 @@ export class Sampling {
     return { ...this.moved };
   }
 
-  // Draws one when it is to be random; absent when what is written is no seed.
+  get drawsSeed(): boolean {
+    return this.random.checked;
+  }
+
+  // Absent when what is written is no seed.
   nextSeed(): number | undefined {
     return this.random.checked ? drawSeed() : readSeed(this.seed.value);
   }

@@ -3,13 +3,9 @@ import type { Connection } from "./connection.ts";
 import type { SpeechRequest } from "./speech_request.ts";
 import { WavReader } from "./wav.ts";
 
-export interface SpeechTiming {
-  firstAudio_ms: number; // from the click to the first samples in the page
-  total_ms: number; // to the last
-}
-
+// `firstAudio_ms`: from the request to the first samples in the page.
 export interface Listener {
-  begin(sampleRate: number): void;
+  begin(sampleRate: number, firstAudio_ms: number): void;
   piece(samples: Int16Array): void;
 }
 
@@ -24,32 +20,31 @@ function asked(connection: Connection, request: SpeechRequest, signal: AbortSign
   });
 }
 
-// Always as WAV, whatever the download will be: it says its sample rate and loses nothing.
+// Always as WAV, whatever the download will be: it says its sample rate and loses nothing. Returns the milliseconds from
+// the request to the last samples.
 export async function speak(
   connection: Connection,
   request: SpeechRequest,
   listener: Listener,
   signal: AbortSignal,
-): Promise<SpeechTiming> {
+): Promise<number> {
   const begun = performance.now();
   const response = await asked(connection, { ...request, response_format: "wav" }, signal);
   if (!response.body) throw new Error("this browser cannot read an answer as it arrives");
   const wav = new WavReader();
   const reader = response.body.getReader();
-  let firstAudio_ms = 0;
+  let heard = false;
   while (true) {
     const { done, value } = await reader.read();
     if (done) break;
     const samples = wav.push(value);
     if (samples.length === 0) continue;
-    if (firstAudio_ms === 0) {
-      firstAudio_ms = performance.now() - begun;
-      listener.begin(wav.sampleRate);
-    }
+    if (!heard) listener.begin(wav.sampleRate, performance.now() - begun);
+    heard = true;
     listener.piece(samples);
   }
-  if (firstAudio_ms === 0) throw new Error("the server sent no sound");
-  return { firstAudio_ms, total_ms: performance.now() - begun };
+  if (!heard) throw new Error("the server sent no sound");
+  return performance.now() - begun;
 }
 
 // The same speech as a file of another format.

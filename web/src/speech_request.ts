@@ -7,7 +7,7 @@ export interface SpeechRequest {
   input: string;
   voice: string;
   response_format: Format;
-  seed: number;
+  seed?: number;
   temperature?: number;
   top_p?: number;
   repetition_penalty?: number;

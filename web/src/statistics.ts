@@ -8,7 +8,7 @@ import { readStatistics, type ServerStatistics } from "./server_statistics.ts";
 
 const kPoll_ms = 2000;
 const kKept = 150; // points: five minutes
-const kMarks_min = [4, 3, 2, 1, 0]; // on the axis of time
+const kShortest_s = 60; // of the axis of time
 
 export class StatisticsView {
   private readonly times: number[] = [];
@@ -20,7 +20,10 @@ export class StatisticsView {
   private readonly soundChart = new Chart(byId("sound-chart"), ["--accent"]);
   private timer = 0;
 
-  constructor(private readonly connection: Connection) {
+  constructor(
+    private readonly connection: Connection,
+    private readonly onReady: () => void, // each time the server becomes so
+  ) {
     document.addEventListener("visibilitychange", () => this.poll());
     this.poll();
   }
@@ -41,15 +44,15 @@ export class StatisticsView {
       return true;
     } catch (error) {
       const status = error instanceof ServerError ? error.status : -1;
-      if (status === 401) setState("locked", "needs an API key");
-      else setState(status === 0 ? "away" : "trouble", status === 0 ? "no answer" : "in trouble");
+      if (status === 401) this.setState("locked", "needs an API key");
+      else this.setState(status === 0 ? "away" : "trouble", status === 0 ? "no answer" : "in trouble");
       byId("server-note").textContent = error instanceof Error ? error.message : String(error);
       return status !== 401;
     }
   }
 
   private show(now: ServerStatistics): void {
-    setState(now.state, [now.state, now.model, now.device, now.precision].filter(Boolean).join(" · "));
+    this.setState(now.state, [now.state, now.model, now.device, now.precision].filter(Boolean).join(" · "));
     byId("server-note").textContent = "";
     byId("server").classList.remove("silent");
     const dash = (value: number | undefined, write: (value: number) => string) => (value === undefined ? "–" : write(value));
@@ -71,6 +74,15 @@ export class StatisticsView {
     this.remember(now);
   }
 
+  private setState(state: string, words: string): void {
+    const shown = byId("server-state");
+    const becameReady = state === "ready" && shown.dataset.state !== "ready";
+    shown.dataset.state = state;
+    const text = byId("server-state-text");
+    if (text.textContent !== words) text.textContent = words;
+    if (becameReady) this.onReady();
+  }
+
   private remember(now: ServerStatistics): void {
     const time = Date.now() / 1000;
     const { last } = this;
@@ -89,11 +101,8 @@ export class StatisticsView {
   }
 }
 
-function setState(state: string, words: string): void {
-  byId("server-state").dataset.state = state;
-  const text = byId("server-state-text");
-  if (text.textContent !== words) text.textContent = words;
-}
+
+const kSteps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
 
 // Lines over time in the colours of the page.
 class Chart {
@@ -114,6 +123,13 @@ class Chart {
     else this.draw();
   }
 
+  // Of time: from the first point, to the last.
+  private window(): [number, number] {
+    const times = this.data[0];
+    const last = times.at(-1) ?? 0;
+    return [Math.min(times[0] ?? 0, last - kShortest_s), last];
+  }
+
   private draw(): void {
     this.plot?.destroy();
     const style = getComputedStyle(this.box);
@@ -132,12 +148,18 @@ class Chart {
         cursor: { show: false },
         padding: [8, 14, 0, 0],
         scales: {
-          x: { range: (_, __, high) => [high - (kKept * kPoll_ms) / 1000, high] },
+          x: { range: () => this.window() },
           y: { range: (_, __, high) => [0, Math.max(1, high * 1.15)] },
         },
         axes: [
-          { ...axis, grid: { show: false }, size: 26, splits: (u) => kMarks_min.map((m) => u.scales.x!.max! - 60 * m), values: () => kMarks_min.map(ago) },
-          { ...axis, size: 34, space: 28 },
+          {
+            ...axis,
+            grid: { show: false },
+            size: 26,
+            splits: () => marks(...this.window()),
+            values: (_, at) => at.map((time) => ago(this.window()[1] - time)),
+          },
+          { ...axis, size: 34, space: 28, incrs: kSteps },
         ],
         series: [
           {},
@@ -155,6 +177,14 @@ class Chart {
   }
 }
 
-function ago(minutes: number): string {
-  return minutes === 0 ? "now" : `${minutes} min ago`;
+// Every minute back from now, or every 15 seconds when there are few.
+function marks(low: number, high: number): number[] {
+  const step = high - low < 120 ? 15 : 60;
+  const count = Math.floor((0.95 * (high - low)) / step); // none in the corner
+  return Array.from({ length: count + 1 }, (_, i) => high - step * (count - i));
+}
+
+function ago(seconds: number): string {
+  if (seconds < 1) return "now";
+  return seconds < 59 ? `${Math.round(seconds)} s ago` : `${Math.round(seconds / 60)} min ago`;
 }
