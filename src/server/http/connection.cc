@@ -136,12 +136,11 @@ Task<Connection::Next> Connection::serve_one() {
   reader_.start(peer_);
   Progress progress = co_await receive_head();
   const bool begun = phase_ == Phase::receiving;
-  if (progress == Progress::more && !channel_.expired())
-    co_return begun || !state_.draining ? Next::drop : Next::close;
-  if (over_limit_) co_return co_await refuse({503, "too many connections are open at the moment"});
+  if (progress == Progress::more && !channel_.expired()) co_return Next::drop;
+  if (over_limit_) co_return co_await refuse(503, "too many connections are open at the moment");
   if (progress == Progress::refused) co_return co_await refuse(reader_.refusal());
-  if (progress == Progress::more && !begun) co_return Next::close;
-  if (progress == Progress::more) co_return co_await refuse({408, "the head of the request took too long"});
+  if (progress == Progress::more && !begun) co_return Next::drop;
+  if (progress == Progress::more) co_return co_await refuse(408, "the head of the request took too long");
 
   phase_ = Phase::receiving;
   Verdict verdict = state_.application.judge(reader_.request(), reader_.wants_websocket());
@@ -152,7 +151,7 @@ Task<Connection::Next> Connection::serve_one() {
   progress = co_await receive_body();
   if (progress == Progress::whole) co_return co_await handle();
   if (progress == Progress::refused) co_return co_await refuse(reader_.refusal());
-  if (channel_.expired()) co_return co_await refuse({408, "the body of the request took too long"});
+  if (channel_.expired()) co_return co_await refuse(408, "the body of the request took too long");
   record(0, false, static_cast<uint64_t>(reader_.body_bytes()), 0);
   co_return Next::drop;
 }
@@ -185,9 +184,8 @@ Connection::Next Connection::after(const HttpExchange& exchange) const {
   return stuck || exchange.ends_with_connection() ? Next::reset : Next::close;
 }
 
-Task<Connection::Next> Connection::refuse(Refusal refusal) {
-  co_return co_await answer_and_close(
-      state_.application.refuse(reader_.request(), refusal.status, refusal.message));
+Task<Connection::Next> Connection::refuse(int status, std::string_view message) {
+  return answer_and_close(state_.application.refuse(reader_.request(), status, message));
 }
 
 Task<Connection::Next> Connection::answer_and_close(Response response) {
@@ -204,7 +202,8 @@ Task<Connection::Next> Connection::answer_and_close(Response response) {
 }
 
 Task<Connection::Next> Connection::converse(int64_t max_message_bytes) {
-  if (auto refusal = check_websocket(reader_.request())) co_return co_await refuse(std::move(*refusal));
+  const std::optional<Refusal> refusal = check_websocket(reader_.request());
+  if (refusal) co_return co_await refuse(*refusal);
   phase_ = Phase::handling;
   channel_.clear_deadline();
   channel_.unread(reader_.take_rest());

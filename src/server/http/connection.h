@@ -47,7 +47,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Task<Next> converse(int64_t max_message_bytes);
   Task<Next> answer_and_close(Response response);
   Next after(const HttpExchange& exchange) const;
-  Task<Next> refuse(Refusal refusal);
+  // No coroutines: g++ 12 destroys braced arguments of a co_await twice.
+  Task<Next> refuse(int status, std::string_view message);
+  Task<Next> refuse(const Refusal& refusal) { return refuse(refusal.status, refusal.message); }
   AnswerManner manner(bool keep_alive);
   void record(int status, bool whole, uint64_t bytes_received, uint64_t bytes_sent);
 

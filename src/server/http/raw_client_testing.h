@@ -11,6 +11,7 @@
 #include <string_view>
 #include <sys/socket.h>
 #include <thread>
+#include <utility>
 #include <unistd.h>
 
 namespace shoal::server {
@@ -167,6 +168,7 @@ class RawClient {
   }
 
   std::string take(size_t bytes) {
+    if (bytes == received_.size()) return std::exchange(received_, {});
     std::string taken = received_.substr(0, bytes);
     received_.erase(0, bytes);
     return taken;
