@@ -5,6 +5,7 @@
 
 #include "audio/clip.h"
 #include "audio/resample.h"
+#include "base/trace.h"
 #include "runtime/engine/failure.h"
 #include "runtime/voices/reference_clip.h"
 
@@ -134,6 +135,7 @@ std::vector<std::vector<int32_t>> ClipEncoder::encode_together(const std::vector
 
 // A clip that cannot be decoded fails alone; a batch that cannot be encoded is tried clip by clip.
 void ClipEncoder::encode_in_work() {
+  const TraceSpan span("clip encoding", {{"clips", in_work_.size()}});
   std::vector<std::vector<float>> samples;
   std::vector<size_t> whose;  // clip, for each of samples
   samples.reserve(in_work_.size()), whose.reserve(in_work_.size());

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/trace.h"
 #include "ops/device_state.h"
 #include "runtime/engine/failure.h"
 
@@ -195,6 +196,7 @@ void CodecLoop::decode(const std::vector<CodecPiece>& pieces) {
   const int64_t start = now_us();
   int64_t frames = 0;
   for (const CodecPiece& piece : pieces) frames += piece.frames;
+  const TraceSpan span("codec pass", {{"streams", pieces.size()}, {"frames", frames}});
   targets_.clear();
   for (const CodecPiece& piece : pieces) targets_.push_back(find(piece.id).decoded + piece.frames);
   try {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/trace.h"
 #include "runtime/engine/failure.h"
 
 namespace shoal::runtime {
@@ -317,6 +318,7 @@ bool DecodeLoop::step(int64_t now) {
 }
 
 void DecodeLoop::run_rows(const std::vector<StepRows>& planned) {
+  TraceSpan span("decode step");
   const int64_t start = now_us();
   rows_.clear(), row_owners_.clear();
   for (const StepRows& step : planned) {
@@ -334,6 +336,7 @@ void DecodeLoop::run_rows(const std::vector<StepRows>& planned) {
     frames += rows_[i].wants_frame && !rows_[i].error;
     finish_rows(*row_owners_[i], rows_[i]);
   }
+  span.add({{"sequences", rows_.size()}, {"frames", frames}, {"prefill_columns", prompt_columns}});
   parts_.ledger.set_kv(pages_.statistics());
   parts_.codec.ring();
   parts_.ledger.count_step(static_cast<int64_t>(rows_.size()), frames,

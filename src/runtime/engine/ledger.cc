@@ -4,7 +4,9 @@
 #include <array>
 #include <chrono>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/trace.h"
 
 namespace shoal::runtime {
 namespace {
@@ -14,6 +16,19 @@ constexpr std::array<double, 16> kSeconds = {0.001, 0.0025, 0.005, 0.01, 0.025, 
                                              0.5,   1,      2.5,   5,    10,    20,   40,  60};
 constexpr std::array<double, 12> kRatios = {0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 5};
 constexpr std::array<double, 13> kBatches = {1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256};
+
+// The way of a request, which others overlap; stages that it did not reach took 0.
+void trace_request(uint64_t track, bool completed, const SpeechSummary& summary) {
+  const auto us = [](double seconds) { return static_cast<int64_t>(std::max(0.0, seconds) * 1e6); };
+  const int64_t end = now_us();
+  trace_past("request", track, end - us(summary.total_s), end,
+             {{"seed", summary.seed},
+              {"completed", completed},
+              {"frames", summary.frames},
+              {"prepared_us", us(summary.prepared_s)},
+              {"queued_us", us(summary.admitted_s - summary.prepared_s)},
+              {"first_audio_us", us(summary.first_audio_s)}});
+}
 
 }  // namespace
 
@@ -112,8 +127,13 @@ void Ledger::leave(SpeechState& state, Stage stage, uint64_t client, std::option
     give_place(stage, client);
     if (stage == Stage::active) statistics_.queue_wait_s.add(summary.admitted_s - summary.prepared_s);
     if (stage == Stage::waiting) statistics_.queue_wait_s.add(summary.total_s - summary.prepared_s);
+    if (is_tracing()) trace_request(ended(), !code, summary);
   });
   changed_.notify_all();
+}
+
+uint64_t Ledger::ended() const {
+  return statistics_.completed + statistics_.cancelled + statistics_.expired + statistics_.failed;
 }
 
 void Ledger::count_end(std::optional<ErrorCode> code, const SpeechSummary& summary) {

@@ -65,6 +65,7 @@ class Ledger {
   void take_place(Stage stage, uint64_t client);
   void give_place(Stage stage, uint64_t client) noexcept;
   void count_end(std::optional<ErrorCode> code, const SpeechSummary& summary);
+  uint64_t ended() const;  // so far; under the lock
 
   const int max_queue_, max_waiting_room_;
   mutable std::mutex mutex_;
