@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <iostream>
+#include <optional>
 #include <thread>
 
 #include "base/log.h"
@@ -9,6 +10,7 @@
 #include "cli/engine_settings.h"
 #include "cli/interrupt.h"
 #include "server/observe/log_sink.h"
+#include "server/observe/trace_writer.h"
 #include "server/server.h"
 
 namespace shoal::cli {
@@ -27,6 +29,8 @@ void serve(const EngineSettings& settings) {
   const InterruptGuard interrupt;
   const server::ServerLog logging(resolved.server);
   for (const std::string& note : resolved.notes) log(LogLevel::warning, note);
+  std::optional<server::TraceWriter> trace;
+  if (!resolved.server.trace.empty()) trace.emplace(resolved.server.trace);
   server::Server http(resolved.config, resolved.server);
   http.start();
   wait_for(interrupt);
