@@ -107,8 +107,8 @@ Invocation read_invocation(const Targets& targets, const Request& request) {
 
 Task<> invoke(Services& services, Exchange& exchange, std::shared_ptr<const Targets> targets) {
   const Request& request = exchange.request();
-  Invocation invocation = co_await services.workers.run(
-      exchange.executor(), [&request, targets] { return read_invocation(*targets, request); });
+  auto read = [&request, targets] { return read_invocation(*targets, request); };
+  Invocation invocation = co_await services.workers.run(exchange.executor(), std::move(read));
   if (!invocation.body) {
     co_await invocation.target->route.handle(services, exchange);
     co_return;

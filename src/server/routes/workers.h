@@ -80,9 +80,11 @@ template <typename Target, typename Work>
 Task<std::invoke_result_t<Work>> Workers::run_on(Target target, Executor executor, Work work) {
   const auto job = std::make_shared<detail::Job<Work>>(std::move(work));
   const auto token = boost::asio::use_awaitable_t<Executor>();
+  // By reference: the frame is there until it is resumed, and g++ 12 destroys twice what a temporary lambda
+  // in a co_await expression holds.
   co_await boost::asio::async_initiate<decltype(token), void()>(
-      [target, job, executor](auto resume) {
-        boost::asio::post(target, [job, executor, resume = std::move(resume),
+      [&target, &job, &executor](auto resume) {
+        boost::asio::post(target, [job = job, executor = executor, resume = std::move(resume),
                                    guard = boost::asio::make_work_guard(executor)]() mutable {
           job->do_it();
           boost::asio::post(executor, std::move(resume));
