@@ -24,7 +24,8 @@ Route route(std::string method, std::string path, ErrorStyle errors, Access acce
 }
 
 Task<> say_path(Services&, Exchange& exchange) {
-  co_await exchange.respond({.content_type = "text/plain", .body = exchange.request().path});
+  Response answer{.content_type = "text/plain", .body = exchange.request().path};
+  co_await exchange.respond(std::move(answer));
 }
 
 Task<> break_down(Services&, Exchange&) {
@@ -38,7 +39,8 @@ Task<> run_out(Services&, Exchange&) {
 }
 
 Task<> break_in_the_middle(Services&, Exchange& exchange) {
-  co_await exchange.begin({.body = "half"});
+  Response head{.body = "half"};
+  co_await exchange.begin(std::move(head));
   fail(ErrorCode::internal, "the other half is lost");
 }
 
