@@ -1,0 +1,190 @@
+#include "server/routes/openapi.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace shoal::server {
+namespace {
+
+using Object = Value::Object;
+using Array = Value::Array;
+
+Value text(std::string_view words) { return {std::string(words)}; }
+Value reference(std::string_view name) {
+  return {Object{{"$ref", text("#/components/" + std::string(name))}}};
+}
+
+Value schema_of(const FieldDoc& field);
+
+Value object_schema(const std::vector<FieldDoc>& fields) {
+  Object properties;
+  Array required;
+  for (const FieldDoc& field : fields) {
+    properties.emplace_back(field.name, schema_of(field));
+    if (field.required) required.push_back(text(field.name));
+  }
+  Object schema{{"type", text("object")}, {"properties", {properties}}, {"additionalProperties", {false}}};
+  if (!required.empty()) schema.emplace_back("required", Value{required});
+  return {schema};
+}
+
+// Absence and null are the same to every field, so whatever is not required may be null.
+Value type_of(const FieldDoc& field) {
+  if (field.required) return text(field.type);
+  return {Array{text(field.type), text("null")}};
+}
+
+Value schema_of(const FieldDoc& field) {
+  Object schema{{"type", type_of(field)}, {"description", text(field.help)}};
+  if (!field.format.empty()) schema.emplace_back("format", text(field.format));
+  if (field.minimum) schema.emplace_back("minimum", Value{*field.minimum});
+  if (field.maximum) schema.emplace_back("maximum", Value{*field.maximum});
+  if (field.max_length)
+    schema.emplace_back(field.type == "array" ? "maxItems" : "maxLength", Value{*field.max_length});
+  if (!field.one_of.empty()) {
+    Array words;
+    for (const std::string& word : field.one_of) words.push_back(text(word));
+    if (!field.required) words.push_back({nullptr});
+    schema.emplace_back("enum", Value{words});
+  }
+  if (!field.default_value.empty()) schema.emplace_back("default", read_json(field.default_value));
+  if (!field.items.empty()) schema.emplace_back("items", object_schema(field.items));
+  return {schema};
+}
+
+Value content_of(const std::vector<std::string>& media_types, const Value& schema) {
+  Object content;
+  for (const std::string& type : media_types) content.emplace_back(type, Value{Object{{"schema", schema}}});
+  return {content};
+}
+
+// Only JSON answers have a shape that a schema can say; all others are bytes.
+Value answer_content(const std::vector<std::string>& media_types) {
+  Object content;
+  for (const std::string& type : media_types) {
+    Object media;
+    if (type == "application/json") media.emplace_back("schema", Value{Object{{"type", text("object")}}});
+    content.emplace_back(type, Value{media});
+  }
+  return {content};
+}
+
+std::string_view error_name(ErrorStyle style) {
+  switch (style) {
+    case ErrorStyle::openai:
+      return "OpenAiError";
+    case ErrorStyle::fish:
+      return "FishError";
+    case ErrorStyle::plain:
+      break;
+  }
+  return "Error";
+}
+
+Value responses_of(const Route& route) {
+  Object responses;
+  if (route.converse) {
+    responses.emplace_back("101",
+                           Value{Object{{"description", text("the WebSocket is open (docs/LIVE.md)")}}});
+  } else {
+    Object ok{{"description", text("done")}};
+    if (!route.doc.answer_types.empty()) ok.emplace_back("content", answer_content(route.doc.answer_types));
+    responses.emplace_back("200", Value{ok});
+  }
+  responses.emplace_back("default", reference("responses/" + std::string(error_name(route.errors))));
+  return {responses};
+}
+
+// "POST /v1/audio/speech" -> "post_v1_audio_speech".
+std::string operation_id(const Route& route) {
+  std::string id = route.method + route.path;
+  for (char& c : id)
+    c = std::isalnum(static_cast<unsigned char>(c)) ? static_cast<char>(std::tolower(c)) : '_';
+  while (id.ends_with('_')) id.pop_back();
+  return id;
+}
+
+Value operation_of(const Route& route, bool has_keys) {
+  Object operation{{"operationId", text(operation_id(route))}, {"summary", text(route.doc.summary)}};
+  const size_t brace = route.path.find('{');
+  if (brace != std::string::npos) {
+    const std::string name = route.path.substr(brace + 1, route.path.size() - brace - 2);
+    operation.emplace_back("parameters",
+                           Value{Array{Value{Object{{"name", text(name)},
+                                                    {"in", text("path")},
+                                                    {"required", {true}},
+                                                    {"schema", {Object{{"type", text("string")}}}}}}}});
+  }
+  if (!route.doc.body_types.empty()) {
+    operation.emplace_back(
+        "requestBody",
+        Value{Object{{"required", {true}},
+                     {"content", content_of(route.doc.body_types, object_schema(route.doc.body))}}});
+  }
+  operation.emplace_back("responses", responses_of(route));
+  const bool needs_key = route.access == Access::admin || (route.access == Access::client && has_keys);
+  Array security;
+  if (needs_key)
+    security.push_back({Object{{route.access == Access::admin ? "adminKey" : "apiKey", {Array{}}}}});
+  operation.emplace_back("security", Value{security});
+  return {operation};
+}
+
+Value property(std::string_view type) { return {Object{{"type", text(type)}}}; }
+
+Value error_response_of(const Object& properties) {
+  const Value schema{Object{{"type", text("object")}, {"properties", {properties}}}};
+  return {Object{{"description", text("refused, or failed before the answer began")},
+                 {"content", content_of({"application/json"}, schema)}}};
+}
+
+Value components() {
+  const Value optional_text{Object{{"type", {Array{text("string"), text("null")}}}}};
+  const Value openai{Object{{"type", text("object")},
+                            {"properties",
+                             {Object{{"message", property("string")},
+                                     {"type", property("string")},
+                                     {"param", optional_text},
+                                     {"code", optional_text},
+                                     {"request_id", property("string")}}}}}};
+  const Value plain{Object{{"type", text("object")},
+                           {"properties",
+                            {Object{{"code", property("string")},
+                                    {"message", property("string")},
+                                    {"request_id", property("string")}}}}}};
+  const Value bearer{Object{{"type", text("http")}, {"scheme", text("bearer")}}};
+  return {Object{{"responses",
+                  {Object{{"OpenAiError", error_response_of({{"error", openai}})},
+                          {"FishError", error_response_of({{"statusCode", property("integer")},
+                                                           {"message", property("string")},
+                                                           {"error", property("string")},
+                                                           {"request_id", property("string")}})},
+                          {"Error", error_response_of({{"error", plain}})}}}},
+                 {"securitySchemes", {Object{{"apiKey", bearer}, {"adminKey", bearer}}}}}};
+}
+
+}  // namespace
+
+std::string openapi_document(const std::vector<Route>& routes, const ServerConfig& config) {
+  const bool has_keys = !config.api_key.empty() || !config.api_key_file.empty();
+  const bool has_admin = !config.admin_key.empty() || !config.admin_key_file.empty();
+  Object paths;
+  for (const Route& route : routes) {
+    if (route.access == Access::admin && !has_admin) continue;
+    auto path = std::find_if(paths.begin(), paths.end(),
+                             [&](const auto& known) { return known.first == route.path; });
+    if (path == paths.end()) path = paths.insert(paths.end(), {route.path, Value{Object{}}});
+    std::string method = route.method;
+    std::transform(method.begin(), method.end(), method.begin(),
+                   [](unsigned char c) { return std::tolower(c); });
+    std::get<Object>(path->second.data).emplace_back(method, operation_of(route, has_keys));
+  }
+  const Object info{
+      {"title", text("Shoal")},
+      {"version", text(SHOAL_VERSION)},
+      {"description", text("Text to speech: the routes of OpenAI and Fish-Speech clients, and our own.")}};
+  return write_json({Object{
+      {"openapi", text("3.1.0")}, {"info", {info}}, {"paths", {paths}}, {"components", components()}}});
+}
+
+}  // namespace shoal::server
