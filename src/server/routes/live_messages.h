@@ -1,0 +1,73 @@
+// The messages of a live conversation (docs/LIVE.md).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/body/schema.h"
+#include "server/routes/error_style.h"
+
+namespace shoal::server {
+
+struct LiveReference {
+  std::string audio, text;
+};
+
+// How an utterance is to be spoken. Absent values are the model's.
+struct LiveStart {
+  std::string id, voice, format = "pcm";
+  std::optional<int> sample_rate;
+  std::vector<LiveReference> references;
+  std::optional<int64_t> seed;
+  std::optional<float> temperature, top_p, repetition_penalty;
+  std::optional<int> top_k;
+  std::optional<bool> normalize;
+  int64_t max_new_tokens = 1024;
+  int chunk_length = 200;
+  std::optional<double> timeout;
+};
+
+struct LiveMessage {
+  enum class Verb { start, text, flush, end, cancel, ping };
+  Verb verb = Verb::ping;
+  LiveStart start;   // of start
+  std::string text;  // of text
+};
+
+// Reads what clients send. Immutable.
+class LiveReader {
+ public:
+  explicit LiveReader(int max_references);
+
+  // Throws BodyError: not JSON; no `type`, or one that is unknown; fields that do not fit.
+  LiveMessage read(std::string_view json) const;
+  std::vector<FieldDoc> start_fields() const { return start_.docs(); }
+
+ private:
+  Schema<LiveStart> start_;
+};
+
+// What the server sends, as JSON.
+struct LiveStarted {
+  std::string id, format, content_type;
+  int sample_rate_hz = 0;
+  uint64_t seed = 0;
+};
+std::string live_started(const LiveStarted& started);
+std::string live_segment(const std::string& id, int64_t index, const std::string& text, double at_s);
+struct LiveDone {
+  std::string id;
+  std::string outcome;  // "completed", "cancelled", "failed"
+  double seconds = 0;
+  int64_t segments = 0;
+  uint64_t seed = 0;
+  int64_t cut_at_frames = 0;
+};
+std::string live_done(const LiveDone& done);
+// `id`: of the utterance that it ended; empty when it ended none.
+std::string live_error(const std::string& id, const HttpError& error, const std::string& request_id);
+std::string live_pong();
+
+}  // namespace shoal::server

@@ -1,0 +1,184 @@
+#include "server/routes/live_session.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <exception>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "server/routes/request_body.h"
+
+namespace shoal::server {
+namespace {
+
+constexpr std::chrono::milliseconds kTick{500};
+constexpr uint16_t kNormal = 1000, kGoingAway = 1001;
+
+}  // namespace
+
+LiveSession::LiveSession(Services& services, WebSocket& socket, const LiveReader& reader)
+    : services_(services),
+      socket_(socket),
+      reader_(reader),
+      writer_(socket),
+      tick_(socket.executor()),
+      task_ended_(socket.executor()) {}
+
+void LiveSession::spawn(Task<> task) {
+  ++tasks_;
+  boost::asio::co_spawn(socket_.executor(), std::move(task), [this](const std::exception_ptr&) {
+    // A broken connection ends run() too, which tells; nothing else is thrown out of them.
+    --tasks_;
+    task_ended_.notify();
+  });
+}
+
+Task<> LiveSession::run() {
+  spawn(watch());
+  std::exception_ptr thrown;
+  try {
+    co_await converse();
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  closed_ = true;
+  if (utterance_) utterance_->cancel();
+  tick_.notify();
+  while (tasks_ > 0) co_await task_ended_.wait();
+  if (thrown) std::rethrow_exception(thrown);
+}
+
+Task<> LiveSession::converse() {
+  while (true) {
+    std::optional<WebSocket::Message> message = co_await socket_.read();
+    if (!message) co_return;
+    last_used_ = Clock::now();
+    std::optional<Error> wrong;
+    try {
+      co_await take(std::move(*message));
+    } catch (const Error& error) {
+      if (writer_.broken()) throw;
+      wrong = error;
+    }
+    if (wrong) co_await report(*wrong);
+  }
+}
+
+Task<> LiveSession::take(WebSocket::Message message) {
+  if (!message.text) fail(ErrorCode::invalid_argument, "a binary message: expected JSON in a text message");
+  const auto read = [this, &message] { return reader_.read(message.data); };
+  LiveMessage order;
+  if (message.data.size() <= kQuickBodyBytes)
+    order = read();
+  else
+    order = co_await services_.workers.run(socket_.executor(), read);
+  co_await obey(std::move(order));
+}
+
+LiveUtterance& LiveSession::current() const {
+  if (!utterance_)
+    fail(ErrorCode::invalid_argument, "type: no utterance has been started; send `start` first");
+  return *utterance_;
+}
+
+Task<> LiveSession::obey(LiveMessage message) {
+  using Verb = LiveMessage::Verb;
+  // What was under way when an utterance failed or was cancelled is for nobody.
+  const bool late = utterance_ && utterance_->over() && !utterance_->ended();
+  switch (message.verb) {
+    case Verb::start:
+      co_await start(std::move(message.start));
+      break;
+    case Verb::text:
+      if (!late) current().add(message.text);
+      break;
+    case Verb::flush:
+      if (!late) current().flush();
+      break;
+    case Verb::end:
+      current().end();
+      break;
+    case Verb::cancel:
+      if (utterance_ && !utterance_->over()) utterance_->cancel();
+      break;
+    case Verb::ping:
+      co_await writer_.text(live_pong());
+      break;
+  }
+}
+
+Task<> LiveSession::start(LiveStart start) {
+  if (utterance_ && !utterance_->over())
+    fail(ErrorCode::invalid_argument,
+         "type: an utterance is being spoken; wait for its `done`, or `cancel` it");
+  if (services_.draining) fail(ErrorCode::unavailable, "the server is shutting down");
+  while (speaking_) co_await task_ended_.wait();  // its `done` comes before this one's `started`
+  const auto prepare = [&] { return live_settings(services_, socket_.request(), std::move(start)); };
+  LiveSettings settings = co_await services_.workers.run(socket_.executor(), prepare);
+  const LiveStarted started{.id = settings.id,
+                            .format = settings.format,
+                            .content_type = std::string(audio::mime_type(settings.audio_format)),
+                            .sample_rate_hz = settings.sample_rate_hz,
+                            .seed = *settings.request.seed};
+  utterance_.reset();
+  utterance_ = std::make_unique<LiveUtterance>(services_, socket_.request(), writer_, std::move(settings));
+  co_await writer_.text(live_started(started));
+  speaking_ = true;
+  spawn(speak());
+}
+
+Task<> LiveSession::speak() {
+  std::exception_ptr thrown;
+  try {
+    co_await utterance_->speak();
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  speaking_ = false;
+  last_used_ = Clock::now();
+  if (thrown) std::rethrow_exception(thrown);
+}
+
+Task<> LiveSession::report(const Error& error) {
+  services_.metrics.count_error(name_of(error.code()));
+  const HttpError told = http_error(error);
+  const Request& request = socket_.request();
+  if (told.status == 500)
+    log(LogLevel::error, "request ", request.id, " ", request.route, ": ", error.message());
+  co_await writer_.text(live_error("", told, request.id));
+}
+
+bool LiveSession::is_busy() const {
+  return utterance_ && !utterance_->over() && !utterance_->waits_for_text();
+}
+
+Task<> LiveSession::watch() {
+  const auto patience = std::chrono::seconds(services_.config.idle_timeout_s);
+  while (!closed_) {
+    co_await tick_.wait(kTick);
+    if (closed_) co_return;
+    if (writer_.broken()) co_return;  // read() ends by itself
+    if (is_busy()) {
+      last_used_ = Clock::now();
+      continue;
+    }
+    const bool open = utterance_ && !utterance_->over();
+    const bool idle = Clock::now() - last_used_ >= patience;
+    if (services_.draining && !open) {
+      Error why(ErrorCode::unavailable, "the server is shutting down");
+      co_return co_await say_goodbye(kGoingAway, std::move(why));
+    }
+    if (idle) {
+      Error why(ErrorCode::deadline_exceeded, concat("nothing was said for ", patience.count(),
+                                                     " seconds; `ping` keeps a connection open"));
+      co_return co_await say_goodbye(kNormal, std::move(why));
+    }
+  }
+}
+
+Task<> LiveSession::say_goodbye(uint16_t code, Error why) {
+  co_await report(why);
+  co_await writer_.close(code, why.message());
+}
+
+}  // namespace shoal::server

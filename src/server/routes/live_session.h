@@ -1,0 +1,54 @@
+// A live conversation: utterances one after the other on one WebSocket (docs/LIVE.md).
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "server/routes/live_messages.h"
+#include "server/routes/live_utterance.h"
+#include "server/routes/live_writer.h"
+#include "server/routes/services.h"
+#include "server/routes/signal.h"
+
+namespace shoal::server {
+
+class LiveSession {
+ public:
+  // All outlive it.
+  LiveSession(Services& services, WebSocket& socket, const LiveReader& reader);
+
+  // To the end of the connection, and of everything that was started for it. Throws as the socket does.
+  Task<> run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  Task<> converse();
+  Task<> take(WebSocket::Message message);
+  Task<> obey(LiveMessage message);
+  Task<> start(LiveStart start);
+  Task<> speak();
+  Task<> report(const Error& error);
+  LiveUtterance& current() const;
+  // Ends the connection when nobody uses it, or the server goes down.
+  Task<> watch();
+  Task<> say_goodbye(uint16_t code, Error why);
+  bool is_busy() const;
+  // Coroutines beside run(), which waits for them.
+  void spawn(Task<> task);
+
+  Services& services_;
+  WebSocket& socket_;
+  const LiveReader& reader_;
+  LiveWriter writer_;
+  Signal tick_, task_ended_;
+  std::unique_ptr<LiveUtterance> utterance_;
+  bool speaking_ = false;  // utterance_'s coroutine runs
+  bool closed_ = false;
+  int tasks_ = 0;
+  Clock::time_point last_used_ = Clock::now();
+};
+
+}  // namespace shoal::server

@@ -1,0 +1,113 @@
+// A WebSocket without a socket, and what a client hears on it.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/routes/signal.h"
+#include "server/routes/testing.h"
+
+namespace shoal::server::testing {
+
+// Records what the server sends. The client's messages are pushed by the test, before and during the
+// conversation.
+class FakeWebSocket final : public WebSocket {
+ public:
+  FakeWebSocket(Executor executor, Request request)
+      : executor_(executor), request_(std::move(request)), arrived_(executor) {}
+
+  std::vector<Message> sent;
+  std::optional<uint16_t> closed_with;                  // by the server
+  std::chrono::milliseconds write_takes{0};             // each message, to a slow reader
+  std::function<void(const Message& message)> on_sent;  // called when a message has been taken
+
+  void say(std::string json) { say({.text = true, .data = std::move(json)}); }
+  void say(Message message) {
+    incoming_.push_back(std::move(message));
+    arrived_.notify();
+  }
+  // A close handshake, after what was said before.
+  void hang_up() {
+    hung_up_ = true;
+    arrived_.notify();
+  }
+  // The connection breaks.
+  void leave() {
+    gone_ = true;
+    arrived_.notify();
+  }
+
+  const Request& request() const override { return request_; }
+  Executor executor() const override { return executor_; }
+  Task<std::optional<Message>> read() override {
+    CHECK(!std::exchange(reading_, true), "two readers");
+    while (incoming_.empty() && !hung_up_ && !gone_) co_await arrived_.wait();
+    reading_ = false;
+    check_there();
+    if (incoming_.empty()) co_return std::nullopt;
+    Message message = std::move(incoming_.front());
+    incoming_.pop_front();
+    co_return message;
+  }
+  Task<> write_text(std::string_view text) override {
+    return take({.text = true, .data = std::string(text)});
+  }
+  Task<> write_binary(std::string_view bytes) override {
+    return take({.text = false, .data = std::string(bytes)});
+  }
+  Task<> close(uint16_t code, std::string_view) override {
+    CHECK(!writing_, "closed while a message is written");
+    check_there();
+    closed_with = code;
+    incoming_.clear();
+    hang_up();
+    co_return;
+  }
+
+ private:
+  void check_there() const {
+    if (gone_) fail(ErrorCode::cancelled, "the client has gone");
+  }
+  Task<> take(Message message) {
+    CHECK(!std::exchange(writing_, true), "two writers");
+    check_there();
+    Signal taken(executor_);
+    if (write_takes.count() > 0) co_await taken.wait(write_takes);
+    writing_ = false;
+    check_there();
+    CHECK(!closed_with, "a message after the close");
+    sent.push_back(message);
+    if (on_sent) on_sent(message);
+  }
+
+  const Executor executor_;
+  const Request request_;
+  Signal arrived_;
+  std::deque<Message> incoming_;
+  bool hung_up_ = false, gone_ = false, reading_ = false, writing_ = false;
+};
+
+// Runs the only route of `bench`, a WebSocket, against a client that `act` plays: it says the first things
+// and sets on_sent. Returns what the handler threw.
+inline std::optional<Error> converse(RouteBench& bench, FakeWebSocket& socket,
+                                     boost::asio::io_context& context) {
+  std::optional<Error> thrown;
+  bool over = false;
+  boost::asio::co_spawn(context.get_executor(), bench.routes().front().converse(bench.services(), socket),
+                        [&](const std::exception_ptr& error) {
+                          over = true;
+                          try {
+                            if (error) std::rethrow_exception(error);
+                          } catch (const Error& caught) {
+                            thrown = caught;
+                          }
+                        });
+  context.run_for(std::chrono::minutes(2));
+  EXPECT_TRUE(over) << "the handler did not end";
+  return thrown;
+}
+
+}  // namespace shoal::server::testing

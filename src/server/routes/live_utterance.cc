@@ -1,0 +1,284 @@
+#include "server/routes/live_utterance.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <utility>
+
+#include "audio/encoder.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "server/routes/speech_answer.h"
+#include "shoal/seeds.h"
+#include "text/characters.h"
+#include "text/sentences.h"
+
+namespace shoal::server {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Text that has not been spoken: minutes of it. A language model writes ten times as fast as anybody speaks.
+constexpr size_t kMostPendingBytes = size_t{64} << 10;
+// The segment that is heard and the one after it. More would take places in the queue from others for
+// nothing.
+constexpr size_t kSegmentsAhead = 2;
+
+uint64_t drawn_seed() {
+  std::random_device device;
+  return ((uint64_t{device()} << 32) | device()) >> 11;  // 53 bits, which survive every reader of JSON
+}
+
+int64_t characters_of(std::string_view text) {
+  return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; });
+}
+
+SpeechRequest request_of(LiveStart& start) {
+  SpeechRequest request;
+  request.voice = std::move(start.voice);
+  for (LiveReference& reference : start.references)
+    request.references.push_back({.audio = std::move(reference.audio), .text = std::move(reference.text)});
+  if (!request.voice.empty() && !request.references.empty())
+    fail(ErrorCode::invalid_argument, "voice: give a voice or reference clips, not both");
+  request.temperature = start.temperature;
+  request.top_p = start.top_p;
+  request.top_k = start.top_k;
+  if (start.repetition_penalty == 0.0f)
+    throw BodyError(ErrorCode::invalid_argument, "repetition_penalty",
+                    "expected more than 0, at most 2, got 0");
+  request.repetition_penalty = start.repetition_penalty;
+  request.normalise = start.normalize;
+  request.seed = start.seed ? static_cast<uint64_t>(*start.seed) : drawn_seed();
+  request.max_new_tokens = start.max_new_tokens;
+  request.chunk_length = 0;  // a segment is never split again
+  if (start.timeout)
+    request.timeout = std::chrono::milliseconds(static_cast<int64_t>(std::ceil(*start.timeout * 1000)));
+  return request;
+}
+
+// Once for all segments.
+void encode_references(Engine& engine, SpeechRequest& request) {
+  for (const ReferenceClip& clip : request.references)
+    request.encoded_references.push_back({.codes = engine.encode(clip.audio).codes, .text = clip.text});
+  request.references.clear();
+}
+
+// What may be told of an error.
+Error told_of(const Services& services, const Error& error) {
+  try {
+    hide_paths(services, error);
+  } catch (const Error& other) {
+    return other;
+  }
+  return error;
+}
+
+audio::EncoderOptions encoder_options(const LiveSettings& settings) {
+  audio::EncoderOptions options;
+  options.sample_rate_hz = settings.sample_rate_hz;
+  return options;
+}
+
+}  // namespace
+
+LiveSettings live_settings(Services& services, const Request& from, LiveStart start) {
+  LiveSettings settings;
+  settings.id = start.id;
+  settings.format = start.format;
+  settings.audio_format = audio::parse_format(start.format).value();
+  settings.longest_segment = static_cast<size_t>(start.chunk_length);
+  settings.model_rate_hz = services.engine.sample_rate_hz();
+  settings.sample_rate_hz = start.sample_rate.value_or(settings.model_rate_hz);
+  settings.request = request_of(start);
+  check_and_complete(services, from, settings.request);
+  try {
+    if (!settings.request.voice.empty()) services.engine.voices().get(settings.request.voice);
+    encode_references(services.engine, settings.request);
+  } catch (const Error& error) {
+    hide_paths(services, error);
+    throw;
+  }
+  return settings;
+}
+
+LiveUtterance::LiveUtterance(Services& services, const Request& from, LiveWriter& writer,
+                             LiveSettings settings)
+    : services_(services),
+      from_(from),
+      writer_(writer),
+      executor_(writer.executor()),
+      settings_(std::move(settings)),
+      encoder_(std::make_shared<SoundEncoder>(settings_.audio_format, encoder_options(settings_),
+                                              settings_.model_rate_hz)),
+      text_(settings_.longest_segment),
+      changed_(writer.executor()) {}
+
+void LiveUtterance::add(std::string_view text) {
+  if (ended_)
+    fail(ErrorCode::invalid_argument,
+         "type: the utterance has had its `end`; `start` the next one after `done`");
+  const size_t pending = text_.pending_bytes() + text.size();
+  if (pending > kMostPendingBytes)
+    throw BodyError(ErrorCode::too_large, "text",
+                    concat(pending, " bytes would wait to be spoken, at most ", kMostPendingBytes, " may"));
+  const int64_t characters = characters_ + characters_of(text);
+  const int64_t most = services_.config.max_text_length;
+  if (most > 0 && characters > most)
+    throw BodyError(ErrorCode::too_large, "text",
+                    concat("expected at most ", most, " characters in one utterance, got ", characters));
+  text_.add(text);
+  characters_ = characters;
+  changed_.notify();
+}
+
+void LiveUtterance::flush() {
+  text_.flush();
+  changed_.notify();
+}
+
+void LiveUtterance::end() {
+  ended_ = true;
+  flush();
+}
+
+void LiveUtterance::cancel() {
+  cancelled_ = true;
+  for (Segment& segment : ahead_) segment.reader->cancel();
+  changed_.notify();
+}
+
+void LiveUtterance::check_there() const {
+  if (cancelled_) fail(ErrorCode::cancelled, "the utterance was cancelled");
+}
+
+bool LiveUtterance::has_voice() const {
+  return !settings_.request.voice.empty() || !settings_.request.encoded_references.empty();
+}
+
+size_t LiveUtterance::room_ahead() const { return has_voice() ? kSegmentsAhead : 1; }
+
+double LiveUtterance::seconds() const {
+  return static_cast<double>(samples_) / static_cast<double>(settings_.model_rate_hz);
+}
+
+Task<> LiveUtterance::submit_ahead() {
+  while (ahead_.size() < room_ahead()) {
+    if (!next_text_) next_text_ = text_.next();
+    if (!next_text_) co_return;
+    if (!text::is_speakable(*next_text_)) {
+      next_text_.reset();
+      continue;
+    }
+    SpeechRequest request = settings_.request;
+    request.text = text::strip_white_space(*next_text_);  // as in the utterances of a longer text
+    request.seed = seed_of_utterance(*settings_.request.seed, static_cast<size_t>(submitted_));
+    if (!first_submitted_) first_submitted_ = Clock::now();
+    try {
+      Speech speech = co_await submit_speech(services_, from_, executor_, std::move(request));
+      ahead_.push_back({.text = std::move(*next_text_),
+                        .reader = std::make_unique<SpeechReader>(std::move(speech), executor_)});
+    } catch (const Error& error) {
+      // While something is heard a full queue may empty.
+      if (error.code() != ErrorCode::resource_exhausted || ahead_.empty()) throw;
+      co_return;
+    }
+    next_text_.reset();
+    ++submitted_;
+    check_there();
+  }
+}
+
+Task<> LiveUtterance::send_sound(std::vector<float> samples) {
+  samples_ += static_cast<int64_t>(samples.size());
+  std::string bytes;
+  if (encoder_->is_long(samples.size())) {
+    auto work = [encoder = encoder_, &samples] { return encoder->encode(samples); };
+    bytes = co_await services_.workers.run(executor_, std::move(work));
+  } else {
+    bytes = encoder_->encode(samples);
+  }
+  if (bytes.empty()) co_return;
+  co_await writer_.sound(std::move(bytes));
+  if (std::exchange(heard_, true)) co_return;
+  services_.metrics.live_first_audio(std::chrono::duration<double>(Clock::now() - *first_submitted_).count());
+}
+
+Task<> LiveUtterance::speak_first() {
+  Segment& segment = ahead_.front();
+  bool announced = false;
+  while (true) {
+    std::vector<float> samples = co_await segment.reader->next();
+    if (samples.empty()) break;
+    check_there();
+    if (!std::exchange(announced, true)) {
+      co_await writer_.text(live_segment(settings_.id, spoken_, segment.text, seconds()));
+      ++spoken_;
+    }
+    co_await send_sound(std::move(samples));
+    check_there();
+    co_await submit_ahead();
+  }
+  Speech& speech = segment.reader->speech();
+  cut_at_frames_ = std::max(cut_at_frames_, speech.summary().cut_at_frames);
+  if (has_voice()) co_return;
+  std::vector<int32_t> codes = speech.codes();
+  if (codes.empty()) co_return;
+  const std::string_view words = text::strip_white_space(segment.text);
+  settings_.request.encoded_references.push_back({.codes = std::move(codes), .text = std::string(words)});
+}
+
+Task<> LiveUtterance::speak_segments() {
+  while (true) {
+    check_there();
+    co_await submit_ahead();
+    if (!ahead_.empty()) {
+      co_await speak_first();
+      ahead_.pop_front();
+    } else if (ended_) {
+      break;
+    } else {
+      co_await changed_.wait();
+    }
+  }
+  if (submitted_ > 0 && samples_ == 0)
+    fail(ErrorCode::invalid_argument, "text: no speech came of it; it or max_new_tokens may be too short");
+  std::string last = encoder_->finish();
+  if (!last.empty()) co_await writer_.sound(std::move(last));
+}
+
+Task<> LiveUtterance::report(const Error& error) {
+  services_.metrics.count_error(name_of(error.code()));
+  const HttpError told = http_error(error);
+  if (told.status == 500) log(LogLevel::error, "request ", from_.id, " ", from_.route, ": ", error.message());
+  co_await writer_.text(live_error(settings_.id, told, from_.id));
+}
+
+Task<> LiveUtterance::speak() {
+  services_.metrics.speaking(1);
+  std::optional<Error> failure;
+  try {
+    co_await speak_segments();
+  } catch (const Error& error) {
+    failure = error;
+  } catch (const std::bad_alloc&) {
+    failure = Error(ErrorCode::resource_exhausted, "out of memory");
+  } catch (const std::exception& error) {
+    failure = Error(ErrorCode::internal, error.what());
+  }
+  ahead_.clear();
+  services_.metrics.speaking(-1);
+  if (writer_.broken()) over_ = true;
+  if (over_) co_return;
+  if (failure && !cancelled_) co_await report(told_of(services_, *failure));
+  const char* outcome = cancelled_ ? "cancelled" : failure ? "failed" : "completed";
+  over_ = true;
+  const LiveDone done{.id = settings_.id,
+                      .outcome = outcome,
+                      .seconds = seconds(),
+                      .segments = spoken_,
+                      .seed = *settings_.request.seed,
+                      .cut_at_frames = cut_at_frames_};
+  co_await writer_.text(live_done(done));
+}
+
+}  // namespace shoal::server

@@ -1,0 +1,88 @@
+// One utterance of a live conversation: text comes in, sound goes out.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "server/routes/live_messages.h"
+#include "server/routes/live_text.h"
+#include "server/routes/live_writer.h"
+#include "server/routes/services.h"
+#include "server/routes/sound_encoder.h"
+#include "server/routes/speech_reader.h"
+#include "shoal/speech_request.h"
+
+namespace shoal::server {
+
+// How to speak, with everything checked that can be before there is a text.
+struct LiveSettings {
+  std::string id, format;
+  audio::Format audio_format = audio::Format::pcm_s16le;
+  int sample_rate_hz = 0;  // of the sound that is sent
+  int model_rate_hz = 0;
+  size_t longest_segment = 200;  // bytes
+  SpeechRequest request;         // without text; its references are encoded, its seed is there
+};
+
+// Checks and completes what a client asked for. Blocks: clips are decoded and encoded, a voice is looked up.
+// Throws Error as submitting would.
+LiveSettings live_settings(Services& services, const Request& from, LiveStart start);
+
+// Lives on the connection's thread. Segments of the text (LiveText) are spoken one after the other, each as a
+// request of its own: the next one is submitted while the one before it is heard. Segment k has the seed
+// seed_of_utterance(seed, k). Without a voice the first one's codes are the reference of those that follow,
+// as in the engine itself, so that the voice stays.
+class LiveUtterance {
+ public:
+  LiveUtterance(Services& services, const Request& from, LiveWriter& writer, LiveSettings settings);
+
+  // Throws BodyError: too much text that waits, or in all; after end().
+  void add(std::string_view text);
+  void flush();
+  void end();  // once is enough
+  void cancel();
+
+  // Speaks until the end, the cancellation or a failure, and sends `done`. Throws Error(cancelled) when the
+  // client is gone.
+  Task<> speak();
+  bool over() const { return over_; }    // `done` is on its way, or nobody is there to hear it
+  bool ended() const { return ended_; }  // by its `end`
+  bool waits_for_text() const { return ahead_.empty() && !ended_; }
+
+ private:
+  struct Segment {
+    std::string text;
+    std::unique_ptr<SpeechReader> reader;
+  };
+
+  Task<> speak_segments();
+  Task<> submit_ahead();
+  Task<> speak_first();
+  Task<> send_sound(std::vector<float> samples);
+  Task<> report(const Error& error);
+  size_t room_ahead() const;
+  bool has_voice() const;
+  void check_there() const;
+  double seconds() const;
+
+  Services& services_;
+  const Request& from_;
+  LiveWriter& writer_;
+  const Executor executor_;
+  LiveSettings settings_;
+  const std::shared_ptr<SoundEncoder> encoder_;
+  LiveText text_;
+  std::optional<std::string> next_text_;  // could not be submitted yet
+  std::deque<Segment> ahead_;             // the first is being heard
+  Signal changed_;
+  int64_t characters_ = 0, samples_ = 0;
+  int64_t submitted_ = 0, spoken_ = 0;  // segments
+  int64_t cut_at_frames_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> first_submitted_;
+  bool heard_ = false, ended_ = false, cancelled_ = false, over_ = false;
+};
+
+}  // namespace shoal::server

@@ -1,0 +1,32 @@
+// What an open conversation sends: several coroutines, one message at a time.
+#pragma once
+
+#include <string>
+
+#include "server/http/exchange.h"
+#include "server/routes/signal.h"
+
+namespace shoal::server {
+
+class LiveWriter {
+ public:
+  explicit LiveWriter(WebSocket& socket) : socket_(socket), free_(socket.executor()) {}
+
+  // Each waits until the socket has taken it, and for its turn. Throws as the socket does; broken() from then
+  // on.
+  Task<> text(std::string message);
+  Task<> sound(std::string bytes);
+  Task<> close(uint16_t code, std::string reason);
+  bool broken() const { return broken_; }
+  Executor executor() const { return socket_.executor(); }
+
+ private:
+  enum class Kind { text, sound, close };
+  Task<> send(Kind kind, std::string data, uint16_t code);
+
+  WebSocket& socket_;
+  Signal free_;
+  bool busy_ = false, broken_ = false;
+};
+
+}  // namespace shoal::server
