@@ -3,7 +3,8 @@
 import { Timeline } from "./timeline.ts";
 import { Samples, toFloat } from "./wav.ts";
 
-const kLead_s = 0.06; // before the first sample sounds, and after running dry
+const kLead_s = 0.06; // before the first sample sounds
+const kLongestLead_s = 4; // after running dry again and again
 const kMargin_s = 0.005; // what is placed nearer to now than this might come late
 const kFade_s = 0.008; // so that jumps do not click
 
@@ -20,7 +21,7 @@ export class Player {
     private readonly context: AudioContext,
     readonly sampleRate: number,
   ) {
-    this.timeline = new Timeline(Math.round(kLead_s * sampleRate));
+    this.timeline = new Timeline(Math.round(kLead_s * sampleRate), Math.round(kLongestLead_s * sampleRate));
     this.output = context.createGain();
     this.output.connect(context.destination);
   }

@@ -15,6 +15,7 @@ export interface ServerStatistics {
   kvPages?: number;
   kvPagesUsed?: number;
   resident_bytes?: number;
+  deviceUsed_bytes?: number; // of a GPU
   uptime_s?: number;
 }
 
@@ -24,6 +25,10 @@ function at(value: unknown, path: string): unknown {
     value = (value as Record<string, unknown>)[name];
   }
   return value;
+}
+
+function sum(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined ? b : a + (b ?? 0);
 }
 
 export function readStatistics(answer: unknown): ServerStatistics {
@@ -41,7 +46,7 @@ export function readStatistics(answer: unknown): ServerStatistics {
     device: text("device"),
     precision: text("precision"),
     running: number("queue.running"),
-    waiting: number("queue.waiting"),
+    waiting: sum(number("queue.preparing"), number("queue.waiting")),
     completed: number("requests.completed"),
     sound_s: number("audio_s"),
     firstAudio_s: number("first_audio_s.mean"),
@@ -50,6 +55,7 @@ export function readStatistics(answer: unknown): ServerStatistics {
     kvPages: number("kv.pages"),
     kvPagesUsed: number("kv.pages_used"),
     resident_bytes: number("resident_bytes"),
+    deviceUsed_bytes: number("device_memory.used_bytes"),
     uptime_s: number("uptime_s"),
   };
   return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined)) as unknown as ServerStatistics;

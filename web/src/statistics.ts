@@ -66,6 +66,7 @@ export class StatisticsView {
       ["Voice cache hits", dash(now.cacheHitRate, (share) => `${Math.round(100 * share)} %`)],
       ["KV pages in use", now.kvPages ? `${Math.round((100 * (now.kvPagesUsed ?? 0)) / now.kvPages)} %` : "–"],
       ["Memory", dash(now.resident_bytes, bytes)],
+      ...(now.deviceUsed_bytes ? [["GPU memory", bytes(now.deviceUsed_bytes)] as [string, string]] : []),
       ["Up", dash(now.uptime_s, duration)],
     ];
     byId("server-figures").replaceChildren(

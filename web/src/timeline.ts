@@ -11,11 +11,15 @@ export class Timeline {
   private runs: Run[] = []; // in order, without overlaps
   gaps = 0; // times the listener ran dry
 
-  // `lead`: how far ahead of the clock sound begins, at the start and after running dry.
-  constructor(private readonly lead: number) {}
+  // `lead`: how far ahead of the clock sound begins. It doubles whenever the listener runs dry, up to `longestLead`: a
+  // server that is slower than speech is heard in long stretches and not in crumbs.
+  constructor(
+    private lead: number,
+    private readonly longestLead = lead,
+  ) {}
 
   // Puts `length` samples from `position` behind what there is and says when they begin. A piece that comes too late
-  // begins `lead` after now.
+  // begins a lead after now.
   place(now: number, position: number, length: number): number {
     const last = this.runs.at(-1);
     const end = last ? last.time + last.length : -Infinity;
@@ -23,7 +27,10 @@ export class Timeline {
       last.length += length;
       return end;
     }
-    if (last) ++this.gaps;
+    if (last) {
+      ++this.gaps;
+      this.lead = Math.min(2 * this.lead, this.longestLead);
+    }
     const time = now + this.lead;
     this.runs.push({ time, position, length });
     return time;

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { readError } from "../src/errors.ts";
 import { bytes, clock, duration, milliseconds } from "../src/format.ts";
 import { Peaks } from "../src/peaks.ts";
+import { readStatistics } from "../src/server_statistics.ts";
 import { asCurl, readSeed } from "../src/speech_request.ts";
 
 test("errors of every family are read", () => {
@@ -47,6 +48,19 @@ test("a seed is a whole number that JSON can hold", () => {
   for (const wrong of ["", "-1", "1.5", "1e3", "9007199254740993", "99999999999999999", "x"]) {
     assert.equal(readSeed(wrong), undefined, wrong);
   }
+});
+
+test("statistics are read where they are, and left out where they are not", () => {
+  const read = readStatistics({
+    state: "ready",
+    model: null,
+    queue: { preparing: 1, waiting: 2, running: 3 },
+    first_audio_s: { mean: null, p50: null },
+    kv: { hit_rate: 0.5 },
+    device_memory: null,
+  });
+  assert.deepEqual(read, { state: "ready", running: 3, waiting: 3, cacheHitRate: 0.5 });
+  assert.deepEqual(readStatistics(null), { state: "unknown" });
 });
 
 test("the command survives quotes and never holds the key", () => {

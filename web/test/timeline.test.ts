@@ -20,6 +20,13 @@ test("a late piece begins a lead after now, and is counted", () => {
   assert.equal(timeline.positionAt(1711), 110);
 });
 
+test("who runs dry often waits longer each time, up to a limit", () => {
+  const timeline = new Timeline(10, 50);
+  const leads = [];
+  for (let i = 0; i < 5; ++i) leads.push(timeline.place(1000 * i, i, 1) - 1000 * i);
+  assert.deepEqual(leads, [10, 20, 40, 50, 50]);
+});
+
 test("the position follows the clock and stops at the end", () => {
   const timeline = new Timeline(10);
   assert.equal(timeline.positionAt(5), 0);
