@@ -69,9 +69,12 @@ class Server::Impl {
         table_(table_of(config_)),
         engine_(std::move(engine)),
         router_(services_, table_, keys_of(config_), admin_keys_of(config_)),
-        transport_(transport_options(config_), router_) {}
+        transport_(transport_options(config_), router_) {
+    services_.transport = [this] { return transport_.statistics(); };
+  }
 
   void start() {
+    services_.transport = [this] { return transport_.statistics(); };
     transport_.start();
     log(LogLevel::info, "listening on ", address());
     warn_of_open_doors();
