@@ -26,11 +26,6 @@ class Speaking {
   ServerMetrics& metrics_;
 };
 
-bool wants_lines(const Request& request) {
-  const std::string* accept = request.headers.find("accept");
-  return accept && accept->find(kLines) != std::string::npos;
-}
-
 // The first piece of an answer, or one more.
 Task<> send(Exchange& exchange, const char* content_type, std::string piece) {
   if (exchange.begun()) {
@@ -81,7 +76,7 @@ Task<> answer_batch(Services& services, Exchange& exchange) {
   const Speaking speaking(services.metrics);
   const GoneSignal gone(exchange);
   const Request& request = exchange.request();
-  const bool lines = wants_lines(request);
+  const bool lines = accepts(request, kLines);
   BatchRequest batch = co_await services.workers.run(
       exchange.executor(), [&services, &request] { return read_batch(services, request); });
   const size_t items = batch.items.size();

@@ -5,16 +5,6 @@
 #include "server/routes/request_body.h"
 
 namespace shoal::server {
-namespace {
-
-bool contains_ignoring_case(std::string_view text, std::string_view part) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return std::search(text.begin(), text.end(), part.begin(), part.end(),
-                     [&](char a, char b) { return lower(a) == b; }) != text.end();
-}
-
-}  // namespace
-
 const std::vector<std::string>& body_types() {
   static const std::vector<std::string> types = {"application/json", "application/msgpack",
                                                  "multipart/form-data"};
@@ -32,13 +22,19 @@ Value body_of(const Request& request) {
   return read_body(type ? std::string_view(*type) : std::string_view(), request.body);
 }
 
+bool accepts(const Request& request, std::string_view media_type) {
+  const std::string* accept = request.headers.find("accept");
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  const auto same = [&](char a, char b) { return lower(a) == b; };
+  return accept && std::search(accept->begin(), accept->end(), media_type.begin(), media_type.end(), same) !=
+                       accept->end();
+}
+
 bool wants_json(const Request& request) {
   const std::string_view format = request.parameter("format").value_or("");
   if (format == "json" || format == "application/json") return true;
   if (format == "msgpack" || format == "application/msgpack") return false;
-  const std::string* accept = request.headers.find("accept");
-  return accept && contains_ignoring_case(*accept, "application/json") &&
-         !contains_ignoring_case(*accept, "application/msgpack");
+  return accepts(request, "application/json") && !accepts(request, "application/msgpack");
 }
 
 Response packed_response(const Request& request, const Value& value, int status) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "server/body/value.h"
@@ -15,6 +16,9 @@ const std::vector<std::string>& packed_types();  // the first two
 
 // The body by its Content-Type. Throws BodyError; unsupported, a 415, when the type is none of body_types().
 Value body_of(const Request& request);
+
+// Whether Accept names that media type (in lower case).
+bool accepts(const Request& request, std::string_view media_type);
 
 // Whether the client asked for JSON: the query has format=json (or application/json), or no format that is
 // known and Accept has application/json without application/msgpack (spec/serving.md 2). Otherwise it gets
