@@ -26,7 +26,7 @@ const guard = ["/usr/bin/setpriv", "--pdeathsig", "KILL"];
 const guarded = (command) => (existsSync(guard[0]) ? [...guard, ...command] : command);
 
 // What the process inherits, without the settings of whoever runs the tests.
-function environment(extra) {
+export function environment(extra = {}) {
   const kept = Object.entries(process.env).filter(([name]) => !/^(SHOAL|S1_MINI)_/.test(name));
   return { ...Object.fromEntries(kept), ...extra };
 }

@@ -5,7 +5,7 @@ import { after, before, test } from "node:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openai } from "./clients.mjs";
-import { Server, program, sharedServer, until } from "./harness.mjs";
+import { Server, environment, program, sharedServer, until } from "./harness.mjs";
 import { assertSpeech, magic, readPcm, readWav } from "./sound.mjs";
 
 const server = sharedServer({ before, after });
@@ -52,7 +52,7 @@ test("without a format it is mp3", async () => {
 
 test("says exactly what the command line says", async () => {
   const path = join(server().dir, "said.wav");
-  execFileSync(program, ["say", input, "--seed", "7", "-o", path], { env: { ...process.env, SHOAL_CACHE_DIR: "none" } });
+  execFileSync(program, ["say", input, "--seed", "7", "-o", path], { env: environment({ SHOAL_CACHE_DIR: "none" }) });
   const said = readWav(readFileSync(path));
   assertSpeech(said.samples, said.rate);
   for (const stream of [true, false]) {

@@ -5,7 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { Server, program, sharedServer, until } from "./harness.mjs";
+import { Server, environment, program, sharedServer, until } from "./harness.mjs";
 import { magic } from "./sound.mjs";
 
 const server = sharedServer({ before, after });
@@ -223,7 +223,7 @@ test("a wrong flag is refused before anything is loaded", () => {
   for (const flags of [["--listen", "nonsense"], ["--max-body-mb", "0"], ["--max-connections", "-1"], ["--tls-key", "x"],
     ["--grace-s", "1e9"], ["--log-format", "xml"], ["--api-key-file", "/nonexistent/keys"], ["--no-such-flag"]]) {
     const run = spawnSync(program, ["serve", "--listen", "127.0.0.1:0", ...flags],
-      { encoding: "utf8", timeout: 60_000, env: { ...process.env, SHOAL_CACHE_DIR: "none" } });
+      { encoding: "utf8", timeout: 60_000, env: environment({ SHOAL_CACHE_DIR: "none" }) });
     assert.equal(run.status, 2, `${flags}: ${run.status} ${run.stderr}`);
     assert.ok(run.stderr.trim().length > 10);
   }
@@ -231,7 +231,7 @@ test("a wrong flag is refused before anything is loaded", () => {
 
 test("a port that is taken is named", () => {
   const run = spawnSync(program, ["serve", "--listen", `127.0.0.1:${server().port}`],
-    { encoding: "utf8", timeout: 60_000, env: { ...process.env, SHOAL_CACHE_DIR: "none" } });
+    { encoding: "utf8", timeout: 60_000, env: environment({ SHOAL_CACHE_DIR: "none" }) });
   assert.equal(run.status, 1, run.stderr);
   assert.match(run.stderr, new RegExp(`${server().port}`));
 });
