@@ -74,7 +74,6 @@ class Server::Impl {
   }
 
   void start() {
-    services_.transport = [this] { return transport_.statistics(); };
     transport_.start();
     log(LogLevel::info, "listening on ", address());
     warn_of_open_doors();

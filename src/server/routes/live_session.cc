@@ -114,7 +114,11 @@ Task<> LiveSession::start(LiveStart start) {
   if (services_.draining) fail(ErrorCode::unavailable, "the server is shutting down");
   while (speaking_) co_await task_ended_.wait();  // its `done` comes before this one's `started`
   const auto prepare = [&] { return live_settings(services_, socket_.request(), std::move(start)); };
-  LiveSettings settings = co_await services_.workers.run(socket_.executor(), prepare);
+  LiveSettings settings;
+  if (start.references.empty())
+    settings = co_await services_.workers.run(socket_.executor(), prepare);
+  else
+    settings = co_await services_.workers.run_in_turn(socket_.executor(), prepare);
   const LiveStarted started{.id = settings.id,
                             .format = settings.format,
                             .content_type = std::string(audio::mime_type(settings.audio_format)),

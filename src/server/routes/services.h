@@ -25,6 +25,7 @@ struct Services {
   const std::atomic<bool>& draining;
   std::string model;    // its name in /v1/models
   std::string openapi;  // the document of /openapi.json, made of the whole table
+  std::function<TransportStatistics()> transport = [] { return TransportStatistics(); };
 };
 
 enum class Access {
@@ -43,9 +44,9 @@ enum class BodySize {
 // How /openapi.json describes a route.
 struct RouteDoc {
   std::string summary;
-  std::vector<FieldDoc> body;                  // fields of the request
-  std::vector<std::string> body_types;         // media types of the request; empty: no body
-  std::vector<std::string> answer_types;       // media types of the 200
+  std::vector<FieldDoc> body;             // fields of the request
+  std::vector<std::string> body_types;    // media types of the request; empty: no body
+  std::vector<std::string> answer_types;  // media types of the 200
 };
 
 struct Route {
@@ -66,8 +67,9 @@ std::vector<Route> fish_routes(const ServerConfig& config);
 std::vector<Route> reference_routes(const ServerConfig& config);
 std::vector<Route> codec_routes(const ServerConfig& config);
 std::vector<Route> batch_routes(const ServerConfig& config);
-std::vector<Route> live_routes(const ServerConfig& config);       // WebSocket
-std::vector<Route> operator_routes(const ServerConfig& config);   // health, ready, metrics, stats, admin, /test/gpu
+std::vector<Route> live_routes(const ServerConfig& config);  // WebSocket
+// Health, ready, metrics, statistics, documents, admin, /test/gpu.
+std::vector<Route> operator_routes(const ServerConfig& config);
 std::vector<Route> sagemaker_routes(const ServerConfig& config);
 std::vector<Route> page_routes(const ServerConfig& config);
 

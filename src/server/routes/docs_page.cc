@@ -1,0 +1,185 @@
+#include "server/routes/docs_page.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "server/body/value.h"
+
+namespace shoal::server {
+namespace {
+
+constexpr std::string_view kHead = R"(<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Shoal: routes</title>
+<style>
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
+h2 { margin: 2.5rem 0 0; font-size: 1.1rem; }
+code, .method { font-family: ui-monospace, monospace; font-size: .95em; }
+.method { font-weight: 700; margin-right: .6em; }
+.key { font-size: .8rem; border: 1px solid; border-radius: .8em; padding: 0 .6em; margin-left: .8em; font-weight: 400; }
+table { border-collapse: collapse; width: 100%; margin: .5rem 0; font-size: .9rem; }
+th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid #8884; }
+p { margin: .3rem 0; }
+nav { columns: 16rem; margin: 1rem 0; }
+nav a { display: block; }
+</style>
+</head>
+<body>
+)";
+
+std::string escaped(std::string_view text) {
+  std::string html;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        html += "&amp;";
+        break;
+      case '<':
+        html += "&lt;";
+        break;
+      case '>':
+        html += "&gt;";
+        break;
+      case '"':
+        html += "&quot;";
+        break;
+      default:
+        html += c;
+    }
+  }
+  return html;
+}
+
+std::string code(std::string_view text) { return "<code>" + escaped(text) + "</code>"; }
+
+const Value& member(const Value& value, std::string_view name) {
+  static const Value none;
+  const Value* found = value.find(name);
+  return found ? *found : none;
+}
+
+std::string text_of(const Value& value) {
+  const std::string* text = value.as<std::string>();
+  return text ? *text : "";
+}
+
+const Value::Object& members_of(const Value& value) {
+  static const Value::Object none;
+  const Value::Object* object = value.as<Value::Object>();
+  return object ? *object : none;
+}
+
+const Value::Array& items_of(const Value& value) {
+  static const Value::Array none;
+  const Value::Array* array = value.as<Value::Array>();
+  return array ? *array : none;
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string all;
+  for (const std::string& part : parts) all += (all.empty() ? "" : ", ") + part;
+  return all;
+}
+
+std::vector<std::string> names_of(const Value& object) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : members_of(object)) names.push_back(code(name));
+  return names;
+}
+
+// "integer, 1 to 64, default 8"
+std::string kind_of(const Value& schema) {
+  const Value& type = member(schema, "type");
+  std::vector<std::string> parts = {
+      escaped(items_of(type).empty() ? text_of(type) : text_of(items_of(type).front()))};
+  std::vector<std::string> words;
+  for (const Value& word : items_of(member(schema, "enum"))) {
+    if (!word.is_null()) words.push_back(code(write_json(word)));
+  }
+  if (!words.empty()) parts.push_back(joined(words));
+  for (const auto& [name, before] : {std::pair("format", ""),
+                                     {"minimum", "from "},
+                                     {"maximum", "to "},
+                                     {"maxItems", "at most "},
+                                     {"maxLength", "at most "},
+                                     {"default", "default "}}) {
+    const Value& value = member(schema, name);
+    if (!value.is_null()) parts.push_back(before + code(write_json(value)));
+  }
+  return joined(parts);
+}
+
+// Fields of an object, and of the objects in its lists.
+void add_rows(std::string& html, const Value& schema, const std::string& before) {
+  for (const auto& [name, field] : members_of(member(schema, "properties"))) {
+    const auto& required = items_of(member(schema, "required"));
+    const bool is_required =
+        std::ranges::any_of(required, [&](const Value& one) { return text_of(one) == name; });
+    html += "<tr><td>" + code(before + name) + (is_required ? " (required)" : "") + "</td><td>" +
+            kind_of(field) + "</td><td>" + escaped(text_of(member(field, "description"))) + "</td></tr>\n";
+    add_rows(html, member(field, "items"), before + name + "[].");
+  }
+}
+
+std::string body_of(const Value& operation) {
+  const Value& content = member(member(operation, "requestBody"), "content");
+  if (members_of(content).empty()) return "";
+  std::string rows;
+  add_rows(rows, member(members_of(content).front().second, "schema"), "");
+  return "<p>Body: " + joined(names_of(content)) +
+         "</p>\n<table><thead><tr><th>field</th><th>type</th><th>meaning</th></tr></thead><tbody>\n" + rows +
+         "</tbody></table>\n";
+}
+
+std::string answers_of(const Value& operation) {
+  std::string html;
+  for (const auto& [status, answer] : members_of(member(operation, "responses"))) {
+    if (status == "default") continue;
+    const std::vector<std::string> types = names_of(member(answer, "content"));
+    html += "<p>" + code(status) + ": " +
+            (types.empty() ? escaped(text_of(member(answer, "description"))) : joined(types)) + "</p>\n";
+  }
+  return html;
+}
+
+std::string key_of(const Value& operation) {
+  std::string html;
+  for (const Value& scheme : items_of(member(operation, "security"))) {
+    for (const auto& [name, scopes] : members_of(scheme))
+      html +=
+          std::string("<span class=\"key\">") + (name == "adminKey" ? "admin key" : "API key") + "</span>";
+  }
+  return html;
+}
+
+}  // namespace
+
+std::string docs_page(std::string_view openapi) {
+  const Value document = read_json(openapi);
+  std::string contents, sections;
+  for (const auto& [path, methods] : members_of(member(document, "paths"))) {
+    for (const auto& [method, operation] : members_of(methods)) {
+      const std::string id = escaped(text_of(member(operation, "operationId")));
+      std::string name = method;
+      std::ranges::transform(name, name.begin(),
+                             [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+      const std::string title = "<span class=\"method\">" + escaped(name) + "</span>" + code(path);
+      contents += "<a href=\"#" + id + "\">" + title + "</a>\n";
+      sections += "<section>\n<h2 id=\"" + id + "\">" + title + key_of(operation) + "</h2>\n<p>" +
+                  escaped(text_of(member(operation, "summary"))) + "</p>\n" + body_of(operation) +
+                  answers_of(operation) + "</section>\n";
+    }
+  }
+  const Value& info = member(document, "info");
+  return std::string(kHead) + "<h1>" + escaped(text_of(member(info, "title"))) + " " +
+         escaped(text_of(member(info, "version"))) + "</h1>\n<p>" +
+         escaped(text_of(member(info, "description"))) +
+         " For programs: <a href=\"/openapi.json\">/openapi.json</a></p>\n<nav>\n" + contents + "</nav>\n" +
+         sections + "</body>\n</html>\n";
+}
+
+}  // namespace shoal::server

@@ -1,0 +1,235 @@
+#include <gtest/gtest.h>
+
+#include "server/body/value.h"
+#include "server/observe/exposition_parser.h"
+#include "server/routes/docs_page.h"
+#include "server/routes/openapi.h"
+#include "server/routes/testing.h"
+
+namespace shoal::server {
+namespace {
+
+using testing::Answered;
+using testing::RouteBench;
+
+const Value& at(const Value& value, std::initializer_list<const char*> path) {
+  const Value* found = &value;
+  for (const char* name : path) {
+    found = found->find(name);
+    if (!found) throw std::runtime_error(concat("no member ", name));
+  }
+  return *found;
+}
+
+class OperatorRoutes : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    engine_ = new Engine(testing::built_in_config());
+    engine_->start();
+  }
+  static void TearDownTestSuite() {
+    delete engine_;
+    engine_ = nullptr;
+  }
+  static std::vector<float> speak() {
+    SpeechRequest request;
+    request.text = "A fish.";
+    request.seed = 3;
+    request.max_new_tokens = 8;
+    return engine_->submit(std::move(request)).read_all();
+  }
+  static Answered get(RouteBench& bench, const std::string& path) {
+    return bench.ask(testing::get_request(path));
+  }
+  static Answered reload(RouteBench& bench, const std::string& body) {
+    return bench.ask(testing::json_request("/v1/admin/reload", body));
+  }
+
+  static Engine* engine_;
+};
+
+Engine* OperatorRoutes::engine_ = nullptr;
+
+TEST_F(OperatorRoutes, HealthTellsWhatOlderServersTold) {
+  RouteBench bench(operator_routes, *engine_);
+  const Answered answered = get(bench, "/health");
+  EXPECT_EQ(answered.status, 200);
+  EXPECT_EQ(answered.content_type, "application/json");
+  const Value health = read_json(answered.body());
+  EXPECT_EQ(at(health, {"status"}), Value{std::string("ok")});
+  EXPECT_EQ(at(health, {"state"}), Value{std::string("ready")});
+  EXPECT_EQ(at(health, {"device"}), Value{std::string("cpu")});
+  EXPECT_TRUE(at(health, {"vram"}).is_null());
+  EXPECT_EQ(at(health, {"model_loaded"}), Value{true});
+  EXPECT_EQ(at(health, {"queue"}), Value{int64_t{0}});
+  EXPECT_GE(*at(health, {"uptime_s"}).as<double>(), 0);
+  EXPECT_NE(*at(health, {"version"}).as<std::string>(), "");
+  EXPECT_EQ(get(bench, "/ready").status, 200);
+}
+
+TEST_F(OperatorRoutes, BeforeTheModelIsThereTheProcessLivesAndIsNotReady) {
+  Engine unborn(testing::built_in_config());
+  RouteBench bench(operator_routes, unborn);
+  const Answered health = get(bench, "/health");
+  EXPECT_EQ(health.status, 200);
+  EXPECT_EQ(at(read_json(health.body()), {"model_loaded"}), Value{false});
+  EXPECT_TRUE(at(read_json(health.body()), {"model"}).is_null());
+  const Answered ready = get(bench, "/ready");
+  EXPECT_EQ(ready.status, 503);
+  EXPECT_EQ(ready.header("retry-after"), "1");
+  EXPECT_EQ(testing::Exposition(get(bench, "/metrics").body()).value("shoal_ready"), 0);
+  EXPECT_EQ(get(bench, "/v1/stats").status, 200);
+  EXPECT_EQ(get(bench, "/test/gpu").status, 503);
+  EXPECT_EQ(reload(bench, "").status, 503);
+}
+
+TEST_F(OperatorRoutes, WhileTheServerDrainsItIsNotReady) {
+  RouteBench bench(operator_routes, *engine_);
+  bench.draining() = true;
+  EXPECT_EQ(get(bench, "/ready").status, 503);
+  EXPECT_EQ(at(read_json(get(bench, "/ready").body()), {"state"}), Value{std::string("draining")});
+  EXPECT_EQ(get(bench, "/health").status, 200);
+}
+
+TEST_F(OperatorRoutes, MetricsAreValidAndMove) {
+  RouteBench bench(operator_routes, *engine_);
+  bench.services().transport = [] { return TransportStatistics{.connections = 3, .accepted = 7}; };
+  const Answered answered = get(bench, "/metrics");
+  EXPECT_EQ(answered.content_type, "text/plain; version=0.0.4; charset=utf-8");
+  const testing::Exposition before(answered.body());
+  EXPECT_EQ(before.value("shoal_ready"), 1);
+  EXPECT_EQ(before.value("shoal_http_connections"), 3);
+  speak();
+  const testing::Exposition after(get(bench, "/metrics").body());
+  const auto rise = [&](const std::string& name, const testing::Exposition::Labels& labels = {}) {
+    return after.value(name, labels) - before.value(name, labels);
+  };
+  EXPECT_EQ(rise("shoal_engine_requests_total", {{"outcome", "completed"}}), 1);
+  EXPECT_EQ(rise("shoal_first_audio_seconds_count"), 1);
+  EXPECT_GT(rise("shoal_frames_total"), 0);
+  EXPECT_GT(rise("shoal_audio_seconds_total"), 0);
+  EXPECT_GT(rise("shoal_batch_size_count"), 0);
+}
+
+TEST_F(OperatorRoutes, MetricsCanBeLeftOut) {
+  ServerConfig config;
+  config.metrics = false;
+  for (const Route& route : operator_routes(config)) EXPECT_NE(route.path, "/metrics");
+}
+
+TEST_F(OperatorRoutes, KeysGuardFiguresAndNotTheLiveChecks) {
+  for (const Route& route : operator_routes(ServerConfig{})) {
+    const bool open = route.path == "/health" || route.path == "/ready" || route.path == "/docs" ||
+                      route.path == "/openapi.json";
+    const bool admin = route.path == "/v1/admin/reload";
+    EXPECT_EQ(route.access, open ? Access::open : admin ? Access::admin : Access::client) << route.path;
+  }
+}
+
+TEST_F(OperatorRoutes, StatisticsAsJson) {
+  speak();
+  RouteBench bench(operator_routes, *engine_);
+  const Value stats = read_json(get(bench, "/v1/stats").body());
+  EXPECT_EQ(at(stats, {"state"}), Value{std::string("ready")});
+  EXPECT_GE(*at(stats, {"queue", "running"}).as<int64_t>(), 0);
+  EXPECT_GT(*at(stats, {"requests", "completed"}).as<int64_t>(), 0);
+  EXPECT_GT(*at(stats, {"audio_s"}).as<double>(), 0);
+  EXPECT_GT(*at(stats, {"first_audio_s", "mean"}).as<double>(), 0);
+  EXPECT_GE(*at(stats, {"first_audio_s", "p95"}).as<double>(),
+            *at(stats, {"first_audio_s", "p50"}).as<double>());
+  EXPECT_GT(*at(stats, {"kv", "pages"}).as<int64_t>(), 0);
+  EXPECT_GT(*at(stats, {"memory", "codec"}).as<int64_t>(), 0);
+  EXPECT_TRUE(at(stats, {"device_memory"}).is_null());
+  const Value workers = read_json(get(bench, "/v1/workers").body());
+  const Value::Array& all = *at(workers, {"workers"}).as<Value::Array>();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(at(all[0], {"id"}), Value{int64_t{0}});
+  EXPECT_EQ(at(all[0], {"device"}), at(stats, {"device"}));
+}
+
+TEST_F(OperatorRoutes, TheDeviceTestsItself) {
+  RouteBench bench(operator_routes, *engine_);
+  const Answered answered = get(bench, "/test/gpu");
+  EXPECT_EQ(answered.status, 200);
+  const Value test = read_json(answered.body());
+  EXPECT_EQ(at(test, {"device"}), Value{std::string("cpu")});
+  EXPECT_EQ(at(test, {"mps_available"}), Value{false});
+  EXPECT_EQ(at(test, {"gpu_memory_allocated_mb"}), Value{0.0});
+  EXPECT_EQ(at(test, {"test_tensor_device"}), at(test, {"pipeline_device"}));
+  EXPECT_EQ(test.find("error"), nullptr);
+}
+
+TEST_F(OperatorRoutes, ReloadKeepsTheSoundAndAFailureKeepsTheModel) {
+  Engine engine(testing::built_in_config());
+  engine.start();
+  RouteBench bench(operator_routes, engine);
+  const auto sound = [&] {
+    SpeechRequest request;
+    request.text = "A fish.";
+    request.seed = 3;
+    request.max_new_tokens = 8;
+    return engine.submit(std::move(request)).read_all();
+  };
+  const std::vector<float> before = sound();
+  EXPECT_EQ(reload(bench, "").status, 200);
+  EXPECT_TRUE(sound() == before);
+  const Answered smaller = reload(bench, R"({"max_batch_size":2})");
+  EXPECT_EQ(smaller.status, 200) << smaller.body();
+  EXPECT_EQ(engine.config().max_batch_size, 2);
+  EXPECT_TRUE(sound() == before);
+  for (const auto& [body, status] :
+       std::vector<std::pair<std::string, int>>{{R"({"model":"/nowhere"})", 404},
+                                                {R"({"device":"abacus"})", 400},
+                                                {R"({"precision":"int1"})", 400},
+                                                {R"({"max_batch_size":0})", 400},
+                                                {R"({"max_batch_size":1e308})", 400},
+                                                {R"({"modle":"x"})", 400},
+                                                {"[", 400}}) {
+    EXPECT_EQ(reload(bench, body).status, status) << body;
+    EXPECT_TRUE(sound() == before);
+  }
+  std::vector<Request> two;
+  for (int i = 0; i < 2; ++i) two.push_back(testing::json_request("/v1/admin/reload", "{}"));
+  const std::vector<Answered> answers = bench.ask_all(std::move(two));
+  EXPECT_EQ(answers[0].status, 200);
+  EXPECT_EQ(answers[1].status, 409);
+  EXPECT_EQ(reload(bench, "{}").status, 200);
+}
+
+TEST_F(OperatorRoutes, DocsShowEveryRouteWithItsFields) {
+  const ServerConfig config{.admin_key = "secret"};
+  std::vector<Route> table = operator_routes(config);
+  for (Route& route : fish_routes(config)) table.push_back(std::move(route));
+  const std::string page = docs_page(openapi_document(table, config));
+  for (const Route& route : table) {
+    EXPECT_NE(page.find("<code>" + route.path + "</code>"), std::string::npos) << route.path;
+    for (const FieldDoc& field : route.doc.body)
+      EXPECT_NE(page.find("<td><code>" + field.name + "</code>"), std::string::npos) << field.name;
+  }
+  EXPECT_NE(page.find("<code>references[].audio</code>"), std::string::npos);
+  EXPECT_NE(page.find("admin key"), std::string::npos);
+  EXPECT_EQ(page.find("secret"), std::string::npos);
+  EXPECT_EQ(page.find("<script"), std::string::npos);
+}
+
+TEST_F(OperatorRoutes, NothingInADocumentBecomesMarkup) {
+  const std::string page =
+      docs_page(R"({"info":{"title":"<b>"},"paths":{"/<i>":{"get":{"summary":"\"<u>&"}}}})");
+  EXPECT_EQ(page.find("<b>"), std::string::npos);
+  EXPECT_EQ(page.find("<i>"), std::string::npos);
+  EXPECT_EQ(page.find("<u>"), std::string::npos);
+  EXPECT_NE(page.find("&quot;&lt;u&gt;&amp;"), std::string::npos);
+}
+
+TEST_F(OperatorRoutes, TheDocumentAndItsPageAreServed) {
+  RouteBench bench(operator_routes, *engine_);
+  bench.services().openapi = openapi_document(bench.routes(), ServerConfig{});
+  EXPECT_EQ(get(bench, "/openapi.json").body(), bench.services().openapi);
+  const Answered page = get(bench, "/docs");
+  EXPECT_EQ(page.content_type, "text/html; charset=utf-8");
+  EXPECT_NE(page.body().find("/v1/stats"), std::string::npos);
+  EXPECT_EQ(get(bench, "/docs").body(), page.body());
+}
+
+}  // namespace
+}  // namespace shoal::server
