@@ -90,10 +90,16 @@ export class Server {
     assert.equal(this.code, null, `the server ended with ${this.code}:\n${this.log}`);
   }
 
+  // Once: a second signal ends the program at once.
+  signal(name) {
+    this.signalled = true;
+    this.child.kill(name);
+  }
+
   // Ends the server as an operator would, and checks that it left in order.
   async stop({ seconds = 45 } = {}) {
     this.http?.close();
-    if (this.code === null) this.child.kill("SIGTERM");
+    if (this.code === null && !this.signalled) this.signal("SIGTERM");
     const late = setTimeout(() => this.child.kill("SIGKILL"), seconds * 1000 * slowness);
     const code = await this.exited;
     clearTimeout(late);

@@ -43,7 +43,7 @@ test("SIGTERM under load: what was accepted is answered to its end, and the prog
   const messages = await Promise.all(requests.map((body) => server.http.open("POST", "/v1/tts", { body: { ...body, streaming: body.format === undefined } })));
   const waiting = requests.map((body) => server.http.post("/v1/tts", { ...body, text: long.repeat(2) }));
   await until("all to be inside", async () => (await server.metrics()).value("shoal_http_speaking") >= waiting.length / 2);
-  server.child.kill("SIGTERM");
+  server.signal("SIGTERM");
   const answers = await Promise.all([...messages.map(collect), ...waiting]);
   for (const answer of answers) assert.ok(answer.status === 200 && answer.whole, `${answer.status}, whole: ${answer.whole}`);
   await server.stop();
@@ -54,7 +54,7 @@ test("SIGTERM while clients come and go: nothing is cut off or wrong, newcomers 
   const stop = { now: false };
   const clients = Array.from({ length: 12 }, (_, i) => speakOn(server, i % requests.length, stop));
   await sleep(1500);
-  server.child.kill("SIGTERM");
+  server.signal("SIGTERM");
   await server.exited;
   stop.now = true;
   const outcomes = (await Promise.all(clients)).flat();
@@ -71,7 +71,7 @@ test("when the grace time is over the rest is cut off so that clients see it, an
   const message = await server.http.open("POST", "/v1/tts", { body: { text: long.repeat(400), streaming: true } });
   const waiting = server.http.post("/v1/tts", { text: long.repeat(400) }).catch((error) => ({ status: 0, code: error.code }));
   await new Promise((resolve) => message.once("data", resolve));
-  server.child.kill("SIGTERM");
+  server.signal("SIGTERM");
   const answer = await collect(message);
   assert.equal(answer.whole, false, "a cut stream looks whole");
   assert.notEqual((await waiting).status, 200);
@@ -85,7 +85,7 @@ test("SIGTERM while the model is being loaded", async () => {
 
 test("SIGINT ends it as well, a second signal at once", async () => {
   const server = await Server.start();
-  server.child.kill("SIGINT");
+  server.signal("SIGINT");
   assert.equal(await server.exited, 0, server.log);
   await server.stop();
 });

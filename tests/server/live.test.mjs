@@ -238,7 +238,7 @@ test("SIGTERM: what was being said is said, then the server says goodbye", async
   live.say("end");
   await live.wait("sound");
   const idle = await Conversation.open(leaving);
-  leaving.child.kill("SIGTERM");
+  leaving.signal("SIGTERM");
   assert.equal((await idle.closed).code, 1001);
   assert.equal((await live.wait("done")).outcome, "completed");
   await live.closed;

@@ -59,13 +59,13 @@ std::string accepted_format(const Request& request) {
 // A request with another body, and everything else as it is.
 class RewrittenExchange final : public Exchange {
  public:
-  RewrittenExchange(Exchange& inner, std::string msgpack) : inner_(inner) {
+  RewrittenExchange(Exchange& inner, std::string json) : inner_(inner) {
     const Request& from = inner.request();
     request_ = {.method = from.method,
                 .path = from.path,
                 .query = from.query,
-                .headers = {{"content-type", "application/msgpack"}},
-                .body = std::move(msgpack),
+                .headers = {{"content-type", "application/json"}},
+                .body = std::move(json),
                 .peer = from.peer,
                 .id = from.id,
                 .client = from.client,
@@ -88,7 +88,7 @@ class RewrittenExchange final : public Exchange {
 
 struct Invocation {
   const Target* target = nullptr;
-  std::optional<std::string> body;  // MessagePack, where Accept chose the format
+  std::optional<std::string> body;  // JSON, which every target takes, where Accept chose the format
 };
 
 Invocation read_invocation(const Targets& targets, const Request& request) {
@@ -102,7 +102,7 @@ Invocation read_invocation(const Targets& targets, const Request& request) {
   if (format.empty() || target->format_field.empty() || body.find(target->format_field))
     return {.target = &*target, .body = {}};
   std::get<Value::Object>(body.data).emplace_back(target->format_field, Value{format});
-  return {.target = &*target, .body = write_msgpack(body)};
+  return {.target = &*target, .body = write_json(body)};
 }
 
 Task<> invoke(Services& services, Exchange& exchange, std::shared_ptr<const Targets> targets) {
