@@ -56,9 +56,10 @@ Schema<FishRequest> fish_request_schema(const ServerConfig& config) {
       integer("max_new_tokens", &T::max_new_tokens, {0, 1 << 20},
               "most frames of one utterance; 0: up to the context limit")
           .otherwise("1024"),
-      number("top_p", &T::top_p, {0.1, 1}, "").otherwise("0.8"),
-      number("repetition_penalty", &T::repetition_penalty, {0.9, 2}, "").otherwise("1.1"),
-      number("temperature", &T::temperature, {0.1, 1}, "").otherwise("0.8"),
+      number("top_p", &T::top_p, {0.1, 1}, "share of probability that is sampled from").otherwise("0.8"),
+      number("repetition_penalty", &T::repetition_penalty, {0.9, 2}, "of recent codes; 1: none")
+          .otherwise("1.1"),
+      number("temperature", &T::temperature, {0.1, 1}, "of sampling; lower is steadier").otherwise("0.8"),
       // The cloud API's.
       integer("sample_rate", &T::sample_rate, {8000, 48000}, "Hz of the answer; default: the model's"),
       integer("mp3_bitrate", &T::mp3_bitrate, {0, 192}, "kbit/s of mp3: 64, 128 or 192"),
