@@ -73,6 +73,15 @@ class Server::Impl {
     services_.transport = [this] { return transport_.statistics(); };
   }
 
+  // What was cut off while a worker was at it refers to its exchange, which the transport holds until it
+  // goes.
+  ~Impl() {
+    transport_.drain(std::chrono::milliseconds(0));
+    workers_.join();
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
   void start() {
     transport_.start();
     log(LogLevel::info, "listening on ", address());

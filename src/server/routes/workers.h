@@ -21,7 +21,9 @@ namespace shoal::server {
 class Workers {
  public:
   explicit Workers(int threads) : pool_(static_cast<size_t>(threads)), turns_(pool_.get_executor()) {}
-  ~Workers() { pool_.join(); }
+  ~Workers() { join(); }
+  // Waits for all work; more must not come.
+  void join() { pool_.join(); }
 
   // Runs `work` on a worker and resumes on `executor` with what it returned or threw. What `work` refers to
   // must stay until then: the awaiting coroutine holds it. The executor's context does not run out of work

@@ -1,0 +1,19 @@
+# Node.js and npm: they build the web page and run the tests of the server's clients.
+# SHOAL_NODE, SHOAL_NPM: where they are. SHOAL_NODE_FOR_TESTS: new enough for the clients (Node 20; Debian 12 has 18).
+find_program(SHOAL_NODE node)
+find_program(SHOAL_NPM npm)
+mark_as_advanced(SHOAL_NODE SHOAL_NPM)
+set(SHOAL_NODE_FOR_TESTS OFF)
+if(SHOAL_NODE AND SHOAL_NPM)
+  execute_process(COMMAND ${SHOAL_NODE} --version OUTPUT_VARIABLE node_version OUTPUT_STRIP_TRAILING_WHITESPACE)
+  string(REPLACE "v" "" node_version "${node_version}")
+  if(node_version VERSION_GREATER_EQUAL 20)
+    set(SHOAL_NODE_FOR_TESTS ON)
+  endif()
+endif()
+
+# A test that says why it does not run, and is counted as skipped.
+function(shoal_skipped_test name label why)
+  add_test(NAME ${name} COMMAND sh -c "echo 'skipped: ${why}'; exit 77")
+  set_tests_properties(${name} PROPERTIES LABELS ${label} SKIP_RETURN_CODE 77)
+endfunction()
