@@ -170,6 +170,8 @@ Task<Connection::Next> Connection::handle() {
     co_await state_.application.handle(exchange);
   } catch (const std::exception& error) {
     log(LogLevel::debug, "request ", reader_.request().id, ": ", error.what());
+  } catch (...) {
+    log(LogLevel::error, "request ", reader_.request().id, ": an unknown exception");
   }
   exchange_ = nullptr;
   exchange.stop_watching();
@@ -179,7 +181,8 @@ Task<Connection::Next> Connection::handle() {
 }
 
 Connection::Next Connection::after(const HttpExchange& exchange) const {
-  if (exchange.whole()) return exchange.keep_alive() && !state_.draining ? Next::request : Next::close;
+  // Kept alive although a drain has begun since: as idle, with what the client may have sent already.
+  if (exchange.whole()) return exchange.keep_alive() ? Next::request : Next::close;
   const bool stuck = exchange.gone() || channel_.expired();
   return stuck || exchange.ends_with_connection() ? Next::reset : Next::close;
 }

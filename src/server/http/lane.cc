@@ -117,6 +117,8 @@ Task<> Lane::attend(std::shared_ptr<Connection> connection) {
     co_await connection->run();
   } catch (const std::exception& error) {
     log(LogLevel::error, "connection: ", error.what());
+  } catch (...) {
+    log(LogLevel::error, "connection: an unknown exception");
   }
   connections_.erase(connection.get());
 }

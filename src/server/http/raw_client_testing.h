@@ -11,8 +11,8 @@
 #include <string_view>
 #include <sys/socket.h>
 #include <thread>
-#include <utility>
 #include <unistd.h>
+#include <utility>
 
 namespace shoal::server {
 

@@ -84,8 +84,9 @@ void RequestReader::start(std::string peer) {
   max_body_bytes_ = expected_ = 0;
 }
 
+// swap, here and below: assigning a short string keeps the memory of the long one.
 void RequestReader::release_body() {
-  request_.body = {};
+  std::string().swap(request_.body);
   budget_.give_back(std::exchange(charged_, 0));
 }
 
@@ -95,12 +96,12 @@ void RequestReader::release_buffer() {
   std::string rest = buffer_.substr(begin_, end_ - begin_);
   begin_ = 0;
   end_ = rest.size();
-  buffer_ = std::move(rest);
+  buffer_.swap(rest);
 }
 
 std::string RequestReader::take_rest() {
   std::string rest = buffer_.substr(begin_, end_ - begin_);
-  buffer_ = {};
+  std::string().swap(buffer_);
   begin_ = end_ = 0;
   return rest;
 }

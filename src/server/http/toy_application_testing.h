@@ -94,6 +94,7 @@ class ToyApplication : public Application {
   void record(const Request& request, const RequestRecord& record) override {
     const std::lock_guard lock(mutex_);
     records_.emplace_back(request, record);
+    std::string().swap(records_.back().first.body);
   }
 
  private:

@@ -185,6 +185,7 @@ TEST_F(TransportWebSocket, BrokenRulesAreToldAndEnd) {
        {Case{frame(kText, std::string(65 << 10, 'x')), 1009},
         {frame(kText, std::string(40 << 10, 'x'), false) + frame(kContinuation, std::string(40 << 10, 'x')),
          1009},
+        {frame(kText, "caf\xc3", false) + frame(kContinuation, ""), 1007},
         {frame(kText, "\xff\xfe"), 1007},
         {frame(kText, "caf\xc3"), 1007},
         {frame(kText, "\xed\xa0\x80"), 1007},
@@ -202,7 +203,7 @@ TEST_F(TransportWebSocket, BrokenRulesAreToldAndEnd) {
     EXPECT_EQ(client.read_close(), c.code);
     EXPECT_TRUE(client.raw.closed());
   }
-  EXPECT_TRUE(eventually([&] { return server.application.records().size() == 14; }));
+  EXPECT_TRUE(eventually([&] { return server.application.records().size() == 15; }));
 }
 
 TEST_F(TransportWebSocket, BadUpgradesAreRefused) {

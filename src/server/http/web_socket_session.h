@@ -16,6 +16,16 @@
 
 namespace shoal::server {
 
+// The last bytes of otherwise good UTF-8 begin a character and do not end it.
+inline bool ends_within_character(std::string_view text) {
+  for (size_t back = 1; back <= std::min(text.size(), size_t{3}); ++back) {
+    const auto byte = static_cast<unsigned char>(text[text.size() - back]);
+    if (byte < 0x80) return false;
+    if (byte >= 0xC0) return back < (byte < 0xE0 ? 2u : byte < 0xF0 ? 3u : 4u);
+  }
+  return false;
+}
+
 // Beast would have a timer for each socket; the deadlines are fields here too, compared by sweep().
 template <typename Stream>
 class WebSocketSession final : public ServedWebSocket {
@@ -121,6 +131,11 @@ Task<std::optional<WebSocket::Message>> WebSocketSession<Stream>::read() {
   if (error && closing_) co_return std::nullopt;  // close() reads the rest
   if (error) fail(ErrorCode::cancelled, "the WebSocket broke: ", error.message());
   message.text = socket_.got_text();
+  // Beast checks what it is given, and is given nothing by a last frame that is empty.
+  if (message.text && ends_within_character(message.data)) {
+    co_await close(1007, "text must be UTF-8");
+    fail(ErrorCode::cancelled, "the WebSocket broke: a text ends within a character");
+  }
   co_return message;
 }
 
