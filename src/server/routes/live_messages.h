@@ -43,7 +43,6 @@ class LiveReader {
 
   // Throws BodyError: not JSON; no `type`, or one that is unknown; fields that do not fit.
   LiveMessage read(std::string_view json) const;
-  std::vector<FieldDoc> start_fields() const { return start_.docs(); }
 
  private:
   Schema<LiveStart> start_;

@@ -16,11 +16,10 @@ Task<> converse(Services& services, WebSocket& socket, std::shared_ptr<const Liv
 
 std::vector<Route> live_routes(const ServerConfig& config) {
   const auto reader = std::make_shared<const LiveReader>(config.max_references);
-  RouteDoc doc{
-      .summary = "A WebSocket: text in pieces in, sound out (docs/LIVE.md); these are the fields of `start`.",
-      .body = reader->start_fields(),
-      .body_types = {},
-      .answer_types = {}};
+  RouteDoc doc{.summary = "A WebSocket: text in pieces in, sound out (docs/LIVE.md)",
+               .body = {},
+               .body_types = {},
+               .answer_types = {}};
   return {{.method = "GET",
            .path = "/v1/audio/stream",
            .errors = ErrorStyle::openai,

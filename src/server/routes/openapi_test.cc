@@ -1,0 +1,112 @@
+#include "server/routes/openapi.h"
+
+#include <cctype>
+#include <gtest/gtest.h>
+#include <set>
+
+#include "server/body/value.h"
+
+namespace shoal::server {
+namespace {
+
+const Value* at(const Value& value, const std::vector<std::string>& path) {
+  const Value* found = &value;
+  for (const std::string& name : path) {
+    found = found ? found->find(name) : nullptr;
+  }
+  return found;
+}
+
+std::string text_at(const Value& value, const std::vector<std::string>& path) {
+  const Value* found = at(value, path);
+  return found && found->as<std::string>() ? *found->as<std::string>() : "";
+}
+
+std::vector<Route> whole_table(const ServerConfig& config) {
+  std::vector<Route> table;
+  for (const auto part : {openai_routes, fish_routes, reference_routes, codec_routes, batch_routes,
+                          live_routes, operator_routes, sagemaker_routes, page_routes}) {
+    for (Route& route : part(config)) table.push_back(std::move(route));
+  }
+  return table;
+}
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+TEST(OpenApi, EveryRouteWithEveryFieldIsNamedAndNothingElse) {
+  const ServerConfig config{.admin_key = "admin"};
+  const std::vector<Route> table = whole_table(config);
+  const Value document = read_json(openapi_document(table, config));
+  EXPECT_EQ(text_at(document, {"openapi"}), "3.1.0");
+  size_t operations = 0;
+  for (const auto& [path, methods] : *at(document, {"paths"})->as<Value::Object>())
+    operations += methods.as<Value::Object>()->size();
+  EXPECT_EQ(operations, table.size());
+  std::set<std::string> ids;
+  for (const Route& route : table) {
+    const Value* operation = at(document, {"paths", route.path, lower(route.method)});
+    ASSERT_TRUE(operation) << route.method << ' ' << route.path;
+    EXPECT_EQ(text_at(*operation, {"summary"}), route.doc.summary);
+    EXPECT_NE(route.doc.summary, "") << route.path;
+    EXPECT_TRUE(ids.insert(text_at(*operation, {"operationId"})).second) << route.path;
+    EXPECT_TRUE(at(*operation, {"responses", route.converse ? "101" : "200"})) << route.path;
+    for (const std::string& type : route.doc.body_types) {
+      const Value* properties = at(*operation, {"requestBody", "content", type, "schema", "properties"});
+      ASSERT_TRUE(properties) << route.path;
+      EXPECT_EQ(properties->as<Value::Object>()->size(), route.doc.body.size());
+      for (const FieldDoc& field : route.doc.body) {
+        EXPECT_EQ(text_at(*properties, {field.name, "description"}), field.help);
+        EXPECT_NE(field.help, "") << route.path << ' ' << field.name;
+      }
+    }
+  }
+}
+
+TEST(OpenApi, RoutesThatDoNotExistAreNotNamed) {
+  ServerConfig config;
+  config.metrics = false;
+  config.web_page = false;
+  const Value document = read_json(openapi_document(whole_table(config), config));
+  for (const std::string path : {"/v1/admin/reload", "/metrics", "/"})
+    EXPECT_FALSE(at(document, {"paths", path})) << path;
+}
+
+TEST(OpenApi, FieldsCarryTheirLimits) {
+  FieldDoc number{
+      .name = "n", .type = "integer", .help = "A number.", .minimum = 1, .maximum = 8, .default_value = "2"};
+  FieldDoc word{.name = "w", .type = "string", .help = "A word.", .required = true, .one_of = {"a", "b"}};
+  FieldDoc list{.name = "l", .type = "array", .help = "A list.", .max_length = 3, .items = {word}};
+  Route route{.method = "POST",
+              .path = "/x/{id}",
+              .errors = ErrorStyle::fish,
+              .doc = {.summary = "X.", .body = {number, word, list}, .body_types = {"application/json"}}};
+  const Value document = read_json(openapi_document({route}, ServerConfig{.api_key = "k"}));
+  const Value& operation = *at(document, {"paths", "/x/{id}", "post"});
+  const Value& schema = *at(operation, {"requestBody", "content", "application/json", "schema"});
+  EXPECT_EQ(*at(schema, {"additionalProperties"}), Value{false});
+  EXPECT_EQ(*at(schema, {"required"}), (Value{Value::Array{{std::string("w")}}}));
+  EXPECT_EQ(*at(schema, {"properties", "n", "minimum"}), Value{1.0});
+  EXPECT_EQ(*at(schema, {"properties", "n", "maximum"}), Value{8.0});
+  EXPECT_EQ(*at(schema, {"properties", "n", "default"}), Value{int64_t{2}});
+  EXPECT_EQ(*at(schema, {"properties", "w", "enum"}),
+            (Value{Value::Array{{std::string("a")}, {std::string("b")}}}));
+  EXPECT_EQ(*at(schema, {"properties", "l", "maxItems"}), Value{int64_t{3}});
+  EXPECT_TRUE(at(schema, {"properties", "l", "items", "properties", "w"}));
+  const Value& parameter = at(operation, {"parameters"})->as<Value::Array>()->front();
+  EXPECT_EQ(text_at(parameter, {"name"}), "id");
+  EXPECT_EQ(text_at(parameter, {"in"}), "path");
+  EXPECT_EQ(text_at(operation, {"responses", "default", "$ref"}), "#/components/responses/FishError");
+  EXPECT_FALSE(at(operation, {"security"})->as<Value::Array>()->empty());
+}
+
+TEST(OpenApi, NoKeyIsAskedForWhereNoneIsNeeded) {
+  const Route route{.method = "GET", .path = "/x", .doc = {.summary = "X."}};
+  const Value document = read_json(openapi_document({route}, ServerConfig{}));
+  EXPECT_TRUE(at(document, {"paths", "/x", "get", "security"})->as<Value::Array>()->empty());
+}
+
+}  // namespace
+}  // namespace shoal::server
