@@ -78,8 +78,6 @@ struct ServerMetrics::Families {
                                             .Register(registry);
   Counter& received = single_counter(registry, "shoal_http_received_bytes_total", "Bytes of request bodies.");
   Counter& sent = single_counter(registry, "shoal_http_sent_bytes_total", "Bytes of answers' bodies.");
-  Counter& underruns = single_counter(registry, "shoal_http_underruns_total",
-                                      "Pieces of sound written after a real-time listener had run dry.");
   Gauge& speaking = prometheus::BuildGauge()
                         .Name("shoal_http_speaking")
                         .Help("Requests that speak now.")
@@ -150,7 +148,6 @@ void ServerMetrics::count_error(std::string_view code) {
 
 void ServerMetrics::speaking(int change) { families_->speaking.Increment(change); }
 void ServerMetrics::live_first_audio(double seconds) { families_->first_audio.Observe(seconds); }
-void ServerMetrics::underrun() { families_->underruns.Increment(); }
 
 std::string ServerMetrics::exposition(const Health& engine, const TransportStatistics& transport) const {
   std::vector<prometheus::MetricFamily> all = families_->registry.Collect();

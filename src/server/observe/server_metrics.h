@@ -22,7 +22,6 @@ class ServerMetrics {
   void count_error(std::string_view code);  // by ErrorCode name
   void speaking(int change);                // requests that speak now
   void live_first_audio(double seconds);  // of HTTP: from the request's last byte to the first sound written
-  void underrun();
 
   // Text of the exposition format 0.0.4: the server's own and the engine's (names shoal_..., units in the
   // name).

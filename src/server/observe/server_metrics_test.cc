@@ -83,7 +83,6 @@ void use(ServerMetrics& metrics) {
   metrics.speaking(3);
   metrics.speaking(-1);
   metrics.live_first_audio(0.004);
-  metrics.underrun();
 }
 
 TEST(ServerMetrics, WhatHappenedIsCounted) {
@@ -111,7 +110,6 @@ TEST(ServerMetrics, WhatHappenedIsCounted) {
   EXPECT_EQ(text.value("shoal_http_sent_bytes_total"), 900);
   EXPECT_EQ(text.value("shoal_http_received_bytes_total"), 90);
   EXPECT_EQ(text.value("shoal_http_speaking"), 2);
-  EXPECT_EQ(text.value("shoal_http_underruns_total"), 1);
   EXPECT_EQ(text.value("shoal_http_first_audio_seconds_sum"), 0.004);
   EXPECT_EQ(text.value("shoal_http_connections"), 4);
   EXPECT_EQ(text.value("shoal_http_connections_accepted_total"), 9);
