@@ -11,7 +11,7 @@ import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { clientsDir } from "./clients.mjs";
-import { program, sharedServer, slowness } from "./harness.mjs";
+import { environment, program, sharedServer, slowness } from "./harness.mjs";
 import { magic } from "./sound.mjs";
 
 const docs = join(dirname(fileURLToPath(import.meta.url)), "../../docs");
@@ -43,7 +43,7 @@ function run({ language, code, makes, prints }) {
   if (!existsSync(join(folder, "node_modules"))) symlinkSync(join(clientsDir, "node_modules"), join(folder, "node_modules"));
   const path = `${dirname(program)}:${process.env.PATH}`;
   const done = spawnSync(command[0], command.slice(1),
-    { cwd: folder, encoding: "utf8", timeout: 60_000 * slowness, env: { ...process.env, PATH: path } });
+    { cwd: folder, encoding: "utf8", timeout: 60_000 * slowness, env: environment({ PATH: path }) });
   const output = `${done.stdout}${done.stderr}`;
   assert.equal(done.status, 0, `${done.error ?? ""}\n${output}`);
   for (const word of prints) assert.ok(output.includes(word), `no ${word} in: ${output}`);
@@ -89,7 +89,7 @@ test("every metric that the documents name is one that the server has", async ()
 });
 
 test("every flag that the documents name is one that the program has", () => {
-  const help = spawnSync(program, ["serve", "--help"], { encoding: "utf8" }).stdout;
+  const help = spawnSync(program, ["serve", "--help"], { encoding: "utf8", env: environment() }).stdout;
   for (const name of ["SERVER.md", "OPERATIONS.md"]) {
     const text = readFileSync(join(docs, name), "utf8");
     for (const block of text.matchAll(/shoal serve[^`\n]*(?:\\\n[^`\n]*)*|`(--[a-z-]+)/g)) {

@@ -107,9 +107,11 @@ export function raw(port, pieces, { patience_ms = 30_000, half_close = false } =
 
 function drained(socket) {
   return new Promise((resolve) => {
-    const done = () => resolve();
-    socket.once("drain", done);
-    socket.once("close", done);
+    const done = () => {
+      socket.off("drain", done).off("close", done);
+      resolve();
+    };
+    socket.on("drain", done).on("close", done);
   });
 }
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { openapiValidator } from "./clients.mjs";
 import { sharedServer } from "./harness.mjs";
-import { documentOf, fieldsOf, kindOf, operations, smallBodies, withField } from "./openapi_document.mjs";
+import { documentOf, fieldsOf, filled, kindOf, operations, smallBodies, withField } from "./openapi_document.mjs";
 import { clip } from "./sound.mjs";
 
 const server = sharedServer({ before, after }, { env: { SHOAL_ADMIN_KEY: "open" } });
@@ -84,7 +84,7 @@ test("a field that is named is taken, or refused with a reason that is not its n
   const small = await bodies();
   for (const { method, path, schema } of operations(document)) {
     const body = small[`${method} ${path}`];
-    if (!body) continue;
+    if (!body || path === "/invocations") continue;  // its fields are those of three routes: one tells which
     for (const { where, schema: field, required } of fieldsOf(document, schema)) {
       if (required || where.at(-1) === "timeout") continue;
       const answer = await server().http.ask(method, path, { headers, body: withField(body, where, allowed(field)) });
@@ -102,7 +102,7 @@ test("a field that is not named is refused by name, with its nearest neighbour",
   for (const { method, path, schema } of operations(document)) {
     if (!schema?.properties) continue;
     const first = Object.keys(schema.properties)[0];
-    const body = { ...small[`${method} ${path}`], [`${first}x`]: 1 };
+    const body = { ...filled(document, schema, small[`${method} ${path}`]), [`${first}x`]: 1 };
     const answer = await server().http.ask(method, path, { headers, body });
     assert.ok([400, 422].includes(answer.status), `${method} ${path}: ${answer.status} ${answer.text().slice(0, 200)}`);
     assert.ok(answer.text().includes(`${first}x`), `${method} ${path}: ${answer.text()}`);
@@ -114,7 +114,7 @@ test("what is required is required", async () => {
   const small = await bodies();
   for (const { method, path, schema } of operations(document)) {
     for (const name of schema?.required ?? []) {
-      const body = { ...small[`${method} ${path}`] };
+      const body = filled(document, schema, small[`${method} ${path}`]);
       delete body[name];
       const answer = await server().http.ask(method, path, { headers, body });
       assert.ok([400, 422].includes(answer.status), `${method} ${path} without ${name}: ${answer.status}`);
@@ -135,6 +135,7 @@ test("numbers beyond every range, in every numeric field, are refused and never 
     for (const { where, schema: field } of fieldsOf(document, schema ?? {})) {
       if (!["integer", "number"].includes(kindOf(field))) continue;
       for (const literal of literals) {
+        if (path.startsWith("/v1/admin/") && !mustBeRefused(literal, field)) continue;  // that would be another server
         const text = JSON.stringify(withField(body, where, "@@")).replace('"@@"', () => literal);
         const answer = await server().http.ask(method, path, { headers, body: text });
         const what = `${method} ${path}: ${where.join(".")} = ${literal}: ${answer.status} ${answer.text().slice(0, 160)}`;
@@ -150,6 +151,7 @@ test("numbers beyond every range, in every numeric field, are refused and never 
 });
 
 function mustBeRefused(literal, { minimum, maximum, ...field }) {
+  if (literal === '"1"') return false;  // forms can write nothing else
   const broken = !/^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(literal);
   if (broken) return true;
   const value = Number(literal);

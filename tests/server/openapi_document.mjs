@@ -53,5 +53,16 @@ export function smallBodies(audio, model) {
     "POST /v1/tts": { text, seed: 1, max_new_tokens: 12, references: [{ audio, text: "Hm." }] },
     "POST /v1/tts/batch": { items: [{ text, seed: 1 }], max_new_tokens: 12 },
     "POST /v1/vqgan/encode": { audios: [audio] },
+    "POST /invocations": { text, seed: 1, max_new_tokens: 12 },
   };
+}
+
+// A body with everything that is required, though perhaps with nonsense in it.
+export function filled(document, schema, body = {}) {
+  const full = { ...body };
+  for (const name of schema?.required ?? []) {
+    const kind = kindOf(resolve(document, schema.properties[name]));
+    full[name] ??= kind === "array" ? [] : kind === "string" ? "eHh4" : 1;  // base64 too
+  }
+  return full;
 }
