@@ -18,6 +18,16 @@ Field<FishRequest> prosody_field() {
           }};
 }
 
+// True in the cloud API unless said otherwise, and always here.
+Field<FishRequest> conditioning_field() {
+  const std::string name = "condition_on_previous_chunks",
+                    why = "utterances always follow the first one's voice";
+  FieldDoc doc{.name = name, .type = "boolean", .help = why};
+  return {std::move(doc), [why](const Value& value, const std::string& where, FishRequest&) {
+            if (!read_boolean(value, where)) throw BodyError(ErrorCode::unsupported, where, why);
+          }};
+}
+
 // The bitrates that the cloud API has, in kbit/s.
 void check_bitrate(const char* field, int kbps, std::initializer_list<int> known) {
   std::string list;
@@ -66,8 +76,7 @@ Schema<FishRequest> fish_request_schema(const ServerConfig& config) {
       integer("opus_bitrate", &T::opus_bitrate, {-1000, 64},
               "kbit/s of opus: -1000 (ours), 24, 32, 48 or 64"),
       prosody_field(),
-      refused<T>("condition_on_previous_chunks", "boolean", "utterances always follow the first one's voice",
-                 Value{true}),
+      conditioning_field(),
       refused<T>("min_chunk_length", "integer", cloud_only),
       refused<T>("early_stop_threshold", "number", cloud_only, Value{1.0}),
       refused<T>("emotion", "string", cloud_only),

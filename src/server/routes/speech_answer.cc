@@ -107,7 +107,9 @@ class Answer {
 std::string mime_of(audio::Format format) { return std::string(audio::mime_type(format)); }
 
 Task<> send_stream(Exchange& exchange, Answer& answer, Speaking& speaking, const AnswerOptions& options) {
-  while (auto bytes = co_await answer.next_bytes()) {
+  while (true) {
+    std::optional<std::string> bytes = co_await answer.next_bytes();
+    if (!bytes) break;
     if (bytes->empty()) continue;
     if (exchange.begun()) {
       co_await exchange.write(*bytes);
@@ -123,7 +125,9 @@ Task<> send_stream(Exchange& exchange, Answer& answer, Speaking& speaking, const
 
 Task<> send_whole(Exchange& exchange, Answer& answer, Speaking& speaking, const AnswerOptions& options) {
   std::string body;
-  while (auto bytes = co_await answer.next_bytes()) {
+  while (true) {
+    std::optional<std::string> bytes = co_await answer.next_bytes();
+    if (!bytes) break;
     body += *bytes;
     if (body.size() > kMostWholeBytes)
       fail(ErrorCode::too_large, "the answer has more than ", kMostWholeBytes,
@@ -161,7 +165,9 @@ std::string error_event(const Error& error, const std::string& request_id) {
 }
 
 Task<> send_events(Exchange& exchange, Answer& answer, Speaking& speaking, const AnswerOptions& options) {
-  while (auto bytes = co_await answer.next_bytes()) {
+  while (true) {
+    std::optional<std::string> bytes = co_await answer.next_bytes();
+    if (!bytes) break;
     if (bytes->empty()) continue;
     const std::string told = delta_event(*bytes);
     if (exchange.begun()) {

@@ -52,6 +52,7 @@ class FakeExchange final : public Exchange {
 
   Answered answered;
   std::chrono::milliseconds write_takes{0};              // each piece, to a slow reader
+  std::function<bool()> holds;                           // no piece is taken while it says true
   std::function<void(FakeExchange& exchange)> on_piece;  // called when a piece has been taken
 
   // The client closes the connection. On the exchange's thread.
@@ -102,14 +103,16 @@ class FakeExchange final : public Exchange {
     answered.content_type = head.content_type;
     answered.headers = head.headers;
   }
+  Task<> wait(std::chrono::milliseconds time) {
+    boost::asio::basic_waitable_timer<Clock, boost::asio::wait_traits<Clock>, Executor> timer(executor_,
+                                                                                              time);
+    co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable_t<Executor>()));
+    check_there();
+  }
   Task<> take(std::string bytes) {
     check_there();
-    if (write_takes.count() > 0) {
-      boost::asio::basic_waitable_timer<Clock, boost::asio::wait_traits<Clock>, Executor> timer(executor_,
-                                                                                                write_takes);
-      co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable_t<Executor>()));
-      check_there();
-    }
+    if (write_takes.count() > 0) co_await wait(write_takes);
+    while (holds && holds()) co_await wait(std::chrono::milliseconds(2));
     if (answered.pieces.empty()) answered.first_byte = Clock::now() - start_;
     answered.pieces.push_back(std::move(bytes));
     if (on_piece) on_piece(*this);

@@ -1,0 +1,320 @@
+#include <gtest/gtest.h>
+#include <sstream>
+
+#include "server/routes/openai_speech.h"
+#include "server/routes/speech_testing.h"
+
+namespace shoal::server {
+namespace {
+
+using testing::Answered;
+using testing::at;
+using testing::body_value;
+using testing::decoded;
+using testing::get_request;
+using testing::json_request;
+using testing::RouteBench;
+using testing::shared_engine;
+using testing::sound_of;
+using testing::spoken;
+using testing::text_at;
+
+const std::string kText = "One small fish swims.";
+
+class OpenAi : public ::testing::Test {
+ protected:
+  RouteBench bench{openai_routes, shared_engine()};
+
+  // `fields` stand behind those that every request needs.
+  static Request speech(const std::string& fields, const std::string& text = kText) {
+    return json_request("/v1/audio/speech", R"({"model":"tts-1","voice":"default","seed":7,"input":")" +
+                                                text + '"' + testing::with_length(fields));
+  }
+  Answered say(const std::string& fields, const std::string& text = kText) {
+    return bench.ask(speech(fields, text));
+  }
+  // Bytes of the built-in voice, whose own rate is 16 kHz.
+  Answered pcm(const std::string& fields, const std::string& text = kText) {
+    return say(R"("response_format":"pcm","sample_rate":16000)" + (fields.empty() ? "" : "," + fields), text);
+  }
+  void expect_refused(const std::string& body, int status, const std::string& param) {
+    SCOPED_TRACE(body);
+    const Answered answered = bench.ask(json_request("/v1/audio/speech", body));
+    EXPECT_EQ(answered.status, status) << answered.body().substr(0, 300);
+    if (answered.content_type != "application/json") return;
+    EXPECT_EQ(text_at(body_value(answered), {"error", "param"}), param) << answered.body();
+  }
+};
+
+TEST_F(OpenAi, EveryFormatIsTheEnginesSound) {
+  const std::vector<float> sound = sound_of(bench.engine(), spoken(kText));
+  const std::string want = testing::pcm_of(sound);
+  const std::tuple<std::string, const char*> types[] = {
+      {"mp3", "audio/mpeg"},  {"opus", "audio/ogg"}, {"aac", "audio/aac"},
+      {"flac", "audio/flac"}, {"wav", "audio/wav"},  {"pcm", "application/octet-stream"}};
+  for (const auto& [format, type] : types) {
+    SCOPED_TRACE(format);
+    const std::string field = R"("response_format":")" + format + '"';
+    const Answered stream = say(field), file = say(field + R"(,"stream":false)");
+    for (const Answered* answered : {&stream, &file}) {
+      EXPECT_EQ(answered->status, 200);
+      EXPECT_EQ(answered->content_type, type);
+      EXPECT_EQ(answered->header("x-shoal-seed"), "7");
+      EXPECT_TRUE(answered->whole);
+    }
+    EXPECT_TRUE(stream.streamed);
+    EXPECT_FALSE(file.streamed);
+    EXPECT_GT(stream.pieces.size(), 1u);
+    if (format == "pcm") {
+      EXPECT_EQ(stream.header("x-shoal-sample-rate"), "24000");
+      EXPECT_TRUE(stream.body() == testing::pcm_at(sound, 16000, 24000));
+      EXPECT_TRUE(file.body() == stream.body());
+    } else if (format == "wav" || format == "flac") {
+      EXPECT_TRUE(decoded(stream.body()) == want);
+      EXPECT_TRUE(decoded(file.body()) == want);
+      const audio::Format as = audio::parse_format(format).value();
+      EXPECT_TRUE(file.body() == testing::as_string(audio::encode(as, {.sample_rate_hz = 16000}, sound)));
+    } else if (format != "aac") {
+      const std::string bytes = file.body();
+      const double seconds = audio::decode_clip(std::as_bytes(std::span(bytes)), "x").seconds();
+      EXPECT_NEAR(seconds, static_cast<double>(sound.size()) / 16000, 0.001);
+    }
+    EXPECT_EQ(file.header("x-shoal-cut-at-frames"), std::to_string(testing::kFrames));
+    char length[32];
+    std::snprintf(length, sizeof length, "%.3f", static_cast<double>(sound.size()) / 16000);
+    EXPECT_EQ(file.header("x-shoal-audio-seconds"), length);
+  }
+  EXPECT_EQ(say("").content_type, "audio/mpeg");  // the default
+}
+
+TEST_F(OpenAi, EveryFieldReachesTheEngine) {
+  using Change = std::function<void(SpeechRequest&)>;
+  const std::pair<std::string, Change> fields[] = {
+      {R"("seed":8)", [](auto& r) { r.seed = 8; }},
+      {R"("temperature":0.3)", [](auto& r) { r.temperature = 0.3f; }},
+      {R"("top_p":0)", [](auto& r) { r.top_p = 0; }},
+      {R"("top_k":3)", [](auto& r) { r.top_k = 3; }},
+      {R"("repetition_penalty":2.0)", [](auto& r) { r.repetition_penalty = 2; }},
+      {R"("max_new_tokens":5)", [](auto& r) { r.max_new_tokens = 5; }},
+      {R"("chunk_length":50)", [](auto& r) { r.chunk_length = 50; }},
+      {R"("normalize":false)", [](auto& r) { r.normalise = false; }},
+      {R"("special_tokens":true)", [](auto& r) { r.special_tokens = true; }},
+  };
+  const std::string text =
+      "There are 12 fish. They swim <|text|> under a cold and silver moon. Then they sleep.";
+  const std::string usual = pcm("", text).body();
+  EXPECT_TRUE(usual == testing::pcm_of(sound_of(bench.engine(), spoken(text))));
+  for (const auto& [field, change] : fields) {
+    SpeechRequest request = spoken(text);
+    change(request);
+    std::string body = R"({"model":"tts-1","voice":"","input":")" + text +
+                       R"(","response_format":"pcm","sample_rate":16000,)" + field;
+    if (!field.starts_with(R"("seed)")) body += R"(,"seed":7)";
+    if (!field.starts_with(R"("max)")) body += R"(,"max_new_tokens":20)";
+    const std::string got = bench.ask(json_request("/v1/audio/speech", body + "}")).body();
+    EXPECT_TRUE(got == testing::pcm_of(sound_of(bench.engine(), request))) << field;
+    EXPECT_FALSE(got == usual) << field << " changed nothing";
+  }
+}
+
+TEST_F(OpenAi, WithoutASeedOneIsDrawnAndTold) {
+  const std::string body =
+      R"({"model":"tts-1","voice":"default","response_format":"pcm","input":")" + kText + '"';
+  const Answered first = bench.ask(json_request("/v1/audio/speech", body + testing::with_length("")));
+  const std::string seed = first.header("x-shoal-seed");
+  ASSERT_FALSE(seed.empty());
+  const Answered again =
+      bench.ask(json_request("/v1/audio/speech", body + testing::with_length(R"("seed":)" + seed)));
+  EXPECT_TRUE(first.body() == again.body());
+}
+
+TEST_F(OpenAi, RefusesByName) {
+  const std::string start = R"({"model":"tts-1","voice":"default","input":"A fish.",)";
+  const std::tuple<std::string, int, std::string> refused[] = {
+      {R"("speed":1.5)", 400, "speed"},
+      {R"("speed":0.1)", 400, "speed"},
+      {R"("speed":"fast")", 400, "speed"},
+      {R"("instructions":"whisper")", 400, "instructions"},
+      {R"("response_format":"m4a")", 400, "response_format"},
+      {R"("stream_format":"xml")", 400, "stream_format"},
+      {R"("stream_format":"sse","stream":false)", 400, "stream"},
+      {R"("seed":-1)", 400, "seed"},
+      {R"("seed":1.5)", 400, "seed"},
+      {R"("temperature":1e308)", 400, "temperature"},
+      {R"("temperature":-0.1)", 400, "temperature"},
+      {R"("top_p":1.1)", 400, "top_p"},
+      {R"("top_k":-1)", 400, "top_k"},
+      {R"("top_k":3000000000)", 400, "top_k"},
+      {R"("repetition_penalty":0)", 400, "repetition_penalty"},
+      {R"("max_new_tokens":-1)", 400, "max_new_tokens"},
+      {R"("max_new_tokens":9223372036854775807)", 400, "max_new_tokens"},
+      {R"("chunk_length":10)", 400, "chunk_length"},
+      {R"("chunk_length":1001)", 400, "chunk_length"},
+      {R"("normalize":"perhaps")", 400, "normalize"},
+      {R"("timeout":0)", 400, "timeout"},
+      {R"("timeout":601)", 400, "timeout"},
+      {R"("sample_rate":7999)", 400, "sample_rate"},
+      {R"("sample_rate":44101)", 400, "sample_rate"},  // mp3 cannot carry it
+      {R"("references":[{"audio":"!!","text":"x"}])", 400, "references[0].audio"},
+      {R"("references":[{"text":"x"}])", 400, "references[0].audio"},
+      {R"("references":"x")", 400, "references"},
+      {R"("ssml":true)", 400, "ssml"},
+      {R"("volume_multiplier":2)", 400, "volume_multiplier"},
+      {R"("lang_code":"a")", 400, "lang_code"},
+      {R"("wibble":1)", 400, "wibble"},
+      {R"("model":"tts-1")", 400, "model"},  // twice
+  };
+  for (const auto& [field, status, param] : refused) expect_refused(start + field + "}", status, param);
+  expect_refused(R"({"voice":"default","input":"A fish."})", 400, "model");
+  expect_refused(R"({"model":"tts-1","input":"A fish."})", 400, "voice");
+  expect_refused(R"({"model":"tts-1","voice":"default"})", 400, "input");
+  expect_refused(R"({"model":"tts-1","voice":"default","input":""})", 400, "input");
+  expect_refused(R"({"model":"tts-1","voice":"default","input":" ?! "})", 400, "input");
+  expect_refused(R"({"model":"tts-1","voice":"default","input":7})", 400, "input");
+  expect_refused(R"({"model":"gpt-9","voice":"default","input":"A fish."})", 404, "model");
+  expect_refused("[]", 400, "(null)");
+  expect_refused("{", 400, "(null)");
+}
+
+TEST_F(OpenAi, TakesWhatIsNeutral) {
+  const Answered answered =
+      say(R"("response_format":"pcm","speed":1.0,"instructions":"","ssml":false,"volume_multiplier":1,)"
+          R"("lang_code":null,"normalization_options":{},"stream_format":"audio","references":[])");
+  EXPECT_EQ(answered.status, 200) << answered.body().substr(0, 300);
+  EXPECT_TRUE(answered.body() == say(R"("response_format":"pcm")").body());
+}
+
+TEST_F(OpenAi, VoicesByNameAndObject) {
+  const auto with_voice = [&](const std::string& voice) {
+    return bench.ask(
+        json_request("/v1/audio/speech", R"({"model":"shoal","input":"A fish.","seed":3,"max_new_tokens":20,)"
+                                         R"("response_format":"pcm","sample_rate":16000,)"
+                                         R"("voice":)" +
+                                             voice + "}"));
+  };
+  const std::string own = testing::pcm_of(sound_of(bench.engine(), spoken("A fish.", 3)));
+  for (const char* voice : {R"("nova")", R"("default")", R"("built-in")", R"("")", R"({"id":"marin"})"})
+    EXPECT_TRUE(with_voice(voice).body() == own) << voice;
+  for (const char* voice : {"anna", "alloy"}) {  // folders; the second hides a name of OpenAI's
+    SpeechRequest request = spoken("A fish.", 3);
+    request.voice = voice;
+    const std::string want = testing::pcm_of(sound_of(bench.engine(), request));
+    EXPECT_FALSE(want == own);
+    EXPECT_TRUE(with_voice('"' + std::string(voice) + '"').body() == want);
+    EXPECT_TRUE(with_voice(R"({"id":")" + std::string(voice) + R"("})").body() == want);
+  }
+  for (const char* voice :
+       {R"("nobody")", R"("../anna")", R"("/etc/passwd")", R"({"id":"nobody"})", R"("a\u0000b")"}) {
+    const Answered answered = with_voice(voice);
+    EXPECT_EQ(answered.status, 400) << voice;
+    EXPECT_EQ(text_at(body_value(answered), {"error", "param"}), "voice") << answered.body();
+    EXPECT_EQ(answered.body().find("shoal_routes_"), std::string::npos) << "a path: " << answered.body();
+  }
+  EXPECT_EQ(text_at(body_value(with_voice(R"({"name":"anna"})")), {"error", "param"}), "voice.name");
+  EXPECT_EQ(text_at(body_value(with_voice("[]")), {"error", "param"}), "voice");
+}
+
+TEST_F(OpenAi, FollowsInlineReferences) {
+  const std::string clip = testing::noise_wav(0.5, 1);
+  SpeechRequest request = spoken(kText);
+  request.references = {{.audio = clip, .text = "some words"}};
+  const std::string want = testing::pcm_of(sound_of(bench.engine(), request));
+  const std::string field = R"("references":[{"audio":")" + to_base64(clip) + R"(","text":"some words"}])";
+  EXPECT_TRUE(pcm(field).body() == want);
+  const Answered both = bench.ask(json_request(
+      "/v1/audio/speech", R"({"model":"tts-1","voice":"anna","input":"A fish.",)" + field + "}"));
+  EXPECT_EQ(both.status, 400);
+  EXPECT_EQ(text_at(body_value(both), {"error", "param"}), "voice");
+  const std::string junk =
+      R"("references":[{"audio":")" + to_base64("not a sound at all") + R"(","text":"x"}])";
+  EXPECT_EQ(pcm(junk).status, 400);
+}
+
+TEST_F(OpenAi, OnlyJson) {
+  for (const char* type : {"text/plain", "application/msgpack", "multipart/form-data; boundary=x", ""}) {
+    Request request = speech("");
+    request.headers = {{"Content-Type", type}};
+    EXPECT_EQ(bench.ask(request).status, 415) << type;
+  }
+  Request request = speech(R"("response_format":"pcm")");
+  request.headers = {{"content-type", "Application/JSON; charset=utf-8"}};
+  EXPECT_EQ(bench.ask(request).status, 200);
+}
+
+// The JSON of each "data:" line; nothing else may be there.
+std::vector<Value> events_of(const std::string& body) {
+  std::vector<Value> events;
+  std::istringstream lines(body);
+  std::string line;
+  while (std::getline(lines, line)) {
+    if (line.empty()) continue;
+    EXPECT_TRUE(line.starts_with("data: ")) << line.substr(0, 80);
+    events.push_back(read_json(line.substr(6)));
+  }
+  return events;
+}
+
+TEST_F(OpenAi, EventsCarryTheSameSound) {
+  for (const std::string format : {"pcm", "mp3", "wav"}) {
+    const std::string field = R"("response_format":")" + format + '"';
+    const Answered answered = say(field + R"(,"stream_format":"sse")");
+    EXPECT_EQ(answered.status, 200);
+    EXPECT_EQ(answered.content_type, "text/event-stream");
+    EXPECT_TRUE(answered.whole);
+    std::vector<Value> events = events_of(answered.body());
+    ASSERT_GT(events.size(), 2u);
+    const Value done = events.back();
+    events.pop_back();
+    std::string sound;
+    for (const Value& event : events) {
+      EXPECT_EQ(text_at(event, {"type"}), "speech.audio.delta");
+      sound += from_base64(text_at(event, {"audio"})).value();
+    }
+    EXPECT_TRUE(sound == say(field).body()) << format;
+    EXPECT_EQ(text_at(done, {"type"}), "speech.audio.done");
+    Speech direct = bench.engine().submit(spoken(kText));
+    direct.read_all();
+    const SpeechSummary summary = direct.summary();
+    EXPECT_EQ(at(done, {"usage", "input_tokens"}), Value{summary.prompt_columns});
+    EXPECT_EQ(at(done, {"usage", "output_tokens"}), Value{summary.frames});
+    EXPECT_EQ(at(done, {"usage", "total_tokens"}), Value{summary.prompt_columns + summary.frames});
+  }
+}
+
+TEST_F(OpenAi, ModelsAndVoicesAreListed) {
+  const Value models = body_value(bench.ask(get_request("/v1/models")));
+  EXPECT_EQ(text_at(models, {"object"}), "list");
+  const Value data = at(models, {"data"});
+  ASSERT_EQ(data.as<Value::Array>()->size(), 1u);
+  const Value& model = data.as<Value::Array>()->front();
+  EXPECT_EQ(text_at(model, {"id"}), "shoal");
+  EXPECT_EQ(text_at(model, {"object"}), "model");
+  EXPECT_TRUE(at(model, {"created"}).as<int64_t>());
+  EXPECT_EQ(body_value(bench.ask(get_request("/v1/models/shoal"))), model);
+  EXPECT_EQ(text_at(body_value(bench.ask(get_request("/v1/models/tts-1"))), {"id"}), "tts-1");
+  const Answered unknown = bench.ask(get_request("/v1/models/gpt-9"));
+  EXPECT_EQ(unknown.status, 404);
+  EXPECT_EQ(text_at(body_value(unknown), {"error", "code"}), "model_not_found");
+
+  EXPECT_EQ(bench.ask(get_request("/v1/audio/voices")).body(),
+            R"({"voices":[{"id":"default","name":"The model's own voice"},{"id":"alloy","name":"alloy"},)"
+            R"({"id":"anna","name":"anna"}]})");
+  Request legacy = get_request("/v1/audio/voices");
+  legacy.query = {{"legacy", "true"}};
+  EXPECT_EQ(bench.ask(legacy).body(), R"({"voices":["default","alloy","anna"]})");
+}
+
+TEST_F(OpenAi, TheTableDescribesEveryField) {
+  const Route& route = bench.routes().front();
+  EXPECT_TRUE(route.speaks);
+  EXPECT_EQ(route.errors, ErrorStyle::openai);
+  std::vector<std::string> required;
+  for (const FieldDoc& field : route.doc.body) {
+    EXPECT_FALSE(field.help.empty()) << field.name;
+    if (field.required) required.push_back(field.name);
+  }
+  EXPECT_EQ(required, (std::vector<std::string>{"model", "input", "voice"}));
+}
+
+}  // namespace
+}  // namespace shoal::server

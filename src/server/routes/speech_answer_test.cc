@@ -1,0 +1,243 @@
+#include "server/routes/speech_answer.h"
+
+#include <gtest/gtest.h>
+#include <thread>
+
+#include "server/routes/speech_testing.h"
+
+namespace shoal::server {
+namespace {
+
+using testing::Answered;
+using testing::body_value;
+using testing::FakeExchange;
+using testing::json_request;
+using testing::RouteBench;
+using testing::shared_engine;
+using testing::sound_of;
+using testing::spoken;
+using testing::text_at;
+
+std::string long_text(int sentences) {
+  std::string text;
+  for (int i = 0; i < sentences; ++i) text += "One small fish swims under a cold moon. ";
+  return text;
+}
+
+Request pcm_request(const std::string& text, int seed, const std::string& fields = "") {
+  return json_request("/v1/audio/speech",
+                      R"({"model":"tts-1","voice":"default","response_format":"pcm","sample_rate":16000,)"
+                      R"("seed":)" +
+                          std::to_string(seed) + R"(,"input":")" + text + '"' + testing::with_length(fields));
+}
+
+// Whether the engine has nobody left, soon.
+bool becomes_idle(Engine& engine) {
+  for (int i = 0; i < 1000; ++i) {
+    const Statistics s = engine.statistics();
+    if (s.preparing + s.waiting + s.running + s.paused + s.finishing == 0) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+TEST(SpeechAnswer, TheSameAloneAndInCompany) {
+  RouteBench bench(openai_routes, shared_engine());
+  std::vector<Request> requests;
+  for (int seed = 0; seed < 12; ++seed)
+    requests.push_back(pcm_request(long_text(1), seed, seed % 4 == 3 ? R"("stream":false)" : ""));
+  const std::vector<Answered> together = bench.ask_all(requests);
+  for (int seed = 0; seed < 12; ++seed) {
+    const auto sound = sound_of(bench.engine(), spoken(long_text(1), static_cast<uint64_t>(seed)));
+    EXPECT_TRUE(together[static_cast<size_t>(seed)].body() == testing::pcm_of(sound)) << seed;
+  }
+}
+
+TEST(SpeechAnswer, ASlowReaderGetsTheSameAndHoldsUpNobody) {
+  RouteBench bench(openai_routes, shared_engine());
+  std::vector<FakeExchange*> exchanges;
+  const auto answers = bench.ask_all({pcm_request(long_text(1), 1), pcm_request(long_text(1), 2)},
+                                     [&](FakeExchange& exchange) {
+                                       exchanges.push_back(&exchange);
+                                       // The first takes nothing before the second has everything.
+                                       if (exchanges.size() == 1)
+                                         exchange.holds = [&] { return !exchanges.back()->answered.whole; };
+                                     });
+  for (size_t i = 0; i < 2; ++i)
+    EXPECT_TRUE(answers[i].body() == testing::pcm_of(sound_of(bench.engine(), spoken(long_text(1), i + 1))));
+}
+
+TEST(SpeechAnswer, AClientThatLeavesIsCancelled) {
+  RouteBench bench(openai_routes, shared_engine());
+  for (const std::string fields : {"", R"("stream_format":"sse")"}) {
+    const uint64_t cancelled = bench.engine().statistics().cancelled;
+    const Answered answered = bench.ask(pcm_request(long_text(100), 1, fields), [](FakeExchange& exchange) {
+      exchange.on_piece = [](FakeExchange& now) {
+        if (now.answered.pieces.size() == 2) now.leave();
+      };
+    });
+    EXPECT_EQ(answered.status, 200);
+    EXPECT_FALSE(answered.whole);
+    EXPECT_EQ(answered.pieces.size(), 2u);
+    ASSERT_TRUE(answered.error);
+    EXPECT_EQ(answered.error->code(), ErrorCode::cancelled);
+    EXPECT_TRUE(becomes_idle(bench.engine()));
+    EXPECT_EQ(bench.engine().statistics().cancelled, cancelled + 1);
+  }
+}
+
+TEST(SpeechAnswer, AClientThatWasNeverThereCostsNothing) {
+  RouteBench bench(openai_routes, shared_engine());
+  for (const std::string fields : {"", R"("stream":false)"}) {
+    const Answered answered =
+        bench.ask(pcm_request(long_text(100), 1, fields), [](FakeExchange& exchange) { exchange.leave(); });
+    EXPECT_EQ(answered.status, 0);
+    ASSERT_TRUE(answered.error);
+    EXPECT_EQ(answered.error->code(), ErrorCode::cancelled);
+    EXPECT_TRUE(becomes_idle(bench.engine()));
+  }
+}
+
+TEST(SpeechAnswer, DeadlinesBeforeAndAfterTheFirstSound) {
+  RouteBench bench(openai_routes, shared_engine());
+  // A reader who takes the first piece and then nothing until his time is up. The engine, which stays 20 s
+  // ahead, cannot end before.
+  const auto until_late = [&](FakeExchange& exchange) {
+    exchange.holds = [&bench, &exchange, expired = bench.engine().statistics().expired] {
+      return !exchange.answered.pieces.empty() && bench.engine().statistics().expired == expired;
+    };
+  };
+  const std::string text = long_text(300);
+  const Answered audio = bench.ask(pcm_request(text, 1, R"("timeout":4)"), until_late);
+  EXPECT_EQ(audio.status, 200);
+  EXPECT_FALSE(audio.whole) << "the connection is cut";
+  ASSERT_TRUE(audio.error);
+  EXPECT_EQ(audio.error->code(), ErrorCode::deadline_exceeded);
+
+  const Answered events = bench.ask(pcm_request(text, 1, R"("timeout":4,"stream_format":"sse")"), until_late);
+  EXPECT_TRUE(events.whole);
+  const std::string last = events.pieces.back();
+  ASSERT_TRUE(last.starts_with("data: "));
+  const Value event = read_json(last.substr(6));
+  EXPECT_EQ(text_at(event, {"type"}), "error");
+  EXPECT_EQ(text_at(event, {"error", "code"}), "deadline_exceeded");
+
+  const Answered whole = bench.ask(pcm_request(text, 1, R"("timeout":0.05,"stream":false)"));
+  EXPECT_EQ(whole.status, 504);
+  EXPECT_EQ(text_at(body_value(whole), {"error", "code"}), "deadline_exceeded");
+}
+
+TEST(SpeechAnswer, TheServersLimits) {
+  ServerConfig config;
+  config.max_text_length = 20;
+  config.max_references = 1;
+  config.max_reference_s = 1;
+  config.max_timeout_s = 5;
+  RouteBench bench(openai_routes, shared_engine(), config);
+  const auto refused = [&](const Request& request) {
+    const Answered answered = bench.ask(request);
+    return std::to_string(answered.status) + " " + text_at(body_value(answered), {"error", "param"});
+  };
+  EXPECT_EQ(bench.ask(pcm_request("Twenty letters are ö", 1)).status, 200) << "characters, not bytes";
+  EXPECT_EQ(refused(pcm_request("Twenty one letters ö.", 1)), "400 input");
+  const auto clips = [](int count, double seconds) {
+    std::string list;
+    for (int i = 0; i < count; ++i)
+      list += (i ? "," : "") +
+              (R"({"audio":")" + to_base64(testing::noise_wav(seconds, 5)) + R"(","text":"x y"})");
+    return R"("references":[)" + list + "]";
+  };
+  EXPECT_EQ(bench.ask(pcm_request("A fish.", 1, clips(1, 0.9))).status, 200);
+  EXPECT_EQ(refused(pcm_request("A fish.", 1, clips(2, 0.5))), "400 references");
+  EXPECT_EQ(bench.ask(pcm_request("A fish.", 1, clips(1, 1.1))).status, 413);
+  EXPECT_EQ(refused(pcm_request("A fish.", 1, R"("timeout":5.5)")), "400 timeout");
+  EXPECT_EQ(refused(pcm_request(std::string(262145, 'a'), 1)), "400 input");
+}
+
+TEST(SpeechAnswer, AFullQueueAndAStoppedEngineSaySo) {
+  EngineConfig config = testing::built_in_config();
+  config.max_batch_size = config.max_streams = config.max_queue = 1;
+  RouteBench bench(openai_routes, {}, config);
+  std::vector<Request> requests;
+  for (int seed = 0; seed < 6; ++seed) requests.push_back(pcm_request("A fish.", seed));
+  int refused = 0;
+  for (const Answered& answered : bench.ask_all(requests)) {
+    if (answered.status == 200) continue;
+    ++refused;
+    EXPECT_EQ(answered.status, 429);
+    EXPECT_FALSE(answered.header("Retry-After").empty());
+    EXPECT_EQ(text_at(body_value(answered), {"error", "code"}), "rate_limit_exceeded");
+  }
+  EXPECT_GE(refused, 1);
+  EXPECT_LE(refused, 5);
+  EXPECT_EQ(bench.ask(pcm_request("A fish.", 0)).status, 200) << "room again";
+  bench.engine().stop();
+  const Answered stopped = bench.ask(pcm_request("A fish.", 0));
+  EXPECT_EQ(stopped.status, 503);
+  EXPECT_FALSE(stopped.header("Retry-After").empty());
+}
+
+TEST(SpeechAnswer, ADamagedVoiceTellsNoPath) {
+  RouteBench bench(fish_routes, shared_engine());
+  const std::string folder = bench.engine().config().references_dir + "/broken";
+  std::filesystem::create_directories(folder);
+  FILE* clip = std::fopen((folder + "/clip.wav").c_str(), "wb");
+  std::fputs("not a sound", clip);
+  std::fclose(clip);
+  FILE* words = std::fopen((folder + "/clip.lab").c_str(), "wb");
+  std::fputs("words", words);
+  std::fclose(words);
+  const Answered answered =
+      bench.ask(json_request("/v1/tts", R"({"text":"A fish.","reference_id":"broken"})"));
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(answered.status, 500);
+  EXPECT_EQ(answered.body().find(folder), std::string::npos) << answered.body();
+}
+
+TEST(SpeechAnswer, NoSpeechIsAnError) {
+  RouteBench bench(openai_routes, shared_engine());
+  const Answered answered = bench.ask(pcm_request("A fish.", 1, R"("max_new_tokens":1)"));
+  EXPECT_EQ(answered.status, 400) << answered.body();
+}
+
+// Handlers of one's own: read_speech and encode_audio.
+Task<> append(std::vector<float>& all, std::vector<float> piece) {
+  all.insert(all.end(), piece.begin(), piece.end());
+  co_return;
+}
+
+Task<> speak_flac(Services& services, Exchange& exchange) {
+  std::vector<float> all;
+  const auto take = [&all](std::vector<float> piece) { return append(all, std::move(piece)); };
+  const SpeechSummary summary = co_await read_speech(services, exchange, spoken("A fish."), take);
+  CHECK(summary.samples == static_cast<int64_t>(all.size()), "the summary was not complete");
+  Response response;
+  response.body = co_await encode_audio(services, exchange.executor(), audio::Format::flac,
+                                        {.sample_rate_hz = summary.sample_rate_hz}, std::move(all));
+  co_await exchange.respond(std::move(response));
+}
+
+Task<> speak_nobody(Services& services, Exchange& exchange) {
+  SpeechRequest request = spoken("A fish.");
+  request.voice = "nobody";
+  co_await read_speech(services, exchange, std::move(request),
+                       [](std::vector<float>) -> Task<> { co_return; });
+}
+
+TEST(ReadSpeech, GivesEverySampleAndTheSummary) {
+  const auto table = [](const ServerConfig&) {
+    std::vector<Route> routes(2);
+    routes[0] = {.method = "POST", .path = "/flac", .handle = speak_flac};
+    routes[1] = {.method = "POST", .path = "/nobody", .handle = speak_nobody};
+    return routes;
+  };
+  RouteBench bench(table, shared_engine());
+  const Answered answered = bench.ask(json_request("/flac", ""));
+  EXPECT_EQ(answered.status, 200) << answered.body().substr(0, 200);
+  EXPECT_TRUE(testing::decoded(answered.body()) ==
+              testing::pcm_of(sound_of(bench.engine(), spoken("A fish."))));
+  EXPECT_EQ(bench.ask(json_request("/nobody", "")).status, 404);
+}
+
+}  // namespace
+}  // namespace shoal::server
