@@ -235,6 +235,15 @@ TEST_F(Fish, UnknownVoicesAre404AndNoPathIsOpened) {
             400);
 }
 
+TEST_F(Fish, ALongTextIs400) {
+  ServerConfig config;
+  config.max_text_length = 10;
+  RouteBench strict(fish_routes, shared_engine(), config);
+  const Answered answered = strict.ask(json_request("/v1/tts", R"({"text":"Eleven lett"})"));
+  EXPECT_EQ(answered.status, 400);
+  EXPECT_NE(text_at(body_value(answered), {"message"}).find("at most 10 characters"), std::string::npos);
+}
+
 TEST_F(Fish, Health) {
   EXPECT_EQ(bench.ask(get_request("/v1/health")).body(), R"({"status":"ok"})");
   EXPECT_EQ(bench.ask(json_request("/v1/health", "")).body(), R"({"status":"ok"})");
