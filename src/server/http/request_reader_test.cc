@@ -106,7 +106,7 @@ TEST(RequestReader, RefusesWhatIsMalformed) {
       {"GET / HTTP/1.1\r\nHost : h\r\n\r\n", 400},
       {"GET / HTTP/1.1\r\n Host: h\r\n\r\n", 400},
       {"GET / HTTP/1.1\r\nHost: h\r\nX: a\rb\r\n\r\n", 400},
-      {std::string("GET / HTTP/1.1\r\nHost: h\r\nX: a\0b\r\n\r\n", 37), 400},
+      {"GET / HTTP/1.1\r\nHost: h\r\nX: a" + std::string(1, '\0') + "b\r\n\r\n", 400},
       {"GET /%0 HTTP/1.1\r\nHost: h\r\n\r\n", 400},
       {"GET / HTTP/1.1\r\n\r\n", 400},
       {"\x16\x03\x01\x02\x01", 400},

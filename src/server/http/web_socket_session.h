@@ -59,7 +59,8 @@ class WebSocketSession final : public ServedWebSocket {
   const Request& request_;
   const WebSocketLimits limits_;
   const Executor executor_;
-  bool reading_ = false, pinging_ = false, closing_ = false, closed_cleanly_ = false, too_slow_ = false;
+  bool reading_ = false, pinged_ = false, pinging_ = false, closing_ = false, closed_cleanly_ = false,
+       too_slow_ = false;
   TimePoint last_heard_ = now();
   TimePoint write_deadline_ = TimePoint::max(), close_deadline_ = TimePoint::max();
   uint64_t bytes_received_ = 0, bytes_sent_ = 0;
@@ -93,6 +94,7 @@ Task<bool> WebSocketSession<Stream>::accept() {
 template <typename Stream>
 void WebSocketSession<Stream>::heard() {
   last_heard_ = now();
+  pinged_ = false;
 }
 
 template <typename Stream>
@@ -102,8 +104,8 @@ bool WebSocketSession<Stream>::sweep(TimePoint now, std::shared_ptr<void> owner)
   if (!reading_) return true;
   const auto silent = now - last_heard_;
   if (silent >= limits_.idle_timeout) return false;
-  if (silent >= limits_.idle_timeout / 2 && !pinging_ && !closing_) {
-    pinging_ = true;
+  if (silent >= limits_.idle_timeout / 2 && !pinged_ && !pinging_ && !closing_) {
+    pinged_ = pinging_ = true;
     socket_.async_ping({}, [this, owner = std::move(owner)](boost::system::error_code) { pinging_ = false; });
   }
   return true;
