@@ -143,6 +143,21 @@ export class Server {
   }
 }
 
+// A test with a server of its own: test(name, withServer(options, async (server) => ...)).
+export function withServer(options, use) {
+  return async () => {
+    const server = await Server.start(options);
+    try {
+      await use(server);
+    } catch (error) {
+      server.child.kill("SIGKILL");
+      await server.exited;
+      throw error;
+    }
+    await server.stop();
+  };
+}
+
 // A server for all tests of a file: const server = sharedServer({ before, after }); in tests it is server().
 export function sharedServer(hooks, options = {}) {
   let server;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Server, until } from "./harness.mjs";
+import { Server, until, withServer } from "./harness.mjs";
 import { collect, raw, sha256 } from "./http.mjs";
 
 const sentences = ["Good morning.", "The train leaves at noon.", "Two and two make four.", "She sells sea shells."];
@@ -35,22 +35,24 @@ async function speakOn(server, index, stop) {
   return outcomes;
 }
 
+const patient = { flags: ["--grace-s", "240", "--request-timeout-s", "240"] };  // with slow machines
 const isWhole = (outcome) => outcome.status === 200 && outcome.whole && outcome.right;
 
-test("SIGTERM under load: what was accepted is answered to its end, and the program leaves with 0", async () => {
-  const server = await Server.start();
-  // All are inside before the signal: the first half hears already, the others wait.
+test("SIGTERM under load: what was accepted is answered to its end, and the program leaves with 0", withServer(patient, async (server) => {
+  // All are inside before the signal: the first half is being answered, the others wait.
+  const submitted = async () => (await server.metrics()).value("shoal_engine_submitted_total");
+  const before_it = await submitted();
   const messages = await Promise.all(requests.map((body) => server.http.open("POST", "/v1/tts", { body: { ...body, streaming: body.format === undefined } })));
-  const waiting = requests.map((body) => server.http.post("/v1/tts", { ...body, text: long.repeat(2) }));
-  await until("all to be inside", async () => (await server.metrics()).value("shoal_http_speaking") >= waiting.length / 2);
+  const waiting = requests.map((body) => server.http.post("/v1/tts", body));
+  await until("all to be inside", async () => (await submitted()) === before_it + 2 * requests.length);
   server.signal("SIGTERM");
   const answers = await Promise.all([...messages.map(collect), ...waiting]);
-  for (const answer of answers) assert.ok(answer.status === 200 && answer.whole, `${answer.status}, whole: ${answer.whole}`);
-  await server.stop();
-});
+  for (const answer of answers) {
+    assert.ok(answer.status === 200 && answer.whole, `${answer.status}, whole: ${answer.whole}`);
+  }
+}));
 
-test("SIGTERM while clients come and go: nothing is cut off or wrong, newcomers are turned away cleanly", async () => {
-  const server = await Server.start();
+test("SIGTERM while clients come and go: nothing is cut off or wrong, newcomers are turned away cleanly", withServer(patient, async (server) => {
   const stop = { now: false };
   const clients = Array.from({ length: 12 }, (_, i) => speakOn(server, i % requests.length, stop));
   await sleep(1500);
@@ -63,11 +65,9 @@ test("SIGTERM while clients come and go: nothing is cut off or wrong, newcomers 
     const turnedAway = outcome.status === 503 || ["ECONNREFUSED", "ECONNRESET", "EPIPE"].includes(outcome.code);
     assert.ok(isWhole(outcome) || turnedAway, JSON.stringify(outcome));
   }
-  await server.stop();
-});
+}));
 
-test("when the grace time is over the rest is cut off so that clients see it, and the program leaves with 0", async () => {
-  const server = await Server.start({ flags: ["--grace-s", "1", "--request-timeout-s", "300"] });
+test("when the grace time is over the rest is cut off so that clients see it, and the program leaves with 0", withServer({ flags: ["--grace-s", "1", "--request-timeout-s", "300"] }, async (server) => {
   const message = await server.http.open("POST", "/v1/tts", { body: { text: long.repeat(400), streaming: true } });
   const waiting = server.http.post("/v1/tts", { text: long.repeat(400) }).catch((error) => ({ status: 0, code: error.code }));
   await new Promise((resolve) => message.once("data", resolve));
@@ -75,23 +75,26 @@ test("when the grace time is over the rest is cut off so that clients see it, an
   const answer = await collect(message);
   assert.equal(answer.whole, false, "a cut stream looks whole");
   assert.notEqual((await waiting).status, 200);
-  await server.stop();
-});
+}));
 
-test("SIGTERM while the model is being loaded", async () => {
-  const server = await Server.start({ ready: false });
-  await server.stop();
-});
+test("SIGTERM while the model is being loaded", withServer({ ready: false }, async () => {}));
 
-test("SIGINT ends it as well, a second signal at once", async () => {
-  const server = await Server.start();
+test("SIGINT ends it as well", withServer({}, async (server) => {
   server.signal("SIGINT");
   assert.equal(await server.exited, 0, server.log);
-  await server.stop();
+}));
+
+test("a second signal ends it at once", async () => {
+  const server = await Server.start({ flags: ["--grace-s", "600"] });
+  const message = await server.http.open("POST", "/v1/tts", { body: { text: long.repeat(400), streaming: true } });
+  message.on("error", () => {}).resume();
+  server.signal("SIGTERM");
+  await until("the first signal to be seen", () => server.log.includes("shutting down"));
+  server.child.kill("SIGTERM");
+  assert.equal(await server.exited, "SIGTERM");
 });
 
-test("a reload under load drops nothing and changes no sound", async () => {
-  const server = await Server.start({ env: { SHOAL_ADMIN_KEY: "open" } });
+test("a reload under load drops nothing and changes no sound", withServer({ env: { SHOAL_ADMIN_KEY: "open" } }, async (server) => {
   const stop = { now: false };
   const clients = Array.from({ length: 8 }, (_, i) => speakOn(server, i % requests.length, stop));
   for (let i = 0; i < 3; ++i) {
@@ -103,13 +106,11 @@ test("a reload under load drops nothing and changes no sound", async () => {
   stop.now = true;
   const outcomes = (await Promise.all(clients)).flat();
   for (const outcome of outcomes) assert.ok(isWhole(outcome), JSON.stringify(outcome));
-  assert.ok(outcomes.length >= 16);
+  assert.ok(outcomes.length >= clients.length);
   await server.assertSpeaks();
-  await server.stop();
-});
+}));
 
-test("a deadline that passes is 504 in the route's own form; longer than the server allows is refused", async () => {
-  const server = await Server.start({ flags: ["--max-timeout-s", "5"] });
+test("a deadline that passes is 504 in the route's own form; longer than the server allows is refused", withServer({ flags: ["--max-timeout-s", "5"] }, async (server) => {
   const text = long.repeat(300);
   const fish = await server.http.post("/v1/tts", { text, timeout: 0.2 });
   assert.equal(fish.status, 504, fish.text().slice(0, 200));
@@ -125,11 +126,9 @@ test("a deadline that passes is 504 in the route's own form; longer than the ser
   const stream = await server.http.post("/v1/tts", { text, timeout: 1, streaming: true });
   assert.ok(stream.status === 504 || !stream.whole, `${stream.status}, whole: ${stream.whole}`);
   await server.assertSpeaks();
-  await server.stop();
-});
+}));
 
-test("one more than may speak is 429 at once with Retry-After, on every speaking route", async () => {
-  const server = await Server.start({ flags: ["--max-concurrency", "2"] });
+test("one more than may speak is 429 at once with Retry-After, on every speaking route", withServer({ flags: ["--max-concurrency", "2"] }, async (server) => {
   const held = await Promise.all([1, 2].map(() => server.http.open("POST", "/v1/tts", { body: { text: long.repeat(100), streaming: true } })));
   for (const [path, body] of [
     ["/v1/tts", { text: "Hello." }], ["/v1/audio/speech", { model: "shoal", voice: "default", input: "Hello." }],
@@ -142,26 +141,21 @@ test("one more than may speak is 429 at once with Retry-After, on every speaking
   assert.equal((await server.http.get("/health")).status, 200);
   held.forEach((message) => message.destroy());
   await server.assertSpeaks();
-  await server.stop();
-});
+}));
 
-test("a key's own limit is its own", async () => {
-  const server = await Server.start({ flags: ["--max-concurrency-per-key", "1"], env: { SHOAL_API_KEY: "ann" } });
+test("a key's own limit is its own", withServer({ flags: ["--max-concurrency-per-key", "1"], env: { SHOAL_API_KEY: "ann" } }, async (server) => {
   const headers = { authorization: "Bearer ann" };
   const held = await server.http.open("POST", "/v1/tts", { body: { text: long.repeat(100), streaming: true }, headers });
   assert.equal((await server.http.post("/v1/tts", { text: "Hello." }, { headers })).status, 429);
   held.destroy();
   await until("a free place", async () => (await server.http.post("/v1/tts", { text: "Hello." }, { headers })).status === 200);
-  await server.stop();
-});
+}));
 
-test("more connections than allowed are turned away, and room is used again", async () => {
-  const server = await Server.start({ flags: ["--max-connections", "8"] });
+test("more connections than allowed are turned away, and room is used again", withServer({ flags: ["--max-connections", "8"] }, async (server) => {
   server.http.close();
   const get = "GET /health HTTP/1.1\r\nHost: a\r\n\r\n";
   const many = await Promise.all(Array.from({ length: 20 }, () => raw(server.port, [get], { patience_ms: 2000 })));
   assert.equal(many.filter((answer) => answer.status === 200).length, 8);
   assert.ok(many.every((answer) => [0, 200, 503].includes(answer.status)));
   await server.assertSpeaks();
-  await server.stop();
-});
+}));
