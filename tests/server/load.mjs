@@ -29,7 +29,7 @@ const clients = Number(values.clients ?? 200);
 const seconds = Number(values.seconds ?? 300);
 const warm_up = Number(values["warm-up"] ?? 60);
 const settle = Number(values.settle ?? 10);
-const patience_ms = 180_000;
+const patience_ms = 600_000;
 
 // Numbers in [0, 1) that are the same in each run: mulberry32.
 function draws(seed) {
