@@ -37,14 +37,16 @@ class FamilyList {
   void counter(std::string name, std::string help, double value) {
     add(std::move(name), std::move(help), MetricType::Counter, "", {{"", value}});
   }
-  void counters(std::string name, std::string help, std::string label, const std::vector<Sample>& samples) {
-    add(std::move(name), std::move(help), MetricType::Counter, std::move(label), samples);
+  void counters(std::string name, std::string help, const std::string& label,
+                const std::vector<Sample>& samples) {
+    add(std::move(name), std::move(help), MetricType::Counter, label, samples);
   }
   void gauge(std::string name, std::string help, double value) {
     add(std::move(name), std::move(help), MetricType::Gauge, "", {{"", value}});
   }
-  void gauges(std::string name, std::string help, std::string label, const std::vector<Sample>& samples) {
-    add(std::move(name), std::move(help), MetricType::Gauge, std::move(label), samples);
+  void gauges(std::string name, std::string help, const std::string& label,
+              const std::vector<Sample>& samples) {
+    add(std::move(name), std::move(help), MetricType::Gauge, label, samples);
   }
 
   // The engine's buckets are each for themselves, those of the exposition hold all below them too.

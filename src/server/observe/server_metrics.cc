@@ -22,8 +22,11 @@ using prometheus::Gauge;
 using prometheus::Registry;
 
 // Latencies in seconds: a live check takes a millisecond, a long speech minutes.
-const prometheus::Histogram::BucketBoundaries kSeconds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
-                                                          0.5,   1,      2.5,   5,    10,    30,   60,  120};
+const prometheus::Histogram::BucketBoundaries& latency_buckets() {
+  static const prometheus::Histogram::BucketBoundaries seconds = {
+      0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120};
+  return seconds;
+}
 // Route patterns come from the table, far fewer; more would be a mistake of ours, and must not fill the
 // memory of everybody who scrapes.
 constexpr size_t kMostRoutes = 128;
@@ -88,7 +91,7 @@ struct ServerMetrics::Families {
           .Name("shoal_http_first_audio_seconds")
           .Help("From the last byte of a request to the first sound written.")
           .Register(registry)
-          .Add({}, kSeconds);
+          .Add({}, latency_buckets());
 
   // Looking a series up in its family costs microseconds; here it has been found before.
   std::shared_mutex mutex;
@@ -110,7 +113,7 @@ struct ServerMetrics::Families {
 
   RouteMetrics make_route(const std::string& route, Outcome outcome) {
     const prometheus::Labels labels = {{"route", route}, {"outcome", std::string(kOutcomeNames[outcome])}};
-    return {.requests = &requests.Add(labels), .duration = &duration.Add(labels, kSeconds)};
+    return {.requests = &requests.Add(labels), .duration = &duration.Add(labels, latency_buckets())};
   }
 
   RouteMetrics& of_route(std::string_view route, Outcome outcome) {

@@ -86,7 +86,9 @@ Value by_codebook(const EncodedClip& clip) {
 }
 
 Value object_of(std::string name, Value::Array items) {
-  return {Value::Object{{std::move(name), {std::move(items)}}}};
+  Value::Object object;
+  object.emplace_back(std::move(name), Value{std::move(items)});
+  return {std::move(object)};
 }
 
 Task<> encode(Services& services, Exchange& exchange) {
@@ -207,14 +209,15 @@ Task<> decode(Services& services, Exchange& exchange) {
       return item(json, i, half_bytes(services.engine.decode((*clips)[i])));
     };
     std::string bytes = co_await services.workers.run_in_turn(exchange.executor(), std::move(work));
-    if (i == 0) {
-      head.body += bytes;
-      co_await exchange.begin(std::move(head));
-    } else {
+    if (exchange.begun()) {
       co_await exchange.write(bytes);
+    } else {
+      Response first = head;
+      first.body += bytes;
+      co_await exchange.begin(std::move(first));
     }
   }
-  if (clips->empty()) co_await exchange.begin(std::move(head));
+  if (!exchange.begun()) co_await exchange.begin(std::move(head));
   if (json) co_await exchange.write("]}");
   co_await exchange.end();
 }

@@ -9,11 +9,14 @@ namespace {
 
 using FishSchema = std::shared_ptr<const Schema<FishRequest>>;
 
-const std::vector<std::string> kBodyTypes = {"application/json", "application/msgpack",
-                                             "multipart/form-data"};
+const std::vector<std::string>& body_types() {
+  static const std::vector<std::string> types = {"application/json", "application/msgpack",
+                                                 "multipart/form-data"};
+  return types;
+}
 
 Task<> speak(Services& services, Exchange& exchange, FishSchema schema) {
-  const FishRequest body = co_await read_request(services, exchange, *schema, kBodyTypes);
+  const FishRequest body = co_await read_request(services, exchange, *schema, body_types());
   co_await answer_with_speech(services, exchange, speech_request(body), answer_options(body));
 }
 
@@ -34,7 +37,7 @@ Route speech_route(const ServerConfig& config) {
               .body = BodySize::large,
               .doc = {.summary = "Speaks a text (Fish-Speech's API)",
                       .body = schema->docs(),
-                      .body_types = kBodyTypes,
+                      .body_types = body_types(),
                       .answer_types = {"audio/wav", "application/octet-stream", "audio/mpeg", "audio/ogg",
                                        "audio/flac"}},
               .speaks = true};

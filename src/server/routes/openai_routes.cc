@@ -10,10 +10,13 @@ namespace {
 
 using SpeechSchema = std::shared_ptr<const Schema<OpenAiSpeech>>;
 
-const std::vector<std::string> kJson = {"application/json"};
+const std::vector<std::string>& body_types() {
+  static const std::vector<std::string> types = {"application/json"};
+  return types;
+}
 
 Task<> speak(Services& services, Exchange& exchange, SpeechSchema schema) {
-  const OpenAiSpeech body = co_await read_request(services, exchange, *schema, kJson);
+  const OpenAiSpeech body = co_await read_request(services, exchange, *schema, body_types());
   SpeechRequest request = speech_request(services, body);
   AnswerOptions options = answer_options(body);
   const std::string voice = request.voice;
@@ -85,7 +88,7 @@ Route speech_route(const ServerConfig& config) {
               .body = BodySize::large,
               .doc = {.summary = "Speaks a text: sound as it is made, or as server-sent events",
                       .body = schema->docs(),
-                      .body_types = kJson,
+                      .body_types = body_types(),
                       .answer_types = {"audio/mpeg", "audio/ogg", "audio/aac", "audio/flac", "audio/wav",
                                        "application/octet-stream", "text/event-stream"}},
               .speaks = true};
