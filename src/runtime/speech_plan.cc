@@ -1,9 +1,11 @@
 #include "runtime/speech_plan.h"
 
 #include <algorithm>
+#include <random>
 #include <xxhash.h>
 
 #include "base/philox.h"
+#include "shoal/seeds.h"
 #include "text/normalise.h"
 #include "text/sentences.h"
 #include "text/utf8.h"
@@ -181,6 +183,11 @@ namespace shoal {
 
 uint64_t seed_of_utterance(uint64_t seed, size_t index) {
   return index == 0 ? seed : runtime::derived_seed(seed, index, runtime::kUtteranceDomain);
+}
+
+uint64_t drawn_seed() {
+  std::random_device device;
+  return runtime::readable_seed((uint64_t{device()} << 32) | device());
 }
 
 }  // namespace shoal

@@ -1,7 +1,6 @@
 #include "runtime/engine/pipeline.h"
 
 #include <algorithm>
-#include <random>
 
 #include "base/log.h"
 #include "ops/device_check.h"
@@ -19,11 +18,6 @@ constexpr int64_t kMiB = 1 << 20;
 // (docs/PERF.md); nothing between was measured.
 constexpr int kFewThreads = 8;
 constexpr const char* kWarmUpText = "Hello there.";
-
-uint64_t drawn_seed() {
-  std::random_device device;
-  return readable_seed((uint64_t{device()} << 32) | device());
-}
 
 CodeStore::Options store_options(const EngineConfig& config, const SpeechModel& model) {
   const dac::Config& codec = model.codec().config();

@@ -2,6 +2,7 @@
 
 #include "server/routes/packed_answer.h"
 #include "server/routes/speech_answer.h"
+#include "server/routes/speech_fields.h"
 
 namespace shoal::server {
 namespace {
@@ -55,7 +56,7 @@ Schema<T> with_manner(std::vector<Field<T>> fields) {
 const Schema<ItemBody>& item_schema() {
   static const Schema<ItemBody> schema = with_manner<ItemBody>(
       {text("text", &ItemBody::text, "What to say.").required(),
-       text("voice", &ItemBody::voice, "A named voice."),
+       text("voice", &ItemBody::voice, "A voice of /v1/audio/voices; \"default\": the model's own."),
        bytes("reference_audio", &ItemBody::reference_audio, "A clip of a voice to follow."),
        text("reference_text", &ItemBody::reference_text, "The words spoken in the clip."),
        seed_field(&ItemBody::seed, "Absent: derived from the batch's seed and the item's place, or drawn.")});
@@ -82,7 +83,7 @@ Schema<BatchBody> batch_schema(const ServerConfig& config) {
               "Seconds until items that have not ended fail. Absent: as long as the server allows.")});
 }
 
-SpeechRequest speech_of(ItemBody& item, std::chrono::milliseconds timeout) {
+SpeechRequest speech_of(const Services& services, ItemBody& item, std::chrono::milliseconds timeout) {
   if (!item.reference_audio.empty() && item.reference_text.empty())
     fail(ErrorCode::invalid_argument, "reference_text: expected the words of reference_audio, got nothing");
   if (item.reference_audio.empty() && !item.reference_text.empty())
@@ -90,16 +91,10 @@ SpeechRequest speech_of(ItemBody& item, std::chrono::milliseconds timeout) {
          "reference_audio: expected the clip that reference_text is spoken in, got nothing");
   SpeechRequest speech;
   speech.text = std::move(item.text);
-  speech.voice = std::move(item.voice);
+  speech.voice = engine_voice(services, item.voice);
   if (!item.reference_audio.empty())
     speech.references.push_back({std::move(item.reference_audio), std::move(item.reference_text)});
-  speech.temperature = item.temperature;
-  speech.top_p = item.top_p;
-  speech.repetition_penalty = item.repetition_penalty;
-  speech.max_new_tokens = item.max_new_tokens;
-  speech.chunk_length = item.chunk_length;
-  speech.seed = item.seed;
-  speech.special_tokens = false;
+  take_sampling(item, speech);
   speech.timeout = timeout;
   return speech;
 }
@@ -118,15 +113,14 @@ BatchRequest read_batch(Services& services, const Request& request) {
   audio::make_encoder(batch.format, {.sample_rate_hz = rate_hz},
                       [](auto) {});  // throws what no item could be spared
   batch.seed = body.seed;
-  const double timeout_s = body.timeout.value_or(services.config.max_timeout_s);
-  batch.timeout = std::chrono::milliseconds(static_cast<int64_t>(timeout_s * 1000));
+  batch.timeout = as_timeout(body.timeout.value_or(services.config.max_timeout_s));
   ItemBody defaults;
   static_cast<Manner&>(defaults) = body;
   for (size_t i = 0; i < body.items->size(); ++i) {
     BatchItem& item = batch.items.emplace_back();
     try {
       ItemBody read = item_schema().read_onto(defaults, (*body.items)[i], item_path("items", i));
-      item.speech = speech_of(read, batch.timeout);
+      item.speech = speech_of(services, read, batch.timeout);
       check_and_complete(services, request, item.speech);
     } catch (const Error& error) {
       item = {.speech = {}, .error = Error(error.code(), error.message())};

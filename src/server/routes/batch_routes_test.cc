@@ -108,6 +108,21 @@ TEST_F(Batches, ItemsAreThoseThatSingleRequestsWouldGive) {
   EXPECT_EQ(seeds.size(), 3u);
 }
 
+TEST_F(Batches, NamesOfTheOwnVoiceAndControlTokens) {
+  const Answered answer = ask(
+      R"({"items":[{"text":"A fish <|im_end|> swims"},{"text":"A fish <|im_end|> swims","voice":"alloy"},
+      {"text":"A fish <|im_end|> swims","voice":"default"}],"seed":3,"max_new_tokens":12})");
+  const Value body = read_json(answer.body());
+  const Value::Array& results = array_of(body, "results");
+  ASSERT_EQ(results.size(), 3u);
+  for (const Value& result : results) {
+    ASSERT_TRUE(is_true(result, "success"));
+    const int64_t seed = *member(result, "seed").as<int64_t>();
+    EXPECT_EQ(*from_base64(text_of(result, "audio_base64")),
+              sound_of_single("A fish <|im_end|> swims", seed, ",\"max_new_tokens\":12"));
+  }
+}
+
 TEST_F(Batches, OneBadItemNeverFailsAnother) {
   const std::string clip = to_base64(testing::clip_file(1));
   struct Item {

@@ -1,9 +1,7 @@
 #include "server/routes/fish_request.h"
 
-#include <cmath>
-
 #include "server/body/schema_fields.h"
-#include "server/routes/openai_speech.h"
+#include "server/routes/speech_fields.h"
 
 namespace shoal::server {
 namespace {
@@ -95,17 +93,9 @@ SpeechRequest speech_request(const FishRequest& body) {
   request.text = body.text;
   request.voice = body.reference_id;
   if (body.reference_id.empty()) request.references = body.references;
-  request.temperature = body.temperature;
-  request.top_p = body.top_p;
-  request.repetition_penalty = body.repetition_penalty;
-  request.top_k = body.top_k;
+  take_sampling(body, request);
   if (!body.normalize) request.normalise = false;
-  request.seed = body.seed;
-  request.max_new_tokens = body.max_new_tokens;
-  request.chunk_length = body.chunk_length;
-  request.special_tokens = body.special_tokens;
-  if (body.timeout)
-    request.timeout = std::chrono::milliseconds(static_cast<int64_t>(std::ceil(*body.timeout * 1000)));
+  if (body.timeout) request.timeout = as_timeout(*body.timeout);
   return request;
 }
 

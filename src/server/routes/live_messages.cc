@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "server/routes/speech_fields.h"
+
 namespace shoal::server {
 namespace {
 
@@ -34,19 +36,16 @@ Field<T> type_field() {
 }
 
 Schema<LiveStart> start_schema(int max_references) {
-  static const Schema<LiveReference> reference = {
-      bytes("audio", &LiveReference::audio, "A clip of the voice: wav, flac, ogg, mp3 or aiff, in base64.")
-          .required(),
-      text("text", &LiveReference::text, "The words spoken in the clip.").required()};
   return {
       type_field<LiveStart>(),
       text("id", &LiveStart::id, "Named by every message about this utterance; at most 128 bytes."),
-      text("voice", &LiveStart::voice, "A named voice."),
+      text("voice", &LiveStart::voice, "A voice of /v1/audio/voices; \"default\": the model's own."),
       choice("format", &LiveStart::format, {"pcm", "wav", "opus", "flac", "mp3", "aac"},
              "What the binary messages hold, one after the other.")
           .otherwise("\"pcm\""),
       integer("sample_rate", &LiveStart::sample_rate, {4000, 192000}, "In Hz; absent: the model's own."),
-      list("references", &LiveStart::references, reference, max_references, "Clips of a voice to follow."),
+      list("references", &LiveStart::references, reference_clip_schema(), max_references,
+           "Clips of a voice to follow."),
       integer("seed", &LiveStart::seed, {0, kLargestSeed}, "Absent: drawn; `started` says which."),
       number("temperature", &LiveStart::temperature, {0, 2}, "Sampling temperature."),
       number("top_p", &LiveStart::top_p, {0, 1}, "Share of probability that is sampled from; 0: greedy."),

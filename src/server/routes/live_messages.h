@@ -8,19 +8,16 @@
 
 #include "server/body/schema.h"
 #include "server/routes/error_style.h"
+#include "shoal/speech_request.h"
 
 namespace shoal::server {
-
-struct LiveReference {
-  std::string audio, text;
-};
 
 // How an utterance is to be spoken. Absent values are the model's.
 struct LiveStart {
   std::string id, voice, format = "pcm";
   std::optional<int> sample_rate;
-  std::vector<LiveReference> references;
-  std::optional<int64_t> seed;
+  std::vector<ReferenceClip> references;
+  std::optional<uint64_t> seed;
   std::optional<float> temperature, top_p, repetition_penalty;
   std::optional<int> top_k;
   std::optional<bool> normalize;

@@ -164,10 +164,32 @@ TEST_F(LiveRoutes, AnUtteranceOfOneSegmentIsWhatTheEngineSays) {
               static_cast<double>(heard.sound[0].size()) / 2 / engine_->sample_rate_hz(), 1e-9);
 }
 
+// What clients send must not steer the model.
+TEST_F(LiveRoutes, ControlTokensAreText) {
+  const std::string text = "A fish <|im_end|> swims";
+  SpeechRequest as_text = request(text, 5);
+  as_text.special_tokens = false;
+  const Heard heard = talk({kStart, piece(text), kEnd});
+  EXPECT_TRUE(heard.sound[0] == said(as_text));
+  SpeechRequest as_token = request(text, 5);
+  as_token.special_tokens = true;
+  EXPECT_FALSE(heard.sound[0] == said(as_token));
+}
+
+TEST_F(LiveRoutes, NamesOfTheOwnVoiceAreTaken) {
+  const std::string own = said(request("A fish.", 5));
+  for (const std::string name : {"default", "alloy", "built-in"}) {
+    const Heard heard =
+        talk({R"({"type":"start","seed":5,"max_new_tokens":12,"normalize":false,"voice":")" + name + "\"}",
+              piece("A fish."), kEnd});
+    EXPECT_EQ(heard.outcomes(), std::vector<std::string>{"completed"});
+    EXPECT_TRUE(heard.sound == std::vector<std::string>{own}) << name;
+  }
+}
+
 constexpr const char* kThreeSentences =
     "One small fish swims under a cold and blue moon. Two small fish swim under a cold and red moon. And all "
-    "the others "
-    "sleep below.";
+    "the others sleep below.";
 
 TEST_F(LiveRoutes, ATextSoundsTheSameHoweverItIsCut) {
   const std::string text = kThreeSentences;

@@ -1,14 +1,13 @@
 #include "server/routes/live_utterance.h"
 
 #include <algorithm>
-#include <cmath>
-#include <random>
 #include <utility>
 
 #include "audio/encoder.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "server/routes/speech_answer.h"
+#include "server/routes/speech_fields.h"
 #include "shoal/seeds.h"
 #include "text/characters.h"
 #include "text/sentences.h"
@@ -24,35 +23,24 @@ constexpr size_t kMostPendingBytes = size_t{64} << 10;
 // nothing.
 constexpr size_t kSegmentsAhead = 2;
 
-uint64_t drawn_seed() {
-  std::random_device device;
-  return ((uint64_t{device()} << 32) | device()) >> 11;  // 53 bits, which survive every reader of JSON
-}
-
 int64_t characters_of(std::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; });
 }
 
-SpeechRequest request_of(LiveStart& start) {
+SpeechRequest request_of(const Services& services, LiveStart& start) {
   SpeechRequest request;
-  request.voice = std::move(start.voice);
-  for (LiveReference& reference : start.references)
-    request.references.push_back({.audio = std::move(reference.audio), .text = std::move(reference.text)});
-  if (!request.voice.empty() && !request.references.empty())
+  if (!start.voice.empty() && !start.references.empty())
     fail(ErrorCode::invalid_argument, "voice: give a voice or reference clips, not both");
-  request.temperature = start.temperature;
-  request.top_p = start.top_p;
-  request.top_k = start.top_k;
   if (start.repetition_penalty == 0.0f)
     throw BodyError(ErrorCode::invalid_argument, "repetition_penalty",
                     "expected more than 0, at most 2, got 0");
-  request.repetition_penalty = start.repetition_penalty;
+  request.voice = engine_voice(services, start.voice);
+  request.references = std::move(start.references);
+  take_sampling(start, request);
   request.normalise = start.normalize;
-  request.seed = start.seed ? static_cast<uint64_t>(*start.seed) : drawn_seed();
-  request.max_new_tokens = start.max_new_tokens;
+  if (!request.seed) request.seed = drawn_seed();
   request.chunk_length = 0;  // a segment is never split again
-  if (start.timeout)
-    request.timeout = std::chrono::milliseconds(static_cast<int64_t>(std::ceil(*start.timeout * 1000)));
+  if (start.timeout) request.timeout = as_timeout(*start.timeout);
   return request;
 }
 
@@ -89,7 +77,7 @@ LiveSettings live_settings(Services& services, const Request& from, LiveStart st
   settings.longest_segment = static_cast<size_t>(start.chunk_length);
   settings.model_rate_hz = services.engine.sample_rate_hz();
   settings.sample_rate_hz = start.sample_rate.value_or(settings.model_rate_hz);
-  settings.request = request_of(start);
+  settings.request = request_of(services, start);
   check_and_complete(services, from, settings.request);
   try {
     if (!settings.request.voice.empty()) services.engine.voices().get(settings.request.voice);

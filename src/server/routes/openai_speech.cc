@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "base/error.h"
+#include "server/routes/speech_fields.h"
 
 namespace shoal::server {
 namespace {
@@ -12,9 +12,6 @@ namespace {
 // Players of OpenAI's pcm take it for 24 kHz without asking.
 constexpr int kPcmRateHz = 24000;
 constexpr std::array<std::string_view, 3> kOpenAiModels = {"tts-1", "tts-1-hd", "gpt-4o-mini-tts"};
-constexpr std::array<std::string_view, 15> kOwnVoices = {"alloy", "ash",   "ballad", "coral",   "echo",
-                                                         "fable", "nova",  "onyx",   "sage",    "shimmer",
-                                                         "verse", "marin", "cedar",  "default", "built-in"};
 
 [[noreturn]] void refuse_field(ErrorCode code, const std::string& field, std::string why) {
   throw BodyError(code, field, std::move(why));
@@ -37,12 +34,6 @@ Field<OpenAiSpeech> voice_field() {
 }
 
 }  // namespace
-
-Schema<ReferenceClip> reference_clip_schema() {
-  return {
-      bytes("audio", &ReferenceClip::audio, "a recording of the voice: wav, flac, ogg, mp3, aiff").required(),
-      text("text", &ReferenceClip::text, "the words spoken in it").required()};
-}
 
 Schema<OpenAiSpeech> openai_speech_schema(const ServerConfig& config) {
   using T = OpenAiSpeech;
@@ -99,22 +90,7 @@ bool is_model_name(const Services& services, const std::string& name) {
          std::find(kOpenAiModels.begin(), kOpenAiModels.end(), name) != kOpenAiModels.end();
 }
 
-bool is_own_voice(const std::string& name) {
-  return name.empty() || std::find(kOwnVoices.begin(), kOwnVoices.end(), name) != kOwnVoices.end();
-}
-
 namespace {
-
-// A folder of that name comes first.
-bool has_folder(const Services& services, const std::string& name) {
-  if (name.empty()) return false;
-  try {
-    services.engine.voices().get(name);
-    return true;
-  } catch (const Error& error) {
-    return error.code() != ErrorCode::not_found;  // a damaged one is for the engine to tell
-  }
-}
 
 audio::Format format_of(const OpenAiSpeech& body) {
   return audio::parse_format(body.response_format).value();
@@ -131,19 +107,11 @@ SpeechRequest speech_request(const Services& services, const OpenAiSpeech& body)
     refuse_field(ErrorCode::invalid_argument, "stream", "events are a stream: leave it out, or take audio");
   SpeechRequest request;
   request.text = body.input;
-  if (!is_own_voice(body.voice) || has_folder(services, body.voice)) request.voice = body.voice;
+  request.voice = engine_voice(services, body.voice);
   request.references = body.references;
-  request.temperature = body.temperature;
-  request.top_p = body.top_p;
-  request.repetition_penalty = body.repetition_penalty;
-  request.top_k = body.top_k;
+  take_sampling(body, request);
   request.normalise = body.normalize;
-  request.seed = body.seed;
-  request.max_new_tokens = body.max_new_tokens;
-  request.chunk_length = body.chunk_length;
-  request.special_tokens = body.special_tokens;
-  if (body.timeout)
-    request.timeout = std::chrono::milliseconds(static_cast<int64_t>(std::ceil(*body.timeout * 1000)));
+  if (body.timeout) request.timeout = as_timeout(*body.timeout);
   return request;
 }
 

@@ -32,14 +32,8 @@ struct OpenAiSpeech {
 
 Schema<OpenAiSpeech> openai_speech_schema(const ServerConfig& config);
 
-// A clip as clients send it: {"audio": base64, "text": "its words"}.
-Schema<ReferenceClip> reference_clip_schema();
-
 // Whether requests may name that model: ours, or one of OpenAI's, so that clients work unchanged.
 bool is_model_name(const Services& services, const std::string& name);
-// Names that need no folder: OpenAI's voices and "default" speak with the model's own voice.
-bool is_own_voice(const std::string& name);
-
 // Each throws BodyError: what the schema cannot say. speech_request looks into the folder of voices.
 SpeechRequest speech_request(const Services& services, const OpenAiSpeech& body);
 AnswerOptions answer_options(const OpenAiSpeech& body);
