@@ -17,3 +17,21 @@ function(shoal_skipped_test name label why)
   add_test(NAME ${name} COMMAND sh -c "echo 'skipped: ${why}'; exit 77")
   set_tests_properties(${name} PROPERTIES LABELS ${label} SKIP_RETURN_CODE 77)
 endfunction()
+
+set(SHOAL_NPM_CI ${CMAKE_CURRENT_LIST_DIR}/npm_ci.cmake)
+
+# Fetches, once, into the folder INTO, what the lock file among FILES names; ${INTO}/installed says that it is there.
+# ARGUMENTS are npm's; OTHERWISE tells who has no package registry what to configure.
+function(shoal_npm_packages)
+  cmake_parse_arguments(npm "" "INTO;COMMENT;OTHERWISE;ARGUMENTS" "FILES" ${ARGN})
+  add_custom_command(
+    OUTPUT ${npm_INTO}/installed
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${npm_INTO}
+    COMMAND ${CMAKE_COMMAND} -E copy ${npm_FILES} ${npm_INTO}
+    COMMAND ${CMAKE_COMMAND} -DNPM=${SHOAL_NPM} -DFOLDER=${npm_INTO} -DOTHERWISE=${npm_OTHERWISE}
+            -DARGUMENTS=${npm_ARGUMENTS} -P ${SHOAL_NPM_CI}
+    COMMAND ${CMAKE_COMMAND} -E touch ${npm_INTO}/installed
+    DEPENDS ${npm_FILES} ${SHOAL_NPM_CI}
+    COMMENT "${npm_COMMENT}"
+    VERBATIM)
+endfunction()

@@ -26,9 +26,15 @@ int RequestSlots::taken() const {
   return taken_;
 }
 
+uint64_t RequestSlots::given_back() const {
+  const std::lock_guard lock(mutex_);
+  return given_back_;
+}
+
 void RequestSlots::leave(const std::string& client) {
   const std::lock_guard lock(mutex_);
   --taken_;
+  ++given_back_;
   const auto found = by_client_.find(client);
   if (--found->second == 0) by_client_.erase(found);
 }

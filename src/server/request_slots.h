@@ -1,6 +1,7 @@
 // How many requests may speak at a time, in all and for one client.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
@@ -33,6 +34,7 @@ class RequestSlots {
   // Throws Error(resource_exhausted) at once, naming the limit that is reached.
   Slot take(const std::string& client);
   int taken() const;
+  uint64_t given_back() const;  // since the start
 
  private:
   void leave(const std::string& client);
@@ -40,6 +42,7 @@ class RequestSlots {
   const int in_all_, per_client_;
   mutable std::mutex mutex_;
   int taken_ = 0;
+  uint64_t given_back_ = 0;
   std::map<std::string, int> by_client_;
 };
 

@@ -41,6 +41,7 @@ TEST(RequestSlots, MovedSlotsAreGivenBackOnce) {
     const auto moved = std::move(slot);
   }
   EXPECT_EQ(slots.taken(), 0);
+  EXPECT_EQ(slots.given_back(), 1u);
   const auto again = slots.take("a");
 }
 
@@ -57,6 +58,7 @@ TEST(RequestSlots, CountsUnderContention) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(slots.taken(), 0);
+  EXPECT_EQ(slots.given_back(), 8000u);
 }
 
 }  // namespace

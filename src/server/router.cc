@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "server/observe/log_sink.h"
 #include "server/request_id.h"
@@ -56,7 +57,12 @@ Router::Router(Services& services, std::vector<Route> routes, ApiKeys keys, ApiK
       keys_(std::move(keys)),
       admin_keys_(std::move(admin_keys)),
       cross_origin_(services.config.cors_origins),
-      slots_(services.config.max_concurrency, services.config.max_concurrency_per_key) {}
+      slots_(services.config.max_concurrency, services.config.max_concurrency_per_key) {
+  if (admin_keys_.shares_a_key_with(keys_))
+    fail(ErrorCode::invalid_argument, "admin_key: expected a key that is no client's, got one that is both");
+}
+
+Activity Router::activity() const { return {.open = slots_.taken(), .ended = slots_.given_back()}; }
 
 const Route* Router::find(std::string_view method, std::string_view path) const {
   const Route* found = nullptr;

@@ -8,6 +8,7 @@
 
 #include "server/cors.h"
 #include "server/http/application.h"
+#include "server/idle_memory.h"
 #include "server/keys.h"
 #include "server/request_slots.h"
 #include "server/routes/services.h"
@@ -17,7 +18,7 @@ namespace shoal::server {
 class Router : public Application {
  public:
   // The table stays as it is; paths are unique for each method. Without admin keys its admin routes are left
-  // out.
+  // out. Throws invalid_argument when a key is both a client's and an administrator's.
   Router(Services& services, std::vector<Route> routes, ApiKeys keys, ApiKeys admin_keys);
 
   Verdict judge(Request& head, bool upgrade) override;
@@ -25,6 +26,9 @@ class Router : public Application {
   Task<> converse(WebSocket& socket) override;
   Response refuse(const Request& head, int status, std::string_view message) override;
   void record(const Request& request, const RequestRecord& record) override;
+
+  // May be called by any thread.
+  Activity activity() const;
 
  private:
   const Route* find(std::string_view method, std::string_view path) const;

@@ -51,12 +51,8 @@ std::string model_name(const EngineConfig& engine, const ServerConfig& config) {
 }
 
 ApiKeys keys_of(const ServerConfig& config) { return ApiKeys(config.api_key, config.api_key_file); }
-
 ApiKeys admin_keys_of(const ServerConfig& config) {
-  ApiKeys keys(config.admin_key, config.admin_key_file, "admin_key");
-  if (keys.shares_a_key_with(keys_of(config)))
-    fail(ErrorCode::invalid_argument, "admin_key: expected a key that is no client's, got one that is both");
-  return keys;
+  return ApiKeys(config.admin_key, config.admin_key_file, "admin_key");
 }
 
 }  // namespace
@@ -117,6 +113,7 @@ class Server::Impl {
         " may use this server: no API key is set");
   }
 
+  static constexpr std::chrono::seconds kQuiet{3};
   static constexpr int kWorkers = 4;  // for clips, long encodings, folders of voices
 
   const ServerConfig config_;
@@ -130,6 +127,7 @@ class Server::Impl {
       engine_, config_, workers_, metrics_, draining_, model_, openapi_document(table_, config_)};
   Router router_;
   Transport transport_;  // stops first: its threads use all of the above
+  IdleMemory idle_memory_{[this] { return router_.activity(); }, give_back_free_memory, kQuiet};
 };
 
 Server::Server(EngineConfig engine, ServerConfig config) {

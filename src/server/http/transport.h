@@ -40,8 +40,8 @@ class Transport {
   void start();
   uint16_t port() const;  // after start()
   // Takes no new connections, closes idle ones at once and busy ones after the answer they are at; returns
-  // true when none is left, false when some had to be cut off after `grace`. WebSockets are told 1001 through
-  // on_drain by the application. Nothing may be asked of it afterwards but statistics().
+  // true when none is left, false when some had to be cut off after `grace`. WebSockets are the
+  // application's to end, with 1001. Nothing may be asked of it afterwards but statistics().
   bool drain(std::chrono::milliseconds grace);
   TransportStatistics statistics() const;
 

@@ -6,140 +6,21 @@
 
 #include "audio/encoder.h"
 #include "server/body/value.h"
-#include "server/routes/live_testing.h"
+#include "server/routes/live_conversation_testing.h"
 #include "shoal/seeds.h"
 
 namespace shoal::server {
 namespace {
 
 using testing::FakeWebSocket;
-using testing::RouteBench;
-using Message = WebSocket::Message;
-
-std::string text_of(const Value& message, std::string_view name) {
-  const Value* member = message.find(name);
-  const std::string* text = member ? member->as<std::string>() : nullptr;
-  return text ? *text : "";
-}
-double number_of(const Value& message, std::string_view name) {
-  const Value* member = message.find(name);
-  if (!member) return -1;
-  if (const auto* integer = member->as<int64_t>()) return static_cast<double>(*integer);
-  return member->as<double>() ? *member->as<double>() : -1;
-}
-
-// A conversation as a client sees it.
-struct Heard {
-  std::vector<Value> messages;     // of text, in order
-  std::vector<std::string> kinds;  // of all, in order; "sound" for binary, runs of it as one
-  std::vector<std::string> sound;  // of each utterance, joined
-  std::optional<uint16_t> closed_with;
-  std::optional<Error> thrown;
-
-  std::vector<const Value*> of(const std::string& type) const {
-    std::vector<const Value*> found;
-    for (const Value& message : messages) {
-      if (text_of(message, "type") == type) found.push_back(&message);
-    }
-    return found;
-  }
-  std::string spoken() const {
-    std::string all;
-    for (const Value* segment : of("segment")) all += text_of(*segment, "text");
-    return all;
-  }
-  std::vector<std::string> outcomes() const {
-    std::vector<std::string> all;
-    for (const Value* done : of("done")) all.push_back(text_of(*done, "outcome"));
-    return all;
-  }
-  std::vector<std::string> codes() const {
-    std::vector<std::string> all;
-    for (const Value* error : of("error")) all.push_back(text_of(*error, "code"));
-    return all;
-  }
-};
-
-class LiveRoutes : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    EngineConfig config = testing::built_in_config();
-    config.max_queue = 64;
-    engine_ = new Engine(config);
-    engine_->start();
-  }
-  static void TearDownTestSuite() {
-    delete engine_;
-    engine_ = nullptr;
-  }
-  void TearDown() override {  // nobody is left behind
-    for (int i = 0; i < 2000 && open_requests() > 0; ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    EXPECT_EQ(open_requests(), 0);
-  }
-  static int64_t open_requests() {
-    const Statistics of = engine_->statistics();
-    return of.preparing + of.waiting + of.running + of.paused + of.finishing;
-  }
-
-  // What a test does when the server has said something: `type`, or "sound".
-  using React = std::function<void(const std::string& type, FakeWebSocket& socket)>;
-
-  // Says `messages` at once and then reacts; hangs up after `dones` utterances, or not at all by itself.
-  Heard talk(const std::vector<std::string>& messages, size_t dones = 1, const React& react = {},
-             ServerConfig config = {}, std::chrono::milliseconds write_takes = {}) {
-    RouteBench bench(live_routes, *engine_, std::move(config));
-    boost::asio::io_context context(1);
-    FakeWebSocket socket(context.get_executor(), testing::get_request("/v1/audio/stream"));
-    socket.write_takes = write_takes;
-    for (const std::string& message : messages) socket.say(message);
-    Heard heard;
-    bench_ = &bench;
-    socket.on_sent = [&](const Message& message) {
-      std::string kind = "sound";
-      if (message.text) {
-        heard.messages.push_back(read_json(message.data));
-        kind = text_of(heard.messages.back(), "type");
-      }
-      if (kind == "started") heard.sound.emplace_back();
-      if (kind == "sound") heard.sound.back() += message.data;
-      if (kind != "sound" || heard.kinds.empty() || heard.kinds.back() != kind) heard.kinds.push_back(kind);
-      if (react) react(kind, socket);
-      if (kind == "done" && heard.of("done").size() == dones) socket.hang_up();
-    };
-    heard.thrown = testing::converse(bench, socket, context);
-    heard.closed_with = socket.closed_with;
-    bench_ = nullptr;
-    return heard;
-  }
-
-  static SpeechRequest request(std::string text, uint64_t seed, int64_t frames = 12) {
-    SpeechRequest request;
-    request.text = std::move(text);
-    request.seed = seed;
-    request.max_new_tokens = frames;
-    request.normalise = false;
-    return request;
-  }
-  static std::string pcm(const std::vector<float>& samples) {
-    const std::vector<std::byte> bytes =
-        audio::encode(audio::Format::pcm_s16le, {.sample_rate_hz = engine_->sample_rate_hz()}, samples);
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-  }
-  static std::string said(const SpeechRequest& request) { return pcm(engine_->submit(request).read_all()); }
-
-  static Engine* engine_;
-  RouteBench* bench_ = nullptr;  // of the conversation that runs
-};
-
-Engine* LiveRoutes::engine_ = nullptr;
-
-constexpr const char* kStart = R"({"type":"start","id":"a","seed":5,"max_new_tokens":12,"normalize":false})";
-constexpr const char* kEnd = R"({"type":"end"})";
-
-std::string piece(const std::string& text) {
-  return write_json({Value::Object{{"type", {std::string("text")}}, {"text", {text}}}});
-}
+using testing::Heard;
+using testing::kEnd;
+using testing::kStart;
+using testing::kThreeSentences;
+using testing::LiveRoutes;
+using testing::number_of;
+using testing::piece;
+using testing::text_of;
 
 TEST_F(LiveRoutes, AnUtteranceOfOneSegmentIsWhatTheEngineSays) {
   const Heard heard = talk({kStart, piece("A sma"), piece("ll fi"), piece("sh."), kEnd});
@@ -186,10 +67,6 @@ TEST_F(LiveRoutes, NamesOfTheOwnVoiceAreTaken) {
     EXPECT_TRUE(heard.sound == std::vector<std::string>{own}) << name;
   }
 }
-
-constexpr const char* kThreeSentences =
-    "One small fish swims under a cold and blue moon. Two small fish swim under a cold and red moon. And all "
-    "the others sleep below.";
 
 TEST_F(LiveRoutes, ATextSoundsTheSameHoweverItIsCut) {
   const std::string text = kThreeSentences;
@@ -304,168 +181,6 @@ TEST_F(LiveRoutes, AnUtteranceWithoutTextIsDoneAtOnce) {
   const Heard heard = talk({kStart, kEnd});
   EXPECT_EQ(heard.kinds, (std::vector<std::string>{"started", "done"}));
   EXPECT_EQ(number_of(*heard.of("done")[0], "seconds"), 0);
-}
-
-TEST_F(LiveRoutes, CancelEndsAnUtteranceAndTheNextOneSpeaks) {
-  bool cancelled = false, again = false;
-  const uint64_t before = engine_->statistics().cancelled;
-  const Heard heard = talk(
-      {
-          R"({"type":"start","id":"long","max_new_tokens":0,"seed":1})",
-          piece("A long tale begins. And goes on, and "),
-      },
-      2, [&](const std::string& kind, FakeWebSocket& socket) {
-        if (kind == "sound" && !std::exchange(cancelled, true)) {
-          socket.say(R"({"type":"cancel"})");
-          socket.say(piece("on and on."));  // was under way
-          socket.say(kEnd);
-        }
-        if (kind == "done" && !std::exchange(again, true)) {
-          socket.say(R"({"type":"cancel"})");  // too late, no harm
-          socket.say(kStart);
-          socket.say(piece("A fish."));
-          socket.say(kEnd);
-        }
-      });
-  EXPECT_EQ(heard.outcomes(), (std::vector<std::string>{"cancelled", "completed"}));
-  EXPECT_EQ(heard.codes(), std::vector<std::string>{});
-  EXPECT_EQ(text_of(*heard.of("done")[0], "id"), "long");
-  EXPECT_TRUE(heard.sound[1] == said(request("A fish.", 5)));
-  for (int i = 0; i < 1000 && engine_->statistics().cancelled == before; ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  EXPECT_GT(engine_->statistics().cancelled, before);
-}
-
-TEST_F(LiveRoutes, TheClientsLeavingCancelsEverything) {
-  const uint64_t before = engine_->statistics().cancelled;
-  for (const std::string when : {"started", "sound"}) {
-    const Heard heard = talk(
-        {R"({"type":"start","max_new_tokens":0,"seed":1})", piece("A long tale begins. And goes on and on.")},
-        9, [&](const std::string& kind, FakeWebSocket& socket) {
-          if (kind == when) socket.leave();
-        });
-    ASSERT_TRUE(heard.thrown);
-    EXPECT_EQ(heard.thrown->code(), ErrorCode::cancelled);
-  }
-  // A close handshake in the middle of an utterance is a client's leaving too, but no error.
-  const Heard heard = talk(
-      {R"({"type":"start","max_new_tokens":0,"seed":1})", piece("A long tale begins. And goes on and on.")},
-      9, [&](const std::string& kind, FakeWebSocket& socket) {
-        if (kind == "sound") socket.hang_up();
-      });
-  EXPECT_FALSE(heard.thrown);
-  TearDown();
-  EXPECT_GE(engine_->statistics().cancelled, before + 2);
-}
-
-TEST_F(LiveRoutes, FaultsOfAMessageAreToldAndTheConnectionLives) {
-  const std::vector<std::pair<std::string, std::string>> faults = {
-      {"{", "invalid_argument"},
-      {"[]", "invalid_argument"},
-      {"{}", "invalid_argument"},
-      {R"({"type":"sing"})", "invalid_argument"},
-      {R"({"type":7})", "invalid_argument"},
-      {R"({"type":"ping","extra":1})", "invalid_argument"},
-      {piece("Before any start."), "invalid_argument"},
-      {R"({"type":"flush"})", "invalid_argument"},
-      {R"({"type":"end"})", "invalid_argument"},
-      {R"({"type":"start","temprature":1})", "invalid_argument"},
-      {R"({"type":"start","temperature":9})", "invalid_argument"},
-      {R"({"type":"start","temperature":1e308})", "invalid_argument"},
-      {R"({"type":"start","seed":-1})", "invalid_argument"},
-      {R"({"type":"start","repetition_penalty":0})", "invalid_argument"},
-      {R"({"type":"start","chunk_length":10})", "invalid_argument"},
-      {R"({"type":"start","format":"midi"})", "invalid_argument"},
-      {R"({"type":"start","format":"mp3","sample_rate":9999})", "invalid_argument"},
-      {R"({"type":"start","voice":"nobody"})", "not_found"},
-      {R"({"type":"start","voice":"../../etc/passwd"})", "invalid_argument"},
-      {R"({"type":"start","voice":"a","references":[{"audio":"AAAA","text":"b"}]})", "invalid_argument"},
-      {R"({"type":"start","references":[{"audio":"bm8gc291bmQ=","text":"b"}]})", "corrupt_file"},
-      {R"({"type":"start","timeout":1e6})", "invalid_argument"},
-      {R"({"type":"start","id":")" + std::string(200, 'x') + "\"}", "invalid_argument"}};
-  std::vector<std::string> messages, expected;
-  for (const auto& [message, code] : faults) {
-    messages.push_back(message);
-    expected.push_back(code);
-  }
-  for (const std::string& message : {std::string(kStart), piece("A fish."), std::string(kEnd)})
-    messages.push_back(message);
-  const Heard heard = talk(messages);
-  EXPECT_EQ(heard.codes(), expected);
-  for (const Value* error : heard.of("error")) {
-    EXPECT_NE(text_of(*error, "message"), "");
-    EXPECT_EQ(text_of(*error, "request_id"), "test-1");
-    EXPECT_EQ(text_of(*error, "message").find("/nonexistent"), std::string::npos)
-        << text_of(*error, "message");
-  }
-  EXPECT_EQ(heard.outcomes(), std::vector<std::string>{"completed"});
-  EXPECT_TRUE(heard.sound[0] == said(request("A fish.", 5)));
-}
-
-TEST_F(LiveRoutes, WhatDoesNotFitAnUtteranceIsToldAndTheUtteranceGoesOn) {
-  bool told = false;
-  const Heard heard = talk(
-      {kStart, kStart, piece("A fi"), piece(std::string(70'000, 'x')), piece("sh."), kEnd, piece("More.")}, 1,
-      [&](const std::string& kind, FakeWebSocket& socket) {
-        if (kind == "error" && !std::exchange(told, true))
-          socket.say(Message{.text = false, .data = "\x01\x02"});
-      });
-  EXPECT_EQ(heard.codes(), (std::vector<std::string>{"invalid_argument", "too_large", "invalid_argument",
-                                                     "invalid_argument"}));
-  EXPECT_TRUE(heard.sound[0] == said(request("A fish.", 5)));
-}
-
-TEST_F(LiveRoutes, AnUtteranceThatFailsSaysWhyAndIsDone) {
-  // Half a second of sound takes longer than a millisecond from its text.
-  const Heard heard =
-      talk({R"({"type":"start","timeout":0.001,"seed":1})", piece("A fish. "), piece("And more."), kEnd});
-  EXPECT_EQ(heard.codes(), std::vector<std::string>{"deadline_exceeded"});
-  EXPECT_EQ(heard.outcomes(), std::vector<std::string>{"failed"});
-}
-
-TEST_F(LiveRoutes, TheServersLimitOfTextHoldsForAnUtterance) {
-  ServerConfig config;
-  config.max_text_length = 10;
-  const Heard heard = talk({kStart, piece("1234567"), piece("8901"), piece(" to"), kEnd}, 1, {}, config);
-  EXPECT_EQ(heard.codes(), std::vector<std::string>{"too_large"});
-  EXPECT_EQ(heard.spoken(), "1234567 to");
-}
-
-TEST_F(LiveRoutes, ASlowReaderGetsTheSameSoundAndAnswersBetween) {
-  bool asked = false;
-  const Heard heard = talk(
-      {kStart, piece(kThreeSentences), kEnd}, 1,
-      [&](const std::string& kind, FakeWebSocket& socket) {
-        if (kind == "sound" && !std::exchange(asked, true)) socket.say(R"({"type":"ping"})");
-      },
-      {}, std::chrono::milliseconds(20));
-  EXPECT_EQ(heard.of("pong").size(), 1u);
-  EXPECT_LT(std::ranges::find(heard.kinds, "pong"), std::ranges::find(heard.kinds, "done"));
-  EXPECT_TRUE(heard.sound == talk({kStart, piece(kThreeSentences), kEnd}).sound);
-}
-
-TEST_F(LiveRoutes, AnIdleConnectionIsClosed) {
-  ServerConfig config;
-  config.idle_timeout_s = 1;
-  for (const std::vector<std::string>& messages : {std::vector<std::string>{}, {kStart, piece("No end")}}) {
-    const Heard heard = talk(messages, 9, {}, config);
-    EXPECT_EQ(heard.codes(), std::vector<std::string>{"deadline_exceeded"});
-    EXPECT_EQ(heard.closed_with, 1000);
-    EXPECT_FALSE(heard.thrown);
-  }
-}
-
-TEST_F(LiveRoutes, DrainingEndsWhatIsSpokenAndThenTheConnection) {
-  const Heard heard =
-      talk({kStart, piece(kThreeSentences), kEnd}, 9, [&](const std::string& kind, FakeWebSocket& socket) {
-        if (kind == "segment") bench_->draining() = true;
-        if (kind == "done") socket.say(kStart);
-      });
-  EXPECT_EQ(heard.outcomes(), std::vector<std::string>{"completed"});
-  EXPECT_TRUE(heard.sound[0] == talk({kStart, piece(kThreeSentences), kEnd}).sound[0]);
-  for (const std::string& code : heard.codes()) EXPECT_EQ(code, "unavailable");
-  EXPECT_EQ(heard.codes().size(), 2u);  // the start, and why it closes
-  EXPECT_EQ(heard.closed_with, 1001);
 }
 
 }  // namespace

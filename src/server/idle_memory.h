@@ -1,0 +1,53 @@
+// Memory that a peak took goes back to the system once the server has nothing to do: the allocator alone
+// would keep it, in pieces, until the next peak.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace shoal::server {
+
+// What the server is doing, as far as memory is concerned.
+struct Activity {
+  int open = 0;        // requests that speak
+  uint64_t ended = 0;  // of all that ever did
+};
+
+// Decides when: nothing is open, nothing has ended since the last look, and something since the last time.
+class IdleWatch {
+ public:
+  bool is_time(const Activity& now);
+
+ private:
+  uint64_t last_seen_ = 0, last_served_ = 0;
+};
+
+// Looks every `period` and calls `give_back` in its own thread. `activity` is called there too.
+class IdleMemory {
+ public:
+  IdleMemory(std::function<Activity()> activity, std::function<void()> give_back,
+             std::chrono::milliseconds period);
+  ~IdleMemory();
+  IdleMemory(const IdleMemory&) = delete;
+  IdleMemory& operator=(const IdleMemory&) = delete;
+
+ private:
+  void run();
+
+  const std::function<Activity()> activity_;
+  const std::function<void()> give_back_;
+  const std::chrono::milliseconds period_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool exit_ = false;
+  std::thread thread_;
+};
+
+// What the allocator holds and nobody uses goes back to the system.
+void give_back_free_memory();
+
+}  // namespace shoal::server
