@@ -15,16 +15,16 @@ Schema<ReferenceClip> reference_clip_schema();
 
 // Names that need no folder: OpenAI's voices and "default" speak with the model's own voice.
 bool is_own_voice(const std::string& name);
-// The voice for the engine: a folder of that name, else the model's own voice under one of its names ("" then), else
-// the name, which the engine will not find. Looks into the folder of voices.
+// The voice for the engine: a folder of that name, else the model's own voice under one of its names (""
+// then), else the name, which the engine will not find. Looks into the folder of voices.
 std::string engine_voice(const Services& services, const std::string& name);
 
 inline std::chrono::milliseconds as_timeout(double seconds) {
   return std::chrono::milliseconds(static_cast<int64_t>(std::ceil(seconds * 1000)));
 }
 
-// The fields of sampling, under the names that every body gives them. Special tokens are text, unless a body has a
-// field to say otherwise: what clients send must not steer the model.
+// The fields of sampling, under the names that every body gives them. Special tokens are text, unless a body
+// has a field to say otherwise: what clients send must not steer the model.
 template <typename Body>
 void take_sampling(const Body& body, SpeechRequest& request) {
   request.temperature = body.temperature;
