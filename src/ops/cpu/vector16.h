@@ -8,7 +8,7 @@
 // Members every Vector16 has:
 //   zero(), all(x), load(p), load(p, n), load_bf16(p), load_bf16(p, n)   n < 16: lanes from n on are 0
 //   store(p), store(p, n), store_bf16(p), store_bf16(p, n)              bf16: nearest even, NaN stays NaN
-//   + - * /, fma(a, b, c) = a*b + c, fnma(a, b, c) = c - a*b, max(a, b) = a > b ? a : b, abs
+//   + - * /, fma(a, b, c) = a*b + c, fnma(a, b, c) = c - a*b, max(a, b) = a > b ? a : b, abs, sqrt
 //   less(a, b), at_most(a, b), unordered(a), between(begin, end) = lanes begin <= i < end: Mask
 //   select(m, a, b) = m ? a : b; bits(m): lane i in bit i
 //   negate_even, swap_pairs, even_of_pairs, odd_of_pairs: for pairs of lanes (2j, 2j+1)

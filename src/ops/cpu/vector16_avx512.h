@@ -54,6 +54,7 @@ struct Vector16<Avx512> {
   static V fnma(V a, V b, V c) { return {_mm512_fnmadd_ps(a.x, b.x, c.x)}; }
   static V max(V a, V b) { return {_mm512_max_ps(a.x, b.x)}; }
   static V abs(V a) { return {_mm512_andnot_ps(_mm512_set1_ps(-0.0f), a.x)}; }
+  static V sqrt(V a) { return {_mm512_sqrt_ps(a.x)}; }
 
   static Mask less(V a, V b) { return _mm512_cmp_ps_mask(a.x, b.x, _CMP_LT_OQ); }
   static Mask at_most(V a, V b) { return _mm512_cmp_ps_mask(a.x, b.x, _CMP_LE_OQ); }

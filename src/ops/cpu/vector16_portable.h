@@ -113,6 +113,9 @@ struct Vector16<Portable> {
   static V abs(V a) {
     return make([&](int i) { return float_of(bits_of(a.lane[i]) & 0x7fffffffu); });
   }
+  static V sqrt(V a) {
+    return make([&](int i) { return __builtin_sqrtf(a.lane[i]); });
+  }
 
   static Mask less(V a, V b) {
     return make_mask([&](int i) { return a.lane[i] < b.lane[i]; });
