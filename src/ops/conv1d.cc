@@ -43,6 +43,10 @@ void check_slots(const char* op, Context& ctx, const ConvHistory& history, int s
 void check_history(const char* op, Context& ctx, const ConvRows& rows, const ConvHistory& history,
                    int64_t floats) {
   if (floats == 0) return;
+  if (history.pool.empty()) {
+    CHECK(history.slots.empty() && rows.slots.empty(), op, ": history slots without a pool");
+    return;
+  }
   CHECK(history.pool.rank() == 2 && history.pool.dtype() == DType::f32 && history.pool.is_contiguous(), op,
         ": history pool is ", name_of(history.pool.dtype()), " ", history.pool.shape(),
         ", expected dense F32 [slots, floats]");

@@ -11,9 +11,10 @@ namespace shoal::ops {
 
 // Where the sequences of a batch keep the last inputs of one convolution: sequence s in slot slots[s] of
 // `pool`, from float `offset` on: f32 [(taps - 1) * dilation, channels], the last inputs (after the snake),
-// zeros at the start. Read, then replaced by the newest inputs.
+// zeros at the start. Read, then replaced by the newest inputs. Without a pool (and slots) every sequence is
+// a whole signal: it begins after silence, and nothing is kept.
 struct ConvHistory {
-  TensorView pool;  // f32 [slots, floats of a slot]; empty when the convolution looks back at nothing
+  TensorView pool;  // f32 [slots, floats of a slot]; empty, too, when the convolution looks back at nothing
   int64_t offset = 0;
   std::span<const int32_t> slots;  // [sequences], all different
 };
@@ -36,8 +37,10 @@ struct ConvInput {
 };
 
 // y[t] = epilogue(bias + sum_j w[tap j] . in[t - (taps - 1 - j) * dilation]) for stride 1 (strided and
-// transposed kernels are re-laid at load: packed_matrix.h).   y: f32 [rows, outputs], may be the residual
-// stream (accumulate); not x.
+// transposed kernels are re-laid at load: packed_matrix.h).   y: f32 [rows, outputs] (rows may be strided),
+// may be the residual stream (accumulate); not x. A convolution that looks to both sides of a whole signal is
+// this one read `reach` = (taps - 1) / 2 * dilation rows later: its row t is row t + reach of y, for which x
+// ends with `reach` rows of zeros.
 void causal_conv1d(Context& ctx, const ConvInput& input, const PackedMatrix& weight, int64_t dilation,
                    TensorView y, const Epilogue& epilogue = {});
 

@@ -9,6 +9,7 @@
 #include "ops/embedding.h"
 #include "ops/linear.h"
 #include "ops/norm.h"
+#include "ops/segment_norm.h"
 #include "ops/step_graph.h"
 #include "ops/stream.h"
 #include "ops/transfer.h"
@@ -41,6 +42,14 @@ void gather_rows(Context& ctx, TensorView table, TensorView ids, TensorView y);
 void gather_sum(Context& ctx, TensorView table, TensorView ids, TensorView y);
 void embed_columns(Context& ctx, const ColumnEmbedding& embedding, TensorView columns, TensorView y);
 void nearest_code(Context& ctx, TensorView x, TensorView directions, TensorView codes);
+
+// segment_norm
+void adain(Context& ctx, TensorView x, const Segments& segments, TensorView style, float eps,
+           const SegmentActivation& activation, TensorView y);
+void segment_sum(Context& ctx, std::span<const TensorView> x, const Segments& segments, float factor,
+                 float slope, TensorView y);
+void double_rows(Context& ctx, TensorView x, const Segments& segments, TensorView weight, TensorView bias,
+                 TensorView y);
 
 // attention
 void qk_norm_rope(Context& ctx, TensorView qkv, const HeadLayout& layout, const QkNorm& norm, TensorView rope,

@@ -6,7 +6,8 @@
 
 namespace shoal::ops {
 
-enum class Activation : uint8_t { none, gelu /* exact: erf */, tanh };
+// gelu: exact, 0.5 z (1 + erf(z / sqrt 2)); gelu_tanh: 0.5 z (1 + tanh(sqrt(2 / pi) (z + 0.044715 z^3))).
+enum class Activation : uint8_t { none, gelu, gelu_tanh, tanh };
 
 // What happens to a product before it is stored: y = act(product + bias), or y += scale * act(product +
 // bias).

@@ -11,6 +11,7 @@ constexpr int64_t kMostOutputs = 64;
 
 void activate(Activation activation, float* v, int64_t count) {
   if (activation == Activation::gelu) vector_kernels().gelu(v, v, count);
+  if (activation == Activation::gelu_tanh) vector_kernels().gelu_tanh(v, v, count);
   if (activation == Activation::tanh)
     for (int64_t i = 0; i < count; ++i) v[i] = std::tanh(v[i]);
 }

@@ -68,6 +68,11 @@ class SequenceWriter {
         snaked_(snaked) {}
 
   void write_history(const Segment& segment, int sequence) const {
+    if (!keeps()) {
+      std::memset(row_at(staged_.rows, segment.input_row), 0,
+                  static_cast<size_t>(look_back_ * padded() * size_of(staged_.rows.dtype())));
+      return;
+    }
     float* const history = history_of(sequence);
     for (int64_t row = 0; row < look_back_; ++row)
       store_row(history + row * width(), width(), padded(), format_,
@@ -101,7 +106,7 @@ class SequenceWriter {
   void keep_newest(const Segment& segment, int sequence, int64_t t, int64_t count, const float* x) const {
     const int64_t slot = look_back_ - segment.rows + t;  // of the first row
     const int64_t skipped = std::max<int64_t>(0, -slot);
-    if (look_back_ == 0 || skipped >= count) return;
+    if (!keeps() || skipped >= count) return;
     std::memcpy(history_of(sequence) + (slot + skipped) * width(), x + skipped * width(),
                 static_cast<size_t>((count - skipped) * width()) * sizeof(float));
   }
@@ -111,6 +116,8 @@ class SequenceWriter {
     const ConvHistory& history = input_.history;
     return history.pool.row<float>(history.slots[static_cast<size_t>(sequence)]) + history.offset;
   }
+  // Whether there is a history: else the sequences begin after silence.
+  bool keeps() const { return look_back_ > 0 && !input_.history.pool.empty(); }
   int64_t width() const { return input_.x.dim(1); }
   int64_t padded() const { return staged_.rows.dim(1); }
 

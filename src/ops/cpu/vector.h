@@ -5,6 +5,7 @@
 #include "ops/attention.h"
 #include "ops/draw.h"
 #include "ops/sample.h"
+#include "ops/segment_norm.h"
 
 namespace shoal::ops::cpu {
 
@@ -14,6 +15,8 @@ void sample(Context& ctx, TensorView logits, std::span<const SampleRow> rows, st
 void draw_tokens(Context& ctx, TensorView logits, const DrawTable& table, const TokenHead& head,
                  TensorView frames);
 void draw_codes(Context& ctx, TensorView logits, const DrawTable& table, int64_t codebook, TensorView frames);
+void adain(Context& ctx, TensorView x, const Segments& segments, TensorView style, float eps,
+           const SegmentActivation& activation, TensorView y);
 
 // Rows of `width` floats that make a task worth handing to another thread (some microseconds).
 constexpr int64_t rows_per_task(int64_t width) { return width >= 4096 ? 1 : 4096 / (width < 1 ? 1 : width); }

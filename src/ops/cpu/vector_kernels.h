@@ -57,6 +57,19 @@ struct Race {
   uint32_t first_block;  // of the noise: entry 0 has that of id 4 * first_block
 };
 
+// Rows of one segment and what becomes of them: act((x - mean) * scale + shift), per channel.
+struct NormedRows {
+  const float* x;
+  int64_t x_stride;  // floats
+  int64_t rows, channels;
+  const float *mean, *scale, *shift;  // [channels]
+  const float *alpha, *inverse;       // [channels] of a snake, z + sin^2(alpha z) * inverse; null: none
+  float slope;                        // of negative values, where there is no snake
+  void* y;
+  int64_t y_stride;  // elements
+  bool bf16;         // of y, else f32
+};
+
 struct VectorKernels {
   // y = x + sin^2(alpha x) / (alpha + 1e-9); alpha x is rounded to f32 first, as the reference does. Error of
   // sin^2 below 1.5e-7 for any argument. y may be x.
@@ -66,15 +79,28 @@ struct VectorKernels {
   void (*widen_bf16)(const uint16_t* x, float* y, int64_t n);
   void (*swiglu)(const float* gate, const float* up, float* y, int64_t n);  // y = silu(gate) * up, to 2.1 ulp
   void (*gelu)(const float* x, float* y, int64_t n);                        // exact (erf) form, to 2e-7
-  void (*exp_nonpositive)(const float* x, float* y, int64_t n);             // x <= 0; below -87 it is 0
-  void (*add)(const float* x, float* y, int64_t n);                         // y += x
-  void (*divide)(float divisor, float* y, int64_t n);                       // y /= divisor
+  void (*gelu_tanh)(const float* x, float* y, int64_t n);  // x / (1 + e^(-2 sqrt(2/pi) (x + 0.044715 x^3)))
+  void (*exp_nonpositive)(const float* x, float* y, int64_t n);  // x <= 0; below -87 it is 0
+  void (*add)(const float* x, float* y, int64_t n);              // y += x
+  void (*divide)(float divisor, float* y, int64_t n);            // y /= divisor
 
   // One row each; y may be x.
   void (*rms_norm)(const float* x, const float* weight, float eps, float* y, int64_t n);
   void (*layer_norm)(const float* x, const float* weight, const float* bias, float eps, float* y, int64_t n);
   // Rotates the pairs (x[2j], x[2j+1]) by cos_sin[2j], cos_sin[2j+1]; n is even.
   void (*rotate_pairs)(const float* cos_sin, float* x, int64_t n);
+
+  // Per channel the mean of a block of rows and the sum of the squares of what is left without it.
+  void (*channel_moments)(const float* x, int64_t x_stride, int64_t rows, int64_t channels, float* mean,
+                          float* squares);
+  void (*norm_rows)(const NormedRows& rows);
+  // y = leaky_relu(factor * (terms[0] + terms[1] + ..)) of 1 to 3 terms; y may be one of them.
+  void (*leaky_sum)(const float* const* terms, int count, float factor, float slope, float* y, int64_t n);
+  void (*leaky_sum_bf16)(const float* const* terms, int count, float factor, float slope, uint16_t* y,
+                         int64_t n);
+  // even = w[1] x + bias, odd = w[2] x + w[0] next + bias, w = weight [3, n]; next null: zeros.
+  void (*double_row)(const float* x, const float* next, const float* weight, const float* bias, float* even,
+                     float* odd, int64_t n);
 
   // result[i] = the chunk's own softmax sums of query i.
   void (*attention_chunk)(const AttentionChunk& chunk);

@@ -93,4 +93,13 @@ V gelu(V x) {
   return V::fnma(a, tail, V::max(V::zero(), x));
 }
 
+// 0.5 x (1 + tanh u) = x / (1 + e^(-2u)) with u = sqrt(2/pi) (x + 0.044715 x^3), written so that nothing
+// overflows.
+template <typename V>
+V gelu_tanh(V x) {
+  const V cubic = V::fma(x * x, V::all(0x1.2444f2p-4f), V::all(0x1.988454p+0f));  // 2 u / x
+  const V e = exp_nonpositive(V::zero() - V::abs(x * cubic));
+  return V::select(V::less(x, V::zero()), x * e, x) / (V::all(1.0f) + e);
+}
+
 }  // namespace shoal::ops::cpu

@@ -41,6 +41,9 @@ struct Rows {
   static void gelu(const float* x, float* y, int64_t n) {
     pieces(n, [=](int64_t i, int count) { store(cpu::gelu(load(x + i, count)), y + i, count); });
   }
+  static void gelu_tanh(const float* x, float* y, int64_t n) {
+    pieces(n, [=](int64_t i, int count) { store(cpu::gelu_tanh(load(x + i, count)), y + i, count); });
+  }
   static void exp_nonpositive(const float* x, float* y, int64_t n) {
     pieces(n, [=](int64_t i, int count) { store(cpu::exp_nonpositive(load(x + i, count)), y + i, count); });
   }

@@ -4,6 +4,7 @@
 #include "ops/cpu/vector_attention.h"
 #include "ops/cpu/vector_race.h"
 #include "ops/cpu/vector_search.h"
+#include "ops/cpu/vector_segments.h"
 
 namespace shoal::ops::cpu {
 
@@ -16,12 +17,18 @@ constexpr VectorKernels make_vector_kernels() {
       .widen_bf16 = Rows<V>::widen_bf16,
       .swiglu = Rows<V>::swiglu,
       .gelu = Rows<V>::gelu,
+      .gelu_tanh = Rows<V>::gelu_tanh,
       .exp_nonpositive = Rows<V>::exp_nonpositive,
       .add = Rows<V>::add,
       .divide = Rows<V>::divide,
       .rms_norm = Rows<V>::rms_norm,
       .layer_norm = Rows<V>::layer_norm,
       .rotate_pairs = Rows<V>::rotate_pairs,
+      .channel_moments = SegmentRows<V>::channel_moments,
+      .norm_rows = SegmentRows<V>::norm_rows,
+      .leaky_sum = SegmentRows<V>::template leaky_sum<float>,
+      .leaky_sum_bf16 = SegmentRows<V>::template leaky_sum<uint16_t>,
+      .double_row = SegmentRows<V>::double_row,
       .attention_chunk = Attention<V>::chunk,
       .attention_merge = Attention<V>::merge,
       .attention_finish = Attention<V>::finish,

@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(kThreads) depthwise_kernel(const __grid_consta
   if (row >= s.rows || c >= s.channels) return;
   const int64_t t = row - s.begin_of(sequence);
   const float* const x = s.x + row * s.channels + c;
-  const float* const history = taps > 1 ? s.history_of(sequence) + c : nullptr;
+  const float* const history = taps > 1 ? s.history_of(sequence) : nullptr;
   const float alpha = s.alpha ? s.alpha[c] : 0.0f, inverse = snake_inverse(alpha);
   float sum = 0.0f;
   for (int first = 0; first < taps; first += kMostTaps) {
@@ -39,7 +39,9 @@ __global__ void __launch_bounds__(kThreads) depthwise_kernel(const __grid_consta
       const int tap = first + i, back = s.look_back - tap;
       if (tap >= taps) break;
       weights[i] = __ldg(a.weight + static_cast<int64_t>(tap) * s.channels + c);
-      values[i] = t >= back ? x[-static_cast<int64_t>(back) * s.channels] : history[(t + tap) * s.channels];
+      values[i] = t >= back ? x[-static_cast<int64_t>(back) * s.channels]
+                  : history ? history[(t + tap) * s.channels + c]
+                            : 0.0f;
     }
 #pragma unroll
     for (int i = 0; i < kMostTaps; ++i) {

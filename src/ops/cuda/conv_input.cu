@@ -109,8 +109,8 @@ __device__ inline void move_history(const PrepareArguments& a) {
   for (int first = 0; first < s.look_back; first += kHistoryRows) {
     const int row = first + static_cast<int>(threadIdx.x) / (kHistoryChannels / kEight);
     const bool mine = present && row < s.look_back;
-    EightFloats old, next;
-    if (mine) {
+    EightFloats old{}, next;
+    if (mine && history) {
       old = load_eight(history + static_cast<int64_t>(row) * s.channels, c, s.channels, a.vectors);
       const int64_t from = row + count;
       if (from < s.look_back) {
@@ -122,7 +122,8 @@ __device__ inline void move_history(const PrepareArguments& a) {
     }
     __syncthreads();
     if (!mine) continue;
-    store_eight(history + static_cast<int64_t>(row) * s.channels, c, s.channels, a.vectors, next);
+    if (history)
+      store_eight(history + static_cast<int64_t>(row) * s.channels, c, s.channels, a.vectors, next);
     if (a.out) store_prepared<T>(a, out_row + row, c, old);
   }
 }
@@ -198,7 +199,7 @@ ConvSource source_of(const ConvInput& input, int64_t look_back) {
                     .rows = input.x.dim(0),
                     .channels = static_cast<int>(input.x.dim(1)),
                     .look_back = static_cast<int>(look_back)};
-  if (look_back == 0) return source;
+  if (look_back == 0 || input.history.pool.empty()) return source;
   source.history = input.history.pool.as<float>() + input.history.offset;
   source.slot_stride = input.history.pool.stride(0);
   source.slots = input.rows.slots.as<int32_t>();
@@ -227,6 +228,7 @@ PreparedRows prepare_rows(Context& ctx, const ConvSource& source, int64_t dilati
 }
 
 void update_history(Context& ctx, const ConvSource& source) {
+  if (!source.history) return;
   launch_prepare(ctx, arguments_of(source), DType::f32);
 }
 

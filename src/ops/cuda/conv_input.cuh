@@ -11,7 +11,7 @@ namespace shoal::ops::cuda {
 struct ConvSource {
   const float* x = nullptr;          // [rows, channels]
   const float* alpha = nullptr;      // [channels]; null: no snake
-  float* history = nullptr;          // of slot 0: [look_back, channels], after the snake
+  float* history = nullptr;          // of slot 0: [look_back, channels], after the snake; null: zeros
   int64_t slot_stride = 0;           // floats
   const int32_t* offsets = nullptr;  // [sequences + 1], times rate
   const int32_t* slots = nullptr;    // [sequences]
@@ -20,7 +20,10 @@ struct ConvSource {
   int channels = 0, look_back = 0;
 
   __device__ int64_t begin_of(int sequence) const { return offsets[sequence] * rate; }
-  __device__ float* history_of(int sequence) const { return history + slots[sequence] * slot_stride; }
+  // Null where sequences begin after silence.
+  __device__ float* history_of(int sequence) const {
+    return history ? history + slots[sequence] * slot_stride : nullptr;
+  }
 };
 
 ConvSource source_of(const ConvInput& input, int64_t look_back);

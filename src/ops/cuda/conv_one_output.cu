@@ -112,7 +112,7 @@ __device__ inline void load_rows(const OneOutputArguments& a, const BlockRows& r
       const int chunk = item - row * chunks;
       const int64_t at = rows.first + row - kLookBack;
       values[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-      if (item >= items || at >= rows.count) continue;
+      if (item >= items || at >= rows.count || (at < 0 && !history)) continue;
       const float* const from =
           at < 0 ? history + (at + kLookBack) * source.channels : x + at * source.channels;
       values[i] = load_four(from + chunk * 4, a.vectors);
