@@ -16,5 +16,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
   } catch (const shoal::Error&) {
   }
+  try {
+    shoal::weights::copy_dense(file, shoal::weights::parse_torch_tensor(file, "fuzz"));
+  } catch (const shoal::Error&) {
+  }
   return 0;
 }

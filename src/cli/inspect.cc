@@ -62,7 +62,7 @@ void hold_against(const weights::Checkpoint& checkpoint, const std::vector<Requi
   size_t used = 0;
   for (const Required& tensor : required) {
     const auto found = tensor.stored_in(checkpoint);
-    used += found.tensors;
+    used += found.names.size();
     if (!found.problem.empty()) audit.problems.push_back(found.problem);
     audit.count(tensor.part, tensor.shape.elements());
   }

@@ -2,7 +2,7 @@
 
 #include <array>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 namespace shoal::weights {
 namespace {
@@ -10,13 +10,13 @@ namespace {
 using Found = RequiredTensor::Found;
 
 Found missing(const RequiredTensor& tensor) {
-  return {0, concat(tensor.name, " is missing, expected ", tensor.shape)};
+  return {{}, concat(tensor.name, " is missing, expected ", tensor.shape)};
 }
 
 Found compare(const Checkpoint& checkpoint, const std::string& name, const Shape& expected) {
   const TensorView& view = *checkpoint.find(name);
-  if (view.shape() == expected) return {1, ""};
-  return {1, concat(name, " has shape ", view.shape(), ", expected ", expected)};
+  if (view.shape() == expected) return {{name}, ""};
+  return {{name}, concat(name, " has shape ", view.shape(), ", expected ", expected)};
 }
 
 // (magnitude, direction) names of the two forms of weight norm.
@@ -32,7 +32,7 @@ Found find_convolution(const Checkpoint& checkpoint, const RequiredTensor& tenso
     if (!checkpoint.contains(g) || !checkpoint.contains(v)) continue;
     Found found = compare(checkpoint, v, tensor.shape);
     if (found.problem.empty()) found = compare(checkpoint, g, {tensor.shape[0], 1, 1});
-    found.tensors = 2;
+    found.names = {g, v};
     return found;
   }
   return missing(tensor);
@@ -42,13 +42,15 @@ Found find_convolution(const Checkpoint& checkpoint, const RequiredTensor& tenso
 Found find_qkv_parts(const Checkpoint& checkpoint, const RequiredTensor& tensor) {
   const std::string stem = tensor.name.substr(0, tensor.name.size() - std::string_view("wqkv.weight").size());
   int64_t rows = 0;
+  std::vector<std::string> names;
   for (const std::string_view part : {"wq.weight", "wk.weight", "wv.weight"}) {
-    const TensorView* view = checkpoint.find(stem + std::string(part));
+    const TensorView* view = checkpoint.find(names.emplace_back(stem + std::string(part)));
     if (!view || view->rank() != 2) return missing(tensor);
     rows += view->dim(0);
   }
-  if (rows == tensor.shape[0]) return {3, ""};
-  return {3, concat(stem, "wq, wk, wv have ", rows, " rows together, expected ", tensor.shape[0])};
+  if (rows == tensor.shape[0]) return {std::move(names), ""};
+  return {std::move(names),
+          concat(stem, "wq, wk, wv have ", rows, " rows together, expected ", tensor.shape[0])};
 }
 
 }  // namespace

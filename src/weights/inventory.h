@@ -1,8 +1,8 @@
 // What a model asks of a checkpoint, held against what the checkpoint has.
 #pragma once
 
-#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "tensor/shape.h"
 #include "weights/checkpoint.h"
@@ -18,7 +18,7 @@ struct RequiredTensor {
       false;  // may be stored as prefix.weight, or in either form of weight norm (weight_norm.h)
 
   struct Found {
-    size_t tensors = 0;   // how many of the checkpoint's tensors serve it
+    std::vector<std::string> names;  // the checkpoint's tensors that serve it
     std::string problem;  // "layers.0.wo.weight is missing, expected [4, 4]"; empty when all is well
   };
   Found stored_in(const Checkpoint& checkpoint) const;

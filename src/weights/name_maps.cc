@@ -59,6 +59,15 @@ void normalise_codec_names(Checkpoint& checkpoint) {
   });
 }
 
+void normalise_kokoro_names(Checkpoint& checkpoint) {
+  constexpr std::string_view kWrapper = "module.";
+  checkpoint.rename([&](std::string_view name) -> std::string {
+    const size_t rest = std::min(name.find('.'), name.size() - 1) + 1;
+    if (!name.substr(rest).starts_with(kWrapper)) return std::string(name);
+    return concat(name.substr(0, rest), name.substr(rest + kWrapper.size()));
+  });
+}
+
 bool has_split_qkv(const Checkpoint& checkpoint, std::string_view attention_prefix) {
   return checkpoint.contains(concat(attention_prefix, ".wq.weight"));
 }

@@ -17,6 +17,10 @@ void normalise_dual_ar_names(Checkpoint& checkpoint);
 // Buffers that can be computed ("*.freqs_cis", "*.causal_mask") are dropped.
 void normalise_codec_names(Checkpoint& checkpoint);
 
+// Spec kokoro.md 3. "PART.module.X" becomes "PART.X": the official file was saved from modules wrapped for
+// several devices.
+void normalise_kokoro_names(Checkpoint& checkpoint);
+
 // Whether an attention block ("layers.0.attention") stores wq, wk and wv apart instead of one wqkv (rows q,
 // k, v).
 bool has_split_qkv(const Checkpoint& checkpoint, std::string_view attention_prefix);

@@ -84,6 +84,16 @@ TEST(CodecNames, BuffersAreDroppedAndTheGeneratorIsKept) {
       << "the rule looks for the word, then keeps those with a dot";
 }
 
+TEST(KokoroNames, TheWrapperIsTakenOffBehindThePart) {
+  Checkpoint checkpoint = checkpoint_of({"bert.module.embeddings.w", "bert_encoder.module.weight",
+                                         "decoder.encode.module.w", "module.x", "module.module.y", "plain"});
+  normalise_kokoro_names(checkpoint);
+  EXPECT_EQ(names_of(checkpoint), (Names{"bert.embeddings.w", "bert_encoder.weight",
+                                         "decoder.encode.module.w", "module.x", "module.y", "plain"}));
+  Checkpoint twice = checkpoint_of({"a.module.w", "a.w"});
+  EXPECT_EQ(code_of([&] { normalise_kokoro_names(twice); }), ErrorCode::corrupt_file);
+}
+
 TEST(CodecNames, TheFixtureLosesItsSixBuffers) {
   Checkpoint checkpoint = Checkpoint::open(kFish + "set_a/codec.pth");
   normalise_codec_names(checkpoint);

@@ -128,6 +128,19 @@ inline std::string small_torch_file() {
                    {"m/version", "3\n"}});
 }
 
+// The header of a .npy array, padded as numpy does, then the data.
+inline std::string npy_file(const std::string& dict, const std::string& data, char major = 1) {
+  const size_t fixed = major == 1 ? 10 : 12;
+  const std::string header = dict + std::string(63 - (fixed + dict.size()) % 64, ' ') + "\n";
+  const std::string length = major == 1 ? little(static_cast<uint16_t>(header.size()))
+                                        : little(static_cast<uint32_t>(header.size()));
+  return concat("\x93NUMPY", major, '\0', length, header, data);
+}
+inline std::string npy_floats(const std::string& shape, const std::vector<float>& values) {
+  return npy_file(concat("{'descr': '<f4', 'fortran_order': False, 'shape': ", shape, ", }"),
+                  array_bytes(values));
+}
+
 // The code of the Error that `body` throws, or nothing. Any other exception escapes and fails the test.
 inline std::optional<ErrorCode> code_of(const std::function<void()>& body) {
   try {

@@ -13,6 +13,7 @@ namespace shoal::weights {
 namespace {
 
 constexpr std::string_view kPickleEntry = "/data.pkl";
+constexpr size_t kMaxPartBytes = 128;
 
 std::optional<DType> dtype_of_storage(std::string_view storage) {
   struct Row {
@@ -61,7 +62,8 @@ class TorchArchive {
     require_little_endian();
   }
 
-  std::vector<TensorLocation> tensors();
+  std::vector<TensorLocation> tensors() const;
+  TensorLocation tensor() const;
 
  private:
   struct Storage {
@@ -72,7 +74,11 @@ class TorchArchive {
 
   void find_root();
   void require_little_endian() const;
+  Pickle pickle() const { return Pickle::parse(entries_.at(root_ + std::string(kPickleEntry)), name_); }
   const PickleValue& state_dict(const Pickle& pickle) const;
+  bool append_tensors(const Pickle& pickle, const PickleValue& dict, const std::string& prefix,
+                      std::vector<TensorLocation>& found) const;
+  void append_parts(const Pickle& pickle, const PickleValue& dict, std::vector<TensorLocation>& found) const;
   TensorLocation read_tensor(const Pickle& pickle, const PickleValue& value, std::string_view key) const;
   Storage read_storage(const Pickle& pickle, PickleRef ref, std::string_view key) const;
   std::vector<int64_t> read_integers(const Pickle& pickle, PickleRef ref, std::string_view key) const;
@@ -107,18 +113,52 @@ void TorchArchive::require_little_endian() const {
     fail(ErrorCode::unsupported, name_, ": expected byte order \"little\", found ", printable(order));
 }
 
-std::vector<TensorLocation> TorchArchive::tensors() {
-  const Pickle pickle = Pickle::parse(entries_.at(root_ + std::string(kPickleEntry)), name_);
-  const std::vector<PickleRef>& items = state_dict(pickle).items;
+std::vector<TensorLocation> TorchArchive::tensors() const {
+  const Pickle values = pickle();
+  const PickleValue& dict = state_dict(values);
   std::vector<TensorLocation> found;
-  for (size_t i = 0; i + 1 < items.size(); i += 2) {
-    const PickleValue &key = pickle[items[i]], &value = pickle[items[i + 1]];
+  if (!append_tensors(values, dict, "", found)) append_parts(values, dict, found);
+  return found;
+}
+
+TensorLocation TorchArchive::tensor() const {
+  const Pickle values = pickle();
+  if (values.root().kind != PickleKind::tensor)
+    fail(ErrorCode::unsupported, name_, ": expected one saved tensor, found something else");
+  return read_tensor(values, values.root(), "tensor");
+}
+
+// False when the dict holds none.
+bool TorchArchive::append_tensors(const Pickle& pickle, const PickleValue& dict, const std::string& prefix,
+                                  std::vector<TensorLocation>& found) const {
+  const size_t before = found.size();
+  for (size_t i = 0; i + 1 < dict.items.size(); i += 2) {
+    const PickleValue &key = pickle[dict.items[i]], &value = pickle[dict.items[i + 1]];
     if (value.kind != PickleKind::tensor) continue;
     if (key.kind != PickleKind::text)
       fail(ErrorCode::corrupt_file, name_, ": a tensor whose key is not a string");
-    found.push_back(read_tensor(pickle, value, key.text));
+    found.push_back(read_tensor(pickle, value, prefix + std::string(key.text)));
   }
-  return found;
+  return found.size() > before;
+}
+
+// Every dict is read once: a few bytes can name one of a million entries a million times.
+void TorchArchive::append_parts(const Pickle& pickle, const PickleValue& dict,
+                                std::vector<TensorLocation>& found) const {
+  std::unordered_map<PickleRef, bool> holds_tensors;
+  for (size_t i = 0; i + 1 < dict.items.size(); i += 2) {
+    const PickleValue &key = pickle[dict.items[i]], &value = pickle[dict.items[i + 1]];
+    if (value.kind != PickleKind::dict) continue;
+    const auto [entry, is_new] = holds_tensors.emplace(dict.items[i + 1], false);
+    if (!is_new && entry->second)
+      fail(ErrorCode::unsupported, name_, ": part ", printable(key.text), " is the same dict as another");
+    if (!is_new) continue;
+    // A text of half the pickle's size must not be joined to every name.
+    const std::string prefix = concat(key.text.substr(0, kMaxPartBytes + 1), ".");
+    entry->second = append_tensors(pickle, value, prefix, found);
+    if (entry->second && (key.kind != PickleKind::text || key.text.size() > kMaxPartBytes))
+      fail(ErrorCode::corrupt_file, name_, ": a dict of tensors whose key is no short string");
+  }
 }
 
 const PickleValue& TorchArchive::state_dict(const Pickle& pickle) const {
@@ -218,6 +258,11 @@ void refuse_old_format(std::span<const std::byte> file, std::string_view name) {
 std::vector<TensorLocation> parse_torch_zip(std::span<const std::byte> file, std::string_view name) {
   refuse_old_format(file, name);
   return TorchArchive(file, name).tensors();
+}
+
+TensorLocation parse_torch_tensor(std::span<const std::byte> file, std::string_view name) {
+  refuse_old_format(file, name);
+  return TorchArchive(file, name).tensor();
 }
 
 }  // namespace shoal::weights

@@ -51,6 +51,62 @@ TEST(TorchZip, DescendsIntoStateDictAndSkipsWhatIsNoTensor) {
   EXPECT_EQ(tensors[0].name, "w");
 }
 
+std::vector<std::string> names_in(const std::string& file) {
+  std::vector<std::string> names;
+  for (const TensorLocation& tensor : parse(file)) names.push_back(tensor.name);
+  return names;
+}
+
+TEST(TorchZip, PartsOfADictWithoutTensors) {
+  const std::string tensor = pickle_tensor(six({6}, {1}));
+  const std::string bert = pickle_dict({{"module.w", tensor}, {"step", "K\x01"}});
+  const std::string decoder =
+      "ccollections\nOrderedDict\n)R" + pickle_text("b") + tensor + "s}" + pickle_text("_metadata") + "}sb";
+  const std::string parts =
+      pickle_dict({{"bert", bert}, {"epoch", "K\x01"}, {"options", "}"}, {"decoder", decoder}});
+  EXPECT_EQ(names_in(archive(parts)), (std::vector<std::string>{"bert.module.w", "decoder.b"}));
+  EXPECT_EQ(names_in(archive(pickle_dict({{"state_dict", parts}}))),
+            (std::vector<std::string>{"bert.module.w", "decoder.b"}));
+  // As ever: a dict with tensors of its own is all there is to it, and so is a state dict.
+  EXPECT_EQ(names_in(archive(pickle_dict({{"optimizer", bert}, {"v", tensor}}))),
+            std::vector<std::string>{"v"});
+  EXPECT_EQ(names_in(archive(pickle_dict({{"bert", bert}, {"state_dict", pickle_dict({{"v", tensor}})}}))),
+            std::vector<std::string>{"v"});
+  EXPECT_TRUE(names_in(archive(pickle_dict({{"a", pickle_dict({{"b", bert}})}}))).empty())
+      << "one level only";
+}
+
+TEST(TorchZip, PartsThatAreNamedOddly) {
+  const std::string part = pickle_dict({{"w", pickle_tensor(six({6}, {1}))}});
+  EXPECT_EQ(code_for(archive(concat("}K\x01", part, "s"))), ErrorCode::corrupt_file) << "a number";
+  EXPECT_EQ(code_for(archive(pickle_dict({{"a\n", part}}))), ErrorCode::corrupt_file);
+  EXPECT_EQ(code_for(archive(pickle_dict({{std::string(129, 'a'), part}}))), ErrorCode::corrupt_file);
+  EXPECT_EQ(code_for(archive(pickle_dict({{std::string(128, 'a'), part}}))), std::nullopt);
+  // One dict under many names would multiply its tensors.
+  std::string twice = concat("}(", pickle_text("a"), part, "q\x05", pickle_text("b"), "h\x05u");
+  EXPECT_EQ(code_for(archive(twice)), ErrorCode::unsupported);
+  twice = concat("}(", pickle_text("a"), "}q\x05", pickle_text("b"), "h\x05", pickle_text("c"), part, "u");
+  EXPECT_EQ(names_in(archive(twice)), std::vector<std::string>{"c.w"}) << "empty ones are harmless";
+  // A dict that is a part of itself.
+  EXPECT_TRUE(names_in(archive(concat("}q\x05(", pickle_text("a"), "h\x05u"))).empty());
+}
+
+TEST(TorchZip, OneTensorWithoutADict) {
+  const std::string file = archive(pickle_tensor(six({2, 2}, {2, 1}, 1)));
+  const TensorLocation tensor = parse_torch_tensor(bytes_of(file), "x");
+  EXPECT_EQ(tensor.shape, (Shape{2, 2}));
+  EXPECT_EQ(values_of(file, tensor), (std::vector<float>{1, 2, 3, 4}));
+  const auto tensor_code = [](const std::string& bytes) {
+    return code_of([&] { parse_torch_tensor(bytes_of(bytes), "x"); });
+  };
+  EXPECT_EQ(tensor_code(small_torch_file()), ErrorCode::unsupported) << "a dict";
+  EXPECT_EQ(tensor_code(archive(pickle_tensor(six({4, 2}, {2, 1})))), ErrorCode::corrupt_file);
+  EXPECT_EQ(tensor_code(archive("cos\nsystem\n")), ErrorCode::unsupported);
+  damage(file, [](const std::string& bytes) {
+    code_of([&] { copy_dense(bytes_of(bytes), parse_torch_tensor(bytes_of(bytes), "x")); });
+  });
+}
+
 TEST(TorchZip, StridesAndSharedStorages) {
   const std::string file = archive(pickle_dict({{"transposed", pickle_tensor(six({3, 2}, {1, 3}))},
                                                 {"column", pickle_tensor(six({2}, {3}, 2))},
