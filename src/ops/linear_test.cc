@@ -83,7 +83,8 @@ TEST_P(Linear, Epilogues) {
   for (float& w : o.w) w *= 0.2f;
   std::vector<float> scale = random_values(size.outputs, 8), y0 = random_values(size.rows * size.outputs, 9);
   const ref::Values product = expected(o, size.depth), error = bound(o, size.depth);
-  for (const Activation activation : {Activation::none, Activation::gelu, Activation::tanh}) {
+  for (const Activation activation :
+       {Activation::none, Activation::gelu, Activation::gelu_tanh, Activation::tanh}) {
     for (const bool accumulate : {false, true}) {
       for (const bool scaled : {false, true}) {
         const Epilogue epilogue{activation, accumulate,
@@ -93,6 +94,7 @@ TEST_P(Linear, Epilogues) {
           const double v = product[i], s = scaled ? scale[i % scale.size()] : 1.0;
           double a = v, slope = 1.0;  // of the activation, at most
           if (activation == Activation::gelu) a = ref::gelu(v), slope = 1.13;
+          if (activation == Activation::gelu_tanh) a = ref::gelu_tanh(v), slope = 1.13;
           if (activation == Activation::tanh) a = std::tanh(v);
           const double start = accumulate ? y0[i] : 0.0;
           want.push_back(start + s * a);
@@ -224,10 +226,12 @@ TEST_P(Linear, EveryInstructionSetGivesTheBitsOfThePortableOne) {
     GTEST_SKIP() << "VDPBF16PS has its own order";
   for (const Size size : kAwkward) {
     Operands o = random_operands(size);
-    set_cpu_isa(GetParam().isa);
-    const std::vector<float> got = run(o, size, {.activation = Activation::gelu});
-    set_cpu_isa(CpuIsa::portable);
-    expect_same_bits(got, run(o, size, {.activation = Activation::gelu}));
+    for (const Activation activation : {Activation::gelu, Activation::gelu_tanh}) {
+      set_cpu_isa(GetParam().isa);
+      const std::vector<float> got = run(o, size, {.activation = activation});
+      set_cpu_isa(CpuIsa::portable);
+      expect_same_bits(got, run(o, size, {.activation = activation}));
+    }
   }
 }
 

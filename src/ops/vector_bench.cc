@@ -14,6 +14,7 @@
 #include "ops/cpu_features.h"
 #include "ops/norm.h"
 #include "ops/sample.h"
+#include "ops/segment_norm.h"
 #include "ops/vector_quantise.h"
 
 namespace shoal::ops {
@@ -156,8 +157,22 @@ struct Bench {
     report("nearest_code 4096 x 8", seconds / kRows * 1e6, "us/row");
   }
 
+  // One utterance of 8 s: AdaIN and the snake, as before every convolution of Kokoro's generator.
+  void norm_utterance(int32_t rows, int64_t channels, const char* name) {
+    const int32_t start = 0;
+    const Segments segments{.starts = {&start, 1}, .frames = {&rows, 1}, .total = rows};
+    const Tensor x = random_tensor(DType::f32, {rows, channels}, 1), y(DType::f32, {rows, channels});
+    const Tensor style = random_tensor(DType::f32, {1, 2 * channels}, 1);
+    const Tensor alpha = random_tensor(DType::f32, {channels}, 1);
+    const double seconds =
+        seconds_of([&] { adain(ctx, x, segments, style, 1e-5f, {.snake_alpha = alpha}, y); });
+    report(name, seconds / static_cast<double>(rows * channels) * 1e9, "ns/element");
+  }
+
   void run() {
     element_wise();
+    norm_utterance(38521, 128, "adain, snake 38521 x 128");
+    norm_utterance(6420, 256, "adain, snake 6420 x 256");
     for (const DType dtype : {DType::f32, DType::bf16}) {
       std::printf("  attention, 16 heads, 8 kv, 128, %s\n", std::string(name_of(dtype)).c_str());
       attention(dtype, 1, 500, "  decode, 500 keys");

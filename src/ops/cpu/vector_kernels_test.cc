@@ -75,6 +75,23 @@ TEST_P(VectorKernelsTest, GeluIsExactToTwoTenMillionths) {
   expect_close(y, want, bound);
 }
 
+TEST_P(VectorKernelsTest, GeluByTanhIsExactToTwoTenMillionths) {
+  const Floats x = ramp(-20, 20, 100'001);
+  const Floats y = apply(vector_kernels().gelu_tanh, x);
+  ref::Values want, bound;
+  for (const float v : x) {
+    want.push_back(ref::gelu_tanh(v));
+    bound.push_back(2e-7 * std::max(1.0, std::abs(want.back())));
+  }
+  expect_close(y, want, bound);
+  const Floats edges = apply(vector_kernels().gelu_tanh, {-0.0f, -3e38f, 3e38f, kInfinity, kNan});
+  EXPECT_EQ(edges[0], 0.0f);
+  EXPECT_EQ(edges[1], 0.0f);
+  EXPECT_EQ(edges[2], 3e38f);
+  EXPECT_EQ(edges[3], kInfinity);
+  EXPECT_TRUE(std::isnan(edges[4]));
+}
+
 TEST_P(VectorKernelsTest, SnakeReducesArgumentsOfAnySize) {
   for (const float reach : {1.0f, 30.0f, 1e3f, 1e4f, 65536.0f, 1e6f, 1e15f}) {
     for (const int64_t n : {int64_t{1}, int64_t{15}, int64_t{16}, int64_t{33}, int64_t{10'007}}) {
@@ -278,6 +295,7 @@ TEST_P(VectorKernelsTest, EqualsThePortableKernelsBitForBit) {
     same([&](const VectorKernels& k, float* y) { k.snake(x.data(), z.data(), y, n); });
     same([&](const VectorKernels& k, float* y) { k.swiglu(x.data(), z.data(), y, n); });
     same([&](const VectorKernels& k, float* y) { k.gelu(x.data(), y, n); });
+    same([&](const VectorKernels& k, float* y) { k.gelu_tanh(x.data(), y, n); });
     same([&](const VectorKernels& k, float* y) { k.add(x.data(), y, n); });
     same([&](const VectorKernels& k, float* y) { k.divide(3.3f, y, n); });
     same([&](const VectorKernels& k, float* y) { k.rms_norm(z.data(), x.data(), 1e-6f, y, n); });

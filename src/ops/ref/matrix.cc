@@ -34,6 +34,10 @@ Values linear(const Values& x, const Values& w, const Values& bias, int64_t dept
 
 double gelu(double x) { return 0.5 * x * (1.0 + std::erf(x / std::sqrt(2.0))); }
 
+double gelu_tanh(double x) {
+  return 0.5 * x * (1.0 + std::tanh(std::sqrt(2.0 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
+}
+
 double silu(double x) { return x / (1.0 + std::exp(-x)); }
 
 double snake(double x, double alpha) {

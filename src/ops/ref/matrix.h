@@ -14,6 +14,7 @@ using Values = std::vector<double>;
 Values linear(const Values& x, const Values& w, const Values& bias, int64_t depth);
 
 double gelu(double x);
+double gelu_tanh(double x);
 double silu(double x);
 double snake(double x, double alpha);
 

@@ -25,9 +25,45 @@ Values rms_norm(const Values& x, const Values& weight, double eps) {
 
 Values layer_norm(const Values& x, const Values& weight, const Values& bias, double eps) {
   Values centred = x;
-  for (double& value : centred) value -= mean(x);
+  const double middle = mean(x);
+  for (double& value : centred) value -= middle;
   Values y = rms_norm(centred, weight, eps);
   for (size_t i = 0; i < y.size(); ++i) y[i] += bias[i];
+  return y;
+}
+
+double leaky_relu(double x, double slope) { return x < 0 ? slope * x : x; }
+
+double plain_snake(double x, double alpha) {
+  const double s = std::sin(alpha * x);
+  return x + s * s / alpha;
+}
+
+Values adain(const Values& x, const Values& scales, const Values& shifts, double eps) {
+  const size_t channels = scales.size();
+  Values y(x.size());
+  for (size_t c = 0; c < channels; ++c) {
+    Values column;
+    for (size_t i = c; i < x.size(); i += channels) column.push_back(x[i]);
+    column = layer_norm(column, Values(column.size(), 1 + scales[c]), Values(column.size(), shifts[c]), eps);
+    for (size_t row = 0; row < column.size(); ++row) y[row * channels + c] = column[row];
+  }
+  return y;
+}
+
+Values double_rows(const Values& x, const Values& weight, const Values& bias) {
+  const auto channels = static_cast<int64_t>(bias.size()),
+             outputs = 2 * static_cast<int64_t>(x.size()) / channels;
+  Values y;
+  for (int64_t row = 0; row < outputs; ++row) y.insert(y.end(), bias.begin(), bias.end());
+  for (int64_t i = 0; i < outputs / 2; ++i)
+    for (int64_t tap = 0; tap < 3; ++tap) {
+      const int64_t row = 2 * i + tap - 1;
+      if (row < 0 || row >= outputs) continue;
+      for (int64_t c = 0; c < channels; ++c)
+        y[static_cast<size_t>(row * channels + c)] +=
+            x[static_cast<size_t>(i * channels + c)] * weight[static_cast<size_t>(tap * channels + c)];
+    }
   return y;
 }
 

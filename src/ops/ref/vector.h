@@ -13,6 +13,17 @@ namespace shoal::ops::ref {
 Values rms_norm(const Values& x, const Values& weight, double eps);
 Values layer_norm(const Values& x, const Values& weight, const Values& bias, double eps);
 
+double leaky_relu(double x, double slope);
+// x + sin^2(alpha x) / alpha (spec kokoro 5.12), which that of matrix.h divides by alpha + 1e-9.
+double plain_snake(double x, double alpha);
+// (1 + scale) (x - mean) / sqrt(var + eps) + shift of one utterance, x: [rows, channels], scales and shifts:
+// [channels]; mean and biased variance are those of the channel (spec kokoro 5.8).
+Values adain(const Values& x, const Values& scales, const Values& shifts, double eps);
+// A transposed convolution of one utterance, x: [rows, channels] -> [2 * rows, channels]: a kernel of 3 taps
+// a channel, stride 2, padding 1, output padding 1 (spec kokoro 5.9). weight: [3, channels], bias:
+// [channels].
+Values double_rows(const Values& x, const Values& weight, const Values& bias);
+
 // (a, b) -> (a cos - b sin, b cos + a sin) of pairs; cos_sin interleaved likewise.
 Values rotate_pairs(const Values& x, const Values& cos_sin);
 

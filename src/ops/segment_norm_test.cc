@@ -1,0 +1,453 @@
+#include "ops/segment_norm.h"
+
+#include <cmath>
+
+#include "ops/vector_testing.h"
+
+namespace shoal::ops {
+namespace {
+
+using Floats = std::vector<float>;
+using Frames = std::vector<int32_t>;
+
+constexpr float kEps = 1e-5f;
+constexpr int64_t kBlockRows = 64;  // whose mean is one chain of sums
+
+// Utterances with gaps before, between and behind.
+struct Batch {
+  Frames starts, frames;
+  int64_t total = 0, rate = 1, extra = 0;
+
+  Segments segments() const {
+    return {.starts = starts, .frames = frames, .total = total, .rate = rate, .extra = extra};
+  }
+};
+
+const Batch kAlone{{0}, {70}, 70};
+const Batch kMixed{{3, 10, 11, 80, 200}, {1, 1, 64, 65, 333}, 540};
+const Batch kAtARate{{1, 5, 20}, {3, 10, 7}, 29, 20, 1};
+
+enum class After { nothing, leaky, snake };
+
+struct Style {
+  Floats rows;  // [segments, scales and shifts]
+  ref::Values scales(int64_t segment, int64_t channels) const {
+    return slice(wide(rows), segment * 2 * channels, channels);
+  }
+  ref::Values shifts(int64_t segment, int64_t channels) const {
+    return slice(wide(rows), (segment * 2 + 1) * channels, channels);
+  }
+};
+
+Style random_style(int64_t segments, int64_t channels) {
+  return {random_values(segments * 2 * channels, 21, 0.7f)};
+}
+
+// Of either sign; some so large that z must be reduced, some small.
+Floats random_alpha(int64_t channels) {
+  Floats alpha = random_values(channels, 22, 2);
+  for (size_t c = 0; c < alpha.size(); ++c) {
+    alpha[c] += alpha[c] < 0 ? -0.05f : 0.05f;
+    if (c % 7 == 3) alpha[c] *= 50;
+    if (c % 7 == 5) alpha[c] *= 1e-3f;
+  }
+  return alpha;
+}
+
+Floats rows_of(TensorView view, int64_t begin, int64_t end) {
+  Floats values;
+  for (int64_t row = begin; row < end; ++row)
+    values.insert(values.end(), view.row<float>(row), view.row<float>(row) + view.dim(1));
+  return values;
+}
+
+// The rows of no segment hold +0 in every channel.
+void expect_empty_gaps(const Floats& y, int64_t width, const Segments& segments, int64_t times = 1) {
+  int64_t segment = 0;
+  for (int64_t row = 0; row < segments.total_rows() * times; ++row) {
+    while (segment < segments.count() && row >= times * (segments.begin(segment) + segments.rows(segment)))
+      ++segment;
+    if (segment < segments.count() && row >= times * segments.begin(segment)) continue;
+    for (int64_t c = 0; c < width; ++c)
+      ASSERT_EQ(std::bit_cast<uint32_t>(y[static_cast<size_t>(row * width + c)]), 0u) << row << ", " << c;
+  }
+}
+
+class SegmentNorm : public IsaTest {
+ protected:
+  // Rows of x in the segments, NaN in the gaps.
+  static Floats random_rows(const Segments& segments, int64_t width, unsigned seed, float mean = 0) {
+    Floats x(static_cast<size_t>(segments.total_rows() * width), NAN);
+    for (int64_t s = 0; s < segments.count(); ++s) {
+      Floats own = random_values(segments.rows(s) * width, seed + static_cast<unsigned>(s));
+      for (float& v : own) v = 2 * v + mean;
+      std::ranges::copy(own, x.begin() + segments.begin(s) * width);
+    }
+    return x;
+  }
+
+  Floats run(Floats x, const Segments& segments, const Style& style, After after = After::nothing) {
+    const int64_t width = static_cast<int64_t>(x.size()) / segments.total_rows();
+    Floats y(x.size(), 77.0f);
+    const Shape shape{segments.total_rows(), width};
+    adain(ctx_, view_of(x, shape), segments, style_view(style, segments), kEps, activation(after, width),
+          view_of(y, shape));
+    return y;
+  }
+
+  static TensorView style_view(const Style& style, const Segments& segments) {
+    const int64_t width = static_cast<int64_t>(style.rows.size()) / segments.count();
+    return TensorView::of(style.rows.data(), DType::f32, {segments.count(), width});
+  }
+  SegmentActivation activation(After after, int64_t width) {
+    if (after == After::leaky) return {.slope = 0.2f};
+    if (after == After::nothing) return {};
+    alpha_ = random_alpha(width);
+    return {.snake_alpha = view_of(alpha_, {width})};
+  }
+
+  Floats alpha_;
+};
+
+// Most that z, before the activation, may be off, where z = scale (x - mean) + shift.
+double error_of_norm(double x, double z, double scale, double shift, double mean_magnitude,
+                     double deviation) {
+  const double mean_error = (kBlockRows + 4) * kUnit * mean_magnitude + 2e-12;
+  // Half of what the sum of squares is off, and what the means of the blocks add to it.
+  const double relative = (kBlockRows / 2 + 8) * kUnit + mean_error / deviation;
+  return std::abs(scale) * (mean_error + 2 * kUnit * std::abs(x)) + relative * std::abs(z - shift) +
+         2 * kUnit * (std::abs(z) + std::abs(shift));
+}
+
+double activated(double z, After after, double alpha) {
+  if (after == After::leaky) return ref::leaky_relu(z, 0.2f);
+  return after == After::snake ? ref::plain_snake(z, alpha) : z;
+}
+
+// What the activation makes of an error of z and adds itself.
+double error_of_activation(double z, double y, double error, After after, double alpha) {
+  if (after != After::snake) return error + kUnit * std::abs(y);
+  return 2 * error + 2 * kUnit * (std::abs(z) + std::abs(y)) + (1.5e-7 + 4 * kUnit) / std::abs(alpha);
+}
+
+void expect_normed(const Floats& got, const ref::Values& x, const ref::Values& scales,
+                   const ref::Values& shifts, After after = After::nothing, const Floats& alpha = {}) {
+  const size_t channels = scales.size(), rows = x.size() / channels;
+  const ref::Values normed = ref::adain(x, scales, shifts, kEps);
+  ref::Values want, bound;
+  Floats magnitude(channels), deviation(channels);
+  for (size_t c = 0; c < channels; ++c) {
+    double mean = 0, sizes = 0, squares = 0;
+    for (size_t i = c; i < x.size(); i += channels) mean += x[i], sizes += std::abs(x[i]);
+    mean /= static_cast<double>(rows);
+    for (size_t i = c; i < x.size(); i += channels) squares += (x[i] - mean) * (x[i] - mean);
+    magnitude[c] = static_cast<float>(sizes / static_cast<double>(rows));
+    deviation[c] = static_cast<float>(std::sqrt(squares / static_cast<double>(rows) + kEps));
+  }
+  for (size_t i = 0; i < x.size(); ++i) {
+    const size_t c = i % channels;
+    const double a = after == After::snake ? alpha[c] : 0, z = normed[i];
+    want.push_back(activated(z, after, a));
+    const double error =
+        error_of_norm(x[i], z, (1 + scales[c]) / deviation[c], shifts[c], magnitude[c], deviation[c]);
+    bound.push_back(error_of_activation(z, want.back(), error, after, a));
+  }
+  expect_close(got, want, bound);
+}
+
+TEST_P(SegmentNorm, AdainMatchesTheOracleAndEmptiesTheGaps) {
+  for (const Batch& batch : {kAlone, kMixed, kAtARate})
+    for (const int64_t width : {1, 15, 64, 100, 130})
+      for (const After after : {After::nothing, After::leaky, After::snake}) {
+        const Segments segments = batch.segments();
+        SCOPED_TRACE(testing::Message() << segments.count() << " segments, " << width << " channels, "
+                                        << static_cast<int>(after));
+        const Floats x = random_rows(segments, width, 5, 3.0f);
+        const Style style = random_style(segments.count(), width);
+        const Floats y = run(x, segments, style, after);
+        for (int64_t s = 0; s < segments.count(); ++s) {
+          const auto own = [&](const Floats& values) {
+            return Floats(values.begin() + segments.begin(s) * width,
+                          values.begin() + (segments.begin(s) + segments.rows(s)) * width);
+          };
+          expect_normed(own(y), wide(own(x)), style.scales(s, width), style.shifts(s, width), after, alpha_);
+        }
+        expect_empty_gaps(y, width, segments);
+      }
+}
+
+// 25 s at the last rate, and a mean that a sum in one chain would lose.
+TEST_P(SegmentNorm, StatisticsOfLongUtterancesStayExact) {
+  const Batch batch{{0}, {120'001}, 120'001};
+  constexpr int64_t kWidth = 3;
+  const Floats x = random_rows(batch.segments(), kWidth, 6, 100.0f);
+  const Style style = random_style(1, kWidth);
+  expect_normed(run(x, batch.segments(), style), wide(x), style.scales(0, kWidth), style.shifts(0, kWidth));
+}
+
+TEST_P(SegmentNorm, ASegmentAloneEqualsItselfInEveryBatch) {
+  constexpr int64_t kWidth = 70;
+  const Segments segments = kMixed.segments();
+  const Floats x = random_rows(segments, kWidth, 7);
+  const Style style = random_style(segments.count(), kWidth);
+  const Floats y = run(x, segments, style, After::snake);
+  for (int64_t s = 0; s < segments.count(); ++s) {
+    const int64_t rows = segments.rows(s), first = segments.begin(s) * kWidth;
+    const Batch alone{{0}, {static_cast<int32_t>(rows)}, rows};
+    const Style own{{style.rows.begin() + s * 2 * kWidth, style.rows.begin() + (s + 1) * 2 * kWidth}};
+    const Floats got =
+        run({x.begin() + first, x.begin() + first + rows * kWidth}, alone.segments(), own, After::snake);
+    expect_same_bits(got, {y.begin() + first, y.begin() + first + rows * kWidth});
+  }
+}
+
+TEST_P(SegmentNorm, TeamsOfAnySizeAndThePortableKernelsGiveTheSameBits) {
+  for (const int64_t width : {1, 30, 66, 128}) {
+    const Segments segments = kMixed.segments();
+    const Floats x = random_rows(segments, width, 8);
+    const Style style = random_style(segments.count(), width);
+    for (const After after : {After::leaky, After::snake}) {
+      const Floats two = run(x, segments, style, after);
+      for (const int threads : {1, 5}) {
+        ThreadTeam team(threads);
+        ctx_.team = &team;
+        expect_same_bits(run(x, segments, style, after), two);
+      }
+      ctx_.team = &team_;
+      set_cpu_isa(CpuIsa::portable);
+      expect_same_bits(run(x, segments, style, after), two);
+      set_cpu_isa(GetParam());
+    }
+  }
+}
+
+TEST_P(SegmentNorm, AdainRunsInPlaceFromStridedRowsAndIntoBf16) {
+  constexpr int64_t kWidth = 37;
+  const Segments segments = kMixed.segments();
+  const int64_t rows = segments.total_rows();
+  Floats x = random_rows(segments, kWidth, 9);
+  const Style style = random_style(segments.count(), kWidth);
+  const Floats want = run(x, segments, style, After::leaky);
+
+  Floats wide_x(static_cast<size_t>(rows * (kWidth + 5)), NAN), y(x.size());
+  const TensorView strided = view_of(wide_x, {rows, kWidth + 5}).columns(2, 2 + kWidth);
+  for (int64_t row = 0; row < rows; ++row)
+    std::copy_n(&x[static_cast<size_t>(row * kWidth)], kWidth, strided.row<float>(row));
+  Style wide_style{Floats(style.rows.size() + static_cast<size_t>(segments.count()), NAN)};
+  for (int64_t s = 0; s < segments.count(); ++s)
+    std::copy_n(style.rows.begin() + s * 2 * kWidth, 2 * kWidth,
+                wide_style.rows.begin() + s * (2 * kWidth + 1));
+  const TensorView strided_style = style_view(wide_style, segments).columns(0, 2 * kWidth);
+  adain(ctx_, strided, segments, strided_style, kEps, {.slope = 0.2f}, view_of(y, {rows, kWidth}));
+  expect_same_bits(y, want);
+
+  const Tensor narrow(DType::bf16, {rows, kWidth});
+  const TensorView in = view_of(x, {rows, kWidth});
+  adain(ctx_, in, segments, style_view(style, segments), kEps, {.slope = 0.2f}, narrow);
+  for (size_t i = 0; i < want.size(); ++i) ASSERT_EQ(narrow.as<Bf16>()[i], float_to_bf16(want[i])) << i;
+
+  adain(ctx_, in, segments, style_view(style, segments), kEps, {.slope = 0.2f}, in);
+  expect_same_bits(x, want);
+}
+
+TEST_P(SegmentNorm, ASegmentsNaNStaysInItsChannelOfIt) {
+  constexpr int64_t kWidth = 20;
+  const Segments segments = kMixed.segments();
+  Floats x = random_rows(segments, kWidth, 10);
+  const Style style = random_style(segments.count(), kWidth);
+  Floats want = run(x, segments, style);
+  x[static_cast<size_t>(segments.begin(2) * kWidth + 7)] = NAN;
+  const Floats got = run(x, segments, style);
+  for (int64_t row = 0; row < segments.rows(2); ++row) {
+    const auto at = static_cast<size_t>((segments.begin(2) + row) * kWidth + 7);
+    EXPECT_TRUE(std::isnan(got[at]));
+    want[at] = got[at];
+  }
+  expect_same_bits(got, want);
+}
+
+TEST_P(SegmentNorm, AConstantChannelBecomesItsShift) {
+  const Batch batch{{0}, {100}, 100};
+  const Floats x(100 * 17, 2.5f);
+  const Style style = random_style(1, 17);
+  const Floats y = run(x, batch.segments(), style);
+  for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], style.rows[17 + i % 17]);
+}
+
+TEST_P(SegmentNorm, SumsMatchTheOracle) {
+  for (const Batch& batch : {kAlone, kMixed, kAtARate})
+    for (const int64_t width : {1, 33, 128})
+      for (const size_t count : {1u, 2u, 3u}) {
+        const Segments segments = batch.segments();
+        const int64_t rows = segments.total_rows();
+        std::vector<Floats> memory;
+        std::vector<TensorView> terms;
+        for (size_t i = 0; i < count; ++i) {
+          memory.push_back(random_rows(segments, width + 3, static_cast<unsigned>(30 + 10 * i)));
+          terms.push_back(view_of(memory[i], {rows, width + 3}).columns(i, width + static_cast<int64_t>(i)));
+        }
+        const float factor = 1.0f / 3, slope = 0.1f;
+        ref::Values want, bound;
+        for (int64_t row = 0; row < rows; ++row)
+          for (int64_t c = 0; c < width; ++c) {
+            double sum = 0, size = 0;
+            for (const TensorView& term : terms)
+              sum += term.row<float>(row)[c], size += std::abs(term.row<float>(row)[c]);
+            const double y = ref::leaky_relu(factor * sum, slope);
+            want.push_back(std::isnan(y) ? 0 : y);  // of a gap
+            bound.push_back(std::isnan(y) ? 1e-45 : 4 * kUnit * factor * size + 1e-40);
+          }
+        // Into rows of their own, as bf16, and over the last term.
+        Floats apart(static_cast<size_t>(rows * (width + 2)), 77.0f);
+        const TensorView y = view_of(apart, {rows, width + 2}).columns(1, width + 1);
+        segment_sum(ctx_, terms, segments, factor, slope, y);
+        const Floats got = rows_of(y, 0, rows);
+        expect_close(got, want, bound);
+        expect_empty_gaps(got, width, segments);
+        for (int64_t row = 0; row < rows; ++row) {
+          ASSERT_EQ(apart[static_cast<size_t>(row * (width + 2))], 77.0f);
+          ASSERT_EQ(apart[static_cast<size_t>((row + 1) * (width + 2) - 1)], 77.0f);
+        }
+        const Tensor narrow(DType::bf16, {rows, width});
+        segment_sum(ctx_, terms, segments, factor, slope, narrow);
+        for (size_t i = 0; i < got.size(); ++i) ASSERT_EQ(narrow.as<Bf16>()[i], float_to_bf16(got[i])) << i;
+        segment_sum(ctx_, terms, segments, factor, slope, terms.back());
+        expect_same_bits(rows_of(terms.back(), 0, rows), got);
+      }
+}
+
+TEST_P(SegmentNorm, DoubledRowsAreATransposedConvolutionOfEachSegment) {
+  for (const Batch& batch : {kAlone, kMixed, kAtARate})
+    for (const int64_t width : {1, 16, 45}) {
+      const Segments segments = batch.segments();
+      const int64_t rows = segments.total_rows();
+      Floats memory = random_rows(segments, width + 3, 50);
+      const TensorView x = view_of(memory, {rows, width + 3}).columns(3, width + 3);
+      Floats weight = random_values(3 * width, 51), bias = random_values(width, 52);
+      Floats apart(static_cast<size_t>(2 * rows * (width + 1)), 77.0f);
+      const TensorView y = view_of(apart, {2 * rows, width + 1}).columns(0, width);
+      double_rows(ctx_, x, segments, view_of(weight, {3, width}), view_of(bias, {width}), y);
+      for (int64_t s = 0; s < segments.count(); ++s) {
+        const int64_t first = segments.begin(s), last = first + segments.rows(s);
+        const ref::Values own = wide(rows_of(x, first, last));
+        const ref::Values size =
+            ref::double_rows(magnitudes(own), magnitudes(wide(weight)), magnitudes(wide(bias)));
+        ref::Values bound;
+        for (const double m : size) bound.push_back(2 * kUnit * m + 1e-40);  // two fused sums
+        expect_close(rows_of(y, 2 * first, 2 * last), ref::double_rows(own, wide(weight), wide(bias)), bound);
+      }
+      expect_empty_gaps(rows_of(y, 0, 2 * rows), width, segments, 2);
+      for (int64_t row = 0; row < 2 * rows; ++row)
+        ASSERT_EQ(apart[static_cast<size_t>((row + 1) * (width + 1) - 1)], 77.0f);
+      const Floats got = rows_of(y, 0, 2 * rows);
+      set_cpu_isa(CpuIsa::portable);
+      double_rows(ctx_, x, segments, view_of(weight, {3, width}), view_of(bias, {width}), y);
+      expect_same_bits(rows_of(y, 0, 2 * rows), got);
+      set_cpu_isa(GetParam());
+    }
+}
+
+TEST_P(SegmentNorm, TheSteadyStateAllocatesNothing) {
+  const Segments segments = kMixed.segments();
+  const Floats x = random_rows(segments, 40, 60);
+  const Style style = random_style(segments.count(), 40);
+  run(x, segments, style, After::snake), run(x, segments, style, After::snake);
+  const int64_t growths = workspace_.growths();
+  run(x, segments, style, After::snake);
+  EXPECT_EQ(workspace_.growths(), growths);
+}
+
+TEST_P(SegmentNorm, NoSegmentsAreAllGap) {
+  const Segments none{.total = 4};
+  Floats x(12, NAN), y(12, 77.0f), style;
+  const Style empty{{0}};
+  adain(ctx_, view_of(x, {4, 3}), none, TensorView::of(empty.rows.data(), DType::f32, {0, 6}), kEps, {},
+        view_of(y, {4, 3}));
+  expect_same_bits(y, Floats(12));
+  const TensorView term = view_of(x, {4, 3});
+  y.assign(12, 77.0f);
+  segment_sum(ctx_, {&term, 1}, none, 1, 1, view_of(y, {4, 3}));
+  expect_same_bits(y, Floats(12));
+}
+
+INSTANTIATE_TEST_SUITE_P(Isa, SegmentNorm, every_isa(), name_of_isa);
+
+// What does not fit together, and the devices that are not there.
+class SegmentOperands : public testing::Test, protected MatrixFixture {
+ protected:
+  static constexpr int64_t kRows = 10, kWidth = 4;
+
+  void norm(TensorView from, TensorView with, TensorView to, const SegmentActivation& activation = {},
+            float eps = kEps) {
+    adain(ctx_, from, segments_, with, eps, activation, to);
+  }
+  void sum(std::span<const TensorView> terms, TensorView to) {
+    segment_sum(ctx_, terms, segments_, 1, 1, to);
+  }
+  void twice(TensorView from, TensorView weight, TensorView bias, TensorView to) {
+    double_rows(ctx_, from, segments_, weight, bias, to);
+  }
+
+  Frames starts_ = {1, 6}, frames_ = {4, 3};
+  Segments segments_{.starts = starts_, .frames = frames_, .total = kRows};
+  Floats x_ = Floats(kRows * kWidth), y_ = Floats(2 * kRows * kWidth), style_ = Floats(4 * kWidth),
+         w_ = Floats(3 * kWidth, 1.0f);
+  TensorView x = view_of(x_, {kRows, kWidth}), long_y = view_of(y_, {2 * kRows, kWidth}),
+             y = long_y.slice(0, kRows), style = view_of(style_, {2, 2 * kWidth}),
+             w = view_of(w_, {3, kWidth}), row = TensorView::of(w_.data(), DType::f32, {kWidth});
+  Tensor half_ = Tensor::zeros(DType::f16, {kRows, kWidth});
+};
+
+TEST_F(SegmentOperands, ThatDoNotFitAreOurFault) {
+  EXPECT_NO_THROW(norm(x, style, y));
+  EXPECT_NO_THROW(norm(x, style, y, {.snake_alpha = row}));
+  EXPECT_THROW(norm(x.slice(0, 9), style, y), Error);
+  EXPECT_THROW(norm(x, style.slice(0, 1), y), Error);
+  EXPECT_THROW(norm(x, style.columns(0, kWidth), y), Error);
+  EXPECT_THROW(norm(x, style, y.slice(0, 9)), Error);
+  EXPECT_THROW(norm(x.columns(0, 2), style.columns(0, 4), y.columns(0, 2)), Error);  // y is not dense
+  EXPECT_THROW(norm(x, style, half_), Error);
+  EXPECT_THROW(norm(half_, style, y), Error);
+  EXPECT_THROW(norm(x, style, y, {.slope = 0.1f, .snake_alpha = row}), Error);
+  EXPECT_THROW(norm(x, style, y, {.snake_alpha = TensorView::of(w_.data(), DType::f32, {3})}), Error);
+  EXPECT_THROW(norm(x, style, y, {}, 0), Error);
+  const std::vector<TensorView> terms = {x, y, x, x}, unequal = {x, y.columns(0, 2)};
+  const std::span<const TensorView> all(terms);
+  EXPECT_NO_THROW(sum(all.first(3), y));
+  EXPECT_THROW(sum(all, y), Error);
+  EXPECT_THROW(sum({}, y), Error);
+  EXPECT_THROW(sum(unequal, y), Error);
+  EXPECT_THROW(sum(all.first(1), half_), Error);
+  EXPECT_THROW(sum(all.first(1), long_y), Error);
+  EXPECT_NO_THROW(twice(x, w, row, long_y));
+  EXPECT_THROW(twice(x, w, row, y), Error);
+  EXPECT_THROW(twice(x, w.slice(0, 2), row, long_y), Error);
+  EXPECT_THROW(twice(x, w, w, long_y), Error);
+  EXPECT_THROW(twice(y, w, row, long_y), Error);  // one memory
+  frames_ = {6, 3};
+  EXPECT_THROW(norm(x, style, y), Error);
+  EXPECT_THROW(sum(all.first(1), y), Error);
+  EXPECT_THROW(twice(x, w, row, long_y), Error);
+}
+
+TEST_F(SegmentOperands, WithoutCudaTheyAreUnavailable) {
+  ctx_.device = {DeviceKind::cuda, 0};
+  const auto code_of = [](auto call) {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return ErrorCode::cancelled;
+  };
+  EXPECT_EQ(code_of([&] { norm(x, style, y); }), ErrorCode::internal);  // nothing that kernels could read
+  int32_t tables[4] = {1, 6, 4, 3};
+  segments_.tables = TensorView::of(tables, DType::i32, {2, 2});
+  EXPECT_EQ(code_of([&] { norm(x, style, y); }), ErrorCode::unavailable);
+  EXPECT_EQ(code_of([&] { norm(x, style, half_); }), ErrorCode::unavailable);
+  EXPECT_EQ(code_of([&] { sum({&x, 1}, y); }), ErrorCode::unavailable);
+  EXPECT_EQ(code_of([&] { twice(x, w, row, long_y); }), ErrorCode::unavailable);
+}
+
+}  // namespace
+}  // namespace shoal::ops
