@@ -7,9 +7,13 @@
 #include "ops/device_speed.h"
 #include "ops/draw.h"
 #include "ops/embedding.h"
+#include "ops/harmonic_source.h"
 #include "ops/linear.h"
+#include "ops/lstm.h"
 #include "ops/norm.h"
 #include "ops/segment_norm.h"
+#include "ops/self_attention.h"
+#include "ops/short_stft.h"
 #include "ops/step_graph.h"
 #include "ops/stream.h"
 #include "ops/transfer.h"
@@ -62,6 +66,17 @@ void paged_attention(Context& ctx, TensorView qkv, const HeadLayout& layout, con
                      const KvLayer& cache, int64_t window, TensorView out);
 void attend(Context& ctx, TensorView qkv, const AttentionPlan& attention, const QkNorm& norm,
             const BatchPlan& plan, const KvLayer& cache, TensorView out);
+
+// lstm, self_attention, harmonic_source, short_stft
+Tensor pack_recurrent(Context& ctx, const LstmDirection& forward, const LstmDirection& backward, DType dtype);
+void bidirectional_lstm(Context& ctx, TensorView x, const Segments& segments, const PackedLstm& lstm,
+                        TensorView y);
+void self_attention(Context& ctx, TensorView qkv, int64_t heads, const Segments& segments, TensorView out);
+void harmonic_source(Context& ctx, const HarmonicSource& source, TensorView f0, const Segments& segments,
+                     const SourceNoise& noise, TensorView out);
+void short_stft(Context& ctx, const ShortStft& stft, TensorView x, const Segments& segments, TensorView y);
+void inverse_short_stft(Context& ctx, const ShortStft& stft, TensorView x, const Segments& segments,
+                        TensorView y);
 
 // draw
 void draw_tokens(Context& ctx, TensorView logits, const DrawTable& table, const TokenHead& head,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/cpu/vector_math.h"
+#include "ops/cpu/vector_noise.h"
 
 namespace shoal::ops::cpu {
 
@@ -18,7 +19,7 @@ struct NoiseRace {
       for (int lane = 0; lane < 16; ++lane) blocks[lane] = race.blocks[i + (lane < count ? lane : 0)];
       Words words[4] = {Words::load(blocks) + Words::all(race.first_block), Words::all(race.noise.codebook),
                         Words::all(race.noise.frame), Words::all(0)};
-      philox(race.noise.seed, words);
+      philox<V>(race.noise.seed, words);
       if (V::bits(V::less(least_noise(words), reach)) == 0) continue;
       contest(race, blocks, words, leader);
       if (leader.score > 0) reach = V::all(kReach / leader.score);
@@ -37,45 +38,11 @@ struct NoiseRace {
   // distribution is done with after the generator.
   static constexpr float kReach = 1.0001f;
 
-  // words = philox4x32(key, words) of base/philox.h, in each lane.
-  static void philox(uint64_t key, Words (&words)[4]) {
-    uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
-    for (int round = 0; round < 10; ++round) {
-      Words low0, low2;
-      const Words high0 = Words::multiply(words[0], 0xD2511F53u, &low0);
-      const Words high2 = Words::multiply(words[2], 0xCD9E8D57u, &low2);
-      words[0] = high2 ^ words[1] ^ Words::all(k0);
-      words[2] = high0 ^ words[3] ^ Words::all(k1);
-      words[1] = low2;
-      words[3] = low0;
-      k0 += 0x9E3779B9u;
-      k1 += 0xBB67AE85u;
-    }
-  }
-
-  // uniform_open of base/philox.h of the 23 bits that `bits` holds as floats.
-  static V uniform_open(V bits) { return (bits + V::all(0.5f)) * V::all(1.0f / 8388608.0f); }
-
   // 1 - u, which is exact, of the largest u of each block.
   static V least_noise(const Words (&words)[4]) {
     V bits[4];
     for (int i = 0; i < 4; ++i) bits[i] = Words::upper_bits(words[i]);
     return V::all(1.0f) - uniform_open(V::max(V::max(bits[0], bits[1]), V::max(bits[2], bits[3])));
-  }
-
-  // negative_log of ops/sampling_noise.h, operation by operation.
-  static V negative_log(V u) {
-    const V one = V::all(1.0f);
-    V n;
-    const V m = V::split(u, &n);
-    const V s = (m - one) / (m + one);
-    const V z = s * s;
-    V tail = V::all(0.22222222f) + z * V::all(0.18181818f);
-    tail = V::all(0.28571429f) + z * tail;
-    tail = V::all(0.4f) + z * tail;
-    tail = z * (V::all(0.66666667f) + z * tail);
-    const V small = s * (V::all(2.0f) + tail) + n * V::all(1.42860677e-6f);
-    return V::zero() - (n * V::all(0.693145752f) + small);
   }
 
   // Puts the entries of 16 blocks against the leader, by rising id.

@@ -1,0 +1,169 @@
+#include "ops/lstm.h"
+
+#include "ops/ref/sequence.h"
+#include "ops/sequence_testing.h"
+
+namespace shoal::ops {
+namespace {
+
+// Weights of one direction and their owner.
+struct Direction {
+  int64_t inputs, hidden;
+  std::vector<float> weight_ih, weight_hh, bias_ih, bias_hh;
+
+  Direction(int64_t in, int64_t units, unsigned seed) : inputs(in), hidden(units) {
+    const auto scale = [](int64_t depth) { return 1.0f / std::sqrt(static_cast<float>(depth)); };
+    weight_ih = random_values(4 * units * in, seed, scale(in));
+    weight_hh = random_values(4 * units * units, seed + 1, 0.5f * scale(units));
+    bias_ih = random_values(4 * units, seed + 2, 0.5f);
+    bias_hh = random_values(4 * units, seed + 3, 0.5f);
+  }
+  LstmDirection view() {
+    return {view_of(weight_ih, {4 * hidden, inputs}), view_of(weight_hh, {4 * hidden, hidden}),
+            view_of(bias_ih, {4 * hidden}), view_of(bias_hh, {4 * hidden})};
+  }
+  ref::Lstm oracle(DType dtype = DType::f32) const {
+    ref::Lstm lstm{inputs, hidden, rounded(weight_ih, dtype), wide(weight_hh), wide(bias_ih)};
+    for (size_t i = 0; i < bias_hh.size(); ++i) lstm.bias[i] += bias_hh[i];
+    return lstm;
+  }
+};
+
+std::vector<std::vector<float>> random_rows(const std::vector<int32_t>& lengths, int64_t width) {
+  std::vector<std::vector<float>> rows;
+  for (const int32_t length : lengths)
+    rows.push_back(random_values(length * width, static_cast<unsigned>(7 + length)));
+  return rows;
+}
+
+// The rows in the opposite order.
+template <typename T>
+std::vector<T> turned(const std::vector<T>& rows, int64_t width) {
+  std::vector<T> other;
+  for (auto row = rows.end(); row != rows.begin(); row -= width) other.insert(other.end(), row - width, row);
+  return other;
+}
+
+// Columns [begin, end) of rows of `width`.
+std::vector<float> columns(const std::vector<float>& rows, int64_t width, int64_t begin, int64_t end) {
+  std::vector<float> some;
+  for (auto row = rows.begin(); row != rows.end(); row += width)
+    some.insert(some.end(), row + begin, row + end);
+  return some;
+}
+
+using Outputs = std::vector<std::vector<float>>;
+
+Outputs run(Context& ctx, const Utterances& utterances, const Outputs& x, const PackedLstm& lstm,
+            float garbage = 0) {
+  const Segments segments = utterances.segments();
+  std::vector<float> in = laid_out(x, segments, lstm.inputs, garbage);
+  std::vector<float> out(static_cast<size_t>(segments.total_rows() * 2 * lstm.hidden), kNan);
+  bidirectional_lstm(ctx, view_of(in, {segments.total_rows(), lstm.inputs}), segments, lstm,
+                     view_of(out, {segments.total_rows(), 2 * lstm.hidden}));
+  return taken_out(out, segments, 2 * lstm.hidden);
+}
+
+class LstmTest : public IsaTest {};
+
+TEST_P(LstmTest, MatchesTheOracleAtAwkwardSizes) {
+  for (const auto& [inputs, hidden] :
+       {std::pair<int64_t, int64_t>{1, 1}, {5, 3}, {3, 16}, {40, 24}, {70, 33}})
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      Direction forward(inputs, hidden, 1), backward(inputs, hidden, 11);
+      const PackedLstm lstm = pack_lstm(ctx_, forward.view(), backward.view(), dtype);
+      const Utterances utterances({1, 2, 37}, 3);
+      const Outputs x = random_rows(utterances.frames, inputs);
+      const Outputs y = run(ctx_, utterances, x, lstm);
+      for (size_t s = 0; s < x.size(); ++s) {
+        const ref::Values rows = rounded(x[s], dtype);
+        const ref::Bounded first = ref::lstm(rows, forward.oracle(dtype));
+        const ref::Bounded second = ref::lstm(turned(rows, inputs), backward.oracle(dtype));
+        expect_close(columns(y[s], 2 * hidden, 0, hidden), first.values, first.bounds);
+        expect_close(columns(y[s], 2 * hidden, hidden, 2 * hidden), turned(second.values, hidden),
+                     turned(second.bounds, hidden));
+      }
+    }
+}
+
+TEST_P(LstmTest, ASegmentIsTheSameInAnyBatchAndTeam) {
+  Direction forward(6, 72, 1), backward(6, 72, 11);
+  const PackedLstm lstm = pack_lstm(ctx_, forward.view(), backward.view(), DType::f32);
+  const std::vector<int32_t> lengths = {9, 1, 30, 30, 2, 17, 5, 64};
+  const Outputs x = random_rows(lengths, 6);
+  Outputs alone;
+  for (size_t s = 0; s < x.size(); ++s)
+    alone.push_back(run(ctx_, Utterances({lengths[s]}, 0), {x[s]}, lstm)[0]);
+  for (const int threads : {1, 2, 5, 16})
+    for (const int32_t gap : {0, 1, 12}) {
+      ThreadTeam team(threads);
+      Context ctx = ctx_;
+      ctx.team = &team;
+      const Outputs batch = run(ctx, Utterances(lengths, gap), x, lstm, 1e30f);
+      for (size_t s = 0; s < x.size(); ++s) expect_same_bits(batch[s], alone[s]);
+    }
+}
+
+TEST_P(LstmTest, HasTheSameBitsOnEveryInstructionSet) {
+  Direction forward(20, 40, 1), backward(20, 40, 11);
+  const PackedLstm lstm = pack_lstm(ctx_, forward.view(), backward.view(), DType::f32);
+  const Utterances utterances({25, 3, 40}, 2);
+  const Outputs x = random_rows(utterances.frames, 20);
+  const Outputs own = run(ctx_, utterances, x, lstm);
+  set_cpu_isa(CpuIsa::portable);
+  const Outputs plain = run(ctx_, utterances, x, lstm);
+  for (size_t s = 0; s < x.size(); ++s) expect_same_bits(own[s], plain[s]);
+}
+
+TEST_P(LstmTest, DirectionsAreMirrorImages) {
+  Direction forward(8, 20, 1), backward(8, 20, 11);
+  const PackedLstm lstm = pack_lstm(ctx_, forward.view(), backward.view(), DType::f32);
+  const PackedLstm swapped = pack_lstm(ctx_, backward.view(), forward.view(), DType::f32);
+  const Utterances utterances({31}, 1);
+  const Outputs x = random_rows(utterances.frames, 8);
+  const Outputs y = run(ctx_, utterances, x, lstm);
+  const Outputs mirrored = run(ctx_, utterances, {turned(x[0], 8)}, swapped);
+  expect_same_bits(columns(y[0], 40, 0, 20), turned(columns(mirrored[0], 40, 20, 40), 20));
+  expect_same_bits(columns(y[0], 40, 20, 40), turned(columns(mirrored[0], 40, 0, 20), 20));
+}
+
+// Gates far beyond the range of exp: cells keep, forget and saturate without a NaN.
+TEST_P(LstmTest, SaturatedGatesStayFinite) {
+  Direction forward(2, 16, 1), backward(2, 16, 11);
+  const PackedLstm lstm = pack_lstm(ctx_, forward.view(), backward.view(), DType::f32);
+  const Outputs x = {random_values(2 * 50, 3, 1e4f)};
+  const Outputs y = run(ctx_, Utterances({50}, 0), x, lstm);
+  EXPECT_THAT(y[0], testing::Each(testing::AllOf(testing::Ge(-1.0f), testing::Le(1.0f))));
+}
+
+TEST_P(LstmTest, AllocatesNothingInTheSteadyState) {
+  Direction forward(6, 20, 1), backward(6, 20, 11);
+  const PackedLstm lstm = pack_lstm(ctx_, forward.view(), backward.view(), DType::f32);
+  const Utterances utterances({25, 3}, 2);
+  const Outputs x = random_rows(utterances.frames, 6);
+  for (int i = 0; i < 2; ++i) run(ctx_, utterances, x, lstm);
+  const int64_t growths = workspace_.growths();
+  run(ctx_, utterances, x, lstm);
+  EXPECT_EQ(workspace_.growths(), growths);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cpu, LstmTest, every_isa(), name_of_isa);
+
+class LstmShapes : public testing::Test, protected MatrixFixture {};
+
+TEST_F(LstmShapes, WrongOnesAreNamed) {
+  Direction forward(6, 4, 1), narrow(5, 4, 11);
+  EXPECT_THROW(pack_lstm(ctx_, forward.view(), narrow.view(), DType::f32), Error);
+  const PackedLstm lstm = pack_lstm(ctx_, forward.view(), forward.view(), DType::f32);
+  EXPECT_EQ(lstm.inputs, 6);
+  EXPECT_EQ(lstm.hidden, 4);
+  std::vector<float> x(5 * 6), y(5 * 7);
+  const Utterances utterances({5}, 0);
+  EXPECT_THROW(bidirectional_lstm(ctx_, view_of(x, {5, 6}), utterances.segments(), lstm, view_of(y, {5, 7})),
+               Error);
+  bidirectional_lstm(ctx_, TensorView::of(x.data(), DType::f32, {0, 6}), Utterances({}, 0).segments(), lstm,
+                     TensorView::of(y.data(), DType::f32, {0, 8}));
+}
+
+}  // namespace
+}  // namespace shoal::ops
