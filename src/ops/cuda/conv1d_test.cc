@@ -204,6 +204,49 @@ TEST_P(CudaConv1d, ASequencesNaNStaysInIt) {
   }
 }
 
+// A whole signal needs no pool.
+TEST_P(CudaConv1d, WithoutAPoolEverySequenceBeginsAfterSilence) {
+  for (const Geometry g : kGeometries) {
+    SCOPED_TRACE(testing::Message() << g);
+    const Layer layer = random_layer(g, /*snakes=*/g.inputs >= 64);
+    Rows xs, silence, unread;
+    for (const int64_t count : {1, 0, 130, 4})
+      xs.push_back(random_values(count * g.inputs, static_cast<unsigned>(count)));
+    const Sequences s = place(xs, unread, g.inputs, layer.look_back());
+    const Tensor y = put(std::vector<float>(static_cast<size_t>(135 * g.outputs), NAN), {135, g.outputs});
+    ConvRows rows = s.rows();
+    rows.slots = {};
+    causal_conv1d(ctx(), {s.x, rows, {}, layer.snake()}, layer.weight, g.dilation, y);
+    std::vector<float> want;
+    for (const std::vector<float>& own : run(layer, xs, silence)) append(want, own);
+    expect_same_bits(get(y), want);
+  }
+}
+
+TEST_P(CudaConv1d, WritesAndAddsToStridedRows) {
+  for (const Geometry g : {Geometry{32, 20, 3, 1}, {1, 24, 7, 1}, {128, 100, 7, 3}, {32, 1, 7, 1}}) {
+    SCOPED_TRACE(testing::Message() << g);
+    const Layer layer = random_layer(g);
+    const std::vector<float> x = random_values(150 * g.inputs, 3), plain = run_alone(layer, x);
+    const int64_t width = g.outputs + 7;
+    for (const bool accumulate : {false, true}) {
+      const std::vector<float> before = random_values(150 * width, 5);
+      std::vector<float> want = before;
+      for (int64_t row = 0; row < 150; ++row)
+        for (int64_t n = 0; n < g.outputs; ++n) {
+          float& to = want[static_cast<size_t>(row * width + 3 + n)];
+          to = (accumulate ? to : 0.0f) + plain[static_cast<size_t>(row * g.outputs + n)];
+        }
+      Rows histories;
+      const Sequences s = place({x}, histories, g.inputs, layer.look_back());
+      const Tensor y = put(before, {150, width});
+      causal_conv1d(ctx(), {s.x, s.rows(), s.history(), {}}, layer.weight, g.dilation,
+                    y.view().columns(3, 3 + g.outputs), {.accumulate = accumulate});
+      expect_same_bits(get(y), want);
+    }
+  }
+}
+
 TEST_P(CudaConv1d, Epilogues) {
   for (const Geometry g : {Geometry{32, 20, 3, 1}, {32, 1, 7, 1}, {1, 24, 7, 1}}) {
     SCOPED_TRACE(testing::Message() << g);

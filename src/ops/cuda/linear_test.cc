@@ -164,7 +164,8 @@ TEST_P(CudaLinear, Epilogues) {
     const std::vector<float> scale = random_values(35, 8), y0 = random_values(rows * 35, 9);
     const Tensor scale_there = put(scale, {35});
     const ref::Values product = expected(o, size.depth), error = bound(o, size.depth);
-    for (const Activation activation : {Activation::none, Activation::gelu, Activation::tanh}) {
+    for (const Activation activation :
+         {Activation::none, Activation::gelu, Activation::gelu_tanh, Activation::tanh}) {
       for (const bool accumulate : {false, true}) {
         for (const bool scaled : {false, true}) {
           const Epilogue epilogue{activation, accumulate, scaled ? scale_there.view() : TensorView()};
@@ -173,6 +174,7 @@ TEST_P(CudaLinear, Epilogues) {
             const double v = product[i], s = scaled ? scale[i % 35] : 1.0, start = accumulate ? y0[i] : 0.0;
             double a = v, slope = 1.0;  // of the activation, at most
             if (activation == Activation::gelu) a = ref::gelu(v), slope = 1.13;
+            if (activation == Activation::gelu_tanh) a = ref::gelu_tanh(v), slope = 1.13;
             if (activation == Activation::tanh) a = std::tanh(v);
             want.push_back(start + s * a);
             // Eight units for the function itself (2 ulp, and the roundings around it), two for scaling and

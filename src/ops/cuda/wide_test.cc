@@ -236,7 +236,8 @@ TEST_P(WideProduct, EveryEpilogueIsTheTileKernels) {
   for (const Size& size : {Size{150, {100, 1, 264}}, {70, {96, 7, 96}}}) {
     const Operands o = operands(size);
     const std::vector<float> held = random_values(size.rows * size.matrix.outputs, 7);
-    for (const Activation activation : {Activation::none, Activation::gelu, Activation::tanh}) {
+    for (const Activation activation :
+         {Activation::none, Activation::gelu, Activation::gelu_tanh, Activation::tanh}) {
       for (const bool accumulate : {false, true}) {
         Product product = o.product;
         product.epilogue.activation = activation;
