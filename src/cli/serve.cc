@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/engine_settings.h"
 #include "cli/interrupt.h"
+#include "server/idle_memory.h"
 #include "server/observe/log_sink.h"
 #include "server/observe/trace_writer.h"
 #include "server/server.h"
@@ -27,6 +28,7 @@ void serve(const EngineSettings& settings) {
     return;
   }
   const InterruptGuard interrupt;
+  server::keep_heap_whole();
   const server::ServerLog logging(resolved.server);
   for (const std::string& note : resolved.notes) log(LogLevel::warning, note);
   std::optional<server::TraceWriter> trace;

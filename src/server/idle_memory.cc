@@ -35,6 +35,11 @@ void IdleMemory::run() {
   }
 }
 
+void keep_heap_whole() {
+  mallopt(M_ARENA_MAX, 1);
+  mallopt(M_MMAP_THRESHOLD, 256 << 10);  // stays there: by itself it would rise to the largest block seen
+}
+
 void give_back_free_memory() { malloc_trim(0); }
 
 }  // namespace shoal::server

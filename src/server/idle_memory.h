@@ -47,6 +47,9 @@ class IdleMemory {
   std::thread thread_;
 };
 
+// Sets the allocator of the process so that little of what requests take stays in pieces: one heap for all
+// threads, and blocks of sound and bodies apart from it. Before threads are started.
+void keep_heap_whole();
 // What the allocator holds and nobody uses goes back to the system.
 void give_back_free_memory();
 
