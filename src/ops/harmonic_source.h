@@ -21,15 +21,21 @@ struct HarmonicSource {
 };
 
 // What the noise is made of: values given for each sample and harmonic, or normal draws that depend on
-// nothing but (the segment's seed, sample of the segment, harmonic).
+// nothing but (the segment's seed, sample t of the segment, harmonic h).
+//
+// A draw: four words = philox4x32(seed, {16 (t / 64) + t % 16, h, 0, 1}) (base/philox.h; no draw of a token
+// has a 1 there), the same block for t, t + 16, t + 32, t + 48 of 64 samples, which use the pair of words
+// (t / 16) % 4 / 2. With u, v = uniform_open of the pair the draw is sqrt(-2 log u) cos(2 pi v) where
+// (t / 16) % 4 is even, and with sin where it is odd (Box and Muller, 1958). At most 5.8 in magnitude.
 struct SourceNoise {
   TensorView given = {};                 // f32 [samples, kHarmonics]
   std::span<const uint64_t> seeds = {};  // [segments]; without `given`
 };
 
-// f0: f32 [total_rows] in Hz, may be negative; segments: those of f0. out: f32 [total_rows *
-// samples_per_row]; gaps become zeros. Phases are carried in f64 (spec kokoro 6.1, last but one point). The
-// same for a segment in every batch.
+// f0: f32 [total_rows] in Hz, may be negative; segments: those of f0; out: f32 [total_rows *
+// samples_per_row]; gaps become zeros. All dense. Phases are carried in f64 from row to row (spec kokoro 6.1,
+// last but one point) and within one to 2^-32 of a turn. A pitch that is no finite number is unvoiced or adds
+// no phase. The same for a segment in every batch, bit for bit.
 void harmonic_source(Context& ctx, const HarmonicSource& source, TensorView f0, const Segments& segments,
                      const SourceNoise& noise, TensorView out);
 

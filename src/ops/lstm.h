@@ -27,8 +27,8 @@ PackedLstm pack_lstm(Context& ctx, const LstmDirection& forward, const LstmDirec
 
 // y[t] = [h forward | h backward] for every row of every segment; both directions begin at their end of the
 // segment with zero states. The same for a segment in every batch, bit for bit.   x: f32 [total_rows, inputs]
-// (rows may be strided; gaps must be finite), y: f32 [total_rows, 2 * hidden] (rows may be strided); its gaps
-// become zeros.
+// (rows may be strided), y: f32 [total_rows, 2 * hidden] (rows may be strided); its gaps become zeros. Takes
+// 8 * hidden floats of the workspace for each row.
 void bidirectional_lstm(Context& ctx, TensorView x, const Segments& segments, const PackedLstm& lstm,
                         TensorView y);
 

@@ -99,7 +99,7 @@ TEST_P(LstmTest, ASegmentIsTheSameInAnyBatchAndTeam) {
       ThreadTeam team(threads);
       Context ctx = ctx_;
       ctx.team = &team;
-      const Outputs batch = run(ctx, Utterances(lengths, gap), x, lstm, 1e30f);
+      const Outputs batch = run(ctx, Utterances(lengths, gap), x, lstm, kNan);
       for (size_t s = 0; s < x.size(); ++s) expect_same_bits(batch[s], alone[s]);
     }
 }
@@ -125,6 +125,39 @@ TEST_P(LstmTest, DirectionsAreMirrorImages) {
   const Outputs mirrored = run(ctx_, utterances, {turned(x[0], 8)}, swapped);
   expect_same_bits(columns(y[0], 40, 0, 20), turned(columns(mirrored[0], 40, 20, 40), 20));
   expect_same_bits(columns(y[0], 40, 20, 40), turned(columns(mirrored[0], 40, 0, 20), 20));
+}
+
+// Sigmoid and tanh alone: utterances of one row, a gate that is the input, the others wide open.
+TEST_P(LstmTest, ActivationsAreExactToTheirLastBits) {
+  constexpr int64_t kInput = 0, kForget = 1, kCandidate = 2, kOutput = 3;
+  const Outputs x = [] {
+    Outputs rows;
+    for (int i = -2000; i <= 2000; ++i) rows.push_back({static_cast<float>(std::pow(i / 1000.0, 5))});
+    return rows;
+  }();
+  const auto run_gate = [&](int64_t gate) {
+    Direction direction(1, 1, 1);
+    for (auto* weights : {&direction.weight_ih, &direction.weight_hh, &direction.bias_hh})
+      std::ranges::fill(*weights, 0.0f);
+    direction.bias_ih = {100, 100, 100, 100};
+    direction.bias_ih[static_cast<size_t>(gate)] = 0;
+    direction.weight_ih[static_cast<size_t>(gate)] = 1;
+    const PackedLstm lstm = pack_lstm(ctx_, direction.view(), direction.view(), DType::f32);
+    return run(ctx_, Utterances(std::vector<int32_t>(x.size(), 1), 0), x, lstm);
+  };
+  const Outputs tanhs = run_gate(kCandidate), sigmoids = run_gate(kOutput), inputs = run_gate(kInput);
+  const Outputs forgets = run_gate(kForget);
+  for (size_t s = 0; s < x.size(); ++s) {
+    const double in = x[s][0], sigmoid = 1 / (1 + std::exp(-in));
+    // A function errs by 3 units; of two of them the inner one's error is damped.
+    const auto near = [](double want) {
+      return testing::FloatNear(static_cast<float>(want), static_cast<float>(6 * kUnit * std::abs(want)));
+    };
+    ASSERT_THAT(tanhs[s][0], near(std::tanh(std::tanh(in)))) << in;
+    ASSERT_THAT(sigmoids[s][0], near(sigmoid * std::tanh(1.0))) << in;
+    ASSERT_THAT(inputs[s][1], near(std::tanh(sigmoid))) << in;
+    ASSERT_EQ(forgets[s][0], forgets[0][0]) << "there is nothing to forget";
+  }
 }
 
 // Gates far beyond the range of exp: cells keep, forget and saturate without a NaN.

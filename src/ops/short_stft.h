@@ -9,7 +9,7 @@ namespace shoal::ops {
 
 // A periodic Hann window of `points`; frames are centred, one each `hop` samples.
 struct ShortStft {
-  int64_t points = 20;  // even, a multiple of hop, at most 64
+  int64_t points = 20;  // even, a multiple of hop and at least twice that, at most 64
   int64_t hop = 5;
   int64_t bins() const { return points / 2 + 1; }
 };

@@ -5,6 +5,7 @@
 
 #include "base/function_ref.h"
 #include "ops/context.h"
+#include "ops/cpu/segment_rows.h"
 #include "ops/segments.h"
 
 namespace shoal::ops::cpu {
@@ -37,15 +38,12 @@ inline std::span<const SegmentPiece> cut_segments(Context& ctx, const Segments& 
 
 // Rows of y, f32 [total_rows, width], that are of no segment become zeros.
 inline void clear_gaps(const Segments& segments, TensorView y) {
-  int64_t row = 0;
-  const auto clear_to = [&](int64_t end) {
-    for (; row < end; ++row) std::memset(y.row<float>(row), 0, static_cast<size_t>(y.dim(1)) * sizeof(float));
-  };
-  for (int64_t s = 0; s < segments.count(); ++s) {
-    clear_to(segments.begin(s));
-    row = segments.begin(s) + segments.rows(s);
-  }
-  clear_to(segments.total_rows());
+  for_each_piece(
+      segments, 0, segments.total_rows(), [](int64_t, int64_t, int64_t) {},
+      [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row)
+          std::memset(y.row<float>(row), 0, static_cast<size_t>(y.dim(1)) * sizeof(float));
+      });
 }
 
 }  // namespace shoal::ops::cpu
