@@ -18,7 +18,7 @@ SRC = ROOT / "src"
 PUBLIC = ROOT / "include"
 
 # What each folder may include, besides itself. Order is from the bottom up. bench/ lies beside src/.
-MODELS = ["base", "tensor", "weights", "ops", "models/dual_ar", "models/dac"]
+MODELS = ["base", "tensor", "weights", "ops", "models/dual_ar", "models/dac", "models/kokoro"]
 RUNTIME = ["runtime", "runtime/kv", "runtime/schedule", "runtime/voices"]
 MAY_INCLUDE = {
     "base": [],
@@ -27,7 +27,10 @@ MAY_INCLUDE = {
     "ops": ["base", "tensor"],
     "models/dual_ar": ["base", "tensor", "weights", "ops"],
     "models/dac": ["base", "tensor", "weights", "ops"],
+    "models/kokoro": ["base", "tensor", "weights", "ops"],
     "text": ["base"],
+    "text/phonemes": ["base", "text"],
+    "text/phonemizer": ["text/phonemes"],
     "audio": ["base"],
     "bench": MODELS,
     "runtime/kv": ["base"],
@@ -54,6 +57,7 @@ RESTRICTED = {
     r"^(cuda|cublas|cudnn|nccl)": ["tensor/cuda/", "ops/cuda/"],
     r"^(sndfile|FLAC/|opus|lame/|soxr)": ["audio/"],
     r"^(pcre2|utf8proc)": ["text/"],
+    r"^espeak-ng/": ["text/phonemizer/"],
     r"^(openssl/|xxhash)": ["runtime/", "server/"],
     r"^boost/beast": ["server/http/"],
     r"^boost/": ["server/"],

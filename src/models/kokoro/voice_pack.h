@@ -1,0 +1,50 @@
+// The styles of a voice, one for each length of a phoneme string (spec kokoro 4).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/kokoro/config.h"
+
+namespace shoal::kokoro {
+
+class VoicePack {
+ public:
+  static constexpr int64_t kRows = kMostPhonemes;
+  static constexpr int64_t kColumns = 256;  // the decoder's half, then the predictor's
+
+  // values: kRows * kColumns. Throws Error(corrupt_file) when one is not finite; `where` starts the message.
+  VoicePack(std::vector<float> values, const std::string& where);
+  // Styles as large as those of published voices, for benchmarks and tests.
+  static VoicePack random(uint64_t seed);
+
+  std::span<const float> values() const { return values_; }
+  // The style for a phoneme string of so many code points, unknown ones included and pads not: [kColumns].
+  // Throws Error(invalid_argument) outside of 1 to kRows.
+  std::span<const float> row(int64_t code_points) const;
+
+ private:
+  std::vector<float> values_;
+};
+
+// How a file holds voices. What it is, its bytes say; names of files mean little ("voices-v1.0.bin" is an
+// npz).
+enum class VoiceFormat : uint8_t {
+  tensor,  // one torch tensor [510, 1, 256] or [510, 256]: NAME.pt
+  raw,     // 510 * 256 little-endian floats: NAME.bin
+  npz,     // numpy arrays of the tensor's shapes, by name
+};
+
+struct VoicesFile {
+  VoiceFormat format = VoiceFormat::raw;
+  std::vector<std::string> names;  // of an npz; a file of one voice says nothing about its name
+};
+
+// Reads headers only. Throws Error: not_found, io, corrupt_file, unsupported, too_large.
+VoicesFile inspect_voices(const std::string& path);
+// `name`: which of an npz; otherwise unused. Throws Error as above, and not_found when the npz lacks it.
+VoicePack read_voice(const std::string& path, VoiceFormat format, std::string_view name);
+
+}  // namespace shoal::kokoro

@@ -1,0 +1,107 @@
+#include "models/kokoro/weight_source.h"
+
+#include <cmath>
+#include <string_view>
+#include <vector>
+
+#include "base/philox.h"
+#include "weights/convert.h"
+#include "weights/weight_norm.h"
+
+namespace shoal::kokoro {
+namespace {
+
+class CheckpointWeights final : public WeightSource {
+ public:
+  CheckpointWeights(const weights::Checkpoint& checkpoint, ThreadTeam& team)
+      : checkpoint_(checkpoint), team_(team) {}
+  bool contains(const std::string& name) const override { return checkpoint_.contains(name); }
+  Tensor tensor(const std::string& name, const Shape& shape) override {
+    return weights::to_f32(checkpoint_.get(name, shape), &team_);
+  }
+  Tensor convolution(const std::string& prefix, const Shape& shape) override {
+    return weights::conv_weight(checkpoint_, prefix, shape, &team_);
+  }
+
+ private:
+  const weights::Checkpoint& checkpoint_;
+  ThreadTeam& team_;
+};
+
+// Uniform in centre +- spread.
+struct Spread {
+  float centre = 0, spread = 0;
+};
+
+// 0.06 is the sigmoid of -2.75, and 50 bins of it are three frames.
+constexpr float kDurationBias = -2.75f;
+constexpr float kPitchHz = 150;
+
+bool has(std::string_view name, std::string_view part) { return name.find(part) != std::string_view::npos; }
+
+Spread distribution(std::string_view name, const Shape& shape) {
+  if (has(name, "orm.weight") || has(name, "alpha") || name.ends_with("gamma")) return {1, 0.25f};
+  if (name.ends_with("duration_proj.linear_layer.bias")) return {kDurationBias, 0.25f};
+  if (name.ends_with("F0_proj.bias")) return {kPitchHz, 5};
+  if (has(name, "bias") || name.ends_with("beta")) return {0, 0.05f};
+  if (has(name, "embeddings.") || has(name, "embedding.")) return {0, 1};
+  // What an output sums over. A transposed kernel [in, out, taps] is twice its stride long.
+  const bool transposed = has(name, ".ups.");
+  const double fan_in = transposed ? 2.0 * static_cast<double>(shape[0])
+                                   : static_cast<double>(shape.elements()) / static_cast<double>(shape[0]);
+  const auto keeping = static_cast<float>(std::sqrt(3 / fan_in));  // variance 1 / fan_in
+  if (name.ends_with("F0_proj.weight")) return {0, 20 * keeping};
+  if (name.ends_with("conv_post.weight")) return {0, 0.5f * keeping};  // its outputs are exponents
+  return {0, keeping};
+}
+
+// Draws one table and reads it at an offset that depends on the name: 80 million Philox words would take a
+// second. The table's length is a prime, so that rows of a matrix do not repeat.
+class RandomWeights final : public WeightSource {
+ public:
+  RandomWeights(uint64_t seed, ThreadTeam& team) : seed_(seed), team_(team), table_(kTable) {
+    for (size_t i = 0; i < table_.size(); ++i) {
+      const PhiloxBlock block = philox4x32(seed, {static_cast<uint32_t>(i), 0, 0, 0});
+      table_[i] = 2 * uniform_open(block[0]) - 1;
+    }
+  }
+  bool contains(const std::string& name) const override { return !has(name, ".norm."); }  // as published
+  Tensor tensor(const std::string& name, const Shape& shape) override {
+    const Spread spread = distribution(name, shape);
+    uint32_t hash = 2166136261u;  // FNV-1a
+    for (const char letter : name) hash = (hash ^ static_cast<uint8_t>(letter)) * 16777619u;
+    const size_t start = philox4x32(seed_, {hash, 1, 0, 0})[0] % kTable;
+    Tensor values(DType::f32, shape);
+    const std::span<float> out = values.span<float>();
+    team_.parallel_for(values.elements(), int64_t{1} << 18, [&](int64_t begin, int64_t end, int) {
+      size_t from = (start + static_cast<size_t>(begin)) % kTable;
+      for (int64_t i = begin; i < end; ++i) {
+        out[static_cast<size_t>(i)] = spread.centre + spread.spread * table_[from];
+        if (++from == kTable) from = 0;
+      }
+    });
+    return values;
+  }
+  Tensor convolution(const std::string& prefix, const Shape& shape) override {
+    return tensor(prefix + ".weight", shape);
+  }
+
+ private:
+  static constexpr size_t kTable = 65521;
+
+  uint64_t seed_;
+  ThreadTeam& team_;
+  std::vector<float> table_;  // uniform in (-1, 1)
+};
+
+}  // namespace
+
+std::unique_ptr<WeightSource> read_weights(const weights::Checkpoint& checkpoint, ThreadTeam& team) {
+  return std::make_unique<CheckpointWeights>(checkpoint, team);
+}
+
+std::unique_ptr<WeightSource> random_weights(uint64_t seed, ThreadTeam& team) {
+  return std::make_unique<RandomWeights>(seed, team);
+}
+
+}  // namespace shoal::kokoro
