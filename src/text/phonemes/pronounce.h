@@ -1,0 +1,21 @@
+// Words and marks into tokens with phonemes.
+#pragma once
+
+#include <vector>
+
+#include "text/phonemes/english_lexicon.h"
+#include "text/phonemes/espeak_pool.h"
+#include "text/phonemes/token.h"
+
+namespace shoal::phonemes {
+
+// By espeak-ng, a clause at a time: it hears how words lean on each other. Every token has its own phonemes
+// (word_alignment.h). Pieces with phonemes keep them and separate clauses. Throws as EspeakPool does.
+std::vector<Token> pronounce_clauses(const std::vector<Piece>& pieces, Language language, EspeakPool& pool);
+
+// English word by word: the lexicon, and espeak-ng for what it does not know. Compounds ("well-known",
+// "OpenAI") that no dictionary has are spoken in their parts, glued.
+std::vector<Token> pronounce_words(const std::vector<Piece>& pieces, const EnglishLexicon& lexicon,
+                                   Language language, EspeakPool& pool);
+
+}  // namespace shoal::phonemes
