@@ -169,6 +169,28 @@ TEST_P(LstmTest, SaturatedGatesStayFinite) {
   EXPECT_THAT(y[0], testing::Each(testing::AllOf(testing::Ge(-1.0f), testing::Le(1.0f))));
 }
 
+// Rows that are columns of something wider, as where a style stands beside them.
+TEST_P(LstmTest, RowsMayBeStrided) {
+  Direction forward(6, 20, 1), backward(6, 20, 11);
+  const PackedLstm lstm = pack_lstm(ctx_, forward.view(), backward.view(), DType::f32);
+  const Utterances utterances({25, 3}, 2);
+  const Segments segments = utterances.segments();
+  const Outputs x = random_rows(utterances.frames, 6), dense = run(ctx_, utterances, x, lstm);
+  const Tensor in(DType::f32, {segments.total, 9}), out(DType::f32, {segments.total, 43});
+  std::ranges::fill(in.span<float>(), kNan);
+  std::ranges::fill(out.span<float>(), 7.0f);
+  for (int64_t s = 0; s < segments.count(); ++s)
+    for (int64_t row = 0; row < segments.rows(s); ++row)
+      std::copy_n(x[static_cast<size_t>(s)].begin() + row * 6, 6,
+                  in.view().row<float>(segments.begin(s) + row) + 2);
+  bidirectional_lstm(ctx_, in.view().columns(2, 8), segments, lstm, out.view().columns(1, 41));
+  const std::vector<float> wide(out.span<float>().begin(), out.span<float>().end());
+  EXPECT_THAT(columns(wide, 43, 0, 1), testing::Each(7.0f));
+  EXPECT_THAT(columns(wide, 43, 41, 43), testing::Each(7.0f));
+  const Outputs y = taken_out(columns(wide, 43, 1, 41), segments, 40);
+  for (size_t s = 0; s < x.size(); ++s) expect_same_bits(y[s], dense[s]);
+}
+
 TEST_P(LstmTest, AllocatesNothingInTheSteadyState) {
   Direction forward(6, 20, 1), backward(6, 20, 11);
   const PackedLstm lstm = pack_lstm(ctx_, forward.view(), backward.view(), DType::f32);
