@@ -177,16 +177,16 @@ std::vector<Token> split_phonemes(std::string_view phonemes) {
 }
 
 void tidy_spaces(std::vector<Token>& tokens) {
-  bool wanted = false;  // something was heard since the last space
-  Token* spaced = nullptr;
+  Token* heard = nullptr;  // the last token that is
   for (Token& token : tokens) {
-    wanted |= !token.phonemes.empty();
-    if (token.space_after && !wanted) token.space_after = false;
-    if (!token.space_after) continue;
-    wanted = false;
-    spaced = &token;
+    if (!token.phonemes.empty()) {
+      heard = &token;
+    } else if (token.space_after) {
+      token.space_after = false;
+      if (heard) heard->space_after = true;
+    }
   }
-  if (spaced && !wanted) spaced->space_after = false;  // nothing is heard behind it
+  if (heard) heard->space_after = false;
 }
 
 }  // namespace shoal::phonemes

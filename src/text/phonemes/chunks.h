@@ -48,7 +48,8 @@ class Chunker {
 // back, white space as single spaces and none at the ends.
 std::vector<Token> split_phonemes(std::string_view phonemes);
 
-// Drops spaces that nobody would hear: in front, at the end, and beside silent tokens.
+// One space where sounds are apart, none in front and at the end. A silent token has none: it stands with the
+// one before.
 void tidy_spaces(std::vector<Token>& tokens);
 
 }  // namespace shoal::phonemes

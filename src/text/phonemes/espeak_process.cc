@@ -19,8 +19,6 @@ namespace {
 
 using Outcome = EspeakProcess::Outcome;
 
-constexpr int kPatienceMs = 200;  // for a child whose input has ended
-
 // What the child does between fork and exec: its own process group (Ctrl-C is for the server, which finishes
 // what it has begun), default signals, nothing of ours but the socket.
 class SpawnPlan {
@@ -99,7 +97,8 @@ EspeakProcess::EspeakProcess(const std::string& program, int timeout_ms) {
     version_ = hello.strings[0];
     return;
   }
-  const std::string how = end(outcome == Outcome::timed_out ? 0 : kPatienceMs);
+  if (outcome == Outcome::timed_out) patience_ms_ = 0;
+  const std::string how = end();
   if (outcome == Outcome::answered && !hello.strings.empty())
     fail(ErrorCode::unavailable, "phonemizer: ", hello.strings[0]);
   if (outcome == Outcome::timed_out)
@@ -108,14 +107,16 @@ EspeakProcess::EspeakProcess(const std::string& program, int timeout_ms) {
        "); install libespeak-ng1 and espeak-ng-data, or send phonemes instead of text");
 }
 
-EspeakProcess::~EspeakProcess() { end(kPatienceMs); }
+EspeakProcess::~EspeakProcess() { end(); }
 
 Outcome EspeakProcess::exchange(const Message& request, Message& answer, int timeout_ms) {
   const int64_t deadline_us = now_us() + int64_t{timeout_ms} * 1000;
   const std::string bytes = pack(request);
   CHECK(bytes.size() <= kMaxMessageBytes, "a request of ", bytes.size(), " bytes");
-  const Outcome sent = send(bytes, deadline_us);
-  return sent == Outcome::answered ? receive_message(answer, deadline_us) : sent;
+  Outcome outcome = send(bytes, deadline_us);
+  if (outcome == Outcome::answered) outcome = receive_message(answer, deadline_us);
+  if (outcome == Outcome::timed_out) patience_ms_ = 0;
+  return outcome;
 }
 
 Outcome EspeakProcess::send(std::string_view bytes, int64_t deadline_us) {
@@ -162,12 +163,12 @@ Outcome EspeakProcess::receive_message(Message& message, int64_t deadline_us) {
   return Outcome::answered;
 }
 
-std::string EspeakProcess::end(int patience_ms) {
+std::string EspeakProcess::end() {
   if (socket_ >= 0) ::close(socket_);  // the end of its input
   socket_ = -1;
   if (pid_ <= 0) return "it was gone";
   int status = 0;
-  for (int waited_ms = 0; waited_ms < patience_ms; ++waited_ms) {
+  for (int waited_ms = 0; waited_ms < patience_ms_; ++waited_ms) {
     const pid_t ended = ::waitpid(pid_, &status, WNOHANG);
     if (ended == 0) {
       ::usleep(1000);

@@ -30,8 +30,9 @@ class EspeakProcess {
   Outcome send(std::string_view bytes, int64_t deadline_us);
   Outcome receive(std::string& bytes, size_t count, int64_t deadline_us);
   Outcome receive_message(Message& message, int64_t deadline_us);
-  std::string end(int patience_ms);  // how it ended: "exit code 127"
+  std::string end();  // how it ended: "exit code 127"
 
+  int patience_ms_ = 200;  // for the child to end by itself when its input has ended
   int socket_ = -1;
   pid_t pid_ = -1;
   std::string version_;

@@ -82,9 +82,10 @@ std::string to_ipa(const std::string& text) {
 Message answer(const Message& request, std::string& voice) {
   if (request.strings.empty()) return {MessageKind::failed, {"a request without a language"}};
   const std::string& language = request.strings[0];
-  if (language != voice) {
+  if (language.empty() || language != voice) {
     voice.clear();
-    if (!choose_voice(language)) return {MessageKind::no_such_language, {"espeak-ng has no voice for it"}};
+    if (language.empty() || !choose_voice(language))
+      return {MessageKind::no_such_language, {"espeak-ng has no voice for it"}};
     voice = language;
   }
   Message result;
