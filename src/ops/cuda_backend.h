@@ -52,6 +52,7 @@ void adain(Context& ctx, TensorView x, const Segments& segments, TensorView styl
            const SegmentActivation& activation, TensorView y);
 void segment_sum(Context& ctx, std::span<const TensorView> x, const Segments& segments, float factor,
                  float slope, TensorView y);
+void mirror_first_rows(Context& ctx, const Segments& segments, TensorView x);
 void double_rows(Context& ctx, TensorView x, const Segments& segments, TensorView weight, TensorView bias,
                  TensorView y);
 

@@ -98,6 +98,18 @@ void segment_sum(Context& ctx, std::span<const TensorView> x, const Segments& se
   });
 }
 
+void mirror_first_rows(Context& ctx, const Segments& segments, TensorView x) {
+  check_where("mirror_first_rows", ctx, segments);
+  check_rows("mirror_first_rows", x, segments);
+  for (int64_t s = 0; s < segments.count(); ++s)
+    CHECK(segments.rows(s) >= 3, "mirror_first_rows: segment ", s, " of ", segments.rows(s), " rows");
+  if (!on_cpu(ctx)) return cuda::mirror_first_rows(ctx, segments, x);
+  for (int64_t s = 0; s < segments.count(); ++s) {
+    const int64_t first = segments.begin(s);
+    std::copy_n(x.row<float>(first + 2), x.dim(1), x.row<float>(first));
+  }
+}
+
 void double_rows(Context& ctx, TensorView x, const Segments& segments, TensorView weight, TensorView bias,
                  TensorView y) {
   check_where("double_rows", ctx, segments);

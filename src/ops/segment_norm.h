@@ -31,6 +31,11 @@ void adain(Context& ctx, TensorView x, const Segments& segments, TensorView styl
 void segment_sum(Context& ctx, std::span<const TensorView> x, const Segments& segments, float factor,
                  float slope, TensorView y);
 
+// x[begin] = x[begin + 2] of every segment: what lies behind the mirror of a signal's first row, when the
+// signal stands from row 1 on.   x: f32 [total_rows, channels], rows may be strided; segments of at least 3
+// rows.
+void mirror_first_rows(Context& ctx, const Segments& segments, TensorView x);
+
 // A transposed convolution per channel, 3 taps, stride 2 (spec kokoro 5.9), of every segment alone:
 // y[2i] = w[1] x[i] + b, y[2i + 1] = w[2] x[i] + w[0] x[i + 1] + b, and zeros in the gaps of y.
 // segments: those of x.   x: f32 [rows, channels] (rows may be strided), taken for zero behind the last row

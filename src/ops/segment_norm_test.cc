@@ -347,6 +347,21 @@ TEST_P(SegmentNorm, DoubledRowsAreATransposedConvolutionOfEachSegment) {
     }
 }
 
+TEST_P(SegmentNorm, FirstRowsAreMirrorImages) {
+  const Segments segments = kMixed.segments().at(3, 1);
+  const Floats before = random_rows(segments, 5, 61);
+  Floats x = before;
+  mirror_first_rows(ctx_, segments, view_of(x, {segments.total_rows(), 5}));
+  Floats expected = before;
+  for (int64_t s = 0; s < segments.count(); ++s) {
+    for (int64_t c = 0; c < 5; ++c) {
+      const auto first = static_cast<size_t>(segments.begin(s) * 5 + c);
+      expected[first] = before[first + 10];
+    }
+  }
+  expect_same_bits(x, expected);
+}
+
 TEST_P(SegmentNorm, TheSteadyStateAllocatesNothing) {
   const Segments segments = kMixed.segments();
   const Floats x = random_rows(segments, 40, 60);

@@ -1,6 +1,6 @@
 // parity_tests --fixtures DIR: does this build compute what the official code computed? DIR is any folder in
-// the form of tests/data/fish/set_a (S1 layout: language model and codec) or set_s2 (S2 layout: language
-// model).
+// the form of tests/data/fish/set_a (S1 layout: language model and codec), set_s2 (S2 layout: language
+// model) or tests/data/kokoro/set_a.
 #include <cstdio>
 #include <gtest/gtest.h>
 #include <string>
@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "tests/parity/codec_parity.h"
+#include "tests/parity/kokoro_parity.h"
 #include "tests/parity/lm_parity.h"
 
 namespace {
@@ -15,7 +16,9 @@ namespace {
 int usage() {
   std::fputs(
       "usage: parity_tests --fixtures DIR [--fixtures DIR ...] [googletest options]\n"
-      "DIR holds a checkpoint with its goldens: lm_goldens.* and dac_goldens.*, or s2_goldens.*\n",
+      "DIR holds a checkpoint with its goldens: lm_goldens.* and dac_goldens.*, s2_goldens.*, or "
+      "manifest.json and\n"
+      "goldens/*.safetensors\n",
       stderr);
   return 2;
 }
@@ -37,8 +40,11 @@ bool add_folder(const std::string& dir) {
   const bool codec = shoal::is_regular_file(dir + "/dac_goldens.safetensors");
   if (language_model) add(dir, "LanguageModel", shoal::parity::check_lm_fixture);
   if (codec) add(dir, "Codec", shoal::parity::check_codec_fixture);
-  if (!language_model && !codec) std::fprintf(stderr, "parity_tests: no goldens in %s\n", dir.c_str());
-  return language_model || codec;
+  const bool kokoro = shoal::is_regular_file(dir + "/kokoro-v1_0.pth");
+  if (kokoro) add(dir, "Kokoro", shoal::parity::check_kokoro_fixture);
+  if (!language_model && !codec && !kokoro)
+    std::fprintf(stderr, "parity_tests: no goldens in %s\n", dir.c_str());
+  return language_model || codec || kokoro;
 }
 
 }  // namespace

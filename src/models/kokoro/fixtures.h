@@ -1,4 +1,4 @@
-// For tests: official files of a model, where there are any.
+// For tests: official files of a small model.
 #pragma once
 
 #include <cstdlib>
@@ -7,13 +7,16 @@
 
 namespace shoal::kokoro {
 
-inline constexpr const char* kNoFixtures =
-    "SHOAL_KOKORO_FIXTURES names no folder with config.json, kokoro-v1_0.pth and voices/";
+// config.json and kokoro-v1_0.pth.
+inline const std::string kFixture = SHOAL_SOURCE_DIR "/tests/data/kokoro/set_a";
 
-inline std::optional<std::string> fixtures_folder() {
+// Voices in all their formats are too large for the tree: a folder like set_a with voices/, where there is
+// one.
+inline constexpr const char* kNoVoices = "SHOAL_KOKORO_FIXTURES names no folder with voices/";
+inline std::optional<std::string> voices_fixture() {
   const char* folder = std::getenv("SHOAL_KOKORO_FIXTURES");
   if (!folder || !*folder) return std::nullopt;
-  return folder;
+  return std::string(folder) + "/voices";
 }
 
 }  // namespace shoal::kokoro

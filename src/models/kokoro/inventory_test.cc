@@ -149,12 +149,10 @@ TEST(KokoroInventory, NormsMayHaveWeightsOfTheirOwn) {
 }
 
 TEST(KokoroInventory, TheFixturesFitExactly) {
-  const std::optional<std::string> fixtures = fixtures_folder();
-  if (!fixtures) GTEST_SKIP() << kNoFixtures;
-  weights::Checkpoint checkpoint = weights::Checkpoint::open(*fixtures + "/kokoro-v1_0.pth");
+  weights::Checkpoint checkpoint = weights::Checkpoint::open(kFixture + "/kokoro-v1_0.pth");
   weights::normalise_kokoro_names(checkpoint);
   EXPECT_EQ(checkpoint.tensors().size(), 548u);
-  Config config = Config::read(*fixtures + "/config.json");
+  Config config = Config::read(kFixture + "/config.json");
   config.take_widths(checkpoint);
   check_tensors(checkpoint, config);
 }

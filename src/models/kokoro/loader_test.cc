@@ -157,11 +157,9 @@ TEST_F(KokoroLoader, CountsWhatItPlaces) {
 }
 
 TEST_F(KokoroLoader, ReadsTheFixtures) {
-  const std::optional<std::string> fixtures = fixtures_folder();
-  if (!fixtures) GTEST_SKIP() << kNoFixtures;
-  weights::Checkpoint checkpoint = weights::Checkpoint::open(*fixtures + "/kokoro-v1_0.pth");
+  weights::Checkpoint checkpoint = weights::Checkpoint::open(kFixture + "/kokoro-v1_0.pth");
   weights::normalise_kokoro_names(checkpoint);
-  Config config = Config::read(*fixtures + "/config.json");
+  Config config = Config::read(kFixture + "/config.json");
   config.take_widths(checkpoint);
   const auto source = read_weights(checkpoint, *device_.context.team);
   for (const RequiredTensor& tensor : required_tensors(config)) {

@@ -95,9 +95,9 @@ TEST(VoicePack, ValuesAreFinite) {
 }
 
 TEST(VoicePack, ReadsTheFixtures) {
-  const std::optional<std::string> fixtures = fixtures_folder();
-  if (!fixtures) GTEST_SKIP() << kNoFixtures;
-  const std::string voices = *fixtures + "/voices/";
+  const std::optional<std::string> folder = voices_fixture();
+  if (!folder) GTEST_SKIP() << kNoVoices;
+  const std::string voices = *folder + "/";
   const VoicePack tensor = read(voices + "af_tiny.pt");
   EXPECT_EQ(values_of(tensor), values_of(read(voices + "af_tiny.bin")));
   EXPECT_EQ(values_of(tensor), values_of(read(voices + "voices-v1.0.bin", "af_tiny")));

@@ -145,9 +145,9 @@ TEST_F(VoicesFolder, ManyThreadsMayAsk) {
 }
 
 TEST(VoicesFixtures, AreFoundUnderTheirNames) {
-  const std::optional<std::string> fixtures = fixtures_folder();
-  if (!fixtures) GTEST_SKIP() << kNoFixtures;
-  const Voices voices(*fixtures + "/voices");
+  const std::optional<std::string> folder = voices_fixture();
+  if (!folder) GTEST_SKIP() << kNoVoices;
+  const Voices voices(*folder);
   EXPECT_THAT(voices.names(), ElementsAre("af_tiny", "am_tiny"));
   EXPECT_EQ(voices.default_voice('a'), "af_tiny");
   EXPECT_TRUE(voices.get("af_tiny(2)+am_tiny").pack);

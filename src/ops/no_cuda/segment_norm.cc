@@ -9,6 +9,7 @@ void adain(Context&, TensorView, const Segments&, TensorView, float, const Segme
 void segment_sum(Context&, std::span<const TensorView>, const Segments&, float, float, TensorView) {
   unavailable("segment_sum");
 }
+void mirror_first_rows(Context&, const Segments&, TensorView) { unavailable("mirror_first_rows"); }
 void double_rows(Context&, TensorView, const Segments&, TensorView, TensorView, TensorView) {
   unavailable("double_rows");
 }

@@ -1,0 +1,255 @@
+#include "models/kokoro/kokoro.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/error.h"
+#include "models/kokoro/decoder.h"
+#include "models/kokoro/generator.h"
+#include "models/kokoro/layout.h"
+#include "models/kokoro/loader.h"
+#include "models/kokoro/plbert.h"
+#include "models/kokoro/prosody.h"
+#include "models/kokoro/style.h"
+#include "models/kokoro/text_encoder.h"
+#include "ops/embedding.h"
+#include "ops/transfer.h"
+
+namespace shoal::kokoro {
+namespace {
+
+void check(const Config& config, const Utterance& utterance) {
+  const auto tokens = static_cast<int64_t>(utterance.ids.size());
+  if (tokens < 3 || tokens > config.max_positions)
+    fail(ErrorCode::invalid_argument, "utterance: expected 1 to ", config.max_positions - 2,
+         " phonemes, got ", tokens - 2);
+  for (const int32_t id : utterance.ids) {
+    if (id < 0 || id >= config.n_token)
+      fail(ErrorCode::invalid_argument, "utterance: expected phoneme ids below ", config.n_token, ", got ",
+           id);
+  }
+  if (static_cast<int64_t>(utterance.style.size()) != 2 * config.style_dim)
+    fail(ErrorCode::invalid_argument, "utterance: expected a style of ", 2 * config.style_dim,
+         " values, got ", utterance.style.size());
+  if (!(utterance.speed > 0))
+    fail(ErrorCode::invalid_argument, "speed: expected more than 0, got ", utterance.speed);
+}
+
+std::vector<int32_t> token_counts(std::span<const Utterance> utterances) {
+  std::vector<int32_t> counts;
+  for (const Utterance& utterance : utterances) counts.push_back(static_cast<int32_t>(utterance.ids.size()));
+  return counts;
+}
+
+// Both halves of every utterance's style.   -> [utterances, 2 * style_dim]
+std::vector<float> joined_styles(std::span<const Utterance> utterances) {
+  std::vector<float> styles;
+  for (const Utterance& utterance : utterances)
+    styles.insert(styles.end(), utterance.style.begin(), utterance.style.end());
+  return styles;
+}
+
+// The tokens of a batch.
+struct Tokens {
+  explicit Tokens(std::span<const Utterance> utterances) : layout(token_counts(utterances)) {
+    const auto total = static_cast<size_t>(layout.total());
+    ids.assign(total, 0);
+    positions.assign(total, 0);
+    for (size_t u = 0; u < utterances.size(); ++u) {
+      const auto begin = static_cast<ptrdiff_t>(layout.begin(static_cast<int64_t>(u)));
+      std::ranges::copy(utterances[u].ids, ids.begin() + begin);
+      std::iota(positions.begin() + begin, positions.begin() + begin + std::ssize(utterances[u].ids), 0);
+    }
+  }
+
+  Layout layout;
+  std::vector<int32_t> ids, positions;  // of every row, 0 in gaps
+};
+
+std::vector<int32_t> frame_counts(std::span<const Spoken> spoken) {
+  std::vector<int32_t> counts;
+  for (const Spoken& one : spoken)
+    counts.push_back(std::accumulate(one.durations.begin(), one.durations.end(), int32_t{0}));
+  return counts;
+}
+
+// The token's row for every frame's; a gap has the first one, which is a gap too.   -> [frames.total()]
+std::vector<int32_t> token_of_frame(const Layout& tokens, const Layout& frames,
+                                    std::span<const Spoken> spoken) {
+  std::vector<int32_t> rows(static_cast<size_t>(frames.total()), 0);
+  for (int64_t u = 0; u < frames.count(); ++u) {
+    auto to = rows.begin() + frames.begin(u);
+    auto token = static_cast<int32_t>(tokens.begin(u));
+    for (const int32_t duration : spoken[static_cast<size_t>(u)].durations) {
+      to = std::fill_n(to, duration, token);
+      ++token;
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+
+class Kokoro::Impl {
+ public:
+  // front: loads in f32 what comes before the decoder.
+  Impl(Loader& front, Loader& back, const Config& config)
+      : config_(config),
+        dtype_(back.dtype()),
+        bert_(front, config),
+        text_(front, config),
+        durations_(front, prosody_styles_, config),
+        pitch_(front, prosody_styles_, config),
+        decoder_(back, decoder_styles_, config),
+        generator_(back, decoder_styles_, config) {
+    prosody_styles_.pack(front);
+    decoder_styles_.pack(back);
+    bytes_ = front.bytes() + back.bytes();
+  }
+
+  const Config& config() const { return config_; }
+  DType dtype() const { return dtype_; }
+  int64_t bytes() const { return bytes_; }
+  int64_t samples_per_frame() const { return 2 * generator_.samples_per_row(); }
+
+  std::vector<Spoken> speak(ops::Context& ctx, std::span<const Utterance> utterances, const Tap* tap,
+                            const ops::SourceNoise* noise) const {
+    const Workspace::Scope scope(*ctx.workspace);
+    const Tokens tokens(utterances);
+    const std::vector<float> style_values = joined_styles(utterances);
+    const int64_t half = config_.style_dim;
+    const TensorView styles =
+        ops::upload(ctx, style_values).reshape({static_cast<int64_t>(utterances.size()), 2 * half});
+    const Rows rows = tokens.layout.rows(ctx, tap);
+    const TensorView prosody = prosody_styles_.forward(ctx, styles.columns(half, 2 * half));
+    const TensorView d = rows.alloc(config_.hidden_dim + half), text = rows.alloc(config_.hidden_dim);
+
+    std::vector<Spoken> spoken = time(rows, tokens, utterances, prosody, styles.columns(half, 2 * half), d);
+    text_.forward(rows, tokens.ids, text);
+
+    const Layout frames(frame_counts(spoken));
+    const std::vector<int32_t> source = token_of_frame(tokens.layout, frames, spoken);
+    const Rows at = frames.rows(ctx, tap);
+    const TensorView token_of = ops::upload(ctx, source);
+    std::vector<uint64_t> seeds;
+    for (const Utterance& utterance : utterances) seeds.push_back(utterance.seed);
+    const TensorView samples = render(at, {.prosody = prosody,
+                                           .decoder = decoder_styles_.forward(ctx, styles.columns(0, half)),
+                                           .d = d,
+                                           .text = text,
+                                           .token_of = token_of,
+                                           .noise = noise ? *noise : ops::SourceNoise{.seeds = seeds}});
+    collect(ctx, frames, samples, spoken);
+    return spoken;
+  }
+
+ private:
+  // Durations; leaves in d what the pitch is made of.
+  std::vector<Spoken> time(const Rows& rows, const Tokens& tokens, std::span<const Utterance> utterances,
+                           TensorView affines, TensorView styles, TensorView d) const {
+    ops::Context& ctx = *rows.ctx;
+    const Workspace::Scope scope(*ctx.workspace);
+    const TensorView encoded = d.columns(0, config_.hidden_dim), logits = rows.alloc(durations_.logits());
+    bert_.forward(rows, tokens.ids, tokens.positions, encoded);
+    rows.tell("d_en", encoded);
+    const std::vector<int32_t> owner = tokens.layout.utterance_of_row();
+    durations_.forward(rows, affines, styles, ops::upload(ctx, owner), d, logits);
+    const Tensor values = ops::to_host(ctx, logits);
+    std::vector<Spoken> spoken(utterances.size());
+    for (size_t u = 0; u < utterances.size(); ++u) {
+      const int64_t begin = tokens.layout.begin(static_cast<int64_t>(u));
+      for (int64_t t = 0; t < std::ssize(utterances[u].ids); ++t) {
+        spoken[u].durations.push_back(duration(
+            {values.view().row<float>(begin + t), static_cast<size_t>(logits.dim(1))}, utterances[u].speed));
+      }
+    }
+    return spoken;
+  }
+
+  struct Score {
+    TensorView prosody, decoder;  // affines
+    TensorView d, text;           // of tokens
+    TensorView token_of;          // i32 [rows]
+    ops::SourceNoise noise;
+  };
+
+  // -> f32 [rows * samples_per_frame()] in the enclosing scope
+  TensorView render(const Rows& rows, const Score& score) const {
+    ops::Context& ctx = *rows.ctx;
+    const Rows twice = rows.at(2);
+    const TensorView samples = ctx.workspace->alloc(DType::f32, {rows.count() * samples_per_frame()});
+    const Workspace::Scope scope(*ctx.workspace);
+    const TensorView f0 = twice.alloc(1), energy = twice.alloc(1), features = twice.alloc(decoder_.outputs());
+    {
+      const Workspace::Scope pitch(*ctx.workspace);
+      const TensorView en = rows.alloc(score.d.dim(1));
+      ops::gather_rows(ctx, score.d, score.token_of, en);
+      rows.tell("en", en);
+      pitch_.forward(rows, score.prosody, en, f0, energy);
+    }
+    const TensorView harmonics = generator_.excite(twice, f0, score.noise);
+    {
+      const Workspace::Scope decoding(*ctx.workspace);
+      const TensorView asr = rows.alloc(score.text.dim(1));
+      ops::gather_rows(ctx, score.text, score.token_of, asr);
+      rows.tell("asr", asr);
+      decoder_.forward(rows, score.decoder, asr, f0, energy, features);
+    }
+    generator_.forward(twice, score.decoder, features, harmonics, samples);
+    return samples;
+  }
+
+  void collect(ops::Context& ctx, const Layout& frames, TensorView samples,
+               std::vector<Spoken>& spoken) const {
+    const Tensor all = ops::to_host(ctx, samples);
+    for (int64_t u = 0; u < frames.count(); ++u) {
+      const float* const begin = all.as<float>() + frames.begin(u) * samples_per_frame();
+      spoken[static_cast<size_t>(u)].samples.assign(begin, begin + frames.length(u) * samples_per_frame());
+    }
+  }
+
+  const Config config_;
+  const DType dtype_;
+  StyleTable prosody_styles_{config_.style_dim}, decoder_styles_{config_.style_dim};
+  PlBert bert_;
+  TextEncoder text_;
+  DurationPredictor durations_;
+  PitchPredictor pitch_;
+  Decoder decoder_;
+  Generator generator_;
+  int64_t bytes_ = 0;
+};
+
+Kokoro::Kokoro(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+Kokoro::Kokoro(Kokoro&&) noexcept = default;
+Kokoro& Kokoro::operator=(Kokoro&&) noexcept = default;
+Kokoro::~Kokoro() = default;
+
+Kokoro Kokoro::from(WeightSource& source, const Config& config, ops::Context& ctx, DType dtype) {
+  Loader front(source, ctx, DType::f32), back(source, ctx, dtype);
+  return Kokoro(std::make_unique<const Impl>(front, back, config));
+}
+
+Kokoro Kokoro::load(const weights::Checkpoint& checkpoint, const Config& config, ops::Context& ctx,
+                    DType dtype) {
+  return from(*read_weights(checkpoint, *ctx.team), config, ctx, dtype);
+}
+
+Kokoro Kokoro::random(const Config& config, ops::Context& ctx, DType dtype, uint64_t seed) {
+  return from(*random_weights(seed, *ctx.team), config, ctx, dtype);
+}
+
+const Config& Kokoro::config() const { return impl_->config(); }
+DType Kokoro::dtype() const { return impl_->dtype(); }
+int64_t Kokoro::weight_bytes() const { return impl_->bytes(); }
+int64_t Kokoro::samples_per_frame() const { return impl_->samples_per_frame(); }
+
+std::vector<Spoken> Kokoro::speak(ops::Context& ctx, std::span<const Utterance> utterances, const Tap* tap,
+                                  const ops::SourceNoise* noise) const {
+  CHECK(!utterances.empty(), "speak: no utterance");
+  for (const Utterance& utterance : utterances) check(config(), utterance);
+  return impl_->speak(ctx, utterances, tap, noise);
+}
+
+}  // namespace shoal::kokoro

@@ -1,0 +1,151 @@
+// What an utterance sounds like depends on nothing but itself.
+#include "models/kokoro/kokoro.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+#include <numeric>
+#include <random>
+
+#include "base/error.h"
+#include "models/kokoro/small_config.h"
+#include "ops/device_testing.h"
+
+namespace shoal::kokoro {
+namespace {
+
+struct Line {
+  std::vector<int32_t> ids;
+  std::vector<float> style;
+  float speed = 1;
+  uint64_t seed = 0;
+  Utterance utterance() const { return {.ids = ids, .style = style, .speed = speed, .seed = seed}; }
+};
+
+Line random_line(const Config& config, int phonemes, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> normal;
+  Line line{.ids = {0}, .speed = 0.7f + 0.1f * static_cast<float>(random() % 10), .seed = random()};
+  for (int i = 0; i < phonemes; ++i)
+    line.ids.push_back(1 + static_cast<int32_t>(random() % static_cast<uint64_t>(config.n_token - 1)));
+  line.ids.push_back(0);
+  for (int64_t i = 0; i < 2 * config.style_dim; ++i) line.style.push_back(0.3f * normal(random));
+  return line;
+}
+
+std::vector<Spoken> speak(const Kokoro& model, ops::Context& ctx, const std::vector<Line>& lines) {
+  std::vector<Utterance> utterances;
+  for (const Line& line : lines) utterances.push_back(line.utterance());
+  return model.speak(ctx, utterances);
+}
+
+Config with_long_texts(Config config) {
+  config.max_positions = 64;
+  return config;
+}
+
+// Whatever lay in the arena before.
+void poison(Workspace& workspace) {
+  const Workspace::Scope scope(workspace);
+  const TensorView all = workspace.alloc(DType::f32, {int64_t{8} << 20});
+  std::fill_n(all.as<float>(), all.elements(), std::numeric_limits<float>::quiet_NaN());
+}
+
+class KokoroBatches : public ::testing::TestWithParam<DType> {
+ protected:
+  ops::TestMachine machine_{2};
+  const Config config_ = with_long_texts(small_config());
+  const Kokoro model_ = Kokoro::random(config_, machine_.context, GetParam(), 7);
+};
+
+TEST_P(KokoroBatches, AnUtteranceIsTheSameAloneAndInAnyBatch) {
+  std::vector<Line> lines;
+  for (uint64_t i = 0; i < 16; ++i)
+    lines.push_back(random_line(config_, 1 + static_cast<int>(i * i * 37 % 61), i));
+  std::vector<Spoken> alone;
+  for (const Line& line : lines) {
+    poison(machine_.workspace);
+    alone.push_back(speak(model_, machine_.context, {line})[0]);
+    for (const float sample : alone.back().samples) ASSERT_TRUE(std::isfinite(sample));
+  }
+  for (const size_t size : {2, 7, 16}) {
+    for (size_t first = 0; first < lines.size(); first += size) {
+      const std::vector<Line> batch(
+          lines.begin() + static_cast<ptrdiff_t>(first),
+          lines.begin() + static_cast<ptrdiff_t>(std::min(first + size, lines.size())));
+      poison(machine_.workspace);
+      const std::vector<Spoken> spoken = speak(model_, machine_.context, batch);
+      for (size_t i = 0; i < batch.size(); ++i) {
+        EXPECT_EQ(spoken[i].durations, alone[first + i].durations);
+        EXPECT_TRUE(spoken[i].samples == alone[first + i].samples) << size << ": " << first + i;
+      }
+    }
+  }
+}
+
+TEST_P(KokoroBatches, SamplesAreThoseOfTheDurations) {
+  Line line = random_line(config_, 20, 3);
+  const Spoken normal = speak(model_, machine_.context, {line})[0];
+  const int32_t frames = std::accumulate(normal.durations.begin(), normal.durations.end(), 0);
+  EXPECT_EQ(std::ssize(normal.samples), frames * model_.samples_per_frame());
+  EXPECT_EQ(normal.durations.size(), line.ids.size());
+  line.speed = 1000;  // every token lasts one frame, no less
+  EXPECT_EQ(speak(model_, machine_.context, {line})[0].durations, std::vector<int32_t>(line.ids.size(), 1));
+}
+
+TEST_P(KokoroBatches, TheSeedDrawsTheNoiseAlone) {
+  Line line = random_line(config_, 12, 5);
+  const Spoken one = speak(model_, machine_.context, {line})[0];
+  EXPECT_TRUE(speak(model_, machine_.context, {line})[0].samples == one.samples);
+  ++line.seed;
+  const Spoken other = speak(model_, machine_.context, {line})[0];
+  EXPECT_EQ(other.durations, one.durations);
+  EXPECT_FALSE(other.samples == one.samples);
+}
+
+TEST_P(KokoroBatches, TheNumberOfThreadsDoesNotMatter) {
+  const Line line = random_line(config_, 30, 6);
+  ops::TestMachine single(1), several(3);
+  EXPECT_TRUE(speak(model_, single.context, {line})[0].samples ==
+              speak(model_, several.context, {line})[0].samples);
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, KokoroBatches, ::testing::Values(DType::f32, DType::bf16),
+                         [](const auto& type) { return std::string(name_of(type.param)); });
+
+TEST(Kokoro, RefusesWhatIsNoUtterance) {
+  ops::TestMachine machine(1);
+  const Config config = small_config();
+  const Kokoro model = Kokoro::random(config, machine.context, DType::f32, 7);
+  const auto refused = [&](const Line& line, const std::string& why) {
+    try {
+      speak(model, machine.context, {line});
+      ADD_FAILURE() << "spoken: " << why;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+      EXPECT_NE(error.message().find(why), std::string::npos) << error.message();
+    }
+  };
+  const Line good = random_line(config, 5, 1);
+  Line bad = good;
+  bad.ids = {0, 0};
+  refused(bad, "phonemes, got 0");
+  bad.ids.assign(static_cast<size_t>(config.max_positions) + 1, 1);
+  refused(bad, "phonemes, got");
+  bad = good;
+  bad.ids[2] = static_cast<int32_t>(config.n_token);
+  refused(bad, "phoneme ids below");
+  bad.ids[2] = -1;
+  refused(bad, "got -1");
+  bad = good;
+  bad.style.pop_back();
+  refused(bad, "style of");
+  for (const float speed : {0.0f, -1.0f, std::numeric_limits<float>::quiet_NaN()}) {
+    bad = good;
+    bad.speed = speed;
+    refused(bad, "speed: expected more than 0");
+  }
+}
+
+}  // namespace
+}  // namespace shoal::kokoro

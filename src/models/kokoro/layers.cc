@@ -1,0 +1,115 @@
+#include "models/kokoro/layers.h"
+
+#include <array>
+#include <numbers>
+
+#include "ops/linear.h"
+#include "ops/segment_norm.h"
+
+namespace shoal::kokoro {
+namespace {
+
+constexpr float kHalfPower = static_cast<float>(1 / std::numbers::sqrt2);
+
+}  // namespace
+
+ops::PackedMatrix load_conv(Loader& loader, const std::string& prefix, const Shape& shape, bool bias,
+                            float factor) {
+  const Tensor weight = loader.convolution(prefix, shape);
+  Tensor shift;
+  if (bias) shift = loader.host_f32(prefix + ".bias", {shape[0]});
+  for (float& value : weight.span<float>()) value *= factor;
+  if (bias) {
+    for (float& value : shift.span<float>()) value *= factor;
+  }
+  return loader.counted(ops::pack_conv1d(loader.ctx(), weight, shift.view(), loader.dtype()));
+}
+
+StyledBlock::StyledBlock(Loader& loader, StyleTable& styles, const Spec& spec) : spec_(spec) {
+  const std::string& prefix = spec.prefix;
+  norm1_ = styles.add(loader, prefix + ".norm1.fc", spec.in);
+  norm2_ = styles.add(loader, prefix + ".norm2.fc", spec.out);
+  conv1_ = load_conv(loader, prefix + ".conv1", {spec.out, spec.in, 3}, true);
+  conv2_ = load_conv(loader, prefix + ".conv2", {spec.out, spec.out, 3}, true, kHalfPower);
+  if (spec.in != spec.out)
+    projection_ = load_conv(loader, prefix + ".conv1x1", {spec.out, spec.in, 1}, false, kHalfPower);
+  if (!spec.upsample) return;
+  const Tensor pool = loader.convolution(prefix + ".pool", {spec.in, 1, 3});
+  const Tensor by_tap(DType::f32, {3, spec.in});
+  for (int64_t c = 0; c < spec.in; ++c) {
+    for (int64_t tap = 0; tap < 3; ++tap)
+      by_tap.as<float>()[tap * spec.in + c] = pool.as<float>()[c * 3 + tap];
+  }
+  pool_weight_ = loader.placed(ops::to_host(loader.ctx(), by_tap));
+  pool_bias_ = loader.f32(prefix + ".pool.bias", {spec.in});
+}
+
+void StyledBlock::shortcut(const Rows& rows, TensorView x, TensorView y) const {
+  ops::Context& ctx = *rows.ctx;
+  const Workspace::Scope scope(*ctx.workspace);
+  if (!spec_.upsample) {
+    if (projection_) return ops::linear(ctx, x, *projection_, y);
+    return ops::segment_sum(ctx, std::array{x}, rows.segments, kHalfPower, 1, y);
+  }
+  // Nearest neighbours of a product are the product of nearest neighbours.
+  TensorView once = x;
+  if (projection_) {
+    once = rows.alloc(spec_.out);
+    ops::linear(ctx, x, *projection_, once);
+  }
+  const TensorView pairs = y.reshape({rows.count(), 2 * spec_.out});
+  const float factor = projection_ ? 1 : kHalfPower;
+  for (const int64_t half : {int64_t{0}, spec_.out})
+    ops::segment_sum(ctx, std::array{once}, rows.segments, factor, 1, pairs.columns(half, half + spec_.out));
+}
+
+void StyledBlock::forward(const Rows& rows, TensorView affines, TensorView x, TensorView y) const {
+  ops::Context& ctx = *rows.ctx;
+  const Workspace::Scope scope(*ctx.workspace);
+  const Rows out = spec_.upsample ? rows.at(rows.segments.rate * 2) : rows;
+  TensorView input = rows.alloc(spec_.in);
+  ops::adain(ctx, x, rows.segments, norm1_.of(affines), kNormEps, {.slope = kSlope}, input);
+  if (spec_.upsample) {
+    const TensorView doubled = out.alloc(spec_.in);
+    ops::double_rows(ctx, input, rows.segments, pool_weight_, pool_bias_, doubled);
+    input = doubled;
+  }
+  const TensorView between = out.alloc(spec_.out);
+  centred_conv1d(out, input, conv1_, 1, between);
+  ops::adain(ctx, between, out.segments, norm2_.of(affines), kNormEps, {.slope = kSlope}, between);
+  shortcut(rows, x, y);
+  centred_conv1d(out, between, conv2_, 1, y, {.accumulate = true});
+}
+
+SnakeBlock::SnakeBlock(Loader& loader, StyleTable& styles, const std::string& prefix, int64_t channels,
+                       int64_t kernel, const std::vector<int64_t>& dilations)
+    : channels_(channels) {
+  for (size_t i = 0; i < dilations.size(); ++i) {
+    const std::string n = std::to_string(i);
+    const Shape shape = {channels, channels, kernel};
+    units_.push_back({.norm1 = styles.add(loader, prefix + ".adain1." + n + ".fc", channels),
+                      .norm2 = styles.add(loader, prefix + ".adain2." + n + ".fc", channels),
+                      .alpha1 = loader.f32(prefix + ".alpha1." + n, {1, channels, 1}),
+                      .alpha2 = loader.f32(prefix + ".alpha2." + n, {1, channels, 1}),
+                      .conv1 = load_conv(loader, prefix + ".convs1." + n, shape, true),
+                      .conv2 = load_conv(loader, prefix + ".convs2." + n, shape, true),
+                      .dilation = dilations[i]});
+  }
+}
+
+void SnakeBlock::forward(const Rows& rows, TensorView affines, TensorView x) const {
+  ops::Context& ctx = *rows.ctx;
+  const Workspace::Scope scope(*ctx.workspace);
+  const TensorView input = rows.alloc(channels_), between = rows.alloc(channels_);
+  const auto snake = [&](const Tensor& alpha) {
+    return ops::SegmentActivation{.snake_alpha = alpha.view().reshape({channels_})};
+  };
+  for (const Unit& unit : units_) {
+    ops::adain(ctx, x, rows.segments, unit.norm1.of(affines), kNormEps, snake(unit.alpha1), input);
+    centred_conv1d(rows, input, unit.conv1, unit.dilation, between);
+    ops::adain(ctx, between, rows.segments, unit.norm2.of(affines), kNormEps, snake(unit.alpha2), between);
+    centred_conv1d(rows, between, unit.conv2, 1, x, {.accumulate = true});
+  }
+}
+
+}  // namespace shoal::kokoro

@@ -1,0 +1,34 @@
+// Where the utterances of a batch lie.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/kokoro/rows.h"
+
+namespace shoal::kokoro {
+
+// Utterances end to end, with kGap frames of nothing before, between and behind them. The arrays live here.
+class Layout {
+ public:
+  // lengths: of each utterance, in frames (or tokens), at least 1.
+  explicit Layout(std::vector<int32_t> lengths);
+  Layout(const Layout&) = delete;
+  Layout& operator=(const Layout&) = delete;
+
+  int64_t count() const { return static_cast<int64_t>(lengths_.size()); }
+  int64_t total() const { return total_; }
+  int64_t begin(int64_t utterance) const { return starts_[static_cast<size_t>(utterance)]; }
+  int64_t length(int64_t utterance) const { return lengths_[static_cast<size_t>(utterance)]; }
+  // One row a frame. What kernels read lies in the context's enclosing scope.
+  Rows rows(ops::Context& ctx, const Tap* tap) const;
+  // The utterance of every row; gaps belong to the first.   -> [total]
+  std::vector<int32_t> utterance_of_row() const;
+
+ private:
+  std::vector<int32_t> starts_, lengths_;
+  int64_t total_ = 0;
+};
+
+}  // namespace shoal::kokoro

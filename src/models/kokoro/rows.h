@@ -1,0 +1,60 @@
+// The rows that a layer works on: utterances end to end, with gaps (ops/segments.h).
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "base/function_ref.h"
+#include "ops/context.h"
+#include "ops/conv1d.h"
+#include "ops/segments.h"
+#include "ops/transfer.h"
+
+namespace shoal::kokoro {
+
+// A look inside, for tests: the output of a stage by its name in the reference, the rows of the utterances
+// one after the other, without gaps.
+using Tap = FunctionRef<void(std::string_view stage, TensorView rows)>;
+
+// Frames of silence before the first utterance and between two; one more behind the last one. At every rate
+// they are as many rows as the widest convolution there looks to one side: 25 of 40, 240 (spec kokoro 7), 2
+// of 2 among tokens.
+constexpr int32_t kGap = 2;
+
+struct Rows {
+  ops::Context* ctx = nullptr;
+  const Tap* tap = nullptr;
+  ops::Segments segments;
+  TensorView conv_offsets;  // i32 [2]: 0 and the frames that a convolution writes; empty on the CPU
+
+  int64_t count() const { return segments.total_rows(); }
+  Workspace& workspace() const { return *ctx->workspace; }
+  // f32 [rows, channels], uninitialised.
+  TensorView alloc(int64_t channels) const { return workspace().alloc(DType::f32, {count(), channels}); }
+  Rows at(int64_t rate, int64_t extra = 0) const {
+    return {.ctx = ctx, .tap = tap, .segments = segments.at(rate, extra), .conv_offsets = conv_offsets};
+  }
+  // Rows that a convolution writes: all but the last kGap frames.
+  int64_t conv_count() const { return (segments.total - kGap) * segments.rate; }
+  void tell(std::string_view stage, TensorView x) const;
+};
+
+// y = conv(x), of which every row of an utterance sees as much behind itself as before: `reach` rows, at most
+// kGap frames. x: f32 [rows, depth], dense, in order (zeros in gaps); y: f32 [rows, outputs], may be strided.
+// What is written into gaps means nothing.
+void centred_conv1d(const Rows& rows, TensorView x, const ops::PackedMatrix& weight, int64_t dilation,
+                    TensorView y, const ops::Epilogue& epilogue = {});
+
+// y[i] = sum over j of w[j] . x[i * stride + j - before]: fewer rows than x.   rows: those of y; x: f32
+// [rows * stride, channels], dense, in order; weight: pack_strided_conv1d; y: f32 [rows, outputs], may be
+// strided.
+void strided_conv1d(const Rows& rows, TensorView x, const ops::PackedMatrix& weight, int64_t stride,
+                    int64_t before, TensorView y);
+
+// y[o] = sum over i of x[i] . w[o - stride * i + before] + bias: more rows than x.   rows: those of x, which
+// is dense and in order; weight: pack_transposed_conv1d.   -> f32 [rows * stride, channels] in the enclosing
+// scope.
+TensorView transposed_conv1d(const Rows& rows, TensorView x, const ops::PackedMatrix& weight, int64_t stride,
+                             int64_t before);
+
+}  // namespace shoal::kokoro

@@ -1,0 +1,43 @@
+// The affine maps that turn a voice's style into scales and shifts of every norm (spec kokoro 5.8, 7
+// consequence 3).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/kokoro/loader.h"
+#include "ops/packed_matrix.h"
+
+namespace shoal::kokoro {
+
+// Where a norm finds its [scales | shifts] in a row of StyleTable::forward.
+struct StyleColumns {
+  int64_t begin = 0, channels = 0;
+  TensorView of(TensorView affines) const { return affines.columns(begin, begin + 2 * channels); }
+  TensorView scales(TensorView affines) const { return affines.columns(begin, begin + channels); }
+  TensorView shifts(TensorView affines) const {
+    return affines.columns(begin + channels, begin + 2 * channels);
+  }
+};
+
+// All of them that see one half of the style, as one matrix: one product an utterance.
+class StyleTable {
+ public:
+  explicit StyleTable(int64_t style_dim) : style_dim_(style_dim) {}
+
+  // `prefix`.weight [2 * channels, style_dim], .bias. scale_bias is added to the scales.
+  StyleColumns add(Loader& loader, const std::string& prefix, int64_t channels, float scale_bias = 0);
+  // After the last add().
+  void pack(Loader& loader);
+
+  // styles: f32 [utterances, style_dim], dense or strided   -> f32 [utterances, columns] in the enclosing
+  // scope.
+  TensorView forward(ops::Context& ctx, TensorView styles) const;
+
+ private:
+  int64_t style_dim_, columns_ = 0;
+  std::vector<float> weights_, biases_;  // until pack()
+  ops::PackedMatrix matrix_;
+};
+
+}  // namespace shoal::kokoro

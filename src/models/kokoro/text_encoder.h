@@ -1,0 +1,35 @@
+// What is said, for the decoder: convolutions and an LSTM over phonemes (spec kokoro 5.6).
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "models/kokoro/config.h"
+#include "models/kokoro/loader.h"
+#include "models/kokoro/rows.h"
+#include "ops/lstm.h"
+
+namespace shoal::kokoro {
+
+// The LSTM of `prefix`: inputs -> 2 * hidden.
+ops::PackedLstm load_lstm(Loader& loader, const std::string& prefix, int64_t inputs, int64_t hidden);
+
+class TextEncoder {
+ public:
+  TextEncoder(Loader& loader, const Config& config);
+
+  // ids: i32 [rows], 0 in gaps, in host memory.   y: f32 [rows, hidden_dim]; its gaps become zeros.
+  void forward(const Rows& rows, std::span<const int32_t> ids, TensorView y) const;
+
+ private:
+  struct Layer {
+    ops::PackedMatrix conv;
+    Tensor gamma, beta;  // f32 [hidden_dim]
+  };
+  int64_t width_;
+  Tensor embedding_;  // f32 [n_token, hidden_dim]
+  std::vector<Layer> layers_;
+  ops::PackedLstm lstm_;
+};
+
+}  // namespace shoal::kokoro

@@ -1,0 +1,22 @@
+// Kokoro against what the official code computed, for any folder in the fixtures' form (config.json,
+// kokoro-v1_0.pth, manifest.json, goldens/CASE.safetensors). In links, because the phase of a waveform is
+// ill-conditioned (spec kokoro 10). Failures are GoogleTest failures.
+#pragma once
+
+#include <string>
+
+namespace shoal::parity {
+
+// Phonemes to durations, which are equal, and to every stage up to the decoder's features.
+void check_kokoro_stages(const std::string& dir);
+// The golden pitch to the source and its spectrum.
+void check_kokoro_source(const std::string& dir);
+// Golden text, pitch, energy and spectrum to samples.
+void check_kokoro_generator(const std::string& dir);
+// Phonemes to samples.
+void check_kokoro_speech(const std::string& dir);
+
+// All of the above.
+void check_kokoro_fixture(const std::string& dir);
+
+}  // namespace shoal::parity
