@@ -143,12 +143,10 @@ std::vector<Chunk> Chunker::cut(std::vector<Token> tokens) {
     open.push_back(token);
   };
   for (; at < tokens.size(); ++at) {
-    // A part must fit whichever chunk it comes to stand in.
-    const int least = std::min(limit(), rules_.max_phonemes);
-    if (count_code_points(tokens[at].phonemes) <= least) {
+    if (count_code_points(tokens[at].phonemes) <= limit()) {
       take(tokens[at]);
     } else {
-      for (const Token& part : split_token(tokens[at], least)) take(part);
+      for (const Token& part : split_token(tokens[at], limit())) take(part);
     }
   }
   add(std::move(open), chunks);

@@ -22,6 +22,14 @@ std::string for_model(std::string phonemes) {
   return phonemes;
 }
 
+// "apple(s)" -> "apples".
+void join_optional_plurals(std::string& text) {
+  for (size_t at = 0; (at = text.find("(s)", at)) != std::string::npos; ++at) {
+    if (at == 0 || !text::is_letter(text::code_point_at(text, text::previous_character(text, at)))) continue;
+    text.replace(at, 3, "s");
+  }
+}
+
 // Spans are read one by one; the white space at their ends belongs between their pieces.
 void append(std::vector<Piece>& pieces, const Span& span, std::vector<Piece> more) {
   const bool space_before = !span.text.empty() && text::is_white_space(text::code_point_at(span.text, 0));
@@ -72,8 +80,9 @@ std::vector<Piece> FrontEnd::english_pieces(const std::vector<Span>& spans, bool
       append(pieces, {}, {{span.text, for_model(*span.phonemes), {}, false}});
       continue;
     }
-    std::string text =
-        normalise || !span.number_flags.empty() ? text::normalise_english(span.text) : span.text;
+    std::string text = span.text;
+    if (normalise) join_optional_plurals(text);
+    if (normalise || !span.number_flags.empty()) text = text::normalise_english(text);
     if (!span.number_flags.empty()) text = apply_number_flags(text, span.number_flags);
     append(pieces, span, split_english(text));
   }

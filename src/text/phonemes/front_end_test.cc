@@ -83,6 +83,7 @@ TEST(FrontEnd, WordsOfTheDictionaryNeedNoEspeak) {
   EXPECT_EQ(say("OpenAI"), "ˌOpᵊnˈAˌI");
   EXPECT_EQ(say("city button"), "sˈɪTi bˈʌtn");  // the model's letters
   EXPECT_EQ(say("$5"), "fˈIv dˈɑləɹz");
+  EXPECT_EQ(say("apple(s) (sky)"), "ˈæpᵊlz (skˈI)");
   EXPECT_EQ(say("[sky](/skI/) is [is](2)"), "skI ɪz ˈɪz");
   EXPECT_EQ(say("\"Wait,\" (the port)..."), "“wˈAt,” (ðə pˈɔɹt)...");
   // What is not there needs espeak-ng, and the request is told.

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "text/characters.h"
+#include "text/nfc.h"
 #include "text/phonemes/code_points.h"
 
 namespace shoal::phonemes {
@@ -100,6 +101,42 @@ bool wants_and(const std::vector<std::string_view>& words, size_t i) {
   return true;
 }
 
+constexpr char32_t kWideForms = 0xFF00;  // U+FF01 to U+FF5E are those of '!' to '~'
+
+// Of marks written without a space behind them, and of ligatures; empty for others.
+std::string_view narrow_form(char32_t c) {
+  switch (c) {
+    case U'。':
+      return ". ";
+    case U'、':
+    case U'，':
+      return ", ";
+    case U'！':
+      return "! ";
+    case U'？':
+      return "? ";
+    case U'；':
+      return "; ";
+    case U'：':
+      return ": ";
+    case 0xFB00:
+      return "ff";
+    case 0xFB01:
+      return "fi";
+    case 0xFB02:
+      return "fl";
+    case 0xFB03:
+      return "ffi";
+    case 0xFB04:
+      return "ffl";
+    case 0xFB05:
+    case 0xFB06:
+      return "st";
+    default:
+      return {};
+  }
+}
+
 }  // namespace
 
 std::vector<Line> split_lines(std::string_view text) {
@@ -172,7 +209,8 @@ std::string apply_number_flags(std::string_view words, std::string_view flags) {
   return out;
 }
 
-std::string clean(std::string_view text) {
+std::string clean(std::string_view line) {
+  const std::string text = text::to_nfc(line);
   std::string out;
   out.reserve(text.size());
   for (size_t at = 0; at < text.size(); at += text::character_bytes(text[at])) {
@@ -187,6 +225,10 @@ std::string clean(std::string_view text) {
       out += ' ';
     } else if (c == U'’' || c == U'‘' || c == U'ʼ' || c == 0xFF07) {
       out += '\'';
+    } else if (const std::string_view narrow = narrow_form(c); !narrow.empty()) {
+      out += narrow;
+    } else if (c > kWideForms && c <= kWideForms + 0x7E - 0x20) {
+      out += static_cast<char>(c - kWideForms + 0x20);
     } else {
       text::append_utf8(out, c);
     }

@@ -41,7 +41,9 @@ std::vector<Span> split_links(std::string_view line);
 std::string apply_number_flags(std::string_view words, std::string_view flags);
 
 // Without what has no sound and only gets in the way: control and private characters become spaces, soft
-// hyphens, zero-width characters and variation selectors vanish, typographic apostrophes become straight.
+// hyphens, zero-width characters and variation selectors vanish. Typographic apostrophes become straight,
+// wide letters and marks narrow (a wide mark has its space in itself), ligatures letters, and accents join
+// what they stand on (NFC).
 std::string clean(std::string_view text);
 
 }  // namespace shoal::phonemes

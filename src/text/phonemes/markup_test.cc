@@ -117,6 +117,8 @@ TEST(Clean, ControlsBecomeSpacesAndInvisibleCharactersVanish) {
   EXPECT_EQ(clean("\uE000x\U000F0000"), " x ");
   EXPECT_EQ(clean("naïve 你好 😀"), "naïve 你好 😀");
   EXPECT_EQ(clean(std::string_view("a\0b", 3)), "a b");
+  EXPECT_EQ(clean("Ｈｉ！你好。ok（１２）"), "Hi! 你好. ok(12)");
+  EXPECT_EQ(clean("cafe\u0301 oﬃce"), "café office");
 }
 
 }  // namespace
