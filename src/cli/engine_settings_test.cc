@@ -2,12 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/temporary_folder.h"
 
 namespace shoal::cli {
 namespace {
@@ -108,16 +107,13 @@ TEST(EngineSettings, BadFlagsNameThemselves) {
 }
 
 TEST(EngineSettings, TheFileOfConfigGoesBeforeTheOneOfTheEnvironment) {
-  std::string dir = testing::TempDir() + "/shoal_cli_settings_XXXXXX";
-  ASSERT_NE(mkdtemp(dir.data()), nullptr);
-  std::ofstream(dir + "/a.toml") << "threads = 2\n";
-  std::ofstream(dir + "/b.toml") << "threads = 3\n";
-  ASSERT_EQ(setenv("SHOAL_CONFIG", (dir + "/a.toml").c_str(), 1), 0);
+  const TemporaryFolder dir;
+  const std::string other = dir.write("b.toml", "threads = 3\n");
+  ASSERT_EQ(setenv("SHOAL_CONFIG", dir.write("a.toml", "threads = 2\n").c_str(), 1), 0);
   EXPECT_EQ(parsed({}).threads, 2);
-  EXPECT_EQ(parsed({"--config", dir + "/b.toml"}).threads, 3);
-  EXPECT_EQ(parsed({"--config", dir + "/b.toml", "--threads", "4"}).threads, 4);
+  EXPECT_EQ(parsed({"--config", other}).threads, 3);
+  EXPECT_EQ(parsed({"--config", other, "--threads", "4"}).threads, 4);
   unsetenv("SHOAL_CONFIG");
-  std::filesystem::remove_all(dir);
 }
 
 TEST(EngineSettings, ACommandMayTakeOnlySome) {

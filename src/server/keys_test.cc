@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/temporary_folder.h"
 
 namespace shoal::server {
 namespace {
@@ -20,17 +21,11 @@ using testing::Optional;
 class Keys : public testing::Test {
  protected:
   void SetUp() override {
-    std::string name = testing::TempDir() + "/shoal_keys_XXXXXX";
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    dir_ = name;
     set_log_sink([this](LogLevel, std::string_view message) { remarks_.emplace_back(message); });
   }
-  void TearDown() override {
-    set_log_sink({});
-    std::filesystem::remove_all(dir_);
-  }
+  void TearDown() override { set_log_sink({}); }
 
-  std::string path() const { return dir_ + "/keys"; }
+  std::string path() const { return dir_.path("keys"); }
   std::string file(const std::string& text, int mode = 0600) const {
     std::ofstream(path(), std::ios::binary) << text;
     std::filesystem::permissions(path(), static_cast<std::filesystem::perms>(mode));
@@ -46,7 +41,7 @@ class Keys : public testing::Test {
     }
   }
 
-  std::string dir_;
+  const TemporaryFolder dir_;
   std::vector<std::string> remarks_;
 };
 
@@ -115,8 +110,8 @@ TEST_F(Keys, DuplicatesAreRefused) {
 }
 
 TEST_F(Keys, FilesThatCannotBeRead) {
-  EXPECT_THROW(ApiKeys("", dir_ + "/gone"), Error);
-  EXPECT_THROW(ApiKeys("", dir_), Error);
+  EXPECT_THROW(ApiKeys("", dir_.path("gone")), Error);
+  EXPECT_THROW(ApiKeys("", dir_.path()), Error);
   EXPECT_THROW(ApiKeys("", file(std::string((1 << 20) + 1, '#'))), Error);
 }
 

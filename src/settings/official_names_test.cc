@@ -1,10 +1,10 @@
 // The flags with which the servers that Shoal replaces are started.
 #include <filesystem>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/temporary_folder.h"
 #include "settings/table.h"
 #include "shoal/settings.h"
 
@@ -61,12 +61,11 @@ TEST(OfficialNames, WhatCannotBeHadIsRefusedByName) {
 }
 
 TEST(OfficialNames, WorkersInTheFile) {
-  std::string dir = testing::TempDir() + "/shoal_workers_XXXXXX";
-  ASSERT_NE(mkdtemp(dir.data()), nullptr);
+  const TemporaryFolder dir;
   const auto code_of = [&](const std::string& text) {
-    std::ofstream(dir + "/a.toml") << text;
+    dir.write("a.toml", text);
     try {
-      resolve_settings({.toml_path = dir + "/a.toml"});
+      resolve_settings({.toml_path = dir.path("a.toml")});
     } catch (const Error& error) {
       EXPECT_THAT(error.message(), HasSubstr("a.toml:1: workers"));
       return name_of(error.code());
@@ -77,7 +76,6 @@ TEST(OfficialNames, WorkersInTheFile) {
   EXPECT_EQ(code_of("workers = 3"), name_of(ErrorCode::unsupported));
   EXPECT_EQ(code_of("workers = '1'"), name_of(ErrorCode::invalid_argument));
   EXPECT_THROW(resolve_settings({.environment = {{"SHOAL_WORKERS", "1"}}}), Error);
-  std::filesystem::remove_all(dir);
 }
 
 TEST(OfficialNames, TheCodecIsTheOneOfTheModelFolder) {
@@ -108,22 +106,20 @@ TEST(Secrets, AKeyAmongTheArgumentsIsRemarkedOnWithoutTheKey) {
 }
 
 TEST(Secrets, NoMessageHoldsAKey) {
-  std::string dir = testing::TempDir() + "/shoal_secrets_XXXXXX";
-  ASSERT_NE(mkdtemp(dir.data()), nullptr);
+  const TemporaryFolder dir;
   for (const char* line :
        {"api_key = hush", "api_key = \"hush\" hush", "api_key = [\"hush\"]", "api_key \"hush\"",
         "'api_key' = hush", "admin_key = \"hush\\q\"", "api_key = \"hush hush\"", "x.admin_key = 'hush'",
         "[api_key.hush]", "api_key = 'a'\napi_key = 'hush'", "api_key = 'hush'\nadmin_key = 'hush'",
         "api_key = 'hush\xff'"}) {
-    std::ofstream(dir + "/a.toml") << line;
+    dir.write("a.toml", line);
     try {
-      resolve_settings({.toml_path = dir + "/a.toml"});
+      resolve_settings({.toml_path = dir.path("a.toml")});
       ADD_FAILURE() << line;
     } catch (const Error& error) {
       EXPECT_THAT(error.message(), AllOf(Not(HasSubstr("hush")), HasSubstr("a.toml:"))) << line;
     }
   }
-  std::filesystem::remove_all(dir);
 }
 
 }  // namespace

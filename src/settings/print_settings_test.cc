@@ -1,12 +1,11 @@
 // What --print-config prints is a TOML file that gives the same config.
-#include <filesystem>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <random>
 #include <toml++/toml.h>
 
 #include "base/error.h"
+#include "base/temporary_folder.h"
 #include "settings/table.h"
 #include "shoal/settings.h"
 
@@ -14,22 +13,6 @@ namespace shoal {
 namespace {
 
 using testing::HasSubstr;
-
-// A file in a folder of its own, gone with this object.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(const std::string& text) {
-    std::string name = testing::TempDir() + "/shoal_print_XXXXXX";
-    CHECK(mkdtemp(name.data()) != nullptr);
-    dir_ = name;
-    std::ofstream(path(), std::ios::binary) << text;
-  }
-  ~TemporaryFile() { std::filesystem::remove_all(dir_); }
-  std::string path() const { return dir_ + "/shoal.toml"; }
-
- private:
-  std::string dir_;
-};
 
 // Any valid value of a row.
 settings::Value random_value(const settings::Row& row, std::mt19937_64& random) {
@@ -90,7 +73,8 @@ TEST(PrintSettings, WhatIsPrintedReadsBackAsTheSame) {
     configs.server.max_body_memory_mb =
         std::max(configs.server.max_body_memory_mb, configs.server.max_body_mb);
     const std::string text = print_settings({configs.engine, configs.server, origins, {}});
-    const ResolvedSettings read = resolve_settings({.toml_path = TemporaryFile(text).path()});
+    const ResolvedSettings read =
+        resolve_settings({.toml_path = TemporaryFolder().write("shoal.toml", text)});
     ASSERT_EQ(read.config, configs.engine) << text;
     ASSERT_EQ(read.server, configs.server) << text;
     ASSERT_EQ(toml::parse(text).size(), all_settings().size()) << text;  // another reader calls it TOML too
@@ -98,12 +82,13 @@ TEST(PrintSettings, WhatIsPrintedReadsBackAsTheSame) {
 }
 
 TEST(PrintSettings, EveryPrintedLineSaysWhereItsValueCameFrom) {
-  const TemporaryFile file("max_queue = 9");
+  const TemporaryFolder folder;
+  const std::string file = folder.write("shoal.toml", "max_queue = 9");
   const std::string text = print_settings(resolve_settings(
-      {.flags = {{"threads", "3"}}, .environment = {{"S1_MINI_DEVICE", "cpu"}}, .toml_path = file.path()}));
+      {.flags = {{"threads", "3"}}, .environment = {{"S1_MINI_DEVICE", "cpu"}}, .toml_path = file}));
   EXPECT_THAT(text, HasSubstr("threads = 3  # flag --threads\n"));
   EXPECT_THAT(text, HasSubstr("device = \"cpu\"  # environment S1_MINI_DEVICE\n"));
-  EXPECT_THAT(text, HasSubstr("max_queue = 9  # " + file.path() + ":1\n"));
+  EXPECT_THAT(text, HasSubstr("max_queue = 9  # " + file + ":1\n"));
   EXPECT_THAT(text, HasSubstr("prefetch_s = 20.0  # default\n"));
   EXPECT_EQ(static_cast<size_t>(std::count(text.begin(), text.end(), '\n')), all_settings().size());
 }
@@ -124,7 +109,7 @@ TEST(PrintSettings, KeysAreNeverPrinted) {
   EXPECT_THAT(text, HasSubstr("admin_key = \"(set)\"  # environment SHOAL_ADMIN_KEY; the key is not shown"));
   EXPECT_EQ(toml::parse(text).size(), all_settings().size());
   try {  // and what stands for them does not become one
-    resolve_settings({.toml_path = TemporaryFile(text).path()});
+    resolve_settings({.toml_path = TemporaryFolder().write("shoal.toml", text)});
     FAIL() << "(set) was taken for a key";
   } catch (const Error& error) {
     EXPECT_THAT(error.message(), testing::AllOf(testing::StartsWith("api_key: "), HasSubstr("the key itself"),

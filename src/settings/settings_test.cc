@@ -1,12 +1,11 @@
 #include "shoal/settings.h"
 
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/temporary_folder.h"
 #include "settings/table.h"
 
 namespace shoal {
@@ -20,18 +19,7 @@ using Texts = std::map<std::string, std::string>;
 
 class Settings : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = testing::TempDir() + "/shoal_settings_XXXXXX";
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    dir_ = name;
-  }
-  void TearDown() override { std::filesystem::remove_all(dir_); }
-
-  std::string toml(const std::string& text) const {
-    const std::string path = dir_ + "/shoal.toml";
-    std::ofstream(path, std::ios::binary) << text;
-    return path;
-  }
+  std::string toml(const std::string& text) const { return dir_.write("shoal.toml", text); }
   ResolvedSettings resolve(Texts flags, Texts environment, const std::string& file = "") const {
     return resolve_settings({std::move(flags), std::move(environment), file.empty() ? "" : toml(file)});
   }
@@ -61,7 +49,7 @@ class Settings : public testing::Test {
     return "no such setting";
   }
 
-  std::string dir_;
+  const TemporaryFolder dir_;
 };
 
 TEST_F(Settings, NothingGivenIsTheDefaults) {
@@ -86,7 +74,7 @@ TEST_F(Settings, FlagsOverEnvironmentOverFileOverDefaults) {
   EXPECT_EQ(resolved.config.max_batch_size, 32);
   EXPECT_EQ(source_of(resolved, "threads"), "flag --threads");
   EXPECT_EQ(source_of(resolved, "max_queue"), "environment SHOAL_MAX_QUEUE");
-  EXPECT_EQ(source_of(resolved, "kv_page_size"), dir_ + "/shoal.toml:3");
+  EXPECT_EQ(source_of(resolved, "kv_page_size"), dir_.path("shoal.toml:3"));
   EXPECT_EQ(source_of(resolved, "max_batch_size"), "default");
 }
 
@@ -173,7 +161,7 @@ TEST_F(Settings, OlderKeysAndSwitches) {
   EXPECT_EQ(resolve({{"half", "true"}}, {}).config.precision, Precision::float16);
   EXPECT_EQ(resolve({{"half", "false"}}, {}).config.precision, Precision::automatic);
   EXPECT_EQ(source_of(resolve({}, {}, "\nenable_batching = false"), "max_batch_size"),
-            dir_ + "/shoal.toml:2 enable_batching");
+            dir_.path("shoal.toml:2 enable_batching"));
 }
 
 TEST_F(Settings, BatchingThatIsSwitchedOnAboveIsNotSwitchedOffBelow) {
@@ -334,7 +322,7 @@ TEST_F(Settings, TypesInTheFileAreExact) {
 TEST_F(Settings, AFileThatIsNotTomlNamesItsLine) {
   expect_error({.toml_path = toml("threads = 2\nmodel = \n")}, ErrorCode::corrupt_file,
                HasSubstr("shoal.toml:2: "));
-  expect_error({.toml_path = dir_ + "/missing.toml"}, ErrorCode::not_found, HasSubstr("missing.toml"));
+  expect_error({.toml_path = dir_.path("missing.toml")}, ErrorCode::not_found, HasSubstr("missing.toml"));
 }
 
 TEST_F(Settings, TheProcessEnvironmentNamesTheFile) {

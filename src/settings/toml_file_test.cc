@@ -1,11 +1,11 @@
 #include "settings/toml_file.h"
 
-#include <filesystem>
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/temporary_folder.h"
 
 namespace shoal::settings {
 namespace {
@@ -91,13 +91,6 @@ TEST(ParseToml, AMegabyteOfSettingsIsReadInOnePass) {
 
 class ReadToml : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = testing::TempDir() + "/shoal_toml_XXXXXX";
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    dir_ = name;
-  }
-  void TearDown() override { std::filesystem::remove_all(dir_); }
-
   void expect_error(const std::string& path, ErrorCode code) const {
     try {
       read_toml(path);
@@ -108,12 +101,12 @@ class ReadToml : public testing::Test {
     }
   }
 
-  std::string dir_;
+  const TemporaryFolder dir_;
 };
 
 TEST_F(ReadToml, NamesTheFileThatIsMissingOrTooLarge) {
-  expect_error(dir_ + "/missing.toml", ErrorCode::not_found);
-  const std::string path = dir_ + "/big.toml";
+  expect_error(dir_.path("missing.toml"), ErrorCode::not_found);
+  const std::string path = dir_.path("big.toml");
   std::ofstream(path) << std::string((1 << 20) + 1, '#');
   expect_error(path, ErrorCode::too_large);
   std::ofstream(path, std::ios::trunc) << "threads = \"x";

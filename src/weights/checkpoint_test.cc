@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/temporary_folder.h"
 #include "weights/convert.h"
 #include "weights/test_archives.h"
 
@@ -100,7 +101,7 @@ TEST(Checkpoint, GetSaysWhatWasExpectedAndFound) {
 }
 
 TEST(Checkpoint, RenamesDropsAndRefusesCollisions) {
-  TempFolder folder;
+  TemporaryFolder folder;
   const std::string header = R"({"a.x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
                              R"("b.x":{"dtype":"U8","shape":[1],"data_offsets":[1,2]},)"
                              R"("c":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}})";
@@ -122,7 +123,7 @@ TEST(Checkpoint, RenamesDropsAndRefusesCollisions) {
 }
 
 TEST(Checkpoint, CopiesWhatCannotBeViewedInPlace) {
-  TempFolder folder;
+  TemporaryFolder folder;
   const std::vector<float> values = {1, 2, 3};
   for (size_t padding = 0; padding < 4; ++padding) {  // three of the four put the data at an odd address
     const std::string file = safetensors_of("w", "F32", 3, array_bytes(values), std::string(padding, ' '));
@@ -140,7 +141,7 @@ std::string torch_file_of(int tensors, const TorchTensor& tensor) {
 }
 
 TEST(Checkpoint, StridedCopiesAreBoundedByTheFile) {
-  TempFolder folder;
+  TemporaryFolder folder;
   const TorchTensor transposed{.storage_elements = 10000, .shape = {100, 100}, .strides = {1, 100}};
   const Checkpoint one = Checkpoint::open(folder.write("one.pth", torch_file_of(1, transposed)));
   EXPECT_TRUE(one.get("w0", {100, 100}).is_contiguous());
@@ -151,7 +152,7 @@ TEST(Checkpoint, StridedCopiesAreBoundedByTheFile) {
 }
 
 TEST(Checkpoint, DuplicateNamesAndEmptyFilesAreRefused) {
-  TempFolder folder;
+  TemporaryFolder folder;
   const std::string tensor = pickle_tensor({.storage_elements = 1, .shape = {1}, .strides = {1}});
   const std::string twice =
       zip_file({{"m/data.pkl", pickle_file(pickle_dict({{"w", tensor}, {"w", tensor}}))},
@@ -166,7 +167,7 @@ TEST(Checkpoint, DuplicateNamesAndEmptyFilesAreRefused) {
 }
 
 TEST(Checkpoint, AGitLfsPointerIsCalledByItsName) {
-  TempFolder folder;
+  TemporaryFolder folder;
   const std::string pointer =
       "version https://git-lfs.github.com/spec/v1\noid sha256:74fc\nsize 1871099728\n";
   for (const char* name : {"model.pth", "model.safetensors"}) {
@@ -192,7 +193,7 @@ class Sharded : public testing::Test {
     return code_of([&] { open(concat(R"({"weight_map":)", weight_map, "}")); });
   }
 
-  TempFolder folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(Sharded, TakesWhatTheIndexListsInItsOrder) {

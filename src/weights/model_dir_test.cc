@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/temporary_folder.h"
 #include "weights/test_archives.h"
 
 namespace shoal::weights {
@@ -25,7 +26,7 @@ TEST(ModelDir, FindsTheFilesOfTheFixture) {
 }
 
 TEST(ModelDir, PrefersTheIndexThenSafetensorsThenPth) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   for (const char* name : {"config.json", "tokenizer.json", "model.pth", "codec.pth"}) folder.write(name, "");
   ModelFiles files = find_model_files(folder.path());
   EXPECT_EQ(files.weights, folder.path() + "/model.pth");
@@ -44,7 +45,7 @@ TEST(ModelDir, PrefersTheIndexThenSafetensorsThenPth) {
 }
 
 TEST(ModelDir, SaysWhatIsMissing) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const auto message = [&] { return message_of([&] { find_model_files(folder.path()); }); };
   EXPECT_THAT(message(), AllOf(HasSubstr(folder.path()), HasSubstr("config.json")));
   folder.write("config.json", "{}");

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/temporary_folder.h"
 #include "weights/test_archives.h"
 
 namespace shoal::weights {
@@ -14,7 +15,7 @@ using Names = std::vector<std::string>;
 
 // A checkpoint of one-byte tensors.
 Checkpoint checkpoint_of(const Names& names) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   std::string header;
   for (size_t i = 0; i < names.size(); ++i)
     header += concat(i ? "," : "{", '"', names[i], R"(":{"dtype":"U8","shape":[1],"data_offsets":[)", i, ",",

@@ -3,13 +3,10 @@
 
 #include <bit>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <optional>
 #include <span>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include "base/error.h"
@@ -170,28 +167,5 @@ inline void damage(const std::string& file, const std::function<void(const std::
     visit(flipped);
   }
 }
-
-// A folder that is removed at the end of the test.
-class TempFolder {
- public:
-  TempFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "shoal_weights_XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
-  }
-  ~TempFolder() { std::filesystem::remove_all(path_); }
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-  // Writes a file and returns its path.
-  std::string write(const std::string& name, const std::string& bytes) const {
-    const std::string path = path_ + "/" + name;
-    std::ofstream(path, std::ios::binary) << bytes;
-    return path;
-  }
-
- private:
-  std::string path_;
-};
 
 }  // namespace shoal::weights

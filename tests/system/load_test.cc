@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/temporary_folder.h"
 
 namespace shoal {
 namespace {
@@ -19,13 +20,6 @@ constexpr const char* kCommand = "'" SHOAL_PROGRAM "' bench engine --model '" SH
 
 class Load : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = "/tmp/shoal_load_XXXXXX";
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    dir_ = name;
-  }
-  void TearDown() override { fs::remove_all(dir_); }
-
   std::string path(const std::string& name) const { return (dir_ / name).string(); }
   std::string text(const std::string& name) const { return read_file(path(name), 1 << 20); }
   int shell(const std::string& command) const {
@@ -34,7 +28,8 @@ class Load : public testing::Test {
   }
   int run(const std::string& arguments) const { return shell(kCommand + arguments + " >stdout 2>stderr"); }
 
-  fs::path dir_;
+  const TemporaryFolder folder_;
+  const fs::path dir_ = folder_.path();
 };
 
 int64_t sum_of_outcomes(const Json& requests) {

@@ -11,6 +11,7 @@
 
 #include "audio/encoder.h"
 #include "base/file.h"
+#include "base/temporary_folder.h"
 
 namespace shoal {
 
@@ -26,15 +27,9 @@ struct Outcome {
 class Program : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string name = "/tmp/shoal_program_XXXXXX";
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    dir_ = name;
     setenv("SHOAL_CACHE_DIR", path("cache").c_str(), 1);  // not the one of whoever runs the tests
   }
-  void TearDown() override {
-    unsetenv("SHOAL_CACHE_DIR");
-    fs::remove_all(dir_);
-  }
+  void TearDown() override { unsetenv("SHOAL_CACHE_DIR"); }
 
   std::string path(const std::string& name) const { return (dir_ / name).string(); }
 
@@ -73,7 +68,8 @@ class Program : public ::testing::Test {
     }
   }
 
-  fs::path dir_;
+  const TemporaryFolder folder_;
+  const fs::path dir_ = folder_.path();
 };
 
 }  // namespace shoal

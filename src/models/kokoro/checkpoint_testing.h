@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/temporary_folder.h"
 #include "models/kokoro/inventory.h"
 #include "models/kokoro/weight_source.h"
 #include "weights/name_maps.h"
@@ -80,7 +81,7 @@ inline std::string checkpoint_file(const std::vector<StoredArray>& arrays) {
 }
 
 inline weights::Checkpoint open_checkpoint(const std::vector<StoredArray>& arrays) {
-  const weights::TempFolder folder;
+  const TemporaryFolder folder;
   weights::Checkpoint checkpoint = weights::Checkpoint::open(folder.write("m.pth", checkpoint_file(arrays)));
   weights::normalise_kokoro_names(checkpoint);
   return checkpoint;

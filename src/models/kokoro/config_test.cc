@@ -1,11 +1,10 @@
 #include "models/kokoro/config.h"
 
-#include <cstdlib>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/temporary_folder.h"
 #include "models/kokoro/fixtures.h"
 #include "weights/test_archives.h"
 
@@ -68,7 +67,7 @@ TEST(KokoroConfig, TheVocabularyOfTheSpec) {
 }
 
 TEST(KokoroConfig, ReadsAConfiguration) {
-  const weights::TempFolder folder;
+  const TemporaryFolder folder;
   Config config = Config::read(folder.write("config.json", kPublished));
   EXPECT_EQ(config.vocab, (std::vector<Symbol>{{U';', 1}, {U'ɡ', 92}, {U'\u0303', 17}, {U'𝄞', 177}}));
   const Config published = Config::published();
@@ -82,7 +81,7 @@ TEST(KokoroConfig, ReadsAConfiguration) {
 }
 
 TEST(KokoroConfig, HostileValuesAreRefusedByName) {
-  const weights::TempFolder folder;
+  const TemporaryFolder folder;
   const std::pair<const char*, const char*> cases[] = {
       {"n_token", "1"},
       {"n_token", "100"},  // an id of the vocabulary is beyond it: vocab is named
@@ -145,7 +144,7 @@ TEST(KokoroConfig, HostileValuesAreRefusedByName) {
 }
 
 TEST(KokoroConfig, EveryKeyIsNeeded) {
-  const weights::TempFolder folder;
+  const TemporaryFolder folder;
   for (const char* key : {"n_token",
                           "hidden_dim",
                           "style_dim",
@@ -175,7 +174,7 @@ TEST(KokoroConfig, EveryKeyIsNeeded) {
 }
 
 TEST(KokoroConfig, AnotherBertIsRefused) {
-  const weights::TempFolder folder;
+  const TemporaryFolder folder;
   const auto with = [&](const std::string& more) {
     std::string text = kPublished;
     text.insert(text.find("\"hidden_size\""), more + ", ");
@@ -189,7 +188,7 @@ TEST(KokoroConfig, AnotherBertIsRefused) {
 }
 
 // A checkpoint of zeros with these shapes.
-weights::Checkpoint checkpoint_of(const weights::TempFolder& folder,
+weights::Checkpoint checkpoint_of(const TemporaryFolder& folder,
                                   const std::vector<std::pair<std::string, std::vector<int64_t>>>& shapes) {
   std::vector<std::pair<std::string, std::string>> items;
   for (const auto& [name, shape] : shapes) {
@@ -204,7 +203,7 @@ weights::Checkpoint checkpoint_of(const weights::TempFolder& folder,
 }
 
 TEST(KokoroConfig, WidthsComeFromTheCheckpoint) {
-  const weights::TempFolder folder;
+  const TemporaryFolder folder;
   std::vector<std::pair<std::string, std::vector<int64_t>>> shapes = {
       {"bert.embeddings.word_embeddings.weight", {178, 16}},
       {"decoder.encode.conv1.bias", {48}},

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <map>
 
+#include "base/temporary_folder.h"
 #include "models/kokoro/checkpoint_testing.h"
 #include "models/kokoro/fixtures.h"
 #include "models/kokoro/small_config.h"
@@ -93,7 +94,7 @@ std::string problem_of(const std::vector<StoredArray>& arrays) {
 
 TEST(KokoroInventory, EveryMissingTensorIsNamed) {
   const std::vector<StoredArray> arrays = stored_arrays(small_config());
-  const weights::TempFolder folder;
+  const TemporaryFolder folder;
   const std::string path = folder.write("m.pth", checkpoint_file(arrays));
   for (const StoredArray& left_out : arrays) {
     weights::Checkpoint checkpoint = weights::Checkpoint::open(path);

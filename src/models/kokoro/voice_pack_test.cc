@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/temporary_folder.h"
 #include "models/kokoro/fixtures.h"
 #include "models/kokoro/voice_testing.h"
 
@@ -31,7 +32,7 @@ TEST(VoicePack, TheRowIsThatOfTheLength) {
 }
 
 TEST(VoicePack, EveryFormatGivesTheSameWhateverItsFileIsCalled) {
-  const weights::TempFolder folder;
+  const TemporaryFolder folder;
   const VoicePack a = VoicePack::random(1), b = VoicePack::random(2);
   EXPECT_NE(values_of(a), values_of(b));
   const std::string raw = folder.write("x.pt", raw_voice(a)), tensor = folder.write("x.npz", tensor_voice(a)),
@@ -51,7 +52,7 @@ TEST(VoicePack, EveryFormatGivesTheSameWhateverItsFileIsCalled) {
 }
 
 TEST(VoicePack, OtherFilesAreRefused) {
-  const weights::TempFolder folder;
+  const TemporaryFolder folder;
   const VoicePack pack = VoicePack::random(1);
   const std::string raw = raw_voice(pack), tensor = tensor_voice(pack);
   const auto code_for = [&](const std::string& bytes) {
@@ -83,7 +84,7 @@ TEST(VoicePack, OtherFilesAreRefused) {
 }
 
 TEST(VoicePack, ValuesAreFinite) {
-  const weights::TempFolder folder;
+  const TemporaryFolder folder;
   std::vector<float> values = values_of(VoicePack::random(1));
   for (const float wrong : {NAN, INFINITY, -INFINITY}) {
     values[300] = wrong;

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "base/temporary_folder.h"
 #include "models/kokoro/fixtures.h"
 #include "models/kokoro/voice_testing.h"
 
@@ -37,7 +38,7 @@ class VoicesFolder : public testing::Test {
   }
 
   const VoicePack one_ = VoicePack::random(1), two_ = VoicePack::random(2), three_ = VoicePack::random(3);
-  weights::TempFolder folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(VoicesFolder, ListsEveryVoiceOnceSorted) {

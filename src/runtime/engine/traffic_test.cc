@@ -6,13 +6,12 @@
 // SHOAL_TRAFFIC_REQUESTS and SHOAL_TRAFFIC_SEED change how many requests there are and which.
 #include <array>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <gtest/gtest.h>
 #include <iostream>
 #include <malloc.h>
 #include <thread>
 
+#include "base/temporary_folder.h"
 #include "runtime/engine/faulty_calls.h"
 #include "runtime/engine/system_memory.h"
 #include "runtime/engine/traffic_client.h"
@@ -47,24 +46,13 @@ uint64_t setting(const char* name, uint64_t otherwise) {
   return value ? std::strtoull(value, nullptr, 10) : otherwise;
 }
 
-class VoicesFolder {
- public:
-  VoicesFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "shoal_traffic_XXXXXX").string();
-    if (!mkdtemp(name.data())) throw std::runtime_error("no temporary folder");
-    path_ = name;
-    for (const char* voice : {"anna", "ben"}) {
-      std::filesystem::create_directory(path_ / voice);
-      std::ofstream(path_ / voice / "clip.wav", std::ios::binary) << testing::noise_wav(0.5, *voice);
-      std::ofstream(path_ / voice / "clip.lab") << "the words of " << voice;
-    }
+// Two voices, "anna" and "ben".
+void write_voices(const TemporaryFolder& folder) {
+  for (const std::string voice : {"anna", "ben"}) {
+    folder.write(voice + "/clip.wav", testing::noise_wav(0.5, voice[0]));
+    folder.write(voice + "/clip.lab", "the words of " + voice);
   }
-  ~VoicesFolder() { std::filesystem::remove_all(path_); }
-  std::string path() const { return path_.string(); }
-
- private:
-  std::filesystem::path path_;
-};
+}
 
 EngineConfig roomy(const std::string& voices) {
   EngineConfig config = testing::tiny_config();
@@ -155,7 +143,8 @@ TEST(Traffic, EveryRequestEndsOnceAndNothingStaysBehind) {
   const uint64_t seed = setting("SHOAL_TRAFFIC_SEED", std::random_device()());
   std::cout << requests << " requests, SHOAL_TRAFFIC_SEED=" << seed << std::endl;
   std::mt19937_64 random(seed);
-  const VoicesFolder voices;
+  const TemporaryFolder voices;
+  write_voices(voices);
   const std::vector<Kind> kinds = make_kinds(random, voices.path());
   Faults faults;
   Pipeline pipeline(tight(voices.path()), testing::faulty(faults));

@@ -1,7 +1,5 @@
 #include "server/observe/trace_writer.h"
 
-#include <filesystem>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <map>
@@ -13,6 +11,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/temporary_folder.h"
 #include "shoal/engine.h"
 
 namespace shoal::server {
@@ -25,17 +24,11 @@ using testing::HasSubstr;
 class Trace : public testing::Test {
  protected:
   void SetUp() override {
-    std::string name = testing::TempDir() + "/shoal_trace_XXXXXX";
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    dir_ = name;
     set_log_sink([this](LogLevel, std::string_view message) { remarks_.emplace_back(message); });
   }
-  void TearDown() override {
-    set_log_sink({});
-    std::filesystem::remove_all(dir_);
-  }
+  void TearDown() override { set_log_sink({}); }
 
-  std::string path() const { return dir_ + "/trace.json"; }
+  std::string path() const { return dir_.path("trace.json"); }
   std::string text() const { return read_file(path(), int64_t{64} << 20); }
   Json json() const { return Json::parse(text(), "trace.json"); }
   std::vector<Json> events(const std::string& phase) const {
@@ -55,7 +48,7 @@ class Trace : public testing::Test {
     }
   }
 
-  std::string dir_;
+  const TemporaryFolder dir_;
   std::vector<std::string> remarks_;
 };
 
@@ -142,7 +135,7 @@ TEST_F(Trace, AFullDiskEndsTheRecordingAndNothingElse) {
 
 TEST_F(Trace, AFileThatCannotBeMadeIsAnError) {
   try {
-    const TraceWriter writer(dir_ + "/gone/trace.json");
+    const TraceWriter writer(dir_.path("gone/trace.json"));
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::io);
@@ -157,7 +150,7 @@ TEST_F(Trace, ShowsTheStepsOfTheEngine) {
   config.device = "cpu";
   config.threads = 2;
   config.cache_dir = "none";
-  config.references_dir = dir_;
+  config.references_dir = dir_.path();
   config.warm_up = false;
   SpeechRequest request;
   request.text = "Hello.";

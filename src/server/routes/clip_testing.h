@@ -1,7 +1,6 @@
 // Clips and packed bodies for the routes' tests.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <unistd.h>
 #include <utility>
@@ -78,32 +77,5 @@ inline const Value::Array& array_of(const Value& object, std::string_view name) 
   const auto* array = member(object, name).as<Value::Array>();
   return array ? *array : kNone;
 }
-
-// A folder that goes away with the test.
-class Folder {
- public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "shoal_routes_XXXXXX").string();
-    path_ = mkdtemp(name.data());
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string path() const { return path_.string(); }
-  // Everything in it, below and hidden included.
-  std::vector<std::string> contents() const {
-    std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(path_))
-      names.push_back(std::filesystem::relative(entry.path(), path_).string());
-    std::sort(names.begin(), names.end());
-    return names;
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace shoal::server::testing

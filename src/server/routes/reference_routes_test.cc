@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <iterator>
 
+#include "base/temporary_folder.h"
 #include "server/routes/clip_testing.h"
 #include "server/routes/packed_answer.h"
 
@@ -12,7 +13,6 @@ namespace {
 using testing::Answered;
 using testing::bytes_value;
 using testing::clip_file;
-using testing::Folder;
 using testing::is_true;
 using testing::packed_request;
 using testing::text_of;
@@ -21,11 +21,11 @@ using testing::text_value;
 // The engine never runs: voices are there without a model.
 class References : public ::testing::Test {
  protected:
-  References() { std::filesystem::create_directory(folder_.path() + "/voices"); }
+  References() { std::filesystem::create_directory(folder_.path("voices")); }
 
   EngineConfig engine_config() const {
     EngineConfig config = testing::built_in_config();
-    config.references_dir = folder_.path() + "/voices";
+    config.references_dir = folder_.path("voices");
     return config;
   }
   Answered ask(Request request) { return bench_.ask(std::move(request)); }
@@ -54,7 +54,7 @@ class References : public ::testing::Test {
     return names;
   }
 
-  Folder folder_;
+  TemporaryFolder folder_;
   Engine engine_{engine_config()};
   testing::RouteBench bench_{reference_routes, engine_};
 };
@@ -80,7 +80,7 @@ TEST_F(References, AVoiceIsAddedListedRenamedAndDeleted) {
   EXPECT_EQ(text_of(body, "reference_id"), "Jane Doe-1_x");
   EXPECT_NE(text_of(body, "message").find("Jane Doe-1_x"), std::string::npos);
 
-  std::ifstream file(folder_.path() + "/voices/Jane Doe-1_x/sample.wav", std::ios::binary);
+  std::ifstream file(folder_.path("voices/Jane Doe-1_x/sample.wav"), std::ios::binary);
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), audio);
   EXPECT_EQ(engine_.voices().get("Jane Doe-1_x").transcripts, std::vector<std::string>{"the words\n"});
 
@@ -160,9 +160,9 @@ TEST_F(References, AnswersMessagePackUnlessTheClientWantsJson) {
 
 TEST_F(References, NamesThatArePathsAreRefusedEverywhereAndTouchNothing) {
   ASSERT_EQ(add("good", clip_file(1)).status, 200);
-  std::ofstream(folder_.path() + "/sample.lab") << "words";
-  std::ofstream(folder_.path() + "/sample.wav") << clip_file(1);
-  const std::vector<std::string> before = folder_.contents();
+  folder_.write("sample.lab", "words");
+  folder_.write("sample.wav", clip_file(1));
+  const std::vector<std::string> before = folder_.tree();
   for (const std::string& id :
        {std::string("../x"), std::string(".."), std::string("."), std::string("a/b"), std::string("a\0b", 3),
         std::string(), std::string(256, 'a'), std::string("good/../good"), std::string("/etc"),
@@ -172,7 +172,7 @@ TEST_F(References, NamesThatArePathsAreRefusedEverywhereAndTouchNothing) {
     expect_failure(rename(id, "other"), 400, "old_reference_id", id);
     expect_failure(rename("good", id), 400, "new_reference_id", id);
   }
-  EXPECT_EQ(folder_.contents(), before);
+  EXPECT_EQ(folder_.tree(), before);
   EXPECT_EQ(add(std::string(255, 'a'), clip_file(1)).status, 200);
 }
 
@@ -231,9 +231,9 @@ TEST_F(References, HoursOfSoundAreRefusedAfterSeconds) {
 }
 
 TEST_F(References, AFolderThatCannotBeWrittenIsOurFaultAndStaysUnnamed) {
-  std::ofstream(folder_.path() + "/voices_file") << "not a folder";
+  folder_.write("voices_file", "not a folder");
   EngineConfig config = engine_config();
-  config.references_dir = folder_.path() + "/voices_file";
+  config.references_dir = folder_.path("voices_file");
   Engine engine(config);
   testing::RouteBench bench(reference_routes, engine);
   const Value body{Value::Object{

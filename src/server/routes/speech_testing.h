@@ -1,14 +1,13 @@
 // What the tests of speaking routes share: one engine, and what its sound must be.
 #pragma once
 
-#include <filesystem>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include "audio/clip.h"
 #include "audio/encoder.h"
 #include "audio/stream_resampler.h"
+#include "base/temporary_folder.h"
 #include "server/routes/testing.h"
 
 namespace shoal::server::testing {
@@ -28,22 +27,9 @@ inline std::string noise_wav(double seconds, uint32_t seed) {
   return as_string(audio::encode(audio::Format::wav, {.sample_rate_hz = 16000}, samples));
 }
 
-// A folder that goes with the program.
-class VoiceDir {
- public:
-  VoiceDir() : path_(::testing::TempDir() + "shoal_routes_" + std::to_string(getpid())) {
-    std::filesystem::create_directories(path_);
-  }
-  ~VoiceDir() { std::filesystem::remove_all(path_); }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 // The built-in voice with two named voices, "anna" and "alloy", for all tests of a program.
 inline Engine& shared_engine() {
-  static const VoiceDir voices;
+  static const TemporaryFolder voices;
   static Engine engine([] {
     EngineConfig config = built_in_config();
     config.references_dir = voices.path();
