@@ -348,7 +348,7 @@ TEST_P(SegmentNorm, DoubledRowsAreATransposedConvolutionOfEachSegment) {
 }
 
 TEST_P(SegmentNorm, FirstRowsAreMirrorImages) {
-  const Segments segments = kMixed.segments().at(3, 1);
+  const Segments segments = kMixed.segments().at(3);
   const Floats before = random_rows(segments, 5, 61);
   Floats x = before;
   mirror_first_rows(ctx_, segments, view_of(x, {segments.total_rows(), 5}));
