@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/philox.h"
 #include "ops/transfer.h"
 #include "weights/convert.h"
+#include "weights/random_values.h"
 #include "weights/weight_norm.h"
 
 namespace shoal::dac {
@@ -46,28 +46,20 @@ class CheckpointWeights final : public WeightSource {
   ThreadTeam& team_;
 };
 
-// Draws one table and reads it at an offset that depends on the name: 400 million Philox words would take
-// seconds. The table's length is a prime, so that rows of a matrix do not repeat.
 class RandomWeights final : public WeightSource {
  public:
-  RandomWeights(uint64_t seed, ThreadTeam& team) : seed_(seed), team_(team), table_(kTable) {
-    for (size_t i = 0; i < table_.size(); ++i) {
-      const PhiloxBlock block = philox4x32(seed, {static_cast<uint32_t>(i), 0, 0, 0});
-      table_[i] = 2 * uniform_open(block[0]) - 1;
-    }
-  }
+  RandomWeights(uint64_t seed, ThreadTeam& team) : values_(seed, team) {}
   Weight tensor(const std::string& name, const Shape& shape) override {
-    const auto [centre, spread] = distribution(name, shape);
-    return draw(name, shape, centre, spread);
+    Tensor values = values_.draw(name, shape, distribution(name, shape));
+    const TensorView view = values;
+    return {std::move(values), view};
   }
   Weight convolution(const std::string& prefix, const Shape& shape) override {
     return tensor(prefix + ".weight", shape);
   }
 
  private:
-  static constexpr size_t kTable = 65521;
-
-  static std::pair<float, float> distribution(std::string_view name, const Shape& shape) {
+  static weights::Spread distribution(std::string_view name, const Shape& shape) {
     if (name.ends_with("norm.weight") || name.ends_with("alpha")) return {1, 0.25f};
     if (name.ends_with("gamma")) return {0.1f, 0.05f};
     if (name.ends_with("bias")) return {0, 0.05f};
@@ -75,26 +67,8 @@ class RandomWeights final : public WeightSource {
     const double fan_in = static_cast<double>(shape.elements()) / static_cast<double>(shape[0]);
     return {0, static_cast<float>(std::sqrt(3 / fan_in))};  // variance 1 / fan_in
   }
-  Weight draw(std::string_view name, const Shape& shape, float centre, float spread) const {
-    uint32_t hash = 2166136261u;  // FNV-1a
-    for (const char letter : name) hash = (hash ^ static_cast<uint8_t>(letter)) * 16777619u;
-    const size_t start = philox4x32(seed_, {hash, 1, 0, 0})[0] % kTable;
-    Tensor values(DType::f32, shape);
-    const std::span<float> out = values.span<float>();
-    team_.parallel_for(values.elements(), int64_t{1} << 18, [&](int64_t begin, int64_t end, int) {
-      size_t from = (start + static_cast<size_t>(begin)) % kTable;
-      for (int64_t i = begin; i < end; ++i) {
-        out[static_cast<size_t>(i)] = centre + spread * table_[from];
-        if (++from == kTable) from = 0;
-      }
-    });
-    const TensorView view = values;
-    return {std::move(values), view};
-  }
 
-  uint64_t seed_;
-  ThreadTeam& team_;
-  std::vector<float> table_;  // uniform in (-1, 1)
+  weights::RandomValues values_;
 };
 
 }  // namespace

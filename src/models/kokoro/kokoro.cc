@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "models/kokoro/decoder.h"
 #include "models/kokoro/generator.h"
+#include "models/kokoro/inventory.h"
 #include "models/kokoro/layout.h"
 #include "models/kokoro/loader.h"
 #include "models/kokoro/plbert.h"
@@ -233,6 +234,7 @@ Kokoro Kokoro::from(WeightSource& source, const Config& config, ops::Context& ct
 
 Kokoro Kokoro::load(const weights::Checkpoint& checkpoint, const Config& config, ops::Context& ctx,
                     DType dtype) {
+  check_tensors(checkpoint, config);
   return from(*read_weights(checkpoint, *ctx.team), config, ctx, dtype);
 }
 

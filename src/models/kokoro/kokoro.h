@@ -37,8 +37,8 @@ class Kokoro {
  public:
   // dtype: f32, bf16 or, where the device has such products, f16, of the decoder's and generator's matrices.
   // What comes before (durations depend on it) is f32, and so are sums, norms, LSTMs' states and the source.
-  // The checkpoint's names are already normalised and it may be closed afterwards. Throws Error: not_found,
-  // corrupt_file (tensors).
+  // The checkpoint's names are already normalised and it may be closed afterwards. Throws Error:
+  // not_found, corrupt_file, naming the tensors that are missing, misshapen or unknown (inventory.h).
   static Kokoro load(const weights::Checkpoint& checkpoint, const Config& config, ops::Context& ctx,
                      DType dtype);
   // Random weights of sensible size, for benchmarks and tests: a pure function of (config, seed).

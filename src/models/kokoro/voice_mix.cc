@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/printable.h"
+#include "base/voice_name.h"
 
 namespace shoal::kokoro {
 namespace {
@@ -15,12 +16,6 @@ namespace {
 constexpr size_t kMaxExpressionBytes = 2048;
 constexpr size_t kMaxParts = 32;
 constexpr double kMaxWeight = 1e6;
-
-// ASCII only, whatever the locale says.
-bool is_name_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-         c == ' ';
-}
 
 std::string_view trimmed(std::string_view text) {
   const size_t begin = std::min(text.find_first_not_of(' '), text.size());
@@ -115,10 +110,6 @@ class MixParser {
 };
 
 }  // namespace
-
-bool is_voice_name(std::string_view name) {
-  return !name.empty() && name.size() <= 255 && std::ranges::all_of(name, is_name_character);
-}
 
 std::optional<VoiceTraits> traits_of(std::string_view name) {
   if (name.size() < 4 || name[2] != '_') return std::nullopt;

@@ -10,9 +10,6 @@
 
 namespace shoal::kokoro {
 
-// 1 to 255 letters, digits, '-', '_' or ' ': the rule for voices of all models.
-bool is_voice_name(std::string_view name);
-
 // What the first two letters of a published name say: "af_heart" is American and female (spec kokoro 4).
 struct VoiceTraits {
   char language = 'a';  // a b e f h i j p z (spec kokoro 11)

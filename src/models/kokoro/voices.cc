@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/printable.h"
+#include "base/voice_name.h"
 
 namespace shoal::kokoro {
 namespace {

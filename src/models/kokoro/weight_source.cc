@@ -2,10 +2,9 @@
 
 #include <cmath>
 #include <string_view>
-#include <vector>
 
-#include "base/philox.h"
 #include "weights/convert.h"
+#include "weights/random_values.h"
 #include "weights/weight_norm.h"
 
 namespace shoal::kokoro {
@@ -28,18 +27,13 @@ class CheckpointWeights final : public WeightSource {
   ThreadTeam& team_;
 };
 
-// Uniform in centre +- spread.
-struct Spread {
-  float centre = 0, spread = 0;
-};
-
 // 0.06 is the sigmoid of -2.75, and 50 bins of it are three frames.
 constexpr float kDurationBias = -2.75f;
 constexpr float kPitchHz = 150;
 
 bool has(std::string_view name, std::string_view part) { return name.find(part) != std::string_view::npos; }
 
-Spread distribution(std::string_view name, const Shape& shape) {
+weights::Spread distribution(std::string_view name, const Shape& shape) {
   if (has(name, "orm.weight") || has(name, "alpha") || name.ends_with("gamma")) return {1, 0.25f};
   if (name.ends_with("duration_proj.linear_layer.bias")) return {kDurationBias, 0.25f};
   if (name.ends_with("F0_proj.bias")) return {kPitchHz, 5};
@@ -57,43 +51,19 @@ Spread distribution(std::string_view name, const Shape& shape) {
   return {0, keeping};
 }
 
-// Draws one table and reads it at an offset that depends on the name: 80 million Philox words would take a
-// second. The table's length is a prime, so that rows of a matrix do not repeat.
 class RandomWeights final : public WeightSource {
  public:
-  RandomWeights(uint64_t seed, ThreadTeam& team) : seed_(seed), team_(team), table_(kTable) {
-    for (size_t i = 0; i < table_.size(); ++i) {
-      const PhiloxBlock block = philox4x32(seed, {static_cast<uint32_t>(i), 0, 0, 0});
-      table_[i] = 2 * uniform_open(block[0]) - 1;
-    }
-  }
+  RandomWeights(uint64_t seed, ThreadTeam& team) : values_(seed, team) {}
   bool contains(const std::string& name) const override { return !has(name, ".norm."); }  // as published
   Tensor tensor(const std::string& name, const Shape& shape) override {
-    const Spread spread = distribution(name, shape);
-    uint32_t hash = 2166136261u;  // FNV-1a
-    for (const char letter : name) hash = (hash ^ static_cast<uint8_t>(letter)) * 16777619u;
-    const size_t start = philox4x32(seed_, {hash, 1, 0, 0})[0] % kTable;
-    Tensor values(DType::f32, shape);
-    const std::span<float> out = values.span<float>();
-    team_.parallel_for(values.elements(), int64_t{1} << 18, [&](int64_t begin, int64_t end, int) {
-      size_t from = (start + static_cast<size_t>(begin)) % kTable;
-      for (int64_t i = begin; i < end; ++i) {
-        out[static_cast<size_t>(i)] = spread.centre + spread.spread * table_[from];
-        if (++from == kTable) from = 0;
-      }
-    });
-    return values;
+    return values_.draw(name, shape, distribution(name, shape));
   }
   Tensor convolution(const std::string& prefix, const Shape& shape) override {
     return tensor(prefix + ".weight", shape);
   }
 
  private:
-  static constexpr size_t kTable = 65521;
-
-  uint64_t seed_;
-  ThreadTeam& team_;
-  std::vector<float> table_;  // uniform in (-1, 1)
+  weights::RandomValues values_;
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/voice_name.h"
 #include "runtime/voices/new_file.h"
 #include "runtime/voices/reference_clip.h"
 
@@ -20,22 +21,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxNameBytes = 255;
-
 // Those of the official server. What a file really is, its bytes say; what cannot be read is an error when
 // the voice is used, rather than a clip that is silently missing from it.
 constexpr std::array<std::string_view, 11> kAudioEndings = {".wav", ".flac", ".mp3", ".ogg", ".opus", ".aiff",
                                                             ".aif", ".aifc", ".m4a", ".aac", ".wma"};
-
-// ASCII only, whatever the locale says.
-bool is_name_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-         c == ' ';
-}
-
-bool is_voice_name(std::string_view name) {
-  return !name.empty() && name.size() <= kMaxNameBytes && std::ranges::all_of(name, is_name_character);
-}
 
 // For messages: a hostile name chooses neither their size nor their bytes.
 std::string shown(std::string_view name) {
@@ -136,7 +125,7 @@ bool is_symlink(const std::string& path) {
 
 void check_voice_name(std::string_view name) {
   if (is_voice_name(name)) return;
-  fail(ErrorCode::invalid_argument, "voice \"", shown(name), "\": expected 1 to ", kMaxNameBytes,
+  fail(ErrorCode::invalid_argument, "voice \"", shown(name), "\": expected 1 to ", kMaxVoiceNameBytes,
        " letters, digits, '-', '_' or ' '");
 }
 

@@ -10,22 +10,12 @@
 #include <thread>
 #include <unistd.h>
 
-#include "base/error.h"
+#include "text/phonemes/refusal.h"
 
 namespace shoal::phonemes {
 namespace {
 
 using ::testing::HasSubstr;
-
-Error refusal(auto call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "not refused";
-  return {ErrorCode::internal, ""};
-}
 
 std::string say(EspeakPool& pool, Language language, const std::string& text) {
   return pool.phonemes(language, std::span(&text, 1)).at(0);

@@ -3,22 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
+#include "text/phonemes/refusal.h"
 
 namespace shoal::phonemes {
 namespace {
 
 using ::testing::HasSubstr;
-
-Error refusal(auto call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "not refused";
-  return {ErrorCode::internal, ""};
-}
 
 TEST(Language, LettersAndAliasesInAnyCase) {
   const std::pair<const char*, Language> cases[] = {

@@ -1,0 +1,18 @@
+#include "base/voice_name.h"
+
+#include <gtest/gtest.h>
+#include <string>
+
+namespace shoal {
+namespace {
+
+TEST(VoiceName, IsOnePartOfAPathAndNothingElse) {
+  for (const char* name : {"af_heart", "a", "A-b 9", "-"}) EXPECT_TRUE(is_voice_name(name)) << name;
+  for (const char* name : {"", "a.b", "a/b", "a+b", "a(b", "\xc3\xa9", "a\n"})
+    EXPECT_FALSE(is_voice_name(name)) << name;
+  EXPECT_TRUE(is_voice_name(std::string(255, 'a')));
+  EXPECT_FALSE(is_voice_name(std::string(256, 'a')));
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,153 @@
+// A folder of Kokoro's fixtures: the model, its cases and their goldens.
+#pragma once
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <numbers>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "models/kokoro/kokoro.h"
+#include "ops/device_testing.h"
+#include "weights/checkpoint.h"
+#include "weights/name_maps.h"
+
+namespace shoal::parity {
+
+using Values = std::vector<float>;
+
+// The fixtures' noise (README): a hash of sample * 9 + harmonic.
+inline float hash_noise(uint32_t i) {
+  i ^= i >> 16, i *= 0x7feb352dU;
+  i ^= i >> 15, i *= 0x846ca68bU;
+  i ^= i >> 16;
+  const float unit = static_cast<float>(static_cast<double>(i >> 8) * 0x1p-23 - 1);
+  return unit * std::numbers::sqrt3_v<float>;
+}
+
+class KokoroCase {
+ public:
+  KokoroCase(const std::string& dir, const std::string& name, const Json& entry)
+      : name_(name),
+        goldens_(weights::Checkpoint::open(dir + "/goldens/" + name + ".safetensors")),
+        speed_(static_cast<float>(entry.at("speed").as_number())),
+        hash_(entry.at("noise").as_string() == "hash"),
+        deviation_(entry.at("f32_vs_f64")) {
+    for (const float id : column("input_ids")) ids_.push_back(static_cast<int32_t>(id));
+    for (const float frames : column("pred_dur")) durations_.push_back(static_cast<int32_t>(frames));
+  }
+
+  const std::string& name() const { return name_; }
+  bool has_hash_noise() const { return hash_; }
+  bool contains(const std::string& tensor) const { return goldens_.contains(tensor); }
+  std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    for (const auto& stored : goldens_.tensors()) all.push_back(stored.name);
+    return all;
+  }
+  const std::vector<int32_t>& durations() const { return durations_; }
+  int32_t frames() const { return std::accumulate(durations_.begin(), durations_.end(), 0); }
+  // As stored; integers as floats.
+  Values column(const std::string& tensor) const {
+    const TensorView view = *goldens_.find(tensor);
+    Values values(static_cast<size_t>(view.elements()));
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] =
+          view.dtype() == DType::i64 ? static_cast<float>(view.as<int64_t>()[i]) : view.as<float>()[i];
+    }
+    return values;
+  }
+  // Channels last, where it is stored as [1, channels, time] with that many steps of time; else as it is.
+  Values rows(const std::string& tensor, int64_t steps) const {
+    const TensorView view = *goldens_.find(tensor);
+    const Values stored = column(tensor);
+    const bool square = view.rank() == 3 && view.dim(1) == steps && tensor.find("_blk") == std::string::npos;
+    if (view.rank() != 3 || view.dim(2) != steps || square) return stored;
+    Values turned(stored.size());
+    const int64_t channels = view.dim(1);
+    for (int64_t c = 0; c < channels; ++c) {
+      for (int64_t t = 0; t < steps; ++t)
+        turned[static_cast<size_t>(t * channels + c)] = stored[static_cast<size_t>(c * steps + t)];
+    }
+    return turned;
+  }
+  kokoro::Utterance utterance(const Values& style) const {
+    return {.ids = ids_, .style = style, .speed = speed_};
+  }
+  // For a batch of this case alone, whose first sample is number `begin` of `total`.
+  Tensor noise(int64_t begin, int64_t total, int64_t samples) const {
+    Tensor given = Tensor::zeros(DType::f32, {total, ops::kHarmonics});
+    if (!hash_) return given;
+    for (int64_t i = 0; i < samples * ops::kHarmonics; ++i)
+      given.as<float>()[begin * ops::kHarmonics + i] = hash_noise(static_cast<uint32_t>(i));
+    return given;
+  }
+  // How far the reference in f32 is from itself in double.
+  double own_deviation(const std::string& tensor) const {
+    const Json* found = deviation_.find(tensor);
+    return found ? found->at("rel_rms").as_number() : 0;
+  }
+
+ private:
+  std::string name_;
+  weights::Checkpoint goldens_;
+  float speed_;
+  bool hash_;
+  Json deviation_;
+  std::vector<int32_t> ids_, durations_;
+};
+
+// What taps saw, without gaps.
+class StageRecorder {
+ public:
+  void operator()(std::string_view name, TensorView x) {
+    Stage& stage = stages_[std::string(name)];
+    stage.steps = x.dim(0);
+    stage.values.assign(x.as<float>(), x.as<float>() + x.elements());
+  }
+  struct Stage {
+    int64_t steps = 0;
+    Values values;
+  };
+  const Stage* find(const std::string& name) const {
+    const auto found = stages_.find(name);
+    return found == stages_.end() ? nullptr : &found->second;
+  }
+
+ private:
+  std::map<std::string, Stage> stages_;
+};
+
+// A folder's model, its cases, and what running it needs.
+class KokoroFixture {
+ public:
+  explicit KokoroFixture(const std::string& dir)
+      : checkpoint_(weights::Checkpoint::open(dir + "/kokoro-v1_0.pth")),
+        config_(kokoro::Config::read(dir + "/config.json")) {
+    weights::normalise_kokoro_names(checkpoint_);
+    config_.take_widths(checkpoint_);
+    const Json manifest = Json::read_file(dir + "/manifest.json");
+    for (const auto& [name, entry] : manifest.at("cases").as_object()) {
+      // A tree may hold some of them.
+      if (std::filesystem::is_regular_file(dir + "/goldens/" + name + ".safetensors"))
+        cases_.emplace_back(dir, name, entry);
+    }
+  }
+
+  const std::vector<KokoroCase>& cases() const { return cases_; }
+  const kokoro::Config& config() const { return config_; }
+  ops::Context& ctx() { return machine_.context; }
+  const weights::Checkpoint& checkpoint() const { return checkpoint_; }
+  kokoro::Kokoro model() { return kokoro::Kokoro::load(checkpoint_, config_, ctx(), DType::f32); }
+
+ private:
+  ops::TestMachine machine_{2};
+  weights::Checkpoint checkpoint_;
+  kokoro::Config config_;
+  std::vector<KokoroCase> cases_;
+};
+
+}  // namespace shoal::parity
