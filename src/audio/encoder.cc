@@ -19,7 +19,7 @@ struct FormatRow {
   std::string_view name, mime_type;
 };
 constexpr std::array<FormatRow, 6> kFormats = {{{Format::wav, "wav", "audio/wav"},
-                                                {Format::pcm_s16le, "pcm", "application/octet-stream"},
+                                                {Format::pcm_s16le, "pcm", "audio/pcm"},
                                                 {Format::flac, "flac", "audio/flac"},
                                                 {Format::opus, "opus", "audio/ogg"},
                                                 {Format::mp3, "mp3", "audio/mpeg"},

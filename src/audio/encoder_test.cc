@@ -56,6 +56,7 @@ TEST(Formats, AreNamedAsInTheSpeechApi) {
   EXPECT_EQ(parse_format(""), std::nullopt);
   EXPECT_EQ(mime_type(Format::mp3), "audio/mpeg");
   EXPECT_EQ(mime_type(Format::opus), "audio/ogg");
+  EXPECT_EQ(mime_type(Format::pcm_s16le), "audio/pcm");
   EXPECT_EQ(extension(Format::pcm_s16le), "pcm");
 }
 

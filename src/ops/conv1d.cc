@@ -43,10 +43,6 @@ void check_slots(const char* op, Context& ctx, const ConvHistory& history, int s
 void check_history(const char* op, Context& ctx, const ConvRows& rows, const ConvHistory& history,
                    int64_t floats) {
   if (floats == 0) return;
-  if (history.pool.empty()) {
-    CHECK(history.slots.empty() && rows.slots.empty(), op, ": history slots without a pool");
-    return;
-  }
   CHECK(history.pool.rank() == 2 && history.pool.dtype() == DType::f32 && history.pool.is_contiguous(), op,
         ": history pool is ", name_of(history.pool.dtype()), " ", history.pool.shape(),
         ", expected dense F32 [slots, floats]");
@@ -75,6 +71,11 @@ void check_output(const char* op, TensorView y, int64_t rows, int64_t outputs) {
         y.shape(), ", expected F32 [", rows, ", ", outputs, "]");
 }
 
+void check_epilogue(const char* op, const Epilogue& epilogue, int64_t outputs) {
+  CHECK(epilogue.scale.empty() || is_f32(epilogue.scale, {outputs}), op, ": scale is ",
+        epilogue.scale.shape());
+}
+
 }  // namespace
 
 void causal_conv1d(Context& ctx, const ConvInput& input, const PackedMatrix& weight, int64_t dilation,
@@ -82,21 +83,40 @@ void causal_conv1d(Context& ctx, const ConvInput& input, const PackedMatrix& wei
   CHECK(dilation >= 1, "causal_conv1d: dilation ", dilation);
   check_input("causal_conv1d", ctx, input, weight.depth, (weight.taps - 1) * dilation);
   check_output("causal_conv1d", y, input.rows.rows.rows(), weight.outputs);
-  CHECK(epilogue.scale.empty() || is_f32(epilogue.scale, {weight.outputs}), "causal_conv1d: scale is ",
-        epilogue.scale.shape());
+  check_epilogue("causal_conv1d", epilogue, weight.outputs);
   if (input.rows.rows.rows() == 0) return;
   if (on_cpu(ctx)) return cpu::causal_conv1d(ctx, input, weight, dilation, y, epilogue);
   cuda::causal_conv1d(ctx, input, weight, dilation, y, epilogue);
 }
 
+void valid_conv1d(Context& ctx, TensorView x, const PackedMatrix& weight, int64_t dilation, TensorView y,
+                  const Epilogue& epilogue) {
+  CHECK(dilation >= 1, "valid_conv1d: dilation ", dilation);
+  const int64_t rows = x.dim(0) - (weight.taps - 1) * dilation;
+  CHECK(x.rank() == 2 && x.dim(1) == weight.depth && x.is_contiguous() &&
+            (x.dtype() == DType::f32 || x.dtype() == product_input(ctx, weight)),
+        "valid_conv1d: x is ", name_of(x.dtype()), " ", x.shape(), " for ", weight.depth, " inputs");
+  CHECK(rows >= 0, "valid_conv1d: ", x.dim(0), " rows for ", weight.taps, " taps of dilation ", dilation);
+  check_output("valid_conv1d", y, rows, weight.outputs);
+  check_epilogue("valid_conv1d", epilogue, weight.outputs);
+  if (rows == 0) return;
+  if (on_cpu(ctx)) return cpu::valid_conv1d(ctx, x, weight, dilation, y, epilogue);
+  cuda::valid_conv1d(ctx, x, weight, dilation, y, epilogue);
+}
+
+bool residual_unit_is_apart(const Context& ctx, const ResidualConvs& convs, int64_t rows) {
+  return !on_cpu(ctx) && cuda::residual_unit_is_apart(ctx, convs, rows);
+}
+
 void residual_unit(Context& ctx, TensorView x, const ConvRows& rows, const ConvHistory& history,
-                   const ResidualConvs& convs) {
+                   const ResidualConvs& convs, TensorView y) {
   const PackedMatrix &wide = *convs.wide, &narrow = *convs.narrow;
   const int64_t channels = wide.depth;
   CHECK(
       wide.outputs == channels && narrow.taps == 1 && narrow.depth == channels && narrow.outputs == channels,
       "residual_unit: convolutions of ", wide.taps, " taps, ", channels, " -> ", wide.outputs, " and of ",
       narrow.taps, ", ", narrow.depth, " -> ", narrow.outputs);
+  CHECK(y.data() == x.data() || residual_unit_is_apart(ctx, convs, x.dim(0)), "residual_unit: y is not x");
   const ConvInput input{x, rows, history, convs.wide_alpha};
   if (on_cpu(ctx)) {
     const Workspace::Scope scope(*ctx.workspace);
@@ -108,8 +128,9 @@ void residual_unit(Context& ctx, TensorView x, const ConvRows& rows, const ConvH
   check_input("residual_unit", ctx, input, channels, (wide.taps - 1) * convs.dilation);
   CHECK(convs.narrow_alpha.empty() || is_f32(convs.narrow_alpha, {channels}),
         "residual_unit: snake alpha is ", convs.narrow_alpha.shape());
+  check_output("residual_unit", y, x.dim(0), channels);
   if (x.dim(0) == 0) return;
-  cuda::residual_unit(ctx, x, rows, history, convs);
+  cuda::residual_unit(ctx, x, rows, history, convs, y);
 }
 
 void depthwise_conv1d(Context& ctx, const ConvInput& input, TensorView weight, TensorView bias,

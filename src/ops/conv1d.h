@@ -11,8 +11,7 @@ namespace shoal::ops {
 
 // Where the sequences of a batch keep the last inputs of one convolution: sequence s in slot slots[s] of
 // `pool`, from float `offset` on: f32 [(taps - 1) * dilation, channels], the last inputs (after the snake),
-// zeros at the start. Read, then replaced by the newest inputs. Without a pool (and slots) every sequence is
-// a whole signal: it begins after silence, and nothing is kept.
+// zeros at the start. Read, then replaced by the newest inputs.
 struct ConvHistory {
   TensorView pool;  // f32 [slots, floats of a slot]; empty, too, when the convolution looks back at nothing
   int64_t offset = 0;
@@ -38,22 +37,29 @@ struct ConvInput {
 
 // y[t] = epilogue(bias + sum_j w[tap j] . in[t - (taps - 1 - j) * dilation]) for stride 1 (strided and
 // transposed kernels are re-laid at load: packed_matrix.h).   y: f32 [rows, outputs] (rows may be strided),
-// may be the residual stream (accumulate); not x. A convolution that looks to both sides of a whole signal is
-// this one read `reach` = (taps - 1) / 2 * dilation rows later: its row t is row t + reach of y, for which x
-// ends with `reach` rows of zeros.
+// may be the residual stream (accumulate); not x.
 void causal_conv1d(Context& ctx, const ConvInput& input, const PackedMatrix& weight, int64_t dilation,
                    TensorView y, const Epilogue& epilogue = {});
 
-// The two convolutions of a residual unit (spec dac 2.5): x += conv1(snake(conv7(snake(x)))), in place.
+// The same sums of a signal that begins with what the first result looks back at ("valid" convolution):
+// y[t] = epilogue(bias + sum_j w[tap j] . x[t + j * dilation]).   x: f32 or product_input (linear.h)
+// [rows + (taps - 1) * dilation, channels], dense; y: f32 [rows, outputs] (rows may be strided), not x.
+void valid_conv1d(Context& ctx, TensorView x, const PackedMatrix& weight, int64_t dilation, TensorView y,
+                  const Epilogue& epilogue = {});
+
+// The two convolutions of a residual unit (spec dac 2.5): x + conv1(snake(conv7(snake(x)))).
 struct ResidualConvs {
   const PackedMatrix* wide;             // 7 taps, channels -> channels
   int64_t dilation = 1;                 // of the wide one
   const PackedMatrix* narrow;           // 1 tap
   TensorView wide_alpha, narrow_alpha;  // f32 [channels]
 };
-// x: f32 [rows, channels]; history: the wide one's. The same sums as the two causal_conv1d it stands for.
+// x: f32 [rows, channels]; y: x itself or, where that is faster (below), beside it; history: the wide one's.
+// The same sums as the two causal_conv1d it stands for.
 void residual_unit(Context& ctx, TensorView x, const ConvRows& rows, const ConvHistory& history,
-                   const ResidualConvs& convs);
+                   const ResidualConvs& convs, TensorView y);
+// Whether y may be another than x: then one kernel does it all, which reads rows of x for several rows of y.
+bool residual_unit_is_apart(const Context& ctx, const ResidualConvs& convs, int64_t rows);
 
 // Per-channel kernel (groups = channels), stride 1, dilation 1.
 // weight: f32 [taps, channels] (transposed at load), bias: f32 [channels], y: f32 [rows, channels].

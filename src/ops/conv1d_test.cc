@@ -236,7 +236,7 @@ class ResidualUnit : public Conv1d {
                      narrow_alpha = view_of(narrow_.alpha, {kChannels});
     if (as_one) {
       residual_unit(ctx_, view, {.rows = {offsets}}, pool.view(),
-                    {&wide_.weight, kDilation, &narrow_.weight, wide_alpha, narrow_alpha});
+                    {&wide_.weight, kDilation, &narrow_.weight, wide_alpha, narrow_alpha}, view);
     } else {
       std::vector<float> between(x.size());
       const TensorView h = view_of(between, {rows, kChannels});
@@ -276,9 +276,10 @@ TEST_P(ResidualUnit, ConvolutionsThatDoNotFitAreOurFault) {
   std::vector<float> x(kChannels), history(6 * kDilation * kChannels);
   const std::vector<int32_t> offsets = {0, 1}, slots = {0};
   const auto run = [&](const PackedMatrix& wide, const PackedMatrix& narrow) {
-    residual_unit(ctx_, view_of(x, {1, kChannels}), {.rows = {offsets}},
+    const TensorView view = view_of(x, {1, kChannels});
+    residual_unit(ctx_, view, {.rows = {offsets}},
                   {view_of(history, {1, 6 * kDilation * kChannels}), 0, slots},
-                  {&wide, kDilation, &narrow, {}, {}});
+                  {&wide, kDilation, &narrow, {}, {}}, view);
   };
   EXPECT_NO_THROW(run(wide_.weight, narrow_.weight));
   EXPECT_THROW(run(wide_.weight, other.weight), Error);

@@ -34,8 +34,11 @@ void norm_swiglu(Context& ctx, TensorView x, const RmsNorm& norm, const PackedMa
 // conv1d
 void causal_conv1d(Context& ctx, const ConvInput& input, const PackedMatrix& weight, int64_t dilation,
                    TensorView y, const Epilogue& epilogue);
+void valid_conv1d(Context& ctx, TensorView x, const PackedMatrix& weight, int64_t dilation, TensorView y,
+                  const Epilogue& epilogue);
 void residual_unit(Context& ctx, TensorView x, const ConvRows& rows, const ConvHistory& history,
-                   const ResidualConvs& convs);
+                   const ResidualConvs& convs, TensorView y);
+bool residual_unit_is_apart(const Context& ctx, const ResidualConvs& convs, int64_t rows);
 void depthwise_conv1d(Context& ctx, const ConvInput& input, TensorView weight, TensorView bias, TensorView y);
 
 // rows

@@ -57,15 +57,5 @@ TEST_F(DepthwiseConv1d, ChunksAndBatchesEqualOneShot) {
   expect_same_bits(both[1], alone_b[0]);
 }
 
-TEST_F(DepthwiseConv1d, WithoutAPoolEverySequenceBeginsAfterSilence) {
-  std::vector<float> x = random_values(30 * kChannels, 46), y(x.size(), NAN);
-  const std::vector<int32_t> offsets = {0, 2, 2, 30};
-  std::vector<std::vector<float>> silence;
-  depthwise_conv1d(ctx_, {view_of(x, {30, kChannels}), {.rows = {offsets}}, {}, {}},
-                   view_of(weight_, {kTaps, kChannels}), view_of(bias_, {kChannels}),
-                   view_of(y, {30, kChannels}));
-  expect_same_bits(y, run(x, offsets, silence));
-}
-
 }  // namespace
 }  // namespace shoal::ops

@@ -43,7 +43,10 @@ double expected(const std::vector<float>& x, const std::vector<float>& weight, i
 
 }  // namespace
 
-bool gpu_available() { return !cuda_devices().empty(); }
+bool gpu_available() {
+  static const bool available = !cuda_devices().empty();  // none comes or goes while a process runs
+  return available;
+}
 
 void check_device(Device device) {
   ThreadTeam team(1);

@@ -11,6 +11,15 @@ void check_f32(const char* name, TensorView x, Shape shape) {
         name_of(x.dtype()), " ", x.shape(), ", expected dense F32 ", shape);
 }
 
+void check_seeds(const Context& ctx, const SourceNoise& noise, int64_t segments) {
+  CHECK(static_cast<int64_t>(noise.seeds.size()) == segments, "harmonic_source: ", noise.seeds.size(),
+        " seeds for ", segments, " segments");
+  const TensorView table = noise.seed_table;
+  CHECK(on_cpu(ctx) || segments == 0 || (table.dtype() == DType::i64 && table.shape() == Shape{segments}),
+        "harmonic_source: the seeds on the device are ", name_of(table.dtype()), " ", table.shape(),
+        ", expected I64 [", segments, "]");
+}
+
 }  // namespace
 
 void harmonic_source(Context& ctx, const HarmonicSource& source, TensorView f0, const Segments& segments,
@@ -24,8 +33,7 @@ void harmonic_source(Context& ctx, const HarmonicSource& source, TensorView f0, 
   check_f32("f0", f0, {segments.total_rows()});
   check_f32("out", out, {samples});
   if (noise.given.empty())
-    CHECK(static_cast<int64_t>(noise.seeds.size()) == segments.count(),
-          "harmonic_source: ", noise.seeds.size(), " seeds for ", segments.count(), " segments");
+    check_seeds(ctx, noise, segments.count());
   else
     check_f32("noise", noise.given, {samples, kHarmonics});
   if (samples == 0) return;

@@ -30,6 +30,7 @@ struct HarmonicSource {
 struct SourceNoise {
   TensorView given = {};                 // f32 [samples, kHarmonics]
   std::span<const uint64_t> seeds = {};  // [segments]; without `given`
+  TensorView seed_table = {};            // the same where kernels read them: i64 [segments]; not for the CPU
 };
 
 // f0: f32 [total_rows] in Hz, may be negative; segments: those of f0; out: f32 [total_rows *

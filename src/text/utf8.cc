@@ -1,5 +1,6 @@
 #include "text/utf8.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -75,6 +76,10 @@ void require_utf8(std::string_view text) {
   const size_t bad = find_invalid_utf8(text);
   if (bad != std::string_view::npos)
     fail(ErrorCode::invalid_argument, "text: not valid UTF-8 (byte ", bad, ")");
+}
+
+int64_t count_characters(std::string_view text) {
+  return std::ranges::count_if(text, [](char c) { return !is_continuation(c); });
 }
 
 void append_utf8(std::string& out, char32_t c) {

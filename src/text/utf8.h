@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,8 @@ char32_t code_point_at(std::string_view text, size_t at);
 
 // Offset of the character that ends before `at`; at > 0.
 size_t previous_character(std::string_view text, size_t at);
+
+int64_t count_characters(std::string_view text);
 
 void append_utf8(std::string& out, char32_t code_point);
 

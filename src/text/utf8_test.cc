@@ -22,6 +22,7 @@ TEST(Utf8, EveryCodePointGoesInAndOut) {
     ASSERT_EQ(previous_character(all, all.size()), at);
   }
   EXPECT_EQ(find_invalid_utf8(all), kValid);
+  EXPECT_EQ(count_characters(all), 0x110000 - 0x800);
 }
 
 TEST(Utf8, FindsTheFirstBadByte) {

@@ -10,6 +10,8 @@ void linear(Context& ctx, TensorView x, const PackedMatrix& weight, TensorView y
 void linear_swiglu(Context& ctx, TensorView x, const PackedMatrix& gate_up, TensorView y);
 void causal_conv1d(Context& ctx, const ConvInput& input, const PackedMatrix& weight, int64_t dilation,
                    TensorView y, const Epilogue& epilogue);
+void valid_conv1d(Context& ctx, TensorView x, const PackedMatrix& weight, int64_t dilation, TensorView y,
+                  const Epilogue& epilogue);
 void depthwise_conv1d(Context& ctx, const ConvInput& input, TensorView weight, TensorView bias, TensorView y);
 
 }  // namespace shoal::ops::cpu

@@ -53,6 +53,27 @@ std::span<Segment> alloc_segments(Workspace& workspace, int64_t count) {
   return {static_cast<Segment*>(workspace.alloc(DType::i64, {count, 3}).data()), static_cast<size_t>(count)};
 }
 
+std::span<const Segment> one_segment(Workspace& workspace, int64_t rows) {
+  const std::span<Segment> segments = alloc_segments(workspace, 1);
+  segments[0] = {.input_row = 0, .output_row = 0, .rows = rows};
+  return segments;
+}
+
+int64_t rows_per_task(int64_t width) { return std::max<int64_t>(1, kElementsPerTask / width); }
+
+// All rows of x, `padded` wide.
+TensorView stored_rows(Context& ctx, TensorView x, RowFormat format, int64_t padded) {
+  const int64_t width = x.dim(1);
+  const TensorView staged = alloc_rows(*ctx.workspace, format, x.dim(0), padded);
+  const bool at_once = padded == width && x.is_contiguous();
+  ctx.team->parallel_for(x.dim(0), rows_per_task(width), [&](int64_t begin, int64_t end, int) {
+    const int64_t step = at_once ? end - begin : 1;
+    for (int64_t row = begin; row < end; row += step)
+      store_row(x.row<float>(row), step * width, step * padded, format, row_at(staged, row));
+  });
+  return staged;
+}
+
 // Copies new rows behind their histories, and the newest of them into the histories.
 class SequenceWriter {
  public:
@@ -68,11 +89,6 @@ class SequenceWriter {
         snaked_(snaked) {}
 
   void write_history(const Segment& segment, int sequence) const {
-    if (!keeps()) {
-      std::memset(row_at(staged_.rows, segment.input_row), 0,
-                  static_cast<size_t>(look_back_ * padded() * size_of(staged_.rows.dtype())));
-      return;
-    }
     float* const history = history_of(sequence);
     for (int64_t row = 0; row < look_back_; ++row)
       store_row(history + row * width(), width(), padded(), format_,
@@ -106,7 +122,7 @@ class SequenceWriter {
   void keep_newest(const Segment& segment, int sequence, int64_t t, int64_t count, const float* x) const {
     const int64_t slot = look_back_ - segment.rows + t;  // of the first row
     const int64_t skipped = std::max<int64_t>(0, -slot);
-    if (!keeps() || skipped >= count) return;
+    if (skipped >= count) return;
     std::memcpy(history_of(sequence) + (slot + skipped) * width(), x + skipped * width(),
                 static_cast<size_t>((count - skipped) * width()) * sizeof(float));
   }
@@ -116,8 +132,6 @@ class SequenceWriter {
     const ConvHistory& history = input_.history;
     return history.pool.row<float>(history.slots[static_cast<size_t>(sequence)]) + history.offset;
   }
-  // Whether there is a history: else the sequences begin after silence.
-  bool keeps() const { return look_back_ > 0 && !input_.history.pool.empty(); }
   int64_t width() const { return input_.x.dim(1); }
   int64_t padded() const { return staged_.rows.dim(1); }
 
@@ -128,8 +142,6 @@ class SequenceWriter {
   TensorView alpha_;   // [rows_together * width]
   TensorView snaked_;  // [workers, rows_together * width]
 };
-
-int64_t rows_per_task(int64_t width) { return std::max<int64_t>(1, kElementsPerTask / width); }
 
 // One row per output that holds the inputs of all its taps end to end.
 StagedInput gather_taps(Context& ctx, const StagedSequences& staged, const PanelLayout& layout, int64_t taps,
@@ -157,9 +169,7 @@ StagedInput gather_taps(Context& ctx, const StagedSequences& staged, const Panel
       std::memset(to + taps * width * element, 0, static_cast<size_t>((gathered - taps * width) * element));
     }
   });
-  const std::span<Segment> all = alloc_segments(*ctx.workspace, 1);
-  all[0] = {.input_row = 0, .output_row = 0, .rows = rows};
-  return {out.data(), out.dtype(), gathered, layout.depth, all};
+  return {out.data(), out.dtype(), gathered, layout.depth, one_segment(*ctx.workspace, rows)};
 }
 
 }  // namespace
@@ -172,16 +182,22 @@ RowFormat row_format(DType weight_dtype) {
 StagedInput stage_rows(Context& ctx, TensorView x, const PackedMatrix& weight) {
   const PanelLayout layout = panel_layout(weight.dtype, 1, weight.depth);
   const RowFormat format = row_format(weight.dtype);
-  const std::span<Segment> segments = alloc_segments(*ctx.workspace, 1);
-  segments[0] = {.input_row = 0, .output_row = 0, .rows = x.dim(0)};
+  const std::span<const Segment> segments = one_segment(*ctx.workspace, x.dim(0));
   if (format == RowFormat::f32 && layout.depth == weight.depth)
     return {x.data(), DType::f32, x.stride(0), 0, segments};
-  const TensorView staged = alloc_rows(*ctx.workspace, format, x.dim(0), layout.depth);
-  ctx.team->parallel_for(x.dim(0), rows_per_task(weight.depth), [&](int64_t begin, int64_t end, int) {
-    for (int64_t row = begin; row < end; ++row)
-      store_row(x.row<float>(row), weight.depth, layout.depth, format, row_at(staged, row));
-  });
+  const TensorView staged = stored_rows(ctx, x, format, layout.depth);
   return {staged.data(), staged.dtype(), layout.depth, 0, segments};
+}
+
+StagedInput stage_signal(Context& ctx, TensorView x, const PackedMatrix& weight, int64_t dilation) {
+  const PanelLayout layout = panel_layout(weight.dtype, weight.taps, weight.depth);
+  const RowFormat format = row_format(weight.dtype);
+  const int64_t width = layout.folded ? weight.depth : layout.depth;
+  const bool as_it_is = format == RowFormat::f32 && width == weight.depth;
+  const StagedSequences staged{as_it_is ? x : stored_rows(ctx, x, format, width),
+                               one_segment(*ctx.workspace, x.dim(0) - (weight.taps - 1) * dilation)};
+  if (layout.folded) return gather_taps(ctx, staged, layout, weight.taps, dilation);
+  return {staged.rows.data(), staged.rows.dtype(), width, dilation * width, staged.segments};
 }
 
 StagedSequences stage_sequences(Context& ctx, const ConvInput& input, int64_t look_back, RowFormat format,

@@ -29,6 +29,9 @@ struct StagedSequences {
 StagedSequences stage_sequences(Context& ctx, const ConvInput& input, int64_t look_back, RowFormat format,
                                 int64_t padded_width);
 
+// A signal that begins with what its first output looks back at.
+StagedInput stage_signal(Context& ctx, TensorView x, const PackedMatrix& weight, int64_t dilation);
+
 StagedInput stage_convolution(Context& ctx, const ConvInput& input, const PackedMatrix& weight,
                               int64_t dilation);
 

@@ -28,6 +28,13 @@ void causal_conv1d(Context& ctx, const ConvInput& input, const PackedMatrix& wei
                  .epilogue = epilogue});
 }
 
+void valid_conv1d(Context& ctx, TensorView x, const PackedMatrix& weight, int64_t dilation, TensorView y,
+                  const Epilogue& epilogue) {
+  const Workspace::Scope scope(*ctx.workspace);
+  multiply(ctx,
+           {.input = stage_signal(ctx, x, weight, dilation), .weight = weight, .y = y, .epilogue = epilogue});
+}
+
 void depthwise_conv1d(Context& ctx, const ConvInput& input, TensorView weight, TensorView bias,
                       TensorView y) {
   const Workspace::Scope scope(*ctx.workspace);

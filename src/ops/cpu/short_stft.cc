@@ -1,13 +1,11 @@
 // Short Fourier transforms on the CPU: samples are laid out so that 16 frames stand side by side
 // (sequence_stft.h), and overlapping frames are added up, oldest first.
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <numbers>
 
 #include "ops/cpu/segment_pieces.h"
 #include "ops/cpu/sequence.h"
 #include "ops/cpu/sequence_kernels.h"
+#include "ops/stft_table.h"
 
 namespace shoal::ops::cpu {
 namespace {
@@ -15,31 +13,12 @@ namespace {
 constexpr int64_t kPieceFrames = 4 * kStftFrames;        // of a piece of work: some microseconds
 constexpr int64_t kStride = kPieceFrames + kStftFrames;  // room for a last block that is not full
 
-// cos(2 pi i / points), exactly 0, 1 and -1 where it is.
-double cosine(int64_t i, int64_t points) {
-  i = std::abs(i) % points;
-  if (2 * i > points) i = points - i;
-  if (4 * i == points) return 0;
-  if (4 * i > points) return -cosine(points - 2 * i, 2 * points);  // pi - x
-  return std::cos(2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(points));
-}
-double sine(int64_t i, int64_t points) { return cosine(4 * i - points, 4 * points); }
-
-double window(int64_t n, int64_t points) { return 0.5 - 0.5 * cosine(n, points); }
-
-// factor(k) scales bin k.
-template <typename Factor>
-StftTables make_tables(Context& ctx, const ShortStft& stft, Factor factor) {
-  const int64_t half = stft.points / 2;
-  float* const cosines = workspace_array<float>(ctx, 2 * stft.bins() * half).data();
-  float* const sines = cosines + stft.bins() * half;
-  for (int64_t k = 0; k < stft.bins(); ++k)
-    for (int64_t n = 1; n <= half; ++n) {
-      const double scale = window(n, stft.points) * factor(k);
-      cosines[k * half + n - 1] = static_cast<float>(scale * cosine(k * n, stft.points));
-      sines[k * half + n - 1] = static_cast<float>(scale * sine(k * n, stft.points));
-    }
-  return {static_cast<int>(stft.points), cosines, sines};
+StftTables make_tables(Context& ctx, const ShortStft& stft, bool inverse) {
+  const int64_t entries = stft.bins() * stft.points / 2;
+  const std::span<float> cosines = workspace_array<float>(ctx, entries);
+  const std::span<float> sines = workspace_array<float>(ctx, entries);
+  fill_stft_tables(stft, inverse, cosines, sines);
+  return {static_cast<int>(stft.points), cosines.data(), sines.data()};
 }
 
 // Index i of `samples` samples that are mirrored at both ends.
@@ -149,7 +128,7 @@ void short_stft(Context& ctx, const ShortStft& stft, TensorView x, const Segment
   for (int64_t n = 0; n < stft.points; ++n)
     offsets[static_cast<size_t>(n)] =
         static_cast<int32_t>(n % stft.hop * Forward::row_width(stft) + n / stft.hop);
-  const StftTables tables = make_tables(ctx, stft, [](int64_t) { return 1.0; });
+  const StftTables tables = make_tables(ctx, stft, false);
   const std::span<const SegmentPiece> pieces =
       cut_segments(ctx, segments, kPieceFrames, [&](int64_t s) { return segments.rows(s); });
   const Forward forward{stft, x.as<float>(), segments, y, tables, offsets};
@@ -170,10 +149,8 @@ void inverse_short_stft(Context& ctx, const ShortStft& stft, TensorView x, const
   clear_gaps(samples, y.reshape({segments.total_rows(), stft.hop}));
   const std::span<double> squares = workspace_array<double>(ctx, stft.points);
   for (int64_t n = 0; n < stft.points; ++n)
-    squares[static_cast<size_t>(n)] = window(n, stft.points) * window(n, stft.points);
-  const StftTables tables = make_tables(ctx, stft, [&](int64_t k) {
-    return (k == 0 || k == stft.points / 2 ? 1.0 : 2.0) / static_cast<double>(stft.points);
-  });
+    squares[static_cast<size_t>(n)] = stft_window(n, stft.points) * stft_window(n, stft.points);
+  const StftTables tables = make_tables(ctx, stft, true);
   const Inverse inverse{stft, x, segments, y.as<float>(), tables, squares};
   // Half a frame of hops is dropped at each end.
   const std::span<const SegmentPiece> pieces =

@@ -2,11 +2,16 @@
 #include "ops/cuda/conv_input.cuh"
 #include "ops/cuda/conv_kernels.cuh"
 #include "ops/cuda/launch.cuh"
+#include "ops/cuda/residual_unit.h"
 #include "ops/cuda/tile_product.h"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops::cuda {
 namespace {
+
+// From so many rows on a whole residual unit is faster at once (H200): with fewer, most multiprocessors have
+// no piece, and those that do take long for many channels.
+int64_t least_rows_at_once(int64_t channels) { return channels <= 96 ? 1024 : channels <= 192 ? 4096 : 8192; }
 
 ProductEpilogue into(TensorView y, const PackedMatrix& weight, const Epilogue& epilogue = {}) {
   return {.bias = weight.bias.empty() ? nullptr : weight.bias.as<float>(),
@@ -73,8 +78,21 @@ void causal_conv1d(Context& ctx, const ConvInput& input, const PackedMatrix& wei
   multiply(ctx, product);
 }
 
+void valid_conv1d(Context& ctx, TensorView x, const PackedMatrix& weight, int64_t dilation, TensorView y,
+                  const Epilogue& epilogue) {
+  const Workspace::Scope scope(*ctx.workspace);
+  if (!is_product_operand(x, weight.dtype)) x = product_operand(ctx, x, weight.dtype);
+  const PreparedRows rows{.x = x, .taps = {.dilation = dilation}};
+  multiply(ctx, product_of(rows, weight, into(y, weight, epilogue), y.dim(0)));
+}
+
+bool residual_unit_is_apart(const Context& ctx, const ResidualConvs& convs, int64_t rows) {
+  return rows >= least_rows_at_once(convs.wide->outputs) && has_unit_kernel(ctx, convs);
+}
+
 void residual_unit(Context& ctx, TensorView x, const ConvRows& rows, const ConvHistory& history,
-                   const ResidualConvs& convs) {
+                   const ResidualConvs& convs, TensorView y) {
+  if (y.data() != x.data()) return residual_unit_at_once(ctx, x, rows, history, convs, y);
   const Workspace::Scope scope(*ctx.workspace);
   const ConvInput input{x, rows, history, convs.wide_alpha};
   const PackedMatrix &wide = *convs.wide, &narrow = *convs.narrow;

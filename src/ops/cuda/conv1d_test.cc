@@ -204,22 +204,21 @@ TEST_P(CudaConv1d, ASequencesNaNStaysInIt) {
   }
 }
 
-// A whole signal needs no pool.
-TEST_P(CudaConv1d, WithoutAPoolEverySequenceBeginsAfterSilence) {
+// Signals that begin with what is looked back at, in f32 and as the product reads them.
+TEST_P(CudaConv1d, SignalsAreTheCausalOnesFromWhereThoseSeeOnlySignal) {
   for (const Geometry g : kGeometries) {
     SCOPED_TRACE(testing::Message() << g);
-    const Layer layer = random_layer(g, /*snakes=*/g.inputs >= 64);
-    Rows xs, silence, unread;
-    for (const int64_t count : {1, 0, 130, 4})
-      xs.push_back(random_values(count * g.inputs, static_cast<unsigned>(count)));
-    const Sequences s = place(xs, unread, g.inputs, layer.look_back());
-    const Tensor y = put(std::vector<float>(static_cast<size_t>(135 * g.outputs), NAN), {135, g.outputs});
-    ConvRows rows = s.rows();
-    rows.slots = {};
-    causal_conv1d(ctx(), {s.x, rows, {}, layer.snake()}, layer.weight, g.dilation, y);
-    std::vector<float> want;
-    for (const std::vector<float>& own : run(layer, xs, silence)) append(want, own);
-    expect_same_bits(get(y), want);
+    const Layer layer = random_layer(g);
+    for (const int64_t rows : {1, 7, 90, 300}) {
+      const int64_t inputs = layer.look_back() + rows;
+      const std::vector<float> x = random_values(inputs * g.inputs, 18), causal = run_alone(layer, x);
+      const std::vector<float> want(causal.begin() + layer.look_back() * g.outputs, causal.end());
+      for (const DType read : {DType::f32, product_input(ctx(), layer.weight)}) {
+        const Tensor y = put(std::vector<float>(want.size(), NAN), {rows, g.outputs});
+        valid_conv1d(ctx(), put(x, {inputs, g.inputs}, read), layer.weight, g.dilation, y);
+        expect_same_bits(get(y), want);
+      }
+    }
   }
 }
 
@@ -290,7 +289,8 @@ TEST_P(CudaConv1d, ResidualUnitsAreTheirTwoConvolutions) {
                      .dilation = dilation,
                      .narrow = &narrow_layer.weight,
                      .wide_alpha = wide_layer.snake(),
-                     .narrow_alpha = narrow_layer.snake()});
+                     .narrow_alpha = narrow_layer.snake()},
+                    s.x);
       take(s, histories);
       take(apart_s, histories_apart);
       expect_same_bits(get(s.x), get(apart_s.x));

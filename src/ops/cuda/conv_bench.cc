@@ -4,6 +4,7 @@
 
 #include "ops/conv1d.h"
 #include "ops/cuda/gpu_bench.h"
+#include "ops/cuda/residual_unit.h"
 #include "ops/cuda/tile_product.h"
 #include "ops/cuda/wide_product.h"
 
@@ -228,10 +229,18 @@ class ConvBench : private GpuBench {
     const auto calls = static_cast<int64_t>(std::min(wide.size(), narrow.size()));
     const auto elements = static_cast<double>(8 * channels * channels),
                all = static_cast<double>(streams * rows);
+    const auto convs = [&](size_t i) { return ResidualConvs{&wide[i], dilation, &narrow[i], alpha, alpha}; };
     time(name, calls, 2 * elements + 8 * all * static_cast<double>(channels), 2 * elements * all, [&] {
       for (size_t i = 0; i < static_cast<size_t>(calls); ++i)
-        residual_unit(ctx_, x, s.conv_rows(), s.history(), {&wide[i], dilation, &narrow[i], alpha, alpha});
+        residual_unit(ctx_, x, s.conv_rows(), s.history(), convs(i), x);
     });
+    if (!has_unit_kernel(ctx_, convs(0))) return;
+    const Tensor y(DType::f32, x.shape(), kDevice);
+    time(name + ", at once", calls, 2 * elements + 8 * all * static_cast<double>(channels),
+         2 * elements * all, [&] {
+           for (size_t i = 0; i < static_cast<size_t>(calls); ++i)
+             residual_unit_at_once(ctx_, x, s.conv_rows(), s.history(), convs(i), y);
+         });
   }
 
   // One frame of so many streams.

@@ -39,9 +39,8 @@ __global__ void __launch_bounds__(kThreads) depthwise_kernel(const __grid_consta
       const int tap = first + i, back = s.look_back - tap;
       if (tap >= taps) break;
       weights[i] = __ldg(a.weight + static_cast<int64_t>(tap) * s.channels + c);
-      values[i] = t >= back ? x[-static_cast<int64_t>(back) * s.channels]
-                  : history ? history[(t + tap) * s.channels + c]
-                            : 0.0f;
+      values[i] =
+          t >= back ? x[-static_cast<int64_t>(back) * s.channels] : history[(t + tap) * s.channels + c];
     }
 #pragma unroll
     for (int i = 0; i < kMostTaps; ++i) {

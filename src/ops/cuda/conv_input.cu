@@ -1,3 +1,4 @@
+#include "ops/cuda/conv_channels.cuh"
 #include "ops/cuda/conv_input.cuh"
 #include "ops/cuda/launch.cuh"
 
@@ -5,7 +6,6 @@ namespace shoal::ops::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kEight = 8;         // channels of a thread
 constexpr int kRowsOfThread = 4;  // that share the snake's factors and whose loads are on their way together
 constexpr int kHistoryChannels = 64;  // of a block, which owns them: it may overwrite what it has read
 constexpr int kHistoryRows = kThreads / (kHistoryChannels / kEight);
@@ -20,61 +20,6 @@ struct PrepareArguments {
   int history_blocks = 0, channel_blocks = 0;
 };
 
-struct EightFloats {
-  float v[kEight];
-};
-
-// Channels c .. c + 7 of a row; zeros for those that do not exist.
-__device__ inline EightFloats load_eight(const float* row, int c, int channels, bool vectors) {
-  EightFloats eight;
-  if (vectors && c + kEight <= channels) {
-    const float4 low = *reinterpret_cast<const float4*>(row + c);
-    const float4 high = *reinterpret_cast<const float4*>(row + c + 4);
-    eight = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-  } else {
-#pragma unroll
-    for (int i = 0; i < kEight; ++i) eight.v[i] = c + i < channels ? row[c + i] : 0.0f;
-  }
-  return eight;
-}
-
-__device__ inline void store_eight(float* row, int c, int channels, bool vectors, const EightFloats& eight) {
-  const float* v = eight.v;
-  if (vectors && c + kEight <= channels) {
-    *reinterpret_cast<float4*>(row + c) = make_float4(v[0], v[1], v[2], v[3]);
-    *reinterpret_cast<float4*>(row + c + 4) = make_float4(v[4], v[5], v[6], v[7]);
-  } else {
-#pragma unroll
-    for (int i = 0; i < kEight; ++i)
-      if (c + i < channels) row[c + i] = v[i];
-  }
-}
-
-// The factors of a thread's channels.
-struct EightSnakes {
-  EightFloats alpha, inverse;
-
-  __device__ EightSnakes(const float* alphas, int c, int channels, bool vectors) {
-    alpha = load_eight(alphas, c, channels, vectors);
-#pragma unroll
-    for (int i = 0; i < kEight; ++i) inverse.v[i] = snake_inverse(alpha.v[i]);
-  }
-  __device__ EightFloats operator()(const EightFloats& x) const {
-    EightFloats y;
-#pragma unroll
-    for (int i = 0; i < kEight; ++i) y.v[i] = snake_value(x.v[i], alpha.v[i], inverse.v[i]);
-    return y;
-  }
-};
-
-template <typename T>
-__device__ inline T rounded(float value) {
-  if constexpr (std::is_same_v<T, __nv_bfloat16>)
-    return __float2bfloat16_rn(value);
-  else
-    return __float2half_rn(value);
-}
-
 // Into row `row` of the prepared rows, whose width is a multiple of 8 where T has 16 bits.
 template <typename T>
 __device__ inline void store_prepared(const PrepareArguments& a, int64_t row, int c,
@@ -83,12 +28,7 @@ __device__ inline void store_prepared(const PrepareArguments& a, int64_t row, in
   if constexpr (std::is_same_v<T, float>) {
     store_eight(to, c, a.width, a.width % 4 == 0, eight);
   } else {
-    struct alignas(16) {
-      T v[kEight];
-    } packed;
-#pragma unroll
-    for (int i = 0; i < kEight; ++i) packed.v[i] = rounded<T>(eight.v[i]);
-    *reinterpret_cast<uint4*>(to + c) = *reinterpret_cast<const uint4*>(&packed);
+    *reinterpret_cast<uint4*>(to + c) = rounded_eight<T>(eight);
   }
 }
 
@@ -110,7 +50,7 @@ __device__ inline void move_history(const PrepareArguments& a) {
     const int row = first + static_cast<int>(threadIdx.x) / (kHistoryChannels / kEight);
     const bool mine = present && row < s.look_back;
     EightFloats old{}, next;
-    if (mine && history) {
+    if (mine) {
       old = load_eight(history + static_cast<int64_t>(row) * s.channels, c, s.channels, a.vectors);
       const int64_t from = row + count;
       if (from < s.look_back) {
@@ -122,8 +62,7 @@ __device__ inline void move_history(const PrepareArguments& a) {
     }
     __syncthreads();
     if (!mine) continue;
-    if (history)
-      store_eight(history + static_cast<int64_t>(row) * s.channels, c, s.channels, a.vectors, next);
+    store_eight(history + static_cast<int64_t>(row) * s.channels, c, s.channels, a.vectors, next);
     if (a.out) store_prepared<T>(a, out_row + row, c, old);
   }
 }
@@ -199,7 +138,7 @@ ConvSource source_of(const ConvInput& input, int64_t look_back) {
                     .rows = input.x.dim(0),
                     .channels = static_cast<int>(input.x.dim(1)),
                     .look_back = static_cast<int>(look_back)};
-  if (look_back == 0 || input.history.pool.empty()) return source;
+  if (look_back == 0) return source;
   source.history = input.history.pool.as<float>() + input.history.offset;
   source.slot_stride = input.history.pool.stride(0);
   source.slots = input.rows.slots.as<int32_t>();

@@ -9,9 +9,10 @@ namespace shoal::ops::cuda {
 
 // The rows of a batch of sequences, what they look back at, and the snake they pass through first.
 struct ConvSource {
-  const float* x = nullptr;          // [rows, channels]
-  const float* alpha = nullptr;      // [channels]; null: no snake
-  float* history = nullptr;          // of slot 0: [look_back, channels], after the snake; null: zeros
+  const float* x = nullptr;      // [rows, channels]
+  const float* alpha = nullptr;  // [channels]; null: no snake
+  float* history =
+      nullptr;  // of slot 0: [look_back, channels], after the snake; null: nothing is looked back at
   int64_t slot_stride = 0;           // floats
   const int32_t* offsets = nullptr;  // [sequences + 1], times rate
   const int32_t* slots = nullptr;    // [sequences]
@@ -20,7 +21,7 @@ struct ConvSource {
   int channels = 0, look_back = 0;
 
   __device__ int64_t begin_of(int sequence) const { return offsets[sequence] * rate; }
-  // Null where sequences begin after silence.
+  // Null where nothing is looked back at.
   __device__ float* history_of(int sequence) const {
     return history ? history + slots[sequence] * slot_stride : nullptr;
   }

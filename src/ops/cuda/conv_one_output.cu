@@ -4,6 +4,7 @@
 // There four threads share four rows, each with a quarter of the channels, and a row of inputs serves up to
 // four outputs.
 #include "ops/cuda/conv_kernels.cuh"
+#include "ops/cuda/conv_pieces.cuh"
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/product_epilogue.cuh"
 
@@ -23,37 +24,6 @@ struct OneOutputArguments {
   ProductEpilogue epilogue;
   bool vectors;  // rows of x and of the histories are 16-byte aligned
 };
-
-// Which rows a block computes: `first` .. of a sequence. Blocks are dealt out to the sequences in order, each
-// gets as many as it has kOutputRows; some at the end find none (count is 0).
-struct BlockRows {
-  int sequence = 0;
-  int64_t first = 0, count = 0;
-};
-
-__device__ inline BlockRows rows_of_block(const ConvSource& source) {
-  const int lane = static_cast<int>(threadIdx.x % 32);
-  int64_t before = 0;  // blocks of the sequences before
-  for (int base = 0; base < source.sequences; base += 32) {
-    const int s = base + lane;
-    const int64_t count = s < source.sequences ? source.begin_of(s + 1) - source.begin_of(s) : 0;
-    const int64_t blocks = (count + kOutputRows - 1) / kOutputRows;
-    int64_t end = blocks;
-#pragma unroll
-    for (int step = 1; step < 32; step *= 2) {
-      const int64_t other = __shfl_up_sync(~0u, end, step);
-      if (lane >= step) end += other;
-    }
-    const int64_t piece = static_cast<int64_t>(blockIdx.x) - before - (end - blocks);
-    const unsigned found = __ballot_sync(~0u, piece >= 0 && piece < blocks);
-    if (found) {
-      const int from = __ffs(static_cast<int>(found)) - 1;
-      return {base + from, __shfl_sync(~0u, piece, from) * kOutputRows, __shfl_sync(~0u, count, from)};
-    }
-    before += __shfl_sync(~0u, end, 31);
-  }
-  return {};
-}
 
 // Where 16 bytes of an input row lie in shared memory, in units of them. The groups of four rows take turns
 // in the halves of the banks, so that the eight lanes of two groups meet no conflicts.
@@ -96,7 +66,7 @@ __device__ inline float4 load_four(const float* from, bool vectors) {
 
 // Row m of the block's inputs is row first + m - kLookBack of the sequence; those before it are its
 // history's.
-__device__ inline void load_rows(const OneOutputArguments& a, const BlockRows& rows, const SharedRows& shared,
+__device__ inline void load_rows(const OneOutputArguments& a, const PieceRows& rows, const SharedRows& shared,
                                  int chunks) {
   const ConvSource& source = a.source;
   const float* const x = source.x + source.begin_of(rows.sequence) * source.channels;
@@ -112,7 +82,7 @@ __device__ inline void load_rows(const OneOutputArguments& a, const BlockRows& r
       const int chunk = item - row * chunks;
       const int64_t at = rows.first + row - kLookBack;
       values[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-      if (item >= items || at >= rows.count || (at < 0 && !history)) continue;
+      if (item >= items || at >= rows.count) continue;
       const float* const from =
           at < 0 ? history + (at + kLookBack) * source.channels : x + at * source.channels;
       values[i] = load_four(from + chunk * 4, a.vectors);
@@ -145,7 +115,7 @@ __global__ void __launch_bounds__(kThreads) one_output_kernel(const __grid_const
   const SharedRows shared(memory, chunks);
   load_factors(a, shared);
   wait_for_inputs();
-  const BlockRows rows = rows_of_block(a.source);
+  const PieceRows rows = rows_of_piece(a.source, static_cast<int>(blockIdx.x), kOutputRows);
   if (rows.count == 0) return;
   __syncthreads();  // the factors are there
   load_rows(a, rows, shared, chunks);
@@ -195,10 +165,8 @@ void convolve_to_one_output(Context& ctx, const ConvSource& source, const Packed
                                      .weight = static_cast<const float*>(weight.storage.view().data()),
                                      .epilogue = epilogue,
                                      .vectors = has_vector_rows(source)};
-  const int64_t blocks =
-      source.rows / kOutputRows + source.sequences;  // no sequence needs more than one more
   launch(ctx, "convolution to one output",
-         {.blocks = dim3(static_cast<unsigned>(blocks)),
+         {.blocks = dim3(static_cast<unsigned>(most_pieces(source, kOutputRows))),
           .threads = dim3(kThreads),
           .shared_bytes = static_cast<size_t>(SharedRows::bytes(source.channels))},
          one_output_kernel, arguments);

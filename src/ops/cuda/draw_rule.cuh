@@ -19,6 +19,7 @@
 #include <cuda_runtime_api.h>
 #include <limits>
 
+#include "ops/cuda/vector_math.cuh"
 #include "ops/draw.h"
 #include "ops/sampling_noise.h"
 
@@ -54,22 +55,6 @@ __host__ __device__ inline float value_of(uint32_t key) {
 // A largest value from which nothing can be drawn: NaN, or an infinity.
 __host__ __device__ inline bool is_hopeless(uint32_t key) {
   return key >= ordered(std::numeric_limits<float>::infinity()) || key <= ordered(kNegativeInfinity);
-}
-
-// cpu/vector_math.h.
-__host__ __device__ inline float exp_nonpositive(float x) {
-  constexpr float kLeast = -87.0f, kMagic = 12582912.0f;
-  const float clamped = kLeast > x ? kLeast : x;
-  const float magic = fmaf(clamped, 0x1.715476p+0f, kMagic);
-  const float n = magic - kMagic;
-  const float r = fmaf(-n, -0x1.05c610p-29f, fmaf(-n, 0x1.62e430p-1f, clamped));
-  float q = fmaf(r, 0x1.6db64cp-10f, 0x1.123ce0p-7f);
-  q = fmaf(r, q, 0x1.55545cp-5f);
-  q = fmaf(r, q, 0x1.55548cp-3f);
-  q = fmaf(r, q, 0.5f);
-  const float y = 1.0f + fmaf(r * r, q, r);
-  const float power = std::bit_cast<float>((std::bit_cast<uint32_t>(magic) + 127u) << 23);
-  return x < kLeast ? 0.0f : y * power;
 }
 
 // exp(distance) in units of 2^-35, to the nearest. distance <= 0.

@@ -1,6 +1,5 @@
 #include "ops/cuda/f32_product.cuh"
 #include "ops/cuda/launch.cuh"
-#include "ops/cuda/product_epilogue.cuh"
 #include "ops/cuda/row_norm.cuh"
 
 namespace shoal::ops::cuda {
@@ -9,6 +8,8 @@ namespace {
 // Many rows: a block computes 64 rows by 64 columns, a thread 4 by 4, from pieces of 16 inputs in shared
 // memory. The next piece is on its way into registers meanwhile.
 constexpr int kThreads = 256, kBlockRows = 64, kPiece = 16;
+constexpr int kBusyBlocks =
+    2;  // of a multiprocessor; where there are fewer, f32_slices.cu makes more of them
 constexpr int kRowPitch =
     kBlockRows + 4;  // floats: the four threads that store one row's inputs use other banks
 
@@ -53,17 +54,6 @@ __device__ inline void multiply_piece(const float (&x)[kPiece][kRowPitch],
     for (int i = 0; i < 4; ++i)
 #pragma unroll
       for (int j = 0; j < 4; ++j) sums[i][j] = __fmaf_rn(r[i], c[j], sums[i][j]);
-  }
-}
-
-// Four neighbouring columns of a row.
-__device__ inline void store_columns(const F32Arguments& a, int64_t row, int64_t column,
-                                     const float (&sums)[4]) {
-#pragma unroll
-  for (int j = 0; j < 4; ++j) {
-    if (!a.paired && column + j < a.outputs) store_product(a.epilogue, row, column + j, sums[j]);
-    if (a.paired && j % 2 == 0 && (column + j) / 2 < a.outputs)
-      store_swiglu(a.epilogue, row, (column + j) / 2, sums[j], sums[j + 1]);
   }
 }
 
@@ -162,7 +152,6 @@ __global__ void __launch_bounds__(kSegments * 32) f32_few_rows_kernel(const F32A
 
 void f32_product(Context& ctx, const Product& product) {
   const MatrixShape& shape = product.shape;
-  CHECK(shape.taps == 1 || product.taps.first_rows, "taps without rows");
   const bool several_taps = shape.taps > 1;
   const F32Arguments arguments{.x = static_cast<const float*>(product.x),
                                .x_stride = product.x_stride,
@@ -177,15 +166,18 @@ void f32_product(Context& ctx, const Product& product) {
                                .several_taps = several_taps,
                                .paired = shape.paired,
                                .epilogue = product.epilogue};
-  if (product.rows <= kFewRows && !product.taps.first_rows) {
+  if (product.rows <= kFewRows && !several_taps && !product.taps.first_rows) {
     const Grid grid{.blocks = dim3(static_cast<unsigned>(arguments.columns / 32)),
                     .threads = dim3(kSegments * 32)};
     launch(ctx, "f32 product", grid,
            product.rows == 1 ? f32_few_rows_kernel<1> : f32_few_rows_kernel<kFewRows>, arguments);
     return;
   }
-  const Grid grid{.blocks = dim3(static_cast<unsigned>(blocks_for(product.rows, kBlockRows)),
-                                 static_cast<unsigned>(arguments.columns / kF32Columns)),
+  const int64_t row_blocks = blocks_for(product.rows, kBlockRows),
+                column_blocks = arguments.columns / kF32Columns;
+  if (row_blocks * column_blocks < int64_t{kBusyBlocks} * state_of(ctx).multiprocessors())
+    return f32_slices(ctx, arguments);
+  const Grid grid{.blocks = dim3(static_cast<unsigned>(row_blocks), static_cast<unsigned>(column_blocks)),
                   .threads = dim3(kThreads)};
   launch(ctx, "f32 product", grid, f32_block_kernel, arguments);
 }

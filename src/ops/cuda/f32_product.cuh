@@ -1,8 +1,9 @@
 // y = epilogue(x W^T) in f32 on the ordinary units, for parity with other implementations and for f32 models.
-// One order of sums in both kernels (matrix_layout.cuh): fused multiply-adds by rising input within a
+// One order of sums in all kernels (matrix_layout.cuh): fused multiply-adds by rising input within a
 // segment, starting from zero, then the segments one after the other.
 #pragma once
 
+#include "ops/cuda/product_epilogue.cuh"
 #include "ops/cuda/products.h"
 
 namespace shoal::ops::cuda {
@@ -25,12 +26,28 @@ struct F32Arguments {
   }
   // Row `row` as segment s sees it, and the weights of the segment's tap.
   __device__ const float* row_of(int64_t row, int s) const {
-    if (taps.first_rows) row = taps.first_rows[row] + s * taps.dilation;
+    if (taps.first_rows) row = taps.first_rows[row];
+    if (several_taps) row += s * taps.dilation;
     return x + row * x_stride;
   }
   __device__ const float* weight_of(int s) const {
     return several_taps ? weight + static_cast<int64_t>(s) * depth * columns : weight;
   }
 };
+
+// Four neighbouring columns of a row.
+__device__ inline void store_columns(const F32Arguments& a, int64_t row, int64_t column,
+                                     const float (&sums)[4]) {
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    if (!a.paired && column + j < a.outputs) store_product(a.epilogue, row, column + j, sums[j]);
+    if (a.paired && j % 2 == 0 && (column + j) / 2 < a.outputs)
+      store_swiglu(a.epilogue, row, (column + j) / 2, sums[j], sums[j + 1]);
+  }
+}
+
+// By blocks of 32 rows and 32 columns whose warps share the segments (f32_slices.cu): for results too small
+// to keep the GPU busy otherwise.
+void f32_slices(Context& ctx, const F32Arguments& arguments);
 
 }  // namespace shoal::ops::cuda

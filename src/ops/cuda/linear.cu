@@ -7,10 +7,8 @@ namespace {
 
 bool is_aligned(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }
 
-// 16-byte rows of whole vectors: what the kernels of 16-bit products load.
-bool is_vectors(TensorView x) {
-  return is_aligned(x.data()) && x.stride(0) * size_of(x.dtype()) % 16 == 0 && x.dim(1) % 8 == 0;
-}
+// f32 rows as the skinny kernel loads them.
+bool is_vectors(TensorView x) { return is_aligned(x.data()) && x.stride(0) % 4 == 0 && x.dim(1) % 8 == 0; }
 
 Product with_input(Product product, TensorView x) {
   product.x = x.data();
@@ -24,7 +22,7 @@ void half_product(Context& ctx, const Product& product, TensorView x, const RmsN
   if (x.dtype() == DType::f32 && is_skinny && is_vectors(x) && (!norm || is_aligned(norm->weight.data())))
     if (skinny_product(ctx, with_input(product, x), DType::f32, norm)) return;
   Workspace::Scope scope(*ctx.workspace);
-  if (norm || x.dtype() != product.dtype || !is_vectors(x)) x = product_operand(ctx, x, product.dtype, norm);
+  if (norm || !is_product_operand(x, product.dtype)) x = product_operand(ctx, x, product.dtype, norm);
   const Product ready = with_input(product, x);
   if (is_skinny && skinny_product(ctx, ready, product.dtype, nullptr)) return;
   tile_product(ctx, ready);
@@ -39,7 +37,7 @@ void multiply(Context& ctx, TensorView x, const PackedMatrix& weight, const Matr
                         .epilogue = epilogue};
   if (weight.dtype != DType::f32) return half_product(ctx, product, x, norm);
   Workspace::Scope scope(*ctx.workspace);
-  if (norm || x.dtype() != DType::f32) x = product_operand(ctx, x, DType::f32, norm);
+  if (norm || !is_product_operand(x, DType::f32)) x = product_operand(ctx, x, DType::f32, norm);
   f32_product(ctx, with_input(product, x));
 }
 

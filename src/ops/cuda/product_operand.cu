@@ -104,6 +104,12 @@ bool is_aligned(const void* pointer) { return reinterpret_cast<uintptr_t>(pointe
 
 }  // namespace
 
+bool is_product_operand(TensorView x, DType dtype) {
+  if (x.dtype() != dtype) return false;
+  // 16-bit kernels load whole vectors of 16 bytes.
+  return dtype == DType::f32 || (is_aligned(x.data()) && x.stride(0) % 8 == 0 && x.dim(1) % 8 == 0);
+}
+
 TensorView product_operand(Context& ctx, TensorView x, DType dtype, const RmsNorm* norm) {
   const int64_t rows = x.dim(0), depth = x.dim(1), padded = (depth + 7) / 8 * 8;
   CHECK(!norm || x.dtype() == DType::f32, "a norm of ", name_of(x.dtype()));

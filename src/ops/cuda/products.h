@@ -22,9 +22,9 @@ struct ProductEpilogue {
 };
 
 // Where the taps of a convolution find their rows: tap j of row t multiplies row first_rows[t] + j * dilation
-// of x.
+// of x, or t + j * dilation.
 struct TapRows {
-  const int32_t* first_rows = nullptr;  // [rows] in device memory; null: one tap, row t reads row t
+  const int32_t* first_rows = nullptr;  // [rows] in device memory; null: that of row t is row t
   int64_t dilation = 1;
 };
 
@@ -59,6 +59,8 @@ void f32_product(Context& ctx, const Product& product);
 // ctx.workspace, normed (then x is f32) when there is a norm.  x: f32, bf16 or f16 [rows, depth], rows may be
 // strided.
 TensorView product_operand(Context& ctx, TensorView x, DType dtype, const RmsNorm* norm = nullptr);
+// Whether products of such weights read x as it is.
+bool is_product_operand(TensorView x, DType dtype);
 
 // The shape of a packed matrix.
 inline MatrixShape shape_of(const PackedMatrix& matrix, bool paired = false) {

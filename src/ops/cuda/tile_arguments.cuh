@@ -19,6 +19,9 @@ struct TileArguments {
   int outputs = 0;
   bool paired = false;
   bool wide_stores = false;  // four outputs of a row at once: aligned to that
+  // Outputs come in whole eights, wide stores, factors aligned to 16 bytes, no activation: what a thread has
+  // summed can go to memory as it lies.
+  bool plain = false;
   ProductEpilogue epilogue;
   const float* snake_alpha = nullptr;  // [outputs]: what is stored passes through snake first; or null
   // When every segment has its own blocks: their sums, and the counters of those that have arrived.

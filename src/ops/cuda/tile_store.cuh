@@ -74,9 +74,27 @@ __device__ inline void store_outputs(const TileArguments& arguments, const Outpu
     if (place.n + i < arguments.outputs) store_value(epilogue.y, at + i, epilogue.y_dtype, values[i]);
 }
 
+// finish_outputs (below) where arguments.plain says that nothing is special.
+__device__ inline void finish_plain(const TileArguments& arguments, const OutputPlace& place,
+                                    const FourFloats& before, FourFloats& sums) {
+  const ProductEpilogue& epilogue = arguments.epilogue;
+  FourFloats bias = {}, scale = {1.0f, 1.0f, 1.0f, 1.0f};
+  if (epilogue.bias) load_four(epilogue.bias + place.n, bias);
+  if (epilogue.scale) load_four(epilogue.scale + place.n, scale);
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    sums[i] = epilogue_value(sums[i], bias[i], scale[i], before[i], Activation::none);
+  if (!arguments.snake_alpha) return;
+  FourFloats alpha;
+  load_four(arguments.snake_alpha + place.n, alpha);
+#pragma unroll
+  for (int i = 0; i < 4; ++i) sums[i] = snake_value(sums[i], alpha[i], snake_inverse(alpha[i]));
+}
+
 // sums -> what is stored.
 __device__ inline void finish_outputs(const TileArguments& arguments, const OutputPlace& place,
                                       const FourFloats& before, FourFloats& sums) {
+  if (arguments.plain) return finish_plain(arguments, place, before, sums);
   const ProductEpilogue& epilogue = arguments.epilogue;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cuda.h>
 #include <cuda_runtime.h>
 
 namespace shoal::ops::cuda {
@@ -47,6 +48,24 @@ __device__ inline void copy_bulk(uint32_t to_shared, const void* from, uint32_t 
           to_shared),
       "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(barrier)
       : "memory");
+}
+
+// Starts a copy of the rectangle at (x, y) of a map to shared memory (128-byte aligned) that counts for the
+// barrier, whole even where it reaches over the edge. map: a kernel's parameter.
+__device__ inline void copy_rectangle(uint32_t to_shared, const CUtensorMap& map, int x, int y,
+                                      uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, "
+      "%3}], "
+      "[%4];" ::"r"(to_shared),
+      "l"(&map), "r"(x), "r"(y), "r"(barrier)
+      : "memory");
+}
+
+// Starts to bring memory (address and size multiples of 16) into the second-level cache.
+__device__ inline void prefetch_bulk(const void* from, uint32_t bytes) {
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(from)), "r"(bytes)
+               : "memory");
 }
 
 // What other threads have written to shared memory, as seen before the call, is seen by the tensor cores

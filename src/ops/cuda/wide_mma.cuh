@@ -139,4 +139,26 @@ __device__ inline void multiply_wide(float (&sums)[96], uint64_t a, uint64_t b, 
       : "l"(a), "l"(b), "r"(add), "C"(OperandName<T>::kValue));
 }
 
+// The same for 96 outputs, with the 64 rows in registers: a[0] holds inputs 2 q, 2 q + 1 of row g, a[1] of
+// row g + 8, a[2] and a[3] the inputs eight behind them.
+template <typename T>
+__device__ inline void multiply_registers(float (&sums)[48], const uint32_t* a, uint64_t b, uint32_t add) {
+  asm volatile(
+      "{\n\t.reg .pred adds;\n\tsetp.ne.b32 adds, %53, 0;\n\t"
+      "wgmma.mma_async.sync.aligned.m64n96k16.f32.%54.%54 {"
+      "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
+      "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,"
+      "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47}, "
+      "{%48,%49,%50,%51}, %52, adds, 1, 1, 0;\n\t}"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3]), "+f"(sums[4]), "+f"(sums[5]),
+        "+f"(sums[6]), "+f"(sums[7]), "+f"(sums[8]), "+f"(sums[9]), "+f"(sums[10]), "+f"(sums[11]),
+        "+f"(sums[12]), "+f"(sums[13]), "+f"(sums[14]), "+f"(sums[15]), "+f"(sums[16]), "+f"(sums[17]),
+        "+f"(sums[18]), "+f"(sums[19]), "+f"(sums[20]), "+f"(sums[21]), "+f"(sums[22]), "+f"(sums[23]),
+        "+f"(sums[24]), "+f"(sums[25]), "+f"(sums[26]), "+f"(sums[27]), "+f"(sums[28]), "+f"(sums[29]),
+        "+f"(sums[30]), "+f"(sums[31]), "+f"(sums[32]), "+f"(sums[33]), "+f"(sums[34]), "+f"(sums[35]),
+        "+f"(sums[36]), "+f"(sums[37]), "+f"(sums[38]), "+f"(sums[39]), "+f"(sums[40]), "+f"(sums[41]),
+        "+f"(sums[42]), "+f"(sums[43]), "+f"(sums[44]), "+f"(sums[45]), "+f"(sums[46]), "+f"(sums[47])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add), "C"(OperandName<T>::kValue));
+}
+
 }  // namespace shoal::ops::cuda

@@ -19,6 +19,112 @@ __device__ inline void share_sums(float* shared, int pitch, const float (&sums)[
           make_float2(sums[(kFirst + n) * 4 + half * 2], sums[(kFirst + n) * 4 + half * 2 + 1]);
 }
 
+// Places of y that belong to a thread's sums: rows `row` and row + 8, and of every eight outputs, from n on,
+// two.
+struct ThreadPlaces {
+  int64_t row;
+  int n;
+
+  // first_row: the warp's; first: the block's first output.
+  __device__ ThreadPlaces(int64_t first_row, int first)
+      : row(first_row + static_cast<int>(threadIdx.x % 32 / 4)),
+        n(first + static_cast<int>(threadIdx.x % 4) * 2) {}
+};
+
+__device__ inline float2 load_pair(const float* from) { return *reinterpret_cast<const float2*>(from); }
+
+__device__ inline void store_pair(const ProductEpilogue& e, int64_t at, float low, float high) {
+  if (e.y_dtype == DType::f32)
+    *reinterpret_cast<float2*>(static_cast<float*>(e.y) + at) = make_float2(low, high);
+  else
+    *reinterpret_cast<uint32_t*>(static_cast<uint16_t*>(e.y) + at) = rounded_pair(e.y_dtype, low, high);
+}
+
+// v + bias, times scale, for what a thread has of `tiles` rows of tiles.
+template <int kSums>
+__device__ inline void apply_factors(const ProductEpilogue& e, int n, int tiles, float (&v)[kSums]) {
+#pragma unroll
+  for (int i = 0; i < kSums / 4 && e.bias; ++i) {
+    if (i >= tiles) break;
+    const float2 bias = load_pair(e.bias + n + i * kTileOutputs);
+    v[4 * i] = __fadd_rn(v[4 * i], bias.x), v[4 * i + 1] = __fadd_rn(v[4 * i + 1], bias.y);
+    v[4 * i + 2] = __fadd_rn(v[4 * i + 2], bias.x), v[4 * i + 3] = __fadd_rn(v[4 * i + 3], bias.y);
+  }
+#pragma unroll
+  for (int i = 0; i < kSums / 4 && e.scale; ++i) {
+    if (i >= tiles) break;
+    const float2 scale = load_pair(e.scale + n + i * kTileOutputs);
+    v[4 * i] = __fmul_rn(v[4 * i], scale.x), v[4 * i + 1] = __fmul_rn(v[4 * i + 1], scale.y);
+    v[4 * i + 2] = __fmul_rn(v[4 * i + 2], scale.x), v[4 * i + 3] = __fmul_rn(v[4 * i + 3], scale.y);
+  }
+}
+
+template <int kSums>
+__device__ inline void apply_snake(const float* alphas, int n, int tiles, float (&v)[kSums]) {
+#pragma unroll
+  for (int i = 0; i < kSums / 4; ++i) {
+    if (i >= tiles) break;
+    const float2 alpha = load_pair(alphas + n + i * kTileOutputs);
+    const float low = snake_inverse(alpha.x), high = snake_inverse(alpha.y);
+    v[4 * i] = snake_value(v[4 * i], alpha.x, low), v[4 * i + 1] = snake_value(v[4 * i + 1], alpha.y, high);
+    v[4 * i + 2] = snake_value(v[4 * i + 2], alpha.x, low);
+    v[4 * i + 3] = snake_value(v[4 * i + 3], alpha.y, high);
+  }
+}
+
+// v -> y; kAdds: plus what y holds, or plus 0 where it is not added to (no product is -0).
+template <bool kAdds, int kSums>
+__device__ inline void store_sums(const TileArguments& a, const ThreadPlaces& places, int tiles,
+                                  const float (&v)[kSums]) {
+  constexpr int kTogether = 8;  // rows of tiles whose places are asked for at the same time
+  const ProductEpilogue& e = a.epilogue;
+  const bool exists[] = {places.row < a.rows, places.row + 8 < a.rows};
+  const int64_t at = places.row * e.y_stride + places.n;
+  const float* const held = kAdds && e.accumulate ? static_cast<const float*>(e.y) : nullptr;  // then f32
+#pragma unroll
+  for (int first = 0; first < kSums / 4; first += kTogether) {
+    float2 before[kTogether][2];
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        before[i][half] = {};
+        if (held && first + i < kSums / 4 && first + i < tiles && exists[half])
+          before[i][half] = load_pair(held + at + half * 8 * e.y_stride + (first + i) * kTileOutputs);
+      }
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int n = first + i;
+        if (n >= kSums / 4 || n >= tiles || !exists[half]) continue;
+        const float low = v[4 * n + 2 * half], high = v[4 * n + 2 * half + 1];
+        store_pair(e, at + half * 8 * e.y_stride + n * kTileOutputs,
+                   kAdds ? __fadd_rn(before[i][half].x, low) : low,
+                   kAdds ? __fadd_rn(before[i][half].y, high) : high);
+      }
+  }
+}
+
+// A warp's sums of whole segments' totals -> y, from registers. row: its first; n: the first output of the
+// block.
+template <bool kPaired, int kSums>
+__device__ inline void store_plain(const TileArguments& a, int64_t row, int n, float (&totals)[kSums]) {
+  const ThreadPlaces places(row, n);
+  const int tiles = (a.outputs - n) / kTileOutputs;  // that exist
+  if constexpr (kPaired) {
+    float results[kSums / 2];  // of a gate and the up that stands a tile behind it
+#pragma unroll
+    for (int i = 0; i < kSums / 2; ++i)
+      results[i] = swiglu_value(totals[i / 4 * 8 + i % 4], totals[i / 4 * 8 + 4 + i % 4]);
+    store_sums<false>(a, places, tiles, results);
+  } else {
+    apply_factors(a.epilogue, places.n, tiles, totals);
+    if (a.snake_alpha) apply_snake(a.snake_alpha, places.n, tiles, totals);
+    store_sums<true>(a, places, tiles, totals);
+  }
+}
+
 // Where, among the outputs of a block side by side, the sums of four results begin: of a pair, those of the
 // gate; the up's stand a tile behind them.
 template <bool kPaired>
@@ -71,8 +177,9 @@ __device__ inline void store_chunk(const TileArguments& arguments, const float* 
 // the first output of the block.
 template <int kShape, bool kPaired>
 __device__ inline void store_totals(const TileArguments& arguments, float* shared, int64_t row, int n,
-                                    const float (&totals)[WideSizes<kShape>::kSums]) {
+                                    float (&totals)[WideSizes<kShape>::kSums]) {
   using Sizes = WideSizes<kShape>;
+  if (arguments.plain) return store_plain<kPaired>(arguments, row, n, totals);
   constexpr int kChunks = Sizes::kOutputs / kWideChunk, kTiles = kWideChunk / kTileOutputs;
 #pragma unroll 1
   for (int chunk = 0; chunk < kChunks; ++chunk) {

@@ -6,7 +6,12 @@ namespace shoal::ops::cuda {
 void causal_conv1d(Context&, const ConvInput&, const PackedMatrix&, int64_t, TensorView, const Epilogue&) {
   unavailable("causal_conv1d");
 }
-void residual_unit(Context&, TensorView, const ConvRows&, const ConvHistory&, const ResidualConvs&) {
+void valid_conv1d(Context&, TensorView, const PackedMatrix&, int64_t, TensorView, const Epilogue&) {
+  unavailable("valid_conv1d");
+}
+bool residual_unit_is_apart(const Context&, const ResidualConvs&, int64_t) { unavailable("residual_unit"); }
+void residual_unit(Context&, TensorView, const ConvRows&, const ConvHistory&, const ResidualConvs&,
+                   TensorView) {
   unavailable("residual_unit");
 }
 void depthwise_conv1d(Context&, const ConvInput&, TensorView, TensorView, TensorView) {
