@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <numbers>
@@ -11,6 +13,7 @@
 
 #include "base/json.h"
 #include "models/kokoro/kokoro.h"
+#include "models/kokoro/layout.h"
 #include "ops/device_testing.h"
 #include "weights/checkpoint.h"
 #include "weights/name_maps.h"
@@ -18,6 +21,19 @@
 namespace shoal::parity {
 
 using Values = std::vector<float>;
+
+inline double rms(const Values& x) {
+  double sum = 0;
+  for (const float value : x) sum += static_cast<double>(value) * value;
+  return std::sqrt(sum / static_cast<double>(std::max<size_t>(1, x.size())));
+}
+
+// Norm of the difference over that of the golden.
+inline double distance(const Values& got, const Values& golden) {
+  Values difference(golden.size());
+  for (size_t i = 0; i < golden.size(); ++i) difference[i] = got[i] - golden[i];
+  return rms(difference) / std::max(1e-30, rms(golden));
+}
 
 // The fixtures' noise (README): a hash of sample * 9 + harmonic.
 inline float hash_noise(uint32_t i) {
@@ -141,6 +157,19 @@ class KokoroFixture {
   const kokoro::Config& config() const { return config_; }
   ops::Context& ctx() { return machine_.context; }
   const weights::Checkpoint& checkpoint() const { return checkpoint_; }
+  // A case alone, with its own noise.
+  kokoro::Spoken speak(const kokoro::Kokoro& model, const KokoroCase& example,
+                       const kokoro::Tap* tap = nullptr) {
+    const Values style = example.column("ref_s");
+    const std::array utterances = {example.utterance(style)};
+    const int64_t per_frame = model.samples_per_frame();
+    const kokoro::Layout layout({example.frames()});
+    const Tensor noise = ops::resident(
+        ctx(),
+        example.noise(layout.begin(0) * per_frame, layout.total() * per_frame, example.frames() * per_frame));
+    const ops::SourceNoise given{.given = noise};
+    return std::move(model.speak(ctx(), utterances, tap, &given)[0]);
+  }
   kokoro::Kokoro model() { return kokoro::Kokoro::load(checkpoint_, config_, ctx(), DType::f32); }
 
  private:

@@ -25,19 +25,6 @@ constexpr double kGeneratorTolerance = 2e-5;
 constexpr double kSourceRms = 2e-3, kSourceMax = 1e-2;
 constexpr double kTinyRe = 2e-3;  // of the largest, as far as sources may differ: below it a sign may too
 
-double rms(const Values& x) {
-  double sum = 0;
-  for (const float value : x) sum += static_cast<double>(value) * value;
-  return std::sqrt(sum / static_cast<double>(std::max<size_t>(1, x.size())));
-}
-
-// Norm of the difference over that of the golden.
-double distance(const Values& got, const Values& golden) {
-  Values difference(golden.size());
-  for (size_t i = 0; i < golden.size(); ++i) difference[i] = got[i] - golden[i];
-  return rms(difference) / std::max(1e-30, rms(golden));
-}
-
 void expect_near(const std::string& what, const Values& got, const Values& golden, double tolerance) {
   EXPECT_EQ(got.size(), golden.size()) << what;
   if (got.size() != golden.size()) return;
@@ -205,17 +192,9 @@ void check_generator(KokoroFixture& fixture, const Vocoder& vocoder, const Kokor
 // 480.
 void check_speech(KokoroFixture& fixture, const kokoro::Kokoro& model, const KokoroCase& example) {
   SCOPED_TRACE(example.name());
-  const Values style = example.column("ref_s");
-  const std::array utterances = {example.utterance(style)};
-  const int64_t per_frame = model.samples_per_frame();
-  const kokoro::Layout layout({example.frames()});
-  const Tensor noise = ops::resident(
-      fixture.ctx(),
-      example.noise(layout.begin(0) * per_frame, layout.total() * per_frame, example.frames() * per_frame));
-  const ops::SourceNoise given{.given = noise};
-  const auto spoken = model.speak(fixture.ctx(), utterances, nullptr, &given);
-  ASSERT_EQ(spoken[0].durations, example.durations());
-  const Values& got = spoken[0].samples;
+  const kokoro::Spoken spoken = fixture.speak(model, example);
+  ASSERT_EQ(spoken.durations, example.durations());
+  const Values& got = spoken.samples;
   const double room = example.own_deviation("audio");
   if (example.contains("audio")) {
     expect_near("audio", got, example.column("audio"), 3 * room);
@@ -262,6 +241,7 @@ void check_kokoro_fixture(const std::string& dir) {
   check_kokoro_source(dir);
   check_kokoro_generator(dir);
   check_kokoro_speech(dir);
+  check_kokoro_bf16(dir);
 }
 
 }  // namespace shoal::parity

@@ -15,6 +15,8 @@ void check_kokoro_source(const std::string& dir);
 void check_kokoro_generator(const std::string& dir);
 // Phonemes to samples.
 void check_kokoro_speech(const std::string& dir);
+// bfloat16 against f32: every stage of the decoder and the generator, and the spectrum of the sound.
+void check_kokoro_bf16(const std::string& dir);
 
 // All of the above.
 void check_kokoro_fixture(const std::string& dir);

@@ -1,6 +1,7 @@
 #include "models/dac/codec.h"
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include "models/dac/batch.h"
@@ -53,6 +54,19 @@ std::vector<int32_t> offsets_of(const ops::RaggedRows& clips, int first, int las
   return offsets;
 }
 
+// Takes samples to where they belong, one piece after the other.
+class Into {
+ public:
+  explicit Into(std::span<float> pcm) : left_(pcm) {}
+  void operator()(std::span<const float> samples) {
+    std::ranges::copy(samples, left_.begin());
+    left_ = left_.subspan(samples.size());
+  }
+
+ private:
+  std::span<float> left_;
+};
+
 // For a pool that is gone after one call: its passes will not come again.
 ops::Context unrecorded(const ops::Context& ctx) {
   ops::Context once = ctx;
@@ -62,8 +76,13 @@ ops::Context unrecorded(const ops::Context& ctx) {
 
 }  // namespace
 
+struct Codec::IdlePool {
+  std::mutex mutex;
+  std::unique_ptr<CodecStatePool> pool;
+};
+
 Codec::Codec(const Config& config, DType dtype, Device device)
-    : config_(config), dtype_(dtype), device_(device) {
+    : config_(config), dtype_(dtype), device_(device), idle_(std::make_unique<IdlePool>()) {
   config_.validate("codec configuration");
   check_dtype(dtype, device);
 }
@@ -111,7 +130,7 @@ void Codec::decode_streams(ops::Context& ctx, std::span<CodecStream* const> stre
   check_count("codes", codes.size(), new_frames.rows() * config_.num_codebooks());
   check_count("pcm", pcm.size(), new_frames.rows() * config_.samples_per_frame());
   check_codes(codes, config_.num_codebooks());
-  decode_checked(ctx, streams, new_frames, codes, pcm, nullptr);
+  decode_checked(ctx, streams, new_frames, codes, Into(pcm), nullptr);
 }
 
 void Codec::check_streams(std::span<CodecStream* const> streams, const ops::RaggedRows& frames) const {
@@ -133,7 +152,7 @@ void Codec::check_streams(std::span<CodecStream* const> streams, const ops::Ragg
 
 void Codec::decode_checked(ops::Context& ctx, std::span<CodecStream* const> streams,
                            const ops::RaggedRows& new_frames, std::span<const int32_t> codes,
-                           std::span<float> pcm, const Tap* tap) const {
+                           FunctionRef<void(std::span<const float>)> take, const Tap* tap) const {
   if (new_frames.rows() == 0) return;
   CodecStatePool& pool = *streams[0]->pool_;
   const Workspace::Scope scope(ctx.host_memory());
@@ -156,9 +175,18 @@ void Codec::decode_checked(ops::Context& ctx, std::span<CodecStream* const> stre
                     .rows = {offsets.first(active + 1)},
                     .starts = starts.first(active),
                     .slots = slots.first(active)};
-  decoder_->forward(batch, pool.memory_, codes, pcm);
+  decoder_->forward(batch, pool.memory_, codes, take);
   for (size_t s = 0; s < streams.size(); ++s)
     streams[s]->frames_done_ += new_frames.count(static_cast<int>(s));
+}
+
+// Of this codec, which may have moved since.
+std::unique_ptr<CodecStatePool> Codec::pool_of_one(ops::Context& ctx) const {
+  {
+    const std::scoped_lock lock(idle_->mutex);
+    if (idle_->pool && &idle_->pool->codec() == this) return std::move(idle_->pool);
+  }
+  return std::make_unique<CodecStatePool>(*this, ctx, 1);
 }
 
 std::vector<float> Codec::decode(ops::Context& ctx, std::span<const int32_t> codes, const Tap* tap) const {
@@ -170,12 +198,20 @@ std::vector<float> Codec::decode(ops::Context& ctx, std::span<const int32_t> cod
   check_clip_length(static_cast<int64_t>(frames));
   check_codes(codes, config_.num_codebooks());
   ops::Context once = unrecorded(ctx);
-  CodecStatePool pool(*this, once, 1);
-  CodecStream stream(pool);
-  CodecStream* const streams[] = {&stream};
+  std::unique_ptr<CodecStatePool> pool = pool_of_one(once);
   const int32_t offsets[] = {0, static_cast<int32_t>(frames)};
-  std::vector<float> pcm(frames * static_cast<size_t>(config_.samples_per_frame()));
-  decode_checked(once, streams, {offsets}, codes, pcm, tap);
+  std::vector<float> pcm;
+  pcm.reserve(frames * static_cast<size_t>(config_.samples_per_frame()));
+  const auto append = [&](std::span<const float> samples) {
+    pcm.insert(pcm.end(), samples.begin(), samples.end());
+  };
+  {
+    CodecStream stream(*pool);
+    CodecStream* const streams[] = {&stream};
+    decode_checked(once, streams, {offsets}, codes, append, tap);
+  }
+  const std::scoped_lock lock(idle_->mutex);
+  idle_->pool = std::move(pool);
   return pcm;
 }
 
@@ -202,7 +238,7 @@ void Codec::decode_batch(ops::Context& ctx, ops::RaggedRows frames, std::span<co
     const auto width = static_cast<size_t>(config_.num_codebooks());
     const auto hop = static_cast<size_t>(config_.samples_per_frame());
     decode_checked(once, streams, {offsets}, codes.subspan(row * width, count * width),
-                   pcm.subspan(row * hop, count * hop), nullptr);
+                   Into(pcm.subspan(row * hop, count * hop)), nullptr);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "models/dac/config.h"
 #include "models/dac/stream.h"
 #include "models/dac/tap.h"
@@ -89,8 +90,9 @@ class Codec {
   void bind(WeightSource& source, ops::Context& ctx, Parts parts);
   void check_streams(std::span<CodecStream* const> streams, const ops::RaggedRows& new_frames) const;
   void decode_checked(ops::Context& ctx, std::span<CodecStream* const> streams,
-                      const ops::RaggedRows& new_frames, std::span<const int32_t> codes, std::span<float> pcm,
-                      const Tap* tap) const;
+                      const ops::RaggedRows& new_frames, std::span<const int32_t> codes,
+                      FunctionRef<void(std::span<const float>)> take, const Tap* tap) const;
+  std::unique_ptr<CodecStatePool> pool_of_one(ops::Context& ctx) const;
   void check_clips(const ops::RaggedRows& clips, std::span<const float> samples,
                    std::span<const int32_t> codes) const;
   size_t encode_checked(ops::Context& ctx, StateSlots& state, const ops::RaggedRows& clips,
@@ -101,6 +103,9 @@ class Codec {
   Device device_;
   std::unique_ptr<const Encoder> encoder_;
   std::unique_ptr<const Decoder> decoder_;
+  // The pool of the last clip, for the next one: taking device memory and giving it back makes a GPU wait.
+  struct IdlePool;
+  std::unique_ptr<IdlePool> idle_;
 };
 
 }  // namespace shoal::dac

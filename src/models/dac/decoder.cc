@@ -1,7 +1,6 @@
 #include "models/dac/decoder.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -66,25 +65,37 @@ DecodeSizes Decoder::sizes(int streams) const {
 }
 
 void Decoder::forward(const Batch& batch, const DecodeMemory& memory, std::span<const int32_t> codes,
-                      std::span<float> pcm) const {
+                      FunctionRef<void(std::span<const float>)> take) const {
   ops::Context& ctx = *batch.ctx;
-  const int64_t width = config_.num_codebooks(), hop = config_.samples_per_frame();
-  const int64_t rows = batch.rows.rows();
-  ops::synchronize(ctx);  // what is left of a pass that has failed may still read the memory
+  const int64_t width = config_.num_codebooks(), rows = batch.rows.rows();
+  ops::synchronize(ctx);           // what is left of a pass that has failed may still read the memory
+  std::span<const float> waiting;  // samples of the pass before
+  const auto take_waiting = [&] {
+    if (!waiting.empty()) take(std::exchange(waiting, {}));
+  };
   for (int64_t begin = 0, end; begin < rows; begin = end) {
     end = std::min(rows, begin + frames_per_pass_);
     const Workspace::Scope scope(ctx.host_memory());
     const Pass pass = prepare(
         batch.piece(begin, end), memory,
         codes.subspan(static_cast<size_t>(begin * width), static_cast<size_t>((end - begin) * width)));
-    if (batch.tap || end - begin > kMostRecordedFrames) {
-      run(pass, memory);
+    const bool recorded = !batch.tap && end - begin <= kMostRecordedFrames;
+    if (recorded || ops::works_in_caches(ctx.device)) take_waiting();  // the pass overwrites them
+    if (recorded) {
+      ops::run_step(ctx, pass.key, [&] {
+        run(pass, memory);
+        memory.samples().copy_to_host(ctx, pass.samples.bytes());
+      });
     } else {
-      ops::run_step(ctx, pass.key, [&] { run(pass, memory); });
+      run(pass, memory);
+      take_waiting();  // while the device is at work
+      memory.samples().copy_to_host(ctx, pass.samples.bytes());
     }
     ops::synchronize(ctx);
-    std::memcpy(pcm.data() + begin * hop, memory.samples().host(), static_cast<size_t>(pass.samples.bytes()));
+    waiting = {reinterpret_cast<const float*>(memory.samples().host()),
+               static_cast<size_t>(pass.samples.elements())};
   }
+  take_waiting();
 }
 
 Decoder::Pass Decoder::prepare(const Batch& frames, const DecodeMemory& memory,
@@ -138,7 +149,6 @@ void Decoder::run(const Pass& pass, const DecodeMemory& memory) const {
   first_->forward(latents, z, x);
   frames.tell("model0", x);
   consume(0, latents, x, pass.samples);
-  memory.samples().copy_to_host(ctx, pass.samples.bytes());
 }
 
 // The high rates run in pieces that stay in the cache: each piece of a block's output goes all the way to
@@ -151,16 +161,16 @@ void Decoder::consume(size_t index, const Batch& batch, TensorView x, TensorView
   }
   const Block& block = blocks_[index];
   const int64_t bytes_per_row = 3 * block.stride * block.out * static_cast<int64_t>(sizeof(float));
-  for_each_piece(batch, rows_in_cache(*batch.ctx, bytes_per_row),
-                 [&](const Batch& piece, int64_t begin, int64_t end) {
-                   const Batch finer = piece.at_rate(block.stride);
-                   const TensorView y = finer.alloc(block.out);
-                   block.conv.forward(piece, x.slice(begin, end), y);
-                   for (const ResidualUnit& unit : block.units) unit.forward(finer, y);
-                   if (batch.tap) batch.tell(concat("model", index + 1), y);
-                   const int64_t hop = block.samples_per_row;
-                   consume(index + 1, finer, y, samples.slice(begin * hop, end * hop));
-                 });
+  for_each_piece(
+      batch, rows_in_cache(*batch.ctx, bytes_per_row), [&](const Batch& piece, int64_t begin, int64_t end) {
+        const Batch finer = piece.at_rate(block.stride);
+        const TensorView y = finer.alloc(block.out);
+        run_units(finer, block.units, y,
+                  [&](TensorView input) { block.conv.forward(piece, x.slice(begin, end), input); });
+        if (batch.tap) batch.tell(concat("model", index + 1), y);
+        const int64_t hop = block.samples_per_row;
+        consume(index + 1, finer, y, samples.slice(begin * hop, end * hop));
+      });
 }
 
 }  // namespace shoal::dac

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "models/dac/batch.h"
 #include "models/dac/config.h"
 #include "models/dac/decode_memory.h"
@@ -28,10 +29,10 @@ class Decoder {
   // What `streams` utterances, decoded together, need of memory for their passes.
   DecodeSizes sizes(int streams) const;
 
-  // batch: frames, any number, of sequences that have some.   codes: [frames, num_codebooks], none negative;
-  // pcm: [frames * samples_per_frame].
+  // batch: frames, any number, of sequences that have some.   codes: [frames, num_codebooks], none negative.
+  // `take` gets the samples piece by piece, in order, while the device is already at the next ones.
   void forward(const Batch& batch, const DecodeMemory& memory, std::span<const int32_t> codes,
-               std::span<float> pcm) const;
+               FunctionRef<void(std::span<const float>)> take) const;
 
  private:
   // One pass: everything that the host makes of it, in `memory`.

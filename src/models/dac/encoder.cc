@@ -128,7 +128,7 @@ void Encoder::produce(size_t index, const Batch& batch, TensorView wave, TensorV
                    const TensorView x = finer.alloc(block.in);
                    const int64_t hop = block.samples_per_row;
                    produce(index - 1, finer, wave.slice(begin * hop, end * hop), x);
-                   for (const ResidualUnit& unit : block.units) unit.forward(finer, x);
+                   for (const ResidualUnit& unit : block.units) unit.forward(finer, x, x);
                    block.conv.forward(piece, x, y.slice(begin, end));
                  });
   if (block.transformer) {

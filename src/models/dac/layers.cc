@@ -1,5 +1,6 @@
 #include "models/dac/layers.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "ops/conv1d.h"
@@ -69,13 +70,35 @@ ResidualUnit::ResidualUnit(Loader& loader, const std::string& prefix, int64_t ch
                                 .snake = prefix + ".block.2.alpha"},
                                loader.dtype())) {}
 
-void ResidualUnit::forward(const Batch& batch, TensorView x) const {
-  const ops::ResidualConvs convs{.wide = &conv7_.weight(),
-                                 .dilation = conv7_.dilation(),
-                                 .narrow = &conv1_.weight(),
-                                 .wide_alpha = conv7_.snake_alpha(),
-                                 .narrow_alpha = conv1_.snake_alpha()};
-  ops::residual_unit(*batch.ctx, x, batch.conv_rows(), batch.history(conv7_.history()), convs);
+ops::ResidualConvs ResidualUnit::convs() const {
+  return {.wide = &conv7_.weight(),
+          .dilation = conv7_.dilation(),
+          .narrow = &conv1_.weight(),
+          .wide_alpha = conv7_.snake_alpha(),
+          .narrow_alpha = conv1_.snake_alpha()};
+}
+
+bool ResidualUnit::is_apart(const Batch& batch) const {
+  return ops::residual_unit_is_apart(*batch.ctx, convs(), batch.rows.rows());
+}
+
+void ResidualUnit::forward(const Batch& batch, TensorView x, TensorView y) const {
+  ops::residual_unit(*batch.ctx, x, batch.conv_rows(), batch.history(conv7_.history()), convs(), y);
+}
+
+void run_units(const Batch& batch, std::span<const ResidualUnit> units, TensorView y,
+               FunctionRef<void(TensorView)> fill) {
+  const Workspace::Scope scope(batch.workspace());
+  const auto is_apart = [&](const ResidualUnit& unit) { return unit.is_apart(batch); };
+  const auto moves = std::ranges::count_if(units, is_apart);
+  const TensorView other = moves > 0 ? batch.workspace().like(y) : y;
+  TensorView from = moves % 2 == 0 ? y : other;
+  fill(from);
+  for (const ResidualUnit& unit : units) {
+    const TensorView to = !is_apart(unit) ? from : from.data() == y.data() ? other : y;
+    unit.forward(batch, from, to);
+    from = to;
+  }
 }
 
 ConvNextBlock::ConvNextBlock(Loader& loader, const std::string& prefix, int64_t channels)

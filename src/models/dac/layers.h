@@ -1,8 +1,10 @@
 // The convolutional building blocks (spec dac 2), each with its weights and the place of its state.
 #pragma once
 
+#include <span>
 #include <string>
 
+#include "base/function_ref.h"
 #include "models/dac/batch.h"
 #include "models/dac/loader.h"
 #include "ops/linear.h"
@@ -46,16 +48,24 @@ class CausalConv {
   History history_;
 };
 
-// x += conv1(snake(conv7(snake(x)))), dilation of the conv7 1, 3 or 9. Spec dac 2.5.
+// x + conv1(snake(conv7(snake(x)))), dilation of the conv7 1, 3 or 9. Spec dac 2.5.
 class ResidualUnit {
  public:
   ResidualUnit(Loader& loader, const std::string& prefix, int64_t channels, int64_t dilation);
-  // x: f32 [rows, channels], in place.
-  void forward(const Batch& batch, TensorView x) const;
+  // x, y: f32 [rows, channels]; y is x, or may be another if is_apart.
+  void forward(const Batch& batch, TensorView x, TensorView y) const;
+  // ops::residual_unit_is_apart for the rows of a batch.
+  bool is_apart(const Batch& batch) const;
 
  private:
+  ops::ResidualConvs convs() const;
+
   CausalConv conv7_, conv1_;
 };
+
+// Residual units one after the other. `fill` writes their input, f32 [rows, channels]; the result is in y.
+void run_units(const Batch& batch, std::span<const ResidualUnit> units, TensorView y,
+               FunctionRef<void(TensorView)> fill);
 
 // x += gamma * W2 gelu(W1 layer_norm(depthwise7(x))). Spec dac 2.6.
 class ConvNextBlock {

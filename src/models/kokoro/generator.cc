@@ -97,7 +97,6 @@ TensorView Generator::run(const Rows& rows, size_t index, TensorView affines, Te
   const Rows out = rows.at(rows.segments.rate * stage.rate, last ? 1 : 0);
   const TensorView sum = out.alloc(stage.channels);
   const Workspace::Scope scope(*ctx.workspace);
-  const TensorView source = noise(out, index, affines, harmonics);
   TensorView up;
   if (last) {
     // One row more than the rates give: the first is a mirror image (spec kokoro 5.11, 4).
@@ -107,12 +106,17 @@ TensorView Generator::run(const Rows& rows, size_t index, TensorView affines, Te
     up = transposed_conv1d(rows, x, stage.up, stage.rate, stage.padding);
   }
   out.tell("gen_ups" + std::to_string(index), up);
-  const TensorView input = out.alloc(stage.channels);
-  ops::segment_sum(ctx, std::array{up, source}, out.segments, 1, 1, input);
+  {
+    const Workspace::Scope beside(*ctx.workspace);
+    const TensorView source = noise(out, index, affines, harmonics);
+    ops::segment_sum(ctx, std::array{up, source}, out.segments, 1, 1, up);
+  }
   for (size_t k = 0; k < stage.blocks.size(); ++k) {
     const Workspace::Scope block(*ctx.workspace);
-    const TensorView branch = k == 0 ? sum : out.alloc(stage.channels);
-    ops::segment_sum(ctx, std::array{input}, out.segments, 1, 1, branch);
+    // The first works where the sum will be, the last where their input is.
+    const bool in_place = k > 0 && k + 1 == stage.blocks.size();
+    const TensorView branch = k == 0 ? sum : in_place ? up : out.alloc(stage.channels);
+    if (!in_place) ops::segment_sum(ctx, std::array{up}, out.segments, 1, 1, branch);
     stage.blocks[k].forward(out, affines, branch);
     out.tell("gen_res" + std::to_string(index) + "_" + std::to_string(k), branch);
     if (k > 0) ops::segment_sum(ctx, std::array{sum, branch}, out.segments, 1, 1, sum);

@@ -10,6 +10,7 @@
 #include "models/kokoro/inventory.h"
 #include "models/kokoro/layout.h"
 #include "models/kokoro/loader.h"
+#include "models/kokoro/memory_sizes.h"
 #include "models/kokoro/plbert.h"
 #include "models/kokoro/prosody.h"
 #include "models/kokoro/style.h"
@@ -75,19 +76,28 @@ std::vector<int32_t> frame_counts(std::span<const Spoken> spoken) {
   return counts;
 }
 
-// The token's row for every frame's; a gap has the first one, which is a gap too.   -> [frames.total()]
-std::vector<int32_t> token_of_frame(const Layout& tokens, const Layout& frames,
+// The token's row for every frame's; a gap has the first one, which is a gap too. first: the utterance that
+// begins the frames.   -> [frames.total()]
+std::vector<int32_t> token_of_frame(const Layout& tokens, const Layout& frames, int64_t first,
                                     std::span<const Spoken> spoken) {
   std::vector<int32_t> rows(static_cast<size_t>(frames.total()), 0);
   for (int64_t u = 0; u < frames.count(); ++u) {
     auto to = rows.begin() + frames.begin(u);
-    auto token = static_cast<int32_t>(tokens.begin(u));
-    for (const int32_t duration : spoken[static_cast<size_t>(u)].durations) {
+    auto token = static_cast<int32_t>(tokens.begin(first + u));
+    for (const int32_t duration : spoken[static_cast<size_t>(first + u)].durations) {
       to = std::fill_n(to, duration, token);
       ++token;
     }
   }
   return rows;
+}
+
+// The utterances from `first` on that are made into sound together: one, or as many as have kMostFrames.
+size_t end_of_group(std::span<const int32_t> frames, size_t first) {
+  size_t end = first + 1;
+  for (int32_t total = frames[first]; end < frames.size() && total + frames[end] <= kMostFrames; ++end)
+    total += frames[end];
+  return end;
 }
 
 }  // namespace
@@ -129,19 +139,16 @@ class Kokoro::Impl {
     std::vector<Spoken> spoken = time(rows, tokens, utterances, prosody, styles.columns(half, 2 * half), d);
     text_.forward(rows, tokens.ids, text);
 
-    const Layout frames(frame_counts(spoken));
-    const std::vector<int32_t> source = token_of_frame(tokens.layout, frames, spoken);
-    const Rows at = frames.rows(ctx, tap);
-    const TensorView token_of = ops::upload(ctx, source);
     std::vector<uint64_t> seeds;
     for (const Utterance& utterance : utterances) seeds.push_back(utterance.seed);
-    const TensorView samples = render(at, {.prosody = prosody,
-                                           .decoder = decoder_styles_.forward(ctx, styles.columns(0, half)),
-                                           .d = d,
-                                           .text = text,
-                                           .token_of = token_of,
-                                           .noise = noise ? *noise : ops::SourceNoise{.seeds = seeds}});
-    collect(ctx, frames, samples, spoken);
+    const std::vector<int64_t> seed_bits(seeds.begin(), seeds.end());
+    const ops::SourceNoise drawn{.seeds = seeds, .seed_table = ops::upload(ctx, seed_bits)};
+    const Score score{.prosody = prosody,
+                      .decoder = decoder_styles_.forward(ctx, styles.columns(0, half)),
+                      .d = d,
+                      .text = text,
+                      .noise = noise ? *noise : drawn};
+    render_groups(ctx, tokens.layout, score, tap, spoken);
     return spoken;
   }
 
@@ -169,18 +176,64 @@ class Kokoro::Impl {
   }
 
   struct Score {
-    TensorView prosody, decoder;  // affines
-    TensorView d, text;           // of tokens
-    TensorView token_of;          // i32 [rows]
+    TensorView prosody, decoder;  // affines of the utterances
+    TensorView d, text;           // of all tokens
+    TensorView token_of = {};     // i32 [rows]
     ops::SourceNoise noise;
+
+    // Of utterances [first, last) alone, whose frames lie `begin` frames behind those of all.
+    Score of(size_t first, size_t last, int64_t begin, const Layout& frames,
+             int64_t samples_per_frame) const {
+      Score part = *this;
+      const auto from = static_cast<int64_t>(first), to = static_cast<int64_t>(last);
+      part.prosody = prosody.slice(from, to);
+      part.decoder = decoder.slice(from, to);
+      if (noise.given.empty()) {
+        part.noise.seeds = noise.seeds.subspan(first, last - first);
+        part.noise.seed_table = noise.seed_table.slice(from, to);
+      } else {
+        part.noise.given =
+            noise.given.slice(begin * samples_per_frame, (begin + frames.total()) * samples_per_frame);
+      }
+      return part;
+    }
   };
 
-  // -> f32 [rows * samples_per_frame()] in the enclosing scope
-  TensorView render(const Rows& rows, const Score& score) const {
+  // Group by group: what comes after the durations takes a thousand times the memory of what comes before. A
+  // tap sees all in one.
+  void render_groups(ops::Context& ctx, const Layout& tokens, const Score& score, const Tap* tap,
+                     std::vector<Spoken>& spoken) const {
+    const std::vector<int32_t> counts = frame_counts(spoken);
+    const Layout all(counts);
+    std::vector<TensorView> sounds;  // of each utterance
+    for (size_t first = 0; first < counts.size();) {
+      const size_t last = tap ? counts.size() : end_of_group(counts, first);
+      const auto from = static_cast<ptrdiff_t>(first), to = static_cast<ptrdiff_t>(last);
+      const Layout frames({counts.begin() + from, counts.begin() + to});
+      const TensorView samples = ctx.workspace->alloc(DType::f32, {frames.total() * samples_per_frame()});
+      const Workspace::Scope scope(*ctx.workspace);
+      const std::vector<int32_t> source = token_of_frame(tokens, frames, from, spoken);
+      Score part = score.of(first, last, all.begin(from) - frames.begin(0), frames, samples_per_frame());
+      part.token_of = ops::upload(ctx, source);
+      render(frames.rows(ctx, tap), part, samples);
+      for (int64_t u = 0; u < frames.count(); ++u) {
+        const int64_t begin = frames.begin(u);
+        sounds.push_back(
+            samples.slice(begin * samples_per_frame(), (begin + frames.length(u)) * samples_per_frame()));
+      }
+      first = last;
+    }
+    for (size_t u = 0; u < sounds.size(); ++u) {
+      spoken[u].samples.resize(static_cast<size_t>(sounds[u].elements()));
+      ops::download(ctx, sounds[u], spoken[u].samples.data());
+    }
+  }
+
+  // samples: f32 [rows * samples_per_frame()]
+  void render(const Rows& rows, const Score& score, TensorView samples) const {
     ops::Context& ctx = *rows.ctx;
-    const Rows twice = rows.at(2);
-    const TensorView samples = ctx.workspace->alloc(DType::f32, {rows.count() * samples_per_frame()});
     const Workspace::Scope scope(*ctx.workspace);
+    const Rows twice = rows.at(2);
     const TensorView f0 = twice.alloc(1), energy = twice.alloc(1), features = twice.alloc(decoder_.outputs());
     {
       const Workspace::Scope pitch(*ctx.workspace);
@@ -198,16 +251,6 @@ class Kokoro::Impl {
       decoder_.forward(rows, score.decoder, asr, f0, energy, features);
     }
     generator_.forward(twice, score.decoder, features, harmonics, samples);
-    return samples;
-  }
-
-  void collect(ops::Context& ctx, const Layout& frames, TensorView samples,
-               std::vector<Spoken>& spoken) const {
-    const Tensor all = ops::to_host(ctx, samples);
-    for (int64_t u = 0; u < frames.count(); ++u) {
-      const float* const begin = all.as<float>() + frames.begin(u) * samples_per_frame();
-      spoken[static_cast<size_t>(u)].samples.assign(begin, begin + frames.length(u) * samples_per_frame());
-    }
   }
 
   const Config config_;

@@ -41,6 +41,8 @@ class Kokoro {
   // not_found, corrupt_file, naming the tensors that are missing, misshapen or unknown (inventory.h).
   static Kokoro load(const weights::Checkpoint& checkpoint, const Config& config, ops::Context& ctx,
                      DType dtype);
+  // Weights from wherever they come (weight_source.h).
+  static Kokoro from(WeightSource& source, const Config& config, ops::Context& ctx, DType dtype);
   // Random weights of sensible size, for benchmarks and tests: a pure function of (config, seed).
   static Kokoro random(const Config& config, ops::Context& ctx, DType dtype, uint64_t seed);
 
@@ -61,7 +63,6 @@ class Kokoro {
 
  private:
   class Impl;
-  static Kokoro from(WeightSource& source, const Config& config, ops::Context& ctx, DType dtype);
   explicit Kokoro(std::unique_ptr<const Impl> impl);
   std::unique_ptr<const Impl> impl_;
 };

@@ -47,8 +47,9 @@ Config with_long_texts(Config config) {
 // Whatever lay in the arena before.
 void poison(Workspace& workspace) {
   const Workspace::Scope scope(workspace);
-  const TensorView all = workspace.alloc(DType::f32, {int64_t{8} << 20});
-  std::fill_n(all.as<float>(), all.elements(), std::numeric_limits<float>::quiet_NaN());
+  constexpr int64_t kFloats = int64_t{8} << 20;
+  const std::vector<float> garbage(kFloats, std::numeric_limits<float>::quiet_NaN());
+  copy(TensorView::of(garbage.data(), DType::f32, {kFloats}), workspace.alloc(DType::f32, {kFloats}));
 }
 
 class KokoroBatches : public ::testing::TestWithParam<DType> {

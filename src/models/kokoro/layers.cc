@@ -2,6 +2,7 @@
 
 #include <array>
 #include <numbers>
+#include <utility>
 
 #include "ops/linear.h"
 #include "ops/segment_norm.h"
@@ -35,12 +36,12 @@ StyledBlock::StyledBlock(Loader& loader, StyleTable& styles, const Spec& spec) :
     projection_ = load_conv(loader, prefix + ".conv1x1", {spec.out, spec.in, 1}, false, kHalfPower);
   if (!spec.upsample) return;
   const Tensor pool = loader.convolution(prefix + ".pool", {spec.in, 1, 3});
-  const Tensor by_tap(DType::f32, {3, spec.in});
+  Tensor by_tap(DType::f32, {3, spec.in});
   for (int64_t c = 0; c < spec.in; ++c) {
     for (int64_t tap = 0; tap < 3; ++tap)
       by_tap.as<float>()[tap * spec.in + c] = pool.as<float>()[c * 3 + tap];
   }
-  pool_weight_ = loader.placed(ops::to_host(loader.ctx(), by_tap));
+  pool_weight_ = loader.placed(std::move(by_tap));
   pool_bias_ = loader.f32(prefix + ".pool.bias", {spec.in});
 }
 
@@ -67,7 +68,7 @@ void StyledBlock::forward(const Rows& rows, TensorView affines, TensorView x, Te
   ops::Context& ctx = *rows.ctx;
   const Workspace::Scope scope(*ctx.workspace);
   const Rows out = spec_.upsample ? rows.at(rows.segments.rate * 2) : rows;
-  TensorView input = rows.alloc(spec_.in);
+  TensorView input = spec_.upsample ? rows.alloc(spec_.in) : rows.alloc_input(conv1_);
   ops::adain(ctx, x, rows.segments, norm1_.of(affines), kNormEps, {.slope = kSlope}, input);
   if (spec_.upsample) {
     const TensorView doubled = out.alloc(spec_.in);
@@ -76,9 +77,10 @@ void StyledBlock::forward(const Rows& rows, TensorView affines, TensorView x, Te
   }
   const TensorView between = out.alloc(spec_.out);
   centred_conv1d(out, input, conv1_, 1, between);
-  ops::adain(ctx, between, out.segments, norm2_.of(affines), kNormEps, {.slope = kSlope}, between);
+  const TensorView normed = out.alloc_input(conv2_);
+  ops::adain(ctx, between, out.segments, norm2_.of(affines), kNormEps, {.slope = kSlope}, normed);
   shortcut(rows, x, y);
-  centred_conv1d(out, between, conv2_, 1, y, {.accumulate = true});
+  centred_conv1d(out, normed, conv2_, 1, y, {.accumulate = true});
 }
 
 SnakeBlock::SnakeBlock(Loader& loader, StyleTable& styles, const std::string& prefix, int64_t channels,
@@ -100,15 +102,15 @@ SnakeBlock::SnakeBlock(Loader& loader, StyleTable& styles, const std::string& pr
 void SnakeBlock::forward(const Rows& rows, TensorView affines, TensorView x) const {
   ops::Context& ctx = *rows.ctx;
   const Workspace::Scope scope(*ctx.workspace);
-  const TensorView input = rows.alloc(channels_), between = rows.alloc(channels_);
+  const TensorView input = rows.alloc_input(units_[0].conv1), between = rows.alloc(channels_);
   const auto snake = [&](const Tensor& alpha) {
     return ops::SegmentActivation{.snake_alpha = alpha.view().reshape({channels_})};
   };
   for (const Unit& unit : units_) {
     ops::adain(ctx, x, rows.segments, unit.norm1.of(affines), kNormEps, snake(unit.alpha1), input);
     centred_conv1d(rows, input, unit.conv1, unit.dilation, between);
-    ops::adain(ctx, between, rows.segments, unit.norm2.of(affines), kNormEps, snake(unit.alpha2), between);
-    centred_conv1d(rows, between, unit.conv2, 1, x, {.accumulate = true});
+    ops::adain(ctx, between, rows.segments, unit.norm2.of(affines), kNormEps, snake(unit.alpha2), input);
+    centred_conv1d(rows, input, unit.conv2, 1, x, {.accumulate = true});
   }
 }
 

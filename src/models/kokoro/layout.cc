@@ -23,7 +23,6 @@ Rows Layout::rows(ops::Context& ctx, const Tap* tap) const {
     std::vector<int32_t> tables(starts_);
     tables.insert(tables.end(), lengths_.begin(), lengths_.end());
     rows.segments.tables = ops::upload(ctx, tables).reshape({2, count()});
-    rows.conv_offsets = ops::upload(ctx, std::vector<int32_t>{0, static_cast<int32_t>(total_ - kGap)});
   }
   return rows;
 }

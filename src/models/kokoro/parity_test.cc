@@ -13,6 +13,7 @@ TEST(KokoroParity, Stages) { check_kokoro_stages(kFixture); }
 TEST(KokoroParity, Source) { check_kokoro_source(kFixture); }
 TEST(KokoroParity, Generator) { check_kokoro_generator(kFixture); }
 TEST(KokoroParity, Speech) { check_kokoro_speech(kFixture); }
+TEST(KokoroParity, Bfloat16) { check_kokoro_bf16(kFixture); }
 
 }  // namespace
 }  // namespace shoal::parity

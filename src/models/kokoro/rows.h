@@ -6,7 +6,7 @@
 
 #include "base/function_ref.h"
 #include "ops/context.h"
-#include "ops/conv1d.h"
+#include "ops/linear.h"
 #include "ops/segments.h"
 #include "ops/transfer.h"
 
@@ -25,14 +25,19 @@ struct Rows {
   ops::Context* ctx = nullptr;
   const Tap* tap = nullptr;
   ops::Segments segments;
-  TensorView conv_offsets;  // i32 [2]: 0 and the frames that a convolution writes; empty on the CPU
 
   int64_t count() const { return segments.total_rows(); }
   Workspace& workspace() const { return *ctx->workspace; }
-  // f32 [rows, channels], uninitialised.
-  TensorView alloc(int64_t channels) const { return workspace().alloc(DType::f32, {count(), channels}); }
+  // [rows, channels], uninitialised.
+  TensorView alloc(int64_t channels, DType dtype = DType::f32) const {
+    return workspace().alloc(dtype, {count(), channels});
+  }
+  // What a convolution reads.
+  TensorView alloc_input(const ops::PackedMatrix& weight) const {
+    return alloc(weight.depth, ops::product_input(*ctx, weight));
+  }
   Rows at(int64_t rate, int64_t extra = 0) const {
-    return {.ctx = ctx, .tap = tap, .segments = segments.at(rate, extra), .conv_offsets = conv_offsets};
+    return {.ctx = ctx, .tap = tap, .segments = segments.at(rate, extra)};
   }
   // Rows that a convolution writes: all but the last kGap frames.
   int64_t conv_count() const { return (segments.total - kGap) * segments.rate; }
@@ -40,8 +45,8 @@ struct Rows {
 };
 
 // y = conv(x), of which every row of an utterance sees as much behind itself as before: `reach` rows, at most
-// kGap frames. x: f32 [rows, depth], dense, in order (zeros in gaps); y: f32 [rows, outputs], may be strided.
-// What is written into gaps means nothing.
+// kGap frames. x: f32 or alloc_input, [rows, depth], dense, in order (zeros in gaps); y: f32 [rows, outputs],
+// may be strided. What is written into gaps, or left there, means nothing.
 void centred_conv1d(const Rows& rows, TensorView x, const ops::PackedMatrix& weight, int64_t dilation,
                     TensorView y, const ops::Epilogue& epilogue = {});
 

@@ -1,0 +1,36 @@
+// What a model takes of its device's memory, from its configuration alone: by the shapes of its weights and
+// of what it computes. Packed weights may be padded; that is left out.
+#pragma once
+
+#include <cstdint>
+
+#include "models/kokoro/config.h"
+#include "tensor/tensor.h"
+
+namespace shoal::kokoro {
+
+struct WeightBytes {
+  int64_t plbert = 0, prosody = 0, text_encoder = 0, decoder = 0, generator = 0;
+  int64_t total() const { return plbert + prosody + text_encoder + decoder + generator; }
+};
+
+// dtype: of the decoder's and the generator's matrices.
+WeightBytes weight_bytes(const Config& config, DType dtype);
+
+// What is spoken in one call.
+struct BatchSize {
+  int64_t utterances = 1;
+  int64_t tokens = 1;           // with pads, of all
+  int64_t frames = 1;           // of all
+  int64_t frames_together = 1;  // of the largest group that is made into sound together
+};
+
+// Intermediate tensors of Kokoro::speak at their peak, with copies of what products read. What the ops of one
+// context may take for themselves comes on top.
+int64_t workspace_bytes(const Config& config, const BatchSize& batch, DType dtype, Device device);
+
+// Frames that are made into sound together: 32 s keep every processor busy, and their last layers take half a
+// gigabyte. A longer utterance goes alone.
+inline constexpr int32_t kMostFrames = 1280;
+
+}  // namespace shoal::kokoro

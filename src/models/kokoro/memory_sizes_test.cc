@@ -1,0 +1,102 @@
+// A plan is never too small, and most of it is really used.
+#include "models/kokoro/memory_sizes.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <numeric>
+
+#include "models/kokoro/kokoro.h"
+#include "ops/device_testing.h"
+
+namespace shoal::kokoro {
+namespace {
+
+constexpr int kThreads = 2;
+
+// An eighth of the published widths, at the published rates; a quarter of the generator's, which packing does
+// not pad.
+Config narrow_config() {
+  Config config = Config::published();
+  config.hidden_dim /= 8;
+  config.bert_dim /= 8;
+  config.bert_heads /= 4;
+  config.bert_intermediate /= 8;
+  config.bert_layers = 1;
+  config.embedding_dim /= 8;
+  config.decoder_width /= 8;
+  config.decoder_asr_width /= 8;
+  config.upsample_initial_channel /= 4;
+  return config;
+}
+
+class MemorySizes : public ::testing::TestWithParam<DType> {
+ protected:
+  // What ops take for themselves.
+  static int64_t scratch() { return ops::testing_on_cpu() ? kThreads << 20 : 32 << 20; }
+
+  // Whether a workspace that begins with so many bytes is never extended.
+  bool fits(const std::vector<Utterance>& batch, int64_t bytes) {
+    ops::TestMachine machine(kThreads);
+    {
+      const Workspace::Scope scope(machine.workspace);
+      machine.workspace.alloc(DType::u8, {bytes});
+    }
+    model_.speak(machine.context, batch);
+    return machine.workspace.growths() == 1;
+  }
+
+  const Config config_ = narrow_config();
+  ops::TestMachine machine_{kThreads};
+  const Kokoro model_ = Kokoro::random(config_, machine_.context, GetParam(), 1);
+};
+
+TEST_P(MemorySizes, WeightsAreThoseThatAreLoaded) {
+  const int64_t planned = weight_bytes(config_, GetParam()).total();
+  EXPECT_LE(planned, model_.weight_bytes());
+  EXPECT_GE(planned, model_.weight_bytes() * 97 / 100);  // packing pads a few
+}
+
+TEST_P(MemorySizes, WorkspacesAreThoseThatAreNeeded) {
+  const std::vector<float> style(static_cast<size_t>(2 * config_.style_dim), 0.1f);
+  struct Shape {
+    int utterances, phonemes;
+    float speed;
+  };
+  for (const auto& [count, phonemes, speed] : {Shape{1, 20, 1}, {8, 4, 4}, {1, 120, 20}}) {
+    SCOPED_TRACE(::testing::Message() << count << " x " << phonemes);
+    std::vector<int32_t> ids(static_cast<size_t>(phonemes) + 2, 0);
+    for (int i = 1; i <= phonemes; ++i) ids[static_cast<size_t>(i)] = i % static_cast<int>(config_.n_token);
+    const std::vector<Utterance> batch(static_cast<size_t>(count),
+                                       {.ids = ids, .style = style, .speed = speed});
+    int64_t frames = 0;
+    for (const Spoken& one : model_.speak(machine_.context, batch))
+      frames += std::accumulate(one.durations.begin(), one.durations.end(), 0);
+    ASSERT_LE(frames, kMostFrames);
+    const BatchSize size{
+        .utterances = count, .tokens = count * std::ssize(ids), .frames = frames, .frames_together = frames};
+    const int64_t planned = workspace_bytes(config_, size, GetParam(), machine_.device);
+    EXPECT_TRUE(fits(batch, planned + scratch()));
+    EXPECT_FALSE(fits(batch, planned * 8 / 10));
+  }
+}
+
+// What comes before the frames takes most of the memory of many tokens.
+TEST(KokoroWorkspace, IsTheLargestPartOfWhatIsSpoken) {
+  const Config config = Config::published();
+  const auto megabytes = [&](const BatchSize& size) {
+    return static_cast<double>(workspace_bytes(config, size, DType::bf16, {DeviceKind::cuda, 0})) / 1e6;
+  };
+  const double one = megabytes({.utterances = 1, .tokens = 512, .frames = 1280, .frames_together = 1280});
+  EXPECT_NEAR(one, 440, 60);
+  // Groups follow one another: a batch of them takes its samples more, and what tokens leave behind.
+  EXPECT_NEAR(megabytes({.utterances = 6, .tokens = 3072, .frames = 7680, .frames_together = 1280}),
+              one + 5 * (1280 * 2.4 + 512 * 4.6) / 1e3, 5);
+  EXPECT_GT(megabytes({.utterances = 64, .tokens = 64 * 512, .frames = 1280, .frames_together = 1280}),
+            one + 200);
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, MemorySizes, ::testing::Values(DType::f32, DType::bf16),
+                         [](const auto& type) { return std::string(name_of(type.param)); });
+
+}  // namespace
+}  // namespace shoal::kokoro
