@@ -34,6 +34,8 @@ struct BatchOptions {
   // cancelled and the batch throws the same. It may take the samples out of the result, which then come back
   // empty.
   std::function<void(size_t index, BatchResult& result)> on_item;
+  // An item whose sound grows longer ends with Error(too_large); 0: no limit.
+  double max_item_s = 0;
   // Once it is stopped, every item that has not ended ends with Error(cancelled), within one step of the
   // engine.
   std::stop_token cancel;
@@ -60,6 +62,26 @@ struct CodecShape {
   int semantic_entries = 0;  // of the first codebook: its codes are 0 to this, exclusive
   int residual_entries = 0;  // of every other
   int samples_per_frame = 0;
+};
+
+// What the model that serves understands of a request.
+struct ModelTraits {
+  std::string family;       // "s1", "s2", "kokoro"
+  bool phonemes = false;    // phonemize(), SpeechRequest's phonemes, language and speed, Speech::words()
+  bool own_voices = false;  // voices are files of the model's folder, and may be mixed
+  bool references = true;   // follows clips: references, encode(), decode(), voices that can be added
+};
+
+// How a text would be spoken.
+struct PhonemeChunk {
+  std::string phonemes;      // what the model reads in one pass; empty: only a pause
+  std::vector<int32_t> ids;  // of the model's vocabulary, without its pads
+  double pause_after_s = 0;  // that the text asks for
+};
+
+struct Phonemized {
+  std::vector<PhonemeChunk> chunks;
+  std::vector<std::string> warnings;  // phonemes that the model lacks, which are dropped
 };
 
 // Thread-safe. The codes and samples of a request depend on the model, its precision, the kind of device and
@@ -105,6 +127,18 @@ class Engine {
   EncodedClip encode(const std::string& audio);
   std::vector<float> decode(const std::vector<int32_t>& codes);
   CodecShape codec_shape() const;  // throws Error(unavailable) while it does not run
+
+  // Throws Error(unavailable) while it does not run, as all that follow.
+  ModelTraits traits() const;
+  // A text as a request with it would be read: `language` as SpeechRequest::language. Waits for the
+  // phonemizer, milliseconds for a sentence. Throws Error: unsupported (the model speaks no phonemes; a
+  // language without a front end), invalid_argument (UTF-8, markup, language), unavailable (no phonemizer),
+  // resource_exhausted (all of them busy).
+  Phonemized phonemize(const std::string& text, const std::string& language = {},
+                       bool normalise = true) const;
+  // The styles of a voice or mix as the model reads them, [510, 256] for Kokoro: what NAME.bin holds. Throws
+  // Error: unsupported (the model has no voices of its own), invalid_argument, not_found.
+  std::vector<float> voice_styles(const std::string& voice) const;
 
   Voices& voices();
   Health health() const;

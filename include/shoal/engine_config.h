@@ -40,6 +40,13 @@ struct EngineConfig {
   bool batch_grouping = true;
   // Prompt columns that one step may prefill beside the running sequences.
   int prefill_columns = 256;
+  // Kokoro: chunks of text that come while nothing runs wait for company at least min_wait_ms, and as long as
+  // recent arrivals promise more of it, at most max_wait_ms.
+  int min_wait_ms = 0;
+  int max_wait_ms = 10;
+  // Kokoro: frames (25 ms of sound) of one batch, as estimated; 0: 400 where CPU threads compute, otherwise
+  // 8,000. A longer chunk runs alone.
+  int max_batch_frames = 0;
 
   // Memory for keys and values in MiB; 0: kv_memory_fraction of what is free after the model is loaded.
   int64_t kv_memory_mb = 0;
@@ -62,6 +69,19 @@ struct EngineConfig {
   std::string warm_voices = "none";
   // Load the codec's encoder, which reference clips need. Named voices without it are an error.
   bool with_encoder = true;
+
+  // Kokoro: the voice of requests that name none; empty: the published one of their language.
+  std::string default_voice;
+  // Kokoro: the language of texts that name none ("a", "en-us", ...); empty: that of the voice.
+  std::string default_language;
+  // Kokoro: folder with misaki's us_gold.json, us_silver.json, gb_gold.json, gb_silver.json; empty: none.
+  std::string dictionaries_dir;
+  // Kokoro: the shoal-phonemizer program; empty: the one beside this program.
+  std::string phonemizer;
+  int phonemizer_helpers = 2;        // of its processes at most, and threads that read texts
+  int phonemizer_timeout_ms = 5000;  // for one answer
+  // Kokoro: words of the first chunk of a text at most, so that it is heard soon; 0: as many as fit.
+  int first_chunk_words = 10;
 
   // Deadline of a request that names none; 0: none.
   int request_timeout_s = 60;

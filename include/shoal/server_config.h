@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace shoal {
 
@@ -14,6 +16,9 @@ struct ServerConfig {
   // What /v1/models says and `model` in a request names; empty: the model folder's name, "shoal" for the
   // built-in voice.
   std::string model_name;
+  // Further models of this process, "NAME=FOLDER" with commas between: parse_models. Each has an engine of
+  // its own with the settings of the first.
+  std::string models;
 
   // With any key, every route but the live checks wants `Authorization: Bearer KEY`. A file has one key a
   // line, KEY or NAME:KEY; lines that begin with # are remarks. NAME stands in logs and metrics, never the
@@ -57,5 +62,13 @@ struct ServerConfig {
   void validate() const;
   bool operator==(const ServerConfig&) const = default;
 };
+
+struct NamedModel {
+  std::string name, dir;
+};
+
+// "kokoro=/srv/Kokoro-82M, german=/srv/de": in order; blanks around a name or folder do not count. Throws
+// Error(invalid_argument): a part without a name or a folder, a name twice or that is none.
+std::vector<NamedModel> parse_models(std::string_view list);
 
 }  // namespace shoal

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "shoal/error.h"
@@ -39,6 +40,8 @@ struct SpeechSummary {
   double admitted_s = 0;     // prepared_s to here: waited in the queue
   double first_audio_s = 0;  // the first samples could be read
   double total_s = 0;
+  // Sentences for whoever asked: what was accepted but deserves a remark, as phonemes that were dropped.
+  std::vector<std::string> warnings;
 
   double audio_s() const { return sample_rate_hz > 0 ? static_cast<double>(samples) / sample_rate_hz : 0; }
   // Seconds of work per second of sound.
@@ -49,6 +52,13 @@ struct SpeechProgress {
   double fraction = 0;  // estimated from the text spoken so far
   int64_t frames = 0;   // generated
   double audio_s = 0;   // decoded
+};
+
+// When a word, or a punctuation mark, is heard: seconds from the first sample of the speech.
+struct SpokenWord {
+  std::string word;  // as it was written; numbers as they are said
+  double start_s = 0, end_s = 0;
+  friend bool operator==(const SpokenWord&, const SpokenWord&) = default;
 };
 
 // The reading end of a request. Samples are mono floats in [-1, 1] at sample_rate_hz, in order, without gaps,
@@ -86,8 +96,11 @@ class Speech {
   std::optional<Error> error() const;
   SpeechSummary summary() const;
   SpeechProgress progress() const;
-  // The codes of everything spoken, [frames, codebooks]; complete once ended.
+  // The codes of everything spoken, [frames, codebooks]; complete once ended. Empty for models without codes.
   std::vector<int32_t> codes() const;
+  // Words from number `first` on, in order, of the models that know (ModelTraits::phonemes). A word comes
+  // with the samples in which it ends.
+  std::vector<SpokenWord> words(size_t first = 0) const;
 
  private:
   friend Speech runtime::push_to(Speech speech, SpeechCallbacks callbacks);

@@ -33,9 +33,12 @@ enum class Delivery {
   whole,      // for a file: large pieces, no hurry
 };
 
+// One request for every model. What a model has no use for is refused by its name with Error(unsupported),
+// unless it has its default value (ModelTraits says what a model understands).
 struct SpeechRequest {
   std::string text;  // UTF-8, at most 256 KiB
   // A named voice; empty: `references`, or without them the model's own choice. An unknown name is an error.
+  // Models with voices of their own also take mixes: "af_bella(2)+af_sky(1)", "af_bella,af_sky".
   std::string voice;
   std::vector<ReferenceClip> references;
   std::vector<ReferenceCodes> encoded_references;  // stand after `references`
@@ -49,8 +52,16 @@ struct SpeechRequest {
   std::optional<uint64_t> seed;             // absent: drawn; SpeechSummary says which
   int64_t max_new_tokens = 1024;            // frames of one utterance; 0: up to the context limit
   int chunk_length = 200;                   // longest utterance in bytes; 0: never split
-  bool special_tokens = true;               // spellings like <|im_end|> in the text are control tokens
+  std::optional<bool> special_tokens;       // spellings like <|im_end|> are control tokens; absent: they are
   Quirks quirks;
+
+  // Of models that speak phonemes (ModelTraits::phonemes).
+  std::string phonemes;  // instead of the text: in the model's alphabet, lines and pauses as in a text
+  // Of the text: "a", "en-us", "fr-fr", ...; empty: the engine's default_language, then that of the voice.
+  std::string language;
+  double speed = 1;              // 0.25 to 4: 2 is twice as fast
+  bool strict_phonemes = false;  // phonemes that the model lacks are an error; otherwise a warning
+  bool trim_joins = true;        // long silence between the chunks of a text is cut to a natural pause
 
   Delivery delivery = Delivery::streaming;
   // From submit to the last sample; 0: the engine's request_timeout_s.

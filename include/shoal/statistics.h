@@ -58,13 +58,15 @@ struct Statistics {
   double audio_s = 0;
   uint64_t preemptions = 0, underruns = 0, retried_steps = 0;
   uint64_t steps = 0, codec_passes = 0;
+  double recent_batch_size = 0;  // mean of the last hundred steps
   Histogram queue_wait_s, first_audio_s, chunk_gap_s, real_time_factor, batch_size, step_s, codec_pass_s;
   KvStatistics kv;
   VoiceStatistics voices;
 };
 
 struct MemoryPart {
-  std::string name;  // "language model", "codec", "KV pages", "codec streams", "workspaces", "voices"
+  std::string
+      name;  // "language model", "codec", "KV pages", "codec streams", "workspaces", "voices"; "model"
   int64_t bytes = 0;
 };
 
@@ -76,6 +78,7 @@ struct Health {
   double uptime_s = 0;
   std::vector<MemoryPart> memory;  // planned and held by the engine
   int64_t resident_bytes = 0;      // of the process, as the system sees it
+  bool gpu_available = false;      // this build and machine have one, whether it is used or not
   // Of the GPU, other processes' use included; both 0 on a CPU.
   int64_t device_used_bytes = 0, device_total_bytes = 0;
   Statistics statistics;

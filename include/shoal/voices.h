@@ -11,11 +11,20 @@ struct VoiceInfo {
   std::string name;
   int64_t clips = 0;
   std::vector<std::string> transcripts;  // one for each clip, in order
+  // "en-us", "ja", ...: that its name says (af_heart), of voices that belong to a model; otherwise empty.
+  std::string language;
+  bool fixed = false;  // came with the model as a clip: it cannot be changed
 };
 
 // A folder of voices in the official layout (NAME/clip.wav with its words in NAME/clip.lab). Names are 1 to
 // 255 letters, digits, '-', '_' and ' ', never a path. Thread-safe; changes appear to others at once and
 // whole. Several processes may share a folder.
+//
+// Reference clips that came with the model (as the built-in voice's) are voices, too; they are not changed:
+// that throws Error(unsupported), and their names are taken.
+//
+// Where the model has voices of its own (ModelTraits::own_voices) it is these: they have no clips, get() also
+// takes mixes, and changing them throws Error(unsupported): they are files of the model's folder.
 class Voices {
  public:
   virtual ~Voices() = default;

@@ -88,13 +88,16 @@ MemoryPlan plan_memory(const EngineConfig& config, const ModelSizes& sizes, int 
   return plan;
 }
 
-void MemoryPlan::check() const {
-  if (total() <= available) return;
+void check_fits(std::span<const MemoryPart> parts, int64_t available) {
+  int64_t total = 0;
   std::string list;
-  for (const MemoryPart& part : parts())
+  for (const MemoryPart& part : parts) {
+    total += part.bytes;
     list += concat(list.empty() ? "" : ", ", part.name, " ", megabytes(part.bytes));
-  fail(ErrorCode::resource_exhausted, "memory: ", megabytes(total()), " are needed, but ",
-       megabytes(available), " are free: ", list);
+  }
+  if (total > available)
+    fail(ErrorCode::resource_exhausted, "memory: ", megabytes(total), " are needed, but ",
+         megabytes(available), " are free: ", list);
 }
 
 }  // namespace shoal::runtime

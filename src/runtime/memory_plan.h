@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,9 @@
 #include "shoal/statistics.h"
 
 namespace shoal::runtime {
+
+// Throws Error(resource_exhausted) with the parts and what is free unless they fit into `available` bytes.
+void check_fits(std::span<const MemoryPart> parts, int64_t available);
 
 struct MemoryPlan {
   dual_ar::DualAr::Bytes language_model;
@@ -25,8 +29,7 @@ struct MemoryPlan {
   int64_t total() const;
   // By name, in the order in which they are taken; nothing that takes no memory.
   std::vector<MemoryPart> parts() const;
-  // Throws Error(resource_exhausted) with the parts and what is free unless they fit.
-  void check() const;
+  void check() const { check_fits(parts(), available); }
 };
 
 // available: bytes that are free before the model is loaded. The KV pages are what plan_kv_pages

@@ -30,7 +30,7 @@ int64_t block_workspace(const ModelSizes& m, const dual_ar::BlockConfig& c, int6
 
 int64_t ModelSizes::input_bytes() const { return ops::computes_by_itself(device) ? size_of(dtype) : kFloat; }
 
-int64_t ModelSizes::scratch_bytes(int threads) const {
+int64_t op_scratch_bytes(Device device, int threads) {
   return ops::computes_by_itself(device) ? kScratch : threads * kThreadScratch;
 }
 

@@ -13,6 +13,9 @@
 
 namespace shoal::runtime {
 
+// What the ops of one context may take for themselves, whatever the model: partial sums, draws, tables.
+int64_t op_scratch_bytes(Device device, int threads);
+
 struct ModelSizes {
   dual_ar::Config language_model;
   dac::Config codec;
@@ -39,8 +42,7 @@ struct ModelSizes {
   int64_t codec_workspace_bytes(int threads) const;
   int64_t encoder_workspace_bytes(int clips, int threads) const;  // with the clips' state
 
-  // What the ops of one context may take for themselves, whatever the model: partial sums, draws, tables.
-  int64_t scratch_bytes(int threads) const;
+  int64_t scratch_bytes(int threads) const { return op_scratch_bytes(device, threads); }
 
   // Launches of a recorded decode step.
   int64_t launches_of_step() const;

@@ -137,6 +137,11 @@ dac::Config read_codec_config(const weights::ModelFiles& files) {
   return files.codec_config.empty() ? dac::Config::published() : dac::Config::read(files.codec_config);
 }
 
+std::string shipped_voices_dir_of(const std::string& dir) {
+  if (dir == kRandomS1Mini) return "";
+  return (dir.empty() ? built_in_voice_dir() : dir) + "/voices";
+}
+
 std::unique_ptr<const SpeechModel> SpeechModel::random_s1_mini(const ModelOptions& options,
                                                                ops::Context& ctx) {
   constexpr uint64_t kSeed = 1;

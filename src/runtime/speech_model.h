@@ -67,6 +67,10 @@ class SpeechModel {
   std::optional<dac::Codec> codec_;
 };
 
+// The folder of the reference clips that come with a model (NAME/clip.opus, NAME/clip.lab): `voices` in its
+// folder. dir: as in ModelOptions. Empty where nothing is read from a folder.
+std::string shipped_voices_dir_of(const std::string& dir);
+
 // Throws Error(unsupported) for a precision that the device does not compute in.
 void check_precision(Precision precision, Device device);
 // The name of what was chosen.

@@ -102,6 +102,13 @@ text::PromptColumns build_s2(const SpeechPlan& plan, const SpeechModel& model,
 }  // namespace
 
 void validate(const SpeechRequest& request) {
+  const auto refuse = [](const char* field, const char* why) {
+    fail(ErrorCode::unsupported, field, ": this model ", why);
+  };
+  if (!request.phonemes.empty()) refuse("phonemes", "reads text");
+  if (!request.language.empty()) refuse("language", "hears the language in the text");
+  if (request.speed != 1) refuse("speed", "speaks at its own speed, 1");
+  if (request.strict_phonemes) refuse("strict_phonemes", "reads text");
   if (request.text.size() > static_cast<size_t>(kMaxTextBytes)) {
     fail(ErrorCode::too_large, "text: ", request.text.size(), " bytes, at most ", kMaxTextBytes,
          " are accepted");
@@ -138,8 +145,8 @@ SpeechPlan plan_speech(const SpeechRequest& request, const SpeechModel& model,
           .references = std::move(references),
           .sampling = resolve_sampling(request, model, seed),
           .max_new_tokens = request.max_new_tokens,
-          .special_tokens =
-              request.special_tokens ? text::SpecialTokens::recognise : text::SpecialTokens::as_text};
+          .special_tokens = request.special_tokens.value_or(true) ? text::SpecialTokens::recognise
+                                                                  : text::SpecialTokens::as_text};
 }
 
 text::PromptColumns build_prompt(const SpeechPlan& plan, const SpeechModel& model,

@@ -51,6 +51,9 @@ void EngineConfig::validate() const {
   if (threads != 0 && codec_threads > threads)
     fail(ErrorCode::invalid_argument, "codec_threads: expected at most threads (", threads, "), got ",
          codec_threads);
+  if (min_wait_ms > max_wait_ms)
+    fail(ErrorCode::invalid_argument, "min_wait_ms: expected at most max_wait_ms (", max_wait_ms, "), got ",
+         min_wait_ms);
   if (references_dir.empty())
     fail(ErrorCode::invalid_argument, "references_dir: expected a folder, got nothing");
   if (warm_voices.empty())

@@ -1,4 +1,5 @@
 // What --print-config prints is a TOML file that gives the same config.
+#include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <random>
@@ -33,6 +34,7 @@ settings::Value random_value(const settings::Row& row, std::mt19937_64& random) 
   if (row.key == "cors_origins") return std::string("https://a.example, http://b:1");
   if (row.key == "log_format") return std::string("json");
   if (row.key == "log_level") return std::string("error");
+  if (row.key == "models") return std::string("a=b, c=/d e");
   if (row.key == "model_name") return std::string("n\xc3\xa9");
   if (row.key == "device") return std::string(random() % 2 ? "auto" : "cuda:3");
   if (row.key == "precision") return std::string(random() % 2 ? "float16" : "bfloat16");
@@ -68,6 +70,7 @@ TEST(PrintSettings, WhatIsPrintedReadsBackAsTheSame) {
     }
     EngineConfig& engine = configs.engine;
     if (engine.max_streams < engine.max_batch_size) engine.max_streams = 0;
+    engine.min_wait_ms = std::min(engine.min_wait_ms, engine.max_wait_ms);
     if (engine.threads != 0 && engine.codec_threads > engine.threads) engine.codec_threads = -1;
     if (!engine.with_encoder) engine.warm_voices = "none";
     configs.server.max_body_memory_mb =

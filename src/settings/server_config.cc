@@ -7,13 +7,13 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "settings/api_key.h"
 #include "settings/table.h"
 
 namespace shoal {
 namespace {
 
 constexpr size_t kMostModelNameBytes = 256;
-constexpr size_t kMostKeyBytes = 512;
 
 bool is_port(std::string_view text) {
   uint16_t port = 0;
@@ -33,21 +33,18 @@ void check_listen(const std::string& listen) {
        "\"");
 }
 
-void check_model_name(const std::string& name) {
+void check_model_name(const char* field, const std::string& name) {
   const bool shown_as_it_is = printable(name, kMostModelNameBytes) == name;
   if (!is_utf8(name) || !shown_as_it_is)
-    fail(ErrorCode::invalid_argument, "model_name: expected at most ", kMostModelNameBytes,
+    fail(ErrorCode::invalid_argument, field, ": expected at most ", kMostModelNameBytes,
          " printable characters, got \"", printable(name), "\"");
 }
 
-// What a header field can carry behind "Bearer "; the key itself stands in no message.
+// The key itself stands in no message.
 void check_key(std::string_view field, const std::string& key) {
-  const auto visible = [](char c) { return c > ' ' && c < '\x7f'; };
-  if (!std::ranges::all_of(key, visible))
-    fail(ErrorCode::invalid_argument, field, ": expected printable ASCII characters without blanks");
-  if (key.size() > kMostKeyBytes)
-    fail(ErrorCode::invalid_argument, field, ": expected at most ", kMostKeyBytes, " characters, got ",
-         key.size());
+  if (!key.empty() && !settings::is_key(key))
+    fail(ErrorCode::invalid_argument, field, ": expected at most ", settings::kMostKeyBytes,
+         " printable ASCII characters without blanks, got ", key.size(), " characters");
 }
 
 // scheme://host or scheme://host:port, as browsers write it.
@@ -88,12 +85,33 @@ void check_word(std::string_view field, const std::string& value, std::span<cons
 
 }  // namespace
 
+std::vector<NamedModel> parse_models(std::string_view list) {
+  std::vector<NamedModel> models;
+  while (!list.empty()) {
+    const size_t comma = std::min(list.find(','), list.size());
+    const std::string_view part = list.substr(0, comma);
+    list.remove_prefix(std::min(comma + 1, list.size()));
+    const size_t equals = std::min(part.find('='), part.size());
+    NamedModel model{.name = std::string(without_blanks(part.substr(0, equals))),
+                     .dir = std::string(without_blanks(part.substr(std::min(equals + 1, part.size()))))};
+    if (model.name.empty() || model.dir.empty())
+      fail(ErrorCode::invalid_argument, "models: expected NAME=FOLDER with commas between, got \"",
+           printable(part), "\"");
+    check_model_name("models", model.name);
+    if (std::ranges::count(models, model.name, &NamedModel::name) > 0)
+      fail(ErrorCode::invalid_argument, "models: \"", printable(model.name), "\" stands there twice");
+    models.push_back(std::move(model));
+  }
+  return models;
+}
+
 void ServerConfig::validate() const {
   constexpr std::array<std::string_view, 2> kFormats = {"text", "json"};
   constexpr std::array<std::string_view, 4> kLevels = {"debug", "info", "warning", "error"};
   settings::check_ranges(*this);
   check_listen(listen);
-  check_model_name(model_name);
+  check_model_name("model_name", model_name);
+  parse_models(models);
   check_key("api_key", api_key);
   check_key("admin_key", admin_key);
   if (!admin_key.empty() && admin_key == api_key)

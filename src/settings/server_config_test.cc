@@ -30,6 +30,14 @@ TEST(ServerConfig, TheDefaultsAreValidAndOpenToThisMachineAlone) {
   EXPECT_EQ(config.admin_key + config.admin_key_file + config.cors_origins, "");
 }
 
+TEST(ServerConfig, FurtherModelsHaveNamesAndFolders) {
+  const std::vector<NamedModel> models = parse_models(" kokoro = /srv/Kokoro-82M , x=a=b");
+  ASSERT_EQ(models.size(), 2u);
+  EXPECT_EQ(models[0].name + "|" + models[0].dir, "kokoro|/srv/Kokoro-82M");
+  EXPECT_EQ(models[1].name + "|" + models[1].dir, "x|a=b");
+  EXPECT_TRUE(parse_models("").empty());
+}
+
 TEST(ServerConfig, RangesNameTheFieldAndTheValue) {
   EXPECT_EQ(message_of({.max_connections = 0}), "max_connections: expected 1 to 1048576, got 0");
   EXPECT_EQ(message_of({.max_reference_s = 121}), "max_reference_s: expected 1 to 120, got 121");
@@ -81,6 +89,8 @@ TEST(ServerConfig, WordsAndCombinations) {
   EXPECT_THAT(message_of({.max_body_mb = 100, .max_body_memory_mb = 99}),
               StartsWith("max_body_memory_mb: expected at least"));
   EXPECT_EQ(message_of({.max_body_mb = 100, .max_body_memory_mb = 100}), "accepted");
+  for (const char* models : {"folder", "=folder", "name=", "a=b,,c=d", "a=b,a=c", "a\nb=c", ","})
+    EXPECT_THAT(message_of({.models = models}), StartsWith("models: ")) << models;
   EXPECT_THAT(message_of({.model_name = "a\nb"}), StartsWith("model_name: "));
   EXPECT_THAT(message_of({.model_name = "\xff"}), StartsWith("model_name: "));
   EXPECT_THAT(message_of({.model_name = std::string(257, 'x')}), StartsWith("model_name: "));

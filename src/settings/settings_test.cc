@@ -87,23 +87,27 @@ TEST_F(Settings, OlderNamesKeepTheirPlaceInTheOrder) {
 
 TEST_F(Settings, EverySettingIsReadFromEverySource) {
   const std::map<std::string_view, std::string> kTexts = {
-      {"precision", "float32"}, {"device", "cpu"},     {"listen", "[::1]:9000"}, {"api_key", "sk-1"},
-      {"admin_key", "sk-2"},    {"cors_origins", "*"}, {"log_format", "json"},   {"log_level", "debug"}};
+      {"precision", "float32"}, {"device", "cpu"},      {"listen", "[::1]:9000"},
+      {"api_key", "sk-1"},      {"admin_key", "sk-2"},  {"cors_origins", "*"},
+      {"models", "a=b"},        {"log_format", "json"}, {"log_level", "debug"}};
   for (const settings::Row& row : settings::rows()) {
     SCOPED_TRACE(row.key);
     // Another value than the default, as text and as TOML.
     const settings::Value wanted = [&]() -> settings::Value {
       const settings::Value usual = settings::get(row, {});
       if (const bool* boolean = std::get_if<bool>(&usual)) return !*boolean;
-      if (row.type() == settings::Type::integer) return int64_t{row.key == "max_references" ? 6 : 65};
+      if (row.type() == settings::Type::integer)
+        return int64_t{row.key == "max_references" || row.key == "phonemizer_helpers" ? 6 : 65};
       if (row.type() == settings::Type::number) return row.key == "prefetch_s" ? 7.5 : 0.5;
       const auto text = kTexts.find(row.key);
       return text == kTexts.end() ? "some words" : text->second;
     }();
-    // A certificate alone is refused.
+    // A certificate alone is refused, and a least wait above the longest.
     const bool tls = row.key.starts_with("tls_");
     const std::string other = row.key == "tls_key" ? "tls_certificate" : "tls_key";
-    const Texts beside = tls ? Texts{{other, "x.pem"}} : Texts{};
+    const Texts beside = tls                        ? Texts{{other, "x.pem"}}
+                         : row.key == "min_wait_ms" ? Texts{{"max_wait_ms", "100"}}
+                                                    : Texts{};
     const std::string in_toml = settings::to_toml(wanted);
     const std::string text = in_toml[0] == '"' ? in_toml.substr(1, in_toml.size() - 2) : in_toml;
     const Setting setting{.key = std::string(row.key)};
@@ -156,6 +160,7 @@ TEST_F(Settings, TheDefaultsOfTheOlderServersAreTheDefaultsHere) {
 TEST_F(Settings, OlderKeysAndSwitches) {
   EXPECT_EQ(with_file("enable_batching = false").max_batch_size, 1);
   EXPECT_EQ(with_file("enable_batching = true").max_batch_size, 32);
+  EXPECT_EQ(with_file("enable_kokoro_batching = false").max_batch_size, 1);
   EXPECT_FALSE(with_file("batch_grouping = false").batch_grouping);
   EXPECT_FALSE(resolve({{"compile", "false"}}, {}).config.cuda_graphs);
   EXPECT_EQ(resolve({{"half", "true"}}, {}).config.precision, Precision::float16);

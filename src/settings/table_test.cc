@@ -71,8 +71,8 @@ TEST(Table, FlagAndVariableFollowFromTheKey) {
   EXPECT_EQ(setting.key, "max_batch_size");
   EXPECT_EQ(flag_of(setting), "--max-batch-size");
   EXPECT_EQ(variable_of(setting), "SHOAL_MAX_BATCH_SIZE");
-  EXPECT_THAT(setting.older_names,
-              testing::ElementsAre("S1_MINI_ENABLE_BATCHING", "S1_MINI_BATCH_SIZE", "enable_batching"));
+  EXPECT_THAT(setting.older_names, testing::ElementsAre("S1_MINI_ENABLE_BATCHING", "S1_MINI_BATCH_SIZE",
+                                                        "enable_batching", "enable_kokoro_batching"));
 }
 
 TEST(Table, BoundsAreAllowedAndTheirNeighboursAreNot) {

@@ -74,8 +74,8 @@ SpeechRequest item(SpeechRequest request, const BatchOptions& options, size_t in
   return request;
 }
 
-// Takes what can be read; true when the speech has ended.
-bool read(Speech& speech, BatchResult& result) {
+// Takes what can be read; true when the speech has ended, or is longer than max_s (0: no limit).
+bool read(Speech& speech, double max_s, BatchResult& result) {
   try {
     while (const auto samples = speech.try_next()) {
       if (samples->empty()) {
@@ -83,12 +83,16 @@ bool read(Speech& speech, BatchResult& result) {
         return true;
       }
       result.samples.insert(result.samples.end(), samples->begin(), samples->end());
+      const double seconds = static_cast<double>(result.samples.size()) / speech.summary().sample_rate_hz;
+      if (max_s > 0 && seconds > max_s)
+        fail(ErrorCode::too_large, "the sound is longer than ", max_s,
+             " seconds, the most of an item of a batch");
     }
     return false;
   } catch (...) {
     result.error = to_error(std::current_exception());
     result.summary = speech.summary();
-    result.samples.clear();
+    result.samples = {};
     return true;
   }
 }
@@ -106,7 +110,7 @@ std::vector<BatchResult> speak_batch(const std::function<Speech(const SpeechRequ
     if (options.on_item) options.on_item(index, results[index]);
   };
   const auto take = [&](size_t index) {
-    if (!speeches[index] || !read(*speeches[index], results[index])) return;
+    if (!speeches[index] || !read(*speeches[index], options.max_item_s, results[index])) return;
     speeches[index].reset();
     --open;
     report(index);

@@ -5,21 +5,24 @@
 
 #include "base/clock.h"
 #include "base/function_ref.h"
+#include "ops/device_check.h"
 #include "runtime/engine/batch.h"
-#include "runtime/engine/pipeline.h"
+#include "runtime/engine/engine_voices.h"
 #include "runtime/engine/push_reader.h"
+#include "runtime/engine/speech_pipeline.h"
 #include "runtime/engine/system_memory.h"
 
 namespace shoal {
 
-using runtime::Pipeline;
 using runtime::QueueEntry;
+using Pipeline = runtime::SpeechPipeline;
 
 // Which pipeline serves, and what became of the ones before it. A caller holds the pipeline it uses, so that
 // a hand-over waits for nobody.
 class Engine::Impl {
  public:
-  explicit Impl(EngineConfig config) : config_(std::move(config)), voices_(config_.references_dir) {
+  explicit Impl(EngineConfig config)
+      : config_(std::move(config)), voices_(config_.references_dir, [this] { return current(); }) {
     config_.validate();
   }
   void start() {
@@ -104,12 +107,13 @@ class Engine::Impl {
   Health health() const {
     Health health;
     health.resident_bytes = runtime::resident_memory();
+    health.gpu_available = ops::gpu_available();
     const std::shared_ptr<Pipeline> pipeline = current();
     const std::lock_guard lock(mutex_);
     health.state = state_;
     if (!pipeline) return health;
-    health.model = pipeline->model().name();
-    health.precision = name_of(runtime::precision_of(pipeline->model().precision()));
+    health.model = pipeline->model_name();
+    health.precision = name_of(pipeline->precision());
     health.device = pipeline->device();
     health.uptime_s = static_cast<double>(now_us() - started_us_) * 1e-6;
     health.memory = pipeline->memory();
@@ -139,7 +143,7 @@ class Engine::Impl {
 
   static std::shared_ptr<Pipeline> make_pipeline(const EngineConfig& config) {
     try {
-      return std::make_shared<Pipeline>(config);
+      return runtime::make_pipeline(config);
     } catch (const std::system_error& error) {
       fail(ErrorCode::resource_exhausted, "the engine's threads could not be started: ", error.what());
     } catch (const std::bad_alloc&) {
@@ -190,7 +194,7 @@ class Engine::Impl {
   static constexpr int64_t kLongestGraceMs = int64_t{1} << 40;
 
   EngineConfig config_;
-  runtime::VoiceFolder voices_;
+  runtime::EngineVoices voices_;
   std::mutex lifecycle_;      // one start, reload or stop at a time
   mutable std::mutex mutex_;  // guards config_ and the next three
   std::shared_ptr<Pipeline> pipeline_;
@@ -237,25 +241,18 @@ std::future<std::vector<BatchResult>> Engine::generate_batch_async(std::vector<S
                     });
 }
 
-EncodedClip Engine::encode(const std::string& audio) {
-  const auto pipeline = impl_->serving();
-  const auto codes = pipeline->encode(audio);
-  return {.codes = {codes->values().begin(), codes->values().end()},
-          .frames = codes->frames(),
-          .codebooks = codes->codebooks()};
-}
-
+EncodedClip Engine::encode(const std::string& audio) { return impl_->serving()->encode(audio); }
 std::vector<float> Engine::decode(const std::vector<int32_t>& codes) {
   return impl_->serving()->decode(codes);
 }
+CodecShape Engine::codec_shape() const { return impl_->serving()->codec_shape(); }
 
-CodecShape Engine::codec_shape() const {
-  const auto pipeline = impl_->serving();
-  const dac::Config& codec = pipeline->model().codec().config();
-  return {.codebooks = static_cast<int>(codec.num_codebooks()),
-          .semantic_entries = static_cast<int>(codec.semantic_codebook_size),
-          .residual_entries = static_cast<int>(codec.codebook_size),
-          .samples_per_frame = static_cast<int>(codec.samples_per_frame())};
+ModelTraits Engine::traits() const { return impl_->serving()->traits(); }
+Phonemized Engine::phonemize(const std::string& text, const std::string& language, bool normalise) const {
+  return impl_->serving()->phonemize(text, language, normalise);
+}
+std::vector<float> Engine::voice_styles(const std::string& voice) const {
+  return impl_->serving()->voice_styles(voice);
 }
 
 Voices& Engine::voices() { return impl_->voices(); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <numeric>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -67,7 +68,7 @@ void Ledger::give_place(Stage stage, uint64_t client) noexcept {
 
 void Ledger::check_room(uint64_t client) {
   if (queued() >= max_queue_)
-    fail(ErrorCode::resource_exhausted, "the queue is full: ", queued(), " requests wait (max_queue ",
+    fail(ErrorCode::resource_exhausted, "the batch queue is full: ", queued(), " requests wait (max_queue ",
          max_queue_, "); try again later");
   if (queued() < max_queue_ / 2) return;
   const auto place = places_.find(client);
@@ -173,12 +174,14 @@ int64_t Ledger::open() const {
   return statistics_.preparing + statistics_.waiting + active_;
 }
 
-void Ledger::count_step(int64_t batch, int64_t frames, double seconds) {
+void Ledger::count_step(int64_t batch, int64_t frames, double seconds, double audio_s) {
   const std::lock_guard lock(mutex_);
+  recent_batches_[statistics_.steps % recent_batches_.size()] = batch;
   ++statistics_.steps;
   statistics_.frames += static_cast<uint64_t>(frames);
   statistics_.batch_size.add(static_cast<double>(batch));
   statistics_.step_s.add(seconds);
+  statistics_.audio_s += audio_s;
 }
 
 void Ledger::count_codec_pass(double seconds, double audio_s) {
@@ -222,7 +225,11 @@ void Ledger::set_activity(int64_t running, int64_t paused, int64_t finishing) {
 
 Statistics Ledger::statistics() const {
   const std::lock_guard lock(mutex_);
-  return statistics_;
+  Statistics copy = statistics_;
+  const auto recent = static_cast<int64_t>(std::min<uint64_t>(copy.steps, recent_batches_.size()));
+  const int64_t sum = std::accumulate(recent_batches_.begin(), recent_batches_.begin() + recent, int64_t{0});
+  if (recent > 0) copy.recent_batch_size = static_cast<double>(sum) / static_cast<double>(recent);
+  return copy;
 }
 
 }  // namespace shoal::runtime

@@ -1,6 +1,7 @@
 // Every request from its entry to its end, counted.
 #pragma once
 
+#include <array>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -46,8 +47,8 @@ class Ledger {
   bool wait_until_empty(int64_t until_us);
   int64_t open() const;
 
-  // One step of the language model, one pass of the codec.
-  void count_step(int64_t batch, int64_t frames, double seconds);
+  // One step of the language model, one pass of the codec. audio_s: of a step that makes sound by itself.
+  void count_step(int64_t batch, int64_t frames, double seconds, double audio_s = 0);
   void count_codec_pass(double seconds, double audio_s);
   void count_gap(double seconds);
   void count_underrun();
@@ -72,6 +73,7 @@ class Ledger {
   std::condition_variable_any changed_;  // that stop tokens can wake
   Statistics statistics_;
   int64_t active_ = 0;
+  std::array<int64_t, 100> recent_batches_{};     // of the last steps, in a ring
   std::unordered_map<uint64_t, int64_t> places_;  // of the queue, by client
   bool closed_ = false;
 };

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "ops/device_check.h"
 #include "ops/device_choice.h"
 #include "runtime/engine/failure.h"
+#include "runtime/engine/request_deadline.h"
 #include "runtime/engine/system_memory.h"
 #include "runtime/memory_plan.h"
 #include "runtime/voices/codec_fingerprint.h"
@@ -29,13 +29,6 @@ CodeStore::Options store_options(const EngineConfig& config, const SpeechModel& 
           .codebooks = static_cast<int>(codec.num_codebooks()),
           .codebook_size = std::max(codec.semantic_codebook_size, codec.codebook_size),
           .max_disk_bytes = config.cache_disk_mb * kMiB};
-}
-
-int64_t deadline_of(const EngineConfig& config, const SpeechRequest& request, int64_t now) {
-  constexpr int64_t kLongest = int64_t{1}
-                               << 50;  // microseconds; sums with the clock's stay far from overflow
-  if (request.timeout.count() > 0) return now + std::min(request.timeout.count(), kLongest / 1000) * 1000;
-  return config.request_timeout_s > 0 ? now + int64_t{config.request_timeout_s} * 1'000'000 : 0;
 }
 
 std::vector<std::string> voices_to_warm(const std::string& wanted, const Voices& voices) {
@@ -92,7 +85,7 @@ Pipeline::Pipeline(const EngineConfig& config, const MakeCalls& make_calls)
       decode_(device_, decode_team_, {.record = config.cuda_graphs}),
       codec_(device_, split_.codec > 0 ? codec_team_ : decode_team_,
              {.priority = ops::StreamPriority::high, .record = config.cuda_graphs}),
-      voices_(config.references_dir),
+      voices_(config.references_dir, shipped_voices_dir_of(config.model)),
       ledger_(config.max_queue, std::min(config.max_queue, 2 * config.max_batch_size)) {
   const int64_t available = memory_available();
   model_ = SpeechModel::load({.dir = config.model,
@@ -252,6 +245,26 @@ void Pipeline::warm_voice(const std::string& name) {
   }
 }
 
+ModelTraits Pipeline::traits() const {
+  const bool s1 = model_->language_model().config().family == dual_ar::Family::s1;
+  return {.family = s1 ? "s1" : "s2"};
+}
+
+EncodedClip Pipeline::encode(const std::string& audio) {
+  const auto codes = preparer_->encode(audio);
+  return {.codes = {codes->values().begin(), codes->values().end()},
+          .frames = codes->frames(),
+          .codebooks = codes->codebooks()};
+}
+
+CodecShape Pipeline::codec_shape() const {
+  const dac::Config& codec = model_->codec().config();
+  return {.codebooks = static_cast<int>(codec.num_codebooks()),
+          .semantic_entries = static_cast<int>(codec.semantic_codebook_size),
+          .residual_entries = static_cast<int>(codec.codebook_size),
+          .samples_per_frame = static_cast<int>(codec.samples_per_frame())};
+}
+
 std::vector<float> Pipeline::decode(const std::vector<int32_t>& codes) {
   ThreadTeam team(1);
   ops::Execution execution(device_, team);
@@ -268,19 +281,7 @@ Pipeline::DeviceMemory Pipeline::device_memory() const {
   return {.used = device_memory_bytes_ - *free, .total = device_memory_bytes_};
 }
 
-SelfTest Pipeline::self_test() const {
-  SelfTest result{
-      .device = device_name_, .gpu_available = ops::gpu_available(), .gpu_memory_bytes = 0, .error = {}};
-  if (ops::free_device_memory(device_)) {
-    for (const MemoryPart& part : memory()) result.gpu_memory_bytes += part.bytes;
-  }
-  try {
-    ops::check_device(device_);
-  } catch (const std::exception& error) {
-    result.error = error.what();
-  }
-  return result;
-}
+SelfTest Pipeline::self_test() const { return test_device(device_, device_name_, memory()); }
 
 std::vector<MemoryPart> Pipeline::memory() const {
   return {{"language model", model_->language_model().memory().total()},

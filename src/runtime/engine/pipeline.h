@@ -1,4 +1,4 @@
-// One loaded model with everything that makes it speak for many: threads, memory, caches.
+// A language model and its codec with everything that makes them speak for many: threads, memory, caches.
 #pragma once
 
 #include <atomic>
@@ -16,6 +16,7 @@
 #include "runtime/engine/codec_loop.h"
 #include "runtime/engine/decode_loop.h"
 #include "runtime/engine/preparer.h"
+#include "runtime/engine/speech_pipeline.h"
 #include "shoal/engine.h"
 #include "shoal/engine_config.h"
 #include "shoal/speech.h"
@@ -38,46 +39,42 @@ ThreadSplit split_threads(const EngineConfig& config, int available_cpus, bool d
 int64_t plan_kv_pages(const EngineConfig& config, const dual_ar::Config& model, DType dtype,
                       int64_t available_bytes);
 
-class Pipeline {
+class Pipeline final : public SpeechPipeline {
  public:
   // Makes the calls of a model; tests put in calls of their own.
   using MakeCalls = std::function<std::unique_ptr<ModelCalls>(const SpeechModel&)>;
 
   // Loads the model and takes all memory. Throws Error as loading does; resource_exhausted.
   explicit Pipeline(const EngineConfig& config, const MakeCalls& make_calls = {});
-  // Ends what is left with Error(unavailable).
-  ~Pipeline();
-  Pipeline(const Pipeline&) = delete;
-  Pipeline& operator=(const Pipeline&) = delete;
+  ~Pipeline() override;
 
-  // As Engine::submit.
-  Speech submit(const SpeechRequest& request, QueueEntry entry = {});
+  using SpeechPipeline::submit;
+  Speech submit(const SpeechRequest& request, QueueEntry entry) override;
+  void warm_up() override;
+  // Encodes them, and puts their prefixes into the cache. What cannot be warmed is logged.
+  void warm_voices() override;
 
-  // Speaks a sentence. Throws what that throws.
-  void warm_up();
-  // Starts encoding the voices that the configuration names, and puts their prefixes into the cache, in the
-  // background. What cannot be warmed is logged. Never throws.
-  void warm_voices();
+  void close() override { ledger_.close(); }
+  bool wait_until_empty(int64_t until_us) override { return ledger_.wait_until_empty(until_us); }
+  void cancel_all() override { decode_loop_->cancel_all(ErrorCode::unavailable, "the engine is stopping"); }
 
-  // Refuses new requests.
-  void close() { ledger_.close(); }
-  bool wait_until_empty(int64_t until_us) { return ledger_.wait_until_empty(until_us); }
-  void cancel_all() { decode_loop_->cancel_all(ErrorCode::unavailable, "the engine is stopping"); }
+  ModelTraits traits() const override;
+  int sample_rate_hz() const override { return static_cast<int>(model_->codec().config().sample_rate_hz); }
+  std::string model_name() const override { return model_->name(); }
+  Precision precision() const override { return precision_of(model_->precision()); }
+  const std::string& device() const override { return device_name_; }
+  DeviceMemory device_memory() const override;
+  std::vector<MemoryPart> memory() const override;
+  Statistics statistics() const override;
+  SelfTest self_test() const override;
 
-  std::shared_ptr<const ClipCodes> encode(const std::string& audio) { return preparer_->encode(audio); }
-  std::vector<float> decode(const std::vector<int32_t>& codes);
-  VoiceFolder& voices() { return voices_; }
+  EncodedClip encode(const std::string& audio) override;
+  std::vector<float> decode(const std::vector<int32_t>& codes) override;
+  CodecShape codec_shape() const override;
+
+  NamedVoices& voices() { return voices_; }
+  std::string shipped_voices_dir() const override { return voices_.shipped().dir(); }
   const SpeechModel& model() const { return *model_; }
-  const std::string& device() const { return device_name_; }
-  // Bytes of the GPU in use, by whomever, and in all; both 0 on a CPU.
-  struct DeviceMemory {
-    int64_t used = 0, total = 0;
-  };
-  DeviceMemory device_memory() const;
-  SelfTest self_test() const;
-  int sample_rate_hz() const { return static_cast<int>(model_->codec().config().sample_rate_hz); }
-  std::vector<MemoryPart> memory() const;
-  Statistics statistics() const;
   // For tests, while no request is open: throws Error(internal) if one has left anything behind.
   void check_idle() const;
 
@@ -101,7 +98,7 @@ class Pipeline {
   std::unique_ptr<ModelCalls> calls_;
   std::optional<dual_ar::KvCache> cache_;
   std::optional<dac::CodecStatePool> codec_states_;
-  VoiceFolder voices_;
+  NamedVoices voices_;
   std::optional<CodeStore> store_;
   Ledger ledger_;
   std::shared_ptr<WakeSignal> wake_ = std::make_shared<WakeSignal>();

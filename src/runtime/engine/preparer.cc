@@ -45,7 +45,7 @@ struct Preparer::Preparation {
   std::exception_ptr error;
 };
 
-Preparer::Preparer(const SpeechModel& model, const VoiceFolder& voices, ClipEncoder& encoder)
+Preparer::Preparer(const SpeechModel& model, const NamedVoices& voices, ClipEncoder& encoder)
     : model_(model), voices_(voices), encoder_(encoder) {}
 
 void Preparer::check_encoded(const SpeechRequest& request) const {

@@ -8,7 +8,7 @@
 
 #include "runtime/engine/clip_encoder.h"
 #include "runtime/engine/speech_job.h"
-#include "runtime/voices/voice_folder.h"
+#include "runtime/voices/named_voices.h"
 #include "shoal/speech_request.h"
 
 namespace shoal::runtime {
@@ -16,7 +16,7 @@ namespace shoal::runtime {
 // Thread-safe.
 class Preparer {
  public:
-  Preparer(const SpeechModel& model, const VoiceFolder& voices, ClipEncoder& encoder);
+  Preparer(const SpeechModel& model, const NamedVoices& voices, ClipEncoder& encoder);
 
   // Called once, with the job or with why there is none. Must not throw.
   using Done = std::function<void(std::shared_ptr<SpeechJob>, const std::exception_ptr&)>;
@@ -43,7 +43,7 @@ class Preparer {
   void one_less(Preparation& preparation) const;
 
   const SpeechModel& model_;
-  const VoiceFolder& voices_;
+  const NamedVoices& voices_;
   ClipEncoder& encoder_;
 };
 

@@ -1,6 +1,7 @@
 #include "runtime/engine/speech_state.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/log.h"
@@ -18,12 +19,14 @@ bool SpeechState::pause_beyond(int64_t samples) {
   return paused_ = static_cast<int64_t>(unread_.size()) > samples;
 }
 
-void SpeechState::append(std::span<const float> samples) {
+void SpeechState::append(std::span<const float> samples, std::vector<SpokenWord> words) {
   if (samples.empty() || cancelled()) return;
   {
     const std::lock_guard lock(mutex_);
     CHECK(!ended_, "samples after the end");
+    words_.reserve(words_.size() + words.size());
     unread_.insert(unread_.end(), samples.begin(), samples.end());
+    std::ranges::move(words, std::back_inserter(words_));
     if (summary_.samples == 0) summary_.first_audio_s = static_cast<double>(now_us() - start_us_) * 1e-6;
     summary_.samples += static_cast<int64_t>(samples.size());
     progress_.audio_s = summary_.audio_s();
@@ -151,6 +154,11 @@ std::vector<int32_t> SpeechState::codes() const {
   return codes;
 }
 
+std::vector<SpokenWord> SpeechState::words(size_t first) const {
+  const std::lock_guard lock(mutex_);
+  return {words_.begin() + static_cast<std::ptrdiff_t>(std::min(first, words_.size())), words_.end()};
+}
+
 }  // namespace shoal::runtime
 
 namespace shoal {
@@ -184,5 +192,6 @@ std::optional<Error> Speech::error() const { return state_->error(); }
 SpeechSummary Speech::summary() const { return state_->summary(); }
 SpeechProgress Speech::progress() const { return state_->progress(); }
 std::vector<int32_t> Speech::codes() const { return state_->codes(); }
+std::vector<SpokenWord> Speech::words(size_t first) const { return state_->words(first); }
 
 }  // namespace shoal

@@ -29,7 +29,9 @@ class SpeechState {
   // then rings the bell.
   bool pause_beyond(int64_t samples);
   // Throws std::bad_alloc, and nothing is appended. Samples of a cancelled speech are dropped.
-  void append(std::span<const float> samples);
+  void append(std::span<const float> samples) { append(samples, {}); }
+  // With the words that are heard in them.
+  void append(std::span<const float> samples, std::vector<SpokenWord> words);
   // Changes the summary under the lock.
   void update(FunctionRef<void(SpeechSummary&)> change);
   void set_progress(double fraction, int64_t frames);
@@ -51,6 +53,7 @@ class SpeechState {
   SpeechSummary summary() const;
   SpeechProgress progress() const;
   std::vector<int32_t> codes() const;
+  std::vector<SpokenWord> words(size_t first) const;
 
  private:
   std::vector<float> take(std::unique_lock<std::mutex>& lock);
@@ -69,6 +72,7 @@ class SpeechState {
   SpeechSummary summary_;
   SpeechProgress progress_;
   std::vector<VoiceReference> spoken_;
+  std::vector<SpokenWord> words_;
 
   std::recursive_mutex notify_mutex_;  // held while notify_ runs, which may drop the reader's handle
   std::shared_ptr<std::function<void()>> notify_;

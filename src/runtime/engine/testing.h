@@ -1,10 +1,13 @@
 // What the engine's tests share: a tiny model in the official format, and random requests for it.
 #pragma once
 
+#include <chrono>
 #include <cmath>
+#include <functional>
 #include <gtest/gtest.h>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "audio/encoder.h"
@@ -86,6 +89,15 @@ inline SpeechRequest random_request(std::mt19937_64& random, const std::vector<R
 }
 
 // Has an end, soon.
+// Within ten seconds.
+inline bool eventually(const std::function<bool()>& condition) {
+  for (int i = 0; i < 5000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return false;
+}
+
 inline SpeechRequest short_request(const std::string& text = "A fish.", int64_t frames = 12) {
   SpeechRequest request;
   request.text = text;

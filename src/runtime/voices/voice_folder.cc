@@ -129,11 +129,15 @@ void check_voice_name(std::string_view name) {
        " letters, digits, '-', '_' or ' '");
 }
 
+bool VoiceFolder::has(std::string_view name) const {
+  return is_voice_name(name) && !clips_in(fs::path(dir_) / name).empty();
+}
+
 std::vector<std::string> VoiceFolder::names() const {
   std::vector<std::string> names;
   for (const fs::path& path : entries_of(dir_)) {
     const std::string name = path.filename().string();
-    if (is_voice_name(name) && !clips_in(path).empty()) names.push_back(name);
+    if (has(name)) names.push_back(name);
   }
   std::ranges::sort(names);
   return names;

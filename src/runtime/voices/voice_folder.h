@@ -32,6 +32,8 @@ class VoiceFolder : public Voices {
   void rename(const std::string& name, const std::string& new_name) override;
   void remove(const std::string& name) override;
 
+  // Whether there is a clip with a transcript, usable or not; of what is not a name: no.
+  bool has(std::string_view name) const;
   // Every folder with at least one clip that has a transcript, usable or not, sorted. A missing folder has
   // none.
   std::vector<std::string> names() const;

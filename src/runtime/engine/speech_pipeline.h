@@ -1,0 +1,72 @@
+// What the engine asks of a model that is ready to speak for many, whatever its family.
+#pragma once
+
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "runtime/engine/ledger.h"
+#include "shoal/engine.h"
+#include "tensor/tensor.h"
+
+namespace shoal::runtime {
+
+// One loaded model with threads, memory and queue of its own. Thread-safe.
+class SpeechPipeline {
+ public:
+  SpeechPipeline() = default;
+  // Ends what is left with Error(unavailable).
+  virtual ~SpeechPipeline() = default;
+  SpeechPipeline(const SpeechPipeline&) = delete;
+  SpeechPipeline& operator=(const SpeechPipeline&) = delete;
+
+  // As Engine::submit.
+  virtual Speech submit(const SpeechRequest& request, QueueEntry entry) = 0;
+  Speech submit(const SpeechRequest& request) { return submit(request, {}); }
+
+  // Speaks a sentence. Throws what that throws.
+  virtual void warm_up() = 0;
+  // Starts making ready the voices that the configuration names, in the background. Never throws.
+  virtual void warm_voices() = 0;
+
+  // Refuses new requests.
+  virtual void close() = 0;
+  // As Ledger::wait_until_empty.
+  virtual bool wait_until_empty(int64_t until_us) = 0;
+  // Ends every request with Error(unavailable).
+  virtual void cancel_all() = 0;
+
+  virtual ModelTraits traits() const = 0;
+  virtual int sample_rate_hz() const = 0;
+  virtual std::string model_name() const = 0;
+  virtual Precision precision() const = 0;
+  virtual const std::string& device() const = 0;  // described for people
+  // Bytes of the GPU in use, by whomever, and in all; both 0 on a CPU.
+  struct DeviceMemory {
+    int64_t used = 0, total = 0;
+  };
+  virtual DeviceMemory device_memory() const = 0;
+  virtual std::vector<MemoryPart> memory() const = 0;
+  virtual Statistics statistics() const = 0;
+  virtual SelfTest self_test() const = 0;
+
+  // What not every model has: as the methods of Engine. Here: throw Error(unsupported).
+  virtual EncodedClip encode(const std::string& audio);
+  virtual std::vector<float> decode(const std::vector<int32_t>& codes);
+  virtual CodecShape codec_shape() const;
+  virtual Phonemized phonemize(const std::string& text, const std::string& language, bool normalise);
+  virtual std::vector<float> voice_styles(const std::string& voice) const;
+  // Null: those of references_dir.
+  virtual const Voices* own_voices() const { return nullptr; }
+  // Of the reference clips that came with the model; empty: there are none.
+  virtual std::string shipped_voices_dir() const { return ""; }
+};
+
+// The device as self_test() finds it. memory: of the engine.
+SelfTest test_device(Device device, const std::string& name, const std::vector<MemoryPart>& memory);
+
+// The pipeline that the model of the configuration needs, loaded. Throws Error as loading does.
+std::shared_ptr<SpeechPipeline> make_pipeline(const EngineConfig& config);
+
+}  // namespace shoal::runtime

@@ -1,0 +1,38 @@
+// What a Kokoro engine takes of its device's memory, all of it, before anything is taken.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "models/kokoro/config.h"
+#include "models/kokoro/memory_sizes.h"
+#include "shoal/engine_config.h"
+#include "shoal/statistics.h"
+#include "tensor/tensor.h"
+
+namespace shoal::runtime {
+
+// What speech at speed 1 takes; a running mean of what it did take replaces it.
+inline constexpr int64_t kUsualFramesPerSymbol = 3;
+
+// Frames that chunks of one batch are expected to take at most (max_batch_frames, or the device's default).
+int64_t frames_of_a_batch(const EngineConfig& config, bool device_computes);
+
+struct KokoroMemoryPlan {
+  kokoro::BatchSize batch;  // the largest: of the longest utterances, at their usual pace
+  kokoro::WeightBytes weights;
+  int64_t workspace = 0;  // of that batch
+  int64_t available = 0;  // what all of it is taken from
+
+  std::vector<MemoryPart> parts() const;
+  int64_t total() const { return weights.total() + workspace; }
+  // Throws Error(resource_exhausted) as check_fits (memory_plan.h).
+  void check() const;
+};
+
+// available: bytes that are free before the model is loaded. `threads` matter to a CPU only. Slower speech
+// than at speed 1 takes more: the workspace grows when it comes, or its request is refused.
+KokoroMemoryPlan plan_kokoro_memory(const EngineConfig& config, const kokoro::Config& model, DType dtype,
+                                    Device device, int threads, int64_t available);
+
+}  // namespace shoal::runtime

@@ -1,0 +1,323 @@
+// What happens when: the order of chunks, calls of the network that fail, requests that end in the middle.
+#include "runtime/kokoro/kokoro_pipeline.h"
+
+#include <algorithm>
+#include <array>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <new>
+#include <semaphore>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include "models/kokoro/small_config.h"
+#include "runtime/kokoro/kokoro_testing.h"
+
+namespace shoal::runtime {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using testing::error_of;
+using ::testing::HasSubstr;
+using ::testing::Le;
+
+using Ids = std::vector<int32_t>;
+
+// Calls that tell of themselves first, and may throw.
+struct Watch {
+  std::function<void(std::span<const kokoro::Utterance>)> on_call = [](auto) {};
+  std::mutex mutex;
+  std::vector<std::vector<Ids>> batches;
+};
+
+class WatchedCalls : public KokoroCalls {
+ public:
+  WatchedCalls(const KokoroModel& model, Watch& watch) : KokoroCalls(model.network()), watch_(watch) {}
+  std::vector<kokoro::Spoken> speak(ops::Context& ctx, std::span<const kokoro::Utterance> batch) override {
+    std::vector<Ids> ids;
+    for (const kokoro::Utterance& one : batch) ids.emplace_back(one.ids.begin(), one.ids.end());
+    {
+      const std::lock_guard lock(watch_.mutex);
+      watch_.batches.push_back(std::move(ids));
+    }
+    watch_.on_call(batch);
+    return KokoroCalls::speak(ctx, batch);
+  }
+
+ private:
+  Watch& watch_;
+};
+
+// Random weights of a few kilobytes: phonemes a, b, ɡ and space.
+class KokoroPipelineTest : public ::testing::Test {
+ protected:
+  static EngineConfig small() {
+    EngineConfig config;
+    config.device = ops::test_device_name();
+    config.precision = Precision::float32;
+    config.threads = 1;
+    config.request_timeout_s = 0;
+    config.max_batch_size = 4;
+    config.max_batch_frames = 100'000;
+    config.first_chunk_words = 1;
+    config.phonemizer = "/nonexistent";
+    return config;
+  }
+  KokoroPipeline& start(const EngineConfig& config = small()) {
+    pipeline_.emplace(
+        config,
+        [](const EngineConfig&, ops::Context& ctx) {
+          return KokoroModel::random(kokoro::small_config(), Precision::float32, ctx);
+        },
+        [this](const KokoroModel& model) { return std::make_unique<WatchedCalls>(model, watch_); });
+    return *pipeline_;
+  }
+  static SpeechRequest say(std::string phonemes) {
+    SpeechRequest request;
+    request.phonemes = std::move(phonemes);
+    request.seed = 5;
+    return request;
+  }
+
+  Watch watch_;
+  std::optional<KokoroPipeline> pipeline_;  // goes first
+};
+
+constexpr int32_t kVictim = 13;  // the id of b
+
+bool holds_victim(std::span<const kokoro::Utterance> batch) {
+  return std::ranges::any_of(batch, [](const auto& one) { return std::ranges::count(one.ids, kVictim) > 0; });
+}
+
+TEST_F(KokoroPipelineTest, TheFirstChunkIsHeardBeforeTheSecondIsSpoken) {
+  std::binary_semaphore heard(0);
+  int calls = 0;
+  watch_.on_call = [&](auto) {
+    if (++calls == 2) {
+      EXPECT_TRUE(heard.try_acquire_for(std::chrono::minutes(1))) << "the first chunk was held";
+    }
+  };
+  Speech speech = start().submit(say("aaaa aaaa, aaaa aaaa aaaa aaaa aaaa aaaa."));
+  EXPECT_FALSE(speech.next().empty());
+  heard.release();
+  EXPECT_FALSE(speech.read_all().empty());
+  EXPECT_GT(speech.summary().utterances, 1);
+  for (const auto& batch : watch_.batches) EXPECT_THAT(batch, Each(::testing::SizeIs(Le(24u))));
+}
+
+TEST_F(KokoroPipelineTest, ChunksOfAWholeFileGoTogether) {
+  SpeechRequest request = say("aaaa aaaa, aaaa aaaa aaaa aaaa aaaa aaaa.");
+  start();
+  const std::vector<float> streamed = pipeline_->submit(request).read_all();
+  const size_t batches = watch_.batches.size();
+  request.delivery = Delivery::whole;
+  EXPECT_EQ(pipeline_->submit(request).read_all(), streamed);
+  EXPECT_LT(watch_.batches.size() - batches, batches);
+}
+
+TEST_F(KokoroPipelineTest, ABatchIsNeverLargerThanAllowed) {
+  start();
+  std::vector<Speech> speeches;
+  for (int i = 0; i < 30; ++i) speeches.push_back(pipeline_->submit(say(std::string(1 + i % 20, 'a'))));
+  for (Speech& speech : speeches) EXPECT_FALSE(speech.read_all().empty());
+  size_t spoken = 0, largest = 0;
+  for (const auto& batch : watch_.batches) {
+    spoken += batch.size();
+    largest = std::max(largest, batch.size());
+  }
+  EXPECT_EQ(spoken, 30u);
+  EXPECT_LE(largest, 4u);
+}
+
+TEST_F(KokoroPipelineTest, OneFailureIsNoticedByNobody) {
+  start();
+  const std::vector<float> wanted = pipeline_->submit(say("abab.")).read_all();
+  int calls = 0;
+  watch_.on_call = [&](auto) {
+    if (++calls % 2 == 1) throw std::runtime_error("an op failed");
+  };
+  EXPECT_EQ(pipeline_->submit(say("abab.")).read_all(), wanted);
+  EXPECT_EQ(pipeline_->statistics().retried_steps, 1u);
+  EXPECT_EQ(pipeline_->statistics().failed, 0u);
+}
+
+TEST_F(KokoroPipelineTest, WhoAlwaysFailsFailsAlone) {
+  EngineConfig config = small();
+  config.min_wait_ms = config.max_wait_ms = 50;  // so that all are in one batch
+  start(config);
+  const std::vector<float> wanted = pipeline_->submit(say("aɡa.")).read_all();
+  watch_.on_call = [](std::span<const kokoro::Utterance> batch) {
+    if (holds_victim(batch)) throw std::bad_alloc();
+  };
+  std::vector<Speech> speeches;
+  for (const char* phonemes : {"aɡa.", "bab.", "aɡa.", "aɡa."})
+    speeches.push_back(pipeline_->submit(say(phonemes)));
+  for (const size_t i : {0, 2, 3}) EXPECT_EQ(speeches[i].read_all(), wanted) << i;
+  EXPECT_EQ(error_of([&] { speeches[1].read_all(); }).code(), ErrorCode::resource_exhausted);
+  pipeline_->wait_until_empty(0);
+  EXPECT_EQ(pipeline_->statistics().failed, 1u);
+  EXPECT_EQ(pipeline_->statistics().completed, 4u);
+}
+
+TEST_F(KokoroPipelineTest, WhatWasHeardBeforeAFailureStays) {
+  watch_.on_call = [calls = 0](auto) mutable {
+    if (++calls >= 2) throw Error(ErrorCode::internal, "an op failed");
+  };
+  Speech speech = start().submit(say("aaaa aaaa, aaaa aaaa aaaa aaaa aaaa aaaa."));
+  EXPECT_FALSE(speech.next().empty());
+  EXPECT_THAT(error_of([&] { speech.read_all(); }).message(), HasSubstr("an op failed"));
+}
+
+TEST_F(KokoroPipelineTest, ACancelledRequestCostsNoMoreThanItsBatch) {
+  std::binary_semaphore called(0), go_on(0);
+  watch_.on_call = [&](auto) {
+    called.release();
+    EXPECT_TRUE(go_on.try_acquire_for(std::chrono::minutes(1)));
+  };
+  Speech speech = start().submit(say("aaaa aaaa, aaaa aaaa aaaa aaaa aaaa aaaa."));
+  ASSERT_TRUE(called.try_acquire_for(std::chrono::minutes(1)));
+  speech.cancel();
+  go_on.release();
+  EXPECT_EQ(error_of([&] { speech.read_all(); }).code(), ErrorCode::cancelled);
+  pipeline_->wait_until_empty(0);
+  EXPECT_EQ(watch_.batches.size(), 1u);
+}
+
+TEST_F(KokoroPipelineTest, ASlowReaderPausesHisOwnRequestOnly) {
+  EngineConfig config = small();
+  config.prefetch_s = 0.001;  // below what a setting may be: a chunk of this model is a few milliseconds
+  start(config);
+  std::string phonemes;
+  for (int i = 0; i < 40; ++i) phonemes += "aaaa aaaa aaaa. ";
+  Speech slow = pipeline_->submit(say(phonemes));
+  EXPECT_FALSE(pipeline_->submit(say(phonemes)).read_all().empty());
+  EXPECT_FALSE(slow.ended());
+  EXPECT_FALSE(slow.read_all().empty());
+}
+
+TEST_F(KokoroPipelineTest, SixtyFourRequestsWithCancelsLoseAndMixUpNothing) {
+  EngineConfig config = small();
+  config.max_batch_size = 7;
+  config.max_batch_frames = 600;
+  config.max_wait_ms = 3;
+  start(config);
+  constexpr size_t kKinds = 8, kRequests = 64;
+  std::mt19937_64 random(11);
+  std::vector<SpeechRequest> kinds;
+  std::vector<std::vector<float>> wanted;
+  for (size_t i = 0; i < kKinds; ++i) {
+    std::string phonemes;
+    for (int n = testing::between(random, 1, i % 3 == 0 ? 300 : 30); n > 0; --n)
+      phonemes += std::array{"a", "b", "ɡ", "a ", "b ", "ɡ\n"}[random() % 6];
+    kinds.push_back(say("a" + phonemes));
+    kinds.back().seed = random();
+    kinds.back().delivery = i % 2 ? Delivery::whole : Delivery::streaming;
+    kinds.back().client = std::string(1, static_cast<char>('a' + i % 3));
+    wanted.push_back(pipeline_->submit(kinds[i]).read_all());
+  }
+  std::atomic<int> completed{0}, cancelled{0};
+  const auto listen = [&](size_t thread) {
+    std::mt19937_64 own(thread);
+    std::vector<Speech> speeches;
+    std::vector<bool> cancels;
+    for (size_t i = thread; i < kRequests; i += 4) {
+      speeches.push_back(pipeline_->submit(kinds[i % kKinds]));
+      cancels.push_back(own() % 4 == 0);
+      if (cancels.back() && own() % 2) speeches.back().cancel();
+    }
+    for (size_t n = 0; n < speeches.size(); ++n) {
+      if (cancels[n]) speeches[n].cancel();
+      try {
+        EXPECT_TRUE(speeches[n].read_all() == wanted[(thread + 4 * n) % kKinds]) << n;
+        ++completed;
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::cancelled) << error.message();
+        EXPECT_TRUE(cancels[n]);
+        ++cancelled;
+      }
+    }
+  };
+  std::vector<std::jthread> threads;
+  for (size_t t = 0; t < 4; ++t) threads.emplace_back(listen, t);
+  threads.clear();
+  EXPECT_EQ(static_cast<size_t>(completed + cancelled), kRequests);
+  pipeline_->wait_until_empty(0);
+  const Statistics statistics = pipeline_->statistics();
+  EXPECT_EQ(statistics.submitted, kRequests + kKinds);
+  EXPECT_EQ(statistics.completed, static_cast<uint64_t>(completed) + kKinds);
+  EXPECT_EQ(statistics.cancelled, static_cast<uint64_t>(cancelled));
+  EXPECT_EQ(statistics.failed + statistics.expired + statistics.refused, 0u);
+  EXPECT_EQ(statistics.preparing + statistics.waiting + statistics.running + statistics.paused, 0);
+}
+
+TEST_F(KokoroPipelineTest, TheMeanBatchIsThatOfTheLastHundred) {
+  EngineConfig config = small();
+  config.min_wait_ms = config.max_wait_ms = 200;
+  start(config);
+  std::vector<Speech> speeches;
+  for (int i = 0; i < 4; ++i) speeches.push_back(pipeline_->submit(say("aa.")));
+  for (Speech& speech : speeches) speech.read_all();
+  const Statistics first = pipeline_->statistics();
+  EXPECT_DOUBLE_EQ(first.recent_batch_size, 4.0 / static_cast<double>(first.steps));
+  pipeline_.reset();
+  config.min_wait_ms = config.max_wait_ms = 0;
+  start(config);
+  speeches.clear();
+  SpeechRequest together = say("aaaa aaaa, aaaa aaaa aaaa aaaa aaaa aaaa.");
+  together.delivery = Delivery::whole;
+  pipeline_->submit(together).read_all();
+  EXPECT_GT(pipeline_->statistics().recent_batch_size, 1);
+  for (int i = 0; i < 100; ++i) pipeline_->submit(say("a.")).read_all();
+  EXPECT_EQ(pipeline_->statistics().recent_batch_size, 1);
+  EXPECT_GT(pipeline_->statistics().batch_size.mean(), 1);
+}
+
+TEST_F(KokoroPipelineTest, AFullQueueAndALateAnswerAreSaidAsBatchingServersDo) {
+  std::binary_semaphore called(0), go_on(0);
+  watch_.on_call = [&, first = true](auto) mutable {
+    if (!std::exchange(first, false)) return;
+    called.release();
+    EXPECT_TRUE(go_on.try_acquire_for(std::chrono::minutes(1)));
+  };
+  EngineConfig config = small();
+  config.max_queue = 1;
+  start(config);
+  Speech spoken = pipeline_->submit(say("aaaa."));
+  ASSERT_TRUE(called.try_acquire_for(std::chrono::minutes(1)));
+  SpeechRequest request = say("aaaa.");
+  request.timeout = std::chrono::milliseconds(1);
+  Speech late = pipeline_->submit(request);
+  const Error full = error_of([&] { pipeline_->submit(say("a.")); });
+  EXPECT_EQ(full.code(), ErrorCode::resource_exhausted);
+  EXPECT_THAT(full.message(), HasSubstr("batch queue is full"));
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  go_on.release();
+  const Error error = error_of([&] { late.read_all(); });
+  EXPECT_EQ(error.code(), ErrorCode::deadline_exceeded);
+  EXPECT_THAT(error.message(), HasSubstr("batch processing timed out"));
+  EXPECT_FALSE(spoken.read_all().empty());
+}
+
+TEST_F(KokoroPipelineTest, StoppingEndsWhatIsLeft) {
+  std::binary_semaphore called(0), go_on(0);
+  watch_.on_call = [&](auto) {
+    called.release();
+    EXPECT_TRUE(go_on.try_acquire_for(std::chrono::minutes(1)));
+  };
+  start();
+  std::vector<Speech> speeches;
+  for (int i = 0; i < 9; ++i) speeches.push_back(pipeline_->submit(say("aaaa aaaa, aaaa aaaa aaaa aaaa.")));
+  ASSERT_TRUE(called.try_acquire_for(std::chrono::minutes(1)));
+  pipeline_->close();
+  EXPECT_EQ(error_of([&] { pipeline_->submit(say("a.")); }).code(), ErrorCode::unavailable);
+  pipeline_->cancel_all();
+  go_on.release();
+  pipeline_.reset();
+  for (Speech& speech : speeches)
+    EXPECT_EQ(error_of([&] { speech.read_all(); }).code(), ErrorCode::unavailable);
+}
+
+}  // namespace
+}  // namespace shoal::runtime

@@ -1,0 +1,144 @@
+#include "runtime/kokoro/kokoro_request.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/printable.h"
+#include "runtime/speech_plan.h"
+#include "text/sentences.h"
+#include "text/utf8.h"
+
+namespace shoal::runtime {
+namespace {
+
+constexpr double kLeastSpeed = 0.25, kMostSpeed = 4;
+constexpr int kLongLineBytes = 4000;
+
+void refuse_what_others_have(const SpeechRequest& request) {
+  const SpeechRequest usual;
+  const auto check = [](bool is_usual, const char* field, const char* why) {
+    if (!is_usual) fail(ErrorCode::unsupported, field, ": this model ", why);
+  };
+  check(request.references.empty() && request.encoded_references.empty(), "references",
+        "has voices of its own and follows no clips");
+  constexpr const char* kNoSampling = "draws no tokens; only the seed changes its sound";
+  check(!request.temperature, "temperature", kNoSampling);
+  check(!request.top_p, "top_p", kNoSampling);
+  check(!request.repetition_penalty, "repetition_penalty", kNoSampling);
+  check(!request.top_k, "top_k", kNoSampling);
+  check(request.max_new_tokens == usual.max_new_tokens, "max_new_tokens",
+        "speaks a chunk as long as its phonemes take");
+  check(request.chunk_length == usual.chunk_length, "chunk_length", "cuts texts by their phonemes");
+  check(!request.special_tokens.value_or(false), "special_tokens", "reads no tokens in a text");
+  check(!request.quirks.penalise_window_semantics && !request.quirks.check_first_frame_end &&
+            !request.quirks.keep_last_frame_without_end,
+        "quirks", kNoSampling);
+}
+
+void check_size(const char* field, const std::string& text) {
+  if (text.size() > static_cast<size_t>(kMaxTextBytes))
+    fail(ErrorCode::too_large, field, ": ", text.size(), " bytes, at most ", kMaxTextBytes, " are accepted");
+  if (const size_t bad = text::find_invalid_utf8(text); bad != std::string_view::npos)
+    fail(ErrorCode::invalid_argument, field, ": not valid UTF-8 (byte ", bad, ")");
+}
+
+// The letter of a language that need not have a front end.
+char letter_of_language(const std::string& language, bool with_text) {
+  if (!with_text) {
+    for (const char letter : {'j', 'z'})
+      if (language == std::string(1, letter) || language == language_alias(letter)) return letter;
+  }
+  return phonemes::letter_of(phonemes::parse_language(language));
+}
+
+std::string default_voice_of(const std::string& language, bool with_text, const EngineConfig& config,
+                             const KokoroModel& model) {
+  const std::string wanted = language.empty() ? config.default_language : language;
+  const char letter = wanted.empty() ? 'a' : letter_of_language(wanted, with_text);
+  if (!config.default_voice.empty()) {
+    const auto traits = model.voice(config.default_voice).traits;
+    if (language.empty() || (traits && traits->language == letter)) return config.default_voice;
+  }
+  try {
+    return model.default_voice(letter);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_found || !wanted.empty()) throw;
+    return model.names().front();
+  }
+}
+
+phonemes::Language language_of(const SpeechRequest& request, const EngineConfig& config,
+                               const std::string& voice_name, const kokoro::Voice& voice) {
+  if (!request.language.empty()) return phonemes::parse_language(request.language);
+  if (!config.default_language.empty()) return phonemes::parse_language(config.default_language);
+  if (!voice.traits)
+    fail(ErrorCode::invalid_argument, "language: the name of voice \"", printable(voice_name),
+         "\" does not say which one it speaks; give it (en-us, en-gb, es, fr-fr, hi, it, pt-br)");
+  return phonemes::parse_language(std::string(1, voice.traits->language));
+}
+
+}  // namespace
+
+void validate_kokoro(const SpeechRequest& request) {
+  if (!request.text.empty() && !request.phonemes.empty())
+    fail(ErrorCode::invalid_argument, "phonemes: give a text or phonemes, not both");
+  check_size("text", request.text);
+  check_size("phonemes", request.phonemes);
+  const auto white_space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
+  if (request.phonemes.empty()) {
+    if (!text::is_speakable(request.text))
+      fail(ErrorCode::invalid_argument, "text: expected at least one letter or digit, got ",
+           request.text.empty() ? "nothing" : "only spaces and punctuation");
+  } else if (std::ranges::all_of(request.phonemes, white_space)) {
+    fail(ErrorCode::invalid_argument, "phonemes: expected at least one, got only spaces");
+  }
+  if (!(request.speed >= kLeastSpeed && request.speed <= kMostSpeed))
+    fail(ErrorCode::invalid_argument, "speed: expected ", kLeastSpeed, " to ", kMostSpeed, ", got ",
+         request.speed);
+  if (request.timeout.count() < 0)
+    fail(ErrorCode::invalid_argument, "timeout: expected 0 (the engine's) or more milliseconds, got ",
+         request.timeout.count());
+  refuse_what_others_have(request);
+}
+
+Speaker choose_speaker(const SpeechRequest& request, const EngineConfig& config, const KokoroModel& model) {
+  const bool with_text = request.phonemes.empty();
+  const char asked = request.language.empty() ? 0 : letter_of_language(request.language, with_text);
+  const std::string name =
+      request.voice.empty() ? default_voice_of(request.language, with_text, config, model) : request.voice;
+  Speaker speaker{.voice = model.voice(name)};
+  if (with_text) speaker.language = language_of(request, config, name, speaker.voice);
+  const char spoken = speaker.language ? phonemes::letter_of(*speaker.language) : asked;
+  if (spoken != 0 && speaker.voice.traits && speaker.voice.traits->language != spoken)
+    speaker.warnings.push_back(concat("voice \"", printable(name), "\" is of another language (",
+                                      language_alias(speaker.voice.traits->language), ") than what it says (",
+                                      language_alias(spoken), ")"));
+  return speaker;
+}
+
+std::vector<phonemes::Line> lines_of(const SpeechRequest& request) {
+  const bool with_text = request.phonemes.empty();
+  std::vector<phonemes::Line> lines;
+  for (phonemes::Line& line : phonemes::split_lines(with_text ? request.text : request.phonemes)) {
+    if (with_text) phonemes::split_links(phonemes::clean(line.text));  // refuses bad markup before the queue
+    const bool has_links = line.text.find("](") != std::string::npos;
+    if (!with_text || has_links || line.text.size() <= static_cast<size_t>(kLongLineBytes)) {
+      lines.push_back(std::move(line));
+      continue;
+    }
+    for (std::string& part : text::split_utterances(line.text, kLongLineBytes))
+      lines.push_back({.text = std::move(part)});
+    lines.back().pause_after_s = line.pause_after_s;
+  }
+  return lines;
+}
+
+phonemes::ChunkRules chunk_rules(const EngineConfig& config, const KokoroModel& model) {
+  phonemes::ChunkRules rules;
+  rules.max_phonemes = std::min(rules.max_phonemes, model.most_phonemes());
+  rules.second_phonemes = std::min(rules.second_phonemes, rules.max_phonemes);
+  rules.first_words = config.first_chunk_words;
+  return rules;
+}
+
+}  // namespace shoal::runtime

@@ -1,0 +1,60 @@
+#include "runtime/voices/named_voices.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace shoal::runtime {
+namespace {
+
+[[noreturn]] void fail_exists(const std::string& name) {
+  fail(ErrorCode::already_exists, "voice \"", name, "\": came with the model; choose another name");
+}
+
+[[noreturn]] void fail_shipped(const std::string& name) {
+  fail(ErrorCode::unsupported, "voice \"", name,
+       "\": came with the model; voices that were added can be changed");
+}
+
+}  // namespace
+
+bool NamedVoices::is_shipped(std::string_view name) const {
+  return !shipped_.dir().empty() && shipped_.has(name) && !added_.has(name);
+}
+
+std::vector<VoiceInfo> NamedVoices::list() const {
+  std::vector<VoiceInfo> voices = added_.list();
+  if (!shipped_.dir().empty()) {
+    for (VoiceInfo& voice : shipped_.list()) {
+      if (added_.has(voice.name)) continue;
+      voice.fixed = true;
+      voices.push_back(std::move(voice));
+    }
+  }
+  std::ranges::sort(voices, {}, &VoiceInfo::name);
+  return voices;
+}
+
+VoiceInfo NamedVoices::get(const std::string& name) const {
+  VoiceInfo info = folder_of(name).get(name);
+  info.fixed = is_shipped(name);
+  return info;
+}
+
+void NamedVoices::add(const std::string& name, const std::string& audio, const std::string& text) {
+  if (is_shipped(name)) fail_exists(name);
+  added_.add(name, audio, text);
+}
+
+void NamedVoices::rename(const std::string& name, const std::string& new_name) {
+  if (is_shipped(name)) fail_shipped(name);
+  if (is_shipped(new_name)) fail_exists(new_name);
+  added_.rename(name, new_name);
+}
+
+void NamedVoices::remove(const std::string& name) {
+  if (is_shipped(name)) fail_shipped(name);
+  added_.remove(name);
+}
+
+}  // namespace shoal::runtime

@@ -1,0 +1,41 @@
+// The voices that a request may name: those that were added, and those that came with the model.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/voices/voice_folder.h"
+
+namespace shoal::runtime {
+
+// Two folders in the layout of VoiceFolder. Only the first is ever written to; where both have a name, it is
+// the first one's voice.
+class NamedVoices : public Voices {
+ public:
+  // shipped: empty where the model brings none.
+  NamedVoices(std::string added, std::string shipped)
+      : added_(std::move(added)), shipped_(std::move(shipped)) {}
+
+  // Sorted by name.
+  std::vector<VoiceInfo> list() const override;
+  VoiceInfo get(const std::string& name) const override;
+  // Besides what VoiceFolder throws: already_exists (add, rename) and unsupported (rename, remove) for the
+  // name of a voice that came with the model.
+  void add(const std::string& name, const std::string& audio, const std::string& text) override;
+  void rename(const std::string& name, const std::string& new_name) override;
+  void remove(const std::string& name) override;
+
+  // As VoiceFolder.
+  std::vector<NamedClip> clips(std::string_view name) const { return folder_of(name).clips(name); }
+  const VoiceFolder& added() const { return added_; }
+  const VoiceFolder& shipped() const { return shipped_; }
+
+ private:
+  bool is_shipped(std::string_view name) const;
+  const VoiceFolder& folder_of(std::string_view name) const { return is_shipped(name) ? shipped_ : added_; }
+
+  VoiceFolder added_, shipped_;
+};
+
+}  // namespace shoal::runtime
