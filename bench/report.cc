@@ -79,4 +79,16 @@ void print(const LoadFigures& f) {
       gb(f.peak_resident_bytes));
 }
 
+void print(const KokoroFigures& f) {
+  std::printf("model       %s, %s: %.2f GB\n", f.name.c_str(), f.dtype.c_str(), gb(f.weight_bytes));
+  for (const KokoroBatchFigures& b : f.batches) {
+    std::printf("speech      batch %-3d %8.1fx real time (RTF %.4f)   %8.2f ms for %.1f s   %4s of the limit",
+                b.batch, b.times_real_time, 1 / b.times_real_time, b.ms, b.audio_s,
+                percent(b.share_of_compute_limit).c_str());
+    if (b.device_bytes > 0) std::printf(", %.2f GB beside the weights", gb(b.device_bytes));
+    std::printf("\n");
+  }
+  std::printf("memory      %.2f GB resident at most\n", gb(f.peak_resident_bytes));
+}
+
 }  // namespace shoal::bench

@@ -88,4 +88,22 @@ ordered_json json_of(const LoadFigures& f) {
           {"peak_resident_bytes", f.peak_resident_bytes}};
 }
 
+ordered_json json_of(const KokoroFigures& f) {
+  ordered_json batches = ordered_json::array();
+  for (const KokoroBatchFigures& b : f.batches)
+    batches.push_back({{"batch", b.batch},
+                       {"ms", b.ms},
+                       {"audio_s", b.audio_s},
+                       {"times_real_time", b.times_real_time},
+                       {"real_time_factor", 1 / b.times_real_time},
+                       {"gflop_per_s", b.gflop_per_s},
+                       {"share_of_compute_limit", known(b.share_of_compute_limit)},
+                       {"device_bytes", b.device_bytes}});
+  return {{"model", f.name},
+          {"precision", f.dtype},
+          {"weight_bytes", f.weight_bytes},
+          {"batches", batches},
+          {"peak_resident_bytes", f.peak_resident_bytes}};
+}
+
 }  // namespace shoal::bench

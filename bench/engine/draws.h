@@ -6,7 +6,19 @@
 namespace shoal::bench {
 
 // What is drawn: choices of different kinds are independent.
-enum class Draw : uint32_t { arrival, sentence, person, place, frames, voice, voice_frame, seed, sample };
+enum class Draw : uint32_t {
+  arrival,
+  sentence,
+  person,
+  place,
+  frames,
+  voice,
+  voice_frame,
+  seed,
+  sample,
+  length,
+  word
+};
 
 // 64 uniform bits.
 uint64_t draw_bits(uint64_t seed, uint64_t index, Draw kind);

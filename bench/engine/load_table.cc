@@ -56,7 +56,20 @@ std::string latency_table(std::span<const LevelFigures> levels) {
   return aligned(rows);
 }
 
+// Of models without a KV cache.
+std::string short_listener_table(std::span<const LevelFigures> levels) {
+  std::vector<Row> rows = {{"load", "never dry", "ran dry", "underruns", "dry s", "resident MB", "peak MB"}};
+  for (const LevelFigures& level : levels) {
+    rows.push_back({load_of(level.plan), std::to_string(level.never_dry()),
+                    std::to_string(level.streams_with_underruns), std::to_string(level.underruns),
+                    number(level.dry_s, 2), megabytes(level.resident_bytes),
+                    megabytes(level.resident_peak_bytes)});
+  }
+  return aligned(rows);
+}
+
 std::string listener_table(std::span<const LevelFigures> levels) {
+  if (levels.back().kv.pages == 0) return short_listener_table(levels);
   std::vector<Row> rows = {{"load", "never dry", "ran dry", "underruns", "dry s", "prefix hits %", "columns",
                             "cached", "computed", "KV peak", "pages", "preempted", "resident MB", "peak MB"}};
   for (const LevelFigures& level : levels) {

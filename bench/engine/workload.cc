@@ -1,7 +1,9 @@
 #include "bench/engine/workload.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -12,7 +14,13 @@ namespace shoal::bench {
 namespace {
 
 constexpr int64_t kMostTextsBytes = int64_t{16} << 20;
-constexpr int64_t kMostFrames = 100'000;
+constexpr int64_t kMostFrames = 100'000, kMostPhonemes = 50'000;
+
+// In Kokoro's vocabulary.
+constexpr std::array<std::string_view, 16> kWords = {"ðə",     "mˈun",  "kˈOld", "wˈɜɹld", "swˈɪm", "fˈɪʃɪz",
+                                                     "ˈʌndəɹ", "əbˈʌv", "hˈI",   "wˈɔtəɹ", "ænd",   "slˈOli",
+                                                     "ˈivnɪŋ", "tˈɜɹn", "ɪn",    "ɡɹˈin"};
+constexpr uint64_t kWordsOfAClause = 6;
 
 // 0 to count - 1 in an order that depends on the seed (Fisher and Yates).
 std::vector<size_t> shuffled(size_t count, uint64_t seed) {
@@ -30,6 +38,11 @@ void check(const WorkloadOptions& options, int64_t voices) {
       (options.min_frames < 1 || options.max_frames < options.min_frames || options.max_frames > kMostFrames))
     fail(ErrorCode::invalid_argument, "frames: expected N or N-M from 1 to ", kMostFrames, ", got ",
          options.min_frames, "-", options.max_frames);
+  const bool texts = options.min_phonemes == 0 && options.max_phonemes == 0;
+  if (!texts && (options.min_phonemes < 1 || options.max_phonemes < options.min_phonemes ||
+                 options.max_phonemes > kMostPhonemes))
+    fail(ErrorCode::invalid_argument, "phonemes: expected N or N-M from 1 to ", kMostPhonemes, ", got ",
+         options.min_phonemes, "-", options.max_phonemes);
   if (!options.shared_voice) return;
   if (*options.shared_voice < 0 || *options.shared_voice > 1)
     fail(ErrorCode::invalid_argument, "shared-voice: expected a share from 0 to 1, got ",
@@ -68,6 +81,24 @@ std::string Workload::text(uint64_t index) const {
   return concat(person, " writes from ", place, ". ", sentences()[order_[index % order_.size()]]);
 }
 
+// So many code points: words, now and then a comma, cut where they are too long.
+std::string Workload::phonemes(uint64_t index) const {
+  const auto range = static_cast<uint64_t>(options_.max_phonemes - options_.min_phonemes) + 1;
+  const auto wanted =
+      static_cast<size_t>(options_.min_phonemes) + draw_below(range, options_.seed, index, Draw::length);
+  std::string spoken;
+  std::vector<size_t> starts;  // of its code points
+  for (uint64_t i = 0; starts.size() < wanted; ++i) {
+    const size_t begin = spoken.size();
+    if (i > 0) spoken += i % kWordsOfAClause == 0 ? ", " : " ";
+    spoken += kWords[draw_below(kWords.size(), options_.seed ^ index << 16, i, Draw::word)];
+    for (size_t at = begin; at < spoken.size(); ++at)
+      if ((spoken[at] & 0xC0) != 0x80) starts.push_back(at);
+  }
+  spoken.resize(starts[wanted - 1]);
+  return spoken + '.';
+}
+
 size_t Workload::voice(uint64_t index) const {
   if (!options_.shared_voice) return draw_below(voices_.size(), options_.seed, index, Draw::voice);
   const double drawn = draw_unit(options_.seed, index, Draw::voice), shared = *options_.shared_voice;
@@ -80,7 +111,10 @@ size_t Workload::voice(uint64_t index) const {
 
 SpeechRequest Workload::request(uint64_t index) const {
   SpeechRequest request;
-  request.text = text(index);
+  if (options_.max_phonemes > 0)
+    request.phonemes = phonemes(index);
+  else
+    request.text = text(index);
   request.seed = draw_bits(options_.seed, index, Draw::seed);
   if (!voices_.empty()) request.encoded_references = {voices_[voice(index)]};
   if (options_.max_frames > 0) {

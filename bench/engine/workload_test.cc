@@ -1,5 +1,6 @@
 #include "bench/engine/workload.h"
 
+#include <algorithm>
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -90,10 +91,29 @@ TEST(Workload, VoicesSpeakAsOftenAsTheyShould) {
   EXPECT_EQ(uses(Workload({.shared_voice = 0}, voices(2)), 2, 100)[0], 0);
 }
 
+TEST(Workload, PhonemesAreAsManyAsAsked) {
+  const Workload workload({.min_phonemes = 5, .max_phonemes = 90, .seed = 2}, {});
+  std::set<size_t> lengths;
+  std::set<std::string> spoken;
+  for (uint64_t i = 0; i < 500; ++i) {
+    const SpeechRequest request = workload.request(i);
+    EXPECT_EQ(request.text, "");
+    const auto starts = std::ranges::count_if(request.phonemes, [](char c) { return (c & 0xC0) != 0x80; });
+    lengths.insert(static_cast<size_t>(starts));
+    EXPECT_EQ(request.phonemes.back(), '.');
+    spoken.insert(request.phonemes);
+    EXPECT_EQ(request.phonemes, workload.request(i).phonemes);
+  }
+  EXPECT_EQ(*lengths.begin(), 5u);
+  EXPECT_EQ(*lengths.rbegin(), 90u);
+  EXPECT_GT(spoken.size(), 450u);
+}
+
 TEST(Workload, ImpossibleOptionsAreRefused) {
   for (const WorkloadOptions& options :
        {WorkloadOptions{.min_frames = 0, .max_frames = 5}, WorkloadOptions{.min_frames = 5, .max_frames = 4},
         WorkloadOptions{.min_frames = 1, .max_frames = int64_t{1} << 40},
+        WorkloadOptions{.min_phonemes = 3, .max_phonemes = 2}, WorkloadOptions{.max_phonemes = 9},
         WorkloadOptions{.shared_voice = 1.5}}) {
     EXPECT_EQ(code_of([&] { Workload(options, voices(3)); }), ErrorCode::invalid_argument);
   }

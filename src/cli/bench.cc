@@ -27,7 +27,7 @@ constexpr const char* kText =
     "The quick brown fox jumps over the lazy dog, and then it rests for a while in the warm sun.";
 
 struct BenchOptions {
-  std::string random;  // "s1-mini", or empty: the voice of `model`
+  std::string random;  // "s1-mini", "kokoro", or empty: the voice of `model`
   std::string model, precision;
   std::string text;
   std::vector<int> batches;  // empty: those of the device
@@ -62,6 +62,8 @@ void check(const BenchOptions& options) {
          "bench: --random measures random weights; --model and --text go without it");
   if (options.random.empty() && (options.no_load || !options.batches.empty()))
     fail(ErrorCode::invalid_argument, "bench: --no-load and --batches go with --random");
+  if (options.random == "kokoro" && options.no_load)
+    fail(ErrorCode::invalid_argument, "bench: --no-load goes with --random s1-mini");
   for (const int batch : options.batches)
     if (batch < 1) fail(ErrorCode::invalid_argument, "bench: batches: expected 1 or more, got ", batch);
 }
@@ -90,6 +92,17 @@ class Report {
   double part_ = 0;
   ordered_json report_;
 };
+
+void bench_random_kokoro(const BenchOptions& options, const bench::MachineLimits& limits,
+                         ComputeSession& session, Report& report) {
+  bench::KokoroBenchOptions model = bench::KokoroBenchOptions::for_device(session.device());
+  const Precision precision = parse_precision(chosen_precision(options.precision));
+  // The published checkpoint is f32.
+  if (precision != Precision::automatic) model.dtype = runtime::dtype_of_random_weights(precision);
+  if (!options.batches.empty()) model.batches = options.batches;
+  model.on_part = [&](const std::string& name) { report.on_part(name); };
+  report.add("random", bench::bench_kokoro(limits, model, session.context()));
+}
 
 void bench_random(const BenchOptions& options, const EngineConfig& compute,
                   const bench::MachineLimits& limits, ComputeSession& session, Report& report) {
@@ -130,6 +143,8 @@ void run_bench(const BenchOptions& options) {
   if (options.random.empty()) {
     report.on_part("speaking");
     report.add("speech", bench::bench_speech(speech_options(options, compute, session)));
+  } else if (options.random == "kokoro") {
+    bench_random_kokoro(options, limits, session, report);
   } else {
     bench_random(options, compute, limits, session, report);
   }
@@ -148,21 +163,24 @@ void add_bench(CLI::App& app) {
       "  shoal bench --random s1-mini       random weights at S1-mini's sizes: decode, prefill, codec, load, "
       "memory\n"
       "  shoal bench --random s1-mini --device cuda --semantic-only --json\n"
+      "  shoal bench --random kokoro --threads 2     8 s of speech, 3 frames a phoneme\n"
       "  shoal bench engine --help          many users at a time");
-  command.add_option("--random", o.random, "sizes of random weights: s1-mini")
-      ->check(CLI::IsMember({"s1-mini"}));
+  command.add_option("--random", o.random, "sizes of random weights: s1-mini, kokoro")
+      ->check(CLI::IsMember({"s1-mini", "kokoro"}));
   command.add_option("--model", o.model,
                      "model folder to speak with; default: $SHOAL_MODEL, or the built-in voice");
   command.add_option("--precision", o.precision,
-                     "auto, float32, bfloat16, float16 (auto: bfloat16 with --random)");
+                     "auto, float32, bfloat16, float16 (auto: bfloat16 with --random s1-mini)");
   command.add_option("--text", o.text, "what to speak; default: a sentence");
   command
-      .add_option("--batches", o.batches,
-                  "with --random: sequences that a decode step advances; default: 1,4,8, on a GPU 1,8,64,256")
+      .add_option(
+          "--batches", o.batches,
+          "with --random: sequences that a decode step advances; default: 1,4,8, on a GPU 1,8,64,256; "
+          "of kokoro: utterances of 8 s spoken together; default: 1,2,4, on a GPU 1,2,4,8,16,32")
       ->delimiter(',')
       ->type_name("N,N,...");
   command.add_flag("--no-load", o.no_load,
-                   "with --random: skip writing and loading a checkpoint (3.3 GB of temporary disk)");
+                   "with --random s1-mini: skip writing and loading a checkpoint (3.3 GB of temporary disk)");
   o.compute.add_to(command);
   command.add_flag("--json", o.json, "print the figures as JSON");
   add_bench_engine(command);

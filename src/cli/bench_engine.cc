@@ -40,8 +40,9 @@ void add_load_options(CLI::App& command, LoadOptions& o) {
 
 void add_workload_options(CLI::App& command, LoadOptions& o) {
   const char* const workload = "Workload";
-  command.add_option("--random", o.random, "random weights of these sizes instead of a model: s1-mini")
-      ->check(CLI::IsMember({"s1-mini"}))
+  command
+      .add_option("--random", o.random, "random weights of these sizes instead of a model: s1-mini, kokoro")
+      ->check(CLI::IsMember({"s1-mini", "kokoro"}))
       ->group(workload);
   command
       .add_option("--texts", o.texts, "file with a text on each line; default: sentences of several lengths")
@@ -50,11 +51,16 @@ void add_workload_options(CLI::App& command, LoadOptions& o) {
   command.add_option("--frames", o.frames, "frames of a request, N or N-M; default: as the model ends")
       ->type_name("N[-M]")
       ->group(workload);
+  command
+      .add_option("--phonemes", o.phonemes,
+                  "of a request to a Kokoro model, N or N-M, about 3 frames of 25 ms each; default: 20-300")
+      ->type_name("N[-M]")
+      ->group(workload);
   command.add_option("--voices", o.voices, "synthetic reference voices; 0: the model's own voice")
       ->capture_default_str()
       ->group(workload);
   command.add_option("--voice-seconds", o.voice_seconds, "length of each voice's clip")
-      ->capture_default_str()
+      ->default_str("5")
       ->group(workload);
   command
       .add_option("--shared-voice", o.shared_voice,
@@ -76,6 +82,7 @@ void add_bench_engine(CLI::App& bench) {
       "report.json\n"
       "  shoal bench engine --random s1-mini --device cuda --max-batch-size 256 --frames 200 "
       "--concurrency 1,64,256\n"
+      "  shoal bench engine --random kokoro --phonemes 20-300 --concurrency 1,4,16\n"
       "  shoal bench engine --rate 5 --duration 60 --listen real-time");
   add_load_options(command, *options);
   add_workload_options(command, *options);

@@ -54,9 +54,12 @@ int run(int argc, char** argv) {
   app.parse_complete_callback([] { show_remarks(wanted_remarks()); });
   add_say(app);
   add_serve(app);
+  add_doctor(app);
   add_voices(app);
   add_cache(app);
   add_inspect(app);
+  add_normalize(app);
+  add_phonemize(app);
   add_bench(app);
   return run_app(app, argc, argv);
 }

@@ -19,9 +19,12 @@ int run(int argc, char** argv);
 // Each adds its subcommand and its options to `app`; the action runs when the subcommand was chosen.
 void add_say(CLI::App& app);
 void add_serve(CLI::App& app);
+void add_doctor(CLI::App& app);
 void add_voices(CLI::App& app);
 void add_cache(CLI::App& app);
 void add_inspect(CLI::App& app);
+void add_normalize(CLI::App& app);
+void add_phonemize(CLI::App& app);
 void add_bench(CLI::App& app);
 
 }  // namespace shoal::cli

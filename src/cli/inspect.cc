@@ -9,12 +9,15 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/engine_settings.h"
+#include "cli/inspect_kokoro.h"
 #include "cli/memory_table.h"
 #include "cli/session.h"
+#include "cli/tensor_audit.h"
 #include "models/dac/inventory.h"
 #include "models/dual_ar/inventory.h"
 #include "models/dual_ar/kv_cache.h"
 #include "runtime/built_in_voice.h"
+#include "runtime/kokoro/kokoro_model.h"
 #include "runtime/speech_model.h"
 #include "weights/checkpoint.h"
 #include "weights/name_maps.h"
@@ -30,81 +33,6 @@ struct InspectOptions {
   bool tensors = false, memory = false, json = false;
   EngineSettings settings;  // of an engine, for what it would take
 };
-
-// One of the two checkpoints of a folder, held against what its model asks for.
-struct Audit {
-  std::string part, path;
-  int64_t file_bytes = 0;
-  std::vector<weights::StoredTensor> tensors;
-  std::vector<std::pair<std::string, int64_t>> elements;  // by part of the model
-  std::vector<std::string> problems;                      // missing tensors, wrong shapes
-  size_t unused = 0;                                      // tensors that no part of the model reads
-
-  void count(const std::string& name, int64_t more) {
-    const auto same = [&](const auto& entry) { return entry.first == name; };
-    const auto entry = std::find_if(elements.begin(), elements.end(), same);
-    if (entry == elements.end()) {
-      elements.emplace_back(name, more);
-    } else {
-      entry->second += more;
-    }
-  }
-  int64_t total_elements() const {
-    int64_t total = 0;
-    for (const auto& [name, count] : elements) total += count;
-    return total;
-  }
-};
-
-template <typename Required>
-void hold_against(const weights::Checkpoint& checkpoint, const std::vector<Required>& required,
-                  Audit& audit) {
-  size_t used = 0;
-  for (const Required& tensor : required) {
-    const auto found = tensor.stored_in(checkpoint);
-    used += found.names.size();
-    if (!found.problem.empty()) audit.problems.push_back(found.problem);
-    audit.count(tensor.part, tensor.shape.elements());
-  }
-  audit.tensors = checkpoint.tensors();
-  audit.file_bytes = checkpoint.file_bytes();
-  audit.unused = audit.tensors.size() - std::min(used, audit.tensors.size());
-}
-
-ordered_json json_of(const Audit& audit, int64_t bytes_per_element, bool with_tensors) {
-  ordered_json parts = ordered_json::object();
-  for (const auto& [name, count] : audit.elements)
-    parts[name] = {{"parameters", count}, {"bytes", count * bytes_per_element}};
-  ordered_json json = {
-      {"file", audit.path}, {"file_bytes", audit.file_bytes}, {"tensors", audit.tensors.size()},
-      {"parts", parts},     {"unused_tensors", audit.unused}, {"problems", audit.problems}};
-  if (with_tensors) {
-    for (const weights::StoredTensor& t : audit.tensors) {
-      const auto dims = t.view.shape().dims();
-      json["tensor_list"].push_back({{"name", t.name},
-                                     {"dtype", name_of(t.view.dtype())},
-                                     {"shape", std::vector<int64_t>(dims.begin(), dims.end())},
-                                     {"bytes", t.view.bytes()}});
-    }
-  }
-  return json;
-}
-
-void print(const Audit& audit, int64_t bytes_per_element, bool with_tensors) {
-  std::printf("%s: %s, %zu tensors, %.1f MB on disk\n", audit.part.c_str(), audit.path.c_str(),
-              audit.tensors.size(), static_cast<double>(audit.file_bytes) / 1e6);
-  for (const auto& [name, count] : audit.elements) {
-    std::printf("  %-28s %12lld parameters %10.1f MB in memory\n", name.c_str(),
-                static_cast<long long>(count), static_cast<double>(count * bytes_per_element) / 1e6);
-  }
-  if (audit.unused > 0) std::printf("  %zu tensors are not used by this model\n", audit.unused);
-  for (const std::string& problem : audit.problems) std::printf("  PROBLEM %s\n", problem.c_str());
-  if (!with_tensors) return;
-  for (const weights::StoredTensor& t : audit.tensors) {
-    std::printf("  %-80s %-5s %s\n", t.name.c_str(), std::string(name_of(t.view.dtype())).c_str(),
-                concat(t.view.shape()).c_str());
-  }
-}
 
 void print_config(const dual_ar::Config& lm, const dac::Config& codec) {
   std::printf(
@@ -122,6 +50,11 @@ void print_config(const dual_ar::Config& lm, const dac::Config& codec) {
 }
 
 void inspect(const InspectOptions& options) {
+  if (runtime::is_kokoro(options.dir))
+    return inspect_kokoro({.dir = options.dir,
+                           .precision = options.precision,
+                           .tensors = options.tensors,
+                           .json = options.json});
   const std::string dir = options.dir.empty() ? runtime::built_in_voice_dir() : options.dir;
   const weights::ModelFiles files = weights::find_model_files(dir);
   const auto tokenizer = text::load_tokenizer(files.tokenizer, files.special_tokens);
@@ -173,20 +106,22 @@ void add_inspect(CLI::App& app) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App& command = *app.add_subcommand(
       "inspect", "Look inside a model folder: configuration, tensors, memory, what is missing");
-  command.add_option("dir", options->dir,
-                     "model folder; default: the built-in voice; with --memory also random:s1-mini");
+  command.add_option(
+      "dir", options->dir,
+      "model folder; default: the built-in voice; with --memory also random:s1-mini, random:kokoro");
   command.add_option("--precision", options->precision,
                      "auto, float32, bfloat16, float16: what memory is counted in");
   command.add_flag("--tensors", options->tensors, "list every tensor");
   command.add_flag("--memory", options->memory,
                    "instead: the memory that an engine with these settings takes of its device");
   command.add_flag("--json", options->json, "print the report as JSON");
-  options->settings.add_to(command, {"device", "max_batch_size", "max_streams", "prefill_columns",
-                                     "kv_memory_mb", "kv_memory_fraction", "kv_page_size", "semantic_only",
-                                     "with_encoder", "threads", "cuda_graphs"});
+  options->settings.add_to(command, {"device", "max_batch_size", "max_batch_frames", "max_streams",
+                                     "prefill_columns", "kv_memory_mb", "kv_memory_fraction", "kv_page_size",
+                                     "semantic_only", "with_encoder", "threads", "cuda_graphs"});
   command.footer(
       "Examples:\n"
       "  shoal inspect /models/s1-mini                    what is in it, and what is missing\n"
+      "  shoal inspect /models/Kokoro-82M                 the same, and its voices\n"
       "  shoal inspect random:s1-mini --memory --device cuda --max-batch-size 256");
   command.callback([options] {
     if (options->memory)

@@ -90,6 +90,7 @@ ordered_json json_of(const bench::LevelFigures& f, const bench::Scaling& scaling
       {"resident_peak_bytes", f.resident_peak_bytes},
       {"submit_lag_max_s", f.submit_lag_max_s},
   };
+  if (f.kv.pages == 0) json.erase("kv"), json.erase("columns");  // a model without a KV cache
   if (f.first_error) json["first_error"] = f.first_error->message();
   return json;
 }

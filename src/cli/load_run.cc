@@ -6,6 +6,8 @@
 #include <fstream>
 #include <iostream>
 #include <string_view>
+#include <tuple>
+#include <utility>
 
 #include "base/error.h"
 #include "bench/engine/load_level.h"
@@ -19,6 +21,7 @@
 #include "ops/cuda_devices.h"
 #include "ops/device_choice.h"
 #include "ops/device_state.h"
+#include "runtime/kokoro/kokoro_model.h"
 #include "shoal/engine.h"
 
 namespace shoal::cli {
@@ -28,26 +31,54 @@ using nlohmann::ordered_json;
 
 constexpr double kOpenLoop_s = 30;
 constexpr int kOpenLoopWarmUp = 4;
+constexpr double kVoiceSeconds = 5;
+constexpr const char* kUsualPhonemes = "20-300";
 
-int64_t whole_number(std::string_view text, const std::string& whole) {
+int64_t whole_number(std::string_view text, const std::string& whole, const char* name) {
   int64_t value = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (problem != std::errc() || end != text.data() + text.size())
-    fail(ErrorCode::invalid_argument, "frames: expected N or N-M, got \"", whole, "\"");
+    fail(ErrorCode::invalid_argument, name, ": expected N or N-M, got \"", whole, "\"");
   return value;
 }
 
-bench::WorkloadOptions workload_of(const LoadOptions& o) {
+// "N" or "N-M"; nothing: 0 and 0.
+std::pair<int64_t, int64_t> range_of(const std::string& given, const char* name) {
+  if (given.empty()) return {0, 0};
+  const std::string_view text = given;
+  const size_t dash = std::min(text.find('-'), text.size());
+  const int64_t least = whole_number(text.substr(0, dash), given, name);
+  const int64_t most = dash == text.size() ? least : whole_number(text.substr(dash + 1), given, name);
+  if (most < 1) fail(ErrorCode::invalid_argument, name, ": expected 1 or more, got \"", given, "\"");
+  return {least, most};
+}
+
+// What a model of this family has no use for.
+void check_family(const LoadOptions& o, bool kokoro) {
+  const auto refuse = [&](bool given, const char* name, const char* why) {
+    if (given) fail(ErrorCode::invalid_argument, "bench engine: ", name, ": ", why);
+  };
+  if (!kokoro) {
+    refuse(!o.phonemes.empty(), "--phonemes", "only Kokoro models read them");
+    return;
+  }
+  refuse(!o.frames.empty(), "--frames",
+         "a Kokoro model decides how long it speaks; --phonemes says how much");
+  const char* const kVoices = "a Kokoro model has voices of its own";
+  refuse(o.voices != 0, "--voices", kVoices);
+  refuse(o.voice_seconds.has_value(), "--voice-seconds", kVoices);
+  refuse(o.shared_voice.has_value(), "--shared-voice", kVoices);
+  refuse(!o.phonemes.empty() && !o.texts.empty(), "--phonemes", "there are --texts already");
+}
+
+bench::WorkloadOptions workload_of(const LoadOptions& o, bool kokoro) {
+  check_family(o, kokoro);
   bench::WorkloadOptions workload{.shared_voice = o.shared_voice, .seed = static_cast<uint64_t>(o.seed)};
   if (!o.texts.empty()) workload.texts = bench::read_texts(o.texts);
-  if (!o.frames.empty()) {
-    const std::string_view text = o.frames;
-    const size_t dash = std::min(text.find('-'), text.size());
-    workload.min_frames = whole_number(text.substr(0, dash), o.frames);
-    workload.max_frames =
-        dash == text.size() ? workload.min_frames : whole_number(text.substr(dash + 1), o.frames);
-    if (workload.max_frames < 1)
-      fail(ErrorCode::invalid_argument, "frames: expected 1 or more, got \"", o.frames, "\"");
+  std::tie(workload.min_frames, workload.max_frames) = range_of(o.frames, "frames");
+  if (kokoro && o.texts.empty()) {
+    std::tie(workload.min_phonemes, workload.max_phonemes) =
+        range_of(o.phonemes.empty() ? kUsualPhonemes : o.phonemes, "phonemes");
   }
   return workload;
 }
@@ -131,8 +162,9 @@ class LoadRun {
   explicit LoadRun(const LoadOptions& options)
       : options_(options),
         plans_(levels_of(options)),
-        workload_(workload_of(options)),
         settings_(settings_of(options)),
+        kokoro_(runtime::is_kokoro(settings_.config.model)),
+        workload_(workload_of(options, kokoro_)),
         bar_(wants_progress(options.json == "-")) {
     bench::check(voice_options());
     bench::check(workload_, options.voices);
@@ -167,7 +199,7 @@ class LoadRun {
  private:
   bench::VoiceOptions voice_options() const {
     return {.count = options_.voices,
-            .seconds = options_.voice_seconds,
+            .seconds = options_.voice_seconds.value_or(kVoiceSeconds),
             .seed = static_cast<uint64_t>(options_.seed)};
   }
   bool stopped() const { return interrupt_.received(); }
@@ -226,14 +258,22 @@ class LoadRun {
     return figures;
   }
 
+  ordered_json workload() const {
+    return {{"texts", options_.texts.empty() ? "built-in sentences" : options_.texts},
+            {"frames", options_.frames.empty() ? "as the model ends" : options_.frames},
+            {"voices", options_.voices},
+            {"voice_seconds", voice_options().seconds},
+            {"shared_voice", options_.shared_voice ? ordered_json(*options_.shared_voice) : nullptr},
+            {"seed", options_.seed}};
+  }
+  ordered_json kokoro_workload() const {
+    if (!options_.texts.empty()) return {{"texts", options_.texts}, {"seed", options_.seed}};
+    return {{"phonemes", options_.phonemes.empty() ? kUsualPhonemes : options_.phonemes},
+            {"seed", options_.seed}};
+  }
+
   void report() {
-    report_["workload"] = {
-        {"texts", options_.texts.empty() ? "built-in sentences" : options_.texts},
-        {"frames", options_.frames.empty() ? "as the model ends" : options_.frames},
-        {"voices", options_.voices},
-        {"voice_seconds", options_.voice_seconds},
-        {"shared_voice", options_.shared_voice ? ordered_json(*options_.shared_voice) : nullptr},
-        {"seed", options_.seed}};
+    report_["workload"] = kokoro_ ? kokoro_workload() : workload();
     report_.update(json_of(figures_));
     if (prints()) {
       std::fputs(bench::load_table(figures_).c_str(), stdout);
@@ -245,8 +285,9 @@ class LoadRun {
 
   const LoadOptions& options_;
   std::vector<bench::LevelPlan> plans_;
-  const bench::WorkloadOptions workload_;
   ResolvedSettings settings_;
+  const bool kokoro_;
+  const bench::WorkloadOptions workload_;
   ProgressBar bar_;
   const InterruptGuard interrupt_;
   ordered_json report_;

@@ -12,13 +12,13 @@ namespace shoal::cli {
 
 struct LoadOptions {
   EngineSettings settings;
-  std::string random, listen = "fast", texts, frames, json;
+  std::string random, listen = "fast", texts, frames, phonemes, json;
   std::vector<int> concurrency = {1, 2, 4, 8};
   std::optional<int64_t> requests;
   std::optional<double> duration_s, rate_per_s;  // with a rate the loop is open
   int voices = 0;
   std::optional<int> warm_up_requests;
-  double voice_seconds = 5;
+  std::optional<double> voice_seconds;
   std::optional<double> shared_voice;
   int64_t seed = 1;
   bool limits = false;

@@ -1,61 +1,39 @@
 // shoal say: text to a sound file.
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/engine_settings.h"
+#include "cli/input_text.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/remarks.h"
+#include "runtime/kokoro/kokoro_request.h"
+#include "runtime/speech_model.h"
 #include "runtime/speech_plan.h"
+#include "runtime/voices/named_voices.h"
 #include "runtime/voices/reference_clip.h"
-#include "runtime/voices/voice_folder.h"
 #include "shoal/engine.h"
 
 namespace shoal::cli {
 namespace {
 
 struct SayOptions {
-  std::string text, text_file;
+  InputText input;
   OutputOptions output;
   std::vector<std::string> clips, clip_texts;
   SpeechRequest request;  // what the options say, but for text and references
   int64_t seed = 42;      // the official command line's default
-  std::string normalise = "auto", special_tokens = "recognise";
+  std::string normalise = "auto", special_tokens;
   bool json = false, quiet = false;
+  bool phonemes = false;  // the text is phonemes
   EngineSettings settings;
 };
-
-std::string read_standard_input(size_t max_bytes) {
-  std::string text;
-  char block[1 << 16];
-  while (true) {
-    const ssize_t got = read(STDIN_FILENO, block, sizeof block);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail(ErrorCode::io, "standard input: cannot be read: ", std::strerror(errno));
-    if (got == 0) return text;
-    text.append(block, static_cast<size_t>(got));
-    if (text.size() > max_bytes)
-      fail(ErrorCode::too_large, "text: more than ", max_bytes, " bytes on standard input");
-  }
-}
-
-std::string text_of(const SayOptions& options) {
-  if (!options.text.empty() && !options.text_file.empty()) {
-    fail(ErrorCode::invalid_argument, "text: give it as an argument or with --file, not both");
-  }
-  if (!options.text_file.empty()) return read_file(options.text_file, runtime::kMaxTextBytes);
-  if (options.text == "-") return read_standard_input(static_cast<size_t>(runtime::kMaxTextBytes));
-  return options.text;
-}
 
 // The clips of --reference, checked before seconds are spent on loading a model.
 std::vector<ReferenceClip> read_clips(const SayOptions& options) {
@@ -76,30 +54,37 @@ std::vector<ReferenceClip> read_clips(const SayOptions& options) {
   return clips;
 }
 
-SpeechRequest request_of(const SayOptions& options) {
+// is_kokoro: of the model that it is for.
+SpeechRequest request_of(const SayOptions& options, bool is_kokoro) {
   SpeechRequest request = options.request;
   if (options.seed < 0) fail(ErrorCode::invalid_argument, "seed: expected 0 or more, got ", options.seed);
   request.seed = static_cast<uint64_t>(options.seed);
-  request.text = text_of(options);
+  (options.phonemes ? request.phonemes : request.text) = options.input.read();
   if (options.normalise != "auto") request.normalise = options.normalise == "on";
-  request.special_tokens = options.special_tokens == "recognise";
+  if (!options.special_tokens.empty()) request.special_tokens = options.special_tokens == "recognise";
   request.delivery =
       options.output.stream || options.output.path == "-" ? Delivery::streaming : Delivery::whole;
-  if (request.voice == "built-in") request.voice.clear();  // the model speaks for itself
+  if (request.voice == "built-in" && !is_kokoro) request.voice.clear();  // the model speaks for itself
   request.references = read_clips(options);
-  runtime::validate(request);
+  is_kokoro ? runtime::validate_kokoro(request) : runtime::validate(request);
   return request;
 }
 
 // An engine for one request: no queue, no deadline, no warm-up.
-EngineConfig config_of(const SayOptions& options, const SpeechRequest& request) {
-  EngineConfig config = options.settings.resolve().config;
+EngineConfig config_of(EngineConfig config, const SpeechRequest& request, bool is_kokoro) {
   config.max_batch_size = config.max_streams = config.max_queue = 1;
+  config.min_wait_ms = config.max_wait_ms = 0;
   config.request_timeout_s = 0;
   config.warm_up = false;
   config.warm_voices = "none";
+  if (is_kokoro) {  // the chunks of a long text are spoken together
+    config.max_batch_size = config.max_streams = EngineConfig().max_batch_size;
+    return config;
+  }
   config.with_encoder = !request.references.empty() || !request.voice.empty();
-  if (!request.voice.empty()) runtime::VoiceFolder(config.references_dir).clips(request.voice);
+  if (!request.voice.empty())
+    runtime::NamedVoices(config.references_dir, runtime::shipped_voices_dir_of(config.model))
+        .clips(request.voice);
   return config;
 }
 
@@ -121,6 +106,7 @@ void print_json(const SayOptions& options, const Health& health, const SpeechSum
       {"first_audio_s", s.first_audio_s},
       {"total_s", s.total_s},
       {"real_time_factor", s.real_time_factor()},
+      {"warnings", s.warnings},
       {"frames_per_s", s.total_s > 0 ? static_cast<double>(s.frames) / s.total_s : 0},
   };
   // With the sound on standard output the summary goes to standard error.
@@ -138,7 +124,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-void warn_of_cut(const SpeechSummary& summary) {
+void warn(const SpeechSummary& summary) {
+  for (const std::string& warning : summary.warnings) std::fprintf(stderr, "shoal: %s\n", warning.c_str());
   if (summary.cut_at_frames == 0) return;
   std::fprintf(stderr,
                "shoal: an utterance was cut after %lld frames (--max-new-tokens, or the model's context); "
@@ -168,8 +155,10 @@ void say(const SayOptions& options) {
     std::cout << print_settings(options.settings.resolve());
     return;
   }
-  const SpeechRequest request = request_of(options);
-  const EngineConfig config = config_of(options, request);
+  const EngineConfig wanted = options.settings.resolve().config;
+  const bool is_kokoro = runtime::is_kokoro(wanted.model);
+  const SpeechRequest request = request_of(options, is_kokoro);
+  const EngineConfig config = config_of(wanted, request, is_kokoro);
   output_format(options.output);
 
   const InterruptGuard interrupt;
@@ -186,13 +175,31 @@ void say(const SayOptions& options) {
   bar.clear();
 
   const SpeechSummary summary = speech.summary();
-  if (!options.quiet) warn_of_cut(summary);
+  if (!options.quiet) warn(summary);
   if (options.json) print_json(options, engine.health(), summary, load_s);
   if (watched) {
     const std::string line = figures(static_cast<double>(summary.frames), summary.audio_s(), summary.total_s);
     std::fprintf(stderr, "%s: %s, first audio after %.0f ms\n", options.output.path.c_str(), line.c_str(),
                  summary.first_audio_s * 1e3);
   }
+}
+
+void add_kokoro_options(CLI::App& command, SayOptions& o) {
+  const char* group = "Kokoro";
+  command.add_option("--speed", o.request.speed, "0.25 to 4")->capture_default_str()->group(group);
+  command
+      .add_option("--lang", o.request.language,
+                  "of the text: en-us, en-gb, es, fr-fr, hi, it, pt-br; default: the voice's")
+      ->group(group);
+  command.add_flag("--phonemes", o.phonemes, "the text is phonemes (see `shoal phonemize`)")->group(group);
+  command
+      .add_flag("--strict-phonemes", o.request.strict_phonemes,
+                "phonemes that the model lacks are an error (otherwise dropped with a warning)")
+      ->group(group);
+  command
+      .add_flag("--trim-joins,!--no-trim-joins", o.request.trim_joins,
+                "cut long silence between the chunks of a text (default: true)")
+      ->group(group);
 }
 
 void add_sampling_options(CLI::App& command, SayOptions& o) {
@@ -236,10 +243,10 @@ void add_say(CLI::App& app) {
       "Examples:\n"
       "  shoal say \"Hello there.\" -o hello.wav\n"
       "  shoal say --file chapter.txt -o chapter.mp3 --seed 7\n"
+      "  shoal say \"Hello there.\" --model /models/Kokoro-82M --voice af_heart --speed 1.2 -o hello.wav\n"
       "  shoal say \"In your voice.\" --reference me.flac --reference-text \"What I say there.\" -o out.wav\n"
       "  echo \"To a player.\" | shoal say - -o - | aplay");
-  command.add_option("text", o.text, "what to say; - reads standard input");
-  command.add_option("--file", o.text_file, "read the text from a file (UTF-8, at most 256 KiB)");
+  o.input.add_to(command);
   command.add_option("-o,--output", o.output.path,
                      "sound file; - is standard output, written as the sound is made");
   command.add_option("--format", o.output.format,
@@ -250,7 +257,9 @@ void add_say(CLI::App& app) {
                      "clip of the voice to follow (wav, flac, ogg, mp3, aiff); repeatable");
   command.add_option("--reference-text", o.clip_texts,
                      "the words spoken in the clip, one for each --reference");
-  command.add_option("--voice", o.request.voice, "a named voice of --references-dir (see `shoal voices`)");
+  command.add_option("--voice", o.request.voice,
+                     "a named voice of --references-dir or of the model; of a Kokoro model: af_heart, "
+                     "\"af_bella(2)+af_sky(1)\" (see `shoal voices`)");
   command
       .add_option("--chunk-length", o.request.chunk_length,
                   "longest piece, in bytes, that a long text is split into; 0: never split")
@@ -264,10 +273,12 @@ void add_say(CLI::App& app) {
       .add_option("--special-tokens", o.special_tokens,
                   "spellings like <|im_end|> in the text: recognise, text")
       ->check(CLI::IsMember({"recognise", "text"}))
-      ->capture_default_str();
+      ->default_str("recognise");
+  add_kokoro_options(command, o);
   add_sampling_options(command, o);
-  o.settings.add_to(command, {"model", "device", "precision", "threads", "codec_threads", "semantic_only",
-                              "references_dir", "cache_dir"});
+  o.settings.add_to(
+      command, {"model", "device", "precision", "threads", "codec_threads", "semantic_only", "references_dir",
+                "cache_dir", "dictionaries_dir", "phonemizer", "phonemizer_timeout_ms", "first_chunk_words"});
   o.settings.add_config_to(command);
   command.add_flag("--json", o.json, "print a summary as JSON");
   command.add_flag("-q,--quiet", o.quiet, "no progress, no warnings");

@@ -45,12 +45,13 @@ void serve(const EngineSettings& settings) {
 
 void add_serve(CLI::App& app) {
   auto settings = std::make_shared<EngineSettings>();
-  CLI::App& command =
-      *app.add_subcommand("serve", "Serve speech over HTTP (OpenAI and Fish-Speech clients, web page)");
+  CLI::App& command = *app.add_subcommand(
+      "serve", "Serve speech over HTTP (OpenAI, Fish-Speech and Kokoro-FastAPI clients, web page)");
   command.footer(
       "Examples:\n"
       "  shoal serve                                    the built-in voice on http://127.0.0.1:8080\n"
       "  shoal serve --model checkpoints/openaudio-s1-mini --listen 0.0.0.0:8080 --api-key-file keys\n"
+      "  shoal serve --models kokoro=checkpoints/Kokoro-82M       two models; a request's model chooses\n"
       "  curl -s http://127.0.0.1:8080/v1/audio/speech -H 'content-type: application/json' \\\n"
       "       -d '{\"model\": \"shoal\", \"input\": \"Hello there.\", \"voice\": \"default\"}' -o hello.mp3");
   settings->add_to(command, EngineSettings::Scope::server);

@@ -1,4 +1,6 @@
 // shoal voices: what can be heard, and changing it.
+#include "models/kokoro/voices.h"
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
@@ -7,31 +9,37 @@
 #include "audio/clip.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/printable.h"
 #include "cli/cli.h"
+#include "cli/session.h"
 #include "runtime/built_in_voice.h"
+#include "runtime/kokoro/kokoro_model.h"
+#include "runtime/speech_model.h"
+#include "runtime/voices/named_voices.h"
 #include "runtime/voices/reference_clip.h"
-#include "runtime/voices/voice_folder.h"
 #include "shoal/settings.h"
 
 namespace shoal::cli {
 namespace {
 
 using nlohmann::ordered_json;
+using runtime::NamedVoices;
 using runtime::VoiceFolder;
 
 constexpr const char* kBuiltIn = "built-in";  // what `shoal say --voice` calls the model's own voice
 
 struct VoicesOptions {
-  std::string references_dir;
+  std::string references_dir, model;
   std::string name, new_name;
   std::string audio_path, text, text_path;
   bool json = false;
 
-  // Where the engine would look, unless the option says otherwise.
-  VoiceFolder folder() const {
-    return VoiceFolder(references_dir.empty()
-                           ? resolve_settings(process_settings({}, "")).config.references_dir
-                           : references_dir);
+  // Where the engine would look, unless the options say otherwise.
+  NamedVoices voices() const {
+    const EngineConfig config = resolve_settings(process_settings({}, "")).config;
+    const std::string& dir = model.empty() ? config.model : model;
+    return {references_dir.empty() ? config.references_dir : references_dir,
+            runtime::is_kokoro(dir) ? "" : runtime::shipped_voices_dir_of(dir)};
   }
 };
 
@@ -44,11 +52,13 @@ struct VoiceLine {
   std::string id;
   size_t clips = 0;
   double seconds = 0;
-  std::string problem;  // why the voice cannot be used, or empty
+  bool shipped = false;  // came with the model
+  std::string problem;   // why the voice cannot be used, or empty
 };
 
-VoiceLine describe(const VoiceFolder& folder, const std::string& id) {
+VoiceLine describe(const VoiceFolder& folder, const std::string& id, bool shipped = false) {
   VoiceLine line{.id = id};
+  line.shipped = shipped;
   try {
     for (const runtime::NamedClip& clip : folder.clips(id)) {
       const audio::Clip sound = audio::read_clip(clip.audio_path);
@@ -64,43 +74,75 @@ VoiceLine describe(const VoiceFolder& folder, const std::string& id) {
 
 void print_line(const VoiceLine& voice) {
   if (voice.problem.empty()) {
-    std::printf("%-20s %zu clip%s, %.1f s\n", voice.id.c_str(), voice.clips, voice.clips == 1 ? "" : "s",
-                voice.seconds);
+    std::printf("%-20s %zu clip%s, %.1f s%s\n", voice.id.c_str(), voice.clips, voice.clips == 1 ? "" : "s",
+                voice.seconds, voice.shipped ? ", comes with the model" : "");
   } else {
     std::printf("%-20s unusable: %s\n", voice.id.c_str(), voice.problem.c_str());
   }
 }
 
+// Those of a model that has its own, from their files' headers.
+void print_model_voices(const std::string& model, bool json) {
+  if (model == runtime::kRandomKokoro)
+    fail(ErrorCode::unsupported, "voices: ", model, " has no folder with voices");
+  const kokoro::Voices voices(runtime::find_kokoro_files(model).voices);
+  ordered_json list = ordered_json::array();
+  for (const std::string& name : voices.names()) {
+    const auto traits = kokoro::traits_of(name);
+    const std::string language(traits ? runtime::language_alias(traits->language) : "");
+    const bool is_default = traits && voices.default_voice(traits->language) == name;
+    list.push_back({{"id", name}, {"kind", "model"}, {"language", language}, {"default", is_default}});
+    if (!json)
+      std::printf("%-20s %-6s%s\n", name.c_str(), language.c_str(),
+                  is_default ? " default of its language" : "");
+  }
+  if (json)
+    print_json(list);
+  else if (list.empty())
+    std::printf("no voices in %s\n", voices.dir().c_str());
+}
+
 void print_voices(const VoicesOptions& options) {
-  const VoiceFolder folder = options.folder();
-  const std::string built_in = runtime::built_in_voice_dir();
+  const std::string model = chosen_model(options.model);
+  if (options.references_dir.empty() && runtime::is_kokoro(model))
+    return print_model_voices(model, options.json);
+  const NamedVoices voices = options.voices();
+  if (!options.model.empty() && !is_directory(voices.shipped().dir()))
+    fail(ErrorCode::invalid_argument, "model: ", printable(options.model),
+         " has no voices of its own; those of other models lie in --references-dir");
   std::vector<VoiceLine> named;
-  for (const std::string& id : folder.names()) named.push_back(describe(folder, id));
+  for (const std::string& id : voices.added().names()) named.push_back(describe(voices.added(), id));
+  const bool none_added = named.empty();
+  for (const VoiceInfo& voice : voices.list())
+    if (voice.fixed) named.push_back(describe(voices.shipped(), voice.name, true));
+  const std::string path = model.empty() ? runtime::built_in_voice_dir() : model;
   if (options.json) {
-    ordered_json voices = ordered_json::array();
-    voices.push_back({{"id", kBuiltIn}, {"kind", "model"}, {"path", built_in}});
+    ordered_json list = ordered_json::array();
+    list.push_back({{"id", kBuiltIn}, {"kind", "model"}, {"path", path}});
     for (const VoiceLine& v : named) {
-      voices.push_back({{"id", v.id},
-                        {"kind", "reference"},
-                        {"clips", v.clips},
-                        {"seconds", v.seconds},
-                        {"problem", v.problem}});
+      list.push_back({{"id", v.id},
+                      {"kind", "reference"},
+                      {"fixed", v.shipped},
+                      {"clips", v.clips},
+                      {"seconds", v.seconds},
+                      {"problem", v.problem}});
     }
-    print_json(voices);
+    print_json(list);
     return;
   }
-  std::printf("%-20s the voice that ships with Shoal: English, a man, 16 kHz (%s)\n", kBuiltIn,
-              built_in.c_str());
+  std::printf("%-20s %s (%s)\n", kBuiltIn,
+              model.empty() ? "the voice that ships with Shoal: English, a man, 16 kHz" : "the model's own",
+              path.c_str());
   for (const VoiceLine& v : named) print_line(v);
-  if (named.empty()) {
+  if (none_added) {
     std::printf(
-        "no named voices in %s; to add one: shoal voices add ann --audio clip.wav --text \"Its words.\"\n",
-        folder.dir().c_str());
+        "no voices of yours in %s; to add one: shoal voices add ann --audio clip.wav --text \"Its words.\"\n",
+        voices.added().dir().c_str());
   }
 }
 
 void show_voice(const VoicesOptions& options) {
-  const std::vector<runtime::NamedClip> clips = options.folder().clips(options.name);
+  const std::vector<runtime::NamedClip> clips = options.voices().clips(options.name);
   if (options.json) {
     ordered_json list = ordered_json::array();
     for (const runtime::NamedClip& clip : clips)
@@ -136,17 +178,17 @@ void add_voice(const VoicesOptions& options) {
   runtime::check_voice_name(options.name);  // before any file is read
   const std::string words = words_of(options);
   const std::string sound = read_file(options.audio_path, audio::ClipLimits{}.max_file_bytes);
-  VoiceFolder folder = options.folder();
-  folder.add(options.name, sound, words);
-  print_line(describe(folder, options.name));
+  NamedVoices voices = options.voices();
+  voices.add(options.name, sound, words);
+  print_line(describe(voices.added(), options.name));
 }
 
 void rename_voice(const VoicesOptions& options) {
   refuse_built_in(options.new_name);
-  options.folder().rename(options.name, options.new_name);
+  options.voices().rename(options.name, options.new_name);
 }
 
-void remove_voice(const VoicesOptions& options) { options.folder().remove(options.name); }
+void remove_voice(const VoicesOptions& options) { options.voices().remove(options.name); }
 
 using Options = std::shared_ptr<VoicesOptions>;
 
@@ -176,10 +218,12 @@ void add_voices(CLI::App& app) {
   command.footer(
       "Examples:\n"
       "  shoal voices\n"
+      "  shoal voices --model /models/Kokoro-82M\n"
       "  shoal voices add ann --audio ann.wav --text \"The words spoken in ann.wav.\"\n"
       "  shoal say \"In Ann's voice.\" --voice ann -o out.wav\n"
       "  shoal voices rename ann \"Ann Smith\"");
   add_references_dir(command, options);
+  command.add_option("--model", options->model, "a model: list its own voices, too")->type_name("DIR");
   command.add_flag("--json", options->json, "print the list as JSON");
   command.require_subcommand(0, 1);
   command.callback([options, &command] {

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "server/body/media_type.h"
+
 namespace shoal::server {
 namespace {
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '/')) text.remove_suffix(1);
+// Without a slash behind it, which people copy along.
+std::string_view origin_in(std::string_view text) {
+  text = trimmed(text);
+  while (text.ends_with('/')) text.remove_suffix(1);
   return text;
 }
 
@@ -17,12 +20,27 @@ std::string_view host_of(std::string_view origin) {
   return scheme == std::string_view::npos ? origin : origin.substr(scheme + 3);
 }
 
+// The fields that the page's request will have (the openai package sends a dozen of x-stainless-*), as far as
+// they are names of fields. Who is allowed to ask may ask with any; a wildcard does not stand for
+// authorization.
+std::string allowed_headers(const Request& preflight) {
+  const std::string* asked = preflight.headers.find("access-control-request-headers");
+  if (!asked) return "authorization, content-type, x-request-id, accept";
+  std::string names;
+  const auto add = [&](std::string_view name) {
+    if (is_token(name)) names.append(names.empty() ? "" : ", ").append(name);
+    return false;
+  };
+  any_part(*asked, add);
+  return names;
+}
+
 }  // namespace
 
 CrossOrigin::CrossOrigin(std::string_view origins) {
   while (!origins.empty()) {
     const size_t comma = std::min(origins.find(','), origins.size());
-    const std::string_view origin = trimmed(origins.substr(0, comma));
+    const std::string_view origin = origin_in(origins.substr(0, comma));
     if (origin == "*") any_ = true;
     if (!origin.empty()) origins_.emplace_back(origin);
     origins.remove_prefix(std::min(comma + 1, origins.size()));
@@ -57,8 +75,7 @@ Headers CrossOrigin::preflight_headers(const Request& request, std::string_view 
   const std::string* origin = request.headers.find("origin");
   if (!origin || !allows(*origin)) return {};
   return {{"access-control-allow-methods", std::string(methods)},
-          // A wildcard does not stand for authorization.
-          {"access-control-allow-headers", "authorization, content-type, x-request-id, accept"},
+          {"access-control-allow-headers", allowed_headers(request)},
           {"access-control-max-age", "600"}};
 }
 

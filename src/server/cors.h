@@ -20,7 +20,8 @@ class CrossOrigin {
   bool may_act(const Request& request, bool upgrade) const;
   // Fields of every answer to this request; none when its origin is not allowed.
   Headers answer_headers(const Request& request) const;
-  // Of an answer to OPTIONS, besides those. `methods`: of the path.
+  // Of an answer to OPTIONS, besides those: the fields that the page asks for are allowed. `methods`: of the
+  // path.
   Headers preflight_headers(const Request& request, std::string_view methods) const;
 
  private:

@@ -56,5 +56,20 @@ TEST(CrossOrigin, Everybody) {
   EXPECT_NE(value(preflight, "access-control-allow-headers").find("authorization"), std::string::npos);
 }
 
+TEST(CrossOrigin, FieldsThatAPageAsksForAreAllowed) {
+  const CrossOrigin some("https://a.example");
+  const auto allowed = [&](const char* origin, const char* asked) {
+    Request preflight = request_from("OPTIONS", origin);
+    preflight.headers.add("Access-Control-Request-Headers", asked);
+    return value(some.preflight_headers(preflight, "POST"), "access-control-allow-headers");
+  };
+  // What the official client sends from a browser.
+  EXPECT_EQ(allowed("https://a.example", "authorization,content-type,x-stainless-arch, X-Stainless-OS"),
+            "authorization, content-type, x-stainless-arch, X-Stainless-OS");
+  EXPECT_EQ(allowed("https://a.example", "x a,x\r\nset-cookie: y,,\"x\",x:y,text/html,x-b"), "x-b")
+      << "no names of fields";
+  EXPECT_EQ(allowed("https://b.example", "x-stainless-arch"), "");
+}
+
 }  // namespace
 }  // namespace shoal::server

@@ -10,14 +10,18 @@
 #include "base/log.h"
 #include "base/printable.h"
 #include "server/http/message.h"
+#include "settings/api_key.h"
 
 namespace shoal::server {
 namespace {
 
 constexpr int64_t kMostFileBytes = 1 << 20;
 constexpr size_t kMostKeys = 1000;  // all are compared with each request's
-constexpr size_t kMostKeyBytes = 512, kMostNameBytes = 64;
+constexpr size_t kMostNameBytes = 64;
 constexpr std::string_view kBlanks = " \t\r";
+using settings::is_key;
+using settings::kMostKeyBytes;
+
 constexpr size_t kMostPathShown = 4096;
 
 std::string_view without_blanks(std::string_view text) {
@@ -31,11 +35,6 @@ bool is_name(std::string_view text) {
            c == '_' || c == '-';
   };
   return !text.empty() && text.size() <= kMostNameBytes && std::ranges::all_of(text, fits);
-}
-
-bool is_key(std::string_view text) {
-  const auto visible = [](char c) { return c > ' ' && c < '\x7f'; };
-  return !text.empty() && text.size() <= kMostKeyBytes && std::ranges::all_of(text, visible);
 }
 
 // "KEY" of "Bearer KEY"; empty for anything else.

@@ -4,10 +4,10 @@
 
 namespace shoal::server {
 
-RequestSlots::Slot RequestSlots::take(const std::string& client) {
+RequestSlots::Slot RequestSlots::take(const std::string& client, int64_t in_all) {
   const std::lock_guard lock(mutex_);
-  if (in_all_ > 0 && taken_ >= in_all_) {
-    fail(ErrorCode::resource_exhausted, "the server is at its limit of ", in_all_,
+  if (taken_ >= in_all) {
+    fail(ErrorCode::resource_exhausted, "the server is at its limit of ", in_all,
          " requests at a time; try again later");
   }
   int& of_client = by_client_[client];

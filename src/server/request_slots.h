@@ -12,7 +12,7 @@ namespace shoal::server {
 class RequestSlots {
  public:
   // 0: no limit.
-  RequestSlots(int in_all, int per_client) : in_all_(in_all), per_client_(per_client) {}
+  explicit RequestSlots(int per_client) : per_client_(per_client) {}
 
   // A place, given back by its destructor.
   class Slot {
@@ -32,14 +32,14 @@ class RequestSlots {
   };
 
   // Throws Error(resource_exhausted) at once, naming the limit that is reached.
-  Slot take(const std::string& client);
+  Slot take(const std::string& client, int64_t in_all);
   int taken() const;
   uint64_t given_back() const;  // since the start
 
  private:
   void leave(const std::string& client);
 
-  const int in_all_, per_client_;
+  const int per_client_;
   mutable std::mutex mutex_;
   int taken_ = 0;
   uint64_t given_back_ = 0;

@@ -10,48 +10,48 @@ namespace shoal::server {
 namespace {
 
 TEST(RequestSlots, RefuseAtTheLimitAndServeAgainWhenOneLeaves) {
-  RequestSlots slots(2, 0);
-  auto first = std::make_optional(slots.take("a"));
-  const auto second = slots.take("b");
-  EXPECT_THROW(slots.take("c"), Error);
+  RequestSlots slots(0);
+  auto first = std::make_optional(slots.take("a", 2));
+  const auto second = slots.take("b", 2);
+  EXPECT_THROW(slots.take("c", 2), Error);
   EXPECT_EQ(slots.taken(), 2);
   first.reset();
-  const auto third = slots.take("c");
+  const auto third = slots.take("c", 2);
   EXPECT_EQ(slots.taken(), 2);
 }
 
 TEST(RequestSlots, OneClientCannotTakeWhatIsLeftToOthers) {
-  RequestSlots slots(3, 1);
-  const auto first = slots.take("a");
+  RequestSlots slots(1);
+  const auto first = slots.take("a", 3);
   try {
-    slots.take("a");
+    slots.take("a", 3);
     FAIL() << "the second request of a client was let in";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
     EXPECT_NE(error.message().find("limit of 1"), std::string::npos) << error.message();
   }
-  const auto other = slots.take("b");
+  const auto other = slots.take("b", 3);
   EXPECT_EQ(slots.taken(), 2) << "a refused request must hold nothing";
 }
 
 TEST(RequestSlots, MovedSlotsAreGivenBackOnce) {
-  RequestSlots slots(1, 1);
+  RequestSlots slots(1);
   {
-    auto slot = slots.take("a");
+    auto slot = slots.take("a", 1);
     const auto moved = std::move(slot);
   }
   EXPECT_EQ(slots.taken(), 0);
   EXPECT_EQ(slots.given_back(), 1u);
-  const auto again = slots.take("a");
+  const auto again = slots.take("a", 1);
 }
 
 TEST(RequestSlots, CountsUnderContention) {
-  RequestSlots slots(4, 0);
+  RequestSlots slots(0);
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&slots, t] {
       for (int i = 0; i < 2000; ++i) {
-        const auto slot = slots.take(std::to_string(t));
+        const auto slot = slots.take(std::to_string(t), 4);
         EXPECT_LE(slots.taken(), 4);
       }
     });

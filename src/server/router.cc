@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "server/observe/log_sink.h"
 #include "server/request_id.h"
 
@@ -11,13 +10,13 @@ namespace shoal::server {
 namespace {
 
 constexpr int64_t kSmallBody = 1 << 20;
+constexpr int kRetryAfter_s = 1;  // when connections or memory have run out
 
-// "/v1/models/{id}" stands for one more segment, whatever it is called.
+// "/v1/models/{id}" stands for whatever is below it: names of models may have slashes.
 bool matches(std::string_view pattern, std::string_view path) {
   if (!pattern.ends_with('}')) return pattern == path;
   const std::string_view before = pattern.substr(0, pattern.rfind('/') + 1);
-  return path.size() > before.size() && path.starts_with(before) &&
-         path.find('/', before.size()) == std::string_view::npos;
+  return path.size() > before.size() && path.starts_with(before);
 }
 
 // Every answer of a request carries its id and what cross-origin pages need.
@@ -43,10 +42,24 @@ class WithHeaders : public Exchange {
   const Headers headers_;
 };
 
+// That may speak at a time: more than the models take would only wait here, each with its memory. A reader
+// who has not taken all yet is none of the engine's any more, so there is room for twice those that it speaks
+// for.
+int64_t most_requests(const Services& services) {
+  if (services.config.max_concurrency > 0) return services.config.max_concurrency;
+  int64_t most = 0;
+  for (const ServedModel& model : services.models.all()) {
+    const EngineConfig engine = model.engine->config();
+    most += engine.max_queue + 2 * int64_t{engine.streams()};
+  }
+  return most;
+}
+
 }  // namespace
 
 ErrorStyle style_of_path(std::string_view path) {
   if (path.starts_with("/v1/audio/") || path.starts_with("/v1/models")) return ErrorStyle::openai;
+  if (path.starts_with("/dev/")) return ErrorStyle::kokoro;
   if (path.starts_with("/v1/admin/")) return ErrorStyle::plain;
   return path.starts_with("/v1/") ? ErrorStyle::fish : ErrorStyle::plain;
 }
@@ -57,7 +70,7 @@ Router::Router(Services& services, std::vector<Route> routes, ApiKeys keys, ApiK
       keys_(std::move(keys)),
       admin_keys_(std::move(admin_keys)),
       cross_origin_(services.config.cors_origins),
-      slots_(services.config.max_concurrency, services.config.max_concurrency_per_key) {
+      slots_(services.config.max_concurrency_per_key) {
   if (admin_keys_.shares_a_key_with(keys_))
     fail(ErrorCode::invalid_argument, "admin_key: expected a key that is no client's, got one that is both");
 }
@@ -176,7 +189,7 @@ HttpError Router::failure_of(const Request& request, std::exception_ptr thrown) 
   const auto counted = [&](const Error& error) {
     services_.metrics.count_error(name_of(error.code()));
     const bool ours = error.code() == ErrorCode::internal || error.code() == ErrorCode::io;
-    if (ours) log(LogLevel::error, "request ", request.id, " ", request.route, ": ", error.message());
+    if (ours) log_failure(request, error.message());
     return http_error(error);
   };
   try {
@@ -196,7 +209,7 @@ Task<> Router::handle(Exchange& bare) {
   std::exception_ptr thrown;
   try {
     std::optional<RequestSlots::Slot> slot;
-    if (route.speaks) slot.emplace(slots_.take(exchange.request().client));
+    if (route.speaks) slot.emplace(slots_.take(exchange.request().client, most_requests(services_)));
     co_await route.handle(services_, exchange);
   } catch (...) {
     thrown = std::current_exception();
@@ -213,7 +226,7 @@ Task<> Router::converse(WebSocket& socket) {
   std::exception_ptr thrown;
   try {
     std::optional<RequestSlots::Slot> slot;
-    if (route.speaks) slot.emplace(slots_.take(socket.request().client));
+    if (route.speaks) slot.emplace(slots_.take(socket.request().client, most_requests(services_)));
     co_await route.converse(services_, socket);
   } catch (...) {
     thrown = std::current_exception();
@@ -226,14 +239,17 @@ Task<> Router::converse(WebSocket& socket) {
   co_await socket.close(close_code, error.message);
 }
 
-Response Router::refuse(const Request& head, int status, std::string_view message) {
+Response Router::refuse(Request& head, int status, std::string_view message) {
   const ErrorCode code = status == 413 || status == 431 ? ErrorCode::too_large
                          : status == 408                ? ErrorCode::deadline_exceeded
                          : status >= 500                ? ErrorCode::unavailable
                                                         : ErrorCode::invalid_argument;
+  if (head.id.empty()) head.id = request_id_of(head);  // judge() has not seen it
   const Route* route = find(head.method, head.path);
   const ErrorStyle style = route ? route->errors : style_of_path(head.path);
-  return *refusal(head, style, {status, code, std::string(message)}).refusal;
+  HttpError error{status, code, std::string(message)};
+  if (status == 503) error.retry_after_s = kRetryAfter_s;
+  return *refusal(head, style, error).refusal;
 }
 
 void Router::record(const Request& request, const RequestRecord& record) {

@@ -24,7 +24,7 @@ class Router : public Application {
   Verdict judge(Request& head, bool upgrade) override;
   Task<> handle(Exchange& exchange) override;
   Task<> converse(WebSocket& socket) override;
-  Response refuse(const Request& head, int status, std::string_view message) override;
+  Response refuse(Request& head, int status, std::string_view message) override;
   void record(const Request& request, const RequestRecord& record) override;
 
   // May be called by any thread.

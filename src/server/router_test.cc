@@ -1,5 +1,6 @@
 #include "server/router.h"
 
+#include <boost/asio/detached.hpp>
 #include <fstream>
 #include <gtest/gtest.h>
 
@@ -92,7 +93,7 @@ class RouterTest : public ::testing::Test {
   Engine engine_{testing::built_in_config()};
   ServerMetrics metrics_;
   Workers workers_{1};
-  Services services_{engine_, config_, workers_, metrics_, draining_, "shoal", "{}"};
+  Services services_{Models({{"shoal", &engine_}}), config_, workers_, metrics_, draining_, "{}"};
   std::unique_ptr<Router> router_;
 };
 
@@ -108,7 +109,7 @@ TEST_F(RouterTest, FindsPathsPatternsAndTheExactOneFirst) {
   EXPECT_EQ(ask(get_request("/v1/models")).body(), "/v1/models");
   EXPECT_EQ(ask(get_request("/v1/models/tts-1")).body(), "/v1/models/tts-1");
   EXPECT_EQ(ask(get_request("/v1/models/exact")).status, 429) << "the exact path has its own handler";
-  EXPECT_EQ(ask(get_request("/v1/models/a/b")).status, 404) << "a pattern is one segment";
+  EXPECT_EQ(ask(get_request("/v1/models/a/b")).body(), "/v1/models/a/b") << "a name with a slash";
   EXPECT_EQ(ask(get_request("/v1/models/")).status, 404);
   EXPECT_EQ(ask(get_request("/nowhere")).status, 404);
 }
@@ -153,6 +154,51 @@ TEST_F(RouterTest, AFullQueueSaysWhenToTryAgain) {
   const Answered full = ask(get_request("/v1/models/exact"));
   EXPECT_EQ(full.status, 429);
   EXPECT_FALSE(full.header("retry-after").empty());
+}
+
+// Without a limit of its own, the server takes what its models queue and speak: the rest is told at once.
+TEST_F(RouterTest, MoreRequestsThanTheModelsTakeAreRefused) {
+  boost::asio::io_context context(1);
+  boost::asio::basic_waitable_timer<std::chrono::steady_clock,
+                                    boost::asio::wait_traits<std::chrono::steady_clock>, Executor>
+      gate(context.get_executor(), std::chrono::hours(1));
+  Route waits =
+      route("POST", "/v1/tts", ErrorStyle::fish, Access::client,
+            [&gate](Services& services, Exchange& exchange) -> Task<> {
+              co_await gate.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable_t<Executor>()));
+              co_await say_path(services, exchange);
+            });
+  waits.speaks = true;
+  Router router(services_, {waits}, ApiKeys("", ""), ApiKeys("", ""));
+  const int64_t most = engine_.config().max_queue + 2 * engine_.config().streams();
+  std::vector<std::unique_ptr<FakeExchange>> exchanges;
+  for (int64_t i = 0; i <= most; ++i) {
+    Request request = json_request("/v1/tts", "{}");
+    ASSERT_FALSE(router.judge(request, false).refusal);
+    exchanges.push_back(std::make_unique<FakeExchange>(context.get_executor(), std::move(request)));
+    boost::asio::co_spawn(context.get_executor(), router.handle(*exchanges.back()), boost::asio::detached);
+  }
+  context.poll();
+  EXPECT_EQ(exchanges.back()->answered.status, 429);
+  EXPECT_FALSE(exchanges.back()->answered.header("retry-after").empty());
+  EXPECT_EQ(exchanges.front()->answered.status, 0);
+  gate.cancel();
+  context.run();
+  for (int64_t i = 0; i < most; ++i) ASSERT_EQ(exchanges[static_cast<size_t>(i)]->answered.status, 200) << i;
+}
+
+TEST_F(RouterTest, WhatTheTransportRefusesHasAnIdAndSaysWhenToTryAgain) {
+  make();
+  Request head;
+  const Response full = router_->refuse(head, 503, "too many connections are open at the moment");
+  EXPECT_FALSE(head.id.empty());
+  ASSERT_NE(full.headers.find("x-request-id"), nullptr);
+  EXPECT_EQ(*full.headers.find("x-request-id"), head.id);
+  EXPECT_NE(full.headers.find("retry-after"), nullptr);
+  EXPECT_NE(full.body.find(head.id), std::string::npos) << full.body;
+  Request other;
+  EXPECT_EQ(router_->refuse(other, 400, "malformed").headers.find("retry-after"), nullptr);
+  EXPECT_NE(other.id, head.id);
 }
 
 TEST_F(RouterTest, WhatBrokeInTheMiddleIsNeverMadeWhole) {

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "server/keys.h"
 #include "server/router.h"
 #include "server/routes/openapi.h"
@@ -18,8 +19,8 @@ namespace {
 
 std::vector<Route> table_of(const ServerConfig& config) {
   std::vector<Route> table;
-  for (const auto part : {openai_routes, fish_routes, reference_routes, codec_routes, batch_routes,
-                          live_routes, operator_routes, sagemaker_routes, page_routes}) {
+  for (const auto part : {openai_routes, kokoro_routes, fish_routes, reference_routes, codec_routes,
+                          batch_routes, live_routes, operator_routes, sagemaker_routes, page_routes}) {
     for (Route& route : part(config)) table.push_back(std::move(route));
   }
   return table;
@@ -55,15 +56,38 @@ ApiKeys admin_keys_of(const ServerConfig& config) {
   return ApiKeys(config.admin_key, config.admin_key_file, "admin_key");
 }
 
+struct OwnedModel {
+  std::string name;
+  std::unique_ptr<Engine> engine;
+};
+
+std::vector<OwnedModel> models_of(EngineConfig engine, const ServerConfig& config) {
+  std::vector<OwnedModel> models;
+  models.push_back({model_name(engine, config), std::make_unique<Engine>(engine)});
+  for (const NamedModel& more : parse_models(config.models)) {
+    if (std::ranges::count(models, more.name, &OwnedModel::name) > 0)
+      fail(ErrorCode::invalid_argument, "models: expected names of their own, got \"", printable(more.name),
+           "\", which is another model's");
+    engine.model = more.dir;
+    models.push_back({more.name, std::make_unique<Engine>(engine)});
+  }
+  return models;
+}
+
+std::vector<ServedModel> served(const std::vector<OwnedModel>& models) {
+  std::vector<ServedModel> all;
+  for (const OwnedModel& model : models) all.push_back({model.name, model.engine.get()});
+  return all;
+}
+
 }  // namespace
 
 class Server::Impl {
  public:
   Impl(EngineConfig engine, ServerConfig config)
       : config_(std::move(config)),
-        model_(model_name(engine, config_)),
         table_(table_of(config_)),
-        engine_(std::move(engine)),
+        models_(models_of(std::move(engine), config_)),
         router_(services_, table_, keys_of(config_), admin_keys_of(config_)),
         transport_(transport_options(config_), router_) {
     services_.transport = [this] { return transport_.statistics(); };
@@ -82,18 +106,22 @@ class Server::Impl {
     transport_.start();
     log(LogLevel::info, "listening on ", address());
     warn_of_open_doors();
-    engine_.start();
-    const Health health = engine_.health();
-    log(LogLevel::info, "ready: ", model_, ", ", health.precision, " on ", health.device);
+    for (const OwnedModel& model : models_) {
+      model.engine->start();
+      const Health health = model.engine->health();
+      log(LogLevel::info, "ready: ", model.name, ", ", health.precision, " on ", health.device);
+    }
   }
 
   bool stop(std::chrono::milliseconds grace) {
     const auto deadline = std::chrono::steady_clock::now() + grace;
     draining_ = true;
     const bool all_ended = transport_.drain(grace);
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-    engine_.stop(std::max(left, std::chrono::milliseconds(0)));
+    for (const OwnedModel& model : models_) {
+      const auto left =
+          std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+      model.engine->stop(std::max(left, std::chrono::milliseconds(0)));
+    }
     return all_ended;
   }
 
@@ -117,14 +145,13 @@ class Server::Impl {
   static constexpr int kWorkers = 4;  // for clips, long encodings, folders of voices
 
   const ServerConfig config_;
-  const std::string model_;
   const std::vector<Route> table_;
   std::atomic<bool> draining_{false};
-  Engine engine_;
+  const std::vector<OwnedModel> models_;
   ServerMetrics metrics_;
   Workers workers_{kWorkers};
-  Services services_{
-      engine_, config_, workers_, metrics_, draining_, model_, openapi_document(table_, config_)};
+  Services services_{Models(served(models_)),          config_, workers_, metrics_, draining_,
+                     openapi_document(table_, config_)};
   Router router_;
   Transport transport_;  // stops first: its threads use all of the above
   IdleMemory idle_memory_{[this] { return router_.activity(); }, give_back_free_memory, kQuiet};

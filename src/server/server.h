@@ -1,4 +1,4 @@
-// The HTTP server around one engine.
+// The HTTP server around an engine for each model.
 #pragma once
 
 #include <chrono>
@@ -12,13 +12,15 @@ namespace shoal::server {
 
 class Server {
  public:
-  // Checks both configurations and reads keys and certificates; loads no model. Throws Error as they do.
+  // Checks both configurations and reads keys and certificates; loads no model. The models of config.models
+  // have engines like the first, but for the folder. Throws Error as they do, invalid_argument for two models
+  // of one name.
   Server(EngineConfig engine, ServerConfig config);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Listens, then loads and warms up the model; /health answers meanwhile, /ready says 503. Throws Error as
+  // Listens, then loads and warms up the models; /health answers meanwhile, /ready says 503. Throws Error as
   // Transport::start and Engine::start do.
   void start();
   uint16_t port() const;

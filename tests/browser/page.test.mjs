@@ -3,11 +3,28 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { Server, until } from "../server/harness.mjs";
+import { kokoroFlags, kokoroFolder } from "../server/kokoro_folder.mjs";
 import { magic, readWav } from "../server/sound.mjs";
 import { analysed, Browser, browserMissing, recorded, screenshot } from "./browser.mjs";
 
 const kShort = "The tide comes in, and the boats lift one by one.";
 const kLong = "Nobody hurries on the quay in the morning, and the gulls have all the time there is. ".repeat(12);
+
+const idle = (page) => page.waitForFunction(() => !document.body.classList.contains("busy"), null, { timeout: 120_000 });
+const played = (page, meanwhile = () => {}) =>
+  until("the end of the playback", async () => {
+    await meanwhile();
+    return (await page.locator("#play").textContent()) === "Play";
+  }, 60);
+const status = (page) => page.locator("#status").textContent();
+async function speak(page, text) {
+  await page.getByLabel("Text", { exact: true }).fill(text);
+  await page.getByRole("button", { name: "Speak" }).click();
+}
+function assertClean(page) {
+  assert.deepEqual(page.complaints, []);
+  assert.deepEqual(page.strangers, [], "requests that left the server");
+}
 
 describe("the page", { skip: browserMissing }, () => {
   let server;
@@ -21,21 +38,6 @@ describe("the page", { skip: browserMissing }, () => {
     await server?.stop();
   }, { timeout: 120_000 });
 
-  const idle = (page) => page.waitForFunction(() => !document.body.classList.contains("busy"), null, { timeout: 120_000 });
-  const played = (page, meanwhile = () => {}) =>
-    until("the end of the playback", async () => {
-      await meanwhile();
-      return (await page.locator("#play").textContent()) === "Play";
-    }, 60);
-  const status = (page) => page.locator("#status").textContent();
-  async function speak(page, text) {
-    await page.getByLabel("Text", { exact: true }).fill(text);
-    await page.getByRole("button", { name: "Speak" }).click();
-  }
-  function assertClean(page) {
-    assert.deepEqual(page.complaints, []);
-    assert.deepEqual(page.strangers, [], "requests that left the server");
-  }
   const whole = async (input, seed) =>
     (await server.http.post("/v1/audio/speech", { model: "shoal", voice: "default", input, seed, response_format: "wav", stream: false })).body;
 
@@ -252,11 +254,12 @@ describe("the page", { skip: browserMissing }, () => {
   test("every control has a name", async () => {
     const page = await browser.open(server.url);
     const nameless = await page.evaluate(() =>
-      [...document.querySelectorAll("input, textarea, button, canvas, [role=slider]")]
+      [...document.querySelectorAll("input, select, textarea, button, canvas, [role=slider]")]
         .filter((e) => !e.closest("[role=img][aria-label]"))
         .filter((e) => !(e.labels?.length || e.getAttribute("aria-label") || (e.tagName === "BUTTON" && e.textContent.trim())))
         .map((e) => e.outerHTML));
     assert.deepEqual(nameless, []);
+    assert.ok(await page.locator("#model-choice").isHidden(), "there is one model");
     await page.close();
   });
 
@@ -304,6 +307,111 @@ describe("the page", { skip: browserMissing }, () => {
       await played(page);
       for (const key of ["Home", "ArrowRight"]) await page.locator("#waveform").press(key);
       await screenshot(page, `${colorScheme}_${width}`);
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      assert.ok(overflow <= 0, `${overflow} pixels too wide`);
+      assert.deepEqual(await page.evaluate(tooFaint), []);
+      assertClean(page);
+      await page.close();
+    });
+  }
+});
+
+describe("the page of a server with two models", { skip: browserMissing }, () => {
+  const kWords = "Hello there, the moon is cold. Hello there, the moon is cold and the fish swim under the moon.";
+  let server;
+  let browser;
+  before(async () => {
+    server = await Server.start({ flags: kokoroFlags(kokoroFolder(["af_one", "bm_two"])) });
+    browser = await Browser.start();
+  }, { timeout: 240_000 });
+  after(async () => {
+    await browser?.stop();
+    await server?.stop();
+  }, { timeout: 120_000 });
+  const open = async (options) => {
+    const page = await browser.open(server.url, options);
+    await page.locator("#model-choice").waitFor();
+    return page;
+  };
+  const choose = async (page, model, voice) => {
+    await page.getByLabel("Model", { exact: true }).selectOption(model);
+    await page.getByRole("radio", { name: voice, exact: true }).waitFor();
+  };
+  const body = async (page, text) => {
+    const asked = page.waitForRequest((request) => request.url().endsWith("/v1/audio/speech"));
+    await speak(page, text);
+    const sent = (await asked).postDataJSON();
+    await idle(page);
+    assert.match(await status(page), /seconds of sound/);
+    return sent;
+  };
+
+  test("voices, controls and figures are those of the chosen model", async () => {
+    const page = await open();
+    const seen = async (label) => page.getByLabel(label, { exact: true }).isVisible();
+    assert.deepEqual(await page.locator("#model option").allTextContents(), ["shoal", "kokoro"]);
+    assert.deepEqual([await seen("Temperature"), await seen("Speed")], [true, false]);
+    assert.equal(await page.getByRole("radio", { name: "af_one" }).count(), 0);
+    await page.getByLabel("Temperature", { exact: true }).fill("0.55");
+
+    const figures = page.waitForRequest((request) => request.url().endsWith("/v1/stats?model=kokoro"));
+    await choose(page, "kokoro", "af_one");
+    await figures;
+    assert.deepEqual([await seen("Temperature"), await seen("Top-p"), await seen("Speed")], [false, false, true]);
+    assert.ok(await page.getByRole("button", { name: "Add a voice" }).isHidden(), "Kokoro follows no recordings");
+    await page.getByRole("radio", { name: "bm_two" }).check();
+    const plain = await body(page, kWords);
+    assert.deepEqual(Object.keys(plain).sort(), ["input", "model", "response_format", "seed", "voice"]);
+    assert.deepEqual([plain.model, plain.voice], ["kokoro", "bm_two"]);
+    const length = async () => (await status(page)).match(/^[\d.]+/)[0];
+    const usual = Number(await length());
+    await page.getByLabel("Speed", { exact: true }).fill("0.25");
+    const slow = await body(page, kWords);
+    assert.equal(slow.speed, 0.25);
+    assert.ok(!("temperature" in slow));
+    assert.ok(Number(await length()) > 1.5 * usual, `${await length()} s, ${usual} s before`);
+    assert.match(await page.locator("#curl").textContent(), /"model": "kokoro"[^]*"speed": 0.25/);
+    await until("the figures to move", async () =>
+      Number(await page.locator("#server-figures div", { hasText: "Requests completed" }).locator("dd").textContent()) > 1, 15);
+
+    await choose(page, "shoal", "The model's own voice");
+    const sent = await body(page, kShort);
+    assert.deepEqual([sent.model, sent.voice, sent.temperature, "speed" in sent], ["shoal", "default", 0.55, false]);
+    assert.ok(await page.getByRole("button", { name: "Add a voice" }).isVisible());
+    assertClean(page);
+    await page.close();
+  });
+
+  test("what is heard of a Kokoro model is what it makes", async () => {
+    const page = await open();
+    await choose(page, "kokoro", "af_one");
+    await page.getByRole("radio", { name: "af_one" }).check();
+    await page.getByLabel("random").uncheck();
+    await page.getByLabel("Seed", { exact: true }).fill("7");
+    await body(page, kWords);
+    await played(page);
+    const fields = { model: "kokoro", voice: "af_one", input: kWords, seed: 7, response_format: "wav", stream: false };
+    const { rate, samples } = readWav((await server.http.post("/v1/audio/speech", fields)).body);
+    const ear = await recorded(page);
+    assert.equal(ear.rate, rate);
+    assertHeard(ear.samples, samples);
+    assertClean(page);
+    await page.close();
+  });
+
+  for (const [colorScheme, width] of [["light", 1280], ["dark", 390]]) {
+    test(`a model is chosen without a mouse, and looks right: ${colorScheme}, ${width} pixels wide`, async () => {
+      const page = await open({ colorScheme, width, height: width > 600 ? 1000 : 844 });
+      const focused = () => page.evaluate(() => document.activeElement.id);
+      for (let i = 0; i < 60 && (await focused()) !== "model"; ++i) await page.keyboard.press("Tab");
+      assert.equal(await focused(), "model");
+      await page.keyboard.press("ArrowDown");
+      await page.getByRole("radio", { name: "af_one" }).waitFor();
+      assert.equal(await focused(), "model");
+      for (let i = 0; i < 60 && (await focused()) !== "sampling-speed"; ++i) await page.keyboard.press("Tab");
+      await page.keyboard.press("ArrowRight");
+      assert.equal(await page.locator("#sampling-speed").inputValue(), "1.05");
+      await screenshot(page, `kokoro_${colorScheme}_${width}`);
       const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       assert.ok(overflow <= 0, `${overflow} pixels too wide`);
       assert.deepEqual(await page.evaluate(tooFaint), []);

@@ -6,16 +6,19 @@
 // ```sh without `test` is for reading only.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { clientsDir } from "./clients.mjs";
 import { environment, program, sharedServer, slowness } from "./harness.mjs";
+import { kokoroFlags, kokoroFolder } from "./kokoro_folder.mjs";
 import { magic } from "./sound.mjs";
 
 const docs = join(dirname(fileURLToPath(import.meta.url)), "../../docs");
-const server = sharedServer({ before, after }, { env: { SHOAL_ADMIN_KEY: "change-me" } });
+const model = kokoroFolder(["af_heart", "af_bella", "af_sky"]);
+const server = sharedServer({ before, after }, { flags: kokoroFlags(model), env: { SHOAL_ADMIN_KEY: "change-me" } });
+after(() => rmSync(model, { recursive: true, force: true }));
 const kinds = {
   sh: { file: "example.sh", command: ["bash", "-euo", "pipefail", "example.sh"] },
   python: { file: "example.py", command: ["python3", "example.py"] },

@@ -12,6 +12,8 @@ export const program = process.env.SHOAL_PROGRAM;
 // Waits are this many times longer: builds with sanitizers.
 export const slowness = Number(process.env.SHOAL_TEST_SLOWNESS ?? 1);
 export const sanitized = slowness > 1;
+// Clients keep their connections while they wait for something else.
+const patience = { SHOAL_IDLE_TIMEOUT_S: String(75 * slowness) };
 
 // No server outlives its test: it is killed when this process ends, however that happens, and this process ends.
 const running = new Set();
@@ -72,7 +74,7 @@ export class Server {
     this.code = null;
     const [command, ...args] = guarded([program, "serve", "--listen", "127.0.0.1:0", "--references-dir", this.references,
       "--cache-dir", join(this.dir, "cache"), ...flags]);
-    this.child = spawn(command, args, { cwd: this.dir, env: environment(env), stdio: ["ignore", "pipe", "pipe"] });
+    this.child = spawn(command, args, { cwd: this.dir, env: environment({ ...patience, ...env }), stdio: ["ignore", "pipe", "pipe"] });
     this.pid = this.child.pid;
     this.child.stderr.setEncoding("utf8").on("data", (text) => (this.log += text));
     this.child.stdout.setEncoding("utf8").on("data", (text) => (this.stdout += text));

@@ -52,6 +52,23 @@ test("SIGTERM under load: what was accepted is answered to its end, and the prog
   }
 }));
 
+test("while it shuts down it says so to whoever asks, and takes nothing new", withServer(patient, async (server) => {
+  const speaking = await server.http.open("POST", "/v1/tts", { body: { text: long.repeat(20), streaming: true } });
+  server.signal("SIGTERM");
+  // The first question may go by a kept connection that is being closed.
+  await until("it to be draining", async () => (await server.http.get("/ready").catch(() => ({}))).status === 503);
+  const ready = await server.http.get("/ready");
+  assert.equal(ready.json().state, "draining");
+  assert.equal((await server.http.get("/ping")).status, 503);
+  assert.equal((await server.http.get("/health")).status, 200);
+  const refused = await server.http.post("/v1/tts", { text: "One more." });
+  assert.equal(refused.status, 503, refused.text());
+  assert.ok(Number(refused.headers["retry-after"]) > 0, "no Retry-After");
+  const answer = await collect(speaking);
+  assert.ok(answer.status === 200 && answer.whole, `${answer.status}, whole: ${answer.whole}`);
+  assert.equal(await server.exited, 0, server.log);
+}));
+
 test("SIGTERM while clients come and go: nothing is cut off or wrong, newcomers are turned away cleanly", withServer(patient, async (server) => {
   const stop = { now: false };
   const clients = Array.from({ length: 12 }, (_, i) => speakOn(server, i % requests.length, stop));
@@ -94,7 +111,7 @@ test("a second signal ends it at once", async () => {
   assert.equal(await server.exited, "SIGTERM");
 });
 
-test("a reload under load drops nothing and changes no sound", withServer({ env: { SHOAL_ADMIN_KEY: "open" } }, async (server) => {
+test("a reload under load drops nothing and changes no sound", withServer({ env: { SHOAL_ADMIN_KEY: "open" }, flags: ["--request-timeout-s", "1200", "--max-timeout-s", "1200"] }, async (server) => {
   const stop = { now: false };
   const clients = Array.from({ length: 8 }, (_, i) => speakOn(server, i % requests.length, stop));
   for (let i = 0; i < 3; ++i) {

@@ -10,14 +10,38 @@ export function resolve(document, schema) {
   return found;
 }
 
-// [{method, path, operation, schema, types}], schema: of the JSON body, absent without one.
+// What a value may be: the forms of its schema, or the schema itself.
+export function formsOf(document, schema) {
+  const found = resolve(document, schema);
+  return found.oneOf ? found.oneOf.map((form) => resolve(document, form)) : [found];
+}
+
+// Something small of that schema, with its texts saying `word`.
+export function exampleOf(document, schema, word) {
+  const [form] = formsOf(document, schema);
+  switch (kindOf(form)) {
+    case "object":
+      return Object.fromEntries((form.required ?? []).map((name) => [name, exampleOf(document, form.properties[name], word)]));
+    case "array":
+      return [exampleOf(document, form.items, word), exampleOf(document, form.items, word)];
+    case "string":
+      return word;
+    default:
+      return 1;
+  }
+}
+
+// [{method, path, operation, schema, forms, types, query}], schema: of the JSON body, where it is an object, absent
+// without one; forms: all that the body may be; query: the names of its parameters.
 export function operations(document) {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => {
       const content = operation.requestBody?.content ?? {};
+      const forms = content["application/json"] ? formsOf(document, content["application/json"].schema) : [];
       return {
-        method: method.toUpperCase(), path, operation, types: Object.keys(content),
-        schema: content["application/json"] && resolve(document, content["application/json"].schema),
+        method: method.toUpperCase(), path, operation, types: Object.keys(content), forms,
+        schema: forms.find((form) => kindOf(form) === "object"),
+        query: (operation.parameters ?? []).filter((one) => one.in === "query").map((one) => one.name),
       };
     }));
 }
@@ -30,7 +54,8 @@ export function fieldsOf(document, schema, where = []) {
     const field = resolve(document, property);
     const here = { where: [...where, name], schema: field, required: (schema.required ?? []).includes(name) };
     const items = field.items && resolve(document, field.items);
-    return items?.properties ? [here, ...fieldsOf(document, items, [...where, name, 0])] : [here];
+    const inside = items?.properties ? fieldsOf(document, items, [...where, name, 0]) : [];
+    return [here, ...fieldsOf(document, field, [...where, name]), ...inside];
   });
 }
 
@@ -61,7 +86,7 @@ export function smallBodies(audio, model) {
 export function filled(document, schema, body = {}) {
   const full = { ...body };
   for (const name of schema?.required ?? []) {
-    const kind = kindOf(resolve(document, schema.properties[name]));
+    const kind = kindOf(formsOf(document, schema.properties[name])[0]);
     full[name] ??= kind === "array" ? [] : kind === "string" ? "eHh4" : 1;  // base64 too
   }
   return full;

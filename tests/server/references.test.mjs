@@ -54,6 +54,20 @@ test("a voice is added by a form, heard, renamed and deleted", async () => {
   assert.ok(!existsSync(join(server().references, "Berta")), "asking for an unknown voice makes no folder");
 });
 
+test("voices that come with the model are heard and listed, and nobody changes them", async () => {
+  const voices = (await http().get("/v1/audio/voices")).json().voices.filter(({ fixed }) => fixed).map(({ id }) => id);
+  assert.ok(voices.length >= 6 && voices.includes("clara"), JSON.stringify(voices));
+  const say = (reference_id) => http().post("/v1/tts", { text: "Good morning.", seed: 1, reference_id });
+  const [own, clara] = [await say(undefined), await say("clara")];
+  assert.equal(clara.status, 200, clara.text());
+  assert.notDeepEqual(clara.body, own.body);
+  assert.deepEqual((await list()).reference_ids, [], "what was added");
+  assert.equal((await addForm("clara")).status, 409);
+  for (const answer of [await remove("clara"), await rename("clara", "mine")])
+    assert.ok(answer.status >= 400 && answer.status < 500, `${answer.status}, ${answer.text()}`);
+  assert.deepEqual((await say("clara")).body, clara.body);
+});
+
 test("answers are MessagePack unless JSON is asked for", async () => {
   const added = await http().post("/v1/references/add", pack({ id: "packed", text: transcript, audio: clip(2) }), packed);
   assert.equal(added.status, 200, added.text());

@@ -79,6 +79,33 @@ TEST_F(Load, AnInterruptedRunReportsWhatThereIs) {
   EXPECT_EQ(sum_of_outcomes(level.at("requests")), level.at("requests").at("submitted").as_integer());
 }
 
+TEST_F(Load, AKokoroEngineSpeaksPhonemes) {
+  const std::string command =
+      "'" SHOAL_PROGRAM "' bench engine --random kokoro --threads 2 --precision bfloat16 ";
+  ASSERT_EQ(shell(command + "--concurrency 1,3 --requests 3 --phonemes 2-6 --warm-up-requests 1 "
+                            "--no-warm-up --json report.json >stdout 2>stderr"),
+            0)
+      << text("stderr");
+  EXPECT_THAT(text("stdout"), testing::Not(HasSubstr("KV")));
+  const Json report = Json::parse(text("report.json"), "report");
+  EXPECT_EQ(report.at("workload").at("phonemes").as_string(), "2-6");
+  ASSERT_EQ(report.at("levels").as_array().size(), 2u);
+  for (const Json& level : report.at("levels").as_array()) {
+    EXPECT_EQ(level.at("requests").at("completed").as_integer(), 3);
+    EXPECT_GT(level.at("whole").at("audio_s_per_s").as_number(), 0);
+    EXPECT_GE(level.at("whole").at("mean_batch").as_number(), 1);
+    EXPECT_EQ(level.at("first_audio_s").at("count").as_integer(), 3);
+    EXPECT_EQ(level.find("kv"), nullptr);
+  }
+  for (const char* refused : {"--frames 5", "--voices 2", "--voice-seconds 5", "--shared-voice 0.5",
+                              "--phonemes 0", "--phonemes x"}) {
+    EXPECT_EQ(shell(command + refused + " >stdout 2>stderr"), 2) << refused;
+    EXPECT_THAT(text("stderr"), HasSubstr(std::string(refused).substr(2, 6))) << refused;
+  }
+  EXPECT_EQ(run("--phonemes 20"), 2);
+  EXPECT_THAT(text("stderr"), HasSubstr("--phonemes: only Kokoro models read them"));
+}
+
 TEST_F(Load, BadOptionsAreTheUsersFaultBeforeAnythingIsLoaded) {
   for (const char* arguments :
        {"--rate 5 --concurrency 2", "--rate 0", "--frames 0", "--frames 3-x", "--frames 9-2",

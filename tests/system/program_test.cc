@@ -64,6 +64,12 @@ TEST_F(Program, FollowsAReferenceAndANamedVoice) {
   EXPECT_THAT(run("voices").out, HasSubstr("ann"));
 }
 
+TEST_F(Program, NormalizeShowsTheWordsThatAreSpoken) {
+  EXPECT_EQ(run("normalize 'It costs $20 at 8:30.'").out, "It costs twenty dollars at eight thirty.\n");
+  EXPECT_EQ(run("normalize -", "Room 207.").out, "Room two hundred seven.\n");
+  expect_users_fault("normalize \"$(printf 'caf\\351')\"", "UTF-8");
+}
+
 TEST_F(Program, BadTextIsTheUsersFault) {
   expect_users_fault("say '' -o out.wav", "text:");
   expect_users_fault("say '?!... --' -o out.wav", "text:");
@@ -212,6 +218,15 @@ TEST_F(Program, InspectPlansTheMemoryOfAConfiguration) {
             10 * few.at("bytes").at("codec streams").as_number());
   EXPECT_GT(plan("--max-batch-size 4 --precision float32").at("total_bytes").as_number(),
             few.at("total_bytes").as_number());
+  const auto kokoro = [&](const std::string& options) {
+    return Json::parse(run("inspect random:kokoro --memory --json --device cpu " + options).out, "plan");
+  };
+  const Json alone = kokoro("--max-batch-size 1 --max-batch-frames 8000");
+  EXPECT_NEAR(alone.at("bytes").at("generator").as_number(), 78.6e6, 1e6);  // in f32
+  EXPECT_GT(kokoro("--max-batch-size 4 --max-batch-frames 8000").at("batch_frames").as_number(),
+            3 * alone.at("batch_frames").as_number());
+  EXPECT_LT(kokoro("--max-batch-size 1 --precision bfloat16").at("total_bytes").as_number(),
+            alone.at("total_bytes").as_number());
   const Outcome table = run("inspect --memory --device cpu");
   EXPECT_EQ(table.exit_code, 0) << table.err;
   EXPECT_THAT(table.out, AllOf(HasSubstr("KV pages"), HasSubstr("free now"), HasSubstr("codec streams")));

@@ -45,6 +45,15 @@ TEST_F(Program, VoicesComeChangeTheirNamesAndGo) {
   EXPECT_THAT(run("voices").out, HasSubstr("voices add"));
 }
 
+TEST_F(Program, VoicesThatComeWithTheModelAreListedAndKept) {
+  EXPECT_THAT(run("voices").out, HasSubstr("clara"));
+  EXPECT_THAT(run("voices show clara").out, HasSubstr("clip.opus: Good morning"));
+  write_clip("ann.wav", 2, 0.5f);
+  expect_users_fault("voices add clara --audio ann.wav --text Words.", "came with the model");
+  expect_users_fault("voices rename clara ann", "came with the model");
+  expect_users_fault("voices remove clara", "came with the model");
+}
+
 TEST_F(Program, VoicesLieWhereTheOptionOrTheEnvironmentSays) {
   write_clip("ann.wav", 2, 0.5f);
   ASSERT_EQ(run("voices add ann --audio ann.wav --text Words. --references-dir here/and/there").exit_code, 0);

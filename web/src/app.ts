@@ -2,6 +2,7 @@
 import { Connection, isAbort, showError } from "./connection.ts";
 import { byId, make } from "./dom.ts";
 import { count, milliseconds } from "./format.ts";
+import { ModelChoice, samples } from "./models.ts";
 import { PlayerView } from "./player_view.ts";
 import { Sampling } from "./sampling.ts";
 import { asCurl, type Format, type SpeechRequest } from "./speech_request.ts";
@@ -21,18 +22,18 @@ const usedSeed = byId<HTMLButtonElement>("used-seed");
 const errorBox = byId("error");
 const player = new PlayerView();
 
-let model = "shoal";
 let format: Format = "wav";
 let busy: AbortController | null = null;
 let spoken: SpeechRequest | null = null; // that the player holds
 let lastSeed: number | undefined;
 
 const sampling = new Sampling(refresh);
-const voices = new VoiceList(connection, refresh, (error) => showError(errorBox, error));
+const models = new ModelChoice(connection, () => void follow().catch(fail));
+const voices = new VoiceList(connection, () => models.model(), refresh, (error) => showError(errorBox, error));
 
 function request(seed: number | undefined): SpeechRequest {
   const seeded = seed === undefined ? {} : { seed };
-  return { model, input: text.value, voice: voices.voice(), response_format: format, ...seeded, ...sampling.fields() };
+  return { model: models.model().id, input: text.value, voice: voices.voice(), response_format: format, ...seeded, ...sampling.fields() };
 }
 
 function refresh(): void {
@@ -146,12 +147,20 @@ function showKeyForm(shown: boolean): void {
   byId("key-toggle").setAttribute("aria-expanded", String(shown));
 }
 
+// Voices, controls and figures are those of the chosen model.
+async function follow(): Promise<void> {
+  sampling.follow(samples(models.model()));
+  statistics.follow(models.several ? models.model().id : "");
+  const loading = voices.load();
+  refresh();
+  await loading;
+}
+
 // What the page needs to know of a server that has become ready.
 async function learn(): Promise<void> {
   try {
-    const models = (await connection.json("/v1/models")) as { data?: { id: string }[] };
-    model = models.data?.[0]?.id ?? model;
-    await voices.load();
+    await models.load();
+    await follow();
   } catch (error) {
     fail(error);
   }

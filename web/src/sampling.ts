@@ -3,31 +3,36 @@ import { byId, make } from "./dom.ts";
 import { drawSeed, readSeed } from "./speech_request.ts";
 
 interface SliderKind {
-  field: "temperature" | "top_p" | "repetition_penalty" | "max_new_tokens";
+  field: "temperature" | "top_p" | "repetition_penalty" | "max_new_tokens" | "speed";
   label: string;
   help: string;
   low: number;
   high: number;
   step: number;
   rest: number; // where it stands until it is moved
+  samples: boolean; // of models that draw their sound, or of the others
 }
 
 const kKinds: SliderKind[] = [
-  { field: "temperature", label: "Temperature", help: "Higher is livelier, lower steadier", low: 0.1, high: 1.5, step: 0.01, rest: 0.8 },
-  { field: "top_p", label: "Top-p", help: "The share of likely sounds to choose from", low: 0.1, high: 1, step: 0.01, rest: 0.8 },
-  { field: "repetition_penalty", label: "Repetition penalty", help: "Above 1 avoids repeating sounds", low: 0.9, high: 2, step: 0.01, rest: 1.1 },
-  { field: "max_new_tokens", label: "Max new tokens", help: "The most frames of sound for one utterance", low: 64, high: 4096, step: 64, rest: 1024 },
+  { field: "temperature", label: "Temperature", help: "Higher is livelier, lower steadier", low: 0.1, high: 1.5, step: 0.01, rest: 0.8, samples: true },
+  { field: "top_p", label: "Top-p", help: "The share of likely sounds to choose from", low: 0.1, high: 1, step: 0.01, rest: 0.8, samples: true },
+  { field: "repetition_penalty", label: "Repetition penalty", help: "Above 1 avoids repeating sounds", low: 0.9, high: 2, step: 0.01, rest: 1.1, samples: true },
+  { field: "max_new_tokens", label: "Max new tokens", help: "The most frames of sound for one utterance", low: 64, high: 4096, step: 64, rest: 1024, samples: true },
+  { field: "speed", label: "Speed", help: "How fast is spoken: 2 is twice as fast", low: 0.25, high: 4, step: 0.05, rest: 1, samples: false },
 ];
 
 type SamplingFields = Partial<Record<SliderKind["field"], number>>;
 
 export class Sampling {
   private readonly moved: SamplingFields = {};
+  private readonly rows = new Map<SliderKind, HTMLElement>();
   private readonly seed = byId<HTMLInputElement>("seed");
   private readonly random = byId<HTMLInputElement>("random-seed");
 
   constructor(private readonly onChange: () => void) {
-    for (const kind of kKinds) byId("sliders").append(this.slider(kind));
+    for (const kind of kKinds) this.rows.set(kind, this.slider(kind));
+    byId("sliders").append(...this.rows.values());
+    this.follow(true);
     this.random.addEventListener("change", () => {
       this.seed.disabled = this.random.checked;
       this.seed.setCustomValidity("");
@@ -41,8 +46,16 @@ export class Sampling {
     });
   }
 
+  // Of what is seen.
   fields(): SamplingFields {
-    return { ...this.moved };
+    const seen = [...this.rows].filter(([, row]) => !row.hidden).map(([kind]) => kind.field);
+    return Object.fromEntries(Object.entries(this.moved).filter(([field]) => (seen as string[]).includes(field)));
+  }
+
+  // Shows the sliders of models that draw their sound, or of those that do not. What was moved stays as it is.
+  follow(samples: boolean): void {
+    for (const [kind, row] of this.rows) row.hidden = kind.samples !== samples;
+    byId("sliders-title").textContent = samples ? "Sampling" : "Speech";
   }
 
   get drawsSeed(): boolean {

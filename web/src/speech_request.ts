@@ -12,6 +12,7 @@ export interface SpeechRequest {
   top_p?: number;
   repetition_penalty?: number;
   max_new_tokens?: number;
+  speed?: number;
 }
 
 // As a command for a shell; `key` stands for the API key, which is never shown.

@@ -19,6 +19,7 @@ export class StatisticsView {
   private readonly loadChart = new Chart(byId("load-chart"), ["--accent", "--second"]);
   private readonly soundChart = new Chart(byId("sound-chart"), ["--accent"]);
   private timer = 0;
+  private model = ""; // empty: the first
 
   constructor(
     private readonly connection: Connection,
@@ -38,9 +39,21 @@ export class StatisticsView {
     });
   }
 
+  // Figures of another model: its charts begin anew.
+  follow(model: string): void {
+    if (model === this.model) return;
+    this.model = model;
+    this.last = null;
+    for (const series of [this.times, this.running, this.waiting, this.sound]) series.length = 0;
+    this.poll();
+  }
+
   private async ask(): Promise<boolean> {
     try {
-      this.show(readStatistics(await this.connection.json("/v1/stats")));
+      const { model } = this;
+      const query = model ? `?model=${encodeURIComponent(model)}` : "";
+      const answer = await this.connection.json(`/v1/stats${query}`);
+      if (model === this.model) this.show(readStatistics(answer));
       return true;
     } catch (error) {
       const status = error instanceof ServerError ? error.status : -1;
@@ -63,8 +76,7 @@ export class StatisticsView {
       ["Real-time factor, mean", dash(now.realTimeFactor, (f) => f.toFixed(3))],
       ["Requests completed", dash(now.completed, count)],
       ["Sound made", dash(now.sound_s, duration)],
-      ["Voice cache hits", dash(now.cacheHitRate, (share) => `${Math.round(100 * share)} %`)],
-      ["KV pages in use", now.kvPages ? `${Math.round((100 * (now.kvPagesUsed ?? 0)) / now.kvPages)} %` : "–"],
+      ...(now.kvPages ? this.cacheFigures(now, now.kvPages) : []),
       ["Memory", dash(now.resident_bytes, bytes)],
       ...(now.deviceUsed_bytes ? [["GPU memory", bytes(now.deviceUsed_bytes)] as [string, string]] : []),
       ["Up", dash(now.uptime_s, duration)],
@@ -73,6 +85,15 @@ export class StatisticsView {
       ...figures.map(([name, value]) => make("div", {}, make("dt", { textContent: name }), make("dd", { textContent: value }))),
     );
     this.remember(now);
+  }
+
+  // Of models that have such caches.
+  private cacheFigures(now: ServerStatistics, pages: number): [string, string][] {
+    const percent = (share: number | undefined) => (share === undefined ? "–" : `${Math.round(100 * share)} %`);
+    return [
+      ["Voice cache hits", percent(now.cacheHitRate)],
+      ["KV pages in use", percent((now.kvPagesUsed ?? 0) / pages)],
+    ];
   }
 
   private setState(state: string, words: string): void {

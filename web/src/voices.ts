@@ -2,6 +2,7 @@
 import { type Connection, isAbort, showError } from "./connection.ts";
 import { byId, make } from "./dom.ts";
 import { bytes } from "./format.ts";
+import { type Model, samples } from "./models.ts";
 
 const kNameRule = /^[A-Za-z0-9\-_ ]{1,255}$/;
 
@@ -13,22 +14,24 @@ interface Voice {
 
 const kOwn: Voice = { id: "default", name: "The model's own voice", fixed: true };
 
-function readVoices(answer: unknown): Voice[] {
-  const list = (answer as { voices?: unknown[] }).voices ?? [];
-  return list.map((entry) => {
-    const { id, name } = entry as { id: string; name?: string };
-    return { id, name: name ?? id, fixed: id === kOwn.id };
-  });
+// Those of one model: a server may have several.
+function readVoices(answer: unknown, ofModel: string): Voice[] {
+  const list = (answer as { voices?: { id: string; name?: string; model?: string; fixed?: boolean }[] }).voices ?? [];
+  return list
+    .filter(({ model }) => model === undefined || model === ofModel)
+    .map(({ id, name, fixed }) => ({ id, name: name ?? id, fixed: fixed === true || id === kOwn.id }));
 }
 
 export class VoiceList {
   private chosen = kOwn.id;
+  private shown = ""; // the model whose voices are listed
   private readonly list = byId("voice-list");
   private readonly dialog = byId<HTMLDialogElement>("voice-dialog");
   private readonly error = byId("voice-error");
 
   constructor(
     private readonly connection: Connection,
+    private readonly model: () => Model,
     private readonly onChange: () => void,
     private readonly onError: (error: unknown) => void,
   ) {
@@ -52,8 +55,18 @@ export class VoiceList {
   }
 
   async load(): Promise<void> {
-    this.show(readVoices(await this.connection.json("/v1/audio/voices")));
+    const model = this.model();
+    if (model.id !== this.shown) this.show([kOwn]); // never a voice of another model
+    this.shown = model.id;
+    const answer = await this.connection.json("/v1/audio/voices");
+    if (model !== this.model()) return; // another has been chosen meanwhile
+    this.show(readVoices(answer, model.id));
+    byId("add-voice").hidden = !samples(model);
     this.onChange();
+  }
+
+  private route(name: string): string {
+    return `/v1/references/${name}?model=${encodeURIComponent(this.model().id)}`;
   }
 
   private show(voices: Voice[]): void {
@@ -97,7 +110,7 @@ export class VoiceList {
     save.disabled = true;
     save.textContent = `Sending ${bytes(clip.size)}`;
     try {
-      await this.connection.json("/v1/references/add", { method: "POST", body });
+      await this.connection.json(this.route("add"), { method: "POST", body });
       this.chosen = name.value;
       await this.load();
       byId<HTMLFormElement>("voice-form").reset();
@@ -118,7 +131,7 @@ export class VoiceList {
     await new Promise((done) => dialog.addEventListener("close", done, { once: true }));
     if (dialog.returnValue !== "delete") return;
     try {
-      await this.connection.json("/v1/references/delete", {
+      await this.connection.json(this.route("delete"), {
         method: "DELETE",
         headers: { "Content-Type": "application/json" },
         body: JSON.stringify({ reference_id: voice.id }),

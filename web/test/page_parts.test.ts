@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readError } from "../src/errors.ts";
 import { bytes, clock, duration, milliseconds } from "../src/format.ts";
+import { readModels, samples } from "../src/models.ts";
 import { Peaks } from "../src/peaks.ts";
 import { readStatistics } from "../src/server_statistics.ts";
 import { asCurl, readSeed } from "../src/speech_request.ts";
@@ -68,4 +69,11 @@ test("the command survives quotes and never holds the key", () => {
   assert.match(command, /it'\\''s/);
   assert.match(command, /\$SHOAL_API_KEY/);
   assert.match(command, /-o speech\.mp3$/);
+});
+
+test("models are read with their families, and judged by them", () => {
+  const read = readModels({ data: [{ id: "shoal", family: "s1" }, { id: "kokoro", family: "kokoro" }, { id: "loading" }] });
+  assert.deepEqual(read.map(({ id }) => id), ["shoal", "kokoro", "loading"]);
+  assert.deepEqual(read.map(samples), [true, false, true]);
+  for (const odd of [null, {}, { data: [] }]) assert.deepEqual(readModels(odd), []);
 });

@@ -5,15 +5,15 @@
 namespace shoal::server {
 namespace {
 
-// RFC 9110 5.6.2, and the slash of types.
+// RFC 9110 5.6.2.
 bool is_token_character(char c) {
   const bool alphanumeric = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-  return alphanumeric ||
-         (c != '\0' && std::string_view("!#$%&'*+-.^_`|~/").find(c) != std::string_view::npos);
+  return alphanumeric || (c != '\0' && std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos);
 }
 
+// With the slash of types.
 std::string_view take_token(std::string_view& rest) {
-  const auto end = std::ranges::find_if_not(rest, is_token_character);
+  const auto end = std::ranges::find_if_not(rest, [](char c) { return c == '/' || is_token_character(c); });
   const std::string_view token = rest.substr(0, static_cast<size_t>(end - rest.begin()));
   rest.remove_prefix(token.size());
   return token;
@@ -50,6 +50,10 @@ bool take(std::string_view& rest, char c) {
 
 }  // namespace
 
+bool is_token(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, is_token_character);
+}
+
 std::string to_lower(std::string_view text) {
   std::string lower(text);
   for (char& c : lower)
@@ -61,6 +65,15 @@ std::string_view trimmed(std::string_view text) {
   const size_t first = text.find_first_not_of(" \t");
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+bool lists(std::string_view field, std::string_view word) {
+  return any_part(field, [&](std::string_view part) {
+    const std::optional<MediaType> item = parse_media_type(part);
+    if (!item || item->value != to_lower(word)) return false;
+    const std::string* weight = item->find("q");
+    return !weight || weight->find_first_of("123456789") != std::string::npos;
+  });
 }
 
 const std::string* MediaType::find(std::string_view name) const {

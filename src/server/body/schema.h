@@ -23,7 +23,9 @@ struct FieldDoc {
   std::optional<int64_t> max_length;  // characters of a text, items of an array
   std::vector<std::string> one_of;
   std::string default_value;    // JSON; empty: none
-  std::vector<FieldDoc> items;  // fields of the objects in an array
+  std::vector<FieldDoc> items;  // fields of the objects in an array, or of an object
+  std::vector<FieldDoc> item;   // of an array of other values: one, which describes each of them
+  std::vector<FieldDoc> forms;  // what the value may be instead
 };
 
 // One field of a T.
@@ -68,9 +70,6 @@ class Schema;
 template <typename T, typename U>
 Field<T> list(std::string name, std::vector<U> T::* member, const Schema<U>& items, int64_t max_items,
               std::string help);
-// Known to clients, without effect here: any value is taken. `help` says why.
-template <typename T>
-Field<T> without_effect(std::string name, std::string type, std::string help);
 // Known to clients, not to be had: anything but null, false, "" and `neutral` is BodyError(unsupported) with
 // the sentence `why`.
 template <typename T>

@@ -128,12 +128,6 @@ Field<T> list(std::string name, std::vector<U> T::* member, const Schema<U>& ite
 }
 
 template <typename T>
-Field<T> without_effect(std::string name, std::string type, std::string help) {
-  return {detail::doc_of(std::move(name), std::move(type), std::move(help)),
-          [](const Value&, const std::string&, T&) {}};
-}
-
-template <typename T>
 Field<T> refused(std::string name, std::string type, std::string why, Value neutral) {
   return {detail::doc_of(std::move(name), std::move(type), why),
           [why, neutral = std::move(neutral)](const Value& value, const std::string& where, T&) {

@@ -53,7 +53,6 @@ const Schema<Order>& orders() {
       text("voice", &Order::voice, "Whose."),
       bytes("audio", &Order::audio, "A clip."),
       list("references", &Order::references, clips(), 2, "Clips."),
-      without_effect<Order>("latency", "string", "There is one latency."),
       refused<Order>("instructions", "string", "instructions are not followed by these models"),
       refused<Order>("speed", "number", "only speed 1 is spoken", Value{1.0}),
       refused<Order>("logprobs", "boolean", "there are no logprobs", Value{true})};
@@ -78,8 +77,7 @@ TEST(Schema, ReadsEveryKindOfField) {
   const Order order =
       read(R"({"text": "Hello", "count": 10, "seed": -9223372036854775808, "size": 9223372036854775807,
       "small": -32768, "top_p": 1, "gain": -0.5, "temperature": 1e308, "streaming": true, "normalize": false,
-      "format": "pcm", "voice": "", "audio": "Zm9v", "references": [{"audio": "", "text": "a"}, {"audio": "Zg"}],
-      "latency": {"any": ["thing"]}})");
+      "format": "pcm", "voice": "", "audio": "Zm9v", "references": [{"audio": "", "text": "a"}, {"audio": "Zg"}]})");
   EXPECT_EQ(order.text, "Hello");
   EXPECT_EQ(order.count, 10);
   EXPECT_EQ(order.seed, INT64_MIN);
@@ -103,7 +101,7 @@ TEST(Schema, LeavesWhatIsAbsentOrNull) {
   for (const char* json :
        {R"({"text": "x"})",
         R"({"text": "x", "count": null, "seed": null, "top_p": null, "format": null, "audio": null,
-                               "references": null, "streaming": null, "latency": null, "instructions": null})"}) {
+                               "references": null, "streaming": null, "instructions": null})"}) {
     const Order order = read(json);
     EXPECT_EQ(order.count, 3);
     EXPECT_EQ(order.seed, std::nullopt);
@@ -266,7 +264,7 @@ TEST(Schema, RefusesWhatIsNotToBeHad) {
 
 TEST(Schema, DescribesItsFields) {
   const std::vector<FieldDoc> docs = orders().docs();
-  ASSERT_EQ(docs.size(), 18u);
+  ASSERT_EQ(docs.size(), 17u);
   EXPECT_EQ(docs[0].name, "text");
   EXPECT_EQ(docs[0].type, "string");
   EXPECT_EQ(docs[0].help, "What to say.");
@@ -286,8 +284,7 @@ TEST(Schema, DescribesItsFields) {
   EXPECT_EQ(docs[13].max_length, 2);
   ASSERT_EQ(docs[13].items.size(), 2u);
   EXPECT_TRUE(docs[13].items[0].required);
-  EXPECT_EQ(docs[14].help, "There is one latency.");
-  EXPECT_EQ(docs[16].type, "number");
+  EXPECT_EQ(docs[15].type, "number");
 }
 
 }  // namespace

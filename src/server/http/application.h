@@ -36,8 +36,8 @@ class Application {
   virtual Task<> converse(WebSocket& socket) = 0;
   // The answer to what the transport refuses by itself: 400 (malformed), 408 (too slow), 413, 417, 426, 431,
   // 501, 503 (too many connections, or no memory for bodies). `head` holds what is known of the request,
-  // perhaps nothing: refused before judge(), it has no id.
-  virtual Response refuse(const Request& head, int status, std::string_view message) = 0;
+  // perhaps nothing; sets its id where judge() has not seen it.
+  virtual Response refuse(Request& head, int status, std::string_view message) = 0;
   // The exchange is over.
   virtual void record(const Request& request, const RequestRecord& record) = 0;
 };

@@ -10,7 +10,7 @@ namespace {
 
 // For a client to notice that nothing more will be read.
 constexpr std::chrono::milliseconds kLinger{3000};
-// For one connection too many to send its request.
+// For one connection too many, or one during a drain, to send its request.
 constexpr std::chrono::milliseconds kRefusalPatience{1000};
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 // So much of a body must come within body_timeout: a byte now and then is no progress.
@@ -36,14 +36,13 @@ class Counted {
 
 }  // namespace
 
-Connection::Connection(TransportState& state, Socket socket, bool over_limit)
+Connection::Connection(TransportState& state, Presence presence, Socket socket, bool over_limit)
     : state_(state),
+      presence_(std::move(presence)),
       over_limit_(over_limit),
       peer_(address_of(socket)),
       channel_(std::move(socket), state.tls.get(), state.options.write_timeout),
       reader_(static_cast<size_t>(state.options.max_head_bytes), state.bodies) {}
-
-Connection::~Connection() { state_.left(); }
 
 Task<> Connection::run() {
   channel_.set_deadline(state_.options.header_timeout);
@@ -66,7 +65,7 @@ void Connection::sweep(TimePoint now) {
 }
 
 void Connection::drain() {
-  if (phase_ == Phase::idle) channel_.stop_reading();
+  if (!presence_.visits() && phase_ == Phase::idle) channel_.stop_reading();
 }
 
 bool Connection::cut() {
@@ -89,12 +88,13 @@ Task<Connection::Progress> Connection::receive_head() {
   const TransportOptions& options = state_.options;
   phase_ = reader_.has_bytes() ? Phase::receiving : Phase::idle;
   started_ = std::chrono::steady_clock::now();
-  if (over_limit_)
+  if (over_limit_ || presence_.visits())
     channel_.set_deadline(std::min(kRefusalPatience, options.header_timeout));
   else
     channel_.set_deadline(first_ || phase_ == Phase::receiving ? options.header_timeout
                                                                : options.idle_timeout);
-  if (phase_ == Phase::idle && state_.draining.load(std::memory_order_relaxed)) channel_.stop_reading();
+  const bool draining = state_.draining.load(std::memory_order_relaxed) && !presence_.visits();
+  if (phase_ == Phase::idle && draining) channel_.stop_reading();
 
   Progress progress = reader_.advance();
   while (progress == Progress::more) {

@@ -17,8 +17,7 @@ namespace shoal::server {
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   // `over_limit`: one too many. Its first request is answered 503.
-  Connection(TransportState& state, Socket socket, bool over_limit);
-  ~Connection();
+  Connection(TransportState& state, Presence presence, Socket socket, bool over_limit);
 
   // Until it is closed.
   Task<> run();
@@ -54,6 +53,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void record(int status, bool whole, uint64_t bytes_received, uint64_t bytes_sent);
 
   TransportState& state_;
+  const Presence presence_;  // visiting: for one request
   const bool over_limit_;
   std::string peer_;
   Channel channel_;

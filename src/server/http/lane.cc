@@ -7,6 +7,7 @@
 #include <csignal>
 #include <fcntl.h>
 #include <netinet/tcp.h>
+#include <new>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <utility>
@@ -101,14 +102,21 @@ Task<> Lane::accept() {
   }
 }
 
+// Whoever cannot be served for want of memory is closed: the next one shall find somebody who accepts.
 void Lane::welcome(Socket socket) {
-  const int64_t open = state_.connections.fetch_add(1) + 1;
+  Presence presence(state_);
+  const int64_t open = state_.connections();
   const bool over_limit = open > state_.options.max_connections;
   ++(over_limit ? state_.refused : state_.accepted);
-  if (open > state_.options.max_connections + kRefusalRoom) return state_.left();
+  if (open > state_.options.max_connections + kRefusalRoom) return;
   prepare(socket);
-  auto connection = std::make_shared<Connection>(state_, std::move(socket), over_limit);
-  asio::co_spawn(context_.get_executor(), attend(std::move(connection)), asio::detached);
+  try {
+    auto connection =
+        std::make_shared<Connection>(state_, std::move(presence), std::move(socket), over_limit);
+    asio::co_spawn(context_.get_executor(), attend(std::move(connection)), asio::detached);
+  } catch (const std::bad_alloc&) {
+    log(LogLevel::error, "accepting a connection: out of memory");
+  }
 }
 
 Task<> Lane::attend(std::shared_ptr<Connection> connection) {
@@ -132,26 +140,33 @@ void Lane::sweep() {
   });
 }
 
-// Who is already in the kernel's queue has connected: closing the acceptor would reset them.
-void Lane::stop_listening() {
-  error_code error;
-  acceptor_.non_blocking(true, error);
-  while (!error) {
-    Socket socket(context_.get_executor());
-    acceptor_.accept(socket, error);
-    if (!error) welcome(std::move(socket));
-  }
-  acceptor_.close(error);
-}
-
-std::future<void> Lane::drain() {
+std::future<void> Lane::run(std::function<void()> task) {
   auto done = std::make_shared<std::promise<void>>();
-  asio::post(context_, [this, done] {
-    stop_listening();
-    for (Connection* connection : connections_) connection->drain();
+  asio::post(context_, [done, task = std::move(task)] {
+    task();
     done->set_value();
   });
   return done->get_future();
+}
+
+std::future<void> Lane::drain() {
+  return run([this] {
+    for (Connection* connection : connections_) connection->drain();
+  });
+}
+
+// Who is already in the kernel's queue has connected: closing the acceptor would reset them.
+std::future<void> Lane::stop_listening() {
+  return run([this] {
+    error_code error;
+    acceptor_.non_blocking(true, error);
+    while (!error) {
+      Socket socket(context_.get_executor());
+      acceptor_.accept(socket, error);
+      if (!error) welcome(std::move(socket));
+    }
+    acceptor_.close(error);
+  });
 }
 
 std::future<int> Lane::cut() {

@@ -7,6 +7,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <chrono>
+#include <functional>
 #include <future>
 #include <memory>
 #include <thread>
@@ -33,6 +34,7 @@ class Lane {
 
   // From any thread, once started.
   std::future<void> drain();
+  std::future<void> stop_listening();
   // How many were busy; all are gone soon after.
   std::future<int> cut();
   void stop();
@@ -45,8 +47,8 @@ class Lane {
 
   Task<> accept();
   Task<> attend(std::shared_ptr<Connection> connection);
+  std::future<void> run(std::function<void()> task);
   void welcome(Socket socket);
-  void stop_listening();
   void sweep();
 
   TransportState& state_;

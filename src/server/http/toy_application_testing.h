@@ -87,7 +87,7 @@ class ToyApplication : public Application {
     }
   }
 
-  Response refuse(const Request&, int status, std::string_view message) override {
+  Response refuse(Request&, int status, std::string_view message) override {
     return {status, "text/plain", std::string(message), {{"x-refused", "yes"}}};
   }
 

@@ -18,6 +18,8 @@ namespace ip = boost::asio::ip;
 
 // For coroutines to end once their connections are cut.
 constexpr std::chrono::milliseconds kAfterCut{5000};
+// For those who came during a drain to be told.
+constexpr std::chrono::milliseconds kForVisitors{1500};
 // Files, the engine's own, connections that are refused.
 constexpr int kOtherDescriptors = 256;
 
@@ -58,15 +60,20 @@ void require_free(TransportState& state, const ip::tcp::endpoint& endpoint) {
 
 }  // namespace
 
-void TransportState::left() {
-  if (--connections > 0 || !draining) return;
-  const std::lock_guard lock(mutex_);
-  empty_.notify_all();
+Presence::~Presence() {
+  if (!state_ || --count_ > 0 || !state_->draining) return;
+  const std::lock_guard lock(state_->mutex_);
+  state_->empty_.notify_all();
 }
 
-bool TransportState::wait_until_empty(std::chrono::milliseconds patience) {
+bool TransportState::wait_for_residents(std::chrono::milliseconds patience) {
   std::unique_lock lock(mutex_);
-  return empty_.wait_for(lock, patience, [&] { return connections == 0; });
+  return empty_.wait_for(lock, patience, [&] { return residents == 0; });
+}
+
+bool TransportState::wait_for_all(std::chrono::milliseconds patience) {
+  std::unique_lock lock(mutex_);
+  return empty_.wait_for(lock, patience, [&] { return connections() == 0; });
 }
 
 class Transport::Impl {
@@ -102,18 +109,17 @@ class Transport::Impl {
 
   bool drain(std::chrono::milliseconds grace) {
     if (lanes_.empty() || state_.draining.exchange(true)) return true;
-    std::vector<std::future<void>> closed;
-    for (const auto& lane : lanes_) closed.push_back(lane->drain());
-    // Until then one more may come in.
-    for (auto& lane : closed) (void)lane.wait_for(kAfterCut);
-    const bool all_left = state_.wait_until_empty(grace);
-    const bool whole = all_left || cut() == 0;
+    on_all_lanes(&Lane::drain);  // until then one more resident may come in
+    const bool all_answered = state_.wait_for_residents(grace);
+    on_all_lanes(&Lane::stop_listening);
+    const bool all_left = state_.wait_for_all(all_answered ? kForVisitors : std::chrono::milliseconds(0));
+    const bool whole = all_left || cut() == 0 || all_answered;
     for (const auto& lane : lanes_) lane->stop();
     return whole;
   }
 
   TransportStatistics statistics() const {
-    return {.connections = state_.connections,
+    return {.connections = state_.connections(),
             .websockets = state_.websockets,
             .body_bytes = state_.bodies.held(),
             .accepted = state_.accepted,
@@ -121,15 +127,20 @@ class Transport::Impl {
   }
 
  private:
+  void on_all_lanes(std::future<void> (Lane::*task)()) {
+    std::vector<std::future<void>> ends;
+    for (const auto& lane : lanes_) ends.push_back((*lane.*task)());
+    for (auto& end : ends) (void)end.wait_for(kAfterCut);
+  }
+
   int cut() {
     int busy = 0;
     std::vector<std::future<int>> counts;
     for (const auto& lane : lanes_) counts.push_back(lane->cut());
     for (auto& count : counts)
       busy += count.wait_for(kAfterCut) == std::future_status::ready ? count.get() : 1;
-    if (!state_.wait_until_empty(kAfterCut))
-      log(LogLevel::error, "drain: ", state_.connections.load(),
-          " connections did not end when they were cut");
+    if (!state_.wait_for_all(kAfterCut))
+      log(LogLevel::error, "drain: ", state_.connections(), " connections did not end when they were cut");
     return busy;
   }
 

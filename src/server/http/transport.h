@@ -39,9 +39,11 @@ class Transport {
   // Listens and returns. Throws Error(io) with the address and why (in use, not permitted).
   void start();
   uint16_t port() const;  // after start()
-  // Takes no new connections, closes idle ones at once and busy ones after the answer they are at; returns
-  // true when none is left, false when some had to be cut off after `grace`. WebSockets are the
-  // application's to end, with 1001. Nothing may be asked of it afterwards but statistics().
+  // Closes idle connections at once and busy ones after the answer they are at; returns true when none is
+  // left, false when some had to be cut off after `grace`. Until then new connections are taken for one
+  // request each, which the application may refuse: who asks whether the server is ready shall hear that it
+  // is not. WebSockets are the application's to end, with 1001. Nothing may be asked of it afterwards but
+  // statistics().
   bool drain(std::chrono::milliseconds grace);
   TransportStatistics statistics() const;
 

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "server/http/application.h"
 #include "server/http/body_budget.h"
@@ -21,18 +22,42 @@ struct TransportState {
   Application& application;
   std::unique_ptr<boost::asio::ssl::context> tls;  // nullptr: plain
   BodyBudget bodies;
-  std::atomic<int64_t> connections{0}, websockets{0};
+  // Connections that came before a drain, and since: those are told of it and wait for nothing.
+  std::atomic<int64_t> residents{0}, visitors{0};
+  std::atomic<int64_t> websockets{0};  // of the residents
   std::atomic<uint64_t> accepted{0}, refused{0};
   std::atomic<bool> draining{false};
 
-  // A connection is gone.
-  void left();
+  int64_t connections() const { return residents + visitors; }
   // True: none is open any more.
-  bool wait_until_empty(std::chrono::milliseconds patience);
+  bool wait_for_residents(std::chrono::milliseconds patience);
+  bool wait_for_all(std::chrono::milliseconds patience);
 
  private:
+  friend class Presence;
+
   std::mutex mutex_;
   std::condition_variable empty_;
+};
+
+// One open connection, for as long as it lives.
+class Presence {
+ public:
+  explicit Presence(TransportState& state)
+      : state_(&state), visits_(state.draining), count_(visits_ ? state.visitors : state.residents) {
+    ++count_;
+  }
+  Presence(Presence&& other) noexcept
+      : state_(std::exchange(other.state_, nullptr)), visits_(other.visits_), count_(other.count_) {}
+  Presence& operator=(Presence&&) = delete;
+  ~Presence();
+
+  bool visits() const { return visits_; }
+
+ private:
+  TransportState* state_;
+  bool visits_;
+  std::atomic<int64_t>& count_;
 };
 
 }  // namespace shoal::server

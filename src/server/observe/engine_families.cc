@@ -1,5 +1,6 @@
 #include "server/observe/engine_families.h"
 
+#include <algorithm>
 #include <initializer_list>
 #include <limits>
 #include <string>
@@ -32,8 +33,11 @@ std::string label_of(std::string_view name) {
   return label;
 }
 
+// Numbers of several models stand in one family, told apart by their label.
 class FamilyList {
  public:
+  // Of what is added from here on; empty: of the process.
+  void begin_model(std::string name) { model_ = std::move(name); }
   void counter(std::string name, std::string help, double value) {
     add(std::move(name), std::move(help), MetricType::Counter, "", {{"", value}});
   }
@@ -51,7 +55,7 @@ class FamilyList {
 
   // The engine's buckets are each for themselves, those of the exposition hold all below them too.
   void histogram(std::string name, std::string help, const Histogram& from) {
-    ClientMetric metric;
+    ClientMetric metric = labelled();
     metric.histogram.sample_count = from.count;
     metric.histogram.sample_sum = from.sum;
     uint64_t below = 0;
@@ -60,28 +64,43 @@ class FamilyList {
       const double bound = i < from.bounds.size() ? from.bounds[i] : std::numeric_limits<double>::infinity();
       metric.histogram.bucket.push_back({.cumulative_count = below, .upper_bound = bound});
     }
-    families_.push_back({std::move(name), std::move(help), MetricType::Histogram, {std::move(metric)}});
+    family(std::move(name), std::move(help), MetricType::Histogram).metric.push_back(std::move(metric));
   }
 
-  void add_label(std::string name, std::string value) {
-    families_.back().metric.back().label.push_back({std::move(name), std::move(value)});
+  // Always 1: its labels tell.
+  void info(std::string name, std::string help,
+            const std::vector<std::pair<std::string, std::string>>& labels) {
+    ClientMetric metric = labelled();
+    for (const auto& [label, value] : labels) metric.label.push_back({label, value});
+    metric.gauge.value = 1;
+    family(std::move(name), std::move(help), MetricType::Gauge).metric.push_back(std::move(metric));
   }
   std::vector<MetricFamily> take() { return std::move(families_); }
 
  private:
+  ClientMetric labelled() const {
+    ClientMetric metric;
+    if (!model_.empty()) metric.label.push_back({"model", model_});
+    return metric;
+  }
+  MetricFamily& family(std::string name, std::string help, MetricType type) {
+    const auto found = std::ranges::find(families_, name, &MetricFamily::name);
+    if (found != families_.end()) return *found;
+    return families_.emplace_back(MetricFamily{std::move(name), std::move(help), type, {}});
+  }
   void add(std::string name, std::string help, MetricType type, const std::string& label,
            const std::vector<Sample>& samples) {
-    MetricFamily family{std::move(name), std::move(help), type, {}};
+    MetricFamily& to = family(std::move(name), std::move(help), type);
     for (const Sample& sample : samples) {
-      ClientMetric metric;
+      ClientMetric metric = labelled();
       if (!label.empty()) metric.label.push_back({label, sample.label});
       metric.counter.value = sample.value;
       metric.gauge.value = sample.value;
-      family.metric.push_back(std::move(metric));
+      to.metric.push_back(std::move(metric));
     }
-    families_.push_back(std::move(family));
   }
 
+  std::string model_;
   std::vector<MetricFamily> families_;
 };
 
@@ -181,25 +200,31 @@ void add_memory(FamilyList& list, const Health& engine) {
                {"free", as_double(engine.device_total_bytes - engine.device_used_bytes)}});
 }
 
+void add_model(FamilyList& list, const Health& engine) {
+  const bool serves = engine.state == EngineState::ready || engine.state == EngineState::reloading;
+  list.gauge("shoal_ready", "Whether the engine takes requests.", serves);
+  if (engine.model.empty()) return;
+  list.info("shoal_model_info", "Always 1; the labels say what speaks.",
+            {{"precision", engine.precision}, {"device", engine.device}});
+  list.gauge("shoal_uptime_seconds", "Since the engine was started.", engine.uptime_s);
+  add_requests(list, engine.statistics);
+  add_work(list, engine.statistics);
+  add_caches(list, engine.statistics);
+  add_memory(list, engine);
+}
+
 }  // namespace
 
 std::vector<MetricFamily> EngineFamilies::Collect() const {
   FamilyList list;
   add_transport(list, transport_);
-  list.gauge("process_resident_memory_bytes", "Memory of the process that lies in RAM.",
-             as_double(engine_.resident_bytes));
-  const bool serves = engine_.state == EngineState::ready || engine_.state == EngineState::reloading;
-  list.gauge("shoal_ready", "Whether the engine takes requests.", serves);
-  if (engine_.model.empty()) return list.take();
-  list.gauge("shoal_model_info", "Always 1; the labels say what speaks.", 1);
-  list.add_label("model", engine_.model);
-  list.add_label("precision", engine_.precision);
-  list.add_label("device", engine_.device);
-  list.gauge("shoal_uptime_seconds", "Since the engine was started.", engine_.uptime_s);
-  add_requests(list, engine_.statistics);
-  add_work(list, engine_.statistics);
-  add_caches(list, engine_.statistics);
-  add_memory(list, engine_);
+  if (!models_.empty())
+    list.gauge("process_resident_memory_bytes", "Memory of the process that lies in RAM.",
+               as_double(models_.front().health.resident_bytes));
+  for (const ModelHealth& model : models_) {
+    list.begin_model(model.name);
+    add_model(list, model.health);
+  }
   return list.take();
 }
 

@@ -3,6 +3,8 @@
 
 #include <prometheus/collectable.h>
 #include <prometheus/metric_family.h>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "server/http/transport.h"
@@ -10,17 +12,23 @@
 
 namespace shoal::server {
 
-// A picture of one moment: the engine and the transport count for themselves. `engine` and `transport` must
+// A model that the server speaks with.
+struct ModelHealth {
+  std::string name;  // the label `model` of its numbers
+  Health health;
+};
+
+// A picture of one moment: the engines and the transport count for themselves. `models` and `transport` must
 // outlive it.
 class EngineFamilies : public prometheus::Collectable {
  public:
-  EngineFamilies(const Health& engine, const TransportStatistics& transport)
-      : engine_(engine), transport_(transport) {}
-  // Without a model the engine's numbers are absent rather than zero; shoal_ready says so.
+  EngineFamilies(std::span<const ModelHealth> models, const TransportStatistics& transport)
+      : models_(models), transport_(transport) {}
+  // Before a model is loaded its engine's numbers are absent rather than zero; shoal_ready says so.
   std::vector<prometheus::MetricFamily> Collect() const override;
 
  private:
-  const Health& engine_;
+  const std::span<const ModelHealth> models_;
   const TransportStatistics& transport_;
 };
 

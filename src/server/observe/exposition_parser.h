@@ -2,6 +2,7 @@
 // https://prometheus.io/docs/instrumenting/exposition_formats/
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <map>
@@ -31,10 +32,13 @@ class Exposition {
     leave_family();
   }
 
-  // 0 without such a sample.
+  // The sum of all series of that name which have these labels; 0 without any.
   double value(const std::string& name, const Labels& labels = {}) const {
-    const auto found = samples_.find({name, labels});
-    return found == samples_.end() ? 0 : found->second;
+    double sum = 0;
+    for (const auto& [key, value] : samples_) {
+      if (key.first == name && std::ranges::includes(key.second, labels)) sum += value;
+    }
+    return sum;
   }
   bool has(const std::string& family) const { return families_.contains(family); }
 

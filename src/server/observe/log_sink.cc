@@ -152,6 +152,15 @@ ServerLog::~ServerLog() {
   lines_->report_losses();
 }
 
+void log_failure(const Request& request, std::string_view why) noexcept {
+  try {
+    if (const std::shared_ptr<ServerLog::Lines> lines = current_lines();
+        lines && lines->wants(LogLevel::error))
+      lines->write(LogLevel::error, why, {{"id", {request.id}}, {"route", {request.route}}});
+  } catch (...) {  // no memory for the line
+  }
+}
+
 void log_request(const Request& request, const RequestRecord& record) noexcept {
   try {
     const std::shared_ptr<ServerLog::Lines> lines = current_lines();

@@ -39,4 +39,7 @@ class ServerLog {
 // (/health, /ready, /ping, /metrics) at debug. Any thread; nothing without a ServerLog.
 void log_request(const Request& request, const RequestRecord& record) noexcept;
 
+// Why a request failed, where its answer does not say: a line at level error with the request's id and route.
+void log_failure(const Request& request, std::string_view why) noexcept;
+
 }  // namespace shoal::server

@@ -89,7 +89,7 @@ struct ServerMetrics::Families {
   prometheus::Histogram& first_audio =
       prometheus::BuildHistogram()
           .Name("shoal_http_first_audio_seconds")
-          .Help("From the last byte of a request to the first sound written.")
+          .Help("From a request that has been read to its first sound written; not of batches.")
           .Register(registry)
           .Add({}, latency_buckets());
 
@@ -152,9 +152,10 @@ void ServerMetrics::count_error(std::string_view code) {
 void ServerMetrics::speaking(int change) { families_->speaking.Increment(change); }
 void ServerMetrics::live_first_audio(double seconds) { families_->first_audio.Observe(seconds); }
 
-std::string ServerMetrics::exposition(const Health& engine, const TransportStatistics& transport) const {
+std::string ServerMetrics::exposition(std::span<const ModelHealth> models,
+                                      const TransportStatistics& transport) const {
   std::vector<prometheus::MetricFamily> all = families_->registry.Collect();
-  for (auto& family : EngineFamilies(engine, transport).Collect()) all.push_back(std::move(family));
+  for (auto& family : EngineFamilies(models, transport).Collect()) all.push_back(std::move(family));
   std::ostringstream text;
   prometheus::TextSerializer().Serialize(text, all);
   return std::move(text).str();

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "server/http/transport.h"
-#include "shoal/statistics.h"
+#include "server/observe/engine_families.h"
 
 namespace shoal::server {
 
@@ -21,11 +22,13 @@ class ServerMetrics {
   void record(std::string_view route, const RequestRecord& record);
   void count_error(std::string_view code);  // by ErrorCode name
   void speaking(int change);                // requests that speak now
-  void live_first_audio(double seconds);  // of HTTP: from the request's last byte to the first sound written
+  // From a request whose body has been read and understood, or the first text of a live utterance, to the
+  // first sound written. Batches, which are no listeners, have none.
+  void live_first_audio(double seconds);
 
-  // Text of the exposition format 0.0.4: the server's own and the engine's (names shoal_..., units in the
+  // Text of the exposition format 0.0.4: the server's own and the engines' (names shoal_..., units in the
   // name).
-  std::string exposition(const Health& engine, const TransportStatistics& transport) const;
+  std::string exposition(std::span<const ModelHealth> models, const TransportStatistics& transport) const;
 
  private:
   struct Families;

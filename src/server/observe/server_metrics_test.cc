@@ -33,7 +33,7 @@ Histogram histogram(std::vector<uint64_t> counts, double sum) {
 Health busy_engine() {
   Health health;
   health.state = EngineState::ready;
-  health.model = "a \"model\"\\ with\nlines";
+  health.model = "folder";
   health.precision = "float32";
   health.device = "cpu";
   health.uptime_s = 12.5;
@@ -57,6 +57,10 @@ Health busy_engine() {
     *each = histogram({1, 2, 0, 4}, 123.25);
   return health;
 }
+
+constexpr const char* kModel = "a \"model\"\\ with\nlines";
+
+std::vector<ModelHealth> one(Health health) { return {{kModel, std::move(health)}}; }
 
 RequestRecord answered(int status, bool whole = true, double seconds = 0.02) {
   return {.status = status,
@@ -89,7 +93,7 @@ TEST(ServerMetrics, WhatHappenedIsCounted) {
   ServerMetrics metrics;
   use(metrics);
   const Exposition text(
-      metrics.exposition(busy_engine(), {.connections = 4, .websockets = 1, .accepted = 9}));
+      metrics.exposition(one(busy_engine()), {.connections = 4, .websockets = 1, .accepted = 9}));
   const auto requests = [&](const std::string& route, const std::string& outcome) {
     return text.value("shoal_http_requests_total", {{"route", route}, {"outcome", outcome}});
   };
@@ -117,7 +121,7 @@ TEST(ServerMetrics, WhatHappenedIsCounted) {
 
 TEST(ServerMetrics, TheEnginesNumbersArriveExactly) {
   const Health health = busy_engine();
-  const Exposition text(ServerMetrics().exposition(health, {}));
+  const Exposition text(ServerMetrics().exposition(one(health), {}));
   EXPECT_EQ(text.value("shoal_ready"), 1);
   EXPECT_EQ(text.value("shoal_engine_requests_total", {{"outcome", "completed"}}), 7);
   EXPECT_EQ(text.value("shoal_engine_requests", {{"stage", "waiting"}}), 5);
@@ -128,9 +132,8 @@ TEST(ServerMetrics, TheEnginesNumbersArriveExactly) {
   EXPECT_EQ(text.value("shoal_memory_bytes", {{"part", "language_model"}}), 1'000'001);
   EXPECT_EQ(text.value("shoal_memory_bytes", {{"part", "kv_pages"}}), 64);
   EXPECT_EQ(text.value("process_resident_memory_bytes"), 3'000'000'007);
-  EXPECT_EQ(
-      text.value("shoal_model_info", {{"model", health.model}, {"precision", "float32"}, {"device", "cpu"}}),
-      1);
+  EXPECT_EQ(text.value("shoal_model_info", {{"model", kModel}, {"precision", "float32"}, {"device", "cpu"}}),
+            1);
   EXPECT_FALSE(text.has("shoal_device_memory_bytes"));
   // Not cumulative in the engine, cumulative here.
   for (const std::string name : {"shoal_queue_wait_seconds", "shoal_batch_size", "shoal_real_time_factor"}) {
@@ -146,13 +149,32 @@ TEST(ServerMetrics, AGpusMemoryIsToldApartFromTheEngines) {
   Health health = busy_engine();
   health.device_total_bytes = 1000;
   health.device_used_bytes = 400;
-  const Exposition text(ServerMetrics().exposition(health, {}));
+  const Exposition text(ServerMetrics().exposition(one(health), {}));
   EXPECT_EQ(text.value("shoal_device_memory_bytes", {{"state", "used"}}), 400);
   EXPECT_EQ(text.value("shoal_device_memory_bytes", {{"state", "free"}}), 600);
 }
 
+TEST(ServerMetrics, ModelsAreToldApart) {
+  Health second = busy_engine();
+  second.statistics.completed = 9;
+  second.memory = {{"model", 5}};
+  const std::vector<ModelHealth> models = {
+      {"one", busy_engine()}, {"two", second}, {"three", {.state = EngineState::starting}}};
+  const Exposition text(ServerMetrics().exposition(models, {}));  // throws when a family stands there twice
+  const auto completed = [&](const std::string& model) {
+    return text.value("shoal_engine_requests_total", {{"model", model}, {"outcome", "completed"}});
+  };
+  EXPECT_EQ(completed("one"), 7);
+  EXPECT_EQ(completed("two"), 9);
+  EXPECT_EQ(completed("three"), 0);
+  EXPECT_EQ(text.value("shoal_ready", {{"model", "two"}}), 1);
+  EXPECT_EQ(text.value("shoal_ready", {{"model", "three"}}), 0);
+  EXPECT_EQ(text.value("shoal_memory_bytes", {{"model", "two"}, {"part", "model"}}), 5);
+  EXPECT_EQ(text.value("shoal_first_audio_seconds_count", {{"model", "two"}}), 7);
+}
+
 TEST(ServerMetrics, BeforeTheModelIsThereItsNumbersAreAbsent) {
-  const Exposition text(ServerMetrics().exposition(Health{.state = EngineState::starting}, {}));
+  const Exposition text(ServerMetrics().exposition(one({.state = EngineState::starting}), {}));
   EXPECT_EQ(text.value("shoal_ready"), 0);
   EXPECT_FALSE(text.has("shoal_frames_total"));
   EXPECT_FALSE(text.has("shoal_memory_bytes"));
@@ -161,7 +183,7 @@ TEST(ServerMetrics, BeforeTheModelIsThereItsNumbersAreAbsent) {
 TEST(ServerMetrics, RoutesThatNobodyPlannedDoNotAddSeriesWithoutEnd) {
   ServerMetrics metrics;
   for (int i = 0; i < 5000; ++i) metrics.record("/" + std::to_string(i), answered(200));
-  const std::string text = metrics.exposition(busy_engine(), {});
+  const std::string text = metrics.exposition(one(busy_engine()), {});
   EXPECT_GT(Exposition(text).value("shoal_http_requests_total", {{"route", "other"}, {"outcome", "ok"}}),
             4000);
   EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 4000);
@@ -175,12 +197,13 @@ TEST(ServerMetrics, ManyThreadsCountWithoutLosingAnything) {
       for (int i = 0; i < 500; ++i) {
         metrics.record(t % 2 == 0 ? "/a" : "/b", answered(i % 2 == 0 ? 200 : 404));
         metrics.count_error("internal");
-        if (i % 50 == 0) Exposition(metrics.exposition(busy_engine(), {}));  // throws when it is not valid
+        if (i % 50 == 0)
+          Exposition(metrics.exposition(one(busy_engine()), {}));  // throws when it is not valid
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  const Exposition text(metrics.exposition(busy_engine(), {}));
+  const Exposition text(metrics.exposition(one(busy_engine()), {}));
   for (const std::string route : {"/a", "/b"}) {
     for (const std::string outcome : {"ok", "client_error"})
       EXPECT_EQ(text.value("shoal_http_requests_total", {{"route", route}, {"outcome", outcome}}), 500);
@@ -195,7 +218,7 @@ TEST(ServerMetrics, PromtoolFindsNothingToSay) {
   Health health = busy_engine();
   health.device_total_bytes = 1000;
   const std::string path = ::testing::TempDir() + "shoal_metrics.txt";
-  std::ofstream(path, std::ios::binary) << metrics.exposition(health, {});
+  std::ofstream(path, std::ios::binary) << metrics.exposition(one(health), {});
   const std::string command = "promtool check metrics < '" + path + "' 2>&1";
   FILE* const pipe = popen(command.c_str(), "r");
   ASSERT_NE(pipe, nullptr);

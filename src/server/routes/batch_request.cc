@@ -13,6 +13,8 @@ struct Manner {
   int64_t max_new_tokens = 1024;
   float temperature = 0.8f, top_p = 0.8f, repetition_penalty = 1.1f;
   int chunk_length = 200;
+  double speed = 1;
+  std::string language;
 };
 
 struct ItemBody : Manner {
@@ -21,9 +23,10 @@ struct ItemBody : Manner {
 };
 
 struct BatchBody : Manner {
+  BatchBody() = default;  // no aggregate: g++ 12 takes the text within its base for uninitialised
   const Value::Array* items = nullptr;  // of the body: each is read by itself, so that it fails by itself
   std::optional<uint64_t> seed;
-  std::string format = "wav";
+  std::string format = "wav", model;
   std::optional<double> timeout;
 };
 
@@ -50,6 +53,11 @@ Schema<T> with_manner(std::vector<Field<T>> fields) {
   fields.push_back(integer<T, int>("chunk_length", &T::chunk_length, {0, 1000},
                                    "Longest piece of text in bytes, from 50; 0: never split.")
                        .otherwise("200"));
+  fields.push_back(number<T, double>("speed", &T::speed, {0.25, 4},
+                                     "2 is twice as fast; models that know no speed take 1.")
+                       .otherwise("1"));
+  fields.push_back(text<T, std::string>("language", &T::language,
+                                        "Of the text, of models that speak phonemes; absent: the voice's."));
   return Schema<T>(std::move(fields));
 }
 
@@ -75,6 +83,7 @@ Schema<BatchBody> batch_schema(const ServerConfig& config) {
   };
   return with_manner<BatchBody>(
       {Field<BatchBody>{std::move(items), keep},
+       text("model", &BatchBody::model, "A model of /v1/models; absent: the first."),
        seed_field(&BatchBody::seed, "Each item without a seed of its own gets one derived from this."),
        choice("format", &BatchBody::format, {"wav", "pcm", "mp3", "opus", "flac", "aac"},
               "Container of the sound.")
@@ -83,7 +92,7 @@ Schema<BatchBody> batch_schema(const ServerConfig& config) {
               "Seconds until items that have not ended fail. Absent: as long as the server allows.")});
 }
 
-SpeechRequest speech_of(const Services& services, ItemBody& item, std::chrono::milliseconds timeout) {
+SpeechRequest speech_of(Engine& engine, ItemBody& item, std::chrono::milliseconds timeout) {
   if (!item.reference_audio.empty() && item.reference_text.empty())
     fail(ErrorCode::invalid_argument, "reference_text: expected the words of reference_audio, got nothing");
   if (item.reference_audio.empty() && !item.reference_text.empty())
@@ -91,10 +100,13 @@ SpeechRequest speech_of(const Services& services, ItemBody& item, std::chrono::m
          "reference_audio: expected the clip that reference_text is spoken in, got nothing");
   SpeechRequest speech;
   speech.text = std::move(item.text);
-  speech.voice = engine_voice(services, item.voice);
+  speech.voice = engine_voice(engine, item.voice);
   if (!item.reference_audio.empty())
     speech.references.push_back({std::move(item.reference_audio), std::move(item.reference_text)});
   take_sampling(item, speech);
+  forget_usual_sampling(engine, speech);
+  speech.speed = item.speed;
+  speech.language = std::move(item.language);
   speech.timeout = timeout;
   return speech;
 }
@@ -104,11 +116,11 @@ SpeechRequest speech_of(const Services& services, ItemBody& item, std::chrono::m
 std::vector<FieldDoc> batch_docs(const ServerConfig& config) { return batch_schema(config).docs(); }
 
 BatchRequest read_batch(Services& services, const Request& request) {
-  const int rate_hz =
-      services.engine.sample_rate_hz();  // throws before anything is read while there is no model
   const Value value = body_of(request);
   const BatchBody body = batch_schema(services.config).read(value);
-  BatchRequest batch;
+  Engine& engine = *services.models.named(body.model).engine;
+  const int rate_hz = engine.sample_rate_hz();  // throws before clips are decoded while there is no model
+  BatchRequest batch{.engine = &engine};
   batch.format = *audio::parse_format(body.format);
   audio::make_encoder(batch.format, {.sample_rate_hz = rate_hz},
                       [](auto) {});  // throws what no item could be spared
@@ -120,8 +132,8 @@ BatchRequest read_batch(Services& services, const Request& request) {
     BatchItem& item = batch.items.emplace_back();
     try {
       ItemBody read = item_schema().read_onto(defaults, (*body.items)[i], item_path("items", i));
-      item.speech = speech_of(services, read, batch.timeout);
-      check_and_complete(services, request, item.speech);
+      item.speech = speech_of(engine, read, batch.timeout);
+      check_and_complete(services, engine, request, item.speech);
     } catch (const Error& error) {
       item = {.speech = {}, .error = Error(error.code(), error.message())};
     }

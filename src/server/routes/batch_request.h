@@ -16,10 +16,13 @@ struct BatchItem {
 };
 
 struct BatchRequest {
+  Engine* engine = nullptr;
   std::vector<BatchItem> items;
   std::optional<uint64_t> seed;
   audio::Format format = audio::Format::wav;
   std::chrono::milliseconds timeout{0};  // of all items together
+  // Of answers that wait for the client; while there are so many, no more are made.
+  size_t most_waiting_bytes = size_t{64} << 20;
 };
 
 std::vector<FieldDoc> batch_docs(const ServerConfig& config);

@@ -7,6 +7,7 @@
 #include "server/routes/gone_signal.h"
 #include "server/routes/packed_answer.h"
 #include "server/routes/services.h"
+#include "server/routes/spoken_answer.h"
 
 namespace shoal::server {
 namespace {
@@ -14,17 +15,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kLines = "application/x-ndjson";
-
-class Speaking {
- public:
-  explicit Speaking(ServerMetrics& metrics) : metrics_(metrics) { metrics_.speaking(1); }
-  ~Speaking() { metrics_.speaking(-1); }
-  Speaking(const Speaking&) = delete;
-  Speaking& operator=(const Speaking&) = delete;
-
- private:
-  ServerMetrics& metrics_;
-};
 
 // The first piece of an answer, or one more.
 Task<> send(Exchange& exchange, const char* content_type, std::string piece) {
@@ -80,7 +70,7 @@ Task<> answer_batch(Services& services, Exchange& exchange) {
   BatchRequest batch = co_await services.workers.run(
       exchange.executor(), [&services, &request] { return read_batch(services, request); });
   const size_t items = batch.items.size();
-  BatchRun run(services, exchange.executor(), std::move(batch), gone.token());
+  BatchRun run(exchange.executor(), request, std::move(batch), gone.token());
   std::exception_ptr thrown;
   try {
     if (lines)

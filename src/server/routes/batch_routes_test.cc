@@ -1,10 +1,12 @@
 // Batches over HTTP: order, seeds, bad items, lines, deadlines, clients that leave.
 #include <algorithm>
+#include <boost/asio/use_future.hpp>
 #include <gtest/gtest.h>
 #include <map>
 #include <set>
 #include <thread>
 
+#include "server/routes/batch_run.h"
 #include "server/routes/clip_testing.h"
 
 namespace shoal::server {
@@ -246,6 +248,46 @@ std::string endless_batch(int items, const std::string& more = "") {
       R"({"max_new_tokens":0,"chunk_length":1000)" + more + R"(,"items":[{"text":"A.","max_new_tokens":4})";
   for (int i = 1; i < items; ++i) body += ",{\"text\":\"" + text + " and so on.\"}";
   return body + "]}";
+}
+
+// An answer that waits holds up the rest of the batch, until it is taken or nobody will.
+TEST_F(Batches, AnswersWaitForWhoeverTakesThem) {
+  boost::asio::io_context context(1);
+  const Request from = json_request(kBatch, "");
+  constexpr size_t kItems = 120;  // more than the engine has room for
+  const auto batch = [] {
+    BatchRequest asked;
+    asked.engine = engine_;
+    asked.timeout = std::chrono::hours(1);
+    asked.most_waiting_bytes = 1;
+    for (size_t i = 0; i < kItems; ++i) {
+      SpeechRequest speech;
+      speech.text = "A fish.";
+      speech.max_new_tokens = 6;
+      asked.items.push_back({std::move(speech), {}});
+    }
+    return asked;
+  };
+  const auto taken = [&](size_t most) -> Task<std::set<size_t>> {
+    std::set<size_t> indices;
+    const uint64_t before = engine_->statistics().submitted;
+    BatchRun run(context.get_executor(), from, batch(), {});
+    EXPECT_TRUE(eventually([&] { return engine_->statistics().submitted > before; }) && idle());
+    EXPECT_LT(engine_->statistics().submitted, before + kItems) << "nobody has taken anything";
+    while (const auto answer = co_await run.next()) {
+      EXPECT_TRUE(answer->success) << answer->json;
+      indices.insert(answer->index);
+      if (indices.size() == most) break;  // the rest is cancelled, whoever waits with it
+    }
+    co_return indices;
+  };
+  for (const size_t most : {kItems, size_t{2}}) {
+    auto indices = boost::asio::co_spawn(context.get_executor(), taken(most), boost::asio::use_future);
+    context.restart();
+    context.run();
+    EXPECT_EQ(indices.get().size(), most);
+  }
+  EXPECT_TRUE(idle());
 }
 
 TEST_F(Batches, AClientThatLeavesEndsItsItems) {

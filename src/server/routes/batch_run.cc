@@ -6,11 +6,13 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cmath>
+#include <condition_variable>
 #include <mutex>
 #include <system_error>
 #include <utility>
 
 #include "server/routes/speech_answer.h"
+#include "server/routes/speech_warnings.h"
 
 namespace shoal::server {
 namespace {
@@ -18,6 +20,9 @@ namespace {
 namespace asio = boost::asio;
 using Clock = std::chrono::steady_clock;
 using Timer = asio::basic_waitable_timer<Clock, asio::wait_traits<Clock>, Executor>;
+
+// An item lies whole in memory, and its base64 beside it.
+constexpr double kMostItemSeconds = 20 * 60;
 
 double milliseconds_of(double seconds) { return std::round(seconds * 1000) / 1000; }
 
@@ -40,15 +45,17 @@ std::string failure_json(size_t index, const Error& error, double seconds) {
 std::string success_json(size_t index, BatchResult& result, audio::Format format) {
   const SpeechSummary& summary = result.summary;
   const std::vector<float> samples = std::exchange(result.samples, {});
-  return write_json({Value::Object{{"index", {static_cast<int64_t>(index)}},
-                                   {"success", {true}},
-                                   {"audio_base64", {base64_of(format, samples, summary.sample_rate_hz)}},
-                                   {"generation_time", {milliseconds_of(summary.total_s)}},
-                                   {"error", {}},
-                                   {"seed", {static_cast<int64_t>(summary.seed)}},
-                                   {"format", {std::string(audio::name_of(format))}},
-                                   {"sample_rate", {int64_t{summary.sample_rate_hz}}},
-                                   {"audio_seconds", {milliseconds_of(summary.audio_s())}}}});
+  Value::Object told{{"index", {static_cast<int64_t>(index)}},
+                     {"success", {true}},
+                     {"audio_base64", {base64_of(format, samples, summary.sample_rate_hz)}},
+                     {"generation_time", {milliseconds_of(summary.total_s)}},
+                     {"error", {}},
+                     {"seed", {static_cast<int64_t>(summary.seed)}},
+                     {"format", {std::string(audio::name_of(format))}},
+                     {"sample_rate", {int64_t{summary.sample_rate_hz}}},
+                     {"audio_seconds", {milliseconds_of(summary.audio_s())}}};
+  if (!summary.warnings.empty()) told.emplace_back("warnings", warnings_value(summary.warnings));
+  return write_json({std::move(told)});
 }
 
 Error out_of_memory() {
@@ -59,12 +66,17 @@ Error out_of_memory() {
 
 // Results on their way from the batch's thread.
 struct BatchRun::Arrivals : std::enable_shared_from_this<Arrivals> {
-  Arrivals(Executor on, size_t items) : executor(on), wake(on) { ended.reserve(items); }
+  Arrivals(Executor on, size_t items, size_t most_bytes)
+      : executor(on), most_waiting_bytes(most_bytes), wake(on) {
+    ended.reserve(items);
+  }
 
-  // From the batch's thread.
-  void push(BatchAnswer answer) {
+  // From the batch's thread, which waits here for a client who does not take what there is.
+  void push(BatchAnswer answer, const std::stop_token& stop) {
     {
-      const std::lock_guard lock(mutex);
+      std::unique_lock lock(mutex);
+      room.wait(lock, stop, [this] { return waiting_bytes < most_waiting_bytes; });
+      waiting_bytes += answer.json.size();
       ended.push_back(std::move(answer));  // within what was reserved
     }
     asio::post(executor, [self = shared_from_this()] { self->wake.cancel(); });
@@ -72,21 +84,25 @@ struct BatchRun::Arrivals : std::enable_shared_from_this<Arrivals> {
   std::optional<BatchAnswer> take() {
     const std::lock_guard lock(mutex);
     if (taken == ended.size()) return std::nullopt;
+    waiting_bytes -= ended[taken].json.size();
+    room.notify_one();
     return std::move(ended[taken++]);
   }
 
   const Executor executor;
+  const size_t most_waiting_bytes;
   Timer wake;                         // of the connection's thread
   std::atomic<bool> expired = false;  // cancelled because the time was up
   std::mutex mutex;                   // guards what follows
   std::vector<BatchAnswer> ended;
-  size_t taken = 0;
+  size_t taken = 0, waiting_bytes = 0;
+  std::condition_variable_any room;
 };
 
-BatchRun::BatchRun(Services& services, Executor executor, BatchRequest batch, const std::stop_token& gone)
+BatchRun::BatchRun(Executor executor, const Request& from, BatchRequest batch, const std::stop_token& gone)
     : left_(batch.items.size()),
       deadline_(Clock::now() + batch.timeout),
-      arrivals_(std::make_shared<Arrivals>(executor, batch.items.size())),
+      arrivals_(std::make_shared<Arrivals>(executor, batch.items.size(), batch.most_waiting_bytes)),
       when_gone_(gone, [stop = stop_] { std::stop_source(stop).request_stop(); }) {
   std::vector<SpeechRequest> requests;
   std::vector<std::optional<Error>> errors;
@@ -94,20 +110,20 @@ BatchRun::BatchRun(Services& services, Executor executor, BatchRequest batch, co
     requests.push_back(std::move(item.speech));  // one that could not be read keeps its place: seeds go by it
     errors.push_back(std::move(item.error));
   }
-  const auto error_of = [errors = std::move(errors), &services, arrivals = arrivals_](
+  const auto error_of = [errors = std::move(errors), &engine = *batch.engine, &from, arrivals = arrivals_](
                             size_t index, const Error& error) -> Error {
     if (errors[index]) return *errors[index];
     if (error.code() == ErrorCode::cancelled && arrivals->expired)
       return {ErrorCode::deadline_exceeded, "timeout: the batch's time was up before this item had ended"};
     try {
-      hide_paths(services, error);
+      hide_paths(engine, from, error);
       return error;
     } catch (const Error& hidden) {
       return hidden;
     }
   };
-  const auto report = [error_of, arrivals = arrivals_, format = batch.format](size_t index,
-                                                                              BatchResult& result) {
+  const auto report = [error_of, arrivals = arrivals_, format = batch.format, stop = stop_.get_token()](
+                          size_t index, BatchResult& result) {
     BatchAnswer answer{.index = index};
     try {
       if (result.error)
@@ -117,11 +133,12 @@ BatchRun::BatchRun(Services& services, Executor executor, BatchRequest batch, co
       answer.success = !result.error;
     } catch (const std::exception&) {  // next() says so
     }
-    arrivals->push(std::move(answer));
+    arrivals->push(std::move(answer), stop);
   };
   try {
-    batch_ = services.engine.generate_batch_async(
-        std::move(requests), {.seed = batch.seed, .on_item = report, .cancel = stop_.get_token()});
+    batch_ = batch.engine->generate_batch_async(
+        std::move(requests),
+        {.seed = batch.seed, .on_item = report, .max_item_s = kMostItemSeconds, .cancel = stop_.get_token()});
   } catch (const std::system_error&) {
     fail(ErrorCode::resource_exhausted, "there is no thread for one more batch; try again later");
   }

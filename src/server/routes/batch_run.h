@@ -19,11 +19,12 @@ struct BatchAnswer {
   std::string json;  // the result as an object of JSON, its sound in base64
 };
 
-// Lives on the connection's thread. The sound of an item is in memory once: as the base64 of its answer.
+// Lives on the connection's thread. The sound of an item is in memory once: as the base64 of its answer. A
+// client who does not take what there is holds up his own batch alone.
 class BatchRun {
  public:
-  // Starts. What has not ended when `gone` stops, or after batch.timeout, is cancelled.
-  BatchRun(Services& services, Executor executor, BatchRequest batch, const std::stop_token& gone);
+  // Starts. What has not ended when `gone` stops, or after batch.timeout, is cancelled. `from` outlives it.
+  BatchRun(Executor executor, const Request& from, BatchRequest batch, const std::stop_token& gone);
   // Cancels and waits. Call next() to the end first, so that there is nothing to wait for.
   ~BatchRun();
   BatchRun(const BatchRun&) = delete;

@@ -6,6 +6,7 @@
 #include "base/f16.h"
 #include "server/routes/gone_signal.h"
 #include "server/routes/packed_answer.h"
+#include "server/routes/request_body.h"
 #include "server/routes/services.h"
 
 namespace shoal::server {
@@ -41,11 +42,11 @@ using Clips = std::vector<std::string>;  // files
 
 // A field whose items are not objects, which the schema has no reader for.
 template <typename T>
-Field<T> array_field(std::string name, std::string format, std::string help, int64_t max_items,
+Field<T> array_field(std::string name, FieldDoc item, std::string help, int64_t max_items,
                      void (*read)(const Value::Array& items, const std::string& where, T& into)) {
-  FieldDoc doc{
-      .name = std::move(name), .type = "array", .help = std::move(help), .format = std::move(format)};
+  FieldDoc doc{.name = std::move(name), .type = "array", .help = std::move(help)};
   doc.max_length = max_items;
+  doc.item = {std::move(item)};
   return {std::move(doc), [read, max_items](const Value& value, const std::string& where, T& into) {
             read(read_array(value, where, max_items), where, into);
           }};
@@ -55,7 +56,8 @@ Schema<Clips> encode_schema(const ServerConfig& config) {
   const auto read = [](const Value::Array& items, const std::string& where, Clips& into) {
     for (size_t i = 0; i < items.size(); ++i) into.push_back(read_bytes(items[i], item_path(where, i)));
   };
-  return {array_field<Clips>("audios", "byte", "Clips: wav, flac, ogg, mp3 or aiff files.",
+  FieldDoc clip{.name = "clip", .type = "string", .help = "A file.", .required = true, .format = "byte"};
+  return {array_field<Clips>("audios", std::move(clip), "Clips: wav, flac, ogg, mp3 or aiff files.",
                              Limits(config).clips, read)
               .required()};
 }
@@ -91,17 +93,23 @@ Value object_of(std::string name, Value::Array items) {
   return {std::move(object)};
 }
 
+// The model that the query names, else the first with a codec.
+Engine& codec_of(const Services& services, const Request& request) {
+  return *services.models.with_references(request.parameter("model").value_or("")).engine;
+}
+
 Task<> encode(Services& services, Exchange& exchange) {
   const GoneSignal gone(exchange);
   const Request& request = exchange.request();
+  Engine& engine = codec_of(services, request);
   const auto clips = co_await services.workers.run(
       exchange.executor(), [&services, &request] { return read_clips(services.config, request); });
   Value::Array tokens;
   for (size_t i = 0; i < clips->size(); ++i) {
     check_not_gone(gone.token());
-    auto work = [&services, clips, i, left = gone.token()] {
+    auto work = [&engine, clips, i, left = gone.token()] {
       check_not_gone(left);  // while it waited for its turn
-      return by_codebook(services.engine.encode((*clips)[i]));
+      return by_codebook(engine.encode((*clips)[i]));
     };
     Value codes = co_await services.workers.run_in_turn(exchange.executor(), std::move(work));
     tokens.push_back(std::move(codes));
@@ -147,13 +155,18 @@ struct Tokens {
 
 Schema<Tokens> decode_schema(const ServerConfig& config) {
   const auto keep = [](const Value::Array& items, const std::string&, Tokens& into) { into.items = &items; };
-  return {array_field<Tokens>("tokens", "", "Codes of clips, each [codebooks][frames].", Limits(config).clips,
-                              keep)
+  const FieldDoc code{.name = "code", .type = "integer", .help = "A code.", .required = true, .minimum = 0};
+  const FieldDoc row{
+      .name = "row", .type = "array", .help = "Of a codebook.", .required = true, .item = {code}};
+  const FieldDoc clip{.name = "clip", .type = "array", .help = "Of a clip.", .required = true, .item = {row}};
+  return {array_field<Tokens>("tokens", clip, "Codes of clips, each [codebooks][frames].",
+                              Limits(config).clips, keep)
               .required()};
 }
 
-std::shared_ptr<const std::vector<Codes>> read_tokens(Services& services, const Request& request) {
-  const CodecShape shape = services.engine.codec_shape();
+std::shared_ptr<const std::vector<Codes>> read_tokens(Services& services, const Engine& engine,
+                                                      const Request& request) {
+  const CodecShape shape = engine.codec_shape();
   const Value body = body_of(request);
   const Tokens tokens = decode_schema(services.config).read(body);
   Limits limits(services.config);
@@ -162,7 +175,7 @@ std::shared_ptr<const std::vector<Codes>> read_tokens(Services& services, const 
     const std::string where = item_path("tokens", i);
     clips->push_back(read_codes((*tokens.items)[i], shape, where));
     const auto frames = static_cast<double>(clips->back().size()) / shape.codebooks;
-    limits.add(frames * shape.samples_per_frame / services.engine.sample_rate_hz(), where);
+    limits.add(frames * shape.samples_per_frame / engine.sample_rate_hz(), where);
   }
   return clips;
 }
@@ -197,16 +210,17 @@ std::string item(bool json, size_t index, std::string bytes) {
 Task<> decode(Services& services, Exchange& exchange) {
   const GoneSignal gone(exchange);
   const Request& request = exchange.request();
-  const auto clips = co_await services.workers.run(
-      exchange.executor(), [&services, &request] { return read_tokens(services, request); });
+  Engine& engine = codec_of(services, request);
+  const auto clips = co_await services.workers.run(exchange.executor(),
+                                                   [&] { return read_tokens(services, engine, request); });
   const bool json = wants_json(request);
   Response head{.content_type = json ? "application/json" : "application/msgpack"};
   head.body = opening(json, clips->size());
   for (size_t i = 0; i < clips->size(); ++i) {
     check_not_gone(gone.token());
-    auto work = [&services, clips, i, json, left = gone.token()] {
+    auto work = [&engine, clips, i, json, left = gone.token()] {
       check_not_gone(left);
-      return item(json, i, half_bytes(services.engine.decode((*clips)[i])));
+      return item(json, i, half_bytes(engine.decode((*clips)[i])));
     };
     std::string bytes = co_await services.workers.run_in_turn(exchange.executor(), std::move(work));
     if (exchange.begun()) {
@@ -223,7 +237,11 @@ Task<> decode(Services& services, Exchange& exchange) {
 }
 
 Route route(std::string path, RouteDoc doc, std::function<Task<>(Services&, Exchange&)> handle) {
-  doc.body_types = doc.answer_types = packed_types();
+  doc.body_types = every_body_type();
+  doc.answer_types = packed_types();
+  doc.query = {
+      format_parameter(),
+      {.name = "model", .type = "string", .help = "a model of /v1/models; default: the first with a codec"}};
   return {.method = "POST",
           .path = std::move(path),
           .errors = ErrorStyle::fish,

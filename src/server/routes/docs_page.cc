@@ -91,8 +91,12 @@ std::vector<std::string> names_of(const Value& object) {
   return names;
 }
 
-// "integer, 1 to 64, default 8"
+// "integer, 1 to 64, default 8"; "string, or object"
 std::string kind_of(const Value& schema) {
+  std::string forms;
+  for (const Value& form : items_of(member(schema, "oneOf")))
+    forms += (forms.empty() ? "" : ", or ") + kind_of(form);
+  if (!forms.empty()) return forms;
   const Value& type = member(schema, "type");
   std::vector<std::string> parts = {
       escaped(items_of(type).empty() ? text_of(type) : text_of(items_of(type).front()))};
@@ -113,26 +117,55 @@ std::string kind_of(const Value& schema) {
   return joined(parts);
 }
 
-// Fields of an object, and of the objects in its lists.
+std::string row(const std::string& name, bool is_required, const Value& schema, const Value& help) {
+  return "<tr><td>" + code(name) + (is_required ? " (required)" : "") + "</td><td>" + kind_of(schema) +
+         "</td><td>" + escaped(text_of(help)) + "</td></tr>\n";
+}
+
+std::string table_of(std::string_view what, const std::string& rows) {
+  if (rows.empty()) return "";
+  return "<table><thead><tr><th>" + std::string(what) +
+         "</th><th>type</th><th>meaning</th></tr></thead><tbody>\n" + rows + "</tbody></table>\n";
+}
+
+// Fields of an object, and of the objects in it and in its lists.
 void add_rows(std::string& html, const Value& schema, const std::string& before) {
+  for (const Value& form : items_of(member(schema, "oneOf"))) add_rows(html, form, before);
   for (const auto& [name, field] : members_of(member(schema, "properties"))) {
     const auto& required = items_of(member(schema, "required"));
     const bool is_required =
         std::ranges::any_of(required, [&](const Value& one) { return text_of(one) == name; });
-    html += "<tr><td>" + code(before + name) + (is_required ? " (required)" : "") + "</td><td>" +
-            kind_of(field) + "</td><td>" + escaped(text_of(member(field, "description"))) + "</td></tr>\n";
+    html += row(before + name, is_required, field, member(field, "description"));
+    add_rows(html, field, before + name + ".");
     add_rows(html, member(field, "items"), before + name + "[].");
   }
 }
 
-std::string body_of(const Value& operation) {
-  const Value& content = member(member(operation, "requestBody"), "content");
-  if (members_of(content).empty()) return "";
+std::string parameters_of(const Value& operation) {
   std::string rows;
-  add_rows(rows, member(members_of(content).front().second, "schema"), "");
-  return "<p>Body: " + joined(names_of(content)) +
-         "</p>\n<table><thead><tr><th>field</th><th>type</th><th>meaning</th></tr></thead><tbody>\n" + rows +
-         "</tbody></table>\n";
+  for (const Value& parameter : items_of(member(operation, "parameters"))) {
+    if (text_of(member(parameter, "in")) != "query") continue;
+    rows += row("?" + text_of(member(parameter, "name")) + "=", false, member(parameter, "schema"),
+                member(parameter, "description"));
+  }
+  return table_of("query", rows);
+}
+
+std::string body_of(const Value& operation) {
+  const Value& body = member(operation, "requestBody");
+  const Value& content = member(body, "content");
+  if (members_of(content).empty()) return "";
+  const bool* required = member(body, "required").as<bool>();
+  const Value& schema = member(members_of(content).front().second, "schema");
+  std::string html = "<p>Body" + std::string(required && !*required ? ", if any: " : ": ") +
+                     joined(names_of(content)) + "</p>\n";
+  const Value::Array& forms = items_of(member(schema, "oneOf"));
+  for (size_t i = 0; i < forms.size(); ++i)
+    html += "<p>" + std::string(i == 0 ? "" : "or ") + kind_of(forms[i]) + ": " +
+            escaped(text_of(member(forms[i], "description"))) + "</p>\n";
+  std::string rows;
+  add_rows(rows, schema, "");
+  return html + table_of("field", rows);
 }
 
 std::string answers_of(const Value& operation) {
@@ -170,8 +203,8 @@ std::string docs_page(std::string_view openapi) {
       const std::string title = "<span class=\"method\">" + escaped(name) + "</span>" + code(path);
       contents += "<a href=\"#" + id + "\">" + title + "</a>\n";
       sections += "<section>\n<h2 id=\"" + id + "\">" + title + key_of(operation) + "</h2>\n<p>" +
-                  escaped(text_of(member(operation, "summary"))) + "</p>\n" + body_of(operation) +
-                  answers_of(operation) + "</section>\n";
+                  escaped(text_of(member(operation, "summary"))) + "</p>\n" + parameters_of(operation) +
+                  body_of(operation) + answers_of(operation) + "</section>\n";
     }
   }
   const Value& info = member(document, "info");

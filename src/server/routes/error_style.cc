@@ -1,6 +1,9 @@
 #include "server/routes/error_style.h"
 
 #include <algorithm>
+#include <charconv>
+
+#include "server/body/place.h"
 
 namespace shoal::server {
 namespace {
@@ -44,6 +47,24 @@ std::string leading_name(const std::string& message) {
   return message.compare(length, 2, ": ") == 0 ? message.substr(0, length) : "";
 }
 
+// "reference 2: is silence" -> "references[1].audio".
+std::string named_clip(const std::string& message) {
+  constexpr std::string_view kClip = "reference ";
+  if (!message.starts_with(kClip)) return "";
+  const char *first = message.data() + kClip.size(), *last = message.data() + message.size();
+  size_t number = 0;
+  const char* end = std::from_chars(first, last, number).ptr;
+  const std::string_view rest(end, last);
+  if (number == 0 || !rest.starts_with(": ")) return "";
+  const bool of_words = rest.starts_with(": its transcript ");
+  return member_path(item_path("references", number - 1), of_words ? "text" : "audio");
+}
+
+bool names_arguments(ErrorCode code) {
+  return code == ErrorCode::invalid_argument || code == ErrorCode::too_large ||
+         code == ErrorCode::unsupported || code == ErrorCode::not_found || code == ErrorCode::corrupt_file;
+}
+
 const char* openai_type(int status) {
   if (status == 401) return "authentication_error";
   if (status == 403) return "permission_error";
@@ -65,6 +86,15 @@ Value fish_body(const HttpError& error, const std::string& request_id) {
                         {"request_id", {request_id}}}};
 }
 
+Value kokoro_body(const HttpError& error, const std::string& request_id) {
+  return {Value::Object{{"detail",
+                         {Value::Object{{"error", {std::string(name_of(error.code))}},
+                                        {"message", {error.message}},
+                                        {"type", {std::string(openai_type(error.status))}},
+                                        {"param", error.param.empty() ? Value{} : Value{error.param}},
+                                        {"request_id", {request_id}}}}}}};
+}
+
 Value plain_body(const HttpError& error, const std::string& request_id) {
   Value::Object inner{{"code", {std::string(name_of(error.code))}}, {"message", {error.message}}};
   if (!error.param.empty()) inner.emplace_back("param", Value{error.param});
@@ -80,8 +110,9 @@ HttpError http_error(const Error& error) {
     out.param = body->where();
     out.breaks_schema = error.code() == ErrorCode::invalid_argument && !body->where().empty();
     if (error.code() == ErrorCode::unsupported && body->where().empty()) out.status = 415;
-  } else if (error.code() == ErrorCode::invalid_argument || error.code() == ErrorCode::too_large) {
-    out.param = leading_name(error.message());
+  } else if (names_arguments(error.code())) {
+    const std::string clip = named_clip(error.message());
+    out.param = clip.empty() ? leading_name(error.message()) : clip;
   }
   if (error.code() == ErrorCode::resource_exhausted) out.retry_after_s = kRetryFullQueueS;
   if (error.code() == ErrorCode::unavailable) out.retry_after_s = kRetryUnavailableS;
@@ -108,6 +139,9 @@ Response error_response(ErrorStyle style, const HttpError& error, const std::str
     case ErrorStyle::fish:
       response.body = write_json(fish_body(told, request_id));
       if (told.status == 415) response.headers.add("Accept", kFishTypes);
+      break;
+    case ErrorStyle::kokoro:
+      response.body = write_json(kokoro_body(told, request_id));
       break;
     case ErrorStyle::plain:
       response.body = write_json(plain_body(told, request_id));

@@ -12,6 +12,7 @@ namespace shoal::server {
 enum class ErrorStyle {
   openai,  // {"error": {"message", "type", "param", "code"}}
   fish,    // {"statusCode", "message", "error"} (spec/serving.md 2)
+  kokoro,  // {"detail": {"error", "message", "type"}} (spec/kokoro.md 13)
   plain,   // {"error": {"code", "message", "request_id"}}: our own routes
 };
 
@@ -29,7 +30,7 @@ struct HttpError {
 // media type: 415), corrupt_file 400, too_large 413, cancelled 499, deadline_exceeded 504, resource_exhausted
 // 429 with Retry-After, unavailable 503 with Retry-After, io and internal 500 with a message that tells
 // nothing of the inside (the log has it). `param` is a BodyError's field, or the name that other messages
-// about an argument begin with ("text: ...").
+// about an argument begin with ("text: ..."; "reference 2: ..." is references[1].audio).
 HttpError http_error(const Error& error);
 // Every body carries the request's id too. A 415 of fish lists its media types in the header Accept.
 Response error_response(ErrorStyle style, const HttpError& error, const std::string& request_id);

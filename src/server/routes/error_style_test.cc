@@ -56,7 +56,15 @@ TEST(HttpError, NamesTheField) {
             "references[1].audio");
   EXPECT_EQ(http_error(Error(ErrorCode::invalid_argument, "chunk_length: expected 0")).param, "chunk_length");
   EXPECT_EQ(http_error(Error(ErrorCode::too_large, "text: 300000 bytes")).param, "text");
-  EXPECT_EQ(http_error(Error(ErrorCode::invalid_argument, "reference 1: is silence")).param, "");
+  EXPECT_EQ(http_error(Error(ErrorCode::invalid_argument, "reference 1: is silence")).param,
+            "references[0].audio");
+  EXPECT_EQ(http_error(Error(ErrorCode::corrupt_file, "reference 12: is no sound")).param,
+            "references[11].audio");
+  EXPECT_EQ(http_error(Error(ErrorCode::too_large, "reference 2: its transcript has 9 bytes")).param,
+            "references[1].text");
+  for (const char* none : {"reference 0: x", "reference -1: x", "reference 1", "reference one: x",
+                           "reference 99999999999999999999: x", "reference codes: frame 1"})
+    EXPECT_EQ(http_error(Error(ErrorCode::invalid_argument, none)).param, "") << none;
   EXPECT_EQ(http_error(Error(ErrorCode::unavailable, "engine: stopped")).param, "");
 }
 
@@ -94,6 +102,14 @@ TEST(ErrorResponse, Fish) {
   ASSERT_TRUE(accept);
   for (const char* one : {"application/json", "application/msgpack", "multipart/form-data"})
     EXPECT_NE(accept->find(one), std::string::npos);
+}
+
+TEST(ErrorResponse, Kokoro) {
+  const Value body = told(ErrorStyle::kokoro, BodyError(ErrorCode::invalid_argument, "text", "is required"));
+  EXPECT_EQ(text_at(body, {"detail", "error"}), "invalid_argument");
+  EXPECT_EQ(text_at(body, {"detail", "message"}), "text: is required");
+  EXPECT_EQ(text_at(body, {"detail", "type"}), "invalid_request_error");
+  EXPECT_EQ(text_at(body, {"detail", "param"}), "text");
 }
 
 TEST(ErrorResponse, Plain) {

@@ -8,7 +8,7 @@ namespace {
 
 // Neutral in the cloud API: {"speed": 1, "volume": 0}, either missing.
 Field<FishRequest> prosody_field() {
-  const std::string why = "these models speak at their own speed and level";
+  const std::string why = "the sound keeps the model's level; its speed is the field speed";
   FieldDoc doc{.name = "prosody", .type = "object", .help = why};
   return {std::move(doc), [why](const Value& value, const std::string& where, FishRequest&) {
             for (const auto& [name, member] : read_object(value, where))
@@ -23,6 +23,17 @@ Field<FishRequest> conditioning_field() {
   FieldDoc doc{.name = name, .type = "boolean", .help = why};
   return {std::move(doc), [why](const Value& value, const std::string& where, FishRequest&) {
             if (!read_boolean(value, where)) throw BodyError(ErrorCode::unsupported, where, why);
+          }};
+}
+
+// The official server seeds with the magnitude (spec/serving.md 1): -1 is 1.
+Field<FishRequest> seed_field() {
+  FieldDoc doc{.name = "seed",
+               .type = "integer",
+               .help = "same seed, same sound; of a negative one its magnitude; drawn without one"};
+  return {std::move(doc), [](const Value& value, const std::string& where, FishRequest& into) {
+            const int64_t seed = read_integer(value, where, Range());
+            into.seed = seed < 0 ? ~static_cast<uint64_t>(seed) + 1 : static_cast<uint64_t>(seed);
           }};
 }
 
@@ -52,7 +63,7 @@ Schema<FishRequest> fish_request_schema(const ServerConfig& config) {
       list("references", &T::references, reference_clip_schema(), config.max_references,
            "clips of a voice to follow"),
       text("reference_id", &T::reference_id, "a stored voice; takes precedence over references"),
-      integer("seed", &T::seed, {0}, "same seed, same sound; drawn without one"),
+      seed_field(),
       choice("use_memory_cache", &T::use_memory_cache, {"on", "off"},
              "no effect: encoded clips are kept by their content")
           .otherwise("\"off\""),
@@ -69,7 +80,7 @@ Schema<FishRequest> fish_request_schema(const ServerConfig& config) {
           .otherwise("1.1"),
       number("temperature", &T::temperature, {0.1, 1}, "of sampling; lower is steadier").otherwise("0.8"),
       // The cloud API's.
-      integer("sample_rate", &T::sample_rate, {8000, 48000}, "Hz of the answer; default: the model's"),
+      integer("sample_rate", &T::sample_rate, kSampleRatesHz, "Hz of the answer; default: the model's"),
       integer("mp3_bitrate", &T::mp3_bitrate, {0, 192}, "kbit/s of mp3: 64, 128 or 192"),
       integer("opus_bitrate", &T::opus_bitrate, {-1000, 64},
               "kbit/s of opus: -1000 (ours), 24, 32, 48 or 64"),
@@ -85,15 +96,24 @@ Schema<FishRequest> fish_request_schema(const ServerConfig& config) {
       boolean("special_tokens", &T::special_tokens,
               "spellings like <|im_end|> in the text are control tokens")
           .otherwise("false"),
+      text("model", &T::model, "a model of /v1/models; default: the first"),
+      number("speed", &T::speed, {0.25, 4}, "2 is twice as fast; models that know no speed take 1")
+          .otherwise("1"),
+      text("language", &T::language,
+           "of the text, of models that speak phonemes: a, en-us, en-gb, es, fr-fr, hi, it, pt-br; default: "
+           "the voice's"),
   };
 }
 
-SpeechRequest speech_request(const FishRequest& body) {
+SpeechRequest speech_request(Engine& engine, const FishRequest& body) {
   SpeechRequest request;
   request.text = body.text;
-  request.voice = body.reference_id;
+  request.voice = engine_voice(engine, body.reference_id);
   if (body.reference_id.empty()) request.references = body.references;
   take_sampling(body, request);
+  forget_usual_sampling(engine, request);
+  request.speed = body.speed;
+  request.language = body.language;
   if (!body.normalize) request.normalise = false;
   if (body.timeout) request.timeout = as_timeout(*body.timeout);
   return request;
@@ -104,6 +124,7 @@ AnswerOptions answer_options(const FishRequest& body) {
                         .sample_rate_hz = body.sample_rate,
                         .streaming = body.streaming,
                         .bare_wav = true};
+  if (options.format == audio::Format::pcm_s16le) options.content_type = "application/octet-stream";
   options.headers.add("Content-Disposition", "attachment; filename=audio." + body.format);
   if (body.mp3_bitrate != 0) check_bitrate("mp3_bitrate", body.mp3_bitrate, {64, 128, 192});
   if (body.opus_bitrate != 0) check_bitrate("opus_bitrate", body.opus_bitrate, {-1000, 24, 32, 48, 64});

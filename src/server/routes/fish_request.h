@@ -13,6 +13,7 @@
 namespace shoal::server {
 
 struct FishRequest {
+  std::string model;  // empty: the first
   std::string text;
   int chunk_length = 200;
   std::string format = "wav", latency = "normal", use_memory_cache = "off";
@@ -32,10 +33,14 @@ struct FishRequest {
   std::optional<double> timeout;  // seconds
   std::optional<int> top_k;
   bool special_tokens = false;
+  // Of models that speak phonemes.
+  double speed = 1;
+  std::string language;
 };
 
 Schema<FishRequest> fish_request_schema(const ServerConfig& config);
-SpeechRequest speech_request(const FishRequest& body);
+// Looks into the folder of voices.
+SpeechRequest speech_request(Engine& engine, const FishRequest& body);
 // Throws BodyError(invalid_argument): a rate or bitrate that the format cannot carry.
 AnswerOptions answer_options(const FishRequest& body);
 

@@ -9,15 +9,12 @@ namespace {
 
 using FishSchema = std::shared_ptr<const Schema<FishRequest>>;
 
-const std::vector<std::string>& body_types() {
-  static const std::vector<std::string> types = {"application/json", "application/msgpack",
-                                                 "multipart/form-data"};
-  return types;
-}
-
 Task<> speak(Services& services, Exchange& exchange, FishSchema schema) {
-  const FishRequest body = co_await read_request(services, exchange, *schema, body_types());
-  co_await answer_with_speech(services, exchange, speech_request(body), answer_options(body));
+  const FishRequest body = co_await read_request(services, exchange, *schema, every_body_type());
+  Engine& engine = *services.models.named(body.model).engine;
+  SpeechRequest request = speech_request(engine, body);
+  AnswerOptions options = answer_options(body);
+  co_await answer_with_speech(services, engine, exchange, std::move(request), std::move(options));
 }
 
 Response health() {
@@ -37,7 +34,7 @@ Route speech_route(const ServerConfig& config) {
               .body = BodySize::large,
               .doc = {.summary = "Speaks a text (Fish-Speech's API)",
                       .body = schema->docs(),
-                      .body_types = body_types(),
+                      .body_types = every_body_type(),
                       .answer_types = {"audio/wav", "application/octet-stream", "audio/mpeg", "audio/ogg",
                                        "audio/flac"}},
               .speaks = true};
@@ -51,16 +48,25 @@ Route health_route(std::string method) {
   return {.method = std::move(method),
           .path = "/v1/health",
           .errors = ErrorStyle::fish,
-          .body = BodySize::small,  // clients POST an empty object
           .doc = {.summary = "Whether the server lives (Fish-Speech's API)",
                   .answer_types = {"application/json"}},
           .handle = tell_health};
 }
 
+// Clients POST an empty object.
+Route posted_health_route() {
+  Route route = health_route("POST");
+  route.body = BodySize::small;
+  route.doc.summary += "; a body is ignored";
+  route.doc.body_types = {"*/*"};
+  route.doc.body_required = false;
+  return route;
+}
+
 }  // namespace
 
 std::vector<Route> fish_routes(const ServerConfig& config) {
-  return {speech_route(config), health_route("GET"), health_route("POST")};
+  return {speech_route(config), health_route("GET"), posted_health_route()};
 }
 
 }  // namespace shoal::server

@@ -95,6 +95,8 @@ TEST_F(LiveLimits, FaultsOfAMessageAreToldAndTheConnectionLives) {
       {R"({"type":"start","chunk_length":10})", "invalid_argument"},
       {R"({"type":"start","format":"midi"})", "invalid_argument"},
       {R"({"type":"start","format":"mp3","sample_rate":9999})", "invalid_argument"},
+      {R"({"type":"start","sample_rate":7999})", "invalid_argument"},
+      {R"({"type":"start","sample_rate":48001})", "invalid_argument"},
       {R"({"type":"start","voice":"nobody"})", "not_found"},
       {R"({"type":"start","voice":"../../etc/passwd"})", "invalid_argument"},
       {R"({"type":"start","voice":"a","references":[{"audio":"AAAA","text":"b"}]})", "invalid_argument"},

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/routes/speech_fields.h"
+#include "server/routes/speech_warnings.h"
 
 namespace shoal::server {
 namespace {
@@ -39,11 +40,12 @@ Schema<LiveStart> start_schema(int max_references) {
   return {
       type_field<LiveStart>(),
       text("id", &LiveStart::id, "Named by every message about this utterance; at most 128 bytes."),
+      text("model", &LiveStart::model, "A model of /v1/models; absent: the first."),
       text("voice", &LiveStart::voice, "A voice of /v1/audio/voices; \"default\": the model's own."),
       choice("format", &LiveStart::format, {"pcm", "wav", "opus", "flac", "mp3", "aac"},
              "What the binary messages hold, one after the other.")
           .otherwise("\"pcm\""),
-      integer("sample_rate", &LiveStart::sample_rate, {4000, 192000}, "In Hz; absent: the model's own."),
+      integer("sample_rate", &LiveStart::sample_rate, kSampleRatesHz, "In Hz; absent: the model's own."),
       list("references", &LiveStart::references, reference_clip_schema(), max_references,
            "Clips of a voice to follow."),
       integer("seed", &LiveStart::seed, {0, kLargestSeed}, "Absent: drawn; `started` says which."),
@@ -58,6 +60,10 @@ Schema<LiveStart> start_schema(int max_references) {
           .otherwise("1024"),
       integer("chunk_length", &LiveStart::chunk_length, {50, 1000}, "Longest segment of text in bytes.")
           .otherwise("200"),
+      number("speed", &LiveStart::speed, {0.25, 4}, "2 is twice as fast; models that know no speed take 1.")
+          .otherwise("1"),
+      text("language", &LiveStart::language,
+           "Of the text, of models that speak phonemes; absent: the voice's."),
       number("timeout", &LiveStart::timeout, {0.001, kLongestTimeoutS},
              "Seconds that a segment may take from its text to its last sound; absent: the server's.")};
 }
@@ -139,6 +145,7 @@ std::string live_done(const LiveDone& done) {
                         {"segments", {done.segments}},
                         {"seed", of_seed(done.seed)}};
   if (done.cut_at_frames > 0) members.emplace_back("cut_at_frames", Value{done.cut_at_frames});
+  if (!done.warnings.empty()) members.emplace_back("warnings", warnings_value(done.warnings));
   return written("done", std::move(members));
 }
 

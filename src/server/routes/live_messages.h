@@ -14,7 +14,7 @@ namespace shoal::server {
 
 // How an utterance is to be spoken. Absent values are the model's.
 struct LiveStart {
-  std::string id, voice, format = "pcm";
+  std::string id, model, voice, format = "pcm";
   std::optional<int> sample_rate;
   std::vector<ReferenceClip> references;
   std::optional<uint64_t> seed;
@@ -24,6 +24,8 @@ struct LiveStart {
   int64_t max_new_tokens = 1024;
   int chunk_length = 200;
   std::optional<double> timeout;
+  double speed = 1;
+  std::string language;
 };
 
 struct LiveMessage {
@@ -60,6 +62,7 @@ struct LiveDone {
   int64_t segments = 0;
   uint64_t seed = 0;
   int64_t cut_at_frames = 0;
+  std::vector<std::string> warnings;  // each once
 };
 std::string live_done(const LiveDone& done);
 // `id`: of the utterance that it ended; empty when it ended none.

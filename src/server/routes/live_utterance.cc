@@ -11,6 +11,7 @@
 #include "shoal/seeds.h"
 #include "text/characters.h"
 #include "text/sentences.h"
+#include "text/utf8.h"
 
 namespace shoal::server {
 namespace {
@@ -23,23 +24,25 @@ constexpr size_t kMostPendingBytes = size_t{64} << 10;
 // nothing.
 constexpr size_t kSegmentsAhead = 2;
 
-int64_t characters_of(std::string_view text) {
-  return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; });
-}
-
-SpeechRequest request_of(const Services& services, LiveStart& start) {
+SpeechRequest request_of(Engine& engine, LiveStart& start) {
   SpeechRequest request;
   if (!start.voice.empty() && !start.references.empty())
     fail(ErrorCode::invalid_argument, "voice: give a voice or reference clips, not both");
   if (start.repetition_penalty == 0.0f)
     throw BodyError(ErrorCode::invalid_argument, "repetition_penalty",
                     "expected more than 0, at most 2, got 0");
-  request.voice = engine_voice(services, start.voice);
+  request.voice = engine_voice(engine, start.voice);
   request.references = std::move(start.references);
   take_sampling(start, request);
   request.normalise = start.normalize;
   if (!request.seed) request.seed = drawn_seed();
-  request.chunk_length = 0;  // a segment is never split again
+  request.speed = start.speed;
+  request.language = start.language;
+  // A segment is never split again, but by models that read no more at a time.
+  if (!engine.traits().phonemes)
+    request.chunk_length = 0;
+  else
+    request.chunk_length = SpeechRequest().chunk_length;
   if (start.timeout) request.timeout = as_timeout(*start.timeout);
   return request;
 }
@@ -52,9 +55,9 @@ void encode_references(Engine& engine, SpeechRequest& request) {
 }
 
 // What may be told of an error.
-Error told_of(const Services& services, const Error& error) {
+Error told_of(const Engine& engine, const Request& from, const Error& error) {
   try {
-    hide_paths(services, error);
+    hide_paths(engine, from, error);
   } catch (const Error& other) {
     return other;
   }
@@ -75,15 +78,18 @@ LiveSettings live_settings(Services& services, const Request& from, LiveStart st
   settings.format = start.format;
   settings.audio_format = audio::parse_format(start.format).value();
   settings.longest_segment = static_cast<size_t>(start.chunk_length);
-  settings.model_rate_hz = services.engine.sample_rate_hz();
+  Engine& engine = *services.models.named(start.model).engine;
+  settings.engine = &engine;
+  settings.model_rate_hz = engine.sample_rate_hz();
+  settings.keeps_voice = !engine.traits().references;
   settings.sample_rate_hz = start.sample_rate.value_or(settings.model_rate_hz);
-  settings.request = request_of(services, start);
-  check_and_complete(services, from, settings.request);
+  settings.request = request_of(engine, start);
+  check_and_complete(services, engine, from, settings.request);
   try {
-    if (!settings.request.voice.empty()) services.engine.voices().get(settings.request.voice);
-    encode_references(services.engine, settings.request);
+    if (!settings.request.voice.empty()) engine.voices().get(settings.request.voice);
+    encode_references(engine, settings.request);
   } catch (const Error& error) {
-    hide_paths(services, error);
+    hide_paths(engine, from, error);
     throw;
   }
   return settings;
@@ -109,7 +115,7 @@ void LiveUtterance::add(std::string_view text) {
   if (pending > kMostPendingBytes)
     throw BodyError(ErrorCode::too_large, "text",
                     concat(pending, " bytes would wait to be spoken, at most ", kMostPendingBytes, " may"));
-  const int64_t characters = characters_ + characters_of(text);
+  const int64_t characters = characters_ + text::count_characters(text);
   const int64_t most = services_.config.max_text_length;
   if (most > 0 && characters > most)
     throw BodyError(ErrorCode::too_large, "text",
@@ -140,7 +146,8 @@ void LiveUtterance::check_there() const {
 }
 
 bool LiveUtterance::has_voice() const {
-  return !settings_.request.voice.empty() || !settings_.request.encoded_references.empty();
+  return settings_.keeps_voice || !settings_.request.voice.empty() ||
+         !settings_.request.encoded_references.empty();
 }
 
 size_t LiveUtterance::room_ahead() const { return has_voice() ? kSegmentsAhead : 1; }
@@ -162,7 +169,8 @@ Task<> LiveUtterance::submit_ahead() {
     request.seed = seed_of_utterance(*settings_.request.seed, static_cast<size_t>(submitted_));
     if (!first_submitted_) first_submitted_ = Clock::now();
     try {
-      Speech speech = co_await submit_speech(services_, from_, executor_, std::move(request));
+      Speech speech =
+          co_await submit_speech(services_, *settings_.engine, from_, executor_, std::move(request));
       ahead_.push_back({.text = std::move(*next_text_),
                         .reader = std::make_unique<SpeechReader>(std::move(speech), executor_)});
     } catch (const Error& error) {
@@ -207,7 +215,10 @@ Task<> LiveUtterance::speak_first() {
     co_await submit_ahead();
   }
   Speech& speech = segment.reader->speech();
-  cut_at_frames_ = std::max(cut_at_frames_, speech.summary().cut_at_frames);
+  SpeechSummary summary = speech.summary();
+  cut_at_frames_ = std::max(cut_at_frames_, summary.cut_at_frames);
+  for (std::string& warning : summary.warnings)
+    if (std::ranges::count(warnings_, warning) == 0) warnings_.push_back(std::move(warning));
   if (has_voice()) co_return;
   std::vector<int32_t> codes = speech.codes();
   if (codes.empty()) co_return;
@@ -257,7 +268,7 @@ Task<> LiveUtterance::speak() {
   services_.metrics.speaking(-1);
   if (writer_.broken()) over_ = true;
   if (over_) co_return;
-  if (failure && !cancelled_) co_await report(told_of(services_, *failure));
+  if (failure && !cancelled_) co_await report(told_of(*settings_.engine, from_, *failure));
   const char* outcome = cancelled_ ? "cancelled" : failure ? "failed" : "completed";
   over_ = true;
   const LiveDone done{.id = settings_.id,
@@ -265,7 +276,8 @@ Task<> LiveUtterance::speak() {
                       .seconds = seconds(),
                       .segments = spoken_,
                       .seed = *settings_.request.seed,
-                      .cut_at_frames = cut_at_frames_};
+                      .cut_at_frames = cut_at_frames_,
+                      .warnings = std::move(warnings_)};
   co_await writer_.text(live_done(done));
 }
 

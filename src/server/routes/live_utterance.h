@@ -24,7 +24,9 @@ struct LiveSettings {
   int sample_rate_hz = 0;  // of the sound that is sent
   int model_rate_hz = 0;
   size_t longest_segment = 200;  // bytes
-  SpeechRequest request;         // without text; its references are encoded, its seed is there
+  Engine* engine = nullptr;
+  bool keeps_voice = false;  // from one segment to the next, without a reference
+  SpeechRequest request;     // without text; its references are encoded, its seed is there
 };
 
 // Checks and completes what a client asked for. Blocks: clips are decoded and encoded, a voice is looked up.
@@ -81,6 +83,7 @@ class LiveUtterance {
   int64_t characters_ = 0, samples_ = 0;
   int64_t submitted_ = 0, spoken_ = 0;  // segments
   int64_t cut_at_frames_ = 0;
+  std::vector<std::string> warnings_;
   std::optional<std::chrono::steady_clock::time_point> first_submitted_;
   bool heard_ = false, ended_ = false, cancelled_ = false, over_ = false;
 };

@@ -1,6 +1,8 @@
 // OpenAI's speech API.
 #include <ctime>
 #include <memory>
+#include <set>
+#include <span>
 
 #include "server/routes/openai_speech.h"
 #include "server/routes/request_body.h"
@@ -10,21 +12,24 @@ namespace {
 
 using SpeechSchema = std::shared_ptr<const Schema<OpenAiSpeech>>;
 
-const std::vector<std::string>& body_types() {
-  static const std::vector<std::string> types = {"application/json"};
-  return types;
+// As Kokoro-FastAPI's (spec/kokoro.md 13).
+AnswerOptions with_file_name(AnswerOptions options, const OpenAiSpeech& body) {
+  options.headers.add("Content-Disposition", "attachment; filename=speech." + body.response_format);
+  return options;
 }
 
 Task<> speak(Services& services, Exchange& exchange, SpeechSchema schema) {
-  const OpenAiSpeech body = co_await read_request(services, exchange, *schema, body_types());
-  SpeechRequest request = speech_request(services, body);
+  const OpenAiSpeech body = co_await read_request(services, exchange, *schema, json_type());
+  Engine& engine = *model_of(services.models, body).engine;
+  SpeechRequest request = speech_request(engine, body);
   AnswerOptions options = answer_options(body);
   const std::string voice = request.voice;
   try {
     if (body.stream_format == "sse")
-      co_await answer_with_events(services, exchange, std::move(request), std::move(options));
+      co_await answer_with_events(services, engine, exchange, std::move(request), std::move(options));
     else
-      co_await answer_with_speech(services, exchange, std::move(request), std::move(options));
+      co_await answer_with_speech(services, engine, exchange, std::move(request),
+                                  with_file_name(std::move(options), body));
   } catch (const Error& error) {
     rethrow_for_openai(error, voice);
   }
@@ -34,50 +39,74 @@ Response json_response(const Value& value) {
   return {.status = 200, .content_type = "application/json", .body = write_json(value), .headers = {}};
 }
 
-Value model_value(const std::string& name, int64_t created) {
-  return {Value::Object{{"id", {name}},
+// name: as it was asked for. With its family, once it is loaded.
+Value model_value(const std::string& name, const ServedModel& model, int64_t created) {
+  Value::Object members{{"id", {name}},
                         {"object", {std::string("model")}},
                         {"created", {created}},
-                        {"owned_by", {std::string("shoal")}}}};
+                        {"owned_by", {std::string("shoal")}}};
+  try {
+    members.emplace_back("family", Value{model.engine->traits().family});
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unavailable) throw;
+  }
+  return {std::move(members)};
 }
 
 // Values are built outside of coroutines: g++ 12 cannot compile lists of initialisers within them.
-Value model_list(const std::string& name, int64_t created) {
-  return {
-      Value::Object{{"object", {std::string("list")}}, {"data", {Value::Array{model_value(name, created)}}}}};
+Value model_list(const Models& models, int64_t created) {
+  Value::Array data;
+  for (const ServedModel& model : models.all()) data.push_back(model_value(model.name, model, created));
+  return {Value::Object{{"object", {std::string("list")}}, {"data", {std::move(data)}}}};
 }
 
 Task<> list_models(Services& services, Exchange& exchange, int64_t created) {
-  co_await exchange.respond(json_response(model_list(services.model, created)));
+  co_await exchange.respond(json_response(model_list(services.models, created)));
 }
 
 Task<> get_model(Services& services, Exchange& exchange, int64_t created) {
-  const std::string& path = exchange.request().path;
-  const std::string name = path.substr(path.rfind('/') + 1);
-  if (!is_model_name(services, name))
-    throw BodyError(ErrorCode::not_found, "model", "there is none of that name; see /v1/models");
-  co_await exchange.respond(json_response(model_value(name, created)));
+  // Names of models may have slashes: hexgrad/Kokoro-82M.
+  const std::string name = exchange.request().path.substr(std::string_view("/v1/models/").size());
+  Response response = json_response(model_value(name, services.models.named(name), created));
+  co_await exchange.respond(std::move(response));
 }
 
-Value voice_list(const std::vector<VoiceInfo>& infos, bool names_alone) {
+Value voice_value(const ServedModel& model, const VoiceInfo& info) {
+  const bool own = info.name == "default";
+  Value::Object members{{"id", {info.name}},
+                        {"name", {own ? std::string("The model's own voice") : info.name}},
+                        {"model", {model.name}}};
+  if (info.fixed) members.emplace_back("fixed", Value{true});
+  if (!info.language.empty()) members.emplace_back("language", Value{info.language});
+  return {std::move(members)};
+}
+
+// Of these models, one after the other; names alone: each once.
+Value voice_list(std::span<const ServedModel> models, bool names_alone) {
   Value::Array voices;
-  const auto add = [&](const std::string& id, const std::string& name) {
-    if (names_alone)
-      voices.push_back({id});
-    else
-      voices.push_back({Value::Object{{"id", {id}}, {"name", {name}}}});
+  std::set<std::string> named;
+  const auto add = [&](const ServedModel& model, const VoiceInfo& info) {
+    if (!names_alone)
+      voices.push_back(voice_value(model, info));
+    else if (named.insert(info.name).second)
+      voices.push_back({info.name});
   };
-  add("default", "The model's own voice");
-  for (const VoiceInfo& info : infos)
-    if (info.name != "default") add(info.name, info.name);
+  for (const ServedModel& model : models) {
+    add(model, {.name = "default"});
+    for (const VoiceInfo& info : model.engine->voices().list())
+      if (info.name != "default") add(model, info);
+  }
   return {Value::Object{{"voices", {std::move(voices)}}}};
 }
 
 Task<> list_voices(Services& services, Exchange& exchange) {
-  const auto list = [&services] { return services.engine.voices().list(); };
-  const std::vector<VoiceInfo> infos = co_await services.workers.run(exchange.executor(), list);
-  const bool names_alone = exchange.request().parameter("legacy") == "true";
-  co_await exchange.respond(json_response(voice_list(infos, names_alone)));
+  const Request& request = exchange.request();
+  std::span<const ServedModel> models = services.models.all();
+  if (const auto name = request.parameter("model")) models = {&services.models.named(*name), 1};
+  const bool names_alone = request.parameter("legacy") == "true";
+  const auto list = [models, names_alone] { return voice_list(models, names_alone); };
+  const Value voices = co_await services.workers.run(exchange.executor(), list);
+  co_await exchange.respond(json_response(voices));
 }
 
 Route speech_route(const ServerConfig& config) {
@@ -88,9 +117,9 @@ Route speech_route(const ServerConfig& config) {
               .body = BodySize::large,
               .doc = {.summary = "Speaks a text: sound as it is made, or as server-sent events",
                       .body = schema->docs(),
-                      .body_types = body_types(),
+                      .body_types = json_type(),
                       .answer_types = {"audio/mpeg", "audio/ogg", "audio/aac", "audio/flac", "audio/wav",
-                                       "application/octet-stream", "text/event-stream"}},
+                                       "audio/pcm", "text/event-stream"}},
               .speaks = true};
   route.handle = [schema](Services& services, Exchange& exchange) {
     return speak(services, exchange, schema);
@@ -111,7 +140,7 @@ std::vector<Route> openai_routes(const ServerConfig& config) {
   const int64_t created = std::time(nullptr);
   std::vector<Route> routes;
   routes.push_back(speech_route(config));
-  routes.push_back(get_route("/v1/models", "The model that speaks here"));
+  routes.push_back(get_route("/v1/models", "The models that speak here"));
   routes.back().handle = [created](Services& services, Exchange& exchange) {
     return list_models(services, exchange, created);
   };
@@ -119,8 +148,10 @@ std::vector<Route> openai_routes(const ServerConfig& config) {
   routes.back().handle = [created](Services& services, Exchange& exchange) {
     return get_model(services, exchange, created);
   };
-  routes.push_back(
-      get_route("/v1/audio/voices", "Voices that a request may name; with ?legacy=true their names alone"));
+  routes.push_back(get_route("/v1/audio/voices", "Voices that a request may name"));
+  routes.back().doc.query = {
+      {.name = "model", .type = "string", .help = "a model of /v1/models; default: the voices of all"},
+      {.name = "legacy", .type = "boolean", .help = "true: their names alone", .default_value = "false"}};
   routes.back().handle = list_voices;
   return routes;
 }

@@ -1,7 +1,6 @@
 #include "server/routes/openai_speech.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/error.h"
 #include "server/routes/speech_fields.h"
@@ -11,7 +10,7 @@ namespace {
 
 // Players of OpenAI's pcm take it for 24 kHz without asking.
 constexpr int kPcmRateHz = 24000;
-constexpr std::array<std::string_view, 3> kOpenAiModels = {"tts-1", "tts-1-hd", "gpt-4o-mini-tts"};
+constexpr double kLoudest = 10;
 
 [[noreturn]] void refuse_field(ErrorCode code, const std::string& field, std::string why) {
   throw BodyError(code, field, std::move(why));
@@ -21,8 +20,11 @@ constexpr std::array<std::string_view, 3> kOpenAiModels = {"tts-1", "tts-1-hd", 
 Field<OpenAiSpeech> voice_field() {
   const Schema<OpenAiSpeech> by_id = {text("id", &OpenAiSpeech::voice, "the voice's name").required()};
   Field<OpenAiSpeech> field = text("voice", &OpenAiSpeech::voice,
-                                   "a voice of /v1/audio/voices; OpenAI's names speak with the model's own "
-                                   "voice; also an object {\"id\": name}");
+                                   "a voice of /v1/audio/voices, or of Kokoro a mix, af_bella(2)+af_sky(1); "
+                                   "OpenAI's names speak with the model's own voice; required, but of "
+                                   "Kokoro models");
+  field.doc.forms = {
+      {.name = "voice", .type = "object", .help = "the same", .required = true, .items = by_id.docs()}};
   field.read = [by_id, as_text = field.read](const Value& value, const std::string& where,
                                              OpenAiSpeech& into) {
     if (value.as<Value::Object>())
@@ -33,18 +35,50 @@ Field<OpenAiSpeech> voice_field() {
   return field;
 }
 
-}  // namespace
+// Kokoro-FastAPI's: one switch that there is, and finer ones that may only be as that server has them
+// unasked.
+Field<OpenAiSpeech> normalization_field() {
+  using T = OpenAiSpeech;
+  const auto fixed = [](const char* name, bool usual) {
+    const std::string why = concat("only ", usual ? "true" : "false",
+                                   ": the rules for texts are turned on and off as a whole, by normalize");
+    FieldDoc doc{.name = name, .type = "boolean", .help = why};
+    return Field<T>{std::move(doc), [usual, why](const Value& value, const std::string& where, T&) {
+                      if (read_boolean(value, where) != usual)
+                        refuse_field(ErrorCode::unsupported, where, why);
+                    }};
+  };
+  const Schema<T> options = {boolean("normalize", &T::normalization, "as the field normalize"),
+                             fixed("unit_normalization", false),
+                             fixed("url_normalization", true),
+                             fixed("email_normalization", true),
+                             fixed("optional_pluralization_normalization", true),
+                             fixed("phone_normalization", true),
+                             fixed("replace_remaining_symbols", true)};
+  FieldDoc doc{
+      .name = "normalization_options",
+      .type = "object",
+      .help = "Kokoro-FastAPI's: {\"normalize\": true or false}; its finer switches as they are unasked",
+      .items = options.docs()};
+  return {std::move(doc), [options](const Value& value, const std::string& where, T& into) {
+            into.normalization = options.read(value, where).normalization;
+          }};
+}
 
-Schema<OpenAiSpeech> openai_speech_schema(const ServerConfig& config) {
+std::vector<Field<OpenAiSpeech>> speech_fields(const ServerConfig& config) {
   using T = OpenAiSpeech;
   return {
-      text("model", &T::model, "a model of /v1/models, or tts-1, tts-1-hd, gpt-4o-mini-tts").required(),
+      text("model", &T::model,
+           "a model of /v1/models; tts-1, tts-1-hd and gpt-4o-mini-tts are the first, kokoro is the first "
+           "Kokoro "
+           "model, and the default where there is one; else required"),
       text("input", &T::input, "what to say").required(),
-      voice_field().required(),
+      voice_field(),
       choice("response_format", &T::response_format, {"mp3", "opus", "aac", "flac", "wav", "pcm"},
              "pcm is 16-bit little-endian mono")
           .otherwise("\"mp3\""),
-      number("speed", &T::speed, {0.25, 4}, "only 1: these models speak at their own speed").otherwise("1"),
+      number("speed", &T::speed, {0.25, 4}, "2 is twice as fast; models that know no speed take 1")
+          .otherwise("1"),
       refused<T>("instructions", "string",
                  "these models follow no instructions; a reference clip sets the voice and its mood"),
       choice("stream_format", &T::stream_format, {"audio", "sse"}, "bytes of sound, or server-sent events")
@@ -70,24 +104,50 @@ Schema<OpenAiSpeech> openai_speech_schema(const ServerConfig& config) {
       boolean("special_tokens", &T::special_tokens,
               "spellings like <|im_end|> in the input are control tokens")
           .otherwise("false"),
-      integer("sample_rate", &T::sample_rate, {8000, 48000},
+      integer("sample_rate", &T::sample_rate, kSampleRatesHz,
               "Hz of the answer; default: 24000 for pcm, else the model's"),
+      boolean(
+          "strict_phonemes", &T::strict_phonemes,
+          "phonemes that the model lacks are an error instead of a warning; of models that speak phonemes")
+          .otherwise("false"),
       // Kokoro-FastAPI's.
       refused<T>("download_format", "string", "there is no second file; ask for response_format"),
       refused<T>("return_download_link", "boolean", "answers are not kept for a download"),
-      refused<T>("return_timing", "boolean", "these models give no word times"),
-      refused<T>("lang_code", "string", "these models take the language from the text"),
-      refused<T>("volume_multiplier", "number", "the sound keeps the model's own level", Value{1.0}),
-      refused<T>("normalization_options", "object", "give normalize: true or false", Value{Value::Object{}}),
+      refused<T>("return_timing", "boolean", "ask /dev/captioned_speech for the times of words"),
+      text("lang_code", &T::lang_code,
+           "of the input, of models that speak phonemes: a, b, e, f, h, i, p or en-us, en-gb, es, fr-fr, hi, "
+           "it, "
+           "pt-br; default: the voice's"),
+      number("volume_multiplier", &T::volume_multiplier, {0, kLoudest},
+             "of the samples; clipped beyond full scale")
+          .otherwise("1"),
+      normalization_field(),
       refused<T>("allow_voice_tags", "boolean", "tags in the input are not read; send a request per voice"),
       refused<T>("voice_aliases", "object", "tags in the input are not read", Value{Value::Object{}}),
       refused<T>("ssml", "boolean", "SSML is not read; send plain text"),
   };
 }
 
-bool is_model_name(const Services& services, const std::string& name) {
-  return name == services.model ||
-         std::find(kOpenAiModels.begin(), kOpenAiModels.end(), name) != kOpenAiModels.end();
+}  // namespace
+
+Schema<OpenAiSpeech> openai_speech_schema(const ServerConfig& config) {
+  return Schema<OpenAiSpeech>(speech_fields(config));
+}
+
+Schema<OpenAiSpeech> captioned_speech_schema(const ServerConfig& config) {
+  std::vector<Field<OpenAiSpeech>> fields = speech_fields(config);
+  std::erase_if(fields, [](const auto& field) { return field.doc.name == "stream_format"; });
+  fields.push_back(boolean("return_timestamps", &OpenAiSpeech::return_timestamps,
+                           "false: timestamps is null, as of models that know no times of words")
+                       .otherwise("true"));
+  return Schema<OpenAiSpeech>(std::move(fields));
+}
+
+const ServedModel& model_of(const Models& models, const OpenAiSpeech& body) {
+  if (!body.model.empty()) return models.named(body.model);
+  const ServedModel* kokoro = models.find_with(&ModelTraits::phonemes);
+  if (!kokoro) fail_missing("", "model");
+  return *kokoro;
 }
 
 namespace {
@@ -98,25 +158,28 @@ audio::Format format_of(const OpenAiSpeech& body) {
 
 }  // namespace
 
-SpeechRequest speech_request(const Services& services, const OpenAiSpeech& body) {
-  if (!is_model_name(services, body.model))
-    refuse_field(ErrorCode::not_found, "model", "there is none of that name; see /v1/models");
-  if (body.speed != 1)
-    refuse_field(ErrorCode::unsupported, "speed", "only 1: these models speak at their own speed");
+SpeechRequest speech_request(Engine& engine, const OpenAiSpeech& body) {
+  if (!body.voice && !engine.traits().own_voices) fail_missing("", "voice");
+  if (body.normalize && body.normalization && *body.normalize != *body.normalization)
+    refuse_field(ErrorCode::invalid_argument, "normalization_options.normalize",
+                 "says another thing than normalize; give one of them");
   if (body.stream_format == "sse" && !body.stream)
     refuse_field(ErrorCode::invalid_argument, "stream", "events are a stream: leave it out, or take audio");
   SpeechRequest request;
   request.text = body.input;
-  request.voice = engine_voice(services, body.voice);
+  request.voice = engine_voice(engine, body.voice.value_or(""));
   request.references = body.references;
   take_sampling(body, request);
-  request.normalise = body.normalize;
+  request.normalise = body.normalize ? body.normalize : body.normalization;
+  request.speed = body.speed;
+  request.language = body.lang_code;
+  request.strict_phonemes = body.strict_phonemes;
   if (body.timeout) request.timeout = as_timeout(*body.timeout);
   return request;
 }
 
 AnswerOptions answer_options(const OpenAiSpeech& body) {
-  AnswerOptions options{.format = format_of(body), .streaming = body.stream};
+  AnswerOptions options{.format = format_of(body), .streaming = body.stream, .gain = body.volume_multiplier};
   options.sample_rate_hz = body.sample_rate;
   if (options.format == audio::Format::pcm_s16le && body.sample_rate == 0)
     options.sample_rate_hz = kPcmRateHz;
@@ -132,14 +195,19 @@ AnswerOptions answer_options(const OpenAiSpeech& body) {
 
 void rethrow_for_openai(const Error& error, const std::string& voice) {
   const HttpError told = http_error(error);
-  const bool is_argument =
-      error.code() == ErrorCode::invalid_argument || error.code() == ErrorCode::too_large;
-  if (is_argument && told.param == "text")
-    refuse_field(error.code(), "input", error.message().substr(std::string_view("text: ").size()));
+  const auto under = [&](const char* field) {
+    refuse_field(error.code(), field, error.message().substr(told.param.size() + 2));
+  };
+  const bool is_argument = error.code() == ErrorCode::invalid_argument ||
+                           error.code() == ErrorCode::too_large || error.code() == ErrorCode::unsupported;
+  if (is_argument && told.param == "text") under("input");
+  if (is_argument && told.param == "language") under("lang_code");
+  const bool names_voice = error.message().starts_with("voice \"");
+  if (names_voice && (is_argument || error.code() == ErrorCode::not_found))
+    refuse_field(ErrorCode::invalid_argument, "voice",
+                 error.message().substr(std::string_view("voice ").size()));
   if (error.code() == ErrorCode::not_found && !voice.empty())
     refuse_field(ErrorCode::invalid_argument, "voice", "there is none of that name; see /v1/audio/voices");
-  if (is_argument && error.message().starts_with("voice \""))
-    refuse_field(ErrorCode::invalid_argument, "voice", error.message());
   throw;
 }
 

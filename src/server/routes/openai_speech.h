@@ -13,9 +13,14 @@
 namespace shoal::server {
 
 struct OpenAiSpeech {
-  std::string model, input, voice;
+  std::string model, input;
+  std::optional<std::string> voice;
   std::string response_format = "mp3", stream_format = "audio";
   double speed = 1;
+  // Kokoro-FastAPI's.
+  std::string lang_code;
+  float volume_multiplier = 1;
+  std::optional<bool> normalization;  // normalization_options.normalize
 
   std::optional<uint64_t> seed;
   std::optional<float> temperature, top_p, repetition_penalty;
@@ -27,15 +32,20 @@ struct OpenAiSpeech {
   std::vector<ReferenceClip> references;
   bool stream = true;
   bool special_tokens = false;
-  int sample_rate = 0;  // Hz; 0: 24000 for pcm, whose listeners expect it, else the model's
+  bool strict_phonemes = false;
+  bool return_timestamps = true;  // of /dev/captioned_speech
+  int sample_rate = 0;            // Hz; 0: 24000 for pcm, whose listeners expect it, else the model's
 };
 
 Schema<OpenAiSpeech> openai_speech_schema(const ServerConfig& config);
+// The body of /dev/captioned_speech: the same, but for what it answers with.
+Schema<OpenAiSpeech> captioned_speech_schema(const ServerConfig& config);
 
-// Whether requests may name that model: ours, or one of OpenAI's, so that clients work unchanged.
-bool is_model_name(const Services& services, const std::string& name);
+// The model that is asked for. Clients of Kokoro-FastAPI may leave it out, where a Kokoro model is loaded.
+// Throws BodyError.
+const ServedModel& model_of(const Models& models, const OpenAiSpeech& body);
 // Each throws BodyError: what the schema cannot say. speech_request looks into the folder of voices.
-SpeechRequest speech_request(const Services& services, const OpenAiSpeech& body);
+SpeechRequest speech_request(Engine& engine, const OpenAiSpeech& body);
 AnswerOptions answer_options(const OpenAiSpeech& body);
 
 // Errors of the engine in terms of this API: to be called in a handler of `error`, which it throws again.

@@ -16,6 +16,7 @@ Value reference(std::string_view name) {
 
 Value schema_of(const FieldDoc& field);
 
+// An object with these fields and no others.
 Value object_schema(const std::vector<FieldDoc>& fields) {
   Object properties;
   Array required;
@@ -34,7 +35,22 @@ Value type_of(const FieldDoc& field) {
   return {Array{text(field.type), text("null")}};
 }
 
+Value forms_of(const Value& first, const std::vector<FieldDoc>& others) {
+  Array forms{first};
+  for (const FieldDoc& other : others) forms.push_back(schema_of(other));
+  return {Object{{"oneOf", {std::move(forms)}}}};
+}
+
+Value schema_of_forms(const FieldDoc& field) {
+  FieldDoc first = field;
+  first.forms.clear();
+  Value schema = forms_of(schema_of(first), field.forms);
+  std::get<Object>(schema.data).emplace_back("description", text(field.help));
+  return schema;
+}
+
 Value schema_of(const FieldDoc& field) {
+  if (!field.forms.empty()) return schema_of_forms(field);
   Object schema{{"type", type_of(field)}, {"description", text(field.help)}};
   if (!field.format.empty()) schema.emplace_back("format", text(field.format));
   if (field.minimum) schema.emplace_back("minimum", Value{*field.minimum});
@@ -48,8 +64,40 @@ Value schema_of(const FieldDoc& field) {
     schema.emplace_back("enum", Value{words});
   }
   if (!field.default_value.empty()) schema.emplace_back("default", read_json(field.default_value));
-  if (!field.items.empty()) schema.emplace_back("items", object_schema(field.items));
+  if (!field.item.empty()) schema.emplace_back("items", schema_of(field.item.front()));
+  if (field.items.empty()) return {schema};
+  const Value object = object_schema(field.items);
+  if (field.type == "array")
+    schema.emplace_back("items", object);
+  else
+    for (const auto& [name, value] : *object.as<Object>())
+      if (name != "type") schema.emplace_back(name, value);
   return {schema};
+}
+
+Value parameter_of(const FieldDoc& field, std::string_view in) {
+  FieldDoc value = field;  // nothing stands for null in an address
+  value.required = true;
+  return {Object{{"name", text(field.name)},
+                 {"in", text(in)},
+                 {"required", {field.required}},
+                 {"description", text(field.help)},
+                 {"schema", schema_of(value)}}};
+}
+
+// Those of the path and of the query.
+Array parameters_of(const Route& route) {
+  Array parameters;
+  const size_t brace = route.path.find('{');
+  if (brace != std::string::npos) {
+    parameters.push_back(parameter_of({.name = route.path.substr(brace + 1, route.path.size() - brace - 2),
+                                       .type = "string",
+                                       .help = "a name, percent-encoded",
+                                       .required = true},
+                                      "path"));
+  }
+  for (const FieldDoc& field : route.doc.query) parameters.push_back(parameter_of(field, "query"));
+  return parameters;
 }
 
 Value content_of(const std::vector<std::string>& media_types, const Value& schema) {
@@ -75,6 +123,8 @@ std::string_view error_name(ErrorStyle style) {
       return "OpenAiError";
     case ErrorStyle::fish:
       return "FishError";
+    case ErrorStyle::kokoro:
+      return "KokoroError";
     case ErrorStyle::plain:
       break;
   }
@@ -95,6 +145,14 @@ Value responses_of(const Route& route) {
   return {responses};
 }
 
+Value body_of(const RouteDoc& doc) {
+  if (doc.body.empty()) return {Object{}};  // anything
+  Value object = object_schema(doc.body);
+  if (doc.body_forms.empty()) return object;
+  std::get<Object>(object.data).emplace_back("description", text("an object with these fields"));
+  return forms_of(object, doc.body_forms);
+}
+
 // "POST /v1/audio/speech" -> "post_v1_audio_speech".
 std::string operation_id(const Route& route) {
   std::string id = route.method + route.path;
@@ -106,20 +164,12 @@ std::string operation_id(const Route& route) {
 
 Value operation_of(const Route& route, bool has_keys) {
   Object operation{{"operationId", text(operation_id(route))}, {"summary", text(route.doc.summary)}};
-  const size_t brace = route.path.find('{');
-  if (brace != std::string::npos) {
-    const std::string name = route.path.substr(brace + 1, route.path.size() - brace - 2);
-    operation.emplace_back("parameters",
-                           Value{Array{Value{Object{{"name", text(name)},
-                                                    {"in", text("path")},
-                                                    {"required", {true}},
-                                                    {"schema", {Object{{"type", text("string")}}}}}}}});
-  }
+  Array parameters = parameters_of(route);
+  if (!parameters.empty()) operation.emplace_back("parameters", Value{std::move(parameters)});
   if (!route.doc.body_types.empty()) {
-    operation.emplace_back(
-        "requestBody",
-        Value{Object{{"required", {true}},
-                     {"content", content_of(route.doc.body_types, object_schema(route.doc.body))}}});
+    operation.emplace_back("requestBody",
+                           Value{Object{{"required", {route.doc.body_required}},
+                                        {"content", content_of(route.doc.body_types, body_of(route.doc))}}});
   }
   operation.emplace_back("responses", responses_of(route));
   const bool needs_key = route.access == Access::admin || (route.access == Access::client && has_keys);
@@ -152,6 +202,13 @@ Value components() {
                             {Object{{"code", property("string")},
                                     {"message", property("string")},
                                     {"request_id", property("string")}}}}}};
+  const Value kokoro{Object{{"type", text("object")},
+                            {"properties",
+                             {Object{{"error", property("string")},
+                                     {"message", property("string")},
+                                     {"type", property("string")},
+                                     {"param", optional_text},
+                                     {"request_id", property("string")}}}}}};
   const Value bearer{Object{{"type", text("http")}, {"scheme", text("bearer")}}};
   return {Object{{"responses",
                   {Object{{"OpenAiError", error_response_of({{"error", openai}})},
@@ -159,6 +216,7 @@ Value components() {
                                                            {"message", property("string")},
                                                            {"error", property("string")},
                                                            {"request_id", property("string")}})},
+                          {"KokoroError", error_response_of({{"detail", kokoro}})},
                           {"Error", error_response_of({{"error", plain}})}}}},
                  {"securitySchemes", {Object{{"apiKey", bearer}, {"adminKey", bearer}}}}}};
 }

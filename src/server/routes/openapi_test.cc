@@ -5,6 +5,7 @@
 #include <set>
 
 #include "server/body/value.h"
+#include "settings/table.h"
 
 namespace shoal::server {
 namespace {
@@ -24,8 +25,8 @@ std::string text_at(const Value& value, const std::vector<std::string>& path) {
 
 std::vector<Route> whole_table(const ServerConfig& config) {
   std::vector<Route> table;
-  for (const auto part : {openai_routes, fish_routes, reference_routes, codec_routes, batch_routes,
-                          live_routes, operator_routes, sagemaker_routes, page_routes}) {
+  for (const auto part : {openai_routes, kokoro_routes, fish_routes, reference_routes, codec_routes,
+                          batch_routes, live_routes, operator_routes, sagemaker_routes, page_routes}) {
     for (Route& route : part(config)) table.push_back(std::move(route));
   }
   return table;
@@ -54,7 +55,15 @@ TEST(OpenApi, EveryRouteWithEveryFieldIsNamedAndNothingElse) {
     EXPECT_TRUE(ids.insert(text_at(*operation, {"operationId"})).second) << route.path;
     EXPECT_TRUE(at(*operation, {"responses", route.converse ? "101" : "200"})) << route.path;
     for (const std::string& type : route.doc.body_types) {
-      const Value* properties = at(*operation, {"requestBody", "content", type, "schema", "properties"});
+      EXPECT_EQ(*at(*operation, {"requestBody", "required"}), Value{route.doc.body_required});
+      const Value* schema = at(*operation, {"requestBody", "content", type, "schema"});
+      ASSERT_TRUE(schema) << route.path;
+      if (route.doc.body.empty()) continue;  // ignored
+      if (const Value* forms = at(*schema, {"oneOf"})) {
+        EXPECT_EQ(forms->as<Value::Array>()->size(), 1 + route.doc.body_forms.size()) << route.path;
+        schema = &forms->as<Value::Array>()->front();
+      }
+      const Value* properties = at(*schema, {"properties"});
       ASSERT_TRUE(properties) << route.path;
       EXPECT_EQ(properties->as<Value::Object>()->size(), route.doc.body.size());
       for (const FieldDoc& field : route.doc.body) {
@@ -63,6 +72,56 @@ TEST(OpenApi, EveryRouteWithEveryFieldIsNamedAndNothingElse) {
       }
     }
   }
+}
+
+TEST(OpenApi, ParametersFormsAndListsOfPlainValues) {
+  const FieldDoc name{.name = "name", .type = "string", .help = "A name.", .required = true};
+  FieldDoc voice = name;
+  voice.forms = {{.name = "voice", .type = "object", .help = "The same.", .required = true, .items = {name}},
+                 {.name = "voice", .type = "array", .help = "Some.", .required = true, .item = {name}}};
+  const Route route{.method = "POST",
+                    .path = "/x",
+                    .doc = {.summary = "X.",
+                            .body = {voice},
+                            .body_forms = {name},
+                            .body_types = {"application/json"},
+                            .body_required = false,
+                            .query = {{.name = "q", .type = "boolean", .help = "Asks."}}}};
+  const Value document = read_json(openapi_document({route}, ServerConfig()));
+  const Value& operation = *at(document, {"paths", "/x", "post"});
+  const Value& parameter = at(operation, {"parameters"})->as<Value::Array>()->front();
+  EXPECT_EQ(text_at(parameter, {"name"}), "q");
+  EXPECT_EQ(text_at(parameter, {"in"}), "query");
+  EXPECT_EQ(*at(parameter, {"required"}), Value{false});
+  EXPECT_EQ(text_at(parameter, {"schema", "type"}), "boolean") << "an address has no null";
+  const Value& body = *at(operation, {"requestBody", "content", "application/json", "schema", "oneOf"});
+  EXPECT_EQ(text_at(body.as<Value::Array>()->at(1), {"type"}), "string");
+  const Value& forms = *at(body.as<Value::Array>()->front(), {"properties", "name", "oneOf"});
+  EXPECT_EQ(text_at(forms.as<Value::Array>()->at(0), {"type"}), "string");
+  EXPECT_EQ(text_at(forms.as<Value::Array>()->at(1), {"properties", "name", "type"}), "string");
+  EXPECT_EQ(text_at(forms.as<Value::Array>()->at(2), {"items", "type"}), "string");
+}
+
+TEST(OpenApi, WhatAReloadChangesHasTheRangesOfTheSettings) {
+  const ServerConfig config{.admin_key = "admin"};
+  const Value document = read_json(openapi_document(operator_routes(config), config));
+  const Value& schema = *at(document, {"paths", "/v1/admin/reload", "post", "requestBody", "content",
+                                       "application/json", "schema"});
+  for (const char* key : {"max_batch_size", "max_queue", "kv_memory_mb"}) {
+    const settings::Row& row = *settings::find_row(key);
+    EXPECT_EQ(*at(schema, {"properties", key, "minimum"}), Value{row.allowed.low}) << key;
+    EXPECT_EQ(*at(schema, {"properties", key, "maximum"}), Value{row.allowed.high}) << key;
+  }
+}
+
+TEST(OpenApi, AnInvocationTakesWhatEitherOfItsRoutesDoes) {
+  const Value document = read_json(openapi_document(sagemaker_routes({}), ServerConfig()));
+  const Value& fields = *at(document, {"paths", "/invocations", "post", "requestBody", "content",
+                                       "application/json", "schema", "properties"});
+  EXPECT_FALSE(at(fields, {"seed", "minimum"})) << "negative to /v1/tts";
+  EXPECT_EQ(*at(fields, {"temperature", "maximum"}), Value{2.0});
+  EXPECT_EQ(*at(fields, {"temperature", "minimum"}), Value{0.0});
+  EXPECT_EQ(at(fields, {"format", "enum"})->as<Value::Array>()->size(), 7u) << "six, and null";
 }
 
 TEST(OpenApi, RoutesThatDoNotExistAreNotNamed) {

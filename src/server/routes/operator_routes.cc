@@ -1,4 +1,5 @@
 // What operators ask: does it live, does it speak, how busy is it; and what the routes are.
+#include <algorithm>
 #include <memory>
 #include <mutex>
 
@@ -20,57 +21,106 @@ Response json_response(Value::Object members, int status = 200) {
           .headers = {{"cache-control", "no-store"}}};
 }
 
-bool takes_requests(const Services& services, const Health& engine) {
-  return !services.draining && (engine.state == EngineState::ready || engine.state == EngineState::reloading);
+Value text_or_null(const std::string& text) { return text.empty() ? Value{} : Value{text}; }
+
+// In the order of /v1/models.
+std::vector<ModelHealth> health_of_models(const Services& services) {
+  std::vector<ModelHealth> all;
+  for (const ServedModel& model : services.models.all()) all.push_back({model.name, model.engine->health()});
+  return all;
 }
 
+// The model that holds the server back: the first that takes no requests, else the first.
+const Health& weakest_of(const std::vector<ModelHealth>& models) {
+  const auto found =
+      std::ranges::find_if(models, [](const ModelHealth& model) { return !takes_requests(model.health); });
+  return (found == models.end() ? models.front() : *found).health;
+}
+
+int64_t queue_of(const Health& engine) { return engine.statistics.preparing + engine.statistics.waiting; }
+
+Value state_by_model(const std::vector<ModelHealth>& models, bool draining) {
+  Value::Array all;
+  for (const auto& [name, engine] : models) {
+    all.push_back({Value::Object{{"id", {name}},
+                                 {"state", {state_of(engine, draining)}},
+                                 {"model", text_or_null(engine.model)},
+                                 {"device", text_or_null(engine.device)},
+                                 {"precision", text_or_null(engine.precision)},
+                                 {"queue", {queue_of(engine)}}}});
+  }
+  return {std::move(all)};
+}
+
+// What is said of one model is said of the first.
 Response health(Services& services, const Request&) {
-  const Health engine = services.engine.health();
-  const bool loaded = !engine.model.empty();
-  const auto text_or_null = [](const std::string& text) { return text.empty() ? Value{} : Value{text}; };
+  const std::vector<ModelHealth> models = health_of_models(services);
+  const Health& engine = models.front().health;
+  int64_t queue = 0;
+  for (const ModelHealth& model : models) queue += queue_of(model.health);
+  const bool loaded =
+      std::ranges::none_of(models, [](const ModelHealth& model) { return model.health.model.empty(); });
   return json_response({{"status", word("ok")},
-                        {"state", {state_of(engine, services.draining)}},
+                        {"state", {state_of(weakest_of(models), services.draining)}},
                         {"device", text_or_null(engine.device)},
                         {"vram", video_memory_json(engine)},
                         {"model_loaded", {loaded}},
                         {"model", text_or_null(engine.model)},
                         {"precision", text_or_null(engine.precision)},
-                        {"queue", {engine.statistics.preparing + engine.statistics.waiting}},
+                        {"queue", {queue}},
                         {"uptime_s", {engine.uptime_s}},
+                        {"models", state_by_model(models, services.draining)},
                         {"version", word(SHOAL_VERSION)}});
 }
 
 Response ready(Services& services, const Request&) {
-  const Health engine = services.engine.health();
-  const bool is_ready = takes_requests(services, engine);
-  Response response = json_response({{"ready", {is_ready}}, {"state", {state_of(engine, services.draining)}}},
-                                    is_ready ? 200 : 503);
+  const std::vector<ModelHealth> models = health_of_models(services);
+  const Health& weakest = weakest_of(models);
+  const bool is_ready = !services.draining && takes_requests(weakest);
+  Response response = json_response(
+      {{"ready", {is_ready}}, {"state", {state_of(weakest, services.draining)}}}, is_ready ? 200 : 503);
   if (!is_ready) response.headers.add("retry-after", "1");
   return response;
 }
 
 Response metrics(Services& services, const Request&) {
   return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
-          .body = services.metrics.exposition(services.engine.health(), services.transport()),
+          .body = services.metrics.exposition(health_of_models(services), services.transport()),
           .headers = {}};
 }
 
-Value::Object statistics(Services& services) {
-  Value figures = statistics_json(services.engine.health(), services.transport(), services.draining);
-  return std::move(std::get<Value::Object>(figures.data));
+Value::Object statistics(Services& services, const ServedModel& model) {
+  Value figures = statistics_json(model.engine->health(), services.transport(), services.draining);
+  Value::Object& members = std::get<Value::Object>(figures.data);
+  members.emplace(members.begin(), "name", Value{model.name});
+  members.emplace(members.begin(), "id", Value{&model - services.models.all().data()});
+  return std::move(members);
 }
 
-Response stats(Services& services, const Request&) { return json_response(statistics(services)); }
+// Figures of each model.
+Value::Array statistics_of_models(Services& services) {
+  Value::Array all;
+  for (const ServedModel& model : services.models.all()) all.push_back({statistics(services, model)});
+  return all;
+}
 
-// One engine in one process: others are other servers.
+const ServedModel& asked_model(const Services& services, const Request& request) {
+  return services.models.named(request.parameter("model").value_or(""));
+}
+
+// Of the model that the query names; without one of the first, and beside it of all.
+Response stats(Services& services, const Request& request) {
+  Value::Object figures = statistics(services, asked_model(services, request));
+  if (!request.parameter("model")) figures.emplace_back("models", Value{statistics_of_models(services)});
+  return json_response(std::move(figures));
+}
+
 Response workers(Services& services, const Request&) {
-  Value::Object only = statistics(services);
-  only.emplace(only.begin(), "id", Value{int64_t{0}});
-  return json_response({{"workers", {Value::Array{{std::move(only)}}}}});
+  return json_response({{"workers", {statistics_of_models(services)}}});
 }
 
-Response test_gpu(Services& services, const Request&) {
-  const SelfTest test = services.engine.self_test();
+Response test_gpu(Services& services, const Request& request) {
+  const SelfTest test = asked_model(services, request).engine->self_test();
   Value::Object members{{"device", {test.device}},
                         {"gpu_available", {test.gpu_available}},
                         {"mps_available", {false}},
@@ -101,6 +151,10 @@ Task<> answer_on_worker(Services& services, Exchange& exchange) {
   co_await exchange.respond(std::move(response));
 }
 
+FieldDoc model_parameter(std::string help) {
+  return {.name = "model", .type = "string", .help = std::move(help)};
+}
+
 Route get(std::string path, Access access, std::string summary, std::string answer_type) {
   return {.method = "GET",
           .path = std::move(path),
@@ -109,9 +163,10 @@ Route get(std::string path, Access access, std::string summary, std::string answ
 }
 
 template <Make kMake>
-Route told(std::string path, Access access, std::string summary,
-           std::string answer_type = "application/json") {
+Route told(std::string path, Access access, std::string summary, std::string answer_type = "application/json",
+           std::vector<FieldDoc> query = {}) {
   Route route = get(std::move(path), access, std::move(summary), std::move(answer_type));
+  route.doc.query = std::move(query);
   route.handle = answer<kMake>;
   return route;
 }
@@ -148,8 +203,12 @@ std::vector<Route> operator_routes(const ServerConfig& config) {
       told<health>("/health", Access::open, "Whether the process answers: always 200."),
       told<ready>("/ready", Access::open,
                   "200 when requests are taken; 503 before the warm-up and while it shuts down."),
-      told<stats>("/v1/stats", Access::client, "Queue, batch, cache, memory and device in figures."),
-      told<workers>("/v1/workers", Access::client, "The same for each engine of this server; there is one."),
+      told<stats>(
+          "/v1/stats", Access::client,
+          "Queue, batch, cache, memory and device in figures, those of the first model, and of all in "
+          "`models`.",
+          "application/json", {model_parameter("a model of /v1/models, alone")}),
+      told<workers>("/v1/workers", Access::client, "The same for each model of this server."),
       told<openapi>("/openapi.json", Access::open, "This document."),
       docs_route(),
       reload_route()};
@@ -157,6 +216,7 @@ std::vector<Route> operator_routes(const ServerConfig& config) {
     routes.push_back(told<metrics>("/metrics", Access::client, "Figures for Prometheus.", "text/plain"));
   Route test = get("/test/gpu", Access::client,
                    "Computes something on the device and compares it with the CPU.", "application/json");
+  test.doc.query = {model_parameter("a model of /v1/models; default: the first")};
   test.handle = answer_on_worker<test_gpu>;
   routes.push_back(std::move(test));
   return routes;

@@ -199,7 +199,8 @@ TEST_F(OperatorRoutes, ReloadKeepsTheSoundAndAFailureKeepsTheModel) {
 TEST_F(OperatorRoutes, DocsShowEveryRouteWithItsFields) {
   const ServerConfig config{.admin_key = "secret"};
   std::vector<Route> table = operator_routes(config);
-  for (Route& route : fish_routes(config)) table.push_back(std::move(route));
+  for (const auto part : {fish_routes, kokoro_routes, reference_routes})
+    for (Route& route : part(config)) table.push_back(std::move(route));
   const std::string page = docs_page(openapi_document(table, config));
   for (const Route& route : table) {
     EXPECT_NE(page.find("<code>" + route.path + "</code>"), std::string::npos) << route.path;
@@ -207,6 +208,11 @@ TEST_F(OperatorRoutes, DocsShowEveryRouteWithItsFields) {
       EXPECT_NE(page.find("<td><code>" + field.name + "</code>"), std::string::npos) << field.name;
   }
   EXPECT_NE(page.find("<code>references[].audio</code>"), std::string::npos);
+  EXPECT_NE(page.find("<code>normalization_options.normalize</code>"), std::string::npos);
+  EXPECT_NE(page.find("<code>voice.id</code>"), std::string::npos);
+  EXPECT_NE(page.find("<code>?format=</code>"), std::string::npos);
+  EXPECT_NE(page.find("<p>or array, at most <code>64</code>: names of voices"), std::string::npos);
+  EXPECT_NE(page.find("<p>Body, if any: <code>*/*</code>"), std::string::npos);
   EXPECT_NE(page.find("admin key"), std::string::npos);
   EXPECT_EQ(page.find("secret"), std::string::npos);
   EXPECT_EQ(page.find("<script"), std::string::npos);

@@ -1,15 +1,9 @@
 #include "server/routes/packed_answer.h"
 
-#include <algorithm>
-
+#include "server/body/media_type.h"
 #include "server/routes/request_body.h"
 
 namespace shoal::server {
-const std::vector<std::string>& body_types() {
-  static const std::vector<std::string> types = {"application/json", "application/msgpack",
-                                                 "multipart/form-data"};
-  return types;
-}
 
 const std::vector<std::string>& packed_types() {
   static const std::vector<std::string> types = {"application/json", "application/msgpack"};
@@ -17,17 +11,14 @@ const std::vector<std::string>& packed_types() {
 }
 
 Value body_of(const Request& request) {
-  require_body_type(request, body_types());
+  require_body_type(request, every_body_type());
   const std::string* type = request.headers.find("content-type");
   return read_body(type ? std::string_view(*type) : std::string_view(), request.body);
 }
 
 bool accepts(const Request& request, std::string_view media_type) {
   const std::string* accept = request.headers.find("accept");
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  const auto same = [&](char a, char b) { return lower(a) == b; };
-  return accept && std::search(accept->begin(), accept->end(), media_type.begin(), media_type.end(), same) !=
-                       accept->end();
+  return accept && lists(*accept, media_type);
 }
 
 bool wants_json(const Request& request) {
@@ -35,6 +26,13 @@ bool wants_json(const Request& request) {
   if (format == "json" || format == "application/json") return true;
   if (format == "msgpack" || format == "application/msgpack") return false;
   return accepts(request, "application/json") && !accepts(request, "application/msgpack");
+}
+
+FieldDoc format_parameter() {
+  return {.name = "format",
+          .type = "string",
+          .help = "of the answer; default: what Accept names, else msgpack",
+          .one_of = {"json", "msgpack", "application/json", "application/msgpack"}};
 }
 
 Response packed_response(const Request& request, const Value& value, int status) {

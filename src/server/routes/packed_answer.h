@@ -5,16 +5,16 @@
 #include <string_view>
 #include <vector>
 
-#include "server/body/value.h"
+#include "server/body/schema.h"
 #include "server/http/message.h"
 
 namespace shoal::server {
 
-// The media types that they take, and answer with.
-const std::vector<std::string>& body_types();    // application/json, application/msgpack, multipart/form-data
-const std::vector<std::string>& packed_types();  // the first two
+// The media types that they answer with: application/json, application/msgpack.
+const std::vector<std::string>& packed_types();
 
-// The body by its Content-Type. Throws BodyError; unsupported, a 415, when the type is none of body_types().
+// The body by its Content-Type. Throws BodyError; unsupported, a 415, when the type is none of
+// every_body_type().
 Value body_of(const Request& request);
 
 // Whether Accept names that media type (in lower case).
@@ -24,6 +24,9 @@ bool accepts(const Request& request, std::string_view media_type);
 // known and Accept has application/json without application/msgpack (spec/serving.md 2). Otherwise it gets
 // MessagePack.
 bool wants_json(const Request& request);
+
+// What wants_json reads of the query, for /openapi.json.
+FieldDoc format_parameter();
 
 // A value as that client wants it.
 Response packed_response(const Request& request, const Value& value, int status = 200);

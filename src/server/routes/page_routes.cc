@@ -1,8 +1,8 @@
 // The web page: `/` and what it loads.
-#include <algorithm>
 #include <string>
 #include <string_view>
 
+#include "server/body/media_type.h"
 #include "server/page/page.h"
 #include "server/routes/services.h"
 
@@ -19,34 +19,9 @@ constexpr std::string_view kHowToHaveThePage =
     "this program was built without the web page; install nodejs and npm and build it with "
     "-DSHOAL_WEB_PAGE=ON";
 
-std::string_view trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
-
-// Calls `use` with the parts of a comma-separated header until it returns true.
-template <typename Use>
-bool any_part(std::string_view header, Use use) {
-  while (true) {
-    const size_t comma = header.find(',');
-    if (use(trimmed(header.substr(0, comma)))) return true;
-    if (comma == std::string_view::npos) return false;
-    header.remove_prefix(comma + 1);
-  }
-}
-
-// RFC 9110, 12.5.3: "gzip", "gzip;q=0.5", but not "gzip;q=0".
 bool takes_gzip(const Request& request) {
   const std::string* header = request.headers.find("accept-encoding");
-  if (!header) return false;
-  return any_part(*header, [](std::string_view part) {
-    const size_t semicolon = part.find(';');
-    if (!equal_ignoring_case(trimmed(part.substr(0, semicolon)), "gzip")) return false;
-    if (semicolon == std::string_view::npos) return true;
-    const std::string_view weight = trimmed(part.substr(semicolon + 1));
-    return weight.find_first_of("123456789") != std::string_view::npos;
-  });
+  return header && lists(*header, "gzip");
 }
 
 // RFC 9110, 13.1.2: "*" or a list, compared without regard to W/.

@@ -2,6 +2,7 @@
 #include "audio/clip.h"
 #include "base/log.h"
 #include "server/routes/packed_answer.h"
+#include "server/routes/request_body.h"
 #include "server/routes/services.h"
 
 namespace shoal::server {
@@ -20,13 +21,13 @@ struct AddVoice {
         bytes("audio", &AddVoice::audio, "A wav, flac, ogg, mp3 or aiff file of the voice.").required()};
     return schema;
   }
-  void apply(Services& services) const {
+  void apply(Services& services, Voices& voices) const {
     // The folder accepts longer clips than this server may.
     if (!id.empty()) {
       audio::decode_clip(std::as_bytes(std::span(audio)), "audio",
                          {.max_seconds = static_cast<double>(services.config.max_reference_s)});
     }
-    services.engine.voices().add(id, audio, text);
+    voices.add(id, audio, text);
   }
   std::string done() const { return "Reference voice '" + id + "' added successfully"; }
   Value::Object fields() const { return {{"reference_id", {id}}}; }
@@ -40,7 +41,7 @@ struct DeleteVoice {
         server::text("reference_id", &DeleteVoice::id, "Name of the voice.").required()};
     return schema;
   }
-  void apply(Services& services) const { services.engine.voices().remove(id); }
+  void apply(Services&, Voices& voices) const { voices.remove(id); }
   std::string done() const { return "Reference voice '" + id + "' deleted successfully"; }
   Value::Object fields() const { return {{"reference_id", {id}}}; }
 };
@@ -54,10 +55,15 @@ struct RenameVoice {
         server::text("new_reference_id", &RenameVoice::to, "Name that it gets.").required()};
     return schema;
   }
-  void apply(Services& services) const { services.engine.voices().rename(from, to); }
+  void apply(Services&, Voices& voices) const { voices.rename(from, to); }
   std::string done() const { return "Reference voice '" + from + "' renamed to '" + to + "' successfully"; }
   Value::Object fields() const { return {{"old_reference_id", {from}}, {"new_reference_id", {to}}}; }
 };
+
+// Of the model that the query names, else of the first whose voices can be added.
+Voices& voices_of(Services& services, const Request& request) {
+  return services.models.with_references(request.parameter("model").value_or("")).engine->voices();
+}
 
 Value outcome(bool success, std::string message, Value::Object fields) {
   Value::Object object = {{"success", {success}}, {"message", {std::move(message)}}};
@@ -79,12 +85,12 @@ Response failure(Services& services, const Request& request, const Error& error,
   return response;
 }
 
-// The body, or, where a client cannot send one (DELETE), the query.
+// The body, or, where a client cannot send one, the query.
 Value input_of(const Request& request) {
-  if (!request.body.empty()) return body_of(request);
+  if (!request.body.empty() || request.method != "DELETE") return body_of(request);
   Value::Object object;
   for (const auto& [name, value] : request.query) {
-    const bool known = name == "format" || Value{object}.find(name);
+    const bool known = name == "format" || name == "model" || Value{object}.find(name);
     if (!known) object.emplace_back(name, Value{value});
   }
   return {std::move(object)};
@@ -94,7 +100,7 @@ template <typename Change>
 Response change(Services& services, const Request& request) {
   const Change wanted = Change::schema().read(input_of(request));
   try {
-    wanted.apply(services);
+    wanted.apply(services, voices_of(services, request));
     return packed_response(request, outcome(true, wanted.done(), wanted.fields()));
   } catch (const Error& error) {
     return failure(services, request, error, wanted.fields());
@@ -104,7 +110,8 @@ Response change(Services& services, const Request& request) {
 Response list(Services& services, const Request& request) {
   Value::Array ids;
   try {
-    for (VoiceInfo& voice : services.engine.voices().list()) ids.push_back({std::move(voice.name)});
+    for (VoiceInfo& voice : voices_of(services, request).list())
+      if (!voice.fixed) ids.push_back({std::move(voice.name)});
   } catch (const Error& error) {
     return failure(services, request, error, {{"reference_ids", {Value::Array{}}}});
   }
@@ -123,6 +130,12 @@ Task<> answer(Services& services, Exchange& exchange) {
   co_await exchange.respond(std::move(response));
 }
 
+FieldDoc model_parameter() {
+  return {.name = "model",
+          .type = "string",
+          .help = "a model of /v1/models; default: the first whose voices can be added"};
+}
+
 template <typename Change>
 Route changing(std::string method, std::string path, BodySize body, std::string summary) {
   return {.method = std::move(method),
@@ -131,7 +144,8 @@ Route changing(std::string method, std::string path, BodySize body, std::string 
           .body = body,
           .doc = {.summary = std::move(summary),
                   .body = Change::schema().docs(),
-                  .body_types = body_types(),
+                  .body_types = every_body_type(),
+                  .query = {format_parameter(), model_parameter()},
                   .answer_types = packed_types()},
           .handle = answer<change<Change>>};
 }
@@ -144,10 +158,18 @@ std::vector<Route> reference_routes(const ServerConfig&) {
   routes.push_back({.method = "GET",
                     .path = "/v1/references/list",
                     .errors = ErrorStyle::fish,
-                    .doc = {.summary = "The names of all voices.", .answer_types = packed_types()},
+                    .doc = {.summary = "The names of the voices that were added.",
+                            .query = {format_parameter(), model_parameter()},
+                            .answer_types = packed_types()},
                     .handle = answer<list>});
-  routes.push_back(
-      changing<DeleteVoice>("DELETE", "/v1/references/delete", BodySize::small, "Delete a named voice."));
+  routes.push_back(changing<DeleteVoice>("DELETE", "/v1/references/delete", BodySize::small,
+                                         "Delete a named voice, which the body or the query names."));
+  RouteDoc& of_delete = routes.back().doc;
+  of_delete.body_required = false;
+  for (FieldDoc field : DeleteVoice::schema().docs()) {
+    field.required = false;
+    of_delete.query.push_back(std::move(field));
+  }
   routes.push_back(
       changing<RenameVoice>("POST", "/v1/references/update", BodySize::small, "Rename a voice."));
   return routes;

@@ -144,6 +144,8 @@ TEST_F(References, AnswersMessagePackUnlessTheClientWantsJson) {
                         {nullptr, "application/json", true},
                         {nullptr, "Application/JSON; q=0.9, text/plain", true},
                         {nullptr, "application/json, application/msgpack", false},
+                        {nullptr, "application/json, application/msgpack;q=0", true},
+                        {nullptr, "application/json-seq", false},
                         {nullptr, "*/*", false}}) {
     Request request = testing::get_request("/v1/references/list");
     if (c.format) request.query.emplace_back("format", c.format);

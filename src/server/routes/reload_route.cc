@@ -7,31 +7,37 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "server/routes/request_body.h"
+#include "settings/table.h"
 
 namespace shoal::server {
 namespace {
 
-const std::vector<std::string>& body_types() {
-  static const std::vector<std::string> types = {"application/json"};
-  return types;
-}
-
 struct ReloadBody {
+  std::string name;
   std::optional<std::string> model, device, precision;
   std::optional<int> max_batch_size, max_queue;
   std::optional<int64_t> kv_memory_mb;
 };
 
+// Of a setting.
+Range range_of(std::string_view key) {
+  const settings::Row* row = settings::find_row(key);
+  CHECK(row, "there is no setting ", key);
+  return {row->allowed.low, row->allowed.high};
+}
+
 const Schema<ReloadBody>& schema() {
   static const Schema<ReloadBody> schema = {
+      text("name", &ReloadBody::name, "Which model, by its name in /v1/models. Absent: the first."),
       text("model", &ReloadBody::model,
            "Folder of the model; \"\": the built-in voice. Absent: the same one."),
       text("device", &ReloadBody::device, "auto, cpu, cuda or cuda:N. Absent: the same one."),
       choice("precision", &ReloadBody::precision, {"auto", "float32", "bfloat16", "float16"},
              "Of the language model. Absent: as configured."),
-      integer("max_batch_size", &ReloadBody::max_batch_size, {1, 4096}, "Sequences that one step advances."),
-      integer("max_queue", &ReloadBody::max_queue, {1, 1 << 20}, "Requests that may wait."),
-      integer("kv_memory_mb", &ReloadBody::kv_memory_mb, {0, 1 << 30},
+      integer("max_batch_size", &ReloadBody::max_batch_size, range_of("max_batch_size"),
+              "Sequences that one step advances."),
+      integer("max_queue", &ReloadBody::max_queue, range_of("max_queue"), "Requests that may wait."),
+      integer("kv_memory_mb", &ReloadBody::kv_memory_mb, range_of("kv_memory_mb"),
               "MiB for keys and values; 0: a share of what is free.")};
   return schema;
 }
@@ -72,11 +78,14 @@ Response done(const Health& engine) {
 Task<> reload(Services& services, Exchange& exchange, std::shared_ptr<std::atomic<bool>> taken) {
   ReloadBody body;
   if (!exchange.request().body.empty())
-    body = co_await read_request(services, exchange, schema(), body_types());
+    body = co_await read_request(services, exchange, schema(), json_type());
+  const ServedModel* served = body.name.empty() ? &services.models.first() : services.models.find(body.name);
+  if (!served)
+    throw BodyError(ErrorCode::not_found, "name", "there is no model of that name; see /v1/models");
   const Turn turn(std::move(taken));
-  const auto work = [&services, &body] {
-    services.engine.reload(changed(services.engine.config(), body));
-    return services.engine.health();
+  const auto work = [&engine = *served->engine, &body] {
+    engine.reload(changed(engine.config(), body));
+    return engine.health();
   };
   const Health health = co_await services.workers.run_in_turn(exchange.executor(), work);
   log(LogLevel::info, "reloaded: ", health.model, ", ", health.precision, " on ", health.device);
@@ -97,7 +106,8 @@ Route reload_route() {
               "Loads the model again, or another one, beside the one that serves, and hands over; an empty "
               "body: the same one. What the body changes stays until the next start.",
           .body = schema().docs(),
-          .body_types = body_types(),
+          .body_types = json_type(),
+          .body_required = false,
           .answer_types = {"application/json"}}};
   const auto taken = std::make_shared<std::atomic<bool>>(false);
   route.handle = [taken](Services& services, Exchange& exchange) {

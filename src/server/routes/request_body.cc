@@ -4,6 +4,17 @@
 
 namespace shoal::server {
 
+const std::vector<std::string>& json_type() {
+  static const std::vector<std::string> types = {"application/json"};
+  return types;
+}
+
+const std::vector<std::string>& every_body_type() {
+  static const std::vector<std::string> types = {"application/json", "application/msgpack",
+                                                 "multipart/form-data"};
+  return types;
+}
+
 void require_body_type(const Request& request, const std::vector<std::string>& types) {
   const std::string type = request.content_type();
   if (std::find(types.begin(), types.end(), type) != types.end()) return;

@@ -13,6 +13,10 @@ namespace shoal::server {
 // Larger bodies (clips in base64) are read on a worker: so much takes under a millisecond.
 constexpr size_t kQuickBodyBytes = size_t{64} << 10;
 
+// The media types that routes take.
+const std::vector<std::string>& json_type();        // application/json
+const std::vector<std::string>& every_body_type();  // besides it application/msgpack and multipart/form-data
+
 // Throws BodyError(unsupported), a 415, unless the Content-Type is one of `types`.
 void require_body_type(const Request& request, const std::vector<std::string>& types);
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "server/routes/packed_answer.h"
 #include "server/routes/services.h"
+#include "server/routes/statistics_json.h"
 
 namespace shoal::server {
 namespace {
@@ -118,11 +119,31 @@ Task<> invoke(Services& services, Exchange& exchange, std::shared_ptr<const Targ
 }
 
 Task<> ping(Services& services, Exchange& exchange) {
-  const EngineState state = services.engine.health().state;
-  const bool ready = !services.draining && (state == EngineState::ready || state == EngineState::reloading);
+  const bool ready = !services.draining && std::ranges::all_of(services.models.all(), [](const auto& model) {
+    return takes_requests(model.engine->health());
+  });
   if (!ready) fail(ErrorCode::unavailable, "the model is not ready");
   Response response{.content_type = "application/json", .body = "{\"status\":\"ready\"}"};
   co_await exchange.respond(std::move(response));
+}
+
+// A field of two routes: what either takes.
+void widen(FieldDoc& known, const FieldDoc& other) {
+  const auto looser = [](auto& limit, const auto& of_other, auto choose) {
+    if (limit && of_other)
+      limit = choose(*limit, *of_other);
+    else
+      limit.reset();
+  };
+  const auto least = [](auto a, auto b) { return std::min(a, b); };
+  const auto most = [](auto a, auto b) { return std::max(a, b); };
+  looser(known.minimum, other.minimum, least);
+  looser(known.maximum, other.maximum, most);
+  looser(known.max_length, other.max_length, most);
+  if (other.one_of.empty()) known.one_of.clear();
+  for (const std::string& word : known.one_of.empty() ? known.one_of : other.one_of)
+    if (std::ranges::count(known.one_of, word) == 0) known.one_of.push_back(word);
+  if (known.default_value != other.default_value) known.default_value.clear();
 }
 
 RouteDoc invocation_doc(const Targets& targets) {
@@ -138,7 +159,10 @@ RouteDoc invocation_doc(const Targets& targets) {
     for (const std::string& type : target.route.doc.answer_types) add(doc.answer_types, type);
     for (FieldDoc field : target.route.doc.body) {
       const auto same = std::ranges::find(doc.body, field.name, &FieldDoc::name);
-      if (same != doc.body.end()) continue;
+      if (same != doc.body.end()) {
+        widen(*same, field);
+        continue;
+      }
       field.required = false;
       doc.body.push_back(std::move(field));
     }

@@ -8,24 +8,25 @@
 #include <vector>
 
 #include "server/body/schema.h"
+#include "server/http/body_budget.h"
 #include "server/http/exchange.h"
 #include "server/observe/server_metrics.h"
 #include "server/routes/error_style.h"
+#include "server/routes/models.h"
 #include "server/routes/workers.h"
-#include "shoal/engine.h"
 #include "shoal/server_config.h"
 
 namespace shoal::server {
 
 struct Services {
-  Engine& engine;
+  const Models models;
   const ServerConfig& config;
   Workers& workers;
   ServerMetrics& metrics;
   const std::atomic<bool>& draining;
-  std::string model;    // its name in /v1/models
   std::string openapi;  // the document of /openapi.json, made of the whole table
   std::function<TransportStatistics()> transport = [] { return TransportStatistics(); };
+  BodyBudget answers{int64_t{config.max_body_memory_mb} << 20};  // that are sent whole
 };
 
 enum class Access {
@@ -44,13 +45,16 @@ enum class BodySize {
 // How /openapi.json describes a route.
 struct RouteDoc {
   std::string summary;
-  std::vector<FieldDoc> body;             // fields of the request
-  std::vector<std::string> body_types;    // media types of the request; empty: no body
+  std::vector<FieldDoc> body;           // fields of the request; none, with body_types: it is ignored
+  std::vector<FieldDoc> body_forms;     // what the body may be instead of an object
+  std::vector<std::string> body_types;  // media types of the request; empty: no body
+  bool body_required = true;
+  std::vector<FieldDoc> query;
   std::vector<std::string> answer_types;  // media types of the 200
 };
 
 struct Route {
-  std::string method, path;  // exact; no patterns but a last segment "{name}"
+  std::string method, path;  // exact; no patterns but a last "{name}", which stands for the rest
   ErrorStyle errors = ErrorStyle::plain;
   Access access = Access::client;
   BodySize body = BodySize::none;
@@ -63,6 +67,8 @@ struct Route {
 
 // The parts of the table, each in its own file.
 std::vector<Route> openai_routes(const ServerConfig& config);
+// What Kokoro-FastAPI has besides OpenAI's API (spec/kokoro.md 13).
+std::vector<Route> kokoro_routes(const ServerConfig& config);
 std::vector<Route> fish_routes(const ServerConfig& config);
 std::vector<Route> reference_routes(const ServerConfig& config);
 std::vector<Route> codec_routes(const ServerConfig& config);

@@ -200,44 +200,5 @@ TEST(SpeechAnswer, NoSpeechIsAnError) {
   EXPECT_EQ(answered.status, 400) << answered.body();
 }
 
-// Handlers of one's own: read_speech and encode_audio.
-Task<> append(std::vector<float>& all, std::vector<float> piece) {
-  all.insert(all.end(), piece.begin(), piece.end());
-  co_return;
-}
-
-Task<> speak_flac(Services& services, Exchange& exchange) {
-  std::vector<float> all;
-  const auto take = [&all](std::vector<float> piece) { return append(all, std::move(piece)); };
-  const SpeechSummary summary = co_await read_speech(services, exchange, spoken("A fish."), take);
-  CHECK(summary.samples == static_cast<int64_t>(all.size()), "the summary was not complete");
-  Response response;
-  response.body = co_await encode_audio(services, exchange.executor(), audio::Format::flac,
-                                        {.sample_rate_hz = summary.sample_rate_hz}, std::move(all));
-  co_await exchange.respond(std::move(response));
-}
-
-Task<> speak_nobody(Services& services, Exchange& exchange) {
-  SpeechRequest request = spoken("A fish.");
-  request.voice = "nobody";
-  co_await read_speech(services, exchange, std::move(request),
-                       [](std::vector<float>) -> Task<> { co_return; });
-}
-
-TEST(ReadSpeech, GivesEverySampleAndTheSummary) {
-  const auto table = [](const ServerConfig&) {
-    std::vector<Route> routes(2);
-    routes[0] = {.method = "POST", .path = "/flac", .handle = speak_flac};
-    routes[1] = {.method = "POST", .path = "/nobody", .handle = speak_nobody};
-    return routes;
-  };
-  RouteBench bench(table, shared_engine());
-  const Answered answered = bench.ask(json_request("/flac", ""));
-  EXPECT_EQ(answered.status, 200) << answered.body().substr(0, 200);
-  EXPECT_TRUE(testing::decoded(answered.body()) ==
-              testing::pcm_of(sound_of(bench.engine(), spoken("A fish."))));
-  EXPECT_EQ(bench.ask(json_request("/nobody", "")).status, 404);
-}
-
 }  // namespace
 }  // namespace shoal::server

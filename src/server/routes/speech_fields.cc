@@ -8,14 +8,35 @@
 namespace shoal::server {
 namespace {
 
-constexpr std::array<std::string_view, 15> kOwnVoices = {"alloy", "ash",   "ballad", "coral",   "echo",
-                                                         "fable", "nova",  "onyx",   "sage",    "shimmer",
-                                                         "verse", "marin", "cedar",  "default", "built-in"};
+// Names that speak with the model's own voice, and the published voice of Kokoro that OpenAI's stand for
+// (spec/kokoro.md 13).
+struct OwnVoice {
+  std::string_view name, of_kokoro;
+};
+constexpr std::array<OwnVoice, 15> kOwnVoices = {{{"alloy", "am_adam"},
+                                                  {"ash", "af_nicole"},
+                                                  {"ballad", ""},
+                                                  {"coral", "bf_emma"},
+                                                  {"echo", "af_bella"},
+                                                  {"fable", "af_sarah"},
+                                                  {"nova", "bf_isabella"},
+                                                  {"onyx", "bm_george"},
+                                                  {"sage", "am_michael"},
+                                                  {"shimmer", "af_sky"},
+                                                  {"verse", ""},
+                                                  {"marin", ""},
+                                                  {"cedar", ""},
+                                                  {"default", ""},
+                                                  {"built-in", ""}}};
 
-bool has_folder(const Services& services, const std::string& name) {
+// What Fish-Speech's clients send unasked (spec/serving.md 3.1, 7).
+constexpr float kUsualTemperature = 0.8f, kUsualTopP = 0.8f, kUsualPenalty = 1.1f;
+constexpr int kChunkLengthOfClient = 300;  // the official one's; others leave the server's default
+
+bool has_voice(Engine& engine, const std::string& name) {
   if (name.empty()) return false;
   try {
-    services.engine.voices().get(name);
+    engine.voices().get(name);
     return true;
   } catch (const Error& error) {
     return error.code() != ErrorCode::not_found;  // a damaged one is for the engine to tell
@@ -31,11 +52,23 @@ Schema<ReferenceClip> reference_clip_schema() {
 }
 
 bool is_own_voice(const std::string& name) {
-  return name.empty() || std::find(kOwnVoices.begin(), kOwnVoices.end(), name) != kOwnVoices.end();
+  return name.empty() || std::ranges::count(kOwnVoices, name, &OwnVoice::name) > 0;
 }
 
-std::string engine_voice(const Services& services, const std::string& name) {
-  return !is_own_voice(name) || has_folder(services, name) ? name : "";
+std::string engine_voice(Engine& engine, const std::string& name) {
+  if (!is_own_voice(name) || has_voice(engine, name)) return name;
+  const auto known = std::ranges::find(kOwnVoices, name, &OwnVoice::name);
+  if (known == kOwnVoices.end() || known->of_kokoro.empty() || !engine.traits().own_voices) return "";
+  std::string published(known->of_kokoro);
+  return has_voice(engine, published) ? published : "";
+}
+
+void forget_usual_sampling(const Engine& engine, SpeechRequest& request) {
+  if (!engine.traits().phonemes) return;
+  if (request.temperature == kUsualTemperature) request.temperature.reset();
+  if (request.top_p == kUsualTopP) request.top_p.reset();
+  if (request.repetition_penalty == kUsualPenalty) request.repetition_penalty.reset();
+  if (request.chunk_length == kChunkLengthOfClient) request.chunk_length = SpeechRequest().chunk_length;
 }
 
 }  // namespace shoal::server

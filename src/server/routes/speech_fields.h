@@ -15,9 +15,17 @@ Schema<ReferenceClip> reference_clip_schema();
 
 // Names that need no folder: OpenAI's voices and "default" speak with the model's own voice.
 bool is_own_voice(const std::string& name);
-// The voice for the engine: a folder of that name, else the model's own voice under one of its names (""
-// then), else the name, which the engine will not find. Looks into the folder of voices.
-std::string engine_voice(const Services& services, const std::string& name);
+// The voice for the engine: one of that name, else the model's own voice under one of its names ("" then, or
+// the published voice that Kokoro-FastAPI's clients get for it), else the name, which the engine will not
+// find. Looks into the folder of voices.
+std::string engine_voice(Engine& engine, const std::string& name);
+
+// Models that draw no tokens refuse sampling by name, and the length of utterances. Fish-Speech's clients
+// send their usual values whether they mean them or not: to such a model these say nothing.
+void forget_usual_sampling(const Engine& engine, SpeechRequest& request);
+
+// Rates of an answer, in Hz: what every route takes.
+constexpr Range kSampleRatesHz = {8000, 48000};
 
 inline std::chrono::milliseconds as_timeout(double seconds) {
   return std::chrono::milliseconds(static_cast<int64_t>(std::ceil(seconds * 1000)));

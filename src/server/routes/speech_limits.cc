@@ -4,29 +4,37 @@
 
 #include "audio/clip.h"
 #include "base/error.h"
-#include "base/log.h"
+#include "server/observe/log_sink.h"
 #include "server/routes/speech_answer.h"
+#include "text/utf8.h"
 
 namespace shoal::server {
 namespace {
 
 constexpr size_t kMostTextBytes = size_t{256} << 10;  // the engine's own limit
-
-int64_t characters_of(const std::string& text) {
-  return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; });
-}
+// Characters that a model of phonemes is asked to speak in one request, unless max_text_length says
+// otherwise: more than an hour of sound.
+constexpr int64_t kMostOfPhonemeModel = 65'536;
 
 // Plain errors, not of the schema: the message begins with the field, which http_error reads.
-void check_text(const ServerConfig& config, const std::string& text) {
+void check_text(const ServerConfig& config, const Engine& engine, const SpeechRequest& speech) {
+  const bool is_text = speech.phonemes.empty();
+  const char* field = is_text ? "text" : "phonemes";
+  const std::string& text = is_text ? speech.text : speech.phonemes;
   if (text.size() > kMostTextBytes)
-    fail(ErrorCode::invalid_argument, "text: expected at most ", kMostTextBytes, " bytes, got ", text.size());
-  if (config.max_text_length > 0 && characters_of(text) > config.max_text_length)
-    fail(ErrorCode::invalid_argument, "text: expected at most ", config.max_text_length, " characters, got ",
-         characters_of(text));
+    fail(ErrorCode::invalid_argument, field, ": expected at most ", kMostTextBytes, " bytes, got ",
+         text.size());
+  const int64_t characters = text::count_characters(text);
+  int64_t most = config.max_text_length;
+  if (most == 0 && characters > kMostOfPhonemeModel && engine.traits().phonemes) most = kMostOfPhonemeModel;
+  if (most > 0 && characters > most)
+    fail(ErrorCode::invalid_argument, field, ": expected at most ", most, " characters, got ", characters);
 }
 
-void check_references(const ServerConfig& config, const SpeechRequest& speech) {
+void check_references(const ServerConfig& config, const Engine& engine, const SpeechRequest& speech) {
   const size_t count = speech.references.size() + speech.encoded_references.size();
+  if (count > 0 && !engine.traits().references)
+    fail(ErrorCode::unsupported, "references: this model has voices of its own and follows no clips");
   if (count > static_cast<size_t>(config.max_references))
     fail(ErrorCode::invalid_argument, "references: expected at most ", config.max_references, ", got ",
          count);
@@ -39,29 +47,41 @@ void check_references(const ServerConfig& config, const SpeechRequest& speech) {
 }
 
 // The engine's deadline where the request names none, and never beyond the server's.
-void set_deadline(const Services& services, SpeechRequest& speech) {
+void set_deadline(const Services& services, const Engine& engine, SpeechRequest& speech) {
   const std::chrono::seconds most(services.config.max_timeout_s);
   if (speech.timeout > most)
     fail(ErrorCode::invalid_argument, "timeout: expected at most ", most.count(), " seconds, got ",
          static_cast<double>(speech.timeout.count()) / 1000);
   if (speech.timeout.count() != 0) return;
-  const std::chrono::seconds usual(services.engine.config().request_timeout_s);
+  const std::chrono::seconds usual(engine.config().request_timeout_s);
   speech.timeout = usual.count() == 0 ? most : std::min(usual, most);
+}
+
+// What stands in quotes is the client's own word, whatever it looks like.
+std::string without_quoted(std::string message) {
+  const size_t first = message.find('"'), last = message.rfind('"');
+  if (first != last) message.erase(first, last - first);
+  return message;
 }
 
 }  // namespace
 
-void check_and_complete(Services& services, const Request& request, SpeechRequest& speech) {
-  check_text(services.config, speech.text);
-  check_references(services.config, speech);
-  set_deadline(services, speech);
+void check_and_complete(Services& services, Engine& engine, const Request& request, SpeechRequest& speech) {
+  check_text(services.config, engine, speech);
+  check_references(services.config, engine, speech);
+  set_deadline(services, engine, speech);
   speech.client = request.client;
 }
 
-void hide_paths(const Services& services, const Error& error) {
-  if (error.message().find(services.engine.config().references_dir + "/") == std::string::npos) return;
+void hide_paths(const Engine& engine, const Request& request, const Error& error) {
+  const EngineConfig config = engine.config();
+  const std::string message = without_quoted(error.message());
+  const auto names_file_of = [&](const std::string& dir) {
+    return !dir.empty() && message.find(dir + "/") != std::string::npos;
+  };
+  if (!names_file_of(config.references_dir) && !names_file_of(config.model)) return;
   if (error.code() == ErrorCode::not_found) fail(ErrorCode::not_found, "voice: there is none of that name");
-  log(LogLevel::error, "a named voice cannot be used: ", error.message());
+  log_failure(request, concat("a named voice cannot be used: ", error.message()));
   fail(ErrorCode::internal, "a named voice cannot be used");
 }
 

@@ -1,6 +1,7 @@
 #include "server/routes/statistics_json.h"
 
 #include <cmath>
+#include <utility>
 
 namespace shoal::server {
 namespace {
@@ -97,7 +98,23 @@ Value connections_of(const TransportStatistics& of) {
                  {"refused", count(of.refused)}}};
 }
 
+// Names of older servers that speak in batches.
+Object batching_of(const Health& engine) {
+  const Statistics& of = engine.statistics;
+  return {{"total_batches", count(of.steps)},
+          {"total_requests", count(of.submitted)},
+          {"avg_batch_size", number(of.recent_batch_size)},
+          {"current_queue_size", count(of.preparing + of.waiting)},
+          {"worker_running", {takes_requests(engine)}},
+          {"gpu_available", {engine.gpu_available}},
+          {"mps_available", {false}}};
+}
+
 }  // namespace
+
+bool takes_requests(const Health& engine) {
+  return engine.state == EngineState::ready || engine.state == EngineState::reloading;
+}
 
 std::string state_of(const Health& engine, bool draining) {
   return draining ? "draining" : std::string(name_of(engine.state));
@@ -111,7 +128,7 @@ Value video_memory_json(const Health& engine) {
 
 Value statistics_json(const Health& engine, const TransportStatistics& transport, bool draining) {
   const Statistics& of = engine.statistics;
-  return {Object{{"state", {state_of(engine, draining)}},
+  Object members{{"state", {state_of(engine, draining)}},
                  {"model", text_or_null(engine.model)},
                  {"precision", text_or_null(engine.precision)},
                  {"device", text_or_null(engine.device)},
@@ -137,7 +154,9 @@ Value statistics_json(const Health& engine, const TransportStatistics& transport
                  {"memory", memory_of(engine)},
                  {"device_memory", device_memory_of(engine)},
                  {"resident_bytes", count(engine.resident_bytes)},
-                 {"http", connections_of(transport)}}};
+                 {"http", connections_of(transport)}};
+  for (auto& member : batching_of(engine)) members.push_back(std::move(member));
+  return {std::move(members)};
 }
 
 }  // namespace shoal::server

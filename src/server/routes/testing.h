@@ -180,14 +180,20 @@ class RouteBench {
   explicit RouteBench(const Table& table, ServerConfig config = {}, EngineConfig engine = built_in_config())
       : own_engine_(std::make_unique<Engine>(std::move(engine))),
         config_(std::move(config)),
-        services_{*own_engine_, config_, workers_, metrics_, draining_, "shoal", "{}"},
+        services_{Models({{"shoal", own_engine_.get()}}), config_, workers_, metrics_, draining_, "{}"},
         routes_(table(config_)) {
     own_engine_->start();
   }
   // On an engine that others use too.
   RouteBench(const Table& table, Engine& engine, ServerConfig config = {})
       : config_(std::move(config)),
-        services_{engine, config_, workers_, metrics_, draining_, "shoal", "{}"},
+        services_{Models({{"shoal", &engine}}), config_, workers_, metrics_, draining_, "{}"},
+        routes_(table(config_)) {}
+
+  // On several.
+  RouteBench(const Table& table, std::vector<ServedModel> models, ServerConfig config = {})
+      : config_(std::move(config)),
+        services_{Models(std::move(models)), config_, workers_, metrics_, draining_, "{}"},
         routes_(table(config_)) {}
 
   using Prepare = std::function<void(FakeExchange& exchange)>;
@@ -220,7 +226,7 @@ class RouteBench {
   }
 
   Services& services() { return services_; }
-  Engine& engine() { return services_.engine; }
+  Engine& engine() { return *services_.models.first().engine; }
   const std::vector<Route>& routes() const { return routes_; }
   std::atomic<bool>& draining() { return draining_; }
 
@@ -230,8 +236,7 @@ class RouteBench {
       if (route.method != request.method) continue;
       const size_t pattern = route.path.find('{');
       if (pattern == std::string::npos ? route.path == request.path
-                                       : request.path.compare(0, pattern, route.path, 0, pattern) == 0 &&
-                                             request.path.find('/', pattern) == std::string::npos)
+                                       : request.path.compare(0, pattern, route.path, 0, pattern) == 0)
         return route;
     }
     fail(ErrorCode::internal, "no route ", request.method, " ", request.path);

@@ -1,0 +1,161 @@
+// shoal doctor: whether the program speaks here, with the settings that `shoal serve` would have.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <functional>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "audio/clip.h"
+#include "base/error.h"
+#include "cli/cli.h"
+#include "cli/engine_settings.h"
+#include "ops/device_choice.h"
+#include "shoal/engine.h"
+
+namespace shoal::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr const char* kSentence = "This is how I sound.";
+
+struct DoctorOptions {
+  EngineSettings settings;
+  std::string voice;
+  bool json = false;
+};
+
+struct Finding {
+  std::string check, outcome, words;
+};
+
+// Checks, one after the other; what comes after a failure stands on it and is skipped.
+class Examination {
+ public:
+  explicit Examination(bool prints) : prints_(prints) {}
+
+  // `look` returns what it found, and throws what is wrong.
+  void check(const char* name, const std::function<std::string()>& look) {
+    if (failed()) return add({name, "skipped", ""});
+    try {
+      add({name, "ok", look()});
+    } catch (const std::exception& error) {
+      error_ = error.what();
+      add({name, "FAILED", error_});
+    }
+  }
+  bool failed() const { return !error_.empty(); }
+  const std::string& error() const { return error_; }
+  const std::vector<Finding>& findings() const { return findings_; }
+
+ private:
+  void add(Finding finding) {
+    if (prints_) {
+      std::printf("%-11s %s%s%s\n", finding.check.c_str(), finding.outcome.c_str(),
+                  finding.words.empty() ? "" : ": ", finding.words.c_str());
+      std::fflush(stdout);
+    }
+    findings_.push_back(std::move(finding));
+  }
+
+  const bool prints_;
+  std::vector<Finding> findings_;
+  std::string error_;
+};
+
+std::string device_of(const EngineConfig& config) {
+  const Device device = ops::choose_device(config.device);
+  return device.kind == DeviceKind::cpu ? "cpu" : concat("cuda:", device.index);
+}
+
+std::string model_of(const Health& health) {
+  int64_t bytes = 0;
+  for (const MemoryPart& part : health.memory) bytes += part.bytes;
+  return concat(health.model, ", ", health.precision, " on ", health.device, ", ", bytes >> 20,
+                " MiB in all");
+}
+
+std::string arithmetic_of(const SelfTest& test) {
+  if (!test.error.empty()) fail(ErrorCode::internal, test.error);
+  return concat("a product on ", test.device, " is that of the CPU");
+}
+
+std::string voice_of(Engine& engine, const std::string& name) {
+  const size_t named = engine.voices().list().size();
+  if (name.empty()) return concat("the model's own; ", named, " that can be named");
+  engine.voices().get(name);
+  return name;
+}
+
+std::string speech_of(Engine& engine, const std::string& voice) {
+  SpeechRequest request;
+  request.text = kSentence;
+  request.voice = voice;
+  request.seed = 42;
+  Speech speech = engine.submit(std::move(request));
+  const std::vector<float> samples = speech.read_all();
+  const SpeechSummary summary = speech.summary();
+  if (samples.empty() || audio::is_silent(samples))
+    fail(ErrorCode::internal, "speech: expected sound, got ", samples.size(), " samples of silence");
+  char figures[96];
+  std::snprintf(figures, sizeof figures, "%.1f s of sound in %.1f s, the first after %.0f ms",
+                summary.audio_s(), summary.total_s, summary.first_audio_s * 1e3);
+  return figures;
+}
+
+// The fields of GET /test/gpu, and the checks.
+void print_json(const Examination& examination, const SelfTest& test) {
+  ordered_json checks = ordered_json::array();
+  for (const auto& [check, outcome, words] : examination.findings())
+    checks.push_back({{"check", check}, {"outcome", outcome}, {"found", words}});
+  ordered_json report = {{"device", test.device},
+                         {"gpu_available", test.gpu_available},
+                         {"mps_available", false},
+                         {"gpu_memory_allocated_mb", static_cast<double>(test.gpu_memory_bytes) / (1 << 20)},
+                         {"test_tensor_device", test.device},
+                         {"pipeline_device", test.device},
+                         {"checks", std::move(checks)}};
+  if (examination.failed()) report["error"] = examination.error();
+  std::cout << report.dump(1) << std::endl;
+}
+
+void examine(const DoctorOptions& options) {
+  if (options.settings.wants_print()) {
+    std::cout << print_settings(options.settings.resolve());
+    return;
+  }
+  EngineConfig config = options.settings.resolve().config;
+  config.warm_up = false;  // it speaks below
+  Examination examination(!options.json);
+  SelfTest test;
+  std::optional<Engine> engine;
+  examination.check("device", [&] { return device_of(config); });
+  examination.check("model", [&] {
+    engine.emplace(config).start();
+    return model_of(engine->health());
+  });
+  examination.check("arithmetic", [&] { return arithmetic_of(test = engine->self_test()); });
+  examination.check("voice", [&] { return voice_of(*engine, options.voice); });
+  examination.check("speech", [&] { return speech_of(*engine, options.voice); });
+  if (options.json) print_json(examination, test);
+  if (examination.failed()) fail(ErrorCode::internal, "doctor: it does not speak here");
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app) {
+  auto options = std::make_shared<DoctorOptions>();
+  CLI::App& command = *app.add_subcommand(
+      "doctor", "Check device, model, arithmetic and voice, and speak a sentence: a line for each");
+  command.footer(
+      "The exit code is 1 when a check fails. Example:\n"
+      "  shoal doctor --model ~/checkpoints/openaudio-s1-mini --device cuda");
+  command.add_option("--voice", options->voice, "a named voice to speak with; default: the model's own");
+  command.add_flag("--json", options->json, "print the report as JSON");
+  options->settings.add_to(command);
+  command.callback([options] { examine(*options); });
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,43 @@
+// The models that this server speaks with.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shoal/engine.h"
+
+namespace shoal::server {
+
+struct ServedModel {
+  std::string name;  // in /v1/models, and in a request's `model`
+  Engine* engine = nullptr;
+};
+
+// Immutable. What is said of a model's family needs its engine to run: until then Error(unavailable).
+class Models {
+ public:
+  // At least one, each with a name of its own.
+  explicit Models(std::vector<ServedModel> models);
+
+  std::span<const ServedModel> all() const { return models_; }
+  // That of requests that name none.
+  const ServedModel& first() const { return models_.front(); }
+  // By its name. tts-1, tts-1-hd and gpt-4o-mini-tts, the names that OpenAI's clients know, are the first;
+  // "kokoro", unless one is called so, is the first of that family. Null: there is none.
+  const ServedModel* find(std::string_view name) const;
+  // The same; an empty name: the first. Throws BodyError(not_found) of `model`.
+  const ServedModel& named(std::string_view name) const;
+
+  // The first that understands what the caller needs; null: none does.
+  const ServedModel* find_with(bool ModelTraits::* ability) const;
+  // The model of a request for voices that can be added and for codes: the named one, else the first that
+  // follows clips, else the first, which then says why not.
+  const ServedModel& with_references(std::string_view name) const;
+
+ private:
+  const std::vector<ServedModel> models_;
+};
+
+}  // namespace shoal::server

@@ -1,0 +1,127 @@
+// Several models behind the routes.
+#include "server/routes/models.h"
+
+#include <gmock/gmock.h>
+
+#include "server/routes/kokoro_testing.h"
+
+namespace shoal::server {
+namespace {
+
+using testing::Answered;
+using testing::at;
+using testing::body_value;
+using ::testing::ElementsAre;
+using testing::get_request;
+using ::testing::HasSubstr;
+using testing::json_request;
+using testing::list_at;
+using testing::sound_of;
+using testing::speaking_routes;
+using testing::spoken_by;
+using testing::text_at;
+
+class TwoModels : public ::testing::Test {
+ protected:
+  Answered ask(const std::string& path, const std::string& body) {
+    return bench.ask(json_request(path, body));
+  }
+  Value told(const std::string& path, const std::string& model = "") {
+    Request request = get_request(path);
+    if (!model.empty()) request.query = {{"model", model}};
+    return body_value(bench.ask(request));
+  }
+
+  Engine& built_in = testing::shared_engine();
+  Engine& kokoro = testing::shared_kokoro();
+  testing::RouteBench bench{speaking_routes, {{"shoal", &built_in}, {"tiny", &kokoro}}};
+};
+
+TEST_F(TwoModels, TheNameChooses) {
+  const std::string fish = testing::pcm_of(sound_of(built_in, testing::spoken("Hello there.")));
+  const std::string moon = testing::pcm_of(sound_of(kokoro, spoken_by("", "Hello there.")));
+  const auto say = [&](const std::string& fields) {
+    return ask("/v1/audio/speech",
+               R"({"input":"Hello there.","seed":7,"response_format":"pcm",)" + fields + "}");
+  };
+  for (const char* first : {"shoal", "tts-1", "tts-1-hd", "gpt-4o-mini-tts"})
+    EXPECT_TRUE(say(R"("sample_rate":16000,"voice":"default","max_new_tokens":20,"model":")" +
+                    std::string(first) + "\"")
+                    .body() == fish)
+        << first;
+  for (const char* second : {"tiny", "kokoro"})
+    EXPECT_TRUE(say(R"("model":")" + std::string(second) + "\"").body() == moon) << second;
+  EXPECT_TRUE(say(R"("voice":"default")").body() == moon) << "as Kokoro-FastAPI has it";
+  const Answered unknown = say(R"("model":"other")");
+  EXPECT_EQ(unknown.status, 404);
+  EXPECT_EQ(text_at(body_value(unknown), {"error", "code"}), "model_not_found");
+  EXPECT_EQ(text_at(body_value(say(R"("model":"shoal")")), {"error", "param"}), "voice");
+  EXPECT_EQ(text_at(body_value(say(R"("model":"shoal","voice":"default","speed":2)")), {"error", "param"}),
+            "speed");
+  EXPECT_TRUE(ask("/v1/tts", R"({"text":"Hello there.","seed":7,"format":"pcm","model":"tiny"})").body() ==
+              moon);
+  const Answered first =
+      ask("/v1/tts", R"({"text":"Hello there.","seed":7,"format":"pcm","max_new_tokens":20,)"
+                     R"("temperature":0.5})");
+  EXPECT_EQ(first.status, 200) << "the first one draws tokens";
+  const Answered captions =
+      ask("/dev/captioned_speech", R"({"input":"Hello.","model":"shoal","voice":"default"})");
+  EXPECT_EQ(text_at(body_value(captions), {"detail", "param"}), "return_timestamps");
+  EXPECT_EQ(ask("/dev/phonemize", R"({"text":"Hello there."})").status, 200);
+  EXPECT_EQ(ask("/dev/phonemize", R"({"text":"Hello there.","model":"shoal"})").status, 400);
+}
+
+TEST(ModelNames, MayHaveSlashes) {
+  const std::vector<ServedModel> models = {{"hexgrad/Kokoro-82M", &testing::shared_engine()}};
+  testing::RouteBench bench(openai_routes, models);
+  const Answered told = bench.ask(testing::get_request("/v1/models/hexgrad/Kokoro-82M"));
+  EXPECT_EQ(told.status, 200) << told.body();
+  EXPECT_EQ(text_at(body_value(told), {"id"}), "hexgrad/Kokoro-82M");
+  EXPECT_EQ(bench.ask(testing::get_request("/v1/models/Kokoro-82M")).status, 404);
+}
+
+TEST_F(TwoModels, AreListedAndCounted) {
+  const Value models = told("/v1/models");
+  const Value::Array data = list_at(models, "data");
+  ASSERT_EQ(data.size(), 2u);
+  EXPECT_EQ(text_at(data[0], {"id"}) + text_at(data[1], {"id"}), "shoaltiny");
+  EXPECT_EQ(text_at(told("/v1/models/tiny"), {"id"}), "tiny");
+  std::vector<std::string> of_both, of_one;
+  for (const Value& voice : list_at(told("/v1/audio/voices"), "voices"))
+    if (!voice.find("fixed")) of_both.push_back(text_at(voice, {"model"}) + "/" + text_at(voice, {"id"}));
+  EXPECT_THAT(of_both, ElementsAre("shoal/default", "shoal/alloy", "shoal/anna", "tiny/default",
+                                   "tiny/af_one", "tiny/am_adam", "tiny/bm_two", "tiny/jf_three"));
+  const Value voices = told("/v1/audio/voices", "tiny");
+  const Value::Array list = list_at(voices, "voices");
+  ASSERT_EQ(list.size(), 5u);
+  EXPECT_EQ(text_at(list[3], {"language"}), "en-gb");
+  EXPECT_EQ(text_at(told("/v1/audio/voices", "nobody"), {"error", "param"}), "model");
+
+  const Value health = told("/health");
+  EXPECT_EQ(list_at(health, "models").size(), 2u);
+  EXPECT_EQ(text_at(health, {"state"}), "ready");
+  EXPECT_EQ(at(told("/ready"), {"ready"}), Value{true});
+  const Value stats = told("/v1/stats");
+  EXPECT_EQ(text_at(stats, {"name"}), "shoal");
+  EXPECT_EQ(list_at(stats, "models").size(), 2u);
+  EXPECT_EQ(text_at(told("/v1/stats", "kokoro"), {"name"}), "tiny");
+  const std::string metrics = bench.ask(get_request("/metrics")).body();
+  EXPECT_THAT(metrics,
+              AllOf(HasSubstr("shoal_ready{model=\"shoal\"} 1"), HasSubstr("shoal_ready{model=\"tiny\"} 1")));
+}
+
+TEST(Models, OneThatIsNotLoadedHoldsTheServerBack) {
+  Engine late(testing::built_in_config());
+  testing::RouteBench bench{speaking_routes, {{"tiny", &testing::shared_kokoro()}, {"late", &late}}};
+  EXPECT_EQ(bench.ask(get_request("/ready")).status, 503);
+  EXPECT_EQ(text_at(body_value(bench.ask(get_request("/health"))), {"state"}), "stopped");
+  const Answered early = bench.ask(
+      json_request("/v1/audio/speech", R"({"input":"Hello there.","model":"tiny","response_format":"pcm"})"));
+  EXPECT_EQ(early.status, 200);
+  const Answered other =
+      bench.ask(json_request("/v1/audio/speech", R"({"input":"Hello.","model":"late","voice":"default"})"));
+  EXPECT_EQ(other.status, 503);
+}
+
+}  // namespace
+}  // namespace shoal::server
