@@ -3,11 +3,11 @@ import functools
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 
 import training_path  # noqa: F401
+from flite import SILENCE_ID
+from mel_filters import TINY_POWER, mel_matrix
 from pcm import SAMPLE_RATE
-from spectra import LogMel
 
 MEL_WINDOW = 768
 MEL_BANDS = 80
@@ -23,24 +23,29 @@ PITCH_NEAR_BEST = 0.9  # the first peak this near the best one is taken, against
 
 
 @functools.cache
-def _cepstral_tools(device: torch.device) -> tuple[LogMel, torch.Tensor]:
-    """The mel spectrum and the cosine transform [cepstra, bands]."""
-    band = torch.arange(MEL_BANDS).float()
-    order = torch.arange(1, CEPSTRA + 1)[:, None]
-    transform = torch.cos(np.pi / MEL_BANDS * (band[None] + 0.5) * order) * (2 / MEL_BANDS)
-    return LogMel(MEL_WINDOW, MEL_BANDS, MEL_HOP, MEL_FLOOR).to(device), transform.to(device)
+def _cepstral_tools() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The window, scaled so that a full-scale sine has a magnitude near one, the mel filters, and the cosine
+    transform [cepstra, bands]."""
+    window = np.hanning(MEL_WINDOW + 1)[:-1]
+    order = np.arange(1, CEPSTRA + 1)[:, None]
+    transform = np.cos(np.pi / MEL_BANDS * (np.arange(MEL_BANDS)[None] + 0.5) * order) * (2 / MEL_BANDS)
+    return window * (2 / window.sum()), mel_matrix(MEL_WINDOW, MEL_BANDS), transform
 
 
-def mel_cepstra(wave: torch.Tensor) -> torch.Tensor:
+def mel_cepstra(wave: np.ndarray) -> np.ndarray:
     """A float wave [samples] -> [frames, CEPSTRA]."""
-    log_mel, transform = _cepstral_tools(wave.device)
-    return (transform @ (log_mel(wave[None])[0] * np.log(10))).t()
+    window, filters, transform = _cepstral_tools()
+    padded = np.pad(np.asarray(wave, np.float64), MEL_WINDOW // 2, mode="reflect")
+    frames = np.lib.stride_tricks.sliding_window_view(padded, MEL_WINDOW)[::MEL_HOP]
+    magnitude = np.sqrt(np.abs(np.fft.rfft(frames * window)) ** 2 + TINY_POWER)
+    return np.log(np.maximum(magnitude @ filters.T, MEL_FLOOR)) @ transform.T
 
 
-def mel_cepstral_distortion(wave: torch.Tensor, other: torch.Tensor) -> float:
+def mel_cepstral_distortion(wave: np.ndarray, other: np.ndarray) -> float:
     """In dB, the mean along the best time alignment of two waves [samples]."""
-    distance = torch.cdist(mel_cepstra(wave), mel_cepstra(other)) * (10 / np.log(10)) * 2**0.5
-    return mean_along_best_path(distance.cpu().numpy())
+    a, b = mel_cepstra(wave), mel_cepstra(other)
+    squared = (a**2).sum(1)[:, None] + (b**2).sum(1)[None] - 2 * a @ b.T
+    return mean_along_best_path(np.sqrt(np.maximum(0, squared)) * (10 / np.log(10)) * 2**0.5)
 
 
 def mean_along_best_path(distance: np.ndarray) -> float:
@@ -77,7 +82,7 @@ def _frame_pitch(frame: np.ndarray, window_correlation: np.ndarray, lags: np.nda
     return SAMPLE_RATE / best
 
 
-def median_pitch(wave: torch.Tensor, lowest: int = 60, highest: int = 400) -> float:
+def median_pitch(wave: np.ndarray, lowest: int = 60, highest: int = 400) -> float:
     """In Hz, of the voiced frames of a float wave [samples]; 0 if there are none."""
     samples = np.asarray(wave, np.float64)
     size = 2 * PITCH_HALF_WINDOW
@@ -100,3 +105,12 @@ def edit_distance(reference: Sequence, other: Sequence) -> int:
             replaced = before[j] + (expected != got)
             distance[j + 1] = min(before[j + 1] + 1, distance[j] + 1, replaced)
     return int(distance[-1])
+
+
+def collapse(labels: Sequence[int]) -> list[int]:
+    """The phones of a sequence of labels: repetitions are one phone, silence is none."""
+    return [
+        int(phone)
+        for i, phone in enumerate(labels)
+        if phone != SILENCE_ID and (i == 0 or labels[i - 1] != phone)
+    ]

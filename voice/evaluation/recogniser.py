@@ -1,6 +1,5 @@
 """A small phone recogniser, trained on the teacher's speech: measures how intelligible a voice is."""
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +9,9 @@ from torch import nn
 
 import training_path  # noqa: F401
 from checkpoints import load_safetensors, save_safetensors
-from flite import PHONE_COUNT, SILENCE_ID
+from flite import PHONE_COUNT
 from inputs import InputError
+from measures import collapse
 from pcm import LABEL_SAMPLES
 from shard_pool import ShardPool
 from spectra import LogMel
@@ -68,8 +68,9 @@ def _disturbed(waves: torch.Tensor) -> torch.Tensor:
     return F.conv1d(waves[None], taps, padding=COLOURING_TAPS // 2, groups=count)[0]
 
 
-def train_recogniser(data: Path, path: Path, seconds: float, device: str) -> None:
+def train_recogniser(data: Path, path: Path, seconds: float) -> None:
     """Trains on the shards of a folder for a wall-clock time and writes the weights."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
     net = Recogniser().to(device)
     optimiser = torch.optim.AdamW(net.parameters(), LEARNING_RATE)
     pool = ShardPool(data, device, MAX_TRAINING_HOURS)
@@ -92,26 +93,8 @@ def train_recogniser(data: Path, path: Path, seconds: float, device: str) -> Non
     save_safetensors(net.state_dict(), path)
 
 
-def load_recogniser(path: Path, device: str) -> Recogniser:
-    """Reads what train_recogniser wrote."""
-    net = Recogniser().to(device).eval()
-    net.load_state_dict(load_safetensors(path))
-    return net
-
-
-def collapse(labels: Sequence[int]) -> list[int]:
-    """The phones of a sequence of labels: repetitions are one phone, silence is none."""
-    return [
-        int(phone)
-        for i, phone in enumerate(labels)
-        if phone != SILENCE_ID and (i == 0 or labels[i - 1] != phone)
-    ]
-
-
-@torch.no_grad()
-def recognise(net: Recogniser, wave: torch.Tensor) -> list[int]:
-    """The likeliest phones of a wave [samples], by the Viterbi algorithm with one cost for every change."""
-    log_probability = net(wave[None])[0].log_softmax(-1).cpu().numpy()
+def _likeliest(log_probability: np.ndarray) -> list[int]:
+    """Labels [labels, PHONE_COUNT] -> phones, by the Viterbi algorithm with one cost for every change."""
     score, back = log_probability[0], []
     for current in log_probability[1:]:
         best = score.argmax()
@@ -122,3 +105,18 @@ def recognise(net: Recogniser, wave: torch.Tensor) -> list[int]:
     for previous in back[::-1]:
         path.append(int(previous[path[-1]]))
     return collapse(path[::-1])
+
+
+class PhoneListener:
+    """Hears phones, with the weights that train_recogniser wrote."""
+
+    def __init__(self, path: Path):
+        self._device = "cuda" if torch.cuda.is_available() else "cpu"
+        self._net = Recogniser().to(self._device).eval()
+        self._net.load_state_dict(load_safetensors(path))
+
+    @torch.no_grad()
+    def hear(self, wave: np.ndarray) -> list[int]:
+        """The likeliest phones of a float wave [samples]."""
+        logits = self._net(torch.tensor(wave, device=self._device).float()[None])[0]
+        return _likeliest(logits.log_softmax(-1).cpu().numpy())

@@ -1,95 +1,92 @@
-"""Word error rate by an ordinary recogniser, pocketsphinx, which knows nothing of the voice.
+"""Word errors by an ordinary recogniser, pocketsphinx, which knows nothing of the voice.
 
-Needs the Debian packages pocketsphinx and pocketsphinx-en-us. Sentences with digits are left out, because the
-recogniser writes numbers as words.
+Needs the Debian packages pocketsphinx and pocketsphinx-en-us. It writes numbers as words, so the texts must
+be as they are spoken.
 """
-import argparse
+import hashlib
+import json
+import os
 import re
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 
 import training_path  # noqa: F401
-from inputs import InputError, require_file, run_tool
+from inputs import InputError, require_file
 from measures import edit_distance
 from pcm import save_wav
-from text import HELD_OUT_FILE
 
 PROGRAM = "pocketsphinx_batch"
 MODEL = Path("/usr/share/pocketsphinx/model/en-us")
 SILENCE_BEFORE = 4000  # samples; the recogniser needs some to measure the noise
 SILENCE_AFTER = 6000
-SHOWN = 5
+LISTS = 4  # the waves are dealt to so many processes; a constant, for the figures depend on it
 
 
 def words(text: str) -> list[str]:
-    """Lower-case words; apostrophes are kept."""
-    return re.sub(r"[^a-z' ]", " ", text.lower()).split()
+    """Lower-case words; apostrophes are kept. The recogniser writes AM and PM in several ways."""
+    text = re.sub(r"[^a-z' ]", " ", text.lower())
+    return re.sub(r"\b([ap]) +m\b", r"\1m", text).split()
 
 
-def _run_recogniser(folder: Path) -> None:
-    command = [PROGRAM, "-adcin", "yes", "-adchdr", "44", "-cepdir", str(folder), "-cepext", ".wav"]
-    command += ["-ctl", str(folder / "ids"), "-hyp", str(folder / "hyp"), "-hmm", str(MODEL / "en-us")]
-    command += ["-lm", str(MODEL / "en-us.lm.bin"), "-dict", str(MODEL / "cmudict-en-us.dict")]
-    if not shutil.which(PROGRAM):
-        raise InputError(f"{PROGRAM} is not installed (Debian: pocketsphinx)")
-    require_file(MODEL / "en-us.lm.bin", "install the English model (Debian: pocketsphinx-en-us)")
-    result = subprocess.run(command, capture_output=True, text=True)
-    if result.returncode:
-        raise InputError(f"{PROGRAM} failed: {result.stderr.strip()[-300:]}")
+def word_errors(text: str, heard: str) -> int:
+    """Words that are wrong, missing or too many."""
+    return edit_distance(words(text), words(heard))
 
 
-def hear(waves: Sequence[np.ndarray]) -> list[str]:
-    """What pocketsphinx hears in each wave (int16, 16 kHz); empty where it hears nothing."""
+def _recognise(waves: Sequence[np.ndarray]) -> list[str]:
+    """One process of the recogniser."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for i, wave in enumerate(waves):
-            save_wav(folder / f"{i}.wav", np.pad(np.asarray(wave, np.int16), (SILENCE_BEFORE, SILENCE_AFTER)))
+            save_wav(folder / f"{i}.wav", np.pad(wave, (SILENCE_BEFORE, SILENCE_AFTER)))
         (folder / "ids").write_text("".join(f"{i}\n" for i in range(len(waves))))
-        _run_recogniser(folder)
+        command = [PROGRAM, "-adcin", "yes", "-adchdr", "44", "-cepdir", name, "-cepext", ".wav"]
+        command += ["-ctl", str(folder / "ids"), "-hyp", str(folder / "hyp"), "-hmm", str(MODEL / "en-us")]
+        command += ["-lm", str(MODEL / "en-us.lm.bin"), "-dict", str(MODEL / "cmudict-en-us.dict")]
+        result = subprocess.run(command, capture_output=True, text=True)
+        if result.returncode:
+            raise InputError(f"{PROGRAM} failed: {result.stderr.strip()[-300:]}")
         lines = (folder / "hyp").read_text().splitlines()
     matches = [re.match(r"(.*) \((\d+)(?: -?\d+)?\)$", line.strip()) for line in lines]  # "text (id score)"
-    heard = {int(match.group(2)): match.group(1) for match in matches}
+    heard = {int(match.group(2)): match.group(1) for match in matches if match}
     return [heard.get(i, "") for i in range(len(waves))]
 
 
-def word_error_rate(texts: Sequence[str], heard: Sequence[str]) -> float:
-    """Errors in percent of the words of the texts."""
-    errors = sum(edit_distance(words(text), words(other)) for text, other in zip(texts, heard))
-    return 100 * errors / sum(len(words(text)) for text in texts)
+class WordListener:
+    """Hears words. Remembers in a file what it heard in which wave: most take longer to hear than to speak.
 
+    The recogniser adapts to the waves that came before, so a wave's place in its list is part of the key.
+    """
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "waves", type=Path, help=".npz with one int16 wave at 16 kHz for each sentence, in order"
-    )
-    parser.add_argument(
-        "sentences",
-        type=Path,
-        nargs="?",
-        default=HELD_OUT_FILE,
-        help="what is said, one sentence a line (default: training/test_sentences.txt)",
-    )
-    options = parser.parse_args()
-    archive = np.load(require_file(options.waves, "evaluate.py writes wav_greedy.npz and others"))
-    sentences = require_file(options.sentences, "give a text file").read_text().strip().split("\n")
-    if len(archive.files) != len(sentences):
-        raise InputError(f"{options.waves}: {len(archive.files)} waves for {len(sentences)} sentences")
-    spelled = [(name, text) for name, text in zip(archive.files, sentences) if not re.search(r"\d", text)]
-    texts = [text for _, text in spelled]
-    heard = hear([archive[name] for name, _ in spelled])
-    for text, other in list(zip(texts, heard))[:SHOWN]:
-        print(f"{text}  ->  {other}")
-    rate = word_error_rate(texts, heard)
-    print(f"{options.waves}: word errors {rate:.1f} % over {len(texts)} sentences")
+    def __init__(self, memory: Path):
+        if not shutil.which(PROGRAM):
+            raise InputError(f"{PROGRAM} is not installed (Debian: pocketsphinx)")
+        require_file(MODEL / "en-us.lm.bin", "install the English model (Debian: pocketsphinx-en-us)")
+        self._memory = memory
+        self._lists: dict[str, list[str]] = json.loads(memory.read_text()) if memory.exists() else {}
+        self._processes = os.cpu_count() or 1
 
+    def hear(self, waves: Sequence[np.ndarray]) -> list[str]:
+        """The words of each wave (int16, 16 kHz); nothing where nothing is heard."""
+        parts = [waves[i::LISTS] for i in range(LISTS)]
+        with ThreadPoolExecutor(self._processes) as pool:
+            heard = list(pool.map(self._hear_list, parts))
+        self._memory.write_text(json.dumps(self._lists))
+        return [heard[i % LISTS][i // LISTS] for i in range(len(waves))]
 
-if __name__ == "__main__":
-    run_tool(main)
+    def _hear_list(self, waves: Sequence[np.ndarray]) -> list[str]:
+        if not waves:
+            return []
+        digest = hashlib.sha256()
+        for wave in waves:
+            digest.update(len(wave).to_bytes(8, "little") + np.asarray(wave, "<i2").tobytes())
+        key = digest.hexdigest()
+        if key not in self._lists:
+            self._lists[key] = _recognise(waves)
+        return self._lists[key]

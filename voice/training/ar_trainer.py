@@ -2,22 +2,21 @@
 
 B: batch, T: positions, K: codebooks, F: frames of a batch on which the fast model is trained.
 """
-import json
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from budget import Budget, StepClock
-from checkpoints import save_safetensors
+from checkpoints import load_weights, save_safetensors
 from dual_ar import DualAR
 from muon import Muon
 from prompt import SEMANTIC_BEGIN
+from row_pool import RowPool
 from rows import Rows
+from stretch import Stretch, replace_file
 
 WARM_UP_STEPS = 150
 DECAY_SHARE = 0.55  # of the run, at its end, over which the learning rate falls to zero
@@ -29,26 +28,25 @@ IGNORED = -100  # cross_entropy's mark for positions that do not count
 LOG_STEPS_ON_GPU = 200
 LOG_STEPS_ON_CPU = 10
 LOG_WINDOW = 100  # steps over which the logged losses are averaged
+REFRESH_EVERY = 8.0  # seconds between looks for new shards
+REFRESH_SECONDS = 2.0  # of encoding at one look
+
+PART = "dual_ar"  # of the training
+WEIGHTS_FILE = "model.safetensors"
+ROW_LENGTHS = (512, 1024)  # short rows first, long ones later
 
 Losses = Callable[..., tuple[torch.Tensor, torch.Tensor]]
 
 
 @dataclass(frozen=True)
-class Stage:
-    """Rows of one length."""
-
-    length: int
-    rows: Rows
-
-
-@dataclass(frozen=True)
 class Settings:
-    """What the options of train_ar.py say about the loop."""
+    """What the options of train_voice.py say about the loop."""
 
     learning_rate: float
     tokens: int  # in a batch
     fast_frames: int
-    long_from: float  # progress at which the second stage begins
+    long_from: float  # progress at which the long rows begin
+    max_passes: float  # over the rows, after which all schedules end
     corruption: float
     save_every: float  # seconds
     muon: bool
@@ -149,13 +147,15 @@ class Optimisers:
             group["lr"] = learning_rate
         self._adam.step()
 
+    def state(self) -> dict:
+        """Of both."""
+        return {"adam": self._adam.state_dict(), "muon": self._muon.state() if self._muon else []}
 
-def save_model(model: DualAR, path: Path) -> None:
-    """Writes bf16 weights; a file of that name is replaced at once."""
-    temporary = path.with_suffix(".tmp")
-    weights = {name: tensor.detach().to(torch.bfloat16) for name, tensor in model.state_dict().items()}
-    save_safetensors(weights, temporary, {"format": "pt"})
-    os.replace(temporary, path)
+    def load_state(self, state: dict) -> None:
+        """What state() gave."""
+        self._adam.load_state_dict(state["adam"])
+        if self._muon:
+            self._muon.load_state(state["muon"])
 
 
 def learning_rate_at(peak: float, step: int, progress: float) -> float:
@@ -164,68 +164,123 @@ def learning_rate_at(peak: float, step: int, progress: float) -> float:
 
 
 class ArTrainer:
-    """One training run: short rows first, long ones later."""
+    """One training run."""
 
-    def __init__(self, model: DualAR, stages: tuple[Stage, Stage], settings: Settings):
+    def __init__(self, model: DualAR, rows: RowPool, settings: Settings):
         self._model = model
-        self._stages = stages
+        self._rows = rows
         self._settings = settings
         self._on_gpu = model.embeddings.weight.is_cuda
         self._optimisers = Optimisers(model, settings.learning_rate, settings.muon)
+        self._passes = 0.0
         self._embed, self._losses = model.embed, make_losses(model)
         if settings.compiled:
             self._embed, self._losses = torch.compile(self._embed), torch.compile(self._losses)
             for layer in model.layers:
                 layer.compile()
 
-    def _step(self, step: int, progress: float) -> torch.Tensor:
-        """One update. Returns the losses [K]: of the tokens and of each residual codebook."""
-        settings, config = self._settings, self._model.config
-        stage = self._stages[progress >= settings.long_from]
-        count = max(1, settings.tokens // stage.length)
-        corruption = settings.corruption * (1 - CORRUPTION_DECLINE * progress)
-        batch = draw_batch(stage.rows, count, config["codebook_size"], corruption, settings.fast_frames)
+    def resume(self, stretch: Stretch) -> None:
+        """Goes on from this machine's own state, or from an earlier stretch's weights, or from nothing."""
+        state = stretch.load_state(PART, str(self._model.embeddings.weight.device))
+        if state:
+            self._model.load_state_dict(state["model"])
+            self._optimisers.load_state(state["optimisers"])
+            self._passes = state["passes"]
+        elif stretch.progress(PART):
+            load_weights(self._model, stretch.out / WEIGHTS_FILE)
+
+    def _length(self, progress: float) -> int:
+        return ROW_LENGTHS[progress >= self._settings.long_from]
+
+    def _batch(self, rows: Rows, length: int, corruption: float) -> Batch:
+        count, entries = max(1, self._settings.tokens // length), self._model.config["codebook_size"]
+        return draw_batch(rows, count, entries, corruption, self._settings.fast_frames)
+
+    def _batch_losses(self, batch: Batch, length: int) -> tuple[torch.Tensor, torch.Tensor]:
         with torch.autocast("cuda" if self._on_gpu else "cpu", dtype=torch.bfloat16, enabled=self._on_gpu):
             hidden = self._embed(batch.inputs)
-            rope = self._model.rope[: stage.length]
+            rope = self._model.rope[:length]
             for layer in self._model.layers:
                 hidden = layer(hidden, rope)
-            token, residual = self._losses(hidden, batch.targets, batch.supervised, batch.frame_index)
-            loss = token + residual.mean()
-        loss.backward()
+            return self._losses(hidden, batch.targets, batch.supervised, batch.frame_index)
+
+    def _step(self, step: int, progress: float) -> torch.Tensor:
+        """One update. Returns the losses [K]: of the tokens and of each residual codebook."""
+        settings, length = self._settings, self._length(progress)
+        corruption = settings.corruption * (1 - CORRUPTION_DECLINE * progress)
+        batch = self._batch(self._rows.rows(length), length, corruption)
+        token, residual = self._batch_losses(batch, length)
+        (token + residual.mean()).backward()
         self._optimisers.step(learning_rate_at(settings.learning_rate, step, progress))
         self._model.zero_grad(set_to_none=True)
         return torch.cat([token.detach()[None], residual.detach()])
 
-    def train(self, budget: Budget, out: Path) -> int:
-        """Trains until the budget is spent; writes the model and train_log.json. Returns the steps."""
+    def compile(self) -> None:
+        """Both lengths, forwards and backwards: a minute on a GPU, which is not the schedule's."""
+        if not self._settings.compiled:
+            return
+        for length in ROW_LENGTHS:
+            token, residual = self._batch_losses(self._batch(self._rows.rows(length), length, 0.0), length)
+            (token + residual.mean()).backward()
+        self._model.zero_grad(set_to_none=True)
+
+    def _held_out_loss(self, progress: float) -> float:
+        """Of the semantic token on a batch of shards that are not trained on, without noise.
+
+        With gradients, which nobody uses: without, the compiled functions would be compiled once more.
+        """
+        length = self._length(progress)
+        rows = self._rows.held_out(length)
+        if rows is None or not len(rows.tokens):
+            return float("nan")
+        return self._batch_losses(self._batch(rows, length, 0.0), length)[0].item()
+
+    def train(self, budget: Budget, stretch: Stretch) -> float:
+        """Trains until the stretch is over; saves meanwhile. Returns the progress."""
         log_steps = LOG_STEPS_ON_GPU if self._on_gpu else LOG_STEPS_ON_CPU
-        step, recent, log = 0, [], []
-        clock, saved = StepClock(), budget.elapsed()
-        while (progress := budget.progress(step)) < 1:
+        step, recent = 0, []
+        clock, saved, looked, held = StepClock(), budget.elapsed(), 0.0, 0
+        while not budget.is_over(step) and self._passes < self._settings.max_passes:
+            progress = max(budget.progress(step), self._passes / self._settings.max_passes)
+            if not held or budget.elapsed() - looked > REFRESH_EVERY:
+                self._rows.refresh(REFRESH_SECONDS)
+                looked, held = budget.elapsed(), self._rows.tokens(self._length(progress))
             recent.append(self._step(step, progress))
+            self._passes += self._settings.tokens / max(1, held)
             step += 1
             if step % log_steps:
                 continue
             losses = torch.stack(recent[-LOG_WINDOW:]).mean(0).tolist()
             recent = []
-            elapsed = budget.elapsed()
-            log.append([step, elapsed] + losses)
-            self._report(step, elapsed, clock.milliseconds_per_step(step), progress, losses)
-            if elapsed - saved > self._settings.save_every:
-                saved = elapsed
-                save_model(self._model, out / "model.partial.safetensors")
-        save_model(self._model, out / "model.safetensors")
-        (out / "train_log.json").write_text(json.dumps(log))
-        return step
+            self._report(step, budget, clock.milliseconds_per_step(step), progress, losses)
+            if budget.elapsed() - saved > self._settings.save_every:
+                saved = budget.elapsed()
+                self.save(stretch, progress)
+        over = self._passes >= self._settings.max_passes
+        progress = 1.0 if over else max(budget.progress(step), self._passes / self._settings.max_passes)
+        self.save(stretch, progress)
+        return progress
+
+    def save(self, stretch: Stretch, progress: float) -> None:
+        """Writes bf16 weights, and this machine's state."""
+        weights = self._model.state_dict()
+        halves = {name: tensor.detach().to(torch.bfloat16) for name, tensor in weights.items()}
+        replace_file(
+            stretch.out / WEIGHTS_FILE, lambda path: save_safetensors(halves, path, {"format": "pt"})
+        )
+        state = {"model": weights, "optimisers": self._optimisers.state()}
+        stretch.save_state(PART, state | {"passes": self._passes, "progress": progress})
+        stretch.set_progress(PART, progress)
 
     def _report(
-        self, step: int, elapsed: float, milliseconds: float, progress: float, losses: list[float]
+        self, step: int, budget: Budget, milliseconds: float, progress: float, losses: list[float]
     ) -> None:
         rate = learning_rate_at(self._settings.learning_rate, step - 1, progress)
         speed = f"{milliseconds:.1f} ms/step {self._settings.tokens / milliseconds:.0f} ktok/s"
         residual = " ".join(f"{loss:.2f}" for loss in losses[1:])
         print(
-            f"step {step} {elapsed:.0f}s {speed} lr {rate:.5f} semantic {losses[0]:.3f} residual {residual}",
+            f"step {step} {budget.elapsed():.0f}s at {progress:.3f} {speed} lr {rate:.5f}"
+            f" semantic {losses[0]:.3f} (held out, without noise: {self._held_out_loss(progress):.3f})"
+            f" residual {residual}; {self._rows.hours:.1f} h, {self._passes:.1f} passes",
             flush=True,
         )

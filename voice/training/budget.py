@@ -1,35 +1,30 @@
-"""The wall-clock budget of a training run, as a progress from 0 to 1 that drives all schedules."""
+"""How far a training run is, from 0 to 1, and when its stretch of time ends."""
 import time
-
-from inputs import InputError
 
 
 class Budget:
-    """Counts from its construction, just before the first step, to the end of the run.
+    """Progress drives all schedules. A run may be cut into stretches; each begins where the last ended.
 
-    The run began at `begun` (time.time()) and may take `seconds` from then on, set-up included. It ends
-    earlier after max_steps steps. Progress begins at `start`, late for a run that goes on from saved weights.
+    Progress goes from `start` to 1 in (1 - start) * `seconds` of wall-clock time, or in as large a share of
+    max_steps steps if that is sooner. The stretch ends at 1 or at `deadline` (time.time()), whichever is first.
     """
 
-    def __init__(self, seconds: float, max_steps: int, begun: float, start: float = 0.0):
-        self.begun = begun
-        self._max_steps = max_steps
-        self._start = start
-        self._loop_begun = time.time()
-        self._loop_seconds = seconds - (self._loop_begun - begun)
-        if self._loop_seconds <= 0:
-            raise InputError(
-                f"--seconds {seconds:g} is too short: the set-up alone took {self.elapsed():.0f} s"
-            )
+    def __init__(self, seconds: float, deadline: float, max_steps: int = 10**9, start: float = 0.0):
+        self._seconds, self._deadline, self._max_steps, self._start = seconds, deadline, max_steps, start
+        self._begun = time.time()
 
     def elapsed(self) -> float:
-        """Seconds since the run began."""
-        return time.time() - self.begun
+        """Seconds of this stretch."""
+        return time.time() - self._begun
 
     def progress(self, step: int) -> float:
-        """The larger share of the time and of the steps; the run is over at 1."""
-        spent = max((time.time() - self._loop_begun) / self._loop_seconds, step / self._max_steps)
-        return self._start + (1 - self._start) * spent
+        """After so many steps of this stretch; at most 1."""
+        spent = max(self.elapsed() / self._seconds, step / self._max_steps)
+        return min(1.0, self._start + spent)
+
+    def is_over(self, step: int) -> bool:
+        """Whether there is no next step."""
+        return self.progress(step) >= 1 or time.time() >= self._deadline
 
 
 class StepClock:
@@ -41,6 +36,6 @@ class StepClock:
     def milliseconds_per_step(self, step: int) -> float:
         """The mean since the last call (or the construction)."""
         now = time.time()
-        milliseconds = (now - self._time) / (step - self._step) * 1e3
+        milliseconds = (now - self._time) / max(1, step - self._step) * 1e3
         self._time, self._step = now, step
         return milliseconds

@@ -5,10 +5,8 @@ B: batch, K: codebooks, T: samples of a crop, N: frames of a crop.
 import contextlib
 import functools
 import math
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -25,6 +23,7 @@ from pcm import FRAME_SAMPLES, LABEL_SAMPLES
 from quantizer import QuantizerOutput
 from shard_pool import ShardPool
 from spectra import MultiScaleMelLoss
+from stretch import Stretch, replace_file
 
 # Weights of the losses; those of the codebooks and of the discriminators' verdict are 1.
 MEL_WEIGHT = 5
@@ -48,7 +47,7 @@ DISCRIMINATOR_RATE = 0.5
 # Schedules, in progress. The quantisers round nothing at first, then more and more.
 ROUNDING_FROM = 0.05
 ROUNDING_OVER = 0.05
-REVIVE_UNTIL = 0.6
+REVIVE_UNTIL = 0.85
 
 REVIVE_STEPS = 5
 REFRESH_STEPS = 400
@@ -62,9 +61,14 @@ RARELY_USED = 0.05  # of the mean use: such entries restart at current latents
 FIGURES = ("mel", "commit", "book", "phone", "D", "adv", "fm", "grad")
 
 
+PART = "codec"  # of the training
+WEIGHTS_FILE = "codec.safetensors"
+TRAINING_WEIGHTS_FILE = "codec_training.safetensors"  # of what only the training needs
+
+
 @dataclass(frozen=True)
 class Settings:
-    """What the options of train_codec.py say about the loop."""
+    """What the options of train_voice.py say about the loop."""
 
     batch: int
     crop_frames: int
@@ -112,12 +116,10 @@ class CodecTrainer:
     place: the CUDA graph of a step reads and writes them by address.
     """
 
-    def __init__(self, config: dict[str, Any], device: str, settings: Settings, init: Path | None):
+    def __init__(self, config: dict[str, Any], device: str, settings: Settings):
         self.codec = Codec(config).to(device)
         self._mel_loss = MultiScaleMelLoss().to(device)
         self._discriminators = Discriminators().to(device)
-        if init:
-            import_codec(self.codec, load_safetensors(init))
         # For training only: a linear phone classifier ties the first codebook to the spoken sounds.
         labels_per_frame = FRAME_SAMPLES // LABEL_SAMPLES
         self._phone_head = nn.Linear(config["latent_dim"], labels_per_frame * PHONE_COUNT).to(device)
@@ -259,24 +261,51 @@ class CodecTrainer:
         self._waves.copy_(waves)
         self._labels.copy_(labels)
 
-    def begin(self, pool: ShardPool) -> None:
-        """Draws a first batch and makes the step of the first part of the training."""
+    def _modules(self) -> dict[str, nn.Module]:
+        return {"codec": self.codec, "phones": self._phone_head, "judges": self._discriminators}
+
+    def resume(self, stretch: Stretch) -> None:
+        """Goes on from this machine's own state, or from an earlier stretch's weights, or from nothing."""
+        state = stretch.load_state(PART, self._device)
+        if state:
+            for name, module in self._modules().items():
+                module.load_state_dict(state[name])
+            self._optimiser.load_state_dict(state["optimiser"])
+            self._judges_optimiser.load_state_dict(state["judges_optimiser"])
+            return
+        if not stretch.progress(PART):
+            return
+        import_codec(self.codec, load_safetensors(stretch.out / WEIGHTS_FILE))
+        weights = load_safetensors(stretch.out / TRAINING_WEIGHTS_FILE)
+        for name in ("phones", "judges"):
+            prefix = name + "."
+            own = {
+                key.removeprefix(prefix): w.float() for key, w in weights.items() if key.startswith(prefix)
+            }
+            self._modules()[name].load_state_dict(own)
+
+    def begin(self, pool: ShardPool, progress: float) -> None:
+        """Draws a first batch and makes the step."""
         self._draw_batch(pool)
+        if progress >= self._settings.adversarial_from:
+            return self._begin_adversarial()
         _set_rate(self._optimiser, CAPTURE_RATE)
         self._run_step = self._step_function(adversarial=False)
 
-    def _begin_adversarial(self, step: int, elapsed: float) -> None:
+    def _begin_adversarial(self) -> None:
+        _set_rate(self._optimiser, CAPTURE_RATE)
         _set_rate(self._judges_optimiser, DISCRIMINATOR_CAPTURE_RATE)
         self._run_step, self._adversarial = self._step_function(adversarial=True), True
-        print(f"adversarial from step {step}, {elapsed:.0f}s", flush=True)
+        print("adversarial from here", flush=True)
 
-    def train(self, pool: ShardPool, budget: Budget, out: Path) -> int:
-        """Trains until the budget is spent; saves meanwhile. Returns the steps."""
+    def train(self, pool: ShardPool, budget: Budget, stretch: Stretch) -> float:
+        """Trains until the stretch is over; saves meanwhile. Returns the progress."""
         log_steps = LOG_STEPS_ON_GPU if self._on_gpu else LOG_STEPS_ON_CPU
         step, clock, saved = 0, StepClock(), budget.elapsed()
-        while (progress := budget.progress(step)) < 1:
+        while not budget.is_over(step):
+            progress = budget.progress(step)
             if not self._adversarial and progress >= self._settings.adversarial_from:
-                self._begin_adversarial(step, budget.elapsed())
+                self._begin_adversarial()
             self._schedule(step, progress, self._adversarial)
             self._draw_batch(pool)
             self._run_step()
@@ -289,11 +318,9 @@ class CodecTrainer:
                 self._report(step, budget.elapsed(), clock.milliseconds_per_step(step))
                 if budget.elapsed() - saved > self._settings.save_every:
                     saved = budget.elapsed()
-                    self.save(out / "codec.partial.safetensors")
-        if self._on_gpu:
-            torch.cuda.synchronize()
-        self.codec.quantizer.set_rounding(1.0)
-        return step
+                    self.save(stretch, progress)
+        self.save(stretch, budget.progress(step))
+        return budget.progress(step)
 
     def _report(self, step: int, elapsed: float, milliseconds: float) -> None:
         """Prints the figures of the last step and how many entries of each codebook its batch used."""
@@ -306,8 +333,19 @@ class CodecTrainer:
         if not math.isfinite(figures["mel"]):
             raise InputError(f"step {step}: the mel loss is {figures['mel']}; try a lower --lr")
 
-    def save(self, path: Path, metadata: dict[str, str] | None = None) -> None:
-        """Writes the codec's weights; a file of that name is replaced at once."""
-        temporary = path.with_suffix(".tmp")
-        save_safetensors(export_codec(self.codec), temporary, metadata)
-        os.replace(temporary, path)
+    def save(self, stretch: Stretch, progress: float) -> None:
+        """Writes the weights, and this machine's state."""
+        weights = export_codec(self.codec)
+        replace_file(
+            stretch.out / WEIGHTS_FILE, lambda path: save_safetensors(weights, path, {"format": "pt"})
+        )
+        training = {
+            f"{name}.{key}": tensor.half()
+            for name in ("phones", "judges")
+            for key, tensor in self._modules()[name].state_dict().items()
+        }
+        replace_file(stretch.out / TRAINING_WEIGHTS_FILE, lambda path: save_safetensors(training, path))
+        state: dict[str, Any] = {name: module.state_dict() for name, module in self._modules().items()}
+        state |= {"optimiser": self._optimiser.state_dict(), "progress": progress}
+        stretch.save_state(PART, state | {"judges_optimiser": self._judges_optimiser.state_dict()})
+        stretch.set_progress(PART, progress)

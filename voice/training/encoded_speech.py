@@ -1,23 +1,17 @@
 """The teacher's speech as codes: what the DualAR model learns from."""
-import pickle
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from checkpoints import load_codec
 from codec import Codec
-from inputs import InputError
 from pcm import FRAME_SAMPLES, INT16_SCALE, SAMPLE_RATE
-from shards import list_shards, read_shard
+from shards import Groups
 
 BATCH_ON_GPU = 96
 BATCH_ON_CPU = 4
 FRAME_MULTIPLE = 16  # batches are padded to multiples of it: with few shapes the allocator reuses its blocks
-READERS = 3  # threads that read shards ahead
 
 
 @dataclass
@@ -34,17 +28,6 @@ class EncodedSpeech:
     def hours(self) -> float:
         """The duration of all speech."""
         return self.frames * FRAME_SAMPLES / SAMPLE_RATE / 3600
-
-    def save(self, path: Path) -> None:
-        """Writes a cache for later runs."""
-        with open(path, "wb") as file:
-            pickle.dump(self, file)
-
-
-def load_encoded(path: Path) -> EncodedSpeech:
-    """Reads what save wrote."""
-    with open(path, "rb") as file:
-        return pickle.load(file)
 
 
 class _Utterance(NamedTuple):
@@ -87,29 +70,21 @@ def _encode_shard(codec: Codec, samples: torch.Tensor, utterances: list[_Utteran
 
 
 @torch.no_grad()
-def encode_shards(data: Path, codec_folder: Path, device: str, max_hours: float) -> EncodedSpeech:
-    """Encodes all shards of a folder until there are max_hours of speech."""
-    codec = load_codec(codec_folder, device)
-    speech = EncodedSpeech(codec.config)
-    shards = list_shards(data)
-    if not shards:
-        raise InputError(f"{data} holds no shards: make some with teacher.py --out {data}")
-    group_count = 0
-    with ThreadPoolExecutor(READERS) as readers:
-        for samples, _, groups in readers.map(read_shard, shards):
-            if speech.hours() > max_hours:
-                continue
-            utterances = [
-                _Utterance(text, start, length // codec.frame_samples, is_default, group_count + i)
-                for i, (is_default, spoken) in enumerate(groups)
-                for text, start, length in spoken
-            ]
-            group_count += len(groups)
-            on_device = torch.from_numpy(samples).to(device, non_blocking=True)
-            for utterance, codes in zip(utterances, _encode_shard(codec, on_device, utterances)):
-                speech.texts.append(utterance.text)
-                speech.codes.append(codes)
-                speech.is_default.append(utterance.is_default)
-                speech.groups.append(utterance.group)
-                speech.frames += len(codes)
-    return speech
+def encode_shard(
+    codec: Codec, shard: tuple[np.ndarray, np.ndarray, Groups], speech: EncodedSpeech, device: str
+) -> None:
+    """Adds what read_shard gave."""
+    samples, _, groups = shard
+    first_group = speech.groups[-1] + 1 if speech.groups else 0
+    utterances = [
+        _Utterance(text, start, length // codec.frame_samples, is_default, first_group + i)
+        for i, (is_default, spoken) in enumerate(groups)
+        for text, start, length in spoken
+    ]
+    on_device = torch.from_numpy(samples).to(device, non_blocking=True)
+    for utterance, codes in zip(utterances, _encode_shard(codec, on_device, utterances)):
+        speech.texts.append(utterance.text)
+        speech.codes.append(codes)
+        speech.is_default.append(utterance.is_default)
+        speech.groups.append(utterance.group)
+        speech.frames += len(codes)

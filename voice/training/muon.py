@@ -36,6 +36,15 @@ class Muon:
             for shape, group in by_shape.items()
         ]
 
+    def state(self) -> list[torch.Tensor]:
+        """The momenta."""
+        return [momentum for _, momentum in self._groups]
+
+    def load_state(self, state: list[torch.Tensor]) -> None:
+        """What state() gave."""
+        for (_, momentum), loaded in zip(self._groups, state):
+            momentum.copy_(loaded)
+
     @torch.no_grad()
     def step(self, learning_rate: float, weight_decay: float = 0.0) -> None:
         """Applies the gradients of all parameters; weight decay as in AdamW."""

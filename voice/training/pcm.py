@@ -1,4 +1,5 @@
 """The sound format of the voice (16 kHz mono) and WAV output."""
+import io
 import wave
 from pathlib import Path
 
@@ -15,10 +16,17 @@ def to_int16(samples: np.ndarray) -> np.ndarray:
     return (np.clip(np.asarray(samples), -1, 1) * 32767).astype("<i2")
 
 
-def save_wav(path: Path, pcm: np.ndarray) -> None:
-    """Writes int16 samples as a 16-bit mono WAV file at SAMPLE_RATE."""
-    with wave.open(str(path), "wb") as file:
+def wav_bytes(pcm: np.ndarray) -> bytes:
+    """int16 samples as a 16-bit mono WAV file at SAMPLE_RATE."""
+    buffer = io.BytesIO()
+    with wave.open(buffer, "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(SAMPLE_RATE)
         file.writeframes(pcm.astype("<i2").tobytes())
+    return buffer.getvalue()
+
+
+def save_wav(path: Path, pcm: np.ndarray) -> None:
+    """Writes int16 samples as such a file."""
+    path.write_bytes(wav_bytes(pcm))

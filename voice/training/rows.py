@@ -5,7 +5,6 @@ import numpy as np
 import torch
 
 from encoded_speech import EncodedSpeech
-from inputs import InputError
 from prompt import END_ID, PAD_ID, SEMANTIC_BEGIN, SPEAKER_TAG, START_ID
 
 
@@ -72,9 +71,7 @@ def build_rows(speech: EncodedSpeech, length: int, seed: int) -> Rows:
     all but the first one, which is the reference: so an empty prompt gives the default speaker.
     """
     plans = _plan_rows(speech, length, np.random.RandomState(seed))
-    if not plans:
-        raise InputError(f"the speech fills no row of {length} tokens; make more shards")
-    codebooks = speech.codes[0].shape[1]
+    codebooks = speech.codec_config["n_codebooks"] + 1
     tokens = np.zeros((len(plans), length + 1, 1 + codebooks), np.int16)
     tokens[:, :, 0] = PAD_ID
     supervised = np.zeros((len(plans), length + 1), bool)

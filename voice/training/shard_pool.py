@@ -28,6 +28,7 @@ class ShardPool:
     def refresh(self) -> float:
         """Reads the shards that are new in the folder, up to max_hours. Returns the hours of speech held."""
         new = [path for path in list_shards(self._folder) if path not in self._seen]
+        held = len(self._shard_samples)
         for path in new:
             if sum(len(samples) for samples in self._shard_samples) >= self._max_samples:
                 break
@@ -35,7 +36,7 @@ class ShardPool:
             self._seen.add(path)
             self._shard_samples.append(torch.from_numpy(samples).to(self._device))
             self._shard_labels.append(torch.from_numpy(labels).to(self._device))
-        if new and self._shard_samples:
+        if len(self._shard_samples) > held:
             self._samples = torch.cat(self._shard_samples)
             self._labels = torch.cat(self._shard_labels)
         return 0.0 if self._samples is None else len(self._samples) / SAMPLE_RATE / 3600

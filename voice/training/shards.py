@@ -21,6 +21,11 @@ def list_shards(folder: Path) -> list[Path]:
     return sorted(folder.glob("shard*.pkl"))
 
 
+def shard_index(path: Path) -> int:
+    """Of one of these files."""
+    return int(path.stem.removeprefix("shard"))
+
+
 def read_shard(path: Path) -> tuple[np.ndarray, np.ndarray, Groups]:
     """Samples, phone labels and groups of one shard."""
     samples = np.load(path.with_suffix(".npy"))

@@ -1,25 +1,12 @@
-"""Mel spectra: the codec's reconstruction loss and the features of the measures."""
-import numpy as np
+"""Mel spectra: the codec's reconstruction loss and the features of the phone recogniser."""
 import torch
 from torch import nn
 
-from pcm import SAMPLE_RATE
-
-TINY_POWER = 1e-14  # keeps the gradient of the square root finite where the spectrum is zero
+from mel_filters import TINY_POWER, mel_matrix
 
 # The codec's loss compares log mels at these (window in samples, mel bands).
 LOSS_RESOLUTIONS = ((64, 5), (128, 10), (256, 20), (512, 40), (1024, 80), (2048, 160))
 LOSS_FLOOR = 5e-4  # lower, the digital silence around utterances would own the gradient
-
-
-def mel_matrix(window: int, bands: int) -> torch.Tensor:
-    """Triangular mel filters from 0 Hz to half the sample rate, [bands, window/2 + 1]."""
-    top_mel = 2595 * np.log10(1 + SAMPLE_RATE / 2 / 700)
-    edges = 700 * (10 ** (np.linspace(0.0, top_mel, bands + 2) / 2595) - 1)
-    hertz = np.linspace(0, SAMPLE_RATE / 2, window // 2 + 1)
-    rising = (hertz[None] - edges[:-2, None]) / (edges[1:-1] - edges[:-2])[:, None]
-    falling = (edges[2:, None] - hertz[None]) / (edges[2:] - edges[1:-1])[:, None]
-    return torch.tensor(np.maximum(0, np.minimum(rising, falling)), dtype=torch.float32)
 
 
 class LogMel(nn.Module):
@@ -32,7 +19,7 @@ class LogMel(nn.Module):
         super().__init__()
         self.window_size, self.hop, self.floor, self.soft_floor = window, hop, floor, soft_floor
         self.register_buffer("window", torch.hann_window(window), persistent=False)
-        self.register_buffer("filters", mel_matrix(window, bands), persistent=False)
+        self.register_buffer("filters", torch.from_numpy(mel_matrix(window, bands)), persistent=False)
 
     def forward(self, waves: torch.Tensor) -> torch.Tensor:
         """[batch, samples] -> [batch, bands, 1 + samples/hop]."""

@@ -1,6 +1,6 @@
 """Makes the training data: texts of the grammar, spoken by flite in many voices, as shards (see shards.py).
 
-Half of the speech is the default speaker's. The other speakers are variants of four flite voices, made by
+A third of the speech is the default speaker's. The other speakers are variants of four flite voices, made by
 changing pitch, tempo, vocal-tract length (resampling) and spectral tilt.
 """
 import argparse
@@ -8,6 +8,7 @@ import math
 import multiprocessing
 import os
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ import numpy as np
 from flite import SILENCE_ID, Flite
 from inputs import InputError, run_tool
 from pcm import FRAME_SAMPLES, INT16_SCALE, LABEL_SAMPLES, SAMPLE_RATE
-from shards import Groups, write_shard
+from shards import Groups, list_shards, shard_index, write_shard
 from text import TextGenerator, load_words
 
 # Loudness. The first scaling makes all voices alike, so that the thresholds mean the same for each of them.
@@ -39,6 +40,7 @@ MAX_TILT_DB = 12.0
 WordLists = tuple[list[str], list[str]]  # common words, all words
 
 LONG_TEXT_SHARE = 0.12
+DEFAULT_SHARE = 0.35  # of the default speaker: the codec needs more of the others, whom it hears less alike
 SECONDS_PER_SPEAKER = 44  # several utterances in a row, so that a row of training data can hold a reference
 MAX_UTTERANCE_SECONDS = 16
 
@@ -125,7 +127,7 @@ class Teacher:
 
 
 def make_shard(
-    teacher: Teacher, texts: TextGenerator, seed: int, seconds: float, default_share: float = 0.5
+    teacher: Teacher, texts: TextGenerator, seed: int, seconds: float, default_share: float = DEFAULT_SHARE
 ) -> tuple[np.ndarray, np.ndarray, Groups]:
     """Samples, phone labels and groups: at least `seconds` of speech, one speaker after the other."""
     rng = random.Random(seed)
@@ -149,7 +151,7 @@ def make_shard(
 
 
 def _write_shards(
-    options: argparse.Namespace, teacher: Teacher, word_lists: WordLists, indices: range
+    options: argparse.Namespace, out: Path, teacher: Teacher, word_lists: WordLists, indices: Sequence[int]
 ) -> None:
     """One worker's share.
 
@@ -162,10 +164,31 @@ def _write_shards(
             options.seed * 100003 + index, *word_lists
         )  # primes keep apart the shards of all seeds
         shard = make_shard(teacher, texts, options.seed * 7919 + index, options.shard_minutes * 60)
-        write_shard(options.out, index, *shard)
+        write_shard(out, index, *shard)
 
 
-def _add_word_list_options(parser: argparse.ArgumentParser) -> None:
+def start_workers(options: argparse.Namespace, out: Path) -> list[multiprocessing.Process]:
+    """Processes that make the shards that are missing in a folder; forked, so before a GPU is used.
+
+    options: hours, shard_minutes, seed, workers and the word lists.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    teacher = Teacher()
+    word_lists = load_words(options.small), load_words(options.full)
+    present = {shard_index(path) for path in list_shards(out)}
+    total = max(1, round(options.hours * 60 / options.shard_minutes))
+    missing = [index for index in range(total) if index not in present]
+    fork = multiprocessing.get_context("fork")
+    workers = []
+    for first in range(min(options.workers, len(missing))):
+        arguments = (options, out, teacher, word_lists, missing[first :: options.workers])
+        workers.append(fork.Process(target=_write_shards, args=arguments))
+        workers[-1].start()
+    return workers
+
+
+def add_word_list_options(parser: argparse.ArgumentParser) -> None:
+    """--small and --full."""
     add = parser.add_argument
     add(
         "--small",
@@ -181,22 +204,14 @@ def _add_word_list_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _parse_options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def add_speech_options(parser: argparse.ArgumentParser) -> None:
+    """What start_workers reads."""
     add = parser.add_argument
-    add(
-        "--out",
-        type=Path,
-        required=True,
-        help="folder for the shards; made if missing, shards in it are replaced",
-    )
     add(
         "--hours",
         type=float,
         default=100,
-        help="speech to make; the shipped voice had 200 (default: %(default)s)",
+        help="speech in the folder at the end, with what is there (default: %(default)s)",
     )
     add(
         "--shard-minutes",
@@ -216,23 +231,22 @@ def _parse_options() -> argparse.Namespace:
         default=os.cpu_count(),
         help="processes (default: one for each core, %(default)s)",
     )
-    _add_word_list_options(parser)
-    return parser.parse_args()
+    add_word_list_options(parser)
 
 
 def main() -> None:
-    options = _parse_options()
-    options.out.mkdir(parents=True, exist_ok=True)
-    teacher = Teacher()
-    word_lists = load_words(options.small), load_words(options.full)
-    total = max(1, round(options.hours * 60 / options.shard_minutes))
-    fork = multiprocessing.get_context("fork")
-    workers = []
-    for first in range(options.workers):
-        share = range(first, total, options.workers)
-        workers.append(fork.Process(target=_write_shards, args=(options, teacher, word_lists, share)))
-    for worker in workers:
-        worker.start()
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        help="folder for the shards; made if missing; only missing ones are made",
+    )
+    add_speech_options(parser)
+    options = parser.parse_args()
+    workers = start_workers(options, options.out)
     for worker in workers:
         worker.join()
     failed = sum(worker.exitcode != 0 for worker in workers)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from inputs import require_file
+from spelling import spelled
 from word_tables import (
     ACRONYMS,
     ADJECTIVES,
@@ -22,6 +23,7 @@ from word_tables import (
 )
 
 HELD_OUT_FILE = Path(__file__).resolve().parent / "test_sentences.txt"
+EVERYDAY_FILE = HELD_OUT_FILE.with_name("everyday_sentences.txt")
 
 # Repeated entries are weights.
 PRONOUN_OBJECTS = "him her them it us me you everyone someone something nothing".split()
@@ -52,15 +54,17 @@ class TextGenerator:
     the corpus.
     """
 
-    def __init__(self, seed: int, common_words: Sequence[str], all_words: Sequence[str]):
+    def __init__(self, seed: int, common_words: Sequence[str], all_words: Sequence[str], spell: bool = True):
+        """spell: numbers as words, as the engine gives them to the model."""
         self._random = random.Random(seed)
+        self._spell = spelled if spell else str
         self._common_words = common_words
         self._all_words = all_words
         verb_forms = [form for verb in VERBS for form in verb]
         vocabulary = NOUNS + ADJECTIVES + ADVERBS + PREPOSITIONS + verb_forms + NUMBER_WORDS + FUNCTION_WORDS
         self._grammar_words = sorted(set(vocabulary))
 
-    def utterance(self, max_chars: int = 110) -> str:
+    def utterance(self, max_chars: int = 130) -> str:
         """One training text; most take 1 to 8 s when spoken at a normal rate."""
         while True:
             text = self._any_text()
@@ -68,6 +72,7 @@ class TextGenerator:
                 text = text.lower().rstrip(".!?")
             if self._chance(0.02):
                 text = text.replace("'", "\u2019")
+            text = self._spell(text)
             if len(text) <= max_chars:
                 return text
 
@@ -80,6 +85,7 @@ class TextGenerator:
                     self.sentence() if self._chance(0.8) else capitalised(self.words(self._int(3, 8))) + "."
                 )
                 text += " " + more
+            text = self._spell(text)
             if len(text) <= max_chars:
                 return text
 
@@ -126,7 +132,7 @@ class TextGenerator:
     def _any_text(self) -> str:
         """Sentences and bare words. The thresholds are cumulative shares."""
         kind = self._random.random()
-        if kind < 0.52:
+        if kind < 0.40:
             return self.sentence()
         if kind < 0.74:
             text = self.words(self._int(2, 12))
@@ -362,7 +368,7 @@ def load_words(path: Path | str) -> list[str]:
     return [word for word in path.read_text(encoding="utf-8").split() if len(word) > 1 or word in "aI"]
 
 
-def held_out_sentences() -> list[str]:
-    """The sentences that measure a voice; no training text is drawn from them."""
-    path = require_file(HELD_OUT_FILE, "it belongs beside text.py")
+def held_out_sentences(path: Path = HELD_OUT_FILE) -> list[str]:
+    """Sentences that measure a voice; no training text is drawn from them."""
+    path = require_file(path, "it belongs beside text.py")
     return path.read_text(encoding="utf-8").strip().split("\n")

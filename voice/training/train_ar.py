@@ -1,9 +1,6 @@
-"""Trains the DualAR model: encodes the teacher's shards with the codec, packs them into rows, and trains.
-
-Writes model.safetensors, config.json, tokenizer.tiktoken and special_tokens.json: with the codec's files the
-folder is a complete voice. Stops after a wall-clock budget.
-"""
+"""The DualAR model's part of the training: encodes the shards with the finished codec, and trains."""
 import argparse
+import hashlib
 import json
 import time
 from pathlib import Path
@@ -11,20 +8,22 @@ from typing import Any
 
 import torch
 
-from ar_trainer import ArTrainer, Settings, Stage
+import codec_trainer
+from ar_trainer import PART, ROW_LENGTHS, ArTrainer, Settings
 from budget import Budget
-from checkpoints import load_weights
-from codec_layers import use_fast_kernels, use_plain_kernels
+from checkpoints import load_codec
+from codec_layers import use_fast_kernels
 from dual_ar import DualAR
-from encoded_speech import EncodedSpeech, encode_shards, load_encoded
-from inputs import run_tool
-from prompt import PAD_ID, SEMANTIC_BEGIN, write_tokenizer
-from rows import build_rows
+from inputs import InputError
+from prompt import SEMANTIC_BEGIN, write_tokenizer
+from row_pool import RowPool
+from stretch import Stretch
 
 SEED = 1
-ROW_LENGTHS = (512, 1024)  # of the two stages
-LATE_START = 0.45  # progress at which --init goes on: where the learning rate begins to fall
+ROWS_FILE = "rows.pt"  # of a stretch that does not finish
 VOCABULARY_MULTIPLE = 64  # matrix products prefer such sizes
+# Beside the weights, for the engine.
+GENERATION_DEFAULTS = {"normalize": True, "temperature": 0.7, "top_p": 0.7, "repetition_penalty": 1.1}
 
 DEFAULT_CONFIG = {
     "model_type": "dual_ar",
@@ -73,9 +72,18 @@ def model_config(codec_config: dict[str, Any], overrides: dict[str, Any]) -> dic
     return {**DEFAULT_CONFIG, **from_codec, **overrides}
 
 
-def _add_training_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--lr", type=float, default=2e-3, help="peak learning rate (default: %(default)s)")
+def add_ar_options(parser: argparse.ArgumentParser) -> None:
+    """Options of the DualAR model's part."""
+    add = parser.add_argument_group("DualAR model").add_argument
+    add("--ar-seconds", type=float, default=300, help="of all stretches together (default: %(default)s)")
+    add("--ar-steps", type=int, default=10**9, help="the schedule ends after so many of a stretch")
+    add(
+        "--max-passes",
+        type=float,
+        default=15,
+        help="the schedule ends after so many over the rows: more overfit (default: %(default)s)",
+    )
+    add("--ar-lr", type=float, default=2e-3, help="peak learning rate (default: %(default)s)")
     add("--tokens", type=int, default=65536, help="tokens in a batch (default: %(default)s)")
     add(
         "--fast-frames",
@@ -97,113 +105,71 @@ def _add_training_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--optim", choices=("muon", "adamw"), default="muon", help="for the matrices of the blocks")
     add(
-        "--config",
+        "--ar-config",
         type=json.loads,
         default={},
-        help="JSON object of values that differ from the built-in config",
+        help="JSON object of values that differ from the built-in ones",
     )
-    add("--init", type=Path, help="go on from these weights (model.safetensors), late in the schedule")
-    add("--save-every", type=float, default=150, help="seconds between partial saves (default: %(default)s)")
-    add("--eager", action="store_true", help="do not compile the model; slower, but easier to debug")
 
 
-def _parse_options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add = parser.add_argument
-    add("--data", type=Path, required=True, help="folder with the shards of teacher.py")
-    add("--codec", type=Path, required=True, help="folder with codec.safetensors and codec_config.json")
-    add("--out", type=Path, required=True, help="folder for the model; made if missing")
-    add(
-        "--seconds",
-        type=float,
-        default=400,
-        help="wall-clock budget, with start-up, encoding and compilation (default: %(default)s)",
-    )
-    add("--max-steps", type=int, default=10**9, help="stop, and end all schedules, after so many steps")
-    add("--hours", type=float, default=1e9, help="use this much speech (default: all)")
-    add("--cache", type=Path, help="file for the encoded speech: read if it exists, else written")
-    add("--encode-only", action="store_true", help="stop when the speech is encoded (and in the cache)")
-    _add_training_options(parser)
-    return parser.parse_args()
+def _codec_hash(stretch: Stretch) -> str:
+    return hashlib.sha256((stretch.out / codec_trainer.WEIGHTS_FILE).read_bytes()).hexdigest()
 
 
-def _encoded_speech(options: argparse.Namespace, device: str) -> EncodedSpeech:
-    if options.cache and options.cache.exists():
-        return load_encoded(options.cache)
-    if device == "cuda":
+def _rows(options: argparse.Namespace, data: Path, stretch: Stretch, device: str) -> RowPool:
+    """Those of all shards that are there."""
+    begun = time.time()
+    if device == "cuda" and not options.eager:
         use_fast_kernels()
-    speech = encode_shards(options.data, options.codec, device, options.hours)
-    use_plain_kernels()
-    if options.cache:
-        speech.save(options.cache)
-    return speech
+    torch.backends.cudnn.benchmark = False  # batches of many shapes
+    rows = RowPool(data, load_codec(stretch.out, device), ROW_LENGTHS, device)
+    rows.load(stretch.work / ROWS_FILE, _codec_hash(stretch))
+    while rows.refresh(seconds=5) and stretch.seconds_left() > 0:
+        pass
+    if not all(rows.tokens(length) for length in ROW_LENGTHS):
+        raise InputError(f"{data}: the speech fills no rows; make more shards")
+    filled = rows.tokens(ROW_LENGTHS[0]) / rows.rows(ROW_LENGTHS[0]).tokens[..., 0].numel()
+    print(
+        f"{rows.hours:.1f} h encoded in {time.time() - begun:.0f}s, rows filled to {filled:.2f}", flush=True
+    )
+    return rows
 
 
-def _build_stages(speech: EncodedSpeech, device: str, begun: float) -> tuple[Stage, Stage]:
-    stages = []
-    for seed, length in enumerate(ROW_LENGTHS):
-        rows = build_rows(speech, length, seed)
-        filled, supervised = (rows.tokens[..., 0] != PAD_ID).float().mean(), rows.supervised.float().mean()
-        print(
-            f"rows of {length}: {len(rows.tokens)}, filled {filled:.2f}, supervised {supervised:.2f},"
-            f" {time.time() - begun:.0f}s",
-            flush=True,
-        )
-        stages.append(Stage(length, rows.to(device)))
-    return tuple(stages)
+def _write_configs(options: argparse.Namespace, out: Path) -> dict[str, Any]:
+    codec_config = json.loads((out / "codec_config.json").read_text())
+    config = model_config(codec_config, options.ar_config)
+    (out / "config.json").write_text(json.dumps(config, indent=1))
+    (out / "generation_config.json").write_text(json.dumps(GENERATION_DEFAULTS, indent=1))
+    write_tokenizer(out, config["codebook_size"])
+    return config
 
 
-def _build_model(options: argparse.Namespace, codec_config: dict[str, Any], device: str) -> DualAR:
-    """Also writes the files that describe the model."""
-    config = model_config(codec_config, options.config)
-    (options.out / "config.json").write_text(json.dumps(config, indent=1))
-    write_tokenizer(options.out, config["codebook_size"])
-    model = DualAR(config, SEMANTIC_BEGIN).to(device)
-    if options.init:
-        load_weights(model, options.init)
+def train_ar(options: argparse.Namespace, data: Path, stretch: Stretch, device: str) -> None:
+    """Trains until the end of the stretch, or of the model's schedule."""
+    torch.manual_seed(SEED + round(1e5 * stretch.progress(PART)))
+    if device == "cuda":
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+    rows = _rows(options, data, stretch, device)
+    model = DualAR(_write_configs(options, stretch.out), SEMANTIC_BEGIN).to(device)
     print("DualAR parameters", sum(parameter.numel() for parameter in model.parameters()), flush=True)
-    return model
-
-
-def _settings(options: argparse.Namespace, device: str) -> Settings:
-    return Settings(
-        learning_rate=options.lr,
+    settings = Settings(
+        learning_rate=options.ar_lr,
         tokens=options.tokens,
         fast_frames=options.fast_frames,
         long_from=options.long_from,
+        max_passes=options.max_passes,
         corruption=options.corrupt,
         save_every=options.save_every,
         muon=options.optim == "muon",
         compiled=device == "cuda" and not options.eager,
     )
-
-
-def main() -> None:
-    options = _parse_options()
-    begun = time.time()
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    torch.manual_seed(SEED)
-    options.out.mkdir(parents=True, exist_ok=True)
-    if device == "cuda":
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
-    speech = _encoded_speech(options, device)
-    characters = sum(map(len, speech.texts)) / 1e6
-    print(
-        f"{len(speech.texts)} utterances, {speech.hours():.1f} h, {characters:.1f} M chars,"
-        f" {time.time() - begun:.0f}s",
-        flush=True,
-    )
-    if options.encode_only:
-        return
-    model = _build_model(options, speech.codec_config, device)
-    stages = _build_stages(speech, device, begun)
-    trainer = ArTrainer(model, stages, _settings(options, device))
-    budget = Budget(options.seconds, options.max_steps, begun, LATE_START if options.init else 0.0)
-    steps = trainer.train(budget, options.out)
-    print(f"done {steps} steps, {budget.elapsed():.0f}s", flush=True)
-
-
-if __name__ == "__main__":
-    run_tool(main)
+    trainer = ArTrainer(model, rows, settings)
+    trainer.resume(stretch)
+    trainer.compile()
+    start = stretch.progress(PART)
+    print(f"DualAR from {start:.3f}", flush=True)
+    budget = Budget(options.ar_seconds, stretch.deadline, options.ar_steps, start)
+    progress = trainer.train(budget, stretch)
+    print(f"DualAR at {progress:.3f}", flush=True)
+    if progress < 1:
+        rows.save(stretch.work / ROWS_FILE, _codec_hash(stretch))
