@@ -1,10 +1,12 @@
 #include "shoal/server_config.h"
 
 #include <algorithm>
+#include <arpa/inet.h>
 #include <array>
 #include <charconv>
 #include <span>
 #include <string_view>
+#include <sys/socket.h>
 
 #include "base/error.h"
 #include "settings/api_key.h"
@@ -21,13 +23,17 @@ bool is_port(std::string_view text) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
+bool is_ipv6(std::string_view text) {
+  in6_addr address;
+  return inet_pton(AF_INET6, std::string(text).c_str(), &address) == 1;
+}
+
 void check_listen(const std::string& listen) {
   const size_t colon = listen.rfind(':');
   const std::string_view host = std::string_view(listen).substr(0, std::min(colon, listen.size()));
   const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
-  const std::string_view name = bracketed ? host.substr(1, host.size() - 2) : host;
-  const bool plain = bracketed ? name.find_first_not_of("0123456789abcdefABCDEF:.") == std::string_view::npos
-                               : !name.empty() && name.find_first_of(":[]/@ ") == std::string_view::npos;
+  const bool plain = bracketed ? is_ipv6(host.substr(1, host.size() - 2))
+                               : !host.empty() && host.find_first_of(":[]/@ ") == std::string_view::npos;
   if (colon != std::string::npos && plain && is_port(std::string_view(listen).substr(colon + 1))) return;
   fail(ErrorCode::invalid_argument, "listen: expected host:port or [v6]:port, got \"", printable(listen),
        "\"");

@@ -48,9 +48,9 @@ TEST(ServerConfig, AddressesHaveAHostAndAPort) {
   for (const char* good : {"127.0.0.1:8080", "0.0.0.0:0", "localhost:65535", "[::1]:80", "[::]:8080",
                            "[fe80::1]:1", "my-host.example:8080"})
     EXPECT_EQ(message_of({.listen = good}), "accepted") << good;
-  for (const char* bad :
-       {"", "8080", ":8080", "localhost", "localhost:", "localhost:65536", "localhost:-1", "localhost:80x",
-        "::1:80", "[::1]", "[]:80", "[x]:80", "http://localhost:80", "a b:80", "a@b:80", "[::1:80"})
+  for (const char* bad : {"", "8080", ":8080", "localhost", "localhost:", "localhost:65536", "localhost:-1",
+                          "localhost:80x", "::1:80", "[::1]", "[]:80", "[x]:80", "[1.2.3.4]:80", "[:::]:80",
+                          "http://localhost:80", "a b:80", "a@b:80", "[::1:80"})
     EXPECT_THAT(message_of({.listen = bad}), StartsWith("listen: expected host:port or [v6]:port, got \""))
         << bad;
 }

@@ -142,14 +142,17 @@ std::string added_fraction(const Fraction& fraction) {
   return " and " + words;
 }
 
-// The unit behind a number, and where it ends: a dot that only marks the abbreviation goes with it.
+// The unit behind a number, and where it ends: a dot that only marks the abbreviation goes with it. A sign is
+// no abbreviation: the dot of "99%." ends a sentence, whatever case follows.
 const Unit* read_unit(std::string_view text, size_t at, size_t& end) {
   const size_t begin = skip_blank(text, at);
   const Unit* unit = find_unit(text, begin);
   if (!unit || (begin > at && unit->space == Unit::Space::none)) return nullptr;
   end = begin + unit->symbol.size();
   const size_t next = skip_blank(text, end + 1);
-  if (char_at(text, end) == '.' && next > end + 1 && is_lower_ascii(char_at(text, next))) ++end;
+  const bool abbreviated = is_letter_ascii(unit->symbol.back());
+  if (abbreviated && char_at(text, end) == '.' && next > end + 1 && is_lower_ascii(char_at(text, next)))
+    ++end;
   return unit;
 }
 

@@ -107,6 +107,7 @@ TEST(NormaliseEnglish, PercentAndUnits) {
   expect_all({
       {"50%", "fifty percent"},
       {"3.5 % more", "three point five percent more"},
+      {"It was 99%. he said.", "It was ninety-nine percent. he said."},
       {"10-20%", "ten to twenty percent"},
       {"5 km", "five kilometers"},
       {"1 km", "one kilometer"},

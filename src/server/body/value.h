@@ -35,6 +35,9 @@ struct Value {
   bool operator==(const Value&) const = default;
 };
 
+// For answers: what is not known is null there, not "".
+inline Value text_or_null(const std::string& text) { return text.empty() ? Value{} : Value{text}; }
+
 // What is wrong with a body, and where.
 class BodyError : public Error {
  public:

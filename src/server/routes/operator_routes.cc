@@ -21,8 +21,6 @@ Response json_response(Value::Object members, int status = 200) {
           .headers = {{"cache-control", "no-store"}}};
 }
 
-Value text_or_null(const std::string& text) { return text.empty() ? Value{} : Value{text}; }
-
 // In the order of /v1/models.
 std::vector<ModelHealth> health_of_models(const Services& services) {
   std::vector<ModelHealth> all;

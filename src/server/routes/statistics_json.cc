@@ -15,8 +15,6 @@ Value count(Number number) {
 
 Value number(double value) { return std::isfinite(value) ? Value{value} : Value{}; }
 
-Value text_or_null(const std::string& text) { return text.empty() ? Value{} : Value{text}; }
-
 // The bound of the bucket below which the share of values lies; null: nothing was measured, or above all
 // bounds.
 Value quantile(const Histogram& of, double share) {

@@ -89,8 +89,8 @@ Task<std::invoke_result_t<Work>> Workers::run_on(Target target, Executor executo
         boost::asio::post(target, [job = job, executor = executor, resume = std::move(resume),
                                    guard = boost::asio::make_work_guard(executor)]() mutable {
           job->do_it();
-          // What it threw is the coroutine's alone before it resumes: two threads would share only the counter
-          // inside std::exception_ptr, which the thread sanitizer does not see.
+          // What it threw is the coroutine's alone before it resumes: two threads would share only the
+          // counter inside std::exception_ptr, which the thread sanitizer does not see.
           job.reset();
           boost::asio::post(executor, std::move(resume));
         });
