@@ -16,7 +16,7 @@ struct WaitingChunk {
   // When its listener wants it: a request's first chunk at its arrival, a later one when the sound that was
   // delivered before runs dry.
   int64_t due_us = 0;
-  // How much later than others that are due it takes its turn: grows with the chunks of its own client that
+  // How much later than others that are due it takes its turn: grows with the requests of its own client that
   // waited when it came, so that a client with many of them does not stand before all others.
   int64_t turn_us = 0;
   int64_t frames = 1;  // that it is expected to take, at least 1

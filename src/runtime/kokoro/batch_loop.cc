@@ -17,6 +17,8 @@ constexpr double kLearns = 0.1;  // how much of a running mean the newest value 
 constexpr int64_t kSpareDeviceFrames = 2000;
 constexpr int64_t kPatienceUs = 1000;  // after a round that failed
 
+int64_t in_turn_us(const Talk* newcomer) { return newcomer->job().submitted_us + newcomer->turn_us; }
+
 }  // namespace
 
 BatchLoop::BatchLoop(const Parts& parts)
@@ -75,17 +77,18 @@ void BatchLoop::run() {
 }
 
 void BatchLoop::take_incoming() {
+  const auto prefetch = static_cast<int64_t>(parts_.config.prefetch_s * rate_hz_);
   const std::lock_guard lock(incoming_mutex_);
   while (!incoming_.empty()) {
     talks_.reserve(talks_.size() + 1);
-    auto talk = std::make_unique<Talk>(incoming_.back(), rate_hz_, parts_.ledger);
+    auto talk = std::make_unique<Talk>(incoming_.front(), rate_hz_, prefetch, parts_.ledger);
     const auto of_client = [&](const auto& other) {
       return other->job().client == talk->job().client && !other->was_heard();
     };
     const auto before = static_cast<double>(std::ranges::count_if(talks_, of_client));
     talk->turn_us = static_cast<int64_t>(chunk_us_ * before);
     talks_.push_back(std::move(talk));
-    incoming_.pop_back();
+    incoming_.pop_front();
   }
 }
 
@@ -128,9 +131,7 @@ int64_t BatchLoop::expected_frames(const Talk& talk, const ReadChunk& chunk) con
 }
 
 void BatchLoop::offer(Talk& talk, int64_t now) {
-  const auto prefetch = static_cast<int64_t>(parts_.config.prefetch_s * rate_hz_);
-  talk.paused = talk.job().state->pause_beyond(prefetch);
-  if (talk.paused) return;
+  if (talk.pause_if_full()) return;
   int64_t due_us = talk.was_heard() ? talk.runs_dry_us() : talk.job().submitted_us;
   // Whoever listens hears the first chunk before the second is begun.
   const bool one = !talk.was_heard() && !talk.job().whole;
@@ -158,7 +159,19 @@ void BatchLoop::offer(Talk& talk, int64_t now) {
 
 void BatchLoop::offer(int64_t now) {
   waiting_.clear(), choices_.clear();
-  for (const auto& talk : talks_) offer(*talk, now);
+  int64_t places = parts_.config.streams();
+  std::vector<Talk*> newcomers;
+  for (const auto& talk : talks_) {
+    if (talk->is_active()) {
+      offer(*talk, now);
+      --places;
+    } else if (talk->first() < talk->end_index()) {
+      newcomers.push_back(talk.get());
+    }
+  }
+  std::ranges::stable_sort(newcomers, {}, &in_turn_us);
+  for (Talk* const talk : newcomers)
+    if (places-- > 0) offer(*talk, now);
   count_activity(talks_);
 }
 
@@ -187,7 +200,15 @@ std::vector<kokoro::Spoken> BatchLoop::call(const std::vector<Chosen>& batch) {
                           .speed = static_cast<float>(talk->job().speed),
                           .seed = seed_of_utterance(talk->job().seed, static_cast<size_t>(index))});
   }
+  const int64_t start = now_us();
   std::vector<kokoro::Spoken> spoken = parts_.calls.speak(parts_.execution.context(), utterances);
+  const auto took_us = static_cast<double>(now_us() - start);
+  const double each_us = took_us / static_cast<double>(batch.size());
+  chunk_us_ = chunk_us_ == 0 ? each_us : chunk_us_ + kLearns * (each_us - chunk_us_);
+  int64_t frames = 0;
+  for (const kokoro::Spoken& one : spoken) frames += frames_of(one);
+  parts_.ledger.count_step(std::ssize(batch), frames, took_us * 1e-6,
+                           static_cast<double>(frames * samples_per_frame_) / rate_hz_);
   workspace_bytes_.store(parts_.execution.workspace_bytes(), std::memory_order_relaxed);
   return spoken;
 }
@@ -204,13 +225,6 @@ void BatchLoop::speak(const std::vector<size_t>& planned) {
   const TraceSpan span("batch", {{"chunks", batch.size()}, {"expected_frames", frames}});
   try {
     std::vector<kokoro::Spoken> spoken = call(batch);
-    const auto took_us = static_cast<double>(now_us() - start);
-    frames = 0;
-    for (const kokoro::Spoken& one : spoken) frames += frames_of(one);
-    const double each_us = took_us / static_cast<double>(batch.size());
-    chunk_us_ = chunk_us_ == 0 ? each_us : chunk_us_ + kLearns * (each_us - chunk_us_);
-    parts_.ledger.count_step(std::ssize(batch), frames, took_us * 1e-6,
-                             static_cast<double>(frames * samples_per_frame_) / rate_hz_);
     for (size_t i = 0; i < batch.size(); ++i) finish(batch[i], std::move(spoken[i]));
   } catch (...) {
     log(LogLevel::warning,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -80,7 +81,7 @@ class BatchLoop {
   const bool device_computes_;
 
   std::mutex incoming_mutex_;  // guards what follows
-  std::vector<std::shared_ptr<KokoroJob>> incoming_;
+  std::deque<std::shared_ptr<KokoroJob>> incoming_;
   bool stopping_ = false;
 
   // Of the loop's own thread.

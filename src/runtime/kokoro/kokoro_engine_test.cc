@@ -204,6 +204,8 @@ TEST_F(KokoroEngine, DefaultsOfTheConfiguration) {
   config.default_voice.clear();
   config.default_language = "xx";
   EXPECT_EQ(error_of([&] { engine(config); }).code(), ErrorCode::invalid_argument);
+  config.default_language = "hi";  // no voice speaks it: nobody would learn that before he asks
+  EXPECT_EQ(error_of([&] { engine(config); }).code(), ErrorCode::not_found);
 }
 
 TEST_F(KokoroEngine, BadRequestsAreRefusedByName) {
@@ -218,7 +220,8 @@ TEST_F(KokoroEngine, BadRequestsAreRefusedByName) {
   refused(kWrong, "text: expected at least one letter", [](R& r) { r.phonemes.clear(); });
   refused(kWrong, "text: expected at least one letter", [](R& r) { r.phonemes.clear(), r.text = " ?! "; });
   refused(kWrong, "not both", [](R& r) { r.text = "hello"; });
-  refused(kWrong, "phonemes: expected at least one", [](R& r) { r.phonemes = " \n"; });
+  for (const char* blank : {" \n", "\u00a0", "\u2028", "\u3000 \u0085"})
+    refused(kWrong, "phonemes: expected at least one", [&](R& r) { r.phonemes = blank; });
   refused(kWrong, "phonemes: not valid UTF-8 (byte 1)", [](R& r) { r.phonemes = "a\xff"; });
   refused(ErrorCode::too_large, "phonemes: 300000 bytes",
           [](R& r) { r.phonemes = std::string(300'000, 'a'); });

@@ -44,8 +44,7 @@ KokoroPipeline::KokoroPipeline(const EngineConfig& config, const MakeModel& make
       calls_(make_calls ? make_calls(*model_) : std::make_unique<KokoroCalls>(model_->network())),
       front_end_(front_end_options(config)),
       ledger_(config.max_queue, std::min(config.max_queue, 2 * config.max_batch_size)) {
-  if (!config.default_language.empty()) phonemes::parse_language(config.default_language);
-  if (!config.default_voice.empty()) model_->voice(config.default_voice);
+  check_defaults();
   reserve_workspace();
   loop_.emplace(BatchLoop::Parts{.config = config_,
                                  .model = *model_,
@@ -60,6 +59,15 @@ KokoroPipeline::~KokoroPipeline() {
   close();
   if (loop_) cancel_all();
   ledger_.wait_until_empty(0);
+}
+
+// So that the first who names no voice does not find out.
+void KokoroPipeline::check_defaults() const {
+  const std::string& language = config_.default_language;
+  if (!config_.default_voice.empty()) model_->voice(config_.default_voice);
+  if (language.empty()) return;
+  const char letter = phonemes::letter_of(phonemes::parse_language(language));
+  if (config_.default_voice.empty()) model_->default_voice(letter);
 }
 
 void KokoroPipeline::reserve_workspace() {
@@ -80,8 +88,6 @@ std::shared_ptr<KokoroJob> KokoroPipeline::make_job(const SpeechRequest& request
   job->id = next_id_.fetch_add(1);
   job->client = client;
   job->seed = request.seed ? *request.seed : drawn_seed();
-  job->submitted_us = now_us();
-  job->deadline_us = deadline_of(config_, request, job->submitted_us);
   job->speed = request.speed;
   job->whole = request.delivery == Delivery::whole;
   job->strict = request.strict_phonemes;
@@ -90,9 +96,14 @@ std::shared_ptr<KokoroJob> KokoroPipeline::make_job(const SpeechRequest& request
                   .normalise = request.normalise.value_or(true),
                   .chunks = chunk_rules(config_, *model_)};
   job->chunker.emplace(job->options.chunks);
-  job->state = std::make_shared<SpeechState>(sample_rate_hz(), job->seed, wake_);
-  job->state->update([&](SpeechSummary& summary) { summary.warnings = job->speaker.warnings; });
   return job;
+}
+
+void KokoroPipeline::start_clocks(KokoroJob& job, const SpeechRequest& request) const {
+  job.submitted_us = now_us();
+  job.deadline_us = deadline_of(config_, request, job.submitted_us);
+  job.state = std::make_shared<SpeechState>(sample_rate_hz(), job.seed, wake_);
+  job.state->update([&](SpeechSummary& summary) { summary.warnings = job.speaker.warnings; });
 }
 
 Speech KokoroPipeline::submit(const SpeechRequest& request, QueueEntry entry) {
@@ -103,6 +114,7 @@ Speech KokoroPipeline::submit(const SpeechRequest& request, QueueEntry entry) {
     const std::shared_ptr<KokoroJob> job = make_job(request, client);
     ledger_.enter(Stage::preparing, client, entry);
     entered = true;
+    start_clocks(*job, request);
     Speech speech(job->state);
     loop_->submit(job);
     entered = false;  // from here the loop ends it

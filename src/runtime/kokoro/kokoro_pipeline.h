@@ -54,9 +54,12 @@ class KokoroPipeline final : public SpeechPipeline {
   const Voices* own_voices() const override { return &*model_; }
 
  private:
+  void check_defaults() const;
   // Memory of the largest batch, at once: what grows in steps takes half as much again.
   void reserve_workspace();
   std::shared_ptr<KokoroJob> make_job(const SpeechRequest& request, uint64_t client) const;
+  // Its clocks start when it has its place in the queue.
+  void start_clocks(KokoroJob& job, const SpeechRequest& request) const;
 
   const EngineConfig config_;
   const Device device_;

@@ -134,12 +134,14 @@ TEST_F(KokoroPipelineTest, ABatchIsNeverLargerThanAllowed) {
 TEST_F(KokoroPipelineTest, OneFailureIsNoticedByNobody) {
   start();
   const std::vector<float> wanted = pipeline_->submit(say("abab.")).read_all();
+  const uint64_t frames = pipeline_->statistics().frames;
   int calls = 0;
   watch_.on_call = [&](auto) {
     if (++calls % 2 == 1) throw std::runtime_error("an op failed");
   };
   EXPECT_EQ(pipeline_->submit(say("abab.")).read_all(), wanted);
   EXPECT_EQ(pipeline_->statistics().retried_steps, 1u);
+  EXPECT_EQ(pipeline_->statistics().frames, 2 * frames);
   EXPECT_EQ(pipeline_->statistics().failed, 0u);
 }
 
@@ -195,6 +197,93 @@ TEST_F(KokoroPipelineTest, ASlowReaderPausesHisOwnRequestOnly) {
   EXPECT_FALSE(pipeline_->submit(say(phonemes)).read_all().empty());
   EXPECT_FALSE(slow.ended());
   EXPECT_FALSE(slow.read_all().empty());
+}
+
+TEST_F(KokoroPipelineTest, SilenceIsMadeNoFasterThanItIsRead) {
+  EngineConfig config = small();
+  config.prefetch_s = 1;
+  start(config);
+  std::string phonemes = "a";
+  for (int i = 0; i < 10; ++i) phonemes += "[pause:60s].";
+  Speech slow = pipeline_->submit(say(phonemes));
+  while (pipeline_->statistics().paused == 0 && !slow.ended()) std::this_thread::yield();
+  const double rate = pipeline_->sample_rate_hz();
+  EXPECT_FALSE(slow.ended());
+  EXPECT_LT(static_cast<double>(slow.summary().samples), 3 * 60 * rate);
+  EXPECT_GT(static_cast<double>(slow.read_all().size()), 600 * rate);
+  EXPECT_EQ(error_of([&] { pipeline_->submit(say(phonemes + "[pause:1s]")); }).code(),
+            ErrorCode::invalid_argument);
+}
+
+TEST_F(KokoroPipelineTest, RequestsOfOneClientAreSpokenInTheirOrder) {
+  std::binary_semaphore called(0), go_on(0);
+  watch_.on_call = [&, first = true](auto) mutable {
+    if (!std::exchange(first, false)) return;
+    called.release();
+    EXPECT_TRUE(go_on.try_acquire_for(std::chrono::minutes(1)));
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // turns are as long as batches
+  };
+  EngineConfig config = small();
+  config.max_batch_size = 1;
+  start(config);
+  std::vector<Speech> speeches;
+  speeches.push_back(pipeline_->submit(say("ɡ.")));
+  ASSERT_TRUE(called.try_acquire_for(std::chrono::minutes(1)));
+  for (int length = 1; length <= 6; ++length)
+    speeches.push_back(pipeline_->submit(say(std::string(length, 'a'))));
+  go_on.release();
+  for (Speech& speech : speeches) EXPECT_FALSE(speech.read_all().empty());
+  std::vector<size_t> lengths;
+  for (const auto& batch : watch_.batches) lengths.push_back(batch.at(0).size());
+  EXPECT_TRUE(std::ranges::is_sorted(lengths.begin() + 1, lengths.end()))
+      << ::testing::PrintToString(lengths);
+}
+
+TEST_F(KokoroPipelineTest, NoMoreAreSpokenAtATimeThanThereAreStreams) {
+  EngineConfig config = small();
+  config.max_streams = 1;
+  start(config);
+  std::vector<Speech> speeches;
+  for (const char* letter : {"a", "b", "ɡ"}) {
+    std::string phonemes;
+    for (int i = 0; i < 60; ++i) phonemes += letter + std::string(i % 6 == 5 ? ". " : " ");
+    speeches.push_back(pipeline_->submit(say(phonemes)));
+  }
+  for (Speech& speech : speeches) EXPECT_FALSE(speech.read_all().empty());
+  std::vector<int32_t> turns;  // who was spoken, one after the other
+  for (const auto& batch : watch_.batches)
+    for (const Ids& ids : batch)
+      if (turns.empty() || turns.back() != ids.at(1)) turns.push_back(ids[1]);
+  EXPECT_EQ(turns.size(), 3u) << ::testing::PrintToString(turns);
+}
+
+TEST_F(KokoroPipelineTest, AClockStartsWithThePlaceInTheQueue) {
+  std::binary_semaphore called(0), go_on(0);
+  watch_.on_call = [&, first = true](auto) mutable {
+    if (!std::exchange(first, false)) return;
+    called.release();
+    EXPECT_TRUE(go_on.try_acquire_for(std::chrono::minutes(1)));
+  };
+  EngineConfig config = small();
+  config.max_queue = 1;
+  start(config);
+  Speech spoken = pipeline_->submit(say("aaaa."));
+  ASSERT_TRUE(called.try_acquire_for(std::chrono::minutes(1)));
+  Speech queued = pipeline_->submit(say("aaaa."));
+  std::atomic<bool> asks{false};
+  double total_s = 0;
+  std::jthread waiting([&] {
+    asks = true;
+    Speech late = pipeline_->submit(say("aaaa."), {.wait = true, .cancel = {}});
+    late.read_all();
+    total_s = late.summary().total_s;
+  });
+  while (!asks) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  const auto released = std::chrono::steady_clock::now();
+  go_on.release();
+  waiting.join();
+  EXPECT_LE(total_s, std::chrono::duration<double>(std::chrono::steady_clock::now() - released).count());
 }
 
 TEST_F(KokoroPipelineTest, SixtyFourRequestsWithCancelsLoseAndMixUpNothing) {

@@ -12,7 +12,6 @@ namespace shoal::runtime {
 namespace {
 
 constexpr double kLeastSpeed = 0.25, kMostSpeed = 4;
-constexpr int kLongLineBytes = 4000;
 
 void refuse_what_others_have(const SpeechRequest& request) {
   const SpeechRequest usual;
@@ -84,14 +83,9 @@ void validate_kokoro(const SpeechRequest& request) {
     fail(ErrorCode::invalid_argument, "phonemes: give a text or phonemes, not both");
   check_size("text", request.text);
   check_size("phonemes", request.phonemes);
-  const auto white_space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
-  if (request.phonemes.empty()) {
-    if (!text::is_speakable(request.text))
-      fail(ErrorCode::invalid_argument, "text: expected at least one letter or digit, got ",
-           request.text.empty() ? "nothing" : "only spaces and punctuation");
-  } else if (std::ranges::all_of(request.phonemes, white_space)) {
-    fail(ErrorCode::invalid_argument, "phonemes: expected at least one, got only spaces");
-  }
+  if (request.phonemes.empty() && !text::is_speakable(request.text))
+    fail(ErrorCode::invalid_argument, "text: expected at least one letter or digit, got ",
+         request.text.empty() ? "nothing" : "only spaces and punctuation");
   if (!(request.speed >= kLeastSpeed && request.speed <= kMostSpeed))
     fail(ErrorCode::invalid_argument, "speed: expected ", kLeastSpeed, " to ", kMostSpeed, ", got ",
          request.speed);
@@ -117,19 +111,14 @@ Speaker choose_speaker(const SpeechRequest& request, const EngineConfig& config,
 }
 
 std::vector<phonemes::Line> lines_of(const SpeechRequest& request) {
-  const bool with_text = request.phonemes.empty();
-  std::vector<phonemes::Line> lines;
-  for (phonemes::Line& line : phonemes::split_lines(with_text ? request.text : request.phonemes)) {
-    if (with_text) phonemes::split_links(phonemes::clean(line.text));  // refuses bad markup before the queue
-    const bool has_links = line.text.find("](") != std::string::npos;
-    if (!with_text || has_links || line.text.size() <= static_cast<size_t>(kLongLineBytes)) {
-      lines.push_back(std::move(line));
-      continue;
-    }
-    for (std::string& part : text::split_utterances(line.text, kLongLineBytes))
-      lines.push_back({.text = std::move(part)});
-    lines.back().pause_after_s = line.pause_after_s;
+  if (!request.phonemes.empty()) {
+    std::vector<phonemes::Line> lines = phonemes::split_lines(request.phonemes);
+    if (lines.empty()) fail(ErrorCode::invalid_argument, "phonemes: expected at least one, got only spaces");
+    return lines;
   }
+  std::vector<phonemes::Line> lines = phonemes::split_short_lines(request.text);
+  CHECK(!lines.empty(), "a text with letters has a line");
+  for (const phonemes::Line& line : lines) phonemes::split_links(phonemes::clean(line.text));
   return lines;
 }
 

@@ -29,8 +29,8 @@ struct Speaker {
 // (voice), unsupported (text in a language without a front end).
 Speaker choose_speaker(const SpeechRequest& request, const EngineConfig& config, const KokoroModel& model);
 
-// The lines of a text, each short enough that pronouncing it takes well below a second. Throws
-// Error(invalid_argument): markup.
+// The lines of a validated request, at least one; those of a text are short. Throws Error(invalid_argument):
+// markup that makes no sense, before the request is queued; phonemes that are only white space.
 std::vector<phonemes::Line> lines_of(const SpeechRequest& request);
 
 // How texts are cut for this model.

@@ -27,14 +27,23 @@ int64_t frames_of(const kokoro::Spoken& spoken) {
   return frames;
 }
 
-Talk::Talk(std::shared_ptr<KokoroJob> taken, int sample_rate_hz, Ledger& ledger)
+Talk::Talk(std::shared_ptr<KokoroJob> taken, int sample_rate_hz, int64_t prefetch_samples, Ledger& ledger)
     : job_(std::move(taken)),
       rate_hz_(sample_rate_hz),
+      prefetch_samples_(prefetch_samples),
       ledger_(ledger),
       joiner_(sample_rate_hz, job_->speed, job_->trim) {}
 
-void Talk::take_read(int64_t now) {
-  if (is_read_) return;
+void Talk::take_read(int64_t now) noexcept {
+  try {
+    if (!is_read_) take_additions(now);
+    give_what_is_there();
+  } catch (...) {  // what was taken is not taken again
+    error = to_error(std::current_exception());
+  }
+}
+
+void Talk::take_additions(int64_t now) {
   KokoroJob::Reading reading = job_->take();
   for (ReadChunk& chunk : reading.chunks) chunks_.push_back(std::move(chunk));
   bytes_read_ = reading.bytes;
@@ -46,7 +55,6 @@ void Talk::take_read(int64_t now) {
     job_->state->update(
         [&](SpeechSummary& summary) { summary.prepared_s = seconds(now - job_->submitted_us); });
   }
-  if (!reading.chunks.empty()) give_what_is_there();
 }
 
 void Talk::admit(int64_t now) {
@@ -67,6 +75,7 @@ void Talk::give_what_is_there() {
     const ReadChunk& chunk = chunks_.front();
     const auto made = made_.find(given_);
     if (chunk.ids.empty()) {
+      if (pause_if_full()) return;  // silence is made faster than anybody reads
       give(joiner_.add_pause(chunk.chunk.pause_after_s));
     } else if (made == made_.end()) {
       return;

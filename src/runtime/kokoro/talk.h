@@ -17,12 +17,16 @@ namespace shoal::runtime {
 // in order. Of the loop's thread.
 class Talk {
  public:
-  Talk(std::shared_ptr<KokoroJob> taken, int sample_rate_hz, Ledger& ledger);
+  // prefetch_samples: so much may lie unread before it pauses.
+  Talk(std::shared_ptr<KokoroJob> taken, int sample_rate_hz, int64_t prefetch_samples, Ledger& ledger);
 
   KokoroJob& job() const { return *job_; }
 
-  // What the reader of the text has added. Pauses are given at once.
-  void take_read(int64_t now);
+  // What the reader of the text has added. Pauses are given as far as the listener has room. What fails sets
+  // `error`.
+  void take_read(int64_t now) noexcept;
+  // So much lies unread that nothing more is made: the engine is woken when that has changed.
+  bool pause_if_full() { return paused = job_->state->pause_beyond(prefetch_samples_); }
   // It takes part in a batch.
   void admit(int64_t now);
   // The sound of chunk `index`, and whatever can be given now. Throws std::bad_alloc; samples that were given
@@ -51,12 +55,14 @@ class Talk {
   std::optional<Error> error;
 
  private:
+  void take_additions(int64_t now);
   void give_what_is_there();
   void give(JoinedPiece piece);
   void tell_progress();
 
   const std::shared_ptr<KokoroJob> job_;
   const int rate_hz_;
+  const int64_t prefetch_samples_;
   Ledger& ledger_;
   ChunkJoiner joiner_;
   Stage stage_ = Stage::preparing;

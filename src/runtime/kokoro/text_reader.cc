@@ -81,16 +81,14 @@ void TextReader::run() {
 void TextReader::read_line(KokoroJob& job) {
   const TraceSpan span("read a line", {{"request", job.id}});
   const phonemes::Line& line = job.lines[job.next_line++];
-  std::vector<phonemes::Chunk> chunks;
+  std::vector<phonemes::Token> tokens;
   if (!line.text.empty())
-    chunks = job.chunker->cut(job.speaker.language ? front_end_.tokens(line.text, job.options)
-                                                   : phonemes::split_phonemes(line.text));
-  if (line.pause_after_s > 0 && chunks.empty()) chunks.emplace_back();
-  if (!chunks.empty()) chunks.back().pause_after_s += line.pause_after_s;
+    tokens = job.speaker.language ? front_end_.tokens(line.text, job.options)
+                                  : phonemes::split_phonemes(line.text);
 
   std::vector<ReadChunk> read;
   std::vector<char32_t> dropped;
-  for (phonemes::Chunk& chunk : chunks) {
+  for (phonemes::Chunk& chunk : job.chunker->cut(std::move(tokens), line.pause_after_s)) {
     EncodedChunk encoded = encode_chunk(std::move(chunk), model_, *job.speaker.voice.pack);
     for (const char32_t c : encoded.dropped)
       if (std::ranges::find(dropped, c) == dropped.end()) dropped.push_back(c);

@@ -153,6 +153,14 @@ std::vector<Chunk> Chunker::cut(std::vector<Token> tokens) {
   return chunks;
 }
 
+std::vector<Chunk> Chunker::cut(std::vector<Token> tokens, double pause_after_s) {
+  std::vector<Chunk> chunks = cut(std::move(tokens));
+  if (pause_after_s <= 0) return chunks;
+  if (chunks.empty()) chunks.emplace_back();
+  chunks.back().pause_after_s += pause_after_s;
+  return chunks;
+}
+
 std::vector<Token> split_phonemes(std::string_view phonemes) {
   text::require_utf8(phonemes);
   std::vector<Token> tokens;

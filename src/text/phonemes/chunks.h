@@ -34,6 +34,8 @@ class Chunker {
   // cut is only taken when what it leaves fits into the next chunk. Chunks without anything but marks are
   // left out.
   std::vector<Chunk> cut(std::vector<Token> tokens);
+  // The same with the silence behind the line, which is a chunk of its own where nothing is said.
+  std::vector<Chunk> cut(std::vector<Token> tokens, double pause_after_s);
 
  private:
   int limit() const;

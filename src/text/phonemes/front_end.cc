@@ -40,19 +40,6 @@ void append(std::vector<Piece>& pieces, const Span& span, std::vector<Piece> mor
   }
 }
 
-template <typename Cut>
-std::vector<Chunk> chunk_lines(std::string_view text, const ChunkRules& rules, Cut tokens_of) {
-  Chunker chunker(rules);
-  std::vector<Chunk> chunks;
-  for (const Line& line : split_lines(text)) {
-    std::vector<Chunk> more = line.text.empty() ? std::vector<Chunk>() : chunker.cut(tokens_of(line.text));
-    if (line.pause_after_s > 0 && more.empty()) more.emplace_back();
-    if (!more.empty()) more.back().pause_after_s += line.pause_after_s;
-    for (Chunk& chunk : more) chunks.push_back(std::move(chunk));
-  }
-  return chunks;
-}
-
 }  // namespace
 
 FrontEnd::FrontEnd(FrontEndOptions options) : espeak_(std::move(options.espeak)) {
@@ -133,11 +120,13 @@ std::vector<Token> FrontEnd::tokens(std::string_view line, const TextOptions& op
 }
 
 std::vector<Chunk> FrontEnd::chunks(std::string_view text, const TextOptions& options) {
-  return chunk_lines(text, options.chunks, [&](std::string_view line) { return tokens(line, options); });
-}
-
-std::vector<Chunk> chunks_of_phonemes(std::string_view phonemes, const ChunkRules& rules) {
-  return chunk_lines(phonemes, rules, [](std::string_view line) { return split_phonemes(line); });
+  Chunker chunker(options.chunks);
+  std::vector<Chunk> chunks;
+  for (const Line& line : split_short_lines(text)) {
+    std::vector<Token> said = line.text.empty() ? std::vector<Token>() : tokens(line.text, options);
+    for (Chunk& chunk : chunker.cut(std::move(said), line.pause_after_s)) chunks.push_back(std::move(chunk));
+  }
+  return chunks;
 }
 
 }  // namespace shoal::phonemes

@@ -50,7 +50,4 @@ class FrontEnd {
   EspeakPool espeak_;
 };
 
-// Phonemes that the caller wrote himself, cut for the model; line ends and pauses as in a text.
-std::vector<Chunk> chunks_of_phonemes(std::string_view phonemes, const ChunkRules& rules);
-
 }  // namespace shoal::phonemes

@@ -50,16 +50,6 @@ constexpr std::string_view kWords =
   "apple": "ˈæpᵊl", "well": "wˈɛl", "known": "nˈOn", "city": "sˈɪɾi", "button": "bˈʌʔn", "is": "ɪz", "five": "fˈIv",
   "dollars": "dˈɑləɹz", "and": "ænd", "wait": "wˈAt", "open": "ˈOpᵊn", "AI": "ˈAˌI"})";
 
-TEST(FrontEnd, PhonemesNeedNoEspeak) {
-  const std::vector<Chunk> chunks = chunks_of_phonemes("həlˈO, [pause:1s] wˈɜɹld!\nhˈI", {});
-  ASSERT_EQ(chunks.size(), 3u);
-  EXPECT_EQ(chunks[0].phonemes, "həlˈO,");
-  EXPECT_EQ(chunks[0].pause_after_s, 1);
-  EXPECT_EQ(chunks[1].phonemes, "wˈɜɹld!");
-  EXPECT_EQ(chunks[2].phonemes, "hˈI");
-  EXPECT_TRUE(chunks_of_phonemes("", {}).empty());
-}
-
 TEST(FrontEnd, APauseAloneIsAChunkWithoutPhonemes) {
   FrontEnd front_end{FrontEndOptions()};
   const std::vector<Chunk> chunks = front_end.chunks("[pause:2s]", {});
@@ -121,7 +111,6 @@ TEST(FrontEnd, InvalidTextIsRefused) {
   FrontEnd front_end{FrontEndOptions()};
   EXPECT_EQ(code_of([&] { front_end.chunks("a\xff", {}); }), ErrorCode::invalid_argument);
   EXPECT_EQ(code_of([&] { front_end.chunks("[pause:1]", {}); }), ErrorCode::invalid_argument);
-  EXPECT_EQ(code_of([&] { chunks_of_phonemes("\xC3", {}); }), ErrorCode::invalid_argument);
 }
 
 #ifdef SHOAL_BUILD_PHONEMIZER

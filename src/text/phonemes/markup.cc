@@ -7,11 +7,13 @@
 #include "text/characters.h"
 #include "text/nfc.h"
 #include "text/phonemes/code_points.h"
+#include "text/sentences.h"
 
 namespace shoal::phonemes {
 namespace {
 
 constexpr std::string_view kPause = "[pause:";
+constexpr int kLongLineBytes = 4000;
 
 // Seconds of the pause that starts at `at`; moves `at` behind it.
 double read_pause(std::string_view text, size_t& at) {
@@ -34,6 +36,34 @@ void add_pause(std::vector<Line>& lines, double seconds) {
   if (lines.back().pause_after_s > kMaxPauseS)
     fail(ErrorCode::invalid_argument, "input: a pause of at most ", kMaxPauseS, " s expected, got ",
          lines.back().pause_after_s, " s");
+}
+
+void check_pauses(const std::vector<Line>& lines) {
+  double seconds = 0;
+  for (const Line& line : lines) seconds += line.pause_after_s;
+  if (seconds > kMaxPausesS)
+    fail(ErrorCode::invalid_argument, "input: pauses of at most ", kMaxPausesS, " s in all expected, got ",
+         seconds, " s");
+}
+
+// A cut behind `text` may lie within a link.
+bool ends_in_brackets(std::string_view text) {
+  const size_t open = text.rfind('[');
+  return open != std::string_view::npos && text.find(')', open) == std::string_view::npos;
+}
+
+// Sentences of a long line, as many together as are short.
+std::vector<std::string> parts_of(std::string_view line) {
+  std::vector<std::string> parts;
+  bool goes_on = false;
+  for (const std::string& piece : text::split_utterances(line, kLongLineBytes)) {
+    if (goes_on)
+      parts.back() += ' ' + piece;
+    else
+      parts.push_back(piece);
+    goes_on = ends_in_brackets(parts.back());
+  }
+  return parts;
 }
 
 void read_target(std::string_view target, Span& span) {
@@ -164,6 +194,20 @@ std::vector<Line> split_lines(std::string_view text) {
     begin = at;
   }
   add(text.substr(begin));
+  check_pauses(lines);
+  return lines;
+}
+
+std::vector<Line> split_short_lines(std::string_view text) {
+  std::vector<Line> lines;
+  for (Line& line : split_lines(text)) {
+    if (line.text.size() <= static_cast<size_t>(kLongLineBytes)) {
+      lines.push_back(std::move(line));
+      continue;
+    }
+    for (std::string& part : parts_of(line.text)) lines.push_back({.text = std::move(part)});
+    lines.back().pause_after_s = line.pause_after_s;
+  }
   return lines;
 }
 

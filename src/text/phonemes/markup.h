@@ -14,13 +14,18 @@ struct Line {
   double pause_after_s = 0;
 };
 
-inline constexpr double kMaxPauseS = 60;
+inline constexpr double kMaxPauseS = 60;    // at one place
+inline constexpr double kMaxPausesS = 600;  // in a text
 
 // Splits at "[pause:1.5s]" and at line ends (each line is spoken by itself, as Kokoro's own pipeline does).
 // Lines are without white space at their ends; an empty one stands only in front of a pause. Neighbouring
 // pauses add up. Throws Error(invalid_argument): invalid UTF-8, a pause that is not "[pause:SECONDSs]", or
-// more than 60 seconds of it at one place.
+// more of it than kMaxPauseS or kMaxPausesS.
 std::vector<Line> split_lines(std::string_view text);
+
+// The same, with long lines cut between sentences, so that pronouncing one takes well below a second. Links
+// stay whole.
+std::vector<Line> split_short_lines(std::string_view text);
 
 // A stretch of text and what its writer said about it.
 struct Span {

@@ -56,8 +56,31 @@ TEST(Pauses, WhatIsNoneIsRefused) {
         "[pause:", "[pause:99999999999999999999999999999999999s]", "[pause:1s", "[pause:0x10s]"}) {
     EXPECT_EQ(code_of([&] { split_lines(text); }), ErrorCode::invalid_argument) << text;
   }
+  std::string many;
+  for (int i = 0; i < 11; ++i) many += "x[pause:60s]";
+  EXPECT_EQ(code_of([&] { split_lines(many); }), ErrorCode::invalid_argument);
   EXPECT_EQ(lines_of("[pause:60s]"), "<>60.0");
   EXPECT_EQ(code_of([] { split_lines("\xff"); }), ErrorCode::invalid_argument);
+}
+
+TEST(ShortLines, AreCutBetweenSentencesButNotWithinLinks) {
+  std::string sentences;
+  for (int i = 0; i < 500; ++i) sentences += "A line of many words. ";
+  const std::vector<Line> lines = split_short_lines("Short.\n" + sentences + "[pause:2s]");
+  ASSERT_GT(lines.size(), 3u);
+  EXPECT_EQ(lines[0].text, "Short.");
+  std::string again;
+  for (size_t i = 1; i < lines.size(); ++i) {
+    EXPECT_LE(lines[i].text.size(), 4000u);
+    EXPECT_EQ(lines[i].pause_after_s, i + 1 == lines.size() ? 2 : 0);
+    again += lines[i].text + ' ';
+  }
+  EXPECT_EQ(again, sentences);
+
+  const std::vector<Line> linked = split_short_lines(sentences + "[" + sentences + "](/x/). " + sentences);
+  ASSERT_GT(linked.size(), 3u);
+  for (const Line& line : linked)
+    EXPECT_EQ(line.text.find('[') != std::string::npos, line.text.find("](/x/)") != std::string::npos);
 }
 
 TEST(Links, SayPhonemesStressOrFlags) {

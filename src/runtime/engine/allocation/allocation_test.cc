@@ -1,12 +1,11 @@
 // Memory that is refused: once at any allocation, or for good from there on. Every request ends, with its own
 // answer or with an error that says so; when there is memory again, everything is as before.
-#include <cstdio>
-#include <cstdlib>
 #include <gtest/gtest.h>
 #include <iostream>
 #include <thread>
 
 #include "runtime/engine/allocation/failing_memory.h"
+#include "runtime/engine/allocation/watchdog.h"
 #include "runtime/engine/pipeline.h"
 #include "runtime/engine/push_reader.h"
 #include "runtime/engine/testing.h"
@@ -20,6 +19,7 @@ using shoal::testing::fail_allocations;
 using shoal::testing::fail_no_allocations;
 using shoal::testing::NotSpared;
 using shoal::testing::Spared;
+using shoal::testing::Watchdog;
 using testing::Answer;
 using testing::answer_of;
 
@@ -29,34 +29,6 @@ constexpr int kSamples = 25;
 constexpr int kSamples = 250;
 #endif
 constexpr int kFirstOnes = 15;  // tried one after another, before samples of the rest
-constexpr auto kPatience = std::chrono::minutes(5);
-
-// Fails the test program when a round takes for ever: threads that wait for each other cannot be taken down.
-class Watchdog {
- public:
-  explicit Watchdog(const char* what)
-      : thread_([this, what] {
-          const Spared spared;
-          std::unique_lock lock(mutex_);
-          if (changed_.wait_for(lock, kPatience, [this] { return over_; })) return;
-          std::fprintf(stderr, "[  FAILED  ] %s: hangs\n", what);
-          std::_Exit(1);
-        }) {}
-  ~Watchdog() {
-    {
-      const std::lock_guard lock(mutex_);
-      over_ = true;
-    }
-    changed_.notify_all();
-    thread_.join();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool over_ = false;
-  std::thread thread_;
-};
 
 // A request of every kind. `round` makes its clip one that no cache knows, though it sounds the same.
 std::vector<SpeechRequest> requests(int round) {
