@@ -10,6 +10,7 @@
 #include "cli/input_text.h"
 #include "text/phonemes/front_end.h"
 #include "text/sentences.h"
+#include "text/utf8.h"
 
 namespace shoal::cli {
 namespace {
@@ -57,6 +58,7 @@ void print(const std::vector<phonemes::Chunk>& chunks, bool with_words) {
 void phonemize(const PhonemizeOptions& options) {
   const EngineConfig config = options.settings.resolve().config;
   const std::string text = options.input.read();
+  text::require_utf8(text);  // what is_speakable() wants
   if (!text::is_speakable(text))
     fail(ErrorCode::invalid_argument, "text: expected at least one letter or digit, got ",
          text.empty() ? "nothing" : "only spaces and punctuation");

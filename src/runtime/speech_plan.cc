@@ -109,6 +109,7 @@ void validate(const SpeechRequest& request) {
   if (!request.language.empty()) refuse("language", "hears the language in the text");
   if (request.speed != 1) refuse("speed", "speaks at its own speed, 1");
   if (request.strict_phonemes) refuse("strict_phonemes", "reads text");
+  if (!request.trim_joins) refuse("trim_joins", "trims no joins; leave it true");
   if (request.text.size() > static_cast<size_t>(kMaxTextBytes)) {
     fail(ErrorCode::too_large, "text: ", request.text.size(), " bytes, at most ", kMaxTextBytes,
          " are accepted");

@@ -51,9 +51,11 @@ TEST_F(KokoroProgram, RefusesByName) {
   expect_users_fault("say 'həlˈO¿' --phonemes --strict-phonemes --model m -o out.wav", "U+00BF");
   expect_users_fault("say '' --model m -o out.wav", "text: expected at least one letter");
   expect_users_fault("say Hello --speed 2 -o out.wav", "speed: this model speaks at its own speed");
+  expect_users_fault("say Hello --no-trim-joins -o out.wav", "trim_joins: this model");
   expect_users_fault("say Hello --phonemes -o out.wav", "phonemes: this model reads text");
   expect_users_fault("voices --model words", "no voices of its own");
   expect_users_fault("phonemize ''", "text: expected at least one letter");
+  expect_users_fault("phonemize -", "text: not valid UTF-8 (byte 0)", "\x93Hello\x94");
   expect_users_fault("phonemize hello --lang j", "send phonemes instead");
 }
 

@@ -129,7 +129,7 @@ std::string Voices::default_voice(char language) const {
     const std::optional<VoiceTraits> traits = traits_of(name);
     if (traits && traits->language == language) return name;
   }
-  fail(ErrorCode::not_found, "language ", language, ": no voice in ", dir_, " speaks it");
+  fail(ErrorCode::not_found, "language: no voice of the model speaks ", language);
 }
 
 }  // namespace shoal::kokoro

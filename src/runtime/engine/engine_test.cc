@@ -3,9 +3,11 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <gtest/gtest.h>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "runtime/engine/testing.h"
 
@@ -271,6 +273,29 @@ TEST(Engine, WhatCanNeverFitIsRefusedWithFigures) {
     EXPECT_NE(error.message().find("KV pages"), std::string::npos) << error.message();
   }
   EXPECT_EQ(engine.statistics().preparing, 0);
+}
+
+TEST(Engine, WhatTheModelHasNoUseForIsRefusedByName) {
+  Engine engine(tiny_config());
+  engine.start();
+  const std::pair<const char*, std::function<void(SpeechRequest&)>> others[] = {
+      {"phonemes: ", [](SpeechRequest& request) { request.phonemes = "həlˈO"; }},
+      {"language: ", [](SpeechRequest& request) { request.language = "a"; }},
+      {"speed: ", [](SpeechRequest& request) { request.speed = 2; }},
+      {"strict_phonemes: ", [](SpeechRequest& request) { request.strict_phonemes = true; }},
+      {"trim_joins: ", [](SpeechRequest& request) { request.trim_joins = false; }},
+  };
+  for (const auto& [field, ask] : others) {
+    SpeechRequest request = short_request();
+    ask(request);
+    try {
+      engine.submit(request);
+      ADD_FAILURE() << field << "is taken";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::unsupported);
+      EXPECT_TRUE(error.message().starts_with(field)) << error.message();
+    }
+  }
 }
 
 TEST(Engine, UnknownVoicesAndDamagedClipsAreErrorsOfTheirRequest) {

@@ -88,7 +88,6 @@ inline SpeechRequest random_request(std::mt19937_64& random, const std::vector<R
   return request;
 }
 
-// Has an end, soon.
 // Within ten seconds.
 inline bool eventually(const std::function<bool()>& condition) {
   for (int i = 0; i < 5000; ++i) {
@@ -98,6 +97,7 @@ inline bool eventually(const std::function<bool()>& condition) {
   return false;
 }
 
+// Has an end, soon.
 inline SpeechRequest short_request(const std::string& text = "A fish.", int64_t frames = 12) {
   SpeechRequest request;
   request.text = text;

@@ -31,9 +31,8 @@ std::string_view without_data_url(std::string_view text) {
 
 }  // namespace
 
-std::string to_base64(std::string_view bytes) {
-  std::string out;
-  out.reserve((bytes.size() + 2) / 3 * 4);
+void append_base64(std::string& out, std::string_view bytes) {
+  out.reserve(out.size() + base64_size(bytes.size()));
   for (size_t at = 0; at < bytes.size(); at += 3) {
     const auto byte = [&](size_t i) -> uint32_t {
       return at + i < bytes.size() ? static_cast<unsigned char>(bytes[at + i]) : 0;
@@ -44,6 +43,11 @@ std::string to_base64(std::string_view bytes) {
     out += at + 1 < bytes.size() ? kAlphabet[bits >> 6 & 63] : '=';
     out += at + 2 < bytes.size() ? kAlphabet[bits & 63] : '=';
   }
+}
+
+std::string to_base64(std::string_view bytes) {
+  std::string out;
+  append_base64(out, bytes);
   return out;
 }
 

@@ -29,7 +29,7 @@ class JsonWriter {
   }
   void operator()(const Bytes& bytes) {
     out_ += '"';
-    out_ += to_base64(bytes.data);
+    append_base64(out_, bytes.data);
     out_ += '"';
   }
   void operator()(const Value::Array& array) {

@@ -201,8 +201,7 @@ void add_memory(FamilyList& list, const Health& engine) {
 }
 
 void add_model(FamilyList& list, const Health& engine) {
-  const bool serves = engine.state == EngineState::ready || engine.state == EngineState::reloading;
-  list.gauge("shoal_ready", "Whether the engine takes requests.", serves);
+  list.gauge("shoal_ready", "Whether the engine takes requests.", takes_requests(engine));
   if (engine.model.empty()) return;
   list.info("shoal_model_info", "Always 1; the labels say what speaks.",
             {{"precision", engine.precision}, {"device", engine.device}});

@@ -4,19 +4,12 @@
 #include <prometheus/collectable.h>
 #include <prometheus/metric_family.h>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "server/http/transport.h"
-#include "shoal/statistics.h"
+#include "server/observe/model_health.h"
 
 namespace shoal::server {
-
-// A model that the server speaks with.
-struct ModelHealth {
-  std::string name;  // the label `model` of its numbers
-  Health health;
-};
 
 // A picture of one moment: the engines and the transport count for themselves. `models` and `transport` must
 // outlive it.

@@ -154,9 +154,10 @@ ServerLog::~ServerLog() {
 
 void log_failure(const Request& request, std::string_view why) noexcept {
   try {
-    if (const std::shared_ptr<ServerLog::Lines> lines = current_lines();
-        lines && lines->wants(LogLevel::error))
+    if (const std::shared_ptr<ServerLog::Lines> lines = current_lines())
       lines->write(LogLevel::error, why, {{"id", {request.id}}, {"route", {request.route}}});
+    else
+      log(LogLevel::error, "request ", request.id, " ", request.route, ": ", why);
   } catch (...) {  // no memory for the line
   }
 }

@@ -39,7 +39,8 @@ class ServerLog {
 // (/health, /ready, /ping, /metrics) at debug. Any thread; nothing without a ServerLog.
 void log_request(const Request& request, const RequestRecord& record) noexcept;
 
-// Why a request failed, where its answer does not say: a line at level error with the request's id and route.
+// Why a request failed, where its answer does not say: a line at level error with the request's id and route;
+// without a ServerLog a remark of base/log.h that names them.
 void log_failure(const Request& request, std::string_view why) noexcept;
 
 }  // namespace shoal::server

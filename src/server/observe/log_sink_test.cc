@@ -254,6 +254,29 @@ TEST(ServerLog, WithoutOneNothingIsWritten) {
   log_request(request_of("/"), ok());
 }
 
+TEST(ServerLog, AFailureNamesItsRequest) {
+  const auto lines = lines_of({.log_format = "json", .log_level = "error"},
+                              [] { log_failure(request_of("/v1/tts"), "no disk"); });
+  ASSERT_THAT(lines, SizeIs(1));
+  const Json line = object_of(lines[0]);
+  EXPECT_EQ(line.at("level").as_string(), "error");
+  EXPECT_EQ(line.at("message").as_string(), "no disk");
+  EXPECT_EQ(line.at("id").as_string(), "req-1");
+  EXPECT_EQ(line.at("route").as_string(), "/v1/tts");
+}
+
+// A server within another program, which takes the remarks itself.
+TEST(ServerLog, WithoutOneAFailureIsARemark) {
+  std::vector<std::string> remarks;
+  set_log_sink([&](LogLevel level, std::string_view message) {
+    EXPECT_EQ(level, LogLevel::error);
+    remarks.emplace_back(message);
+  });
+  log_failure(request_of("/v1/tts"), "no disk");
+  set_log_sink({});
+  EXPECT_THAT(remarks, ElementsAre("request req-1 /v1/tts: no disk"));
+}
+
 TEST(LogLine, WordsAreQuotedWhereTheyCouldBeMistaken) {
   EXPECT_EQ(log_word("/v1/tts"), "/v1/tts");
   EXPECT_EQ(log_word("a b"), "\"a b\"");

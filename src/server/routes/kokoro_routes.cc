@@ -67,10 +67,16 @@ Task<> phonemize(Services& services, Exchange& exchange) {
   Engine& engine = *model_for(services.models, body.model, &ModelTraits::phonemes).engine;
   SpeechRequest limits;
   limits.text = body.text;
-  check_and_complete(services, engine, exchange.request(), limits);
-  const auto work = [&engine, &body, left = gone.token()] {
+  const Request& request = exchange.request();
+  check_and_complete(services, engine, request, limits);
+  const auto work = [&engine, &body, &request, left = gone.token()] {
     check_not_gone(left);  // while it waited for its turn
-    return engine.phonemize(body.text, body.language, body.normalize.value_or(true));
+    try {
+      return engine.phonemize(body.text, body.language, body.normalize.value_or(true));
+    } catch (const Error& error) {
+      hide_paths(engine, request, error);
+      throw;
+    }
   };
   // A long text takes seconds.
   const Phonemized all = co_await services.workers.run_in_turn(exchange.executor(), work);
@@ -219,6 +225,15 @@ std::string file_name_of(std::string mix) {
   return mix.substr(0, kLongest) + ".pt";
 }
 
+std::vector<float> styles_of(Engine& engine, const Request& request, const std::string& mix) {
+  try {
+    return engine.voice_styles(mix);
+  } catch (const Error& error) {
+    hide_paths(engine, request, error);
+    throw;
+  }
+}
+
 Response combine(Services& services, const Request& request) {
   const CombineBody body = read_combine(request);
   Engine& engine = *model_for(services.models, body.model, &ModelTraits::own_voices).engine;
@@ -228,7 +243,7 @@ Response combine(Services& services, const Request& request) {
                         std::string(body.voices.empty() ? "none" : "one"));
   std::vector<float> styles;
   try {
-    styles = engine.voice_styles(body.voices);
+    styles = styles_of(engine, request, body.voices);
   } catch (const Error& error) {
     rethrow_for_openai(error, body.voices);
   }

@@ -1,12 +1,15 @@
 // A Kokoro model behind the routes.
+#include <fstream>
 #include <gmock/gmock.h>
 
+#include "base/log.h"
 #include "server/routes/kokoro_testing.h"
 #include "weights/torch_zip.h"
 
 namespace shoal::server {
 namespace {
 
+using ::testing::AllOf;
 using testing::Answered;
 using testing::at;
 using testing::body_value;
@@ -14,6 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::json_request;
 using testing::list_at;
+using ::testing::Not;
 using testing::number_at;
 using testing::sound_of;
 using testing::speaking_routes;
@@ -205,11 +209,13 @@ TEST_F(KokoroRoutes, Phonemize) {
            {R"({"text":""})", "text"},
            {R"({"text":"Hello","language":"q"})", "language"},
            {R"({"text":"Hello","language":"ja"})", "language"},
+           {R"({"text":"Bonjour","language":"f"})", "language"},  // which no voice speaks
            {R"({"text":"Hello","model":"gpt-9"})", "model"},
            {R"({"text":")" + std::string(100'000, 'a') + R"("})", "text"}}) {
     const Answered refused = ask("/dev/phonemize", wrong);
     EXPECT_TRUE(refused.status == 400 || refused.status == 404) << refused.body();
     EXPECT_EQ(text_at(body_value(refused), {"detail", "param"}), param) << refused.body();
+    EXPECT_THAT(refused.body(), Not(HasSubstr(kokoro.config().model)));
   }
 }
 
@@ -319,6 +325,73 @@ TEST_F(KokoroRoutes, MixedVoicesAreAFile) {
     expect_openai(ask("/v1/audio/voices/combine", wrong), "voice");
   for (const char* wrong : {"7", "{", R"([1,2])"})
     EXPECT_EQ(ask("/v1/audio/voices/combine", wrong).status, 400) << wrong;
+}
+
+// All remarks while it lives.
+class Remarks {
+ public:
+  Remarks() {
+    set_log_sink([this](LogLevel, std::string_view message) { (all += message) += '\n'; });
+  }
+  ~Remarks() { set_log_sink({}); }
+  Remarks(const Remarks&) = delete;
+  Remarks& operator=(const Remarks&) = delete;
+
+  std::string all;
+};
+
+TEST_F(KokoroRoutes, ThePhonemizersPathIsForTheLogAlone) {
+  const std::string& path = kokoro.config().phonemizer;
+  for (const auto& [route, body] : std::vector<std::pair<std::string, std::string>>{
+           {"/dev/phonemize", R"({"text":"Bonjour","language":"a"})"},
+           {"/v1/audio/speech", R"({"input":"Bonjour","voice":"af_one"})"}}) {
+    SCOPED_TRACE(route);
+    const Remarks remarks;
+    const Answered answered = ask(route, body);
+    EXPECT_EQ(answered.status, 503);
+    EXPECT_THAT(answered.body(), AllOf(HasSubstr("phonemizer: "), Not(HasSubstr(path))));
+    EXPECT_THAT(remarks.all, AllOf(HasSubstr("test-1"), HasSubstr(path)));
+  }
+}
+
+TEST_F(KokoroRoutes, TheFilesOfVoicesAreForTheLogAlone) {
+  const testing::KokoroFolder folder;
+  const EngineConfig config = folder.config();
+  std::ofstream(config.model + "/voices/broken.pt") << "no voice";
+  testing::RouteBench bench_of_broken(speaking_routes, ServerConfig(), config);
+  const Remarks remarks;
+  const Answered answered = bench_of_broken.ask(json_request("/v1/audio/voices/combine", R"("broken")"));
+  EXPECT_EQ(answered.status, 500);
+  EXPECT_THAT(answered.body(), Not(HasSubstr(config.model)));
+  EXPECT_THAT(remarks.all, HasSubstr(config.model + "/voices/broken.pt"));
+}
+
+// The sound and its text lie in memory together while the one is made of the other, then the text alone.
+TEST_F(KokoroRoutes, WholeCaptionsKeepWithinTheMemoryOfAnswers) {
+  ServerConfig config;
+  config.max_body_memory_mb = config.max_body_mb = 1;
+  testing::RouteBench narrow(speaking_routes, kokoro, config);
+  BodyBudget& answers = narrow.services().answers;
+  int64_t held = 0;
+  const auto ask_narrow = [&](const char* route) {
+    const Request request = json_request(route, R"({"input":"Hello there, the moon is cold.","seed":7,)"
+                                                R"("response_format":"wav","stream":false})");
+    return narrow.ask(request, [&](testing::FakeExchange& exchange) {
+      exchange.on_piece = [&](testing::FakeExchange&) { held = answers.held(); };
+    });
+  };
+  const size_t file = ask_narrow("/v1/audio/speech").body().size();
+  const int64_t others = (int64_t{1} << 20) - static_cast<int64_t>(file + base64_size(file) / 2);
+  ASSERT_TRUE(answers.take(others));  // room is left for the file and half of its text
+  EXPECT_EQ(ask_narrow("/v1/audio/speech").status, 200);
+  expect_refused(ask_narrow("/dev/captioned_speech"), 429, {"detail", "message"}, "max_body_memory_mb");
+  EXPECT_EQ(answers.held(), others);
+  answers.give_back(others);
+
+  const Answered captions = ask_narrow("/dev/captioned_speech");
+  EXPECT_EQ(captions.status, 200) << captions.body();
+  EXPECT_EQ(held, std::ssize(captions.body()));
+  EXPECT_EQ(answers.held(), 0);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/log.h"
+#include "server/observe/log_sink.h"
 #include "server/routes/request_body.h"
 
 namespace shoal::server {
@@ -147,8 +147,7 @@ Task<> LiveSession::report(const Error& error) {
   services_.metrics.count_error(name_of(error.code()));
   const HttpError told = http_error(error);
   const Request& request = socket_.request();
-  if (told.status == 500)
-    log(LogLevel::error, "request ", request.id, " ", request.route, ": ", error.message());
+  if (told.status == 500) log_failure(request, error.message());
   co_await writer_.text(live_error("", told, request.id));
 }
 

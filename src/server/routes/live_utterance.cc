@@ -5,7 +5,7 @@
 
 #include "audio/encoder.h"
 #include "base/error.h"
-#include "base/log.h"
+#include "server/observe/log_sink.h"
 #include "server/routes/speech_answer.h"
 #include "server/routes/speech_fields.h"
 #include "shoal/seeds.h"
@@ -248,7 +248,7 @@ Task<> LiveUtterance::speak_segments() {
 Task<> LiveUtterance::report(const Error& error) {
   services_.metrics.count_error(name_of(error.code()));
   const HttpError told = http_error(error);
-  if (told.status == 500) log(LogLevel::error, "request ", from_.id, " ", from_.route, ": ", error.message());
+  if (told.status == 500) log_failure(from_, error.message());
   co_await writer_.text(live_error(settings_.id, told, from_.id));
 }
 

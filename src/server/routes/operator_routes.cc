@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "server/observe/model_health.h"
 #include "server/routes/docs_page.h"
 #include "server/routes/reload_route.h"
 #include "server/routes/services.h"

@@ -1,6 +1,6 @@
 // /v1/references: named voices over HTTP (spec/serving.md 4 and 5).
 #include "audio/clip.h"
-#include "base/log.h"
+#include "server/observe/log_sink.h"
 #include "server/routes/packed_answer.h"
 #include "server/routes/request_body.h"
 #include "server/routes/services.h"
@@ -75,8 +75,7 @@ Value outcome(bool success, std::string message, Value::Object fields) {
 Response failure(Services& services, const Request& request, const Error& error, Value::Object fields) {
   services.metrics.count_error(name_of(error.code()));
   HttpError known = http_error(error);
-  if (known.status >= 500)
-    log(LogLevel::error, "request ", request.id, " ", request.route, ": ", error.message());
+  if (known.status >= 500) log_failure(request, error.message());
   if (error.code() == ErrorCode::not_found)
     known.message = "there is no voice of that name";  // not where we looked
   Response response =

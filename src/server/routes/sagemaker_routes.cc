@@ -4,9 +4,9 @@
 #include <optional>
 
 #include "base/error.h"
+#include "server/observe/model_health.h"
 #include "server/routes/packed_answer.h"
 #include "server/routes/services.h"
-#include "server/routes/statistics_json.h"
 
 namespace shoal::server {
 namespace {

@@ -103,8 +103,8 @@ Task<Speech> submit_speech(Services& services, Engine& engine, const Request& fr
     check_and_complete(services, engine, from, request);
     return engine.submit(std::move(request));
   };
-  const bool quick =
-      request.text.size() <= kQuickTextBytes && request.voice.empty() && request.references.empty();
+  const bool quick = request.text.size() + request.phonemes.size() <= kQuickTextBytes &&
+                     request.voice.empty() && request.references.empty();
   try {
     if (quick) co_return submit();
     Speech speech = co_await services.workers.run(executor, submit);

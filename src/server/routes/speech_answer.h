@@ -48,8 +48,8 @@ Task<> answer_with_captions(Services& services, Engine& engine, Exchange& exchan
 // too_large) naming the field, and what decoding a clip throws.
 void check_and_complete(Services& services, Engine& engine, const Request& request, SpeechRequest& speech);
 
-// Messages about a named voice name its files, which are nobody's business out there: throws another error
-// instead of one that does, and logs it as the request's.
+// Messages about a named voice or the phonemizer name files, which are nobody's business out there: throws
+// another error instead of one that does, and logs it as the request's.
 void hide_paths(const Engine& engine, const Request& request, const Error& error);
 
 // check_and_complete, then Engine::submit; on a worker when there is more to prepare than a short text.

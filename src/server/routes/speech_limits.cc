@@ -64,6 +64,11 @@ std::string without_quoted(std::string message) {
   return message;
 }
 
+// Of the settings, or where one was found or looked for: a slash in what is said of it is a path's.
+bool names_phonemizers_file(const std::string& message) {
+  return message.starts_with("phonemizer: ") && message.find('/') != std::string::npos;
+}
+
 }  // namespace
 
 void check_and_complete(Services& services, Engine& engine, const Request& request, SpeechRequest& speech) {
@@ -74,8 +79,14 @@ void check_and_complete(Services& services, Engine& engine, const Request& reque
 }
 
 void hide_paths(const Engine& engine, const Request& request, const Error& error) {
-  const EngineConfig config = engine.config();
   const std::string message = without_quoted(error.message());
+  if (names_phonemizers_file(message)) {
+    log_failure(request, error.message());
+    fail(error.code(),
+         "phonemizer: it cannot be used here, and the server's log says why, under the request id; send "
+         "phonemes instead of text");
+  }
+  const EngineConfig config = engine.config();
   const auto names_file_of = [&](const std::string& dir) {
     return !dir.empty() && message.find(dir + "/") != std::string::npos;
   };

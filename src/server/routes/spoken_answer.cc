@@ -63,6 +63,11 @@ void SpokenAnswer::hold(size_t bytes) {
   held_bytes_ += static_cast<int64_t>(bytes);
 }
 
+void SpokenAnswer::let_go(size_t bytes) {
+  services_.answers.give_back(static_cast<int64_t>(bytes));
+  held_bytes_ -= static_cast<int64_t>(bytes);
+}
+
 Task<std::string> SpokenAnswer::whole_file() {
   std::string file;
   while (true) {

@@ -53,6 +53,10 @@ class SpokenAnswer {
   // All bytes, with a complete header where set_encoder was told that it is a file. Throws Error(too_large,
   // resource_exhausted).
   Task<std::string> whole_file();
+  // Counts bytes that are about to be made among those of answers that are sent whole, until they are let go
+  // or the answer has been sent. whole_file() counts its own. Throws Error(resource_exhausted).
+  void hold(size_t bytes);
+  void let_go(size_t bytes);
   // is_file: the header can be completed afterwards.
   void set_encoder(const AnswerOptions& options, bool is_file);
 
@@ -65,8 +69,6 @@ class SpokenAnswer {
   Response stream_head(std::string content_type, Headers headers);
 
  private:
-  void hold(size_t bytes);
-
   Services& services_;
   const Engine& engine_;
   Exchange& exchange_;

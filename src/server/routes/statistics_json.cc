@@ -3,6 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include "server/observe/model_health.h"
+
 namespace shoal::server {
 namespace {
 
@@ -109,10 +111,6 @@ Object batching_of(const Health& engine) {
 }
 
 }  // namespace
-
-bool takes_requests(const Health& engine) {
-  return engine.state == EngineState::ready || engine.state == EngineState::reloading;
-}
 
 std::string state_of(const Health& engine, bool draining) {
   return draining ? "draining" : std::string(name_of(engine.state));

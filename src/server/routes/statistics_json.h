@@ -7,7 +7,6 @@
 
 namespace shoal::server {
 
-bool takes_requests(const Health& engine);
 // "starting", "ready", ...: the engine's, or "draining".
 std::string state_of(const Health& engine, bool draining);
 
