@@ -172,7 +172,7 @@ Verdict Router::judge(Request& head, bool upgrade) {
         head, route->errors,
         {403, ErrorCode::invalid_argument, "pages of this origin may not use this server (--cors-origins)"});
   }
-  if (services_.draining && route->access != Access::open) {
+  if (services_.draining && route->access != Access::open && !route->answers_while_draining) {
     return refusal(head, route->errors,
                    http_error(Error(ErrorCode::unavailable, "the server is shutting down")));
   }

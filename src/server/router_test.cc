@@ -66,6 +66,8 @@ class RouterTest : public ::testing::Test {
         route("POST", "/v1/admin/reload", ErrorStyle::plain, Access::admin, say_path),
     };
     routes.back().body = BodySize::large;
+    routes.push_back(route("GET", "/metrics", ErrorStyle::plain, Access::client, say_path));
+    routes.back().answers_while_draining = true;
     router_ =
         std::make_unique<Router>(services_, std::move(routes), ApiKeys(config_.api_key, config_.api_key_file),
                                  ApiKeys(config_.admin_key, config_.admin_key_file));
@@ -260,13 +262,25 @@ TEST_F(RouterTest, AdminRoutesDoNotExistWithoutTheirKey) {
   EXPECT_EQ(ask(admin).status, 200);
 }
 
-TEST_F(RouterTest, WhileDrainingOnlyTheLiveChecksAnswer) {
+TEST_F(RouterTest, WhileDrainingOnlyWhatWatchesAnswers) {
   make();
   draining_ = true;
   EXPECT_EQ(ask(get_request("/health")).status, 200);
+  EXPECT_EQ(ask(get_request("/metrics")).status, 200);
   const Answered refused = ask(get_request("/v1/models"));
   EXPECT_EQ(refused.status, 503);
   EXPECT_FALSE(refused.header("retry-after").empty());
+}
+
+TEST_F(RouterTest, DrainingOpensNothing) {
+  ServerConfig config;
+  config.api_key = "sesame";
+  make(config);
+  draining_ = true;
+  EXPECT_EQ(ask(get_request("/metrics")).status, 401);
+  Request with_key = get_request("/metrics");
+  with_key.headers.add("Authorization", "Bearer sesame");
+  EXPECT_EQ(ask(with_key).status, 200);
 }
 
 TEST_F(RouterTest, BodiesAreBoundedByTheirRoute) {

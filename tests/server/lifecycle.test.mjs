@@ -61,6 +61,9 @@ test("while it shuts down it says so to whoever asks, and takes nothing new", wi
   assert.equal(ready.json().state, "draining");
   assert.equal((await server.http.get("/ping")).status, 503);
   assert.equal((await server.http.get("/health")).status, 200);
+  const metrics = await server.metrics();
+  assert.equal(metrics.value("shoal_ready"), 0);
+  assert.ok(metrics.value("shoal_engine_requests") > 0, "the request inside is not told of");
   const refused = await server.http.post("/v1/tts", { text: "One more." });
   assert.equal(refused.status, 503, refused.text());
   assert.ok(Number(refused.headers["retry-after"]) > 0, "no Retry-After");

@@ -200,8 +200,8 @@ void add_memory(FamilyList& list, const Health& engine) {
                {"free", as_double(engine.device_total_bytes - engine.device_used_bytes)}});
 }
 
-void add_model(FamilyList& list, const Health& engine) {
-  list.gauge("shoal_ready", "Whether the engine takes requests.", takes_requests(engine));
+void add_model(FamilyList& list, const Health& engine, bool draining) {
+  list.gauge("shoal_ready", "Whether the engine takes requests.", takes_requests(engine) && !draining);
   if (engine.model.empty()) return;
   list.info("shoal_model_info", "Always 1; the labels say what speaks.",
             {{"precision", engine.precision}, {"device", engine.device}});
@@ -222,7 +222,7 @@ std::vector<MetricFamily> EngineFamilies::Collect() const {
                as_double(models_.front().health.resident_bytes));
   for (const ModelHealth& model : models_) {
     list.begin_model(model.name);
-    add_model(list, model.health);
+    add_model(list, model.health, draining_);
   }
   return list.take();
 }

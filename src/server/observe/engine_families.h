@@ -15,14 +15,16 @@ namespace shoal::server {
 // outlive it.
 class EngineFamilies : public prometheus::Collectable {
  public:
-  EngineFamilies(std::span<const ModelHealth> models, const TransportStatistics& transport)
-      : models_(models), transport_(transport) {}
+  // draining: the server takes no requests any more, whatever its engines would.
+  EngineFamilies(std::span<const ModelHealth> models, const TransportStatistics& transport, bool draining)
+      : models_(models), transport_(transport), draining_(draining) {}
   // Before a model is loaded its engine's numbers are absent rather than zero; shoal_ready says so.
   std::vector<prometheus::MetricFamily> Collect() const override;
 
  private:
   const std::span<const ModelHealth> models_;
   const TransportStatistics& transport_;
+  const bool draining_;
 };
 
 }  // namespace shoal::server

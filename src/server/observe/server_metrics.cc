@@ -153,9 +153,9 @@ void ServerMetrics::speaking(int change) { families_->speaking.Increment(change)
 void ServerMetrics::live_first_audio(double seconds) { families_->first_audio.Observe(seconds); }
 
 std::string ServerMetrics::exposition(std::span<const ModelHealth> models,
-                                      const TransportStatistics& transport) const {
+                                      const TransportStatistics& transport, bool draining) const {
   std::vector<prometheus::MetricFamily> all = families_->registry.Collect();
-  for (auto& family : EngineFamilies(models, transport).Collect()) all.push_back(std::move(family));
+  for (auto& family : EngineFamilies(models, transport, draining).Collect()) all.push_back(std::move(family));
   std::ostringstream text;
   prometheus::TextSerializer().Serialize(text, all);
   return std::move(text).str();

@@ -27,8 +27,9 @@ class ServerMetrics {
   void live_first_audio(double seconds);
 
   // Text of the exposition format 0.0.4: the server's own and the engines' (names shoal_..., units in the
-  // name).
-  std::string exposition(std::span<const ModelHealth> models, const TransportStatistics& transport) const;
+  // name). `draining`: shoal_ready is 0.
+  std::string exposition(std::span<const ModelHealth> models, const TransportStatistics& transport,
+                         bool draining = false) const;
 
  private:
   struct Families;

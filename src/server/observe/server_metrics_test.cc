@@ -180,6 +180,14 @@ TEST(ServerMetrics, BeforeTheModelIsThereItsNumbersAreAbsent) {
   EXPECT_FALSE(text.has("shoal_memory_bytes"));
 }
 
+TEST(ServerMetrics, AServerThatDrainsIsNotReadyAndTellsTheRest) {
+  const Health health = busy_engine();
+  EXPECT_EQ(Exposition(ServerMetrics().exposition(one(health), {})).value("shoal_ready"), 1);
+  const Exposition text(ServerMetrics().exposition(one(health), {}, /*draining=*/true));
+  EXPECT_EQ(text.value("shoal_ready"), 0);
+  EXPECT_TRUE(text.has("shoal_frames_total"));
+}
+
 TEST(ServerMetrics, RoutesThatNobodyPlannedDoNotAddSeriesWithoutEnd) {
   ServerMetrics metrics;
   for (int i = 0; i < 5000; ++i) metrics.record("/" + std::to_string(i), answered(200));

@@ -84,7 +84,8 @@ Response ready(Services& services, const Request&) {
 
 Response metrics(Services& services, const Request&) {
   return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
-          .body = services.metrics.exposition(health_of_models(services), services.transport()),
+          .body = services.metrics.exposition(health_of_models(services), services.transport(),
+                                              services.draining),
           .headers = {}};
 }
 
@@ -211,8 +212,10 @@ std::vector<Route> operator_routes(const ServerConfig& config) {
       told<openapi>("/openapi.json", Access::open, "This document."),
       docs_route(),
       reload_route()};
-  if (config.metrics)
+  if (config.metrics) {
     routes.push_back(told<metrics>("/metrics", Access::client, "Figures for Prometheus.", "text/plain"));
+    routes.back().answers_while_draining = true;  // when operators want to see what is left inside
+  }
   Route test = get("/test/gpu", Access::client,
                    "Computes something on the device and compares it with the CPU.", "application/json");
   test.doc.query = {model_parameter("a model of /v1/models; default: the first")};

@@ -89,6 +89,9 @@ TEST_F(OperatorRoutes, WhileTheServerDrainsItIsNotReady) {
   EXPECT_EQ(get(bench, "/ready").status, 503);
   EXPECT_EQ(at(read_json(get(bench, "/ready").body()), {"state"}), Value{std::string("draining")});
   EXPECT_EQ(get(bench, "/health").status, 200);
+  EXPECT_EQ(testing::Exposition(get(bench, "/metrics").body()).value("shoal_ready"), 0);
+  for (const Route& route : bench.routes())
+    EXPECT_EQ(route.answers_while_draining, route.path == "/metrics") << route.path;
 }
 
 TEST_F(OperatorRoutes, MetricsAreValidAndMove) {

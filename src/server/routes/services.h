@@ -62,7 +62,8 @@ struct Route {
   // One of the two. Throws Error before it has begun an answer: the router answers by `errors`.
   std::function<Task<>(Services&, Exchange&)> handle;
   std::function<Task<>(Services&, WebSocket&)> converse;
-  bool speaks = false;  // counts against max_concurrency
+  bool speaks = false;                  // counts against max_concurrency
+  bool answers_while_draining = false;  // as those do that need no key
 };
 
 // The parts of the table, each in its own file.
