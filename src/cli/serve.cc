@@ -38,7 +38,7 @@ void serve(const EngineSettings& settings) {
   wait_for(interrupt);
   log(LogLevel::info, "shutting down: requests inside have ", resolved.server.grace_s, " s to end");
   const bool all_ended = http.stop(std::chrono::seconds(resolved.server.grace_s));
-  log(LogLevel::info, all_ended ? "bye" : "bye: some requests were cut off");
+  log(LogLevel::info, all_ended ? "bye" : "bye: some requests had not ended in time");
 }
 
 }  // namespace

@@ -114,20 +114,21 @@ class Server::Impl {
   }
 
   bool stop(std::chrono::milliseconds grace) {
-    const auto deadline = std::chrono::steady_clock::now() + grace;
     draining_ = true;
-    const bool all_ended = transport_.drain(grace);
-    for (const OwnedModel& model : models_) {
-      const auto left =
-          std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-      model.engine->stop(std::max(left, std::chrono::milliseconds(0)));
-    }
+    const bool all_ended = transport_.drain(grace, [this] { stop_engines(); });
+    stop_engines();
     return all_ended;
   }
 
   uint16_t port() const { return transport_.port(); }
 
  private:
+  // Everything they speak ends with `unavailable`.
+  void stop_engines() {
+    for (const OwnedModel& model : models_) model.engine->stop();
+    services_.grace_over = true;
+  }
+
   std::string address() const {
     const std::string host = config_.listen.substr(0, config_.listen.rfind(':'));
     return concat(config_.tls_certificate.empty() ? "http://" : "https://", host, ":", port());

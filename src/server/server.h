@@ -24,8 +24,9 @@ class Server {
   // Transport::start and Engine::start do.
   void start();
   uint16_t port() const;
-  // /ready says 503, new work is refused, what is inside may end for `grace`, the rest is cut off. Returns
-  // true when everything ended by itself.
+  // /ready says 503, new work is refused, what is inside may end for `grace`. Then the engines end the rest,
+  // each route says so in its own form (503, an error event, 1001), and who does not take that is cut off.
+  // Returns true when everything ended by itself.
   bool stop(std::chrono::milliseconds grace);
 
  private:

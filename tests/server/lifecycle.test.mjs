@@ -87,14 +87,29 @@ test("SIGTERM while clients come and go: nothing is cut off or wrong, newcomers 
   }
 }));
 
-test("when the grace time is over the rest is cut off so that clients see it, and the program leaves with 0", withServer({ flags: ["--grace-s", "1", "--request-timeout-s", "300"] }, async (server) => {
-  const message = await server.http.open("POST", "/v1/tts", { body: { text: long.repeat(400), streaming: true } });
-  const waiting = server.http.post("/v1/tts", { text: long.repeat(400) }).catch((error) => ({ status: 0, code: error.code }));
-  await new Promise((resolve) => message.once("data", resolve));
+test("when the grace time is over the rest is told so in its own form, and the program leaves with 0", withServer({ flags: ["--grace-s", "1", "--request-timeout-s", "300"] }, async (server) => {
+  const text = long.repeat(400);
+  const speech = { model: "shoal", voice: "default", input: text, response_format: "pcm" };
+  const stream = await server.http.open("POST", "/v1/tts", { body: { text, streaming: true } });
+  const events = await server.http.open("POST", "/v1/audio/speech", { body: { ...speech, stream_format: "sse" } });
+  const submitted = async () => (await server.metrics()).value("shoal_engine_submitted_total");
+  const before_them = await submitted();
+  const fish = server.http.post("/v1/tts", { text });
+  const kokoro = server.http.post("/dev/captioned_speech", { ...speech, return_timestamps: false, stream: false });
+  await until("all to be inside", async () => (await submitted()) === before_them + 2);
   server.signal("SIGTERM");
-  const answer = await collect(message);
-  assert.equal(answer.whole, false, "a cut stream looks whole");
-  assert.notEqual((await waiting).status, 200);
+  const [cut, told, ...refused] = await Promise.all([collect(stream), collect(events), fish, kokoro]);
+  assert.equal(cut.whole, false, "a cut stream looks whole");
+  assert.ok(told.whole, "a stream of events is cut off");
+  const last = JSON.parse(told.text().trim().split("\n\n").at(-1).replace(/^data: /, ""));
+  assert.equal(last.type, "error");
+  assert.equal(last.error.code, "unavailable");
+  for (const answer of refused) {
+    assert.equal(answer.status, 503, answer.text().slice(0, 200));
+    assert.ok(Number(answer.headers["retry-after"]) > 0, "no Retry-After");
+  }
+  assert.equal(refused[0].json().statusCode, 503);
+  assert.equal(refused[1].json().detail.error, "unavailable");
 }));
 
 test("SIGTERM while the model is being loaded", withServer({ ready: false }, async () => {}));

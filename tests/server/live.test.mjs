@@ -244,3 +244,23 @@ test("SIGTERM: what was being said is said, then the server says goodbye", async
   await live.closed;
   await leaving.stop();
 });
+
+test("when the grace time is over what is spoken fails, what waits for text is cancelled, and both hear goodbye", async () => {
+  const leaving = await Server.start({ flags: ["--grace-s", "1", "--request-timeout-s", "300"] });
+  const speaking = await Conversation.open(leaving), waiting = await Conversation.open(leaving);
+  for (const live of [speaking, waiting]) live.say("start", { seed: 4 });
+  waiting.say("text", { text: "Once upon" });
+  speaking.say("text", { text: story.repeat(200) });
+  speaking.say("end");
+  await waiting.wait("started");
+  await speaking.wait("sound");
+  leaving.signal("SIGTERM");
+  for (const [live, outcome] of [[speaking, "failed"], [waiting, "cancelled"]]) {
+    const { code } = await live.closed;
+    const told = live.messages.filter(({ type }) => ["error", "done"].includes(type));
+    assert.equal(code, 1001, JSON.stringify(told));
+    assert.equal(told.find(({ type }) => type === "done")?.outcome, outcome, JSON.stringify(told));
+    assert.ok(told.every(({ type, code }) => type === "done" || code === "unavailable"), JSON.stringify(told));
+  }
+  await leaving.stop();
+});

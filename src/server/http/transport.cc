@@ -18,8 +18,8 @@ namespace ip = boost::asio::ip;
 
 // For coroutines to end once their connections are cut.
 constexpr std::chrono::milliseconds kAfterCut{5000};
-// For those who came during a drain to be told.
-constexpr std::chrono::milliseconds kForVisitors{1500};
+// For those who came during a drain, or whose time is over, to be told.
+constexpr std::chrono::milliseconds kForLastWords{1500};
 // Files, the engine's own, connections that are refused.
 constexpr int kOtherDescriptors = 256;
 
@@ -84,7 +84,7 @@ class Transport::Impl {
     if (!state_.options.tls_certificate.empty())
       state_.tls = make_tls(state_.options.tls_certificate, state_.options.tls_key);
   }
-  ~Impl() { drain(std::chrono::milliseconds(0)); }
+  ~Impl() { drain(std::chrono::milliseconds(0), {}); }
 
   void start() {
     CHECK(lanes_.empty(), "a transport starts once");
@@ -107,15 +107,18 @@ class Transport::Impl {
     return endpoint_.port();
   }
 
-  bool drain(std::chrono::milliseconds grace) {
+  bool drain(std::chrono::milliseconds grace, const std::function<void()>& end_rest) {
     if (lanes_.empty() || state_.draining.exchange(true)) return true;
     on_all_lanes(&Lane::drain);  // until then one more resident may come in
     const bool all_answered = state_.wait_for_residents(grace);
+    const bool ended_early = !all_answered && end_rest;
+    if (ended_early) end_rest();
     on_all_lanes(&Lane::stop_listening);
-    const bool all_left = state_.wait_for_all(all_answered ? kForVisitors : std::chrono::milliseconds(0));
-    const bool whole = all_left || cut() == 0 || all_answered;
+    const bool are_told = all_answered || ended_early;
+    const bool all_left = state_.wait_for_all(are_told ? kForLastWords : std::chrono::milliseconds(0));
+    const bool none_cut = all_left || cut() == 0;
     for (const auto& lane : lanes_) lane->stop();
-    return whole;
+    return all_answered || (none_cut && !ended_early);
   }
 
   TransportStatistics statistics() const {
@@ -155,7 +158,9 @@ Transport::Transport(TransportOptions options, Application& application)
 Transport::~Transport() = default;
 void Transport::start() { impl_->start(); }
 uint16_t Transport::port() const { return impl_->port(); }
-bool Transport::drain(std::chrono::milliseconds grace) { return impl_->drain(grace); }
+bool Transport::drain(std::chrono::milliseconds grace, const std::function<void()>& end_rest) {
+  return impl_->drain(grace, end_rest);
+}
 TransportStatistics Transport::statistics() const { return impl_->statistics(); }
 
 }  // namespace shoal::server

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -40,11 +41,12 @@ class Transport {
   void start();
   uint16_t port() const;  // after start()
   // Closes idle connections at once and busy ones after the answer they are at; returns true when none is
-  // left, false when some had to be cut off after `grace`. Until then new connections are taken for one
-  // request each, which the application may refuse: who asks whether the server is ready shall hear that it
-  // is not. WebSockets are the application's to end, with 1001. Nothing may be asked of it afterwards but
-  // statistics().
-  bool drain(std::chrono::milliseconds grace);
+  // left within `grace`. Then `end_rest`, where there is one, makes the application end what it is still at,
+  // and its last words have a moment to arrive; what is left after that is cut off. Until then new
+  // connections are taken for one request each, which the application may refuse: who asks whether the server
+  // is ready shall hear that it is not. WebSockets are the application's to end, with 1001. Nothing may be
+  // asked of it afterwards but statistics().
+  bool drain(std::chrono::milliseconds grace, const std::function<void()>& end_rest = {});
   TransportStatistics statistics() const;
 
  private:

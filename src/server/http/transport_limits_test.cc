@@ -251,6 +251,36 @@ TEST(TransportDrain, WhatDoesNotEndIsCut) {
   EXPECT_EQ(server.transport.statistics().connections, 0);
 }
 
+TEST(TransportDrain, WhatTheApplicationEndsAfterTheGraceIsSent) {
+  ToyServer server;
+  RawClient streaming(server.port()), waiting(server.port());
+  streaming.send("GET /gate HTTP/1.1\r\nHost: h\r\n\r\n");
+  waiting.send("GET /wait HTTP/1.1\r\nHost: h\r\n\r\n");
+  ASSERT_TRUE(eventually([&] { return server.application.waiting == 2; }));
+  auto reader = std::async(std::launch::async, [&] {
+    const Answer answer = streaming.read_answer();
+    streaming.close();
+    return answer;
+  });
+  EXPECT_FALSE(server.transport.drain(milliseconds(50), [&] { server.application.go = true; }));
+  const Answer told = reader.get();
+  EXPECT_TRUE(told.whole);
+  EXPECT_EQ(told.body, "begun.done.");
+  EXPECT_EQ(waiting.read_answer().status, 0) << "what does not end is cut";
+  EXPECT_EQ(server.application.cancelled, 1);
+  EXPECT_EQ(server.transport.statistics().connections, 0);
+}
+
+TEST(TransportDrain, WhoIsDoneWithinTheGraceIsNotEnded) {
+  ToyServer server;
+  RawClient idle(server.port());
+  idle.send(kGet);
+  EXPECT_EQ(idle.read_answer().status, 200);
+  bool ended = false;
+  EXPECT_TRUE(server.transport.drain(milliseconds(10'000), [&] { ended = true; }));
+  EXPECT_FALSE(ended);
+}
+
 TEST(TransportDrain, DestroyingIsDraining) {
   RawClient* client = nullptr;
   {

@@ -188,5 +188,16 @@ TEST_F(LiveLimits, DrainingEndsWhatIsSpokenAndThenTheConnection) {
   EXPECT_EQ(heard.closed_with, 1001);
 }
 
+TEST_F(LiveLimits, WhenTheGraceIsOverNobodyWaitsForMoreText) {
+  const Heard heard = talk({kStart, piece("No end")}, 9, [&](const std::string& kind, FakeWebSocket&) {
+    if (kind != "started") return;
+    bench_->draining() = true;
+    bench_->services().grace_over = true;
+  });
+  EXPECT_EQ(heard.outcomes(), std::vector<std::string>{"cancelled"});
+  EXPECT_EQ(heard.codes(), std::vector<std::string>{"unavailable"});
+  EXPECT_EQ(heard.closed_with, 1001);
+}
+
 }  // namespace
 }  // namespace shoal::server

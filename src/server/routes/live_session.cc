@@ -140,6 +140,7 @@ Task<> LiveSession::speak() {
   }
   speaking_ = false;
   last_used_ = Clock::now();
+  tick_.notify();  // a server that goes down says goodbye at once
   if (thrown) std::rethrow_exception(thrown);
 }
 
@@ -166,6 +167,7 @@ Task<> LiveSession::watch() {
       continue;
     }
     const bool open = utterance_ && !utterance_->over();
+    if (open && services_.grace_over) utterance_->cancel();  // nobody waits for its text any longer
     const bool idle = Clock::now() - last_used_ >= patience;
     if (services_.draining && !open) {
       Error why(ErrorCode::unavailable, "the server is shutting down");

@@ -27,6 +27,7 @@ struct Services {
   std::string openapi;  // the document of /openapi.json, made of the whole table
   std::function<TransportStatistics()> transport = [] { return TransportStatistics(); };
   BodyBudget answers{int64_t{config.max_body_memory_mb} << 20};  // that are sent whole
+  std::atomic<bool> grace_over{false};  // engines have stopped: what waits for its client must end too
 };
 
 enum class Access {
