@@ -1,6 +1,8 @@
 // shoal serve: the HTTP server.
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <cstdlib>
+#include <future>
 #include <iostream>
 #include <optional>
 #include <thread>
@@ -17,8 +19,21 @@
 namespace shoal::cli {
 namespace {
 
-void wait_for(const InterruptGuard& interrupt) {
-  while (!interrupt.received()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+constexpr std::chrono::milliseconds kLook{50};
+
+bool is_under_way(const std::future<void>& work, std::chrono::milliseconds patience) {
+  return work.valid() && work.wait_for(patience) != std::future_status::ready;
+}
+
+// Throws what loading throws.
+void wait_for(const InterruptGuard& interrupt, std::future<void>& loading) {
+  while (!interrupt.received()) {
+    if (is_under_way(loading, kLook)) continue;
+    if (loading.valid())
+      loading.get();
+    else
+      std::this_thread::sleep_for(kLook);
+  }
 }
 
 void serve(const EngineSettings& settings) {
@@ -29,16 +44,21 @@ void serve(const EngineSettings& settings) {
   }
   const InterruptGuard interrupt;
   server::keep_heap_whole();
-  const server::ServerLog logging(resolved.server);
+  std::optional<server::ServerLog> logging(std::in_place, resolved.server);
   for (const std::string& note : resolved.notes) log(LogLevel::warning, note);
   std::optional<server::TraceWriter> trace;
   if (!resolved.server.trace.empty()) trace.emplace(resolved.server.trace);
   server::Server http(resolved.config, resolved.server);
-  http.start();
-  wait_for(interrupt);
+  http.listen();
+  std::future<void> loading = std::async(std::launch::async, [&http] { http.load(); });
+  wait_for(interrupt, loading);
   log(LogLevel::info, "shutting down: requests inside have ", resolved.server.grace_s, " s to end");
   const bool all_ended = http.stop(std::chrono::seconds(resolved.server.grace_s));
   log(LogLevel::info, all_ended ? "bye" : "bye: some requests had not ended in time");
+  if (!is_under_way(loading, std::chrono::milliseconds(0))) return;
+  // Loading takes seconds to minutes and cannot be interrupted. It leaves nothing half done but memory.
+  logging.reset();
+  std::_Exit(EXIT_SUCCESS);
 }
 
 }  // namespace

@@ -102,12 +102,17 @@ class Server::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  void start() {
+  void listen() {
     transport_.start();
     log(LogLevel::info, "listening on ", address());
     warn_of_open_doors();
+  }
+
+  void load() {
     for (const OwnedModel& model : models_) {
+      if (draining_) return;
       model.engine->start();
+      ++loaded_;
       const Health health = model.engine->health();
       log(LogLevel::info, "ready: ", model.name, ", ", health.precision, " on ", health.device);
     }
@@ -125,7 +130,7 @@ class Server::Impl {
  private:
   // Everything they speak ends with `unavailable`.
   void stop_engines() {
-    for (const OwnedModel& model : models_) model.engine->stop();
+    for (size_t i = 0; i < loaded_; ++i) models_[i].engine->stop();
     services_.grace_over = true;
   }
 
@@ -149,6 +154,7 @@ class Server::Impl {
   const std::vector<Route> table_;
   std::atomic<bool> draining_{false};
   const std::vector<OwnedModel> models_;
+  std::atomic<size_t> loaded_{0};  // of the models, in their order
   ServerMetrics metrics_;
   Workers workers_{kWorkers};
   Services services_{Models(served(models_)),          config_, workers_, metrics_, draining_,
@@ -165,7 +171,8 @@ Server::Server(EngineConfig engine, ServerConfig config) {
 
 Server::~Server() = default;
 
-void Server::start() { impl_->start(); }
+void Server::listen() { impl_->listen(); }
+void Server::load() { impl_->load(); }
 uint16_t Server::port() const { return impl_->port(); }
 bool Server::stop(std::chrono::milliseconds grace) { return impl_->stop(grace); }
 

@@ -20,13 +20,16 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Listens, then loads and warms up the models; /health answers meanwhile, /ready says 503. Throws Error as
-  // Transport::start and Engine::start do.
-  void start();
+  // /health answers from now on, /ready says 503. Throws Error as Transport::start.
+  void listen();
+  // Loads and warms up the models, one after the other; once stop() has been called no more are begun. Throws
+  // Error as Engine::start.
+  void load();
   uint16_t port() const;
   // /ready says 503, new work is refused, what is inside may end for `grace`. Then the engines end the rest,
   // each route says so in its own form (503, an error event, 1001), and who does not take that is cut off.
-  // Returns true when everything ended by itself.
+  // Returns true when everything ended by itself. Another thread may be in load() meanwhile: the model that
+  // it is at is not waited for.
   bool stop(std::chrono::milliseconds grace);
 
  private:

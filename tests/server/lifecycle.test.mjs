@@ -1,5 +1,9 @@
 // Shutting down, reloading, deadlines and limits, while people are being served.
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Server, until, withServer } from "./harness.mjs";
@@ -113,6 +117,35 @@ test("when the grace time is over the rest is told so in its own form, and the p
 }));
 
 test("SIGTERM while the model is being loaded", withServer({ ready: false }, async () => {}));
+
+// A model that is being loaded for ever: nobody writes into the pipe that should be its configuration.
+async function withEndlessModel(use) {
+  const folder = mkdtempSync(join(tmpdir(), "shoal_endless_"));
+  try {
+    execFileSync("mkfifo", [join(folder, "config.json")]);
+    await use(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+test("loading that takes for ever holds up no SIGTERM", () => withEndlessModel((folder) =>
+  withServer({ ready: false, flags: ["--model", folder] }, async (server) => {
+    await until("loading to begin", async () => (await server.http.get("/health")).json().state === "starting");
+    server.signal("SIGTERM");
+    assert.equal(await server.exited, 0, server.log);
+    assert.match(server.log, /bye/);
+  })()));
+
+test("SIGTERM while the second model is being loaded: what the first one speaks is finished", () => withEndlessModel((folder) =>
+  withServer({ ready: false, flags: [...patient.flags, "--models", `endless=${folder}`] }, async (server) => {
+    await until("the first model", () => server.log.includes("ready: "));
+    const speaking = await server.http.open("POST", "/v1/tts", { body: { text: long.repeat(5), streaming: true } });
+    server.signal("SIGTERM");
+    const answer = await collect(speaking);
+    assert.ok(answer.status === 200 && answer.whole, `${answer.status}, whole: ${answer.whole}`);
+    assert.equal(await server.exited, 0, server.log);
+  })()));
 
 test("SIGINT ends it as well", withServer({}, async (server) => {
   server.signal("SIGINT");
