@@ -148,7 +148,7 @@ class Server::Impl {
   }
 
   static constexpr std::chrono::seconds kQuiet{3};
-  static constexpr int kWorkers = 4;  // for clips, long encodings, folders of voices
+  static constexpr int kWorkers = 4;  // for clips, long encodings, folders of voices, a reload
 
   const ServerConfig config_;
   const std::vector<Route> table_;

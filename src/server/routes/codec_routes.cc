@@ -1,5 +1,6 @@
 // /v1/vqgan: sound to codes and back (spec/serving.md 4).
 #include <algorithm>
+#include <chrono>
 #include <memory>
 
 #include "audio/clip.h"
@@ -11,6 +12,8 @@
 
 namespace shoal::server {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 // What one request may bring.
 struct Limits {
@@ -98,7 +101,13 @@ Engine& codec_of(const Services& services, const Request& request) {
   return *services.models.with_references(request.parameter("model").value_or("")).engine;
 }
 
+// No request asks for a time of its own here. From its arrival.
+Clock::time_point deadline_of(const Services& services) {
+  return Clock::now() + std::chrono::seconds(services.config.max_timeout_s);
+}
+
 Task<> encode(Services& services, Exchange& exchange) {
+  const Clock::time_point deadline = deadline_of(services);
   const GoneSignal gone(exchange);
   const Request& request = exchange.request();
   Engine& engine = codec_of(services, request);
@@ -107,8 +116,9 @@ Task<> encode(Services& services, Exchange& exchange) {
   Value::Array tokens;
   for (size_t i = 0; i < clips->size(); ++i) {
     check_not_gone(gone.token());
-    auto work = [&engine, clips, i, left = gone.token()] {
+    auto work = [&engine, clips, i, deadline, left = gone.token()] {
       check_not_gone(left);  // while it waited for its turn
+      check_in_time(deadline);
       return by_codebook(engine.encode((*clips)[i]));
     };
     Value codes = co_await services.workers.run_in_turn(exchange.executor(), std::move(work));
@@ -208,6 +218,7 @@ std::string item(bool json, size_t index, std::string bytes) {
 }
 
 Task<> decode(Services& services, Exchange& exchange) {
+  const Clock::time_point deadline = deadline_of(services);
   const GoneSignal gone(exchange);
   const Request& request = exchange.request();
   Engine& engine = codec_of(services, request);
@@ -218,8 +229,9 @@ Task<> decode(Services& services, Exchange& exchange) {
   head.body = opening(json, clips->size());
   for (size_t i = 0; i < clips->size(); ++i) {
     check_not_gone(gone.token());
-    auto work = [&engine, clips, i, json, left = gone.token()] {
+    auto work = [&engine, clips, i, json, deadline, left = gone.token()] {
       check_not_gone(left);
+      check_in_time(deadline);
       return item(json, i, half_bytes(engine.decode((*clips)[i])));
     };
     std::string bytes = co_await services.workers.run_in_turn(exchange.executor(), std::move(work));

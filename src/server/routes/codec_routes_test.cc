@@ -238,6 +238,18 @@ TEST_F(Codes, AClientThatLeavesCostsNothingMore) {
   EXPECT_EQ(cut.error->code(), ErrorCode::cancelled);
 }
 
+TEST_F(Codes, NothingIsBegunAfterTheRequestsTime) {
+  ServerConfig config;
+  config.max_timeout_s = 0;  // over when it arrives
+  testing::RouteBench late(codec_routes, *engine_, config);
+  const int64_t encoded = engine_->statistics().voices.encoded;
+  const Value audios{Value::Object{{"audios", {Value::Array{bytes_value(clip_file(0.8))}}}}};
+  EXPECT_EQ(late.ask(packed_request("POST", kEncode, audios)).status, 504);
+  EXPECT_EQ(engine_->statistics().voices.encoded, encoded);
+  const Value tokens{Value::Object{{"tokens", {Value::Array{clip_of(2)}}}}};
+  EXPECT_EQ(late.ask(packed_request("POST", kDecode, tokens)).status, 504);
+}
+
 TEST_F(Codes, WithoutAModelTheServiceIsUnavailable) {
   Engine idle(testing::built_in_config());
   testing::RouteBench bench(codec_routes, idle);

@@ -1,6 +1,7 @@
-// The client's leaving, as a token that any thread may ask.
+// What work asks that had to wait for its turn: whether anybody still wants it.
 #pragma once
 
+#include <chrono>
 #include <stop_token>
 
 #include "base/error.h"
@@ -8,7 +9,8 @@
 
 namespace shoal::server {
 
-// While it lives, the client's leaving stops the token. Lives on the connection's thread.
+// While it lives, the client's leaving stops its token, which any thread may ask. Lives on the connection's
+// thread.
 class GoneSignal {
  public:
   explicit GoneSignal(Exchange& exchange) : exchange_(exchange) {
@@ -27,6 +29,11 @@ class GoneSignal {
 
 inline void check_not_gone(const std::stop_token& gone) {
   if (gone.stop_requested()) fail(ErrorCode::cancelled, "the client has gone");
+}
+
+inline void check_in_time(std::chrono::steady_clock::time_point deadline) {
+  if (std::chrono::steady_clock::now() >= deadline)
+    fail(ErrorCode::deadline_exceeded, "the request's time was up before its turn came");
 }
 
 }  // namespace shoal::server

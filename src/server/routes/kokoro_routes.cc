@@ -69,8 +69,10 @@ Task<> phonemize(Services& services, Exchange& exchange) {
   limits.text = body.text;
   const Request& request = exchange.request();
   check_and_complete(services, engine, request, limits);
-  const auto work = [&engine, &body, &request, left = gone.token()] {
+  const auto deadline = std::chrono::steady_clock::now() + limits.timeout;
+  const auto work = [&engine, &body, &request, deadline, left = gone.token()] {
     check_not_gone(left);  // while it waited for its turn
+    check_in_time(deadline);
     try {
       return engine.phonemize(body.text, body.language, body.normalize.value_or(true));
     } catch (const Error& error) {

@@ -186,6 +186,15 @@ TEST_F(KokoroRoutes, PhonemizeTakesAPlaceAndEndsWithItsClient) {
   EXPECT_EQ(gone.error->code(), ErrorCode::cancelled) << gone.error->message();
 }
 
+TEST_F(KokoroRoutes, PhonemizeIsNotBegunAfterItsTime) {
+  ServerConfig config;
+  config.max_timeout_s = 0;  // over when it arrives
+  testing::RouteBench late(kokoro_routes, kokoro, config);
+  // The engine would refuse the language.
+  const Answered answer = late.ask(json_request("/dev/phonemize", R"({"text":"Hello","language":"q"})"));
+  EXPECT_EQ(answer.status, 504) << answer.body();
+}
+
 TEST_F(KokoroRoutes, Phonemize) {
   const Answered answered =
       ask("/dev/phonemize", R"({"text":"Hello there! [pause:1.5s] The moon.","language":"a"})");

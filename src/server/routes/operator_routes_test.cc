@@ -1,4 +1,8 @@
+#include <atomic>
+#include <boost/asio/detached.hpp>
 #include <gtest/gtest.h>
+#include <stop_token>
+#include <thread>
 
 #include "server/body/value.h"
 #include "server/observe/exposition_parser.h"
@@ -20,6 +24,38 @@ const Value& at(const Value& value, std::initializer_list<const char*> path) {
   }
   return *found;
 }
+
+// Long work that all other work in turn waits for, as long as this lives.
+class HeldTurn {
+ public:
+  explicit HeldTurn(Workers& workers) {
+    boost::asio::co_spawn(context_.get_executor(), hold(workers), boost::asio::detached);
+    context_.poll();
+  }
+  ~HeldTurn() {
+    released_.request_stop();
+    context_.run();
+  }
+  HeldTurn(const HeldTurn&) = delete;
+  HeldTurn& operator=(const HeldTurn&) = delete;
+
+  // After half a minute it is not: a test shall fail rather than hang.
+  bool is_held() const { return held_; }
+
+ private:
+  Task<> hold(Workers& workers) {
+    const auto work = [this] {
+      for (int i = 0; i < 6000 && !released_.stop_requested(); ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      held_ = false;
+    };
+    co_await workers.run_in_turn(context_.get_executor(), work);
+  }
+
+  boost::asio::io_context context_{1};
+  std::stop_source released_;
+  std::atomic<bool> held_{true};
+};
 
 class OperatorRoutes : public ::testing::Test {
  protected:
@@ -197,6 +233,15 @@ TEST_F(OperatorRoutes, ReloadKeepsTheSoundAndAFailureKeepsTheModel) {
   EXPECT_EQ(answers[0].status, 200);
   EXPECT_EQ(answers[1].status, 409);
   EXPECT_EQ(reload(bench, "{}").status, 200);
+}
+
+TEST_F(OperatorRoutes, ReloadDoesNotWaitForLongEncodings) {
+  Engine engine(testing::built_in_config());
+  engine.start();
+  RouteBench bench(operator_routes, engine);
+  const HeldTurn turn(bench.services().workers);
+  EXPECT_EQ(reload(bench, "").status, 200);
+  EXPECT_TRUE(turn.is_held());
 }
 
 TEST_F(OperatorRoutes, DocsShowEveryRouteWithItsFields) {

@@ -87,7 +87,8 @@ Task<> reload(Services& services, Exchange& exchange, std::shared_ptr<std::atomi
     engine.reload(changed(engine.config(), body));
     return engine.health();
   };
-  const Health health = co_await services.workers.run_in_turn(exchange.executor(), work);
+  // Not in turn with long encodings: a queue of them must not hold an operator up.
+  const Health health = co_await services.workers.run(exchange.executor(), work);
   log(LogLevel::info, "reloaded: ", health.model, ", ", health.precision, " on ", health.device);
   Response response = done(health);
   co_await exchange.respond(std::move(response));
