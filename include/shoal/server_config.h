@@ -34,8 +34,8 @@ struct ServerConfig {
   int max_connections = 4096;
   int max_body_mb = 64;           // of one request
   int max_body_memory_mb = 1024;  // of all bodies being received or handled
-  // Requests that speak at a time, waiting ones included; one more is answered 429. 0: what the engine
-  // queues.
+  // Requests at a time that speak or keep a model busy otherwise, waiting ones included; one more is answered
+  // 429. 0: what the engine queues.
   int max_concurrency = 0;
   int max_concurrency_per_key = 0;  // 0: no limit of its own
   int max_text_length = 0;          // characters; 0: the engine's limit (256 KiB)

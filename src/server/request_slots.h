@@ -1,4 +1,4 @@
-// How many requests may speak at a time, in all and for one client.
+// How many requests may keep the models busy at a time, in all and for one client.
 #pragma once
 
 #include <cstdint>

@@ -42,9 +42,9 @@ class WithHeaders : public Exchange {
   const Headers headers_;
 };
 
-// That may speak at a time: more than the models take would only wait here, each with its memory. A reader
-// who has not taken all yet is none of the engine's any more, so there is room for twice those that it speaks
-// for.
+// That may be at the models at a time: more than the models take would only wait here, each with its memory.
+// A reader who has not taken all yet is none of the engine's any more, so there is room for twice those that
+// it speaks for.
 int64_t most_requests(const Services& services) {
   if (services.config.max_concurrency > 0) return services.config.max_concurrency;
   int64_t most = 0;
@@ -209,7 +209,7 @@ Task<> Router::handle(Exchange& bare) {
   std::exception_ptr thrown;
   try {
     std::optional<RequestSlots::Slot> slot;
-    if (route.speaks) slot.emplace(slots_.take(exchange.request().client, most_requests(services_)));
+    if (route.takes_slot) slot.emplace(slots_.take(exchange.request().client, most_requests(services_)));
     co_await route.handle(services_, exchange);
   } catch (...) {
     thrown = std::current_exception();
@@ -226,7 +226,7 @@ Task<> Router::converse(WebSocket& socket) {
   std::exception_ptr thrown;
   try {
     std::optional<RequestSlots::Slot> slot;
-    if (route.speaks) slot.emplace(slots_.take(socket.request().client, most_requests(services_)));
+    if (route.takes_slot) slot.emplace(slots_.take(socket.request().client, most_requests(services_)));
     co_await route.converse(services_, socket);
   } catch (...) {
     thrown = std::current_exception();

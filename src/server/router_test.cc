@@ -170,7 +170,7 @@ TEST_F(RouterTest, MoreRequestsThanTheModelsTakeAreRefused) {
               co_await gate.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable_t<Executor>()));
               co_await say_path(services, exchange);
             });
-  waits.speaks = true;
+  waits.takes_slot = true;
   Router router(services_, {waits}, ApiKeys("", ""), ApiKeys("", ""));
   const int64_t most = engine_.config().max_queue + 2 * engine_.config().streams();
   std::vector<std::unique_ptr<FakeExchange>> exchanges;

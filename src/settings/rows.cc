@@ -124,8 +124,8 @@ constexpr Row kRows[] = {
     {"max_body_memory_mb", &S::max_body_memory_mb, "Limits", between(1, 1 << 20),
      "MiB of all bodies that are being received or handled; as much again for answers that are sent whole"},
     {"max_concurrency", &S::max_concurrency, "Limits", between(0, 1 << 20),
-     "requests that speak at a time, waiting ones included; one more is answered 429; a batch is one; 0: "
-     "max_queue and twice max_streams of each model"},
+     "requests at a time that speak or keep a model busy otherwise, waiting ones included; one more is "
+     "answered 429; a batch is one; 0: max_queue and twice max_streams of each model"},
     {"max_concurrency_per_key", &S::max_concurrency_per_key, "Limits", between(0, 1 << 20),
      "of these, requests of one API key; 0: no limit of its own"},
     {"max_text_length", &S::max_text_length, "Limits", between(0, 256 << 10),

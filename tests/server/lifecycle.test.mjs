@@ -196,13 +196,14 @@ test("a deadline that passes is 504 in the route's own form; longer than the ser
   await server.assertSpeaks();
 }));
 
-test("one more than may speak is 429 at once with Retry-After, on every speaking route", withServer({ flags: ["--max-concurrency", "2"] }, async (server) => {
+test("one more than may speak is 429 at once with Retry-After, on every route that keeps a model busy", withServer({ flags: ["--max-concurrency", "2"] }, async (server) => {
   const held = await Promise.all([1, 2].map(() => server.http.open("POST", "/v1/tts", { body: { text: long.repeat(100), streaming: true } })));
   for (const [path, body] of [
     ["/v1/tts", { text: "Hello." }], ["/v1/audio/speech", { model: "shoal", voice: "default", input: "Hello." }],
-    ["/v1/tts/batch", { items: [{ text: "Hello." }] }],
+    ["/v1/tts/batch", { items: [{ text: "Hello." }] }], ["/v1/vqgan/encode", { audios: [] }],
+    ["/v1/references/add", { id: "a", text: "b", audio: "" }], ["/v1/audio/voices/combine", { voices: "a+b" }], ["/test/gpu"],
   ]) {
-    const answer = await server.http.post(path, body);
+    const answer = await server.http.ask(body ? "POST" : "GET", path, { body });
     assert.equal(answer.status, 429, `${path}: ${answer.text().slice(0, 200)}`);
     assert.ok(Number(answer.headers["retry-after"]) >= 1, path);
   }

@@ -100,7 +100,7 @@ std::vector<Route> batch_routes(const ServerConfig& config) {
                    .body_types = packed_types(),
                    .answer_types = {"application/json", kLines}},
            .handle = answer_batch,
-           .speaks = true}};
+           .takes_slot = true}};
 }
 
 }  // namespace shoal::server

@@ -260,7 +260,7 @@ Route route(std::string path, RouteDoc doc, std::function<Task<>(Services&, Exch
           .body = BodySize::large,
           .doc = std::move(doc),
           .handle = std::move(handle),
-          .speaks = true};
+          .takes_slot = true};
 }
 
 }  // namespace

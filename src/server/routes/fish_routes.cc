@@ -37,7 +37,7 @@ Route speech_route(const ServerConfig& config) {
                       .body_types = every_body_type(),
                       .answer_types = {"audio/wav", "application/octet-stream", "audio/mpeg", "audio/ogg",
                                        "audio/flac"}},
-              .speaks = true};
+              .takes_slot = true};
   route.handle = [schema](Services& services, Exchange& exchange) {
     return speak(services, exchange, schema);
   };

@@ -288,7 +288,7 @@ std::vector<Route> kokoro_routes(const ServerConfig& config) {
   routes.push_back(dev_route("/dev/phonemize", "How a text would be spoken: {phonemes, tokens}",
                              phonemize_schema().docs(), {"application/json"}));
   routes.back().handle = phonemize;
-  routes.back().speaks = true;
+  routes.back().takes_slot = true;
 
   const auto phonemes = std::make_shared<const Schema<PhonemeSpeech>>(phoneme_speech_schema(config));
   routes.push_back(
@@ -296,7 +296,7 @@ std::vector<Route> kokoro_routes(const ServerConfig& config) {
   routes.back().handle = [phonemes](Services& services, Exchange& exchange) {
     return speak_phonemes(services, exchange, phonemes);
   };
-  routes.back().speaks = true;
+  routes.back().takes_slot = true;
 
   const auto captioned = std::make_shared<const Schema<OpenAiSpeech>>(captioned_speech_schema(config));
   routes.push_back(
@@ -308,13 +308,14 @@ std::vector<Route> kokoro_routes(const ServerConfig& config) {
   routes.back().handle = [captioned](Services& services, Exchange& exchange) {
     return speak_with_captions(services, exchange, captioned);
   };
-  routes.back().speaks = true;
+  routes.back().takes_slot = true;
 
   routes.push_back(dev_route("/v1/audio/voices/combine", "A mix of voices as a file that torch.load reads",
                              combine_schema().docs(), {"application/octet-stream"}));
   routes.back().doc.body_forms = {mix_of_voices(), list_of_voices()};
   routes.back().errors = ErrorStyle::openai;
   routes.back().handle = answer_combined;
+  routes.back().takes_slot = true;
   return routes;
 }
 

@@ -176,9 +176,8 @@ TEST_F(KokoroRoutes, ABatchMixesVoicesAndSaysWhatFails) {
   EXPECT_EQ(list_at(results[4], "warnings").size(), 1u);
 }
 
-TEST_F(KokoroRoutes, PhonemizeTakesAPlaceAndEndsWithItsClient) {
-  const auto route = std::ranges::find(bench.routes(), "/dev/phonemize", &Route::path);
-  EXPECT_TRUE(route->speaks);
+TEST_F(KokoroRoutes, EverythingTakesAPlaceAndPhonemizeEndsWithItsClient) {
+  for (const Route& route : kokoro_routes({})) EXPECT_TRUE(route.takes_slot) << route.path;
   // Nobody asks the engine, which would refuse the language.
   const Answered gone = bench.ask(json_request("/dev/phonemize", R"({"text":"Hello","language":"q"})"),
                                   [](testing::FakeExchange& exchange) { exchange.leave(); });

@@ -28,7 +28,7 @@ std::vector<Route> live_routes(const ServerConfig& config) {
            .doc = std::move(doc),
            .converse = [reader](Services& services,
                                 WebSocket& socket) { return converse(services, socket, reader); },
-           .speaks = true}};
+           .takes_slot = true}};
 }
 
 }  // namespace shoal::server

@@ -120,7 +120,7 @@ Route speech_route(const ServerConfig& config) {
                       .body_types = json_type(),
                       .answer_types = {"audio/mpeg", "audio/ogg", "audio/aac", "audio/flac", "audio/wav",
                                        "audio/pcm", "text/event-stream"}},
-              .speaks = true};
+              .takes_slot = true};
   route.handle = [schema](Services& services, Exchange& exchange) {
     return speak(services, exchange, schema);
   };

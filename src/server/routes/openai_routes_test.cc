@@ -316,7 +316,7 @@ TEST_F(OpenAi, ModelsAndVoicesAreListed) {
 
 TEST_F(OpenAi, TheTableDescribesEveryField) {
   const Route& route = bench.routes().front();
-  EXPECT_TRUE(route.speaks);
+  EXPECT_TRUE(route.takes_slot);
   EXPECT_EQ(route.errors, ErrorStyle::openai);
   std::vector<std::string> required;
   for (const FieldDoc& field : route.doc.body) {

@@ -220,6 +220,7 @@ std::vector<Route> operator_routes(const ServerConfig& config) {
                    "Computes something on the device and compares it with the CPU.", "application/json");
   test.doc.query = {model_parameter("a model of /v1/models; default: the first")};
   test.handle = answer_on_worker<test_gpu>;
+  test.takes_slot = true;
   routes.push_back(std::move(test));
   return routes;
 }

@@ -186,8 +186,10 @@ TEST_F(OperatorRoutes, StatisticsAsJson) {
   EXPECT_EQ(at(all[0], {"device"}), at(stats, {"device"}));
 }
 
-TEST_F(OperatorRoutes, TheDeviceTestsItself) {
+TEST_F(OperatorRoutes, TheDeviceTestsItselfWithinTheLimits) {
   RouteBench bench(operator_routes, *engine_);
+  for (const Route& route : bench.routes())
+    EXPECT_EQ(route.takes_slot, route.path == "/test/gpu") << route.path;
   const Answered answered = get(bench, "/test/gpu");
   EXPECT_EQ(answered.status, 200);
   const Value test = read_json(answered.body());

@@ -123,7 +123,7 @@ TEST(PageTable, IsOpenAndCanBeSwitchedOff) {
   for (const Route& route : page_routes(config)) {
     EXPECT_EQ(route.access, Access::open) << route.path;  // the key is typed into the page
     EXPECT_EQ(route.body, BodySize::none);
-    EXPECT_FALSE(route.speaks);
+    EXPECT_FALSE(route.takes_slot);
   }
   EXPECT_EQ(page_routes(config).size(), 2u);
   config.web_page = false;

@@ -154,6 +154,7 @@ Route changing(std::string method, std::string path, BodySize body, std::string 
 std::vector<Route> reference_routes(const ServerConfig&) {
   std::vector<Route> routes;
   routes.push_back(changing<AddVoice>("POST", "/v1/references/add", BodySize::large, "Add a named voice."));
+  routes.back().takes_slot = true;  // clips are decoded
   routes.push_back({.method = "GET",
                     .path = "/v1/references/list",
                     .errors = ErrorStyle::fish,

@@ -101,6 +101,11 @@ TEST_F(References, AVoiceIsAddedListedRenamedAndDeleted) {
   EXPECT_EQ(listed(), (std::vector<std::string>{"Jane Doe-1_x"}));
 }
 
+TEST_F(References, OnlyAddingTakesAPlace) {
+  for (const Route& route : reference_routes({}))
+    EXPECT_EQ(route.takes_slot, route.path == "/v1/references/add") << route.path;
+}
+
 TEST_F(References, TakesFormsAndJson) {
   const std::string audio = clip_file(1);
   Request form;

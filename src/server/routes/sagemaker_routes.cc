@@ -178,7 +178,7 @@ std::vector<Route> sagemaker_routes(const ServerConfig& config) {
                     .path = "/invocations",
                     .body = BodySize::large,
                     .doc = invocation_doc(*targets),
-                    .speaks = true};
+                    .takes_slot = true};
   invocations.handle = [targets](Services& services, Exchange& exchange) {
     return invoke(services, exchange, targets);
   };

@@ -63,7 +63,7 @@ struct Route {
   // One of the two. Throws Error before it has begun an answer: the router answers by `errors`.
   std::function<Task<>(Services&, Exchange&)> handle;
   std::function<Task<>(Services&, WebSocket&)> converse;
-  bool speaks = false;                  // counts against max_concurrency
+  bool takes_slot = false;              // keeps a model busy: counts against max_concurrency
   bool answers_while_draining = false;  // as those do that need no key
 };
 
