@@ -3,9 +3,16 @@
 #include <algorithm>
 
 #include "server/body/media_type.h"
+#include "server/http/loopback.h"
 
 namespace shoal::server {
 namespace {
+
+constexpr std::string_view kStrangePage = "pages of this origin may not use this server (--cors-origins)";
+constexpr std::string_view kStrangeHost =
+    "without an API key this server serves pages at localhost and 127.0.0.1 alone: open the page there, name "
+    "its "
+    "origin in --cors-origins, or set an API key";
 
 // Without a slash behind it, which people copy along.
 std::string_view origin_in(std::string_view text) {
@@ -15,7 +22,7 @@ std::string_view origin_in(std::string_view text) {
 }
 
 // "http://host:port" -> "host:port".
-std::string_view host_of(std::string_view origin) {
+std::string_view authority_of(std::string_view origin) {
   const size_t scheme = origin.find("://");
   return scheme == std::string_view::npos ? origin : origin.substr(scheme + 3);
 }
@@ -37,7 +44,8 @@ std::string allowed_headers(const Request& preflight) {
 
 }  // namespace
 
-CrossOrigin::CrossOrigin(std::string_view origins) {
+CrossOrigin::CrossOrigin(std::string_view origins, bool for_this_machine)
+    : for_this_machine_(for_this_machine) {
   while (!origins.empty()) {
     const size_t comma = std::min(origins.find(','), origins.size());
     const std::string_view origin = origin_in(origins.substr(0, comma));
@@ -51,13 +59,22 @@ bool CrossOrigin::allows(std::string_view origin) const {
   return any_ || std::find(origins_.begin(), origins_.end(), origin) != origins_.end();
 }
 
-bool CrossOrigin::may_act(const Request& request, bool upgrade) const {
+bool CrossOrigin::is_own(std::string_view host) const {
+  return !for_this_machine_ || is_loopback_host(host) ||
+         std::ranges::any_of(origins_, [&](std::string_view origin) {
+           return equal_ignoring_case(host_of(authority_of(origin)), host);
+         });
+}
+
+std::string_view CrossOrigin::objection(const Request& request, bool upgrade) const {
   const std::string* origin = request.headers.find("origin");
-  if (!origin) return true;  // not a browser's page
+  if (!origin) return "";  // not a browser's page
   if (!upgrade && (request.method == "GET" || request.method == "HEAD" || request.method == "OPTIONS"))
-    return true;
+    return "";
+  if (allows(*origin)) return "";
   const std::string* host = request.headers.find("host");
-  return (host && equal_ignoring_case(host_of(*origin), *host)) || allows(*origin);
+  if (!host || !equal_ignoring_case(authority_of(*origin), *host)) return kStrangePage;
+  return is_own(host_of(*host)) ? "" : kStrangeHost;
 }
 
 Headers CrossOrigin::answer_headers(const Request& request) const {

@@ -11,13 +11,17 @@ namespace shoal::server {
 
 class CrossOrigin {
  public:
-  // `origins` as ServerConfig::cors_origins.
-  explicit CrossOrigin(std::string_view origins);
+  // `origins` as ServerConfig::cors_origins. for_this_machine: the server listens on a loopback address and
+  // asks for no key, so that nothing but the name a page was opened by tells this machine's user from a
+  // stranger.
+  explicit CrossOrigin(std::string_view origins, bool for_this_machine = false);
 
-  // False for a request that changes something, or opens a WebSocket, from a page of an origin that is
-  // neither this server's own nor allowed: browsers send those without asking when their body looks like a
-  // form's.
-  bool may_act(const Request& request, bool upgrade) const;
+  // Why this request may not act; empty: it may. Refused is what changes something, or opens a WebSocket,
+  // from a page of an origin that is neither this server's own nor allowed: browsers send those without
+  // asking when their body looks like a form's. A server for this machine alone is no page's own but by a
+  // loopback host or by that of an allowed origin: any other name can be pointed at 127.0.0.1 once its page
+  // is loaded (DNS rebinding). What has no Origin is no page's, or reads.
+  std::string_view objection(const Request& request, bool upgrade) const;
   // Fields of every answer to this request; none when its origin is not allowed.
   Headers answer_headers(const Request& request) const;
   // Of an answer to OPTIONS, besides those: the fields that the page asks for are allowed. `methods`: of the
@@ -26,7 +30,9 @@ class CrossOrigin {
 
  private:
   bool allows(std::string_view origin) const;
+  bool is_own(std::string_view host) const;
 
+  const bool for_this_machine_;
   bool any_ = false;
   std::vector<std::string> origins_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "server/http/loopback.h"
 #include "server/observe/log_sink.h"
 #include "server/request_id.h"
 
@@ -69,7 +70,8 @@ Router::Router(Services& services, std::vector<Route> routes, ApiKeys keys, ApiK
       routes_(std::move(routes)),
       keys_(std::move(keys)),
       admin_keys_(std::move(admin_keys)),
-      cross_origin_(services.config.cors_origins),
+      cross_origin_(services.config.cors_origins,
+                    keys_.empty() && is_loopback_host(host_of(services.config.listen))),
       slots_(services.config.max_concurrency_per_key) {
   if (admin_keys_.shares_a_key_with(keys_))
     fail(ErrorCode::invalid_argument, "admin_key: expected a key that is no client's, got one that is both");
@@ -167,10 +169,8 @@ Verdict Router::judge(Request& head, bool upgrade) {
   if (const auto error = check_key(*route, head)) {
     return refusal(head, route->errors, *error, {{"www-authenticate", "Bearer"}});
   }
-  if (!cross_origin_.may_act(head, upgrade)) {
-    return refusal(
-        head, route->errors,
-        {403, ErrorCode::invalid_argument, "pages of this origin may not use this server (--cors-origins)"});
+  if (const std::string_view objection = cross_origin_.objection(head, upgrade); !objection.empty()) {
+    return refusal(head, route->errors, {403, ErrorCode::invalid_argument, std::string(objection)});
   }
   if (services_.draining && route->access != Access::open && !route->answers_while_draining) {
     return refusal(head, route->errors,

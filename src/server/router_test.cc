@@ -309,5 +309,25 @@ TEST_F(RouterTest, PagesOfOtherOriginsMayNotPost) {
   EXPECT_EQ(ask(request).status, 403);
 }
 
+// As a page has it whose name was pointed at this machine after it was loaded.
+TEST_F(RouterTest, OnlyAServerThatNothingElseGuardsLooksAtItsOwnName) {
+  const auto status_with = [&](const char* listen, const char* key) {
+    ServerConfig config;
+    config.listen = listen;
+    config.api_key = key;
+    make(config);
+    Request request = json_request("/v1/tts", "{}");
+    request.headers.add("Host", "evil.example:8080");
+    request.headers.add("Origin", "http://evil.example:8080");
+    request.headers.add("Authorization", "Bearer sesame");
+    return ask(request).status;
+  };
+  for (const char* loopback : {"127.0.0.1:8080", "localhost:0", "[::1]:8080"}) {
+    EXPECT_EQ(status_with(loopback, ""), 403) << loopback;
+    EXPECT_EQ(status_with(loopback, "sesame"), 500) << "its handler breaks down";
+  }
+  EXPECT_EQ(status_with("0.0.0.0:8080", ""), 500);
+}
+
 }  // namespace
 }  // namespace shoal::server

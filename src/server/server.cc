@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/printable.h"
+#include "server/http/loopback.h"
 #include "server/keys.h"
 #include "server/router.h"
 #include "server/routes/openapi.h"
@@ -140,9 +141,9 @@ class Server::Impl {
   }
 
   void warn_of_open_doors() const {
-    const bool loopback = config_.listen.starts_with("127.") || config_.listen.starts_with("localhost:") ||
-                          config_.listen.starts_with("[::1]:");
-    if (loopback || !config_.api_key.empty() || !config_.api_key_file.empty()) return;
+    if (is_loopback_host(host_of(config_.listen)) || !config_.api_key.empty() ||
+        !config_.api_key_file.empty())
+      return;
     log(LogLevel::warning, "everybody who can reach ", config_.listen,
         " may use this server: no API key is set");
   }
