@@ -6,6 +6,7 @@
 #include "server/http/loopback.h"
 #include "server/observe/log_sink.h"
 #include "server/request_id.h"
+#include "server/routes/refused_paths.h"
 
 namespace shoal::server {
 namespace {
@@ -120,6 +121,8 @@ Verdict Router::judge_without_route(Request& head) {
   const ErrorStyle style = style_of_path(head.path);
   const std::string methods = methods_of(head.path);
   if (methods.empty()) {
+    if (const RefusedPath* refused = find_refused_path(head.path))
+      return refusal(head, ErrorStyle::kokoro, {404, ErrorCode::not_found, std::string(refused->why)});
     return refusal(head, style,
                    {404, ErrorCode::not_found, "there is nothing at this path; /docs lists what there is"});
   }

@@ -116,6 +116,18 @@ TEST_F(RouterTest, FindsPathsPatternsAndTheExactOneFirst) {
   EXPECT_EQ(ask(get_request("/nowhere")).status, 404);
 }
 
+TEST_F(RouterTest, PathsOfOtherServersSayWhatServesInstead) {
+  make();
+  for (const Request& request : {json_request("/dev/ssml", "{}"), get_request("/dev/ssml"),
+                                 get_request("/v1/download/speech.mp3"), get_request("/web/")}) {
+    const Answered refused = ask(request);
+    EXPECT_EQ(refused.status, 404) << request.path;
+    EXPECT_EQ(text_at(refused, {"detail", "error"}), "not_found");
+    EXPECT_NE(text_at(refused, {"detail", "message"}), "") << request.path;
+  }
+  EXPECT_NE(ask(get_request("/web/")).body().find("the web page is at /"), std::string::npos);
+}
+
 TEST_F(RouterTest, HeadIsGetAndOtherMethodsAreNamed) {
   make();
   Request head = get_request("/health");
