@@ -27,10 +27,11 @@ void check_agreement(const std::vector<Statement>& statements) {
   }
 }
 
+bool is_switch(const Statement& statement) { return statement.alias && statement.alias->is_switch; }
+
 // The strongest statement about `row`. A switch that a stronger source has set silences the same switch below
 // it, also where it says nothing itself: enable_batching = true in the environment lifts a false in the file.
 const Statement* winner(const Row& row, const std::vector<std::vector<Statement>>& sources) {
-  const auto is_switch = [](const Statement& s) { return s.alias && s.alias->is_switch; };
   bool switched_above = false;
   for (const std::vector<Statement>& statements : sources) {
     const Statement* found = nullptr;
@@ -65,6 +66,15 @@ void validate(const Config& config, const std::vector<ResolvedSettings::Origin>&
     if (origin == origins.end()) throw;
     fail(error.code(), error.message(), " (", origin->source, ")");
   }
+}
+
+// Older servers had one model each: their switches of batching say nothing of the others beside it, whose
+// sequences max_batch_size would set one after the other as well.
+void check_switched_batching(const Statement* batching, const ServerConfig& server) {
+  if (!batching || !is_switch(*batching) || server.models.empty()) return;
+  fail(ErrorCode::unsupported, "max_batch_size: ", batching->name,
+       " is of one model, but models names more, which all have the same max_batch_size; set that to 1 if "
+       "it is meant for all, or leave it out");
 }
 
 // Arguments of a process can be read by everybody on its machine.
@@ -109,6 +119,7 @@ ResolvedSettings resolve_settings(const SettingSources& sources) {
   }
   resolved.config = std::move(configs.engine);
   resolved.server = std::move(configs.server);
+  check_switched_batching(winner(*settings::find_row("max_batch_size"), statements), resolved.server);
   validate(resolved.config, resolved.origins);
   validate(resolved.server, resolved.origins);
   if (const auto path = sources.flags.find(std::string(settings::kDecoderPath)); path != sources.flags.end())

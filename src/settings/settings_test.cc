@@ -179,6 +179,23 @@ TEST_F(Settings, BatchingThatIsSwitchedOnAboveIsNotSwitchedOffBelow) {
             1);
 }
 
+TEST_F(Settings, ASwitchOfOneModelsBatchingIsRefusedBesideOthers) {
+  const std::string models = "models = 'kokoro=/srv/k'\n";
+  const auto refused = [&](const Texts& environment, const std::string& line, const std::string& name) {
+    expect_error({.environment = environment, .toml_path = toml(models + line)}, ErrorCode::unsupported,
+                 AllOf(HasSubstr("max_batch_size: "), HasSubstr(name), HasSubstr("models")));
+  };
+  refused({}, "enable_kokoro_batching = false", "shoal.toml:2 enable_kokoro_batching");
+  refused({}, "enable_batching = false", "shoal.toml:2 enable_batching");
+  refused({{"S1_MINI_ENABLE_BATCHING", "false"}}, "", "environment S1_MINI_ENABLE_BATCHING");
+  // Said of all, or saying nothing, or overridden.
+  EXPECT_EQ(with_file(models + "max_batch_size = 1").max_batch_size, 1);
+  EXPECT_EQ(with_file(models + "enable_kokoro_batching = true").max_batch_size, 32);
+  EXPECT_EQ(with_file(models + "max_batch_size = 1\nenable_kokoro_batching = false").max_batch_size, 1);
+  EXPECT_EQ(resolve({{"max_batch_size", "8"}}, {}, models + "enable_batching = false").config.max_batch_size,
+            8);
+}
+
 TEST_F(Settings, WhatHasNoCounterpartIsRefusedByName) {
   const auto unsupported = [&](const SettingSources& sources, const testing::Matcher<std::string>& message) {
     expect_error(sources, ErrorCode::unsupported, message);
