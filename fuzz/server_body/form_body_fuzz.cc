@@ -10,7 +10,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string_view body(reinterpret_cast<const char*>(data) + 1, size - 1);
   const auto read = [&]() -> Value {
-    if (data[0] == 'u') return shoal::server::read_urlencoded(body);
     if (data[0] != 't') return shoal::server::read_form(body, "X");
     const std::string_view type = body.substr(0, body.find('\n'));
     return shoal::server::read_body(type, body.substr(std::min(type.size() + 1, body.size())));

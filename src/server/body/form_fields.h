@@ -1,4 +1,4 @@
-// What a form collects, whichever way it was sent.
+// What a form collects.
 #pragma once
 
 #include "server/body/value.h"

@@ -5,8 +5,7 @@
 namespace shoal::server {
 namespace {
 
-constexpr std::string_view kTaken =
-    "application/json, application/msgpack, multipart/form-data or application/x-www-form-urlencoded";
+constexpr std::string_view kTaken = "application/json, application/msgpack or multipart/form-data";
 
 [[noreturn]] void fail_type(const std::string& found) {
   throw BodyError(ErrorCode::unsupported, "", concat("Content-Type: expected ", kTaken, ", found ", found));
@@ -24,10 +23,7 @@ Value read_body(std::string_view content_type, std::string_view body) {
                     concat("Content-Type: expected the charset utf-8, found ", found));
   }
   if (type->value == "application/json") return read_json(body);
-  if (type->value == "application/msgpack" || type->value == "application/x-msgpack" ||
-      type->value == "application/vnd.msgpack")
-    return read_msgpack(body);
-  if (type->value == "application/x-www-form-urlencoded") return read_urlencoded(body);
+  if (type->value == "application/msgpack") return read_msgpack(body);
   if (type->value != "multipart/form-data") fail_type(found);
   const std::string* boundary = type->find("boundary");
   if (!boundary)

@@ -15,13 +15,10 @@ TEST(ReadBody, ChoosesByContentType) {
        {"application/json", "Application/JSON", " application/json ; charset=utf-8",
         "application/json;charset=\"UTF-8\"", "application/json;charset=utf8;", "application/json; x=y"})
     EXPECT_EQ(read_body(type, R"({"a":1})"), kOne) << type;
-  for (const char* type : {"application/msgpack", "application/x-msgpack", "application/vnd.msgpack"})
-    EXPECT_EQ(read_body(type,
-                        "\x81\xa1"
-                        "a\x01"),
-              kOne)
-        << type;
-  EXPECT_EQ(read_body("application/x-www-form-urlencoded", "a=1"), kOneText);
+  EXPECT_EQ(read_body("application/msgpack",
+                      "\x81\xa1"
+                      "a\x01"),
+            kOne);
   const std::string_view form = "--B==1\r\nContent-Disposition: form-data; name=a\r\n\r\n1\r\n--B==1--";
   for (const char* type :
        {"multipart/form-data; boundary=B==1", "multipart/form-data; charset=utf-8;BOUNDARY=\"B==1\"",
@@ -31,7 +28,8 @@ TEST(ReadBody, ChoosesByContentType) {
 
 TEST(ReadBody, RefusesOtherTypesWithThoseItTakes) {
   for (const char* type : {"", " ", "text/plain", "application/xml", "application/jsonx", "json",
-                           "application/", ";", "multipart/mixed; boundary=X", "application/json; charset",
+                           "application/x-msgpack", "application/x-www-form-urlencoded", "application/", ";",
+                           "multipart/mixed; boundary=X", "application/json; charset",
                            "application/json charset=utf-8", "application/json, text/plain", "\xff"}) {
     const BodyError error = error_of([&] { read_body(type, "{}"); });
     EXPECT_EQ(error.code(), ErrorCode::unsupported) << type;

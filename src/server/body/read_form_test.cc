@@ -160,26 +160,5 @@ TEST(ReadForm, IsNotSlowWhereTheBoundaryAlmostStands) {
   EXPECT_EQ(read_form(body, boundary), form_of({{"a", bytes_value(content)}}));
 }
 
-TEST(ReadUrlencoded, ReadsFields) {
-  EXPECT_EQ(read_urlencoded(""), form_of({}));
-  EXPECT_EQ(read_urlencoded("text=Hello%2C+w%C3%b6rld%21&seed=7&&empty=&bare&a=b=c&"),
-            form_of({{"text", text_value("Hello, w\xc3\xb6rld!")},
-                     {"seed", text_value("7")},
-                     {"empty", text_value("")},
-                     {"bare", text_value("")},
-                     {"a", text_value("b=c")}}));
-  EXPECT_EQ(read_urlencoded("a=1&a=2"), form_of({{"a", {Value::Array{text_value("1"), text_value("2")}}}}));
-}
-
-TEST(ReadUrlencoded, RefusesTheRest) {
-  for (const char* bad :
-       {"a=%", "a=%4", "a=%zz", "%=1", "a=%-1", "a=%+1", "a=%ff", "%c0%af=1", "=1", "a=%ed%a0%80", "a=\xff"})
-    error_of([&] { read_urlencoded(bad); });
-  EXPECT_EQ(error_of([] { read_urlencoded("text=%ff"); }).where(), "text");
-  std::string many;
-  for (int i = 0; i < 1'000'000; ++i) many += "a&";
-  EXPECT_THAT(error_of([&] { read_urlencoded(many); }).message(), HasSubstr("at most 256 fields"));
-}
-
 }  // namespace
 }  // namespace shoal::server

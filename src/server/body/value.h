@@ -62,8 +62,6 @@ Value read_msgpack(std::string_view body);
 // multipart/form-data: a file becomes Bytes, any other part a text; a repeated name becomes an Array of its
 // parts. At most 256 of them. `boundary` as in the Content-Type, without quotes.
 Value read_form(std::string_view body, std::string_view boundary);
-// application/x-www-form-urlencoded: texts, and Arrays of them for repeated names.
-Value read_urlencoded(std::string_view body);
 // By Content-Type, with its parameters. Throws also BodyError(unsupported) for others (415), with those that
 // are taken in the message.
 Value read_body(std::string_view content_type, std::string_view body);
