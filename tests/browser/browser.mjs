@@ -97,7 +97,8 @@ export async function recorded(page) {
 export function analysed(page) {
   return page.evaluate(() => {
     const { analyser, rate } = window.heard;
-    if (!analyser) return { rms: 0, speech: 0 };
+    // An analyser whose clock stands keeps the last that it saw, though nobody hears it.
+    if (analyser?.context.state !== "running") return { rms: 0, speech: 0 };
     const wave = new Float32Array(analyser.fftSize);
     analyser.getFloatTimeDomainData(wave);
     const levels = new Float32Array(analyser.frequencyBinCount);
