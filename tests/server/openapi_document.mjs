@@ -70,8 +70,9 @@ export function withField(body, where, value) {
   return copy;
 }
 
-// Small bodies that each POST route answers with 200. audio: bytes of a clip in base64.
-export function smallBodies(audio, model) {
+// Small bodies that each POST route answers with 200, where a Kokoro model is loaded too. audio: bytes of a clip in
+// base64; model, voice: a model that draws tokens, a voice of the Kokoro model.
+export function smallBodies(audio, model, voice) {
   const text = "Hi.";
   return {
     "POST /v1/audio/speech": { model, voice: "default", input: text, response_format: "pcm", seed: 1, max_new_tokens: 12 },
@@ -79,6 +80,9 @@ export function smallBodies(audio, model) {
     "POST /v1/tts/batch": { items: [{ text, seed: 1 }], max_new_tokens: 12 },
     "POST /v1/vqgan/encode": { audios: [audio] },
     "POST /invocations": { text, seed: 1, max_new_tokens: 12 },
+    "POST /dev/captioned_speech": { voice, input: "Hello.", response_format: "pcm", seed: 1 },
+    "POST /dev/generate_from_phonemes": { voice, phonemes: "həlˈO", response_format: "pcm", seed: 1 },
+    "POST /dev/phonemize": { text: "Hello." },
   };
 }
 
