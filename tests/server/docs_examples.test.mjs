@@ -3,6 +3,7 @@
 // An example is a fenced block whose first line goes on with `test`: ```sh test makes=hello.mp3
 //   makes=FILE   it must leave a file of this name behind, which must be sound of the kind that its name says
 //   prints=WORD  its output must contain the word
+//   needs=NAME   of Python: skipped, and counted as such, where this package is not installed
 // ```sh without `test` is for reading only.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -15,9 +16,13 @@ import { environment, program, sharedServer, slowness } from "./harness.mjs";
 import { kokoroFlags, kokoroFolder } from "./kokoro_folder.mjs";
 import { magic } from "./sound.mjs";
 
-const docs = join(dirname(fileURLToPath(import.meta.url)), "../../docs");
+const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
+const documents = ["README.md", "docs/SERVER.md", "docs/OPERATIONS.md", "docs/LIVE.md"];
+const textOf = (name) => readFileSync(join(root, name), "utf8");
 const model = kokoroFolder(["af_heart", "af_bella", "af_sky"]);
-const server = sharedServer({ before, after }, { flags: kokoroFlags(model), env: { SHOAL_ADMIN_KEY: "change-me" } });
+// Our own connection is idle while the examples run, and nobody would see it being closed.
+const env = { SHOAL_ADMIN_KEY: "change-me", SHOAL_IDLE_TIMEOUT_S: "3600" };
+const server = sharedServer({ before, after }, { flags: kokoroFlags(model), env });
 after(() => rmSync(model, { recursive: true, force: true }));
 const kinds = {
   sh: { file: "example.sh", command: ["bash", "-euo", "pipefail", "example.sh"] },
@@ -26,11 +31,11 @@ const kinds = {
 };
 
 function examplesOf(name) {
-  const text = readFileSync(join(docs, name), "utf8");
-  return [...text.matchAll(/^```(\w+) test(.*)\n([\s\S]*?)^```$/gm)].map(([, language, marks, code], i) => ({
+  return [...textOf(name).matchAll(/^```(\w+) test(.*)\n([\s\S]*?)^```$/gm)].map(([, language, marks, code], i) => ({
     title: `${name}, example ${i + 1} (${language})`, language, code,
     makes: [...marks.matchAll(/makes=(\S+)/g)].map((match) => match[1]),
     prints: [...marks.matchAll(/prints=(\S+)/g)].map((match) => match[1]),
+    needs: marks.match(/needs=(\S+)/)?.[1],
   }));
 }
 
@@ -57,23 +62,33 @@ function run({ language, code, makes, prints }) {
   }
 }
 
-for (const name of ["SERVER.md", "OPERATIONS.md", "LIVE.md"]) {
-  if (!existsSync(join(docs, name))) continue;
+for (const name of documents) {
   for (const example of examplesOf(name)) test(example.title, (t) => {
     const command = kinds[example.language].command[0];
     if (spawnSync(command, ["--version"]).error) return t.skip(`${command} is not installed`);
+    if (example.needs && spawnSync(command, ["-c", `import ${example.needs}`]).status !== 0) {
+      return t.skip(`Python's package ${example.needs} is not installed`);
+    }
     run(example);
   });
 }
 
 test("there are examples of every language", () => {
-  const languages = new Set(examplesOf("SERVER.md").map((example) => example.language));
+  const languages = new Set(examplesOf("docs/SERVER.md").map((example) => example.language));
   assert.deepEqual([...languages].sort(), ["js", "python", "sh"]);
+});
+
+test("every example that asks the server is run", () => {
+  for (const name of documents) {
+    for (const [, mark, code] of textOf(name).matchAll(/^```(.*)\n([\s\S]*?)^```$/gm)) {
+      if (/127\.0\.0\.1:8080\//.test(code)) assert.match(mark, /^\w+ test/, `${name}: not run:\n${code}`);
+    }
+  }
 });
 
 test("promtool accepts the alerts", (t) => {
   if (spawnSync("promtool", ["--version"]).error) return t.skip("promtool is not installed");
-  const rules = readFileSync(join(docs, "OPERATIONS.md"), "utf8").match(/^```yaml rules\n([\s\S]*?)^```$/m)[1];
+  const rules = textOf("docs/OPERATIONS.md").match(/^```yaml rules\n([\s\S]*?)^```$/m)[1];
   writeFileSync(join(server().dir, "rules.yml"), rules);
   const checked = spawnSync("promtool", ["check", "rules", "rules.yml"], { cwd: server().dir, encoding: "utf8" });
   assert.equal(checked.status, 0, checked.stdout + checked.stderr);
@@ -81,7 +96,7 @@ test("promtool accepts the alerts", (t) => {
 
 test("every metric that the documents name is one that the server has", async () => {
   const families = [...(await server().metrics()).families.keys()];
-  const text = readFileSync(join(docs, "OPERATIONS.md"), "utf8");
+  const text = textOf("docs/OPERATIONS.md");
   const named = new Set(text.match(/\bshoal_[a-z_]+|\bprocess_[a-z_]+/g));
   const rareOnes = ["shoal_device_memory_bytes", "shoal_memory_bytes", "shoal_errors_total"];  // not before there is something to say
   for (const name of named) {
@@ -93,9 +108,8 @@ test("every metric that the documents name is one that the server has", async ()
 
 test("every flag that the documents name is one that the program has", () => {
   const help = spawnSync(program, ["serve", "--help"], { encoding: "utf8", env: environment() }).stdout;
-  for (const name of ["SERVER.md", "OPERATIONS.md"]) {
-    const text = readFileSync(join(docs, name), "utf8");
-    for (const block of text.matchAll(/shoal serve[^`\n]*(?:\\\n[^`\n]*)*|`(--[a-z-]+)/g)) {
+  for (const name of ["docs/SERVER.md", "docs/OPERATIONS.md"]) {
+    for (const block of textOf(name).matchAll(/shoal serve[^`\n]*(?:\\\n[^`\n]*)*|`(--[a-z-]+)/g)) {
       for (const flag of block[0].match(/--[a-z][a-z-]*/g) ?? []) assert.ok(help.includes(flag), `${name}: ${flag}`);
     }
   }
