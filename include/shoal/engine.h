@@ -36,6 +36,14 @@ struct BatchOptions {
   std::function<void(size_t index, BatchResult& result)> on_item;
   // An item whose sound grows longer ends with Error(too_large); 0: no limit.
   double max_item_s = 0;
+  // Items in the engine at a time, those that wait there included; 0: as many as find room.
+  int max_in_flight = 0;
+  // Called with the number of samples that have come of an item, before they are kept, on the thread of
+  // on_item. What it throws ends that item alone.
+  std::function<void(size_t index, size_t samples)> on_samples;
+  // Asked on the thread of on_item before an item is submitted. While it says yes none is, and those that
+  // were go on.
+  std::function<bool()> hold_back;
   // Once it is stopped, every item that has not ended ends with Error(cancelled), within one step of the
   // engine.
   std::stop_token cancel;

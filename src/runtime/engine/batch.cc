@@ -1,6 +1,8 @@
 #include "runtime/engine/batch.h"
 
+#include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -14,6 +16,7 @@ namespace shoal::runtime {
 namespace {
 
 constexpr std::chrono::milliseconds kNoDeadline = std::chrono::hours(24 * 365);
+constexpr std::chrono::milliseconds kAskAgain{20};  // whoever holds the batch back
 
 // Indices of speeches that have something to read, each once, in the order in which they became ready. A push
 // cannot fail: the speech would never be read.
@@ -29,12 +32,12 @@ class ReadyQueue {
     }
     changed_.notify_one();
   }
-  // Absent: it was interrupted.
-  std::optional<size_t> pop() {
+  // Absent: it was interrupted, or nothing came for so long.
+  std::optional<size_t> pop(std::chrono::milliseconds patience) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return count_ > 0 || interrupted_; });
-    if (!std::exchange(interrupted_, false)) return take();
-    return std::nullopt;
+    const bool woken = changed_.wait_for(lock, patience, [this] { return count_ > 0 || interrupted_; });
+    if (!woken || std::exchange(interrupted_, false)) return std::nullopt;
+    return take();
   }
   // Ends one wait, this or the next.
   void interrupt() {
@@ -74,72 +77,130 @@ SpeechRequest item(SpeechRequest request, const BatchOptions& options, size_t in
   return request;
 }
 
-// Takes what can be read; true when the speech has ended, or is longer than max_s (0: no limit).
-bool read(Speech& speech, double max_s, BatchResult& result) {
-  try {
-    while (const auto samples = speech.try_next()) {
-      if (samples->empty()) {
-        result.summary = speech.summary();
-        return true;
-      }
-      result.samples.insert(result.samples.end(), samples->begin(), samples->end());
-      const double seconds = static_cast<double>(result.samples.size()) / speech.summary().sample_rate_hz;
-      if (max_s > 0 && seconds > max_s)
-        fail(ErrorCode::too_large, "the sound is longer than ", max_s,
-             " seconds, the most of an item of a batch");
+class Batch {
+ public:
+  Batch(const SubmitItem& submit, std::vector<SpeechRequest> requests, const BatchOptions& options)
+      : submit_(submit),
+        options_(options),
+        requests_(std::move(requests)),
+        results_(requests_.size()),
+        ready_(requests_.size()),
+        interrupt_(options.cancel, [this] { ready_.interrupt(); }),
+        speeches_(requests_.size()) {}
+
+  std::vector<BatchResult> speak() {
+    for (size_t i = 0; i < requests_.size(); ++i) {
+      make_way();
+      submit(i);
     }
-    return false;
-  } catch (...) {
-    result.error = to_error(std::current_exception());
-    result.summary = speech.summary();
-    result.samples = {};
+    while (open_ > 0) {
+      heed_cancel();
+      if (const auto index = ready_.pop(kNoDeadline)) take(*index);
+    }
+    return std::move(results_);
+  }
+
+ private:
+  // Whoever waits goes on reading: what nobody reads would lie in the engine, uncounted.
+  void make_way() {
+    take_ready();
+    while (!heed_cancel() && must_wait())
+      if (const auto index = ready_.pop(kAskAgain)) take(*index);
+  }
+  bool must_wait() const {
+    return (options_.max_in_flight > 0 && open_ >= options_.max_in_flight) ||
+           (options_.hold_back && options_.hold_back());
+  }
+
+  void submit(size_t index) {
+    std::exception_ptr thrown;  // by on_item while there was no room
+    const auto meanwhile = [&] {
+      try {
+        take_ready();
+      } catch (...) {
+        thrown = std::current_exception();
+        throw;
+      }
+    };
+    try {
+      speeches_[index] = submit_(item(std::move(requests_[index]), options_, index), meanwhile);
+      speeches_[index]->on_ready([this, index] { ready_.push(index); });
+      ++open_;
+    } catch (...) {
+      if (thrown) std::rethrow_exception(thrown);
+      speeches_[index].reset();
+      results_[index].error = to_error(std::current_exception());
+      report(index);
+    }
+  }
+
+  void take_ready() {
+    while (const auto index = ready_.try_pop()) take(*index);
+  }
+  void take(size_t index) {
+    if (!speeches_[index] || !read(index)) return;
+    speeches_[index].reset();
+    --open_;
+    report(index);
+  }
+  void report(size_t index) {
+    if (options_.on_item) options_.on_item(index, results_[index]);
+  }
+
+  // Takes what can be read; true when the speech has ended, or may not go on.
+  bool read(size_t index) {
+    Speech& speech = *speeches_[index];
+    BatchResult& result = results_[index];
+    try {
+      while (const auto samples = speech.try_next()) {
+        if (samples->empty()) {
+          result.summary = speech.summary();
+          return true;
+        }
+        keep(index, *samples, speech.sample_rate_hz());
+      }
+      return false;
+    } catch (...) {
+      result.error = to_error(std::current_exception());
+      result.summary = speech.summary();
+      result.samples = {};
+      return true;
+    }
+  }
+  void keep(size_t index, const std::vector<float>& samples, int sample_rate_hz) {
+    if (options_.on_samples) options_.on_samples(index, samples.size());
+    std::vector<float>& kept = results_[index].samples;
+    kept.insert(kept.end(), samples.begin(), samples.end());
+    const double seconds = static_cast<double>(kept.size()) / sample_rate_hz;
+    if (options_.max_item_s > 0 && seconds > options_.max_item_s)
+      fail(ErrorCode::too_large, "the sound is longer than ", options_.max_item_s,
+           " seconds, the most of an item of a batch");
+  }
+
+  bool heed_cancel() {
+    if (cancelled_ || !options_.cancel.stop_requested()) return cancelled_;
+    cancelled_ = true;
+    for (std::optional<Speech>& speech : speeches_)
+      if (speech) speech->cancel();
     return true;
   }
-}
+
+  const SubmitItem& submit_;
+  const BatchOptions& options_;
+  std::vector<SpeechRequest> requests_;
+  std::vector<BatchResult> results_;
+  ReadyQueue ready_;
+  std::stop_callback<std::function<void()>> interrupt_;
+  std::vector<std::optional<Speech>> speeches_;  // after what their callbacks use
+  int open_ = 0;
+  bool cancelled_ = false;
+};
 
 }  // namespace
 
-std::vector<BatchResult> speak_batch(const std::function<Speech(const SpeechRequest&)>& submit,
-                                     std::vector<SpeechRequest> requests, const BatchOptions& options) {
-  std::vector<BatchResult> results(requests.size());
-  ReadyQueue ready(requests.size());
-  const std::stop_callback interrupt(options.cancel, [&ready] { ready.interrupt(); });
-  std::vector<std::optional<Speech>> speeches(requests.size());  // after what their callbacks use
-  size_t open = 0;
-  const auto report = [&](size_t index) {
-    if (options.on_item) options.on_item(index, results[index]);
-  };
-  const auto take = [&](size_t index) {
-    if (!speeches[index] || !read(*speeches[index], options.max_item_s, results[index])) return;
-    speeches[index].reset();
-    --open;
-    report(index);
-  };
-  bool cancelled = false;
-  const auto heed_cancel = [&] {
-    if (cancelled || !options.cancel.stop_requested()) return;
-    cancelled = true;
-    for (std::optional<Speech>& speech : speeches)
-      if (speech) speech->cancel();
-  };
-  for (size_t i = 0; i < requests.size(); ++i) {
-    heed_cancel();
-    while (const auto index = ready.try_pop()) take(*index);
-    try {
-      speeches[i] = submit(item(std::move(requests[i]), options, i));
-      speeches[i]->on_ready([&ready, i] { ready.push(i); });
-      ++open;
-    } catch (...) {
-      speeches[i].reset();
-      results[i].error = to_error(std::current_exception());
-      report(i);
-    }
-  }
-  while (open > 0) {
-    heed_cancel();
-    if (const auto index = ready.pop()) take(*index);
-  }
-  return results;
+std::vector<BatchResult> speak_batch(const SubmitItem& submit, std::vector<SpeechRequest> requests,
+                                     const BatchOptions& options) {
+  return Batch(submit, std::move(requests), options).speak();
 }
 
 }  // namespace shoal::runtime

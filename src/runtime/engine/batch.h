@@ -8,8 +8,11 @@
 
 namespace shoal::runtime {
 
-// Submits the requests in order and collects what becomes of them. `submit` may wait for room.
-std::vector<BatchResult> speak_batch(const std::function<Speech(const SpeechRequest&)>& submit,
-                                     std::vector<SpeechRequest> requests, const BatchOptions& options);
+// Hands a request to the engine. It may wait for room, and then calls `meanwhile` again and again.
+using SubmitItem = std::function<Speech(const SpeechRequest&, std::function<void()> meanwhile)>;
+
+// Submits the requests in order and collects what becomes of them.
+std::vector<BatchResult> speak_batch(const SubmitItem& submit, std::vector<SpeechRequest> requests,
+                                     const BatchOptions& options);
 
 }  // namespace shoal::runtime

@@ -1,9 +1,13 @@
 // Batches through the public API: order, bad items, limits, cancelling.
+#include "runtime/engine/batch.h"
+
 #include <algorithm>
 #include <atomic>
 #include <gtest/gtest.h>
+#include <stdexcept>
 #include <thread>
 
+#include "runtime/engine/ledger.h"
 #include "runtime/engine/testing.h"
 #include "shoal/engine.h"
 
@@ -63,6 +67,82 @@ TEST(EngineBatch, AnItemThatGrowsTooLongEndsAlone) {
   EXPECT_TRUE(limited[1].samples.empty());
   for (const size_t i : {0, 2}) EXPECT_EQ(limited[i].samples, whole[i].samples) << i;
   EXPECT_TRUE(eventually([&] { return engine.statistics().running == 0; }));
+}
+
+TEST(EngineBatch, KeepsNoMoreInFlightThanItMay) {
+  Engine engine(tiny_config());
+  engine.start();
+  uint64_t reported = 0;
+  const auto check = [&](size_t, const BatchResult&) {
+    EXPECT_LE(engine.statistics().submitted, reported + 2);
+    ++reported;
+  };
+  for (const BatchResult& result :
+       engine.generate_batch(std::vector<SpeechRequest>(9, short_request("A fish.", 8)),
+                             {.on_item = check, .max_in_flight = 2}))
+    EXPECT_FALSE(result.error);
+  EXPECT_EQ(reported, 9u);
+}
+
+TEST(EngineBatch, AnItemWhoseSamplesAreRefusedEndsAlone) {
+  Engine engine(tiny_config());
+  engine.start();
+  std::vector<size_t> counted(3);
+  const auto count = [&](size_t index, size_t samples) {
+    if (index == 1) fail(ErrorCode::resource_exhausted, "no memory for it");
+    counted[index] += samples;
+  };
+  const std::vector<BatchResult> results = engine.generate_batch(
+      std::vector<SpeechRequest>(3, short_request("A fish.", 8)), {.on_samples = count});
+  ASSERT_TRUE(results[1].error);
+  EXPECT_EQ(results[1].error->code(), ErrorCode::resource_exhausted);
+  EXPECT_TRUE(results[1].samples.empty());
+  for (const size_t i : {0, 2}) {
+    EXPECT_FALSE(results[i].error);
+    EXPECT_EQ(counted[i], results[i].samples.size());
+    EXPECT_GT(counted[i], 0u);
+  }
+}
+
+// Otherwise the sound of those that are in would lie unread, and their answers would wait too.
+TEST(EngineBatch, ReadsWhileItWaitsForRoom) {
+  Engine engine(tiny_config());
+  engine.start();
+  bool first_ended = false;
+  const auto submit = [&](const SpeechRequest& request, const std::function<void()>& meanwhile) {
+    if (request.text == "Two fishes.") {
+      EXPECT_TRUE(eventually([&] { return meanwhile(), first_ended; }));
+    }
+    return engine.submit(request);
+  };
+  const BatchOptions options{.on_item = [&](size_t index, BatchResult&) { first_ended |= index == 0; }};
+  for (const BatchResult& result :
+       runtime::speak_batch(submit, {short_request("A fish.", 8), short_request("Two fishes.", 8)}, options))
+    EXPECT_FALSE(result.error);
+
+  runtime::Ledger ledger(/*max_queue=*/1, /*max_waiting_room=*/1);
+  ledger.enter(runtime::Stage::preparing, /*client=*/1, {});
+  int called = 0;
+  const auto leave = [&] {
+    if (++called == 2) ledger.abandon(runtime::Stage::preparing, 1);
+  };
+  ledger.enter(runtime::Stage::preparing, 2, {.wait = true, .meanwhile = leave});
+  EXPECT_EQ(called, 2);
+}
+
+// Also while it waits for room.
+TEST(EngineBatch, ThrowsWhatOnItemThrows) {
+  Engine engine(tiny_config());
+  engine.start();
+  const auto submit = [&](const SpeechRequest& request, const std::function<void()>& meanwhile) {
+    if (request.text == "Two fishes.")
+      while (true) meanwhile();
+    return engine.submit(request);
+  };
+  const BatchOptions options{.on_item = [](size_t, BatchResult&) { throw std::runtime_error("enough"); }};
+  EXPECT_THROW(
+      runtime::speak_batch(submit, {short_request("A fish.", 8), short_request("Two fishes.", 8)}, options),
+      std::runtime_error);
 }
 
 TEST(EngineBatch, EndsWithWhatItHasWhenItIsCancelled) {

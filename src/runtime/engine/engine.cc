@@ -104,6 +104,13 @@ class Engine::Impl {
     }
   }
 
+  std::vector<BatchResult> speak_batch(std::vector<SpeechRequest> requests, const BatchOptions& options) {
+    const auto submit_item = [&](const SpeechRequest& request, std::function<void()> meanwhile) {
+      return submit(request, {.wait = true, .cancel = options.cancel, .meanwhile = std::move(meanwhile)});
+    };
+    return runtime::speak_batch(submit_item, std::move(requests), options);
+  }
+
   Health health() const {
     Health health;
     health.resident_bytes = runtime::resident_memory();
@@ -222,22 +229,14 @@ Speech Engine::submit(SpeechRequest request, SpeechCallbacks callbacks) {
 }
 
 std::vector<BatchResult> Engine::generate_batch(std::vector<SpeechRequest> requests, BatchOptions options) {
-  return runtime::speak_batch(
-      [&](const SpeechRequest& request) {
-        return impl_->submit(request, {.wait = true, .cancel = options.cancel});
-      },
-      std::move(requests), options);
+  return impl_->speak_batch(std::move(requests), options);
 }
 
 std::future<std::vector<BatchResult>> Engine::generate_batch_async(std::vector<SpeechRequest> requests,
                                                                    BatchOptions options) {
   return std::async(std::launch::async,
                     [impl = impl_, requests = std::move(requests), options = std::move(options)]() mutable {
-                      return runtime::speak_batch(
-                          [&](const SpeechRequest& request) {
-                            return impl->submit(request, {.wait = true, .cancel = options.cancel});
-                          },
-                          std::move(requests), options);
+                      return impl->speak_batch(std::move(requests), options);
                     });
 }
 

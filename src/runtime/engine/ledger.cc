@@ -12,6 +12,8 @@
 namespace shoal::runtime {
 namespace {
 
+constexpr std::chrono::milliseconds kMeanwhile{20};
+
 // Upper bounds in seconds; latencies from a millisecond to a minute.
 constexpr std::array<double, 16> kSeconds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
                                              0.5,   1,      2.5,   5,    10,    20,   40,  60};
@@ -79,14 +81,21 @@ void Ledger::check_room(uint64_t client) {
          " requests in it already, his share of max_queue ", max_queue_, "; try again later");
 }
 
+void Ledger::wait_for_room(std::unique_lock<std::mutex>& lock, const QueueEntry& entry) {
+  const auto is_over = [this] { return closed_ || queued() < std::min(max_queue_, max_waiting_room_); };
+  while (!changed_.wait_for(lock, entry.cancel, kMeanwhile, is_over) && !entry.cancel.stop_requested()) {
+    if (!entry.meanwhile) continue;
+    lock.unlock();  // what the waiting caller does may end requests
+    entry.meanwhile();
+    lock.lock();
+  }
+  if (entry.cancel.stop_requested())
+    fail(ErrorCode::cancelled, "cancelled while it waited for room in the queue");
+}
+
 void Ledger::enter(Stage stage, uint64_t client, const QueueEntry& entry) {
   std::unique_lock lock(mutex_);
-  if (entry.wait) {
-    changed_.wait(lock, entry.cancel,
-                  [&] { return closed_ || queued() < std::min(max_queue_, max_waiting_room_); });
-    if (entry.cancel.stop_requested())
-      fail(ErrorCode::cancelled, "cancelled while it waited for room in the queue");
-  }
+  if (entry.wait) wait_for_room(lock, entry);
   if (closed_) fail(ErrorCode::unavailable, "the engine is stopping and takes no new requests");
   ++statistics_.submitted;
   try {

@@ -4,6 +4,7 @@
 #include <array>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -21,6 +22,8 @@ enum class Stage { preparing, waiting, active };
 struct QueueEntry {
   bool wait = false;       // for room, instead of being refused
   std::stop_token cancel;  // ends the waiting
+  // Called now and then while it waits, from the same thread. What it throws ends the waiting.
+  std::function<void()> meanwhile;
 };
 
 // Thread-safe. Whoever lets a request in calls enter(), and whoever ends it leave(): once each.
@@ -62,6 +65,7 @@ class Ledger {
   int64_t& count_of(Stage stage);
   int64_t queued() const { return statistics_.preparing + statistics_.waiting; }
   void check_room(uint64_t client);
+  void wait_for_room(std::unique_lock<std::mutex>& lock, const QueueEntry& entry);
   // One place of the queue more or less for a client; `active` requests hold none.
   void take_place(Stage stage, uint64_t client);
   void give_place(Stage stage, uint64_t client) noexcept;
