@@ -92,6 +92,17 @@ Schema<BatchBody> batch_schema(const ServerConfig& config) {
               "Seconds until items that have not ended fail. Absent: as long as the server allows.")});
 }
 
+// What older clients of batches send unasked, besides what those of single requests do
+// (spec/compatibility.md).
+void forget_usual_of_batches(const Engine& engine, SpeechRequest& request) {
+  constexpr float kUsualTemperature = 0.7f;
+  constexpr int64_t kUsualMaxNewTokens = 2048;
+  forget_usual_sampling(engine, request);
+  if (!engine.traits().phonemes) return;
+  if (request.temperature == kUsualTemperature) request.temperature.reset();
+  if (request.max_new_tokens == kUsualMaxNewTokens) request.max_new_tokens = SpeechRequest().max_new_tokens;
+}
+
 SpeechRequest speech_of(Engine& engine, ItemBody& item, std::chrono::milliseconds timeout) {
   if (!item.reference_audio.empty() && item.reference_text.empty())
     fail(ErrorCode::invalid_argument, "reference_text: expected the words of reference_audio, got nothing");
@@ -104,7 +115,7 @@ SpeechRequest speech_of(Engine& engine, ItemBody& item, std::chrono::millisecond
   if (!item.reference_audio.empty())
     speech.references.push_back({std::move(item.reference_audio), std::move(item.reference_text)});
   take_sampling(item, speech);
-  forget_usual_sampling(engine, speech);
+  forget_usual_of_batches(engine, speech);
   speech.speed = item.speed;
   speech.language = std::move(item.language);
   speech.timeout = timeout;

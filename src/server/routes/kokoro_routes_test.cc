@@ -176,6 +176,19 @@ TEST_F(KokoroRoutes, ABatchMixesVoicesAndSaysWhatFails) {
   EXPECT_EQ(list_at(results[4], "warnings").size(), 1u);
 }
 
+TEST_F(KokoroRoutes, TheUsualValuesOfBatchClientsSayNothing) {
+  const std::string items = R"("seed":5,"items":[{"text":"Hello there.","voice":"af_one"}]})";
+  const Answered plain = ask("/v1/tts/batch", R"({"model":"kokoro",)" + items);
+  const Answered usual =
+      ask("/v1/tts/batch", R"({"model":"kokoro","max_new_tokens":2048,"temperature":0.7,"top_p":0.8,)"
+                           R"("repetition_penalty":1.1,"chunk_length":200,)" +
+                               items);
+  const Value result = list_at(body_value(usual), "results").at(0);
+  ASSERT_EQ(at(result, {"success"}), Value{true}) << usual.body();
+  EXPECT_EQ(text_at(result, {"audio_base64"}),
+            text_at(list_at(body_value(plain), "results").at(0), {"audio_base64"}));
+}
+
 TEST_F(KokoroRoutes, EverythingTakesAPlaceAndPhonemizeEndsWithItsClient) {
   for (const Route& route : kokoro_routes({})) EXPECT_TRUE(route.takes_slot) << route.path;
   // Nobody asks the engine, which would refuse the language.
