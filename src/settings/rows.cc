@@ -122,12 +122,14 @@ constexpr Row kRows[] = {
     {"max_connections", &S::max_connections, "Limits", between(1, 1 << 20), "connections at a time"},
     {"max_body_mb", &S::max_body_mb, "Limits", between(1, 4096), "MiB of one request's body"},
     {"max_body_memory_mb", &S::max_body_memory_mb, "Limits", between(1, 1 << 20),
-     "MiB of all bodies that are being received or handled; as much again for answers that are sent whole"},
+     "MiB of all bodies that are being received or handled; as much again for answers that are sent whole, "
+     "and for the sound of batches"},
     {"max_concurrency", &S::max_concurrency, "Limits", between(0, 1 << 20),
      "requests at a time that speak or keep a model busy otherwise, waiting ones included; one more is "
      "answered 429; a batch is one; 0: max_queue and twice max_streams of each model"},
     {"max_concurrency_per_key", &S::max_concurrency_per_key, "Limits", between(0, 1 << 20),
-     "of these, requests of one API key; 0: no limit of its own"},
+     "of these, requests of one API key; also the items that one batch has in the engine at a time; 0: no "
+     "limit of its own"},
     {"max_text_length", &S::max_text_length, "Limits", between(0, 256 << 10),
      "characters of a text; 0: the engine's limit of 256 KiB"},
     {"max_reference_s", &S::max_reference_s, "Limits", between(1, 120), "seconds of one decoded clip"},

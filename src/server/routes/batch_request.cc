@@ -122,6 +122,16 @@ SpeechRequest speech_of(Engine& engine, ItemBody& item, std::chrono::millisecond
   return speech;
 }
 
+// Items wait for room, where single requests are refused at once: so is a batch that would begin with it.
+void check_queue(const Engine& engine) {
+  const Statistics now = engine.statistics();
+  const int64_t queued = now.preparing + now.waiting;
+  const int max_queue = engine.config().max_queue;
+  if (queued >= max_queue)
+    fail(ErrorCode::resource_exhausted, "the batch queue is full: ", queued, " requests wait (max_queue ",
+         max_queue, "); try again later");
+}
+
 }  // namespace
 
 std::vector<FieldDoc> batch_docs(const ServerConfig& config) { return batch_schema(config).docs(); }
@@ -131,6 +141,7 @@ BatchRequest read_batch(Services& services, const Request& request) {
   const BatchBody body = batch_schema(services.config).read(value);
   Engine& engine = *services.models.named(body.model).engine;
   const int rate_hz = engine.sample_rate_hz();  // throws before clips are decoded while there is no model
+  check_queue(engine);
   BatchRequest batch{.engine = &engine};
   batch.format = *audio::parse_format(body.format);
   audio::make_encoder(batch.format, {.sample_rate_hz = rate_hz},

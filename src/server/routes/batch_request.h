@@ -21,14 +21,17 @@ struct BatchRequest {
   std::optional<uint64_t> seed;
   audio::Format format = audio::Format::wav;
   std::chrono::milliseconds timeout{0};  // of all items together
-  // Of answers that wait for the client; while there are so many, no more are made.
+  bool in_order = false;                 // answers come in the order of the items, otherwise as these end
+  // Of answers that wait for the client, or for one before them; while there are so many, no more items are
+  // begun.
   size_t most_waiting_bytes = size_t{64} << 20;
 };
 
 std::vector<FieldDoc> batch_docs(const ServerConfig& config);
 
 // Reads the body and decodes clips to measure them, so it belongs on a worker. What is wrong with one item
-// becomes the item's error; what concerns all of them is thrown: BodyError, Error(unavailable).
+// becomes the item's error; what concerns all of them is thrown: BodyError, Error: unavailable,
+// resource_exhausted when the engine's queue is full.
 BatchRequest read_batch(Services& services, const Request& request);
 
 }  // namespace shoal::server

@@ -38,22 +38,16 @@ Task<> send_lines(Exchange& exchange, BatchRun& run, std::stop_token gone) {
   }
 }
 
-// One object, results in the order of the items. Each is sent as soon as all before it have been, so that the
-// sound of a large batch is not kept.
-Task<> send_object(Exchange& exchange, BatchRun& run, std::stop_token gone, Clock::time_point start,
-                   size_t items) {
-  std::vector<std::string> results(items);  // that wait for one before them
-  size_t sent = 0;
+// One object. Each result is sent as soon as all before it have been, so that the sound of a large batch is
+// not kept.
+Task<> send_object(Exchange& exchange, BatchRun& run, std::stop_token gone, Clock::time_point start) {
+  std::string before = "{\"results\":[";
   bool success = true;
   while (auto answer = co_await run.next()) {
     check_not_gone(gone);
     success = success && answer->success;
-    results[answer->index] = std::move(answer->json);
-    for (; sent < items && !results[sent].empty(); ++sent) {
-      std::string piece = sent == 0 ? "{\"results\":[" : ",";
-      co_await send(exchange, "application/json", std::move(piece));
-      co_await send(exchange, "application/json", std::exchange(results[sent], {}));
-    }
+    co_await send(exchange, "application/json", std::exchange(before, ","));
+    co_await send(exchange, "application/json", std::move(answer->json));
   }
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   const std::string end = write_json(
@@ -69,14 +63,14 @@ Task<> answer_batch(Services& services, Exchange& exchange) {
   const bool lines = accepts(request, kLines);
   BatchRequest batch = co_await services.workers.run(
       exchange.executor(), [&services, &request] { return read_batch(services, request); });
-  const size_t items = batch.items.size();
-  BatchRun run(exchange.executor(), request, std::move(batch), gone.token());
+  batch.in_order = !lines;
+  BatchRun run(exchange.executor(), services, request, std::move(batch), gone.token());
   std::exception_ptr thrown;
   try {
     if (lines)
       co_await send_lines(exchange, run, gone.token());
     else
-      co_await send_object(exchange, run, gone.token(), start, items);
+      co_await send_object(exchange, run, gone.token(), start);
     co_await exchange.end();
   } catch (...) {
     thrown = std::current_exception();

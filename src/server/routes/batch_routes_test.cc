@@ -271,9 +271,10 @@ TEST_F(Batches, AnswersWaitForWhoeverTakesThem) {
   const auto taken = [&](size_t most) -> Task<std::set<size_t>> {
     std::set<size_t> indices;
     const uint64_t before = engine_->statistics().submitted;
-    BatchRun run(context.get_executor(), from, batch(), {});
+    BatchRun run(context.get_executor(), bench_.services(), from, batch(), {});
     EXPECT_TRUE(eventually([&] { return engine_->statistics().submitted > before; }) && idle());
     EXPECT_LT(engine_->statistics().submitted, before + kItems) << "nobody has taken anything";
+    EXPECT_GT(bench_.services().answers.held(), 0);
     while (const auto answer = co_await run.next()) {
       EXPECT_TRUE(answer->success) << answer->json;
       indices.insert(answer->index);
@@ -286,8 +287,54 @@ TEST_F(Batches, AnswersWaitForWhoeverTakesThem) {
     context.restart();
     context.run();
     EXPECT_EQ(indices.get().size(), most);
+    EXPECT_EQ(bench_.services().answers.held(), 0);
   }
   EXPECT_TRUE(idle());
+}
+
+TEST_F(Batches, NeverMoreAtATimeThanItsKeyMay) {
+  ServerConfig config;
+  config.max_concurrency_per_key = 2;
+  testing::RouteBench bench(batch_routes, *engine_, config);
+  std::string body = R"({"max_new_tokens":20,"items":[{"text":"A fish.","max_new_tokens":4})";
+  for (int i = 1; i < 10; ++i) body += R"(,{"text":"One more fish."})";
+  Request request = json_request(kBatch, body + "]}");
+  request.headers.add("Accept", "application/x-ndjson");
+  uint64_t most = 0;
+  const Answered answer = bench.ask(std::move(request), [&](testing::FakeExchange& exchange) {
+    exchange.on_piece = [&](testing::FakeExchange&) {
+      const Statistics now = engine_->statistics();
+      const uint64_t ended = now.refused + now.completed + now.cancelled + now.expired + now.failed;
+      most = std::max(most, now.submitted - ended);
+    };
+  });
+  EXPECT_EQ(answer.pieces.size(), 10u);
+  EXPECT_EQ(answer.body().find(R"("success":false)"), std::string::npos) << answer.body().substr(0, 300);
+  EXPECT_GE(most, 1u);
+  EXPECT_LE(most, 2u);
+}
+
+TEST(BatchQueue, AFullOneRefusesABatchAtOnce) {
+  EngineConfig config = testing::built_in_config();
+  config.max_batch_size = config.max_streams = config.max_queue = 1;
+  config.prefetch_s = 1;
+  testing::RouteBench bench(batch_routes, {}, config);
+  SpeechRequest slow;
+  slow.text = std::string(900, 'a');
+  slow.max_new_tokens = 0;
+  slow.chunk_length = 1000;
+  Speech speaking = bench.engine().submit(slow);  // nobody reads it: it keeps the only place
+  ASSERT_TRUE(eventually([&] { return bench.engine().statistics().paused == 1; }));
+  Speech waiting = bench.engine().submit(slow);
+  const std::string body = R"({"items":[{"text":"A fish."}],"max_new_tokens":8,"timeout":)";
+  const Answered refused = bench.ask(json_request(kBatch, body + "5}"));
+  EXPECT_EQ(refused.status, 429) << refused.body();
+  EXPECT_FALSE(refused.header("Retry-After").empty());
+  EXPECT_NE(refused.body().find("queue is full"), std::string::npos) << refused.body();
+  speaking.cancel();
+  waiting.cancel();
+  ASSERT_TRUE(eventually([&] { return speaking.ended() && waiting.ended(); }));
+  EXPECT_EQ(bench.ask(json_request(kBatch, body + "60}")).status, 200);
 }
 
 TEST_F(Batches, AClientThatLeavesEndsItsItems) {
@@ -328,7 +375,8 @@ TEST_F(Batches, ManyAtATimeStayApart) {
         {"text":"A fish.","seed":)" + std::to_string(100 + i) +
                                                 "}]}"));
   }
-  const std::vector<Answered> answers = bench_.ask_all(std::move(requests));
+  testing::RouteBench bench(batch_routes);  // whose queue has room for all
+  const std::vector<Answered> answers = bench.ask_all(std::move(requests));
   std::set<std::string> firsts, seconds;
   for (const Answered& answer : answers) {
     const Value body = read_json(answer.body());

@@ -6,7 +6,6 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cmath>
-#include <condition_variable>
 #include <mutex>
 #include <system_error>
 #include <utility>
@@ -58,6 +57,19 @@ std::string success_json(size_t index, BatchResult& result, audio::Format format
   return write_json({std::move(told)});
 }
 
+// Makes the answer of what the item became; absent: it has. Otherwise the answer is still to be made.
+std::optional<Error> succeed(BatchAnswer& answer, BatchResult& result, audio::Format format) {
+  if (result.error) return result.error;
+  try {
+    answer.json = success_json(answer.index, result, format);
+    answer.memory.resize(std::ssize(answer.json));  // instead of the samples
+    answer.success = true;
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error;
+  }
+}
+
 Error out_of_memory() {
   return {ErrorCode::resource_exhausted, "memory ran out while the item's answer was made; try again later"};
 }
@@ -66,43 +78,61 @@ Error out_of_memory() {
 
 // Results on their way from the batch's thread.
 struct BatchRun::Arrivals : std::enable_shared_from_this<Arrivals> {
-  Arrivals(Executor on, size_t items, size_t most_bytes)
-      : executor(on), most_waiting_bytes(most_bytes), wake(on) {
-    ended.reserve(items);
+  Arrivals(Executor on, const BatchRequest& batch, BodyBudget& budget)
+      : executor(on),
+        in_order(batch.in_order),
+        most_waiting_bytes(batch.most_waiting_bytes),
+        wake(on),
+        places(batch.items.size()) {
+    for (size_t i = 0; i < batch.items.size(); ++i) memory.emplace_back(budget);
   }
 
-  // From the batch's thread, which waits here for a client who does not take what there is.
-  void push(BatchAnswer answer, const std::stop_token& stop) {
+  // From the batch's thread.
+  void push(BatchAnswer answer) {
     {
-      std::unique_lock lock(mutex);
-      room.wait(lock, stop, [this] { return waiting_bytes < most_waiting_bytes; });
+      const std::lock_guard lock(mutex);
       waiting_bytes += answer.json.size();
-      ended.push_back(std::move(answer));  // within what was reserved
+      const size_t place = in_order ? answer.index : pushed;
+      places[place].emplace(std::move(answer));
+      ++pushed;
     }
     asio::post(executor, [self = shared_from_this()] { self->wake.cancel(); });
   }
+  bool is_full() {
+    const std::lock_guard lock(mutex);
+    return waiting_bytes >= most_waiting_bytes;
+  }
   std::optional<BatchAnswer> take() {
     const std::lock_guard lock(mutex);
-    if (taken == ended.size()) return std::nullopt;
-    waiting_bytes -= ended[taken].json.size();
-    room.notify_one();
-    return std::move(ended[taken++]);
+    if (taken == places.size() || !places[taken]) return std::nullopt;
+    std::optional<BatchAnswer> answer = std::move(places[taken]);
+    places[taken++].reset();
+    waiting_bytes -= answer->json.size();
+    return answer;
+  }
+  // Of what nobody will take: this may outlive the budget, in the executor.
+  void give_back_memory() {
+    const std::lock_guard lock(mutex);
+    places.clear();
+    memory.clear();
   }
 
   const Executor executor;
+  const bool in_order;
   const size_t most_waiting_bytes;
+  std::vector<AnswerMemory> memory;   // of the items that have not ended; of the batch's thread
   Timer wake;                         // of the connection's thread
   std::atomic<bool> expired = false;  // cancelled because the time was up
   std::mutex mutex;                   // guards what follows
-  std::vector<BatchAnswer> ended;
-  size_t taken = 0, waiting_bytes = 0;
-  std::condition_variable_any room;
+  std::vector<std::optional<BatchAnswer>> places;
+  size_t pushed = 0, taken = 0, waiting_bytes = 0;
 };
 
-BatchRun::BatchRun(Executor executor, const Request& from, BatchRequest batch, const std::stop_token& gone)
+BatchRun::BatchRun(Executor executor, Services& services, const Request& from, BatchRequest batch,
+                   const std::stop_token& gone)
     : left_(batch.items.size()),
       deadline_(Clock::now() + batch.timeout),
-      arrivals_(std::make_shared<Arrivals>(executor, batch.items.size(), batch.most_waiting_bytes)),
+      arrivals_(std::make_shared<Arrivals>(executor, batch, services.answers)),
       when_gone_(gone, [stop = stop_] { std::stop_source(stop).request_stop(); }) {
   std::vector<SpeechRequest> requests;
   std::vector<std::optional<Error>> errors;
@@ -122,29 +152,40 @@ BatchRun::BatchRun(Executor executor, const Request& from, BatchRequest batch, c
       return hidden;
     }
   };
-  const auto report = [error_of, arrivals = arrivals_, format = batch.format, stop = stop_.get_token()](
-                          size_t index, BatchResult& result) {
-    BatchAnswer answer{.index = index};
+  const auto report = [error_of, arrivals = arrivals_, format = batch.format](size_t index,
+                                                                              BatchResult& result) {
+    BatchAnswer answer{.index = index, .memory = std::move(arrivals->memory[index])};
     try {
-      if (result.error)
-        answer.json = failure_json(index, error_of(index, *result.error), result.summary.total_s);
-      else
-        answer.json = success_json(index, result, format);
-      answer.success = !result.error;
+      const std::optional<Error> error = succeed(answer, result, format);
+      if (error) answer.json = failure_json(index, error_of(index, *error), result.summary.total_s);
     } catch (const std::exception&) {  // next() says so
+      answer.json.clear();
     }
-    arrivals->push(std::move(answer), stop);
+    if (!answer.success) answer.memory.resize(0);
+    arrivals->push(std::move(answer));
+  };
+  const auto count_samples = [arrivals = arrivals_](size_t index, size_t samples) {
+    arrivals->memory[index].take(static_cast<int64_t>(samples * sizeof(float)));
   };
   try {
     batch_ = batch.engine->generate_batch_async(
-        std::move(requests),
-        {.seed = batch.seed, .on_item = report, .max_item_s = kMostItemSeconds, .cancel = stop_.get_token()});
+        std::move(requests), {.seed = batch.seed,
+                              .on_item = report,
+                              .max_item_s = kMostItemSeconds,
+                              .max_in_flight = services.config.max_concurrency_per_key,
+                              .on_samples = count_samples,
+                              .hold_back = [arrivals = arrivals_] { return arrivals->is_full(); },
+                              .cancel = stop_.get_token()});
   } catch (const std::system_error&) {
     fail(ErrorCode::resource_exhausted, "there is no thread for one more batch; try again later");
   }
 }
 
-BatchRun::~BatchRun() { stop_.request_stop(); }
+BatchRun::~BatchRun() {
+  stop_.request_stop();
+  batch_.wait();
+  arrivals_->give_back_memory();
+}
 
 Task<std::optional<BatchAnswer>> BatchRun::next() {
   if (left_ == 0) co_return std::nullopt;

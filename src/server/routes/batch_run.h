@@ -9,6 +9,7 @@
 #include <stop_token>
 #include <string>
 
+#include "server/routes/answer_memory.h"
 #include "server/routes/batch_request.h"
 
 namespace shoal::server {
@@ -16,21 +17,24 @@ namespace shoal::server {
 struct BatchAnswer {
   size_t index = 0;
   bool success = false;
-  std::string json;  // the result as an object of JSON, its sound in base64
+  std::string json;     // the result as an object of JSON, its sound in base64
+  AnswerMemory memory;  // of `json`, until it has been sent
 };
 
-// Lives on the connection's thread. The sound of an item is in memory once: as the base64 of its answer. A
-// client who does not take what there is holds up his own batch alone.
+// Lives on the connection's thread. Sound that is being made, and answers that wait, are counted as answers
+// that are sent whole; an item for which there is no more memory fails alone. A client who does not take what
+// there is holds up his own batch alone.
 class BatchRun {
  public:
   // Starts. What has not ended when `gone` stops, or after batch.timeout, is cancelled. `from` outlives it.
-  BatchRun(Executor executor, const Request& from, BatchRequest batch, const std::stop_token& gone);
+  BatchRun(Executor executor, Services& services, const Request& from, BatchRequest batch,
+           const std::stop_token& gone);
   // Cancels and waits. Call next() to the end first, so that there is nothing to wait for.
   ~BatchRun();
   BatchRun(const BatchRun&) = delete;
   BatchRun& operator=(const BatchRun&) = delete;
 
-  // The next result, in the order in which items end; absent: that was the last.
+  // The next result, as batch.in_order says; absent: that was the last.
   Task<std::optional<BatchAnswer>> next();
   void cancel() { stop_.request_stop(); }
 

@@ -38,5 +38,29 @@ TEST(SpeechLimits, WholeAnswersKeepWithinTheirMemory) {
   EXPECT_EQ(bench.services().answers.held(), 0);
 }
 
+// One at a time, so that the others do not meet the long one.
+TEST(SpeechLimits, AnItemOfABatchForWhichThereIsNoMemoryFailsAlone) {
+  ServerConfig config;
+  config.max_body_memory_mb = config.max_body_mb = 1;  // 6 seconds of samples
+  config.max_concurrency_per_key = 1;
+  testing::RouteBench bench(batch_routes, config);
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += "The train leaves at noon, and we wait for it. ";
+  const auto answer =
+      bench.ask(json_request("/v1/tts/batch", R"({"seed":3,"items":[{"text":"A fish."},{"text":")" + text +
+                                                  R"("},{"text":"A fish."}]})"));
+  ASSERT_EQ(answer.status, 200) << answer.body().substr(0, 300);
+  const Value body = read_json(answer.body());
+  const auto& results = *body.find("results")->as<Value::Array>();
+  ASSERT_EQ(results.size(), 3u);
+  for (const size_t i : {0, 2}) EXPECT_EQ(*results[i].find("success"), Value{true}) << i;
+  EXPECT_EQ(*results[1].find("success"), Value{false});
+  EXPECT_EQ(*results[1].find("code"), Value{std::string("resource_exhausted")});
+  const auto* told = results[1].find("error")->as<std::string>();
+  ASSERT_TRUE(told);
+  EXPECT_NE(told->find("max_body_memory_mb"), std::string::npos) << *told;
+  EXPECT_EQ(bench.services().answers.held(), 0);
+}
+
 }  // namespace
 }  // namespace shoal::server

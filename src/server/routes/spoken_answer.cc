@@ -15,7 +15,8 @@ SpokenAnswer::SpokenAnswer(Services& services, const Engine& engine, Exchange& e
       engine_(engine),
       exchange_(exchange),
       reader_(std::move(speech), exchange.executor()),
-      cancel_(exchange, reader_) {}
+      cancel_(exchange, reader_),
+      memory_(services.answers) {}
 
 Task<std::vector<float>> SpokenAnswer::next() {
   try {
@@ -54,26 +55,12 @@ Task<std::optional<std::string>> SpokenAnswer::next_bytes() {
   co_return bytes;
 }
 
-void SpokenAnswer::hold(size_t bytes) {
-  if (!services_.answers.take(static_cast<int64_t>(bytes)))
-    fail(
-        ErrorCode::resource_exhausted,
-        "the memory for answers that are sent whole (max_body_memory_mb) is in use; ask for a stream, or try "
-        "again later");
-  held_bytes_ += static_cast<int64_t>(bytes);
-}
-
-void SpokenAnswer::let_go(size_t bytes) {
-  services_.answers.give_back(static_cast<int64_t>(bytes));
-  held_bytes_ -= static_cast<int64_t>(bytes);
-}
-
 Task<std::string> SpokenAnswer::whole_file() {
   std::string file;
   while (true) {
     std::optional<std::string> bytes = co_await next_bytes();
     if (!bytes) break;
-    hold(bytes->size());
+    memory_.take(std::ssize(*bytes));
     file += *bytes;
     if (file.size() > kMostWholeBytes)
       fail(ErrorCode::too_large, "the answer has more than ", kMostWholeBytes,

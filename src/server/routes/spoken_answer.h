@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/routes/answer_memory.h"
 #include "server/routes/services.h"
 #include "server/routes/sound_encoder.h"
 #include "server/routes/speech_answer.h"
@@ -41,7 +42,6 @@ class Speaking {
 class SpokenAnswer {
  public:
   SpokenAnswer(Services& services, const Engine& engine, Exchange& exchange, Speech speech);
-  ~SpokenAnswer() { services_.answers.give_back(held_bytes_); }
   SpokenAnswer(const SpokenAnswer&) = delete;
   SpokenAnswer& operator=(const SpokenAnswer&) = delete;
 
@@ -55,8 +55,8 @@ class SpokenAnswer {
   Task<std::string> whole_file();
   // Counts bytes that are about to be made among those of answers that are sent whole, until they are let go
   // or the answer has been sent. whole_file() counts its own. Throws Error(resource_exhausted).
-  void hold(size_t bytes);
-  void let_go(size_t bytes);
+  void hold(size_t bytes) { memory_.take(static_cast<int64_t>(bytes)); }
+  void let_go(size_t bytes) { memory_.let_go(static_cast<int64_t>(bytes)); }
   // is_file: the header can be completed afterwards.
   void set_encoder(const AnswerOptions& options, bool is_file);
 
@@ -75,8 +75,8 @@ class SpokenAnswer {
   SpeechReader reader_;
   CancelWhenGone cancel_;
   std::shared_ptr<SoundEncoder> encoder_;
-  int64_t held_bytes_ = 0;  // of services_.answers
-  int64_t samples_ = 0;     // that next() has given
+  AnswerMemory memory_;
+  int64_t samples_ = 0;  // that next() has given
   size_t words_told_ = 0;
   int sample_rate_hz_ = 0;
   float gain_ = 1;
