@@ -131,7 +131,8 @@ constexpr Row kRows[] = {
      "of these, requests of one API key; also the items that one batch has in the engine at a time; 0: no "
      "limit of its own"},
     {"max_text_length", &S::max_text_length, "Limits", between(0, 256 << 10),
-     "characters of a text; 0: the engine's limit of 256 KiB"},
+     "characters of a text, and of a live utterance in all; 0: the engine's limit of 256 KiB for a text, "
+     "none for a live utterance"},
     {"max_reference_s", &S::max_reference_s, "Limits", between(1, 120), "seconds of one decoded clip"},
     {"max_references", &S::max_references, "Limits", between(1, 16), "clips of one request"},
     {"max_batch_items", &S::max_batch_items, "Limits", between(1, 1024),

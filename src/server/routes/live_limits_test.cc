@@ -122,6 +122,30 @@ TEST_F(LiveLimits, FaultsOfAMessageAreToldAndTheConnectionLives) {
   EXPECT_TRUE(heard.sound[0] == said(request("A fish.", 5)));
 }
 
+TEST_F(LiveLimits, NumbersBeyondTheRangeOfTheirFieldAreToldByItsName) {
+  std::vector<std::string> messages, expected;
+  for (const std::string field : {"temperature", "top_p", "top_k", "repetition_penalty", "seed",
+                                  "max_new_tokens", "chunk_length", "sample_rate", "speed", "timeout"}) {
+    for (const std::string literal :
+         {"-1", "NaN", "Infinity", "-Infinity", "1e308", "-1e308", "1e400", "9223372036854775807",
+          "9223372036854775808", "-9223372036854775809", "18446744073709551616", R"("one")", R"("nan")",
+          R"("")", "true", "[]", "{}"}) {
+      messages.push_back(concat(R"({"type":"start",")", field, "\":", literal, "}"));
+      expected.push_back(field);
+    }
+  }
+  for (const std::string& message : {std::string(kStart), piece("A fish."), std::string(kEnd)})
+    messages.push_back(message);
+  const Heard heard = talk(messages);
+  const std::vector<const Value*> errors = heard.of("error");
+  ASSERT_EQ(errors.size(), expected.size());
+  for (size_t i = 0; i < errors.size(); ++i) {
+    EXPECT_EQ(text_of(*errors[i], "code"), "invalid_argument") << messages[i];
+    EXPECT_EQ(text_of(*errors[i], "param"), expected[i]) << messages[i];
+  }
+  EXPECT_TRUE(heard.sound[0] == said(request("A fish.", 5)));
+}
+
 TEST_F(LiveLimits, WhatDoesNotFitAnUtteranceIsToldAndTheUtteranceGoesOn) {
   bool told = false;
   const Heard heard = talk(
@@ -149,6 +173,28 @@ TEST_F(LiveLimits, TheServersLimitOfTextHoldsForAnUtterance) {
   const Heard heard = talk({kStart, piece("1234567"), piece("8901"), piece(" to"), kEnd}, 1, {}, config);
   EXPECT_EQ(heard.codes(), std::vector<std::string>{"too_large"});
   EXPECT_EQ(heard.spoken(), "1234567 to");
+}
+
+// As a language model writes that talks for long: what waits is bounded, what has been spoken is not counted.
+TEST_F(LiveLimits, WithoutALimitAnUtteranceMayHaveAnyLength) {
+  const std::string silent = piece(std::string(size_t{60} << 10, '-'));
+  int left = 6;  // 360 KiB, more than a text may have
+  const auto say_more = [&](FakeWebSocket& socket) {
+    socket.say(silent);
+    socket.say(R"({"type":"flush"})");
+    socket.say(R"({"type":"ping"})");
+  };
+  const auto react = [&](const std::string& kind, FakeWebSocket& socket) {
+    if (kind != "started" && kind != "pong") return;
+    if (left-- > 0) return say_more(socket);
+    socket.say(piece("A fish."));
+    socket.say(kEnd);
+  };
+  // A write that takes its time lets the utterance run.
+  const Heard heard = talk({kStart}, 1, react, {}, std::chrono::milliseconds(1));
+  EXPECT_EQ(heard.codes(), std::vector<std::string>{});
+  EXPECT_EQ(heard.outcomes(), std::vector<std::string>{"completed"});
+  EXPECT_TRUE(heard.sound[0] == said(request("A fish.", 5)));
 }
 
 TEST_F(LiveLimits, ASlowReaderGetsTheSameSoundAndAnswersBetween) {
