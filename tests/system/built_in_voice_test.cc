@@ -217,19 +217,25 @@ TEST_F(BuiltInVoice, ALongTextIsSplitAndKeepsItsVoice) {
   EXPECT_GT(summary.prompt_columns, (summary.utterances - 1) * frames);
 }
 
+// How many frames a pass of the codec takes depends on how busy the machine is, so a larger one may still
+// come late; but there is an end to that.
 TEST_F(BuiltInVoice, SteadyStateTakesNoMoreMemory) {
   const SpeechRequest request = seeded("Once is enough to learn how much memory a step needs.");
-  speak(request);
-  speak(request);
   const auto workspaces = [&] {
     for (const MemoryPart& part : engine_->health().memory)
       if (part.name == "workspaces") return part.bytes;
     return int64_t{-1};
   };
-  const int64_t settled = workspaces();
+  constexpr int kEnough = 4, kMost = 24;
+  int64_t settled = 0;
+  int unchanged = 0, spoken = 0;
+  for (; unchanged < kEnough && spoken < kMost; ++spoken) {
+    speak(request);
+    unchanged = workspaces() == settled ? unchanged + 1 : 0;
+    settled = workspaces();
+  }
   EXPECT_GT(settled, 0);
-  speak(request);
-  EXPECT_EQ(workspaces(), settled);
+  EXPECT_EQ(unchanged, kEnough) << settled << " bytes after " << spoken << " times";
 }
 
 TEST_F(BuiltInVoice, CancellingIsATypedErrorAndTheNextRequestIsUntouched) {
