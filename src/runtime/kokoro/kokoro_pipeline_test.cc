@@ -1,89 +1,24 @@
 // What happens when: the order of chunks, calls of the network that fail, requests that end in the middle.
-#include "runtime/kokoro/kokoro_pipeline.h"
-
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <new>
 #include <semaphore>
 #include <stdexcept>
 #include <thread>
-#include <utility>
 
-#include "models/kokoro/small_config.h"
-#include "runtime/kokoro/kokoro_testing.h"
+#include "runtime/kokoro/kokoro_pipeline_testing.h"
 
 namespace shoal::runtime {
 namespace {
 
 using ::testing::Each;
-using ::testing::ElementsAre;
 using testing::error_of;
 using ::testing::HasSubstr;
+using testing::KokoroPipelineTest;
 using ::testing::Le;
-
-using Ids = std::vector<int32_t>;
-
-// Calls that tell of themselves first, and may throw.
-struct Watch {
-  std::function<void(std::span<const kokoro::Utterance>)> on_call = [](auto) {};
-  std::mutex mutex;
-  std::vector<std::vector<Ids>> batches;
-};
-
-class WatchedCalls : public KokoroCalls {
- public:
-  WatchedCalls(const KokoroModel& model, Watch& watch) : KokoroCalls(model.network()), watch_(watch) {}
-  std::vector<kokoro::Spoken> speak(ops::Context& ctx, std::span<const kokoro::Utterance> batch) override {
-    std::vector<Ids> ids;
-    for (const kokoro::Utterance& one : batch) ids.emplace_back(one.ids.begin(), one.ids.end());
-    {
-      const std::lock_guard lock(watch_.mutex);
-      watch_.batches.push_back(std::move(ids));
-    }
-    watch_.on_call(batch);
-    return KokoroCalls::speak(ctx, batch);
-  }
-
- private:
-  Watch& watch_;
-};
-
-// Random weights of a few kilobytes: phonemes a, b, ɡ and space.
-class KokoroPipelineTest : public ::testing::Test {
- protected:
-  static EngineConfig small() {
-    EngineConfig config;
-    config.device = ops::test_device_name();
-    config.precision = Precision::float32;
-    config.threads = 1;
-    config.request_timeout_s = 0;
-    config.max_batch_size = 4;
-    config.max_batch_frames = 100'000;
-    config.first_chunk_words = 1;
-    config.phonemizer = "/nonexistent";
-    return config;
-  }
-  KokoroPipeline& start(const EngineConfig& config = small()) {
-    pipeline_.emplace(
-        config,
-        [](const EngineConfig&, ops::Context& ctx) {
-          return KokoroModel::random(kokoro::small_config(), Precision::float32, ctx);
-        },
-        [this](const KokoroModel& model) { return std::make_unique<WatchedCalls>(model, watch_); });
-    return *pipeline_;
-  }
-  static SpeechRequest say(std::string phonemes) {
-    SpeechRequest request;
-    request.phonemes = std::move(phonemes);
-    request.seed = 5;
-    return request;
-  }
-
-  Watch watch_;
-  std::optional<KokoroPipeline> pipeline_;  // goes first
-};
 
 constexpr int32_t kVictim = 13;  // the id of b
 
@@ -172,21 +107,6 @@ TEST_F(KokoroPipelineTest, WhatWasHeardBeforeAFailureStays) {
   EXPECT_THAT(error_of([&] { speech.read_all(); }).message(), HasSubstr("an op failed"));
 }
 
-TEST_F(KokoroPipelineTest, ACancelledRequestCostsNoMoreThanItsBatch) {
-  std::binary_semaphore called(0), go_on(0);
-  watch_.on_call = [&](auto) {
-    called.release();
-    EXPECT_TRUE(go_on.try_acquire_for(std::chrono::minutes(1)));
-  };
-  Speech speech = start().submit(say("aaaa aaaa, aaaa aaaa aaaa aaaa aaaa aaaa."));
-  ASSERT_TRUE(called.try_acquire_for(std::chrono::minutes(1)));
-  speech.cancel();
-  go_on.release();
-  EXPECT_EQ(error_of([&] { speech.read_all(); }).code(), ErrorCode::cancelled);
-  pipeline_->wait_until_empty(0);
-  EXPECT_EQ(watch_.batches.size(), 1u);
-}
-
 TEST_F(KokoroPipelineTest, ASlowReaderPausesHisOwnRequestOnly) {
   EngineConfig config = small();
   config.prefetch_s = 0.001;  // below what a setting may be: a chunk of this model is a few milliseconds
@@ -213,77 +133,6 @@ TEST_F(KokoroPipelineTest, SilenceIsMadeNoFasterThanItIsRead) {
   EXPECT_GT(static_cast<double>(slow.read_all().size()), 600 * rate);
   EXPECT_EQ(error_of([&] { pipeline_->submit(say(phonemes + "[pause:1s]")); }).code(),
             ErrorCode::invalid_argument);
-}
-
-TEST_F(KokoroPipelineTest, RequestsOfOneClientAreSpokenInTheirOrder) {
-  std::binary_semaphore called(0), go_on(0);
-  watch_.on_call = [&, first = true](auto) mutable {
-    if (!std::exchange(first, false)) return;
-    called.release();
-    EXPECT_TRUE(go_on.try_acquire_for(std::chrono::minutes(1)));
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // turns are as long as batches
-  };
-  EngineConfig config = small();
-  config.max_batch_size = 1;
-  start(config);
-  std::vector<Speech> speeches;
-  speeches.push_back(pipeline_->submit(say("ɡ.")));
-  ASSERT_TRUE(called.try_acquire_for(std::chrono::minutes(1)));
-  for (int length = 1; length <= 6; ++length)
-    speeches.push_back(pipeline_->submit(say(std::string(length, 'a'))));
-  go_on.release();
-  for (Speech& speech : speeches) EXPECT_FALSE(speech.read_all().empty());
-  std::vector<size_t> lengths;
-  for (const auto& batch : watch_.batches) lengths.push_back(batch.at(0).size());
-  EXPECT_TRUE(std::ranges::is_sorted(lengths.begin() + 1, lengths.end()))
-      << ::testing::PrintToString(lengths);
-}
-
-TEST_F(KokoroPipelineTest, NoMoreAreSpokenAtATimeThanThereAreStreams) {
-  EngineConfig config = small();
-  config.max_streams = 1;
-  start(config);
-  std::vector<Speech> speeches;
-  for (const char* letter : {"a", "b", "ɡ"}) {
-    std::string phonemes;
-    for (int i = 0; i < 60; ++i) phonemes += letter + std::string(i % 6 == 5 ? ". " : " ");
-    speeches.push_back(pipeline_->submit(say(phonemes)));
-  }
-  for (Speech& speech : speeches) EXPECT_FALSE(speech.read_all().empty());
-  std::vector<int32_t> turns;  // who was spoken, one after the other
-  for (const auto& batch : watch_.batches)
-    for (const Ids& ids : batch)
-      if (turns.empty() || turns.back() != ids.at(1)) turns.push_back(ids[1]);
-  EXPECT_EQ(turns.size(), 3u) << ::testing::PrintToString(turns);
-}
-
-TEST_F(KokoroPipelineTest, AClockStartsWithThePlaceInTheQueue) {
-  std::binary_semaphore called(0), go_on(0);
-  watch_.on_call = [&, first = true](auto) mutable {
-    if (!std::exchange(first, false)) return;
-    called.release();
-    EXPECT_TRUE(go_on.try_acquire_for(std::chrono::minutes(1)));
-  };
-  EngineConfig config = small();
-  config.max_queue = 1;
-  start(config);
-  Speech spoken = pipeline_->submit(say("aaaa."));
-  ASSERT_TRUE(called.try_acquire_for(std::chrono::minutes(1)));
-  Speech queued = pipeline_->submit(say("aaaa."));
-  std::atomic<bool> asks{false};
-  double total_s = 0;
-  std::jthread waiting([&] {
-    asks = true;
-    Speech late = pipeline_->submit(say("aaaa."), {.wait = true, .cancel = {}});
-    late.read_all();
-    total_s = late.summary().total_s;
-  });
-  while (!asks) std::this_thread::yield();
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  const auto released = std::chrono::steady_clock::now();
-  go_on.release();
-  waiting.join();
-  EXPECT_LE(total_s, std::chrono::duration<double>(std::chrono::steady_clock::now() - released).count());
 }
 
 TEST_F(KokoroPipelineTest, SixtyFourRequestsWithCancelsLoseAndMixUpNothing) {
@@ -361,51 +210,6 @@ TEST_F(KokoroPipelineTest, TheMeanBatchIsThatOfTheLastHundred) {
   for (int i = 0; i < 100; ++i) pipeline_->submit(say("a.")).read_all();
   EXPECT_EQ(pipeline_->statistics().recent_batch_size, 1);
   EXPECT_GT(pipeline_->statistics().batch_size.mean(), 1);
-}
-
-TEST_F(KokoroPipelineTest, AFullQueueAndALateAnswerAreSaidAsBatchingServersDo) {
-  std::binary_semaphore called(0), go_on(0);
-  watch_.on_call = [&, first = true](auto) mutable {
-    if (!std::exchange(first, false)) return;
-    called.release();
-    EXPECT_TRUE(go_on.try_acquire_for(std::chrono::minutes(1)));
-  };
-  EngineConfig config = small();
-  config.max_queue = 1;
-  start(config);
-  Speech spoken = pipeline_->submit(say("aaaa."));
-  ASSERT_TRUE(called.try_acquire_for(std::chrono::minutes(1)));
-  SpeechRequest request = say("aaaa.");
-  request.timeout = std::chrono::milliseconds(1);
-  Speech late = pipeline_->submit(request);
-  const Error full = error_of([&] { pipeline_->submit(say("a.")); });
-  EXPECT_EQ(full.code(), ErrorCode::resource_exhausted);
-  EXPECT_THAT(full.message(), HasSubstr("batch queue is full"));
-  std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  go_on.release();
-  const Error error = error_of([&] { late.read_all(); });
-  EXPECT_EQ(error.code(), ErrorCode::deadline_exceeded);
-  EXPECT_THAT(error.message(), HasSubstr("batch processing timed out"));
-  EXPECT_FALSE(spoken.read_all().empty());
-}
-
-TEST_F(KokoroPipelineTest, StoppingEndsWhatIsLeft) {
-  std::binary_semaphore called(0), go_on(0);
-  watch_.on_call = [&](auto) {
-    called.release();
-    EXPECT_TRUE(go_on.try_acquire_for(std::chrono::minutes(1)));
-  };
-  start();
-  std::vector<Speech> speeches;
-  for (int i = 0; i < 9; ++i) speeches.push_back(pipeline_->submit(say("aaaa aaaa, aaaa aaaa aaaa aaaa.")));
-  ASSERT_TRUE(called.try_acquire_for(std::chrono::minutes(1)));
-  pipeline_->close();
-  EXPECT_EQ(error_of([&] { pipeline_->submit(say("a.")); }).code(), ErrorCode::unavailable);
-  pipeline_->cancel_all();
-  go_on.release();
-  pipeline_.reset();
-  for (Speech& speech : speeches)
-    EXPECT_EQ(error_of([&] { speech.read_all(); }).code(), ErrorCode::unavailable);
 }
 
 }  // namespace

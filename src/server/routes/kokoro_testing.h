@@ -3,7 +3,10 @@
 
 #include <bit>
 #include <filesystem>
+#include <gmock/gmock.h>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/temporary_folder.h"
@@ -85,5 +88,30 @@ inline SpeechRequest spoken_by(const std::string& voice, const std::string& text
   request.seed = 7;
   return request;
 }
+
+// The model alone, behind all routes that speak.
+class KokoroRoutes : public ::testing::Test {
+ protected:
+  Answered ask(const std::string& path, const std::string& body) {
+    return bench.ask(json_request(path, body));
+  }
+  // `fields` of a request whose sound is bare 16-bit PCM at the model's rate.
+  Answered speech(const std::string& fields) {
+    return ask("/v1/audio/speech", R"({"input":"Hello there, the moon.","seed":7,"response_format":"pcm")" +
+                                       (fields.empty() ? "" : "," + fields) + "}");
+  }
+  std::string pcm(SpeechRequest request) { return pcm_of(sound_of(kokoro, std::move(request))); }
+  void expect_refused(const Answered& answered, int status, std::initializer_list<std::string_view> where,
+                      const std::string& what) {
+    EXPECT_EQ(answered.status, status) << answered.body().substr(0, 300);
+    EXPECT_THAT(text_at(body_value(answered), where), ::testing::HasSubstr(what));
+  }
+  void expect_openai(const Answered& answered, const std::string& param, int status = 400) {
+    expect_refused(answered, status, {"error", "param"}, param);
+  }
+
+  Engine& kokoro = shared_kokoro();
+  RouteBench bench{speaking_routes, kokoro};
+};
 
 }  // namespace shoal::server::testing

@@ -3,11 +3,9 @@
 #include <gtest/gtest.h>
 #include <random>
 
-#include "models/kokoro/small_config.h"
-#include "ops/device_testing.h"
 #include "runtime/engine/allocation/failing_memory.h"
 #include "runtime/engine/allocation/watchdog.h"
-#include "runtime/kokoro/kokoro_pipeline.h"
+#include "runtime/kokoro/kokoro_pipeline_testing.h"
 
 namespace shoal::runtime {
 namespace {
@@ -26,20 +24,9 @@ constexpr int kSamples = 400;
 #endif
 
 EngineConfig config() {
-  EngineConfig made;
-  made.device = ops::test_device_name();
-  made.precision = Precision::float32;
-  made.threads = 1;
-  made.request_timeout_s = 0;
+  EngineConfig made = testing::small_engine();
   made.max_batch_size = 3;
-  made.max_batch_frames = 100'000;
-  made.first_chunk_words = 1;
-  made.phonemizer = "/nonexistent";
   return made;
-}
-
-std::unique_ptr<const KokoroModel> small_model(const EngineConfig&, ops::Context& ctx) {
-  return KokoroModel::random(kokoro::small_config(), Precision::float32, ctx);
 }
 
 // Several chunks, a pause before the first and between lines, a whole file.
@@ -55,7 +42,7 @@ std::vector<SpeechRequest> requests() {
 
 TEST(RefusedMemoryOfKokoro, EndsRequestsButLosesNothingOfThem) {
   const Spared spared;
-  KokoroPipeline pipeline(config(), small_model);
+  KokoroPipeline pipeline(config(), testing::small_model);
   const std::vector<SpeechRequest> asked = requests();
   std::vector<std::vector<float>> alone;
   for (const SpeechRequest& request : asked) alone.push_back(pipeline.submit(request).read_all());
