@@ -42,7 +42,8 @@ void causal_conv1d(Context& ctx, const ConvInput& input, const PackedMatrix& wei
                    TensorView y, const Epilogue& epilogue = {});
 
 // The same sums of a signal that begins with what the first result looks back at ("valid" convolution):
-// y[t] = epilogue(bias + sum_j w[tap j] . x[t + j * dilation]).   x: f32 or product_input (linear.h)
+// y[t] = epilogue(bias + sum_j w[tap j] . x[t + j * dilation]). (On a GPU an f32 matrix of one output may be
+// summed in another order here.)   x: f32 or product_input (linear.h)
 // [rows + (taps - 1) * dilation, channels], dense; y: f32 [rows, outputs] (rows may be strided), not x.
 void valid_conv1d(Context& ctx, TensorView x, const PackedMatrix& weight, int64_t dilation, TensorView y,
                   const Epilogue& epilogue = {});

@@ -53,7 +53,8 @@ class MemorySizes : public ::testing::TestWithParam<DType> {
 TEST_P(MemorySizes, WeightsAreThoseThatAreLoaded) {
   const int64_t planned = weight_bytes(config_, GetParam()).total();
   EXPECT_LE(planned, model_.weight_bytes());
-  EXPECT_GE(planned, model_.weight_bytes() * 97 / 100);  // packing pads a few
+  // Packing pads the narrow matrices; a GPU's tiles are larger.
+  EXPECT_GE(planned, model_.weight_bytes() * (ops::testing_on_cpu() ? 97 : 94) / 100);
 }
 
 TEST_P(MemorySizes, WorkspacesAreThoseThatAreNeeded) {

@@ -12,6 +12,7 @@ namespace shoal::ops::cuda {
 namespace {
 
 constexpr int64_t kVeryMany = 27'000;  // 64 rows for each of two blocks of 200 multiprocessors, and some
+constexpr int64_t kDilation = 2;
 
 class F32Product : public CudaTest {
  protected:
@@ -34,11 +35,12 @@ class F32Product : public CudaTest {
     return get(y);
   }
 
+  // Of the first rows of x, and of those that they look back at.
   std::vector<float> convolution(const std::vector<float>& x, int64_t rows, const PackedMatrix& weight) {
-    const std::vector<int32_t> offsets = {0, static_cast<int32_t>(rows)};
-    const Tensor in = put(first(x, rows, weight.depth), {rows, weight.depth}), table = put(offsets, {2});
+    const int64_t inputs = rows + (weight.taps - 1) * kDilation;
+    const Tensor in = put(first(x, inputs, weight.depth), {inputs, weight.depth});
     const Tensor y(DType::f32, {rows, weight.outputs}, kDevice);
-    causal_conv1d(ctx(), {.x = in, .rows = {.rows = {offsets}, .offsets = table}}, weight, 2, y);
+    valid_conv1d(ctx(), in, weight, kDilation, y);
     return get(y);
   }
 };
@@ -63,7 +65,8 @@ TEST_F(F32Product, ARowIsTheSameAmongAnyNumberOfRows) {
 TEST_F(F32Product, ARowOfAConvolutionToo) {
   for (const auto& [outputs, depth, taps] :
        {std::tuple<int64_t, int64_t, int64_t>{40, 64, 3}, {33, 20, 11}, {64, 7, 2}, {5, 130, 7}}) {
-    std::vector<float> x = random_values(kVeryMany * depth, 1),
+    const int64_t inputs = kVeryMany + (taps - 1) * kDilation;
+    std::vector<float> x = random_values(inputs * depth, 1),
                        weights = random_values(outputs * depth * taps, 2), bias = random_values(outputs, 3);
     const PackedMatrix weight =
         pack_conv1d(ctx(), view_of(weights, {outputs, depth, taps}), view_of(bias, {outputs}), DType::f32);

@@ -73,7 +73,8 @@ TEST(KokoroMemory, ThePipelineTakesWhatIsPlanned) {
   EXPECT_GE(taken, plan.workspace);
   EXPECT_LE(taken, plan.workspace + 2 * weights);  // of packing them on a GPU
   EXPECT_LE(plan.weights.total(), weights);
-  EXPECT_GE(plan.weights.total(), weights * 9 / 10);  // narrow matrices are padded
+  // Packing pads narrow matrices, and this model has no others; a GPU's tiles are larger.
+  EXPECT_GE(plan.weights.total(), weights * (ops::testing_on_cpu() ? 90 : 80) / 100);
   SpeechRequest request = testing::phonemes_request(std::string(200, 'a'));
   request.delivery = Delivery::whole;
   request.speed = 4;
