@@ -12,8 +12,8 @@ export const program = process.env.SHOAL_PROGRAM;
 // Waits are this many times longer: builds with sanitizers.
 export const slowness = Number(process.env.SHOAL_TEST_SLOWNESS ?? 1);
 export const sanitized = slowness > 1;
-// Clients keep their connections while they wait for something else.
-const patience = { SHOAL_IDLE_TIMEOUT_S: String(75 * slowness) };
+// Clients keep their connections while they wait for something else, and requests have as much more time.
+const patience = { SHOAL_IDLE_TIMEOUT_S: String(75 * slowness), SHOAL_REQUEST_TIMEOUT_S: String(60 * slowness) };
 
 // No server outlives its test: it is killed when this process ends, however that happens, and this process ends.
 const running = new Set();
