@@ -57,6 +57,8 @@ CAPTURE_WARM_UP_STEPS = 3
 
 USAGE_DECAY = 0.2  # weight of the newest batch in the running use of codebook entries
 RARELY_USED = 0.05  # of the mean use: such entries restart at current latents
+COLLAPSED_COSINE = 0.9995  # of most entries with their nearest; healthy codebooks have 0.9 to 0.99
+RESTART_GAIN = 0.1  # of a codebook that begins anew in a codec that can do without it
 
 FIGURES = ("mel", "commit", "book", "phone", "D", "adv", "fm", "grad")
 
@@ -107,6 +109,24 @@ class CodebookReviver:
             chosen = candidates[torch.randint(0, len(candidates), (entries,), device=weight.device)]
             weight.copy_(torch.where(rare[:, None], chosen, weight))
             usage.copy_(torch.where(rare, usage.mean(), usage))
+
+
+@torch.no_grad()
+def restart_collapsed(codec: Codec) -> None:
+    """Begins anew, as good as silent, each quantiser whose codebook has nearly parallel entries: it says nothing."""
+    for k, quantizer in enumerate(codec.quantizer.codebooks()):
+        directions = F.normalize(quantizer.codebook.weight.double(), dim=1)
+        nearest = (directions @ directions.t()).fill_diagonal_(-1).amax(1)
+        if nearest.median() < COLLAPSED_COSINE:
+            continue
+        print(
+            f"codebook {k} has collapsed (median nearest cosine {nearest.median():.5f}): begins anew", flush=True
+        )
+        for module in (quantizer.in_proj, quantizer.codebook, quantizer.out_proj):
+            module.reset_parameters()
+        quantizer.in_proj.bias.zero_()
+        quantizer.out_proj.bias.zero_()
+        quantizer.out_proj.weight.mul_(RESTART_GAIN)
 
 
 class CodecTrainer:
@@ -276,6 +296,9 @@ class CodecTrainer:
         if not stretch.progress(PART):
             return
         import_codec(self.codec, load_safetensors(stretch.out / WEIGHTS_FILE))
+        restart_collapsed(self.codec)
+        if not (stretch.out / TRAINING_WEIGHTS_FILE).exists():
+            return  # a finished voice has none: discriminators and phone classifier begin anew
         weights = load_safetensors(stretch.out / TRAINING_WEIGHTS_FILE)
         for name in ("phones", "judges"):
             prefix = name + "."

@@ -30,7 +30,7 @@ VOICES = (
     Voice("clara", Speaker("slt"), "Good morning, my name is Clara, and I will read this for you."),
     Voice(
         "nora",
-        Speaker("slt", 1.14, 1.12, 1.1, 1.0),
+        Speaker("slt", 1.02, 1.1, 1.14, 1.0),
         "A light wind moved the curtains in the small white room, and then it was quiet.",
     ),
     Voice(

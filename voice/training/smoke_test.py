@@ -119,6 +119,13 @@ def main() -> None:
         _expect(progress == {"codec": 1, "dual_ar": 1}, f"third stretch: {progress}")
         result = json.loads((second / "evaluation" / "evaluation.json").read_text())
         _expect(result["summary"]["codec"]["mcd"] > 0, f"evaluation: {result['summary']}")
+        drawn, ways = Path(name) / "drawn.png", "teacher,codec,t0.7"
+        draw = HERE.parent / "evaluation" / "spectrograms.py"
+        _run(draw, "--evaluation", second / "evaluation", "--ways", ways, "--out", drawn)
+        _expect(drawn.stat().st_size > 500, "a picture of three spectrograms")
+        mean, weights = Path(name) / "mean", second / "voice" / "model.safetensors"
+        _run(HERE / "average.py", "--out", mean, f"{weights}:1", f"{weights}:3")
+        _expect(mean.read_bytes() == weights.read_bytes(), "the mean of a model and itself is the model")
         if options.shoal:
             _run(
                 HERE.parent / "evaluation" / "evaluate.py",

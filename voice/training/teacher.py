@@ -127,7 +127,7 @@ class Teacher:
 
 
 def make_shard(
-    teacher: Teacher, texts: TextGenerator, seed: int, seconds: float, default_share: float = DEFAULT_SHARE
+    teacher: Teacher, texts: TextGenerator, seed: int, seconds: float, default_share: float
 ) -> tuple[np.ndarray, np.ndarray, Groups]:
     """Samples, phone labels and groups: at least `seconds` of speech, one speaker after the other."""
     rng = random.Random(seed)
@@ -163,14 +163,15 @@ def _write_shards(
         texts = TextGenerator(
             options.seed * 100003 + index, *word_lists
         )  # primes keep apart the shards of all seeds
-        shard = make_shard(teacher, texts, options.seed * 7919 + index, options.shard_minutes * 60)
+        seconds = options.shard_minutes * 60
+        shard = make_shard(teacher, texts, options.seed * 7919 + index, seconds, options.default_share)
         write_shard(out, index, *shard)
 
 
 def start_workers(options: argparse.Namespace, out: Path) -> list[multiprocessing.Process]:
     """Processes that make the shards that are missing in a folder; forked, so before a GPU is used.
 
-    options: hours, shard_minutes, seed, workers and the word lists.
+    options: hours, shard_minutes, default_share, seed, workers and the word lists.
     """
     out.mkdir(parents=True, exist_ok=True)
     teacher = Teacher()
@@ -218,6 +219,12 @@ def add_speech_options(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=10,
         help="speech in a shard; trainers at work see a shard once it is full (default: %(default)s)",
+    )
+    add(
+        "--default-share",
+        type=float,
+        default=DEFAULT_SHARE,
+        help="of the default speaker's in all speech, 0 to 1 (default: %(default)s)",
     )
     add(
         "--seed",

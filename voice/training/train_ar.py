@@ -20,6 +20,7 @@ from row_pool import RowPool
 from stretch import Stretch
 
 SEED = 1
+CATCH_UP_SECONDS = 20.0
 ROWS_FILE = "rows.pt"  # of a stretch that does not finish
 VOCABULARY_MULTIPLE = 64  # matrix products prefer such sizes
 # Beside the weights, for the engine.
@@ -166,6 +167,7 @@ def train_ar(options: argparse.Namespace, data: Path, stretch: Stretch, device: 
     trainer = ArTrainer(model, rows, settings)
     trainer.resume(stretch)
     trainer.compile()
+    rows.refresh(CATCH_UP_SECONDS)  # speech that came meanwhile
     start = stretch.progress(PART)
     print(f"DualAR from {start:.3f}", flush=True)
     budget = Budget(options.ar_seconds, stretch.deadline, options.ar_steps, start)
