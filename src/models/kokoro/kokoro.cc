@@ -44,6 +44,12 @@ std::vector<int32_t> token_counts(std::span<const Utterance> utterances) {
   return counts;
 }
 
+SharedStyles shared_styles(std::span<const Utterance> utterances) {
+  std::vector<std::span<const float>> styles;
+  for (const Utterance& utterance : utterances) styles.push_back(utterance.style);
+  return SharedStyles(styles);
+}
+
 // Both halves of every utterance's style.   -> [utterances, 2 * style_dim]
 std::vector<float> joined_styles(std::span<const Utterance> utterances) {
   std::vector<float> styles;
@@ -133,7 +139,8 @@ class Kokoro::Impl {
     const TensorView styles =
         ops::upload(ctx, style_values).reshape({static_cast<int64_t>(utterances.size()), 2 * half});
     const Rows rows = tokens.layout.rows(ctx, tap);
-    const TensorView prosody = prosody_styles_.forward(ctx, styles.columns(half, 2 * half));
+    const SharedStyles shared = shared_styles(utterances);
+    const TensorView prosody = prosody_styles_.forward(ctx, styles.columns(half, 2 * half), shared);
     const TensorView d = rows.alloc(config_.hidden_dim + half), text = rows.alloc(config_.hidden_dim);
 
     std::vector<Spoken> spoken = time(rows, tokens, utterances, prosody, styles.columns(half, 2 * half), d);
@@ -144,7 +151,7 @@ class Kokoro::Impl {
     const std::vector<int64_t> seed_bits(seeds.begin(), seeds.end());
     const ops::SourceNoise drawn{.seeds = seeds, .seed_table = ops::upload(ctx, seed_bits)};
     const Score score{.prosody = prosody,
-                      .decoder = decoder_styles_.forward(ctx, styles.columns(0, half)),
+                      .decoder = decoder_styles_.forward(ctx, styles.columns(0, half), shared),
                       .d = d,
                       .text = text,
                       .noise = noise ? *noise : drawn};

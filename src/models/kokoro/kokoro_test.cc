@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "models/kokoro/small_config.h"
+#include "models/kokoro/style.h"
 #include "ops/device_testing.h"
 
 namespace shoal::kokoro {
@@ -82,6 +83,22 @@ TEST_P(KokoroBatches, AnUtteranceIsTheSameAloneAndInAnyBatch) {
       }
     }
   }
+}
+
+// What a style is made into is computed once for all utterances that have it.
+TEST_P(KokoroBatches, SharedStylesAreEachUtterancesOwn) {
+  std::vector<Line> lines;
+  for (uint64_t i = 0; i < 6; ++i) lines.push_back(random_line(config_, 5 + static_cast<int>(i), i));
+  lines[2].style = lines[4].style = lines[0].style;
+  lines[5].style = lines[1].style;
+  std::vector<std::span<const float>> styles;
+  for (const Line& line : lines) styles.push_back(line.style);
+  const SharedStyles shared(styles);
+  EXPECT_EQ(shared.first, (std::vector<int32_t>{0, 1, 3}));
+  EXPECT_EQ(shared.of, (std::vector<int32_t>{0, 1, 0, 2, 0, 1}));
+  const std::vector<Spoken> spoken = speak(model_, machine_.context, lines);
+  for (size_t i = 0; i < lines.size(); ++i)
+    EXPECT_TRUE(spoken[i].samples == speak(model_, machine_.context, {lines[i]})[0].samples) << i;
 }
 
 TEST_P(KokoroBatches, SamplesAreThoseOfTheDurations) {

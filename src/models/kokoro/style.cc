@@ -1,8 +1,21 @@
 #include "models/kokoro/style.h"
 
+#include <algorithm>
+
+#include "ops/embedding.h"
 #include "ops/linear.h"
+#include "ops/transfer.h"
 
 namespace shoal::kokoro {
+
+SharedStyles::SharedStyles(std::span<const std::span<const float>> styles) {
+  for (const std::span<const float> style : styles) {
+    const auto same = std::ranges::find_if(
+        first, [&](int32_t u) { return std::ranges::equal(styles[static_cast<size_t>(u)], style); });
+    of.push_back(static_cast<int32_t>(same - first.begin()));
+    if (same == first.end()) first.push_back(static_cast<int32_t>(of.size()) - 1);
+  }
+}
 
 StyleColumns StyleTable::add(Loader& loader, const std::string& prefix, int64_t channels, float scale_bias) {
   const auto [weight, bias] = loader.style_affine(prefix, channels, style_dim_);
@@ -26,6 +39,17 @@ void StyleTable::pack(Loader& loader) {
 TensorView StyleTable::forward(ops::Context& ctx, TensorView styles) const {
   const TensorView affines = ctx.workspace->alloc(DType::f32, {styles.dim(0), columns_});
   ops::linear(ctx, styles, matrix_, affines);
+  return affines;
+}
+
+TensorView StyleTable::forward(ops::Context& ctx, TensorView styles, const SharedStyles& shared) const {
+  const auto count = static_cast<int64_t>(shared.first.size());
+  if (count == styles.dim(0)) return forward(ctx, styles);
+  const TensorView affines = ctx.workspace->alloc(DType::f32, {styles.dim(0), columns_});
+  const Workspace::Scope scope(*ctx.workspace);
+  const TensorView distinct = ctx.workspace->alloc(DType::f32, {count, style_dim_});
+  ops::gather_rows(ctx, styles, ops::upload(ctx, shared.first), distinct);
+  ops::gather_rows(ctx, forward(ctx, distinct), ops::upload(ctx, shared.of), affines);
   return affines;
 }
 

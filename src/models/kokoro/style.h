@@ -2,6 +2,8 @@
 // consequence 3).
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,16 @@ struct StyleColumns {
   }
 };
 
+// Which utterances of a batch have the same style: those of one voice and as many phonemes have the same row
+// of its pack (spec kokoro 7, consequence 3).
+struct SharedStyles {
+  // styles: of each utterance.
+  explicit SharedStyles(std::span<const std::span<const float>> styles);
+
+  std::vector<int32_t> first;  // the first utterance of each distinct style
+  std::vector<int32_t> of;     // for each utterance, which of these
+};
+
 // All of them that see one half of the style, as one matrix: one product an utterance.
 class StyleTable {
  public:
@@ -33,6 +45,8 @@ class StyleTable {
   // styles: f32 [utterances, style_dim], dense or strided   -> f32 [utterances, columns] in the enclosing
   // scope.
   TensorView forward(ops::Context& ctx, TensorView styles) const;
+  // The same; what several share is computed once.
+  TensorView forward(ops::Context& ctx, TensorView styles, const SharedStyles& shared) const;
 
  private:
   int64_t style_dim_, columns_ = 0;
