@@ -129,7 +129,7 @@ TEST_F(LiveRoutes, ReferencesMakeTheVoiceAndTheNextSegmentIsUnderWayWhileOneIsHe
   }
   ASSERT_EQ(heard.sound.size(), 1u);
   EXPECT_TRUE(heard.sound[0] == expected);
-  EXPECT_FALSE(heard.sound[0].starts_with(said(request("One fish.", 5)).substr(0, 1000)));
+  EXPECT_FALSE(heard.sound[0].starts_with(said(request("One fish.", 5))));  // the default voice
 }
 
 TEST_F(LiveRoutes, UtterancesFollowEachOtherEachWithItsSettings) {
