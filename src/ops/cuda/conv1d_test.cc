@@ -205,20 +205,27 @@ TEST_P(CudaConv1d, ASequencesNaNStaysInIt) {
 }
 
 // Signals that begin with what is looked back at, in f32 and as the product reads them. A codec's last
-// convolution has a kernel of its own, which is not for signals, and sums in another order.
+// convolution has a kernel of its own, which is not for signals and sums in another order: there the oracle
+// decides.
 TEST_P(CudaConv1d, SignalsAreTheCausalOnesFromWhereThoseSeeOnlySignal) {
   for (const Geometry g : kGeometries) {
-    if (g.outputs == 1 && GetParam() == DType::f32) continue;
+    const bool is_apart = g.outputs == 1 && GetParam() == DType::f32;
     SCOPED_TRACE(testing::Message() << g);
     const Layer layer = random_layer(g);
     for (const int64_t rows : {1, 7, 90, 300}) {
       const int64_t inputs = layer.look_back() + rows;
       const std::vector<float> x = random_values(inputs * g.inputs, 18), causal = run_alone(layer, x);
-      const std::vector<float> want(causal.begin() + layer.look_back() * g.outputs, causal.end());
+      const auto signal = [&](const auto& all) {
+        return std::decay_t<decltype(all)>(all.begin() + layer.look_back() * g.outputs, all.end());
+      };
+      const std::vector<float> want = signal(causal);
       for (const DType read : {DType::f32, product_input(ctx(), layer.weight)}) {
         const Tensor y = put(std::vector<float>(want.size(), NAN), {rows, g.outputs});
         valid_conv1d(ctx(), put(x, {inputs, g.inputs}, read), layer.weight, g.dilation, y);
-        expect_same_bits(get(y), want);
+        if (is_apart)
+          expect_close(get(y), signal(expected(layer, narrow(x))), signal(bound(layer, narrow(x))));
+        else
+          expect_same_bits(get(y), want);
       }
     }
   }
