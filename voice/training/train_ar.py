@@ -20,7 +20,7 @@ from row_pool import RowPool
 from stretch import Stretch
 
 SEED = 1
-CATCH_UP_SECONDS = 20.0
+CATCH_UP_SECONDS = 20.0  # of encoding, after the functions are compiled
 ROWS_FILE = "rows.pt"  # of a stretch that does not finish
 VOCABULARY_MULTIPLE = 64  # matrix products prefer such sizes
 # Beside the weights, for the engine.
