@@ -1,7 +1,7 @@
-"""Draws what evaluate.py left: mel spectrograms of a sentence by teacher, codec and voice, one under the other.
+"""Draws what evaluate.py left: mel spectrograms of a sentence by teacher, codec and voice.
 
-Writes a PNG of 16 greys: time from left to right, 10 ms a column, mel bands from low to high, 80 dB from
-white to black.
+One under the other, as a PNG of 16 greys: time from left to right, 10 ms a column, mel bands from low to
+high, 80 dB from white to black.
 """
 import argparse
 import struct
@@ -24,7 +24,7 @@ GAP = 4  # white rows between two pictures
 
 
 def spectrogram(wave: np.ndarray) -> np.ndarray:
-    """A float wave [samples] -> dB below its loudest band, clipped, [BANDS, columns], the highest band first."""
+    """A float wave [samples] -> dB below its loudest band [BANDS, columns], clipped, the highest first."""
     padded = np.pad(np.asarray(wave, np.float64), WINDOW // 2, mode="reflect")
     frames = np.lib.stride_tricks.sliding_window_view(padded, WINDOW)[::HOP] * np.hanning(WINDOW + 1)[:-1]
     power = np.abs(np.fft.rfft(frames)) ** 2 + TINY_POWER
@@ -52,7 +52,8 @@ def write_png(path: Path, greys: np.ndarray) -> None:
     height, width = greys.shape
     even = np.pad(greys, ((0, 0), (0, width % 2)))
     packed = even[:, ::2] << 4 | even[:, 1::2]
-    lines = np.concatenate([np.zeros((height, 1), np.uint8), packed], 1)  # a filter byte before each line: none
+    no_filter = np.zeros((height, 1), np.uint8)  # a byte before each line
+    lines = np.concatenate([no_filter, packed], 1)
     header = struct.pack(">IIBBBBB", width, height, 4, 0, 0, 0, 0)
     body = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(lines.tobytes(), 9)) + chunk(b"IEND", b"")
     path.write_bytes(b"\x89PNG\r\n\x1a\n" + body)
@@ -73,7 +74,7 @@ def main() -> None:
     add = parser.add_argument
     add("--evaluation", type=Path, required=True, help="--out of evaluate.py")
     add("--sentence", type=int, default=0, help="which, from 0 (default: %(default)s)")
-    add("--ways", default="teacher,codec,greedy", help="which waves, from top to bottom (default: %(default)s)")
+    add("--ways", default="teacher,codec,greedy", help="waves, from top to bottom (default: %(default)s)")
     add("--out", type=Path, required=True, help="the picture")
     options = parser.parse_args()
     waves = [_wave(options.evaluation, way, options.sentence) for way in options.ways.split(",")]

@@ -17,7 +17,8 @@ def _parse(argument: str) -> tuple[Path, float]:
     try:
         return Path(path), float(weight)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{argument}: expected FILE:WEIGHT, as in model.safetensors:0.5") from None
+        reason = f"{argument}: expected FILE:WEIGHT, as in model.safetensors:0.5"
+        raise argparse.ArgumentTypeError(reason) from None
 
 
 def mean(parts: list[tuple[Weights, float]]) -> Weights:
@@ -36,8 +37,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--out", type=Path, required=True, help="file to write")
-    parser.add_argument("parts", type=_parse, nargs="+", metavar="FILE:WEIGHT", help="safetensors files and shares")
+    add = parser.add_argument
+    add("--out", type=Path, required=True, help="file to write")
+    add("parts", type=_parse, nargs="+", metavar="FILE:WEIGHT", help="safetensors files and shares")
     options = parser.parse_args()
     if sum(weight for _, weight in options.parts) <= 0:
         raise InputError("the weights add up to nothing")

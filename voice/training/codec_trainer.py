@@ -57,7 +57,7 @@ CAPTURE_WARM_UP_STEPS = 3
 
 USAGE_DECAY = 0.2  # weight of the newest batch in the running use of codebook entries
 RARELY_USED = 0.05  # of the mean use: such entries restart at current latents
-COLLAPSED_COSINE = 0.9995  # of most entries with their nearest; those of the shipped voice that are used have 0.97 to 0.997
+COLLAPSED_COSINE = 0.9995  # of most entries with their nearest; the shipped codebooks have up to 0.9985
 RESTART_GAIN = 0.1  # of a codebook that begins anew in a codec that can do without it
 
 FIGURES = ("mel", "commit", "book", "phone", "D", "adv", "fm", "grad")
@@ -113,15 +113,14 @@ class CodebookReviver:
 
 @torch.no_grad()
 def restart_collapsed(codec: Codec) -> None:
-    """Begins anew, as good as silent, each quantiser whose codebook has nearly parallel entries: it says nothing."""
+    """Begins anew, as good as silent, each quantiser whose entries are nearly parallel: it says nothing."""
     for k, quantizer in enumerate(codec.quantizer.codebooks()):
         directions = F.normalize(quantizer.codebook.weight.double(), dim=1)
         nearest = (directions @ directions.t()).fill_diagonal_(-1).amax(1)
         if nearest.median() < COLLAPSED_COSINE:
             continue
-        print(
-            f"codebook {k} has collapsed (median nearest cosine {nearest.median():.5f}): begins anew", flush=True
-        )
+        cosine = f"median nearest cosine {nearest.median():.5f}"
+        print(f"codebook {k} has collapsed ({cosine}): begins anew", flush=True)
         for module in (quantizer.in_proj, quantizer.codebook, quantizer.out_proj):
             module.reset_parameters()
         quantizer.in_proj.bias.zero_()
