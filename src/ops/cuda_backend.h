@@ -14,6 +14,7 @@
 #include "ops/segment_norm.h"
 #include "ops/self_attention.h"
 #include "ops/short_stft.h"
+#include "ops/snake_block.h"
 #include "ops/step_graph.h"
 #include "ops/stream.h"
 #include "ops/transfer.h"
@@ -58,6 +59,12 @@ void segment_sum(Context& ctx, std::span<const TensorView> x, const Segments& se
 void mirror_first_rows(Context& ctx, const Segments& segments, TensorView x);
 void double_rows(Context& ctx, TensorView x, const Segments& segments, TensorView weight, TensorView bias,
                  TensorView y);
+
+// snake_block
+// Whether there are kernels for all of the convolutions: 128 or 256 channels, 16 bits, sm_90a.
+bool has_snake_block(const Context& ctx, std::span<const SnakeUnit> units);
+void snake_block(Context& ctx, TensorView x, const Segments& segments, std::span<const SnakeUnit> units,
+                 float eps, TensorView y);
 
 // attention
 void qk_norm_rope(Context& ctx, TensorView qkv, const HeadLayout& layout, const QkNorm& norm, TensorView rope,

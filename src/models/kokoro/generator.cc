@@ -74,18 +74,28 @@ TensorView Generator::excite(const Rows& rows, TensorView f0, const ops::SourceN
   return harmonics;
 }
 
-// The source at the rate of a stage.   rows: those of the stage's output.
-TensorView Generator::noise(const Rows& rows, size_t index, TensorView affines, TensorView harmonics) const {
+// The source at the rate of a stage.   rows: those of the stage's output; y: f32 [rows, channels]
+void Generator::noise(const Rows& rows, size_t index, TensorView affines, TensorView harmonics,
+                      TensorView y) const {
   const Stage& stage = stages_[index];
+  const Workspace::Scope scope(*rows.ctx->workspace);
   const TensorView source = rows.alloc(stage.channels);
   if (stage.noise_stride == 1)
     ops::linear(*rows.ctx, harmonics, stage.noise_conv, source);
   else
     strided_conv1d(rows, harmonics, stage.noise_conv, stage.noise_stride, stage.noise_padding, source);
   rows.tell("gen_noiseconv" + std::to_string(index), source);
-  stage.noise_block[0].forward(rows, affines, source);
-  rows.tell("gen_noiseres" + std::to_string(index), source);
-  return source;
+  stage.noise_block[0].forward(rows, affines, source, y);
+  rows.tell("gen_noiseres" + std::to_string(index), y);
+}
+
+// leaky_relu(factor * x), in order, as `next` reads it: x itself, or beside it.
+TensorView Generator::activated(const Rows& rows, TensorView x, float factor, float slope,
+                                const ops::PackedMatrix& next) {
+  const bool in_place = ops::product_input(*rows.ctx, next) == x.dtype();
+  const TensorView y = in_place ? x : rows.alloc_input(next);
+  ops::segment_sum(*rows.ctx, std::array{x}, rows.segments, factor, slope, y);
+  return y;
 }
 
 // rows: those of x, which is in order.   -> [rows * rate, channels], the sum of the stage's blocks.
@@ -106,18 +116,12 @@ TensorView Generator::run(const Rows& rows, size_t index, TensorView affines, Te
     up = transposed_conv1d(rows, x, stage.up, stage.rate, stage.padding);
   }
   out.tell("gen_ups" + std::to_string(index), up);
-  {
-    const Workspace::Scope beside(*ctx.workspace);
-    const TensorView source = noise(out, index, affines, harmonics);
-    ops::segment_sum(ctx, std::array{up, source}, out.segments, 1, 1, up);
-  }
+  noise(out, index, affines, harmonics, sum);
+  ops::segment_sum(ctx, std::array{up, sum}, out.segments, 1, 1, up);
   for (size_t k = 0; k < stage.blocks.size(); ++k) {
     const Workspace::Scope block(*ctx.workspace);
-    // The first works where the sum will be, the last where their input is.
-    const bool in_place = k > 0 && k + 1 == stage.blocks.size();
-    const TensorView branch = k == 0 ? sum : in_place ? up : out.alloc(stage.channels);
-    if (!in_place) ops::segment_sum(ctx, std::array{up}, out.segments, 1, 1, branch);
-    stage.blocks[k].forward(out, affines, branch);
+    const TensorView branch = k == 0 ? sum : out.alloc(stage.channels);
+    stage.blocks[k].forward(out, affines, up, branch);
     out.tell("gen_res" + std::to_string(index) + "_" + std::to_string(k), branch);
     if (k > 0) ops::segment_sum(ctx, std::array{sum, branch}, out.segments, 1, 1, sum);
   }
@@ -131,12 +135,11 @@ void Generator::forward(const Rows& rows, TensorView affines, TensorView x, Tens
   Rows at = rows;
   float mean = 1;  // of the blocks of the stage before
   for (size_t i = 0; i < stages_.size(); ++i) {
-    ops::segment_sum(ctx, std::array{x}, at.segments, mean, kStageSlope, x);
-    x = run(at, i, affines, x, harmonics);
+    x = run(at, i, affines, activated(at, x, mean, kStageSlope, stages_[i].up), harmonics);
     at = at.at(at.segments.rate * stages_[i].rate, i + 1 == stages_.size() ? 1 : 0);
     mean = 1 / static_cast<float>(stages_[i].blocks.size());
   }
-  ops::segment_sum(ctx, std::array{x}, at.segments, mean, kLastSlope, x);
+  x = activated(at, x, mean, kLastSlope, post_);
   const TensorView spectrum = at.alloc(2 * stft_.bins());
   centred_conv1d(at, x, post_, 1, spectrum);
   at.tell("conv_post", spectrum);

@@ -38,7 +38,9 @@ class Generator {
     std::vector<SnakeBlock> blocks;
   };
   Stage load_stage(Loader& loader, StyleTable& styles, const Config& config, size_t index) const;
-  TensorView noise(const Rows& rows, size_t index, TensorView affines, TensorView harmonics) const;
+  void noise(const Rows& rows, size_t index, TensorView affines, TensorView harmonics, TensorView y) const;
+  static TensorView activated(const Rows& rows, TensorView x, float factor, float slope,
+                              const ops::PackedMatrix& next);
   TensorView run(const Rows& rows, size_t index, TensorView affines, TensorView x,
                  TensorView harmonics) const;
 

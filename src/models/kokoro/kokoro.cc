@@ -98,11 +98,17 @@ std::vector<int32_t> token_of_frame(const Layout& tokens, const Layout& frames, 
   return rows;
 }
 
-// The utterances from `first` on that are made into sound together: one, or as many as have kMostFrames.
+// The utterances from `first` on that are made into sound together: one, or several of kMostFrames at most.
+// No more groups than these frames need, and of those that are left each about the same share.
 size_t end_of_group(std::span<const int32_t> frames, size_t first) {
+  const int64_t left =
+      std::accumulate(frames.begin() + static_cast<ptrdiff_t>(first), frames.end(), int64_t{0});
+  const int64_t share = left / ((left + kMostFrames - 1) / kMostFrames);
   size_t end = first + 1;
-  for (int32_t total = frames[first]; end < frames.size() && total + frames[end] <= kMostFrames; ++end)
+  for (int64_t total = frames[first]; end < frames.size(); ++end) {
+    if (total + frames[end] > kMostFrames || total + frames[end] / 2 > share) break;
     total += frames[end];
+  }
   return end;
 }
 

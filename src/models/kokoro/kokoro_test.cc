@@ -131,6 +131,25 @@ TEST_P(KokoroBatches, TheNumberOfThreadsDoesNotMatter) {
 INSTANTIATE_TEST_SUITE_P(Types, KokoroBatches, ::testing::Values(DType::f32, DType::bf16),
                          [](const auto& type) { return std::string(name_of(type.param)); });
 
+// 256 and 128 channels: widths for which a GPU has kernels of their own (ops/snake_block.h).
+TEST(Kokoro, AnUtteranceOfAWideGeneratorIsTheSameAloneAndInABatch) {
+  ops::TestMachine machine(2);
+  Config config = with_long_texts(small_config());
+  config.upsample_initial_channel = 512;
+  const Kokoro model = Kokoro::random(config, machine.context, DType::bf16, 7);
+  std::vector<Line> lines;
+  for (uint64_t i = 0; i < 5; ++i) lines.push_back(random_line(config, 1 + static_cast<int>(i * 13), i));
+  poison(machine.workspace);
+  const std::vector<Spoken> together = speak(model, machine.context, lines);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    poison(machine.workspace);
+    const Spoken alone = speak(model, machine.context, {lines[i]})[0];
+    EXPECT_EQ(alone.durations, together[i].durations);
+    EXPECT_TRUE(alone.samples == together[i].samples) << i;
+    for (const float sample : alone.samples) ASSERT_TRUE(std::isfinite(sample));
+  }
+}
+
 TEST(Kokoro, RefusesWhatIsNoUtterance) {
   ops::TestMachine machine(1);
   const Config config = small_config();

@@ -84,34 +84,32 @@ void StyledBlock::forward(const Rows& rows, TensorView affines, TensorView x, Te
 }
 
 SnakeBlock::SnakeBlock(Loader& loader, StyleTable& styles, const std::string& prefix, int64_t channels,
-                       int64_t kernel, const std::vector<int64_t>& dilations)
-    : channels_(channels) {
+                       int64_t kernel, const std::vector<int64_t>& dilations) {
   for (size_t i = 0; i < dilations.size(); ++i) {
     const std::string n = std::to_string(i);
     const Shape shape = {channels, channels, kernel};
-    units_.push_back({.norm1 = styles.add(loader, prefix + ".adain1." + n + ".fc", channels),
-                      .norm2 = styles.add(loader, prefix + ".adain2." + n + ".fc", channels),
-                      .alpha1 = loader.f32(prefix + ".alpha1." + n, {1, channels, 1}),
-                      .alpha2 = loader.f32(prefix + ".alpha2." + n, {1, channels, 1}),
-                      .conv1 = load_conv(loader, prefix + ".convs1." + n, shape, true),
-                      .conv2 = load_conv(loader, prefix + ".convs2." + n, shape, true),
-                      .dilation = dilations[i]});
+    const auto half = [&](const std::string& which, int64_t dilation) {
+      return Half{.norm = styles.add(loader, prefix + ".adain" + which + ".fc", channels),
+                  .alpha = loader.f32(prefix + ".alpha" + which, {1, channels, 1}),
+                  .conv = load_conv(loader, prefix + ".convs" + which, shape, true),
+                  .dilation = dilation};
+    };
+    units_.push_back({.first = half("1." + n, dilations[i]), .second = half("2." + n, 1)});
   }
 }
 
-void SnakeBlock::forward(const Rows& rows, TensorView affines, TensorView x) const {
-  ops::Context& ctx = *rows.ctx;
-  const Workspace::Scope scope(*ctx.workspace);
-  const TensorView input = rows.alloc_input(units_[0].conv1), between = rows.alloc(channels_);
-  const auto snake = [&](const Tensor& alpha) {
-    return ops::SegmentActivation{.snake_alpha = alpha.view().reshape({channels_})};
-  };
-  for (const Unit& unit : units_) {
-    ops::adain(ctx, x, rows.segments, unit.norm1.of(affines), kNormEps, snake(unit.alpha1), input);
-    centred_conv1d(rows, input, unit.conv1, unit.dilation, between);
-    ops::adain(ctx, between, rows.segments, unit.norm2.of(affines), kNormEps, snake(unit.alpha2), input);
-    centred_conv1d(rows, input, unit.conv2, 1, x, {.accumulate = true});
-  }
+void SnakeBlock::forward(const Rows& rows, TensorView affines, TensorView x, TensorView y) const {
+  std::vector<ops::SnakeUnit> units;
+  for (const Unit& unit : units_)
+    units.push_back({.first = half(unit.first, affines), .second = half(unit.second, affines)});
+  ops::snake_block(*rows.ctx, x, rows.segments, units, kNormEps, y);
+}
+
+ops::SnakeUnit::Half SnakeBlock::half(const Half& half, TensorView affines) {
+  return {.style = half.norm.of(affines),
+          .alpha = half.alpha.view().reshape({half.conv.outputs}),
+          .conv = &half.conv,
+          .dilation = half.dilation};
 }
 
 }  // namespace shoal::kokoro

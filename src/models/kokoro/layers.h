@@ -9,6 +9,7 @@
 #include "models/kokoro/rows.h"
 #include "models/kokoro/style.h"
 #include "ops/packed_matrix.h"
+#include "ops/snake_block.h"
 
 namespace shoal::kokoro {
 
@@ -52,17 +53,21 @@ class SnakeBlock {
   SnakeBlock(Loader& loader, StyleTable& styles, const std::string& prefix, int64_t channels, int64_t kernel,
              const std::vector<int64_t>& dilations);
 
-  // x: f32 [rows, channels], dense, in place.
-  void forward(const Rows& rows, TensorView affines, TensorView x) const;
+  // x: f32 [rows, channels]; y: the same, apart from x; both dense. What is in the gaps of x is not read.
+  void forward(const Rows& rows, TensorView affines, TensorView x, TensorView y) const;
 
  private:
-  struct Unit {
-    StyleColumns norm1, norm2;
-    Tensor alpha1, alpha2;  // f32 [channels]
-    ops::PackedMatrix conv1, conv2;
+  struct Half {
+    StyleColumns norm;
+    Tensor alpha;  // f32 [1, channels, 1]
+    ops::PackedMatrix conv;
     int64_t dilation = 1;
   };
-  int64_t channels_;
+  struct Unit {
+    Half first, second;
+  };
+  static ops::SnakeUnit::Half half(const Half& half, TensorView affines);
+
   std::vector<Unit> units_;
 };
 

@@ -90,7 +90,8 @@ class Sizes {
     return rows(c_.hidden_dim + 2 * inputs) + blocks;
   }
 
-  // A stage has its input added up, what it adds up, and a block with three tensors of its own.
+  // A stage has its input added up, what it adds up, and a block with its result, two tensors of its own, and
+  // what its convolutions read or, on a GPU, a second result.
   int64_t generator() const {
     int64_t sums = 0, peak = 0, rate = 2, channels = c_.upsample_initial_channel;
     for (const int64_t times : c_.upsample_rates) {
@@ -98,7 +99,8 @@ class Sizes {
       channels /= 2;
       sums += rows(channels, rate);
       const int64_t moments = rows(channels, rate) / 32;  // of blocks of 64 rows
-      peak = std::max(peak, sums + 3 * rows(channels, rate) + input(channels, rate) + moments);
+      const int64_t fourth = std::max(input(channels, rate), rows(channels, rate));
+      peak = std::max(peak, sums + 3 * rows(channels, rate) + fourth + moments);
     }
     return std::max(peak, sums + rows(c_.gen_istft_n_fft + 2, rate));
   }

@@ -29,8 +29,8 @@ struct BatchSize {
 // context may take for themselves comes on top.
 int64_t workspace_bytes(const Config& config, const BatchSize& batch, DType dtype, Device device);
 
-// Frames that are made into sound together: 32 s keep every processor busy, and their last layers take half a
-// gigabyte. A longer utterance goes alone.
-inline constexpr int32_t kMostFrames = 1280;
+// Frames that are made into sound together: 42 s keep every processor busy, and their last layers take 0.7
+// gigabytes. A longer utterance goes alone.
+inline constexpr int32_t kMostFrames = 1680;
 
 }  // namespace shoal::kokoro

@@ -30,15 +30,18 @@ __device__ T narrowed(float value) {
   if constexpr (std::is_same_v<T, __half>) return __float2half_rn(value);
 }
 
-// Four values, zeros from `depth` on, to a place that is aligned to them.
+// Four values to a place that is aligned to them.
 template <typename T>
-__device__ void store_four(T* to, const float4& v, int k, int depth) {
+__device__ void store_four(T* to, const float4& v) {
   struct alignas(4 * sizeof(T)) Four {
     T value[4];
   };
-  *reinterpret_cast<Four*>(to) = {narrowed<T>(v.x), narrowed<T>(k + 1 < depth ? v.y : 0.0f),
-                                  narrowed<T>(k + 2 < depth ? v.z : 0.0f),
-                                  narrowed<T>(k + 3 < depth ? v.w : 0.0f)};
+  *reinterpret_cast<Four*>(to) = {narrowed<T>(v.x), narrowed<T>(v.y), narrowed<T>(v.z), narrowed<T>(v.w)};
+}
+
+// Zeros from `depth` on.
+__device__ float4 within(const float4& v, int k, int depth) {
+  return {v.x, k + 1 < depth ? v.y : 0.0f, k + 2 < depth ? v.z : 0.0f, k + 3 < depth ? v.w : 0.0f};
 }
 
 __device__ float load_any(const void* x, DType dtype, int64_t i) {
@@ -47,23 +50,28 @@ __device__ float load_any(const void* x, DType dtype, int64_t i) {
   return __half2float(static_cast<const __half*>(x)[i]);
 }
 
-// A row of an f32 x by a warp: all loads of a piece before its first store.
+// Fours of an f32 x that is only rounded, several a thread: all loads before the first store.
+constexpr int kHeld = 4;
+
 template <typename T>
-__device__ void round_row(const OperandArguments& a, const float* from, T* to, int lane) {
-  constexpr int kHeld = 8;
-  for (int begin = lane * 4; begin < a.depth; begin += kHeld * 128) {
-    float4 held[kHeld];
+__global__ void __launch_bounds__(kThreads) round_kernel(const OperandArguments a) {
+  wait_for_inputs();
+  const auto fours = static_cast<uint32_t>(a.padded / 4);
+  const int64_t all = a.rows * fours, first = int64_t{blockIdx.x} * kHeld * kThreads + threadIdx.x;
+  float4 held[kHeld];
 #pragma unroll
-    for (int i = 0; i < kHeld; ++i) held[i] = load_four(from, begin + i * 128, a.depth, a.vectors);
-#pragma unroll
-    for (int i = 0; i < kHeld; ++i) {
-      const int k = begin + i * 128;
-      if (k < a.depth) store_four(to + k, held[i], k, a.depth);
-    }
+  for (int i = 0; i < kHeld; ++i) {
+    const int64_t four = first + i * kThreads, row = four / fours;
+    if (four < all)
+      held[i] = load_four(static_cast<const float*>(a.x) + row * a.x_stride,
+                          static_cast<int>(four - row * fours) * 4, a.depth, a.vectors);
   }
+#pragma unroll
+  for (int i = 0; i < kHeld; ++i)
+    if (first + i * kThreads < all) store_four(static_cast<T*>(a.y) + (first + i * kThreads) * 4, held[i]);
 }
 
-// A warp per row.
+// What is normed, or is not f32: a warp per row.
 template <typename T>
 __global__ void __launch_bounds__(kThreads) operand_kernel(const OperandArguments a) {
   extern __shared__ float4 shared_weight[];
@@ -89,15 +97,21 @@ __global__ void __launch_bounds__(kThreads) operand_kernel(const OperandArgument
   if (weight)
     norm.write(
         from, a.depth, a.vectors, [&](int k) { return load_four(weight, k, a.depth, a.vectors); },
-        [&](int k, const float4& y) { store_four(to + k, y, k, a.depth); });
-  else if (a.x_dtype == DType::f32)
-    round_row(a, from, to, lane);
+        [&](int k, const float4& y) { store_four(to + k, within(y, k, a.depth)); });
   else
     for (int k = lane; k < a.depth; k += 32)
       to[k] = narrowed<T>(load_any(a.x, a.x_dtype, row * a.x_stride + k));
   // What stands between the last input, or the last four, and the end.
-  for (int k = (a.x_dtype == DType::f32 ? (a.depth + 3) / 4 * 4 : a.depth) + lane; k < a.padded; k += 32)
+  for (int k = (weight ? (a.depth + 3) / 4 * 4 : a.depth) + lane; k < a.padded; k += 32)
     to[k] = narrowed<T>(0.0f);
+}
+
+// body(T()) with the type of an operand's elements.
+template <typename Body>
+void with_kernel_type(DType dtype, Body body) {
+  if (dtype == DType::f32) return body(float());
+  if (dtype == DType::bf16) return body(__nv_bfloat16());
+  body(__half());
 }
 
 bool is_aligned(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }
@@ -128,14 +142,21 @@ TensorView product_operand(Context& ctx, TensorView x, DType dtype, const RmsNor
                                    .shares_weight = shares_weight,
                                    .y = y.data(),
                                    .padded = static_cast<int>(padded)};
+  if (!norm && x.dtype() == DType::f32) {
+    const int64_t fours = rows * padded / 4;
+    const Grid grid{.blocks = dim3(static_cast<unsigned>(blocks_for(fours, kHeld * kThreads))),
+                    .threads = dim3(kThreads)};
+    with_kernel_type(dtype, [&](auto type) {
+      launch(ctx, "rounding of an operand", grid, round_kernel<decltype(type)>, arguments);
+    });
+    return y;
+  }
   const Grid grid{.blocks = dim3(static_cast<unsigned>(blocks_for(rows, kWarps))),
                   .threads = dim3(kThreads),
                   .shared_bytes = shares_weight ? static_cast<size_t>(depth * 4) : 0};
-  launch(ctx, "operand of a product", grid,
-         dtype == DType::f32    ? operand_kernel<float>
-         : dtype == DType::bf16 ? operand_kernel<__nv_bfloat16>
-                                : operand_kernel<__half>,
-         arguments);
+  with_kernel_type(dtype, [&](auto type) {
+    launch(ctx, "operand of a product", grid, operand_kernel<decltype(type)>, arguments);
+  });
   return y;
 }
 

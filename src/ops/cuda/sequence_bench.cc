@@ -10,6 +10,7 @@
 #include "ops/segment_norm.h"
 #include "ops/self_attention.h"
 #include "ops/short_stft.h"
+#include "ops/snake_block.h"
 
 namespace shoal::ops::cuda {
 namespace {
@@ -58,6 +59,11 @@ class SequenceBench : private GpuBench {
         rows_of(count, rate, channels);
       sound(count);
     }
+    for (const int count : {1, 3, 8})
+      for (const int64_t taps : {3, 7, 11}) {
+        snakes(count, 20, 256, taps);
+        snakes(count, 120, 128, taps);
+      }
   }
 
  private:
@@ -134,6 +140,26 @@ class SequenceBench : private GpuBench {
     time("segment_sum" + sizes, 3 * x.bytes(), [&] { segment_sum(ctx_, terms, segments, 1, 1, y); });
     const Tensor twice(DType::f32, {2 * rows, channels}, kDevice);
     time("double_rows" + sizes, 3 * x.bytes(), [&] { double_rows(ctx_, x, segments, weight, alpha, twice); });
+  }
+
+  // A block of three units of 8 s of speech each.
+  void snakes(int count, int64_t rate, int64_t channels, int64_t taps) {
+    const std::string name = "snake_block " + std::to_string(channels) + " channels, " +
+                             std::to_string(taps) + " taps, " + std::to_string(count) + " x 8 s";
+    if (!wants(name)) return;
+    const Utterances utterances(ctx_, count, 320);
+    const Segments segments = utterances.at(rate);
+    const Tensor x = on_gpu(DType::f32, {segments.total_rows(), channels}),
+                 alpha = on_gpu(DType::f32, {channels}), style = on_gpu(DType::f32, {count, 2 * channels});
+    const Tensor y(DType::f32, x.shape(), kDevice);
+    const PackedMatrix conv = pack_conv1d(ctx_, random(DType::f32, {channels, channels, taps}, 0.02f),
+                                          random(DType::f32, {channels}, 0.1f), DType::bf16);
+    std::vector<SnakeUnit> units;
+    for (const int64_t dilation : {1, 3, 5})
+      units.push_back({{style, alpha, &conv, dilation}, {style, alpha, &conv, 1}});
+    const double us = time(name, 0, [&] { snake_block(ctx_, x, segments, units, 1e-5f, y); });
+    std::printf("%-52s %9.1f TFLOP/s\n", "",
+                12e-6 * static_cast<double>(segments.total_rows() * channels * channels * taps) / us);
   }
 
   void sound(int count) {

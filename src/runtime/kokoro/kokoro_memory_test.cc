@@ -27,7 +27,7 @@ TEST(KokoroMemory, PublishedSizesTakeLessThanOneAndAHalfGigabytes) {
   EXPECT_NEAR(static_cast<double>(plan.weights.total()), 0.23e9, 0.02e9);
   EXPECT_LT(plan.total(), 1'500'000'000);
   EXPECT_EQ(plan.batch.frames, 8000);
-  EXPECT_EQ(plan.batch.frames_together, 512 * 3);
+  EXPECT_EQ(plan.batch.frames_together, kokoro::kMostFrames);
   int64_t sum = 0;
   for (const MemoryPart& part : plan.parts()) sum += part.bytes;
   EXPECT_EQ(sum, plan.total());
@@ -74,7 +74,7 @@ TEST(KokoroMemory, ThePipelineTakesWhatIsPlanned) {
   EXPECT_LE(taken, plan.workspace + 2 * weights);  // of packing them on a GPU
   EXPECT_LE(plan.weights.total(), weights);
   // Packing pads narrow matrices, and this model has no others; a GPU's tiles are larger.
-  EXPECT_GE(plan.weights.total(), weights * (ops::testing_on_cpu() ? 90 : 80) / 100);
+  EXPECT_GE(plan.weights.total(), weights * (ops::testing_on_cpu() ? 90 : 70) / 100);
   SpeechRequest request = testing::phonemes_request(std::string(200, 'a'));
   request.delivery = Delivery::whole;
   request.speed = 4;

@@ -1,0 +1,30 @@
+// The residual blocks of a style-controlled vocoder (AdaINResBlock1, spec kokoro 5.12).
+#pragma once
+
+#include <span>
+
+#include "ops/context.h"
+#include "ops/packed_matrix.h"
+#include "ops/segments.h"
+
+namespace shoal::ops {
+
+// x + conv2(snake(adain(conv1(snake(adain(x)))))): every convolution [channels, taps, channels] with an odd
+// number of taps, centred: a row sees as much behind itself as before.
+struct SnakeUnit {
+  struct Half {
+    TensorView style;                    // f32 [segments, 2 * channels]: scales, shifts; rows may be strided
+    TensorView alpha;                    // f32 [channels], not 0
+    const PackedMatrix* conv = nullptr;  // pack_conv1d
+    int64_t dilation = 1;
+  } first, second;
+};
+
+// y = the units of x, one after the other (at least one), every segment by itself (adain: segment_norm.h).
+// x, y: f32 [total_rows, channels], dense, apart. What lies in the gaps of x is never read; they are as wide
+// as half of a convolution's reach at least. What is written into the gaps of y means nothing.
+// A segment's rows are the same in every batch, bit for bit.
+void snake_block(Context& ctx, TensorView x, const Segments& segments, std::span<const SnakeUnit> units,
+                 float eps, TensorView y);
+
+}  // namespace shoal::ops
