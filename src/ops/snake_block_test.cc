@@ -93,8 +93,7 @@ TEST_P(SnakeBlock, MatchesItsDefinition) {
     const auto begin = segments.begin(s) * kChannels, end = begin + segments.rows(s) * kChannels;
     ref::Values want = wide(Floats(x.begin() + begin, x.begin() + end));
     for (const Unit& unit : units) {
-      const ref::Values added =
-          wanted(unit.second, wanted(unit.first, want, s, kChannels), s, kChannels);
+      const ref::Values added = wanted(unit.second, wanted(unit.first, want, s, kChannels), s, kChannels);
       for (size_t i = 0; i < want.size(); ++i) want[i] += added[i];
     }
     ref::Values bound;

@@ -1,7 +1,5 @@
 // A snake block as two kernels for each convolution: the factors of its norm, from the sums that the
 // convolution before it has left, and the convolution with norm, snake and residual in it (styled_conv.cuh).
-#include "ops/snake_block.h"
-
 #include <algorithm>
 
 #include "ops/cuda/launch.cuh"
@@ -9,6 +7,7 @@
 #include "ops/cuda/tile_product.h"
 #include "ops/cuda/wide_product.h"
 #include "ops/cuda_backend.h"
+#include "ops/snake_block.h"
 
 namespace shoal::ops::cuda {
 namespace {
@@ -48,7 +47,8 @@ __global__ void __launch_bounds__(kSumThreads) sum_rows_kernel(const SumArgument
   float* const to =
       a.sums + StyledSums::place(begin, piece.segment, piece.first / a.step, a.step) * 2 * a.channels;
   for (int i = static_cast<int>(threadIdx.x); i < 2 * a.channels; i += kSumThreads) {
-    const float* const from = reinterpret_cast<const float*>(i < a.channels ? sums : squares) + i % a.channels;
+    const float* const from =
+        reinterpret_cast<const float*>(i < a.channels ? sums : squares) + i % a.channels;
     float all = 0.0f;
     for (int other = 0; other < sharers; ++other) all = __fadd_rn(all, from[other * a.channels]);
     to[i] = all;
@@ -73,7 +73,8 @@ __global__ void __launch_bounds__(kFactorChannels* kFactorThreads) factor_kernel
             warp = static_cast<int>(threadIdx.y), first = static_cast<int>(blockIdx.y) * kFactorChannels;
   const int64_t rows = a.segments.rows(segment), pieces = (rows + a.step - 1) / a.step;
   const float* const from =
-      a.sums + StyledSums::place(a.segments.begin(segment), segment, 0, a.step) * 2 * a.channels + first + lane;
+      a.sums + StyledSums::place(a.segments.begin(segment), segment, 0, a.step) * 2 * a.channels + first +
+      lane;
   double sum = 0, square = 0;
 #pragma unroll 8
   for (int64_t piece = warp; piece < pieces; piece += kFactorThreads) {
@@ -157,22 +158,22 @@ class SnakeBlockRun {
                                    bool with_sums) const {
     const PackedMatrix& conv = *half.conv;
     const bool narrow = channels_ == 128;
-    return {.weights = weight_map(
-                conv.storage.view().data(), shape_of(conv),
-                narrow ? StyledSizes<128>::kStageTileRows : StyledSizes<256>::kStageTileRows,
-                narrow ? StyledSizes<128>::kStageTiles : StyledSizes<256>::kStageTiles),
-            .segments = rows_,
-            .x = x.as<float>(),
-            .factors = factors_.as<float>(),
-            .alpha = half.alpha.as<float>(),
-            .bias = conv.bias.empty() ? nullptr : conv.bias.as<float>(),
-            .before = before.empty() ? nullptr : before.as<float>(),
-            .y = y.as<float>(),
-            .sums = with_sums ? sums_.as<float>() : nullptr,
-            .taps = static_cast<int>(conv.taps),
-            .dilation = static_cast<int>(half.dilation),
-            .pieces = static_cast<int>(
-                most_pieces(segments_, narrow ? StyledSizes<128>::kRows : StyledSizes<256>::kRows))};
+    return {
+        .weights = weight_map(conv.storage.view().data(), shape_of(conv),
+                              narrow ? StyledSizes<128>::kStageTileRows : StyledSizes<256>::kStageTileRows,
+                              narrow ? StyledSizes<128>::kStageTiles : StyledSizes<256>::kStageTiles),
+        .segments = rows_,
+        .x = x.as<float>(),
+        .factors = factors_.as<float>(),
+        .alpha = half.alpha.as<float>(),
+        .bias = conv.bias.empty() ? nullptr : conv.bias.as<float>(),
+        .before = before.empty() ? nullptr : before.as<float>(),
+        .y = y.as<float>(),
+        .sums = with_sums ? sums_.as<float>() : nullptr,
+        .taps = static_cast<int>(conv.taps),
+        .dilation = static_cast<int>(half.dilation),
+        .pieces = static_cast<int>(
+            most_pieces(segments_, narrow ? StyledSizes<128>::kRows : StyledSizes<256>::kRows))};
   }
   template <typename T>
   void convolve(const StyledConvArguments& arguments) {

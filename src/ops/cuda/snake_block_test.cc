@@ -50,7 +50,8 @@ class CudaSnakeBlock : public SegmentTest, public testing::WithParamInterface<DT
 
   Half random_half(int64_t channels, int64_t taps, int64_t dilation, int64_t segments, unsigned seed) {
     const float size = 1 / std::sqrt(static_cast<float>(channels * taps));
-    Floats w = random_values(channels * channels * taps, seed, size), bias = random_values(channels, seed + 1);
+    Floats w = random_values(channels * channels * taps, seed, size),
+           bias = random_values(channels, seed + 1);
     return {put(random_values(segments * 2 * channels, seed + 2, 0.5f), {segments, 2 * channels}),
             put(random_alpha(channels), {channels}),
             pack_conv1d(ctx(), view_of(w, {channels, channels, taps}), view_of(bias, {channels}), GetParam()),
@@ -115,13 +116,15 @@ TEST_P(CudaSnakeBlock, IsWhatItIsMadeOf) {
         const Floats want = by_parts(x, segments, one, channels);
         for (int64_t s = 0; s < segments.count(); ++s) {
           double difference = 0, size = 0, most = 0;
-          for (int64_t i = segments.begin(s) * channels; i < (segments.begin(s) + segments.rows(s)) * channels;
-               ++i) {
+          for (int64_t i = segments.begin(s) * channels;
+               i < (segments.begin(s) + segments.rows(s)) * channels; ++i) {
             const auto at = static_cast<size_t>(i);
-            const double off = static_cast<double>(got[at]) - want[at], added = static_cast<double>(want[at]) - x[at];
+            const double off = static_cast<double>(got[at]) - want[at],
+                         added = static_cast<double>(want[at]) - x[at];
             difference += off * off, size += added * added, most = std::max(most, std::abs(off));
           }
-          ASSERT_LE(std::sqrt(difference), 0.2 * unit * std::sqrt(size)) << "segment " << s << ", most " << most;
+          ASSERT_LE(std::sqrt(difference), 0.2 * unit * std::sqrt(size))
+              << "segment " << s << ", most " << most;
         }
         x = want;
       }

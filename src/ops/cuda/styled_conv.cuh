@@ -49,10 +49,11 @@ class StyledConsumer {
   static constexpr int kOwnRows = 2 * kRowBlocks;
   // Outputs that are finished together, of which a thread has four neighbours of each of its rows.
   static constexpr int kChunk = 16, kChunks = kChannels / kChunk, kBlockChunks = 128 / kChunk;
-  using Held = float4[kOwnRows];  // what `before` holds there
+  using Held = float4[kOwnRows];    // what `before` holds there
   static constexpr int kAhead = 1;  // chunks for which it is asked before it is their turn
 
-  // Where the thread's first row of a piece, and its first outputs, lie in y; and how many rows the piece has.
+  // Where the thread's first row of a piece, and its first outputs, lie in y; and how many rows the piece
+  // has.
   struct Place {
     int64_t at;
     int count;
@@ -96,7 +97,8 @@ class StyledConsumer {
     const uint64_t b = operand_at(shared_.weights(ring_.at), Sizes::kStageTiles * kTileBytes);
     // From one of the two to the other.
     constexpr uint64_t kNextA = kRowBlocks == 2 ? 64 : 0;
-    constexpr uint64_t kNextB = kRowBlocks == 2 ? 0 : 128 / kTileOutputs * Sizes::kStageTiles * (kTileBytes >> 4);
+    constexpr uint64_t kNextB =
+        kRowBlocks == 2 ? 0 : 128 / kTileOutputs * Sizes::kStageTiles * (kTileBytes >> 4);
     pin(sums[0]);
     pin(sums[1]);
     begin_multiplications();
@@ -135,7 +137,8 @@ class StyledConsumer {
     float moments[8] = {};  // sums of the four outputs, then those of their squares
 #pragma unroll
     for (int i = 0; i < kOwnRows; ++i) {
-      const float4 own = neighbours(sums[kRowBlocks == 2 ? i / 2 : chunk / kBlockChunks], chunk % kBlockChunks, i % 2);
+      const float4 own =
+          neighbours(sums[kRowBlocks == 2 ? i / 2 : chunk / kBlockChunks], chunk % kBlockChunks, i % 2);
       const float4 before = held[i];
       const float4 y = {
           __fadd_rn(before.x, __fadd_rn(own.x, bias.x)), __fadd_rn(before.y, __fadd_rn(own.y, bias.y)),
@@ -180,7 +183,8 @@ class StyledConsumer {
         moments[i] = __fadd_rn(kept, __shfl_xor_sync(~0u, given, 4 * half));
       }
     }
-    shared_.sums(group_ * 4 + warp_)[value / 4 * kChannels + chunk * kChunk + column_ + value % 4] = moments[0];
+    shared_.sums(group_ * 4 + warp_)[value / 4 * kChannels + chunk * kChunk + column_ + value % 4] =
+        moments[0];
   }
 
   // Of the group's rows, the four warps' added in order.

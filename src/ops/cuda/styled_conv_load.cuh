@@ -84,7 +84,8 @@ class StyledShared {
   static constexpr int kSumsOffset = kRowsOffset + Sizes::kBuffers * Sizes::kBufferBytes;
   static constexpr int kBiasOffset = kSumsOffset + Sizes::kConsumerWarps * 2 * kChannels * 4;
   static constexpr int kTilesOffset = kBiasOffset + kChannels * 4;
-  static constexpr int kBarriersOffset = kTilesOffset + Sizes::kBuffers * static_cast<int>(sizeof(StyledTile));
+  static constexpr int kBarriersOffset =
+      kTilesOffset + Sizes::kBuffers * static_cast<int>(sizeof(StyledTile));
   static constexpr int kBytes = kBarriersOffset + 16 * (Sizes::kStages + Sizes::kBuffers);
 
   __device__ explicit StyledShared(char* bytes)
@@ -234,8 +235,7 @@ class StyledRowLoader {
   using Sizes = StyledSizes<kChannels>;
 
   // warp: of the row warps.
-  __device__ StyledRowLoader(const StyledConvArguments& a, const SegmentPiece& piece,
-                             int part, int warp)
+  __device__ StyledRowLoader(const StyledConvArguments& a, const SegmentPiece& piece, int part, int warp)
       : styled_(a, kChannels, piece.segment, part * kStyledPartChannels + 4 * lane()),
         rows_(Sizes::kRows + (a.taps - 1) * a.dilation),
         row_(warp),
@@ -282,9 +282,9 @@ class StyledRowLoader {
   }
 
   const StyledFour styled_;
-  const int rows_, row_;           // of the buffer; the warp's first
-  const int first_, end_;   // rows of the buffer that are the segment's
-  const float* const x_;           // the lane's channels of the buffer's first row
+  const int rows_, row_;   // of the buffer; the warp's first
+  const int first_, end_;  // rows of the buffer that are the segment's
+  const float* const x_;   // the lane's channels of the buffer's first row
 };
 
 template <int kChannels>
