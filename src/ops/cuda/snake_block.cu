@@ -1,5 +1,9 @@
 // A snake block as two kernels for each convolution: the factors of its norm, from the sums that the
 // convolution before it has left, and the convolution with norm, snake and residual in it (styled_conv.cuh).
+//
+// Moments are of one pass: sums and sums of squares, f32 over 64 or 128 rows, f64 over these. A mean of m
+// standard deviations costs about m^2 2^-22 of the variance: less than the rounding of the next operand for
+// any m below 60.
 #include <algorithm>
 
 #include "ops/cuda/launch.cuh"
@@ -133,9 +137,9 @@ class SnakeBlockRun {
     find_factors(half);
     const PackedMatrix& conv = *half.conv;
     if (conv.dtype == DType::bf16)
-      convolve<__nv_bfloat16>(arguments_of(x, half, before, y, with_sums));
+      launch_conv<__nv_bfloat16>(arguments_of(x, half, before, y, with_sums));
     else
-      convolve<__half>(arguments_of(x, half, before, y, with_sums));
+      launch_conv<__half>(arguments_of(x, half, before, y, with_sums));
   }
 
  private:
@@ -176,14 +180,14 @@ class SnakeBlockRun {
             most_pieces(segments_, narrow ? StyledSizes<128>::kRows : StyledSizes<256>::kRows))};
   }
   template <typename T>
-  void convolve(const StyledConvArguments& arguments) {
+  void launch_conv(const StyledConvArguments& arguments) {
     if (channels_ == 128)
-      convolve<T, 128>(arguments);
+      launch_conv<T, 128>(arguments);
     else
-      convolve<T, 256>(arguments);
+      launch_conv<T, 256>(arguments);
   }
   template <typename T, int kChannels>
-  void convolve(const StyledConvArguments& arguments) {
+  void launch_conv(const StyledConvArguments& arguments) {
     const int blocks = std::min(arguments.pieces, tile_machine(ctx_).multiprocessors);
     launch(ctx_, "styled convolution",
            {.blocks = dim3(static_cast<unsigned>(blocks)),

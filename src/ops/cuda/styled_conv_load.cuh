@@ -30,10 +30,10 @@ struct StyledConvArguments {
   int pieces;  // at most
 };
 
-// What is known of a tensor's moments: for every kStep rows of a segment the sums of each channel and of its
-// squares, f32 [2, channels].
+// What is known of a tensor's moments: for every `step` rows of a segment (kGroupRows) the sums of each
+// channel and of its squares, f32 [2, channels].
 struct StyledSums {
-  // Where piece `piece` of the segment has its own: no two segments share a place, whatever the batch.
+  // Where piece `piece` of the segment has its own: no two segments share a place.
   __host__ __device__ static int64_t place(int64_t begin, int segment, int64_t piece, int step) {
     return begin / step + segment + piece;
   }
