@@ -61,7 +61,8 @@ void double_rows(Context& ctx, TensorView x, const Segments& segments, TensorVie
                  TensorView y);
 
 // snake_block
-// Whether there are kernels for all of the convolutions: 128 or 256 channels, 16 bits, sm_90a.
+// Whether there are kernels for all of the convolutions: 128 or 256 channels, 16 bits, (taps - 1) * dilation
+// of 50 at most, sm_90a.
 bool has_snake_block(const Context& ctx, std::span<const SnakeUnit> units);
 void snake_block(Context& ctx, TensorView x, const Segments& segments, std::span<const SnakeUnit> units,
                  float eps, TensorView y);

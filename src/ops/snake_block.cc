@@ -21,11 +21,15 @@ void check_half(const SnakeUnit::Half& half, int64_t channels, int64_t segments)
         "snake_block: style is ", half.style.shape());
 }
 
-// The rows that the convolution leaves out at both ends of the buffer are gaps.
-void centred_conv1d(Context& ctx, TensorView x, const SnakeUnit::Half& half, TensorView y,
-                    const Epilogue& epilogue = {}) {
-  const int64_t reach = (half.conv->taps - 1) / 2 * half.dilation;
-  valid_conv1d(ctx, x, *half.conv, half.dilation, y.slice(reach, y.dim(0) - reach), epilogue);
+// From the first segment's first row to the last one's last.
+void centred_conv1d(Context& ctx, TensorView x, const Segments& segments, const SnakeUnit::Half& half,
+                    TensorView y, const Epilogue& epilogue = {}) {
+  const int64_t reach = (half.conv->taps - 1) / 2 * half.dilation, last = segments.count() - 1;
+  const int64_t begin = segments.begin(0), end = segments.begin(last) + segments.rows(last);
+  CHECK(reach <= begin && end + reach <= x.dim(0), "snake_block: ", reach, " rows of reach, gaps of ", begin,
+        " and ", x.dim(0) - end);
+  valid_conv1d(ctx, x.slice(begin - reach, end + reach), *half.conv, half.dilation, y.slice(begin, end),
+               epilogue);
 }
 
 // By the ops that it is made of.
@@ -40,11 +44,11 @@ void compose(Context& ctx, TensorView x, const Segments& segments, std::span<con
   TensorView held = x;
   for (const SnakeUnit& unit : units) {
     styled(held, unit.first);
-    centred_conv1d(ctx, input, unit.first, between);
+    centred_conv1d(ctx, input, segments, unit.first, between);
     styled(between, unit.second);
     if (held.data() != y.data()) segment_sum(ctx, std::array{x}, segments, 1, 1, y);
     held = y;
-    centred_conv1d(ctx, input, unit.second, y, {.accumulate = true});
+    centred_conv1d(ctx, input, segments, unit.second, y, {.accumulate = true});
   }
 }
 
@@ -61,6 +65,7 @@ void snake_block(Context& ctx, TensorView x, const Segments& segments, std::span
   for (const SnakeUnit& unit : units)
     for (const SnakeUnit::Half* half : {&unit.first, &unit.second})
       check_half(*half, x.dim(1), segments.count());
+  if (segments.count() == 0) return;
   if (!on_cpu(ctx) && cuda::has_snake_block(ctx, units))
     return cuda::snake_block(ctx, x, segments, units, eps, y);
   compose(ctx, x, segments, units, eps, y);

@@ -21,8 +21,9 @@ struct SnakeUnit {
 };
 
 // y = the units of x, one after the other (at least one), every segment by itself (adain: segment_norm.h).
-// x, y: f32 [total_rows, channels], dense, apart. What lies in the gaps of x is never read; they are as wide
-// as half of a convolution's reach at least. What is written into the gaps of y means nothing.
+// x, y: f32 [total_rows, channels], dense, apart, on a GPU aligned to 16 bytes. What lies in the gaps of x is
+// never read; they are as wide as a convolution sees to one side at least (where a GPU has kernels of its own
+// for the block, they may be narrower). What is written into the gaps of y means nothing.
 // A segment's rows are the same in every batch, bit for bit.
 void snake_block(Context& ctx, TensorView x, const Segments& segments, std::span<const SnakeUnit> units,
                  float eps, TensorView y);

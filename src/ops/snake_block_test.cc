@@ -12,7 +12,6 @@ using segment_testing::Floats;
 using segment_testing::kEps;
 using segment_testing::random_alpha;
 using segment_testing::random_rows;
-using segment_testing::random_style;
 using segment_testing::Style;
 
 // Gaps of ten rows and more: as wide as half of the reach of five taps of dilation 5.

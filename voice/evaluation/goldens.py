@@ -39,7 +39,7 @@ class Case(NamedTuple):
     whole_wave: bool = True
 
 
-# With the shipped voice all margins are above 0.003: a correct fp32 engine makes the same choices.
+# With the shipped voice all margins are above 0.0004: a correct fp32 engine makes the same choices.
 CASES = (
     Case("hello", "Hello, and welcome to Shoal."),
     Case("numbers", "The train leaves at 8:30, and a ticket costs $12.", whole_wave=False),

@@ -68,6 +68,11 @@ class Sizes {
     return frames_ * rate * channels * (input_ + copy_);
   }
 
+  // What a stage's input, or the last convolution's, is rounded to beside itself, where it is.
+  int64_t rounded_copy(int64_t channels, int64_t rate) const {
+    return input_ < kFloat ? input(channels, rate) : 0;
+  }
+
   // Beside the output, which the caller has.
   int64_t styled_block(int64_t in, int64_t out, bool upsample) const {
     if (!upsample) return input(in) + rows(out) + input(out);
@@ -95,6 +100,7 @@ class Sizes {
   int64_t generator() const {
     int64_t sums = 0, peak = 0, rate = 2, channels = c_.upsample_initial_channel;
     for (const int64_t times : c_.upsample_rates) {
+      sums += rounded_copy(channels, rate);
       rate *= times;
       channels /= 2;
       sums += rows(channels, rate);
@@ -102,7 +108,7 @@ class Sizes {
       const int64_t fourth = std::max(input(channels, rate), rows(channels, rate));
       peak = std::max(peak, sums + 3 * rows(channels, rate) + fourth + moments);
     }
-    return std::max(peak, sums + rows(c_.gen_istft_n_fft + 2, rate));
+    return std::max(peak, sums + rounded_copy(channels, rate) + rows(c_.gen_istft_n_fft + 2, rate));
   }
 
   int64_t sound() const {

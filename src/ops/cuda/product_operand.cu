@@ -1,6 +1,7 @@
 // x on its way into a product that does not read it as it is: normed, rounded, aligned, padded.
 #include "ops/cuda/async_copy.cuh"
 #include "ops/cuda/launch.cuh"
+#include "ops/cuda/narrowed.cuh"
 #include "ops/cuda/products.h"
 #include "ops/cuda/row_norm.cuh"
 
@@ -23,20 +24,14 @@ struct OperandArguments {
   int padded;
 };
 
-template <typename T>
-__device__ T narrowed(float value) {
-  if constexpr (std::is_same_v<T, float>) return value;
-  if constexpr (std::is_same_v<T, __nv_bfloat16>) return __float2bfloat16_rn(value);
-  if constexpr (std::is_same_v<T, __half>) return __float2half_rn(value);
-}
-
 // Four values to a place that is aligned to them.
 template <typename T>
 __device__ void store_four(T* to, const float4& v) {
   struct alignas(4 * sizeof(T)) Four {
     T value[4];
   };
-  *reinterpret_cast<Four*>(to) = {narrowed<T>(v.x), narrowed<T>(v.y), narrowed<T>(v.z), narrowed<T>(v.w)};
+  *reinterpret_cast<Four*>(to) = {narrowed_value<T>(v.x), narrowed_value<T>(v.y), narrowed_value<T>(v.z),
+                                  narrowed_value<T>(v.w)};
 }
 
 // Zeros from `depth` on.
@@ -45,7 +40,6 @@ __device__ float4 within(const float4& v, int k, int depth) {
 }
 
 __device__ float load_any(const void* x, DType dtype, int64_t i) {
-  if (dtype == DType::f32) return static_cast<const float*>(x)[i];
   if (dtype == DType::bf16) return __bfloat162float(static_cast<const __nv_bfloat16*>(x)[i]);
   return __half2float(static_cast<const __half*>(x)[i]);
 }
@@ -100,18 +94,10 @@ __global__ void __launch_bounds__(kThreads) operand_kernel(const OperandArgument
         [&](int k, const float4& y) { store_four(to + k, within(y, k, a.depth)); });
   else
     for (int k = lane; k < a.depth; k += 32)
-      to[k] = narrowed<T>(load_any(a.x, a.x_dtype, row * a.x_stride + k));
+      to[k] = narrowed_value<T>(load_any(a.x, a.x_dtype, row * a.x_stride + k));
   // What stands between the last input, or the last four, and the end.
   for (int k = (weight ? (a.depth + 3) / 4 * 4 : a.depth) + lane; k < a.padded; k += 32)
-    to[k] = narrowed<T>(0.0f);
-}
-
-// body(T()) with the type of an operand's elements.
-template <typename Body>
-void with_kernel_type(DType dtype, Body body) {
-  if (dtype == DType::f32) return body(float());
-  if (dtype == DType::bf16) return body(__nv_bfloat16());
-  body(__half());
+    to[k] = narrowed_value<T>(0.0f);
 }
 
 bool is_aligned(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }
@@ -146,7 +132,7 @@ TensorView product_operand(Context& ctx, TensorView x, DType dtype, const RmsNor
     const int64_t fours = rows * padded / 4;
     const Grid grid{.blocks = dim3(static_cast<unsigned>(blocks_for(fours, kHeld * kThreads))),
                     .threads = dim3(kThreads)};
-    with_kernel_type(dtype, [&](auto type) {
+    with_result_type(dtype, [&](auto type) {
       launch(ctx, "rounding of an operand", grid, round_kernel<decltype(type)>, arguments);
     });
     return y;
@@ -154,7 +140,7 @@ TensorView product_operand(Context& ctx, TensorView x, DType dtype, const RmsNor
   const Grid grid{.blocks = dim3(static_cast<unsigned>(blocks_for(rows, kWarps))),
                   .threads = dim3(kThreads),
                   .shared_bytes = shares_weight ? static_cast<size_t>(depth * 4) : 0};
-  with_kernel_type(dtype, [&](auto type) {
+  with_result_type(dtype, [&](auto type) {
     launch(ctx, "operand of a product", grid, operand_kernel<decltype(type)>, arguments);
   });
   return y;

@@ -2,9 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 
+#include "ops/cuda/narrowed.cuh"
 #include "ops/cuda/rows_access.cuh"
 #include "ops/segments.h"
 
@@ -121,13 +120,6 @@ __device__ inline void clear_items(float* y, const Gap& gap, int64_t per_row) {
   for (int64_t i = gap.begin * per_row + thread_of_block(); i < gap.end * per_row; i += threads) y[i] = 0.0f;
 }
 
-template <typename T>
-__device__ inline T narrowed_value(float value) {
-  if constexpr (std::is_same_v<T, float>) return value;
-  if constexpr (std::is_same_v<T, __nv_bfloat16>) return __float2bfloat16_rn(value);
-  if constexpr (std::is_same_v<T, __half>) return __float2half_rn(value);
-}
-
 // Whether every row of y can be stored in vectors of four.
 inline bool has_four_rows(TensorView y) {
   const int64_t vector = 4 * size_of(y.dtype());
@@ -150,14 +142,6 @@ __device__ inline void store_four_as(T* row, int k, int dim, bool vectors, const
   if (k + 1 < dim) row[k + 1] = narrowed_value<T>(v.y);
   if (k + 2 < dim) row[k + 2] = narrowed_value<T>(v.z);
   if (k + 3 < dim) row[k + 3] = narrowed_value<T>(v.w);
-}
-
-// body(T()) with the type of a result's elements.
-template <typename Body>
-void with_result_type(DType dtype, Body body) {
-  if (dtype == DType::f32) return body(float());
-  if (dtype == DType::bf16) return body(__nv_bfloat16());
-  body(__half());
 }
 
 }  // namespace shoal::ops::cuda

@@ -223,7 +223,8 @@ bool has_snake_block(const Context& ctx, std::span<const SnakeUnit> units) {
 
 void snake_block(Context& ctx, TensorView x, const Segments& segments, std::span<const SnakeUnit> units,
                  float eps, TensorView y) {
-  if (segments.count() == 0) return;
+  for (const TensorView& view : {x, y})
+    CHECK(reinterpret_cast<uintptr_t>(view.data()) % 16 == 0, "snake_block: rows are not aligned");
   const Workspace::Scope scope(*ctx.workspace);
   const TensorView between = ctx.workspace->like(x);
   // Where the units' results go in turn: reading and writing the same rows takes half as long again (H200).

@@ -17,10 +17,8 @@ using segment_testing::Floats;
 using segment_testing::kEps;
 using segment_testing::random_alpha;
 using segment_testing::random_rows;
-using segment_testing::random_style;
 
-// Segments that end before, at and behind the ends of pieces of 64, 128 and 256 rows; gaps of 26 rows and
-// more.
+// Segments that end before, at and behind the ends of pieces of 64, 128 and 256 rows, 26 rows apart and more.
 Batch pieces() {
   Batch batch{{}, {}, 30};
   for (const int32_t rows : {1, 63, 64, 65, 3, 127, 128, 129, 255, 256, 257, 5000, 40}) {
@@ -30,6 +28,11 @@ Batch pieces() {
   }
   return batch;
 }
+
+// So many pieces that every block of a grid gets several of them, in all of its buffers.
+const Batch kManyPieces{{30, 9000}, {8900, 140'000}, 149'100};
+
+const Batch kPieces = pieces();
 
 class CudaSnakeBlock : public SegmentTest, public testing::WithParamInterface<DType> {
  protected:
@@ -95,45 +98,57 @@ class CudaSnakeBlock : public SegmentTest, public testing::WithParamInterface<DT
     return get(y);
   }
 
+  // One unit at once and by its parts, segment by segment.   -> by its parts
+  Floats expect_same_as_parts(const Floats& x, const Segments& segments, const Unit& one, int64_t channels) {
+    const double unit = GetParam() == DType::bf16 ? 1.0 / 256 : 1.0 / 2048;
+    const std::array own = {SnakeUnit{one.first.view(), one.second.view()}};
+    const Floats got = at_once(x, segments, own, channels), want = by_parts(x, segments, one, channels);
+    for (int64_t s = 0; s < segments.count(); ++s) {
+      double difference = 0, size = 0, most = 0;
+      const int64_t end = (segments.begin(s) + segments.rows(s)) * channels;
+      for (int64_t i = segments.begin(s) * channels; i < end; ++i) {
+        const auto at = static_cast<size_t>(i);
+        const double off = static_cast<double>(got[at]) - want[at],
+                     added = static_cast<double>(want[at]) - x[at];
+        difference += off * off, size += added * added, most = std::max(most, std::abs(off));
+      }
+      EXPECT_LE(std::sqrt(difference), 0.2 * unit * std::sqrt(size)) << "segment " << s << ", most " << most;
+      // No row is off by more than a few roundings: those of a lost piece would be.
+      EXPECT_LE(most, 64 * unit * std::sqrt(size / static_cast<double>(segments.rows(s) * channels)))
+          << "segment " << s;
+    }
+    return want;
+  }
+
   bool has_kernels(const std::vector<Unit>& units) { return has_snake_block(ctx(), views(units)); }
 };
 
 // Both round what a convolution reads to 16 bits; sums and moments differ in the last bits of f32, so that
 // now and then a value is rounded the other way: an unlucky one in some thousands.
 TEST_P(CudaSnakeBlock, IsWhatItIsMadeOf) {
-  const Batch batch = pieces();
-  const Segments segments = placed(batch.segments());
-  const double unit = GetParam() == DType::bf16 ? 1.0 / 256 : 1.0 / 2048;
+  const Segments segments = placed(kPieces.segments());
   for (const int64_t channels : {128, 256})
     for (const int64_t taps : {1, 3, 7, 11}) {
       SCOPED_TRACE(testing::Message() << channels << " channels, " << taps << " taps");
       const std::vector<Unit> units = random_units(channels, taps, segments.count());
       if (!has_kernels(units)) GTEST_SKIP() << "no such kernels for this GPU";
       Floats x = random_rows(segments, channels, 7, 1.5f);
-      for (const Unit& one : units) {
-        const std::array own = {SnakeUnit{one.first.view(), one.second.view()}};
-        const Floats got = at_once(x, segments, own, channels);
-        const Floats want = by_parts(x, segments, one, channels);
-        for (int64_t s = 0; s < segments.count(); ++s) {
-          double difference = 0, size = 0, most = 0;
-          for (int64_t i = segments.begin(s) * channels;
-               i < (segments.begin(s) + segments.rows(s)) * channels; ++i) {
-            const auto at = static_cast<size_t>(i);
-            const double off = static_cast<double>(got[at]) - want[at],
-                         added = static_cast<double>(want[at]) - x[at];
-            difference += off * off, size += added * added, most = std::max(most, std::abs(off));
-          }
-          ASSERT_LE(std::sqrt(difference), 0.2 * unit * std::sqrt(size))
-              << "segment " << s << ", most " << most;
-        }
-        x = want;
-      }
+      for (const Unit& one : units) x = expect_same_as_parts(x, segments, one, channels);
     }
 }
 
+TEST_P(CudaSnakeBlock, IsWhatItIsMadeOfWhenEveryBlockHasManyPieces) {
+  const Segments segments = placed(kManyPieces.segments());
+  for (const int64_t channels : {128, 256}) {
+    SCOPED_TRACE(testing::Message() << channels << " channels");
+    const std::vector<Unit> units = random_units(channels, 3, segments.count());
+    if (!has_kernels(units)) GTEST_SKIP() << "no such kernels for this GPU";
+    expect_same_as_parts(random_rows(segments, channels, 7, 1.5f), segments, units[2], channels);
+  }
+}
+
 TEST_P(CudaSnakeBlock, ASegmentAloneEqualsItselfInEveryBatch) {
-  const Batch batch = pieces();
-  const Segments segments = placed(batch.segments());
+  const Segments segments = placed(kPieces.segments());
   for (const int64_t channels : {128, 256}) {
     const std::vector<Unit> units = random_units(channels, 7, segments.count());
     if (!has_kernels(units)) GTEST_SKIP() << "no such kernels for this GPU";
@@ -155,8 +170,7 @@ TEST_P(CudaSnakeBlock, ASegmentAloneEqualsItselfInEveryBatch) {
 }
 
 TEST_P(CudaSnakeBlock, UnitsFollowEachOther) {
-  const Batch batch = pieces();
-  const Segments segments = placed(batch.segments());
+  const Segments segments = placed(kPieces.segments());
   const std::vector<Unit> units = random_units(128, 3, segments.count());
   if (!has_kernels(units)) GTEST_SKIP() << "no such kernels for this GPU";
   Floats x = random_rows(segments, 128, 11);

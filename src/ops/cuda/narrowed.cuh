@@ -1,0 +1,27 @@
+// Results that are f32 or rounded to what the next product reads.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <type_traits>
+
+#include "tensor/dtype.h"
+
+namespace shoal::ops::cuda {
+
+template <typename T>
+__device__ inline T narrowed_value(float value) {
+  if constexpr (std::is_same_v<T, float>) return value;
+  if constexpr (std::is_same_v<T, __nv_bfloat16>) return __float2bfloat16_rn(value);
+  if constexpr (std::is_same_v<T, __half>) return __float2half_rn(value);
+}
+
+// body(T()) with the type of a result's elements: f32, bf16 or f16.
+template <typename Body>
+void with_result_type(DType dtype, Body body) {
+  if (dtype == DType::f32) return body(float());
+  if (dtype == DType::bf16) return body(__nv_bfloat16());
+  body(__half());
+}
+
+}  // namespace shoal::ops::cuda
