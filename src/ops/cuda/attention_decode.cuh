@@ -15,7 +15,7 @@ __device__ void store_row(T* tile, int row, const HeadPairs<kPairs>& head) {
     const int pair = HeadPairs<kPairs>::pair(i);
     if (2 * pair < kDim)
       *reinterpret_cast<Pair<T>*>(tile + Swizzle<kDim>::at(row, pair / 4) + pair % 4 * 2) = {
-          narrowed<T>(head.x[i].x), narrowed<T>(head.x[i].y)};
+          narrowed_value<T>(head.x[i].x), narrowed_value<T>(head.x[i].y)};
   }
 }
 

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "ops/cuda/attention_kernels.h"
+#include "ops/cuda/narrowed.cuh"
 #include "ops/cuda/row_norm.cuh"
 
 namespace shoal::ops::cuda {
@@ -14,13 +15,6 @@ namespace shoal::ops::cuda {
 __device__ inline float widened(float value) { return value; }
 __device__ inline float widened(__nv_bfloat16 value) { return __bfloat162float(value); }
 __device__ inline float widened(__half value) { return __half2float(value); }
-
-template <typename T>
-__device__ inline T narrowed(float value) {
-  if constexpr (std::is_same_v<T, float>) return value;
-  if constexpr (std::is_same_v<T, __nv_bfloat16>) return __float2bfloat16_rn(value);
-  if constexpr (std::is_same_v<T, __half>) return __float2half_rn(value);
-}
 
 // Two neighbours of an array as one access.
 template <typename T>
@@ -116,12 +110,13 @@ struct HeadPairs {
 #pragma unroll
     for (int i = 0; i < kPairs; ++i)
       if (2 * pair(i) < dim)
-        reinterpret_cast<Pair<T>*>(head)[pair(i)] = {narrowed<T>(x[i].x), narrowed<T>(x[i].y)};
+        reinterpret_cast<Pair<T>*>(head)[pair(i)] = {narrowed_value<T>(x[i].x), narrowed_value<T>(x[i].y)};
   }
   template <typename T>
   __device__ void round() {
 #pragma unroll
-    for (int i = 0; i < kPairs; ++i) x[i] = {widened(narrowed<T>(x[i].x)), widened(narrowed<T>(x[i].y))};
+    for (int i = 0; i < kPairs; ++i)
+      x[i] = {widened(narrowed_value<T>(x[i].x)), widened(narrowed_value<T>(x[i].y))};
   }
 
   // x / sqrt(mean(x^2) + eps) * weight. Squares are summed by rising pair in a lane, then over the lanes.

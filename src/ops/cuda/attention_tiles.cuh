@@ -128,7 +128,7 @@ __device__ void multiply(float (&sums)[4], const uint32_t (&a)[4], uint32_t b0, 
 
 template <typename T>
 __device__ uint32_t packed(float low, float high) {
-  const Pair<T> two{narrowed<T>(low), narrowed<T>(high)};
+  const Pair<T> two{narrowed_value<T>(low), narrowed_value<T>(high)};
   return *reinterpret_cast<const uint32_t*>(&two);
 }
 // A right operand whose columns all sum the left one's rows.

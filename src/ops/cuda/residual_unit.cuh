@@ -36,16 +36,16 @@ class UnitConsumer {
         column_(static_cast<int>(threadIdx.x % 4) * 2) {}
 
   __device__ void run() {
-    UnitBuffers<kChannels> buffers;
+    Ring<Sizes::kBuffers> buffers;
     for (int piece = static_cast<int>(blockIdx.x); piece < a_.pieces; piece += static_cast<int>(gridDim.x)) {
       const PieceRows rows = rows_of_piece(a_.source, piece, kUnitRows);
       if (rows.count == 0) break;
-      wait_for_phase(shared_.rows_full(buffers.index), buffers.parity);
+      wait_for_phase(shared_.barriers().rows_full(buffers.at), buffers.parity);
       uint32_t between[Sizes::kParts * kPartBetween];
 #pragma unroll
       for (int part = 0; part < Sizes::kParts; ++part)
-        convolve_wide(shared_.rows(buffers.index), part, between + part * kPartBetween);
-      release(shared_.rows_empty(buffers.index));
+        convolve_wide(shared_.rows(buffers.at), part, between + part * kPartBetween);
+      release(shared_.barriers().rows_empty(buffers.at));
       buffers.advance();
       const int64_t first = a_.source.begin_of(rows.sequence) + rows.first;
 #pragma unroll 1
@@ -79,7 +79,7 @@ class UnitConsumer {
     int last = -1;  // stage whose multiplications may be unfinished
 #pragma unroll 1
     for (int i = 0; i < Sizes::kTapStages; ++i) {
-      wait_for_phase(shared_.weights_full(ring_.stage), ring_.parity);
+      wait_for_phase(shared_.barriers().weights_full(ring_.stage), ring_.parity);
       uint64_t b = operand_at(shared_.weights(ring_.stage), Sizes::kStageTiles * kTileBytes);
       pin(sums);
       begin_multiplications();
@@ -130,7 +130,7 @@ class UnitConsumer {
     Sums totals = {}, sums;
 #pragma unroll
     for (int i = 0; i < Sizes::kTapStages; ++i) {
-      wait_for_phase(shared_.weights_full(ring_.stage), ring_.parity);
+      wait_for_phase(shared_.barriers().weights_full(ring_.stage), ring_.parity);
       const uint64_t b = operand_at(shared_.weights(ring_.stage), Sizes::kStageTiles * kTileBytes);
 #pragma unroll
       for (int j = 0; j < Sizes::kStageTiles; ++j) {
@@ -197,7 +197,7 @@ class UnitConsumer {
     if (threadIdx.x % 32 == 0) arrive(barrier);
   }
   __device__ void release_weights(int stage) const {
-    if constexpr (!Sizes::kResident) release(shared_.weights_empty(stage));
+    if constexpr (!Sizes::kResident) release(shared_.barriers().weights_empty(stage));
   }
 
   static constexpr DType kDType = std::is_same_v<T, __nv_bfloat16> ? DType::bf16 : DType::f16;
@@ -216,7 +216,7 @@ __global__ void __launch_bounds__(UnitSizes<kChannels>::kThreads, 1)
   extern __shared__ __align__(1024) char shared_bytes[];
   const UnitShared<kChannels> shared(shared_bytes);
   const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x / 32), 0);
-  if (threadIdx.x == 0) shared.init_barriers();
+  if (threadIdx.x == 0) shared.barriers().init(Sizes::kConsumerWarps, 32 * Sizes::kRowWarps);
   load_factors(arguments, shared);
   __syncthreads();
   if (warp < Sizes::kLoadingWarps) {

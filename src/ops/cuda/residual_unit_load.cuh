@@ -5,6 +5,7 @@
 
 #include "ops/cuda/conv_channels.cuh"
 #include "ops/cuda/conv_pieces.cuh"
+#include "ops/cuda/conv_pipeline.cuh"
 #include "ops/cuda/matrix_layout.cuh"
 #include "ops/cuda/weight_map.cuh"
 #include "ops/cuda/wide_barrier.cuh"
@@ -78,7 +79,7 @@ class UnitShared {
   static constexpr int kRowsOffset = Sizes::kStages * Sizes::kStageBytes;
   static constexpr int kFactorsOffset = kRowsOffset + Sizes::kBuffers * Sizes::kBufferBytes;
   static constexpr int kBarriersOffset = kFactorsOffset + static_cast<int>(sizeof(UnitFactors<kChannels>));
-  static constexpr int kBytes = kBarriersOffset + 16 * (Sizes::kStages + Sizes::kBuffers);
+  static constexpr int kBytes = kBarriersOffset + ConvBarriers<Sizes::kStages, Sizes::kBuffers>::kBytes;
 
   __device__ explicit UnitShared(char* bytes)
       : bytes_(bytes), base_(static_cast<uint32_t>(__cvta_generic_to_shared(bytes))) {}
@@ -89,39 +90,15 @@ class UnitShared {
   __device__ uint32_t rows(int buffer) const {
     return base_ + static_cast<uint32_t>(kRowsOffset + buffer * Sizes::kBufferBytes);
   }
-  // Names 64 rows from there as an operand: no swizzle, eight rows in 128 bytes after the eight before, eight
-  // channels in kPitch rows.
-  __device__ static uint64_t rows_operand(uint32_t shared) {
-    return uint64_t{128 >> 4} << 32 | uint64_t{Sizes::kPitch} << 16 | shared >> 4;
-  }
+  __device__ static uint64_t rows_operand(uint32_t shared) { return plain_operand_at(shared, Sizes::kPitch); }
   __device__ char* row_bytes(int buffer) const { return bytes_ + kRowsOffset + buffer * Sizes::kBufferBytes; }
   __device__ UnitFactors<kChannels>& factors() const {
     return *reinterpret_cast<UnitFactors<kChannels>*>(bytes_ + kFactorsOffset);
   }
-  __device__ uint32_t weights_full(int stage) const { return barrier(stage); }
-  __device__ uint32_t weights_empty(int stage) const { return barrier(Sizes::kStages + stage); }
-  __device__ uint32_t rows_full(int buffer) const { return barrier(2 * Sizes::kStages + buffer); }
-  __device__ uint32_t rows_empty(int buffer) const {
-    return barrier(2 * Sizes::kStages + Sizes::kBuffers + buffer);
-  }
-
-  // By one thread.
-  __device__ void init_barriers() const {
-    for (int stage = 0; stage < Sizes::kStages; ++stage) {
-      init_barrier(weights_full(stage), 1);
-      init_barrier(weights_empty(stage), Sizes::kConsumerWarps);
-    }
-    for (int buffer = 0; buffer < Sizes::kBuffers; ++buffer) {
-      init_barrier(rows_full(buffer), 32 * Sizes::kRowWarps);
-      init_barrier(rows_empty(buffer), Sizes::kConsumerWarps);
-    }
-    show_barriers();
-  }
+  using Barriers = ConvBarriers<Sizes::kStages, Sizes::kBuffers>;
+  __device__ Barriers barriers() const { return Barriers(base_ + static_cast<uint32_t>(kBarriersOffset)); }
 
  private:
-  __device__ uint32_t barrier(int index) const {
-    return base_ + static_cast<uint32_t>(kBarriersOffset + 8 * index);
-  }
   char* bytes_;
   uint32_t base_;
 };
@@ -136,19 +113,6 @@ struct UnitRing {
     if (++stage < UnitSizes<kChannels>::kStages) return;
     stage = 0;
     if constexpr (!UnitSizes<kChannels>::kResident) parity ^= 1;
-  }
-};
-
-// Buffers of rows in turn.
-template <int kChannels>
-struct UnitBuffers {
-  int index = 0;
-  uint32_t parity = 0;
-
-  __device__ void advance() {
-    if (++index < UnitSizes<kChannels>::kBuffers) return;
-    index = 0;
-    parity ^= 1;
   }
 };
 
@@ -180,8 +144,8 @@ __device__ inline void for_stages(const UnitArguments& a, What&& what) {
 template <int kChannels>
 __device__ inline void load_stage(const UnitShared<kChannels>& shared, int stage, const CUtensorMap& map,
                                   int x, int y) {
-  arrive_expecting(shared.weights_full(stage), UnitSizes<kChannels>::kStageBytes);
-  copy_rectangle(shared.weights(stage), map, x, y, shared.weights_full(stage));
+  arrive_expecting(shared.barriers().weights_full(stage), UnitSizes<kChannels>::kStageBytes);
+  copy_rectangle(shared.weights(stage), map, x, y, shared.barriers().weights_full(stage));
 }
 
 // By one thread.
@@ -195,7 +159,7 @@ __device__ inline void load_resident_weights(const UnitArguments& a, const UnitS
 template <int kChannels>
 __device__ inline void wait_for_resident_weights(const UnitShared<kChannels>& shared) {
   for (int stage = 0; stage < UnitSizes<kChannels>::kStages; ++stage)
-    wait_for_phase(shared.weights_full(stage), 0);
+    wait_for_phase(shared.barriers().weights_full(stage), 0);
 }
 
 // By one warp: all pieces of the block, stage after stage.
@@ -206,7 +170,7 @@ __device__ inline void stream_weights(const UnitArguments& a, const UnitShared<k
     if (rows_of_piece(a.source, piece, kUnitRows).count == 0) return;
     if (threadIdx.x % 32 != 0) continue;
     for_stages<kChannels>(a, [&](const CUtensorMap& map, int x, int y) {
-      wait_for_phase(shared.weights_empty(ring.stage), ring.parity ^ 1);
+      wait_for_phase(shared.barriers().weights_empty(ring.stage), ring.parity ^ 1);
       load_stage(shared, ring.stage, map, x, y);
       ring.advance();
     });
@@ -286,15 +250,15 @@ __device__ inline void prefetch_piece(const UnitArguments& a, int piece) {
 template <typename T, int kChannels>
 __device__ inline void load_pieces(const UnitArguments& a, const UnitShared<kChannels>& shared, int thread) {
   const UnitRowLoader<T, kChannels> loader(a, shared, thread);
-  UnitBuffers<kChannels> buffers;
+  Ring<UnitSizes<kChannels>::kBuffers> buffers;
   for (int piece = static_cast<int>(blockIdx.x); piece < a.pieces; piece += static_cast<int>(gridDim.x)) {
     const PieceRows rows = rows_of_piece(a.source, piece, kUnitRows);
     if (rows.count == 0) return;
     if (thread < 32) prefetch_piece<kChannels>(a, piece + static_cast<int>(gridDim.x));
-    wait_for_phase(shared.rows_empty(buffers.index), buffers.parity ^ 1);
-    loader.bring(rows, shared.row_bytes(buffers.index));
+    wait_for_phase(shared.barriers().rows_empty(buffers.at), buffers.parity ^ 1);
+    loader.bring(rows, shared.row_bytes(buffers.at));
     show_to_tensor_cores();
-    arrive(shared.rows_full(buffers.index));
+    arrive(shared.barriers().rows_full(buffers.at));
     buffers.advance();
   }
 }

@@ -32,7 +32,7 @@ class StyledConsumer {
 
   __device__ void run() {
     while (true) {
-      wait_for_phase(shared_.rows_full(buffers_.at), buffers_.parity);
+      wait_for_phase(shared_.barriers().rows_full(buffers_.at), buffers_.parity);
       const StyledTile tile = shared_.tile(buffers_.at);
       if (tile.count == 0) return;
       Sums sums;
@@ -64,7 +64,7 @@ class StyledConsumer {
     int last = -1;  // stage whose multiplications may be unfinished
 #pragma unroll 1
     for (int part = 0; part < Sizes::kParts; ++part) {
-      if (part > 0) wait_for_phase(shared_.rows_full(buffers_.at), buffers_.parity);
+      if (part > 0) wait_for_phase(shared_.barriers().rows_full(buffers_.at), buffers_.parity);
       uint64_t rows = StyledShared<kChannels>::rows_operand(
           shared_.rows(buffers_.at) + static_cast<uint32_t>(group_ * Sizes::kGroupRows * 16));
 #pragma unroll 1
@@ -72,21 +72,21 @@ class StyledConsumer {
         uint64_t a = rows;
 #pragma unroll 1
         for (int i = 0; i < Sizes::kTapStages; ++i, ring_.advance()) {
-          wait_for_phase(shared_.weights_full(ring_.at), ring_.parity);
+          wait_for_phase(shared_.barriers().weights_full(ring_.at), ring_.parity);
           multiply_stage(sums, a, add);
           add = 1;
           a += 2 * Sizes::kStageTiles * Sizes::kSixteenChannels;
           if (last >= 0) {
             wait_for_multiplications<1>();
-            release(shared_.weights_empty(last));
+            release(shared_.barriers().weights_empty(last));
           }
           last = ring_.at;
         }
       }
       wait_for_multiplications<0>();
-      release(shared_.weights_empty(last));
+      release(shared_.barriers().weights_empty(last));
       last = -1;
-      release(shared_.rows_empty(buffers_.at));
+      release(shared_.barriers().rows_empty(buffers_.at));
       buffers_.advance();
     }
     pin(sums[0]);
@@ -217,8 +217,8 @@ class StyledConsumer {
   const StyledConvArguments& a_;
   const StyledShared<kChannels>& shared_;
   const int group_, warp_, row_, column_;  // row, column: of a piece and of a chunk, the thread's first
-  StyledRing<Sizes::kStages> ring_;
-  StyledRing<Sizes::kBuffers> buffers_;
+  Ring<Sizes::kStages> ring_;
+  Ring<Sizes::kBuffers> buffers_;
 };
 
 template <typename T, int kChannels>
@@ -229,7 +229,7 @@ __global__ void __launch_bounds__(StyledSizes<kChannels>::kThreads, 1)
   extern __shared__ __align__(1024) char shared_bytes[];
   const StyledShared<kChannels> shared(shared_bytes);
   const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x / 32), 0);
-  if (threadIdx.x == 0) shared.init_barriers();
+  if (threadIdx.x == 0) shared.barriers().init(Sizes::kConsumerWarps, 32 * kStyledRowWarps);
   for (int c = static_cast<int>(threadIdx.x); c < kChannels; c += Sizes::kThreads)
     shared.bias()[c] = arguments.bias ? __ldg(arguments.bias + c) : 0.0f;
   __syncthreads();

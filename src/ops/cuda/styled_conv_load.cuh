@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ops/cuda/conv_channels.cuh"
+#include "ops/cuda/conv_pipeline.cuh"
 #include "ops/cuda/matrix_layout.cuh"
 #include "ops/cuda/segment_rows.cuh"
 #include "ops/cuda/weight_map.cuh"
@@ -86,7 +87,7 @@ class StyledShared {
   static constexpr int kTilesOffset = kBiasOffset + kChannels * 4;
   static constexpr int kBarriersOffset =
       kTilesOffset + Sizes::kBuffers * static_cast<int>(sizeof(StyledTile));
-  static constexpr int kBytes = kBarriersOffset + 16 * (Sizes::kStages + Sizes::kBuffers);
+  static constexpr int kBytes = kBarriersOffset + ConvBarriers<Sizes::kStages, Sizes::kBuffers>::kBytes;
 
   __device__ explicit StyledShared(char* bytes)
       : bytes_(bytes), base_(static_cast<uint32_t>(__cvta_generic_to_shared(bytes))) {}
@@ -97,11 +98,7 @@ class StyledShared {
   __device__ uint32_t rows(int buffer) const {
     return base_ + static_cast<uint32_t>(kRowsOffset + buffer * Sizes::kBufferBytes);
   }
-  // Names 64 rows from there as an operand: no swizzle, eight rows in 128 bytes after the eight before, eight
-  // channels in kPitch rows.
-  __device__ static uint64_t rows_operand(uint32_t shared) {
-    return uint64_t{128 >> 4} << 32 | uint64_t{Sizes::kPitch} << 16 | shared >> 4;
-  }
+  __device__ static uint64_t rows_operand(uint32_t shared) { return plain_operand_at(shared, Sizes::kPitch); }
   __device__ char* row_bytes(int buffer) const { return bytes_ + kRowsOffset + buffer * Sizes::kBufferBytes; }
   // Of a consumer warp: [2][channels].
   __device__ float* sums(int warp) const {
@@ -112,45 +109,12 @@ class StyledShared {
   __device__ StyledTile& tile(int buffer) const {
     return reinterpret_cast<StyledTile*>(bytes_ + kTilesOffset)[buffer];
   }
-  __device__ uint32_t weights_full(int stage) const { return barrier(stage); }
-  __device__ uint32_t weights_empty(int stage) const { return barrier(Sizes::kStages + stage); }
-  __device__ uint32_t rows_full(int buffer) const { return barrier(2 * Sizes::kStages + buffer); }
-  __device__ uint32_t rows_empty(int buffer) const {
-    return barrier(2 * Sizes::kStages + Sizes::kBuffers + buffer);
-  }
-
-  // By one thread.
-  __device__ void init_barriers() const {
-    for (int stage = 0; stage < Sizes::kStages; ++stage) {
-      init_barrier(weights_full(stage), 1);
-      init_barrier(weights_empty(stage), Sizes::kConsumerWarps);
-    }
-    for (int buffer = 0; buffer < Sizes::kBuffers; ++buffer) {
-      init_barrier(rows_full(buffer), 32 * kStyledRowWarps);
-      init_barrier(rows_empty(buffer), Sizes::kConsumerWarps);
-    }
-    show_barriers();
-  }
+  using Barriers = ConvBarriers<Sizes::kStages, Sizes::kBuffers>;
+  __device__ Barriers barriers() const { return Barriers(base_ + static_cast<uint32_t>(kBarriersOffset)); }
 
  private:
-  __device__ uint32_t barrier(int index) const {
-    return base_ + static_cast<uint32_t>(kBarriersOffset + 8 * index);
-  }
   char* bytes_;
   uint32_t base_;
-};
-
-// `count` places in turn.
-template <int kCount>
-struct StyledRing {
-  int at = 0;
-  uint32_t parity = 0;
-
-  __device__ void advance() {
-    if (++at < kCount) return;
-    at = 0;
-    parity ^= 1;
-  }
 };
 
 // The pieces of a block, one after the other; all lanes of a warp ask together.
@@ -182,17 +146,17 @@ __device__ inline void stream_styled_weights(const StyledConvArguments& a,
                                              const StyledShared<kChannels>& shared) {
   using Sizes = StyledSizes<kChannels>;
   constexpr int kUnits = Sizes::kStageTiles * kTileBytes / kWeightMapUnit;
-  StyledRing<Sizes::kStages> ring;
+  Ring<Sizes::kStages> ring;
   for (StyledPieces<kChannels> pieces(a); pieces.next();) {
     if (threadIdx.x % 32 != 0) continue;
     for (int part = 0; part < Sizes::kParts; ++part)
       for (int tap = 0; tap < a.taps; ++tap)
         for (int i = 0; i < Sizes::kTapStages; ++i, ring.advance()) {
-          wait_for_phase(shared.weights_empty(ring.at), ring.parity ^ 1);
-          arrive_expecting(shared.weights_full(ring.at), Sizes::kStageBytes);
+          wait_for_phase(shared.barriers().weights_empty(ring.at), ring.parity ^ 1);
+          arrive_expecting(shared.barriers().weights_full(ring.at), Sizes::kStageBytes);
           copy_rectangle(shared.weights(ring.at), a.weights,
                          ((tap * Sizes::kParts + part) * Sizes::kTapStages + i) * kUnits, 0,
-                         shared.weights_full(ring.at));
+                         shared.barriers().weights_full(ring.at));
         }
   }
 }
@@ -312,22 +276,22 @@ template <typename T, int kChannels>
 __device__ inline void load_styled_rows(const StyledConvArguments& a, const StyledShared<kChannels>& shared,
                                         int warp) {
   using Sizes = StyledSizes<kChannels>;
-  StyledRing<Sizes::kBuffers> buffers;
+  Ring<Sizes::kBuffers> buffers;
   for (StyledPieces<kChannels> pieces(a); pieces.next();) {
     const SegmentPiece& piece = pieces.piece();
     if (warp == 0) prefetch_styled<kChannels>(a, pieces.after());
     for (int part = 0; part < Sizes::kParts; ++part, buffers.advance()) {
       StyledRowLoader<T, kChannels> loader(a, piece, part, warp);
-      wait_for_phase(shared.rows_empty(buffers.at), buffers.parity ^ 1);
+      wait_for_phase(shared.barriers().rows_empty(buffers.at), buffers.parity ^ 1);
       if (part == 0 && threadIdx.x == 0) shared.tile(buffers.at) = tile_of<kChannels>(a, piece);
       loader.bring(shared.row_bytes(buffers.at));
       show_to_tensor_cores();
-      arrive(shared.rows_full(buffers.at));
+      arrive(shared.barriers().rows_full(buffers.at));
     }
   }
-  wait_for_phase(shared.rows_empty(buffers.at), buffers.parity ^ 1);
+  wait_for_phase(shared.barriers().rows_empty(buffers.at), buffers.parity ^ 1);
   if (threadIdx.x == 0) shared.tile(buffers.at).count = 0;
-  arrive(shared.rows_full(buffers.at));
+  arrive(shared.barriers().rows_full(buffers.at));
 }
 
 }  // namespace shoal::ops::cuda
