@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "models/kokoro/decoder.h"
 #include "models/kokoro/generator.h"
+#include "models/kokoro/groups.h"
 #include "models/kokoro/inventory.h"
 #include "models/kokoro/layout.h"
 #include "models/kokoro/loader.h"
@@ -96,20 +97,6 @@ std::vector<int32_t> token_of_frame(const Layout& tokens, const Layout& frames, 
     }
   }
   return rows;
-}
-
-// The utterances from `first` on that are made into sound together: one, or several of kMostFrames at most.
-// No more groups than these frames need, and of those that are left each about the same share.
-size_t end_of_group(std::span<const int32_t> frames, size_t first) {
-  const int64_t left =
-      std::accumulate(frames.begin() + static_cast<ptrdiff_t>(first), frames.end(), int64_t{0});
-  const int64_t share = left / ((left + kMostFrames - 1) / kMostFrames);
-  size_t end = first + 1;
-  for (int64_t total = frames[first]; end < frames.size(); ++end) {
-    if (total + frames[end] > kMostFrames || total + frames[end] / 2 > share) break;
-    total += frames[end];
-  }
-  return end;
 }
 
 }  // namespace
@@ -220,7 +207,7 @@ class Kokoro::Impl {
     const Layout all(counts);
     std::vector<TensorView> sounds;  // of each utterance
     for (size_t first = 0; first < counts.size();) {
-      const size_t last = tap ? counts.size() : end_of_group(counts, first);
+      const size_t last = tap ? counts.size() : end_of_group(counts, first, kMostFrames);
       const auto from = static_cast<ptrdiff_t>(first), to = static_cast<ptrdiff_t>(last);
       const Layout frames({counts.begin() + from, counts.begin() + to});
       const TensorView samples = ctx.workspace->alloc(DType::f32, {frames.total() * samples_per_frame()});

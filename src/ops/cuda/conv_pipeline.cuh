@@ -33,8 +33,8 @@ class ConvBarriers {
   __device__ uint32_t rows_full(int buffer) const { return barrier(2 * kStages + buffer); }
   __device__ uint32_t rows_empty(int buffer) const { return barrier(2 * kStages + kBuffers + buffer); }
 
-  // By one thread.  consumers: warps that multiply, each of which lets go by one lane; row_threads: that bring
-  // rows.
+  // By one thread.  consumers: warps that multiply, each of which lets go by one lane; row_threads: that
+  // bring rows.
   __device__ void init(uint32_t consumers, uint32_t row_threads) const {
     for (int stage = 0; stage < kStages; ++stage) {
       init_barrier(weights_full(stage), 1);
@@ -52,8 +52,8 @@ class ConvBarriers {
   uint32_t base_;
 };
 
-// Names 64 rows in shared memory as an operand: no swizzle, eight rows in 128 bytes after the eight before, the
-// next eight channels `pitch` rows of 16 bytes further.
+// Names 64 rows in shared memory as an operand: no swizzle, eight rows in 128 bytes after the eight before,
+// the next eight channels `pitch` rows of 16 bytes further.
 __device__ constexpr uint64_t plain_operand_at(uint32_t shared, int pitch) {
   return uint64_t{128 >> 4} << 32 | static_cast<uint64_t>(pitch) << 16 | shared >> 4;
 }

@@ -5,6 +5,7 @@
 
 #include "ops/conv1d.h"
 #include "ops/cuda/segment_testing.h"
+#include "ops/cuda/wide_product.h"
 #include "ops/cuda_backend.h"
 #include "ops/segment_norm.h"
 #include "ops/segment_norm_testing.h"
@@ -36,6 +37,11 @@ const Batch kPieces = pieces();
 
 class CudaSnakeBlock : public SegmentTest, public testing::WithParamInterface<DType> {
  protected:
+  void SetUp() override {
+    SegmentTest::SetUp();
+    if (!IsSkipped() && !has_wide_kernels(ctx())) GTEST_SKIP() << "kernels of compute capability 9.0";
+  }
+
   // A convolution with its norm's style for each segment.
   struct Half {
     Tensor style, alpha;
@@ -94,6 +100,7 @@ class CudaSnakeBlock : public SegmentTest, public testing::WithParamInterface<DT
     poison();
     const Shape shape{segments.total_rows(), channels};
     const Tensor in = put(x, shape), y = garbage(shape);
+    EXPECT_TRUE(has_snake_block(ctx(), units));
     ops::snake_block(ctx(), in, segments, units, kEps, y);
     return get(y);
   }
@@ -112,15 +119,17 @@ class CudaSnakeBlock : public SegmentTest, public testing::WithParamInterface<DT
                      added = static_cast<double>(want[at]) - x[at];
         difference += off * off, size += added * added, most = std::max(most, std::abs(off));
       }
-      EXPECT_LE(std::sqrt(difference), 0.2 * unit * std::sqrt(size)) << "segment " << s << ", most " << most;
+      // A row alone has no variance: it is multiplied by 1 / sqrt(eps), and what it and its mean are rounded
+      // by as well.
+      const double allowed = segments.rows(s) == 1 ? 0.2 : 0.1;
+      EXPECT_LE(std::sqrt(difference), allowed * unit * std::sqrt(size))
+          << "segment " << s << ", most " << most;
       // No row is off by more than a few roundings: those of a lost piece would be.
       EXPECT_LE(most, 64 * unit * std::sqrt(size / static_cast<double>(segments.rows(s) * channels)))
           << "segment " << s;
     }
     return want;
   }
-
-  bool has_kernels(const std::vector<Unit>& units) { return has_snake_block(ctx(), views(units)); }
 };
 
 // Both round what a convolution reads to 16 bits; sums and moments differ in the last bits of f32, so that
@@ -131,7 +140,6 @@ TEST_P(CudaSnakeBlock, IsWhatItIsMadeOf) {
     for (const int64_t taps : {1, 3, 7, 11}) {
       SCOPED_TRACE(testing::Message() << channels << " channels, " << taps << " taps");
       const std::vector<Unit> units = random_units(channels, taps, segments.count());
-      if (!has_kernels(units)) GTEST_SKIP() << "no such kernels for this GPU";
       Floats x = random_rows(segments, channels, 7, 1.5f);
       for (const Unit& one : units) x = expect_same_as_parts(x, segments, one, channels);
     }
@@ -142,7 +150,6 @@ TEST_P(CudaSnakeBlock, IsWhatItIsMadeOfWhenEveryBlockHasManyPieces) {
   for (const int64_t channels : {128, 256}) {
     SCOPED_TRACE(testing::Message() << channels << " channels");
     const std::vector<Unit> units = random_units(channels, 3, segments.count());
-    if (!has_kernels(units)) GTEST_SKIP() << "no such kernels for this GPU";
     expect_same_as_parts(random_rows(segments, channels, 7, 1.5f), segments, units[2], channels);
   }
 }
@@ -151,7 +158,6 @@ TEST_P(CudaSnakeBlock, ASegmentAloneEqualsItselfInEveryBatch) {
   const Segments segments = placed(kPieces.segments());
   for (const int64_t channels : {128, 256}) {
     const std::vector<Unit> units = random_units(channels, 7, segments.count());
-    if (!has_kernels(units)) GTEST_SKIP() << "no such kernels for this GPU";
     const Floats x = random_rows(segments, channels, 9);
     const Floats y = at_once(x, segments, views(units), channels);
     for (int64_t s = 0; s < segments.count(); ++s) {
@@ -172,7 +178,6 @@ TEST_P(CudaSnakeBlock, ASegmentAloneEqualsItselfInEveryBatch) {
 TEST_P(CudaSnakeBlock, UnitsFollowEachOther) {
   const Segments segments = placed(kPieces.segments());
   const std::vector<Unit> units = random_units(128, 3, segments.count());
-  if (!has_kernels(units)) GTEST_SKIP() << "no such kernels for this GPU";
   Floats x = random_rows(segments, 128, 11);
   const Floats y = at_once(x, segments, views(units), 128);
   for (const Unit& one : units) {
