@@ -8,8 +8,8 @@
 
 namespace shoal::kokoro {
 
-// Bytes of all weights if every tensor of two dimensions or more were padded as a GPU's matrices of its kind are: to
-// tiles of 8 outputs by 32 inputs in 16 bits, to 64 outputs in f32.
+// Bytes of all weights if every tensor of two dimensions or more were padded as a GPU's matrices of its kind
+// are: to tiles of 8 outputs by 32 inputs in 16 bits, to 64 outputs in f32.
 inline int64_t most_bytes_on_a_gpu(const Config& config, DType dtype) {
   const auto up = [](int64_t size, int64_t step) { return (size + step - 1) / step * step; };
   int64_t bytes = 0;
