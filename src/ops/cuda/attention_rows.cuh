@@ -4,17 +4,12 @@
 #include <algorithm>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#include <type_traits>
 
 #include "ops/cuda/attention_kernels.h"
 #include "ops/cuda/narrowed.cuh"
 #include "ops/cuda/row_norm.cuh"
 
 namespace shoal::ops::cuda {
-
-__device__ inline float widened(float value) { return value; }
-__device__ inline float widened(__nv_bfloat16 value) { return __bfloat162float(value); }
-__device__ inline float widened(__half value) { return __half2float(value); }
 
 // Two neighbours of an array as one access.
 template <typename T>

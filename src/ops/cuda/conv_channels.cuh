@@ -2,10 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#include <type_traits>
 
+#include "ops/cuda/narrowed.cuh"
 #include "ops/cuda/snake.cuh"
 
 namespace shoal::ops::cuda {
@@ -60,20 +58,12 @@ struct EightSnakes {
 };
 
 template <typename T>
-__device__ inline T rounded(float value) {
-  if constexpr (std::is_same_v<T, __nv_bfloat16>)
-    return __float2bfloat16_rn(value);
-  else
-    return __float2half_rn(value);
-}
-
-template <typename T>
 __device__ inline uint4 rounded_eight(const EightFloats& eight) {
   struct alignas(16) {
     T v[kEight];
   } packed;
 #pragma unroll
-  for (int i = 0; i < kEight; ++i) packed.v[i] = rounded<T>(eight.v[i]);
+  for (int i = 0; i < kEight; ++i) packed.v[i] = narrowed_value<T>(eight.v[i]);
   return *reinterpret_cast<const uint4*>(&packed);
 }
 

@@ -1,4 +1,4 @@
-// Results that are f32 or rounded to what the next product reads.
+// Values in f32, and as memory holds them: f32, bf16 or f16.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -8,6 +8,10 @@
 #include "tensor/dtype.h"
 
 namespace shoal::ops::cuda {
+
+__device__ inline float widened(float value) { return value; }
+__device__ inline float widened(__nv_bfloat16 value) { return __bfloat162float(value); }
+__device__ inline float widened(__half value) { return __half2float(value); }
 
 template <typename T>
 __device__ inline T narrowed_value(float value) {

@@ -2,9 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 
+#include "ops/cuda/narrowed.cuh"
 #include "ops/cuda/row_norm.cuh"
 #include "tensor/tensor.h"
 
@@ -17,10 +16,6 @@ inline bool has_vector_rows(const float* rows, int64_t stride, int64_t dim) {
 inline bool has_vector_rows(TensorView matrix) {
   return has_vector_rows(matrix.as<float>(), matrix.stride(0), matrix.dim(1));
 }
-
-__device__ inline float widened(float value) { return value; }
-__device__ inline float widened(__nv_bfloat16 value) { return __bfloat162float(value); }
-__device__ inline float widened(__half value) { return __half2float(value); }
 
 // Elements k .. k + 3 of a row, as far as it goes.
 __device__ inline void store_four(float* row, int k, int dim, bool vectors, const float4& v) {

@@ -183,10 +183,10 @@ struct StyledFour {
   __device__ uint2 rounded_as(const float4& x) const {
     struct alignas(8) {
       T v[4];
-    } four = {rounded<T>(near_snake(__fmaf_rn(x.x, scale.x, shift.x), alpha.x, inverse.x)),
-              rounded<T>(near_snake(__fmaf_rn(x.y, scale.y, shift.y), alpha.y, inverse.y)),
-              rounded<T>(near_snake(__fmaf_rn(x.z, scale.z, shift.z), alpha.z, inverse.z)),
-              rounded<T>(near_snake(__fmaf_rn(x.w, scale.w, shift.w), alpha.w, inverse.w))};
+    } four = {narrowed_value<T>(near_snake(__fmaf_rn(x.x, scale.x, shift.x), alpha.x, inverse.x)),
+              narrowed_value<T>(near_snake(__fmaf_rn(x.y, scale.y, shift.y), alpha.y, inverse.y)),
+              narrowed_value<T>(near_snake(__fmaf_rn(x.z, scale.z, shift.z), alpha.z, inverse.z)),
+              narrowed_value<T>(near_snake(__fmaf_rn(x.w, scale.w, shift.w), alpha.w, inverse.w))};
     return *reinterpret_cast<const uint2*>(&four);
   }
 };
