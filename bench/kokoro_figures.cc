@@ -2,6 +2,7 @@
 
 #include "bench/model_figures.h"
 #include "bench/timing.h"
+#include "models/kokoro/step_memory.h"
 #include "models/kokoro/voice_pack.h"
 #include "ops/device_state.h"
 
@@ -24,15 +25,18 @@ std::vector<std::vector<int32_t>> phoneme_ids(const KokoroBenchOptions& options,
 
 int64_t frames_of(const std::vector<kokoro::Spoken>& spoken) {
   int64_t frames = 0;
-  for (const kokoro::Spoken& one : spoken)
-    for (const int32_t duration : one.durations) frames += duration;
+  for (const kokoro::Spoken& one : spoken) frames += one.frames();
   return frames;
 }
 
 class Speaker {
  public:
   Speaker(const kokoro::Kokoro& model, const KokoroBenchOptions& options, ops::Context& ctx)
-      : model_(model), options_(options), ctx_(ctx), pack_(kokoro::VoicePack::random(options.seed)) {
+      : model_(model),
+        options_(options),
+        ctx_(ctx),
+        memory_(ctx.graphs ? model.step_memory(ctx) : nullptr),
+        pack_(kokoro::VoicePack::random(options.seed)) {
     const double usual = static_cast<double>(speak(1)) / static_cast<double>(options.phonemes + 2);
     speed_ = static_cast<float>(usual / options.frames_per_token);
   }
@@ -43,13 +47,14 @@ class Speaker {
     for (size_t u = 0; u < ids.size(); ++u)
       utterances.push_back(
           {.ids = ids[u], .style = pack_.row(options_.phonemes), .speed = speed_, .seed = u});
-    return frames_of(model_.speak(ctx_, utterances));
+    return frames_of(memory_ ? model_.speak(ctx_, *memory_, utterances) : model_.speak(ctx_, utterances));
   }
 
  private:
   const kokoro::Kokoro& model_;
   const KokoroBenchOptions& options_;
   ops::Context& ctx_;
+  const std::unique_ptr<const kokoro::StepMemory> memory_;
   const kokoro::VoicePack pack_;
   float speed_ = 1;
 };

@@ -46,6 +46,8 @@ void depthwise_conv1d(Context& ctx, const ConvInput& input, TensorView weight, T
 void snake(Context& ctx, TensorView x, TensorView alpha, TensorView y);
 void rms_norm(Context& ctx, TensorView x, TensorView weight, float eps, TensorView y);
 void layer_norm(Context& ctx, TensorView x, TensorView weight, TensorView bias, float eps, TensorView y);
+void layer_norm_by_row(Context& ctx, TensorView x, TensorView which, TensorView weights, TensorView biases,
+                       float eps, TensorView y);
 void gather_rows(Context& ctx, TensorView table, TensorView ids, TensorView y);
 void gather_sum(Context& ctx, TensorView table, TensorView ids, TensorView y);
 void embed_columns(Context& ctx, const ColumnEmbedding& embedding, TensorView columns, TensorView y);

@@ -1,5 +1,7 @@
 #include "ops/norm.h"
 
+#include <span>
+
 #include "ops/cpu/vector.h"
 #include "ops/cpu/vector_kernels.h"
 #include "ops/cuda_backend.h"
@@ -7,11 +9,15 @@
 namespace shoal::ops {
 namespace {
 
-void check(const char* op, TensorView x, TensorView weight, TensorView y) {
+void check_rows(const char* op, TensorView x, TensorView y) {
   CHECK(x.rank() == 2 && x.dtype() == DType::f32 && x.dim(1) > 0, op, ": x is ", name_of(x.dtype()), " ",
         x.shape(), ", expected F32 [rows, dim]");
   CHECK(y.dtype() == DType::f32 && y.shape() == x.shape(), op, ": y is ", name_of(y.dtype()), " ", y.shape(),
         ", x ", x.shape());
+}
+
+void check(const char* op, TensorView x, TensorView weight, TensorView y) {
+  check_rows(op, x, y);
   CHECK(weight.dtype() == DType::f32 && weight.shape() == Shape{x.dim(1)}, op, ": weight is ",
         name_of(weight.dtype()), " ", weight.shape(), ", expected F32 [", x.dim(1), "]");
 }
@@ -40,6 +46,31 @@ void layer_norm(Context& ctx, TensorView x, TensorView weight, TensorView bias, 
     for (int64_t row = begin; row < end; ++row)
       kernels.layer_norm(x.row<float>(row), weight.as<float>(), bias.as<float>(), eps, y.row<float>(row),
                          x.dim(1));
+  });
+}
+
+void layer_norm_by_row(Context& ctx, TensorView x, TensorView which, TensorView weights, TensorView biases,
+                       float eps, TensorView y) {
+  check_rows("layer_norm_by_row", x, y);
+  CHECK(which.dtype() == DType::i32 && which.shape() == Shape{x.dim(0)}, "layer_norm_by_row: which is ",
+        name_of(which.dtype()), " ", which.shape(), ", expected I32 [", x.dim(0), "]");
+  for (const TensorView& table : {weights, biases})
+    CHECK(table.dtype() == DType::f32 && table.rank() == 2 && table.dim(0) > 0 &&
+              table.shape() == (Shape{weights.dim(0), x.dim(1)}),
+          "layer_norm_by_row: weights or biases are ", name_of(table.dtype()), " ", table.shape(),
+          ", expected F32 [n, ", x.dim(1), "]");
+  if (x.dim(0) == 0) return;
+  if (!on_cpu(ctx)) return cuda::layer_norm_by_row(ctx, x, which, weights, biases, eps, y);
+  const VectorKernels& kernels = vector_kernels();
+  const std::span<const int32_t> ids(which.as<int32_t>(), static_cast<size_t>(x.dim(0)));
+  for (const int32_t id : ids)
+    CHECK(id >= 0 && id < weights.dim(0), "layer_norm_by_row: row ", id, " of ", weights.dim(0));
+  ctx.team->parallel_for(x.dim(0), cpu::rows_per_task(x.dim(1)), [&](int64_t begin, int64_t end, int) {
+    for (int64_t row = begin; row < end; ++row) {
+      const int32_t id = ids[static_cast<size_t>(row)];
+      kernels.layer_norm(x.row<float>(row), weights.row<float>(id), biases.row<float>(id), eps,
+                         y.row<float>(row), x.dim(1));
+    }
   });
 }
 

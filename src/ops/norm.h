@@ -12,4 +12,10 @@ void rms_norm(Context& ctx, TensorView x, TensorView weight, float eps, TensorVi
 // y = (x - mean) / sqrt(var + eps) * weight + bias, biased variance.   Same shapes.
 void layer_norm(Context& ctx, TensorView x, TensorView weight, TensorView bias, float eps, TensorView y);
 
+// The same, where row r takes row which[r] of the weights and of the biases.   which: i32 [rows], dense, in
+// the device's memory, below n (embedding.h says what becomes of others); weights, biases: f32 [n, dim], n at
+// least 1, rows may be strided.
+void layer_norm_by_row(Context& ctx, TensorView x, TensorView which, TensorView weights, TensorView biases,
+                       float eps, TensorView y);
+
 }  // namespace shoal::ops

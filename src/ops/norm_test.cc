@@ -70,6 +70,31 @@ TEST_P(NormTest, LayerNormMatchesTheOracle) {
   }
 }
 
+TEST_P(NormTest, ARowsOwnWeightsAreThoseOfItsRowOfTheTable) {
+  constexpr int64_t kRows = 40, kDim = 30, kEntries = 3;
+  std::vector<float> x = random_values(kRows * kDim, 1, 2), table = random_values(kEntries * 2 * kDim, 2);
+  std::vector<int32_t> which(kRows);
+  for (size_t row = 0; row < which.size(); ++row) which[row] = static_cast<int32_t>(row * row % kEntries);
+  const TensorView rows = view_of(x, {kRows, kDim}), both = view_of(table, {kEntries, 2 * kDim});
+  const TensorView weights = both.columns(0, kDim), biases = both.columns(kDim, 2 * kDim);
+  std::vector<float> want(x.size()), got(x.size());
+  for (int64_t row = 0; row < kRows; ++row) {
+    const int64_t own = which[static_cast<size_t>(row)];
+    layer_norm(ctx_, rows.slice(row, row + 1), weights.slice(own, own + 1).reshape({kDim}),
+               biases.slice(own, own + 1).reshape({kDim}), 1e-6f,
+               view_of(want, {kRows, kDim}).slice(row, row + 1));
+  }
+  const auto ids = [&] { return TensorView::of(which.data(), DType::i32, {kRows}); };
+  layer_norm_by_row(ctx_, rows, ids(), weights, biases, 1e-6f, view_of(got, {kRows, kDim}));
+  EXPECT_EQ(got, want);
+  layer_norm_by_row(ctx_, rows, ids(), weights, biases, 1e-6f, rows);  // in place
+  EXPECT_EQ(x, want);
+  for (const int32_t outside : {-1, static_cast<int32_t>(kEntries)}) {
+    which[7] = outside;
+    EXPECT_THROW(layer_norm_by_row(ctx_, rows, ids(), weights, biases, 1e-6f, rows), Error);
+  }
+}
+
 TEST_P(NormTest, SnakeRunsInPlaceOverRows) {
   for (const int64_t rows : {0, 1, 77}) {
     std::vector<float> x = random_values(rows * 100, 1), alpha = random_values(100, 2);

@@ -21,15 +21,15 @@ void check_half(const SnakeUnit::Half& half, int64_t channels, int64_t segments)
         "snake_block: style is ", half.style.shape());
 }
 
-// From the first segment's first row to the last one's last.
+// All rows but those at both ends that see less than the whole reach; they lie in gaps. Which rows these are
+// does not depend on the segments' lengths, so that a recorded step may have others.
 void centred_conv1d(Context& ctx, TensorView x, const Segments& segments, const SnakeUnit::Half& half,
                     TensorView y, const Epilogue& epilogue = {}) {
   const int64_t reach = (half.conv->taps - 1) / 2 * half.dilation, last = segments.count() - 1;
   const int64_t begin = segments.begin(0), end = segments.begin(last) + segments.rows(last);
   CHECK(reach <= begin && end + reach <= x.dim(0), "snake_block: ", reach, " rows of reach, gaps of ", begin,
         " and ", x.dim(0) - end);
-  valid_conv1d(ctx, x.slice(begin - reach, end + reach), *half.conv, half.dilation, y.slice(begin, end),
-               epilogue);
+  valid_conv1d(ctx, x, *half.conv, half.dilation, y.slice(reach, y.dim(0) - reach), epilogue);
 }
 
 // By the ops that it is made of.

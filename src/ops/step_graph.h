@@ -1,6 +1,7 @@
 // Steps that are the same launches every time, recorded once and replayed (CUDA graphs).
 #pragma once
 
+#include <atomic>
 #include <compare>
 #include <cstdint>
 #include <map>
@@ -17,6 +18,13 @@ struct StepKey {
   int64_t step = 0, rows = 0, sequences = 0;
   auto operator<=>(const StepKey&) const = default;
 };
+
+// A number that no other step has: for keys of steps on memory that may lie where another's lay, whose steps
+// must not be replayed on it.
+inline int64_t new_step_serial() {
+  static std::atomic<int64_t> last{0};
+  return ++last;
+}
 
 // The recordings of one Context. Not thread-safe. CPU: holds nothing.
 class StepGraphs {

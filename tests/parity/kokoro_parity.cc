@@ -164,7 +164,8 @@ void check_generator(KokoroFixture& fixture, const Vocoder& vocoder, const Kokor
     std::copy_n(ref_s.begin(), host.elements(), host.as<float>());
     return host;
   }());
-  const TensorView affines = vocoder.styles.forward(ctx, style);
+  const TensorView affines = ctx.workspace->alloc(DType::f32, {1, vocoder.styles.columns()});
+  vocoder.styles.forward(ctx, style, nullptr, affines);
   const Tensor f0 = place(twice, example.column("F0")), energy = place(twice, example.column("N"));
   const Tensor asr = place(rows, example.rows("asr", example.frames()));
   const kokoro::Rows spectrum = twice.at(2 * vocoder.generator.spectrum_rate(), 1);

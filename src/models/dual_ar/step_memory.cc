@@ -1,9 +1,8 @@
 #include "models/dual_ar/step_memory.h"
 
 #include <algorithm>
-#include <atomic>
-#include <new>
 
+#include "ops/block_layout.h"
 #include "ops/transfer.h"
 
 namespace shoal::dual_ar {
@@ -11,8 +10,6 @@ namespace {
 
 // Sizes that steps are recorded with; beyond them, multiples of the last.
 constexpr int64_t kRecordedRows[] = {1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256};
-
-constexpr int64_t aligned(int64_t bytes) { return (bytes + 15) / 16 * 16; }
 
 template <typename Value>
 std::vector<int32_t> ids(int64_t count, Value value) {
@@ -22,29 +19,9 @@ std::vector<int32_t> ids(int64_t count, Value value) {
   return values;
 }
 
-// Lays arrays into a block one after the other.
-class Layout {
- public:
-  explicit Layout(const ops::StepBlock* block) : block_(block) {}
-
-  template <typename T>
-  std::span<T> next(int64_t count, DType dtype, const Shape& shape, TensorView* device) {
-    const int64_t offset = bytes_;
-    bytes_ = aligned(bytes_ + count * static_cast<int64_t>(sizeof(T)));
-    if (!block_) return {};
-    *device = block_->device(offset, dtype, shape);
-    return {std::launder(reinterpret_cast<T*>(block_->host() + offset)), static_cast<size_t>(count)};
-  }
-  int64_t bytes() const { return bytes_; }
-
- private:
-  const ops::StepBlock* block_;
-  int64_t bytes_ = 0;
-};
-
 StepArrays lay_out(const ops::StepBlock* block, int64_t rows, int64_t columns, int64_t pages) {
   constexpr auto kDrawBytes = static_cast<int64_t>(sizeof(ops::DrawRow));
-  Layout layout(block);
+  ops::BlockLayout layout(block);
   StepArrays a;
   a.frames = layout.next<int32_t>(rows * columns, DType::i32, {rows, columns}, &a.device_frames);
   a.frames_bytes = layout.bytes();
@@ -56,11 +33,6 @@ StepArrays lay_out(const ops::StepBlock* block, int64_t rows, int64_t columns, i
                                            {rows, columns - 1, kPenaltyWindow}, &a.draw_table.codes);
   a.bytes = layout.bytes();
   return a;
-}
-
-int64_t next_serial() {
-  static std::atomic<int64_t> last{0};
-  return ++last;
 }
 
 ops::DrawRow draw_row(const FrameRequest& request) {
@@ -90,7 +62,7 @@ ConstantIds::ConstantIds(ops::Context& ctx, std::vector<int32_t> values) : host(
 }
 
 StepMemory::StepMemory(ops::Context& ctx, const Config& config, int64_t rows, int64_t pages_per_sequence)
-    : serial_(next_serial()),
+    : serial_(ops::new_step_serial()),
       columns_(config.columns()),
       codebooks_(config.num_codebooks),
       rows_(rows),

@@ -69,9 +69,7 @@ class StepMemory {
   // Writes what is fed in: one column of each sequence of the plan.
   void write(const StepArrays& arrays, const ops::BatchPlan& plan, std::span<const int32_t> columns) const;
 
-  // Of this memory alone: where it lies, another one may have lain, and steps recorded on that one must not
-  // be replayed.
-  int64_t serial_;
+  int64_t serial_;   // new_step_serial
   int64_t columns_;  // 1 + num_codebooks
   int64_t codebooks_;
   int64_t rows_, pages_per_sequence_;

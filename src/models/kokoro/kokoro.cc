@@ -5,18 +5,15 @@
 #include <utility>
 
 #include "base/error.h"
-#include "models/kokoro/decoder.h"
-#include "models/kokoro/generator.h"
+#include "models/kokoro/batch.h"
 #include "models/kokoro/groups.h"
 #include "models/kokoro/inventory.h"
 #include "models/kokoro/layout.h"
 #include "models/kokoro/loader.h"
 #include "models/kokoro/memory_sizes.h"
-#include "models/kokoro/plbert.h"
+#include "models/kokoro/network.h"
 #include "models/kokoro/prosody.h"
-#include "models/kokoro/style.h"
-#include "models/kokoro/text_encoder.h"
-#include "ops/embedding.h"
+#include "models/kokoro/step_memory.h"
 #include "ops/transfer.h"
 
 namespace shoal::kokoro {
@@ -39,10 +36,9 @@ void check(const Config& config, const Utterance& utterance) {
     fail(ErrorCode::invalid_argument, "speed: expected more than 0, got ", utterance.speed);
 }
 
-std::vector<int32_t> token_counts(std::span<const Utterance> utterances) {
-  std::vector<int32_t> counts;
-  for (const Utterance& utterance : utterances) counts.push_back(static_cast<int32_t>(utterance.ids.size()));
-  return counts;
+void check(const Config& config, std::span<const Utterance> utterances) {
+  CHECK(!utterances.empty(), "speak: no utterance");
+  for (const Utterance& utterance : utterances) check(config, utterance);
 }
 
 SharedStyles shared_styles(std::span<const Utterance> utterances) {
@@ -51,175 +47,121 @@ SharedStyles shared_styles(std::span<const Utterance> utterances) {
   return SharedStyles(styles);
 }
 
-// Both halves of every utterance's style.   -> [utterances, 2 * style_dim]
-std::vector<float> joined_styles(std::span<const Utterance> utterances) {
-  std::vector<float> styles;
-  for (const Utterance& utterance : utterances)
-    styles.insert(styles.end(), utterance.style.begin(), utterance.style.end());
-  return styles;
+std::vector<uint64_t> seeds_of(std::span<const Utterance> utterances) {
+  std::vector<uint64_t> seeds;
+  for (const Utterance& utterance : utterances) seeds.push_back(utterance.seed);
+  return seeds;
 }
 
-// The tokens of a batch.
-struct Tokens {
-  explicit Tokens(std::span<const Utterance> utterances) : layout(token_counts(utterances)) {
-    const auto total = static_cast<size_t>(layout.total());
-    ids.assign(total, 0);
-    positions.assign(total, 0);
-    for (size_t u = 0; u < utterances.size(); ++u) {
-      const auto begin = static_cast<ptrdiff_t>(layout.begin(static_cast<int64_t>(u)));
-      std::ranges::copy(utterances[u].ids, ids.begin() + begin);
-      std::iota(positions.begin() + begin, positions.begin() + begin + std::ssize(utterances[u].ids), 0);
-    }
-  }
-
-  Layout layout;
-  std::vector<int32_t> ids, positions;  // of every row, 0 in gaps
-};
-
-std::vector<int32_t> frame_counts(std::span<const Spoken> spoken) {
-  std::vector<int32_t> counts;
-  for (const Spoken& one : spoken)
-    counts.push_back(std::accumulate(one.durations.begin(), one.durations.end(), int32_t{0}));
-  return counts;
-}
-
-// The token's row for every frame's; a gap has the first one, which is a gap too. first: the utterance that
-// begins the frames.   -> [frames.total()]
-std::vector<int32_t> token_of_frame(const Layout& tokens, const Layout& frames, int64_t first,
-                                    std::span<const Spoken> spoken) {
-  std::vector<int32_t> rows(static_cast<size_t>(frames.total()), 0);
-  for (int64_t u = 0; u < frames.count(); ++u) {
-    auto to = rows.begin() + frames.begin(u);
-    auto token = static_cast<int32_t>(tokens.begin(first + u));
-    for (const int32_t duration : spoken[static_cast<size_t>(first + u)].durations) {
-      to = std::fill_n(to, duration, token);
-      ++token;
-    }
-  }
-  return rows;
-}
+// What StepKeys tell apart, beside the number of utterances.
+enum RecordedStep : int64_t { kTokenStep, kFrameStep, kRecordedSteps };
 
 }  // namespace
 
 class Kokoro::Impl {
  public:
-  // front: loads in f32 what comes before the decoder.
-  Impl(Loader& front, Loader& back, const Config& config)
-      : config_(config),
-        dtype_(back.dtype()),
-        bert_(front, config),
-        text_(front, config),
-        durations_(front, prosody_styles_, config),
-        pitch_(front, prosody_styles_, config),
-        decoder_(back, decoder_styles_, config),
-        generator_(back, decoder_styles_, config) {
-    prosody_styles_.pack(front);
-    decoder_styles_.pack(back);
-    bytes_ = front.bytes() + back.bytes();
-  }
+  Impl(Loader& front, Loader& back, const Config& config) : network_(front, back, config) {}
 
-  const Config& config() const { return config_; }
-  DType dtype() const { return dtype_; }
-  int64_t bytes() const { return bytes_; }
-  int64_t samples_per_frame() const { return 2 * generator_.samples_per_row(); }
+  const Network& network() const { return network_; }
 
   std::vector<Spoken> speak(ops::Context& ctx, std::span<const Utterance> utterances, const Tap* tap,
                             const ops::SourceNoise* noise) const {
     const Workspace::Scope scope(*ctx.workspace);
-    const Tokens tokens(utterances);
-    const std::vector<float> style_values = joined_styles(utterances);
-    const int64_t half = config_.style_dim;
-    const TensorView styles =
-        ops::upload(ctx, style_values).reshape({static_cast<int64_t>(utterances.size()), 2 * half});
+    const Config& config = network_.config();
+    const TokenBatch tokens(config, utterances, Padding::none);
     const Rows rows = tokens.layout.rows(ctx, tap);
-    const SharedStyles shared = shared_styles(utterances);
-    const TensorView prosody = prosody_styles_.forward(ctx, styles.columns(half, 2 * half), shared);
-    const TensorView d = rows.alloc(config_.hidden_dim + half), text = rows.alloc(config_.hidden_dim);
+    const int64_t count = tokens.layout.count();
+    const Encoded encoded{.prosody = ctx.workspace->alloc(DType::f32, {count, network_.prosody_columns()}),
+                          .decoder = ctx.workspace->alloc(DType::f32, {count, network_.decoder_columns()}),
+                          .d = rows.alloc(config.hidden_dim + config.style_dim),
+                          .text = rows.alloc(config.hidden_dim)};
+    std::vector<Spoken> spoken;
+    {
+      const Workspace::Scope encoding(*ctx.workspace);
+      const TokenInputs in{.parts = ops::upload(ctx, tokens.parts).reshape({rows.count(), 3}),
+                           .utterance_of = ops::upload(ctx, tokens.utterance_of),
+                           .styles = ops::upload(ctx, tokens.styles).reshape({count, 2 * config.style_dim})};
+      const SharedStyles shared = shared_styles(utterances);
+      network_.map_styles(ctx, in.styles, &shared, encoded);
+      const TensorView logits = rows.alloc(config.max_dur);
+      network_.encode(rows, in, encoded, logits);
+      spoken = durations_of(tokens.layout, ops::to_host(ctx, logits), utterances);
+    }
+    render_groups(ctx, tokens.layout, encoded, seeds_of(utterances), noise, tap, spoken);
+    return spoken;
+  }
 
-    std::vector<Spoken> spoken = time(rows, tokens, utterances, prosody, styles.columns(half, 2 * half), d);
-    text_.forward(rows, tokens.ids, text);
-
-    std::vector<uint64_t> seeds;
-    for (const Utterance& utterance : utterances) seeds.push_back(utterance.seed);
-    const std::vector<int64_t> seed_bits(seeds.begin(), seeds.end());
-    const ops::SourceNoise drawn{.seeds = seeds, .seed_table = ops::upload(ctx, seed_bits)};
-    const Score score{.prosody = prosody,
-                      .decoder = decoder_styles_.forward(ctx, styles.columns(0, half), shared),
-                      .d = d,
-                      .text = text,
-                      .noise = noise ? *noise : drawn};
-    render_groups(ctx, tokens.layout, score, tap, spoken);
+  std::vector<Spoken> speak(ops::Context& ctx, const StepMemory& memory,
+                            std::span<const Utterance> utterances) const {
+    if (!memory.takes(utterances)) return speak(ctx, utterances, nullptr, nullptr);
+    const TokenBatch tokens(network_.config(), utterances, Padding::recorded);
+    const Encoded encoded = memory.encoded(tokens.layout.count());
+    const TokenStep step = memory.write(tokens);
+    ops::run_step(ctx, key(memory, kTokenStep, tokens.layout), [&] {
+      const Workspace::Scope scope(*ctx.workspace);
+      memory.bring(ctx, step);
+      network_.map_styles(ctx, step.inputs.styles, nullptr, encoded);
+      network_.encode(tokens.layout.rows(ctx, step.tables), step.inputs, encoded, step.logits);
+      memory.fetch(ctx, step);
+    });
+    ops::synchronize(ctx);
+    std::vector<Spoken> spoken = durations_of(tokens.layout, memory.host_logits(step), utterances);
+    if (memory.takes(spoken)) {
+      render(ctx, memory, tokens.layout, encoded, seeds_of(utterances), spoken);
+    } else {
+      const Workspace::Scope scope(*ctx.workspace);
+      render_groups(ctx, tokens.layout, encoded, seeds_of(utterances), nullptr, nullptr, spoken);
+    }
     return spoken;
   }
 
  private:
-  // Durations; leaves in d what the pitch is made of.
-  std::vector<Spoken> time(const Rows& rows, const Tokens& tokens, std::span<const Utterance> utterances,
-                           TensorView affines, TensorView styles, TensorView d) const {
-    ops::Context& ctx = *rows.ctx;
-    const Workspace::Scope scope(*ctx.workspace);
-    const TensorView encoded = d.columns(0, config_.hidden_dim), logits = rows.alloc(durations_.logits());
-    bert_.forward(rows, tokens.ids, tokens.positions, encoded);
-    rows.tell("d_en", encoded);
-    const std::vector<int32_t> owner = tokens.layout.utterance_of_row();
-    durations_.forward(rows, affines, styles, ops::upload(ctx, owner), d, logits);
-    const Tensor values = ops::to_host(ctx, logits);
+  ops::StepKey key(const StepMemory& memory, RecordedStep step, const Layout& layout) const {
+    return {.owner = this,
+            .step = step + kRecordedSteps * layout.count(),
+            .rows = layout.total(),
+            .sequences = memory.serial()};
+  }
+
+  // logits: in host memory.   -> for each utterance its durations, and no samples yet
+  static std::vector<Spoken> durations_of(const Layout& layout, TensorView logits,
+                                          std::span<const Utterance> utterances) {
     std::vector<Spoken> spoken(utterances.size());
     for (size_t u = 0; u < utterances.size(); ++u) {
-      const int64_t begin = tokens.layout.begin(static_cast<int64_t>(u));
-      for (int64_t t = 0; t < std::ssize(utterances[u].ids); ++t) {
+      const int64_t begin = layout.begin(static_cast<int64_t>(u));
+      for (int64_t t = 0; t < std::ssize(utterances[u].ids); ++t)
         spoken[u].durations.push_back(duration(
-            {values.view().row<float>(begin + t), static_cast<size_t>(logits.dim(1))}, utterances[u].speed));
-      }
+            {logits.row<float>(begin + t), static_cast<size_t>(logits.dim(1))}, utterances[u].speed));
     }
     return spoken;
   }
 
-  struct Score {
-    TensorView prosody, decoder;  // affines of the utterances
-    TensorView d, text;           // of all tokens
-    TensorView token_of = {};     // i32 [rows]
-    ops::SourceNoise noise;
-
-    // Of utterances [first, last) alone, whose frames lie `begin` frames behind those of all.
-    Score of(size_t first, size_t last, int64_t begin, const Layout& frames,
-             int64_t samples_per_frame) const {
-      Score part = *this;
-      const auto from = static_cast<int64_t>(first), to = static_cast<int64_t>(last);
-      part.prosody = prosody.slice(from, to);
-      part.decoder = decoder.slice(from, to);
-      if (noise.given.empty()) {
-        part.noise.seeds = noise.seeds.subspan(first, last - first);
-        part.noise.seed_table = noise.seed_table.slice(from, to);
-      } else {
-        part.noise.given =
-            noise.given.slice(begin * samples_per_frame, (begin + frames.total()) * samples_per_frame);
-      }
-      return part;
-    }
-  };
-
   // Group by group: what comes after the durations takes a thousand times the memory of what comes before. A
   // tap sees all in one.
-  void render_groups(ops::Context& ctx, const Layout& tokens, const Score& score, const Tap* tap,
+  void render_groups(ops::Context& ctx, const Layout& tokens, const Encoded& encoded,
+                     std::span<const uint64_t> seeds, const ops::SourceNoise* noise, const Tap* tap,
                      std::vector<Spoken>& spoken) const {
     const std::vector<int32_t> counts = frame_counts(spoken);
     const Layout all(counts);
     std::vector<TensorView> sounds;  // of each utterance
     for (size_t first = 0; first < counts.size();) {
       const size_t last = tap ? counts.size() : end_of_group(counts, first, kMostFrames);
-      const auto from = static_cast<ptrdiff_t>(first), to = static_cast<ptrdiff_t>(last);
-      const Layout frames({counts.begin() + from, counts.begin() + to});
-      const TensorView samples = ctx.workspace->alloc(DType::f32, {frames.total() * samples_per_frame()});
+      const auto from = static_cast<int64_t>(first), to = static_cast<int64_t>(last);
+      const FrameBatch frames(tokens, from, std::span(spoken).subspan(first, last - first),
+                              seeds.subspan(first, last - first), Padding::none);
+      const TensorView samples =
+          ctx.workspace->alloc(DType::f32, {frames.layout.total() * samples_per_frame()});
       const Workspace::Scope scope(*ctx.workspace);
-      const std::vector<int32_t> source = token_of_frame(tokens, frames, from, spoken);
-      Score part = score.of(first, last, all.begin(from) - frames.begin(0), frames, samples_per_frame());
-      part.token_of = ops::upload(ctx, source);
-      render(frames.rows(ctx, tap), part, samples);
-      for (int64_t u = 0; u < frames.count(); ++u) {
-        const int64_t begin = frames.begin(u);
-        sounds.push_back(
-            samples.slice(begin * samples_per_frame(), (begin + frames.length(u)) * samples_per_frame()));
+      Score score{.encoded = encoded,
+                  .token_of = ops::upload(ctx, frames.token_of),
+                  .noise = noise_of(ctx, frames, noise, all.begin(from))};
+      score.encoded.prosody = encoded.prosody.slice(from, to);
+      score.encoded.decoder = encoded.decoder.slice(from, to);
+      network_.render(frames.layout.rows(ctx, tap), score, samples);
+      for (int64_t u = 0; u < frames.layout.count(); ++u) {
+        const int64_t begin = frames.layout.begin(u);
+        sounds.push_back(samples.slice(begin * samples_per_frame(),
+                                       (begin + frames.layout.length(u)) * samples_per_frame()));
       }
       first = last;
     }
@@ -229,41 +171,49 @@ class Kokoro::Impl {
     }
   }
 
-  // samples: f32 [rows * samples_per_frame()]
-  void render(const Rows& rows, const Score& score, TensorView samples) const {
-    ops::Context& ctx = *rows.ctx;
-    const Workspace::Scope scope(*ctx.workspace);
-    const Rows twice = rows.at(2);
-    const TensorView f0 = twice.alloc(1), energy = twice.alloc(1), features = twice.alloc(decoder_.outputs());
-    {
-      const Workspace::Scope pitch(*ctx.workspace);
-      const TensorView en = rows.alloc(score.d.dim(1));
-      ops::gather_rows(ctx, score.d, score.token_of, en);
-      rows.tell("en", en);
-      pitch_.forward(rows, score.prosody, en, f0, energy);
+  // given: of all frames, of which the batch's first utterance begins at frame `begin`; or null.
+  ops::SourceNoise noise_of(ops::Context& ctx, const FrameBatch& frames, const ops::SourceNoise* given,
+                            int64_t begin) const {
+    if (!given) {
+      const std::vector<int64_t> bits(frames.seeds.begin(), frames.seeds.end());
+      return {.seeds = frames.seeds, .seed_table = ops::upload(ctx, bits)};
     }
-    const TensorView harmonics = generator_.excite(twice, f0, score.noise);
-    {
-      const Workspace::Scope decoding(*ctx.workspace);
-      const TensorView asr = rows.alloc(score.text.dim(1));
-      ops::gather_rows(ctx, score.text, score.token_of, asr);
-      rows.tell("asr", asr);
-      decoder_.forward(rows, score.decoder, asr, f0, energy, features);
-    }
-    generator_.forward(twice, score.decoder, features, harmonics, samples);
+    const int64_t first = begin - frames.layout.begin(0);
+    return {.given = given->given.slice(first * samples_per_frame(),
+                                        (first + frames.layout.total()) * samples_per_frame())};
   }
 
-  const Config config_;
-  const DType dtype_;
-  StyleTable prosody_styles_{config_.style_dim}, decoder_styles_{config_.style_dim};
-  PlBert bert_;
-  TextEncoder text_;
-  DurationPredictor durations_;
-  PitchPredictor pitch_;
-  Decoder decoder_;
-  Generator generator_;
-  int64_t bytes_ = 0;
+  // One group, by a recorded step.
+  void render(ops::Context& ctx, const StepMemory& memory, const Layout& tokens, const Encoded& encoded,
+              std::span<const uint64_t> seeds, std::vector<Spoken>& spoken) const {
+    const FrameBatch frames(tokens, 0, spoken, seeds, Padding::recorded);
+    const FrameStep step = memory.write(frames);
+    ops::run_step(ctx, key(memory, kFrameStep, frames.layout), [&] {
+      const Workspace::Scope scope(*ctx.workspace);
+      memory.bring(ctx, step);
+      network_.render(frames.layout.rows(ctx, step.tables),
+                      {.encoded = encoded,
+                       .token_of = step.token_of,
+                       .noise = {.seeds = frames.seeds, .seed_table = step.seeds}},
+                      step.samples);
+      memory.fetch(ctx, step);
+    });
+    ops::synchronize(ctx);
+    for (size_t u = 0; u < spoken.size(); ++u) {
+      const int64_t begin = frames.layout.begin(static_cast<int64_t>(u));
+      const std::span<const float> sound =
+          memory.host_samples().subspan(static_cast<size_t>(begin * samples_per_frame()),
+                                        static_cast<size_t>(spoken[u].frames() * samples_per_frame()));
+      spoken[u].samples.assign(sound.begin(), sound.end());
+    }
+  }
+
+  int64_t samples_per_frame() const { return network_.samples_per_frame(); }
+
+  const Network network_;
 };
+
+int64_t Spoken::frames() const { return std::accumulate(durations.begin(), durations.end(), int64_t{0}); }
 
 Kokoro::Kokoro(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 Kokoro::Kokoro(Kokoro&&) noexcept = default;
@@ -285,16 +235,25 @@ Kokoro Kokoro::random(const Config& config, ops::Context& ctx, DType dtype, uint
   return from(*random_weights(seed, *ctx.team), config, ctx, dtype);
 }
 
-const Config& Kokoro::config() const { return impl_->config(); }
-DType Kokoro::dtype() const { return impl_->dtype(); }
-int64_t Kokoro::weight_bytes() const { return impl_->bytes(); }
-int64_t Kokoro::samples_per_frame() const { return impl_->samples_per_frame(); }
+const Config& Kokoro::config() const { return impl_->network().config(); }
+DType Kokoro::dtype() const { return impl_->network().dtype(); }
+int64_t Kokoro::weight_bytes() const { return impl_->network().bytes(); }
+int64_t Kokoro::samples_per_frame() const { return impl_->network().samples_per_frame(); }
 
 std::vector<Spoken> Kokoro::speak(ops::Context& ctx, std::span<const Utterance> utterances, const Tap* tap,
                                   const ops::SourceNoise* noise) const {
-  CHECK(!utterances.empty(), "speak: no utterance");
-  for (const Utterance& utterance : utterances) check(config(), utterance);
+  check(config(), utterances);
   return impl_->speak(ctx, utterances, tap, noise);
+}
+
+std::unique_ptr<StepMemory> Kokoro::step_memory(ops::Context& ctx) const {
+  return std::make_unique<StepMemory>(ctx, impl_->network());
+}
+
+std::vector<Spoken> Kokoro::speak(ops::Context& ctx, const StepMemory& memory,
+                                  std::span<const Utterance> utterances) const {
+  check(config(), utterances);
+  return impl_->speak(ctx, memory, utterances);
 }
 
 }  // namespace shoal::kokoro

@@ -15,6 +15,7 @@
 
 namespace shoal::kokoro {
 
+class StepMemory;
 class WeightSource;
 
 // What to say, and how.
@@ -27,6 +28,7 @@ struct Utterance {
 };
 
 struct Spoken {
+  int64_t frames() const;          // all of it
   std::vector<int32_t> durations;  // frames of each id
   std::vector<float> samples;      // samples_per_frame() for each frame; may pass +-1
 };
@@ -60,6 +62,14 @@ class Kokoro {
   // Throws Error: invalid_argument (an utterance that is not as above).
   std::vector<Spoken> speak(ops::Context& ctx, std::span<const Utterance> utterances,
                             const Tap* tap = nullptr, const ops::SourceNoise* noise = nullptr) const;
+
+  // Memory for speak() in this context, one call at a time. Throws Error(resource_exhausted).
+  std::unique_ptr<StepMemory> step_memory(ops::Context& ctx) const;
+  // The same sound by steps over memory that stays where it is: where the context records steps
+  // (ops/step_graph.h) and the batch is small (step_memory.h), they are replayed. Not inside of a scope of
+  // ctx.workspace.
+  std::vector<Spoken> speak(ops::Context& ctx, const StepMemory& memory,
+                            std::span<const Utterance> utterances) const;
 
  private:
   class Impl;

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "models/kokoro/small_config.h"
+#include "models/kokoro/step_memory.h"
 #include "models/kokoro/style.h"
 #include "ops/device_testing.h"
 
@@ -82,6 +83,61 @@ TEST_P(KokoroBatches, AnUtteranceIsTheSameAloneAndInAnyBatch) {
         EXPECT_TRUE(spoken[i].samples == alone[first + i].samples) << size << ": " << first + i;
       }
     }
+  }
+}
+
+// Steps that a context may record: further utterances and rows beside those of the batch, memory that is used
+// again and again.
+TEST_P(KokoroBatches, RecordedStepsMakeTheSameSound) {
+  ops::StepGraphs graphs;
+  ops::Context& ctx = machine_.context;
+  const std::unique_ptr<const StepMemory> memory = model_.step_memory(ctx);
+  std::vector<Line> lines;
+  for (uint64_t i = 0; i < 7; ++i)
+    lines.push_back(random_line(config_, 1 + static_cast<int>(i * i * 37 % 15), i));
+  const auto batch = [&](std::initializer_list<size_t> of) {
+    std::vector<Line> chosen;
+    for (const size_t i : of) chosen.push_back(lines[i]);
+    return chosen;
+  };
+  const std::vector<std::vector<Line>> batches = {batch({1}),       batch({2, 0}),       batch({3, 1, 2}),
+                                                  batch({4}),       batch({6, 5, 4, 3}), batch({5}),
+                                                  batch({0, 3, 6}), batch({1, 2})};
+  std::vector<std::vector<Spoken>> plain;
+  for (const std::vector<Line>& lines_of : batches) plain.push_back(speak(model_, ctx, lines_of));
+  ctx.graphs = &graphs;
+  for (int round = 0; round < 3; ++round) {  // run, recorded, replayed
+    for (size_t b = 0; b < batches.size(); ++b) {
+      std::vector<Utterance> utterances;
+      for (const Line& line : batches[b]) utterances.push_back(line.utterance());
+      poison(machine_.workspace);
+      const std::vector<Spoken> spoken = model_.speak(ctx, *memory, utterances);
+      ASSERT_EQ(spoken.size(), plain[b].size());
+      for (size_t i = 0; i < spoken.size(); ++i) {
+        EXPECT_EQ(spoken[i].durations, plain[b][i].durations);
+        EXPECT_TRUE(spoken[i].samples == plain[b][i].samples) << round << ": " << b << ", " << i;
+      }
+    }
+  }
+  EXPECT_EQ(graphs.count() > 0, !ops::testing_on_cpu());
+  ctx.graphs = nullptr;
+}
+
+// Too many utterances or tokens for a memory, or too many frames, which only the durations tell.
+TEST_P(KokoroBatches, WhatAMemoryHasNoRoomForIsSpokenWithoutIt) {
+  const std::unique_ptr<const StepMemory> memory = model_.step_memory(machine_.context);
+  std::vector<Line> many;
+  for (uint64_t i = 0; i < Layout::kMostRecorded + 1; ++i) many.push_back(random_line(config_, 3, i));
+  std::vector<Line> long_ones(2, random_line(config_, static_cast<int>(config_.max_positions) - 3, 9));
+  std::vector<Line> slow(1, random_line(config_, 40, 9));
+  slow[0].speed = 0.02f;
+  for (const std::vector<Line>& lines : {many, long_ones, slow}) {
+    std::vector<Utterance> utterances;
+    for (const Line& line : lines) utterances.push_back(line.utterance());
+    const std::vector<Spoken> plain = speak(model_, machine_.context, lines);
+    const std::vector<Spoken> spoken = model_.speak(machine_.context, *memory, utterances);
+    EXPECT_FALSE(memory->takes(utterances) && memory->takes(spoken));
+    for (size_t i = 0; i < lines.size(); ++i) EXPECT_TRUE(spoken[i].samples == plain[i].samples) << i;
   }
 }
 

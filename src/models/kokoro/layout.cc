@@ -1,30 +1,79 @@
 #include "models/kokoro/layout.h"
 
 #include <algorithm>
+#include <bit>
+#include <numeric>
 #include <utility>
 
+#include "base/error.h"
 #include "ops/device_state.h"
 
 namespace shoal::kokoro {
 
-Layout::Layout(std::vector<int32_t> lengths) : lengths_(std::move(lengths)), total_(kGap) {
+namespace {
+
+// Convolutions write nothing into the last kGap frames (Rows::conv_count), but behind the last utterance they
+// must: the spectrum's extra row, and what a transposed one brings in late.
+int64_t total_of(int64_t frames, int64_t utterances) { return frames + (utterances + 1) * kGap + 1; }
+
+int64_t total_of(std::span<const int32_t> lengths) {
+  return total_of(std::accumulate(lengths.begin(), lengths.end(), int64_t{0}), std::ssize(lengths));
+}
+
+// The next of eight sizes between two powers of two.
+int64_t recorded_total(int64_t total) {
+  const auto step =
+      std::max<int64_t>(2, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(total))) / 8);
+  return (total + step - 1) / step * step;
+}
+
+}  // namespace
+
+Layout::Layout(std::vector<int32_t> lengths) : Layout(lengths, total_of(lengths)) {}
+
+Layout::Layout(std::vector<int32_t> lengths, int64_t total) : lengths_(std::move(lengths)), total_(total) {
+  int64_t begin = kGap;
   for (const int32_t length : lengths_) {
-    starts_.push_back(static_cast<int32_t>(total_));
-    total_ += length + kGap;
+    starts_.push_back(static_cast<int32_t>(begin));
+    begin += length + kGap;
   }
-  // Convolutions write nothing into the last kGap frames (Rows::conv_count), but behind the last utterance
-  // they must: the spectrum's extra row, and what a transposed one brings in late.
-  ++total_;
+}
+
+Layout Layout::recorded(std::vector<int32_t> lengths) {
+  CHECK(!lengths.empty() && std::ssize(lengths) <= kMostRecorded, lengths.size(), " utterances recorded");
+  if (lengths.size() > 1) lengths.resize(kMostRecorded, 1);
+  const int64_t total = recorded_total(total_of(lengths));
+  return {std::move(lengths), total};
+}
+
+int64_t Layout::most_recorded(int64_t frames) {
+  return recorded_total(total_of(frames + kMostRecorded - 1, kMostRecorded));
+}
+
+int64_t Layout::recorded_sizes(int64_t frames) {
+  int64_t sizes = 0;
+  for (int64_t total = total_of(1, 1); total <= most_recorded(frames); ++total)
+    sizes += total == recorded_total(total);
+  return sizes;
+}
+
+Rows Layout::rows(ops::Context& ctx, TensorView tables) const {
+  return {.ctx = &ctx,
+          .segments = {.starts = starts_, .frames = lengths_, .total = total_, .tables = tables}};
 }
 
 Rows Layout::rows(ops::Context& ctx, const Tap* tap) const {
-  Rows rows{.ctx = &ctx, .tap = tap, .segments = {.starts = starts_, .frames = lengths_, .total = total_}};
-  if (ops::computes_by_itself(ctx.device)) {
-    std::vector<int32_t> tables(starts_);
-    tables.insert(tables.end(), lengths_.begin(), lengths_.end());
-    rows.segments.tables = ops::upload(ctx, tables).reshape({2, count()});
-  }
+  Rows rows = this->rows(ctx, TensorView());
+  rows.tap = tap;
+  if (ops::computes_by_itself(ctx.device))
+    rows.segments.tables = ops::upload(ctx, tables()).reshape({2, count()});
   return rows;
+}
+
+std::vector<int32_t> Layout::tables() const {
+  std::vector<int32_t> tables(starts_);
+  tables.insert(tables.end(), lengths_.begin(), lengths_.end());
+  return tables;
 }
 
 std::vector<int32_t> Layout::utterance_of_row() const {

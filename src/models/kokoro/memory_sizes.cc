@@ -4,7 +4,9 @@
 #include <string_view>
 
 #include "models/kokoro/inventory.h"
+#include "models/kokoro/layout.h"
 #include "models/kokoro/rows.h"
+#include "models/kokoro/step_memory.h"
 #include "ops/device_state.h"
 
 namespace shoal::kokoro {
@@ -142,6 +144,17 @@ WeightBytes weight_bytes(const Config& config, DType dtype) {
     }
   }
   return bytes;
+}
+
+StepBytes step_bytes(const Config& config) {
+  // Launches at the published sizes; what the driver keeps for one is an allowance.
+  constexpr int64_t kTokenLaunches = 165, kFrameLaunches = 283, kBytesOfLaunch = 2048;
+  constexpr int64_t kCounts = 2;  // of utterances: 1 and Layout::kMostRecorded
+  const int64_t launches = Layout::recorded_sizes(config.max_positions) * kTokenLaunches +
+                           Layout::recorded_sizes(StepMemory::kMostFrames) * kFrameLaunches;
+  return {.memory = StepMemory::bytes_of(config, style_columns(config, "predictor"),
+                                         style_columns(config, "decoder")),
+          .recordings = kCounts * launches * kBytesOfLaunch};
 }
 
 int64_t workspace_bytes(const Config& config, const BatchSize& batch, DType dtype, Device device) {

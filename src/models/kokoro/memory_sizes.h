@@ -29,6 +29,13 @@ struct BatchSize {
 // context may take for themselves comes on top.
 int64_t workspace_bytes(const Config& config, const BatchSize& batch, DType dtype, Device device);
 
+// What speak() with a StepMemory takes besides: the memory itself, and recordings of steps of all sizes, by
+// an allowance for a launch.
+struct StepBytes {
+  int64_t memory = 0, recordings = 0;
+};
+StepBytes step_bytes(const Config& config);
+
 // Frames that are made into sound together: 42 s keep every processor busy, and their last layers take 0.7
 // gigabytes. A longer utterance goes alone.
 inline constexpr int32_t kMostFrames = 1680;

@@ -7,6 +7,7 @@
 
 #include "models/kokoro/kokoro.h"
 #include "models/kokoro/memory_testing.h"
+#include "models/kokoro/step_memory.h"
 #include "ops/device_testing.h"
 
 namespace shoal::kokoro {
@@ -68,6 +69,10 @@ TEST_P(MemorySizes, WeightsAreThoseThatAreLoaded) {
     EXPECT_GE(planned, model_.weight_bytes() * 97 / 100);
   else
     EXPECT_LE(model_.weight_bytes(), most_bytes_on_a_gpu(config_, GetParam()));
+}
+
+TEST_P(MemorySizes, StepMemoryIsWhatIsTaken) {
+  EXPECT_EQ(step_bytes(config_).memory, model_.step_memory(machine_.context)->bytes());
 }
 
 TEST_P(MemorySizes, WorkspacesAreThoseThatAreNeeded) {

@@ -53,11 +53,7 @@ ops::PackedMatrix load_qkv(Loader& loader, int64_t width) {
 }  // namespace
 
 PlBert::PlBert(Loader& loader, const Config& config)
-    : words_(config.n_token),
-      positions_(config.max_positions),
-      layers_(config.bert_layers),
-      heads_(config.bert_heads),
-      width_(config.bert_dim) {
+    : layers_(config.bert_layers), heads_(config.bert_heads), width_(config.bert_dim) {
   const std::string layer = kLayer;
   embedding_ = load_embedding(loader, config);
   embedding_norm_weight_ = loader.f32("bert.embeddings.LayerNorm.weight", {config.embedding_dim});
@@ -94,18 +90,11 @@ void PlBert::feed_forward(const Rows& rows, TensorView x) const {
   ops::layer_norm(ctx, x, output_norm_weight_, output_norm_bias_, kEps, x);
 }
 
-void PlBert::forward(const Rows& rows, std::span<const int32_t> ids, std::span<const int32_t> positions,
-                     TensorView y) const {
+void PlBert::forward(const Rows& rows, TensorView parts, TensorView y) const {
   ops::Context& ctx = *rows.ctx;
   const Workspace::Scope scope(*ctx.workspace);
-  std::vector<int32_t> parts;
-  parts.reserve(ids.size() * 3);
-  for (size_t row = 0; row < ids.size(); ++row) {
-    parts.insert(parts.end(), {ids[row], static_cast<int32_t>(words_) + positions[row],
-                               static_cast<int32_t>(words_ + positions_)});
-  }
   const TensorView embedded = rows.alloc(embedding_.dim(1)), x = rows.alloc(width_);
-  ops::gather_sum(ctx, embedding_, ops::upload(ctx, parts).reshape({rows.count(), 3}), embedded);
+  ops::gather_sum(ctx, embedding_, parts, embedded);
   ops::layer_norm(ctx, embedded, embedding_norm_weight_, embedding_norm_bias_, kEps, embedded);
   rows.tell("bert_embed", embedded);
   ops::linear(ctx, embedded, map_, x);

@@ -1,6 +1,9 @@
 // PLBERT: an ALBERT over phonemes, one layer used many times (spec kokoro 5.1, 5.2).
 #pragma once
 
+#include <array>
+#include <cstdint>
+
 #include "models/kokoro/config.h"
 #include "models/kokoro/loader.h"
 #include "models/kokoro/rows.h"
@@ -12,18 +15,20 @@ class PlBert {
  public:
   PlBert(Loader& loader, const Config& config);
 
-  // Largest number of tokens of an utterance, the pads at both ends included.
-  int64_t max_tokens() const { return positions_; }
-  // ids: i32 [rows], positions: i32 [rows] in the utterance; both 0 in gaps; in host memory. y: f32 [rows,
-  // hidden_dim] (rows may be strided).
-  void forward(const Rows& rows, std::span<const int32_t> ids, std::span<const int32_t> positions,
-               TensorView y) const;
+  // Of what the embedding of an id at a position of its utterance is the sum: rows of one table.
+  static std::array<int32_t, 3> parts(const Config& config, int32_t id, int32_t position) {
+    const auto words = static_cast<int32_t>(config.n_token);
+    return {id, words + position, words + static_cast<int32_t>(config.max_positions)};
+  }
+  // parts: i32 [rows, 3], in gaps those of id 0 at 0, in the device's memory. y: f32 [rows, hidden_dim] (rows
+  // may be strided).
+  void forward(const Rows& rows, TensorView parts, TensorView y) const;
 
  private:
   void attend(const Rows& rows, TensorView x) const;
   void feed_forward(const Rows& rows, TensorView x) const;
 
-  int64_t words_, positions_, layers_, heads_, width_;
+  int64_t layers_, heads_, width_;
   Tensor embedding_;                                    // f32 [words + positions + 1, embedding width]
   Tensor embedding_norm_weight_, embedding_norm_bias_;  // f32 [embedding width]
   ops::PackedMatrix map_, qkv_, dense_, expand_, contract_;

@@ -26,20 +26,16 @@ DurationPredictor::DurationPredictor(Loader& loader, StyleTable& styles, const C
 }
 
 // LSTMs, each followed by a layer norm whose scales and shifts are the style's.
-void DurationPredictor::encode(const Rows& rows, TensorView affines, TensorView d) const {
+void DurationPredictor::encode(const Rows& rows, TensorView affines, TensorView utterance_of,
+                               TensorView d) const {
   ops::Context& ctx = *rows.ctx;
   const Workspace::Scope scope(*ctx.workspace);
   const TensorView text = d.columns(0, width_), x = rows.alloc(width_);
-  const ops::Segments& segments = rows.segments;
   for (size_t i = 0; i < layers_.size(); ++i) {
-    ops::bidirectional_lstm(ctx, d, segments, layers_[i].lstm, x);
+    ops::bidirectional_lstm(ctx, d, rows.segments, layers_[i].lstm, x);
     rows.tell("durenc_lstm" + std::to_string(2 * i), x);
-    const TensorView scales = layers_[i].norm.scales(affines), shifts = layers_[i].norm.shifts(affines);
-    for (int64_t s = 0; s < segments.count(); ++s) {
-      const int64_t begin = segments.begin(s), end = begin + segments.rows(s);
-      ops::layer_norm(ctx, x.slice(begin, end), scales.slice(s, s + 1).reshape({width_}),
-                      shifts.slice(s, s + 1).reshape({width_}), kNormEps, text.slice(begin, end));
-    }
+    const StyleColumns& norm = layers_[i].norm;
+    ops::layer_norm_by_row(ctx, x, utterance_of, norm.scales(affines), norm.shifts(affines), kNormEps, text);
     rows.tell("durenc_adaln" + std::to_string(2 * i + 1), text);
   }
 }
@@ -49,7 +45,7 @@ void DurationPredictor::forward(const Rows& rows, TensorView affines, TensorView
   ops::Context& ctx = *rows.ctx;
   const Workspace::Scope scope(*ctx.workspace);
   ops::gather_rows(ctx, styles, utterance_of, d.columns(width_, d.dim(1)));
-  encode(rows, affines, d);
+  encode(rows, affines, utterance_of, d);
   rows.tell("d", d);
   const TensorView x = rows.alloc(width_);
   ops::bidirectional_lstm(ctx, d, rows.segments, lstm_, x);

@@ -24,7 +24,7 @@ class DurationPredictor {
                TensorView logits) const;
 
  private:
-  void encode(const Rows& rows, TensorView affines, TensorView d) const;
+  void encode(const Rows& rows, TensorView affines, TensorView utterance_of, TensorView d) const;
 
   struct Layer {
     ops::PackedLstm lstm;

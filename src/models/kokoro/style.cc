@@ -36,21 +36,16 @@ void StyleTable::pack(Loader& loader) {
   biases_ = {};
 }
 
-TensorView StyleTable::forward(ops::Context& ctx, TensorView styles) const {
-  const TensorView affines = ctx.workspace->alloc(DType::f32, {styles.dim(0), columns_});
-  ops::linear(ctx, styles, matrix_, affines);
-  return affines;
-}
-
-TensorView StyleTable::forward(ops::Context& ctx, TensorView styles, const SharedStyles& shared) const {
-  const auto count = static_cast<int64_t>(shared.first.size());
-  if (count == styles.dim(0)) return forward(ctx, styles);
-  const TensorView affines = ctx.workspace->alloc(DType::f32, {styles.dim(0), columns_});
+void StyleTable::forward(ops::Context& ctx, TensorView styles, const SharedStyles* shared,
+                         TensorView affines) const {
+  const int64_t count = shared ? std::ssize(shared->first) : styles.dim(0);
+  if (count == styles.dim(0)) return ops::linear(ctx, styles, matrix_, affines);
   const Workspace::Scope scope(*ctx.workspace);
   const TensorView distinct = ctx.workspace->alloc(DType::f32, {count, style_dim_});
-  ops::gather_rows(ctx, styles, ops::upload(ctx, shared.first), distinct);
-  ops::gather_rows(ctx, forward(ctx, distinct), ops::upload(ctx, shared.of), affines);
-  return affines;
+  const TensorView own = ctx.workspace->alloc(DType::f32, {count, columns_});
+  ops::gather_rows(ctx, styles, ops::upload(ctx, shared->first), distinct);
+  ops::linear(ctx, distinct, matrix_, own);
+  ops::gather_rows(ctx, own, ops::upload(ctx, shared->of), affines);
 }
 
 }  // namespace shoal::kokoro

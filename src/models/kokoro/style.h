@@ -42,11 +42,11 @@ class StyleTable {
   // After the last add().
   void pack(Loader& loader);
 
-  // styles: f32 [utterances, style_dim], dense or strided   -> f32 [utterances, columns] in the enclosing
-  // scope.
-  TensorView forward(ops::Context& ctx, TensorView styles) const;
-  // The same; what several share is computed once.
-  TensorView forward(ops::Context& ctx, TensorView styles, const SharedStyles& shared) const;
+  int64_t columns() const { return columns_; }
+
+  // styles: f32 [utterances, style_dim], dense or strided; affines: f32 [utterances, columns].  shared: what
+  // several share is computed once; or null.
+  void forward(ops::Context& ctx, TensorView styles, const SharedStyles* shared, TensorView affines) const;
 
  private:
   int64_t style_dim_, columns_ = 0;

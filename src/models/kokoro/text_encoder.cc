@@ -44,11 +44,11 @@ TextEncoder::TextEncoder(Loader& loader, const Config& config) : width_(config.h
   lstm_ = load_lstm(loader, prefix + ".lstm", width_, width_ / 2);
 }
 
-void TextEncoder::forward(const Rows& rows, std::span<const int32_t> ids, TensorView y) const {
+void TextEncoder::forward(const Rows& rows, TensorView ids, TensorView y) const {
   ops::Context& ctx = *rows.ctx;
   const Workspace::Scope scope(*ctx.workspace);
   const TensorView x = rows.alloc(width_), between = rows.alloc(width_);
-  ops::gather_rows(ctx, embedding_, ops::upload(ctx, ids), between);
+  ops::gather_rows(ctx, embedding_, ids, between);
   ops::segment_sum(ctx, std::array{between}, rows.segments, 1, 1, x);
   for (size_t i = 0; i < layers_.size(); ++i) {
     centred_conv1d(rows, x, layers_[i].conv, 1, between);

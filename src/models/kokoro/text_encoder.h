@@ -1,7 +1,6 @@
 // What is said, for the decoder: convolutions and an LSTM over phonemes (spec kokoro 5.6).
 #pragma once
 
-#include <span>
 #include <vector>
 
 #include "models/kokoro/config.h"
@@ -18,8 +17,9 @@ class TextEncoder {
  public:
   TextEncoder(Loader& loader, const Config& config);
 
-  // ids: i32 [rows], 0 in gaps, in host memory.   y: f32 [rows, hidden_dim]; its gaps become zeros.
-  void forward(const Rows& rows, std::span<const int32_t> ids, TensorView y) const;
+  // ids: i32 [rows, n], of which the first column counts, 0 in gaps, in the device's memory.   y: f32 [rows,
+  // hidden_dim]; its gaps become zeros.
+  void forward(const Rows& rows, TensorView ids, TensorView y) const;
 
  private:
   struct Layer {

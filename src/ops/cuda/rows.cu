@@ -28,6 +28,13 @@ struct NormRows {
   const float* weight;
   const float* bias;
   bool x_vectors, y_vectors, weight_vectors;  // has_vector_rows; of weight and bias both
+  // Which of `weights` rows of weight and bias a row takes; null: there is one.
+  const int32_t* which = nullptr;
+  int64_t weights = 1, weight_stride = 0, bias_stride = 0;
+
+  __device__ int64_t weight_of(int64_t row) const {
+    return which ? min(max(int64_t{which[row]}, int64_t{0}), weights - 1) : 0;
+  }
 };
 
 NormRows norm_rows(TensorView x, TensorView weight, TensorView bias, float eps, TensorView y) {
@@ -74,6 +81,9 @@ __global__ void __launch_bounds__(kWarp* kMostWarps) layer_norm_kernel(const Nor
   if (row >= a.rows) return;
   const float* const x = a.x + row * a.x_stride;
   float* const y = a.y + row * a.y_stride;
+  const int64_t own = a.weight_of(row);
+  const float* const weight = a.weight + own * a.weight_stride;
+  const float* const bias = a.bias + own * a.bias_stride;
   const float dim = static_cast<float>(a.dim);
 
   float4 sums{};
@@ -92,10 +102,10 @@ __global__ void __launch_bounds__(kWarp* kMostWarps) layer_norm_kernel(const Nor
   const float variance = warp_sum((squares.x + squares.y) + (squares.z + squares.w)) / dim;
   const float factor = 1.0f / __fsqrt_rn(variance + a.eps);
   each_four(x, a.dim, a.x_vectors, [&](int k, const float4& v) {
-    const float4 w = load_four(a.weight, k, a.dim, a.weight_vectors);
-    const float4 b = load_four(a.bias, k, a.dim, a.weight_vectors);
-    const auto normed = [&](float value, float weight, float bias) {
-      return __fmaf_rn((value - mean) * factor, weight, bias);
+    const float4 w = load_four(weight, k, a.dim, a.weight_vectors);
+    const float4 b = load_four(bias, k, a.dim, a.weight_vectors);
+    const auto normed = [&](float value, float scale, float shift) {
+      return __fmaf_rn((value - mean) * factor, scale, shift);
     };
     store_four(y, k, a.dim, a.y_vectors,
                {normed(v.x, w.x, b.x), normed(v.y, w.y, b.y), normed(v.z, w.z, b.z), normed(v.w, w.w, b.w)});
@@ -140,6 +150,17 @@ void rms_norm(Context& ctx, TensorView x, TensorView weight, float eps, TensorVi
 
 void layer_norm(Context& ctx, TensorView x, TensorView weight, TensorView bias, float eps, TensorView y) {
   launch(ctx, "layer_norm", warp_per_row(x.dim(0)), layer_norm_kernel, norm_rows(x, weight, bias, eps, y));
+}
+
+void layer_norm_by_row(Context& ctx, TensorView x, TensorView which, TensorView weights, TensorView biases,
+                       float eps, TensorView y) {
+  NormRows rows = norm_rows(x, weights, biases, eps, y);
+  rows.which = which.as<int32_t>();
+  rows.weights = weights.dim(0);
+  rows.weight_stride = weights.stride(0);
+  rows.bias_stride = biases.stride(0);
+  rows.weight_vectors = has_vector_rows(weights) && has_vector_rows(biases);
+  launch(ctx, "layer_norm_by_row", warp_per_row(x.dim(0)), layer_norm_kernel, rows);
 }
 
 void snake(Context& ctx, TensorView x, TensorView alpha, TensorView y) {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "base/f16.h"
@@ -127,6 +128,28 @@ TEST_F(RowsTest, LayerNormMatchesTheOracle) {
       expect_gaps_untouched(y);
       layer_norm(ctx(), x.view, w, b, 1e-6f, x.view);
       expect_same_bits(get(x.view), get(y.view));
+    }
+  }
+}
+
+TEST_F(RowsTest, ARowsOwnWeightsAreThoseOfItsRowOfTheTable) {
+  constexpr int64_t kRows = 40, kEntries = 3;
+  for (const int64_t dim : {30, 512}) {
+    const Tensor x = put(random_values(kRows * dim, 1, 2), {kRows, dim}),
+                 y(DType::f32, {kRows, dim}, kDevice);
+    const Tensor table = put(random_values(kEntries * 2 * dim, 2), {kEntries, 2 * dim});
+    const TensorView weights = table.view().columns(0, dim), biases = table.view().columns(dim, 2 * dim);
+    std::vector<int32_t> which(kRows);
+    for (size_t row = 0; row < which.size(); ++row) which[row] = static_cast<int32_t>(row * row % kEntries);
+    which[5] = -1, which[6] = kEntries;  // the nearest row
+    layer_norm_by_row(ctx(), x, put(which, {kRows}), weights, biases, 1e-6f, y);
+    const std::vector<float> got = get(y);
+    const Tensor one(DType::f32, {1, dim}, kDevice);
+    for (int64_t row = 0; row < kRows; ++row) {
+      const int64_t own = std::clamp<int64_t>(which[static_cast<size_t>(row)], 0, kEntries - 1);
+      layer_norm(ctx(), x.view().slice(row, row + 1), weights.slice(own, own + 1).reshape({dim}),
+                 biases.slice(own, own + 1).reshape({dim}), 1e-6f, one);
+      expect_same_bits(get(one), {got.begin() + row * dim, got.begin() + (row + 1) * dim});
     }
   }
 }

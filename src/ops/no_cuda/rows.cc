@@ -8,6 +8,9 @@ void rms_norm(Context&, TensorView, TensorView, float, TensorView) { unavailable
 void layer_norm(Context&, TensorView, TensorView, TensorView, float, TensorView) {
   unavailable("layer_norm");
 }
+void layer_norm_by_row(Context&, TensorView, TensorView, TensorView, TensorView, float, TensorView) {
+  unavailable("layer_norm_by_row");
+}
 void gather_rows(Context&, TensorView, TensorView, TensorView) { unavailable("gather_rows"); }
 void gather_sum(Context&, TensorView, TensorView, TensorView) { unavailable("gather_sum"); }
 void embed_columns(Context&, const ColumnEmbedding&, TensorView, TensorView) { unavailable("embed_columns"); }

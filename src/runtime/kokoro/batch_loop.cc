@@ -201,12 +201,12 @@ std::vector<kokoro::Spoken> BatchLoop::call(const std::vector<Chosen>& batch) {
                           .seed = seed_of_utterance(talk->job().seed, static_cast<size_t>(index))});
   }
   const int64_t start = now_us();
-  std::vector<kokoro::Spoken> spoken = parts_.calls.speak(parts_.execution.context(), utterances);
+  std::vector<kokoro::Spoken> spoken = parts_.calls.speak(utterances);
   const auto took_us = static_cast<double>(now_us() - start);
   const double each_us = took_us / static_cast<double>(batch.size());
   chunk_us_ = chunk_us_ == 0 ? each_us : chunk_us_ + kLearns * (each_us - chunk_us_);
   int64_t frames = 0;
-  for (const kokoro::Spoken& one : spoken) frames += frames_of(one);
+  for (const kokoro::Spoken& one : spoken) frames += one.frames();
   parts_.ledger.count_step(std::ssize(batch), frames, took_us * 1e-6,
                            static_cast<double>(frames * samples_per_frame_) / rate_hz_);
   workspace_bytes_.store(parts_.execution.workspace_bytes(), std::memory_order_relaxed);
@@ -247,7 +247,7 @@ void BatchLoop::speak_alone(const Chosen& chosen) {
 
 void BatchLoop::finish(const Chosen& chosen, kokoro::Spoken spoken) {
   const auto symbols = static_cast<double>(spoken.durations.size());
-  const double ratio = static_cast<double>(frames_of(spoken)) * chosen.talk->job().speed / symbols;
+  const double ratio = static_cast<double>(spoken.frames()) * chosen.talk->job().speed / symbols;
   frames_per_symbol_ += kLearns * (ratio - frames_per_symbol_);
   try {
     chosen.talk->take_spoken(chosen.index, std::move(spoken));

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "models/kokoro/step_memory.h"
 #include "ops/execution.h"
 #include "runtime/batching/batch_plan.h"
 #include "runtime/engine/ledger.h"
@@ -18,14 +19,19 @@ namespace shoal::runtime {
 // What the loop asks of the network; tests put in calls that fail.
 class KokoroCalls {
  public:
-  explicit KokoroCalls(const kokoro::Kokoro& network) : network_(network) {}
+  // In this context alone. Throws Error(resource_exhausted).
+  KokoroCalls(const kokoro::Kokoro& network, ops::Context& ctx)
+      : network_(network), ctx_(ctx), memory_(ctx.graphs ? network.step_memory(ctx) : nullptr) {}
   virtual ~KokoroCalls() = default;
-  virtual std::vector<kokoro::Spoken> speak(ops::Context& ctx, std::span<const kokoro::Utterance> batch) {
-    return network_.speak(ctx, batch);
+  virtual std::vector<kokoro::Spoken> speak(std::span<const kokoro::Utterance> batch) {
+    return memory_ ? network_.speak(ctx_, *memory_, batch) : network_.speak(ctx_, batch);
   }
+  int64_t step_bytes() const { return memory_ ? memory_->bytes() : 0; }
 
  private:
   const kokoro::Kokoro& network_;
+  ops::Context& ctx_;
+  const std::unique_ptr<const kokoro::StepMemory> memory_;
 };
 
 class BatchLoop {

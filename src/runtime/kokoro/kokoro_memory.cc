@@ -33,9 +33,12 @@ int64_t frames_of_a_batch(const EngineConfig& config, bool device_computes) {
 }
 
 std::vector<MemoryPart> KokoroMemoryPlan::parts() const {
-  return {
+  std::vector<MemoryPart> parts = {
       {"PLBERT", weights.plbert},   {"prosody", weights.prosody},     {"text encoder", weights.text_encoder},
-      {"decoder", weights.decoder}, {"generator", weights.generator}, {"workspace of a batch", workspace}};
+      {"decoder", weights.decoder}, {"generator", weights.generator}, {"workspace of a batch", workspace},
+      {"steps", steps.memory},      {"recordings", steps.recordings}};
+  std::erase_if(parts, [](const MemoryPart& part) { return part.bytes == 0; });
+  return parts;
 }
 
 void KokoroMemoryPlan::check() const { check_fits(parts(), available); }
@@ -47,6 +50,7 @@ KokoroMemoryPlan plan_kokoro_memory(const EngineConfig& config, const kokoro::Co
                         .available = available};
   plan.workspace =
       kokoro::workspace_bytes(model, plan.batch, dtype, device) + op_scratch_bytes(device, threads);
+  if (config.cuda_graphs && ops::computes_by_itself(device)) plan.steps = kokoro::step_bytes(model);
   return plan;
 }
 

@@ -21,11 +21,12 @@ int64_t frames_of_a_batch(const EngineConfig& config, bool device_computes);
 struct KokoroMemoryPlan {
   kokoro::BatchSize batch;  // the largest: of the longest utterances, at their usual pace
   kokoro::WeightBytes weights;
-  int64_t workspace = 0;  // of that batch
-  int64_t available = 0;  // what all of it is taken from
+  int64_t workspace = 0;    // of that batch
+  kokoro::StepBytes steps;  // recorded ones, where the device has them
+  int64_t available = 0;    // what all of it is taken from
 
   std::vector<MemoryPart> parts() const;
-  int64_t total() const { return weights.total() + workspace; }
+  int64_t total() const { return weights.total() + workspace + steps.memory + steps.recordings; }
   // Throws Error(resource_exhausted) as check_fits (memory_plan.h).
   void check() const;
 };

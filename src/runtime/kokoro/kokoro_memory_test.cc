@@ -51,6 +51,18 @@ TEST(KokoroMemory, ABatchIsAsLargeAsSettingsAllow) {
   EXPECT_GT(plan_of(config).workspace, three);
 }
 
+TEST(KokoroMemory, StepsAreRecordedWhereTheyCanBe) {
+  EngineConfig config;
+  const KokoroMemoryPlan recorded = plan_of(config);
+  EXPECT_GT(recorded.steps.memory, 0);
+  EXPECT_GT(recorded.steps.recordings, 0);
+  EXPECT_EQ(plan_of(config, {}).steps.recordings, 0) << "a CPU records nothing";
+  config.cuda_graphs = false;
+  const KokoroMemoryPlan plain = plan_of(config);
+  EXPECT_EQ(plain.steps.memory + plain.steps.recordings, 0);
+  EXPECT_EQ(recorded.total() - plain.total(), recorded.steps.memory + recorded.steps.recordings);
+}
+
 TEST(KokoroMemory, WhatDoesNotFitIsSaidWithFigures) {
   const KokoroMemoryPlan plan = plan_of({}, kGpu, 300'000'000);
   EXPECT_THAT(

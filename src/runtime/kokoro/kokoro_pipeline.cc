@@ -41,7 +41,8 @@ KokoroPipeline::KokoroPipeline(const EngineConfig& config, const MakeModel& make
       execution_(device_, team_, {.record = config.cuda_graphs}),
       memory_available_(ops::free_device_memory(device_).value_or(available_memory())),
       model_(make_model ? make_model(config, execution_.context()) : load(config, execution_.context())),
-      calls_(make_calls ? make_calls(*model_) : std::make_unique<KokoroCalls>(model_->network())),
+      calls_(make_calls ? make_calls(*model_, execution_.context())
+                        : std::make_unique<KokoroCalls>(model_->network(), execution_.context())),
       front_end_(front_end_options(config)),
       ledger_(config.max_queue, std::min(config.max_queue, 2 * config.max_batch_size)) {
   check_defaults();
@@ -158,7 +159,10 @@ KokoroPipeline::DeviceMemory KokoroPipeline::device_memory() const {
 }
 
 std::vector<MemoryPart> KokoroPipeline::memory() const {
-  return {{"model", model_->network().weight_bytes()}, {"workspaces", loop_->workspace_bytes()}};
+  std::vector<MemoryPart> parts = {{"model", model_->network().weight_bytes()},
+                                   {"workspaces", loop_->workspace_bytes()}};
+  if (const int64_t steps = calls_->step_bytes(); steps > 0) parts.push_back({"steps", steps});
+  return parts;
 }
 
 SelfTest KokoroPipeline::self_test() const { return test_device(device_, device_name_, memory()); }

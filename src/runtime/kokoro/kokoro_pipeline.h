@@ -21,7 +21,7 @@ class KokoroPipeline final : public SpeechPipeline {
  public:
   // Make the model and its calls; tests put in their own.
   using MakeModel = std::function<std::unique_ptr<const KokoroModel>(const EngineConfig&, ops::Context&)>;
-  using MakeCalls = std::function<std::unique_ptr<KokoroCalls>(const KokoroModel&)>;
+  using MakeCalls = std::function<std::unique_ptr<KokoroCalls>(const KokoroModel&, ops::Context&)>;
 
   // Loads the model. Throws Error as loading does, and as phonemes::FrontEnd for dictionaries;
   // invalid_argument, not_found (default_voice, default_language); resource_exhausted (kokoro_memory.h).

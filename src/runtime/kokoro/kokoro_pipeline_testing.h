@@ -28,8 +28,9 @@ struct Watch {
 
 class WatchedCalls : public KokoroCalls {
  public:
-  WatchedCalls(const KokoroModel& model, Watch& watch) : KokoroCalls(model.network()), watch_(watch) {}
-  std::vector<kokoro::Spoken> speak(ops::Context& ctx, std::span<const kokoro::Utterance> batch) override {
+  WatchedCalls(const KokoroModel& model, ops::Context& ctx, Watch& watch)
+      : KokoroCalls(model.network(), ctx), watch_(watch) {}
+  std::vector<kokoro::Spoken> speak(std::span<const kokoro::Utterance> batch) override {
     std::vector<Ids> ids;
     for (const kokoro::Utterance& one : batch) ids.emplace_back(one.ids.begin(), one.ids.end());
     {
@@ -37,7 +38,7 @@ class WatchedCalls : public KokoroCalls {
       watch_.batches.push_back(std::move(ids));
     }
     watch_.on_call(batch);
-    return KokoroCalls::speak(ctx, batch);
+    return KokoroCalls::speak(batch);
   }
 
  private:
@@ -68,8 +69,8 @@ class KokoroPipelineTest : public ::testing::Test {
  protected:
   static EngineConfig small() { return small_engine(); }
   KokoroPipeline& start(const EngineConfig& config = small()) {
-    pipeline_.emplace(config, small_model, [this](const KokoroModel& model) {
-      return std::make_unique<WatchedCalls>(model, watch_);
+    pipeline_.emplace(config, small_model, [this](const KokoroModel& model, ops::Context& ctx) {
+      return std::make_unique<WatchedCalls>(model, ctx, watch_);
     });
     return *pipeline_;
   }

@@ -21,12 +21,6 @@ double seconds(int64_t us) { return static_cast<double>(us) * 1e-6; }
 
 }  // namespace
 
-int64_t frames_of(const kokoro::Spoken& spoken) {
-  int64_t frames = 0;
-  for (const int32_t duration : spoken.durations) frames += duration;
-  return frames;
-}
-
 Talk::Talk(std::shared_ptr<KokoroJob> taken, int sample_rate_hz, int64_t prefetch_samples, Ledger& ledger)
     : job_(std::move(taken)),
       rate_hz_(sample_rate_hz),
@@ -80,7 +74,7 @@ void Talk::give_what_is_there() {
     } else if (made == made_.end()) {
       return;
     } else {
-      frames_ += frames_of(made->second);
+      frames_ += made->second.frames();
       ++spoken_;
       give(joiner_.add({.samples = std::move(made->second.samples),
                         .words = words_of(chunk.chunk, made->second),

@@ -75,6 +75,4 @@ class Talk {
   bool is_read_ = false;
 };
 
-int64_t frames_of(const kokoro::Spoken& spoken);
-
 }  // namespace shoal::runtime

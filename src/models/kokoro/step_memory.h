@@ -1,0 +1,77 @@
+// What small batches are spoken in: the two steps of a batch, over its tokens and over its frames. It stays
+// where it is, so that the steps can be recorded and replayed (ops/step_graph.h): what varies from batch to
+// batch is written here, and copied to the device at once.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "models/kokoro/batch.h"
+#include "models/kokoro/config.h"
+#include "models/kokoro/network.h"
+#include "ops/step_graph.h"
+#include "tensor/tensor.h"
+
+namespace shoal::kokoro {
+
+// What the step over tokens reads in the device's memory, and what it leaves there for the host.
+struct TokenStep {
+  int64_t bytes = 0;  // of what is read
+  TensorView tables;  // Layout::tables
+  TokenInputs inputs;
+  TensorView logits;  // f32 [rows, max_dur]
+};
+
+// The same of the step over frames.
+struct FrameStep {
+  int64_t bytes = 0;    // of what is read
+  TensorView tables;    // Layout::tables
+  TensorView token_of;  // i32 [rows]
+  TensorView seeds;     // i64 [utterances]
+  TensorView samples;   // f32 [rows * samples_per_frame]
+};
+
+class StepMemory {
+ public:
+  // Frames of a batch at most: 16 s. Of its tokens as many as one utterance may have.
+  static constexpr int64_t kMostFrames = 640;
+
+  // Throws Error(resource_exhausted).
+  StepMemory(ops::Context& ctx, const Network& network);
+  // Of the device's memory.
+  int64_t bytes() const { return bytes_; }
+  // The same before there is one.  columns: Network's.
+  static int64_t bytes_of(const Config& config, int64_t prosody_columns, int64_t decoder_columns);
+
+  int64_t serial() const { return serial_; }
+  bool takes(std::span<const Utterance> utterances) const;
+  bool takes(std::span<const Spoken> spoken) const;
+
+  // Of the first `utterances`.
+  Encoded encoded(int64_t utterances) const;
+  // Writes what the next step reads on the host's side. Where its arrays lie depends on the layout's count
+  // and total alone.
+  TokenStep write(const TokenBatch& batch) const;
+  FrameStep write(const FrameBatch& batch) const;
+
+  // Ops: what has been written, to the device; what the step has made, to the host.
+  void bring(ops::Context& ctx, const TokenStep& step) const { token_block_.copy_to_device(ctx, step.bytes); }
+  void bring(ops::Context& ctx, const FrameStep& step) const { frame_block_.copy_to_device(ctx, step.bytes); }
+  void fetch(ops::Context& ctx, const TokenStep& step) const {
+    logits_.copy_to_host(ctx, step.logits.bytes());
+  }
+  void fetch(ops::Context& ctx, const FrameStep& step) const {
+    samples_.copy_to_host(ctx, step.samples.bytes());
+  }
+  // What has come to the host: f32 [rows, max_dur], and as many samples as the block has room for.
+  TensorView host_logits(const TokenStep& step) const;
+  std::span<const float> host_samples() const;
+
+ private:
+  int64_t serial_, bytes_;
+  int64_t most_tokens_, max_dur_, samples_per_frame_, style_width_;  // the last: of both halves
+  Tensor prosody_, decoder_, d_, text_;
+  ops::StepBlock token_block_, logits_, frame_block_, samples_;
+};
+
+}  // namespace shoal::kokoro
