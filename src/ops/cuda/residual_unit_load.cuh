@@ -7,7 +7,7 @@
 #include "ops/cuda/conv_pieces.cuh"
 #include "ops/cuda/conv_pipeline.cuh"
 #include "ops/cuda/matrix_layout.cuh"
-#include "ops/cuda/weight_map.cuh"
+#include "ops/cuda/operand_map.cuh"
 #include "ops/cuda/wide_barrier.cuh"
 
 namespace shoal::ops::cuda {

@@ -6,8 +6,8 @@
 #include "ops/cuda/conv_channels.cuh"
 #include "ops/cuda/conv_pipeline.cuh"
 #include "ops/cuda/matrix_layout.cuh"
+#include "ops/cuda/operand_map.cuh"
 #include "ops/cuda/segment_rows.cuh"
-#include "ops/cuda/weight_map.cuh"
 #include "ops/cuda/wide_barrier.cuh"
 
 namespace shoal::ops::cuda {

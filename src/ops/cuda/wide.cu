@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ops/cuda/launch.cuh"
+#include "ops/cuda/operand_map.cuh"
 #include "ops/cuda/tile_product.h"
 #include "ops/cuda/wide_arguments.cuh"
 #include "ops/cuda/wide_product.h"
@@ -16,16 +17,31 @@ bool has_wide_kernels(const Context& ctx) {
 #endif
 }
 
+namespace {
+
+void map_rows(const Product& product, const WideShape& shape, WideArguments& arguments) {
+  const int64_t reach = (product.shape.taps - 1) * product.taps.dilation;
+  arguments.has_row_map = true;
+  arguments.tap_rows = static_cast<int>(product.taps.dilation);
+  arguments.rows = rows_map(product.x, product.rows + reach, (product.shape.depth + 7) / 8 * 8,
+                            product.x_stride, shape.rows());
+}
+
+}  // namespace
+
 void wide_product_by(Context& ctx, const Product& product, const WideChoice& choice,
                      const float* snake_alpha) {
   CHECK(product.dtype == DType::bf16 || product.dtype == DType::f16, "wide product of ",
         name_of(product.dtype));
   const WideShape& shape = kWideShapes[static_cast<size_t>(choice.shape)];
   const TileMachine machine = tile_machine(ctx);
-  const WideArguments arguments{.tile = tile_arguments(product, shape.rows(), shape.outputs, snake_alpha),
-                                .plan = wide_plan(choice, product.shape, machine),
-                                .cluster = choice.cluster};
+  WideArguments arguments{.tile = tile_arguments(product, shape.rows(), shape.outputs, snake_alpha),
+                          .plan = wide_plan(choice, product.shape, machine),
+                          .cluster = choice.cluster};
   CHECK(arguments.plan.stages > 0, "wide product without room");
+  arguments.weights =
+      weight_map(product.weight, product.shape, shape.outputs / kTileOutputs, arguments.plan.stage_tiles);
+  if (!product.taps.first_rows) map_rows(product, shape, arguments);
   const int64_t results = int64_t{arguments.tile.row_blocks} * arguments.tile.output_blocks;
   const int64_t blocks = shape.split
                              ? results * choice.cluster

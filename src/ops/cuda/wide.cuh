@@ -24,7 +24,9 @@ class WideConsumer {
   using Sizes = WideSizes<kShape>;
   using Sums = float[Sizes::kSums];
 
-  __device__ WideConsumer(const WideShared<kShape>& shared, int group) : shared_(shared), group_(group) {}
+  // copied: rows come by copies of threads, whose writes the tensor cores must be shown.
+  __device__ WideConsumer(const WideShared<kShape>& shared, int group, bool copied)
+      : shared_(shared), group_(group), copied_(copied) {}
 
   // sums = the products over a segment of so many tiles.
   __device__ void run_segment(int tiles, Sums& sums) {
@@ -34,11 +36,13 @@ class WideConsumer {
     for (int tile = 0; tile < tiles; tile += shared_.plan.stage_tiles) {
       const int stage = ring_.stage, count = min(shared_.plan.stage_tiles, tiles - tile);
       wait_for_phase(shared_.full(stage), ring_.parity);
-      show_to_tensor_cores();
+      if (copied_) show_to_tensor_cores();
       const uint64_t a = operand_at(shared_.rows(stage) + static_cast<uint32_t>(group_ * 64 * 64), 512);
       const uint64_t b = operand_at(shared_.weights(stage), weight_group);
       if (count == 2)
         multiply_stage<2>(sums, a, b, add);
+      else if (count == 4)
+        multiply_stage<4>(sums, a, b, add);
       else if (count == 1)
         multiply_stage<1>(sums, a, b, add);
       else
@@ -75,6 +79,7 @@ class WideConsumer {
 
   const WideShared<kShape>& shared_;
   int group_;
+  bool copied_;
   WideRing ring_;
 };
 
@@ -88,7 +93,7 @@ __device__ inline void make_results(const WideArguments& arguments, const WideSh
                                     float* own_sums, int group) {
   using Sizes = WideSizes<kShape>;
   const TileArguments& a = arguments.tile;
-  WideConsumer<T, kShape> consumer(shared, group);
+  WideConsumer<T, kShape> consumer(shared, group, !arguments.has_row_map);
   for (WideWork work(arguments); work.has_result(); work.next()) {
     // Set so that the compiler keeps no registers for sums of the result before.
     float totals[Sizes::kSums] = {}, sums[Sizes::kSums] = {};
@@ -111,7 +116,7 @@ template <typename T, int kShape>
 __device__ inline void make_segments(const WideArguments& arguments, const WideShared<kShape>& shared,
                                      float* sums_of_block, int group) {
   using Sizes = WideSizes<kShape>;
-  WideConsumer<T, kShape> consumer(shared, group);
+  WideConsumer<T, kShape> consumer(shared, group, !arguments.has_row_map);
   const WideWork work(arguments);
   float* to = sums_of_block + (group * 64 + static_cast<int>(threadIdx.x % 128 / 32) * 16) * Sizes::kSumPitch;
   for (int segment = work.segment_begin; segment < work.segment_end; ++segment) {
@@ -132,17 +137,22 @@ __global__ void __launch_bounds__(kWideShapes[kShape].threads(), kWideShapes[kSh
   const WideShared<kShape> shared{arguments.plan,
                                   static_cast<uint32_t>(__cvta_generic_to_shared(shared_bytes))};
   const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x / 32), 0);
-  if (threadIdx.x == 0) shared.init_barriers();
+  if (threadIdx.x == 0) shared.init_barriers(arguments.has_row_map);
+  if (threadIdx.x == 32 && arguments.has_row_map) prefetch_map(arguments.rows);
   __syncthreads();
   float* const sums = reinterpret_cast<float*>(shared_bytes + arguments.plan.sums_offset);
   if (warp < 4) {
     if constexpr (kRegisters > 0) give_registers<kLoaderRegisters>();
+    const bool leads = threadIdx.x % 32 == 0;
     if (warp == 0) {
-      load_weights<kShape>(arguments, shared);
+      if (leads) load_weights<kShape>(arguments, shared);
       wait_for_inputs();
     } else {
       wait_for_inputs();
-      load_rows<kShape>(arguments, shared, warp - 1);
+      if (!arguments.has_row_map)
+        load_rows<kShape>(arguments, shared, warp - 1);
+      else if (warp == 1 && leads)
+        load_mapped_rows<kShape>(arguments, shared);
     }
   } else {
     if constexpr (kRegisters > 0) take_registers<kRegisters>();

@@ -1,6 +1,8 @@
 // What the kernels of wide.cuh are told.
 #pragma once
 
+#include <cuda.h>
+
 #include "ops/cuda/tile_arguments.cuh"
 #include "ops/cuda/wide_choice.h"
 
@@ -10,6 +12,11 @@ struct WideArguments {
   TileArguments tile;  // row_blocks and output_blocks are of these kernels
   WidePlan plan;
   int cluster = 1;
+  CUtensorMap weights;  // a stage of the outputs of a block
+  // Where row t's taps are rows t, t + tap_rows, ... of x: a tile of the rows of a block.
+  bool has_row_map = false;
+  int tap_rows = 0;
+  CUtensorMap rows;
 };
 
 // Starts the kernel of wide_choice.h's choice on so many blocks.

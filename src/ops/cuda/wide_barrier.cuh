@@ -62,6 +62,11 @@ __device__ inline void copy_rectangle(uint32_t to_shared, const CUtensorMap& map
       : "memory");
 }
 
+// Starts to bring a map to where copies look for it.
+__device__ inline void prefetch_map(const CUtensorMap& map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+
 // Starts to bring memory (address and size multiples of 16) into the second-level cache.
 __device__ inline void prefetch_bulk(const void* from, uint32_t bytes) {
   asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(from)), "r"(bytes)

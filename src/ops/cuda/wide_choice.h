@@ -26,12 +26,12 @@ constexpr std::array<WideShape, 10> kWideShapes = {{
     {2, 128, false, 1, 224},
     {2, 96, false, 1, 0},
     {2, 64, false, 1, 0},
-    {1, 128, false, 2, 200},
     {1, 64, false, 2, 0},
-    {2, 64, true, 2, 0},
+    {1, 32, false, 3, 0},
     {1, 128, true, 2, 0},
     {1, 96, true, 2, 0},
     {1, 64, true, 2, 0},
+    {1, 32, true, 2, 0},
 }};
 
 // What is left to a thread that loads where the others take registers.

@@ -1,9 +1,11 @@
 // How operands get into the stages of wide.cuh: one warp of the loading warpgroup copies weights, in bulk,
-// the three others rows of x, 16 bytes at a time. A stage holds up to plan.stage_tiles tiles of one segment:
+// another rows of x, in bulk as well; or three, 16 bytes at a time, where each row's taps begin elsewhere. A
+// stage holds up to plan.stage_tiles tiles of one segment:
 //   rows of x:  [tile][8 rows each][512 bytes, swizzled]
 //   weights:    [8 outputs each][tile][512 bytes as they lie in memory]
 #pragma once
 
+#include "ops/cuda/operand_map.cuh"
 #include "ops/cuda/tile_copy.cuh"
 #include "ops/cuda/wide_arguments.cuh"
 #include "ops/cuda/wide_barrier.cuh"
@@ -52,9 +54,9 @@ struct WideShared {
   __device__ uint32_t empty(int stage) const { return full(plan.stages + stage); }
 
   // By one thread.
-  __device__ void init_barriers() const {
+  __device__ void init_barriers(bool has_row_map) const {
     for (int stage = 0; stage < plan.stages; ++stage) {
-      init_barrier(full(stage), 1 + 32 * Sizes::kRowWarps);
+      init_barrier(full(stage), has_row_map ? 2 : 1 + 32 * Sizes::kRowWarps);
       init_barrier(empty(stage), Sizes::kConsumerWarps);
     }
     show_barriers();
@@ -100,29 +102,44 @@ struct WideWork {
   }
 };
 
-// By one warp, every lane for a row of tiles. Weights are constant: the first stages are asked for before the
-// inputs are there.
+// By one thread. Weights are constant: the first stages are asked for before the inputs are there. A stage
+// that is not full brings the next segment's tiles as well, which nobody reads.
 template <int kShape>
 __device__ inline void load_weights(const WideArguments& arguments, const WideShared<kShape>& shared) {
   using Sizes = WideSizes<kShape>;
-  constexpr int kTileRows = Sizes::kOutputs / kTileOutputs;
-  static_assert(kTileRows <= 32);
-  const TileArguments& a = arguments.tile;
-  const int lane = static_cast<int>(threadIdx.x % 32);
+  constexpr int kTileRows = Sizes::kOutputs / kTileOutputs, kTileUnits = kTileBytes / kWeightMapUnit;
+  const auto bytes = static_cast<uint32_t>(shared.plan.stage_tiles * Sizes::kWeightBytes);
   WideRing ring;
   for (WideWork work(arguments); work.has_result(); work.next()) {
-    const int first = work.output_block() * kTileRows, present = min(kTileRows, a.tile_rows - first);
-    const char* const from = reinterpret_cast<const char*>(a.weight) +
-                             static_cast<int64_t>(first + lane) * a.row_tiles * kTileBytes;
-    work.for_stages([&](int tile, int tiles) {
+    const int first = work.output_block() * kTileRows;
+    work.for_stages([&](int tile, int) {
       wait_for_phase(shared.empty(ring.stage), ring.parity ^ 1);
-      const auto bytes = static_cast<uint32_t>(tiles * kTileBytes);
-      if (lane == 0) arrive_expecting(shared.full(ring.stage), bytes * static_cast<uint32_t>(present));
-      __syncwarp();
-      if (lane < present)
-        copy_bulk(
-            shared.weights(ring.stage) + static_cast<uint32_t>(lane * shared.plan.stage_tiles * kTileBytes),
-            from + static_cast<int64_t>(tile) * kTileBytes, bytes, shared.full(ring.stage));
+      arrive_expecting(shared.full(ring.stage), bytes);
+      copy_rectangle(shared.weights(ring.stage), arguments.weights, tile * kTileUnits, first,
+                     shared.full(ring.stage));
+      ring.advance(shared.plan.stages);
+    });
+  }
+}
+
+// By one thread, with a row map. Rows that do not exist and what lies behind a row's end are zeros.
+template <int kShape>
+__device__ inline void load_mapped_rows(const WideArguments& arguments, const WideShared<kShape>& shared) {
+  using Sizes = WideSizes<kShape>;
+  const int tap_tiles = arguments.tile.tap_tiles;
+  WideRing ring;
+  for (WideWork work(arguments); work.has_result(); work.next()) {
+    const int first_row = work.row_block() * Sizes::kRows;
+    work.for_stages([&](int tile, int tiles) {
+      const uint32_t full = shared.full(ring.stage);
+      wait_for_phase(shared.empty(ring.stage), ring.parity ^ 1);
+      arrive_expecting(full, static_cast<uint32_t>(tiles * Sizes::kRowBytes));
+      int tap = tile / tap_tiles, of_tap = tile - tap * tap_tiles;
+      for (int i = 0; i < tiles; ++i) {
+        copy_rectangle(shared.rows(ring.stage) + static_cast<uint32_t>(i * Sizes::kRowBytes), arguments.rows,
+                       of_tap * kTileInputs, first_row + tap * arguments.tap_rows, full);
+        if (++of_tap == tap_tiles) of_tap = 0, ++tap;
+      }
       ring.advance(shared.plan.stages);
     });
   }

@@ -48,6 +48,19 @@ struct OperandName<__half> {
 // 16 w .. 16 w + 15, its lane (g = lane / 4, q = lane % 4) of every eight outputs n, in sums[4 * (n / 8)] and
 // behind it, rows g, g, g + 8, g + 8 of outputs 2 q, 2 q + 1, 2 q, 2 q + 1.
 template <typename T>
+__device__ inline void multiply_wide(float (&sums)[16], uint64_t a, uint64_t b, uint32_t add) {
+  asm volatile(
+      "{\n\t.reg .pred adds;\n\tsetp.ne.b32 adds, %18, 0;\n\t"
+      "wgmma.mma_async.sync.aligned.m64n32k16.f32.%19.%19 {"
+      "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15}, "
+      "%16, %17, adds, 1, 1, 0, 0;\n\t}"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3]), "+f"(sums[4]), "+f"(sums[5]),
+        "+f"(sums[6]), "+f"(sums[7]), "+f"(sums[8]), "+f"(sums[9]), "+f"(sums[10]), "+f"(sums[11]),
+        "+f"(sums[12]), "+f"(sums[13]), "+f"(sums[14]), "+f"(sums[15])
+      : "l"(a), "l"(b), "r"(add), "C"(OperandName<T>::kValue));
+}
+
+template <typename T>
 __device__ inline void multiply_wide(float (&sums)[32], uint64_t a, uint64_t b, uint32_t add) {
   asm volatile(
       "{\n\t.reg .pred adds;\n\tsetp.ne.b32 adds, %34, 0;\n\t"
