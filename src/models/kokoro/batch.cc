@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.h"
 #include "models/kokoro/plbert.h"
 
 namespace shoal::kokoro {
 namespace {
 
 Layout layout_of(std::vector<int32_t> lengths, Padding padding) {
-  return padding == Padding::recorded ? Layout::recorded(std::move(lengths)) : Layout(std::move(lengths));
+  if (padding == Padding::none) return Layout(std::move(lengths));
+  CHECK(lengths.size() == 1, lengths.size(), " utterances recorded");
+  return Layout::recorded(lengths[0]);
 }
 
 std::vector<int32_t> token_counts(std::span<const Utterance> utterances) {
@@ -39,7 +42,6 @@ TokenBatch::TokenBatch(const Config& config, std::span<const Utterance> utteranc
       to = std::ranges::copy(PlBert::parts(config, id, position++), to).out;
     styles.insert(styles.end(), utterances[u].style.begin(), utterances[u].style.end());
   }
-  styles.resize(static_cast<size_t>(layout.count() * 2 * config.style_dim), 0.0f);
 }
 
 FrameBatch::FrameBatch(const Layout& tokens, int64_t first, std::span<const Spoken> spoken,
@@ -52,7 +54,6 @@ FrameBatch::FrameBatch(const Layout& tokens, int64_t first, std::span<const Spok
     auto token = static_cast<int32_t>(tokens.begin(first + static_cast<int64_t>(u)));
     for (const int32_t duration : spoken[u].durations) to = std::fill_n(to, duration, token++);
   }
-  seeds.resize(static_cast<size_t>(layout.count()), 0);
 }
 
 }  // namespace shoal::kokoro

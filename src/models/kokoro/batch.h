@@ -10,12 +10,12 @@
 
 namespace shoal::kokoro {
 
-// As it is, or as recorded steps have it (Layout::recorded): its further utterances say the pad in no style.
+// As it is, or as recorded steps have one utterance (Layout::recorded).
 enum class Padding { none, recorded };
 
 // Its tokens.
 struct TokenBatch {
-  // At least one utterance; recorded: at most Layout::kMostRecorded.
+  // At least one utterance; recorded: one.
   TokenBatch(const Config& config, std::span<const Utterance> utterances, Padding padding);
 
   Layout layout;

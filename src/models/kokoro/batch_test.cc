@@ -22,36 +22,19 @@ TEST(KokoroLayout, UtterancesLieBetweenGaps) {
   EXPECT_THAT(layout.utterance_of_row(), ElementsAre(0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0));
 }
 
-TEST(KokoroLayout, ARecordedOneHasTheUtterancesOfThePlainOneFirst) {
-  for (const std::vector<int32_t>& lengths :
-       {std::vector<int32_t>{1}, {300}, {5, 40}, {9, 1, 30}, {200, 100, 1, 7}}) {
-    const Layout plain(lengths), recorded = Layout::recorded(lengths);
-    EXPECT_EQ(recorded.count(), lengths.size() == 1 ? 1 : Layout::kMostRecorded);
-    for (int64_t u = 0; u < plain.count(); ++u) {
-      EXPECT_EQ(recorded.begin(u), plain.begin(u));
-      EXPECT_EQ(recorded.length(u), plain.length(u));
-    }
-    for (int64_t u = plain.count(); u < recorded.count(); ++u) EXPECT_EQ(recorded.length(u), 1);
-    const int64_t last = recorded.count() - 1;
-    EXPECT_GE(recorded.total(), recorded.begin(last) + recorded.length(last) + kGap + 1);
-  }
-  EXPECT_THROW(Layout::recorded({}), Error);
-  EXPECT_THROW(Layout::recorded({1, 1, 1, 1, 1}), Error);
-}
-
 TEST(KokoroLayout, FewSizesServeAllAndNoneIsMuchTooLarge) {
   constexpr int32_t kMost = 640;
   std::set<int64_t> totals;
   for (int32_t frames = 1; frames <= kMost; ++frames) {
-    const Layout plain({frames}), recorded = Layout::recorded({frames});
-    totals.insert(recorded.total());
+    const Layout plain({frames}), recorded = Layout::recorded(frames);
+    EXPECT_EQ(tables_of(recorded), tables_of(plain));
+    EXPECT_GE(recorded.total(), plain.total());
     EXPECT_LE(recorded.total(), plain.total() + std::max<int64_t>(1, plain.total() / 8));
-    EXPECT_LE(recorded.total(), Layout::most_recorded(kMost));
-    EXPECT_LE(Layout::recorded({frames, kMost + 1 - frames > 1 ? kMost - frames : 1}).total(),
-              Layout::most_recorded(kMost + 1));
+    EXPECT_EQ(recorded.total(), Layout::recorded_total(frames));
+    totals.insert(recorded.total());
   }
-  EXPECT_LE(std::ssize(totals), Layout::recorded_sizes(kMost));
-  EXPECT_LE(Layout::recorded_sizes(kMost), std::ssize(totals) + 2);  // those of several utterances
+  EXPECT_EQ(*totals.rbegin(), Layout::recorded_total(kMost));
+  EXPECT_EQ(std::ssize(totals), Layout::recorded_sizes(kMost));
   EXPECT_LT(std::ssize(totals), 60);
 }
 
@@ -60,42 +43,59 @@ TEST(KokoroBatch, ArraysSayWhatStandsWhere) {
   const std::vector<float> style(static_cast<size_t>(2 * config.style_dim), 0.5f);
   const std::vector<int32_t> one = {0, 5, 0}, other = {0, 3, 4, 0};
   const std::vector<Utterance> utterances = {{.ids = one, .style = style}, {.ids = other, .style = style}};
-  for (const Padding padding : {Padding::none, Padding::recorded}) {
-    const TokenBatch tokens(config, utterances, padding);
-    const auto row = [&](int64_t r) {
-      const auto from = tokens.parts.begin() + 3 * r;
-      return std::vector<int32_t>(from, from + 3);
-    };
-    const auto part = [&](int32_t id, int32_t position) {
-      const auto parts = PlBert::parts(config, id, position);
-      return std::vector<int32_t>(parts.begin(), parts.end());
-    };
-    EXPECT_EQ(std::ssize(tokens.parts), 3 * tokens.layout.total());
-    EXPECT_EQ(row(0), part(0, 0));
-    EXPECT_EQ(row(3), part(5, 1));
-    EXPECT_EQ(row(9), part(4, 2));
-    EXPECT_EQ(row(tokens.layout.total() - 1), part(0, 0));
-    EXPECT_EQ(tokens.utterance_of[9], 1);
-    EXPECT_EQ(std::ssize(tokens.styles), tokens.layout.count() * 2 * config.style_dim);
-    EXPECT_THAT(std::vector<float>(tokens.styles.begin() + 2 * std::ssize(style), tokens.styles.end()),
-                Each(0));
+  const TokenBatch tokens(config, utterances, Padding::none);
+  const auto row = [&](int64_t r) {
+    const auto from = tokens.parts.begin() + 3 * r;
+    return std::vector<int32_t>(from, from + 3);
+  };
+  const auto part = [&](int32_t id, int32_t position) {
+    const auto parts = PlBert::parts(config, id, position);
+    return std::vector<int32_t>(parts.begin(), parts.end());
+  };
+  EXPECT_EQ(std::ssize(tokens.parts), 3 * tokens.layout.total());
+  EXPECT_EQ(row(0), part(0, 0));
+  EXPECT_EQ(row(3), part(5, 1));
+  EXPECT_EQ(row(9), part(4, 2));
+  EXPECT_EQ(row(tokens.layout.total() - 1), part(0, 0));
+  EXPECT_EQ(tokens.utterance_of[9], 1);
+  EXPECT_EQ(std::ssize(tokens.styles), tokens.layout.count() * 2 * config.style_dim);
+  EXPECT_THAT(std::vector<float>(tokens.styles.begin() + 2 * std::ssize(style), tokens.styles.end()),
+              Each(0));
 
-    const std::vector<Spoken> spoken = {{.durations = {1, 2, 1}}, {.durations = {3, 1, 1, 2}}};
-    const std::vector<uint64_t> seeds = {7, 8};
-    const FrameBatch frames(tokens.layout, 0, spoken, seeds, padding);
-    EXPECT_EQ(frames.layout.length(0), 4);
-    EXPECT_EQ(frames.layout.length(1), 7);
-    EXPECT_THAT(std::vector<int32_t>(frames.token_of.begin(), frames.token_of.begin() + 16),
-                ElementsAre(0, 0, 2, 3, 3, 4, 0, 0, 7, 7, 7, 8, 9, 10, 10, 0));
-    EXPECT_EQ(frames.seeds[0], 7);
-    EXPECT_EQ(frames.seeds[1], 8);
-    EXPECT_EQ(std::ssize(frames.seeds), frames.layout.count());
-    // The second one's frames alone.
-    const FrameBatch second(tokens.layout, 1, std::span(spoken).subspan(1), std::span(seeds).subspan(1),
-                            padding);
-    EXPECT_EQ(second.token_of[2], 7);
-    EXPECT_EQ(second.seeds[0], 8);
-  }
+  const std::vector<Spoken> spoken = {{.durations = {1, 2, 1}}, {.durations = {3, 1, 1, 2}}};
+  const std::vector<uint64_t> seeds = {7, 8};
+  const FrameBatch frames(tokens.layout, 0, spoken, seeds, Padding::none);
+  EXPECT_EQ(frames.layout.length(0), 4);
+  EXPECT_EQ(frames.layout.length(1), 7);
+  EXPECT_THAT(std::vector<int32_t>(frames.token_of.begin(), frames.token_of.begin() + 16),
+              ElementsAre(0, 0, 2, 3, 3, 4, 0, 0, 7, 7, 7, 8, 9, 10, 10, 0));
+  EXPECT_EQ(frames.seeds[0], 7);
+  EXPECT_EQ(frames.seeds[1], 8);
+  EXPECT_EQ(std::ssize(frames.seeds), frames.layout.count());
+  // The second one's frames alone.
+  const FrameBatch second(tokens.layout, 1, std::span(spoken).subspan(1), std::span(seeds).subspan(1),
+                          Padding::none);
+  EXPECT_EQ(second.token_of[2], 7);
+  EXPECT_EQ(second.seeds[0], 8);
+}
+
+TEST(KokoroBatch, ARecordedOneHasTheSameArraysAndGapsBehindThem) {
+  const Config config = small_config();
+  const std::vector<float> style(static_cast<size_t>(2 * config.style_dim), 0.5f);
+  const std::vector<int32_t> ids = {0, 5, 0};
+  const std::vector<Utterance> one(1, {.ids = ids, .style = style});
+  const std::vector<Spoken> spoken = {{.durations = {20, 20, 20}}};
+  const std::vector<uint64_t> seeds = {7};
+  const TokenBatch tokens(config, one, Padding::recorded), plain_tokens(config, one, Padding::none);
+  const FrameBatch frames(tokens.layout, 0, spoken, seeds, Padding::recorded),
+      plain(plain_tokens.layout, 0, spoken, seeds, Padding::none);
+  EXPECT_EQ(tokens.styles, plain_tokens.styles);
+  EXPECT_EQ(frames.seeds, plain.seeds);
+  ASSERT_GT(frames.token_of.size(), plain.token_of.size());
+  EXPECT_TRUE(std::ranges::equal(plain.token_of, std::span(frames.token_of).first(plain.token_of.size())));
+  EXPECT_THAT(std::span(frames.token_of).subspan(plain.token_of.size()), Each(0));
+  const std::vector<Utterance> two(2, one[0]);
+  EXPECT_THROW(TokenBatch(config, two, Padding::recorded), Error);
 }
 
 }  // namespace

@@ -53,8 +53,8 @@ std::vector<uint64_t> seeds_of(std::span<const Utterance> utterances) {
   return seeds;
 }
 
-// What StepKeys tell apart, beside the number of utterances.
-enum RecordedStep : int64_t { kTokenStep, kFrameStep, kRecordedSteps };
+// What StepKeys tell apart.
+enum RecordedStep : int64_t { kTokenStep, kFrameStep };
 
 }  // namespace
 
@@ -95,7 +95,7 @@ class Kokoro::Impl {
                             std::span<const Utterance> utterances) const {
     if (!memory.takes(utterances)) return speak(ctx, utterances, nullptr, nullptr);
     const TokenBatch tokens(network_.config(), utterances, Padding::recorded);
-    const Encoded encoded = memory.encoded(tokens.layout.count());
+    const Encoded encoded = memory.encoded();
     const TokenStep step = memory.write(tokens);
     ops::run_step(ctx, key(memory, kTokenStep, tokens.layout), [&] {
       const Workspace::Scope scope(*ctx.workspace);
@@ -106,7 +106,7 @@ class Kokoro::Impl {
     });
     ops::synchronize(ctx);
     std::vector<Spoken> spoken = durations_of(tokens.layout, memory.host_logits(step), utterances);
-    if (memory.takes(spoken)) {
+    if (memory.takes(spoken[0])) {
       render(ctx, memory, tokens.layout, encoded, seeds_of(utterances), spoken);
     } else {
       const Workspace::Scope scope(*ctx.workspace);
@@ -117,10 +117,7 @@ class Kokoro::Impl {
 
  private:
   ops::StepKey key(const StepMemory& memory, RecordedStep step, const Layout& layout) const {
-    return {.owner = this,
-            .step = step + kRecordedSteps * layout.count(),
-            .rows = layout.total(),
-            .sequences = memory.serial()};
+    return {.owner = this, .step = step, .rows = layout.total(), .sequences = memory.serial()};
   }
 
   // logits: in host memory.   -> for each utterance its durations, and no samples yet
@@ -183,7 +180,7 @@ class Kokoro::Impl {
                                         (first + frames.layout.total()) * samples_per_frame())};
   }
 
-  // One group, by a recorded step.
+  // One utterance, by a recorded step.
   void render(ops::Context& ctx, const StepMemory& memory, const Layout& tokens, const Encoded& encoded,
               std::span<const uint64_t> seeds, std::vector<Spoken>& spoken) const {
     const FrameBatch frames(tokens, 0, spoken, seeds, Padding::recorded);
@@ -199,13 +196,10 @@ class Kokoro::Impl {
       memory.fetch(ctx, step);
     });
     ops::synchronize(ctx);
-    for (size_t u = 0; u < spoken.size(); ++u) {
-      const int64_t begin = frames.layout.begin(static_cast<int64_t>(u));
-      const std::span<const float> sound =
-          memory.host_samples().subspan(static_cast<size_t>(begin * samples_per_frame()),
-                                        static_cast<size_t>(spoken[u].frames() * samples_per_frame()));
-      spoken[u].samples.assign(sound.begin(), sound.end());
-    }
+    const std::span<const float> sound =
+        memory.host_samples().subspan(static_cast<size_t>(frames.layout.begin(0) * samples_per_frame()),
+                                      static_cast<size_t>(spoken[0].frames() * samples_per_frame()));
+    spoken[0].samples.assign(sound.begin(), sound.end());
   }
 
   int64_t samples_per_frame() const { return network_.samples_per_frame(); }

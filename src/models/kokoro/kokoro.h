@@ -65,8 +65,8 @@ class Kokoro {
 
   // Memory for speak() in this context, one call at a time. Throws Error(resource_exhausted).
   std::unique_ptr<StepMemory> step_memory(ops::Context& ctx) const;
-  // The same sound by steps over memory that stays where it is: where the context records steps
-  // (ops/step_graph.h) and the batch is small (step_memory.h), they are replayed. Not inside of a scope of
+  // The same sound; that of an utterance alone (step_memory.h) by steps over memory that stays where it is:
+  // where the context records steps (ops/step_graph.h), they are replayed. Not inside of a scope of
   // ctx.workspace.
   std::vector<Spoken> speak(ops::Context& ctx, const StepMemory& memory,
                             std::span<const Utterance> utterances) const;

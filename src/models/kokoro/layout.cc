@@ -14,17 +14,8 @@ namespace {
 
 // Convolutions write nothing into the last kGap frames (Rows::conv_count), but behind the last utterance they
 // must: the spectrum's extra row, and what a transposed one brings in late.
-int64_t total_of(int64_t frames, int64_t utterances) { return frames + (utterances + 1) * kGap + 1; }
-
 int64_t total_of(std::span<const int32_t> lengths) {
-  return total_of(std::accumulate(lengths.begin(), lengths.end(), int64_t{0}), std::ssize(lengths));
-}
-
-// The next of eight sizes between two powers of two.
-int64_t recorded_total(int64_t total) {
-  const auto step =
-      std::max<int64_t>(2, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(total))) / 8);
-  return (total + step - 1) / step * step;
+  return std::accumulate(lengths.begin(), lengths.end(), (std::ssize(lengths) + 1) * kGap + 1);
 }
 
 }  // namespace
@@ -39,21 +30,22 @@ Layout::Layout(std::vector<int32_t> lengths, int64_t total) : lengths_(std::move
   }
 }
 
-Layout Layout::recorded(std::vector<int32_t> lengths) {
-  CHECK(!lengths.empty() && std::ssize(lengths) <= kMostRecorded, lengths.size(), " utterances recorded");
-  if (lengths.size() > 1) lengths.resize(kMostRecorded, 1);
-  const int64_t total = recorded_total(total_of(lengths));
-  return {std::move(lengths), total};
-}
+Layout Layout::recorded(int32_t length) { return {{length}, recorded_total(length)}; }
 
-int64_t Layout::most_recorded(int64_t frames) {
-  return recorded_total(total_of(frames + kMostRecorded - 1, kMostRecorded));
+// The next of eight sizes between two powers of two.
+int64_t Layout::recorded_total(int64_t frames) {
+  const int64_t total = frames + 2 * kGap + 1;
+  const auto step =
+      std::max<int64_t>(2, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(total))) / 8);
+  return (total + step - 1) / step * step;
 }
 
 int64_t Layout::recorded_sizes(int64_t frames) {
-  int64_t sizes = 0;
-  for (int64_t total = total_of(1, 1); total <= most_recorded(frames); ++total)
-    sizes += total == recorded_total(total);
+  int64_t sizes = 0, last = 0;
+  for (int64_t f = 1; f <= frames; ++f) {
+    sizes += recorded_total(f) != last;
+    last = recorded_total(f);
+  }
   return sizes;
 }
 

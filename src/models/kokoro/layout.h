@@ -13,13 +13,12 @@ class Layout {
  public:
   // lengths: of each utterance, in frames (or tokens), at least 1.
   explicit Layout(std::vector<int32_t> lengths);
-  // As steps are recorded, so that few recordings serve all: further utterances of one frame, until there are
-  // 1 or kMostRecorded, and a longer gap behind the last.   lengths: at most kMostRecorded.
-  static Layout recorded(std::vector<int32_t> lengths);
-  static constexpr int64_t kMostRecorded = 4;
-  // total() of a recorded layout at most, when its utterances have so many frames together.
-  static int64_t most_recorded(int64_t frames);
-  // How many totals they have up to that one.
+  // One utterance as steps are recorded: with a longer gap behind it, so that few recordings serve all
+  // lengths.
+  static Layout recorded(int32_t length);
+  // total() of that of so many frames.
+  static int64_t recorded_total(int64_t frames);
+  // How many totals there are up to that one.
   static int64_t recorded_sizes(int64_t frames);
 
   Layout(const Layout&) = delete;

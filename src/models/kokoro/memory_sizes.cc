@@ -149,12 +149,11 @@ WeightBytes weight_bytes(const Config& config, DType dtype) {
 StepBytes step_bytes(const Config& config) {
   // Launches at the published sizes; what the driver keeps for one is an allowance.
   constexpr int64_t kTokenLaunches = 165, kFrameLaunches = 283, kBytesOfLaunch = 2048;
-  constexpr int64_t kCounts = 2;  // of utterances: 1 and Layout::kMostRecorded
   const int64_t launches = Layout::recorded_sizes(config.max_positions) * kTokenLaunches +
                            Layout::recorded_sizes(StepMemory::kMostFrames) * kFrameLaunches;
   return {.memory = StepMemory::bytes_of(config, style_columns(config, "predictor"),
                                          style_columns(config, "decoder")),
-          .recordings = kCounts * launches * kBytesOfLaunch};
+          .recordings = launches * kBytesOfLaunch};
 }
 
 int64_t workspace_bytes(const Config& config, const BatchSize& batch, DType dtype, Device device) {

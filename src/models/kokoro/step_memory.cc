@@ -7,8 +7,6 @@
 namespace shoal::kokoro {
 namespace {
 
-constexpr int64_t kUtterances = Layout::kMostRecorded;
-
 // The host's side of what a step reads.
 struct TokenArrays {
   std::span<int32_t> tables, parts, utterance_of;
@@ -19,25 +17,23 @@ struct FrameArrays {
   std::span<uint64_t> seeds;
 };
 
-TokenArrays lay_out(const ops::StepBlock* block, int64_t utterances, int64_t rows, int64_t style_width,
-                    TokenStep& step) {
+TokenArrays lay_out(const ops::StepBlock* block, int64_t rows, int64_t style_width, TokenStep& step) {
   ops::BlockLayout layout(block);
   TokenArrays arrays;
-  arrays.tables = layout.next<int32_t>(2 * utterances, DType::i32, {2, utterances}, &step.tables);
+  arrays.tables = layout.next<int32_t>(2, DType::i32, {2, 1}, &step.tables);
   arrays.parts = layout.next<int32_t>(3 * rows, DType::i32, {rows, 3}, &step.inputs.parts);
   arrays.utterance_of = layout.next<int32_t>(rows, DType::i32, {rows}, &step.inputs.utterance_of);
-  arrays.styles = layout.next<float>(utterances * style_width, DType::f32, {utterances, style_width},
-                                     &step.inputs.styles);
+  arrays.styles = layout.next<float>(style_width, DType::f32, {1, style_width}, &step.inputs.styles);
   step.bytes = layout.bytes();
   return arrays;
 }
 
-FrameArrays lay_out(const ops::StepBlock* block, int64_t utterances, int64_t rows, FrameStep& step) {
+FrameArrays lay_out(const ops::StepBlock* block, int64_t rows, FrameStep& step) {
   ops::BlockLayout layout(block);
   FrameArrays arrays;
-  arrays.tables = layout.next<int32_t>(2 * utterances, DType::i32, {2, utterances}, &step.tables);
+  arrays.tables = layout.next<int32_t>(2, DType::i32, {2, 1}, &step.tables);
   arrays.token_of = layout.next<int32_t>(rows, DType::i32, {rows}, &step.token_of);
-  arrays.seeds = layout.next<uint64_t>(utterances, DType::i64, {utterances}, &step.seeds);
+  arrays.seeds = layout.next<uint64_t>(1, DType::i64, {1}, &step.seeds);
   step.bytes = layout.bytes();
   return arrays;
 }
@@ -45,19 +41,19 @@ FrameArrays lay_out(const ops::StepBlock* block, int64_t utterances, int64_t row
 // The largest of everything.
 struct Sizes {
   Sizes(const Config& config, int64_t prosody_columns, int64_t decoder_columns)
-      : token_rows(Layout::most_recorded(config.max_positions)),
-        frame_rows(Layout::most_recorded(StepMemory::kMostFrames)),
-        prosody{kUtterances, prosody_columns},
-        decoder{kUtterances, decoder_columns},
+      : token_rows(Layout::recorded_total(config.max_positions)),
+        frame_rows(Layout::recorded_total(StepMemory::kMostFrames)),
+        prosody{1, prosody_columns},
+        decoder{1, decoder_columns},
         d{token_rows, config.hidden_dim + config.style_dim},
         text{token_rows, config.hidden_dim},
         logits(token_rows * config.max_dur * int64_t{sizeof(float)}),
         samples(frame_rows * config.samples_per_frame() * int64_t{sizeof(float)}) {
     TokenStep token_step;
-    lay_out(nullptr, kUtterances, token_rows, 2 * config.style_dim, token_step);
+    lay_out(nullptr, token_rows, 2 * config.style_dim, token_step);
     tokens = token_step.bytes;
     FrameStep frame_step;
-    lay_out(nullptr, kUtterances, frame_rows, frame_step);
+    lay_out(nullptr, frame_rows, frame_step);
     frames = frame_step.bytes;
   }
 
@@ -77,7 +73,6 @@ struct Sizes {
 StepMemory::StepMemory(ops::Context& ctx, const Network& network)
     : serial_(ops::new_step_serial()),
       bytes_(0),
-      most_tokens_(network.config().max_positions),
       max_dur_(network.config().max_dur),
       samples_per_frame_(network.samples_per_frame()),
       style_width_(2 * network.config().style_dim) {
@@ -97,29 +92,14 @@ int64_t StepMemory::bytes_of(const Config& config, int64_t prosody_columns, int6
   return Sizes(config, prosody_columns, decoder_columns).total();
 }
 
-bool StepMemory::takes(std::span<const Utterance> utterances) const {
-  int64_t tokens = 0;
-  for (const Utterance& utterance : utterances) tokens += std::ssize(utterance.ids);
-  return std::ssize(utterances) <= kUtterances && tokens <= most_tokens_;
-}
-
-bool StepMemory::takes(std::span<const Spoken> spoken) const {
-  int64_t frames = 0;
-  for (const Spoken& one : spoken) frames += one.frames();
-  return std::ssize(spoken) <= kUtterances && frames <= kMostFrames;
-}
-
-Encoded StepMemory::encoded(int64_t utterances) const {
-  return {.prosody = prosody_.view().slice(0, utterances),
-          .decoder = decoder_.view().slice(0, utterances),
-          .d = d_,
-          .text = text_};
+Encoded StepMemory::encoded() const {
+  return {.prosody = prosody_, .decoder = decoder_, .d = d_, .text = text_};
 }
 
 TokenStep StepMemory::write(const TokenBatch& batch) const {
   const int64_t rows = batch.layout.total();
   TokenStep step{.logits = logits_.device(0, DType::f32, {rows, max_dur_})};
-  const TokenArrays arrays = lay_out(&token_block_, batch.layout.count(), rows, style_width_, step);
+  const TokenArrays arrays = lay_out(&token_block_, rows, style_width_, step);
   std::ranges::copy(batch.layout.tables(), arrays.tables.begin());
   std::ranges::copy(batch.parts, arrays.parts.begin());
   std::ranges::copy(batch.utterance_of, arrays.utterance_of.begin());
@@ -130,7 +110,7 @@ TokenStep StepMemory::write(const TokenBatch& batch) const {
 FrameStep StepMemory::write(const FrameBatch& batch) const {
   const int64_t rows = batch.layout.total();
   FrameStep step{.samples = samples_.device(0, DType::f32, {rows * samples_per_frame_})};
-  const FrameArrays arrays = lay_out(&frame_block_, batch.layout.count(), rows, step);
+  const FrameArrays arrays = lay_out(&frame_block_, rows, step);
   std::ranges::copy(batch.layout.tables(), arrays.tables.begin());
   std::ranges::copy(batch.token_of, arrays.token_of.begin());
   std::ranges::copy(batch.seeds, arrays.seeds.begin());

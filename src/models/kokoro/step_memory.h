@@ -1,6 +1,6 @@
-// What small batches are spoken in: the two steps of a batch, over its tokens and over its frames. It stays
-// where it is, so that the steps can be recorded and replayed (ops/step_graph.h): what varies from batch to
-// batch is written here, and copied to the device at once.
+// What an utterance alone is spoken in: the step over its tokens and the step over its frames. It stays where
+// it is, so that the steps can be recorded and replayed (ops/step_graph.h): what varies from one to the next
+// is written here, and copied to the device at once.
 #pragma once
 
 #include <cstdint>
@@ -27,13 +27,13 @@ struct FrameStep {
   int64_t bytes = 0;    // of what is read
   TensorView tables;    // Layout::tables
   TensorView token_of;  // i32 [rows]
-  TensorView seeds;     // i64 [utterances]
+  TensorView seeds;     // i64 [1]
   TensorView samples;   // f32 [rows * samples_per_frame]
 };
 
 class StepMemory {
  public:
-  // Frames of a batch at most: 16 s. Of its tokens as many as one utterance may have.
+  // Frames at most: 16 s. Of tokens as many as an utterance may have.
   static constexpr int64_t kMostFrames = 640;
 
   // Throws Error(resource_exhausted).
@@ -44,13 +44,12 @@ class StepMemory {
   static int64_t bytes_of(const Config& config, int64_t prosody_columns, int64_t decoder_columns);
 
   int64_t serial() const { return serial_; }
-  bool takes(std::span<const Utterance> utterances) const;
-  bool takes(std::span<const Spoken> spoken) const;
+  static bool takes(std::span<const Utterance> utterances) { return utterances.size() == 1; }
+  static bool takes(const Spoken& spoken) { return spoken.frames() <= kMostFrames; }
 
-  // Of the first `utterances`.
-  Encoded encoded(int64_t utterances) const;
-  // Writes what the next step reads on the host's side. Where its arrays lie depends on the layout's count
-  // and total alone.
+  Encoded encoded() const;
+  // Writes what the next step reads on the host's side. Where its arrays lie depends on the layout's total
+  // alone.
   TokenStep write(const TokenBatch& batch) const;
   FrameStep write(const FrameBatch& batch) const;
 
@@ -69,7 +68,7 @@ class StepMemory {
 
  private:
   int64_t serial_, bytes_;
-  int64_t most_tokens_, max_dur_, samples_per_frame_, style_width_;  // the last: of both halves
+  int64_t max_dur_, samples_per_frame_, style_width_;  // the last: of both halves
   Tensor prosody_, decoder_, d_, text_;
   ops::StepBlock token_block_, logits_, frame_block_, samples_;
 };
