@@ -12,15 +12,16 @@
 
 namespace shoal::ops {
 
-// What a recorded step is: whose, which, and its sizes.
+// What a recorded step is: whose, which, and its sizes; new_step_serial of its memory may stand for one that
+// is always the same.
 struct StepKey {
   const void* owner = nullptr;
   int64_t step = 0, rows = 0, sequences = 0;
   auto operator<=>(const StepKey&) const = default;
 };
 
-// A number that no other step has: for keys of steps on memory that may lie where another's lay, whose steps
-// must not be replayed on it.
+// A number that no other memory of steps has: it may lie where another lay, whose steps must not be replayed
+// on it.
 inline int64_t new_step_serial() {
   static std::atomic<int64_t> last{0};
   return ++last;

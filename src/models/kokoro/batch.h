@@ -36,7 +36,7 @@ struct FrameBatch {
   std::vector<uint64_t> seeds;    // [utterances]
 };
 
-// Of each.
+// The frames of each.
 std::vector<int32_t> frame_counts(std::span<const Spoken> spoken);
 
 }  // namespace shoal::kokoro

@@ -1,6 +1,5 @@
 #include "models/kokoro/kokoro.h"
 
-#include <algorithm>
 #include <numeric>
 #include <utility>
 

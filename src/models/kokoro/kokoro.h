@@ -67,7 +67,7 @@ class Kokoro {
   std::unique_ptr<StepMemory> step_memory(ops::Context& ctx) const;
   // The same sound; that of an utterance alone (step_memory.h) by steps over memory that stays where it is:
   // where the context records steps (ops/step_graph.h), they are replayed. Not inside of a scope of
-  // ctx.workspace.
+  // ctx.workspace.   memory: of this model and context, and it goes before them. Throws as above.
   std::vector<Spoken> speak(ops::Context& ctx, const StepMemory& memory,
                             std::span<const Utterance> utterances) const;
 

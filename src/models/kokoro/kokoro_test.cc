@@ -4,7 +4,6 @@
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
-#include <numeric>
 #include <random>
 
 #include "base/error.h"
@@ -59,6 +58,28 @@ class KokoroBatches : public ::testing::TestWithParam<DType> {
   ops::TestMachine machine_{2};
   const Config config_ = with_long_texts(small_config());
   const Kokoro model_ = Kokoro::random(config_, machine_.context, GetParam(), 7);
+
+  // As without the memory, each of these three times: run, recorded and replayed.
+  void expect_same_sound(const StepMemory& memory, ops::StepGraphs& graphs,
+                         const std::vector<std::vector<Line>>& batches) {
+    ops::Context& ctx = machine_.context;
+    std::vector<std::vector<Spoken>> plain;
+    for (const std::vector<Line>& lines : batches) plain.push_back(speak(model_, ctx, lines));
+    ctx.graphs = &graphs;
+    for (int round = 0; round < 3; ++round)
+      for (size_t b = 0; b < batches.size(); ++b) {
+        std::vector<Utterance> utterances;
+        for (const Line& line : batches[b]) utterances.push_back(line.utterance());
+        poison(machine_.workspace);
+        const std::vector<Spoken> spoken = model_.speak(ctx, memory, utterances);
+        ASSERT_EQ(spoken.size(), plain[b].size());
+        for (size_t i = 0; i < spoken.size(); ++i) {
+          EXPECT_EQ(spoken[i].durations, plain[b][i].durations);
+          EXPECT_TRUE(spoken[i].samples == plain[b][i].samples) << round << ": " << b << ", " << i;
+        }
+      }
+    ctx.graphs = nullptr;
+  }
 };
 
 TEST_P(KokoroBatches, AnUtteranceIsTheSameAloneAndInAnyBatch) {
@@ -86,56 +107,44 @@ TEST_P(KokoroBatches, AnUtteranceIsTheSameAloneAndInAnyBatch) {
   }
 }
 
-// Steps that a context may record: further rows behind the utterance's, memory that is used again and again;
-// batches of several go without them in between.
+// Another text and pace for the recordings of a line: of one token more, and of another number of frames.
+Line with_the_steps_of(const Line& line, const Kokoro& model, ops::Context& ctx) {
+  const auto frames = [&](const Line& one) { return speak(model, ctx, {one})[0].frames(); };
+  Line other = random_line(model.config(), static_cast<int>(line.ids.size()) - 1, 77);
+  EXPECT_EQ(Layout::recorded_total(std::ssize(line.ids)), Layout::recorded_total(std::ssize(other.ids)));
+  const int64_t of_line = frames(line);
+  const auto fits = [&](int64_t n) {
+    return n != of_line && Layout::recorded_total(n) == Layout::recorded_total(of_line);
+  };
+  for (other.speed = 0.4f; other.speed < 4 && !fits(frames(other));) other.speed *= 1.01f;
+  EXPECT_LT(other.speed, 4);
+  return other;
+}
+
+// Steps that a context may record, in memory that is used again and again: of lines that share recordings,
+// and of batches that go without in between.
 TEST_P(KokoroBatches, RecordedStepsMakeTheSameSound) {
   ops::StepGraphs graphs;
   ops::Context& ctx = machine_.context;
   const std::unique_ptr<const StepMemory> memory = model_.step_memory(ctx);
-  std::vector<Line> lines;
-  for (uint64_t i = 0; i < 7; ++i)
-    lines.push_back(random_line(config_, 1 + static_cast<int>(i * i * 37 % 15), i));
-  const auto batch = [&](std::initializer_list<size_t> of) {
-    std::vector<Line> chosen;
-    for (const size_t i : of) chosen.push_back(lines[i]);
-    return chosen;
-  };
-  const std::vector<std::vector<Line>> batches = {batch({1}), batch({2}),          batch({3}), batch({4}),
-                                                  batch({5}), batch({6, 5, 4, 3}), batch({6}), batch({0})};
-  std::vector<std::vector<Spoken>> plain;
-  for (const std::vector<Line>& lines_of : batches) plain.push_back(speak(model_, ctx, lines_of));
-  ctx.graphs = &graphs;
-  for (int round = 0; round < 3; ++round) {  // run, recorded, replayed
-    for (size_t b = 0; b < batches.size(); ++b) {
-      std::vector<Utterance> utterances;
-      for (const Line& line : batches[b]) utterances.push_back(line.utterance());
-      poison(machine_.workspace);
-      const std::vector<Spoken> spoken = model_.speak(ctx, *memory, utterances);
-      ASSERT_EQ(spoken.size(), plain[b].size());
-      for (size_t i = 0; i < spoken.size(); ++i) {
-        EXPECT_EQ(spoken[i].durations, plain[b][i].durations);
-        EXPECT_TRUE(spoken[i].samples == plain[b][i].samples) << round << ": " << b << ", " << i;
-      }
-    }
-  }
+  const Line line = random_line(config_, 8, 1), longer = random_line(config_, 14, 2);
+  const std::vector<std::vector<Line>> batches = {
+      {line}, {with_the_steps_of(line, model_, ctx)}, {longer}, {longer, line}, {random_line(config_, 1, 3)}};
+  expect_same_sound(*memory, graphs, batches);
   EXPECT_EQ(graphs.count() > 0, !ops::testing_on_cpu());
-  ctx.graphs = nullptr;
 }
 
-// More than one utterance, or too many frames for a memory, which only the durations tell.
+// More than one utterance, or too many frames for a memory, which only the durations tell: these are made of
+// what the step over tokens has left.
 TEST_P(KokoroBatches, WhatAMemoryHasNoRoomForIsSpokenWithoutIt) {
+  ops::StepGraphs graphs;
   const std::unique_ptr<const StepMemory> memory = model_.step_memory(machine_.context);
   const std::vector<Line> two(2, random_line(config_, 3, 9));
   std::vector<Line> slow(1, random_line(config_, 40, 9));
   slow[0].speed = 0.02f;
-  for (const std::vector<Line>& lines : {two, slow}) {
-    std::vector<Utterance> utterances;
-    for (const Line& line : lines) utterances.push_back(line.utterance());
-    const std::vector<Spoken> plain = speak(model_, machine_.context, lines);
-    const std::vector<Spoken> spoken = model_.speak(machine_.context, *memory, utterances);
-    EXPECT_FALSE(memory->takes(utterances) && memory->takes(spoken[0]));
-    for (size_t i = 0; i < lines.size(); ++i) EXPECT_TRUE(spoken[i].samples == plain[i].samples) << i;
-  }
+  EXPECT_FALSE(StepMemory::takes(std::vector<Utterance>(2)));
+  EXPECT_FALSE(StepMemory::takes(speak(model_, machine_.context, slow)[0]));
+  expect_same_sound(*memory, graphs, {two, slow});
 }
 
 // What a style is made into is computed once for all utterances that have it.
@@ -157,8 +166,7 @@ TEST_P(KokoroBatches, SharedStylesAreEachUtterancesOwn) {
 TEST_P(KokoroBatches, SamplesAreThoseOfTheDurations) {
   Line line = random_line(config_, 20, 3);
   const Spoken normal = speak(model_, machine_.context, {line})[0];
-  const int32_t frames = std::accumulate(normal.durations.begin(), normal.durations.end(), 0);
-  EXPECT_EQ(std::ssize(normal.samples), frames * model_.samples_per_frame());
+  EXPECT_EQ(std::ssize(normal.samples), normal.frames() * model_.samples_per_frame());
   EXPECT_EQ(normal.durations.size(), line.ids.size());
   line.speed = 1000;  // every token lasts one frame, no less
   EXPECT_EQ(speak(model_, machine_.context, {line})[0].durations, std::vector<int32_t>(line.ids.size(), 1));

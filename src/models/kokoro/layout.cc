@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <span>
 #include <utility>
 
-#include "base/error.h"
 #include "ops/device_state.h"
 
 namespace shoal::kokoro {
-
 namespace {
 
 // Convolutions write nothing into the last kGap frames (Rows::conv_count), but behind the last utterance they

@@ -147,10 +147,10 @@ WeightBytes weight_bytes(const Config& config, DType dtype) {
 }
 
 StepBytes step_bytes(const Config& config) {
-  // Launches at the published sizes; what the driver keeps for one is an allowance.
+  // Launches at the published sizes; what the driver keeps for one is about half of this (H200).
   constexpr int64_t kTokenLaunches = 165, kFrameLaunches = 283, kBytesOfLaunch = 2048;
   const int64_t launches = Layout::recorded_sizes(config.max_positions) * kTokenLaunches +
-                           Layout::recorded_sizes(StepMemory::kMostFrames) * kFrameLaunches;
+                           Layout::recorded_sizes(StepMemory::kMostRecordedFrames) * kFrameLaunches;
   return {.memory = StepMemory::bytes_of(config, style_columns(config, "predictor"),
                                          style_columns(config, "decoder")),
           .recordings = launches * kBytesOfLaunch};

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <gtest/gtest.h>
-#include <numeric>
 
 #include "models/kokoro/kokoro.h"
 #include "models/kokoro/memory_testing.h"
@@ -87,8 +86,7 @@ TEST_P(MemorySizes, WorkspacesAreThoseThatAreNeeded) {
     for (int i = 1; i <= phonemes; ++i) ids[static_cast<size_t>(i)] = i % static_cast<int>(config_.n_token);
     const std::vector<Utterance> batch = batch_of(count, ids, style, speed);
     int64_t frames = 0;
-    for (const Spoken& one : model_.speak(machine_.context, batch))
-      frames += std::accumulate(one.durations.begin(), one.durations.end(), 0);
+    for (const Spoken& one : model_.speak(machine_.context, batch)) frames += one.frames();
     ASSERT_LE(frames, kMostFrames);
     const BatchSize size{
         .utterances = count, .tokens = count * std::ssize(ids), .frames = frames, .frames_together = frames};
@@ -127,8 +125,7 @@ TEST(KokoroMemoryOfADevice, PublishedSizesAreThoseThatAreNeeded) {
   ids.front() = ids.back() = 0;
   const std::vector<Utterance> batch = batch_of(3, ids, style, 1);
   int64_t frames = 0;
-  for (const Spoken& one : model.speak(machine.context, batch))
-    frames += std::accumulate(one.durations.begin(), one.durations.end(), 0);
+  for (const Spoken& one : model.speak(machine.context, batch)) frames += one.frames();
   ASSERT_LE(frames, kMostFrames);
   const BatchSize size{
       .utterances = 3, .tokens = 3 * std::ssize(ids), .frames = frames, .frames_together = frames};

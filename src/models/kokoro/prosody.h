@@ -16,10 +16,9 @@ class DurationPredictor {
  public:
   DurationPredictor(Loader& loader, StyleTable& styles, const Config& config);
 
-  int64_t logits() const { return projection_.outputs; }
   // d: f32 [rows, hidden_dim + style_dim], of which the first hidden_dim columns hold PLBERT's output and the
   // others are anything: overwritten by the encoded text. styles: f32 [utterances, style_dim], dense;
-  // utterance_of: i32 [rows], 0 in gaps, in the device's memory; logits: f32 [rows, logits()].
+  // utterance_of: i32 [rows], 0 in gaps, in the device's memory; logits: f32 [rows, max_dur].
   void forward(const Rows& rows, TensorView affines, TensorView styles, TensorView utterance_of, TensorView d,
                TensorView logits) const;
 

@@ -42,7 +42,7 @@ FrameArrays lay_out(const ops::StepBlock* block, int64_t rows, FrameStep& step) 
 struct Sizes {
   Sizes(const Config& config, int64_t prosody_columns, int64_t decoder_columns)
       : token_rows(Layout::recorded_total(config.max_positions)),
-        frame_rows(Layout::recorded_total(StepMemory::kMostFrames)),
+        frame_rows(Layout::recorded_total(StepMemory::kMostRecordedFrames)),
         prosody{1, prosody_columns},
         decoder{1, decoder_columns},
         d{token_rows, config.hidden_dim + config.style_dim},

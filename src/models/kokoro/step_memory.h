@@ -34,7 +34,7 @@ struct FrameStep {
 class StepMemory {
  public:
   // Frames at most: 16 s. Of tokens as many as an utterance may have.
-  static constexpr int64_t kMostFrames = 640;
+  static constexpr int64_t kMostRecordedFrames = 640;
 
   // Throws Error(resource_exhausted).
   StepMemory(ops::Context& ctx, const Network& network);
@@ -43,10 +43,13 @@ class StepMemory {
   // The same before there is one.  columns: Network's.
   static int64_t bytes_of(const Config& config, int64_t prosody_columns, int64_t decoder_columns);
 
+  // ops::new_step_serial.
   int64_t serial() const { return serial_; }
+  // Whether the step over tokens is for these, and then the step over frames for this.
   static bool takes(std::span<const Utterance> utterances) { return utterances.size() == 1; }
-  static bool takes(const Spoken& spoken) { return spoken.frames() <= kMostFrames; }
+  static bool takes(const Spoken& spoken) { return spoken.frames() <= kMostRecordedFrames; }
 
+  // What lies between the steps. d and text: of the most tokens, of which a step uses its rows.
   Encoded encoded() const;
   // Writes what the next step reads on the host's side. Where its arrays lie depends on the layout's total
   // alone.

@@ -26,6 +26,7 @@ class KokoroCalls {
   virtual std::vector<kokoro::Spoken> speak(std::span<const kokoro::Utterance> batch) {
     return memory_ ? network_.speak(ctx_, *memory_, batch) : network_.speak(ctx_, batch);
   }
+  // Of the device's memory; 0 where nothing is recorded.
   int64_t step_bytes() const { return memory_ ? memory_->bytes() : 0; }
 
  private:
