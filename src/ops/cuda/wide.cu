@@ -21,7 +21,6 @@ namespace {
 
 void map_rows(const Product& product, const WideShape& shape, WideArguments& arguments) {
   const int64_t reach = (product.shape.taps - 1) * product.taps.dilation;
-  arguments.has_row_map = true;
   arguments.tap_rows = static_cast<int>(product.taps.dilation);
   arguments.rows = rows_map(product.x, product.rows + reach, (product.shape.depth + 7) / 8 * 8,
                             product.x_stride, shape.rows());

@@ -93,7 +93,7 @@ __device__ inline void make_results(const WideArguments& arguments, const WideSh
                                     float* own_sums, int group) {
   using Sizes = WideSizes<kShape>;
   const TileArguments& a = arguments.tile;
-  WideConsumer<T, kShape> consumer(shared, group, !arguments.has_row_map);
+  WideConsumer<T, kShape> consumer(shared, group, !arguments.has_row_map());
   for (WideWork work(arguments); work.has_result(); work.next()) {
     // Set so that the compiler keeps no registers for sums of the result before.
     float totals[Sizes::kSums] = {}, sums[Sizes::kSums] = {};
@@ -116,7 +116,7 @@ template <typename T, int kShape>
 __device__ inline void make_segments(const WideArguments& arguments, const WideShared<kShape>& shared,
                                      float* sums_of_block, int group) {
   using Sizes = WideSizes<kShape>;
-  WideConsumer<T, kShape> consumer(shared, group, !arguments.has_row_map);
+  WideConsumer<T, kShape> consumer(shared, group, !arguments.has_row_map());
   const WideWork work(arguments);
   float* to = sums_of_block + (group * 64 + static_cast<int>(threadIdx.x % 128 / 32) * 16) * Sizes::kSumPitch;
   for (int segment = work.segment_begin; segment < work.segment_end; ++segment) {
@@ -137,8 +137,8 @@ __global__ void __launch_bounds__(kWideShapes[kShape].threads(), kWideShapes[kSh
   const WideShared<kShape> shared{arguments.plan,
                                   static_cast<uint32_t>(__cvta_generic_to_shared(shared_bytes))};
   const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x / 32), 0);
-  if (threadIdx.x == 0) shared.init_barriers(arguments.has_row_map);
-  if (threadIdx.x == 32 && arguments.has_row_map) prefetch_map(arguments.rows);
+  if (threadIdx.x == 0) shared.init_barriers(arguments.has_row_map());
+  if (threadIdx.x == 32 && arguments.has_row_map()) prefetch_map(arguments.rows);
   __syncthreads();
   float* const sums = reinterpret_cast<float*>(shared_bytes + arguments.plan.sums_offset);
   if (warp < 4) {
@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(kWideShapes[kShape].threads(), kWideShapes[kSh
       wait_for_inputs();
     } else {
       wait_for_inputs();
-      if (!arguments.has_row_map)
+      if (!arguments.has_row_map())
         load_rows<kShape>(arguments, shared, warp - 1);
       else if (warp == 1 && leads)
         load_mapped_rows<kShape>(arguments, shared);

@@ -13,10 +13,11 @@ struct WideArguments {
   WidePlan plan;
   int cluster = 1;
   CUtensorMap weights;  // a stage of the outputs of a block
-  // Where row t's taps are rows t, t + tap_rows, ... of x: a tile of the rows of a block.
-  bool has_row_map = false;
-  int tap_rows = 0;
+  // A tile of the rows of a block, where row t's taps are rows t, t + tap_rows, ... of x.
   CUtensorMap rows;
+  int tap_rows = 0;
+
+  __device__ bool has_row_map() const { return !tile.first_rows; }
 };
 
 // Starts the kernel of wide_choice.h's choice on so many blocks.

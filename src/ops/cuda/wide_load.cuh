@@ -145,8 +145,8 @@ __device__ inline void load_mapped_rows(const WideArguments& arguments, const Wi
   }
 }
 
-// By warp `warp` of kRowWarps, which copies every third eight rows: lane 4 r + c the 16 bytes c of row r.
-// Rows that do not exist and what lies behind a row's end are zeros.
+// Without one. By warp `warp` of kRowWarps, which copies every third eight rows: lane 4 r + c the 16 bytes c
+// of row r. Rows that do not exist and what lies behind a row's end are zeros.
 template <int kShape>
 __device__ inline void load_rows(const WideArguments& arguments, const WideShared<kShape>& shared, int warp) {
   using Sizes = WideSizes<kShape>;
@@ -162,9 +162,7 @@ __device__ inline void load_rows(const WideArguments& arguments, const WideShare
 #pragma unroll
     for (int i = 0; i < kMost; ++i) {
       const int64_t row = min(first_row + i * (8 * Sizes::kRowWarps), a.rows - 1);
-      const uint32_t from =
-          a.first_rows ? static_cast<uint32_t>(a.first_rows[row]) : static_cast<uint32_t>(row);
-      rows[i] = from * a.row_stride;
+      rows[i] = static_cast<uint32_t>(a.first_rows[row]) * a.row_stride;
     }
     work.for_stages([&](int tile, int tiles) {
       wait_for_phase(shared.empty(ring.stage), ring.parity ^ 1);
