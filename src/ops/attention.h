@@ -52,7 +52,9 @@ struct AttentionPlan {
   int64_t window = 0;  // 0: all
 };
 
-// qk_norm_rope, append_kv and paged_attention in one: what the models call. qkv may be changed.
+// qk_norm_rope, append_kv and paged_attention in one: what the models call. qkv may be changed. The plan's
+// tables, and the keys and values of positions before a sequence's first row, are older than qkv: on a GPU
+// they may be read while that is still being computed.
 // out: f32, or the dtype that the product after it reads (product_input, linear.h): [rows, heads * head_dim].
 void attend(Context& ctx, TensorView qkv, const AttentionPlan& attention, const QkNorm& norm,
             const BatchPlan& plan, const KvLayer& cache, TensorView out);

@@ -40,18 +40,23 @@ struct DecodeArgs {
   }
 };
 
-template <typename T, int kDim>
+// kDeep: of two chunks on their way, the values have a place each, too. That is better for few blocks; for
+// many it is better that four fit on a multiprocessor instead of three (64 sequences of 300 positions 29.5
+// -> 22.9 us on an H200).
+template <typename T, int kDim, bool kDeep>
 struct DecodeShared {
-  T k[2][kChunk * kDim], v[2][kChunk * kDim];
+  T k[2][kChunk * kDim], v[kDeep ? 2 : 1][kChunk * kDim];
   T q[kTileRows * kDim];
   T weights[kTileRows * kChunk];
   float maxima[kTileWarps][kTileRows];
 };
 
-constexpr int64_t shared_bytes_alone(int64_t dim) {
-  return 2 * (4 * kChunk * dim + kTileRows * dim + kTileRows * kChunk) +
+constexpr int64_t shared_bytes_alone(int64_t dim, bool deep) {
+  return 2 * ((deep ? 4 : 3) * kChunk * dim + kTileRows * dim + kTileRows * kChunk) +
          static_cast<int64_t>(sizeof(float)) * kTileWarps * kTileRows;
 }
+
+constexpr int blocks_together(int dim, bool deep) { return (dim > 64 ? 3 : 5) + (deep ? 0 : 1); }
 
 // What a padding row gets.
 template <int kDim>
@@ -60,79 +65,80 @@ __device__ void clear_heads(const Out& out, int64_t row, const HeadTile& tile) {
     out.store(row, tile.first_head * kDim + dim, 0, 0);
 }
 
-template <typename T, int kDim>
-__global__ __launch_bounds__(kTileThreads,
-                             kDim > 64 ? 3
-                                       : 5) void decode_kernel(const __grid_constant__ DecodeArgs<T> args) {
+template <typename T, int kDim, bool kDeep>
+__global__ __launch_bounds__(kTileThreads, blocks_together(kDim, kDeep)) void decode_kernel(
+    const __grid_constant__ DecodeArgs<T> args) {
   constexpr int kPairs = (kDim / 2 + 31) / 32;
   constexpr int kValueTiles = kDim / 8 / kTileWarps < 2 ? 2 : kDim / 8 / kTileWarps;
-  static_assert(sizeof(DecodeShared<T, kDim>) == shared_bytes_alone(kDim));
+  static_assert(sizeof(DecodeShared<T, kDim, kDeep>) == shared_bytes_alone(kDim, kDeep));
   extern __shared__ __align__(128) unsigned char memory[];
-  auto& shared = *reinterpret_cast<DecodeShared<T, kDim>*>(memory);
+  auto& shared = *reinterpret_cast<DecodeShared<T, kDim, kDeep>*>(memory);
   const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
   const int sequence = static_cast<int>(blockIdx.x) / args.splits;
   const int split = static_cast<int>(blockIdx.x) % args.splits;
   const HeadTile tile = args.tiling.tile(args.rows, static_cast<int>(blockIdx.y));
 
-  const float* const norm_weight = warp == kKvWarp ? args.turn.k_weight : args.turn.q_weight;
-  HeadPairs<kPairs> weight, head, turns, value;
-  if (norm_weight) weight.load(norm_weight, kDim);
-  wait_for_inputs();
-
-  // All that does not wait for the position.
+  // What is older than qkv (attention.h) is on its way before that is there.
   const int row = args.row_of(sequence);
-  if (row < 0) return;
-  if (warp == kKvWarp) {
-    head.load(args.rows.k(row, tile.kv_head), kDim);
-    value.load(args.rows.v(row, tile.kv_head), kDim);
-  } else if (warp < tile.heads) {
-    head.load(args.rows.q(row, tile.first_head + warp), kDim);
-  }
   const int lane_key = warp * kWarpKeys + lane % kWarpKeys;  // of every chunk
   int page = args.pages.page_near(sequence, split * kChunk + lane_key);
-  const int position = args.rows.positions[row];
-  if (position < 0) {
-    if (split == 0) clear_heads<kDim>(args.out, row, tile);
+  const int position = row < 0 ? -1 : args.rows.positions[row];
+  const ChunkRange range(args.rows, max(position, 0));
+  const int active = min(args.splits, range.count);  // blocks that have chunks
+  if (position < 0 || split >= active) {
+    wait_for_inputs();
+    if (row >= 0 && position < 0 && split == 0) clear_heads<kDim>(args.out, row, tile);
     return;
   }
-  const ChunkRange range(args.rows, position);
-  const int active = min(args.splits, range.count);  // blocks that have chunks
-  if (split >= active) return;
 
   const auto page_in = [&](int chunk) {
     const int at = chunk * kChunk + lane_key;
     return range.sees(at) ? args.pages.page_of(sequence, at) : 0;
   };
-  const auto copy_chunk = [&](int chunk, int page_id, int stage) {
+  const auto slot_in = [&](int chunk, int page_id) {
     const int at = chunk * kChunk + lane_key;
-    int slot = kClear;
-    if (at == position)
-      slot = kLeave;
-    else if (range.sees(at))
-      slot = args.pages.slot(page_id, tile.kv_head, at);
-    copy_keys<T, kDim>(shared.k[stage], args.pages.k, slot);
-    end_copy_group();
-    copy_keys<T, kDim>(shared.v[stage], args.pages.v, slot);
-    end_copy_group();
+    if (at == position) return kLeave;
+    return range.sees(at) ? args.pages.slot(page_id, tile.kv_head, at) : kClear;
   };
   int chunk = range.first + split;
   const int last = range.last();
   if (range.first > 0) page = page_in(chunk);
-  copy_chunk(chunk, page, 0);
+  int slot = slot_in(chunk, page);  // of the chunk that is copied
+  const auto copy = [&](bool wanted, T* to, const T* side) {
+    if (wanted) copy_keys<T, kDim>(to, side, slot);
+    end_copy_group();
+  };
+  const auto copy_next =
+      [&](int stage) {  // the keys, and values for which there is a place, of the next chunk
+        const bool more = chunk + args.splits <= last;
+        if (more) slot = slot_in(chunk + args.splits, page), page = page_in(chunk + 2 * args.splits);
+        copy(more, shared.k[1 - stage], args.pages.k);
+        if constexpr (kDeep) copy(more, shared.v[1 - stage], args.pages.v);
+      };
+  copy(true, shared.k[0], args.pages.k);
+  copy(true, shared.v[0], args.pages.v);
   page = page_in(chunk + args.splits);
+  copy_next(0);
 
+  const float* const norm_weight = warp == kKvWarp ? args.turn.k_weight : args.turn.q_weight;
+  HeadPairs<kPairs> weight, head, turns, value;
+  if (norm_weight) weight.load(norm_weight, kDim);
   turns.load_turns(args.turn, position, kDim);
+  wait_for_inputs();
+
   if (warp == kKvWarp) {
+    head.load(args.rows.k(row, tile.kv_head), kDim);
+    value.load(args.rows.v(row, tile.kv_head), kDim);
     if (norm_weight) head.norm(weight, kDim, args.turn.eps);
     head.rotate(turns);
     if (tile.first && (last - chunk) % args.splits == 0) {
-      const int64_t slot = args.pages.slot(args.pages.page_of(sequence, position), tile.kv_head, position);
-      head.store(args.pages.k + slot * kDim, kDim);
-      value.store(args.pages.v + slot * kDim, kDim);
+      const int64_t own = args.pages.slot(args.pages.page_of(sequence, position), tile.kv_head, position);
+      head.store(args.pages.k + own * kDim, kDim);
+      value.store(args.pages.v + own * kDim, kDim);
     }
   } else {
     for (int h = warp; h < tile.heads; h += kKvWarp) {
-      if (h != warp) head.load(args.rows.q(row, tile.first_head + h), kDim);
+      head.load(args.rows.q(row, tile.first_head + h), kDim);
       if (norm_weight) head.norm(weight, kDim, args.turn.eps);
       head.rotate(turns);
       store_row<kDim>(shared.q, h, head);
@@ -143,27 +149,24 @@ __global__ __launch_bounds__(kTileThreads,
 #pragma unroll
   for (int step = 0; step < kDim / 16; ++step) load_left<kDim>(q[step], shared.q, 0, step);
 
-  const Partials partials = args.partials
-                                ? args.parked()
-                                : Partials(reinterpret_cast<float*>(memory + sizeof(DecodeShared<T, kDim>)),
-                                           args.rounds, args.tiling.heads_per_tile, kDim);
+  const Partials partials =
+      args.partials ? args.parked()
+                    : Partials(reinterpret_cast<float*>(memory + sizeof(DecodeShared<T, kDim, kDeep>)),
+                               args.rounds, args.tiling.heads_per_tile, kDim);
   const int first_dim = warp * kValueTiles * 8;
   RunningSums<kValueTiles> total;
   for (int round = 0; chunk <= last; ++round, chunk += args.splits) {
-    const int stage = round % 2;
-    wait_for_copy_groups<1>();  // the keys are here
+    const int stage = round % 2, value_stage = kDeep ? stage : 0;
+    if (round == 0)
+      wait_for_copy_groups<kDeep ? 3 : 2>();
+    else
+      wait_for_copy_groups<1>();  // the keys are here
     if (chunk == last && warp == kKvWarp) {
       store_row<kDim>(shared.k[stage], position % kChunk, head);
-      store_row<kDim>(shared.v[stage], position % kChunk, value);
+      store_row<kDim>(shared.v[value_stage], position % kChunk, value);
     }
     __syncthreads();  // everybody's keys; and nobody reads the other stage any more
-    if (chunk + args.splits <= last) {
-      copy_chunk(chunk + args.splits, page, 1 - stage);
-      page = page_in(chunk + 2 * args.splits);
-    } else {
-      end_copy_group();
-      end_copy_group();
-    }
+    if (round > 0) copy_next(stage);
 
     WarpScores scores;
     score_keys<kDim>(scores, q, shared.k[stage], range, chunk, args.scale);
@@ -173,11 +176,16 @@ __global__ __launch_bounds__(kTileThreads,
     }
     __syncthreads();
     weigh_keys(scores, shared.maxima, shared.weights);
-    wait_for_copy_groups<2>();  // the values are here
+    wait_for_copy_groups<kDeep ? 2 : 1>();  // the values are here
     __syncthreads();
-    if (first_dim >= kDim) continue;
     WarpSums<kValueTiles> sums;
-    sum_values<kDim>(sums, shared.weights, shared.v[stage], first_dim);
+    if (first_dim < kDim) sum_values<kDim>(sums, shared.weights, shared.v[value_stage], first_dim);
+    if constexpr (!kDeep) {
+      const bool more = chunk + args.splits <= last;
+      if (more) __syncthreads();  // nobody reads the values any more
+      copy(more, shared.v[0], args.pages.v);
+    }
+    if (first_dim >= kDim) continue;
     if (active == 1)
       total.merge(scores.top, sums);
     else
@@ -234,11 +242,20 @@ int64_t most_chunks(const AttentionCall& call) {
   return std::clamp<int64_t>((call.window + kChunk - 2) / kChunk + 1, 1, std::max<int64_t>(1, all));
 }
 
-int64_t shared_bytes(const AttentionCall& call, int64_t splits) {
-  const int64_t dim = call.layout.head_dim, alone = shared_bytes_alone(dim);
-  if (splits == 1) return alone;
+int64_t blocks_of(const AttentionCall& call, int64_t splits) {
+  return call.plan->rows.sequences() * tiles_of(call.layout) * splits;
+}
+
+// Where a block has a multiprocessor to itself.
+bool is_deep(Context& ctx, const AttentionCall& call, int64_t splits) {
+  return blocks_of(call, splits) <= state_of(ctx).multiprocessors();
+}
+
+int64_t shared_bytes(Context& ctx, const AttentionCall& call, const DecodeSplit& split) {
+  const int64_t dim = call.layout.head_dim, alone = shared_bytes_alone(dim, is_deep(ctx, call, split.splits));
+  if (!split.clustered) return alone;
   return alone +
-         static_cast<int64_t>(sizeof(float)) * Partials::floats(blocks_for(most_chunks(call), splits),
+         static_cast<int64_t>(sizeof(float)) * Partials::floats(blocks_for(most_chunks(call), split.splits),
                                                                 HeadTiling(call.layout).heads_per_tile, dim);
 }
 
@@ -251,14 +268,14 @@ int64_t most_shared_bytes(int architecture) {
 
 DecodeSplit choose_decode_split(Context& ctx, const AttentionCall& call) {
   const StreamState& stream = state_of(ctx);
-  const int64_t tiles = call.plan->rows.sequences() * tiles_of(call.layout), chunks = most_chunks(call);
+  const int64_t chunks = most_chunks(call);
   DecodeSplit split;
   // As many blocks as run at once, two per multiprocessor; more would wait for shared memory.
   while (split.splits < kMostSplits && split.splits < chunks &&
-         tiles * split.splits <= stream.multiprocessors())
+         blocks_of(call, split.splits) <= stream.multiprocessors())
     split.splits *= 2;
   split.clustered = split.splits > 1 && stream.architecture() >= 90 &&
-                    shared_bytes(call, split.splits) <= most_shared_bytes(stream.architecture());
+                    shared_bytes(ctx, call, {split.splits, true}) <= most_shared_bytes(stream.architecture());
   return split;
 }
 
@@ -288,10 +305,11 @@ void decode_attention(Context& ctx, const AttentionCall& call, const DecodeSplit
                              static_cast<float*>(partials.data()),
                              static_cast<int>(chunks)};
     Grid grid{dim3(static_cast<unsigned>(sequences * split.splits), static_cast<unsigned>(tiles)),
-              dim3(kTileThreads),
-              static_cast<size_t>(shared_bytes(call, split.clustered ? split.splits : 1))};
+              dim3(kTileThreads), static_cast<size_t>(shared_bytes(ctx, call, split))};
     if (split.clustered) grid.cluster = static_cast<unsigned>(split.splits);
-    launch(ctx, "decode_attention", grid, decode_kernel<T, kDim>, args);
+    launch(ctx, "decode_attention", grid,
+           is_deep(ctx, call, split.splits) ? decode_kernel<T, kDim, true> : decode_kernel<T, kDim, false>,
+           args);
     if (merges_later)
       launch(ctx, "merge_attention",
              Grid{dim3(static_cast<unsigned>(sequences), static_cast<unsigned>(tiles)), dim3(kTileThreads)},

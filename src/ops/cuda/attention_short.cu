@@ -32,29 +32,21 @@ __global__ __launch_bounds__(32 * kLaneWarps,
   ShortShared<kDim>& shared = memory[warp];
   const int task = static_cast<int>(blockIdx.x) * kLaneWarps + warp;
   const int sequence = task / rows.heads, head = task % rows.heads, kv_head = head / rows.group();
+  if (sequence >= rows.sequence_count) return wait_for_inputs();
   HeadPairs<kPairs> q_weight, k_weight;
   if (args.turn.q_weight) q_weight.load(args.turn.q_weight, kDim);
   if (args.turn.k_weight) k_weight.load(args.turn.k_weight, kDim);
-  wait_for_inputs();
-  if (sequence >= rows.sequence_count) return;
 
   const int begin = args.single_rows ? sequence : rows.offsets[sequence];
   const int end = args.single_rows ? sequence + 1 : rows.offsets[sequence + 1];
+  if (begin == end) return wait_for_inputs();
   const int page = args.pages.page_near(sequence, lane);
   for (int row = begin; row < end; ++row) {
-    HeadPairs<kPairs> q, k, v, turns;
-    q.load(rows.q(row, head), kDim);
-    k.load(rows.k(row, kv_head), kDim);
-    v.load(rows.v(row, kv_head), kDim);
+    // The keys and values of the rows before this one are on their way while it is turned; and those before
+    // the first, which are older than qkv (attention.h), before that is there.
+    HeadPairs<kPairs> turns;
     const int position = rows.positions[row];
-    LaneSums<kPairs> total;
-    if (position < 0) {
-      total.store(args.out, row, head * kDim, kDim);
-      continue;
-    }
-    turns.load_turns(args.turn, position, kDim);
-
-    // The keys and values of the rows before this one, on their way while it is turned.
+    if (position >= 0) turns.load_turns(args.turn, position, kDim);
     const int first = rows.first_seen(position);
     const bool seen = first <= lane && lane <= position;
     const int slot = seen ? args.pages.slot(page, kv_head, lane) : 0;
@@ -73,7 +65,17 @@ __global__ __launch_bounds__(32 * kLaneWarps,
       }
     };
     load_values(first);
+    if (row == begin) wait_for_inputs();
 
+    HeadPairs<kPairs> q, k, v;
+    q.load(rows.q(row, head), kDim);
+    k.load(rows.k(row, kv_head), kDim);
+    v.load(rows.v(row, kv_head), kDim);
+    LaneSums<kPairs> total;
+    if (position < 0) {
+      total.store(args.out, row, head * kDim, kDim);
+      continue;
+    }
     if (args.turn.q_weight) q.norm(q_weight, kDim, args.turn.eps);
     q.rotate(turns);
     if (args.turn.k_weight) k.norm(k_weight, kDim, args.turn.eps);

@@ -25,7 +25,8 @@ struct Grid {
 // Programmatic dependent launch: a kernel may start while the one before it in the stream is still running,
 // so that it loads its weights and its code meanwhile. EVERY kernel started by launch() must call
 // wait_for_inputs() in every thread before it reads or writes any memory but weights (a kernel that skipped
-// it would also end before its predecessor, and break the promise for its successor). It returns when the
+// it would also end before its predecessor, and break the promise for its successor). What is older than its
+// predecessor may be read as well: all before that one has ended by then. It returns when the
 // predecessor has ended, and lets the successor start: not earlier, because two kernels ahead of their inputs
 // take issue slots and memory from the one that everybody waits for (a layer's four products of one row: 13.7
 // us instead of 17.8 on an H200).
