@@ -7,6 +7,7 @@ bool skinny_product(Context& ctx, const Product& product, DType x_dtype, const R
   CHECK(product.rows > 0 && product.rows <= kSkinnyRows && shape.taps == 1, "skinny product of ",
         product.rows, " rows");
   CHECK(x_dtype == product.dtype || (x_dtype == DType::f32 && shape.depth % 8 == 0));
+  if (norm && product.rows > kNormRows) return false;
   const SkinnyArguments arguments{
       .weight = static_cast<const uint4*>(product.weight),
       .x = product.x,

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 
+#include "ops/cuda/async_copy.cuh"
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/product_epilogue.cuh"
 #include "ops/cuda/skinny_input.cuh"
@@ -165,12 +166,13 @@ __global__ void __launch_bounds__(kSkinnyThreads, kTileRows <= 2 ? 4 : 3)
   SkinnyResults<kTileRows, kHigh> results(a, at, shared, first);
   float sums[kTileRows][4] = {};
   if constexpr (kInput == SkinnyInput::normed) {
+    static_assert(!kHigh, "at most kNormRows are normed");
     if (a.rows == 1)
       stage_one_normed<T>(a, at, shared, begin, tiles);
     else
-      stage_normed<T, kHigh>(a, at, shared);
-    NormedInput<kHigh> input(a, at, shared, begin);
-    multiply_segment<T, kTileRows, kTileRows <= 4 && !kHigh ? 4 : 2>(a, weights, input, tiles, valid, sums);
+      stage_normed<T>(a, at, shared);
+    NormedInput input(a, at, shared, begin);
+    multiply_segment<T, kTileRows, kTileRows <= 4 ? 4 : 2>(a, weights, input, tiles, valid, sums);
   } else {
     constexpr bool kFloat = kInput == SkinnyInput::f32;
     // What is ahead of the multiplications takes at most 32 registers.

@@ -9,7 +9,7 @@ namespace shoal::ops::cuda {
 
 constexpr int kSkinnyThreads = kSegments * 32;
 constexpr int kStreamStages = 3, kMostStreamedRows = 2;
-constexpr int kNormRows = kSegments;  // of x, that are normed at once: one by each warp
+constexpr int kNormRows = kSegments;  // of x at most, that are normed: one by each warp
 
 struct SkinnyArguments {
   const uint4* weight;
@@ -37,7 +37,6 @@ struct SkinnyShared {
   int x_stride;  // 16-byte vectors between normed rows of x: an odd number, so that eight rows' vectors of
                  // one place use all banks once
   int x, norm;
-  int waiting;  // rows of f32 that are normed after others
   int bias, scale, before, factor, barriers;
   int bytes;
 
@@ -45,8 +44,7 @@ struct SkinnyShared {
     const int row_bytes = a.norm_weight ? a.row_tiles * kTileInputs * 4 : 0;
     x = a.segments * a.segment_bytes();
     norm = x + (a.norm_weight ? a.rows * x_stride * 16 : 0);
-    waiting = norm + row_bytes;
-    bias = waiting + (a.rows > kNormRows ? (a.rows - kNormRows) * row_bytes : 0);
+    bias = norm + row_bytes;
     scale = bias + a.block_rows * kTileOutputs * 4;
     before = scale + a.block_rows * kTileOutputs * 4;
     factor = before + (a.epilogue.accumulate ? a.block_rows * 16 * kTileOutputs * 4 : 0);

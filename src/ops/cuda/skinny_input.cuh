@@ -3,7 +3,6 @@
 
 #include <type_traits>
 
-#include "ops/cuda/async_copy.cuh"
 #include "ops/cuda/mma.cuh"
 #include "ops/cuda/row_norm.cuh"
 #include "ops/cuda/skinny_arguments.cuh"
@@ -83,60 +82,42 @@ class DirectInput {
   Eight ahead_[kAhead][kHigh ? 2 : 1];
 };
 
-// Normed rows, which lie in shared memory.
-template <bool kHigh>
+// Normed rows, at most kNormRows, which lie in shared memory.
 class NormedInput {
  public:
   __device__ NormedInput(const SkinnyArguments& a, const SkinnyShared& at, const char* shared, int begin) {
     const int lane = static_cast<int>(threadIdx.x % 32);
-    const auto chunks_of = [&](int row) {  // of what the lane loads for its warp
-      return reinterpret_cast<const uint4*>(shared + at.x) + min(row, a.rows - 1) * at.x_stride + begin * 4 +
-             lane / 8;
-    };
-    low_from_ = chunks_of(lane % 8), high_from_ = chunks_of(lane % 8 + 8);
-    has_low_ = lane / 4 < a.rows, has_high_ = lane / 4 + 8 < a.rows;
+    // What the lane loads for its warp.
+    from_ = reinterpret_cast<const uint4*>(shared + at.x) + min(lane % 8, a.rows - 1) * at.x_stride +
+            begin * 4 + lane / 8;
+    exists_ = lane / 4 < a.rows;
   }
 
-  __device__ void take(int, int t, uint4& low, uint4& high) const {
-    low = load_operand(low_from_ + t * 4);
-    if (!has_low_) low = uint4{};
-    if constexpr (!kHigh) return;
-    high = load_operand(high_from_ + t * 4);
-    if (!has_high_) high = uint4{};
+  __device__ void take(int, int t, uint4& low, uint4&) const {
+    low = load_operand(from_ + t * 4);
+    if (!exists_) low = uint4{};
   }
 
  private:
-  const uint4 *low_from_, *high_from_;
-  bool has_low_, has_high_;
+  const uint4* from_;
+  bool exists_;
 };
 
 // Norms the rows of x into shared memory, zeros after `depth`; the norm's weights are there. Warp w norms row
-// w and then row w + 8, which is on its way meanwhile, every lane's inputs to where it will read them itself.
-template <typename T, bool kHigh>
+// w.
+template <typename T>
 __device__ inline void stage_normed(const SkinnyArguments& a, const SkinnyShared& at, char* shared) {
   const float* weight = reinterpret_cast<const float*>(shared + at.norm);
-  const int row = static_cast<int>(threadIdx.x / 32), second = row + kNormRows;
-  const int lane = static_cast<int>(threadIdx.x % 32), padded = a.row_tiles * kTileInputs;
-  const float* from = static_cast<const float*>(a.x) + row * a.x_stride;
-  float* waiting = reinterpret_cast<float*>(shared + at.waiting) + row * padded;
-  if (kHigh && second < a.rows)
-    for (int k = lane * 4; k < a.depth; k += 128)
-      copy_async<16>(waiting + k, from + kNormRows * a.x_stride + k);
-
-  const auto weights = [&](int k) { return *reinterpret_cast<const float4*>(weight + k); };
-  uint2* to = reinterpret_cast<uint2*>(shared + at.x) + row * at.x_stride * 2;
-  const auto store = [&](int k, const float4& y) { to[k / 4] = narrowed<T>(y); };
-  const auto norm_row = [&](const float* inputs) {
+  const int row = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
+  if (row < a.rows) {
+    const float* const from = static_cast<const float*>(a.x) + row * a.x_stride;
+    uint2* const to = reinterpret_cast<uint2*>(shared + at.x) + row * at.x_stride * 2;
     RowNorm norm;
-    norm.measure(inputs, a.depth, a.eps, true);
-    norm.write(inputs, a.depth, true, weights, store);
-    if (const int k = a.depth + lane * 4; k < padded) to[k / 4] = uint2{};
-  };
-  if (row < a.rows) norm_row(from);
-  if (kHigh && second < a.rows) {
-    to += kNormRows * at.x_stride * 2;
-    wait_for_copies();
-    norm_row(waiting);
+    norm.measure(from, a.depth, a.eps, true);
+    norm.write(
+        from, a.depth, true, [&](int k) { return *reinterpret_cast<const float4*>(weight + k); },
+        [&](int k, const float4& y) { to[k / 4] = narrowed<T>(y); });
+    if (const int k = a.depth + lane * 4; k < a.row_tiles * kTileInputs) to[k / 4] = uint2{};
   }
   __syncthreads();
 }

@@ -35,8 +35,9 @@ void launch_skinny_rows(Context& ctx, const SkinnyArguments& a) {
   const Grid grid{.blocks = dim3(static_cast<unsigned>(blocks_for(a.tile_rows, a.block_rows))),
                   .threads = dim3(kSkinnyThreads),
                   .shared_bytes = static_cast<size_t>(SkinnyShared(a).bytes)};
-  const auto kernel =
-      a.rows > 8 ? skinny_kernel<T, kInput, kTileRows, true> : skinny_kernel<T, kInput, kTileRows, false>;
+  auto kernel = skinny_kernel<T, kInput, kTileRows, false>;
+  if constexpr (kInput != SkinnyInput::normed)
+    if (a.rows > 8) kernel = skinny_kernel<T, kInput, kTileRows, true>;
   launch(ctx, "skinny product", grid, kernel, a);
 }
 
