@@ -32,6 +32,9 @@ struct MemoryPlan {
   void check() const { check_fits(parts(), available); }
 };
 
+// Prompt columns of one step at most: prefill_columns, or the device's default.
+int64_t columns_of_a_step(const EngineConfig& config, Device device);
+
 // available: bytes that are free before the model is loaded. The KV pages are what plan_kv_pages
 // (engine/pipeline.h) makes of what the rest leaves; throws Error as that does. Sizes of workspaces are
 // estimates (ModelSizes). `threads` matter to a CPU only, which cuts its work to their caches.

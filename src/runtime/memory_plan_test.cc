@@ -283,6 +283,19 @@ TEST(MemoryPlan, TwoHundredAndFiftySixStreamsOfS1MiniFitAGpu) {
   EXPECT_EQ(plan_memory(config, sizes, kThreads, int64_t{78} << 30).recordings, 0);
 }
 
+TEST(MemoryPlan, AStepTakesMorePromptWhereAGpuServesMany) {
+  constexpr Device kCpu{DeviceKind::cpu, 0}, kGpu{DeviceKind::cuda, 0};
+  EngineConfig config;
+  for (const auto& [batch, columns] : {std::pair{1, 256}, {8, 256}, {32, 1024}, {64, 2048}, {1024, 2048}}) {
+    config.max_batch_size = batch;
+    EXPECT_EQ(columns_of_a_step(config, kGpu), columns) << batch;
+    EXPECT_EQ(columns_of_a_step(config, kCpu), 256) << batch;
+  }
+  config.prefill_columns = 50;
+  EXPECT_EQ(columns_of_a_step(config, kGpu), 50);
+  EXPECT_EQ(columns_of_a_step(config, kCpu), 50);
+}
+
 TEST(MemoryPlan, GrowsWithWhatIsServed) {
   const ModelSizes sizes = even_sizes(DType::bf16);
   EngineConfig config = small_engine();

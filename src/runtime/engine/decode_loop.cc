@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "runtime/engine/failure.h"
+#include "runtime/memory_plan.h"
 
 namespace shoal::runtime {
 namespace {
@@ -35,7 +36,7 @@ DecodeLoop::DecodeLoop(const Parts& parts)
       frame_us_(static_cast<int64_t>(1e6 / parts.model.codec().config().frames_per_second())),
       prefetch_samples_(static_cast<int64_t>(
           parts.config.prefetch_s * static_cast<double>(parts.model.codec().config().sample_rate_hz))),
-      prefill_(parts.config.prefill_columns, frame_us_),
+      prefill_(columns_of_a_step(parts.config, parts.ctx.device), frame_us_),
       patience_us_(kPatienceUs) {
   // What a round appends to, so that admitting and speaking cannot run out of memory half way.
   const auto streams = static_cast<size_t>(parts.config.streams());
