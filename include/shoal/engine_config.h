@@ -38,8 +38,8 @@ struct EngineConfig {
   int batch_timeout_ms = 0;
   // Waiting requests of one voice are admitted together.
   bool batch_grouping = true;
-  // Prompt columns that one step may prefill beside the running sequences; 0: 256, or on a device that
-  // computes by itself 32 for each of max_batch_size, up to 2,048.
+  // Prompt columns that one step may prefill beside the running sequences; 0: 256 where CPU threads compute,
+  // otherwise 32 for each of max_batch_size, 256 to 2,048.
   int prefill_columns = 0;
   // Kokoro: chunks of text that come while nothing runs wait for company at least min_wait_ms, and as long as
   // recent arrivals promise more of it, at most max_wait_ms.

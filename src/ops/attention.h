@@ -53,8 +53,8 @@ struct AttentionPlan {
 };
 
 // qk_norm_rope, append_kv and paged_attention in one: what the models call. qkv may be changed. The plan's
-// tables, and the keys and values of positions before a sequence's first row, are older than qkv: on a GPU
-// they may be read while that is still being computed.
+// tables, and the keys and values of positions before a sequence's first row, are older than qkv: a GPU reads
+// them while that is being computed (so a kernel that writes them must not be the last one before attend).
 // out: f32, or the dtype that the product after it reads (product_input, linear.h): [rows, heads * head_dim].
 void attend(Context& ctx, TensorView qkv, const AttentionPlan& attention, const QkNorm& norm,
             const BatchPlan& plan, const KvLayer& cache, TensorView out);

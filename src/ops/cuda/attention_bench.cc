@@ -73,13 +73,15 @@ class AttentionBench : private GpuBench {
     if (!wants(name)) return;
     prepare(kSlow, parts(batch, {1, positions}), /*longest=*/4096);
     for (const int64_t count : {1, 2, 4, 8})
-      for (const bool clustered : {true, false}) {
-        if (count == 1 && clustered) continue;
-        time(name + ", " + std::to_string(count) + (clustered ? " clustered" : ""), [&](int layer) {
-          const AttentionCall call{qkv_, kSlow.layout, norm(kSlow), rope_, &plan_, cache(layer), 0, out_};
-          decode_attention(ctx_, call, {count, clustered});
-        });
-      }
+      for (const bool clustered : {true, false})
+        for (const bool deep : {false, true}) {
+          if (count == 1 && clustered) continue;
+          const std::string how = std::string(clustered ? " clustered" : "") + (deep ? " deep" : "");
+          time(name + ", " + std::to_string(count) + how, [&](int layer) {
+            const AttentionCall call{qkv_, kSlow.layout, norm(kSlow), rope_, &plan_, cache(layer), 0, out_};
+            decode_attention(ctx_, call, {count, clustered, deep});
+          });
+        }
   }
 
   // Rows, pages and their plan. longest: positions for which page tables have room, if more than there are.

@@ -1,4 +1,5 @@
 // What a row's attention may not depend on: the kernel, the batch, the pages.
+#include <array>
 #include <cstring>
 
 #include "ops/cuda/attention_kernels.h"
@@ -140,14 +141,15 @@ TEST_F(AttentionBitsTest, EverySplitOfADecodeStepGivesTheSame) {
     const Workspace::Scope scope(*ctx().workspace);
     const BatchPlan plan = on_device(ctx(), step.plan(pool));
     for (const int64_t splits : {1, 2, 4, 8})
-      for (const bool clustered : {false, true}) {
+      for (const auto [clustered, deep] :
+           {std::array{false, false}, {false, true}, {true, false}, {true, true}}) {
         if (clustered && (splits == 1 || state_of(ctx()).architecture() < 90)) continue;
         const Tensor qkv = put(step.qkv, {step.rows(), world.layout.qkv_width()});
         const Tensor out = put(std::vector<float>(static_cast<size_t>(step.rows() * world.out_width()), kNan),
                                {step.rows(), world.out_width()});
         const AttentionCall call{
             qkv, world.layout, {q_norm_, k_norm_, 1e-6f}, rope_, &plan, pool.layer(), world.window, out};
-        decode_attention(ctx(), call, {splits, clustered});
+        decode_attention(ctx(), call, {splits, clustered, deep});
         const std::vector<float> got = get(out);
         for (size_t s = 0; s < 4; ++s) {
           const auto at = got.begin() + static_cast<int64_t>(s + 1) * world.out_width();

@@ -40,9 +40,9 @@ struct DecodeArgs {
   }
 };
 
-// kDeep: of two chunks on their way, the values have a place each, too. That is better for few blocks; for
-// many it is better that four fit on a multiprocessor instead of three (64 sequences of 300 positions 29.5
-// -> 22.9 us on an H200).
+// kDeep: two places for values, so that the next chunk's come while this one's are summed; else one. Two are
+// better for few blocks; of many, four fit on a Hopper multiprocessor with one, three with two (head_dim 128;
+// 64 sequences of 300 positions 29.5 -> 22.9 us on an H200).
 template <typename T, int kDim, bool kDeep>
 struct DecodeShared {
   T k[2][kChunk * kDim], v[kDeep ? 2 : 1][kChunk * kDim];
@@ -158,9 +158,9 @@ __global__ __launch_bounds__(kTileThreads, blocks_together(kDim, kDeep)) void de
   for (int round = 0; chunk <= last; ++round, chunk += args.splits) {
     const int stage = round % 2, value_stage = kDeep ? stage : 0;
     if (round == 0)
-      wait_for_copy_groups<kDeep ? 3 : 2>();
+      wait_for_copy_groups<kDeep ? 3 : 2>();  // the keys are here; behind them two chunks' copies were begun
     else
-      wait_for_copy_groups<1>();  // the keys are here
+      wait_for_copy_groups<1>();
     if (chunk == last && warp == kKvWarp) {
       store_row<kDim>(shared.k[stage], position % kChunk, head);
       store_row<kDim>(shared.v[value_stage], position % kChunk, value);
@@ -246,13 +246,16 @@ int64_t blocks_of(const AttentionCall& call, int64_t splits) {
   return call.plan->rows.sequences() * tiles_of(call.layout) * splits;
 }
 
-// Where a block has a multiprocessor to itself.
-bool is_deep(Context& ctx, const AttentionCall& call, int64_t splits) {
-  return blocks_of(call, splits) <= state_of(ctx).multiprocessors();
+// Where every block may have a multiprocessor to itself, or one place for values makes no room for more.
+bool wants_deep(const StreamState& stream, const AttentionCall& call, int64_t splits) {
+  const auto together = [&](bool deep) {  // a block takes 1 KiB besides what it asks for
+    return (stream.most_shared_bytes() + 1024) / (shared_bytes_alone(call.layout.head_dim, deep) + 1024);
+  };
+  return blocks_of(call, splits) <= stream.multiprocessors() || together(true) == together(false);
 }
 
-int64_t shared_bytes(Context& ctx, const AttentionCall& call, const DecodeSplit& split) {
-  const int64_t dim = call.layout.head_dim, alone = shared_bytes_alone(dim, is_deep(ctx, call, split.splits));
+int64_t shared_bytes(const AttentionCall& call, const DecodeSplit& split) {
+  const int64_t dim = call.layout.head_dim, alone = shared_bytes_alone(dim, split.deep);
   if (!split.clustered) return alone;
   return alone +
          static_cast<int64_t>(sizeof(float)) * Partials::floats(blocks_for(most_chunks(call), split.splits),
@@ -270,12 +273,14 @@ DecodeSplit choose_decode_split(Context& ctx, const AttentionCall& call) {
   const StreamState& stream = state_of(ctx);
   const int64_t chunks = most_chunks(call);
   DecodeSplit split;
-  // As many blocks as run at once, two per multiprocessor; more would wait for shared memory.
+  // As many blocks as run at once, two per multiprocessor.
   while (split.splits < kMostSplits && split.splits < chunks &&
          blocks_of(call, split.splits) <= stream.multiprocessors())
     split.splits *= 2;
-  split.clustered = split.splits > 1 && stream.architecture() >= 90 &&
-                    shared_bytes(ctx, call, {split.splits, true}) <= most_shared_bytes(stream.architecture());
+  split.deep = wants_deep(stream, call, split.splits);
+  split.clustered = split.splits > 1 && stream.architecture() >= 90;
+  if (split.clustered && shared_bytes(call, split) > most_shared_bytes(stream.architecture()))
+    split.clustered = false;
   return split;
 }
 
@@ -305,11 +310,10 @@ void decode_attention(Context& ctx, const AttentionCall& call, const DecodeSplit
                              static_cast<float*>(partials.data()),
                              static_cast<int>(chunks)};
     Grid grid{dim3(static_cast<unsigned>(sequences * split.splits), static_cast<unsigned>(tiles)),
-              dim3(kTileThreads), static_cast<size_t>(shared_bytes(ctx, call, split))};
+              dim3(kTileThreads), static_cast<size_t>(shared_bytes(call, split))};
     if (split.clustered) grid.cluster = static_cast<unsigned>(split.splits);
     launch(ctx, "decode_attention", grid,
-           is_deep(ctx, call, split.splits) ? decode_kernel<T, kDim, true> : decode_kernel<T, kDim, false>,
-           args);
+           split.deep ? decode_kernel<T, kDim, true> : decode_kernel<T, kDim, false>, args);
     if (merges_later)
       launch(ctx, "merge_attention",
              Grid{dim3(static_cast<unsigned>(sequences), static_cast<unsigned>(tiles)), dim3(kTileThreads)},

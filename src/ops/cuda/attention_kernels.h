@@ -43,6 +43,7 @@ bool has_tensor_form(const HeadLayout& layout, DType cache);
 struct DecodeSplit {
   int64_t splits = 1;      // blocks per row and key/value head
   bool clustered = false;  // they merge through each other's shared memory; else by a second kernel
+  bool deep = false;       // of the next chunk, a block fetches the values early as well, not the keys alone
 };
 DecodeSplit choose_decode_split(Context& ctx, const AttentionCall& call);
 // attend() for the sequences that have one row, tensor cores. Others are left alone.

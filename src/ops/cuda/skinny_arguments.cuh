@@ -9,7 +9,7 @@ namespace shoal::ops::cuda {
 
 constexpr int kSkinnyThreads = kSegments * 32;
 constexpr int kStreamStages = 3, kMostStreamedRows = 2;
-constexpr int kNormRows = kSegments;  // of x at most, that are normed: one by each warp
+constexpr int kNormRows = kSegments;  // rows that a block norms at most: one by each warp
 
 struct SkinnyArguments {
   const uint4* weight;
