@@ -69,6 +69,7 @@ class AttentionBench : private GpuBench {
 
   // As in a model whose sequences may become 4,096 positions long.
   void splits(int64_t batch, int64_t positions) {
+    constexpr int64_t kKept = 4096 / 64;
     const std::string name = "splits: decode b" + std::to_string(batch) + " at " + std::to_string(positions);
     if (!wants(name)) return;
     prepare(kSlow, parts(batch, {1, positions}), /*longest=*/4096);
@@ -79,7 +80,7 @@ class AttentionBench : private GpuBench {
           const std::string how = std::string(clustered ? " clustered" : "") + (deep ? " deep" : "");
           time(name + ", " + std::to_string(count) + how, [&](int layer) {
             const AttentionCall call{qkv_, kSlow.layout, norm(kSlow), rope_, &plan_, cache(layer), 0, out_};
-            decode_attention(ctx_, call, {count, clustered, deep});
+            decode_attention(ctx_, call, {count, clustered, deep, clustered ? kKept : 0});
           });
         }
   }

@@ -125,6 +125,15 @@ TEST_F(AttentionBitsTest, RingsOfPagesServeAWindow) {
 }
 
 TEST_F(AttentionBitsTest, EverySplitOfADecodeStepGivesTheSame) {
+  constexpr int64_t kAll = 1000;  // chunks: more than a block has
+  const std::vector<DecodeSplit> forms = {
+      {.clustered = false, .deep = false},
+      {.clustered = false, .deep = true},
+      {.clustered = true, .deep = false, .kept = kAll},
+      {.clustered = true, .deep = true, .kept = kAll},
+      {.clustered = true, .deep = false, .kept = 1},
+      {.clustered = true, .deep = true, .kept = 0},
+  };
   for (const World& kind : {World{{4, 2, 128}, DType::bf16},
                             {{16, 2, 64}, DType::bf16, 300},
                             {{18, 1, 32}, DType::f16},
@@ -141,15 +150,14 @@ TEST_F(AttentionBitsTest, EverySplitOfADecodeStepGivesTheSame) {
     const Workspace::Scope scope(*ctx().workspace);
     const BatchPlan plan = on_device(ctx(), step.plan(pool));
     for (const int64_t splits : {1, 2, 4, 8})
-      for (const auto [clustered, deep] :
-           {std::array{false, false}, {false, true}, {true, false}, {true, true}}) {
-        if (clustered && (splits == 1 || state_of(ctx()).architecture() < 90)) continue;
+      for (const DecodeSplit& how : forms) {
+        if (how.clustered && (splits == 1 || state_of(ctx()).architecture() < 90)) continue;
         const Tensor qkv = put(step.qkv, {step.rows(), world.layout.qkv_width()});
         const Tensor out = put(std::vector<float>(static_cast<size_t>(step.rows() * world.out_width()), kNan),
                                {step.rows(), world.out_width()});
         const AttentionCall call{
             qkv, world.layout, {q_norm_, k_norm_, 1e-6f}, rope_, &plan, pool.layer(), world.window, out};
-        decode_attention(ctx(), call, {splits, clustered, deep});
+        decode_attention(ctx(), call, {splits, how.clustered, how.deep, how.kept});
         const std::vector<float> got = get(out);
         for (size_t s = 0; s < 4; ++s) {
           const auto at = got.begin() + static_cast<int64_t>(s + 1) * world.out_width();

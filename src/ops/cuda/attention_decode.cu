@@ -10,6 +10,9 @@ namespace {
 
 constexpr int64_t kMostSplits = 8;       // a cluster of this size can run on every device that has clusters
 constexpr int kKvWarp = kTileWarps - 1;  // norms the new key; the others share the query heads
+// Of a block that shares its multiprocessor: two find room beside a block of the product before, so that all of
+// them start early (eight sequences).
+constexpr int64_t kSharingBytes = 68 << 10;
 
 template <typename T>
 struct DecodeArgs {
@@ -21,8 +24,9 @@ struct DecodeArgs {
   HeadTiling tiling;
   bool single_rows;  // of all sequences; else the offsets tell
   int splits;        // a power of two
-  int rounds;        // most chunks of a block
-  float* partials;   // by sequence, tile and chunk, for the merge kernel; null: blocks merge in their cluster
+  bool clustered;    // blocks merge in their cluster; else the merge kernel does
+  int kept;          // chunks of a block whose results stay in its shared memory
+  float* partials;   // the others', by sequence, tile and chunk; null: there are none
   int most_chunks;   // of a row: the room for them in partials
 
   // Of the sequence's row; -1: it has not just one.
@@ -38,6 +42,29 @@ struct DecodeArgs {
   __device__ int64_t first_parked(int sequence) const {
     return (static_cast<int64_t>(sequence) * gridDim.y + blockIdx.y) * most_chunks;
   }
+};
+
+// Results of a sequence's chunks that are in device memory, as the merge reads them: past the first-level
+// cache, which knows nothing of what other blocks have written.
+template <typename T>
+struct ParkedChunks {
+  Partials all;
+  int64_t first;  // chunk of theirs
+  int heads, dim;
+
+  __device__ ParkedChunks(const DecodeArgs<T>& args, int sequence)
+      : all(args.parked()),
+        first(args.first_parked(sequence)),
+        heads(args.tiling.heads_per_tile),
+        dim(args.rows.dim) {}
+  __device__ float2 sum(int chunk, int head) const { return pair(all.sums + 2 * at(chunk, head)); }
+  __device__ float2 value(int chunk, int head, int first_dim) const {
+    return pair(all.values + at(chunk, head) * dim + first_dim);
+  }
+
+ private:
+  __device__ int64_t at(int chunk, int head) const { return (first + chunk) * heads + head; }
+  static __device__ float2 pair(const float* two) { return __ldcg(reinterpret_cast<const float2*>(two)); }
 };
 
 // kDeep: two places for values, so that the next chunk's come while this one's are summed; else one. Two are
@@ -149,10 +176,8 @@ __global__ __launch_bounds__(kTileThreads, blocks_together(kDim, kDeep)) void de
 #pragma unroll
   for (int step = 0; step < kDim / 16; ++step) load_left<kDim>(q[step], shared.q, 0, step);
 
-  const Partials partials =
-      args.partials ? args.parked()
-                    : Partials(reinterpret_cast<float*>(memory + sizeof(DecodeShared<T, kDim, kDeep>)),
-                               args.rounds, args.tiling.heads_per_tile, kDim);
+  const Partials kept(reinterpret_cast<float*>(memory + sizeof(DecodeShared<T, kDim, kDeep>)), args.kept,
+                      args.tiling.heads_per_tile, kDim);
   const int first_dim = warp * kValueTiles * 8;
   RunningSums<kValueTiles> total;
   for (int round = 0; chunk <= last; ++round, chunk += args.splits) {
@@ -188,26 +213,33 @@ __global__ __launch_bounds__(kTileThreads, blocks_together(kDim, kDeep)) void de
     if (first_dim >= kDim) continue;
     if (active == 1)
       total.merge(scores.top, sums);
+    else if (round < args.kept)
+      park(kept, round, tile, args.tiling.heads_per_tile, kDim, first_dim, scores.top, sums);
     else
-      park(partials, args.partials ? args.first_parked(sequence) + chunk - range.first : round, tile,
-           args.tiling.heads_per_tile, kDim, first_dim, scores.top, sums);
+      park(args.parked(), args.first_parked(sequence) + chunk - range.first, tile, args.tiling.heads_per_tile,
+           kDim, first_dim, scores.top, sums);
   }
 
   if (active == 1) {
     if (first_dim < kDim) total.store(args.out, row, tile, kDim, first_dim);
-  } else if (!args.partials) {
+  } else if (args.clustered) {
     const int shift = __ffs(args.splits) - 1;
+    const ParkedChunks parked(args, sequence);
     const auto at = [&](int c, int h) { return (c >> shift) * args.tiling.heads_per_tile + h; };
     const auto block = [&](int c) { return c & (args.splits - 1); };
+    const auto is_kept = [&](int c) { return c >> shift < args.kept; };
     cluster_barrier();
     merge_chunks<kDim>(
         args.out, row, tile, range.count, split * kTileThreads + static_cast<int>(threadIdx.x),
         active * kTileThreads,
-        [&](int c, int h) { return load_remote(partials.sums + 2 * at(c, h), block(c)); },
+        [&](int c, int h) {
+          return is_kept(c) ? load_remote(kept.sums + 2 * at(c, h), block(c)) : parked.sum(c, h);
+        },
         [&](int c, int h, int dim) {
-          return load_remote(partials.values + at(c, h) * kDim + dim, block(c));
+          return is_kept(c) ? load_remote(kept.values + at(c, h) * kDim + dim, block(c))
+                            : parked.value(c, h, dim);
         });
-    cluster_barrier();  // nobody leaves while its results are read
+    end_cluster();
   }
 }
 
@@ -221,15 +253,11 @@ __global__ __launch_bounds__(kTileThreads) void merge_kernel(const __grid_consta
   if (position < 0) return;
   const ChunkRange range(args.rows, position);
   if (range.count == 1) return;
-  const Partials partials = args.parked();
-  const int64_t first = args.first_parked(sequence);
-  const auto at = [&](int c, int h) { return (first + c) * args.tiling.heads_per_tile + h; };
-  const auto pair = [](const float* two) { return *reinterpret_cast<const float2*>(two); };
+  const ParkedChunks parked(args, sequence);
   merge_chunks<kDim>(
       args.out, row, args.tiling.tile(args.rows, static_cast<int>(blockIdx.y)), range.count,
-      static_cast<int>(threadIdx.x), kTileThreads,
-      [&](int c, int h) { return pair(partials.sums + 2 * at(c, h)); },
-      [&](int c, int h, int dim) { return pair(partials.values + at(c, h) * kDim + dim); });
+      static_cast<int>(threadIdx.x), kTileThreads, [&](int c, int h) { return parked.sum(c, h); },
+      [&](int c, int h, int dim) { return parked.value(c, h, dim); });
 }
 
 // Blocks of a sequence and split.
@@ -254,12 +282,10 @@ bool wants_deep(const StreamState& stream, const AttentionCall& call, int64_t sp
   return blocks_of(call, splits) <= stream.multiprocessors() || together(true) == together(false);
 }
 
-int64_t shared_bytes(const AttentionCall& call, const DecodeSplit& split) {
-  const int64_t dim = call.layout.head_dim, alone = shared_bytes_alone(dim, split.deep);
-  if (!split.clustered) return alone;
-  return alone +
-         static_cast<int64_t>(sizeof(float)) * Partials::floats(blocks_for(most_chunks(call), split.splits),
-                                                                HeadTiling(call.layout).heads_per_tile, dim);
+// Of the results of so many chunks of a block.
+int64_t kept_bytes(const HeadLayout& layout, int64_t chunks) {
+  return static_cast<int64_t>(sizeof(float)) *
+         Partials::floats(chunks, HeadTiling(layout).heads_per_tile, layout.head_dim);
 }
 
 int64_t most_shared_bytes(int architecture) {
@@ -278,9 +304,14 @@ DecodeSplit choose_decode_split(Context& ctx, const AttentionCall& call) {
          blocks_of(call, split.splits) <= stream.multiprocessors())
     split.splits *= 2;
   split.deep = wants_deep(stream, call, split.splits);
-  split.clustered = split.splits > 1 && stream.architecture() >= 90;
-  if (split.clustered && shared_bytes(call, split) > most_shared_bytes(stream.architecture()))
-    split.clustered = false;
+  if (split.splits == 1 || stream.architecture() < 90) return split;
+  // A block may take what there is only if it has the multiprocessor to itself.
+  const bool shares = blocks_of(call, split.splits) > stream.multiprocessors();
+  const int64_t most = most_shared_bytes(stream.architecture()),
+                room = (shares ? std::min(kSharingBytes, most) : most) -
+                       shared_bytes_alone(call.layout.head_dim, split.deep);
+  split.kept = std::clamp<int64_t>(room / kept_bytes(call.layout, 1), 0, blocks_for(chunks, split.splits));
+  split.clustered = true;
   return split;
 }
 
@@ -290,9 +321,10 @@ void decode_attention(Context& ctx, const AttentionCall& call, const DecodeSplit
   const HeadTiling tiling(call.layout);
   const Rows rows = rows_of(call);
   const int64_t sequences = rows.sequence_count, tiles = tiles_of(call.layout), chunks = most_chunks(call);
+  const int64_t rounds = blocks_for(chunks, split.splits), kept = std::min(split.kept, rounds);
   const bool merges_later = split.splits > 1 && !split.clustered;
   TensorView partials;
-  if (merges_later)
+  if (split.splits > 1 && kept < rounds)
     partials = ctx.workspace->alloc(
         DType::f32, {Partials::floats(sequences * tiles * chunks, tiling.heads_per_tile, rows.dim)});
   with_tensor_form(call, [&](auto type, auto dim) {
@@ -306,11 +338,13 @@ void decode_attention(Context& ctx, const AttentionCall& call, const DecodeSplit
                              tiling,
                              call.plan->tables.single_rows,
                              static_cast<int>(split.splits),
-                             static_cast<int>(blocks_for(chunks, split.splits)),
+                             split.clustered,
+                             static_cast<int>(kept),
                              static_cast<float*>(partials.data()),
                              static_cast<int>(chunks)};
     Grid grid{dim3(static_cast<unsigned>(sequences * split.splits), static_cast<unsigned>(tiles)),
-              dim3(kTileThreads), static_cast<size_t>(shared_bytes(call, split))};
+              dim3(kTileThreads),
+              static_cast<size_t>(shared_bytes_alone(kDim, split.deep) + kept_bytes(call.layout, kept))};
     if (split.clustered) grid.cluster = static_cast<unsigned>(split.splits);
     launch(ctx, "decode_attention", grid,
            split.deep ? decode_kernel<T, kDim, true> : decode_kernel<T, kDim, false>, args);

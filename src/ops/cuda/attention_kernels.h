@@ -44,6 +44,8 @@ struct DecodeSplit {
   int64_t splits = 1;      // blocks per row and key/value head
   bool clustered = false;  // they merge through each other's shared memory; else by a second kernel
   bool deep = false;       // of the next chunk, a block fetches the values early as well, not the keys alone
+  int64_t kept = 0;        // clustered: chunks of a block at most whose results stay in its shared memory
+                           // until the merge; those of the others go through device memory
 };
 DecodeSplit choose_decode_split(Context& ctx, const AttentionCall& call);
 // attend() for the sequences that have one row, tensor cores. Others are left alone.

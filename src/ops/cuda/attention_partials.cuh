@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/cuda/attention_tiles.cuh"
+#include "ops/cuda/wide_barrier.cuh"
 
 namespace shoal::ops::cuda {
 
@@ -52,10 +53,19 @@ __device__ void merge_chunks(const Out& out, int64_t row, const HeadTile& tile, 
   }
 }
 
+// All threads of the cluster: what they wrote before is seen after.
 __device__ inline void cluster_barrier() {
   __syncwarp();
 #if __CUDA_ARCH__ >= 900
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+  synchronize_cluster();
+#endif
+}
+
+// At the end: what this block keeps has been read, and what it read of others has been used.
+__device__ inline void end_cluster() {
+  __syncwarp();
+#if __CUDA_ARCH__ >= 900
+  leave_cluster();
 #endif
 }
 

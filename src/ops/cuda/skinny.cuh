@@ -23,14 +23,14 @@ namespace shoal::ops::cuda {
 
 enum class SkinnyInput { half, f32, normed };  // half: of the weights' dtype
 
-// Brings what is constant into shared memory: norm weights, bias, scale.
+// Brings what is constant into shared memory: norm weights (on their way when it returns), bias, scale. Asked
+// for before the matrix: behind it they would come when all blocks have theirs, after the inputs.
 __device__ inline void load_constants(const SkinnyArguments& a, const SkinnyShared& at, char* shared,
                                       int first) {
   const int thread = static_cast<int>(threadIdx.x);
   if (a.norm_weight)
     for (int k = thread * 4; k < a.depth; k += kSkinnyThreads * 4)
-      *reinterpret_cast<float4*>(shared + at.norm + k * 4) =
-          __ldg(reinterpret_cast<const float4*>(a.norm_weight + k));
+      copy_async<16>(shared + at.norm + k * 4, a.norm_weight + k);
   const int n = first * kTileOutputs + thread;
   if (a.paired || thread >= a.block_rows * kTileOutputs || n >= a.outputs) return;
   const float* const bias = a.epilogue.bias;
@@ -158,10 +158,8 @@ __global__ void __launch_bounds__(kSkinnyThreads, kTileRows <= 2 ? 4 : 3)
             valid = min(a.block_rows, a.tile_rows - first);
   const int begin = min(warp * a.segment_tiles, a.row_tiles),
             tiles = min(a.segment_tiles, a.row_tiles - begin);
-  SegmentWeights weights(a, at, shared, first, valid, begin, tiles);
   load_constants(a, at, shared, first);
-  __syncthreads();
-
+  SegmentWeights weights(a, at, shared, first, valid, begin, tiles);
   wait_for_inputs();
   SkinnyResults<kTileRows, kHigh> results(a, at, shared, first);
   float sums[kTileRows][4] = {};

@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include "ops/cuda/async_copy.cuh"
 #include "ops/cuda/mma.cuh"
 #include "ops/cuda/row_norm.cuh"
 #include "ops/cuda/skinny_arguments.cuh"
@@ -103,17 +104,20 @@ class NormedInput {
   bool exists_;
 };
 
-// Norms the rows of x into shared memory, zeros after `depth`; the norm's weights are there. Warp w norms row
-// w.
+// Norms the rows of x into shared memory, zeros after `depth`; the norm's weights are on their way there. Warp
+// w norms row w.
 template <typename T>
 __device__ inline void stage_normed(const SkinnyArguments& a, const SkinnyShared& at, char* shared) {
   const float* weight = reinterpret_cast<const float*>(shared + at.norm);
   const int row = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
-  if (row < a.rows) {
-    const float* const from = static_cast<const float*>(a.x) + row * a.x_stride;
+  const bool exists = row < a.rows;
+  const float* const from = static_cast<const float*>(a.x) + row * a.x_stride;
+  RowNorm norm;
+  if (exists) norm.measure(from, a.depth, a.eps, true);
+  wait_for_copies();
+  __syncthreads();
+  if (exists) {
     uint2* const to = reinterpret_cast<uint2*>(shared + at.x) + row * at.x_stride * 2;
-    RowNorm norm;
-    norm.measure(from, a.depth, a.eps, true);
     norm.write(
         from, a.depth, true, [&](int k) { return *reinterpret_cast<const float4*>(weight + k); },
         [&](int k, const float4& y) { to[k / 4] = narrowed<T>(y); });
@@ -134,6 +138,7 @@ __device__ inline void stage_one_normed(const SkinnyArguments& a, const SkinnySh
     norm.measure(from, a.depth, a.eps, true);
     if (threadIdx.x == 0) factor = norm.factor();
   }
+  wait_for_copies();
   __syncthreads();
   uint2* const to = reinterpret_cast<uint2*>(shared + at.x);
   const int lane = static_cast<int>(threadIdx.x % 32);

@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(kWideShapes[kShape].threads(), kWideShapes[kSh
     else
       store_share<kShape, false>(arguments, sums_at, first_row, work.output_block());
     __syncwarp();
-    synchronize_cluster();  // the others have read this block's sums
+    leave_cluster();  // the others have read this block's sums
   }
 #endif
 }

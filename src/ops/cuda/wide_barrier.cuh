@@ -82,6 +82,11 @@ __device__ inline void synchronize_cluster() {
   asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::
                    : "memory");
 }
+// The same, without showing what they wrote, which would wait for stores: what they read of each other has been
+// used.
+__device__ inline void leave_cluster() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+}
 __device__ inline uint32_t rank_in_cluster() {
   uint32_t rank;
   asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
