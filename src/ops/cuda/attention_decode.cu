@@ -10,8 +10,8 @@ namespace {
 
 constexpr int64_t kMostSplits = 8;       // a cluster of this size can run on every device that has clusters
 constexpr int kKvWarp = kTileWarps - 1;  // norms the new key; the others share the query heads
-// Of a block that shares its multiprocessor: two find room beside a block of the product before, so that all of
-// them start early (eight sequences).
+// Of a block that shares its multiprocessor: two find room beside a block of the product before, so that all
+// of them start early (eight sequences).
 constexpr int64_t kSharingBytes = 68 << 10;
 
 template <typename T>

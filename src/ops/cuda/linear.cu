@@ -1,5 +1,6 @@
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/products.h"
+#include "ops/cuda/resident_product.h"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops::cuda {
@@ -21,10 +22,12 @@ void half_product(Context& ctx, const Product& product, TensorView x, const RmsN
   const bool is_skinny = product.rows <= kSkinnyRows;
   if (x.dtype() == DType::f32 && is_skinny && is_vectors(x) && (!norm || is_aligned(norm->weight.data())))
     if (skinny_product(ctx, with_input(product, x), DType::f32, norm)) return;
+  if (norm && resident_product(ctx, product, x, *norm)) return;
   Workspace::Scope scope(*ctx.workspace);
   if (norm || !is_product_operand(x, product.dtype)) x = product_operand(ctx, x, product.dtype, norm);
   const Product ready = with_input(product, x);
   if (is_skinny && skinny_product(ctx, ready, product.dtype, nullptr)) return;
+  if (split_product(ctx, ready)) return;
   tile_product(ctx, ready);
 }
 

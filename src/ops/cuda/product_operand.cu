@@ -22,6 +22,17 @@ struct OperandArguments {
   bool shares_weight;  // it is read through shared memory, on its way before x is there
   void* y;             // [rows, padded]
   int padded;
+  int groups;  // of eight rows, of a tiled operand; else 0
+
+  // Where inputs k .. k + 3 of a row go.
+  template <typename T>
+  __device__ T* place(int64_t row, int k) const {
+    T* const to = static_cast<T*>(y);
+    if (groups == 0) return to + row * padded + k;
+    const int r = static_cast<int>(row), tile = k / kTileInputs * groups + r / 8;
+    const int chunk = r % 8 * 4 + swizzled_chunk(r % 8, k % kTileInputs / 8);
+    return to + (tile * 32 + chunk) * 8 + k % 8;
+  }
 };
 
 // Four values to a place that is aligned to them.
@@ -87,33 +98,24 @@ __global__ void __launch_bounds__(kThreads) operand_kernel(const OperandArgument
     __syncthreads();
   }
   if (!exists) return;
-  T* const to = static_cast<T*>(a.y) + row * a.padded;
   if (weight)
     norm.write(
         from, a.depth, a.vectors, [&](int k) { return load_four(weight, k, a.depth, a.vectors); },
-        [&](int k, const float4& y) { store_four(to + k, within(y, k, a.depth)); });
+        [&](int k, const float4& y) { store_four(a.place<T>(row, k), within(y, k, a.depth)); });
   else
     for (int k = lane; k < a.depth; k += 32)
-      to[k] = narrowed_value<T>(load_any(a.x, a.x_dtype, row * a.x_stride + k));
+      *a.place<T>(row, k) = narrowed_value<T>(load_any(a.x, a.x_dtype, row * a.x_stride + k));
   // What stands between the last input, or the last four, and the end.
   for (int k = (weight ? (a.depth + 3) / 4 * 4 : a.depth) + lane; k < a.padded; k += 32)
-    to[k] = narrowed_value<T>(0.0f);
+    *a.place<T>(row, k) = narrowed_value<T>(0.0f);
 }
 
 bool is_aligned(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }
 
-}  // namespace
-
-bool is_product_operand(TensorView x, DType dtype) {
-  if (x.dtype() != dtype) return false;
-  // 16-bit kernels load whole vectors of 16 bytes.
-  return dtype == DType::f32 || (is_aligned(x.data()) && x.stride(0) % 8 == 0 && x.dim(1) % 8 == 0);
-}
-
-TensorView product_operand(Context& ctx, TensorView x, DType dtype, const RmsNorm* norm) {
+// y: where the operand goes. groups: of eight rows, where it is to be tiled; else 0.
+void make_operand(Context& ctx, TensorView x, const RmsNorm* norm, TensorView y, int groups) {
   const int64_t rows = x.dim(0), depth = x.dim(1), padded = (depth + 7) / 8 * 8;
   CHECK(!norm || x.dtype() == DType::f32, "a norm of ", name_of(x.dtype()));
-  const TensorView y = ctx.workspace->alloc(dtype, {rows, padded});
   const float* const weight = norm ? norm->weight.as<float>() : nullptr;
   const bool vectors = is_aligned(x.data()) && x.stride(0) % 4 == 0 && depth % 4 == 0 && is_aligned(weight);
   const bool shares_weight = norm && vectors && depth * 4 <= kSharedBytes;
@@ -127,22 +129,43 @@ TensorView product_operand(Context& ctx, TensorView x, DType dtype, const RmsNor
                                    .eps = norm ? norm->eps : 0.0f,
                                    .shares_weight = shares_weight,
                                    .y = y.data(),
-                                   .padded = static_cast<int>(padded)};
+                                   .padded = static_cast<int>(padded),
+                                   .groups = groups};
   if (!norm && x.dtype() == DType::f32) {
     const int64_t fours = rows * padded / 4;
     const Grid grid{.blocks = dim3(static_cast<unsigned>(blocks_for(fours, kHeld * kThreads))),
                     .threads = dim3(kThreads)};
-    with_result_type(dtype, [&](auto type) {
+    return with_result_type(y.dtype(), [&](auto type) {
       launch(ctx, "rounding of an operand", grid, round_kernel<decltype(type)>, arguments);
     });
-    return y;
   }
   const Grid grid{.blocks = dim3(static_cast<unsigned>(blocks_for(rows, kWarps))),
                   .threads = dim3(kThreads),
                   .shared_bytes = shares_weight ? static_cast<size_t>(depth * 4) : 0};
-  with_result_type(dtype, [&](auto type) {
+  with_result_type(y.dtype(), [&](auto type) {
     launch(ctx, "operand of a product", grid, operand_kernel<decltype(type)>, arguments);
   });
+}
+
+}  // namespace
+
+bool is_product_operand(TensorView x, DType dtype) {
+  if (x.dtype() != dtype) return false;
+  // 16-bit kernels load whole vectors of 16 bytes.
+  return dtype == DType::f32 || (is_aligned(x.data()) && x.stride(0) % 8 == 0 && x.dim(1) % 8 == 0);
+}
+
+TensorView product_operand(Context& ctx, TensorView x, DType dtype, const RmsNorm* norm) {
+  const TensorView y = ctx.workspace->alloc(dtype, {x.dim(0), (x.dim(1) + 7) / 8 * 8});
+  make_operand(ctx, x, norm, y, 0);
+  return y;
+}
+
+TensorView tiled_operand(Context& ctx, TensorView x, DType dtype, const RmsNorm& norm) {
+  CHECK(size_of(dtype) == 2 && x.dim(1) % kTileInputs == 0, "tiled operand of ", x.dim(1), " inputs");
+  const int64_t groups = operand_groups(x.dim(0));
+  const TensorView y = ctx.workspace->alloc(dtype, {groups * 8, x.dim(1)});
+  make_operand(ctx, x, &norm, y, static_cast<int>(groups));
   return y;
 }
 

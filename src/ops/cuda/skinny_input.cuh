@@ -104,8 +104,8 @@ class NormedInput {
   bool exists_;
 };
 
-// Norms the rows of x into shared memory, zeros after `depth`; the norm's weights are on their way there. Warp
-// w norms row w.
+// Norms the rows of x into shared memory, zeros after `depth`; the norm's weights are on their way there.
+// Warp w norms row w.
 template <typename T>
 __device__ inline void stage_normed(const SkinnyArguments& a, const SkinnyShared& at, char* shared) {
   const float* weight = reinterpret_cast<const float*>(shared + at.norm);

@@ -48,6 +48,18 @@ struct OperandName<__half> {
 // 16 w .. 16 w + 15, its lane (g = lane / 4, q = lane % 4) of every eight outputs n, in sums[4 * (n / 8)] and
 // behind it, rows g, g, g + 8, g + 8 of outputs 2 q, 2 q + 1, 2 q, 2 q + 1.
 template <typename T>
+__device__ inline void multiply_wide(float (&sums)[8], uint64_t a, uint64_t b, uint32_t add) {
+  asm volatile(
+      "{\n\t.reg .pred adds;\n\tsetp.ne.b32 adds, %10, 0;\n\t"
+      "wgmma.mma_async.sync.aligned.m64n16k16.f32.%11.%11 {"
+      "%0,%1,%2,%3,%4,%5,%6,%7}, "
+      "%8, %9, adds, 1, 1, 0, 0;\n\t}"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3]), "+f"(sums[4]), "+f"(sums[5]),
+        "+f"(sums[6]), "+f"(sums[7])
+      : "l"(a), "l"(b), "r"(add), "C"(OperandName<T>::kValue));
+}
+
+template <typename T>
 __device__ inline void multiply_wide(float (&sums)[16], uint64_t a, uint64_t b, uint32_t add) {
   asm volatile(
       "{\n\t.reg .pred adds;\n\tsetp.ne.b32 adds, %18, 0;\n\t"
@@ -57,6 +69,20 @@ __device__ inline void multiply_wide(float (&sums)[16], uint64_t a, uint64_t b, 
       : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3]), "+f"(sums[4]), "+f"(sums[5]),
         "+f"(sums[6]), "+f"(sums[7]), "+f"(sums[8]), "+f"(sums[9]), "+f"(sums[10]), "+f"(sums[11]),
         "+f"(sums[12]), "+f"(sums[13]), "+f"(sums[14]), "+f"(sums[15])
+      : "l"(a), "l"(b), "r"(add), "C"(OperandName<T>::kValue));
+}
+
+template <typename T>
+__device__ inline void multiply_wide(float (&sums)[24], uint64_t a, uint64_t b, uint32_t add) {
+  asm volatile(
+      "{\n\t.reg .pred adds;\n\tsetp.ne.b32 adds, %26, 0;\n\t"
+      "wgmma.mma_async.sync.aligned.m64n48k16.f32.%27.%27 {"
+      "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23}, "
+      "%24, %25, adds, 1, 1, 0, 0;\n\t}"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3]), "+f"(sums[4]), "+f"(sums[5]),
+        "+f"(sums[6]), "+f"(sums[7]), "+f"(sums[8]), "+f"(sums[9]), "+f"(sums[10]), "+f"(sums[11]),
+        "+f"(sums[12]), "+f"(sums[13]), "+f"(sums[14]), "+f"(sums[15]), "+f"(sums[16]), "+f"(sums[17]),
+        "+f"(sums[18]), "+f"(sums[19]), "+f"(sums[20]), "+f"(sums[21]), "+f"(sums[22]), "+f"(sums[23])
       : "l"(a), "l"(b), "r"(add), "C"(OperandName<T>::kValue));
 }
 

@@ -1,0 +1,146 @@
+// Products whose rows stay in shared memory give the bits of those whose rows pass through it.
+#include "ops/cuda/product_testing.h"
+#include "ops/cuda/resident_product.h"
+#include "ops/cuda/testing.h"
+#include "ops/cuda/tile_product.h"
+#include "ops/cuda/wide_product.h"
+#include "ops/linear.h"
+#include "ops/step_graph.h"
+#include "ops/transfer.h"
+
+namespace shoal::ops::cuda {
+namespace {
+
+// Two, four and six rows of tiles to a block; a last block, and a cluster, that are not full; segments of one
+// tile to eight.
+const MatrixShape kShapes[] = {{4096, 1, 1024}, {2048, 1, 1024},       {1024, 1, 1024},      {4097, 1, 1024},
+                               {9, 1, 512},     {3072, 1, 1024, true}, {300, 1, 2048, true}, {40, 1, 512, true}};
+
+class ResidentProduct : public CudaTest, public testing::WithParamInterface<DType> {
+ protected:
+  static DType dtype() { return GetParam(); }
+
+  void use(const MatrixShape& matrix) {
+    shape_ = matrix;
+    std::vector<float> w = random_values(matrix.outputs * matrix.depth, 2, 0.3f), up = w;
+    std::ranges::reverse(up);
+    const Shape size{matrix.outputs, matrix.depth};
+    std::vector<float> bias = random_values(matrix.outputs, 3);
+    weight_ = matrix.paired
+                  ? pack_gate_up(ctx(), view_of(w, size), view_of(up, size), dtype())
+                  : pack_matrix(ctx(), view_of(w, size), view_of(bias, {matrix.outputs}), dtype());
+    norm_weight_ = put(random_values(matrix.depth, 5), {matrix.depth});
+  }
+  RmsNorm norm() const { return {norm_weight_, 1e-5f}; }
+
+  // What `multiply` makes of y, in rows that lie apart.
+  template <typename Multiply>
+  std::vector<float> result(int64_t rows, Multiply multiply) {
+    const int64_t stride = shape_.outputs + 5;
+    const Tensor y = put(random_values(rows * stride, 6), {rows, stride});
+    multiply(y.view().columns(0, shape_.outputs));
+    return get(y);
+  }
+  std::vector<float> in_turn(TensorView x) {
+    Workspace::Scope scope(*ctx().workspace);
+    const RmsNorm norm_of_x = norm();
+    const TensorView normed = product_operand(ctx(), x, dtype(), &norm_of_x);
+    return result(x.dim(0), [&](TensorView y) {
+      shape_.paired ? linear_swiglu(ctx(), normed, weight_, y) : linear(ctx(), normed, weight_, y);
+    });
+  }
+  std::vector<float> resident(TensorView x) {
+    return result(x.dim(0), [&](TensorView y) {
+      Product product{.shape = shape_,
+                      .dtype = dtype(),
+                      .weight = weight_.storage.view().data(),
+                      .rows = x.dim(0),
+                      .taps = {},
+                      .epilogue = {.y = y.data(), .y_stride = y.stride(0)}};
+      if (!shape_.paired) product.epilogue.bias = weight_.bias.as<float>();
+      EXPECT_TRUE(resident_product(ctx(), product, x, norm()));
+    });
+  }
+
+  MatrixShape shape_;
+  PackedMatrix weight_;
+  Tensor norm_weight_;
+};
+
+TEST_P(ResidentProduct, IsTheNormAndThePlainProduct) {
+  if (!has_wide_kernels(ctx())) GTEST_SKIP() << "kernels of compute capability 9.0";
+  for (const MatrixShape& shape : kShapes) {
+    use(shape);
+    const Tensor x = put(random_values(64 * shape.depth, 1, 3.0f), {64, shape.depth});
+    for (const int64_t rows : {17, 24, 32, 33, 63, 64}) {
+      SCOPED_TRACE(testing::Message() << rows << " rows of " << shape.outputs << " x " << shape.depth
+                                      << (shape.paired ? ", paired" : ""));
+      if (resident_plan(shape, rows, tile_machine(ctx())).tile_rows == 0) {
+        EXPECT_EQ(shape.depth, 2048);  // 64 rows of it find no room
+        continue;
+      }
+      const TensorView some = x.view().slice(0, rows);
+      expect_same_bits(resident(some), in_turn(some));
+    }
+  }
+}
+
+TEST_P(ResidentProduct, SplitAmongTheBlocksOfAClusterItIsThePlainProduct) {
+  if (!has_wide_kernels(ctx())) GTEST_SKIP() << "kernels of compute capability 9.0";
+  for (const MatrixShape& shape : std::vector<MatrixShape>{
+           {1024, 1, 1024}, {1024, 1, 2048}, {1024, 1, 3072}, {2048, 1, 1024}, {100, 1, 256}, {1, 1, 512}}) {
+    use(shape);
+    const Tensor x = put(random_values(64 * shape.depth, 1), {64, shape.depth}, dtype());
+    const Tensor scale = put(random_values(shape.outputs, 4), {shape.outputs});
+    for (const int64_t rows : {17, 24, 32, 33, 63, 64}) {
+      SCOPED_TRACE(testing::Message() << rows << " rows of " << shape.outputs << " x " << shape.depth);
+      const auto by = [&](auto multiply) {
+        return result(rows, [&](TensorView y) {
+          const ProductEpilogue epilogue{.bias = weight_.bias.as<float>(),
+                                         .scale = scale.as<float>(),
+                                         .activation = Activation::gelu,
+                                         .accumulate = true,
+                                         .y = y.data(),
+                                         .y_stride = y.stride(0)};
+          multiply(Product{.shape = shape,
+                           .dtype = dtype(),
+                           .weight = weight_.storage.view().data(),
+                           .x = x.view().data(),
+                           .x_stride = shape.depth,
+                           .rows = rows,
+                           .taps = {},
+                           .epilogue = epilogue});
+        });
+      };
+      const std::vector<float> want = by([&](const Product& product) {
+        tile_product_by(ctx(), product, choose_tile(shape, rows, tile_machine(ctx())));
+      });
+      expect_same_bits(by([&](const Product& product) { EXPECT_TRUE(split_product(ctx(), product)); }), want);
+    }
+  }
+}
+
+TEST_P(ResidentProduct, StepsReplayOnOtherContents) {
+  if (!has_wide_kernels(ctx())) GTEST_SKIP() << "kernels of compute capability 9.0";
+  ctx().graphs = &graphs();
+  use({1024, 1, 1024});
+  const Tensor x = put(random_values(40 * 1024, 1), {40, 1024}), y = put(random_values(40 * 1024, 2), {40, 1024});
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    const Tensor other = put(random_values(40 * 1024, seed % 2), {40, 1024});
+    copy(other, x);
+    run_step(ctx(), {.owner = this, .rows = 40}, [&] {
+      for (int i = 0; i < 3; ++i) norm_linear(ctx(), x, norm(), weight_, y);
+    });
+    std::vector<float> got = get(y);
+    Workspace::Scope scope(*ctx().workspace);
+    const RmsNorm norm_of_x = norm();
+    linear(ctx(), product_operand(ctx(), other, dtype(), &norm_of_x), weight_, y);
+    expect_same_bits(got, get(y));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(HalfFloats, ResidentProduct, testing::Values(DType::bf16, DType::f16),
+                         [](const auto& tested) { return std::string(name_of(tested.param)); });
+
+}  // namespace
+}  // namespace shoal::ops::cuda
