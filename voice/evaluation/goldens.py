@@ -27,7 +27,7 @@ from prompt import END_ID, SEMANTIC_BEGIN, build_prompt
 from teacher import Speaker, Teacher
 
 MAX_FRAMES = 400
-UNROUNDED_SAMPLES = 4096
+UNROUNDED_SAMPLES = 2560
 
 
 class Case(NamedTuple):

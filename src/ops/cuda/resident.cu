@@ -1,9 +1,8 @@
-#include "ops/cuda/resident.cuh"
-#include "ops/cuda/resident_split.cuh"
-
 #include <algorithm>
 #include <limits>
 
+#include "ops/cuda/resident.cuh"
+#include "ops/cuda/resident_split.cuh"
 #include "ops/cuda/tile_product.h"
 #include "ops/cuda/wide_product.h"
 
@@ -40,9 +39,9 @@ void launch_split(Context& ctx, const ResidentArguments& arguments) {
   launch(ctx, "split product", grid, resident_split_kernel<T>, arguments);
 }
 
-// Whether all segments are there, and equally long.
+// Whether all segments are there, and equally long, without a tile that is not full.
 bool has_even_segments(const MatrixShape& matrix) {
-  return matrix.taps == 1 && matrix.row_tiles() == kSegments * matrix.segment_tiles();
+  return matrix.taps == 1 && matrix.depth == kSegments * matrix.segment_tiles() * kTileInputs;
 }
 
 }  // namespace
@@ -74,7 +73,8 @@ ResidentPlan split_plan(const MatrixShape& matrix, int64_t rows, const TileMachi
   // The rows that a full operand reaches over, where there are fewer, are those of the weights.
   plan.segment_bytes = static_cast<int>(tiles * kTileBytes * plan.groups);
   plan.weights_offset = plan.segment_bytes;
-  plan.barriers_offset = static_cast<int>(std::max(plan.weights_offset + tiles * kTileBytes * kSplitTileRows, sums));
+  plan.barriers_offset =
+      static_cast<int>(std::max(plan.weights_offset + tiles * kTileBytes * kSplitTileRows, sums));
   plan.bytes = plan.barriers_offset + 8;
   const int64_t room = (machine.shared_bytes + 1024) / 2 - 1024;  // of two blocks on a multiprocessor
   if (plan.bytes <= room && blocks <= 2 * machine.multiprocessors) plan.tile_rows = kSplitTileRows;
@@ -101,7 +101,8 @@ bool resident_product(Context& ctx, const Product& product, TensorView x, const 
   Product ready = product;
   ready.x = tiled_operand(ctx, x, product.dtype, norm).data();
   ready.x_stride = product.shape.depth;
-  const ResidentArguments arguments{tile_arguments(ready, kResidentRows, plan.tile_rows * kTileOutputs, nullptr), plan};
+  const ResidentArguments arguments{
+      tile_arguments(ready, kResidentRows, plan.tile_rows * kTileOutputs, nullptr), plan};
   if (product.dtype == DType::bf16)
     launch_resident<__nv_bfloat16>(ctx, arguments);
   else

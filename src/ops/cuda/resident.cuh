@@ -1,13 +1,14 @@
-// Products of 17 to 64 normed rows of x and 16-bit weights on the tensor cores of sm_90a, in the layout and the
-// order of matrix_layout.cuh: each step of decoding for many sequences.
+// Products of 17 to 64 normed rows of x and 16-bit weights on the tensor cores of sm_90a, in the layout and
+// the order of matrix_layout.cuh: each step of decoding for many sequences.
 //
-// All of the rows lie in the shared memory of a block, beside its part of the matrix: nothing passes through a
-// ring, no copy waits for a place, and each segment of x is one copy, because the norm leaves its rows as they are
-// to lie (tiled_operand). That counts for more than what it costs, that there is no room for the blocks of the
-// next kernel to start early (4,096 x 1,024 and 64 rows with the norm before it 9.2 -> 6.6 us on an H200).
+// All of the rows lie in the shared memory of a block, beside its part of the matrix: nothing passes through
+// a ring, no copy waits for a place, and each segment of x is one copy, because the norm leaves its rows as
+// they are to lie (tiled_operand). That counts for more than what it costs, that there is no room for the
+// blocks of the next kernel to start early (4,096 x 1,024 and 64 rows with the norm before it 9.2 -> 6.6 us
+// on an H200).
 //
-// Four warpgroups multiply a segment each at a time, and leave its sums where its rows were; then all threads add
-// the segments in order.
+// Four warpgroups multiply a segment each at a time, and leave its sums where its rows were; then all threads
+// add the segments in order.
 #pragma once
 
 #include "ops/cuda/launch.cuh"
@@ -27,7 +28,9 @@ struct ResidentShared {
   __device__ uint32_t rows(int segment) const {
     return base + static_cast<uint32_t>(segment * a.plan.segment_bytes);
   }
-  __device__ uint32_t weights() const { return base + static_cast<uint32_t>(a.plan.weights_offset); }  // [row][tile]
+  __device__ uint32_t weights() const {
+    return base + static_cast<uint32_t>(a.plan.weights_offset);
+  }  // [row][tile]
   __device__ uint32_t weights_full() const { return base + static_cast<uint32_t>(a.plan.barriers_offset); }
   __device__ uint32_t rows_full(int segment) const {
     return weights_full() + 8 * static_cast<uint32_t>(1 + segment);
@@ -115,8 +118,7 @@ __global__ void __launch_bounds__(kResidentThreads, 1)
                          a.tile.row_tiles, sums);
     const int row = static_cast<int>(threadIdx.x % 128 / 32) * 16;
     if (row >= a.plan.groups * 8) continue;
-    float* const to =
-        reinterpret_cast<float*>(shared_bytes + s * a.plan.segment_bytes) + row * kPitch;
+    float* const to = reinterpret_cast<float*>(shared_bytes + s * a.plan.segment_bytes) + row * kPitch;
     share_sums<0, kTileRows>(to, kPitch, sums);
   }
   __syncthreads();

@@ -6,12 +6,12 @@
 
 namespace shoal::ops::cuda {
 
-// Sums of 64 rows by 2 kSums outputs over `tiles` tiles, by a warpgroup.  rows: [tile][eight rows], of which there
-// are `groups` for each tile (what stands behind them may be anything); weights: [row of tiles][tile], row_tiles
-// tiles apart.
+// Sums of 64 rows by 2 kSums outputs over `tiles` tiles, by a warpgroup.  rows: [tile][eight rows], of which
+// there are `groups` for each tile (what stands behind them may be anything); weights: [row of tiles][tile],
+// row_tiles tiles apart.
 template <typename T, int kSums>
-__device__ inline void multiply_resident(int tiles, int groups, uint32_t rows, uint32_t weights, int row_tiles,
-                                         float (&sums)[kSums]) {
+__device__ inline void multiply_resident(int tiles, int groups, uint32_t rows, uint32_t weights,
+                                         int row_tiles, float (&sums)[kSums]) {
   uint64_t a = operand_at(rows, kTileBytes);
   uint64_t b = operand_at(weights, static_cast<uint32_t>(row_tiles * kTileBytes));
   const auto tile_bytes = static_cast<uint32_t>(groups * kTileBytes);

@@ -6,8 +6,8 @@
 
 namespace shoal::ops::cuda {
 
-// How blocks divide the matrix, and their shared memory: rows of x by segment, weights (so that an operand of 64
-// rows reaches into them where there are fewer), barriers.
+// How blocks divide the matrix, and their shared memory: rows of x by segment, weights (so that an operand of
+// 64 rows reaches into them where there are fewer), barriers.
 struct ResidentPlan {
   int tile_rows = 0;  // of a block; 0: the kernel does not suit the product
   int groups = 0;     // of eight rows of x

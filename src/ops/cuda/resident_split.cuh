@@ -1,9 +1,9 @@
-// Products of 17 to 64 rows of x and 16-bit weights of few outputs on the tensor cores of sm_90a, in the layout and
-// the order of matrix_layout.cuh: what comes after attention and the inner product of a layer.
+// Products of 17 to 64 rows of x and 16-bit weights of few outputs on the tensor cores of sm_90a, in the
+// layout and the order of matrix_layout.cuh: what comes after attention and the inner product of a layer.
 //
-// As in resident.cuh, operands lie in shared memory, whole. Here a block has one segment of them, and the blocks
-// of a cluster have all segments of 64 outputs: each adds up an eighth of the results from the shared memory of
-// all. x lies as the op before left it, so all threads copy it, 16 bytes at a time.
+// As in resident.cuh, operands lie in shared memory, whole. Here a block has one segment of them, and the
+// blocks of a cluster have all segments of 64 outputs: each adds up an eighth of the results from the shared
+// memory of all. x lies as the op before left it, so all threads copy it, 16 bytes at a time.
 #pragma once
 
 #include "ops/cuda/async_copy.cuh"
@@ -19,8 +19,8 @@ constexpr int kSplitThreads = 256;  // two warpgroups, each of 32 outputs
 constexpr int kSplitTileRows = 8, kSplitOutputs = kSplitTileRows * kTileOutputs;
 constexpr int kSplitPitch = kSplitOutputs + kWideSumPadding;  // floats between rows of sums
 
-// Starts to copy the segment's tiles of all rows: eight rows of a tile at a time by each warp. Rows that do not
-// exist are zeros.
+// Starts to copy the segment's tiles of all rows: eight rows of a tile at a time by each warp. Rows that do
+// not exist are zeros.
 __device__ inline void copy_segment_rows(const ResidentArguments& a, uint32_t to, int first_tile) {
   const TileArguments& t = a.tile;
   const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
@@ -29,7 +29,8 @@ __device__ inline void copy_segment_rows(const ResidentArguments& a, uint32_t to
   for (int unit = warp; unit < units; unit += kSplitThreads / 32) {
     const int tile = unit / a.plan.groups, row = unit % a.plan.groups * 8 + row_of_eight;
     const bool exists = row < t.rows;
-    const uint4* const from = t.x + static_cast<int64_t>(row) * t.row_stride + (first_tile + tile) * 4 + lane % 4;
+    const uint4* const from =
+        t.x + static_cast<int64_t>(row) * t.row_stride + (first_tile + tile) * 4 + lane % 4;
     copy_or_zero(to + static_cast<uint32_t>(unit * kTileBytes), exists ? from : t.x, exists);
   }
 }
@@ -41,8 +42,7 @@ class SplitShare {
     const int items = static_cast<int>(a.tile.rows) * kColumns, share = (items + kSegments - 1) / kSegments;
     item_ = rank * share + static_cast<int>(threadIdx.x);
     exists_ = static_cast<int>(threadIdx.x) < share && item_ < items;
-    place_ = {item_ / kColumns,
-              (static_cast<int>(blockIdx.x) / kSegments * kColumns + item_ % kColumns) * 4};
+    place_ = {item_ / kColumns, (static_cast<int>(blockIdx.x) / kSegments * kColumns + item_ % kColumns) * 4};
     exists_ = exists_ && place_.n < a.tile.outputs;
     if (exists_) load_before(a.tile, place_, before_);
   }
@@ -113,12 +113,13 @@ __global__ void __launch_bounds__(kSplitThreads, 2)
   const int group = warp / 4;
   float sums[kSplitOutputs / 4];
   multiply_resident<T>(t.segment_tiles, a.plan.groups, base,
-                       weights + static_cast<uint32_t>(group * kSplitTileRows / 2) * row_bytes, t.segment_tiles,
-                       sums);
+                       weights + static_cast<uint32_t>(group * kSplitTileRows / 2) * row_bytes,
+                       t.segment_tiles, sums);
   __syncthreads();  // the sums take the place of the operands
   if (const int row = warp % 4 * 16; row < a.plan.groups * 8)
     share_sums<0, kSplitTileRows / 2>(
-        reinterpret_cast<float*>(shared_bytes) + row * kSplitPitch + group * (kSplitOutputs / 2), kSplitPitch, sums);
+        reinterpret_cast<float*>(shared_bytes) + row * kSplitPitch + group * (kSplitOutputs / 2), kSplitPitch,
+        sums);
   synchronize_cluster();
   share.store(base);
   __syncwarp();

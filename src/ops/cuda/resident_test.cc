@@ -13,8 +13,9 @@ namespace {
 
 // Two, four and six rows of tiles to a block; a last block, and a cluster, that are not full; segments of one
 // tile to eight.
-const MatrixShape kShapes[] = {{4096, 1, 1024}, {2048, 1, 1024},       {1024, 1, 1024},      {4097, 1, 1024},
-                               {9, 1, 512},     {3072, 1, 1024, true}, {300, 1, 2048, true}, {40, 1, 512, true}};
+const MatrixShape kShapes[] = {{4096, 1, 1024},      {2048, 1, 1024},   {1024, 1, 1024},
+                               {4097, 1, 1024},      {9, 1, 512},       {3072, 1, 1024, true},
+                               {300, 1, 2048, true}, {40, 1, 512, true}};
 
 class ResidentProduct : public CudaTest, public testing::WithParamInterface<DType> {
  protected:
@@ -26,9 +27,8 @@ class ResidentProduct : public CudaTest, public testing::WithParamInterface<DTyp
     std::ranges::reverse(up);
     const Shape size{matrix.outputs, matrix.depth};
     std::vector<float> bias = random_values(matrix.outputs, 3);
-    weight_ = matrix.paired
-                  ? pack_gate_up(ctx(), view_of(w, size), view_of(up, size), dtype())
-                  : pack_matrix(ctx(), view_of(w, size), view_of(bias, {matrix.outputs}), dtype());
+    weight_ = matrix.paired ? pack_gate_up(ctx(), view_of(w, size), view_of(up, size), dtype())
+                            : pack_matrix(ctx(), view_of(w, size), view_of(bias, {matrix.outputs}), dtype());
     norm_weight_ = put(random_values(matrix.depth, 5), {matrix.depth});
   }
   RmsNorm norm() const { return {norm_weight_, 1e-5f}; }
@@ -66,6 +66,32 @@ class ResidentProduct : public CudaTest, public testing::WithParamInterface<DTyp
   PackedMatrix weight_;
   Tensor norm_weight_;
 };
+
+TEST(ResidentPlan, ThereIsOneOnlyWhereSegmentsAreEvenAndAllFindsRoom) {
+  const TileMachine machine{132, 227 << 10};
+  const auto has_plan = [&](const MatrixShape& shape, int64_t rows) {
+    return resident_plan(shape, rows, machine).tile_rows > 0;
+  };
+  EXPECT_TRUE(has_plan({4096, 1, 1024}, 64));
+  EXPECT_FALSE(has_plan({4096, 1, 1024}, 16));
+  EXPECT_FALSE(has_plan({4096, 1, 1024}, 65));
+  EXPECT_FALSE(has_plan({4096, 1, 1000}, 64));
+  EXPECT_FALSE(has_plan({4096, 1, 992}, 64));
+  EXPECT_FALSE(has_plan({4096, 2, 1024}, 64));
+  EXPECT_FALSE(has_plan({8192, 1, 1024}, 64));  // more blocks than run at once
+  EXPECT_FALSE(has_plan({1024, 1, 2048}, 64));
+  EXPECT_TRUE(has_plan({1024, 1, 2048}, 17));
+  const auto is_split = [&](const MatrixShape& shape, int64_t rows) {
+    return split_plan(shape, rows, machine).tile_rows > 0;
+  };
+  EXPECT_TRUE(is_split({1024, 1, 3072}, 64));
+  EXPECT_FALSE(is_split({1024, 1, 3072}, 16));
+  EXPECT_FALSE(is_split({1024, 1, 3072}, 65));
+  EXPECT_FALSE(is_split({1024, 1, 3064}, 64));
+  EXPECT_FALSE(is_split({1024, 1, 3072, true}, 64));
+  EXPECT_FALSE(is_split({4096, 1, 3072}, 64));
+  EXPECT_FALSE(is_split({1024, 1, 4096}, 64));  // two blocks would not fit
+}
 
 TEST_P(ResidentProduct, IsTheNormAndThePlainProduct) {
   if (!has_wide_kernels(ctx())) GTEST_SKIP() << "kernels of compute capability 9.0";
@@ -124,7 +150,8 @@ TEST_P(ResidentProduct, StepsReplayOnOtherContents) {
   if (!has_wide_kernels(ctx())) GTEST_SKIP() << "kernels of compute capability 9.0";
   ctx().graphs = &graphs();
   use({1024, 1, 1024});
-  const Tensor x = put(random_values(40 * 1024, 1), {40, 1024}), y = put(random_values(40 * 1024, 2), {40, 1024});
+  const Tensor x = put(random_values(40 * 1024, 1), {40, 1024}),
+               y = put(random_values(40 * 1024, 2), {40, 1024});
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     const Tensor other = put(random_values(40 * 1024, seed % 2), {40, 1024});
     copy(other, x);

@@ -44,139 +44,54 @@ struct OperandName<__half> {
   static constexpr char kValue[] = "f16";
 };
 
+// The sums of a multiplication as operands of an instruction: "%0" and so on, eight at a time, and their
+// places.
+#define SHOAL_NAMES(a, b, c, d, e, f, g, h) "%" #a ",%" #b ",%" #c ",%" #d ",%" #e ",%" #f ",%" #g ",%" #h
+#define SHOAL_NAMES_8 SHOAL_NAMES(0, 1, 2, 3, 4, 5, 6, 7)
+#define SHOAL_NAMES_16 SHOAL_NAMES_8 "," SHOAL_NAMES(8, 9, 10, 11, 12, 13, 14, 15)
+#define SHOAL_NAMES_24 SHOAL_NAMES_16 "," SHOAL_NAMES(16, 17, 18, 19, 20, 21, 22, 23)
+#define SHOAL_NAMES_32 SHOAL_NAMES_24 "," SHOAL_NAMES(24, 25, 26, 27, 28, 29, 30, 31)
+#define SHOAL_NAMES_48 \
+  SHOAL_NAMES_32       \
+      "," SHOAL_NAMES(32, 33, 34, 35, 36, 37, 38, 39) "," SHOAL_NAMES(40, 41, 42, 43, 44, 45, 46, 47)
+#define SHOAL_NAMES_64 \
+  SHOAL_NAMES_48       \
+      "," SHOAL_NAMES(48, 49, 50, 51, 52, 53, 54, 55) "," SHOAL_NAMES(56, 57, 58, 59, 60, 61, 62, 63)
+#define SHOAL_NAMES_80 \
+  SHOAL_NAMES_64       \
+      "," SHOAL_NAMES(64, 65, 66, 67, 68, 69, 70, 71) "," SHOAL_NAMES(72, 73, 74, 75, 76, 77, 78, 79)
+#define SHOAL_NAMES_96 \
+  SHOAL_NAMES_80       \
+      "," SHOAL_NAMES(80, 81, 82, 83, 84, 85, 86, 87) "," SHOAL_NAMES(88, 89, 90, 91, 92, 93, 94, 95)
+#define SHOAL_SUMS(i)                                                                        \
+  "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3]), "+f"(sums[i + 4]), \
+      "+f"(sums[i + 5]), "+f"(sums[i + 6]), "+f"(sums[i + 7])
+#define SHOAL_SUMS_16(i) SHOAL_SUMS(i), SHOAL_SUMS(i + 8)
+#define SHOAL_SUMS_32(i) SHOAL_SUMS_16(i), SHOAL_SUMS_16(i + 16)
+#define SHOAL_SUMS_48(i) SHOAL_SUMS_32(i), SHOAL_SUMS_16(i + 32)
+
+// Of so many sums of a thread and outputs: the numbers of the operands behind them, the names, the places.
+#define SHOAL_MULTIPLY_WIDE(count, outputs, a_at, b_at, add_at, type_at, ...)                       \
+  template <typename T>                                                                             \
+  __device__ inline void multiply_wide(float(&sums)[count], uint64_t a, uint64_t b, uint32_t add) { \
+    asm volatile("{\n\t.reg .pred adds;\n\tsetp.ne.b32 adds, %" #add_at                             \
+                 ", 0;\n\t"                                                                         \
+                 "wgmma.mma_async.sync.aligned.m64n" #outputs "k16.f32.%" #type_at ".%" #type_at    \
+                 " {" SHOAL_NAMES_##count "}, %" #a_at ", %" #b_at ", adds, 1, 1, 0, 0;\n\t}"       \
+                 : __VA_ARGS__                                                                      \
+                 : "l"(a), "l"(b), "r"(add), "C"(OperandName<T>::kValue));                          \
+  }
+
 // sums = a b, or sums += a b: 64 rows by 2 kSums outputs over 16 inputs. Warp w of the warpgroup gets rows
 // 16 w .. 16 w + 15, its lane (g = lane / 4, q = lane % 4) of every eight outputs n, in sums[4 * (n / 8)] and
 // behind it, rows g, g, g + 8, g + 8 of outputs 2 q, 2 q + 1, 2 q, 2 q + 1.
-template <typename T>
-__device__ inline void multiply_wide(float (&sums)[8], uint64_t a, uint64_t b, uint32_t add) {
-  asm volatile(
-      "{\n\t.reg .pred adds;\n\tsetp.ne.b32 adds, %10, 0;\n\t"
-      "wgmma.mma_async.sync.aligned.m64n16k16.f32.%11.%11 {"
-      "%0,%1,%2,%3,%4,%5,%6,%7}, "
-      "%8, %9, adds, 1, 1, 0, 0;\n\t}"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3]), "+f"(sums[4]), "+f"(sums[5]),
-        "+f"(sums[6]), "+f"(sums[7])
-      : "l"(a), "l"(b), "r"(add), "C"(OperandName<T>::kValue));
-}
-
-template <typename T>
-__device__ inline void multiply_wide(float (&sums)[16], uint64_t a, uint64_t b, uint32_t add) {
-  asm volatile(
-      "{\n\t.reg .pred adds;\n\tsetp.ne.b32 adds, %18, 0;\n\t"
-      "wgmma.mma_async.sync.aligned.m64n32k16.f32.%19.%19 {"
-      "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15}, "
-      "%16, %17, adds, 1, 1, 0, 0;\n\t}"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3]), "+f"(sums[4]), "+f"(sums[5]),
-        "+f"(sums[6]), "+f"(sums[7]), "+f"(sums[8]), "+f"(sums[9]), "+f"(sums[10]), "+f"(sums[11]),
-        "+f"(sums[12]), "+f"(sums[13]), "+f"(sums[14]), "+f"(sums[15])
-      : "l"(a), "l"(b), "r"(add), "C"(OperandName<T>::kValue));
-}
-
-template <typename T>
-__device__ inline void multiply_wide(float (&sums)[24], uint64_t a, uint64_t b, uint32_t add) {
-  asm volatile(
-      "{\n\t.reg .pred adds;\n\tsetp.ne.b32 adds, %26, 0;\n\t"
-      "wgmma.mma_async.sync.aligned.m64n48k16.f32.%27.%27 {"
-      "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23}, "
-      "%24, %25, adds, 1, 1, 0, 0;\n\t}"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3]), "+f"(sums[4]), "+f"(sums[5]),
-        "+f"(sums[6]), "+f"(sums[7]), "+f"(sums[8]), "+f"(sums[9]), "+f"(sums[10]), "+f"(sums[11]),
-        "+f"(sums[12]), "+f"(sums[13]), "+f"(sums[14]), "+f"(sums[15]), "+f"(sums[16]), "+f"(sums[17]),
-        "+f"(sums[18]), "+f"(sums[19]), "+f"(sums[20]), "+f"(sums[21]), "+f"(sums[22]), "+f"(sums[23])
-      : "l"(a), "l"(b), "r"(add), "C"(OperandName<T>::kValue));
-}
-
-template <typename T>
-__device__ inline void multiply_wide(float (&sums)[32], uint64_t a, uint64_t b, uint32_t add) {
-  asm volatile(
-      "{\n\t.reg .pred adds;\n\tsetp.ne.b32 adds, %34, 0;\n\t"
-      "wgmma.mma_async.sync.aligned.m64n64k16.f32.%35.%35 {"
-      "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
-      "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31}, "
-      "%32, %33, adds, 1, 1, 0, 0;\n\t}"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3]), "+f"(sums[4]), "+f"(sums[5]),
-        "+f"(sums[6]), "+f"(sums[7]), "+f"(sums[8]), "+f"(sums[9]), "+f"(sums[10]), "+f"(sums[11]),
-        "+f"(sums[12]), "+f"(sums[13]), "+f"(sums[14]), "+f"(sums[15]), "+f"(sums[16]), "+f"(sums[17]),
-        "+f"(sums[18]), "+f"(sums[19]), "+f"(sums[20]), "+f"(sums[21]), "+f"(sums[22]), "+f"(sums[23]),
-        "+f"(sums[24]), "+f"(sums[25]), "+f"(sums[26]), "+f"(sums[27]), "+f"(sums[28]), "+f"(sums[29]),
-        "+f"(sums[30]), "+f"(sums[31])
-      : "l"(a), "l"(b), "r"(add), "C"(OperandName<T>::kValue));
-}
-
-template <typename T>
-__device__ inline void multiply_wide(float (&sums)[48], uint64_t a, uint64_t b, uint32_t add) {
-  asm volatile(
-      "{\n\t.reg .pred adds;\n\tsetp.ne.b32 adds, %50, 0;\n\t"
-      "wgmma.mma_async.sync.aligned.m64n96k16.f32.%51.%51 {"
-      "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
-      "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,"
-      "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47}, "
-      "%48, %49, adds, 1, 1, 0, 0;\n\t}"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3]), "+f"(sums[4]), "+f"(sums[5]),
-        "+f"(sums[6]), "+f"(sums[7]), "+f"(sums[8]), "+f"(sums[9]), "+f"(sums[10]), "+f"(sums[11]),
-        "+f"(sums[12]), "+f"(sums[13]), "+f"(sums[14]), "+f"(sums[15]), "+f"(sums[16]), "+f"(sums[17]),
-        "+f"(sums[18]), "+f"(sums[19]), "+f"(sums[20]), "+f"(sums[21]), "+f"(sums[22]), "+f"(sums[23]),
-        "+f"(sums[24]), "+f"(sums[25]), "+f"(sums[26]), "+f"(sums[27]), "+f"(sums[28]), "+f"(sums[29]),
-        "+f"(sums[30]), "+f"(sums[31]), "+f"(sums[32]), "+f"(sums[33]), "+f"(sums[34]), "+f"(sums[35]),
-        "+f"(sums[36]), "+f"(sums[37]), "+f"(sums[38]), "+f"(sums[39]), "+f"(sums[40]), "+f"(sums[41]),
-        "+f"(sums[42]), "+f"(sums[43]), "+f"(sums[44]), "+f"(sums[45]), "+f"(sums[46]), "+f"(sums[47])
-      : "l"(a), "l"(b), "r"(add), "C"(OperandName<T>::kValue));
-}
-
-template <typename T>
-__device__ inline void multiply_wide(float (&sums)[64], uint64_t a, uint64_t b, uint32_t add) {
-  asm volatile(
-      "{\n\t.reg .pred adds;\n\tsetp.ne.b32 adds, %66, 0;\n\t"
-      "wgmma.mma_async.sync.aligned.m64n128k16.f32.%67.%67 {"
-      "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
-      "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,"
-      "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,"
-      "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63}, "
-      "%64, %65, adds, 1, 1, 0, 0;\n\t}"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3]), "+f"(sums[4]), "+f"(sums[5]),
-        "+f"(sums[6]), "+f"(sums[7]), "+f"(sums[8]), "+f"(sums[9]), "+f"(sums[10]), "+f"(sums[11]),
-        "+f"(sums[12]), "+f"(sums[13]), "+f"(sums[14]), "+f"(sums[15]), "+f"(sums[16]), "+f"(sums[17]),
-        "+f"(sums[18]), "+f"(sums[19]), "+f"(sums[20]), "+f"(sums[21]), "+f"(sums[22]), "+f"(sums[23]),
-        "+f"(sums[24]), "+f"(sums[25]), "+f"(sums[26]), "+f"(sums[27]), "+f"(sums[28]), "+f"(sums[29]),
-        "+f"(sums[30]), "+f"(sums[31]), "+f"(sums[32]), "+f"(sums[33]), "+f"(sums[34]), "+f"(sums[35]),
-        "+f"(sums[36]), "+f"(sums[37]), "+f"(sums[38]), "+f"(sums[39]), "+f"(sums[40]), "+f"(sums[41]),
-        "+f"(sums[42]), "+f"(sums[43]), "+f"(sums[44]), "+f"(sums[45]), "+f"(sums[46]), "+f"(sums[47]),
-        "+f"(sums[48]), "+f"(sums[49]), "+f"(sums[50]), "+f"(sums[51]), "+f"(sums[52]), "+f"(sums[53]),
-        "+f"(sums[54]), "+f"(sums[55]), "+f"(sums[56]), "+f"(sums[57]), "+f"(sums[58]), "+f"(sums[59]),
-        "+f"(sums[60]), "+f"(sums[61]), "+f"(sums[62]), "+f"(sums[63])
-      : "l"(a), "l"(b), "r"(add), "C"(OperandName<T>::kValue));
-}
-
-template <typename T>
-__device__ inline void multiply_wide(float (&sums)[96], uint64_t a, uint64_t b, uint32_t add) {
-  asm volatile(
-      "{\n\t.reg .pred adds;\n\tsetp.ne.b32 adds, %98, 0;\n\t"
-      "wgmma.mma_async.sync.aligned.m64n192k16.f32.%99.%99 {"
-      "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
-      "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,"
-      "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,"
-      "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63,"
-      "%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,"
-      "%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95}, "
-      "%96, %97, adds, 1, 1, 0, 0;\n\t}"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3]), "+f"(sums[4]), "+f"(sums[5]),
-        "+f"(sums[6]), "+f"(sums[7]), "+f"(sums[8]), "+f"(sums[9]), "+f"(sums[10]), "+f"(sums[11]),
-        "+f"(sums[12]), "+f"(sums[13]), "+f"(sums[14]), "+f"(sums[15]), "+f"(sums[16]), "+f"(sums[17]),
-        "+f"(sums[18]), "+f"(sums[19]), "+f"(sums[20]), "+f"(sums[21]), "+f"(sums[22]), "+f"(sums[23]),
-        "+f"(sums[24]), "+f"(sums[25]), "+f"(sums[26]), "+f"(sums[27]), "+f"(sums[28]), "+f"(sums[29]),
-        "+f"(sums[30]), "+f"(sums[31]), "+f"(sums[32]), "+f"(sums[33]), "+f"(sums[34]), "+f"(sums[35]),
-        "+f"(sums[36]), "+f"(sums[37]), "+f"(sums[38]), "+f"(sums[39]), "+f"(sums[40]), "+f"(sums[41]),
-        "+f"(sums[42]), "+f"(sums[43]), "+f"(sums[44]), "+f"(sums[45]), "+f"(sums[46]), "+f"(sums[47]),
-        "+f"(sums[48]), "+f"(sums[49]), "+f"(sums[50]), "+f"(sums[51]), "+f"(sums[52]), "+f"(sums[53]),
-        "+f"(sums[54]), "+f"(sums[55]), "+f"(sums[56]), "+f"(sums[57]), "+f"(sums[58]), "+f"(sums[59]),
-        "+f"(sums[60]), "+f"(sums[61]), "+f"(sums[62]), "+f"(sums[63]), "+f"(sums[64]), "+f"(sums[65]),
-        "+f"(sums[66]), "+f"(sums[67]), "+f"(sums[68]), "+f"(sums[69]), "+f"(sums[70]), "+f"(sums[71]),
-        "+f"(sums[72]), "+f"(sums[73]), "+f"(sums[74]), "+f"(sums[75]), "+f"(sums[76]), "+f"(sums[77]),
-        "+f"(sums[78]), "+f"(sums[79]), "+f"(sums[80]), "+f"(sums[81]), "+f"(sums[82]), "+f"(sums[83]),
-        "+f"(sums[84]), "+f"(sums[85]), "+f"(sums[86]), "+f"(sums[87]), "+f"(sums[88]), "+f"(sums[89]),
-        "+f"(sums[90]), "+f"(sums[91]), "+f"(sums[92]), "+f"(sums[93]), "+f"(sums[94]), "+f"(sums[95])
-      : "l"(a), "l"(b), "r"(add), "C"(OperandName<T>::kValue));
-}
+SHOAL_MULTIPLY_WIDE(8, 16, 8, 9, 10, 11, SHOAL_SUMS(0))
+SHOAL_MULTIPLY_WIDE(16, 32, 16, 17, 18, 19, SHOAL_SUMS_16(0))
+SHOAL_MULTIPLY_WIDE(24, 48, 24, 25, 26, 27, SHOAL_SUMS_16(0), SHOAL_SUMS(16))
+SHOAL_MULTIPLY_WIDE(32, 64, 32, 33, 34, 35, SHOAL_SUMS_32(0))
+SHOAL_MULTIPLY_WIDE(48, 96, 48, 49, 50, 51, SHOAL_SUMS_48(0))
+SHOAL_MULTIPLY_WIDE(64, 128, 64, 65, 66, 67, SHOAL_SUMS_32(0), SHOAL_SUMS_32(32))
+SHOAL_MULTIPLY_WIDE(96, 192, 96, 97, 98, 99, SHOAL_SUMS_48(0), SHOAL_SUMS_48(48))
 
 // The same for 96 outputs, with the 64 rows in registers: a[0] holds inputs 2 q, 2 q + 1 of row g, a[1] of
 // row g + 8, a[2] and a[3] the inputs eight behind them.
@@ -184,20 +99,25 @@ template <typename T>
 __device__ inline void multiply_registers(float (&sums)[48], const uint32_t* a, uint64_t b, uint32_t add) {
   asm volatile(
       "{\n\t.reg .pred adds;\n\tsetp.ne.b32 adds, %53, 0;\n\t"
-      "wgmma.mma_async.sync.aligned.m64n96k16.f32.%54.%54 {"
-      "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
-      "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,"
-      "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47}, "
-      "{%48,%49,%50,%51}, %52, adds, 1, 1, 0;\n\t}"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3]), "+f"(sums[4]), "+f"(sums[5]),
-        "+f"(sums[6]), "+f"(sums[7]), "+f"(sums[8]), "+f"(sums[9]), "+f"(sums[10]), "+f"(sums[11]),
-        "+f"(sums[12]), "+f"(sums[13]), "+f"(sums[14]), "+f"(sums[15]), "+f"(sums[16]), "+f"(sums[17]),
-        "+f"(sums[18]), "+f"(sums[19]), "+f"(sums[20]), "+f"(sums[21]), "+f"(sums[22]), "+f"(sums[23]),
-        "+f"(sums[24]), "+f"(sums[25]), "+f"(sums[26]), "+f"(sums[27]), "+f"(sums[28]), "+f"(sums[29]),
-        "+f"(sums[30]), "+f"(sums[31]), "+f"(sums[32]), "+f"(sums[33]), "+f"(sums[34]), "+f"(sums[35]),
-        "+f"(sums[36]), "+f"(sums[37]), "+f"(sums[38]), "+f"(sums[39]), "+f"(sums[40]), "+f"(sums[41]),
-        "+f"(sums[42]), "+f"(sums[43]), "+f"(sums[44]), "+f"(sums[45]), "+f"(sums[46]), "+f"(sums[47])
+      "wgmma.mma_async.sync.aligned.m64n96k16.f32.%54.%54 {" SHOAL_NAMES_48
+      "}, {%48,%49,%50,%51}, %52, adds, 1, 1, 0;\n\t}"
+      : SHOAL_SUMS_48(0)
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add), "C"(OperandName<T>::kValue));
 }
+
+#undef SHOAL_MULTIPLY_WIDE
+#undef SHOAL_SUMS_48
+#undef SHOAL_SUMS_32
+#undef SHOAL_SUMS_16
+#undef SHOAL_SUMS
+#undef SHOAL_NAMES_96
+#undef SHOAL_NAMES_80
+#undef SHOAL_NAMES_64
+#undef SHOAL_NAMES_48
+#undef SHOAL_NAMES_32
+#undef SHOAL_NAMES_24
+#undef SHOAL_NAMES_16
+#undef SHOAL_NAMES_8
+#undef SHOAL_NAMES
 
 }  // namespace shoal::ops::cuda
