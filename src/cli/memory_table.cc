@@ -101,15 +101,18 @@ MemoryTable table_of_language_model(const EngineConfig& config, Device device, i
   const runtime::ThreadSplit threads =
       runtime::split_threads(config, ThreadTeam::available_cpus(), ops::computes_by_itself(device));
   const MemoryPlan plan = runtime::plan_memory(config, sizes, threads.decode, available);
+  const int64_t columns = runtime::columns_of_a_step(config, device);
   return {.device = device,
           .dtype = sizes.dtype,
-          .at_once = concat(config.max_batch_size, " sequences a step, ", config.streams(), " streams"),
+          .at_once = concat(config.max_batch_size, " sequences and ", columns, " columns of prompts a step, ",
+                            config.streams(), " streams"),
           .footer = concat(plan.kv_pages, " KV pages hold ", plan.kv_pages * config.kv_page_size,
                            " columns; the longest sequence has ", sizes.language_model.max_positions,
                            ". Workspaces and recordings are estimates."),
           .parts = plan.parts(),
           .available = available,
           .figures = {{"max_batch_size", config.max_batch_size},
+                      {"prefill_columns", columns},
                       {"streams", config.streams()},
                       {"kv_pages", plan.kv_pages},
                       {"kv_page_size", config.kv_page_size}}};

@@ -34,7 +34,7 @@ std::string megabytes(int64_t bytes) {
 }
 
 // Of prompts, in a step. A GPU takes few columns hardly faster than many: with 2,048 instead of 256, 256
-// users get 4 % more sound a second, and their first sound four times as early (docs/PERF.md).
+// users get 4 % more sound a second, and their first sound nearly five times as early (docs/PERF.md).
 constexpr int64_t kUsualColumns = 256, kMostColumns = 2048, kColumnsOfSequence = 32;
 
 }  // namespace

@@ -53,16 +53,16 @@ struct OperandName<__half> {
 #define SHOAL_NAMES_32 SHOAL_NAMES_24 "," SHOAL_NAMES(24, 25, 26, 27, 28, 29, 30, 31)
 #define SHOAL_NAMES_48 \
   SHOAL_NAMES_32       \
-      "," SHOAL_NAMES(32, 33, 34, 35, 36, 37, 38, 39) "," SHOAL_NAMES(40, 41, 42, 43, 44, 45, 46, 47)
+  "," SHOAL_NAMES(32, 33, 34, 35, 36, 37, 38, 39) "," SHOAL_NAMES(40, 41, 42, 43, 44, 45, 46, 47)
 #define SHOAL_NAMES_64 \
   SHOAL_NAMES_48       \
-      "," SHOAL_NAMES(48, 49, 50, 51, 52, 53, 54, 55) "," SHOAL_NAMES(56, 57, 58, 59, 60, 61, 62, 63)
+  "," SHOAL_NAMES(48, 49, 50, 51, 52, 53, 54, 55) "," SHOAL_NAMES(56, 57, 58, 59, 60, 61, 62, 63)
 #define SHOAL_NAMES_80 \
   SHOAL_NAMES_64       \
-      "," SHOAL_NAMES(64, 65, 66, 67, 68, 69, 70, 71) "," SHOAL_NAMES(72, 73, 74, 75, 76, 77, 78, 79)
+  "," SHOAL_NAMES(64, 65, 66, 67, 68, 69, 70, 71) "," SHOAL_NAMES(72, 73, 74, 75, 76, 77, 78, 79)
 #define SHOAL_NAMES_96 \
   SHOAL_NAMES_80       \
-      "," SHOAL_NAMES(80, 81, 82, 83, 84, 85, 86, 87) "," SHOAL_NAMES(88, 89, 90, 91, 92, 93, 94, 95)
+  "," SHOAL_NAMES(80, 81, 82, 83, 84, 85, 86, 87) "," SHOAL_NAMES(88, 89, 90, 91, 92, 93, 94, 95)
 #define SHOAL_SUMS(i)                                                                        \
   "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3]), "+f"(sums[i + 4]), \
       "+f"(sums[i + 5]), "+f"(sums[i + 6]), "+f"(sums[i + 7])

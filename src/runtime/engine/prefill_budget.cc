@@ -5,8 +5,9 @@
 namespace shoal::runtime {
 namespace {
 
-// Columns of prompts that are worth a step.
-constexpr int64_t kLeastColumns = 32;
+// Columns of prompts that are worth a step; and at most, beside somebody who is ahead, while nobody knows
+// what they cost.
+constexpr int64_t kLeastColumns = 32, kUnmeasuredColumns = 256;
 
 }  // namespace
 
@@ -17,12 +18,13 @@ void PrefillBudget::measure(int64_t columns, int64_t took_us) {
 }
 
 int64_t PrefillBudget::columns(std::span<const ActiveJob> active) const {
-  if (column_cost_us_ == 0) return most_;
   int64_t columns = most_;
   for (const ActiveJob& job : active) {
     const bool ahead = job.frames > 0 && !job.paused && !job.finishing && job.lead_us >= 2 * frame_us_;
-    if (ahead)
-      columns = std::min(columns, static_cast<int64_t>(static_cast<double>(job.lead_us) / column_cost_us_));
+    if (!ahead) continue;
+    const double affordable = column_cost_us_ == 0 ? static_cast<double>(kUnmeasuredColumns)
+                                                   : static_cast<double>(job.lead_us) / column_cost_us_;
+    columns = std::min(columns, static_cast<int64_t>(affordable));
   }
   return std::min(most_, std::max(kLeastColumns, columns));
 }

@@ -16,11 +16,14 @@ PrefillBudget measured() {
   return budget;
 }
 
-TEST(PrefillBudget, TakesAllUntilTheCostIsKnown) {
-  PrefillBudget budget(256, kFrameUs);
+TEST(PrefillBudget, UntilTheCostIsKnownWhoIsAheadIsSparedTheLargestSteps) {
+  PrefillBudget budget(2048, kFrameUs);
   EXPECT_EQ(budget.columns(speaking(100'000)), 256);
   budget.measure(31, 1'000'000);  // too few columns to say anything
   EXPECT_EQ(budget.columns(speaking(100'000)), 256);
+  EXPECT_EQ(budget.columns(speaking(-1)), 2048);
+  EXPECT_EQ(budget.columns({}), 2048);
+  EXPECT_EQ(PrefillBudget(100, kFrameUs).columns(speaking(100'000)), 100);
 }
 
 TEST(PrefillBudget, LeavesWhoIsAheadHisLead) {
