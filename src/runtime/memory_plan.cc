@@ -90,10 +90,12 @@ MemoryPlan plan_memory(const EngineConfig& config, const ModelSizes& sizes, int 
   if (sizes.with_encoder)
     plan.clip_workspace =
         sizes.encoder_workspace_bytes(kClipsAtATime, threads) + sizes.scratch_bytes(threads);
-  plan.decode_workspace = sizes.step_bytes(streams, pages) + sizes.scratch_bytes(threads) +
-                          std::max(sizes.decode_workspace_bytes(rows),
-                                   sizes.prefill_workspace_bytes(columns_of_a_step(config, sizes.device) +
-                                                                 config.max_batch_size));
+  const int64_t scratch = sizes.scratch_bytes(threads);
+  plan.decode_workspace =
+      sizes.step_bytes(streams, pages) + std::max(scratch, scratch / 2 + sizes.parked_bytes(rows)) +
+      std::max(
+          sizes.decode_workspace_bytes(rows),
+          sizes.prefill_workspace_bytes(columns_of_a_step(config, sizes.device) + config.max_batch_size));
   plan.kv_pages = plan_kv_pages(config, model, sizes.dtype, std::max<int64_t>(0, available - plan.total()));
   return plan;
 }

@@ -296,6 +296,21 @@ TEST(MemoryPlan, AStepTakesMorePromptWhereAGpuServesMany) {
   EXPECT_EQ(columns_of_a_step(config, kCpu), 50);
 }
 
+TEST(MemoryPlan, CountsWhatAttentionParksOfLongSequencesOnAGpu) {
+  EngineConfig config;
+  ModelSizes sizes = even_sizes(DType::bf16);
+  sizes.language_model = dual_ar::Config::s1_mini();
+  EXPECT_EQ(sizes.parked_bytes(8), 0);
+  sizes.device = {DeviceKind::cuda, 0};
+  EXPECT_EQ(sizes.parked_bytes(8), int64_t{8} * 16 * (8192 / 64) * 130 * 4);
+  EXPECT_EQ(sizes.parked_bytes(20), sizes.parked_bytes(256));  // of more, no row is shared by blocks
+  const auto workspace = [&](int64_t positions) {
+    sizes.language_model.max_positions = positions;
+    return plan_memory(config, sizes, kThreads, int64_t{1} << 40).decode_workspace;
+  };
+  EXPECT_GT(workspace(65536) - workspace(32768), int64_t{80} << 20);
+}
+
 TEST(MemoryPlan, GrowsWithWhatIsServed) {
   const ModelSizes sizes = even_sizes(DType::bf16);
   EngineConfig config = small_engine();

@@ -70,6 +70,15 @@ int64_t ModelSizes::decode_workspace_bytes(int64_t rows) const {
                                                rows * draw * kFloat + block_workspace(*this, fast, 2 * rows));
 }
 
+int64_t ModelSizes::parked_bytes(int64_t rows) const {
+  if (!ops::computes_by_itself(device) || dtype == DType::f32) return 0;
+  constexpr int64_t kMultiprocessors = 160, kChunk = 64;  // of the largest GPUs; positions
+  const dual_ar::BlockConfig& slow = language_model.slow;
+  const int64_t heads = std::min(rows * slow.kv_heads, kMultiprocessors) * (slow.heads / slow.kv_heads);
+  const int64_t chunks = (language_model.max_positions + kChunk - 1) / kChunk;
+  return heads * chunks * (slow.head_dim + 2) * kFloat;
+}
+
 int64_t ModelSizes::prefill_workspace_bytes(int64_t columns) const {
   const dual_ar::Config& c = language_model;
   return columns * (c.slow.dim * kFloat + (c.columns() + 2) * 4) + block_workspace(*this, c.slow, columns);

@@ -27,7 +27,7 @@ struct DecodeArgs {
   bool clustered;    // blocks merge in their cluster; else the merge kernel does
   int kept;          // chunks of a block whose results stay in its shared memory
   float* partials;   // the others', by sequence, tile and chunk; null: there are none
-  int most_chunks;   // of a row: the room for them in partials
+  int most_parked;   // of a row: the room for them in partials
 
   // Of the sequence's row; -1: it has not just one.
   __device__ int row_of(int sequence) const {
@@ -36,11 +36,12 @@ struct DecodeArgs {
     return rows.offsets[sequence + 1] - row == 1 ? row : -1;
   }
   __device__ Partials parked() const {
-    return Partials(partials, static_cast<int64_t>(rows.sequence_count) * gridDim.y * most_chunks,
+    return Partials(partials, static_cast<int64_t>(rows.sequence_count) * gridDim.y * most_parked,
                     tiling.heads_per_tile, rows.dim);
   }
+  // Where in there chunk 0 of the block's row would stand; kept ones come before the others.
   __device__ int64_t first_parked(int sequence) const {
-    return (static_cast<int64_t>(sequence) * gridDim.y + blockIdx.y) * most_chunks;
+    return (static_cast<int64_t>(sequence) * gridDim.y + blockIdx.y) * most_parked - kept * splits;
   }
 };
 
@@ -305,11 +306,10 @@ DecodeSplit choose_decode_split(Context& ctx, const AttentionCall& call) {
     split.splits *= 2;
   split.deep = wants_deep(stream, call, split.splits);
   if (split.splits == 1 || stream.architecture() < 90) return split;
-  // A block may take what there is only if it has the multiprocessor to itself.
-  const bool shares = blocks_of(call, split.splits) > stream.multiprocessors();
-  const int64_t most = most_shared_bytes(stream.architecture()),
-                room = (shares ? std::min(kSharingBytes, most) : most) -
-                       shared_bytes_alone(call.layout.head_dim, split.deep);
+  // A block may take what there is if it has the multiprocessor to itself, or could not share it anyway.
+  const int64_t most = most_shared_bytes(stream.architecture());
+  const bool shares = blocks_of(call, split.splits) > stream.multiprocessors() && most >= 2 * kSharingBytes;
+  const int64_t room = (shares ? kSharingBytes : most) - shared_bytes_alone(call.layout.head_dim, split.deep);
   split.kept = std::clamp<int64_t>(room / kept_bytes(call.layout, 1), 0, blocks_for(chunks, split.splits));
   split.clustered = true;
   return split;
@@ -321,12 +321,13 @@ void decode_attention(Context& ctx, const AttentionCall& call, const DecodeSplit
   const HeadTiling tiling(call.layout);
   const Rows rows = rows_of(call);
   const int64_t sequences = rows.sequence_count, tiles = tiles_of(call.layout), chunks = most_chunks(call);
-  const int64_t rounds = blocks_for(chunks, split.splits), kept = std::min(split.kept, rounds);
+  const int64_t kept = split.clustered ? std::min(split.kept, blocks_for(chunks, split.splits)) : 0;
+  const int64_t parked = split.splits > 1 ? std::max<int64_t>(0, chunks - kept * split.splits) : 0;
   const bool merges_later = split.splits > 1 && !split.clustered;
   TensorView partials;
-  if (split.splits > 1 && kept < rounds)
+  if (parked > 0)
     partials = ctx.workspace->alloc(
-        DType::f32, {Partials::floats(sequences * tiles * chunks, tiling.heads_per_tile, rows.dim)});
+        DType::f32, {Partials::floats(sequences * tiles * parked, tiling.heads_per_tile, rows.dim)});
   with_tensor_form(call, [&](auto type, auto dim) {
     using T = decltype(type);
     constexpr int kDim = decltype(dim)::value;
@@ -341,7 +342,7 @@ void decode_attention(Context& ctx, const AttentionCall& call, const DecodeSplit
                              split.clustered,
                              static_cast<int>(kept),
                              static_cast<float*>(partials.data()),
-                             static_cast<int>(chunks)};
+                             static_cast<int>(parked)};
     Grid grid{dim3(static_cast<unsigned>(sequences * split.splits), static_cast<unsigned>(tiles)),
               dim3(kTileThreads),
               static_cast<size_t>(shared_bytes_alone(kDim, split.deep) + kept_bytes(call.layout, kept))};

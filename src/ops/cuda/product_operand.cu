@@ -20,11 +20,11 @@ struct OperandArguments {
   const float* norm_weight;  // null: no norm
   float eps;
   bool shares_weight;  // it is read through shared memory, on its way before x is there
-  void* y;             // [rows, padded]
+  void* y;             // [rows, padded], or tiled
   int padded;
   int groups;  // of eight rows, of a tiled operand; else 0
 
-  // Where inputs k .. k + 3 of a row go.
+  // Where input k of a row goes; the three behind it follow where k is a multiple of four.
   template <typename T>
   __device__ T* place(int64_t row, int k) const {
     T* const to = static_cast<T*>(y);

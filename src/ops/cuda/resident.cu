@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <limits>
 
 #include "ops/cuda/resident.cuh"
 #include "ops/cuda/resident_split.cuh"
@@ -9,7 +8,7 @@
 namespace shoal::ops::cuda {
 namespace {
 
-constexpr int kBlockRows[] = {6, 4, 2};
+constexpr int kBlockRows[] = {6, 4, 2};  // the fewest that suit are taken: most blocks at work
 constexpr int kResidentRows = 64;
 
 // Whether the sums of a segment find room where its rows were: rows of kOutputs and the padding.
@@ -50,13 +49,12 @@ ResidentPlan resident_plan(const MatrixShape& matrix, int64_t rows, const TileMa
   ResidentPlan plan{.groups = static_cast<int>(operand_groups(rows))};
   const int64_t tiles = matrix.row_tiles();
   if (rows <= kSkinnyRows || rows > kResidentRows || !has_even_segments(matrix)) return plan;
-  int64_t least = std::numeric_limits<int64_t>::max();
   for (const int of_block : kBlockRows) {
     const int64_t blocks = (matrix.tile_rows() + of_block - 1) / of_block, barriers = 8 * (1 + kSegments);
     const int64_t bytes = tiles * kTileBytes * (of_block + plan.groups) + barriers;
     if (blocks > machine.multiprocessors || bytes > machine.shared_bytes) continue;
-    if (of_block >= least || !has_room_for_sums(matrix, of_block)) continue;
-    least = of_block, plan.tile_rows = of_block;
+    if (!has_room_for_sums(matrix, of_block)) continue;
+    plan.tile_rows = of_block;
     plan.segment_bytes = static_cast<int>(matrix.segment_tiles() * kTileBytes * plan.groups);
     plan.weights_offset = kSegments * plan.segment_bytes;
     plan.barriers_offset = static_cast<int>(bytes - barriers);

@@ -1,4 +1,4 @@
-// What the kernel of resident.cuh is told.
+// What the kernels of resident.cuh and resident_split.cuh are told.
 #pragma once
 
 #include "ops/cuda/resident_product.h"
@@ -7,7 +7,7 @@
 namespace shoal::ops::cuda {
 
 struct ResidentArguments {
-  TileArguments tile;  // x: as tiled_operand leaves it
+  TileArguments tile;  // x: as tiled_operand leaves it; of a split product as it is
   ResidentPlan plan;
 };
 

@@ -11,11 +11,11 @@
 namespace shoal::ops::cuda {
 namespace {
 
-// Two, four and six rows of tiles to a block; a last block, and a cluster, that are not full; segments of one
-// tile to eight.
-const MatrixShape kShapes[] = {{4096, 1, 1024},      {2048, 1, 1024},   {1024, 1, 1024},
-                               {4097, 1, 1024},      {9, 1, 512},       {3072, 1, 1024, true},
-                               {300, 1, 2048, true}, {40, 1, 512, true}};
+// Two, four and six rows of tiles to a block on GPUs of about 130 multiprocessors; a last block that is not
+// full; segments of two tiles to eight.
+const MatrixShape kShapes[] = {
+    {4096, 1, 1024}, {2048, 1, 1024},       {1024, 1, 1024},       {4097, 1, 1024},      {6004, 1, 1024},
+    {9, 1, 512},     {3072, 1, 1024, true}, {3050, 1, 1024, true}, {300, 1, 2048, true}, {40, 1, 512, true}};
 
 class ResidentProduct : public CudaTest, public testing::WithParamInterface<DType> {
  protected:
@@ -33,36 +33,42 @@ class ResidentProduct : public CudaTest, public testing::WithParamInterface<DTyp
   }
   RmsNorm norm() const { return {norm_weight_, 1e-5f}; }
 
-  // What `multiply` makes of y, in rows that lie apart.
+  // What `multiply` makes of y, in rows that lie apart: so far that four outputs are stored at once, or not.
   template <typename Multiply>
   std::vector<float> result(int64_t rows, Multiply multiply) {
-    const int64_t stride = shape_.outputs + 5;
-    const Tensor y = put(random_values(rows * stride, 6), {rows, stride});
+    const int64_t stride = apart_ ? (shape_.outputs + 11) / 8 * 8 : shape_.outputs + 5;
+    const Tensor y = put(random_values(rows * stride, 6), {rows, stride}, y_dtype_);
     multiply(y.view().columns(0, shape_.outputs));
     return get(y);
+  }
+  Product product_of(TensorView y) const {
+    Product product{.shape = shape_,
+                    .dtype = dtype(),
+                    .weight = weight_.storage.view().data(),
+                    .rows = y.dim(0),
+                    .taps = {},
+                    .epilogue = {.y = y.data(), .y_stride = y.stride(0), .y_dtype = y_dtype_}};
+    if (!shape_.paired) product.epilogue.bias = weight_.bias.as<float>();
+    return product;
   }
   std::vector<float> in_turn(TensorView x) {
     Workspace::Scope scope(*ctx().workspace);
     const RmsNorm norm_of_x = norm();
     const TensorView normed = product_operand(ctx(), x, dtype(), &norm_of_x);
     return result(x.dim(0), [&](TensorView y) {
-      shape_.paired ? linear_swiglu(ctx(), normed, weight_, y) : linear(ctx(), normed, weight_, y);
+      Product product = product_of(y);
+      product.x = normed.data(), product.x_stride = normed.stride(0);
+      tile_product_by(ctx(), product, choose_tile(shape_, product.rows, tile_machine(ctx())));
     });
   }
   std::vector<float> resident(TensorView x) {
-    return result(x.dim(0), [&](TensorView y) {
-      Product product{.shape = shape_,
-                      .dtype = dtype(),
-                      .weight = weight_.storage.view().data(),
-                      .rows = x.dim(0),
-                      .taps = {},
-                      .epilogue = {.y = y.data(), .y_stride = y.stride(0)}};
-      if (!shape_.paired) product.epilogue.bias = weight_.bias.as<float>();
-      EXPECT_TRUE(resident_product(ctx(), product, x, norm()));
-    });
+    return result(x.dim(0),
+                  [&](TensorView y) { EXPECT_TRUE(resident_product(ctx(), product_of(y), x, norm())); });
   }
 
   MatrixShape shape_;
+  bool apart_ = false;  // by a multiple of eight outputs
+  DType y_dtype_ = DType::f32;
   PackedMatrix weight_;
   Tensor norm_weight_;
 };
@@ -95,26 +101,36 @@ TEST(ResidentPlan, ThereIsOneOnlyWhereSegmentsAreEvenAndAllFindsRoom) {
 
 TEST_P(ResidentProduct, IsTheNormAndThePlainProduct) {
   if (!has_wide_kernels(ctx())) GTEST_SKIP() << "kernels of compute capability 9.0";
+  int done = 0;
   for (const MatrixShape& shape : kShapes) {
     use(shape);
     const Tensor x = put(random_values(64 * shape.depth, 1, 3.0f), {64, shape.depth});
     for (const int64_t rows : {17, 24, 32, 33, 63, 64}) {
       SCOPED_TRACE(testing::Message() << rows << " rows of " << shape.outputs << " x " << shape.depth
                                       << (shape.paired ? ", paired" : ""));
-      if (resident_plan(shape, rows, tile_machine(ctx())).tile_rows == 0) {
-        EXPECT_EQ(shape.depth, 2048);  // 64 rows of it find no room
-        continue;
-      }
+      if (resident_plan(shape, rows, tile_machine(ctx())).tile_rows == 0) continue;
       const TensorView some = x.view().slice(0, rows);
-      expect_same_bits(resident(some), in_turn(some));
+      for (const bool apart : {false, true})
+        for (const DType y_dtype : {DType::f32, dtype()}) {
+          apart_ = apart, y_dtype_ = y_dtype;
+          expect_same_bits(resident(some), in_turn(some));
+          ++done;
+        }
     }
   }
+  EXPECT_GT(done, 100);
 }
 
 TEST_P(ResidentProduct, SplitAmongTheBlocksOfAClusterItIsThePlainProduct) {
   if (!has_wide_kernels(ctx())) GTEST_SKIP() << "kernels of compute capability 9.0";
-  for (const MatrixShape& shape : std::vector<MatrixShape>{
-           {1024, 1, 1024}, {1024, 1, 2048}, {1024, 1, 3072}, {2048, 1, 1024}, {100, 1, 256}, {1, 1, 512}}) {
+  int done = 0;
+  for (const MatrixShape& shape : std::vector<MatrixShape>{{1024, 1, 1024},
+                                                           {1024, 1, 2048},
+                                                           {1024, 1, 3072},
+                                                           {2048, 1, 1024},
+                                                           {768, 1, 768},
+                                                           {100, 1, 256},
+                                                           {1, 1, 512}}) {
     use(shape);
     const Tensor x = put(random_values(64 * shape.depth, 1), {64, shape.depth}, dtype());
     const Tensor scale = put(random_values(shape.outputs, 4), {shape.outputs});
@@ -138,18 +154,26 @@ TEST_P(ResidentProduct, SplitAmongTheBlocksOfAClusterItIsThePlainProduct) {
                            .epilogue = epilogue});
         });
       };
-      const std::vector<float> want = by([&](const Product& product) {
-        tile_product_by(ctx(), product, choose_tile(shape, rows, tile_machine(ctx())));
-      });
-      expect_same_bits(by([&](const Product& product) { EXPECT_TRUE(split_product(ctx(), product)); }), want);
+      if (split_plan(shape, rows, tile_machine(ctx())).tile_rows == 0) continue;
+      for (const bool apart : {false, true}) {
+        apart_ = apart;
+        const std::vector<float> want = by([&](const Product& product) {
+          tile_product_by(ctx(), product, choose_tile(shape, rows, tile_machine(ctx())));
+        });
+        expect_same_bits(by([&](const Product& product) { EXPECT_TRUE(split_product(ctx(), product)); }),
+                         want);
+        ++done;
+      }
     }
   }
+  EXPECT_GT(done, 50);
 }
 
 TEST_P(ResidentProduct, StepsReplayOnOtherContents) {
   if (!has_wide_kernels(ctx())) GTEST_SKIP() << "kernels of compute capability 9.0";
   ctx().graphs = &graphs();
   use({1024, 1, 1024});
+  ASSERT_GT(resident_plan(shape_, 40, tile_machine(ctx())).tile_rows, 0);
   const Tensor x = put(random_values(40 * 1024, 1), {40, 1024}),
                y = put(random_values(40 * 1024, 2), {40, 1024});
   for (uint64_t seed = 1; seed <= 6; ++seed) {
@@ -158,10 +182,13 @@ TEST_P(ResidentProduct, StepsReplayOnOtherContents) {
     run_step(ctx(), {.owner = this, .rows = 40}, [&] {
       for (int i = 0; i < 3; ++i) norm_linear(ctx(), x, norm(), weight_, y);
     });
-    std::vector<float> got = get(y);
+    const std::vector<float> got = get(y);
     Workspace::Scope scope(*ctx().workspace);
     const RmsNorm norm_of_x = norm();
-    linear(ctx(), product_operand(ctx(), other, dtype(), &norm_of_x), weight_, y);
+    Product product = product_of(y);
+    const TensorView normed = product_operand(ctx(), other, dtype(), &norm_of_x);
+    product.x = normed.data(), product.x_stride = 1024;
+    tile_product_by(ctx(), product, choose_tile(shape_, 40, tile_machine(ctx())));
     expect_same_bits(got, get(y));
   }
 }

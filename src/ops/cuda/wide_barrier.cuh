@@ -82,8 +82,8 @@ __device__ inline void synchronize_cluster() {
   asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::
                    : "memory");
 }
-// The same, without showing what they wrote, which would wait for stores: what they read of each other has
-// been used.
+// The same, but publishes no writes, and so waits for no stores. After what was read from others has been
+// used.
 __device__ inline void leave_cluster() {
   asm volatile("barrier.cluster.arrive.relaxed.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
 }

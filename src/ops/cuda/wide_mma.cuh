@@ -70,7 +70,7 @@ struct OperandName<__half> {
 #define SHOAL_SUMS_32(i) SHOAL_SUMS_16(i), SHOAL_SUMS_16(i + 16)
 #define SHOAL_SUMS_48(i) SHOAL_SUMS_32(i), SHOAL_SUMS_16(i + 32)
 
-// Of so many sums of a thread and outputs: the numbers of the operands behind them, the names, the places.
+// Of so many sums of a thread and outputs: the numbers of the operands behind them, and the sums' places.
 #define SHOAL_MULTIPLY_WIDE(count, outputs, a_at, b_at, add_at, type_at, ...)                       \
   template <typename T>                                                                             \
   __device__ inline void multiply_wide(float(&sums)[count], uint64_t a, uint64_t b, uint32_t add) { \
