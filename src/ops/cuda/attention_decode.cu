@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kMostSplits = 8;       // a cluster of this size can run on every device that has clusters
 constexpr int kKvWarp = kTileWarps - 1;  // norms the new key; the others share the query heads
 // Of a block that shares its multiprocessor: two find room beside a block of the product before, so that all
-// of them start early (eight sequences).
+// of them start early (eight sequences in a step, by clocks in the kernel: 13.6 -> 7.4 us on an H200).
 constexpr int64_t kSharingBytes = 68 << 10;
 
 template <typename T>

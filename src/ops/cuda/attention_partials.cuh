@@ -73,8 +73,7 @@ __device__ inline void end_cluster() {
 __device__ inline float2 load_remote([[maybe_unused]] const float* here, [[maybe_unused]] int block) {
   float2 value = {0, 0};
 #if __CUDA_ARCH__ >= 900
-  uint32_t there;
-  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(here)), "r"(block));
+  const uint32_t there = address_in(shared_address(here), static_cast<uint32_t>(block));
   asm volatile("ld.shared::cluster.v2.f32 {%0,%1}, [%2];" : "=f"(value.x), "=f"(value.y) : "r"(there));
 #endif
   return value;

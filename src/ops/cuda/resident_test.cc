@@ -21,6 +21,11 @@ class ResidentProduct : public CudaTest, public testing::WithParamInterface<DTyp
  protected:
   static DType dtype() { return GetParam(); }
 
+  void SetUp() override {
+    CudaTest::SetUp();
+    if (!IsSkipped() && !has_wide_kernels(ctx())) GTEST_SKIP() << "no kernels for this GPU";
+  }
+
   void use(const MatrixShape& matrix) {
     shape_ = matrix;
     std::vector<float> w = random_values(matrix.outputs * matrix.depth, 2, 0.3f), up = w;
@@ -100,7 +105,6 @@ TEST(ResidentPlan, ThereIsOneOnlyWhereSegmentsAreEvenAndAllFindsRoom) {
 }
 
 TEST_P(ResidentProduct, IsTheNormAndThePlainProduct) {
-  if (!has_wide_kernels(ctx())) GTEST_SKIP() << "kernels of compute capability 9.0";
   int done = 0;
   for (const MatrixShape& shape : kShapes) {
     use(shape);
@@ -122,7 +126,6 @@ TEST_P(ResidentProduct, IsTheNormAndThePlainProduct) {
 }
 
 TEST_P(ResidentProduct, SplitAmongTheBlocksOfAClusterItIsThePlainProduct) {
-  if (!has_wide_kernels(ctx())) GTEST_SKIP() << "kernels of compute capability 9.0";
   int done = 0;
   for (const MatrixShape& shape : std::vector<MatrixShape>{{1024, 1, 1024},
                                                            {1024, 1, 2048},
@@ -170,7 +173,6 @@ TEST_P(ResidentProduct, SplitAmongTheBlocksOfAClusterItIsThePlainProduct) {
 }
 
 TEST_P(ResidentProduct, StepsReplayOnOtherContents) {
-  if (!has_wide_kernels(ctx())) GTEST_SKIP() << "kernels of compute capability 9.0";
   ctx().graphs = &graphs();
   use({1024, 1, 1024});
   ASSERT_GT(resident_plan(shape_, 40, tile_machine(ctx())).tile_rows, 0);

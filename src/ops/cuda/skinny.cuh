@@ -23,8 +23,7 @@ namespace shoal::ops::cuda {
 
 enum class SkinnyInput { half, f32, normed };  // half: of the weights' dtype
 
-// Brings what is constant into shared memory: norm weights (on their way when it returns), bias, scale. Asked
-// for before the matrix: behind it they would come when all blocks have theirs, after the inputs.
+// Brings what is constant into shared memory: norm weights (on their way when it returns), bias, scale.
 __device__ inline void load_constants(const SkinnyArguments& a, const SkinnyShared& at, char* shared,
                                       int first) {
   const int thread = static_cast<int>(threadIdx.x);
