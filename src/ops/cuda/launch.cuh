@@ -36,6 +36,14 @@ __device__ inline void wait_for_inputs() {
 #endif
 }
 
+// For kernels whose successor is known to read nothing but constants before it waits, as products after the
+// norm of their input: the successor may start as soon as there is room for it.
+__device__ inline void let_successor_start() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 // Starts a kernel in the context's stream and checks that it was accepted. The kernel's name goes into
 // errors.
 template <typename... Parameters, typename... Arguments>

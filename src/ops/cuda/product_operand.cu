@@ -76,31 +76,34 @@ __global__ void __launch_bounds__(kThreads) round_kernel(const OperandArguments 
     if (first + i * kThreads < all) store_four(static_cast<T*>(a.y) + (first + i * kThreads) * 4, held[i]);
 }
 
-// What is normed, or is not f32: a warp per row.
-template <typename T>
+// What is normed, or is not f32: a warp per row. kUsual: normed, in vectors, its weight through shared
+// memory; a kernel without the other cases' instructions.
+template <typename T, bool kUsual>
 __global__ void __launch_bounds__(kThreads) operand_kernel(const OperandArguments a) {
   extern __shared__ float4 shared_weight[];
+  const bool vectors = kUsual || a.vectors, shares_weight = kUsual || a.shares_weight;
   const float* weight = a.norm_weight;
-  if (a.shares_weight) {
+  if (shares_weight) {
     for (int k = static_cast<int>(threadIdx.x); k < a.depth / 4; k += kThreads)
       copy_async<16>(&shared_weight[k], weight + k * 4);
     weight = reinterpret_cast<const float*>(shared_weight);
   }
+  let_successor_start();  // the product
   wait_for_inputs();
   const int lane = static_cast<int>(threadIdx.x % 32);
   const int64_t row = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
   const bool exists = row < a.rows;
   const float* const from = static_cast<const float*>(a.x) + row * a.x_stride;  // where x is f32
   RowNorm norm;
-  if (exists && weight) norm.measure(from, a.depth, a.eps, a.vectors);
-  if (a.shares_weight) {
+  if (exists && weight) norm.measure(from, a.depth, a.eps, vectors);
+  if (shares_weight) {
     wait_for_copies();
     __syncthreads();
   }
   if (!exists) return;
-  if (weight)
+  if (kUsual || weight)
     norm.write(
-        from, a.depth, a.vectors, [&](int k) { return load_four(weight, k, a.depth, a.vectors); },
+        from, a.depth, vectors, [&](int k) { return load_four(weight, k, a.depth, vectors); },
         [&](int k, const float4& y) { store_four(a.place<T>(row, k), within(y, k, a.depth)); });
   else
     for (int k = lane; k < a.depth; k += 32)
@@ -143,7 +146,9 @@ void make_operand(Context& ctx, TensorView x, const RmsNorm* norm, TensorView y,
                   .threads = dim3(kThreads),
                   .shared_bytes = shares_weight ? static_cast<size_t>(depth * 4) : 0};
   with_result_type(y.dtype(), [&](auto type) {
-    launch(ctx, "operand of a product", grid, operand_kernel<decltype(type)>, arguments);
+    using T = decltype(type);
+    launch(ctx, "operand of a product", grid,
+           shares_weight ? operand_kernel<T, true> : operand_kernel<T, false>, arguments);
   });
 }
 

@@ -59,11 +59,6 @@ __device__ inline void copy_rows(const ResidentShared& shared) {
   }
 }
 
-// Until all four warps of a warpgroup have come here.
-__device__ inline void wait_for_group(int group) {
-  asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
-}
-
 // The segments' sums of four results, added in order.
 __device__ inline void add_segments(const ResidentArguments& a, const char* at, FourFloats& total) {
 #pragma unroll

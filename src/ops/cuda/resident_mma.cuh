@@ -6,6 +6,11 @@
 
 namespace shoal::ops::cuda {
 
+// Until all four warps of a warpgroup have come here.
+__device__ inline void wait_for_group(int group) {
+  asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
+}
+
 // Sums of 64 rows by 2 kSums outputs over `tiles` tiles, by a warpgroup.  rows: [tile][eight rows], of which
 // there are `groups` for each tile (what stands behind them may be anything); weights: [row of tiles][tile],
 // row_tiles tiles apart.

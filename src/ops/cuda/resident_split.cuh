@@ -15,23 +15,28 @@
 
 namespace shoal::ops::cuda {
 
-constexpr int kSplitThreads = 256;  // two warpgroups, each of 32 outputs
+constexpr int kSplitThreads = 256;  // to copy x and to add up; the first warpgroup multiplies
 constexpr int kSplitTileRows = 8, kSplitOutputs = kSplitTileRows * kTileOutputs;
 constexpr int kSplitPitch = kSplitOutputs + kWideSumPadding;  // floats between rows of sums
 
-// Starts to copy the segment's tiles of all rows: eight rows of a tile at a time by each warp. Rows that do
-// not exist are zeros.
+// Starts to copy the segment's tiles of all rows: a warp always the same eight rows, of every tile or of
+// every so many. Rows that do not exist are zeros.
 __device__ inline void copy_segment_rows(const ResidentArguments& a, uint32_t to, int first_tile) {
   const TileArguments& t = a.tile;
   const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
-  const int units = t.segment_tiles * a.plan.groups, row_of_eight = lane / 4;
-  to += static_cast<uint32_t>(row_of_eight * 64 + swizzled_chunk(row_of_eight, lane % 4) * 16);
-  for (int unit = warp; unit < units; unit += kSplitThreads / 32) {
-    const int tile = unit / a.plan.groups, row = unit % a.plan.groups * 8 + row_of_eight;
-    const bool exists = row < t.rows;
-    const uint4* const from =
-        t.x + static_cast<int64_t>(row) * t.row_stride + (first_tile + tile) * 4 + lane % 4;
-    copy_or_zero(to + static_cast<uint32_t>(unit * kTileBytes), exists ? from : t.x, exists);
+  const int step = kSplitThreads / 32 / a.plan.groups, group = warp % a.plan.groups;
+  int tile = warp / a.plan.groups;
+  if (tile >= step) return;
+  const int row_of_eight = lane / 4, row = group * 8 + row_of_eight;
+  const bool exists = row < t.rows;
+  const uint4* from =
+      exists ? t.x + static_cast<int64_t>(row) * t.row_stride + (first_tile + tile) * 4 + lane % 4 : t.x;
+  to += static_cast<uint32_t>((tile * a.plan.groups + group) * kTileBytes + row_of_eight * 64 +
+                              swizzled_chunk(row_of_eight, lane % 4) * 16);
+  for (; tile < t.segment_tiles; tile += step) {
+    copy_or_zero(to, from, exists);
+    if (exists) from += step * 4;
+    to += static_cast<uint32_t>(step * a.plan.groups * kTileBytes);
   }
 }
 
@@ -110,16 +115,15 @@ __global__ void __launch_bounds__(kSplitThreads, 2)
   show_to_tensor_cores();
   __syncthreads();
   wait_for_phase(weights_full, 0);
-  const int group = warp / 4;
-  float sums[kSplitOutputs / 4];
-  multiply_resident<T>(t.segment_tiles, a.plan.groups, base,
-                       weights + static_cast<uint32_t>(group * kSplitTileRows / 2) * row_bytes,
-                       t.segment_tiles, sums);
-  __syncthreads();  // the sums take the place of the operands
-  if (const int row = warp % 4 * 16; row < a.plan.groups * 8)
-    share_sums<0, kSplitTileRows / 2>(
-        reinterpret_cast<float*>(shared_bytes) + row * kSplitPitch + group * (kSplitOutputs / 2), kSplitPitch,
-        sums);
+  if (warp < 4) {
+    float sums[kSplitOutputs / 2];
+    multiply_resident<T>(t.segment_tiles, a.plan.groups, base, weights, t.segment_tiles, sums);
+    wait_for_group(0);  // the sums take the place of the operands
+    if (const int row = warp * 16; row < a.plan.groups * 8)
+      share_sums<0, kSplitTileRows>(reinterpret_cast<float*>(shared_bytes) + row * kSplitPitch, kSplitPitch,
+                                    sums);
+  }
+  __syncwarp();
   synchronize_cluster();
   share.store(base);
   __syncwarp();

@@ -8,7 +8,7 @@
 namespace shoal::ops::cuda {
 
 constexpr int kSkinnyThreads = kSegments * 32;
-constexpr int kStreamStages = 3, kMostStreamedRows = 2;
+constexpr int kMostStages = 3, kMostStreamedRows = 2;
 constexpr int kNormRows = kSegments;  // rows that a block norms at most: one by each warp
 
 struct SkinnyArguments {
@@ -23,8 +23,8 @@ struct SkinnyArguments {
   ProductEpilogue epilogue;
 
   // How the work is cut (choose_cut). A block owns block_rows rows of tiles. In shared memory a segment has
-  // `stages` places for stage_tiles tiles of each row: one place for all of it, or kStreamStages through
-  // which it streams.
+  // `stages` places for stage_tiles tiles of each row: one place for all of it, or two or three through which
+  // it streams.
   int block_rows = 0, stage_tiles = 0, stages = 0;
 
   __host__ __device__ int stage_bytes() const { return block_rows * stage_tiles * kTileBytes; }
@@ -49,7 +49,7 @@ struct SkinnyShared {
     before = scale + a.block_rows * kTileOutputs * 4;
     factor = before + (a.epilogue.accumulate ? a.block_rows * 16 * kTileOutputs * 4 : 0);
     barriers = factor + 16;
-    bytes = barriers + kSegments * kStreamStages * 8;
+    bytes = barriers + kSegments * kMostStages * 8;
   }
 };
 

@@ -13,8 +13,8 @@ constexpr int kBlockRows[] = {6, 4, 3, 2, 1};
 constexpr int kMostWeightBytes = 96 << 10;
 
 // As many rows of tiles to a block as keep the most loaded multiprocessor's part smallest; of these the most,
-// so that x is read and normed by few blocks. A segment streams through places for 8 tiles where not even one
-// row fits.
+// so that x is read and normed by few blocks. A segment streams through places for 24 tiles where not even
+// one row fits; a place holds a multiple of what the kernel asks for ahead.
 inline void choose_cut(SkinnyArguments& a, int multiprocessors, int most_shared_bytes) {
   const int step = a.paired ? 2 : 1, row_bytes = a.segments * a.segment_tiles * kTileBytes;
   const int budget = std::min(kMostWeightBytes, most_shared_bytes / 2);
@@ -26,8 +26,8 @@ inline void choose_cut(SkinnyArguments& a, int multiprocessors, int most_shared_
     if (load < least) least = load, a.block_rows = rows;
   }
   const bool fits = a.block_rows * row_bytes <= kMostWeightBytes;
-  a.stage_tiles = fits ? a.segment_tiles : 8 / step;
-  a.stages = fits ? 1 : kStreamStages;
+  a.stage_tiles = fits ? a.segment_tiles : a.paired ? 4 : 12;
+  a.stages = fits ? 1 : a.paired ? 3 : 2;
 }
 
 template <typename T, SkinnyInput kInput, int kTileRows>

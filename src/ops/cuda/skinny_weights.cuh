@@ -23,7 +23,7 @@ class SegmentWeights {
     from_ = a.weight + (static_cast<int64_t>(first) * a.row_tiles + begin) * kTileVectors;
     to_ = shared + warp * a.segment_bytes();
 #if __CUDA_ARCH__ >= 900
-    barriers_ = address_of(shared + at.barriers + warp * kStreamStages * 8);
+    barriers_ = address_of(shared + at.barriers + warp * kMostStages * 8);
     if (lane() == 0) {
       for (int stage = 0; stage < a.stages; ++stage) init_barrier(barriers_ + stage * 8, 1);
       show_barriers();
@@ -40,24 +40,26 @@ class SegmentWeights {
   // waited for in order.
   __device__ void wait(int piece) const {
 #if __CUDA_ARCH__ >= 900
-    wait_for_phase(barriers_ + piece % kStreamStages * 8, piece / kStreamStages % 2);
+    wait_for_phase(barriers_ + piece % a_.stages * 8, piece / a_.stages % 2);
 #else
     if (a_.stages == 1)
       wait_for_copies();
+    else if (a_.stages == 2)
+      wait_for_stages<1>();
     else
-      wait_for_stages<kStreamStages - 1>();
+      wait_for_stages<2>();
     __syncwarp();
 #endif
   }
 
   // Where its tiles are: of row r from r * stage_tiles * kTileBytes on.
-  __device__ char* place(int piece) const { return to_ + piece % kStreamStages * a_.stage_bytes(); }
+  __device__ char* place(int piece) const { return to_ + piece % a_.stages * a_.stage_bytes(); }
 
   // All lanes have used a piece: another one may take its place.
   __device__ void release(int piece) {
     if (a_.stages == 1) return;
     __syncwarp();
-    copy(piece + kStreamStages);
+    copy(piece + a_.stages);
   }
 
  private:
@@ -73,7 +75,7 @@ class SegmentWeights {
     char* const to = place(piece);
 #if __CUDA_ARCH__ >= 900
     if (count <= 0 || lane() != 0) return;
-    const uint32_t barrier = barriers_ + piece % kStreamStages * 8;
+    const uint32_t barrier = barriers_ + piece % a_.stages * 8;
     arrive_expecting(barrier, valid_ * count * kTileBytes);
     for (int r = 0; r < valid_; ++r)
       copy_bulk(address_of(to + r * a_.stage_tiles * kTileBytes), from + r * a_.row_tiles * kTileVectors,
