@@ -52,12 +52,14 @@ CUtensorMap weight_map(const void* weight, const MatrixShape& shape, int tile_ro
                  .swizzle = CU_TENSOR_MAP_SWIZZLE_NONE});
 }
 
-CUtensorMap rows_map(const void* x, int64_t rows, int64_t depth, int64_t stride, int box_rows) {
-  return map_of(x, {.type = CU_TENSOR_MAP_DATA_TYPE_UINT16,
-                    .sizes = {static_cast<cuuint64_t>(depth), static_cast<cuuint64_t>(rows)},
-                    .stride = static_cast<cuuint64_t>(stride) * 2,
-                    .box = {kTileInputs, static_cast<cuuint32_t>(box_rows)},
-                    .swizzle = CU_TENSOR_MAP_SWIZZLE_64B});
+CUtensorMap rows_map(const void* x, int64_t rows, int64_t depth, int64_t stride, int box_rows,
+                     int box_tiles) {
+  return map_of(x,
+                {.type = CU_TENSOR_MAP_DATA_TYPE_UINT16,
+                 .sizes = {static_cast<cuuint64_t>(depth), static_cast<cuuint64_t>(rows)},
+                 .stride = static_cast<cuuint64_t>(stride) * 2,
+                 .box = {static_cast<cuuint32_t>(box_tiles * kTileInputs), static_cast<cuuint32_t>(box_rows)},
+                 .swizzle = box_tiles == 2 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B});
 }
 
 }  // namespace shoal::ops::cuda

@@ -17,9 +17,10 @@ constexpr int kWeightMapUnit = 8;  // bytes of a step along a row of tiles
 // aligned. Throws Error(unavailable) where the driver knows no such copies.
 CUtensorMap weight_map(const void* weight, const MatrixShape& shape, int tile_rows, int tiles);
 
-// Rectangles of 32 inputs of `box_rows` rows, [row][64 bytes] in shared memory, their chunks as
-// swizzled_chunk says; what lies outside of the rows is zeros.  x: 16-bit elements [rows, depth], 16-byte
-// aligned, as the stride is.  stride: elements. Throws as above.
-CUtensorMap rows_map(const void* x, int64_t rows, int64_t depth, int64_t stride, int box_rows);
+// Rectangles of `box_rows` rows of one tile's 32 inputs, or of two tiles' 64: [row][64 or 128 bytes] in
+// shared memory, their chunks as swizzled_chunk says, or as operand_of_pairs_at (wide_mma.cuh); what lies
+// outside of the rows is zeros.  x: 16-bit elements [rows, depth], 16-byte aligned, as the stride is. stride:
+// elements. Throws as above.
+CUtensorMap rows_map(const void* x, int64_t rows, int64_t depth, int64_t stride, int box_rows, int box_tiles);
 
 }  // namespace shoal::ops::cuda

@@ -22,8 +22,12 @@ namespace {
 void map_rows(const Product& product, const WideShape& shape, WideArguments& arguments) {
   const int64_t reach = (product.shape.taps - 1) * product.taps.dilation;
   arguments.tap_rows = static_cast<int>(product.taps.dilation);
+  // Where a stage never ends inside of a pair of tiles.
+  const bool pairs = arguments.plan.stage_tiles % 2 == 0 && product.shape.segment_tiles() % 2 == 0 &&
+                     product.shape.tap_tiles() % 2 == 0;
+  arguments.map_tiles = pairs ? 2 : 1;
   arguments.rows = rows_map(product.x, product.rows + reach, (product.shape.depth + 7) / 8 * 8,
-                            product.x_stride, shape.rows());
+                            product.x_stride, shape.rows(), arguments.map_tiles);
 }
 
 }  // namespace

@@ -24,9 +24,8 @@ class WideConsumer {
   using Sizes = WideSizes<kShape>;
   using Sums = float[Sizes::kSums];
 
-  // copied: rows come by copies of threads, whose writes the tensor cores must be shown.
-  __device__ WideConsumer(const WideShared<kShape>& shared, int group, bool copied)
-      : shared_(shared), group_(group), copied_(copied) {}
+  __device__ WideConsumer(const WideArguments& arguments, const WideShared<kShape>& shared, int group)
+      : shared_(shared), group_(group), copied_(!arguments.has_row_map()), pairs_(arguments.map_tiles == 2) {}
 
   // sums = the products over a segment of so many tiles.
   __device__ void run_segment(int tiles, Sums& sums) {
@@ -37,7 +36,7 @@ class WideConsumer {
       const int stage = ring_.stage, count = min(shared_.plan.stage_tiles, tiles - tile);
       wait_for_phase(shared_.full(stage), ring_.parity);
       if (copied_) show_to_tensor_cores();
-      const uint64_t a = operand_at(shared_.rows(stage) + static_cast<uint32_t>(group_ * 64 * 64), 512);
+      const uint64_t a = rows_operand(shared_.rows(stage));
       const uint64_t b = operand_at(shared_.weights(stage), weight_group);
       if (count == 2)
         multiply_stage<2>(sums, a, b, add);
@@ -63,15 +62,23 @@ class WideConsumer {
  private:
   // Over kTiles tiles of 32 inputs.
   template <int kTiles>
-  static __device__ void multiply_stage(Sums& sums, uint64_t a, uint64_t b, uint32_t add) {
+  __device__ void multiply_stage(Sums& sums, uint64_t a, uint64_t b, uint32_t add) const {
+    constexpr uint64_t kTile = Sizes::kRowBytes >> 4;
+    const uint64_t to_odd = pairs_ ? kSecondTile : kTile;
     pin(sums);
     begin_multiplications();
 #pragma unroll
-    for (int i = 0; i < kTiles; ++i, a += Sizes::kRowBytes >> 4, b += kTileBytes >> 4) {
+    for (int i = 0; i < kTiles; ++i, b += kTileBytes >> 4) {
       multiply_wide<T>(sums, a, b, i == 0 ? add : 1);
       multiply_wide<T>(sums, a + kSecondHalf, b + kSecondHalf, 1);
+      a += i % 2 == 0 ? to_odd : 2 * kTile - to_odd;
     }
     end_multiplications();
+  }
+  // The rows of this warp's group.
+  __device__ uint64_t rows_operand(uint32_t rows) const {
+    const auto group = static_cast<uint32_t>(group_ * 64 * 64);
+    return pairs_ ? operand_of_pairs_at(rows + 2 * group) : operand_at(rows + group, kTileBytes);
   }
   __device__ void release(int stage) const {
     if (threadIdx.x % 32 == 0) arrive(shared_.empty(stage));
@@ -79,7 +86,8 @@ class WideConsumer {
 
   const WideShared<kShape>& shared_;
   int group_;
-  bool copied_;
+  bool copied_;  // rows come by copies of threads, whose writes the tensor cores must be shown
+  bool pairs_;   // and lie by pairs of tiles
   WideRing ring_;
 };
 
@@ -93,7 +101,7 @@ __device__ inline void make_results(const WideArguments& arguments, const WideSh
                                     float* own_sums, int group) {
   using Sizes = WideSizes<kShape>;
   const TileArguments& a = arguments.tile;
-  WideConsumer<T, kShape> consumer(shared, group, !arguments.has_row_map());
+  WideConsumer<T, kShape> consumer(arguments, shared, group);
   for (WideWork work(arguments); work.has_result(); work.next()) {
     // Set so that the compiler keeps no registers for sums of the result before.
     float totals[Sizes::kSums] = {}, sums[Sizes::kSums] = {};
@@ -116,7 +124,7 @@ template <typename T, int kShape>
 __device__ inline void make_segments(const WideArguments& arguments, const WideShared<kShape>& shared,
                                      float* sums_of_block, int group) {
   using Sizes = WideSizes<kShape>;
-  WideConsumer<T, kShape> consumer(shared, group, !arguments.has_row_map());
+  WideConsumer<T, kShape> consumer(arguments, shared, group);
   const WideWork work(arguments);
   float* to = sums_of_block + (group * 64 + static_cast<int>(threadIdx.x % 128 / 32) * 16) * Sizes::kSumPitch;
   for (int segment = work.segment_begin; segment < work.segment_end; ++segment) {

@@ -13,8 +13,9 @@ struct WideArguments {
   WidePlan plan;
   int cluster = 1;
   CUtensorMap weights;  // a stage of the outputs of a block
-  // A tile of the rows of a block, where row t's taps are rows t, t + tap_rows, ... of x.
+  // A tile of the rows of a block, or two, where row t's taps are rows t, t + tap_rows, ... of x.
   CUtensorMap rows;
+  int map_tiles = 1;
   int tap_rows = 0;
 
   __device__ bool has_row_map() const { return !tile.first_rows; }

@@ -1,7 +1,7 @@
 // How operands get into the stages of wide.cuh: one warp of the loading warpgroup copies weights, in bulk,
 // another rows of x, in bulk as well; or three, 16 bytes at a time, where each row's taps begin elsewhere. A
 // stage holds up to plan.stage_tiles tiles of one segment:
-//   rows of x:  [tile][8 rows each][512 bytes, swizzled]
+//   rows of x:  [tile][8 rows each][512 bytes, swizzled], or [pair of tiles][8 rows each][1,024 bytes]
 //   weights:    [8 outputs each][tile][512 bytes as they lie in memory]
 #pragma once
 
@@ -135,10 +135,10 @@ __device__ inline void load_mapped_rows(const WideArguments& arguments, const Wi
       wait_for_phase(shared.empty(ring.stage), ring.parity ^ 1);
       arrive_expecting(full, static_cast<uint32_t>(tiles * Sizes::kRowBytes));
       int tap = tile / tap_tiles, of_tap = tile - tap * tap_tiles;
-      for (int i = 0; i < tiles; ++i) {
+      for (int i = 0; i < tiles; i += arguments.map_tiles) {
         copy_rectangle(shared.rows(ring.stage) + static_cast<uint32_t>(i * Sizes::kRowBytes), arguments.rows,
                        of_tap * kTileInputs, first_row + tap * arguments.tap_rows, full);
-        if (++of_tap == tap_tiles) of_tap = 0, ++tap;
+        if ((of_tap += arguments.map_tiles) == tap_tiles) of_tap = 0, ++tap;
       }
       ring.advance(shared.plan.stages);
     });

@@ -16,6 +16,14 @@ __device__ inline uint64_t operand_at(uint32_t shared, uint32_t group_bytes) {
 }
 constexpr uint64_t kSecondHalf = 32 >> 4;
 
+// The same of rows of 128 bytes (64 inputs), the eight chunks of row n at their places xor n % 8, each group
+// 1,024-byte aligned and right behind the one before. Inputs 32 .. of it: add kSecondTile.
+__device__ inline uint64_t operand_of_pairs_at(uint32_t shared) {
+  constexpr uint64_t kSwizzle128 = 1, kGroupBytes = 1024;
+  return kSwizzle128 << 62 | (kGroupBytes >> 4) << 32 | uint64_t{1} << 16 | shared >> 4;
+}
+constexpr uint64_t kSecondTile = 64 >> 4;
+
 // Before the first multiplication, and after registers of sums were touched.
 __device__ inline void begin_multiplications() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ inline void end_multiplications() {
