@@ -7,6 +7,7 @@
 #include <numeric>
 #include <vector>
 
+#include "base/bf16.h"
 #include "models/dac/codec.h"
 #include "ops/device_state.h"
 #include "ops/device_testing.h"
@@ -74,9 +75,13 @@ struct Fixture {
     if (!found) fail(ErrorCode::not_found, "goldens: ", name, " is missing");
     return *found;
   }
+  // Of f32, or of bf16 where all values are.
   std::vector<float> floats(const std::string& name) const {
     const TensorView view = golden(name);
-    return {view.as<float>(), view.as<float>() + view.elements()};
+    if (view.dtype() != DType::bf16) return {view.as<float>(), view.as<float>() + view.elements()};
+    std::vector<float> values;
+    for (int64_t i = 0; i < view.elements(); ++i) values.push_back(bf16_to_float(view.as<Bf16>()[i]));
+    return values;
   }
   // Codes are stored [codebooks, frames]; ours are frame-major. Frames [begin, end).
   std::vector<int32_t> codes(const std::string& name, int64_t begin, int64_t end) const {
