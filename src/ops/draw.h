@@ -30,7 +30,8 @@ struct DrawRow {
   int32_t recent_tokens[kMostRecent] = {};  // a semantic token among these is drawn anew (spec dual_ar 6.3)
 };
 
-// In the device's memory.
+// In the device's memory, and older than the logits: a GPU reads it while they are being computed (so a
+// kernel that writes it must not be the last one before a draw).
 struct DrawTable {
   TensorView rows;   // u8 [rows, sizeof(DrawRow)]
   TensorView codes;  // i32 [rows, codebooks, most]: codes to penalise, by codebook

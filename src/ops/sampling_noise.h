@@ -27,6 +27,8 @@ constexpr float negative_log(float u) {
 struct NoiseStream {
   uint64_t seed;
   uint32_t frame, codebook;
+
+  friend constexpr bool operator==(const NoiseStream&, const NoiseStream&) = default;
 };
 
 // q_i, the noise of one id. Four ids share a block of the generator.

@@ -1,7 +1,7 @@
 // One block draws for one row, which it holds in its registers. At 1,024 codes the work is some 500
-// instructions for each of 256 threads, mostly the noise and the exponentials; what takes the time are three
-// exchanges between the threads (largest logit; leader and total weight; weight before the leader) and the
-// reading.
+// instructions for each of 256 threads, mostly the noise, which is computed before the logits are there, and
+// the exponentials; what takes the time are three exchanges between the threads (largest logit; leader and
+// total weight; weight before the leader) and the reading.
 #include "ops/cuda/draw_wide.cuh"
 #include "ops/cuda/launch.cuh"
 
@@ -14,10 +14,11 @@ template <int kQuads>
 __global__ void __launch_bounds__(kMostThreads, 1) draw_kernel(const DrawCall call) {
   __shared__ BlockTeam::Places places;
   __shared__ uint32_t marks[kMostThreads];
-  wait_for_inputs();
   const int64_t row = blockIdx.x;
-  HeldEntries<kQuads> entries(call, row, 0);
   const RowRules rules(call, row, marks[threadIdx.x]);
+  const NoiseAhead<kQuads> noise(rules.settings().noise);
+  wait_for_inputs();
+  HeldEntries<kQuads, NoiseAhead<kQuads>> entries(call, row, 0, noise);
   entries.settle(rules);
   BlockTeam team(places);
   const uint32_t key = team.greatest(largest_key(entries));

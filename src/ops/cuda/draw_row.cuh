@@ -118,13 +118,38 @@ class RowRules {
   bool any_penalised_ = false;
 };
 
+// Noise when it is asked for.
+struct NoiseInTime {
+  __device__ QuadNoise of_quad(const NoiseStream& stream, int, int32_t quad) const {
+    return noise_of_quad(stream, quad);
+  }
+};
+
+// The noise of one stream for what HeldEntries holds, before that is there; of others when it is asked for.
+template <int kQuads>
+class NoiseAhead {
+ public:
+  __device__ explicit NoiseAhead(const NoiseStream& stream) : stream_(stream) {
+#pragma unroll
+    for (int i = 0; i < kQuads; ++i)
+      held_[i] = noise_of_quad(stream, static_cast<int32_t>(threadIdx.x + i * blockDim.x));
+  }
+  __device__ QuadNoise of_quad(const NoiseStream& stream, int i, int32_t quad) const {
+    return stream == stream_ ? held_[i] : noise_of_quad(stream, quad);
+  }
+
+ private:
+  NoiseStream stream_;
+  QuadNoise held_[kQuads];
+};
+
 // The quads of a row that a block holds in its registers, from quad `first` on: quad i of a thread is i
 // blocks away. What is read is on its way while the rules are.
-template <int kQuads>
+template <int kQuads, typename Noise = NoiseInTime>
 class HeldEntries {
  public:
-  __device__ HeldEntries(const DrawCall& call, int64_t row, int32_t first)
-      : first_(first + static_cast<int32_t>(threadIdx.x)) {
+  __device__ HeldEntries(const DrawCall& call, int64_t row, int32_t first, const Noise& noise = {})
+      : first_(first + static_cast<int32_t>(threadIdx.x)), noise_(noise) {
 #pragma unroll
     for (int i = 0; i < kQuads; ++i) read_quad(call, row, quad(i), x_[i]);
   }
@@ -135,7 +160,8 @@ class HeldEntries {
   template <typename Body>
   __device__ void each(Body body) const {
 #pragma unroll
-    for (int i = 0; i < kQuads; ++i) body(quad(i), x_[i]);
+    for (int i = 0; i < kQuads; ++i)
+      body(quad(i), x_[i], [&](const NoiseStream& stream) { return noise_.of_quad(stream, i, quad(i)); });
   }
 
  private:
@@ -143,12 +169,13 @@ class HeldEntries {
 
   int32_t first_;
   float x_[kQuads][4];
+  Noise noise_;
 };
 
 template <typename Entries>
 __device__ uint32_t largest_key(const Entries& entries) {
   uint32_t key = 0;
-  entries.each([&](int32_t, const float(&x)[4]) {
+  entries.each([&](int32_t, const float(&x)[4], const auto&) {
     for (int i = 0; i < 4; ++i) key = max(key, ordered(x[i]));
   });
   return key;

@@ -110,9 +110,23 @@ struct KeepLimits {
   }
 };
 
-// The race among the four entries of a block of noise.
+// The noise of the four entries of a block of the generator.
+struct QuadNoise {
+  float of[4];
+};
+__host__ __device__ inline QuadNoise noise_of_quad(const NoiseStream& stream, int32_t quad) {
+  const PhiloxBlock words =
+      philox4x32(stream.seed, {static_cast<uint32_t>(quad), stream.codebook, stream.frame, 0});
+  QuadNoise noise;
+  for (int i = 0; i < 4; ++i) noise.of[i] = negative_log(uniform_open(words[static_cast<size_t>(i)]));
+  return noise;
+}
+
+// The race among these. noise_of: of a stream, for these four.
+template <typename NoiseOf>
 __host__ __device__ inline void race_quad(const float (&x)[4], int32_t quad, const DrawSettings& settings,
-                                          float max, const Rank& end, Leader& leader) {
+                                          float max, const Rank& end, const NoiseOf& noise_of,
+                                          Leader& leader) {
   // The noise lies between 2^-25 and 16.7, so the largest logit's score is at least 1/16.7, and what has less
   // than 2^-25 / 16.7 > e^-20.2 of its weight can never beat it.
   constexpr float kHopelessDistance = -21.0f;
@@ -124,11 +138,10 @@ __host__ __device__ inline void race_quad(const float (&x)[4], int32_t quad, con
     any = any || runs[i];
   }
   if (!any) return;
-  const PhiloxBlock words = philox4x32(
-      settings.noise.seed, {static_cast<uint32_t>(quad), settings.noise.codebook, settings.noise.frame, 0});
+  const QuadNoise noise = noise_of(settings.noise);
   for (int i = 0; i < 4; ++i) {
     const float weight = exp_nonpositive((x[i] - max) / divisor);
-    const float score = weight / negative_log(uniform_open(words[static_cast<size_t>(i)]));
+    const float score = weight / noise.of[i];
     if (runs[i]) leader.meet({std::bit_cast<uint32_t>(score), 4 * quad + i, x[i]});
   }
 }
@@ -162,18 +175,18 @@ struct RowState {
   uint64_t total = 0;
 };
 
-// The race up to its first winner. entries.each(body) calls body(quad, x) for the quads of the caller; team
-// makes one result of those of all callers.
+// The race up to its first winner. entries.each(body) calls body(quad, x, noise_of) for the quads of the
+// caller, noise_of(stream) being theirs of a stream; team makes one result of those of all callers.
 template <typename Team, typename Entries>
 __host__ __device__ Leader run_race(Team& team, const Entries& entries, const DrawSettings& settings,
                                     const Rank& end, RowState& row) {
   Leader leader;
   const bool one = settings.keeps_one(), weigh = !one && !settings.keeps_all() && row.total == 0;
   uint64_t weight = 0;
-  entries.each([&](int32_t quad, const float(&x)[4]) {
+  entries.each([&](int32_t quad, const float(&x)[4], const auto& noise_of) {
     if (one) return lead_quad(x, quad, row.max, leader);
     if (weigh) weight += weigh_quad(x, row.max);
-    race_quad(x, quad, settings, row.max, end, leader);
+    race_quad(x, quad, settings, row.max, end, noise_of, leader);
   });
   leader = team.lead(leader, weight);
   if (weigh) row.total = weight;
@@ -186,7 +199,8 @@ __host__ __device__ bool keeps(Team& team, const Entries& entries, const DrawSet
                                const Leader& leader, const RowState& row) {
   if (settings.keeps_one() || settings.keeps_all()) return true;
   RankedWeight ranked;
-  entries.each([&](int32_t quad, const float(&x)[4]) { rank_quad(x, quad, row.max, leader, ranked); });
+  entries.each(
+      [&](int32_t quad, const float(&x)[4], const auto&) { rank_quad(x, quad, row.max, leader, ranked); });
   return KeepLimits(settings, row.total).allow(team.sum(ranked));
 }
 

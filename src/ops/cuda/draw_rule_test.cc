@@ -32,7 +32,8 @@ class HostEntries {
   void each(Body body) const {
     for (size_t at = 0; at < logits_.size(); at += 4) {
       const float x[4] = {logits_[at], logits_[at + 1], logits_[at + 2], logits_[at + 3]};
-      body(static_cast<int32_t>(at / 4), x);
+      const auto quad = static_cast<int32_t>(at / 4);
+      body(quad, x, [quad](const NoiseStream& stream) { return noise_of_quad(stream, quad); });
     }
   }
   uint32_t largest() const {

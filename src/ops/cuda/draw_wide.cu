@@ -84,7 +84,8 @@ class ReadEntries {
       float x[4];
       read_quad(call_, row_, first + lane_index(), x);
       rules_.settle(first, x);
-      body(first + lane_index(), x);
+      const int32_t quad = first + lane_index();
+      body(quad, x, [quad](const NoiseStream& stream) { return noise_of_quad(stream, quad); });
     }
   }
 
