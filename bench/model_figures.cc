@@ -23,7 +23,8 @@ ModelBenchOptions ModelBenchOptions::for_device(Device device) {
   if (!ops::computes_by_itself(device)) return options;
   options.batches = {1, 8, 64, 256};
   options.shared_context = false;
-  options.decode_frames = 100;
+  options.context_columns = 256;
+  options.decode_frames = 80;  // the step in the middle reads 300 columns
   options.prompt_repeats = 20;
   options.codec_frames = 1292;  // a minute
   options.codec_repeats = 200;
