@@ -11,6 +11,7 @@
 #include "ops/linear.h"
 #include "ops/lstm.h"
 #include "ops/norm.h"
+#include "ops/residual.h"
 #include "ops/segment_norm.h"
 #include "ops/self_attention.h"
 #include "ops/short_stft.h"
@@ -29,8 +30,16 @@ Tensor pack(Context& ctx, const PackRequest& request);
 // linear
 void linear(Context& ctx, TensorView x, const PackedMatrix& weight, TensorView y, const Epilogue& epilogue);
 void linear_swiglu(Context& ctx, TensorView x, const PackedMatrix& gate_up, TensorView y);
-void norm_linear(Context& ctx, TensorView x, const RmsNorm& norm, const PackedMatrix& weight, TensorView y);
-void norm_swiglu(Context& ctx, TensorView x, const RmsNorm& norm, const PackedMatrix& gate_up, TensorView y);
+void norm_linear(Context& ctx, TensorView x, const RmsNorm& norm, const PackedMatrix& weight, TensorView y,
+                 const WaitingSums& waiting = {});
+void norm_swiglu(Context& ctx, TensorView x, const RmsNorm& norm, const PackedMatrix& gate_up, TensorView y,
+                 const WaitingSums& waiting = {});
+
+// residual
+bool can_add_later(const Context& ctx);
+// The sums of in weight^T, segment by segment. False: nothing is done, the product is better made at once.
+bool linear_sums(Context& ctx, TensorView in, const PackedMatrix& weight, TensorView sums);
+void add_sums(Context& ctx, TensorView sums, TensorView x);
 
 // conv1d
 void causal_conv1d(Context& ctx, const ConvInput& input, const PackedMatrix& weight, int64_t dilation,

@@ -4,6 +4,7 @@
 
 #include "ops/device_state.h"
 #include "ops/draw.h"
+#include "ops/residual.h"
 
 namespace shoal::runtime {
 namespace {
@@ -24,6 +25,13 @@ int64_t block_workspace(const ModelSizes& m, const dual_ar::BlockConfig& c, int6
   const int64_t widest = std::max({c.dim, c.attention_width(), c.hidden});
   return rows *
          (c.qkv_width() * kFloat + (c.attention_width() + c.hidden) * input + widest * size_of(m.dtype));
+}
+
+// Of blocks of at most so many rows, with the sums that wait between them, which only those of few rows do.
+int64_t stream_workspace(const ModelSizes& m, const dual_ar::BlockConfig& c, int64_t rows) {
+  const int64_t few = std::min(rows, ops::kMostPendingRows);
+  const int64_t waiting = ops::computes_by_itself(m.device) ? ops::pending_bytes(few, c.dim) : 0;
+  return std::max(block_workspace(m, c, rows), block_workspace(m, c, few) + waiting);
 }
 
 }  // namespace
@@ -66,8 +74,9 @@ int64_t ModelSizes::decode_workspace_bytes(int64_t rows) const {
   const int64_t cache = 2 * c.fast_layers * fast.kv_heads * c.num_codebooks * fast.head_dim;
   const int64_t draw =
       head_rows() + (c.norm_fast_input ? c.slow.dim : 0) + cache + 2 * fast.dim + c.residual_codes();
-  return rows * c.slow.dim * kFloat + std::max(block_workspace(*this, c.slow, rows),
-                                               rows * draw * kFloat + block_workspace(*this, fast, 2 * rows));
+  return rows * c.slow.dim * kFloat +
+         std::max(stream_workspace(*this, c.slow, rows),
+                  rows * draw * kFloat + stream_workspace(*this, fast, 2 * rows));
 }
 
 int64_t ModelSizes::parked_bytes(int64_t rows) const {
@@ -81,7 +90,7 @@ int64_t ModelSizes::parked_bytes(int64_t rows) const {
 
 int64_t ModelSizes::prefill_workspace_bytes(int64_t columns) const {
   const dual_ar::Config& c = language_model;
-  return columns * (c.slow.dim * kFloat + (c.columns() + 2) * 4) + block_workspace(*this, c.slow, columns);
+  return columns * (c.slow.dim * kFloat + (c.columns() + 2) * 4) + stream_workspace(*this, c.slow, columns);
 }
 
 int64_t ModelSizes::launches_of_step() const {

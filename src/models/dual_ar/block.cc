@@ -1,7 +1,5 @@
 #include "models/dual_ar/block.h"
 
-#include "ops/linear.h"
-
 namespace shoal::dual_ar {
 
 int64_t BlockWeights::bytes() const {
@@ -10,25 +8,23 @@ int64_t BlockWeights::bytes() const {
 }
 
 void forward_block(ops::Context& ctx, const BlockConfig& config, const BlockWeights& weights, TensorView rope,
-                   const ops::BatchPlan& plan, const ops::KvLayer& cache, TensorView x) {
+                   const ops::BatchPlan& plan, const ops::KvLayer& cache, ops::Residual& x) {
   Workspace& workspace = *ctx.workspace;
   const Workspace::Scope scope(workspace);
-  const int64_t rows = x.dim(0);
+  const int64_t rows = x.rows.dim(0);
   const ops::AttentionPlan attention{{config.heads, config.kv_heads, config.head_dim}, rope, /*window=*/0};
   const ops::QkNorm head_norms{weights.q_norm, weights.k_norm, config.norm_eps};
-  ops::Epilogue onto_residual;
-  onto_residual.accumulate = true;
 
   const TensorView qkv = workspace.alloc(DType::f32, {rows, config.qkv_width()});
-  ops::norm_linear(ctx, x, {weights.attention_norm, config.norm_eps}, weights.qkv, qkv);
+  ops::norm_linear(ctx, x, {weights.attention_norm, config.norm_eps}, weights.qkv, qkv, {&plan, &cache});
   const TensorView heads =
       workspace.alloc(ops::product_input(ctx, weights.out), {rows, config.attention_width()});
   ops::attend(ctx, qkv, attention, head_norms, plan, cache, heads);
-  ops::linear(ctx, heads, weights.out, x, onto_residual);
+  ops::add_linear(ctx, heads, weights.out, x);
 
   const TensorView inner = workspace.alloc(ops::product_input(ctx, weights.down), {rows, config.hidden});
   ops::norm_swiglu(ctx, x, {weights.ffn_norm, config.norm_eps}, weights.gate_up, inner);
-  ops::linear(ctx, inner, weights.down, x, onto_residual);
+  ops::add_linear(ctx, inner, weights.down, x);
 }
 
 }  // namespace shoal::dual_ar

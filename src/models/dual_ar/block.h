@@ -5,6 +5,7 @@
 #include "ops/attention.h"
 #include "ops/context.h"
 #include "ops/packed_matrix.h"
+#include "ops/residual.h"
 #include "tensor/tensor.h"
 
 namespace shoal::dual_ar {
@@ -21,8 +22,9 @@ struct BlockWeights {
   int64_t bytes() const;
 };
 
-// x: f32 [rows, dim], the rows of every sequence of `plan`, updated in place. rope: ops::make_rope_table.
+// x: [rows, dim], the rows of every sequence of `plan`, to which the block is added. rope:
+// ops::make_rope_table.
 void forward_block(ops::Context& ctx, const BlockConfig& config, const BlockWeights& weights, TensorView rope,
-                   const ops::BatchPlan& plan, const ops::KvLayer& cache, TensorView x);
+                   const ops::BatchPlan& plan, const ops::KvLayer& cache, ops::Residual& x);
 
 }  // namespace shoal::dual_ar

@@ -147,11 +147,14 @@ void DualAr::run_slow(ops::Context& ctx, const ops::BatchPlan& plan, TensorView 
                                        .scale = config_.scale_codebook_embeddings};
   ops::embed_columns(ctx, embedding, columns, x);
   if (taps) taps->record("embed", 0, ops::to_host(ctx, x));
+  const Workspace::Scope scope(*ctx.workspace);
+  ops::Residual stream(ctx, x);
   for (int64_t i = 0; i < config_.slow_layers; ++i) {
     forward_block(ctx, config_.slow, w.slow_layers[static_cast<size_t>(i)], w.slow_rope, plan, cache.layer(i),
-                  x);
-    if (taps) taps->record("layer", i, ops::to_host(ctx, x));
+                  stream);
+    if (taps) taps->record("layer", i, ops::to_host(ctx, ops::settled(ctx, stream)));
   }
+  ops::settled(ctx, stream);
 }
 
 void DualAr::slow_logits(ops::Context& ctx, TensorView hidden, TensorView logits) const {

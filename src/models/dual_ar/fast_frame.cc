@@ -63,17 +63,24 @@ TensorView FastFrame::first_pass(TensorView slow, TensorView codes) {
     taps_->record("fast_in", 0, both.view().columns(0, dim));
   }
   ops::gather_rows(ctx_, weights_.fast_embedding, codes, pairs.columns(dim, 2 * dim));
-  run_layers(first_plan(), x_);
+  const Workspace::Scope scope(*ctx_.workspace);
+  ops::Residual stream(ctx_, x_);
+  run_layers(first_plan(), stream);
+  ops::settled(ctx_, stream);
   position_ = 2;
-  return logits_of(pairs.columns(dim, 2 * dim));
+  ops::norm_linear(ctx_, pairs.columns(dim, 2 * dim), head_norm(), weights_.fast_head, logits_);
+  return logits_;
 }
 
 TensorView FastFrame::next_pass(TensorView codes) {
   const TensorView x = x_.slice(0, rows_);
   ops::gather_rows(ctx_, weights_.fast_embedding, codes, x);
-  run_layers(next_plan(), x);
+  const Workspace::Scope scope(*ctx_.workspace);
+  ops::Residual stream(ctx_, x);
+  run_layers(next_plan(), stream);
   ++position_;
-  return logits_of(x);
+  ops::norm_linear(ctx_, stream, head_norm(), weights_.fast_head, logits_);
+  return logits_;
 }
 
 void FastFrame::project(TensorView slow, TensorView out) {
@@ -81,7 +88,7 @@ void FastFrame::project(TensorView slow, TensorView out) {
   ops::gather_rows(ctx_, slow, memory_.counting_.device_first(rows_), out);
 }
 
-void FastFrame::run_layers(const ops::BatchPlan& plan, TensorView x) {
+void FastFrame::run_layers(const ops::BatchPlan& plan, ops::Residual& x) {
   const Shape layer{rows_, config_.fast.kv_heads, config_.num_codebooks, config_.fast.head_dim};
   const auto of_layer = [&](TensorView all, int64_t i) {
     return all.slice(i, i + 1).columns(0, layer.elements()).reshape(layer);
@@ -90,13 +97,10 @@ void FastFrame::run_layers(const ops::BatchPlan& plan, TensorView x) {
     const ops::KvLayer cache{of_layer(keys_, i), of_layer(values_, i)};
     forward_block(ctx_, config_.fast, weights_.fast_layers[static_cast<size_t>(i)], weights_.fast_rope, plan,
                   cache, x);
-    if (taps_) taps_->record("fast_layer", i, ops::to_host(ctx_, x));
+    if (taps_) taps_->record("fast_layer", i, ops::to_host(ctx_, ops::settled(ctx_, x)));
   }
 }
 
-TensorView FastFrame::logits_of(TensorView last) {
-  ops::norm_linear(ctx_, last, {weights_.fast_norm, config_.fast.norm_eps}, weights_.fast_head, logits_);
-  return logits_;
-}
+ops::RmsNorm FastFrame::head_norm() const { return {weights_.fast_norm, config_.fast.norm_eps}; }
 
 }  // namespace shoal::dual_ar

@@ -7,6 +7,7 @@
 #include "models/dual_ar/config.h"
 #include "models/dual_ar/step_memory.h"
 #include "ops/context.h"
+#include "ops/residual.h"
 #include "tensor/tensor.h"
 
 namespace shoal::dual_ar {
@@ -32,8 +33,8 @@ class FastFrame {
   ops::BatchPlan first_plan() const;
   ops::BatchPlan next_plan() const;
   void project(TensorView slow, TensorView out);
-  void run_layers(const ops::BatchPlan& plan, TensorView x);
-  TensorView logits_of(TensorView last);
+  void run_layers(const ops::BatchPlan& plan, ops::Residual& x);
+  ops::RmsNorm head_norm() const;
 
   ops::Context& ctx_;
   const Config& config_;

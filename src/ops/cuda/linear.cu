@@ -18,27 +18,30 @@ Product with_input(Product product, TensorView x) {
 }
 
 // f32 x may go into the skinny kernel, which norms and rounds it; everything else rounds it before.
-void half_product(Context& ctx, const Product& product, TensorView x, const RmsNorm* norm) {
-  const bool is_skinny = product.rows <= kSkinnyRows;
+void half_product(Context& ctx, const Product& product, TensorView x, const RmsNorm* norm,
+                  const WaitingSums& waiting) {
+  const bool is_skinny = product.rows <= kSkinnyRows;  // then no sums wait
   if (x.dtype() == DType::f32 && is_skinny && is_vectors(x) && (!norm || is_aligned(norm->weight.data())))
     if (skinny_product(ctx, with_input(product, x), DType::f32, norm)) return;
-  if (norm && resident_product(ctx, product, x, *norm)) return;
   Workspace::Scope scope(*ctx.workspace);
-  if (norm || !is_product_operand(x, product.dtype)) x = product_operand(ctx, x, product.dtype, norm);
+  if (norm || !is_product_operand(x, product.dtype))
+    x = product_operand(ctx, x, product.dtype, norm, waiting);
   const Product ready = with_input(product, x);
   if (is_skinny && skinny_product(ctx, ready, product.dtype, nullptr)) return;
-  if (split_product(ctx, ready)) return;
+  if (resident_product(ctx, ready)) return;
   tile_product(ctx, ready);
 }
 
 void multiply(Context& ctx, TensorView x, const PackedMatrix& weight, const MatrixShape& shape,
-              const ProductEpilogue& epilogue, const RmsNorm* norm = nullptr) {
+              const ProductEpilogue& epilogue, const RmsNorm* norm = nullptr,
+              const WaitingSums& waiting = {}) {
   const Product product{.shape = shape,
                         .dtype = weight.dtype,
                         .weight = weight.storage.view().data(),
                         .rows = x.dim(0),
                         .epilogue = epilogue};
-  if (weight.dtype != DType::f32) return half_product(ctx, product, x, norm);
+  if (weight.dtype != DType::f32) return half_product(ctx, product, x, norm, waiting);
+  if (!waiting.sums.empty()) add_sums(ctx, waiting.sums, x);
   Workspace::Scope scope(*ctx.workspace);
   if (norm || !is_product_operand(x, DType::f32)) x = product_operand(ctx, x, DType::f32, norm);
   f32_product(ctx, with_input(product, x));
@@ -66,12 +69,14 @@ void linear_swiglu(Context& ctx, TensorView x, const PackedMatrix& gate_up, Tens
   multiply(ctx, x, gate_up, shape_of(gate_up, true), into(y));
 }
 
-void norm_linear(Context& ctx, TensorView x, const RmsNorm& norm, const PackedMatrix& weight, TensorView y) {
-  multiply(ctx, x, weight, shape_of(weight), into(y, weight), &norm);
+void norm_linear(Context& ctx, TensorView x, const RmsNorm& norm, const PackedMatrix& weight, TensorView y,
+                 const WaitingSums& waiting) {
+  multiply(ctx, x, weight, shape_of(weight), into(y, weight), &norm, waiting);
 }
 
-void norm_swiglu(Context& ctx, TensorView x, const RmsNorm& norm, const PackedMatrix& gate_up, TensorView y) {
-  multiply(ctx, x, gate_up, shape_of(gate_up, true), into(y), &norm);
+void norm_swiglu(Context& ctx, TensorView x, const RmsNorm& norm, const PackedMatrix& gate_up, TensorView y,
+                 const WaitingSums& waiting) {
+  multiply(ctx, x, gate_up, shape_of(gate_up, true), into(y), &norm, waiting);
 }
 
 }  // namespace shoal::ops::cuda

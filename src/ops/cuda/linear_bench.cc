@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "ops/cuda/gpu_bench.h"
-#include "ops/linear.h"
+#include "ops/residual.h"
 
 namespace shoal::ops::cuda {
 namespace {
@@ -105,12 +105,15 @@ class LinearBench : private GpuBench {
           hidden(DType::bf16, {rows, kHidden}, kDevice);
       time("layer, rows " + std::to_string(rows), kLayers, 2 * elements,
            2 * elements * static_cast<double>(rows), [&] {
+             const Workspace::Scope scope(*ctx_.workspace);
+             Residual stream(ctx_, x);
              for (size_t i = 0; i < qkv.size(); ++i) {
-               norm_linear(ctx_, x, norm, qkv[i], projected);
-               linear(ctx_, heads, out[i], x, {.accumulate = true});
-               norm_swiglu(ctx_, x, norm, up[i], hidden);
-               linear(ctx_, hidden, down[i], x, {.accumulate = true});
+               norm_linear(ctx_, stream, norm, qkv[i], projected);
+               add_linear(ctx_, heads, out[i], stream);
+               norm_swiglu(ctx_, stream, norm, up[i], hidden);
+               add_linear(ctx_, hidden, down[i], stream);
              }
+             settled(ctx_, stream);
            });
     }
   }

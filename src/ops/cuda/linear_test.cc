@@ -18,7 +18,8 @@ struct Size {
 // segments of many; inputs that end within a tile and within eight.
 constexpr Size kAwkward[] = {{1, 1, 1},      {3, 12, 40},    {5, 40, 12},    {7, 17, 33},   {16, 96, 96},
                              {17, 12, 40},   {4, 1000, 257}, {9, 2200, 40},  {2, 4300, 64}, {16, 6500, 32},
-                             {40, 96, 1000}, {33, 70, 31},   {16, 24, 3104}, {8, 9, 4128},  {65, 200, 264}};
+                             {40, 96, 1000}, {33, 70, 31},   {16, 24, 3104}, {8, 9, 4128},  {65, 200, 264},
+                             {40, 96, 1024}, {64, 70, 512}};
 
 // What a sum over `terms` inputs may be off by, in units of the sum of magnitudes. The tensor cores add 16
 // products and the sum so far after cutting all of them off at the last bit of the largest: 17 times two
@@ -206,8 +207,13 @@ class CudaSwiglu : public CudaLinear {
 };
 
 TEST_P(CudaSwiglu, MatchesTheReference) {
-  for (const Size size :
-       {Size{1, 1, 1}, {3, 17, 33}, {19, 80, 64}, {16, 1000, 40}, {2, 3300, 40}, {50, 100, 257}}) {
+  for (const Size size : {Size{1, 1, 1},
+                          {3, 17, 33},
+                          {19, 80, 64},
+                          {16, 1000, 40},
+                          {2, 3300, 40},
+                          {50, 100, 257},
+                          {50, 100, 512}}) {
     SCOPED_TRACE(testing::Message() << size.rows << " x " << size.outputs << " x " << size.depth);
     Operands gate = random_operands(size), up = random_operands({size.rows, size.outputs, size.depth + 1});
     up.w.resize(gate.w.size());
@@ -265,7 +271,8 @@ ref::Values normed(const std::vector<float>& x, const std::vector<float>& weight
 }
 
 TEST_P(CudaNormLinear, MatchesTheReference) {
-  for (const Size size : {Size{1, 12, 40}, {5, 33, 1000}, {16, 40, 2056}, {3, 20, 37}, {30, 40, 64}}) {
+  for (const Size size :
+       {Size{1, 12, 40}, {5, 33, 1000}, {16, 40, 2056}, {3, 20, 37}, {30, 40, 64}, {40, 40, 1024}}) {
     SCOPED_TRACE(testing::Message() << size.rows << " x " << size.outputs << " x " << size.depth);
     Operands o = random_operands(size);
     const std::vector<float> weight = random_values(size.depth, 5);
@@ -289,8 +296,13 @@ TEST_P(CudaNormLinear, MatchesTheReference) {
 }
 
 TEST_P(CudaNormLinear, IsTheNormAndThenTheProduct) {
-  for (const Size size :
-       {Size{1, 12, 40}, {3, 20, 37}, {16, 1000, 1024}, {2, 16, 2056}, {17, 20, 37}, {100, 24, 1000}}) {
+  for (const Size size : {Size{1, 12, 40},
+                          {3, 20, 37},
+                          {16, 1000, 1024},
+                          {2, 16, 2056},
+                          {17, 20, 37},
+                          {100, 24, 1000},
+                          {40, 24, 1024}}) {
     SCOPED_TRACE(testing::Message() << size.rows << " x " << size.outputs << " x " << size.depth);
     Operands o = random_operands(size);
     std::vector<float> up = random_values(size.outputs * size.depth, 4, 0.3f);

@@ -20,6 +20,16 @@ __device__ inline T narrowed_value(float value) {
   if constexpr (std::is_same_v<T, __half>) return __float2half_rn(value);
 }
 
+// Four values to a place that is aligned to them.
+template <typename T>
+__device__ inline void store_four(T* to, const float4& v) {
+  struct alignas(4 * sizeof(T)) Four {
+    T value[4];
+  };
+  *reinterpret_cast<Four*>(to) = {narrowed_value<T>(v.x), narrowed_value<T>(v.y), narrowed_value<T>(v.z),
+                                  narrowed_value<T>(v.w)};
+}
+
 // body(T()) with the type of a result's elements: f32, bf16 or f16.
 template <typename Body>
 void with_result_type(DType dtype, Body body) {

@@ -3,6 +3,7 @@
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/narrowed.cuh"
 #include "ops/cuda/products.h"
+#include "ops/cuda/residual.cuh"
 #include "ops/cuda/row_norm.cuh"
 
 namespace shoal::ops::cuda {
@@ -20,30 +21,14 @@ struct OperandArguments {
   const float* norm_weight;  // null: no norm
   float eps;
   bool shares_weight;  // it is read through shared memory, on its way before x is there
-  void* y;             // [rows, padded], or tiled
+  void* y;             // [rows, padded]
   int padded;
-  int groups;  // of eight rows, of a tiled operand; else 0
 
-  // Where input k of a row goes; the three behind it follow where k is a multiple of four.
   template <typename T>
   __device__ T* place(int64_t row, int k) const {
-    T* const to = static_cast<T*>(y);
-    if (groups == 0) return to + row * padded + k;
-    const int r = static_cast<int>(row), tile = k / kTileInputs * groups + r / 8;
-    const int chunk = r % 8 * 4 + swizzled_chunk(r % 8, k % kTileInputs / 8);
-    return to + (tile * 32 + chunk) * 8 + k % 8;
+    return static_cast<T*>(y) + row * padded + k;
   }
 };
-
-// Four values to a place that is aligned to them.
-template <typename T>
-__device__ void store_four(T* to, const float4& v) {
-  struct alignas(4 * sizeof(T)) Four {
-    T value[4];
-  };
-  *reinterpret_cast<Four*>(to) = {narrowed_value<T>(v.x), narrowed_value<T>(v.y), narrowed_value<T>(v.z),
-                                  narrowed_value<T>(v.w)};
-}
 
 // Zeros from `depth` on.
 __device__ float4 within(const float4& v, int k, int depth) {
@@ -115,10 +100,23 @@ __global__ void __launch_bounds__(kThreads) operand_kernel(const OperandArgument
 
 bool is_aligned(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }
 
-// y: where the operand goes. groups: of eight rows, where it is to be tiled; else 0.
-void make_operand(Context& ctx, TensorView x, const RmsNorm* norm, TensorView y, int groups) {
+}  // namespace
+
+bool is_product_operand(TensorView x, DType dtype) {
+  if (x.dtype() != dtype) return false;
+  // 16-bit kernels load whole vectors of 16 bytes.
+  return dtype == DType::f32 || (is_aligned(x.data()) && x.stride(0) % 8 == 0 && x.dim(1) % 8 == 0);
+}
+
+TensorView product_operand(Context& ctx, TensorView x, DType dtype, const RmsNorm* norm,
+                           const WaitingSums& waiting) {
   const int64_t rows = x.dim(0), depth = x.dim(1), padded = (depth + 7) / 8 * 8;
+  const TensorView y = ctx.workspace->alloc(dtype, {rows, padded});
   CHECK(!norm || x.dtype() == DType::f32, "a norm of ", name_of(x.dtype()));
+  if (!waiting.sums.empty()) {
+    norm_settled(ctx, x, waiting, *norm, y);
+    return y;
+  }
   const float* const weight = norm ? norm->weight.as<float>() : nullptr;
   const bool vectors = is_aligned(x.data()) && x.stride(0) % 4 == 0 && depth % 4 == 0 && is_aligned(weight);
   const bool shares_weight = norm && vectors && depth * 4 <= kSharedBytes;
@@ -132,45 +130,24 @@ void make_operand(Context& ctx, TensorView x, const RmsNorm* norm, TensorView y,
                                    .eps = norm ? norm->eps : 0.0f,
                                    .shares_weight = shares_weight,
                                    .y = y.data(),
-                                   .padded = static_cast<int>(padded),
-                                   .groups = groups};
+                                   .padded = static_cast<int>(padded)};
   if (!norm && x.dtype() == DType::f32) {
     const int64_t fours = rows * padded / 4;
     const Grid grid{.blocks = dim3(static_cast<unsigned>(blocks_for(fours, kHeld * kThreads))),
                     .threads = dim3(kThreads)};
-    return with_result_type(y.dtype(), [&](auto type) {
+    with_result_type(dtype, [&](auto type) {
       launch(ctx, "rounding of an operand", grid, round_kernel<decltype(type)>, arguments);
     });
+    return y;
   }
   const Grid grid{.blocks = dim3(static_cast<unsigned>(blocks_for(rows, kWarps))),
                   .threads = dim3(kThreads),
                   .shared_bytes = shares_weight ? static_cast<size_t>(depth * 4) : 0};
-  with_result_type(y.dtype(), [&](auto type) {
+  with_result_type(dtype, [&](auto type) {
     using T = decltype(type);
     launch(ctx, "operand of a product", grid,
            shares_weight ? operand_kernel<T, true> : operand_kernel<T, false>, arguments);
   });
-}
-
-}  // namespace
-
-bool is_product_operand(TensorView x, DType dtype) {
-  if (x.dtype() != dtype) return false;
-  // 16-bit kernels load whole vectors of 16 bytes.
-  return dtype == DType::f32 || (is_aligned(x.data()) && x.stride(0) % 8 == 0 && x.dim(1) % 8 == 0);
-}
-
-TensorView product_operand(Context& ctx, TensorView x, DType dtype, const RmsNorm* norm) {
-  const TensorView y = ctx.workspace->alloc(dtype, {x.dim(0), (x.dim(1) + 7) / 8 * 8});
-  make_operand(ctx, x, norm, y, 0);
-  return y;
-}
-
-TensorView tiled_operand(Context& ctx, TensorView x, DType dtype, const RmsNorm& norm) {
-  CHECK(size_of(dtype) == 2 && x.dim(1) % kTileInputs == 0, "tiled operand of ", x.dim(1), " inputs");
-  const int64_t groups = operand_groups(x.dim(0));
-  const TensorView y = ctx.workspace->alloc(dtype, {groups * 8, x.dim(1)});
-  make_operand(ctx, x, &norm, y, static_cast<int>(groups));
   return y;
 }
 

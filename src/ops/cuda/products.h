@@ -5,7 +5,7 @@
 #include <cuda_runtime.h>
 
 #include "ops/cuda/matrix_layout.cuh"
-#include "ops/linear.h"
+#include "ops/residual.h"
 
 namespace shoal::ops::cuda {
 
@@ -58,13 +58,9 @@ void f32_product(Context& ctx, const Product& product);
 
 // x as a product reads it: [rows, depth rounded up to a multiple of 8] of `dtype`, dense, in
 // ctx.workspace, normed (then x is f32) when there is a norm.  x: f32, bf16 or f16 [rows, depth], rows may be
-// strided.
-TensorView product_operand(Context& ctx, TensorView x, DType dtype, const RmsNorm* norm = nullptr);
-// The same of f32 x as resident_product's blocks keep it: tile by tile of 32 inputs, in each the rows by
-// eight, each eight as matrix_layout.cuh has those of a weight tile. The rows behind the last, up to a
-// multiple of 16, are not set. 16-bit dtype; depth is a multiple of 32.
-TensorView tiled_operand(Context& ctx, TensorView x, DType dtype, const RmsNorm& norm);
-inline int64_t operand_groups(int64_t rows) { return (rows + 15) / 16 * 2; }  // of eight rows
+// strided.  waiting: sums that are added to x first, where there is a norm.
+TensorView product_operand(Context& ctx, TensorView x, DType dtype, const RmsNorm* norm = nullptr,
+                           const WaitingSums& waiting = {});
 // Whether products of such weights read x as it is.
 bool is_product_operand(TensorView x, DType dtype);
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "ops/cuda/operand_map.cuh"
 #include "ops/cuda/resident.cuh"
-#include "ops/cuda/resident_split.cuh"
 #include "ops/cuda/tile_product.h"
 #include "ops/cuda/wide_product.h"
 
@@ -29,24 +29,16 @@ void launch_resident(Context& ctx, const ResidentArguments& arguments) {
          arguments);
 }
 
-template <typename T>
-void launch_split(Context& ctx, const ResidentArguments& arguments) {
-  const Grid grid{.blocks = dim3(static_cast<unsigned>(arguments.tile.output_blocks * kSegments)),
-                  .threads = dim3(kSplitThreads),
-                  .shared_bytes = static_cast<size_t>(arguments.plan.bytes),
-                  .cluster = kSegments};
-  launch(ctx, "split product", grid, resident_split_kernel<T>, arguments);
-}
-
-// Whether all segments are there, and equally long, without a tile that is not full.
+// Whether all segments are there, and have the same number of whole pairs of tiles.
 bool has_even_segments(const MatrixShape& matrix) {
-  return matrix.taps == 1 && matrix.depth == kSegments * matrix.segment_tiles() * kTileInputs;
+  return matrix.taps == 1 && matrix.depth % (kSegments * 2 * kTileInputs) == 0;
 }
 
 }  // namespace
 
 ResidentPlan resident_plan(const MatrixShape& matrix, int64_t rows, const TileMachine& machine) {
-  ResidentPlan plan{.groups = static_cast<int>(operand_groups(rows))};
+  // Groups of eight by twos: a warp has 16 rows of sums.
+  ResidentPlan plan{.groups = static_cast<int>((rows + 15) / 16 * 2)};
   const int64_t tiles = matrix.row_tiles();
   if (rows <= kSkinnyRows || rows > kResidentRows || !has_even_segments(matrix)) return plan;
   for (const int of_block : kBlockRows) {
@@ -63,44 +55,14 @@ ResidentPlan resident_plan(const MatrixShape& matrix, int64_t rows, const TileMa
   return plan;
 }
 
-ResidentPlan split_plan(const MatrixShape& matrix, int64_t rows, const TileMachine& machine) {
-  ResidentPlan plan{.groups = static_cast<int>(operand_groups(rows))};
-  if (rows <= kSkinnyRows || rows > kResidentRows || matrix.paired || !has_even_segments(matrix)) return plan;
-  const int64_t blocks = (matrix.outputs + kSplitOutputs - 1) / kSplitOutputs * kSegments;
-  const int64_t tiles = matrix.segment_tiles(), sums = int64_t{4} * kSplitPitch * plan.groups * 8;
-  // The rows that a full operand reaches over, where there are fewer, are those of the weights.
-  plan.segment_bytes = static_cast<int>(tiles * kTileBytes * plan.groups);
-  plan.weights_offset = plan.segment_bytes;
-  plan.barriers_offset =
-      static_cast<int>(std::max(plan.weights_offset + tiles * kTileBytes * kSplitTileRows, sums));
-  plan.bytes = plan.barriers_offset + 8;
-  const int64_t room = (machine.shared_bytes + 1024) / 2 - 1024;  // of two blocks on a multiprocessor
-  if (plan.bytes <= room && blocks <= 2 * machine.multiprocessors) plan.tile_rows = kSplitTileRows;
-  return plan;
-}
-
-bool split_product(Context& ctx, const Product& product) {
+bool resident_product(Context& ctx, const Product& product) {
   if (!has_wide_kernels(ctx)) return false;
-  const ResidentPlan plan = split_plan(product.shape, product.rows, tile_machine(ctx));
+  const MatrixShape& matrix = product.shape;
+  const ResidentPlan plan = resident_plan(matrix, product.rows, tile_machine(ctx));
   if (plan.tile_rows == 0) return false;
-  const ResidentArguments arguments{tile_arguments(product, kResidentRows, kSplitOutputs, nullptr), plan};
-  if (product.dtype == DType::bf16)
-    launch_split<__nv_bfloat16>(ctx, arguments);
-  else
-    launch_split<__half>(ctx, arguments);
-  return true;
-}
-
-bool resident_product(Context& ctx, const Product& product, TensorView x, const RmsNorm& norm) {
-  if (!has_wide_kernels(ctx)) return false;
-  const ResidentPlan plan = resident_plan(product.shape, product.rows, tile_machine(ctx));
-  if (plan.tile_rows == 0) return false;
-  const Workspace::Scope scope(*ctx.workspace);
-  Product ready = product;
-  ready.x = tiled_operand(ctx, x, product.dtype, norm).data();
-  ready.x_stride = product.shape.depth;
   const ResidentArguments arguments{
-      tile_arguments(ready, kResidentRows, plan.tile_rows * kTileOutputs, nullptr), plan};
+      tile_arguments(product, kResidentRows, plan.tile_rows * kTileOutputs, nullptr), plan,
+      rows_map(product.x, product.rows, matrix.depth, product.x_stride, plan.groups * 8, /*box_tiles=*/2)};
   if (product.dtype == DType::bf16)
     launch_resident<__nv_bfloat16>(ctx, arguments);
   else

@@ -1,9 +1,8 @@
-// Products of 17 to 64 normed rows of x and 16-bit weights on the tensor cores of sm_90a, in the layout and
-// the order of matrix_layout.cuh: each step of decoding for many sequences.
+// Products of 17 to 64 rows of x and 16-bit weights on the tensor cores of sm_90a, in the layout and the
+// order of matrix_layout.cuh: each step of decoding for many sequences.
 //
 // All of the rows lie in the shared memory of a block, beside its part of the matrix: nothing passes through
-// a ring, no copy waits for a place, and each segment of x is one copy, because the norm leaves its rows as
-// they are to lie (tiled_operand). That counts for more than what it costs, that there is no room for the
+// a ring, no copy waits for a place. That counts for more than what it costs, that there is no room for the
 // blocks of the next kernel to start early (4,096 x 1,024 and 64 rows with the norm before it 9.2 -> 6.5 us
 // on an H200).
 //
@@ -49,13 +48,15 @@ __device__ inline void start_block(const ResidentShared& shared, int first, int 
             shared.weights_full());
 }
 
-// By one thread.
+// By one thread. Rows that do not exist are zeros.
 __device__ inline void copy_rows(const ResidentShared& shared) {
-  const auto bytes = static_cast<uint32_t>(shared.a.plan.segment_bytes);
-  for (int s = 0; s < shared.a.tile.segments; ++s) {
-    arrive_expecting(shared.rows_full(s), bytes);
-    copy_bulk(shared.rows(s), shared.a.tile.x + static_cast<int64_t>(s) * (bytes / 16), bytes,
-              shared.rows_full(s));
+  const ResidentArguments& a = shared.a;
+  const auto pair_bytes = static_cast<uint32_t>(2 * kTileBytes * a.plan.groups);
+  for (int s = 0; s < a.tile.segments; ++s) {
+    arrive_expecting(shared.rows_full(s), static_cast<uint32_t>(a.plan.segment_bytes));
+    for (int pair = 0; pair < a.tile.segment_tiles / 2; ++pair)
+      copy_rectangle(shared.rows(s) + static_cast<uint32_t>(pair) * pair_bytes, a.rows,
+                     (s * a.tile.segment_tiles + pair * 2) * kTileInputs, 0, shared.rows_full(s));
   }
 }
 
@@ -66,6 +67,24 @@ __device__ inline void add_segments(const ResidentArguments& a, const char* at, 
 #pragma unroll
   for (int s = 0; s < kSegments; ++s)
     if (s < a.tile.segments) add_four(total, reinterpret_cast<const float*>(at + s * a.plan.segment_bytes));
+}
+
+// The sums of a segment of 64 rows, by a warpgroup. What stands behind rows that do not exist may be
+// anything.
+template <typename T, int kSums>
+__device__ inline void multiply_segment(const ResidentArguments& a, uint32_t rows, uint32_t weights,
+                                        float (&sums)[kSums]) {
+  uint64_t x = operand_of_pairs_at(rows);
+  uint64_t w = operand_at(weights, static_cast<uint32_t>(a.tile.row_tiles * kTileBytes));
+  const auto pair_bytes = static_cast<uint32_t>(2 * kTileBytes * a.plan.groups);
+  for (int tile = 0; tile < a.tile.segment_tiles; tile += 2, x += pair_bytes >> 4, w += 2 * kTileBytes >> 4) {
+    pin(sums);
+    begin_multiplications();
+    multiply_pair<T>(sums, x, w, tile > 0);
+    end_multiplications();
+  }
+  wait_for_multiplications<0>();
+  pin(sums);
 }
 
 template <bool kPaired, int kOutputs>
@@ -103,6 +122,7 @@ __global__ void __launch_bounds__(kResidentThreads, 1)
   const ResidentShared shared{a, static_cast<uint32_t>(__cvta_generic_to_shared(shared_bytes))};
   const int first = static_cast<int>(blockIdx.x) * kTileRows;
   if (threadIdx.x == 0) start_block(shared, first, min(kTileRows, a.tile.tile_rows - first));
+  if (threadIdx.x == 32) prefetch_map(a.rows);
   __syncthreads();
   wait_for_inputs();
   if (threadIdx.x == 0) copy_rows(shared);
@@ -114,8 +134,7 @@ __global__ void __launch_bounds__(kResidentThreads, 1)
     float sums[kOutputs / 2];
     wait_for_phase(shared.rows_full(s), 0);
     const auto from = static_cast<uint32_t>(s * a.tile.segment_tiles * kTileBytes);
-    multiply_resident<T>(a.tile.segment_tiles, a.plan.groups, shared.rows(s), shared.weights() + from,
-                         a.tile.row_tiles, sums);
+    multiply_segment<T>(a, shared.rows(s), shared.weights() + from, sums);
     wait_for_group(group);  // the sums of one warp take the place of rows that the others multiply
     const int row = static_cast<int>(threadIdx.x % 128 / 32) * 16;
     if (row >= a.plan.groups * 8) continue;

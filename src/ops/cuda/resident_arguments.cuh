@@ -1,5 +1,7 @@
-// What the kernels of resident.cuh and resident_split.cuh are told.
+// What the kernel of resident.cuh is told.
 #pragma once
+
+#include <cuda.h>
 
 #include "ops/cuda/resident_product.h"
 #include "ops/cuda/tile_arguments.cuh"
@@ -7,8 +9,9 @@
 namespace shoal::ops::cuda {
 
 struct ResidentArguments {
-  TileArguments tile;  // x: as tiled_operand leaves it; of a split product as it is
+  TileArguments tile;
   ResidentPlan plan;
+  CUtensorMap rows;  // two tiles of all rows
 };
 
 }  // namespace shoal::ops::cuda

@@ -1,4 +1,4 @@
-// The products of a segment whose operands lie in shared memory, whole.
+// Multiplications of operands that lie in shared memory as long as the block runs.
 #pragma once
 
 #include "ops/cuda/matrix_layout.cuh"
@@ -11,24 +11,15 @@ __device__ inline void wait_for_group(int group) {
   asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
 }
 
-// Sums of 64 rows by 2 kSums outputs over `tiles` tiles, by a warpgroup.  rows: [tile][eight rows], of which
-// there are `groups` for each tile (what stands behind them may be anything); weights: [row of tiles][tile],
-// row_tiles tiles apart.
+// sums = rows weights, or sums += rows weights, over a pair of tiles: rows as operand_of_pairs_at names them,
+// the second tile of weights right behind the first.
 template <typename T, int kSums>
-__device__ inline void multiply_resident(int tiles, int groups, uint32_t rows, uint32_t weights,
-                                         int row_tiles, float (&sums)[kSums]) {
-  uint64_t a = operand_at(rows, kTileBytes);
-  uint64_t b = operand_at(weights, static_cast<uint32_t>(row_tiles * kTileBytes));
-  const auto tile_bytes = static_cast<uint32_t>(groups * kTileBytes);
-  pin(sums);
-  begin_multiplications();
-  for (int tile = 0; tile < tiles; ++tile, a += tile_bytes >> 4, b += kTileBytes >> 4) {
-    multiply_wide<T>(sums, a, b, tile > 0);
-    multiply_wide<T>(sums, a + kSecondHalf, b + kSecondHalf, 1);
-  }
-  end_multiplications();
-  wait_for_multiplications<0>();
-  pin(sums);
+__device__ inline void multiply_pair(float (&sums)[kSums], uint64_t rows, uint64_t weights, uint32_t add) {
+  constexpr uint64_t kNextTile = kTileBytes >> 4;
+  multiply_wide<T>(sums, rows, weights, add);
+  multiply_wide<T>(sums, rows + kSecondHalf, weights + kSecondHalf, 1);
+  multiply_wide<T>(sums, rows + kSecondTile, weights + kNextTile, 1);
+  multiply_wide<T>(sums, rows + kSecondTile + kSecondHalf, weights + kNextTile + kSecondHalf, 1);
 }
 
 }  // namespace shoal::ops::cuda

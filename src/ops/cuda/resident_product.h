@@ -1,4 +1,4 @@
-// Products by the kernels of resident.cuh and resident_split.cuh, which only some GPUs can run.
+// Products by the kernels of resident.cuh, which only some GPUs can run.
 #pragma once
 
 #include "ops/cuda/products.h"
@@ -16,12 +16,7 @@ struct ResidentPlan {
 };
 ResidentPlan resident_plan(const MatrixShape& matrix, int64_t rows, const TileMachine& machine);
 
-// Of a split product: blocks have a segment of 64 outputs. tile_rows 8, or 0: it does not suit.
-ResidentPlan split_plan(const MatrixShape& matrix, int64_t rows, const TileMachine& machine);
-
-// The product of x (f32, any stride), normed, where the GPU can and there is a plan. False: nothing is done.
-bool resident_product(Context& ctx, const Product& product, TensorView x, const RmsNorm& norm);
-// The same of rows as they are.
-bool split_product(Context& ctx, const Product& product);
+// Where the GPU can and there is a plan. False: nothing is done.
+bool resident_product(Context& ctx, const Product& product);
 
 }  // namespace shoal::ops::cuda

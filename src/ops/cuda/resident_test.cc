@@ -34,9 +34,8 @@ class ResidentProduct : public CudaTest, public testing::WithParamInterface<DTyp
     std::vector<float> bias = random_values(matrix.outputs, 3);
     weight_ = matrix.paired ? pack_gate_up(ctx(), view_of(w, size), view_of(up, size), dtype())
                             : pack_matrix(ctx(), view_of(w, size), view_of(bias, {matrix.outputs}), dtype());
-    norm_weight_ = put(random_values(matrix.depth, 5), {matrix.depth});
+    scale_ = put(random_values(matrix.outputs, 5), {matrix.outputs});
   }
-  RmsNorm norm() const { return {norm_weight_, 1e-5f}; }
 
   // What `multiply` makes of y, in rows that lie apart: so far that four outputs are stored at once, or not.
   template <typename Multiply>
@@ -46,36 +45,37 @@ class ResidentProduct : public CudaTest, public testing::WithParamInterface<DTyp
     multiply(y.view().columns(0, shape_.outputs));
     return get(y);
   }
-  Product product_of(TensorView y) const {
+  // With every part of an epilogue, but of a pair, which has none.
+  Product product_of(TensorView x, TensorView y) const {
     Product product{.shape = shape_,
                     .dtype = dtype(),
                     .weight = weight_.storage.view().data(),
+                    .x = x.data(),
+                    .x_stride = x.stride(0),
                     .rows = y.dim(0),
                     .taps = {},
                     .epilogue = {.y = y.data(), .y_stride = y.stride(0), .y_dtype = y_dtype_}};
-    if (!shape_.paired) product.epilogue.bias = weight_.bias.as<float>();
+    if (shape_.paired) return product;
+    product.epilogue.bias = weight_.bias.as<float>();
+    product.epilogue.scale = scale_.as<float>();
+    product.epilogue.activation = Activation::gelu;
+    product.epilogue.accumulate = y_dtype_ == DType::f32;
     return product;
   }
-  std::vector<float> in_turn(TensorView x) {
-    Workspace::Scope scope(*ctx().workspace);
-    const RmsNorm norm_of_x = norm();
-    const TensorView normed = product_operand(ctx(), x, dtype(), &norm_of_x);
+  std::vector<float> by_tiles(TensorView x) {
     return result(x.dim(0), [&](TensorView y) {
-      Product product = product_of(y);
-      product.x = normed.data(), product.x_stride = normed.stride(0);
-      tile_product_by(ctx(), product, choose_tile(shape_, product.rows, tile_machine(ctx())));
+      tile_product_by(ctx(), product_of(x, y), choose_tile(shape_, x.dim(0), tile_machine(ctx())));
     });
   }
   std::vector<float> resident(TensorView x) {
-    return result(x.dim(0),
-                  [&](TensorView y) { EXPECT_TRUE(resident_product(ctx(), product_of(y), x, norm())); });
+    return result(x.dim(0), [&](TensorView y) { EXPECT_TRUE(resident_product(ctx(), product_of(x, y))); });
   }
 
   MatrixShape shape_;
   bool apart_ = false;  // by a multiple of eight outputs
   DType y_dtype_ = DType::f32;
   PackedMatrix weight_;
-  Tensor norm_weight_;
+  Tensor scale_;
 };
 
 TEST(ResidentPlan, ThereIsOneOnlyWhereSegmentsAreEvenAndAllFindsRoom) {
@@ -88,27 +88,18 @@ TEST(ResidentPlan, ThereIsOneOnlyWhereSegmentsAreEvenAndAllFindsRoom) {
   EXPECT_FALSE(has_plan({4096, 1, 1024}, 65));
   EXPECT_FALSE(has_plan({4096, 1, 1000}, 64));
   EXPECT_FALSE(has_plan({4096, 1, 992}, 64));
+  EXPECT_FALSE(has_plan({4096, 1, 768}, 64));  // segments of three tiles
   EXPECT_FALSE(has_plan({4096, 2, 1024}, 64));
   EXPECT_FALSE(has_plan({8192, 1, 1024}, 64));  // more blocks than run at once
   EXPECT_FALSE(has_plan({1024, 1, 2048}, 64));
   EXPECT_TRUE(has_plan({1024, 1, 2048}, 17));
-  const auto is_split = [&](const MatrixShape& shape, int64_t rows) {
-    return split_plan(shape, rows, machine).tile_rows > 0;
-  };
-  EXPECT_TRUE(is_split({1024, 1, 3072}, 64));
-  EXPECT_FALSE(is_split({1024, 1, 3072}, 16));
-  EXPECT_FALSE(is_split({1024, 1, 3072}, 65));
-  EXPECT_FALSE(is_split({1024, 1, 3064}, 64));
-  EXPECT_FALSE(is_split({1024, 1, 3072, true}, 64));
-  EXPECT_FALSE(is_split({4096, 1, 3072}, 64));
-  EXPECT_FALSE(is_split({1024, 1, 4096}, 64));  // two blocks would not fit
 }
 
-TEST_P(ResidentProduct, IsTheNormAndThePlainProduct) {
+TEST_P(ResidentProduct, HasTheBitsOfTheTileKernels) {
   int done = 0;
   for (const MatrixShape& shape : kShapes) {
     use(shape);
-    const Tensor x = put(random_values(64 * shape.depth, 1, 3.0f), {64, shape.depth});
+    const Tensor x = put(random_values(64 * shape.depth, 1), {64, shape.depth}, dtype());
     for (const int64_t rows : {17, 24, 32, 33, 63, 64}) {
       SCOPED_TRACE(testing::Message() << rows << " rows of " << shape.outputs << " x " << shape.depth
                                       << (shape.paired ? ", paired" : ""));
@@ -117,7 +108,7 @@ TEST_P(ResidentProduct, IsTheNormAndThePlainProduct) {
       for (const bool apart : {false, true})
         for (const DType y_dtype : {DType::f32, dtype()}) {
           apart_ = apart, y_dtype_ = y_dtype;
-          expect_same_bits(resident(some), in_turn(some));
+          expect_same_bits(resident(some), by_tiles(some));
           ++done;
         }
     }
@@ -125,73 +116,23 @@ TEST_P(ResidentProduct, IsTheNormAndThePlainProduct) {
   EXPECT_GT(done, 100);
 }
 
-TEST_P(ResidentProduct, SplitAmongTheBlocksOfAClusterItIsThePlainProduct) {
-  int done = 0;
-  for (const MatrixShape& shape : std::vector<MatrixShape>{{1024, 1, 1024},
-                                                           {1024, 1, 2048},
-                                                           {1024, 1, 3072},
-                                                           {2048, 1, 1024},
-                                                           {768, 1, 768},
-                                                           {100, 1, 256},
-                                                           {1, 1, 512}}) {
-    use(shape);
-    const Tensor x = put(random_values(64 * shape.depth, 1), {64, shape.depth}, dtype());
-    const Tensor scale = put(random_values(shape.outputs, 4), {shape.outputs});
-    for (const int64_t rows : {17, 24, 32, 33, 63, 64}) {
-      SCOPED_TRACE(testing::Message() << rows << " rows of " << shape.outputs << " x " << shape.depth);
-      const auto by = [&](auto multiply) {
-        return result(rows, [&](TensorView y) {
-          const ProductEpilogue epilogue{.bias = weight_.bias.as<float>(),
-                                         .scale = scale.as<float>(),
-                                         .activation = Activation::gelu,
-                                         .accumulate = true,
-                                         .y = y.data(),
-                                         .y_stride = y.stride(0)};
-          multiply(Product{.shape = shape,
-                           .dtype = dtype(),
-                           .weight = weight_.storage.view().data(),
-                           .x = x.view().data(),
-                           .x_stride = shape.depth,
-                           .rows = rows,
-                           .taps = {},
-                           .epilogue = epilogue});
-        });
-      };
-      if (split_plan(shape, rows, tile_machine(ctx())).tile_rows == 0) continue;
-      for (const bool apart : {false, true}) {
-        apart_ = apart;
-        const std::vector<float> want = by([&](const Product& product) {
-          tile_product_by(ctx(), product, choose_tile(shape, rows, tile_machine(ctx())));
-        });
-        expect_same_bits(by([&](const Product& product) { EXPECT_TRUE(split_product(ctx(), product)); }),
-                         want);
-        ++done;
-      }
-    }
-  }
-  EXPECT_GT(done, 50);
-}
-
 TEST_P(ResidentProduct, StepsReplayOnOtherContents) {
   ctx().graphs = &graphs();
   use({1024, 1, 1024});
   ASSERT_GT(resident_plan(shape_, 40, tile_machine(ctx())).tile_rows, 0);
-  const Tensor x = put(random_values(40 * 1024, 1), {40, 1024}),
-               y = put(random_values(40 * 1024, 2), {40, 1024});
+  const Tensor x = put(random_values(40 * 1024, 1), {40, 1024}, dtype());
+  const Tensor y = put(std::vector<float>(40 * 1024), {40, 1024});
   for (uint64_t seed = 1; seed <= 6; ++seed) {
-    const Tensor other = put(random_values(40 * 1024, seed % 2), {40, 1024});
+    const Tensor other = put(random_values(40 * 1024, seed % 2), {40, 1024}, dtype());
+    const Tensor want = put(std::vector<float>(40 * 1024), {40, 1024});
     copy(other, x);
+    fill_zero(ctx(), y);
     run_step(ctx(), {.owner = this, .rows = 40}, [&] {
-      for (int i = 0; i < 3; ++i) norm_linear(ctx(), x, norm(), weight_, y);
+      for (int i = 0; i < 3; ++i) resident_product(ctx(), product_of(x, y));
     });
-    const std::vector<float> got = get(y);
-    Workspace::Scope scope(*ctx().workspace);
-    const RmsNorm norm_of_x = norm();
-    Product product = product_of(y);
-    const TensorView normed = product_operand(ctx(), other, dtype(), &norm_of_x);
-    product.x = normed.data(), product.x_stride = 1024;
-    tile_product_by(ctx(), product, choose_tile(shape_, 40, tile_machine(ctx())));
-    expect_same_bits(got, get(y));
+    for (int i = 0; i < 3; ++i)
+      tile_product_by(ctx(), product_of(other, want), choose_tile(shape_, 40, tile_machine(ctx())));
+    expect_same_bits(get(y), get(want));
   }
 }
 

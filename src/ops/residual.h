@@ -1,0 +1,47 @@
+// The residual stream of a transformer: rows to which products are added, and which norms read.
+#pragma once
+
+#include "ops/linear.h"
+
+namespace shoal::ops {
+
+// Rows, and what is still to be added to them. On a GPU a product of many rows is fastest where every segment
+// of its inputs is multiplied on its own; their sums then wait until the rows are read, by the norm before
+// the next product, which has to pass over the rows anyway. The values are those of adding at once.
+struct Residual {
+  // x: f32 [rows, dim], contiguous. Room for sums (pending_bytes) is taken from ctx.workspace.
+  Residual(Context& ctx, TensorView x);
+
+  TensorView rows;       // x
+  TensorView sums;       // f32 [segments, rows, dim]; empty: products are added at once
+  bool pending = false;  // `sums` are to be added to the rows
+};
+// Sums wait for at most so many rows; more fill a GPU without.
+constexpr int64_t kMostPendingRows = 256;
+// Memory in which the sums of so many rows wait, where they do.
+int64_t pending_bytes(int64_t rows, int64_t dim);
+
+// to += in weight^T (+ bias).  in: as linear's x.
+void add_linear(Context& ctx, TensorView in, const PackedMatrix& weight, Residual& to);
+
+// What attend() will read: where sums wait, their kernel asks for some of it meanwhile. No more than a hint.
+struct ReadAhead {
+  const BatchPlan* plan = nullptr;  // null: nothing
+  const KvLayer* cache = nullptr;
+};
+
+// How a backend is told: sums that are added to the rows first, or none.
+struct WaitingSums {
+  TensorView sums;
+  ReadAhead ahead;
+};
+
+// norm_linear and norm_swiglu of the stream's rows, to which everything is added first.
+void norm_linear(Context& ctx, Residual& x, const RmsNorm& norm, const PackedMatrix& weight, TensorView y,
+                 const ReadAhead& ahead = {});
+void norm_swiglu(Context& ctx, Residual& x, const RmsNorm& norm, const PackedMatrix& gate_up, TensorView y);
+
+// The rows with everything added.
+TensorView settled(Context& ctx, Residual& x);
+
+}  // namespace shoal::ops
