@@ -93,6 +93,26 @@ TEST_F(AttentionBitsTest, ShortSequencesAreTheSameInEitherKernel) {
       }
 }
 
+// A warp has two query heads then.
+TEST_F(AttentionBitsTest, ShortSequencesOfManyAreTheSameInEitherKernel) {
+  constexpr size_t kSequences = 320;  // by 8 heads: more warps than run at once
+  std::vector<int64_t> lengths;
+  for (size_t s = 0; s < kSequences; ++s) lengths.push_back(4 + static_cast<int64_t>(s % 7));
+  for (const int64_t dim : {32, 64, 128}) {
+    World world = make_world({{8, 4, dim}, DType::f32}, lengths), other = world;
+    Pool pool = make_pool(world, 4, true), large = make_pool(other, 4, true, 9);
+    for (const int step : {0, 1, 2}) {  // two rows, one, the rest
+      std::vector<Piece> pieces;
+      for (size_t s = 0; s < kSequences; ++s)
+        pieces.push_back({s, step == 0 ? 0 : step + 1, step < 2 ? step + 2 : lengths[s]});
+      pieces.push_back(Piece::padding());
+      run(world, pool, pieces);
+      run(other, large, pieces);
+    }
+    expect_same_results(world, other);
+  }
+}
+
 TEST_F(AttentionBitsTest, PagesOutsideTheWindowAreNeverLookedUp) {
   for (const World& kind : {World{{2, 1, 64}, DType::bf16, 20}, {{2, 1, 64}, DType::f32, 20}}) {
     World world = make_world(kind, {200}), whole = world;

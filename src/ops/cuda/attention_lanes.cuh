@@ -70,6 +70,7 @@ __device__ inline float warp_max(float value) {
 struct ChunkWeights {
   float maximum, weight, sum;
 
+  ChunkWeights() = default;
   __device__ ChunkWeights(float score, bool seen) {
     maximum = warp_max(seen ? score : kNothing);
     weight = seen ? weight_of(score, maximum) : 0.0f;

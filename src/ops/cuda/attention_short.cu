@@ -1,6 +1,7 @@
 // attend() for sequences of at most 32 positions with f32 keys: the fast transformer, whose calls are many
 // and tiny. One warp per sequence and query head does all of it, with the arithmetic of attention_lanes.cuh;
-// the warps of a group norm and turn the new key once each instead of waiting for each other.
+// the warps of a group norm and turn the new key once each instead of waiting for each other. Where that is
+// more warps than run at once, one has two query heads of a group, which read the same keys and values.
 #include "ops/cuda/attention_lanes.cuh"
 #include "ops/cuda/launch.cuh"
 
@@ -16,22 +17,25 @@ struct ShortArgs {
   bool single_rows;
 };
 
-template <int kDim>
+template <int kDim, int kHeads>
 struct ShortShared {
-  float q[kDim], k[kDim];
+  float q[kHeads][kDim], k[kDim];
 };
 
-template <int kDim>
-__global__ __launch_bounds__(32 * kLaneWarps,
-                             kDim > 64 ? 2 : 4) void short_kernel(const __grid_constant__ ShortArgs args) {
+constexpr int blocks_together(int dim) { return dim > 64 ? 2 : 4; }  // on a multiprocessor
+
+template <int kDim, int kHeads>
+__global__ __launch_bounds__(32 * kLaneWarps, blocks_together(kDim)) void short_kernel(
+    const __grid_constant__ ShortArgs args) {
   constexpr int kPairs = (kDim / 2 + 31) / 32;
   constexpr int kTogether = kPairs > 1 ? 4 : 8;  // values whose loads are under way at a time
-  __shared__ __align__(16) ShortShared<kDim> memory[kLaneWarps];
+  __shared__ __align__(16) ShortShared<kDim, kHeads> memory[kLaneWarps];
   const Rows& rows = args.rows;
   const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
-  ShortShared<kDim>& shared = memory[warp];
+  ShortShared<kDim, kHeads>& shared = memory[warp];
   const int task = static_cast<int>(blockIdx.x) * kLaneWarps + warp;
-  const int sequence = task / rows.heads, head = task % rows.heads, kv_head = head / rows.group();
+  const int tasks = rows.heads / kHeads;  // of a sequence
+  const int sequence = task / tasks, first_head = task % tasks * kHeads, kv_head = first_head / rows.group();
   if (sequence >= rows.sequence_count) return wait_for_inputs();
   HeadPairs<kPairs> q_weight, k_weight;
   if (args.turn.q_weight) q_weight.load(args.turn.q_weight, kDim);
@@ -67,23 +71,28 @@ __global__ __launch_bounds__(32 * kLaneWarps,
     load_values(first);
     if (row == begin) wait_for_inputs();
 
-    HeadPairs<kPairs> q, k, v;
-    q.load(rows.q(row, head), kDim);
+    HeadPairs<kPairs> q[kHeads], k, v;
+#pragma unroll
+    for (int h = 0; h < kHeads; ++h) q[h].load(rows.q(row, first_head + h), kDim);
     k.load(rows.k(row, kv_head), kDim);
     v.load(rows.v(row, kv_head), kDim);
-    LaneSums<kPairs> total;
+    LaneSums<kPairs> totals[kHeads];
     if (position < 0) {
-      total.store(args.out, row, head * kDim, kDim);
+#pragma unroll
+      for (int h = 0; h < kHeads; ++h) totals[h].store(args.out, row, (first_head + h) * kDim, kDim);
       continue;
     }
-    if (args.turn.q_weight) q.norm(q_weight, kDim, args.turn.eps);
-    q.rotate(turns);
+#pragma unroll
+    for (int h = 0; h < kHeads; ++h) {
+      if (args.turn.q_weight) q[h].norm(q_weight, kDim, args.turn.eps);
+      q[h].rotate(turns);
+      q[h].store(shared.q[h], kDim);
+    }
     if (args.turn.k_weight) k.norm(k_weight, kDim, args.turn.eps);
     k.rotate(turns);
-    q.store(shared.q, kDim);
     k.store(shared.k, kDim);
     // Of several rows each warp writes all (the same bits), so that it can read them again for the next.
-    if (head % rows.group() == 0 || end - begin > 1) {
+    if (first_head % rows.group() == 0 || end - begin > 1) {
       const int64_t own = __shfl_sync(~0u, slot, position);
       k.store(args.pages.k + own * kDim, kDim);
       v.store(args.pages.v + own * kDim, kDim);
@@ -94,25 +103,34 @@ __global__ __launch_bounds__(32 * kLaneWarps,
       for (int i = 0; i < kDim / 4; ++i) key[i] = reinterpret_cast<const float4*>(shared.k)[i];
     }
 
-    LaneDot<float> product;
+    LaneDot<float> products[kHeads];
 #pragma unroll
     for (int i = 0; i < kDim / 4; ++i) {
       const float(&four)[4] = reinterpret_cast<const float(&)[4]>(key[i]);
-      product.add(reinterpret_cast<const float4*>(shared.q)[i], four);
+#pragma unroll
+      for (int h = 0; h < kHeads; ++h) products[h].add(reinterpret_cast<const float4*>(shared.q[h])[i], four);
     }
-    const ChunkWeights weights(scaled_score(product.sum(), args.scale), seen);
-    HeadPairs<kPairs> sums{};
+    ChunkWeights weights[kHeads];
+#pragma unroll
+    for (int h = 0; h < kHeads; ++h)
+      weights[h] = ChunkWeights(scaled_score(products[h].sum(), args.scale), seen);
+    HeadPairs<kPairs> sums[kHeads] = {};
     for (int from = first; from <= position; from += kTogether) {
       if (from != first) load_values(from);
 #pragma unroll
-      for (int i = 0; i < kTogether; ++i) {
-        const float weight = __shfl_sync(~0u, weights.weight, min(from + i, kLaneChunk - 1));
-        if (from + i < position) add_value(sums, weight, values[i]);
-        if (from + i == position) add_value(sums, weight, v);
-      }
+      for (int i = 0; i < kTogether; ++i)
+#pragma unroll
+        for (int h = 0; h < kHeads; ++h) {
+          const float weight = __shfl_sync(~0u, weights[h].weight, min(from + i, kLaneChunk - 1));
+          if (from + i < position) add_value(sums[h], weight, values[i]);
+          if (from + i == position) add_value(sums[h], weight, v);
+        }
     }
-    total.merge(weights, sums);
-    total.store(args.out, row, head * kDim, kDim);
+#pragma unroll
+    for (int h = 0; h < kHeads; ++h) {
+      totals[h].merge(weights[h], sums[h]);
+      totals[h].store(args.out, row, (first_head + h) * kDim, kDim);
+    }
     __syncwarp();  // the next row takes this one's shared memory, and reads the pages
   }
 }
@@ -132,11 +150,14 @@ void short_attention(Context& ctx, const AttentionCall& call) {
                        out_of(call),
                        score_scale(call.layout.head_dim),
                        call.plan->tables.single_rows};
-  const int64_t tasks = args.rows.sequence_count * call.layout.heads;
+  const int64_t heads = int64_t{args.rows.sequence_count} * call.layout.heads;
+  const int64_t at_once = state_of(ctx).multiprocessors() * blocks_together(args.rows.dim) * kLaneWarps;
+  const bool two = heads > at_once && call.layout.heads / call.layout.kv_heads % 2 == 0;
+  const int64_t tasks = two ? heads / 2 : heads;
   const Grid grid{dim3(static_cast<unsigned>(blocks_for(tasks, kLaneWarps))), dim3(32 * kLaneWarps)};
-  const auto kernel = call.layout.head_dim == 32   ? short_kernel<32>
-                      : call.layout.head_dim == 64 ? short_kernel<64>
-                                                   : short_kernel<128>;
+  const auto kernel = call.layout.head_dim == 32   ? (two ? short_kernel<32, 2> : short_kernel<32, 1>)
+                      : call.layout.head_dim == 64 ? (two ? short_kernel<64, 2> : short_kernel<64, 1>)
+                                                   : (two ? short_kernel<128, 2> : short_kernel<128, 1>);
   launch(ctx, "short_attention", grid, kernel, args);
 }
 
