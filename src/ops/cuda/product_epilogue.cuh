@@ -20,9 +20,19 @@ __device__ inline float activated(float v, Activation activation) {
   return activation == Activation::tanh ? tanhf(v) : v;
 }
 
+// x / y to within an ulp, for y in 1 .. 2^126. Without the branches of an exact division, behind which values
+// of one thread wait for each other.
+__device__ inline float quotient(float x, float y) {
+  float inverse;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(y));
+  const float near = __fmul_rn(x, inverse);
+  return __fmaf_rn(__fmaf_rn(-near, y, x), inverse, near);
+}
+
 // silu(gate) * up.
 __device__ inline float swiglu_value(float gate, float up) {
-  return __fmul_rn(__fdiv_rn(gate, __fadd_rn(1.0f, expf(-gate))), up);
+  constexpr float kMost = 87;  // exp of more is no divisor of quotient's; silu is less than 2^-119 there
+  return __fmul_rn(quotient(gate, __fadd_rn(1.0f, expf(fminf(-gate, kMost)))), up);
 }
 
 // bias: 0 where there is none; scale: 1; before: what y holds, or 0.
