@@ -31,9 +31,9 @@ Tensor pack(Context& ctx, const PackRequest& request);
 void linear(Context& ctx, TensorView x, const PackedMatrix& weight, TensorView y, const Epilogue& epilogue);
 void linear_swiglu(Context& ctx, TensorView x, const PackedMatrix& gate_up, TensorView y);
 void norm_linear(Context& ctx, TensorView x, const RmsNorm& norm, const PackedMatrix& weight, TensorView y,
-                 const WaitingSums& waiting = {});
+                 TensorView sums = {});
 void norm_swiglu(Context& ctx, TensorView x, const RmsNorm& norm, const PackedMatrix& gate_up, TensorView y,
-                 const WaitingSums& waiting = {});
+                 TensorView sums = {});
 
 // residual
 bool can_add_later(const Context& ctx);

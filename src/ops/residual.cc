@@ -32,18 +32,17 @@ void add_linear(Context& ctx, TensorView in, const PackedMatrix& weight, Residua
   if (!to.pending) linear(ctx, in, weight, to.rows, {.accumulate = true});
 }
 
-void norm_linear(Context& ctx, Residual& x, const RmsNorm& norm, const PackedMatrix& weight, TensorView y,
-                 const ReadAhead& ahead) {
+void norm_linear(Context& ctx, Residual& x, const RmsNorm& norm, const PackedMatrix& weight, TensorView y) {
   if (!x.pending) return norm_linear(ctx, x.rows, norm, weight, y);
   check_norm_linear(x.rows, norm, weight, y);
-  cuda::norm_linear(ctx, x.rows, norm, weight, y, {x.sums, ahead});
+  cuda::norm_linear(ctx, x.rows, norm, weight, y, x.sums);
   x.pending = false;
 }
 
 void norm_swiglu(Context& ctx, Residual& x, const RmsNorm& norm, const PackedMatrix& gate_up, TensorView y) {
   if (!x.pending) return norm_swiglu(ctx, x.rows, norm, gate_up, y);
   check_norm_swiglu(ctx, x.rows, norm, gate_up, y);
-  cuda::norm_swiglu(ctx, x.rows, norm, gate_up, y, {x.sums, {}});
+  cuda::norm_swiglu(ctx, x.rows, norm, gate_up, y, x.sums);
   x.pending = false;
 }
 

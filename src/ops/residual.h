@@ -24,21 +24,8 @@ int64_t pending_bytes(int64_t rows, int64_t dim);
 // to += in weight^T (+ bias).  in: as linear's x.
 void add_linear(Context& ctx, TensorView in, const PackedMatrix& weight, Residual& to);
 
-// What attend() will read: where sums wait, their kernel asks for some of it meanwhile. No more than a hint.
-struct ReadAhead {
-  const BatchPlan* plan = nullptr;  // null: nothing
-  const KvLayer* cache = nullptr;
-};
-
-// How a backend is told: sums that are added to the rows first, or none.
-struct WaitingSums {
-  TensorView sums;
-  ReadAhead ahead;
-};
-
 // norm_linear and norm_swiglu of the stream's rows, to which everything is added first.
-void norm_linear(Context& ctx, Residual& x, const RmsNorm& norm, const PackedMatrix& weight, TensorView y,
-                 const ReadAhead& ahead = {});
+void norm_linear(Context& ctx, Residual& x, const RmsNorm& norm, const PackedMatrix& weight, TensorView y);
 void norm_swiglu(Context& ctx, Residual& x, const RmsNorm& norm, const PackedMatrix& gate_up, TensorView y);
 
 // The rows with everything added.

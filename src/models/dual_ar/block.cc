@@ -16,7 +16,7 @@ void forward_block(ops::Context& ctx, const BlockConfig& config, const BlockWeig
   const ops::QkNorm head_norms{weights.q_norm, weights.k_norm, config.norm_eps};
 
   const TensorView qkv = workspace.alloc(DType::f32, {rows, config.qkv_width()});
-  ops::norm_linear(ctx, x, {weights.attention_norm, config.norm_eps}, weights.qkv, qkv, {&plan, &cache});
+  ops::norm_linear(ctx, x, {weights.attention_norm, config.norm_eps}, weights.qkv, qkv);
   const TensorView heads =
       workspace.alloc(ops::product_input(ctx, weights.out), {rows, config.attention_width()});
   ops::attend(ctx, qkv, attention, head_norms, plan, cache, heads);

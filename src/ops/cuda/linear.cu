@@ -18,14 +18,12 @@ Product with_input(Product product, TensorView x) {
 }
 
 // f32 x may go into the skinny kernel, which norms and rounds it; everything else rounds it before.
-void half_product(Context& ctx, const Product& product, TensorView x, const RmsNorm* norm,
-                  const WaitingSums& waiting) {
+void half_product(Context& ctx, const Product& product, TensorView x, const RmsNorm* norm, TensorView sums) {
   const bool is_skinny = product.rows <= kSkinnyRows;  // then no sums wait
   if (x.dtype() == DType::f32 && is_skinny && is_vectors(x) && (!norm || is_aligned(norm->weight.data())))
     if (skinny_product(ctx, with_input(product, x), DType::f32, norm)) return;
   Workspace::Scope scope(*ctx.workspace);
-  if (norm || !is_product_operand(x, product.dtype))
-    x = product_operand(ctx, x, product.dtype, norm, waiting);
+  if (norm || !is_product_operand(x, product.dtype)) x = product_operand(ctx, x, product.dtype, norm, sums);
   const Product ready = with_input(product, x);
   if (is_skinny && skinny_product(ctx, ready, product.dtype, nullptr)) return;
   if (resident_product(ctx, ready)) return;
@@ -33,15 +31,14 @@ void half_product(Context& ctx, const Product& product, TensorView x, const RmsN
 }
 
 void multiply(Context& ctx, TensorView x, const PackedMatrix& weight, const MatrixShape& shape,
-              const ProductEpilogue& epilogue, const RmsNorm* norm = nullptr,
-              const WaitingSums& waiting = {}) {
+              const ProductEpilogue& epilogue, const RmsNorm* norm = nullptr, TensorView sums = {}) {
   const Product product{.shape = shape,
                         .dtype = weight.dtype,
                         .weight = weight.storage.view().data(),
                         .rows = x.dim(0),
                         .epilogue = epilogue};
-  if (weight.dtype != DType::f32) return half_product(ctx, product, x, norm, waiting);
-  if (!waiting.sums.empty()) add_sums(ctx, waiting.sums, x);
+  if (weight.dtype != DType::f32) return half_product(ctx, product, x, norm, sums);
+  if (!sums.empty()) add_sums(ctx, sums, x);
   Workspace::Scope scope(*ctx.workspace);
   if (norm || !is_product_operand(x, DType::f32)) x = product_operand(ctx, x, DType::f32, norm);
   f32_product(ctx, with_input(product, x));
@@ -70,13 +67,13 @@ void linear_swiglu(Context& ctx, TensorView x, const PackedMatrix& gate_up, Tens
 }
 
 void norm_linear(Context& ctx, TensorView x, const RmsNorm& norm, const PackedMatrix& weight, TensorView y,
-                 const WaitingSums& waiting) {
-  multiply(ctx, x, weight, shape_of(weight), into(y, weight), &norm, waiting);
+                 TensorView sums) {
+  multiply(ctx, x, weight, shape_of(weight), into(y, weight), &norm, sums);
 }
 
 void norm_swiglu(Context& ctx, TensorView x, const RmsNorm& norm, const PackedMatrix& gate_up, TensorView y,
-                 const WaitingSums& waiting) {
-  multiply(ctx, x, gate_up, shape_of(gate_up, true), into(y), &norm, waiting);
+                 TensorView sums) {
+  multiply(ctx, x, gate_up, shape_of(gate_up, true), into(y), &norm, sums);
 }
 
 }  // namespace shoal::ops::cuda

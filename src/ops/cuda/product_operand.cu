@@ -108,13 +108,12 @@ bool is_product_operand(TensorView x, DType dtype) {
   return dtype == DType::f32 || (is_aligned(x.data()) && x.stride(0) % 8 == 0 && x.dim(1) % 8 == 0);
 }
 
-TensorView product_operand(Context& ctx, TensorView x, DType dtype, const RmsNorm* norm,
-                           const WaitingSums& waiting) {
+TensorView product_operand(Context& ctx, TensorView x, DType dtype, const RmsNorm* norm, TensorView sums) {
   const int64_t rows = x.dim(0), depth = x.dim(1), padded = (depth + 7) / 8 * 8;
   const TensorView y = ctx.workspace->alloc(dtype, {rows, padded});
   CHECK(!norm || x.dtype() == DType::f32, "a norm of ", name_of(x.dtype()));
-  if (!waiting.sums.empty()) {
-    norm_settled(ctx, x, waiting, *norm, y);
+  if (!sums.empty()) {
+    norm_settled(ctx, x, sums, *norm, y);
     return y;
   }
   const float* const weight = norm ? norm->weight.as<float>() : nullptr;

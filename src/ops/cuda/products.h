@@ -58,9 +58,9 @@ void f32_product(Context& ctx, const Product& product);
 
 // x as a product reads it: [rows, depth rounded up to a multiple of 8] of `dtype`, dense, in
 // ctx.workspace, normed (then x is f32) when there is a norm.  x: f32, bf16 or f16 [rows, depth], rows may be
-// strided.  waiting: sums that are added to x first, where there is a norm.
+// strided.  sums: what is added to x first, where there is a norm.
 TensorView product_operand(Context& ctx, TensorView x, DType dtype, const RmsNorm* norm = nullptr,
-                           const WaitingSums& waiting = {});
+                           TensorView sums = {});
 // Whether products of such weights read x as it is.
 bool is_product_operand(TensorView x, DType dtype);
 

@@ -18,25 +18,6 @@ constexpr int kThreads = 128;               // of a row
 constexpr int kTogether = 2;                // fours of a row that a thread asks for at the same time
 constexpr int64_t kSharedBytes = 48 << 10;  // of a block, without asking for more
 
-constexpr int64_t kAheadBytes = int64_t{16} << 20;  // of keys and values, which have to find room in the L2
-
-// Pages that the attention behind the product will read first, of each row's sequence.
-struct PagesAhead {
-  const char *k, *v;
-  const int32_t *table, *positions;
-  int per_sequence, page_size;
-  uint32_t page_bytes;
-  int pages;  // at most, of keys and of values; 0: none
-
-  // Asks for them to be brought into the second-level cache. They are older than the rows (attention.h).
-  __device__ void ask(int64_t row) const {
-    const int page = static_cast<int>(threadIdx.x / 2);
-    if (page >= pages || page * page_size >= positions[row]) return;
-    const int64_t at = static_cast<int64_t>(table[row * per_sequence + page]) * page_bytes;
-    prefetch_weights((threadIdx.x % 2 == 0 ? k : v) + at, page_bytes);
-  }
-};
-
 struct SettleArguments {
   float* x;
   int64_t x_stride, rows;
@@ -45,7 +26,6 @@ struct SettleArguments {
   const float* norm_weight;
   float eps;
   void* y;  // [rows, depth]
-  PagesAhead ahead;
 };
 
 __device__ float4 plus(const float4& a, const float4& b) {
@@ -95,7 +75,6 @@ __global__ void __launch_bounds__(kThreads) settled_operand_kernel(const SettleA
   float4* const weights = shared_fours + a.depth / 4;
   for (int k = static_cast<int>(threadIdx.x); k < a.depth / 4; k += kThreads)
     copy_async<16>(&weights[k], a.norm_weight + k * 4);
-  a.ahead.ask(blockIdx.x);
   let_successor_start();  // the product
   wait_for_inputs();
   settle_row(a, blockIdx.x, [&](int k, const float4& four) { shared_fours[k / 4] = four; });
@@ -106,24 +85,6 @@ __global__ void __launch_bounds__(kThreads) settled_operand_kernel(const SettleA
   for (int k = static_cast<int>(threadIdx.x); k < a.depth / 4; k += kThreads)
     store_four(static_cast<T*>(a.y) + int64_t{blockIdx.x} * a.depth + k * 4,
                normed_four(shared_fours[k], norm.factor(), weights[k]));
-}
-
-PagesAhead pages_ahead(const ReadAhead& ahead, int64_t rows) {
-  if (!ahead.plan || !ahead.plan->tables.single_rows) return {};
-  const PlanTables& tables = ahead.plan->tables;
-  const TensorView keys = ahead.cache->k;
-  if (keys.bytes() <= kAheadBytes) return {};  // it is there
-  const int64_t page_bytes = keys.bytes() / keys.dim(0);
-  const int64_t pages = std::min(
-      {kAheadBytes / (2 * page_bytes * rows), ahead.plan->pages_per_sequence, int64_t{kThreads / 2}});
-  return {.k = static_cast<const char*>(keys.data()),
-          .v = static_cast<const char*>(ahead.cache->v.data()),
-          .table = tables.page_table.as<int32_t>(),
-          .positions = tables.positions.as<int32_t>(),
-          .per_sequence = static_cast<int>(ahead.plan->pages_per_sequence),
-          .page_size = static_cast<int>(ahead.plan->page_size),
-          .page_bytes = static_cast<uint32_t>(page_bytes),
-          .pages = static_cast<int>(page_bytes % 16 == 0 ? pages : 0)};
 }
 
 SettleArguments arguments_of(TensorView x, TensorView sums) {
@@ -144,11 +105,10 @@ int64_t shared_bytes_of(int64_t depth) { return 2 * depth * size_of(DType::f32);
 
 }  // namespace
 
-void norm_settled(Context& ctx, TensorView x, const WaitingSums& waiting, const RmsNorm& norm, TensorView y) {
+void norm_settled(Context& ctx, TensorView x, TensorView sums, const RmsNorm& norm, TensorView y) {
   CHECK(reinterpret_cast<uintptr_t>(norm.weight.data()) % 16 == 0,
         "norm weight of a residual stream is not aligned");
-  SettleArguments arguments = arguments_of(x, waiting.sums);
-  arguments.ahead = pages_ahead(waiting.ahead, x.dim(0));
+  SettleArguments arguments = arguments_of(x, sums);
   arguments.norm_weight = norm.weight.as<float>();
   arguments.eps = norm.eps;
   arguments.y = y.data();
