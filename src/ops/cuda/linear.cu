@@ -1,3 +1,4 @@
+#include "ops/cuda/broad_product.h"
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/products.h"
 #include "ops/cuda/resident_product.h"
@@ -27,6 +28,7 @@ void half_product(Context& ctx, const Product& product, TensorView x, const RmsN
   const Product ready = with_input(product, x);
   if (is_skinny && skinny_product(ctx, ready, product.dtype, nullptr)) return;
   if (resident_product(ctx, ready)) return;
+  if (broad_product(ctx, ready)) return;
   tile_product(ctx, ready);
 }
 

@@ -1,10 +1,6 @@
 // Products whose rows stay in shared memory give the bits of those whose rows pass through it.
-#include "ops/cuda/product_testing.h"
+#include "ops/cuda/product_bits_testing.h"
 #include "ops/cuda/resident_product.h"
-#include "ops/cuda/testing.h"
-#include "ops/cuda/tile_product.h"
-#include "ops/cuda/wide_product.h"
-#include "ops/linear.h"
 #include "ops/step_graph.h"
 #include "ops/transfer.h"
 
@@ -17,66 +13,7 @@ const MatrixShape kShapes[] = {
     {4096, 1, 1024}, {2048, 1, 1024},       {1024, 1, 1024},       {4097, 1, 1024},      {6004, 1, 1024},
     {9, 1, 512},     {3072, 1, 1024, true}, {3050, 1, 1024, true}, {300, 1, 2048, true}, {40, 1, 512, true}};
 
-class ResidentProduct : public CudaTest, public testing::WithParamInterface<DType> {
- protected:
-  static DType dtype() { return GetParam(); }
-
-  void SetUp() override {
-    CudaTest::SetUp();
-    if (!IsSkipped() && !has_wide_kernels(ctx())) GTEST_SKIP() << "no kernels for this GPU";
-  }
-
-  void use(const MatrixShape& matrix) {
-    shape_ = matrix;
-    std::vector<float> w = random_values(matrix.outputs * matrix.depth, 2, 0.3f), up = w;
-    std::ranges::reverse(up);
-    const Shape size{matrix.outputs, matrix.depth};
-    std::vector<float> bias = random_values(matrix.outputs, 3);
-    weight_ = matrix.paired ? pack_gate_up(ctx(), view_of(w, size), view_of(up, size), dtype())
-                            : pack_matrix(ctx(), view_of(w, size), view_of(bias, {matrix.outputs}), dtype());
-    scale_ = put(random_values(matrix.outputs, 5), {matrix.outputs});
-  }
-
-  // What `multiply` makes of y, in rows that lie apart: so far that four outputs are stored at once, or not.
-  template <typename Multiply>
-  std::vector<float> result(int64_t rows, Multiply multiply) {
-    const int64_t stride = apart_ ? (shape_.outputs + 11) / 8 * 8 : shape_.outputs + 5;
-    const Tensor y = put(random_values(rows * stride, 6), {rows, stride}, y_dtype_);
-    multiply(y.view().columns(0, shape_.outputs));
-    return get(y);
-  }
-  // With every part of an epilogue, but of a pair, which has none.
-  Product product_of(TensorView x, TensorView y) const {
-    Product product{.shape = shape_,
-                    .dtype = dtype(),
-                    .weight = weight_.storage.view().data(),
-                    .x = x.data(),
-                    .x_stride = x.stride(0),
-                    .rows = y.dim(0),
-                    .taps = {},
-                    .epilogue = {.y = y.data(), .y_stride = y.stride(0), .y_dtype = y_dtype_}};
-    if (shape_.paired) return product;
-    product.epilogue.bias = weight_.bias.as<float>();
-    product.epilogue.scale = scale_.as<float>();
-    product.epilogue.activation = Activation::gelu;
-    product.epilogue.accumulate = y_dtype_ == DType::f32;
-    return product;
-  }
-  std::vector<float> by_tiles(TensorView x) {
-    return result(x.dim(0), [&](TensorView y) {
-      tile_product_by(ctx(), product_of(x, y), choose_tile(shape_, x.dim(0), tile_machine(ctx())));
-    });
-  }
-  std::vector<float> resident(TensorView x) {
-    return result(x.dim(0), [&](TensorView y) { EXPECT_TRUE(resident_product(ctx(), product_of(x, y))); });
-  }
-
-  MatrixShape shape_;
-  bool apart_ = false;  // by a multiple of eight outputs
-  DType y_dtype_ = DType::f32;
-  PackedMatrix weight_;
-  Tensor scale_;
-};
+class ResidentProduct : public ProductBits {};
 
 TEST(ResidentPlan, ThereIsOneOnlyWhereSegmentsAreEvenAndAllFindsRoom) {
   const TileMachine machine{132, 227 << 10};
@@ -97,6 +34,7 @@ TEST(ResidentPlan, ThereIsOneOnlyWhereSegmentsAreEvenAndAllFindsRoom) {
 
 TEST_P(ResidentProduct, HasTheBitsOfTheTileKernels) {
   int done = 0;
+  activation_ = Activation::gelu;
   for (const MatrixShape& shape : kShapes) {
     use(shape);
     const Tensor x = put(random_values(64 * shape.depth, 1), {64, shape.depth}, dtype());
@@ -108,7 +46,7 @@ TEST_P(ResidentProduct, HasTheBitsOfTheTileKernels) {
       for (const bool apart : {false, true})
         for (const DType y_dtype : {DType::f32, dtype()}) {
           apart_ = apart, y_dtype_ = y_dtype;
-          expect_same_bits(resident(some), by_tiles(some));
+          expect_same_bits(by(resident_product, some), by_tiles(some));
           ++done;
         }
     }

@@ -1,0 +1,76 @@
+// A fixture of tests that hold one kind of product kernels to the bits of another.
+#pragma once
+
+#include "ops/cuda/product_testing.h"
+#include "ops/cuda/testing.h"
+#include "ops/cuda/tile_product.h"
+#include "ops/cuda/wide_product.h"
+#include "ops/linear.h"
+
+namespace shoal::ops::cuda {
+
+// On GPUs with the kernels of wide_product.h; elsewhere its tests skip.
+class ProductBits : public CudaTest, public testing::WithParamInterface<DType> {
+ protected:
+  static DType dtype() { return GetParam(); }
+
+  void SetUp() override {
+    CudaTest::SetUp();
+    if (!IsSkipped() && !has_wide_kernels(ctx())) GTEST_SKIP() << "no kernels for this GPU";
+  }
+
+  void use(const MatrixShape& matrix) {
+    shape_ = matrix;
+    std::vector<float> w = random_values(matrix.outputs * matrix.depth, 2, 0.3f), up = w;
+    std::ranges::reverse(up);
+    const Shape size{matrix.outputs, matrix.depth};
+    std::vector<float> bias = random_values(matrix.outputs, 3);
+    weight_ = matrix.paired ? pack_gate_up(ctx(), view_of(w, size), view_of(up, size), dtype())
+                            : pack_matrix(ctx(), view_of(w, size), view_of(bias, {matrix.outputs}), dtype());
+    scale_ = put(random_values(matrix.outputs, 5), {matrix.outputs});
+  }
+
+  // What `multiply` makes of y, in rows that lie apart: so far that four outputs are stored at once, or not.
+  template <typename Multiply>
+  std::vector<float> result(int64_t rows, Multiply multiply) {
+    const int64_t stride = apart_ ? (shape_.outputs + 11) / 8 * 8 : shape_.outputs + 5;
+    const Tensor y = put(random_values(rows * stride, 6), {rows, stride}, y_dtype_);
+    multiply(y.view().columns(0, shape_.outputs));
+    return get(y);
+  }
+  // With every part of an epilogue, but of a pair, which has none.
+  Product product_of(TensorView x, TensorView y) const {
+    Product product{.shape = shape_,
+                    .dtype = dtype(),
+                    .weight = weight_.storage.view().data(),
+                    .x = x.data(),
+                    .x_stride = x.stride(0),
+                    .rows = y.dim(0),
+                    .taps = {},
+                    .epilogue = {.y = y.data(), .y_stride = y.stride(0), .y_dtype = y_dtype_}};
+    if (shape_.paired) return product;
+    product.epilogue.bias = weight_.bias.as<float>();
+    product.epilogue.scale = scale_.as<float>();
+    product.epilogue.activation = activation_;
+    product.epilogue.accumulate = y_dtype_ == DType::f32;
+    return product;
+  }
+  std::vector<float> by_tiles(TensorView x) {
+    return result(x.dim(0), [&](TensorView y) {
+      tile_product_by(ctx(), product_of(x, y), choose_tile(shape_, x.dim(0), tile_machine(ctx())));
+    });
+  }
+  // product: broad_product or another that says whether it has done it.
+  std::vector<float> by(bool (*product)(Context&, const Product&), TensorView x) {
+    return result(x.dim(0), [&](TensorView y) { EXPECT_TRUE(product(ctx(), product_of(x, y))); });
+  }
+
+  MatrixShape shape_;
+  bool apart_ = false;  // by a multiple of eight outputs
+  DType y_dtype_ = DType::f32;
+  Activation activation_ = Activation::none;
+  PackedMatrix weight_;
+  Tensor scale_;
+};
+
+}  // namespace shoal::ops::cuda
