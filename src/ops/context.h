@@ -54,8 +54,10 @@ struct PlanTables {
 // the host's arrays nothing but their sizes.
 struct BatchPlan {
   RaggedRows rows;
-  std::span<const int32_t> positions;   // [rows] absolute position of each row in its sequence
-  std::span<const int32_t> page_table;  // [sequences, pages_per_sequence]: logical page -> physical page
+  std::span<const int32_t> positions;  // [rows] absolute position of each row in its sequence
+  // [sequences, pages_per_sequence]: logical page -> physical page. Those of positions that no row sees may
+  // be anything.
+  std::span<const int32_t> page_table;
   int64_t pages_per_sequence = 0;
   int64_t page_size = 0;   // tokens per page
   PlanTables tables = {};  // on_device (transfer.h) fills them; empty on the CPU

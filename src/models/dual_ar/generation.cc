@@ -48,12 +48,14 @@ void check_columns(const Config& config, std::span<const int32_t> columns) {
   if (columns.size() % width != 0)
     fail(ErrorCode::invalid_argument, "prompt must be columns of ", width, " ids, got ", columns.size(),
          " ids");
-  for (size_t i = 0; i < columns.size(); ++i) {
-    const int64_t end = i % width == 0 ? config.vocab_size : config.codebook_size;
-    if (columns[i] < 0 || columns[i] >= end)
-      fail(ErrorCode::invalid_argument, "prompt column ", i / width, ", row ", i % width, " must be in 0..",
-           end - 1, ", got ", columns[i]);
-  }
+  for (size_t column = 0; column < columns.size() / width; ++column)
+    for (size_t row = 0; row < width; ++row) {
+      const int64_t end = row == 0 ? config.vocab_size : config.codebook_size;
+      const int32_t id = columns[column * width + row];
+      if (id < 0 || id >= end)
+        fail(ErrorCode::invalid_argument, "prompt column ", column, ", row ", row, " must be in 0..", end - 1,
+             ", got ", id);
+    }
 }
 
 Utterance::Utterance(const Config& config, const Sampling& sampling, int64_t prompt_columns,

@@ -1,7 +1,6 @@
-#include "ops/cuda/broad.cuh"
-
 #include <algorithm>
 
+#include "ops/cuda/broad.cuh"
 #include "ops/cuda/operand_map.cuh"
 #include "ops/cuda/tile_product.h"
 #include "ops/cuda/wide_product.h"

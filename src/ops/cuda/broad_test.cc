@@ -1,6 +1,6 @@
 // Products whose blocks all run at once have the bits of the others.
-#include "ops/cuda/product_bits_testing.h"
 #include "ops/cuda/broad_product.h"
+#include "ops/cuda/product_bits_testing.h"
 #include "ops/step_graph.h"
 #include "ops/transfer.h"
 
