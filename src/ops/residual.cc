@@ -6,21 +6,20 @@
 namespace shoal::ops {
 namespace {
 
-constexpr int64_t kFewestRows = 17;  // of fewer the next product norms its rows itself
-constexpr int64_t kSegments = 8;     // of every matrix (cuda/matrix_layout.cuh)
+constexpr int64_t kFewestRows = 17;  // fewer are multiplied by kernels that add at once (cuda/products.h)
 
 }  // namespace
 
 int64_t pending_bytes(int64_t rows, int64_t dim) {
   if (rows < kFewestRows || rows > kMostPendingRows) return 0;
-  return kSegments * rows * dim * size_of(DType::f32);
+  return kPendingSegments * rows * dim * size_of(DType::f32);
 }
 
 Residual::Residual(Context& ctx, TensorView x) : rows(x) {
   CHECK(x.rank() == 2 && x.dtype() == DType::f32 && x.is_contiguous(), "residual stream ", x.shape(), " ",
         name_of(x.dtype()));
   if (!on_cpu(ctx) && pending_bytes(x.dim(0), x.dim(1)) > 0 && cuda::can_add_later(ctx))
-    sums = ctx.workspace->alloc(DType::f32, {kSegments, x.dim(0), x.dim(1)});
+    sums = ctx.workspace->alloc(DType::f32, {kPendingSegments, x.dim(0), x.dim(1)});
 }
 
 void add_linear(Context& ctx, TensorView in, const PackedMatrix& weight, Residual& to) {

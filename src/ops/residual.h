@@ -18,6 +18,7 @@ struct Residual {
 };
 // Sums wait for at most so many rows; more fill a GPU without.
 constexpr int64_t kMostPendingRows = 256;
+constexpr int64_t kPendingSegments = 8;  // those of every matrix on a GPU (cuda/matrix_layout.cuh)
 // Memory in which the sums of so many rows wait, where they do.
 int64_t pending_bytes(int64_t rows, int64_t dim);
 

@@ -44,12 +44,13 @@ bool broad_product(Context& ctx, const Product& product) {
   if (!has_wide_kernels(ctx)) return false;
   const BroadPlan plan = broad_plan(product.shape, product.rows, tile_machine(ctx));
   if (plan.outputs == 0) return false;
+  const TileArguments tile = tile_arguments(product, kBroadRows, plan.outputs, nullptr);
+  if (!tile.plain) return false;
   const BroadArguments arguments{
-      .tile = tile_arguments(product, kBroadRows, plan.outputs, nullptr),
+      .tile = tile,
       .plan = plan,
       .rows = rows_map(product.x, product.rows, kBroadDepth, product.x_stride, kBroadRows, /*box_tiles=*/2),
       .weights = weight_map(product.weight, product.shape, plan.outputs / kTileOutputs, /*tiles=*/2)};
-  if (!arguments.tile.plain) return false;
   const int64_t blocks = int64_t{arguments.tile.row_blocks} * arguments.tile.output_blocks;
   const Grid grid{.blocks = dim3(static_cast<unsigned>(blocks)),
                   .threads = dim3(kBroadThreads),

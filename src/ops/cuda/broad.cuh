@@ -1,7 +1,7 @@
-// Products of 65 to 512 rows of x and 16-bit weights on the tensor cores of sm_90a, in the layout and the
-// order of matrix_layout.cuh: each step of decoding for very many sequences.
+// Products of more than 64 rows of x and 16-bit weights on the tensor cores of sm_90a, in the layout and the
+// order of matrix_layout.cuh, where all blocks run at once: each step of decoding for very many sequences.
 //
-// All blocks run at once. Rows and weights pass through a ring each, 64 inputs a stage; as many weights as
+// Rows and weights pass through a ring each, 64 inputs a stage; as many weights as
 // there is room for are asked for before the rows are there. Two warpgroups multiply 64 rows each. They take
 // the stages of two segments in turn: the sums of one are added up while the other's are on their way.
 #pragma once

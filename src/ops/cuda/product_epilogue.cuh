@@ -29,9 +29,10 @@ __device__ inline float quotient(float x, float y) {
   return __fmaf_rn(__fmaf_rn(-near, y, x), inverse, near);
 }
 
-// silu(gate) * up.
+// silu(gate) * up. A gate below -87 gives gate times 2^-126 instead of nearly nothing; an infinite one is not
+// a number.
 __device__ inline float swiglu_value(float gate, float up) {
-  constexpr float kMost = 87;  // exp of more is no divisor of quotient's; silu is less than 2^-119 there
+  constexpr float kMost = 87;  // exp of more is no divisor of quotient's
   return __fmul_rn(quotient(gate, __fadd_rn(1.0f, expf(fminf(-gate, kMost)))), up);
 }
 

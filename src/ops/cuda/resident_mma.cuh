@@ -1,4 +1,5 @@
-// Multiplications of operands that lie in shared memory as long as the block runs.
+// Multiplications of 64 inputs at a time, whose rows came by tensor maps (resident.cuh, partial.cuh,
+// broad.cuh).
 #pragma once
 
 #include "ops/cuda/matrix_layout.cuh"

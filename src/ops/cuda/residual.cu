@@ -17,6 +17,7 @@ namespace {
 constexpr int kThreads = 128;               // of a row
 constexpr int kTogether = 2;                // fours of a row that a thread asks for at the same time
 constexpr int64_t kSharedBytes = 48 << 10;  // of a block, without asking for more
+static_assert(kPendingSegments == kSegments);
 
 struct SettleArguments {
   float* x;
