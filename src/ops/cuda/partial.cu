@@ -17,10 +17,11 @@ auto kernel_of(const PartialPlan& plan) {
 }  // namespace
 
 PartialPlan partial_plan(const MatrixShape& matrix, int64_t rows, const TileMachine& machine) {
-  if (rows <= kSkinnyRows || rows > kMostPendingRows || matrix.taps != 1 || matrix.paired) return {};
+  if (rows <= kSkinnyRows || rows > kMostPendingRows || matrix.paired || !has_even_segments(matrix))
+    return {};
   PartialPlan plan{.row_groups = rows <= 64 ? 1 : 2, .tile_rows = rows <= 128 ? 8 : 16};
   const int outputs = plan.tile_rows * kTileOutputs;
-  if (matrix.depth % (kSegments * 2 * kTileInputs) != 0 || matrix.outputs % outputs != 0) return {};
+  if (matrix.outputs % outputs != 0) return {};
   const int64_t segment = matrix.segment_tiles() * 64, barriers = 8 * (1 + matrix.segment_tiles() / 2);
   plan.weights_offset = static_cast<int>(segment * 64 * plan.row_groups);
   plan.barriers_offset = static_cast<int>(plan.weights_offset + segment * outputs);

@@ -29,11 +29,6 @@ void launch_resident(Context& ctx, const ResidentArguments& arguments) {
          arguments);
 }
 
-// Whether all segments are there, and have the same number of whole pairs of tiles.
-bool has_even_segments(const MatrixShape& matrix) {
-  return matrix.taps == 1 && matrix.depth % (kSegments * 2 * kTileInputs) == 0;
-}
-
 }  // namespace
 
 ResidentPlan resident_plan(const MatrixShape& matrix, int64_t rows, const TileMachine& machine) {

@@ -25,6 +25,10 @@ double share_of_peak(const TileShape& shape) {
 
 }  // namespace
 
+bool has_even_segments(const MatrixShape& matrix) {
+  return matrix.taps == 1 && matrix.depth % (kSegments * 2 * kTileInputs) == 0;
+}
+
 int64_t segments_of(const MatrixShape& matrix) {
   return (matrix.row_tiles() + matrix.segment_tiles() - 1) / matrix.segment_tiles();
 }

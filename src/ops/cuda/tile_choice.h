@@ -57,6 +57,8 @@ struct TileMachine {
 constexpr int64_t kMostSplitTiles = 1024;
 
 int64_t segments_of(const MatrixShape& matrix);
+// Whether there is one tap, and all segments are there and have the same number of whole pairs of tiles.
+bool has_even_segments(const MatrixShape& matrix);
 // Whether the kernel can do it at all.
 bool can_do(const TileChoice& choice, const MatrixShape& matrix, int64_t rows, const TileMachine& machine);
 // Expected time, from the bytes, the operations and the length of the chain of its blocks. rows > 0.
