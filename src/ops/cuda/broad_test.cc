@@ -1,8 +1,6 @@
 // Products whose blocks all run at once have the bits of the others.
 #include "ops/cuda/broad_product.h"
 #include "ops/cuda/product_bits_testing.h"
-#include "ops/step_graph.h"
-#include "ops/transfer.h"
 
 namespace shoal::ops::cuda {
 namespace {
@@ -68,23 +66,8 @@ TEST_P(BroadProduct, LeavesWhatIsNotPlainToOthers) {
 }
 
 TEST_P(BroadProduct, StepsReplayOnOtherContents) {
-  ctx().graphs = &graphs();
   use({2048, 1, 1024});
-  const int64_t rows = 200;
-  const Tensor x = put(random_values(rows * 1024, 1), {rows, 1024}, dtype());
-  const Tensor y = put(std::vector<float>(rows * 2048), {rows, 2048});
-  for (uint64_t seed = 1; seed <= 6; ++seed) {
-    const Tensor other = put(random_values(rows * 1024, seed % 2), {rows, 1024}, dtype());
-    const Tensor want = put(std::vector<float>(rows * 2048), {rows, 2048});
-    copy(other, x);
-    fill_zero(ctx(), y);
-    run_step(ctx(), {.owner = this, .rows = rows}, [&] {
-      for (int i = 0; i < 3; ++i) EXPECT_TRUE(broad_product(ctx(), product_of(x, y)));
-    });
-    for (int i = 0; i < 3; ++i)
-      tile_product_by(ctx(), product_of(other, want), choose_tile(shape_, rows, tile_machine(ctx())));
-    expect_same_bits(get(y), get(want));
-  }
+  expect_replays(broad_product, 200);
 }
 
 INSTANTIATE_TEST_SUITE_P(HalfFloats, BroadProduct, testing::Values(DType::bf16, DType::f16),

@@ -2,23 +2,16 @@
 #pragma once
 
 #include "ops/cuda/product_testing.h"
-#include "ops/cuda/testing.h"
 #include "ops/cuda/tile_product.h"
-#include "ops/cuda/wide_product.h"
+#include "ops/cuda/wide_kernels_testing.h"
 #include "ops/linear.h"
+#include "ops/step_graph.h"
+#include "ops/transfer.h"
 
 namespace shoal::ops::cuda {
 
-// On GPUs with the kernels of wide_product.h; elsewhere its tests skip.
-class ProductBits : public CudaTest, public testing::WithParamInterface<DType> {
+class ProductBits : public WideKernelsTest {
  protected:
-  static DType dtype() { return GetParam(); }
-
-  void SetUp() override {
-    CudaTest::SetUp();
-    if (!IsSkipped() && !has_wide_kernels(ctx())) GTEST_SKIP() << "no kernels for this GPU";
-  }
-
   void use(const MatrixShape& matrix) {
     shape_ = matrix;
     std::vector<float> w = random_values(matrix.outputs * matrix.depth, 2, 0.3f), up = w;
@@ -60,9 +53,32 @@ class ProductBits : public CudaTest, public testing::WithParamInterface<DType> {
       tile_product_by(ctx(), product_of(x, y), choose_tile(shape_, x.dim(0), tile_machine(ctx())));
     });
   }
-  // product: broad_product or another that says whether it has done it.
-  std::vector<float> by(bool (*product)(Context&, const Product&), TensorView x) {
-    return result(x.dim(0), [&](TensorView y) { EXPECT_TRUE(product(ctx(), product_of(x, y))); });
+  // broad_product or another that says whether it has done it.
+  using Kernels = bool (*)(Context&, const Product&);
+  std::vector<float> by(Kernels kernels, TensorView x) {
+    return result(x.dim(0), [&](TensorView y) { EXPECT_TRUE(kernels(ctx(), product_of(x, y))); });
+  }
+  // Three products in a recorded step, one after the other, whose rows change between its replays.
+  void expect_replays(Kernels kernels, int64_t rows) {
+    ctx().graphs = &graphs();
+    const auto random_rows = [&](uint64_t seed) {
+      return put(random_values(rows * shape_.depth, seed), {rows, shape_.depth}, dtype());
+    };
+    const auto zeros = [&] {
+      return put(std::vector<float>(static_cast<size_t>(rows * shape_.outputs)), {rows, shape_.outputs});
+    };
+    const Tensor x = random_rows(1), y = zeros();
+    for (uint64_t seed = 1; seed <= 6; ++seed) {
+      const Tensor other = random_rows(seed % 2), want = zeros();
+      copy(other, x);
+      fill_zero(ctx(), y);
+      run_step(ctx(), {.owner = this, .rows = rows}, [&] {
+        for (int i = 0; i < 3; ++i) EXPECT_TRUE(kernels(ctx(), product_of(x, y)));
+      });
+      for (int i = 0; i < 3; ++i)
+        tile_product_by(ctx(), product_of(other, want), choose_tile(shape_, rows, tile_machine(ctx())));
+      expect_same_bits(get(y), get(want));
+    }
   }
 
   MatrixShape shape_;

@@ -1,8 +1,6 @@
 // Products whose rows stay in shared memory give the bits of those whose rows pass through it.
 #include "ops/cuda/product_bits_testing.h"
 #include "ops/cuda/resident_product.h"
-#include "ops/step_graph.h"
-#include "ops/transfer.h"
 
 namespace shoal::ops::cuda {
 namespace {
@@ -55,23 +53,8 @@ TEST_P(ResidentProduct, HasTheBitsOfTheTileKernels) {
 }
 
 TEST_P(ResidentProduct, StepsReplayOnOtherContents) {
-  ctx().graphs = &graphs();
   use({1024, 1, 1024});
-  ASSERT_GT(resident_plan(shape_, 40, tile_machine(ctx())).tile_rows, 0);
-  const Tensor x = put(random_values(40 * 1024, 1), {40, 1024}, dtype());
-  const Tensor y = put(std::vector<float>(40 * 1024), {40, 1024});
-  for (uint64_t seed = 1; seed <= 6; ++seed) {
-    const Tensor other = put(random_values(40 * 1024, seed % 2), {40, 1024}, dtype());
-    const Tensor want = put(std::vector<float>(40 * 1024), {40, 1024});
-    copy(other, x);
-    fill_zero(ctx(), y);
-    run_step(ctx(), {.owner = this, .rows = 40}, [&] {
-      for (int i = 0; i < 3; ++i) resident_product(ctx(), product_of(x, y));
-    });
-    for (int i = 0; i < 3; ++i)
-      tile_product_by(ctx(), product_of(other, want), choose_tile(shape_, 40, tile_machine(ctx())));
-    expect_same_bits(get(y), get(want));
-  }
+  expect_replays(resident_product, 40);
 }
 
 INSTANTIATE_TEST_SUITE_P(HalfFloats, ResidentProduct, testing::Values(DType::bf16, DType::f16),

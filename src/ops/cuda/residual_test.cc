@@ -3,8 +3,7 @@
 
 #include "ops/cuda/partial_product.h"
 #include "ops/cuda/product_testing.h"
-#include "ops/cuda/testing.h"
-#include "ops/cuda/wide_product.h"
+#include "ops/cuda/wide_kernels_testing.h"
 #include "ops/step_graph.h"
 #include "ops/transfer.h"
 
@@ -13,15 +12,8 @@ namespace {
 
 constexpr float kEps = 1e-5f;
 
-class ResidualStream : public CudaTest, public testing::WithParamInterface<DType> {
+class ResidualStream : public WideKernelsTest {
  protected:
-  static DType dtype() { return GetParam(); }
-
-  void SetUp() override {
-    CudaTest::SetUp();
-    if (!IsSkipped() && !has_wide_kernels(ctx())) GTEST_SKIP() << "no kernels for this GPU";
-  }
-
   PackedMatrix matrix(int64_t outputs, int64_t depth, unsigned seed, bool with_bias = false) {
     std::vector<float> w = random_values(outputs * depth, seed, 0.1f),
                        bias = random_values(outputs, seed + 1);

@@ -1,9 +1,8 @@
 #include <algorithm>
 
 #include "ops/cuda/product_testing.h"
-#include "ops/cuda/testing.h"
 #include "ops/cuda/tile_product.h"
-#include "ops/cuda/wide_product.h"
+#include "ops/cuda/wide_kernels_testing.h"
 #include "ops/linear.h"
 
 namespace shoal::ops::cuda {
@@ -97,15 +96,8 @@ struct Result {
   std::vector<float> before = {};  // what y holds; else NaN
 };
 
-class WideProduct : public CudaTest, public testing::WithParamInterface<DType> {
+class WideProduct : public WideKernelsTest {
  protected:
-  static DType dtype() { return GetParam(); }
-
-  void SetUp() override {
-    CudaTest::SetUp();
-    if (!IsSkipped() && !has_wide_kernels(ctx())) GTEST_SKIP() << "no kernels for this GPU";
-  }
-
   struct Operands {
     std::vector<float> x, w, up, bias, scale, alpha;
     std::vector<int32_t> first_rows;
