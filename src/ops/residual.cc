@@ -10,15 +10,15 @@ constexpr int64_t kFewestRows = 17;  // fewer are multiplied by kernels that add
 
 }  // namespace
 
-int64_t pending_bytes(int64_t rows, int64_t dim) {
-  if (rows < kFewestRows || rows > kMostPendingRows) return 0;
+int64_t pending_bytes(int64_t rows, int64_t dim, DType weights) {
+  if (rows < kFewestRows || rows > kMostPendingRows || size_of(weights) != 2) return 0;
   return kPendingSegments * rows * dim * size_of(DType::f32);
 }
 
-Residual::Residual(Context& ctx, TensorView x) : rows(x) {
+Residual::Residual(Context& ctx, TensorView x, DType weights) : rows(x) {
   CHECK(x.rank() == 2 && x.dtype() == DType::f32 && x.is_contiguous(), "residual stream ", x.shape(), " ",
         name_of(x.dtype()));
-  if (!on_cpu(ctx) && pending_bytes(x.dim(0), x.dim(1)) > 0 && cuda::can_add_later(ctx))
+  if (!on_cpu(ctx) && pending_bytes(x.dim(0), x.dim(1), weights) > 0 && cuda::can_add_later(ctx))
     sums = ctx.workspace->alloc(DType::f32, {kPendingSegments, x.dim(0), x.dim(1)});
 }
 

@@ -9,8 +9,9 @@ namespace shoal::ops {
 // of its inputs is multiplied on its own; their sums then wait until the rows are read, by the norm before
 // the next product, which has to pass over the rows anyway. The values are those of adding at once.
 struct Residual {
-  // x: f32 [rows, dim], contiguous. Room for sums (pending_bytes) is taken from ctx.workspace.
-  Residual(Context& ctx, TensorView x);
+  // x: f32 [rows, dim], contiguous. weights: dtype of the matrices whose products are added. Room for sums
+  // (pending_bytes) is taken from ctx.workspace.
+  Residual(Context& ctx, TensorView x, DType weights);
 
   TensorView rows;       // x
   TensorView sums;       // f32 [segments, rows, dim]; empty: products are added at once
@@ -19,8 +20,8 @@ struct Residual {
 // Sums wait for at most so many rows; more fill a GPU without.
 constexpr int64_t kMostPendingRows = 256;
 constexpr int64_t kPendingSegments = 8;  // those of every matrix on a GPU (cuda/matrix_layout.cuh)
-// Memory in which the sums of so many rows wait, where they do.
-int64_t pending_bytes(int64_t rows, int64_t dim);
+// Memory in which the sums of so many rows wait, where they do: products of 32-bit weights never wait.
+int64_t pending_bytes(int64_t rows, int64_t dim, DType weights);
 
 // to += in weight^T (+ bias).  in: as linear's x.
 void add_linear(Context& ctx, TensorView in, const PackedMatrix& weight, Residual& to);

@@ -16,7 +16,7 @@ TEST_P(ResidualOnTheCpu, IsTheSumAndItsNormedProducts) {
   const PackedMatrix head = pack(head_w, {24, kDim}, none, GetParam().dtype);
   const RmsNorm norm{view_of(norm_weight, {kDim}), 1e-6f};
 
-  Residual stream(ctx_, view_of(x, {kRows, kDim}));
+  Residual stream(ctx_, view_of(x, {kRows, kDim}), DType::f32);
   add_linear(ctx_, view_of(in, {kRows, kDepth}), out, stream);
   norm_linear(ctx_, stream, norm, head, view_of(y, {kRows, 24}));
   EXPECT_EQ(settled(ctx_, stream).data(), x.data());
@@ -31,8 +31,8 @@ TEST_P(ResidualOnTheCpu, IsTheSumAndItsNormedProducts) {
 TEST_P(ResidualOnTheCpu, StreamsAreContiguousFloats) {
   std::vector<float> x(60);
   const TensorView rows = view_of(x, {3, 20});
-  EXPECT_THROW(Residual(ctx_, rows.columns(0, 10)), Error);
-  EXPECT_THROW(Residual(ctx_, rows.reshape({60})), Error);
+  EXPECT_THROW(Residual(ctx_, rows.columns(0, 10), DType::f32), Error);
+  EXPECT_THROW(Residual(ctx_, rows.reshape({60}), DType::f32), Error);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cpu, ResidualOnTheCpu, testing::ValuesIn(matrix_cases()), name_of_case);

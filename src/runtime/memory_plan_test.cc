@@ -6,6 +6,7 @@
 
 #include "models/dac/small_config.h"
 #include "ops/execution.h"
+#include "ops/residual.h"
 #include "runtime/engine/pipeline.h"
 
 namespace shoal::runtime {
@@ -309,6 +310,19 @@ TEST(MemoryPlan, CountsWhatAttentionParksOfLongSequencesOnAGpu) {
     return plan_memory(config, sizes, kThreads, int64_t{1} << 40).decode_workspace;
   };
   EXPECT_GT(workspace(65536) - workspace(32768), int64_t{80} << 20);
+}
+
+TEST(MemoryPlan, CountsTheSumsThatWaitOnAGpu) {
+  constexpr int64_t kRows = 256;
+  ModelSizes sizes = even_sizes(DType::bf16);
+  sizes.language_model = dual_ar::Config::s1_mini();
+  sizes.device = {DeviceKind::cuda, 0};
+  const dual_ar::BlockConfig& slow = sizes.language_model.slow;
+  // Beside the rows, and the projection of a block.
+  const int64_t others = kRows * (slow.dim + slow.qkv_width()) * 4;
+  EXPECT_GE(sizes.prefill_workspace_bytes(kRows), others + 8 * kRows * slow.dim * 4);
+  sizes.dtype = DType::f32;  // waits for nothing
+  EXPECT_EQ(ops::pending_bytes(kRows, slow.dim, sizes.dtype), 0);
 }
 
 TEST(MemoryPlan, GrowsWithWhatIsServed) {

@@ -30,7 +30,7 @@ int64_t block_workspace(const ModelSizes& m, const dual_ar::BlockConfig& c, int6
 // Of blocks of at most so many rows, with the sums that wait between them, which only those of few rows do.
 int64_t stream_workspace(const ModelSizes& m, const dual_ar::BlockConfig& c, int64_t rows) {
   const int64_t few = std::min(rows, ops::kMostPendingRows);
-  const int64_t waiting = ops::computes_by_itself(m.device) ? ops::pending_bytes(few, c.dim) : 0;
+  const int64_t waiting = ops::computes_by_itself(m.device) ? ops::pending_bytes(few, c.dim, m.dtype) : 0;
   return std::max(block_workspace(m, c, rows), block_workspace(m, c, few) + waiting);
 }
 
@@ -95,8 +95,9 @@ int64_t ModelSizes::prefill_workspace_bytes(int64_t columns) const {
 
 int64_t ModelSizes::launches_of_step() const {
   constexpr int64_t kOfBlock = 7, kOfPass = 4;
+  constexpr int64_t kAround = 8;  // ids to the device, embedding, head, token, the fast input, frames back
   const dual_ar::Config& c = language_model;
-  return c.slow_layers * kOfBlock + (c.num_codebooks - 1) * (c.fast_layers * kOfBlock + kOfPass);
+  return c.slow_layers * kOfBlock + (c.num_codebooks - 1) * (c.fast_layers * kOfBlock + kOfPass) + kAround;
 }
 
 ModelSizes sizes_of(const SpeechModel& model, Device device) {

@@ -148,7 +148,7 @@ void DualAr::run_slow(ops::Context& ctx, const ops::BatchPlan& plan, TensorView 
   ops::embed_columns(ctx, embedding, columns, x);
   if (taps) taps->record("embed", 0, ops::to_host(ctx, x));
   const Workspace::Scope scope(*ctx.workspace);
-  ops::Residual stream(ctx, x);
+  ops::Residual stream(ctx, x, dtype_);
   for (int64_t i = 0; i < config_.slow_layers; ++i) {
     forward_block(ctx, config_.slow, w.slow_layers[static_cast<size_t>(i)], w.slow_rope, plan, cache.layer(i),
                   stream);

@@ -64,7 +64,7 @@ TensorView FastFrame::first_pass(TensorView slow, TensorView codes) {
   }
   ops::gather_rows(ctx_, weights_.fast_embedding, codes, pairs.columns(dim, 2 * dim));
   const Workspace::Scope scope(*ctx_.workspace);
-  ops::Residual stream(ctx_, x_);
+  ops::Residual stream(ctx_, x_, weights_.fast_head.dtype);
   run_layers(first_plan(), stream);
   ops::settled(ctx_, stream);
   position_ = 2;
@@ -76,7 +76,7 @@ TensorView FastFrame::next_pass(TensorView codes) {
   const TensorView x = x_.slice(0, rows_);
   ops::gather_rows(ctx_, weights_.fast_embedding, codes, x);
   const Workspace::Scope scope(*ctx_.workspace);
-  ops::Residual stream(ctx_, x);
+  ops::Residual stream(ctx_, x, weights_.fast_head.dtype);
   run_layers(next_plan(), stream);
   ++position_;
   ops::norm_linear(ctx_, stream, head_norm(), weights_.fast_head, logits_);

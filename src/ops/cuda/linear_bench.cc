@@ -106,7 +106,7 @@ class LinearBench : private GpuBench {
       time("layer, rows " + std::to_string(rows), kLayers, 2 * elements,
            2 * elements * static_cast<double>(rows), [&] {
              const Workspace::Scope scope(*ctx_.workspace);
-             Residual stream(ctx_, x);
+             Residual stream(ctx_, x, DType::bf16);
              for (size_t i = 0; i < qkv.size(); ++i) {
                norm_linear(ctx_, stream, norm, qkv[i], projected);
                add_linear(ctx_, heads, out[i], stream);

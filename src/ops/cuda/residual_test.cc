@@ -63,7 +63,7 @@ TEST_P(ResidualStream, HasTheBitsOfAddingAtOnce) {
       const Tensor y = put(std::vector<float>(static_cast<size_t>(rows * 264)), {rows, 264});
       const Tensor wanted = put(std::vector<float>(static_cast<size_t>(rows * 264)), {rows, 264});
 
-      Residual stream(ctx(), x);
+      Residual stream(ctx(), x, dtype());
       add_linear(ctx(), heads, out, stream);
       EXPECT_EQ(stream.pending, rows > 16 && rows <= 256);
       norm_swiglu(ctx(), stream, norm, gate_up, inner);
@@ -95,7 +95,7 @@ TEST_P(ResidualStream, AProductOfAsManyInputsAsSharedMemoryHoldsIsTheSameToo) {
     const Tensor in = put(random_values(rows * 3072, 1), {rows, 3072}, dtype());
     const Tensor x = put(random_values(rows * 1024, 3), {rows, 1024}),
                  at_once = put(random_values(rows * 1024, 3), {rows, 1024});
-    Residual stream(ctx(), x);
+    Residual stream(ctx(), x, dtype());
     add_linear(ctx(), in, out, stream);
     EXPECT_TRUE(stream.pending);
     linear(ctx(), in, out, at_once, {.accumulate = true});
@@ -110,7 +110,7 @@ TEST_P(ResidualStream, WhatDoesNotSuitIsAddedAtOnce) {
                at_once = put(random_values(rows * 1024, 3), {rows, 1024});
   const Tensor in = put(random_values(rows * 1024, 1), {rows, 1024}, dtype());
   const Workspace::Scope scope(*ctx().workspace);
-  Residual stream(ctx(), x);
+  Residual stream(ctx(), x, dtype());
   add_linear(ctx(), in, with_bias, stream);
   EXPECT_FALSE(stream.pending);
   add_linear(ctx(), in.view().columns(0, 1000), odd, stream);
@@ -134,7 +134,7 @@ TEST_P(ResidualStream, StepsReplayOnOtherContents) {
     copy(before, x);
     run_step(ctx(), {.owner = this, .rows = kRows}, [&] {
       const Workspace::Scope scope(*ctx().workspace);
-      Residual stream(ctx(), x);
+      Residual stream(ctx(), x, dtype());
       for (int i = 0; i < 3; ++i) {
         add_linear(ctx(), in, out, stream);
         norm_linear(ctx(), stream, norm, head, y);
