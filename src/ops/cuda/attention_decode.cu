@@ -289,11 +289,6 @@ int64_t kept_bytes(const HeadLayout& layout, int64_t chunks) {
          Partials::floats(chunks, HeadTiling(layout).heads_per_tile, layout.head_dim);
 }
 
-int64_t most_shared_bytes(int architecture) {
-  const bool server = architecture == 90 || architecture / 10 == 10;
-  return (server ? 227 : 99) * 1024;
-}
-
 }  // namespace
 
 DecodeSplit choose_decode_split(Context& ctx, const AttentionCall& call) {
@@ -307,7 +302,7 @@ DecodeSplit choose_decode_split(Context& ctx, const AttentionCall& call) {
   split.deep = wants_deep(stream, call, split.splits);
   if (split.splits == 1 || stream.architecture() < 90) return split;
   // A block may take what there is if it has the multiprocessor to itself, or could not share it anyway.
-  const int64_t most = most_shared_bytes(stream.architecture());
+  const int64_t most = stream.most_shared_bytes();
   const bool shares = blocks_of(call, split.splits) > stream.multiprocessors() && most >= 2 * kSharingBytes;
   const int64_t room = (shares ? kSharingBytes : most) - shared_bytes_alone(call.layout.head_dim, split.deep);
   split.kept = std::clamp<int64_t>(room / kept_bytes(call.layout, 1), 0, blocks_for(chunks, split.splits));
