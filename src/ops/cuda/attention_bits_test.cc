@@ -128,6 +128,25 @@ TEST_F(AttentionBitsTest, PagesOutsideTheWindowAreNeverLookedUp) {
   }
 }
 
+// In a step's table stands behind a sequence's pages what stood there before (dual_ar::StepMemory).
+TEST_F(AttentionBitsTest, PagesBehindTheLastAreNeverLookedUp) {
+  constexpr int32_t kNoPage = 1 << 30;
+  for (const World& kind : worlds()) {
+    World world = make_world(kind, {7, 200, 64}), alone = world;
+    run_alone(alone, 16);
+    Pool pool = make_pool(world, 16, true, 10);
+    for (size_t s = 0; s < 3; ++s) {
+      const std::span<int32_t> table = pool.pages_of(s);
+      for (int64_t page = (world.length(s) + 15) / 16; page < std::ssize(table); ++page)
+        table[static_cast<size_t>(page)] = page % 2 == 0 ? kNoPage : -77;
+    }
+    run(world, pool, {{0, 0, 6}, {1, 0, 198}, {2, 0, 63}});
+    run(world, pool, {{2, 63, 64}, {1, 198, 199}, {0, 6, 7}});  // each of one row, one on a whole last page
+    run(world, pool, {{1, 199, 200}});
+    expect_same_results(world, alone);
+  }
+}
+
 TEST_F(AttentionBitsTest, RingsOfPagesServeAWindow) {
   // Logical page p lies in page p % 3: 24 slots for a window of 16 and pieces of up to 9.
   World world = make_world({{2, 2, 64}, DType::bf16, 16}, {100}), whole = world;

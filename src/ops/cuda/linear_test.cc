@@ -237,6 +237,26 @@ TEST_P(CudaSwiglu, MatchesTheReference) {
   }
 }
 
+// The exponential of a gate is no divisor where it is too large: 2^126 takes its place.
+TEST_P(CudaSwiglu, GatesBeyondExponentialsAreNumbersNearTheirValue) {
+  std::vector<float> gate = {-30000, -1000, -200, -89, -88, -87.5, -87, -86, -40,
+                             -1,     0,     1,    40,  86,  87,    88,  89,  1000};
+  gate = rounded_to(gate, dtype());
+  std::vector<float> up(gate.size(), 2.0f);
+  const auto outputs = static_cast<int64_t>(gate.size());
+  const PackedMatrix pair = pack_pair(gate, up, {outputs, 1});
+  for (const int64_t rows : {1, 20, 100}) {
+    const Tensor x = put(std::vector<float>(static_cast<size_t>(rows), 1.0f), {rows, 1});
+    ref::Values want, allowed;
+    for (int64_t row = 0; row < rows; ++row)
+      for (const float g : gate) {
+        want.push_back(2 * ref::silu(g));
+        allowed.push_back(8 * kUnit * std::abs(want.back()) + std::abs(g) * 0x1p-124);
+      }
+    expect_close(run_pair(x, pair), want, allowed);
+  }
+}
+
 TEST_P(CudaSwiglu, AloneIsAsInABatch) {
   const Size size{100, 70, 1000};
   Operands gate = random_operands(size), up = random_operands({100, 70, 1001});
