@@ -44,7 +44,7 @@ def describe(folder: Path, name: str, kind: str, status: str) -> dict:
             step["note"] += ": " + ", ".join(step["failed"][:3]) + (", ..." if len(step["failed"]) > 3 else "")
     elif kind == "sanitizer":
         summary = re.findall(r"(?:ERROR|RACECHECK) SUMMARY: (.*)", text)
-        step["note"] = summary[-1] if summary else "no summary"
+        step["note"] = ", ".join(sorted(set(summary))) or "no summary"
     elif kind == "bench" and (figures := json_in(text)) is not None:
         report.write_text(json.dumps(figures, indent=1))
         step["note"] = str(report)
