@@ -11,7 +11,7 @@ started=$SECONDS
 build=build/cuda binaries="" out=out/gpu only=tests,sanitize,bench filter='*' minutes=8
 # Refused allocations are part of what is tested, but not by a tool that needs memory itself.
 memcheck_filter='-*TooMuch*'
-# Racecheck is up to a hundred times slower: some tests of each suite that end under it (of LSTMs and of products by
+# Racecheck is up to a hundred times slower: tests of most suites that end under it (of LSTMs and of products by
 # wgmma, nearly none do).
 racecheck_filter='AttentionOracleTest.HeadsAre*:AttentionOracleTest.Appended*:AttentionOracleTest.WholePages*'
 racecheck_filter+=':AttentionBitsTest.AttendIs*:AttentionBitsTest.Short*:AttentionBitsTest.Pages*:CudaDrawTest.ARow*'
