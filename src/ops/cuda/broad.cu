@@ -19,6 +19,14 @@ auto kernel_of(const BroadPlan& plan) {
   return plan.outputs == 64 ? broad_kernel<T, 64> : broad_kernel<T, 96>;
 }
 
+// store_broad's conditions.
+bool writes_lines(const TileArguments& tile, int block_outputs) {
+  const ProductEpilogue& e = tile.epilogue;
+  const int64_t size = tile.paired ? 2 : 4, results = block_outputs / (tile.paired ? 2 : 1);
+  return size_of(e.y_dtype) == size && !e.accumulate && tile.outputs % results == 0 &&
+         reinterpret_cast<uintptr_t>(e.y) % 16 == 0 && e.y_stride * size % 16 == 0;
+}
+
 }  // namespace
 
 BroadPlan broad_plan(const MatrixShape& matrix, int64_t rows, const TileMachine& machine) {
@@ -49,6 +57,7 @@ bool broad_product(Context& ctx, const Product& product) {
   const BroadArguments arguments{
       .tile = tile,
       .plan = plan,
+      .lines = writes_lines(tile, plan.outputs),
       .rows = rows_map(product.x, product.rows, kBroadDepth, product.x_stride, kBroadRows, /*box_tiles=*/2),
       .weights = weight_map(product.weight, product.shape, plan.outputs / kTileOutputs, /*tiles=*/2)};
   const int64_t blocks = int64_t{arguments.tile.row_blocks} * arguments.tile.output_blocks;

@@ -10,6 +10,7 @@
 
 #include "ops/cuda/broad_product.h"
 #include "ops/cuda/launch.cuh"
+#include "ops/cuda/line_store.cuh"
 #include "ops/cuda/resident_mma.cuh"
 #include "ops/cuda/wide_store.cuh"
 
@@ -24,6 +25,7 @@ constexpr int kBroadStages = kBroadDepth / (2 * kTileInputs), kBroadSegmentStage
 struct BroadArguments {
   TileArguments tile;
   BroadPlan plan;
+  bool lines;           // results leave as whole lines (store_broad)
   CUtensorMap rows;     // two tiles of the rows of a block
   CUtensorMap weights;  // two tiles of the outputs of a block
 };
@@ -99,6 +101,39 @@ struct BroadBlock {
     }
   }
 };
+
+// A warp's results -> y. Through its rows, once its group has multiplied them, where the results of blocks
+// are aligned to 16 bytes and nothing is added to: f32, or the rounded ones of pairs.
+template <int kOutputs>
+__device__ inline void store_broad(const BroadBlock<kOutputs>& block, int group,
+                                   float (&totals)[kOutputs / 2]) {
+  const TileArguments& a = block.a.tile;
+  const int first = static_cast<int>(threadIdx.x / 32) * kLineRows;
+  const int64_t row = static_cast<int64_t>(block.row_block) * kBroadRows + first;
+  const int results = kOutputs / (a.paired ? 2 : 1), n = block.output_block * results;
+  if (!block.a.lines)
+    return a.paired ? store_plain<true>(a, row, n, totals) : store_plain<false>(a, row, n, totals);
+  const auto shared = [&](int stage) {
+    return block.rows(stage) + static_cast<uint32_t>(first * kLineBytes);
+  };
+  const int size = a.paired ? 2 : 4;
+  const int64_t pitch = a.epilogue.y_stride * size;
+  char* const to = static_cast<char*>(a.epilogue.y) + row * pitch + n * size;
+  if (a.paired) {
+    float values[kOutputs / 4];
+    swiglu_of(totals, values);
+    wait_for_group(group);
+    share_rounded(shared(0), values, a.epilogue.y_dtype);
+    return store_lines<kOutputs / 16>(shared(0), to, pitch, a.rows - row);
+  }
+  finish_plain(a, n, totals);
+  wait_for_group(group);
+#pragma unroll
+  for (int piece = 0; piece < kOutputs / kLineOutputs; ++piece) {
+    share_floats(shared(piece), totals, piece * (kLineOutputs / kTileOutputs));
+    store_lines<kLineVectors>(shared(piece), to + piece * kLineBytes, pitch, a.rows - row);
+  }
+}
 
 // One of the warps that multiply.
 template <typename T, int kOutputs>
@@ -182,11 +217,7 @@ __global__ void __launch_bounds__(kBroadThreads, 1)
   const int group = warp / 4;
   float totals[kOutputs / 2] = {};
   BroadConsumer<T, kOutputs>(block, group).run(totals);
-  const int64_t row = static_cast<int64_t>(block.row_block) * kBroadRows + warp * 16;
-  if (arguments.tile.paired)
-    store_plain<true>(arguments.tile, row, block.output_block * (kOutputs / 2), totals);
-  else
-    store_plain<false>(arguments.tile, row, block.output_block * kOutputs, totals);
+  store_broad(block, group, totals);
 #endif
 }
 

@@ -3,12 +3,13 @@
 // product of a layer, whose sums the norm behind it adds up (residual.cu).
 //
 // A block has one segment of its inputs, whole, in its shared memory: nothing passes through a ring. Rows
-// come 64 inputs at a time, each such copy with a barrier of its own. Sums leave from registers.
+// come 64 inputs at a time, each such copy with a barrier of its own. Sums leave as whole lines.
 #pragma once
 
 #include <cuda.h>
 
 #include "ops/cuda/launch.cuh"
+#include "ops/cuda/line_store.cuh"
 #include "ops/cuda/partial_product.h"
 #include "ops/cuda/resident_mma.cuh"
 #include "ops/cuda/wide_barrier.cuh"
@@ -97,18 +98,18 @@ struct PartialBlock {
     pin(sums);
   }
 
-  // As multiply_wide leaves them.
+  // As multiply_wide leaves them; through the warp's rows, once its group has multiplied them.
   __device__ void store(int group, const float (&sums)[kOutputs / 2]) const {
-    const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x % 128 / 32);
-    const int64_t row = static_cast<int64_t>(row_block) * kRows + group * 64 + warp * 16 + lane / 4;
-    float* const to = a.sums + (segment * a.rows + row) * a.outputs + output_block * kOutputs + lane % 4 * 2;
+    const int first = group * 64 + static_cast<int>(threadIdx.x % 128 / 32) * 16, pairs = a.segment_tiles / 2;
+    const int64_t row = static_cast<int64_t>(row_block) * kRows + first;
+    float* const to = a.sums + (segment * a.rows + row) * a.outputs + output_block * kOutputs;
+    wait_for_group(group);
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      if (row + half * 8 >= a.rows) break;
-#pragma unroll
-      for (int n = 0; n < kTileRows; ++n)
-        *reinterpret_cast<float2*>(to + half * 8 * a.outputs + n * kTileOutputs) =
-            make_float2(sums[4 * n + 2 * half], sums[4 * n + 2 * half + 1]);
+    for (int piece = 0; piece < kOutputs / kLineOutputs; ++piece) {
+      const uint32_t shared = rows(piece % pairs) + static_cast<uint32_t>(first * kLineBytes);
+      share_floats(shared, sums, piece * (kLineOutputs / kTileOutputs));
+      store_lines<kLineVectors>(shared, reinterpret_cast<char*>(to + piece * kLineOutputs),
+                                int64_t{4} * a.outputs, a.rows - row);
     }
   }
 };

@@ -106,6 +106,22 @@ __device__ inline void store_sums(const TileArguments& a, const ThreadPlaces& pl
   }
 }
 
+// Of gates and the ups that stand a tile behind them.
+template <int kSums>
+__device__ inline void swiglu_of(const float (&totals)[kSums], float (&results)[kSums / 2]) {
+#pragma unroll
+  for (int i = 0; i < kSums / 2; ++i)
+    results[i] = swiglu_value(totals[i / 4 * 8 + i % 4], totals[i / 4 * 8 + 4 + i % 4]);
+}
+
+// Totals with all that happens to them before they are added to y. n: the first output of the block.
+template <int kSums>
+__device__ inline void finish_plain(const TileArguments& a, int n, float (&totals)[kSums]) {
+  const int first = ThreadPlaces(0, n).n, tiles = (a.outputs - n) / kTileOutputs;
+  apply_factors(a.epilogue, first, tiles, totals);
+  if (a.snake_alpha) apply_snake(a.snake_alpha, first, tiles, totals);
+}
+
 // A warp's sums of whole segments' totals -> y, from registers. row: its first; n: the first output of the
 // block.
 template <bool kPaired, int kSums>
@@ -113,14 +129,11 @@ __device__ inline void store_plain(const TileArguments& a, int64_t row, int n, f
   const ThreadPlaces places(row, n);
   const int tiles = (a.outputs - n) / kTileOutputs;  // that exist
   if constexpr (kPaired) {
-    float results[kSums / 2];  // of a gate and the up that stands a tile behind it
-#pragma unroll
-    for (int i = 0; i < kSums / 2; ++i)
-      results[i] = swiglu_value(totals[i / 4 * 8 + i % 4], totals[i / 4 * 8 + 4 + i % 4]);
+    float results[kSums / 2];
+    swiglu_of(totals, results);
     store_sums<false>(a, places, tiles, results);
   } else {
-    apply_factors(a.epilogue, places.n, tiles, totals);
-    if (a.snake_alpha) apply_snake(a.snake_alpha, places.n, tiles, totals);
+    finish_plain(a, n, totals);
     store_sums<true>(a, places, tiles, totals);
   }
 }
