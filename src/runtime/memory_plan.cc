@@ -57,6 +57,7 @@ std::vector<MemoryPart> MemoryPlan::parts() const {
       {"codec, quantiser", codec.quantiser},
       {"codec, decoder", codec.decoder},
       {"codec streams", codec_streams},
+      {"inputs and results of steps", step_arrays},
       {"workspace of steps", decode_workspace},
       {"workspace of the codec", codec_workspace},
       {"workspace of clips", clip_workspace},
@@ -68,8 +69,8 @@ std::vector<MemoryPart> MemoryPlan::parts() const {
 }
 
 int64_t MemoryPlan::total() const {
-  return language_model.total() + codec.total() + codec_streams + decode_workspace + codec_workspace +
-         clip_workspace + recordings + kv_pages * kv_page_bytes;
+  return language_model.total() + codec.total() + codec_streams + step_arrays + decode_workspace +
+         codec_workspace + clip_workspace + recordings + kv_pages * kv_page_bytes;
 }
 
 MemoryPlan plan_memory(const EngineConfig& config, const ModelSizes& sizes, int threads, int64_t available) {
@@ -83,6 +84,7 @@ MemoryPlan plan_memory(const EngineConfig& config, const ModelSizes& sizes, int 
       .language_model = sizes.language_model_bytes(),
       .codec = sizes.codec_bytes(),
       .codec_streams = streams * sizes.codec_stream_bytes() + sizes.codec_pass_bytes(streams),
+      .step_arrays = sizes.step_bytes(streams, pages),
       .codec_workspace = sizes.codec_workspace_bytes(threads) + sizes.scratch_bytes(threads),
       .recordings = recordings_bytes(config, sizes),
       .kv_page_bytes = dual_ar::KvCache::bytes_per_token(model, sizes.dtype) * config.kv_page_size,
@@ -91,11 +93,10 @@ MemoryPlan plan_memory(const EngineConfig& config, const ModelSizes& sizes, int 
     plan.clip_workspace =
         sizes.encoder_workspace_bytes(kClipsAtATime, threads) + sizes.scratch_bytes(threads);
   const int64_t scratch = sizes.scratch_bytes(threads);
-  plan.decode_workspace =
-      sizes.step_bytes(streams, pages) + std::max(scratch, scratch / 2 + sizes.parked_bytes(rows)) +
-      std::max(
-          sizes.decode_workspace_bytes(rows),
-          sizes.prefill_workspace_bytes(columns_of_a_step(config, sizes.device) + config.max_batch_size));
+  plan.decode_workspace = std::max(scratch, scratch / 2 + sizes.parked_bytes(rows)) +
+                          std::max(sizes.decode_workspace_bytes(rows),
+                                   sizes.prefill_workspace_bytes(columns_of_a_step(config, sizes.device) +
+                                                                 config.max_batch_size));
   plan.kv_pages = plan_kv_pages(config, model, sizes.dtype, std::max<int64_t>(0, available - plan.total()));
   return plan;
 }

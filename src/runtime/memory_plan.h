@@ -19,7 +19,8 @@ struct MemoryPlan {
   dual_ar::DualAr::Bytes language_model;
   dac::CodecMemory codec;
   int64_t codec_streams = 0;     // their states, and what passes are written to
-  int64_t decode_workspace = 0;  // of the language model's steps, with their inputs and results
+  int64_t step_arrays = 0;       // inputs and results of the language model's steps
+  int64_t decode_workspace = 0;  // of these steps
   int64_t codec_workspace = 0;
   int64_t clip_workspace = 0;  // while clips are encoded
   int64_t recordings = 0;      // of steps that are replayed

@@ -106,6 +106,28 @@ TEST(Workspace, SteadyStateAllocatesNothing) {
   EXPECT_EQ(ws.growths(), settled);
 }
 
+TEST(Workspace, WhatIsReservedNeverGrows) {
+  constexpr int64_t kMiB = int64_t{1} << 20;
+  Workspace ws({}, 8 * kMiB);
+  {
+    const Workspace::Scope scope(ws);
+    ws.alloc(DType::u8, {kMiB});
+    ws.alloc(DType::u8, {kMiB});
+    EXPECT_THROW(ws.reserve(4 * kMiB), Error);  // in use
+  }
+  ws.reserve(4 * kMiB);
+  EXPECT_EQ(ws.capacity_bytes(), 4 * kMiB);
+  const int64_t growths = ws.growths();
+  ws.reserve(3 * kMiB);
+  {
+    const Workspace::Scope scope(ws);
+    ws.alloc(DType::u8, {4 * kMiB});
+  }
+  EXPECT_EQ(ws.growths(), growths);
+  EXPECT_THROW(ws.reserve(9 * kMiB), Error);
+  EXPECT_EQ(ws.capacity_bytes(), 4 * kMiB);
+}
+
 TEST(Workspace, LimitIsATypedError) {
   Workspace ws({}, 1 << 20);
   const Workspace::Scope scope(ws);

@@ -55,6 +55,18 @@ void Workspace::grow(int64_t bytes) {
   ++growths_;
 }
 
+void Workspace::reserve(int64_t bytes) {
+  CHECK(empty(), "reserving in a workspace that is in use");
+  if (blocks_.size() == 1 && blocks_[0].bytes() >= bytes) return;
+  const int64_t wanted = std::max(bytes, capacity_bytes());
+  if (wanted == 0) return;
+  if (limit_ > 0 && wanted > limit_)
+    fail(ErrorCode::resource_exhausted, "workspace: ", wanted, " bytes would exceed its limit of ", limit_);
+  blocks_.clear();
+  blocks_.push_back(block(wanted));
+  ++growths_;
+}
+
 void Workspace::merge_blocks() {
   if (blocks_.size() < 2) return;
   const int64_t total = capacity_bytes();

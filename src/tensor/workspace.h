@@ -9,7 +9,7 @@
 
 namespace shoal {
 
-// Bump allocation from one block. The first passes find out how much is needed (the arena adds blocks, then
+// Bump allocation from one block. What is not reserved the first passes find out (the arena adds blocks, then
 // merges them into one at the next outermost Scope); after that the steady state allocates nothing, which
 // growths() lets tests prove. Not thread-safe: owned by the thread that runs the step.
 class Workspace {
@@ -21,6 +21,9 @@ class Workspace {
 
   // Uninitialised, 64-byte aligned (256 on a GPU), valid until the enclosing Scope ends.
   TensorView alloc(DType dtype, Shape shape);
+  // Makes it one block of at least so many bytes, so that passes that need no more never make it grow.
+  // Outside of every scope. Throws Error(resource_exhausted), and it may have lost what it had.
+  void reserve(int64_t bytes);
   // Same shape and dtype, contiguous.
   TensorView like(TensorView other) { return alloc(other.dtype(), other.shape()); }
 

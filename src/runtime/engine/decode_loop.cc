@@ -37,7 +37,8 @@ DecodeLoop::DecodeLoop(const Parts& parts)
       prefetch_samples_(static_cast<int64_t>(
           parts.config.prefetch_s * static_cast<double>(parts.model.codec().config().sample_rate_hz))),
       prefill_(columns_of_a_step(parts.config, parts.ctx.device), frame_us_),
-      patience_us_(kPatienceUs) {
+      patience_us_(kPatienceUs),
+      workspace_bytes_(parts.ctx.workspace->capacity_bytes()) {
   // What a round appends to, so that admitting and speaking cannot run out of memory half way.
   const auto streams = static_cast<size_t>(parts.config.streams());
   active_.reserve(streams);

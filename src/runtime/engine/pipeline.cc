@@ -98,6 +98,9 @@ Pipeline::Pipeline(const EngineConfig& config, const MakeCalls& make_calls)
   codec_states_.emplace(model_->codec(), codec_.context(), config.streams());
   const MemoryPlan plan = plan_memory(config, sizes_of(*model_, device_), split_.decode, available);
   plan.check();
+  // A GPU's recordings of steps hold addresses: a workspace that grows in traffic would have all of them made
+  // anew. (The codec's passes seldom reach the size that its plan allows for.)
+  if (ops::computes_by_itself(device_)) decode_.context().workspace->reserve(plan.decode_workspace);
   cache_.emplace(language_model.config(), plan.kv_pages, config.kv_page_size, language_model.dtype(),
                  device_);
   store_.emplace(store_options(config, *model_));

@@ -76,9 +76,7 @@ void KokoroPipeline::reserve_workspace() {
       plan_kokoro_memory(config_, model_->network().config(), model_->network().dtype(), device_,
                          team_.size(), memory_available_);
   plan.check();
-  Workspace& workspace = *execution_.context().workspace;
-  const Workspace::Scope scope(workspace);
-  workspace.alloc(DType::u8, {plan.workspace});
+  execution_.context().workspace->reserve(plan.workspace);
 }
 
 std::shared_ptr<KokoroJob> KokoroPipeline::make_job(const SpeechRequest& request, uint64_t client) const {
