@@ -115,6 +115,8 @@ TEST(Workspace, WhatIsReservedNeverGrows) {
     ws.alloc(DType::u8, {kMiB});
     EXPECT_THROW(ws.reserve(4 * kMiB), Error);  // in use
   }
+  ws.reserve(kMiB);  // of two blocks one, with what both had
+  EXPECT_EQ(ws.capacity_bytes(), 2 * kMiB);
   ws.reserve(4 * kMiB);
   EXPECT_EQ(ws.capacity_bytes(), 4 * kMiB);
   const int64_t growths = ws.growths();

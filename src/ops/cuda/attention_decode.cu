@@ -283,7 +283,7 @@ int64_t blocks_of(const AttentionCall& call, int64_t splits) {
   return call.plan->rows.sequences() * tiles_of(call.layout) * splits;
 }
 
-// Where every block may have a multiprocessor to itself, or one place for values makes no room for more.
+// Where every block may have a multiprocessor to itself, or three tiles make no room for more.
 bool wants_deep(const StreamState& stream, const AttentionCall& call, int64_t splits) {
   const auto together = [&](bool deep) {  // a block takes 1 KiB besides what it asks for
     return (stream.most_shared_bytes() + 1024) / (shared_bytes_alone(call.layout.head_dim, deep) + 1024);

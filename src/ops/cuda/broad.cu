@@ -19,11 +19,11 @@ auto kernel_of(const BroadPlan& plan) {
   return plan.outputs == 64 ? broad_kernel<T, 64> : broad_kernel<T, 96>;
 }
 
-// store_broad's conditions.
+// store_broad's conditions; and no scale, which may make a sum -0: others add 0 to that.
 bool writes_lines(const TileArguments& tile, int block_outputs) {
   const ProductEpilogue& e = tile.epilogue;
   const int64_t size = tile.paired ? 2 : 4, results = block_outputs / (tile.paired ? 2 : 1);
-  return size_of(e.y_dtype) == size && !e.accumulate && tile.outputs % results == 0 &&
+  return size_of(e.y_dtype) == size && !e.accumulate && !e.scale && tile.outputs % results == 0 &&
          reinterpret_cast<uintptr_t>(e.y) % 16 == 0 && e.y_stride * size % 16 == 0;
 }
 

@@ -25,7 +25,7 @@ constexpr int kBroadStages = kBroadDepth / (2 * kTileInputs), kBroadSegmentStage
 struct BroadArguments {
   TileArguments tile;
   BroadPlan plan;
-  bool lines;           // results leave as whole lines (store_broad)
+  bool lines;           // results leave by rows, not as they lie in registers (store_broad)
   CUtensorMap rows;     // two tiles of the rows of a block
   CUtensorMap weights;  // two tiles of the outputs of a block
 };

@@ -48,14 +48,15 @@ TEST_P(BroadProduct, HasTheBitsOfTheTileKernels) {
                                       << (shape.paired ? ", paired" : ""));
       if (broad_plan(shape, rows, tile_machine(ctx())).outputs == 0) continue;
       const TensorView some = x.view().slice(0, rows);
-      for (const DType y_dtype : {DType::f32, dtype()}) {
-        y_dtype_ = y_dtype;
+      for (const auto& [y_dtype, overwrites] :
+           {std::pair(DType::f32, false), {dtype(), false}, {DType::f32, true}}) {
+        y_dtype_ = y_dtype, overwrites_ = overwrites;
         expect_same_bits(by(broad_product, some), by_tiles(some));
         ++done;
       }
     }
   }
-  EXPECT_GT(done, 80);
+  EXPECT_GT(done, 120);
 }
 
 TEST_P(BroadProduct, LeavesWhatIsNotPlainToOthers) {

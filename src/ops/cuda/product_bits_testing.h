@@ -31,7 +31,7 @@ class ProductBits : public WideKernelsTest {
     multiply(y.view().columns(0, shape_.outputs));
     return get(y);
   }
-  // With every part of an epilogue, but of a pair, which has none.
+  // With every part of an epilogue, but of a pair, which has none; or, where y is overwritten, bias alone.
   Product product_of(TensorView x, TensorView y) const {
     Product product{.shape = shape_,
                     .dtype = dtype(),
@@ -43,6 +43,7 @@ class ProductBits : public WideKernelsTest {
                     .epilogue = {.y = y.data(), .y_stride = y.stride(0), .y_dtype = y_dtype_}};
     if (shape_.paired) return product;
     product.epilogue.bias = weight_.bias.as<float>();
+    if (overwrites_) return product;
     product.epilogue.scale = scale_.as<float>();
     product.epilogue.activation = activation_;
     product.epilogue.accumulate = y_dtype_ == DType::f32;
@@ -83,6 +84,7 @@ class ProductBits : public WideKernelsTest {
 
   MatrixShape shape_;
   bool apart_ = false;  // by a multiple of eight outputs
+  bool overwrites_ = false;
   DType y_dtype_ = DType::f32;
   Activation activation_ = Activation::none;
   PackedMatrix weight_;
