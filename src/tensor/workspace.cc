@@ -67,17 +67,9 @@ void Workspace::reserve(int64_t bytes) {
   ++growths_;
 }
 
-void Workspace::merge_blocks() {
-  if (blocks_.size() < 2) return;
-  const int64_t total = capacity_bytes();
-  blocks_.clear();
-  blocks_.push_back(block(total));
-  ++growths_;
-}
-
 Workspace::Scope::Scope(Workspace& workspace)
     : workspace_(workspace), block_(workspace.block_), used_(workspace.used_) {
-  if (workspace_.depth_ == 0 && workspace_.below_ + workspace_.used_ == 0) workspace_.merge_blocks();
+  if (workspace_.depth_ == 0 && workspace_.below_ + workspace_.used_ == 0) workspace_.reserve(0);
   ++workspace_.depth_;  // last: a scope whose merge throws is never left
 }
 

@@ -21,7 +21,8 @@ class Workspace {
 
   // Uninitialised, 64-byte aligned (256 on a GPU), valid until the enclosing Scope ends.
   TensorView alloc(DType dtype, Shape shape);
-  // Makes it one block of at least so many bytes, so that passes that need no more never make it grow.
+  // Makes it one block of all that it has, and at least so many bytes: passes that need no more never make it
+  // grow.
   // Outside of every scope. Throws Error(resource_exhausted), and it may have lost what it had.
   void reserve(int64_t bytes);
   // Same shape and dtype, contiguous.
@@ -52,7 +53,6 @@ class Workspace {
   friend class Scope;
   int64_t aligned(int64_t bytes) const;
   void grow(int64_t bytes);
-  void merge_blocks();
   Buffer block(int64_t bytes) const;
 
   Device device_;                     // of the views
