@@ -44,7 +44,7 @@ struct KokoroFigures {
   int64_t peak_resident_bytes = 0;
 };
 
-// Multiply-adds of the published model per second of sound, in GFLOP (spec kokoro 9).
+// Multiply-adds of the published model per second of sound, in GFLOP, counted from its sizes.
 constexpr double kKokoroGflopPerSecond = 54.8;
 
 // Random weights at the published sizes.

@@ -86,7 +86,7 @@ struct ModelFigures {
   int64_t language_model_device_bytes = 0, codec_device_bytes = 0, device_bytes = 0;
 };
 
-// Multiply-adds of the published codec per second of sound, in GFLOP (spec dac 7).
+// Multiply-adds of the published codec per second of sound, in GFLOP, counted from its sizes.
 constexpr double kCodecDecodeGflopPerSecond = 146, kCodecEncodeGflopPerSecond = 77.5;
 
 // What the device does at best with matrices of that dtype, in GFLOP/s; 0: not known.

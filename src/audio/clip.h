@@ -32,7 +32,7 @@ struct ClipLimits {
 };
 
 // Decodes wav (also RF64, W64), flac, ogg (Vorbis, Opus), mp3, aiff and au at their own rate, channels
-// averaged (spec/dac.md section 4.1). `name` starts every message ("reference", a path).
+// averaged. `name` starts every message ("reference", a path).
 // Throws Error: corrupt_file (not audio, damaged, empty), unsupported (AAC/M4A), too_large (over the limits),
 // invalid_argument (a sample rate or channel count out of range, no samples, a sample not finite or over 16).
 Clip decode_clip(std::span<const std::byte> bytes, std::string_view name, const ClipLimits& limits = {});

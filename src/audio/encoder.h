@@ -24,8 +24,8 @@ enum class Format {
 // Names of the speech API: "wav", "pcm", "flac", "opus", "mp3", "aac".
 std::optional<Format> parse_format(std::string_view name);
 std::string_view name_of(Format format);
-// "audio/wav", "audio/pcm", "audio/flac", "audio/ogg", "audio/mpeg", "audio/aac" (spec/kokoro.md 13). Opus is
-// audio/ogg: RFC 7845 names the file so, and browsers play it; audio/opus is a stream of RTP.
+// "audio/wav", "audio/pcm", "audio/flac", "audio/ogg", "audio/mpeg", "audio/aac" (Kokoro-FastAPI 0.8). Opus
+// is audio/ogg: RFC 7845 names the file so, and browsers play it; audio/opus is a stream of RTP.
 std::string_view mime_type(Format format);
 // File name ending without the dot: the name.
 std::string_view extension(Format format);

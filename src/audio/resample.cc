@@ -44,7 +44,7 @@ class PolyphaseKernel {
       values_[static_cast<size_t>(phase * taps_ + tap)] = static_cast<float>(value(first + tap, phase));
   }
 
-  // h of spec/dac.md section 8 for tap i and output phase j. The official code divides the phase j / n in
+  // The kernel h for tap i and output phase j. The official code divides the phase j / n in
   // float32 (integers divided in PyTorch's default type) and only then goes on in float64; its rounding moves
   // the result by up to 1e-5, so it is part of the definition.
   double value(int64_t i, int64_t j) const {

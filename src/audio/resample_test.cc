@@ -31,7 +31,7 @@ std::map<std::string, std::vector<float>> read_tensors(const std::string& path) 
   return tensors;
 }
 
-// spec/dac.md section 8 to the letter: every tap, a padded wave, no short cuts.
+// torchaudio's resample, written out: every tap, a padded wave, no short cuts.
 std::vector<float> specified_resample(const std::vector<float>& in, int from_hz, int to_hz) {
   const int64_t divisor = std::gcd(from_hz, to_hz), o = from_hz / divisor, n = to_hz / divisor;
   const double f = static_cast<double>(std::min(o, n)) * 0.99, pi = std::numbers::pi;

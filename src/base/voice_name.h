@@ -9,7 +9,7 @@ namespace shoal {
 
 constexpr size_t kMaxVoiceNameBytes = 255;
 
-// 1 to 255 letters, digits, '-', '_' or ' ' (spec serving, references): so that a name is one part of a path
+// 1 to 255 letters, digits, '-', '_' or ' ', fish-speech's rule: so that a name is one part of a path
 // and nothing else. ASCII only, whatever the locale says.
 constexpr bool is_voice_name_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||

@@ -14,7 +14,7 @@ struct HeadLayout {
 };
 
 // cos, sin of position * base^(-2j/head_dim), computed in f32 and rounded to bf16 as the checkpoints define
-// them, whatever the model's precision (spec dual_ar 4).   -> f32 [positions, head_dim / 2, 2]
+// them, whatever the model's precision (dual_ar/MODEL.md 2).   -> f32 [positions, head_dim / 2, 2]
 Tensor make_rope_table(int64_t positions, int64_t head_dim, double base);
 
 // Query/key norms of one layer: f32 [head_dim] each, or empty views for none.

@@ -48,7 +48,7 @@ void causal_conv1d(Context& ctx, const ConvInput& input, const PackedMatrix& wei
 void valid_conv1d(Context& ctx, TensorView x, const PackedMatrix& weight, int64_t dilation, TensorView y,
                   const Epilogue& epilogue = {});
 
-// The two convolutions of a residual unit (spec dac 2.5): x + conv1(snake(conv7(snake(x)))).
+// The two convolutions of a residual unit (dac/MODEL.md, Blocks): x + conv1(snake(conv7(snake(x)))).
 struct ResidualConvs {
   const PackedMatrix* wide;             // 7 taps, channels -> channels
   int64_t dilation = 1;                 // of the wide one
@@ -66,8 +66,8 @@ bool residual_unit_is_apart(const Context& ctx, const ResidualConvs& convs, int6
 // weight: f32 [taps, channels] (transposed at load), bias: f32 [channels], y: f32 [rows, channels].
 void depthwise_conv1d(Context& ctx, const ConvInput& input, TensorView weight, TensorView bias, TensorView y);
 
-// y = x + sin^2(alpha x) / (alpha + 1e-9), per channel (spec dac 2.4).  x, y: f32 [rows, channels]; y may be
-// x.
+// y = x + sin^2(alpha x) / (alpha + 1e-9), per channel (dac/MODEL.md, Blocks).  x, y: f32 [rows, channels]; y
+// may be x.
 void snake(Context& ctx, TensorView x, TensorView alpha, TensorView y);
 
 }  // namespace shoal::ops

@@ -27,7 +27,7 @@ struct DrawRow {
   int32_t recent = 0;
   int32_t unused = 0;
   int32_t tokens[kMostPenalised] = {};      // token ids
-  int32_t recent_tokens[kMostRecent] = {};  // a semantic token among these is drawn anew (spec dual_ar 6.3)
+  int32_t recent_tokens[kMostRecent] = {};  // a semantic token among these is drawn anew (dual_ar/MODEL.md 5)
 };
 
 // In the device's memory, and older than the logits: a GPU reads it while they are being computed (so a
@@ -46,7 +46,7 @@ struct TokenHead {
 };
 
 // logits: f32 [rows, head rows]. Writes the first two values of every frame: the token, and its code, clamped
-// to the codebook (spec dual_ar 5.3 step 1). frames: i32 [rows, 1 + codebooks], dense. The noise is keyed by
+// to the codebook (dual_ar/MODEL.md 4). frames: i32 [rows, 1 + codebooks], dense. The noise is keyed by
 // (seed, frame, number of the draw, row of the logits): number 0, and kRedrawNumber for a token drawn anew.
 // Errors as sample on the CPU; on a GPU a row with nothing to draw (logits that are NaN) gets token -1.
 void draw_tokens(Context& ctx, TensorView logits, const DrawTable& table, const TokenHead& head,

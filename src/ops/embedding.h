@@ -13,10 +13,10 @@ namespace shoal::ops {
 void gather_rows(Context& ctx, TensorView table, TensorView ids, TensorView y);
 
 // y[row] = sum over i of table[ids[row][i]], in order of i.   ids: [rows, per_row].   The codec's projected
-// code tables (spec dac 5.2).
+// code tables (dac/MODEL.md, Decoding 2).
 void gather_sum(Context& ctx, TensorView table, TensorView ids, TensorView y);
 
-// The DualAR input embedding (spec dual_ar 3).
+// The DualAR input embedding (dual_ar/MODEL.md 1).
 struct ColumnEmbedding {
   TensorView text;       // f32, bf16 or f16 [vocab, dim]
   TensorView codebooks;  // same dtype [num_codebooks * codebook_size, dim]

@@ -1,4 +1,4 @@
-// The excitation of a voice: harmonics of its pitch and noise (NSF source, spec kokoro 6.1).
+// The excitation of a voice: harmonics of its pitch and noise (NSF source, kokoro/MODEL.md, Samples).
 #pragma once
 
 #include <span>
@@ -34,9 +34,9 @@ struct SourceNoise {
 };
 
 // f0: f32 [total_rows] in Hz, may be negative; segments: those of f0; out: f32 [total_rows *
-// samples_per_row]; gaps become zeros. All dense. Phases are carried in f64 from row to row (spec kokoro 6.1,
-// last but one point) and within one to 2^-32 of a turn. A pitch that is no finite number is unvoiced or adds
-// no phase. The same for a segment in every batch, bit for bit.
+// samples_per_row]; gaps become zeros. All dense. Phases are carried in f64 from row to row (kokoro/MODEL.md,
+// Samples, last but one point) and within one to 2^-32 of a turn. A pitch that is no finite number is
+// unvoiced or adds no phase. The same for a segment in every batch, bit for bit.
 void harmonic_source(Context& ctx, const HarmonicSource& source, TensorView f0, const Segments& segments,
                      const SourceNoise& noise, TensorView out);
 

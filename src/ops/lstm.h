@@ -7,7 +7,7 @@
 
 namespace shoal::ops {
 
-// One direction as PyTorch stores it, gates in the order i, f, g, o (spec kokoro 3): weight_ih [4 hidden,
+// One direction as PyTorch stores it, gates in the order i, f, g, o: weight_ih [4 hidden,
 // inputs], weight_hh [4 hidden, hidden], bias_ih, bias_hh [4 hidden]; f32, in host memory.
 struct LstmDirection {
   TensorView weight_ih, weight_hh, bias_ih, bias_hh;

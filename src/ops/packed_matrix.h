@@ -13,7 +13,7 @@ namespace shoal::ops {
 //
 // The order in which a product is summed depends only on (dtype, instruction set, taps, depth): never on how
 // many input rows are computed together, on the thread, or on the neighbouring outputs. So a row alone equals
-// itself in any batch, bit for bit (design section 5).
+// itself in any batch, bit for bit (docs/ARCHITECTURE.md, Determinism).
 struct PackedMatrix {
   DType dtype = DType::f32;  // f32, bf16, or (GPU) f16
   int64_t outputs = 0;       // N
@@ -45,7 +45,7 @@ PackedMatrix pack_strided_conv1d(Context& ctx, TensorView weight, TensorView bia
                                  DType dtype);
 // - transposed, weight [in, out, k], stride s, k a multiple of s: taps = k / s, outputs = s * out; the result
 // [frames, s * out]
-//   is the memory of [frames * s, out]. The bias is repeated s times. (spec dac 2.2)
+//   is the memory of [frames * s, out]. The bias is repeated s times. (dac/MODEL.md, Blocks)
 PackedMatrix pack_transposed_conv1d(Context& ctx, TensorView weight, TensorView bias, int64_t stride,
                                     DType dtype);
 

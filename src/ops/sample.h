@@ -9,10 +9,10 @@
 
 namespace shoal::ops {
 
-// How one row is sampled (spec dual_ar 6). The noise of entry i is a pure function of (seed, frame, codebook,
-// i) (sampling_noise.h), and values are f32: equal logits give equal tokens on every machine. Probabilities
-// of the top-p rule are rounded to multiples of 2^-35 of the largest one, so that their sums are exact and no
-// order of summation, hence no way of finding the kept entries, can change which are kept.
+// How one row is sampled (dual_ar/MODEL.md 5). The noise of entry i is a pure function of (seed, frame,
+// codebook, i) (sampling_noise.h), and values are f32: equal logits give equal tokens on every machine.
+// Probabilities of the top-p rule are rounded to multiples of 2^-35 of the largest one, so that their sums
+// are exact and no order of summation, hence no way of finding the kept entries, can change which are kept.
 struct SampleRow {
   float temperature = 0.8f;  // divides the logits, floor 1e-5
   float top_p = 0.8f;        // keep rank 0 and every rank whose inclusive cumulative probability is <= top_p

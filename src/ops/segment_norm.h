@@ -10,18 +10,20 @@
 
 namespace shoal::ops {
 
-// What follows the norm.  none, leaky_relu(slope), or snake: z + sin^2(alpha z) / alpha (spec kokoro 5.12).
+// What follows the norm.  none, leaky_relu(slope), or snake: z + sin^2(alpha z) / alpha (kokoro/MODEL.md,
+// Blocks).
 struct SegmentActivation {
   float slope = 1;              // of negative values; 1: none
   TensorView snake_alpha = {};  // f32 [channels], not 0; empty: no snake. Not together with a slope.
 };
 
-// AdaIN (spec kokoro 5.8): y = act((1 + scale) (x - mean) / sqrt(var + eps) + shift), where mean and biased
-// variance are those of the channel over the rows of the segment, and style has a row [scales | shifts] for
-// each segment. x: f32 [total_rows, channels] (rows may be strided), what lies in its gaps is never read;
-// style: f32 [segments, 2 * channels] (rows may be strided); y: f32, bf16 or (GPU) f16 [total_rows,
-// channels], dense, may be x; its gaps become zeros. Statistics in f32 or better by a summation whose order
-// depends on the segment's rows alone: a segment's values are the same in every batch, bit for bit.
+// AdaIN (kokoro/MODEL.md, Blocks): y = act((1 + scale) (x - mean) / sqrt(var + eps) + shift), where mean and
+// biased variance are those of the channel over the rows of the segment, and style has a row [scales |
+// shifts] for each segment. x: f32 [total_rows, channels] (rows may be strided), what lies in its gaps is
+// never read; style: f32 [segments, 2 * channels] (rows may be strided); y: f32, bf16 or (GPU) f16
+// [total_rows, channels], dense, may be x; its gaps become zeros. Statistics in f32 or better by a summation
+// whose order depends on the segment's rows alone: a segment's values are the same in every batch, bit for
+// bit.
 void adain(Context& ctx, TensorView x, const Segments& segments, TensorView style, float eps,
            const SegmentActivation& activation, TensorView y);
 
@@ -36,7 +38,7 @@ void segment_sum(Context& ctx, std::span<const TensorView> x, const Segments& se
 // rows.
 void mirror_first_rows(Context& ctx, const Segments& segments, TensorView x);
 
-// A transposed convolution per channel, 3 taps, stride 2 (spec kokoro 5.9), of every segment alone:
+// A transposed convolution per channel, 3 taps, stride 2 (kokoro/MODEL.md, Blocks), of every segment alone:
 // y[2i] = w[1] x[i] + b, y[2i + 1] = w[2] x[i] + w[0] x[i + 1] + b, and zeros in the gaps of y.
 // segments: those of x.   x: f32 [rows, channels] (rows may be strided), taken for zero behind the last row
 // of each segment: gaps are never read; weight: f32 [3, channels]; bias: f32 [channels]; y: f32 [2 * rows,

@@ -1,4 +1,4 @@
-// The residual blocks of a style-controlled vocoder (AdaINResBlock1, spec kokoro 5.12).
+// The residual blocks of a style-controlled vocoder (AdaINResBlock1, kokoro/MODEL.md, Blocks).
 #pragma once
 
 #include <span>

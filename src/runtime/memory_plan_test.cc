@@ -264,7 +264,7 @@ TEST(MemoryPlan, PartsAddUpToTheTotal) {
   }
 }
 
-// What the published sizes come to on a GPU of 80 GB (design section 14).
+// What the published sizes come to on a GPU of 80 GB.
 TEST(MemoryPlan, TwoHundredAndFiftySixStreamsOfS1MiniFitAGpu) {
   EngineConfig config;
   config.max_batch_size = config.max_streams = 256;

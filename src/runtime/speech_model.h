@@ -24,7 +24,7 @@ struct ModelOptions {
   std::string dir;  // empty: the built-in voice; or kRandomS1Mini
   Precision precision = Precision::automatic;
   bool with_encoder = false;   // needed for reference clips
-  bool semantic_only = false;  // never sample text tokens (spec dual_ar 6.1 samples over everything)
+  bool semantic_only = false;  // never sample text tokens (the reference samples over everything)
 };
 
 // What generation_config.json beside the weights says, where it stands. Absent values are the family's own
@@ -85,7 +85,7 @@ dual_ar::Config read_language_model_config(const weights::ModelFiles& files,
 // Throws Error(corrupt_file) unless tokenizer, language model and codec speak of the same tokens and codes.
 void check_consistency(const text::Tokenizer& tokenizer, const dual_ar::Config& language_model,
                        const dac::Config& codec, const std::string& dir);
-// codec_config.json where it stands, otherwise the published values (spec dac 1).
+// codec_config.json where it stands, otherwise the published values (dac/MODEL.md).
 dac::Config read_codec_config(const weights::ModelFiles& files);
 
 }  // namespace shoal::runtime

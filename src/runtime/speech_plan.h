@@ -21,7 +21,7 @@ struct SpeechPlan {
   std::vector<std::string> utterances;     // pieces of the text, in order
   std::vector<VoiceReference> references;  // none: the model's own choice of voice
   dual_ar::Sampling sampling;
-  int64_t max_new_tokens = 1024;  // frames of one utterance; 0: up to the context limit (spec serving 3.1)
+  int64_t max_new_tokens = 1024;  // frames of one utterance; 0: up to the context limit
   text::SpecialTokens special_tokens = text::SpecialTokens::recognise;
 };
 

@@ -9,7 +9,7 @@ namespace shoal::text {
 namespace {
 
 // Appends parts one after another; each text part is encoded by itself, so that nothing merges across a
-// boundary (spec/prompt.md 3).
+// boundary.
 class PromptWriter {
  public:
   PromptWriter(const Tokenizer& tokenizer, int num_codebooks) : tokenizer_(tokenizer) {

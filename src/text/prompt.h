@@ -1,4 +1,4 @@
-// Prompts of the dual-AR models: text and reference codes laid out as columns (spec/prompt.md 3, 6).
+// Prompts of the dual-AR models: text and reference codes laid out as columns.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ PromptColumns build_s2_prompt(const Tokenizer& tokenizer, int num_codebooks,
                               SpecialTokens specials);
 
 // Cuts a dialogue at its "<|speaker:i|>" tags; every turn keeps its tag and is stripped of white space at the
-// ends. What stands before the first tag is dropped; no tag, no turns (spec/dual_ar.md 7.1).
+// ends. What stands before the first tag is dropped; no tag, no turns (as fish-speech splits them).
 std::vector<std::string> split_s2_turns(std::string_view text);
 
 // Joins consecutive turns with "\n" into user messages of at most `max_turns` turns and `max_bytes` bytes

@@ -10,8 +10,8 @@
 namespace shoal::text {
 namespace {
 
-// spec/prompt.md 2. The seventh alternative is a mistyped look-ahead of the reference and stays as it is; it
-// is part of what the model learned.
+// fish-speech's pattern. Its seventh alternative is a mistyped look-ahead and stays as it is: it is part of
+// what the model learned.
 constexpr std::string_view kSplitPattern = R"((?i:'s|'t|'re|'ve|'m|'ll|'d))"
                                            R"(|\p{P})"
                                            R"(|[^\r\n\p{L}\p{N}]?\p{L}+)"
@@ -20,7 +20,7 @@ constexpr std::string_view kSplitPattern = R"((?i:'s|'t|'re|'ve|'m|'ll|'d))"
                                            R"(|\s*[\r\n]+)"
                                            R"(|\s+(\?!\S))"
                                            R"(|\s+)";
-constexpr int64_t kCutCharacters = 400'000;  // spec/prompt.md 2, step 1
+constexpr int64_t kCutCharacters = 400'000;  // fish-speech's TIKTOKEN_MAX_ENCODE_CHARS
 
 // S1-mini's list, used when special_tokens.json is missing; the semantic tokens follow.
 constexpr std::string_view kOwnSpecialTokens[] = {
@@ -108,7 +108,8 @@ Vocabulary parse_ranks(std::string_view text, std::string_view name) {
   return vocabulary;
 }
 
-// id = number of ranks + position; the values of the JSON object are ignored (spec/prompt.md 1).
+// id = number of ranks + position; the values of the JSON object are ignored (as fish-speech's tokenizer
+// does).
 std::vector<SpecialTokenTable::Token> number_special_tokens(std::optional<std::string_view> json,
                                                             std::string_view name, int64_t first) {
   std::vector<std::string> spellings;

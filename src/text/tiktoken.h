@@ -1,4 +1,4 @@
-// tokenizer.tiktoken and special_tokens.json (spec/prompt.md 1, 2).
+// tokenizer.tiktoken and special_tokens.json (fish-speech's tokenizer).
 #pragma once
 
 #include <memory>

@@ -13,7 +13,7 @@ namespace shoal::text {
 
 // What a spelling such as "<|im_end|>" inside the text becomes.
 enum class SpecialTokens {
-  recognise,  // its control id, as the reference does (spec/prompt.md 2)
+  recognise,  // its control id, as fish-speech's tokenizer does
   as_text,    // ordinary text: what a user types can never end or open a turn
 };
 
@@ -44,7 +44,7 @@ class Tokenizer {
 
 // Loads a tokenizer file: "*.json" as a Hugging Face tokenizer.json (special_tokens_path is not read: the
 // file holds its special tokens), anything else as tiktoken text. An empty special_tokens_path stands for
-// S1-mini's own list (spec/prompt.md 1). Throws Error: not_found, io, too_large; corrupt_file naming the line
+// S1-mini's own list. Throws Error: not_found, io, too_large; corrupt_file naming the line
 // or key; unsupported naming the feature.
 std::unique_ptr<const Tokenizer> load_tokenizer(const std::string& tokenizer_path,
                                                 const std::string& special_tokens_path);

@@ -137,7 +137,7 @@ TEST(S1Tokenizer, TextIsCutAfter400000Characters) {
 TEST(S1Tokenizer, WithoutAListTheBuiltInSpecialTokensAreUsed) {
   const auto tokenizer = load_tokenizer(fixture("set_a/tokenizer.tiktoken"), "");
   EXPECT_EQ(tokenizer->special_id("<|begin_of_text|>"), 512);
-  EXPECT_EQ(tokenizer->im_end(), 512 + 4);  // position in the table of spec/prompt.md 1
+  EXPECT_EQ(tokenizer->im_end(), 512 + 4);  // position in the table of special tokens
   EXPECT_EQ(tokenizer->special_id("<|interleave|>"), 512 + 11);
   EXPECT_EQ(tokenizer->semantic_begin(), 512 + 15);
   EXPECT_EQ(tokenizer->semantic_end(), 512 + 15 + 4095);

@@ -38,7 +38,7 @@ Found find_convolution(const Checkpoint& checkpoint, const RequiredTensor& tenso
   return missing(tensor);
 }
 
-// wqkv, or its rows apart (spec dual_ar 2.1).
+// wqkv, or its rows apart (dual_ar/MODEL.md 7).
 Found find_qkv_parts(const Checkpoint& checkpoint, const RequiredTensor& tensor) {
   const std::string stem = tensor.name.substr(0, tensor.name.size() - std::string_view("wqkv.weight").size());
   int64_t rows = 0;

@@ -1,4 +1,4 @@
-// The files of a model folder in its official layout (spec dual_ar.md 2.1, 2.3).
+// The files of a model folder in its official layout (README, "A model folder").
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Weight normalisation, undone at load time (spec dac.md 2.3).
+// Weight normalisation, undone at load time (dac/MODEL.md, Blocks).
 #pragma once
 
 #include <string_view>

@@ -22,7 +22,7 @@ namespace {
 constexpr double kStageTolerance = 5e-6;
 // A decoder of random weights enlarges those differences: in set_a the golden wave itself is 3.2e-5 (largest
 // sample) and 8e-6 (norm) away from the formulas in double, ours 1.1e-5 and 3e-6. Room for a worse set is
-// threefold; the traps of spec dac 10 cost 5e-4 and more.
+// threefold; the traps of dac/MODEL.md cost 5e-4 and more.
 constexpr double kWaveTolerance = 1e-4;
 constexpr double kWaveNormTolerance = 2.5e-5;
 // Below this a code may flip: the second best entry is as near as rounding.

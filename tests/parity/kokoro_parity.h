@@ -1,6 +1,6 @@
 // Kokoro against what the official code computed, for any folder in the fixtures' form (config.json,
 // kokoro-v1_0.pth, manifest.json, goldens/CASE.safetensors). In links, because the phase of a waveform is
-// ill-conditioned (spec kokoro 10). Failures are GoogleTest failures.
+// ill-conditioned. Failures are GoogleTest failures.
 #pragma once
 
 #include <string>

@@ -26,7 +26,7 @@ constexpr StageBound kStages[] = {
     {"gen_noiseconv1", 0.0036}, {"gen_noiseres1", 0.0176}, {"gen_ups1", 0.0168},  {"gen_res1_0", 0.0228},
     {"gen_res1_1", 0.0228},     {"gen_res1_2", 0.0228},    {"conv_post", 0.0116}};
 // 0.13 to 0.155 dB were measured. From the official sound 0.18 to 0.31, where f32 itself is up to 0.26 away,
-// since phases of the source drift (spec kokoro 10).
+// since phases of the source drift.
 constexpr double kFromF32Db = 0.23, kFromOfficialDb = 0.46;
 
 struct Run {

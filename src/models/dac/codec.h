@@ -1,4 +1,4 @@
-// The modified DAC codec (spec dac.md): wave -> codes -> wave. Maths and steps: MODEL.md.
+// The modified DAC codec: wave -> codes -> wave. Maths and steps: MODEL.md.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +57,7 @@ class Codec {
   int64_t frames_for(int64_t samples) const;
 
   // Codes are int32 [frames, num_codebooks], frame-major, semantic code first. Codes above a codebook's range
-  // are clamped to its last entry (spec dac 5.1); negative ones throw Error(invalid_argument).
+  // are clamped to its last entry (MODEL.md, Decoding 1); negative ones throw Error(invalid_argument).
 
   // One clip: frames * samples_per_frame samples in [-1, 1] at the codec's rate.
   std::vector<float> decode(ops::Context& ctx, std::span<const int32_t> codes,

@@ -1,4 +1,4 @@
-// The codec as the formulas say (spec dac.md 2 to 5), in double, whole clips at a time, one loop per sum:
+// The codec as the formulas say (MODEL.md), in double, whole clips at a time, one loop per sum:
 // what the tests compare with. Shares nothing with the codec but the source of its weights.
 #pragma once
 

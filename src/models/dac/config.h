@@ -49,7 +49,7 @@ struct Config {
   // Entries of all codebooks together, semantic first: rows of the projected code table.
   int64_t total_codes() const { return semantic_codebook_size + n_codebooks * codebook_size; }
 
-  // spec dac 1: S1-mini and S2-Pro.
+  // S1-mini and S2-Pro.
   static Config published();
   // Reads a codec_config.json (keys: tests/data/fish/set_a). Keys it does not know are left alone.
   // Throws Error: invalid_argument (a missing key, a value out of range), corrupt_file, not_found.

@@ -47,7 +47,7 @@ Decoder::Decoder(WeightSource& source, ops::Context& ctx, const Config& config, 
                               .out = 1,
                               .kernel = 7,
                               .snake = concat("decoder.model.", count + 1, ".alpha")};
-  // f32 in every dtype: in the reference's bf16 the samples carry 8 bits of mantissa (spec dac 9).
+  // f32 in every dtype: in the reference's bf16 the samples carry 8 bits of mantissa (MODEL.md, Precision).
   last_ = std::make_unique<CausalConv>(CausalConv::plain(loader, last, DType::f32));
   convolution_bytes_ = loader.bytes() - quantiser_bytes_;
 }

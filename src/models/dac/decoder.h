@@ -1,4 +1,4 @@
-// Codes -> wave: the dequantiser, then the convolutional decoder (spec dac 3.3).
+// Codes -> wave: the dequantiser, then the convolutional decoder (MODEL.md, Decoding).
 #pragma once
 
 #include <memory>

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kResidualKernel = 7;
 constexpr int64_t kDepthwiseKernel = 7;
-constexpr float kLayerNormEps = 1e-6f;  // of the ConvNeXt blocks (spec dac 2.6)
+constexpr float kLayerNormEps = 1e-6f;  // of the ConvNeXt blocks (MODEL.md, Blocks)
 
 // The alpha of a snake over rows that hold `times` rows of the original, side by side.
 Tensor tiled(TensorView alpha, int64_t times) {

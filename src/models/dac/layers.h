@@ -1,4 +1,4 @@
-// The convolutional building blocks (spec dac 2), each with its weights and the place of its state.
+// The convolutional building blocks (MODEL.md, Blocks), each with its weights and the place of its state.
 #pragma once
 
 #include <span>

@@ -23,7 +23,8 @@ class WeightSource {
  public:
   virtual ~WeightSource() = default;
   virtual Weight tensor(const std::string& name, const Shape& shape) = 0;
-  // The kernel of a convolution, f32: `<prefix>.weight`, or either form of weight norm folded (spec dac 2.3).
+  // The kernel of a convolution, f32: `<prefix>.weight`, or either form of weight norm folded (MODEL.md,
+  // Blocks).
   virtual Weight convolution(const std::string& prefix, const Shape& shape) = 0;
 };
 

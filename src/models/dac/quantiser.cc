@@ -38,7 +38,7 @@ WindowTransformerShape transformer_shape(const Config& config, int64_t largest_p
           .eps = config.norm_eps};
 }
 
-// Rows divided by their length (floor 1e-12, spec dac 4.5).
+// Rows divided by their length (floor 1e-12, MODEL.md, Encoding 7).
 Tensor normalised_rows(TensorView rows) {
   Tensor out(DType::f32, rows.shape());
   for (int64_t i = 0; i < rows.dim(0); ++i) {

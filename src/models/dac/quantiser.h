@@ -1,4 +1,4 @@
-// The two sides of the quantiser (spec dac 3.2, 4, 5): frames of latents to codes, and codes to latents.
+// The two sides of the quantiser (MODEL.md): frames of latents to codes, and codes to latents.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// A causal transformer that looks back over a bounded window (spec dac 2.7).
+// A causal transformer that looks back over a bounded window (MODEL.md, Blocks).
 #pragma once
 
 #include <array>

@@ -78,7 +78,7 @@ class Binder {
   }
 
  private:
-  // One matrix, or wq, wk and wv apart (spec dual_ar 2.1 rule 4).
+  // One matrix, or wq, wk and wv apart (MODEL.md 7).
   ops::PackedMatrix qkv(const std::string& attention, const BlockConfig& config) {
     const int64_t q_rows = config.heads * config.head_dim, kv_rows = config.kv_heads * config.head_dim;
     if (source_.contains(attention + "wqkv.weight") || !source_.contains(attention + "wq.weight"))

@@ -1,5 +1,5 @@
-// From names to weights: every tensor of a DualAR checkpoint is named here once, with its shape (spec dual_ar
-// 2.2).
+// From names to weights: every tensor of a DualAR checkpoint is named here once, with its shape
+// (MODEL.md 7).
 #pragma once
 
 #include <string>

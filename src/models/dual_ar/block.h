@@ -1,4 +1,4 @@
-// One pre-norm transformer block; the slow and the fast transformer are both stacks of it (spec dual_ar 4).
+// One pre-norm transformer block; the slow and the fast transformer are both stacks of it (MODEL.md 2).
 #pragma once
 
 #include "models/dual_ar/config.h"

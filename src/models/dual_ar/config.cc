@@ -64,7 +64,7 @@ class Keys {
   std::string prefix_;
 };
 
-// What a key that is absent or null stands for (spec dual_ar 1.1).
+// What a key that is absent or null stands for (the defaults of fish-speech's ModelArgs).
 struct BlockDefaults {
   std::optional<int64_t> dim = {}, heads = {}, kv_heads = {}, head_dim = {}, hidden = {};
   bool qk_norm = false, qkv_bias = false, out_bias = false;
@@ -135,7 +135,7 @@ Config read_nested(const Json& root) {
   config.num_codebooks = audio.integer("num_codebooks", 1, kMaxCodebooks);
   config.codebook_size = audio.integer("vocab_size", 1, kMaxCodebookSize);
   config.fast_layers = audio.integer("n_layer", 1, kMaxLayers, 4);
-  // norm_eps and rope_base of the audio part are not read by the reference (spec dual_ar 1.3).
+  // norm_eps and rope_base of the audio part are not read by the reference.
   config.fast = read_block(audio, as_defaults(config.slow), config.slow.norm_eps);
   config.scale_codebook_embeddings = true;
   config.norm_fast_input = true;

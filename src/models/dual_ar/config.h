@@ -1,4 +1,4 @@
-// Sizes and switches of a DualAR checkpoint: config.json in its flat and its nested form (spec dual_ar 1).
+// Sizes and switches of a DualAR checkpoint: config.json in its flat and its nested form.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct BlockConfig {
   int64_t attention_width() const { return heads * head_dim; }
 };
 
-// Which reference code a checkpoint belongs to: the rules of sampling differ (spec dual_ar 6.1, 6.3).
+// Which reference code a checkpoint belongs to: the rules of sampling differ (MODEL.md 5).
 enum class Family : uint8_t { s1, s2 };
 
 struct Config {
@@ -45,7 +45,7 @@ struct Config {
   int32_t semantic_begin = -1, semantic_end = -1, im_end = -1;
 
   int64_t columns() const { return 1 + num_codebooks; }  // ids per position: the token, then the codes
-  // Codes that a residual codebook can have: S1 keeps the first 1024 logits (spec dual_ar 5.3).
+  // Codes that a residual codebook can have: S1 keeps the first 1024 logits (MODEL.md 4).
   int64_t residual_codes() const {
     return family == Family::s1 && codebook_size > 1024 ? 1024 : codebook_size;
   }

@@ -57,7 +57,7 @@ class DualAr {
     int64_t total() const { return embeddings + slow_layers + head + fast_layers + fast_head + rope; }
   };
 
-  // The names are those of spec dual_ar 2.2 (weights::normalise_dual_ar_names gives them). Nothing of the
+  // The names are those of MODEL.md 7 (weights::normalise_dual_ar_names gives them). Nothing of the
   // checkpoint is needed afterwards. Throws Error naming file, tensor, expected and found.
   static DualAr load(const weights::Checkpoint& checkpoint, const Config& config, ops::Context& ctx,
                      const LoadOptions& options = {});

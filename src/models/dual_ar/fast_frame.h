@@ -1,4 +1,4 @@
-// The fast transformer over the positions of one frame, for a batch of rows (spec dual_ar 5).
+// The fast transformer over the positions of one frame, for a batch of rows (MODEL.md 4).
 #pragma once
 
 #include <cstdint>

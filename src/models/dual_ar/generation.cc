@@ -7,7 +7,7 @@
 namespace shoal::dual_ar {
 namespace {
 
-constexpr int64_t kReservedForSpeech = 2048;  // spec dual_ar 7: generate_long
+constexpr int64_t kReservedForSpeech = 2048;  // fish-speech's generate_long
 
 void check_range(const char* name, float value, float low, float high) {
   if (!(value >= low && value <= high))

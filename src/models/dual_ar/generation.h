@@ -1,5 +1,5 @@
 // The rules of generating one utterance: what is penalised, when it ends, which frames are speech. Pure: no
-// tensors, no clock, so that tests replay them step by step (spec dual_ar 6.2, 6.3, 7).
+// tensors, no clock, so that tests replay them step by step (MODEL.md 5, 6).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace shoal::dual_ar {
 // Departures from the reference. All false: what the official code does.
 struct Quirks {
   // S1: penalise the semantic tokens of the last 16 frames. Official: the token and the codes (read as token
-  // ids) of one frame, the oldest of the window (spec dual_ar 6.2).
+  // ids) of one frame, the oldest of the window (MODEL.md 5).
   bool penalise_window_semantics = false;
   // End when the very first frame is <|im_end|>. Official: it is kept and generation goes on.
   bool check_first_frame_end = false;
@@ -27,7 +27,7 @@ struct Quirks {
 
 struct Sampling {
   float temperature = 0.8f;         // 0..2
-  float top_p = 0.8f;               // 0..1; 0 is greedy (S2: top_k 1 is, see spec dual_ar 6.3)
+  float top_p = 0.8f;               // 0..1; 0 is greedy (S2: top_k 1 is, see MODEL.md 5)
   float repetition_penalty = 1.1f;  // over 0, at most 2; S2 ignores it
   int32_t top_k = 0;                // 0: no limit
   uint64_t seed = 0;
@@ -54,8 +54,8 @@ struct FrameRequest {
   std::span<const int32_t> recent_tokens = {};  // S2: semantic tokens among these are drawn anew
 };
 
-inline constexpr int64_t kPenaltyWindow = 16;  // S1: frames (spec dual_ar 6.2)
-inline constexpr int64_t kRecentTokens = 10;   // S2: frames (spec dual_ar 6.3)
+inline constexpr int64_t kPenaltyWindow = 16;  // S1: frames (MODEL.md 5)
+inline constexpr int64_t kRecentTokens = 10;   // S2: frames (MODEL.md 5)
 
 enum class FinishReason : uint8_t { end_token, length };
 

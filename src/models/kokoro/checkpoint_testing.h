@@ -51,7 +51,7 @@ inline std::vector<StoredArray> stored_arrays(const Config& config, NormForm for
   return arrays;
 }
 
-// A dict of parts, each a dict of tensors under names that begin with "module." (spec kokoro 3).
+// A dict of parts, each a dict of tensors under names that begin with "module.".
 inline std::string checkpoint_file(const std::vector<StoredArray>& arrays) {
   int64_t total = 0, offset = 0;
   for (const StoredArray& array : arrays) total += array.shape.elements();

@@ -1,4 +1,4 @@
-// The vocabulary of Kokoro v1.0 (spec kokoro 2).
+// The vocabulary of Kokoro v1.0, as its config.json has it.
 #include "models/kokoro/config.h"
 
 namespace shoal::kokoro {

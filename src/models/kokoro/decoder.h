@@ -1,4 +1,4 @@
-// From text, pitch and energy of every frame to the generator's features (spec kokoro 5.10).
+// From text, pitch and energy of every frame to the generator's features (MODEL.md, Frames 7).
 #pragma once
 
 #include <vector>

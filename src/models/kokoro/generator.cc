@@ -109,7 +109,7 @@ TensorView Generator::run(const Rows& rows, size_t index, TensorView affines, Te
   const Workspace::Scope scope(*ctx.workspace);
   TensorView up;
   if (last) {
-    // One row more than the rates give: the first is a mirror image (spec kokoro 5.11, 4).
+    // One row more than the rates give: the first is a mirror image (MODEL.md, Samples 9).
     up = transposed_conv1d(rows, x, stage.up, stage.rate, stage.padding - 1);
     ops::mirror_first_rows(ctx, out.segments, up);
   } else {

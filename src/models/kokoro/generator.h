@@ -1,4 +1,4 @@
-// From features and a harmonic source to samples: iSTFTNet (spec kokoro 5.11, 5.13, 6).
+// From features and a harmonic source to samples: iSTFTNet (MODEL.md, Samples).
 #pragma once
 
 #include <vector>

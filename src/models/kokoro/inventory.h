@@ -1,4 +1,4 @@
-// Every tensor of a Kokoro checkpoint, by the names that normalise_kokoro_names leaves (spec kokoro 3).
+// Every tensor of a Kokoro checkpoint, by the names that normalise_kokoro_names leaves.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Kokoro: phonemes -> sound, many utterances at a time (spec kokoro). Maths and steps: MODEL.md.
+// Kokoro: phonemes -> sound, many utterances at a time. Maths and steps: MODEL.md.
 #pragma once
 
 #include <cstdint>

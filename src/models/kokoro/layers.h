@@ -1,4 +1,4 @@
-// The residual blocks of Kokoro (spec kokoro 5.9, 5.12), each with its weights.
+// The residual blocks of Kokoro (MODEL.md, Blocks), each with its weights.
 #pragma once
 
 #include <optional>

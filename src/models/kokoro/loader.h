@@ -35,7 +35,7 @@ class Loader {
     return source_.convolution(prefix, shape);
   }
   // `fc`.weight and .bias, where `fc` is "....fc". The norm it modulates has weights of its own in some
-  // checkpoints ("....norm.weight", spec kokoro 3); they are folded in: (1 + scale) (w x + b) + shift
+  // checkpoints ("....norm.weight"); they are folded in: (1 + scale) (w x + b) + shift
   // = (1 + ((1 + scale) w - 1)) x + ((1 + scale) b + shift).
   StyleAffine style_affine(const std::string& fc, int64_t channels, int64_t style_dim);
   // `prefix`.weight [outputs, depth], and `prefix`.bias where asked for.

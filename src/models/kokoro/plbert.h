@@ -1,4 +1,4 @@
-// PLBERT: an ALBERT over phonemes, one layer used many times (spec kokoro 5.1, 5.2).
+// PLBERT: an ALBERT over phonemes, one layer used many times (MODEL.md, Tokens 1).
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
-// How it is said: durations of phonemes, and the pitch and energy of every frame (spec kokoro 5.3, 5.4, 5.7).
+// How it is said: durations of phonemes, and the pitch and energy of every frame (MODEL.md, Tokens 2, 3 and
+// Frames 6).
 #pragma once
 
 #include <vector>

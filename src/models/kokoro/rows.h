@@ -17,8 +17,8 @@ namespace shoal::kokoro {
 using Tap = FunctionRef<void(std::string_view stage, TensorView rows)>;
 
 // Frames of silence before the first utterance and between two; one more behind the last one. At every rate
-// they are as many rows as the widest convolution there looks to one side: 25 of 40, 240 (spec kokoro 7), 2
-// of 2 among tokens.
+// they are as many rows as the widest convolution there looks to one side: 25 of 40, 240 (MODEL.md, A batch),
+// 2 of 2 among tokens.
 constexpr int32_t kGap = 2;
 
 struct Rows {

@@ -1,5 +1,5 @@
-// The affine maps that turn a voice's style into scales and shifts of every norm (spec kokoro 5.8, 7
-// consequence 3).
+// The affine maps that turn a voice's style into scales and shifts of every norm
+// (MODEL.md, Blocks).
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct StyleColumns {
 };
 
 // Which utterances of a batch have the same style: those of one voice and as many phonemes have the same row
-// of its pack (spec kokoro 7, consequence 3).
+// of its pack (MODEL.md, Blocks).
 struct SharedStyles {
   // styles: of each utterance.
   explicit SharedStyles(std::span<const std::span<const float>> styles);

@@ -10,9 +10,9 @@
 
 namespace shoal::kokoro {
 
-// What the first two letters of a published name say: "af_heart" is American and female (spec kokoro 4).
+// What the first two letters of a published name say: "af_heart" is American and female.
 struct VoiceTraits {
-  char language = 'a';  // a b e f h i j p z (spec kokoro 11)
+  char language = 'a';  // a b e f h i j p z (KPipeline's language codes)
   char sex = 'f';       // f m
 };
 std::optional<VoiceTraits> traits_of(std::string_view name);
@@ -35,7 +35,7 @@ struct VoiceMix {
 };
 
 // "af_bella(2)+af_sky(1)-x": weights above 0, 1 where there is none, divided by their sum, to which those
-// that are subtracted count, too (spec kokoro 13); or "a,b,c": the mean (spec kokoro 4). A name may itself
+// that are subtracted count, too (as Kokoro-FastAPI 0.8 does); or "a,b,c": the mean. A name may itself
 // contain
 // '-': the longest one that is_voice() knows is meant. Throws Error: invalid_argument, not_found (no such
 // voice), naming the part.

@@ -41,7 +41,8 @@ TEST(VoiceMix, OneVoice) {
 }
 
 TEST(VoiceMix, WeightsAreDividedByTheirSumWhateverTheirSign) {
-  EXPECT_EQ(shares("af_bella(2)+af_sky(1)-x"), "af_bella 0.5, af_sky 0.25, x -0.25");  // spec kokoro 13
+  EXPECT_EQ(shares("af_bella(2)+af_sky(1)-x"),
+            "af_bella 0.5, af_sky 0.25, x -0.25");  // as Kokoro-FastAPI 0.8 does
   EXPECT_EQ(shares("x+y"), "x 0.5, y 0.5");
   EXPECT_EQ(shares("x(0.25) + y( .75 )"), "x 0.25, y 0.75");
   EXPECT_EQ(shares("y-x"), "x -0.5, y 0.5");

@@ -1,4 +1,4 @@
-// The styles of a voice, one for each length of a phoneme string (spec kokoro 4).
+// The styles of a voice, one for each length of a phoneme string (as the official pipeline does).
 #pragma once
 
 #include <cstdint>

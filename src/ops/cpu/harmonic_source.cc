@@ -26,7 +26,7 @@ struct Rise {
 };
 
 // Rises of a segment, [rows + 1, kHarmonics]: the first stands still before the middle of row 0, the last one
-// behind that of the last row (spec kokoro 6.1).
+// behind that of the last row (kokoro/MODEL.md, Samples).
 void sum_phases(const HarmonicSource& source, const float* f0, int64_t rows, Rise* rises) {
   const auto samples = static_cast<double>(source.samples_per_row);
   for (int64_t h = 0; h < kHarmonics; ++h) {

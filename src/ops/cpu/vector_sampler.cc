@@ -10,7 +10,7 @@
 namespace shoal::ops::cpu {
 namespace {
 
-constexpr float kLeastTemperature = 1e-5f;  // spec dual_ar 6.1
+constexpr float kLeastTemperature = 1e-5f;  // dual_ar/MODEL.md 5
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kLowest = std::numeric_limits<float>::lowest();
 

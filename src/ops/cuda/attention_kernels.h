@@ -7,7 +7,7 @@
 // by rising position (merge_maximum, merged); a chunk of which a row sees nothing leaves it as it was. Lanes
 // (everything else; attention_lanes.cuh): the same in f32, in chunks of 32 positions, a lane each.
 //
-// So a row's bits depend on its position, the window and its own keys, not on the kernel (design section 5).
+// So a row's bits depend on its position, the window and its own keys, not on the kernel (ARCHITECTURE.md).
 #pragma once
 
 #include <cstdint>

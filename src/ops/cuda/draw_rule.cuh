@@ -28,7 +28,7 @@ namespace shoal::ops::cuda {
 constexpr float kNegativeInfinity = -std::numeric_limits<float>::infinity();
 constexpr int32_t kNoEntry = std::numeric_limits<int32_t>::max();
 
-constexpr float kLeastTemperature = 1e-5f;  // spec dual_ar 6.1
+constexpr float kLeastTemperature = 1e-5f;  // dual_ar/MODEL.md 5
 
 // SampleRow (sample.h), without what has been done to the logits by then.
 struct DrawSettings {

@@ -13,7 +13,7 @@
 // Order: the f32 accumulator runs through the tiles of a segment by rising input, starting from zero; then
 // the segments' sums are added one after the other, starting from zero (kSegments, or one per tap for a
 // convolution). It depends on the shape of the matrix alone: not on how many rows there are, nor on the
-// kernel. So every kernel gives the same bits for a row (design section 5).
+// kernel. So every kernel gives the same bits for a row (docs/ARCHITECTURE.md, Determinism).
 #pragma once
 
 #include <cstdint>

@@ -26,10 +26,11 @@ struct Kernel {
 };
 
 // Convolution of zero-padded samples, x: [frames, in] -> [frames / stride, out]; dilation and stride not both
-// above 1. Left padding (size - 1) * dilation + 1 - stride, none on the right (spec dac 2.1).
+// above 1. Left padding (size - 1) * dilation + 1 - stride, none on the right (dac/MODEL.md, Blocks).
 Values causal_conv1d(const Values& x, const Kernel& kernel, int64_t stride, int64_t dilation);
 
-// x: [frames, in] -> [frames * stride, out], the tail of size - stride samples cropped (spec dac 2.2).
+// x: [frames, in] -> [frames * stride, out], the tail of size - stride samples cropped (dac/MODEL.md,
+// Blocks).
 Values causal_conv_transpose1d(const Values& x, const Kernel& kernel, int64_t stride);
 
 // One kernel per channel: weight [channels, 1, size].

@@ -6,7 +6,7 @@
 namespace shoal::ops::ref {
 
 // One direction of an LSTM: gates i, f, g, o; weight_ih [4 hidden, inputs], weight_hh [4 hidden, hidden],
-// bias [4 hidden] (spec kokoro 3).
+// bias [4 hidden] (gates in the order i, f, g, o).
 struct Lstm {
   int64_t inputs = 0, hidden = 0;
   Values weight_ih, weight_hh, bias;
@@ -35,9 +35,10 @@ struct Source {
 // Spec kokoro 6.1, sample by sample.   f0: [rows]; noise: [samples, harmonics] -> [samples]
 Values harmonic_source(const Values& f0, const Values& noise, const Source& source);
 
-// Complex spectra of mirrored samples (spec kokoro 6.2): x [samples] -> [samples / hop + 1 frames, bins, 2].
+// Complex spectra of mirrored samples (kokoro/MODEL.md, Samples): x [samples] -> [samples / hop + 1 frames,
+// bins, 2].
 Values stft(const Values& x, int64_t points, int64_t hop);
-// torch.istft, centred (spec kokoro 6.3): [frames, bins, 2] -> [(frames - 1) * hop] samples.
+// torch.istft, centred (kokoro/MODEL.md, Samples): [frames, bins, 2] -> [(frames - 1) * hop] samples.
 Values inverse_stft(const Values& spectra, int64_t points, int64_t hop);
 
 }  // namespace shoal::ops::ref

@@ -14,13 +14,13 @@ Values rms_norm(const Values& x, const Values& weight, double eps);
 Values layer_norm(const Values& x, const Values& weight, const Values& bias, double eps);
 
 double leaky_relu(double x, double slope);
-// x + sin^2(alpha x) / alpha (spec kokoro 5.12), which that of matrix.h divides by alpha + 1e-9.
+// x + sin^2(alpha x) / alpha (kokoro/MODEL.md, Blocks), which that of matrix.h divides by alpha + 1e-9.
 double plain_snake(double x, double alpha);
 // (1 + scale) (x - mean) / sqrt(var + eps) + shift of one utterance, x: [rows, channels], scales and shifts:
-// [channels]; mean and biased variance are those of the channel (spec kokoro 5.8).
+// [channels]; mean and biased variance are those of the channel (kokoro/MODEL.md, Blocks).
 Values adain(const Values& x, const Values& scales, const Values& shifts, double eps);
 // A transposed convolution of one utterance, x: [rows, channels] -> [2 * rows, channels]: a kernel of 3 taps
-// a channel, stride 2, padding 1, output padding 1 (spec kokoro 5.9). weight: [3, channels], bias:
+// a channel, stride 2, padding 1, output padding 1 (kokoro/MODEL.md, Blocks). weight: [3, channels], bias:
 // [channels].
 Values double_rows(const Values& x, const Values& weight, const Values& bias);
 
@@ -33,7 +33,7 @@ Values attention(const Values& q, const Values& keys, const Values& values);
 double score_magnitude(const Values& q, const Values& keys);
 
 // Ids that the top-p and top-k rule keeps, by rank: all entries sorted (logit descending, id ascending), rank
-// 0 kept, and rank j while the weights of ranks 0 .. j sum to at most top_p of all (spec dual_ar 6.1). -inf
+// 0 kept, and rank j while the weights of ranks 0 .. j sum to at most top_p of all (dual_ar/MODEL.md 5). -inf
 // is never kept. top_k 0: no limit.
 std::vector<int32_t> kept_by_sorting(std::span<const float> logits, const Values& weights, float top_p,
                                      int64_t top_k);

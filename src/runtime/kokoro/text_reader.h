@@ -42,7 +42,7 @@ class TextReader {
 };
 
 // The ids of a chunk, between pads, and its style. Phonemes that the model lacks are taken out of the tokens
-// and returned, each once; the style follows the number of phonemes before (spec kokoro 4).
+// and returned, each once; the style follows the number of phonemes before (as the official pipeline does).
 struct EncodedChunk {
   ReadChunk chunk;
   std::vector<char32_t> dropped;

@@ -1,4 +1,4 @@
-// What the codec decodes next (design 8). Pure.
+// What the codec decodes next. Pure.
 #pragma once
 
 #include <cstdint>

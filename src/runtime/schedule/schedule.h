@@ -1,4 +1,4 @@
-// What the language model does next (design 7). Pure: no clock, lock, device or I/O, so tests replay it step
+// What the language model does next. Pure: no clock, lock, device or I/O, so tests replay it step
 // by step.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Named voices on disk: DIR/NAME/clip.wav with its words in DIR/NAME/clip.lab (spec serving 5).
+// Named voices on disk: DIR/NAME/clip.wav with its words in DIR/NAME/clip.lab, as fish-speech has them.
 #pragma once
 
 #include <string>

@@ -8,7 +8,7 @@ namespace shoal::server {
 namespace {
 
 // How to speak: for all items, and, where an item says otherwise, for that item. The defaults are those of
-// /v1/tts (spec/serving.md 3.1).
+// /v1/tts's ServeTTSRequest.
 struct Manner {
   int64_t max_new_tokens = 1024;
   float temperature = 0.8f, top_p = 0.8f, repetition_penalty = 1.1f;
@@ -92,8 +92,8 @@ Schema<BatchBody> batch_schema(const ServerConfig& config) {
               "Seconds until items that have not ended fail. Absent: as long as the server allows.")});
 }
 
-// What older clients of batches send unasked, besides what those of single requests do
-// (spec/compatibility.md).
+// What older clients of batches send unasked, besides what those of single
+// requests do.
 void forget_usual_of_batches(const Engine& engine, SpeechRequest& request) {
   constexpr float kUsualTemperature = 0.7f;
   constexpr int64_t kUsualMaxNewTokens = 2048;

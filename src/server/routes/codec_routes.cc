@@ -1,4 +1,4 @@
-// /v1/vqgan: sound to codes and back (spec/serving.md 4).
+// /v1/vqgan: sound to codes and back (as fish-speech's server has it).
 #include <algorithm>
 #include <chrono>
 #include <memory>

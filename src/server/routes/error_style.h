@@ -11,8 +11,8 @@ namespace shoal::server {
 
 enum class ErrorStyle {
   openai,  // {"error": {"message", "type", "param", "code"}}
-  fish,    // {"statusCode", "message", "error"} (spec/serving.md 2)
-  kokoro,  // {"detail": {"error", "message", "type"}} (spec/kokoro.md 13)
+  fish,    // {"statusCode", "message", "error"}
+  kokoro,  // {"detail": {"error", "message", "type"}} (Kokoro-FastAPI 0.8)
   plain,   // {"error": {"code", "message", "request_id"}}: our own routes
 };
 

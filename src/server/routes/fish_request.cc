@@ -26,7 +26,7 @@ Field<FishRequest> conditioning_field() {
           }};
 }
 
-// The official server seeds with the magnitude (spec/serving.md 1): -1 is 1.
+// The official server seeds with the magnitude (set_seed in fish-speech): -1 is 1.
 Field<FishRequest> seed_field() {
   FieldDoc doc{.name = "seed",
                .type = "integer",

@@ -1,4 +1,4 @@
-// The body of POST /v1/tts: Fish-Speech's ServeTTSRequest (spec/serving.md 3), and the fields of its cloud
+// The body of POST /v1/tts: Fish-Speech's ServeTTSRequest, and the fields of its cloud
 // API.
 #pragma once
 

@@ -12,7 +12,7 @@ namespace {
 
 using SpeechSchema = std::shared_ptr<const Schema<OpenAiSpeech>>;
 
-// As Kokoro-FastAPI's (spec/kokoro.md 13).
+// As Kokoro-FastAPI 0.8 has them.
 AnswerOptions with_file_name(AnswerOptions options, const OpenAiSpeech& body) {
   options.headers.add("Content-Disposition", "attachment; filename=speech." + body.response_format);
   return options;

@@ -1,4 +1,4 @@
-// The body of POST /v1/audio/speech: the fields of OpenAI's API, those of Kokoro-FastAPI (spec/kokoro.md 13),
+// The body of POST /v1/audio/speech: the fields of OpenAI's API, those of Kokoro-FastAPI (0.8),
 // ours.
 #pragma once
 

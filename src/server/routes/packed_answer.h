@@ -21,7 +21,7 @@ Value body_of(const Request& request);
 bool accepts(const Request& request, std::string_view media_type);
 
 // Whether the client asked for JSON: the query has format=json (or application/json), or no format that is
-// known and Accept has application/json without application/msgpack (spec/serving.md 2). Otherwise it gets
+// known and Accept has application/json without application/msgpack. Otherwise it gets
 // MessagePack.
 bool wants_json(const Request& request);
 

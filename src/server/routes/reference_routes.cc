@@ -1,4 +1,4 @@
-// /v1/references: named voices over HTTP (spec/serving.md 4 and 5).
+// /v1/references: named voices over HTTP (as fish-speech's server has them).
 #include "audio/clip.h"
 #include "server/observe/log_sink.h"
 #include "server/routes/packed_answer.h"

@@ -69,7 +69,7 @@ struct Route {
 
 // The parts of the table, each in its own file.
 std::vector<Route> openai_routes(const ServerConfig& config);
-// What Kokoro-FastAPI has besides OpenAI's API (spec/kokoro.md 13).
+// What Kokoro-FastAPI has besides OpenAI's API (0.8).
 std::vector<Route> kokoro_routes(const ServerConfig& config);
 std::vector<Route> fish_routes(const ServerConfig& config);
 std::vector<Route> reference_routes(const ServerConfig& config);

@@ -9,7 +9,7 @@ namespace shoal::server {
 namespace {
 
 // Names that speak with the model's own voice, and the published voice of Kokoro that OpenAI's stand for
-// (spec/kokoro.md 13).
+// (Kokoro-FastAPI 0.8).
 struct OwnVoice {
   std::string_view name, of_kokoro;
 };
@@ -29,7 +29,7 @@ constexpr std::array<OwnVoice, 15> kOwnVoices = {{{"alloy", "am_adam"},
                                                   {"default", ""},
                                                   {"built-in", ""}}};
 
-// What Fish-Speech's clients send unasked (spec/serving.md 3.1, 7).
+// What Fish-Speech's clients send unasked.
 constexpr float kUsualTemperature = 0.8f, kUsualTopP = 0.8f, kUsualPenalty = 1.1f;
 constexpr int kChunkLengthOfClient = 300;  // the official one's; others leave the server's default
 

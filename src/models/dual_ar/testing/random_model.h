@@ -22,7 +22,7 @@ using NamedWeights = std::map<std::string, NamedWeight>;
 // Odd sizes, any grouping of heads, norms, biases, tied heads, both families.
 Config random_config(std::mt19937& random);
 
-// Every tensor of spec dual_ar 2.2 that the configuration asks for.
+// Every tensor of MODEL.md 7 that the configuration asks for.
 NamedWeights random_weights(const Config& config, std::mt19937& random);
 
 // wqkv of every block becomes wq, wk, wv, as some training code stores them.

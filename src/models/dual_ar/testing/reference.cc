@@ -75,7 +75,7 @@ class Model {
   }
 
   // Head norm when the model has it, then rotation of the pairs (2j, 2j + 1). Angles are f32, cos and sin
-  // are rounded to bf16 (spec dual_ar 4).
+  // are rounded to bf16 (MODEL.md 2).
   void place_heads(const std::string& norm, const BlockConfig& block, size_t position, Row& heads) const {
     const auto dim = static_cast<size_t>(block.head_dim);
     for (size_t begin = 0; begin < heads.size(); begin += dim) {

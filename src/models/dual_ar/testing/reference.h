@@ -1,4 +1,5 @@
-// The forward pass in plain loops and double precision, written from spec dual_ar alone: no op of ours.
+// The forward pass in plain loops and double precision, written from the formulas of MODEL.md alone: no op of
+// ours.
 #pragma once
 
 #include <cstdint>
