@@ -62,7 +62,7 @@ template <typename T, typename M>
 Field<T> text(std::string name, M T::* member, std::string help);
 template <typename T, typename M>
 Field<T> choice(std::string name, M T::* member, std::vector<std::string> words, std::string help);
-// Bytes, or base64 in a text.
+// Bytes, base64 in a text, or a Buffer of Node in JSON.
 template <typename T>
 Field<T> bytes(std::string name, std::string T::* member, std::string help);
 template <typename U>

@@ -50,6 +50,21 @@ std::string limits_of(Range range) {
   return "";
 }
 
+// Of a Buffer as Node writes it in JSON, {"type": "Buffer", "data": [82, 73, ...]}; absent: not one.
+std::optional<std::string> from_buffer(const Value& value) {
+  const Value* type = value.find("type");
+  const Value* data = value.find("data");
+  if (!type || !data || *type != Value{std::string("Buffer")} || !data->as<Value::Array>())
+    return std::nullopt;
+  std::string bytes;
+  for (const Value& item : *data->as<Value::Array>()) {
+    const auto* byte = item.as<int64_t>();
+    if (!byte || *byte < 0 || *byte > 255) return std::nullopt;
+    bytes += static_cast<char>(*byte);
+  }
+  return bytes;
+}
+
 template <typename T>
 std::optional<T> whole(std::string_view text) {
   T value{};
@@ -137,6 +152,7 @@ const std::string& read_choice(const Value& value, const std::string& where,
 
 std::string read_bytes(const Value& value, const std::string& where) {
   if (const auto* bytes = value.as<Bytes>()) return bytes->data;
+  if (auto buffer = from_buffer(value)) return std::move(*buffer);
   const auto* text = value.as<std::string>();
   if (!text) fail_at(where, "expected bytes or base64 in a text, found ", shown(value));
   auto decoded = from_base64(*text);

@@ -18,7 +18,7 @@ bool read_boolean(const Value& value, const std::string& where);
 const std::string& read_text(const Value& value, const std::string& where);
 const std::string& read_choice(const Value& value, const std::string& where,
                                const std::vector<std::string>& words);
-std::string read_bytes(const Value& value, const std::string& where);
+std::string read_bytes(const Value& value, const std::string& where);  // base64 or Node's Buffer in JSON
 // `max_items` < 0: any number.
 const Value::Array& read_array(const Value& value, const std::string& where, int64_t max_items);
 const Value::Object& read_object(const Value& value, const std::string& where);

@@ -132,6 +132,19 @@ TEST(Schema, TakesNumbersAndSwitchesAsTexts) {
   EXPECT_EQ(with("audio", text_value("data:audio/wav;base64,Zm9v")).audio, "foo");
 }
 
+TEST(Schema, TakesABufferOfNodeAsBytes) {
+  const auto buffer = [](const std::string& data) {
+    return with("audio", read_json(R"({"type": "Buffer", "data": )" + data + "}")).audio;
+  };
+  EXPECT_EQ(buffer("[102, 111, 111]"), "foo");
+  EXPECT_EQ(buffer("[0, 255]"), std::string("\0\xff", 2));
+  EXPECT_EQ(buffer("[]"), "");
+  for (const char* bad : {"[256]", "[-1]", "[0.5]", "[\"f\"]", "\"foo\"", "null"})
+    EXPECT_THROW(buffer(bad), BodyError) << bad;
+  EXPECT_EQ(error_with("audio", read_json(R"({"type": "Blob", "data": [1]})")).message(),
+            "audio: expected bytes or base64 in a text, found an object");
+}
+
 TEST(Schema, RefusesHostileNumbersInEveryNumericField) {
   const std::vector<Value> never = {{false},
                                     text_value(""),

@@ -1,0 +1,72 @@
+// fish-audio-sdk, a package of others for Fish Audio's hosted service, with its address changed to this server's.
+import assert from "node:assert/strict";
+import { createWriteStream, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { after, before, test } from "node:test";
+import { sharedServer, withServer } from "../server/harness.mjs";
+import { clip } from "../server/sound.mjs";
+import { guardedBy, load, oneThread } from "./clients.mjs";
+import { heard, loudness, pitch, seconds } from "./heard.mjs";
+
+const { HttpCodeError, ReferenceAudio, Session, TTSRequest } = await load("fish-audio-sdk");
+console.log = console.error = () => {};  // it logs each request, clips and all
+
+const server = sharedServer({ before, after }, oneThread);
+const text = "The train leaves at noon.";
+const speech = (options, { which = server(), words = text, key = "none", headers } = {}) =>
+  new Session(key, which.url).tts(new TTSRequest(words, options), headers);
+
+async function bytesOf(...request) {
+  const pieces = [];
+  for await (const piece of speech(...request)) pieces.push(piece);
+  return Buffer.concat(pieces);
+}
+const say = async (options, more) => heard(await bytesOf(options, more), options?.format ?? "mp3");
+const thrown = (...request) => bytesOf(...request).then(() => null, (error) => error);
+
+test("speaks without any option: mp3, 128 kbit/s", async () => {
+  const samples = await say();
+  assert.ok(seconds(samples) > 0.8 && loudness(samples) > 100);
+});
+
+for (const format of ["mp3", "wav", "pcm"]) {
+  test(`saved, ${format} is a file that plays`, async () => {
+    const path = join(server().dir, `said.${format}`);
+    await pipeline(Readable.from(speech({ format, sampleRate: 24000, referenceId: "nora" })), createWriteStream(path));
+    const samples = heard(readFileSync(path), format);
+    assert.ok(seconds(samples) > 0.8 && loudness(samples) > 100);
+  });
+}
+
+test("the header of its documents chooses a model of the hosted service and is no hindrance", async () => {
+  assert.ok(seconds(await say({}, { headers: { model: "s1" } })) > 0.8);
+});
+
+test("a stored voice is followed by its referenceId", async () => {
+  const pitchOf = async (referenceId) => pitch(await say({ referenceId, format: "wav" }));
+  const [nora, oscar] = [await pitchOf("nora"), await pitchOf("oscar")];
+  assert.ok(nora > 1.25 * oscar, `nora ${nora} Hz, oscar ${oscar} Hz`);
+});
+
+test("a recording is followed as a reference: a Buffer, which it sends as JSON's list of bytes, or base64", async () => {
+  const audio = clip(2, 8000, 110);
+  for (const sent of [audio, audio.toString("base64")]) {
+    const samples = await say({ references: [new ReferenceAudio(sent, "Hm, hm, hm.")] });
+    assert.ok(samples.length > 0);
+  }
+});
+
+test("errors are its own, with the status", async () => {
+  for (const [options, status] of [[{ format: "mp4" }, 422], [{ referenceId: "nobody here" }, 404]]) {
+    const error = await thrown(options);
+    assert.ok(error instanceof HttpCodeError, String(error));
+    assert.equal(error.status, status);
+  }
+});
+
+test("a key opens the door, a wrong one does not", withServer(guardedBy("sesame"), async (guarded) => {
+  assert.equal((await thrown({}, { which: guarded, key: "wrong" }))?.status, 401);
+  assert.ok((await say({}, { which: guarded, key: "sesame" })).length > 0);
+}));

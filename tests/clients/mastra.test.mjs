@@ -1,0 +1,53 @@
+// Mastra's voice for OpenAI's API.
+import assert from "node:assert/strict";
+import { Readable } from "node:stream";
+import { after, before, test } from "node:test";
+import { sharedServer, withServer } from "../server/harness.mjs";
+import { guardedBy, load, oneThread } from "./clients.mjs";
+import { assertSame, heard, likeness, loudness, seconds } from "./heard.mjs";
+
+const { OpenAIVoice } = await load("@mastra/voice-openai");
+const server = sharedServer({ before, after }, oneThread);
+const text = "The train leaves at noon.";
+
+function voiceOf(which, { name = "tts-1", apiKey = "none", speaker, ...options } = {}) {
+  const model = { name, apiKey, options: { baseURL: `${which.url}/v1`, maxRetries: 0, ...options } };
+  return new OpenAIVoice({ speechModel: model, listeningModel: { apiKey }, speaker });
+}
+
+async function collect(stream) {
+  const pieces = [];
+  for await (const piece of stream) pieces.push(piece);
+  return Buffer.concat(pieces);
+}
+
+async function say(options = {}, which = voiceOf(server()), words = text) {
+  return heard(await collect(await which.speak(words, options)), options.responseFormat ?? "mp3");
+}
+
+test("speaks without any option: tts-1, alloy, mp3, speed 1", async () => {
+  const samples = await say();
+  assert.ok(seconds(samples) > 0.8 && loudness(samples) > 100);
+});
+
+test("every format is the same sound", async () => {
+  const plain = await say({ responseFormat: "pcm", seed: 3 });
+  for (const responseFormat of ["mp3", "opus", "flac", "wav"]) {
+    assert.ok(likeness(await say({ responseFormat, seed: 3 }), plain) > 0.95, responseFormat);
+  }
+});
+
+test("text may come as a stream", async () => {
+  const options = { responseFormat: "pcm", seed: 3 };
+  const stream = Readable.from([text.slice(0, 12), text.slice(12)]);
+  assertSame(await say(options, voiceOf(server()), stream), await say(options));
+});
+
+test("an error is OpenAI's", async () => {
+  await assert.rejects(say({ speaker: "nobody here" }), { name: "Error", status: 400, param: "voice" });
+});
+
+test("a key opens the door, a wrong one does not", withServer(guardedBy("sesame"), async (guarded) => {
+  await assert.rejects(say({}, voiceOf(guarded, { apiKey: "wrong" })), { status: 401 });
+  assert.ok((await say({}, voiceOf(guarded, { apiKey: "sesame" }))).length > 0);
+}));

@@ -1,0 +1,106 @@
+// OpenAI's package as applications use it: their voices, models, options, errors and retries.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { sharedServer, until, withServer } from "../server/harness.mjs";
+import { readPcm } from "../server/sound.mjs";
+import { guardedBy, load, onePlace, oneThread } from "./clients.mjs";
+import { aacSeconds, assertSame, heard, likeness, loudness, seconds } from "./heard.mjs";
+
+const { default: OpenAI } = await load("openai");
+const server = sharedServer({ before, after }, oneThread);
+const clientOf = (which, options = {}) => new OpenAI({ baseURL: `${which.url}/v1`, apiKey: "none", maxRetries: 0, ...options });
+const client = () => clientOf(server());
+const input = "The train leaves at noon.";
+const speech = (body, options) => client().audio.speech.create({ model: "tts-1", voice: "nova", input, ...body }, options);
+const bytesOf = async (answer) => Buffer.from(await answer.arrayBuffer());
+const say = async (body, options) => bytesOf(await speech(body, options));
+const samplesOf = async (body) => readPcm(await say({ response_format: "pcm", seed: 3, ...body }));
+let first;
+const plain = async () => (first ??= await samplesOf({}));
+
+
+for (const format of ["mp3", "opus", "flac", "wav"]) {
+  test(`${format} is the same sound as pcm, streamed and whole`, async () => {
+    for (const stream of [true, false]) {
+      const samples = heard(await say({ response_format: format, seed: 3, stream }), format);
+      assert.ok(Math.abs(seconds(samples) - seconds(await plain())) < 0.2, `${seconds(samples)} s, not ${seconds(await plain())} s`);
+      assert.ok(likeness(samples, await plain()) > 0.95, `a likeness of ${likeness(samples, await plain())}`);
+    }
+  });
+}
+
+test("aac is as long as pcm", async () => {
+  const length = aacSeconds(await say({ response_format: "aac", seed: 3 }));
+  assert.ok(Math.abs(length - seconds(await plain())) < 0.3, `${length} s, not ${seconds(await plain())} s`);
+});
+
+test("streamed is whole for the same seed, to the byte", async () => {
+  const pieces = [];
+  for await (const piece of (await speech({ response_format: "pcm", seed: 3 })).body) pieces.push(piece);
+  assert.ok(pieces.length > 1, "in one piece");
+  assertSame(readPcm(Buffer.concat(pieces)), await samplesOf({ stream: false }));
+});
+
+test("a voice may be given as an object", async () => {
+  assertSame(await samplesOf({ voice: { id: "nova" } }), await plain());
+});
+
+test("speed 1, which clients send unasked, changes nothing", async () => {
+  assertSame(await samplesOf({ speed: 1 }), await plain());
+});
+
+test("a sentence with emoji is spoken", async () => {
+  const samples = await samplesOf({ input: "Well done! 🎉 You have won 🏆 the first prize. 👏" });
+  assert.ok(seconds(samples) > 1 && loudness(samples) > 100);
+});
+
+test("an error has status, code, param and the request's id", async () => {
+  const error = await speech({ response_format: "mp4" }).then(() => assert.fail("taken"), (thrown) => thrown);
+  assert.ok(error instanceof OpenAI.BadRequestError, String(error));
+  assert.deepEqual([error.status, error.param, error.type], [400, "response_format", "invalid_request_error"]);
+  assert.ok(error.requestID);
+});
+
+const story = "Every morning the fishermen went out before the sun was up. ".repeat(20);
+
+test("retries by itself until there is a place", withServer(onePlace, async (narrow) => {
+  const request = { model: "tts-1", voice: "onyx", response_format: "pcm" };
+  const first = (await clientOf(narrow).audio.speech.create({ ...request, input: story })).body.getReader();
+  await first.read();
+  const refused = await clientOf(narrow).audio.speech.create({ ...request, input }).then(() => null, (error) => error);
+  assert.ok(refused instanceof OpenAI.RateLimitError, String(refused));
+  assert.ok(Number(refused.headers.get("retry-after")) >= 1);
+  const second = clientOf(narrow, { maxRetries: 10 }).audio.speech.create({ ...request, input });
+  await until("a refusal of the second", async () => {
+    const metrics = await narrow.metrics();
+    return metrics.value("shoal_http_requests_total", { outcome: "refused" }) >= 2;
+  });
+  await first.cancel();
+  assert.ok(seconds(readPcm(await bytesOf(await second))) > 1);
+}));
+
+test("an abort ends the speech", async () => {
+  const abort = new AbortController();
+  const answer = await speech({ input: story, response_format: "pcm" }, { signal: abort.signal });
+  const reader = answer.body.getReader();
+  await reader.read();
+  abort.abort();
+  await assert.rejects(async () => {
+    for (;;) if ((await reader.read()).done) break;
+  }, { name: "AbortError" });
+  await until("no speech", async () => (await server().speaking()) === 0);
+});
+
+test("the client's time limit ends the speech", async () => {
+  const error = await client().audio.speech.create({ model: "tts-1", voice: "nova", input: story.repeat(8), stream: false },
+    { timeout: 300 }).then(() => null, (thrown) => thrown);
+  assert.ok(error instanceof OpenAI.APIConnectionTimeoutError, String(error));
+  await until("no speech", async () => (await server().speaking()) === 0);
+});
+
+test("a key opens the door, a wrong one does not", withServer(guardedBy("sesame"), async (guarded) => {
+  const request = { model: "tts-1", voice: "alloy", input };
+  await assert.rejects(clientOf(guarded, { apiKey: "wrong" }).audio.speech.create(request), OpenAI.AuthenticationError);
+  const answer = await clientOf(guarded, { apiKey: "sesame" }).audio.speech.create(request);
+  assert.ok(seconds(heard(await bytesOf(answer), "mp3")) > 1);
+}));
