@@ -19,6 +19,7 @@ struct ServerConfig {
   // Further models of this process, "NAME=FOLDER" with commas between: parse_models. Each has an engine of
   // its own with the settings of the first.
   std::string models;
+  bool strict = false;  // of every request: SpeechRequest::strict
 
   // With any key, every route but the live checks wants `Authorization: Bearer KEY`. A file has one key a
   // line, KEY or NAME:KEY; lines that begin with # are remarks. NAME stands in logs and metrics, never the

@@ -33,8 +33,10 @@ enum class Delivery {
   whole,      // for a file: large pieces, no hurry
 };
 
-// One request for every model. What a model has no use for is refused by its name with Error(unsupported),
-// unless it has its default value (ModelTraits says what a model understands).
+// One request for every model (ModelTraits says what a model understands). What a model has no use for, and
+// what it is not known to speak well, is told in SpeechSummary::warnings, or refused by its name with
+// Error(unsupported) where `strict` says so. What would be heard as something else altogether (phonemes or
+// special tokens, clips to follow) is refused in any case.
 struct SpeechRequest {
   std::string text;  // UTF-8, at most 256 KiB
   // A named voice; empty: `references`, or without them the model's own choice. An unknown name is an error.
@@ -62,6 +64,10 @@ struct SpeechRequest {
   double speed = 1;              // 0.25 to 4: 2 is twice as fast
   bool strict_phonemes = false;  // phonemes that the model lacks are an error; otherwise a warning
   bool trim_joins = true;        // long silence between the chunks of a text is cut to a natural pause
+
+  bool strict = false;
+  // What the caller's own interface was asked for and no model has, each "name: why": told or refused, too.
+  std::vector<std::string> unused;
 
   Delivery delivery = Delivery::streaming;
   // From submit to the last sample; 0: the engine's request_timeout_s.

@@ -280,6 +280,8 @@ void add_say(CLI::App& app) {
       command, {"model", "device", "precision", "threads", "codec_threads", "semantic_only", "references_dir",
                 "cache_dir", "dictionaries_dir", "phonemizer", "phonemizer_timeout_ms", "first_chunk_words"});
   o.settings.add_config_to(command);
+  command.add_flag("--strict", o.request.strict,
+                   "what the model has no use for or has not learned is an error (otherwise a warning)");
   command.add_flag("--json", o.json, "print a summary as JSON");
   command.add_flag("-q,--quiet", o.quiet, "no progress, no warnings");
   command.callback([options] { say(*options); });

@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include "base/philox.h"
+#include "runtime/unused_fields.h"
 #include "shoal/seeds.h"
 #include "text/normalise.h"
 #include "text/sentences.h"
@@ -101,15 +102,13 @@ text::PromptColumns build_s2(const SpeechPlan& plan, const SpeechModel& model,
 
 }  // namespace
 
-void validate(const SpeechRequest& request) {
-  const auto refuse = [](const char* field, const char* why) {
-    fail(ErrorCode::unsupported, field, ": this model ", why);
-  };
-  if (!request.phonemes.empty()) refuse("phonemes", "reads text");
-  if (!request.language.empty()) refuse("language", "hears the language in the text");
-  if (request.speed != 1) refuse("speed", "speaks at its own speed, 1");
-  if (request.strict_phonemes) refuse("strict_phonemes", "reads text");
-  if (!request.trim_joins) refuse("trim_joins", "trims no joins; leave it true");
+std::vector<std::string> validate(const SpeechRequest& request) {
+  UnusedFields unused(request);
+  if (!request.phonemes.empty()) fail(ErrorCode::unsupported, "phonemes: this model reads text");
+  if (request.speed != 1) fail(ErrorCode::unsupported, "speed: this model speaks at its own speed, 1");
+  if (!request.language.empty()) unused.add("language", "hears the language in the text");
+  if (request.strict_phonemes) unused.add("strict_phonemes", "reads text");
+  if (!request.trim_joins) unused.add("trim_joins", "trims no joins");
   if (request.text.size() > static_cast<size_t>(kMaxTextBytes)) {
     fail(ErrorCode::too_large, "text: ", request.text.size(), " bytes, at most ", kMaxTextBytes,
          " are accepted");
@@ -138,6 +137,7 @@ void validate(const SpeechRequest& request) {
   sampling.repetition_penalty = request.repetition_penalty.value_or(sampling.repetition_penalty);
   sampling.top_k = request.top_k.value_or(sampling.top_k);
   dual_ar::check_sampling(sampling);
+  return std::move(unused).take();
 }
 
 SpeechPlan plan_speech(const SpeechRequest& request, const SpeechModel& model,

@@ -25,9 +25,9 @@ struct SpeechPlan {
   text::SpecialTokens special_tokens = text::SpecialTokens::recognise;
 };
 
-// Every field that can be checked without a model. Throws Error(invalid_argument or too_large) naming the
-// field.
-void validate(const SpeechRequest& request);
+// Every field that can be checked without a model; returns remarks about those that have no effect. Throws
+// Error naming the field: invalid_argument or too_large; unsupported for what only other models have.
+std::vector<std::string> validate(const SpeechRequest& request);
 
 // The request's values over the model's own (its family's, then its generation_config.json's), and the text
 // split. S1: sentences gathered up to chunk_length bytes; S2: speaker turns grouped by its own rule, or

@@ -106,6 +106,9 @@ constexpr Row kRows[] = {
      "what clients call the model; empty: the model folder's name, shoal for the built-in voice"},
     {"models", &S::models, "Server", words("NAME=FOLDER with commas between"),
      "further models of the same process, each with an engine of its own; a request's model chooses"},
+    {"strict", &S::strict, "Server", kEither,
+     "refuse by name what a model has no use for or has not learned; otherwise it has no effect, and the "
+     "answer's warnings say so"},
 
     {"api_key", &S::api_key, "Keys and TLS", secret("printable ASCII without blanks"),
      "the key that clients send; empty, and no api_key_file: no key is asked for"},

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <functional>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <mutex>
 #include <thread>
@@ -275,19 +276,27 @@ TEST(Engine, WhatCanNeverFitIsRefusedWithFigures) {
   EXPECT_EQ(engine.statistics().preparing, 0);
 }
 
-TEST(Engine, WhatTheModelHasNoUseForIsRefusedByName) {
+TEST(Engine, WhatTheModelHasNoUseForIsToldOrRefusedByName) {
   Engine engine(tiny_config());
   engine.start();
+  const std::vector<float> usual = engine.submit(short_request()).read_all();
   const std::pair<const char*, std::function<void(SpeechRequest&)>> others[] = {
       {"phonemes: ", [](SpeechRequest& request) { request.phonemes = "həlˈO"; }},
       {"language: ", [](SpeechRequest& request) { request.language = "a"; }},
-      {"speed: ", [](SpeechRequest& request) { request.speed = 2; }},
       {"strict_phonemes: ", [](SpeechRequest& request) { request.strict_phonemes = true; }},
       {"trim_joins: ", [](SpeechRequest& request) { request.trim_joins = false; }},
+      {"emotion: ", [](SpeechRequest& request) { request.unused = {"emotion: no model has any"}; }},
   };
   for (const auto& [field, ask] : others) {
     SpeechRequest request = short_request();
     ask(request);
+    if (request.phonemes.empty()) {
+      Speech speech = engine.submit(request);
+      EXPECT_EQ(speech.read_all(), usual);
+      EXPECT_THAT(speech.summary().warnings,
+                  ::testing::ElementsAre(::testing::StartsWith(concat(field, "has no effect: "))));
+    }
+    request.strict = true;
     try {
       engine.submit(request);
       ADD_FAILURE() << field << "is taken";

@@ -137,12 +137,13 @@ Speech Pipeline::submit(const SpeechRequest& request, QueueEntry entry) {
   const uint64_t client = std::hash<std::string>()(request.client);
   bool entered = false;
   try {
-    validate(request);
+    std::vector<std::string> remarks = validate(request);
     ledger_.enter(Stage::preparing, client, entry);
     entered = true;
     const uint64_t seed = request.seed ? *request.seed : drawn_seed();
     const auto speech = std::make_shared<PreparingSpeech>();
     speech->state = std::make_shared<SpeechState>(sample_rate_hz(), seed, wake_);
+    speech->state->update([&](SpeechSummary& summary) { summary.warnings = std::move(remarks); });
     speech->submitted_us = now_us();
     speech->deadline_us = deadline_of(config_, request, speech->submitted_us);
     speech->client = client;

@@ -233,11 +233,11 @@ TEST_F(KokoroEngine, BadRequestsAreRefusedByName) {
   refused(kWrong, "language: expected a, b", [](R& r) { r.language = "x"; });
   refused(kWrong, "pause", [](R& r) { r.phonemes = "a [pause:long]"; });
   refused(kWrong, "nothing in it can be spoken", [](R& r) { r.phonemes.clear(), r.text = "[hello](/./)"; });
-  refused(ErrorCode::unsupported, "temperature", [](R& r) { r.temperature = 0.5f; });
+  refused(ErrorCode::unsupported, "temperature", [](R& r) { r.strict = true, r.temperature = 0.5f; });
   refused(ErrorCode::unsupported, "special_tokens", [](R& r) { r.special_tokens = true; });
   refused(ErrorCode::unsupported, "references", [](R& r) { r.references = {{"", "words"}}; });
-  refused(ErrorCode::unsupported, "max_new_tokens", [](R& r) { r.max_new_tokens = 100; });
-  refused(ErrorCode::unsupported, "chunk_length", [](R& r) { r.chunk_length = 100; });
+  refused(ErrorCode::unsupported, "max_new_tokens", [](R& r) { r.strict = true, r.max_new_tokens = 100; });
+  refused(ErrorCode::unsupported, "chunk_length", [](R& r) { r.strict = true, r.chunk_length = 100; });
   refused(ErrorCode::unsupported, "quirks", [](R& r) { r.quirks.check_first_frame_end = true; });
   refused(ErrorCode::unavailable, "phonemizer: /nonexistent",
           [](R& r) { r.phonemes.clear(), r.text = "unheard"; });

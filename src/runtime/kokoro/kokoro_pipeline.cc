@@ -1,6 +1,7 @@
 #include "runtime/kokoro/kokoro_pipeline.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/error.h"
 #include "ops/device_check.h"
@@ -109,8 +110,9 @@ Speech KokoroPipeline::submit(const SpeechRequest& request, QueueEntry entry) {
   const uint64_t client = std::hash<std::string>()(request.client);
   bool entered = false;
   try {
-    validate_kokoro(request);
+    std::vector<std::string> remarks = validate_kokoro(request);
     const std::shared_ptr<KokoroJob> job = make_job(request, client);
+    std::ranges::move(remarks, std::back_inserter(job->speaker.warnings));
     ledger_.enter(Stage::preparing, client, entry);
     entered = true;
     start_clocks(*job, request);

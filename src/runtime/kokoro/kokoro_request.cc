@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "runtime/speech_plan.h"
+#include "runtime/unused_fields.h"
 #include "text/sentences.h"
 #include "text/utf8.h"
 
@@ -13,14 +14,27 @@ namespace {
 
 constexpr double kLeastSpeed = 0.25, kMostSpeed = 4;
 
+constexpr const char* kNoSampling = "draws no tokens; only the seed changes its sound";
+
+// What would be heard as something else.
 void refuse_what_others_have(const SpeechRequest& request) {
-  const SpeechRequest usual;
   const auto check = [](bool is_usual, const char* field, const char* why) {
     if (!is_usual) fail(ErrorCode::unsupported, field, ": this model ", why);
   };
   check(request.references.empty() && request.encoded_references.empty(), "references",
         "has voices of its own and follows no clips");
-  constexpr const char* kNoSampling = "draws no tokens; only the seed changes its sound";
+  check(!request.special_tokens.value_or(false), "special_tokens", "reads no tokens in a text");
+  check(!request.quirks.penalise_window_semantics && !request.quirks.check_first_frame_end &&
+            !request.quirks.keep_last_frame_without_end,
+        "quirks", kNoSampling);
+}
+
+std::vector<std::string> remarks_on_what_others_have(const SpeechRequest& request) {
+  const SpeechRequest usual;
+  UnusedFields unused(request);
+  const auto check = [&](bool is_usual, const char* field, const char* why) {
+    if (!is_usual) unused.add(field, why);
+  };
   check(!request.temperature, "temperature", kNoSampling);
   check(!request.top_p, "top_p", kNoSampling);
   check(!request.repetition_penalty, "repetition_penalty", kNoSampling);
@@ -28,10 +42,7 @@ void refuse_what_others_have(const SpeechRequest& request) {
   check(request.max_new_tokens == usual.max_new_tokens, "max_new_tokens",
         "speaks a chunk as long as its phonemes take");
   check(request.chunk_length == usual.chunk_length, "chunk_length", "cuts texts by their phonemes");
-  check(!request.special_tokens.value_or(false), "special_tokens", "reads no tokens in a text");
-  check(!request.quirks.penalise_window_semantics && !request.quirks.check_first_frame_end &&
-            !request.quirks.keep_last_frame_without_end,
-        "quirks", kNoSampling);
+  return std::move(unused).take();
 }
 
 void check_size(const char* field, const std::string& text) {
@@ -78,7 +89,7 @@ phonemes::Language language_of(const SpeechRequest& request, const EngineConfig&
 
 }  // namespace
 
-void validate_kokoro(const SpeechRequest& request) {
+std::vector<std::string> validate_kokoro(const SpeechRequest& request) {
   if (!request.text.empty() && !request.phonemes.empty())
     fail(ErrorCode::invalid_argument, "phonemes: give a text or phonemes, not both");
   check_size("text", request.text);
@@ -93,6 +104,7 @@ void validate_kokoro(const SpeechRequest& request) {
     fail(ErrorCode::invalid_argument, "timeout: expected 0 (the engine's) or more milliseconds, got ",
          request.timeout.count());
   refuse_what_others_have(request);
+  return remarks_on_what_others_have(request);
 }
 
 Speaker choose_speaker(const SpeechRequest& request, const EngineConfig& config, const KokoroModel& model) {

@@ -12,9 +12,9 @@
 
 namespace shoal::runtime {
 
-// Every field that can be checked without a model. Throws Error: invalid_argument or too_large naming the
-// field; unsupported for what only other models have.
-void validate_kokoro(const SpeechRequest& request);
+// Every field that can be checked without a model; returns remarks about those that have no effect. Throws
+// Error: invalid_argument or too_large naming the field; unsupported for what only other models have.
+std::vector<std::string> validate_kokoro(const SpeechRequest& request);
 
 struct Speaker {
   kokoro::Voice voice;

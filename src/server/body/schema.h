@@ -74,6 +74,9 @@ Field<T> list(std::string name, std::vector<U> T::* member, const Schema<U>& ite
 // the sentence `why`.
 template <typename T>
 Field<T> refused(std::string name, std::string type, std::string why, Value neutral = {});
+// The same, but taken: "name: why" is added to the T's `unused`.
+template <typename T>
+Field<T> unused(std::string name, std::string type, std::string why, Value neutral = {});
 
 template <typename T>
 class Schema {

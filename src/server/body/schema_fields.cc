@@ -174,12 +174,14 @@ const Value::Object& read_object(const Value& value, const std::string& where) {
   return *object;
 }
 
-void refuse(const Value& value, const std::string& where, const std::string& why, const Value& neutral) {
+bool says_nothing(const Value& value, const Value& neutral) {
   const auto* text = value.as<std::string>();
   const auto* boolean = value.as<bool>();
-  if (value.is_null() || (text && text->empty()) || (boolean && !*boolean) || same_meaning(value, neutral))
-    return;
-  throw BodyError(ErrorCode::unsupported, where, why);
+  return value.is_null() || (text && text->empty()) || (boolean && !*boolean) || same_meaning(value, neutral);
+}
+
+void refuse(const Value& value, const std::string& where, const std::string& why, const Value& neutral) {
+  if (!says_nothing(value, neutral)) throw BodyError(ErrorCode::unsupported, where, why);
 }
 
 void fail_missing(const std::string& where, std::string_view name) {

@@ -22,7 +22,9 @@ std::string read_bytes(const Value& value, const std::string& where);  // base64
 // `max_items` < 0: any number.
 const Value::Array& read_array(const Value& value, const std::string& where, int64_t max_items);
 const Value::Object& read_object(const Value& value, const std::string& where);
-// BodyError(unsupported) with `why` unless the value is null, false, "" or `neutral`.
+// Whether the value is null, false, "" or `neutral`.
+bool says_nothing(const Value& value, const Value& neutral);
+// BodyError(unsupported) with `why` unless it says nothing.
 void refuse(const Value& value, const std::string& where, const std::string& why, const Value& neutral);
 
 [[noreturn]] void fail_missing(const std::string& where, std::string_view name);
@@ -132,6 +134,14 @@ Field<T> refused(std::string name, std::string type, std::string why, Value neut
   return {detail::doc_of(std::move(name), std::move(type), why),
           [why, neutral = std::move(neutral)](const Value& value, const std::string& where, T&) {
             refuse(value, where, why, neutral);
+          }};
+}
+
+template <typename T>
+Field<T> unused(std::string name, std::string type, std::string why, Value neutral) {
+  return {detail::doc_of(std::move(name), std::move(type), "has no effect: " + why),
+          [why, neutral = std::move(neutral)](const Value& value, const std::string& where, T& into) {
+            if (!says_nothing(value, neutral)) into.unused.push_back(where + ": " + why);
           }};
 }
 

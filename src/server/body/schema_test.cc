@@ -29,6 +29,7 @@ struct Order {
   std::optional<std::string> voice;
   std::string audio;
   std::vector<Clip> references;
+  std::vector<std::string> unused;
 };
 
 const Schema<Clip>& clips() {
@@ -55,7 +56,8 @@ const Schema<Order>& orders() {
       list("references", &Order::references, clips(), 2, "Clips."),
       refused<Order>("instructions", "string", "instructions are not followed by these models"),
       refused<Order>("speed", "number", "only speed 1 is spoken", Value{1.0}),
-      refused<Order>("logprobs", "boolean", "there are no logprobs", Value{true})};
+      refused<Order>("logprobs", "boolean", "there are no logprobs", Value{true}),
+      unused<Order>("emotion", "string", "there are no emotions")};
   return schema;
 }
 
@@ -275,9 +277,15 @@ TEST(Schema, RefusesWhatIsNotToBeHad) {
   EXPECT_EQ(error_with("instructions", {true}).code(), ErrorCode::unsupported);
 }
 
+TEST(Schema, KeepsWhatHasNoEffect) {
+  for (const Value& value : {Value{}, Value{false}, text_value("")})
+    EXPECT_THAT(with("emotion", value).unused, testing::IsEmpty());
+  EXPECT_THAT(with("emotion", text_value("happy")).unused, ElementsAre("emotion: there are no emotions"));
+}
+
 TEST(Schema, DescribesItsFields) {
   const std::vector<FieldDoc> docs = orders().docs();
-  ASSERT_EQ(docs.size(), 17u);
+  ASSERT_EQ(docs.size(), 18u);
   EXPECT_EQ(docs[0].name, "text");
   EXPECT_EQ(docs[0].type, "string");
   EXPECT_EQ(docs[0].help, "What to say.");
@@ -298,6 +306,7 @@ TEST(Schema, DescribesItsFields) {
   ASSERT_EQ(docs[13].items.size(), 2u);
   EXPECT_TRUE(docs[13].items[0].required);
   EXPECT_EQ(docs[15].type, "number");
+  EXPECT_EQ(docs[17].help, "has no effect: there are no emotions");
 }
 
 }  // namespace

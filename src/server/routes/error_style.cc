@@ -39,9 +39,9 @@ int status_of(ErrorCode code) {
   return 500;
 }
 
-// "text: 300000 bytes, ..." -> "text".
+// "text: 300000 bytes, ..." -> "text", "prosody.speed: ..." -> "prosody.speed".
 std::string leading_name(const std::string& message) {
-  const auto is_part = [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; };
+  const auto is_part = [](char c) { return (c >= 'a' && c <= 'z') || c == '_' || c == '.'; };
   const auto end = std::find_if_not(message.begin(), message.end(), is_part);
   const auto length = static_cast<size_t>(end - message.begin());
   return message.compare(length, 2, ": ") == 0 ? message.substr(0, length) : "";

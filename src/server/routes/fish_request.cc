@@ -21,8 +21,8 @@ Field<FishRequest> conditioning_field() {
   const std::string name = "condition_on_previous_chunks",
                     why = "utterances always follow the first one's voice";
   FieldDoc doc{.name = name, .type = "boolean", .help = why};
-  return {std::move(doc), [why](const Value& value, const std::string& where, FishRequest&) {
-            if (!read_boolean(value, where)) throw BodyError(ErrorCode::unsupported, where, why);
+  return {std::move(doc), [why](const Value& value, const std::string& where, FishRequest& into) {
+            if (!read_boolean(value, where)) into.unused.push_back(where + ": " + why);
           }};
 }
 
@@ -86,9 +86,9 @@ Schema<FishRequest> fish_request_schema(const ServerConfig& config) {
               "kbit/s of opus: -1000 (ours), 24, 32, 48 or 64"),
       prosody_field(),
       conditioning_field(),
-      refused<T>("min_chunk_length", "integer", cloud_only),
-      refused<T>("early_stop_threshold", "number", cloud_only, Value{1.0}),
-      refused<T>("emotion", "string", cloud_only),
+      unused<T>("min_chunk_length", "integer", cloud_only),
+      unused<T>("early_stop_threshold", "number", cloud_only, Value{1.0}),
+      unused<T>("emotion", "string", cloud_only),
       // Ours.
       number("timeout", &T::timeout, {0.001, static_cast<double>(config.max_timeout_s)},
              "seconds until the last sample; default: the server's"),
@@ -114,6 +114,7 @@ SpeechRequest speech_request(Engine& engine, const FishRequest& body) {
   forget_usual_sampling(engine, request);
   request.speed = body.speed;
   request.language = body.language;
+  request.unused = body.unused;
   if (!body.normalize) request.normalise = false;
   if (body.timeout) request.timeout = as_timeout(*body.timeout);
   return request;

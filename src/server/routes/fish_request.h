@@ -33,6 +33,7 @@ struct FishRequest {
   std::optional<double> timeout;  // seconds
   std::optional<int> top_k;
   bool special_tokens = false;
+  std::vector<std::string> unused;  // fields of the cloud API that no model has, "name: why"
   // Of models that speak phonemes.
   double speed = 1;
   std::string language;

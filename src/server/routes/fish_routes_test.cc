@@ -205,8 +205,6 @@ TEST_F(Fish, RefusesByName) {
       {R"("timeout":601)", 422},
       {R"("prosody":{"speed":1.5})", 400},
       {R"("prosody":{"volume":3})", 400},
-      {R"("emotion":"happy")", 400},
-      {R"("condition_on_previous_chunks":false)", 400},
       {R"("wibble":0)", 422},
   };
   for (const auto& [field, status] : refused) {
@@ -221,6 +219,27 @@ TEST_F(Fish, RefusesByName) {
   EXPECT_EQ(bench.ask(json_request("/v1/tts", "{")).status, 400);
   EXPECT_EQ(bench.ask(json_request("/v1/tts", R"({"text":"..."})")).status, 400);
   EXPECT_EQ(say(R"("prosody":{"speed":1,"volume":0},"format":"pcm")").status, 200);
+}
+
+TEST_F(Fish, WhatHasNoEffectIsToldAndRefusedByAStrictServer) {
+  RouteBench strict(fish_routes, shared_engine(), {.strict = true});
+  const std::string usual = say(R"("format":"pcm")").body();
+  const std::pair<std::string, std::string> unused[] = {
+      {R"("emotion":"happy")", "emotion"},
+      {R"("condition_on_previous_chunks":false)", "condition_on_previous_chunks"},
+      {R"("min_chunk_length":50)", "min_chunk_length"},
+      {R"("early_stop_threshold":0.5)", "early_stop_threshold"},
+      {R"("language":"en-us")", "language"},
+  };
+  for (const auto& [field, name] : unused) {
+    SCOPED_TRACE(field);
+    const Answered taken = say(R"("format":"pcm",)" + field);
+    EXPECT_TRUE(taken.body() == usual);
+    EXPECT_THAT(taken.header("x-shoal-warnings"), ::testing::StartsWith("[\"" + name + ": has no effect: "));
+    const Answered refused = strict.ask(json_request("/v1/tts", R"({"text":"A fish.",)" + field + "}"));
+    EXPECT_EQ(refused.status, 400);
+    EXPECT_THAT(text_at(body_value(refused), {"message"}), ::testing::StartsWith(name + ": "));
+  }
 }
 
 TEST_F(Fish, UnknownVoicesAre404AndNoPathIsOpened) {

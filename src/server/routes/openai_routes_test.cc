@@ -140,7 +140,6 @@ TEST_F(OpenAi, RefusesByName) {
       {R"("speed":1.5)", 400, "speed"},
       {R"("speed":0.1)", 400, "speed"},
       {R"("speed":"fast")", 400, "speed"},
-      {R"("instructions":"whisper")", 400, "instructions"},
       {R"("response_format":"m4a")", 400, "response_format"},
       {R"("stream_format":"xml")", 400, "stream_format"},
       {R"("stream_format":"sse","stream":false)", 400, "stream"},
@@ -166,7 +165,6 @@ TEST_F(OpenAi, RefusesByName) {
       {R"("references":"x")", 400, "references"},
       {R"("ssml":true)", 400, "ssml"},
       {R"("volume_multiplier":11)", 400, "volume_multiplier"},
-      {R"("lang_code":"a")", 400, "lang_code"},
       {R"("wibble":1)", 400, "wibble"},
       {R"("model":"tts-1")", 400, "model"},  // twice
   };
@@ -180,6 +178,35 @@ TEST_F(OpenAi, RefusesByName) {
   expect_refused(R"({"model":"gpt-9","voice":"default","input":"A fish."})", 404, "model");
   expect_refused("[]", 400, "(null)");
   expect_refused("{", 400, "(null)");
+}
+
+TEST_F(OpenAi, WhatHasNoEffectIsToldAndRefusedByAStrictServer) {
+  RouteBench strict(openai_routes, shared_engine(), {.strict = true});
+  const std::string usual = pcm("").body();
+  const std::pair<std::string, std::string> unused[] = {
+      {R"("instructions":"whisper")", "instructions"},
+      {R"("lang_code":"a")", "lang_code"},
+      {R"("strict_phonemes":true)", "strict_phonemes"},
+      {R"("return_timing":true)", "return_timing"},
+      {R"("return_download_link":true)", "return_download_link"},
+      {R"("download_format":"mp3")", "download_format"},
+      {R"("voice_aliases":{"a":"b"})", "voice_aliases"},
+      {R"("normalization_options":{"url_normalization":false})", "normalization_options.url_normalization"},
+  };
+  for (const auto& [field, name] : unused) {
+    SCOPED_TRACE(field);
+    const Answered taken = pcm(field);
+    EXPECT_TRUE(taken.body() == usual);
+    const std::string told = name == "lang_code" ? "language" : name;
+    EXPECT_THAT(taken.header("x-shoal-warnings"), StartsWith("[\"" + told + ": has no effect: "));
+    const Answered refused = strict.ask(speech(field));
+    EXPECT_EQ(refused.status, 400);
+    EXPECT_EQ(text_at(body_value(refused), {"error", "param"}), name);
+  }
+  EXPECT_THAT(say(R"("instructions":"whisper","stream_format":"sse")").body(),
+              HasSubstr(R"("warnings":["instructions: )"));
+  EXPECT_EQ(strict.ask(speech("")).status, 200);
+  EXPECT_EQ(pcm("").header("x-shoal-warnings"), "");
 }
 
 TEST_F(OpenAi, TakesWhatIsNeutral) {

@@ -1,6 +1,7 @@
 #include "server/routes/openai_speech.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/error.h"
 #include "server/routes/speech_fields.h"
@@ -43,9 +44,8 @@ Field<OpenAiSpeech> normalization_field() {
     const std::string why = concat("only ", usual ? "true" : "false",
                                    ": the rules for texts are turned on and off as a whole, by normalize");
     FieldDoc doc{.name = name, .type = "boolean", .help = why};
-    return Field<T>{std::move(doc), [usual, why](const Value& value, const std::string& where, T&) {
-                      if (read_boolean(value, where) != usual)
-                        refuse_field(ErrorCode::unsupported, where, why);
+    return Field<T>{std::move(doc), [usual, why](const Value& value, const std::string& where, T& into) {
+                      if (read_boolean(value, where) != usual) into.unused.push_back(where + ": " + why);
                     }};
   };
   const Schema<T> options = {boolean("normalize", &T::normalization, "as the field normalize"),
@@ -61,7 +61,9 @@ Field<OpenAiSpeech> normalization_field() {
       .help = "Kokoro-FastAPI's: {\"normalize\": true or false}; its finer switches as they are unasked",
       .items = options.docs()};
   return {std::move(doc), [options](const Value& value, const std::string& where, T& into) {
-            into.normalization = options.read(value, where).normalization;
+            T read = options.read(value, where);
+            into.normalization = read.normalization;
+            std::ranges::move(read.unused, std::back_inserter(into.unused));
           }};
 }
 
@@ -79,8 +81,8 @@ std::vector<Field<OpenAiSpeech>> speech_fields(const ServerConfig& config) {
           .otherwise("\"mp3\""),
       number("speed", &T::speed, {0.25, 4}, "2 is twice as fast; models that know no speed take 1")
           .otherwise("1"),
-      refused<T>("instructions", "string",
-                 "these models follow no instructions; a reference clip sets the voice and its mood"),
+      unused<T>("instructions", "string",
+                "these models follow no instructions; a reference clip sets the voice and its mood"),
       choice("stream_format", &T::stream_format, {"audio", "sse"}, "bytes of sound, or server-sent events")
           .otherwise("\"audio\""),
       integer("seed", &T::seed, {0}, "same seed, same sound; drawn without one"),
@@ -111,9 +113,9 @@ std::vector<Field<OpenAiSpeech>> speech_fields(const ServerConfig& config) {
           "phonemes that the model lacks are an error instead of a warning; of models that speak phonemes")
           .otherwise("false"),
       // Kokoro-FastAPI's.
-      refused<T>("download_format", "string", "there is no second file; ask for response_format"),
-      refused<T>("return_download_link", "boolean", "answers are not kept for a download"),
-      refused<T>("return_timing", "boolean", "ask /dev/captioned_speech for the times of words"),
+      unused<T>("download_format", "string", "there is no second file; ask for response_format"),
+      unused<T>("return_download_link", "boolean", "answers are not kept for a download"),
+      unused<T>("return_timing", "boolean", "ask /dev/captioned_speech for the times of words"),
       text("lang_code", &T::lang_code,
            "of the input, of models that speak phonemes: a, b, e, f, h, i, p or en-us, en-gb, es, fr-fr, hi, "
            "it, "
@@ -123,7 +125,7 @@ std::vector<Field<OpenAiSpeech>> speech_fields(const ServerConfig& config) {
           .otherwise("1"),
       normalization_field(),
       refused<T>("allow_voice_tags", "boolean", "tags in the input are not read; send a request per voice"),
-      refused<T>("voice_aliases", "object", "tags in the input are not read", Value{Value::Object{}}),
+      unused<T>("voice_aliases", "object", "tags in the input are not read", Value{Value::Object{}}),
       refused<T>("ssml", "boolean", "SSML is not read; send plain text"),
   };
 }
@@ -174,6 +176,7 @@ SpeechRequest speech_request(Engine& engine, const OpenAiSpeech& body) {
   request.speed = body.speed;
   request.language = body.lang_code;
   request.strict_phonemes = body.strict_phonemes;
+  request.unused = body.unused;
   if (body.timeout) request.timeout = as_timeout(*body.timeout);
   return request;
 }

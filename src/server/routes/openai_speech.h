@@ -33,8 +33,9 @@ struct OpenAiSpeech {
   bool stream = true;
   bool special_tokens = false;
   bool strict_phonemes = false;
-  bool return_timestamps = true;  // of /dev/captioned_speech
-  int sample_rate = 0;            // Hz; 0: 24000 for pcm, whose listeners expect it, else the model's
+  std::vector<std::string> unused;  // fields of these APIs that no model has, "name: why"
+  bool return_timestamps = true;    // of /dev/captioned_speech
+  int sample_rate = 0;              // Hz; 0: 24000 for pcm, whose listeners expect it, else the model's
 };
 
 Schema<OpenAiSpeech> openai_speech_schema(const ServerConfig& config);

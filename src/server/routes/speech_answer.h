@@ -42,9 +42,9 @@ Task<> answer_with_events(Services& services, Engine& engine, Exchange& exchange
 Task<> answer_with_captions(Services& services, Engine& engine, Exchange& exchange, SpeechRequest request,
                             AnswerOptions options, bool timestamps);
 
-// What the server adds to every request before it is submitted: client, deadline within max_timeout_s, limits
-// of text, references and their seconds. submit_speech calls it itself. Decodes reference clips to measure
-// them, so with any it belongs on a worker. Throws Error(invalid_argument,
+// What the server adds to every request before it is submitted: client, strictness, deadline within
+// max_timeout_s, limits of text, references and their seconds. submit_speech calls it itself. Decodes
+// reference clips to measure them, so with any it belongs on a worker. Throws Error(invalid_argument,
 // too_large) naming the field, and what decoding a clip throws.
 void check_and_complete(Services& services, Engine& engine, const Request& request, SpeechRequest& speech);
 

@@ -75,6 +75,7 @@ void check_and_complete(Services& services, Engine& engine, const Request& reque
   check_text(services.config, engine, speech);
   check_references(services.config, engine, speech);
   set_deadline(services, engine, speech);
+  speech.strict = services.config.strict;
   speech.client = request.client;
 }
 

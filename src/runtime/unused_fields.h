@@ -1,0 +1,30 @@
+// What a request asks of a model that has no use for it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shoal/speech_request.h"
+
+namespace shoal::runtime {
+
+// Collects a remark for each such field, or refuses the first of them where the request is strict.
+class UnusedFields {
+ public:
+  // Begins with those that the caller names. Throws as add().
+  explicit UnusedFields(const SpeechRequest& request);
+
+  // "FIELD: has no effect: this model WHY". Throws Error(unsupported) that names the field when the request
+  // is strict.
+  void add(std::string_view field, std::string_view why);
+  std::vector<std::string> take() && { return std::move(remarks_); }
+
+ private:
+  void tell(std::string_view field, std::string_view why);
+
+  const bool strict_;
+  std::vector<std::string> remarks_;
+};
+
+}  // namespace shoal::runtime
