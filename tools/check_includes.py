@@ -56,7 +56,7 @@ PUBLIC_READERS = (*RUNTIME, "settings", "server", "server/observe", "server/rout
 RESTRICTED = {
     r"^nlohmann/": ["base/json.cc", "bench/", "cli/", "server/"],
     r"^(cuda|cublas|cudnn|nccl)": ["tensor/cuda/", "ops/cuda/"],
-    r"^(sndfile|FLAC/|opus|lame/|soxr)": ["audio/"],
+    r"^(sndfile|FLAC/|opus|lame/|soxr|sonic)": ["audio/"],
     r"^(pcre2|utf8proc)": ["text/"],
     r"^espeak-ng/": ["text/phonemizer/"],
     r"^(openssl/|xxhash)": ["runtime/", "server/"],

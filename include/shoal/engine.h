@@ -75,7 +75,7 @@ struct CodecShape {
 // What the model that serves understands of a request.
 struct ModelTraits {
   std::string family;       // "s1", "s2", "kokoro"
-  bool phonemes = false;    // phonemize(), SpeechRequest's phonemes, language and speed, Speech::words()
+  bool phonemes = false;    // phonemize(), SpeechRequest's phonemes and language, Speech::words()
   bool own_voices = false;  // voices are files of the model's folder, and may be mixed
   bool references = true;   // follows clips: references, encode(), decode(), voices that can be added
 };

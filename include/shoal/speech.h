@@ -62,9 +62,9 @@ struct SpokenWord {
 };
 
 // The reading end of a request. Samples are mono floats in [-1, 1] at sample_rate_hz, in order, without gaps,
-// exactly those that one-shot decoding gives. Every method may be called from any thread, unless the handle
-// was moved from. Dropping the handle cancels the request, and returns after a call of on_ready in progress
-// has.
+// exactly those that one-shot decoding gives, at the speed and volume of the request. Every method may be
+// called from any thread, unless the handle was moved from. Dropping the handle cancels the request, and
+// returns after a call of on_ready in progress has.
 class Speech {
  public:
   explicit Speech(std::shared_ptr<runtime::SpeechState> state);

@@ -57,11 +57,15 @@ struct SpeechRequest {
   std::optional<bool> special_tokens;       // spellings like <|im_end|> are control tokens; absent: they are
   Quirks quirks;
 
+  // 0.25 to 4: 2 is twice as fast. Models of phonemes speak so; of others the sound is stretched, its pitch
+  // kept (to 16 bits).
+  double speed = 1;
+  float volume = 1;  // 0 to 10: factor of the samples; what goes beyond full scale is clipped
+
   // Of models that speak phonemes (ModelTraits::phonemes).
   std::string phonemes;  // instead of the text: in the model's alphabet, lines and pauses as in a text
   // Of the text: "a", "en-us", "fr-fr", ...; empty: the engine's default_language, then that of the voice.
   std::string language;
-  double speed = 1;              // 0.25 to 4: 2 is twice as fast
   bool strict_phonemes = false;  // phonemes that the model lacks are an error; otherwise a warning
   bool trim_joins = true;        // long silence between the chunks of a text is cut to a natural pause
 

@@ -186,7 +186,6 @@ void say(const SayOptions& options) {
 
 void add_kokoro_options(CLI::App& command, SayOptions& o) {
   const char* group = "Kokoro";
-  command.add_option("--speed", o.request.speed, "0.25 to 4")->capture_default_str()->group(group);
   command
       .add_option("--lang", o.request.language,
                   "of the text: en-us, en-gb, es, fr-fr, hi, it, pt-br; default: the voice's")
@@ -263,6 +262,12 @@ void add_say(CLI::App& app) {
   command
       .add_option("--chunk-length", o.request.chunk_length,
                   "longest piece, in bytes, that a long text is split into; 0: never split")
+      ->capture_default_str();
+  command.add_option("--speed", o.request.speed, "0.25 to 4: 2 is twice as fast, at the same pitch")
+      ->capture_default_str();
+  command
+      .add_option("--volume", o.request.volume,
+                  "0 to 10: 2 is twice the samples (6 dB louder); clipped beyond full scale")
       ->capture_default_str();
   command
       .add_option("--normalize", o.normalise,

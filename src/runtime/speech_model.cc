@@ -56,6 +56,8 @@ GenerationDefaults GenerationDefaults::read(const std::string& model_dir) {
   number("top_p", defaults.top_p, sampling.top_p);
   number("repetition_penalty", defaults.repetition_penalty, sampling.repetition_penalty);
   if (const Json* value = root.find("normalize")) defaults.normalise = value->as_bool();
+  if (const Json* value = root.find("languages"))
+    for (const Json& language : value->as_array()) defaults.languages.push_back(language.as_string());
   try {
     dual_ar::check_sampling(sampling);
   } catch (const Error& error) {

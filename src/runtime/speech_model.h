@@ -32,8 +32,11 @@ struct ModelOptions {
 struct GenerationDefaults {
   std::optional<float> temperature, top_p, repetition_penalty;
   bool normalise = false;  // key "normalize": the model wants numbers, dates and money as English words
+  // Key "languages": those that the model has learned, ISO 639-1; empty: it does not say.
+  std::vector<std::string> languages;
 
-  // Throws Error(invalid_argument) naming the file for values out of range.
+  // Throws Error(invalid_argument) naming the file for values out of range, corrupt_file for those of another
+  // type.
   static GenerationDefaults read(const std::string& model_dir);
 };
 

@@ -5,9 +5,11 @@
 #include <xxhash.h>
 
 #include "base/philox.h"
+#include "runtime/engine/prosody.h"
 #include "runtime/unused_fields.h"
 #include "shoal/seeds.h"
 #include "text/normalise.h"
+#include "text/scripts.h"
 #include "text/sentences.h"
 #include "text/utf8.h"
 
@@ -105,7 +107,7 @@ text::PromptColumns build_s2(const SpeechPlan& plan, const SpeechModel& model,
 std::vector<std::string> validate(const SpeechRequest& request) {
   UnusedFields unused(request);
   if (!request.phonemes.empty()) fail(ErrorCode::unsupported, "phonemes: this model reads text");
-  if (request.speed != 1) fail(ErrorCode::unsupported, "speed: this model speaks at its own speed, 1");
+  check_prosody(request);
   if (!request.language.empty()) unused.add("language", "hears the language in the text");
   if (request.strict_phonemes) unused.add("strict_phonemes", "reads text");
   if (!request.trim_joins) unused.add("trim_joins", "trims no joins");
@@ -138,6 +140,18 @@ std::vector<std::string> validate(const SpeechRequest& request) {
   sampling.top_k = request.top_k.value_or(sampling.top_k);
   dual_ar::check_sampling(sampling);
   return std::move(unused).take();
+}
+
+std::optional<std::string> remark_on_language(const SpeechRequest& request, const SpeechModel& model) {
+  const std::vector<std::string>& languages = model.defaults().languages;
+  const std::string_view script = text::foreign_script(request.text, languages);
+  if (script.empty()) return std::nullopt;
+  std::string list;
+  for (const std::string& language : languages) list += concat(list.empty() ? "" : ", ", language);
+  std::string remark = concat("text: most of its letters are ", script, ", but the model has learned only ",
+                              list, "; expect noise instead of words");
+  if (request.strict) fail(ErrorCode::unsupported, remark);
+  return remark;
 }
 
 SpeechPlan plan_speech(const SpeechRequest& request, const SpeechModel& model,

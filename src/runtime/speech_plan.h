@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,11 @@ struct SpeechPlan {
 // Every field that can be checked without a model; returns remarks about those that have no effect. Throws
 // Error naming the field: invalid_argument or too_large; unsupported for what only other models have.
 std::vector<std::string> validate(const SpeechRequest& request);
+
+// What to say of a validated text whose letters are mostly those of no language that the model has learned
+// (GenerationDefaults::languages): it becomes noise. Throws Error(unsupported) instead when the request is
+// strict.
+std::optional<std::string> remark_on_language(const SpeechRequest& request, const SpeechModel& model);
 
 // The request's values over the model's own (its family's, then its generation_config.json's), and the text
 // split. S1: sentences gathered up to chunk_length bytes; S2: speaker turns grouped by its own rule, or

@@ -47,11 +47,11 @@ TEST_F(KokoroProgram, RefusesByName) {
   expect_users_fault("say Hello --model m --voice af_hone -o out.wav", "af_hone");
   expect_users_fault("say Hello --model m --lang xx -o out.wav", "language");
   expect_users_fault("say Hello --model m --speed 0 -o out.wav", "speed: expected 0.25 to 4, got 0");
-  expect_users_fault("say Hello --model m --top-p 0.5 -o out.wav", "top_p");
+  expect_users_fault("say Hello --model m --top-p 0.5 --strict -o out.wav", "top_p");
   expect_users_fault("say 'həlˈO¿' --phonemes --strict-phonemes --model m -o out.wav", "U+00BF");
   expect_users_fault("say '' --model m -o out.wav", "text: expected at least one letter");
-  expect_users_fault("say Hello --speed 2 -o out.wav", "speed: this model speaks at its own speed");
-  expect_users_fault("say Hello --no-trim-joins -o out.wav", "trim_joins: this model");
+  expect_users_fault("say Hello --speed 5 -o out.wav", "speed: expected 0.25 to 4, got 5");
+  expect_users_fault("say Hello --no-trim-joins --strict -o out.wav", "trim_joins: this model");
   expect_users_fault("say Hello --phonemes -o out.wav", "phonemes: this model reads text");
   expect_users_fault("voices --model words", "no voices of its own");
   expect_users_fault("phonemize ''", "text: expected at least one letter");

@@ -24,7 +24,13 @@ CATCH_UP_SECONDS = 20.0  # of encoding, after the functions are compiled
 ROWS_FILE = "rows.pt"  # of a stretch that does not finish
 VOCABULARY_MULTIPLE = 64  # matrix products prefer such sizes
 # Beside the weights, for the engine.
-GENERATION_DEFAULTS = {"normalize": True, "temperature": 0.7, "top_p": 0.7, "repetition_penalty": 1.1}
+GENERATION_DEFAULTS = {
+    "normalize": True,
+    "temperature": 0.7,
+    "top_p": 0.7,
+    "repetition_penalty": 1.1,
+    "languages": ["en"],
+}
 
 DEFAULT_CONFIG = {
     "model_type": "dual_ar",

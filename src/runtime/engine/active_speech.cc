@@ -156,7 +156,8 @@ ActiveJob ActiveSpeech::describe(int64_t now, int64_t frame_us, int64_t prefetch
   job.frames = frames;
   job.pages_shared = pages_.shared_pages();
   job.started = started_;
-  job.lead_us = first_frame_us_ == 0 ? 0 : (frames_before_ + frames) * frame_us - (now - first_frame_us_);
+  const double heard_us = static_cast<double>((frames_before_ + frames) * frame_us) / job_->speed;
+  job.lead_us = first_frame_us_ == 0 ? 0 : static_cast<int64_t>(heard_us) - (now - first_frame_us_);
   job.cancelled = job_->state->cancelled();
   job.paused = !job_->whole && job_->state->pause_beyond(prefetch_samples);
   return job;

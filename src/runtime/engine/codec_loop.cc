@@ -133,7 +133,7 @@ void CodecLoop::settle() {
     } else if (job.state->cancelled()) {  // samples may have been dropped
       close(stream, end_error(ErrorCode::cancelled));
     } else if (stream.utterance == job.plan.utterances.size()) {
-      close(stream, std::nullopt);
+      close(stream, give_rest(stream));
     } else if (job.deadline_us != 0 && now >= job.deadline_us) {
       close(stream, end_error(ErrorCode::deadline_exceeded));
     }
@@ -147,7 +147,7 @@ bool CodecLoop::move_on(Stream& stream) {
   if (job.closed_utterances.load(std::memory_order_acquire) <= utterance) return false;
   if (stream.decoded < job.published[stream.utterance].load(std::memory_order_acquire)) return false;
   ++stream.utterance;
-  stream.decoded = 0;
+  stream.decoded = stream.shaped = 0;
   stream.codec->reset();
   return true;
 }
@@ -169,13 +169,16 @@ void CodecLoop::fail(Stream& stream, Error error) {
 
 int64_t CodecLoop::lead_us(const Stream& stream, int64_t now) const {
   if (stream.samples == 0) return 0;
-  return stream.samples / hop_ * frame_us_ - (now - stream.first_us);
+  return stream.samples * frame_us_ / hop_ - (now - stream.first_us);
 }
 
 CodecJob CodecLoop::describe(const Stream& stream, int64_t now) const {
   const SpeechJob& job = *stream.job;
-  CodecJob described{
-      .id = job.id, .whole = job.whole, .started = stream.samples > 0, .lead_us = lead_us(stream, now)};
+  CodecJob described{.id = job.id,
+                     .whole = job.whole,
+                     .started = stream.samples > 0,
+                     .lead_us = lead_us(stream, now),
+                     .speed = job.speed};
   if (stream.utterance == job.plan.utterances.size() || job.state->cancelled() || job.given_up())
     return described;
   // Closed before counted: what is published of a closed utterance is all of it.
@@ -258,9 +261,38 @@ void CodecLoop::decode_alone(Stream& stream, int64_t target) {
 }
 
 void CodecLoop::deliver(Stream& stream, int64_t frames, std::span<const float> pcm) {
+  if (std::optional<Prosody>& prosody = stream.job->prosody) {
+    // A piece that could not be given is decoded again, perhaps in other pieces: it is not shaped twice.
+    const int64_t known = std::clamp<int64_t>(stream.shaped - stream.decoded, 0, frames);
+    prosody->add(pcm.subspan(static_cast<size_t>(known * hop_)));
+    stream.shaped = std::max(stream.shaped, stream.decoded + frames);
+    give(stream, prosody->sound());
+    prosody->drop();
+  } else {
+    give(stream, pcm);
+  }
+  stream.decoded += frames;
+}
+
+// After the last frame: what the prosody still holds. Returns what ends the speech.
+std::optional<Error> CodecLoop::give_rest(Stream& stream) {
+  SpeechJob& job = *stream.job;
+  if (!job.prosody) return std::nullopt;
+  try {
+    job.prosody->add_rest();
+    give(stream, job.prosody->sound());
+  } catch (...) {
+    return to_error(std::current_exception());
+  }
+  if (job.state->cancelled()) return end_error(ErrorCode::cancelled);  // samples may have been dropped
+  return std::nullopt;
+}
+
+void CodecLoop::give(Stream& stream, std::span<const float> sound) {
+  if (sound.empty()) return;
   SpeechJob& job = *stream.job;
   const int64_t now = now_us();
-  job.state->append(pcm);
+  job.state->append(sound);
   if (stream.samples == 0) {
     stream.first_us = now;
   } else if (!job.whole) {
@@ -271,8 +303,7 @@ void CodecLoop::deliver(Stream& stream, int64_t frames, std::span<const float> p
     }
   }
   stream.last_us = now;
-  stream.samples += static_cast<int64_t>(pcm.size());
-  stream.decoded += frames;
+  stream.samples += static_cast<int64_t>(sound.size());
 }
 
 }  // namespace shoal::runtime

@@ -55,6 +55,7 @@ class CodecLoop {
     std::optional<dac::CodecStream> codec;
     size_t utterance = 0;
     int64_t decoded = 0;                // frames of it that have become sound
+    int64_t shaped = 0;                 // frames of it that the job's prosody has taken
     int64_t samples = 0;                // delivered, of all utterances
     int64_t first_us = 0, last_us = 0;  // when the first and the latest piece were delivered
   };
@@ -74,6 +75,8 @@ class CodecLoop {
   int64_t earliest_deadline() const;
   int64_t frames_per_pass() const;
   void deliver(Stream& stream, int64_t frames, std::span<const float> pcm);
+  std::optional<Error> give_rest(Stream& stream);
+  void give(Stream& stream, std::span<const float> sound);
   Stream& find(JobId id);
 
   const Parts parts_;

@@ -138,6 +138,7 @@ Speech Pipeline::submit(const SpeechRequest& request, QueueEntry entry) {
   bool entered = false;
   try {
     std::vector<std::string> remarks = validate(request);
+    if (auto remark = remark_on_language(request, *model_)) remarks.push_back(*std::move(remark));
     ledger_.enter(Stage::preparing, client, entry);
     entered = true;
     const uint64_t seed = request.seed ? *request.seed : drawn_seed();

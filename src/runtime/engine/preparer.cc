@@ -103,7 +103,11 @@ std::shared_ptr<SpeechJob> Preparer::make_job(Preparation& preparation) const {
   text::PromptColumns prompt = build_prompt(plan, model_, {}, plan.utterances.front());
   auto job = std::make_shared<SpeechJob>(std::move(plan), std::move(prompt), preparation.state);
   job->voice = voice_of_prompt(job->plan, {});
-  job->whole = preparation.request.delivery == Delivery::whole;
+  const SpeechRequest& request = preparation.request;
+  job->whole = request.delivery == Delivery::whole;
+  job->speed = request.speed;
+  if (request.speed != 1 || request.volume != 1)
+    job->prosody.emplace(preparation.state->sample_rate_hz(), request.speed, request.volume);
   return job;
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/engine/prosody.h"
 #include "runtime/engine/speech_state.h"
 #include "runtime/schedule/schedule.h"
 #include "runtime/speech_plan.h"
@@ -41,6 +42,8 @@ struct SpeechJob {
   uint64_t voice = 0;                                         // of its first prompt (voice_of_prompt)
   int64_t submitted_us = 0, arrival_us = 0, deadline_us = 0;  // deadline 0: none
   bool whole = false;                                         // Delivery::whole
+  double speed = 1;                                           // at which the listener hears it
+  std::optional<Prosody> prosody;                             // none: the model's sound as it is
   const SpeechPlan plan;
   text::PromptColumns first_prompt;
   const std::shared_ptr<SpeechState> state;

@@ -64,7 +64,7 @@ inline std::string noise_wav(double seconds, uint32_t seed) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Text, voice (one of `voices`, or none), sampling, seed and length at random.
+// Text, voice (one of `voices`, or none), sampling, seed, length, speed and volume at random.
 inline SpeechRequest random_request(std::mt19937_64& random, const std::vector<ReferenceCodes>& voices,
                                     int most_frames) {
   SpeechRequest request;
@@ -85,6 +85,8 @@ inline SpeechRequest random_request(std::mt19937_64& random, const std::vector<R
   request.delivery = between(random, 0, 1) ? Delivery::whole : Delivery::streaming;
   request.quirks.keep_last_frame_without_end = between(random, 0, 1) == 1;
   request.client = std::string(1, static_cast<char>('a' + between(random, 0, 3)));
+  if (*request.seed % 3 == 0) request.speed = 0.25 * static_cast<double>(1 + *request.seed / 3 % 16);
+  if (*request.seed % 4 == 0) request.volume = 0.5f * static_cast<float>(1 + *request.seed / 4 % 6);
   return request;
 }
 

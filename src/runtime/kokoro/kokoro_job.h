@@ -30,6 +30,7 @@ struct KokoroJob {
   uint64_t id = 0, client = 0, seed = 0;
   int64_t submitted_us = 0, deadline_us = 0;  // deadline 0: none
   double speed = 1;
+  float volume = 1;
   bool whole = false;  // Delivery::whole
   bool strict = false, trim = true;
   Speaker speaker;

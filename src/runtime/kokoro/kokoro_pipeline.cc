@@ -89,6 +89,7 @@ std::shared_ptr<KokoroJob> KokoroPipeline::make_job(const SpeechRequest& request
   job->client = client;
   job->seed = request.seed ? *request.seed : drawn_seed();
   job->speed = request.speed;
+  job->volume = request.volume;
   job->whole = request.delivery == Delivery::whole;
   job->strict = request.strict_phonemes;
   job->trim = request.trim_joins;

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/printable.h"
+#include "runtime/engine/prosody.h"
 #include "runtime/speech_plan.h"
 #include "runtime/unused_fields.h"
 #include "text/sentences.h"
@@ -11,8 +12,6 @@
 
 namespace shoal::runtime {
 namespace {
-
-constexpr double kLeastSpeed = 0.25, kMostSpeed = 4;
 
 constexpr const char* kNoSampling = "draws no tokens; only the seed changes its sound";
 
@@ -97,9 +96,7 @@ std::vector<std::string> validate_kokoro(const SpeechRequest& request) {
   if (request.phonemes.empty() && !text::is_speakable(request.text))
     fail(ErrorCode::invalid_argument, "text: expected at least one letter or digit, got ",
          request.text.empty() ? "nothing" : "only spaces and punctuation");
-  if (!(request.speed >= kLeastSpeed && request.speed <= kMostSpeed))
-    fail(ErrorCode::invalid_argument, "speed: expected ", kLeastSpeed, " to ", kMostSpeed, ", got ",
-         request.speed);
+  check_prosody(request);
   if (request.timeout.count() < 0)
     fail(ErrorCode::invalid_argument, "timeout: expected 0 (the engine's) or more milliseconds, got ",
          request.timeout.count());

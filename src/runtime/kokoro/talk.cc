@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/engine/failure.h"
+#include "runtime/engine/prosody.h"
 #include "text/phonemes/timestamps.h"
 
 namespace shoal::runtime {
@@ -105,6 +106,7 @@ void Talk::give(JoinedPiece piece) {
   if (piece.samples.empty()) return;
   const int64_t now = now_us();
   const int64_t dry_us = runs_dry_us() - std::ssize(piece.samples) * 1'000'000 / rate_hz_;
+  change_volume(piece.samples, job_->volume);
   job_->state->append(piece.samples, std::move(piece.words));
   if (started_us_ == 0) {
     started_us_ = now;

@@ -42,7 +42,8 @@ int64_t wanted_frames(const CodecJob& job, int64_t frame_us) {
   CHECK(frame_us >= 1, "frame_us is ", frame_us, ", expected at least 1");
   if (job.whole) return kLargestPiece;
   if (!job.started) return 1;
-  const int64_t lead_frames = job.lead_us / frame_us;
+  const auto heard_us = static_cast<int64_t>(static_cast<double>(frame_us) / job.speed);
+  const int64_t lead_frames = job.lead_us / std::max<int64_t>(1, heard_us);
   int64_t frames = kLargestPiece;
   while (frames > 1 && 2 * frames > lead_frames) frames /= 2;
   return frames;

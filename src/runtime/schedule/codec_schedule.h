@@ -17,6 +17,7 @@ struct CodecJob {
   bool whole = false;          // nobody listens while it is made
   bool started = false;        // some sound has left
   int64_t lead_us = 0;         // sound that its listener has yet to hear; negative: has run dry
+  double speed = 1;            // a frame is heard for its length divided by this
 };
 
 struct CodecLimits {

@@ -40,6 +40,14 @@ TEST(WantedFrames, GrowWithTheLead) {
   EXPECT_EQ(wanted_frames(job, kFrameUs), 1);
 }
 
+TEST(WantedFrames, AreThoseOfTheListenersTime) {
+  CodecJob job = stream(1, 99, 8);
+  job.speed = 2;  // eight frames' time is sixteen frames
+  EXPECT_EQ(wanted_frames(job, kFrameUs), 8);
+  job.speed = 0.25;
+  EXPECT_EQ(wanted_frames(job, kFrameUs), 1);
+}
+
 TEST(WantedFrames, FirstSoundAndWholeFiles) {
   CodecJob job = stream(1, 99, 1000);
   job.started = false;

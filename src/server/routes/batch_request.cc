@@ -14,6 +14,7 @@ struct Manner {
   float temperature = 0.8f, top_p = 0.8f, repetition_penalty = 1.1f;
   int chunk_length = 200;
   double speed = 1;
+  float volume = 1;
   std::string language;
 };
 
@@ -53,9 +54,11 @@ Schema<T> with_manner(std::vector<Field<T>> fields) {
   fields.push_back(integer<T, int>("chunk_length", &T::chunk_length, {0, 1000},
                                    "Longest piece of text in bytes, from 50; 0: never split.")
                        .otherwise("200"));
-  fields.push_back(number<T, double>("speed", &T::speed, {0.25, 4},
-                                     "2 is twice as fast; models that know no speed take 1.")
+  fields.push_back(number<T, double>("speed", &T::speed, {0.25, 4}, "2 is twice as fast, at the same pitch.")
                        .otherwise("1"));
+  fields.push_back(
+      number<T, float>("volume", &T::volume, {0, 10}, "Factor of the samples; clipped beyond full scale.")
+          .otherwise("1"));
   fields.push_back(text<T, std::string>("language", &T::language,
                                         "Of the text, of models that speak phonemes; absent: the voice's."));
   return Schema<T>(std::move(fields));
@@ -117,6 +120,7 @@ SpeechRequest speech_of(Engine& engine, ItemBody& item, std::chrono::millisecond
   take_sampling(item, speech);
   forget_usual_of_batches(engine, speech);
   speech.speed = item.speed;
+  speech.volume = item.volume;
   speech.language = std::move(item.language);
   speech.timeout = timeout;
   return speech;

@@ -1,18 +1,23 @@
 #include "server/routes/fish_request.h"
 
+#include <cmath>
+
 #include "server/body/schema_fields.h"
 #include "server/routes/speech_fields.h"
 
 namespace shoal::server {
 namespace {
 
-// Neutral in the cloud API: {"speed": 1, "volume": 0}, either missing.
+// The cloud API's: {"speed": 0.5 to 2, "volume": -20 to 20 dB}, either missing.
 Field<FishRequest> prosody_field() {
-  const std::string why = "the sound keeps the model's level; its speed is the field speed";
-  FieldDoc doc{.name = "prosody", .type = "object", .help = why};
-  return {std::move(doc), [why](const Value& value, const std::string& where, FishRequest&) {
-            for (const auto& [name, member] : read_object(value, where))
-              refuse(member, member_path(where, name), why, name == "speed" ? Value{1.0} : Value{0.0});
+  using T = FishRequest;
+  const Schema<T> members = {
+      number("speed", &T::prosody_speed, {0.25, 4}, "as the field speed"),
+      number("volume", &T::volume_db, {-20, 20}, "decibels; clipped beyond full scale").otherwise("0"),
+      unused<T>("normalize_loudness", "boolean", "the sound keeps the level that the model gives it")};
+  FieldDoc doc{.name = "prosody", .type = "object", .help = "speed and volume", .items = members.docs()};
+  return {std::move(doc), [members](const Value& value, const std::string& where, T& into) {
+            into = members.read_onto(std::move(into), value, where);
           }};
 }
 
@@ -97,8 +102,7 @@ Schema<FishRequest> fish_request_schema(const ServerConfig& config) {
               "spellings like <|im_end|> in the text are control tokens")
           .otherwise("false"),
       text("model", &T::model, "a model of /v1/models; default: the first"),
-      number("speed", &T::speed, {0.25, 4}, "2 is twice as fast; models that know no speed take 1")
-          .otherwise("1"),
+      number("speed", &T::speed, {0.25, 4}, "2 is twice as fast, at the same pitch").otherwise("1"),
       text("language", &T::language,
            "of the text, of models that speak phonemes: a, en-us, en-gb, es, fr-fr, hi, it, pt-br; default: "
            "the voice's"),
@@ -112,7 +116,11 @@ SpeechRequest speech_request(Engine& engine, const FishRequest& body) {
   if (body.reference_id.empty()) request.references = body.references;
   take_sampling(body, request);
   forget_usual_sampling(engine, request);
-  request.speed = body.speed;
+  if (body.prosody_speed && body.speed != 1 && *body.prosody_speed != body.speed)
+    throw BodyError(ErrorCode::invalid_argument, "prosody.speed",
+                    "says another thing than speed; give one of them");
+  request.speed = body.prosody_speed.value_or(body.speed);
+  request.volume = static_cast<float>(std::pow(10, body.volume_db / 20));
   request.language = body.language;
   request.unused = body.unused;
   if (!body.normalize) request.normalise = false;

@@ -34,9 +34,10 @@ struct FishRequest {
   std::optional<int> top_k;
   bool special_tokens = false;
   std::vector<std::string> unused;  // fields of the cloud API that no model has, "name: why"
-  // Of models that speak phonemes.
   double speed = 1;
-  std::string language;
+  std::optional<double> prosody_speed;  // the cloud API's, instead
+  double volume_db = 0;
+  std::string language;  // of models that speak phonemes
 };
 
 Schema<FishRequest> fish_request_schema(const ServerConfig& config);

@@ -1,3 +1,5 @@
+#include <cmath>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "server/routes/fish_request.h"
@@ -203,8 +205,10 @@ TEST_F(Fish, RefusesByName) {
       {R"("references":[{"audio":"AAAA"}])", 422},
       {R"("reference_id":["a","b"])", 422},
       {R"("timeout":601)", 422},
-      {R"("prosody":{"speed":1.5})", 400},
-      {R"("prosody":{"volume":3})", 400},
+      {R"("prosody":{"speed":5})", 422},
+      {R"("prosody":{"volume":21})", 422},
+      {R"("prosody":{"pitch":1})", 422},
+      {R"("prosody":7)", 422},
       {R"("wibble":0)", 422},
   };
   for (const auto& [field, status] : refused) {
@@ -219,6 +223,24 @@ TEST_F(Fish, RefusesByName) {
   EXPECT_EQ(bench.ask(json_request("/v1/tts", "{")).status, 400);
   EXPECT_EQ(bench.ask(json_request("/v1/tts", R"({"text":"..."})")).status, 400);
   EXPECT_EQ(say(R"("prosody":{"speed":1,"volume":0},"format":"pcm")").status, 200);
+}
+
+TEST_F(Fish, ProsodyIsSpeedAndDecibels) {
+  const auto pcm = [&](const std::string& fields) { return say(R"("format":"pcm",)" + fields).body(); };
+  SpeechRequest request = official(kText);
+  request.speed = 1.5;
+  request.volume = static_cast<float>(std::pow(10, -0.3));
+  const std::string want = testing::pcm_of(sound_of(bench.engine(), request));
+  EXPECT_TRUE(pcm(R"("prosody":{"speed":1.5,"volume":-6})") == want);
+  EXPECT_TRUE(pcm(R"("prosody":{"speed":1.5,"volume":-6},"streaming":true)") == want);
+  EXPECT_TRUE(pcm(R"("prosody":{"volume":-6},"speed":1.5)") == want);
+  EXPECT_TRUE(pcm(R"("prosody":{"speed":1.5,"volume":-6},"speed":1.5)") == want);
+  EXPECT_FALSE(pcm(R"("prosody":{"speed":1.5})") == want);
+  const Answered both = say(R"("prosody":{"speed":1.5},"speed":2)");
+  EXPECT_EQ(both.status, 422);
+  EXPECT_THAT(text_at(body_value(both), {"message"}), ::testing::StartsWith("prosody.speed: "));
+  EXPECT_THAT(say(R"("prosody":{"normalize_loudness":true})").header("x-shoal-warnings"),
+              ::testing::StartsWith("[\"prosody.normalize_loudness: has no effect"));
 }
 
 TEST_F(Fish, WhatHasNoEffectIsToldAndRefusedByAStrictServer) {

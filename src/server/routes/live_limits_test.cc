@@ -124,8 +124,9 @@ TEST_F(LiveLimits, FaultsOfAMessageAreToldAndTheConnectionLives) {
 
 TEST_F(LiveLimits, NumbersBeyondTheRangeOfTheirFieldAreToldByItsName) {
   std::vector<std::string> messages, expected;
-  for (const std::string field : {"temperature", "top_p", "top_k", "repetition_penalty", "seed",
-                                  "max_new_tokens", "chunk_length", "sample_rate", "speed", "timeout"}) {
+  for (const std::string field :
+       {"temperature", "top_p", "top_k", "repetition_penalty", "seed", "max_new_tokens", "chunk_length",
+        "sample_rate", "speed", "volume", "timeout"}) {
     for (const std::string literal :
          {"-1", "NaN", "Infinity", "-Infinity", "1e308", "-1e308", "1e400", "9223372036854775807",
           "9223372036854775808", "-9223372036854775809", "18446744073709551616", R"("one")", R"("nan")",

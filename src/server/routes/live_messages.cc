@@ -60,7 +60,8 @@ Schema<LiveStart> start_schema(int max_references) {
           .otherwise("1024"),
       integer("chunk_length", &LiveStart::chunk_length, {50, 1000}, "Longest segment of text in bytes.")
           .otherwise("200"),
-      number("speed", &LiveStart::speed, {0.25, 4}, "2 is twice as fast; models that know no speed take 1.")
+      number("speed", &LiveStart::speed, {0.25, 4}, "2 is twice as fast, at the same pitch.").otherwise("1"),
+      number("volume", &LiveStart::volume, {0, 10}, "Factor of the samples; clipped beyond full scale.")
           .otherwise("1"),
       text("language", &LiveStart::language,
            "Of the text, of models that speak phonemes; absent: the voice's."),

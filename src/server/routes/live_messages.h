@@ -25,6 +25,7 @@ struct LiveStart {
   int chunk_length = 200;
   std::optional<double> timeout;
   double speed = 1;
+  float volume = 1;
   std::string language;
 };
 

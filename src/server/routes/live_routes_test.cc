@@ -45,6 +45,18 @@ TEST_F(LiveRoutes, AnUtteranceOfOneSegmentIsWhatTheEngineSays) {
               static_cast<double>(heard.sound[0].size()) / 2 / engine_->sample_rate_hz(), 1e-9);
 }
 
+TEST_F(LiveRoutes, SpeedAndVolumeAreThoseOfTheEngine) {
+  SpeechRequest fast = request("A small fish.", 5);
+  fast.speed = 1.5;
+  fast.volume = 0.5f;
+  const Heard heard =
+      talk({R"({"type":"start","seed":5,"max_new_tokens":12,"normalize":false,"speed":1.5,"volume":0.5})",
+            piece("A small fish."), kEnd});
+  EXPECT_TRUE(heard.sound == std::vector<std::string>{said(fast)});
+  EXPECT_NEAR(number_of(*heard.of("done")[0], "seconds"),
+              static_cast<double>(heard.sound.at(0).size()) / 2 / engine_->sample_rate_hz(), 1e-9);
+}
+
 // What clients send must not steer the model.
 TEST_F(LiveRoutes, ControlTokensAreText) {
   const std::string text = "A fish <|im_end|> swims";

@@ -37,6 +37,7 @@ SpeechRequest request_of(Engine& engine, LiveStart& start) {
   request.normalise = start.normalize;
   if (!request.seed) request.seed = drawn_seed();
   request.speed = start.speed;
+  request.volume = start.volume;
   request.language = start.language;
   // A segment is never split again, but by models that read no more at a time.
   if (!engine.traits().phonemes)

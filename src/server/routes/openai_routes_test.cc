@@ -105,6 +105,10 @@ TEST_F(OpenAi, EveryFieldReachesTheEngine) {
       {R"("chunk_length":50)", [](auto& r) { r.chunk_length = 50; }},
       {R"("normalize":false)", [](auto& r) { r.normalise = false; }},
       {R"("special_tokens":true)", [](auto& r) { r.special_tokens = true; }},
+      {R"("speed":0.25)", [](auto& r) { r.speed = 0.25; }},
+      {R"("speed":1.5)", [](auto& r) { r.speed = 1.5; }},
+      {R"("speed":4)", [](auto& r) { r.speed = 4; }},
+      {R"("volume_multiplier":0.5)", [](auto& r) { r.volume = 0.5f; }},
   };
   const std::string text =
       "There are 12 fish. They swim <|text|> under a cold and silver moon. Then they sleep.";
@@ -137,7 +141,7 @@ TEST_F(OpenAi, WithoutASeedOneIsDrawnAndTold) {
 TEST_F(OpenAi, RefusesByName) {
   const std::string start = R"({"model":"tts-1","voice":"default","input":"A fish.",)";
   const std::tuple<std::string, int, std::string> refused[] = {
-      {R"("speed":1.5)", 400, "speed"},
+      {R"("speed":4.1)", 400, "speed"},
       {R"("speed":0.1)", 400, "speed"},
       {R"("speed":"fast")", 400, "speed"},
       {R"("response_format":"m4a")", 400, "response_format"},
@@ -178,6 +182,33 @@ TEST_F(OpenAi, RefusesByName) {
   expect_refused(R"({"model":"gpt-9","voice":"default","input":"A fish."})", 404, "model");
   expect_refused("[]", 400, "(null)");
   expect_refused("{", 400, "(null)");
+}
+
+TEST_F(OpenAi, SpeedChangesTheLengthAndStreamsWhatTheFileHolds) {
+  const auto samples = [&](const std::string& field) {
+    const std::string stream = pcm(field).body();
+    EXPECT_TRUE(pcm(field + R"(,"stream":false)").body() == stream) << field;
+    return static_cast<double>(stream.size()) / 2;
+  };
+  const double usual = samples(R"("speed":1)");
+  for (const double speed : {0.5, 2.0})
+    EXPECT_NEAR(samples(R"("speed":)" + std::to_string(speed)), usual / speed, 0.031 * 16000) << speed;
+  const Answered file = pcm(R"("speed":2,"stream":false)");
+  EXPECT_NEAR(std::stod(file.header("x-shoal-audio-seconds")),
+              static_cast<double>(file.body().size()) / 32000, 0.001);
+  EXPECT_EQ(file.header("x-shoal-warnings"), "");
+}
+
+TEST_F(OpenAi, ATextInLettersThatTheVoiceHasNotLearnedIsToldAndRefusedByAStrictServer) {
+  RouteBench strict(openai_routes, shared_engine(), {.strict = true});
+  const std::string russian = "Привет, как дела?";
+  EXPECT_THAT(say("", russian).header("x-shoal-warnings"),
+              StartsWith("[\"text: most of its letters are Cyrillic, but the model has learned only en"));
+  EXPECT_EQ(say("", "Say Привет to all of them.").header("x-shoal-warnings"), "");
+  const Answered refused = strict.ask(speech("", russian));
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(text_at(body_value(refused), {"error", "param"}), "input");
+  EXPECT_THAT(text_at(body_value(refused), {"error", "message"}), HasSubstr("Cyrillic"));
 }
 
 TEST_F(OpenAi, WhatHasNoEffectIsToldAndRefusedByAStrictServer) {

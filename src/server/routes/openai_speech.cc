@@ -79,8 +79,7 @@ std::vector<Field<OpenAiSpeech>> speech_fields(const ServerConfig& config) {
       choice("response_format", &T::response_format, {"mp3", "opus", "aac", "flac", "wav", "pcm"},
              "pcm is 16-bit little-endian mono")
           .otherwise("\"mp3\""),
-      number("speed", &T::speed, {0.25, 4}, "2 is twice as fast; models that know no speed take 1")
-          .otherwise("1"),
+      number("speed", &T::speed, {0.25, 4}, "2 is twice as fast, at the same pitch").otherwise("1"),
       unused<T>("instructions", "string",
                 "these models follow no instructions; a reference clip sets the voice and its mood"),
       choice("stream_format", &T::stream_format, {"audio", "sse"}, "bytes of sound, or server-sent events")
@@ -121,7 +120,7 @@ std::vector<Field<OpenAiSpeech>> speech_fields(const ServerConfig& config) {
            "it, "
            "pt-br; default: the voice's"),
       number("volume_multiplier", &T::volume_multiplier, {0, kLoudest},
-             "of the samples; clipped beyond full scale")
+             "of the samples: 2 is 6 dB louder; clipped beyond full scale")
           .otherwise("1"),
       normalization_field(),
       refused<T>("allow_voice_tags", "boolean", "tags in the input are not read; send a request per voice"),
@@ -174,6 +173,7 @@ SpeechRequest speech_request(Engine& engine, const OpenAiSpeech& body) {
   take_sampling(body, request);
   request.normalise = body.normalize ? body.normalize : body.normalization;
   request.speed = body.speed;
+  request.volume = body.volume_multiplier;
   request.language = body.lang_code;
   request.strict_phonemes = body.strict_phonemes;
   request.unused = body.unused;
@@ -182,7 +182,7 @@ SpeechRequest speech_request(Engine& engine, const OpenAiSpeech& body) {
 }
 
 AnswerOptions answer_options(const OpenAiSpeech& body) {
-  AnswerOptions options{.format = format_of(body), .streaming = body.stream, .gain = body.volume_multiplier};
+  AnswerOptions options{.format = format_of(body), .streaming = body.stream};
   options.sample_rate_hz = body.sample_rate;
   if (options.format == audio::Format::pcm_s16le && body.sample_rate == 0)
     options.sample_rate_hz = kPcmRateHz;

@@ -16,7 +16,6 @@ struct AnswerOptions {
   int sample_rate_hz = 0;         // of the answer; 0: the model's
   bool streaming = true;          // else one body with its length, the file's header with true sizes
   bool bare_wav = false;          // a streamed wav without its header (what /v1/tts streams)
-  float gain = 1;                 // of the samples
   std::string content_type;       // empty: the format's (audio::mime_type)
   Headers headers;                // e.g. Content-Disposition
 };

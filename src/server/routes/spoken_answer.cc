@@ -36,7 +36,6 @@ void SpokenAnswer::set_encoder(const AnswerOptions& options, bool is_file) {
   encoder.sample_rate_hz = options.sample_rate_hz > 0 ? options.sample_rate_hz : summary().sample_rate_hz;
   encoder.rewritable_header = is_file;
   sample_rate_hz_ = encoder.sample_rate_hz;
-  gain_ = options.gain;
   const bool bare = options.bare_wav && !is_file && options.format == audio::Format::wav;
   encoder_ = std::make_shared<SoundEncoder>(bare ? audio::Format::pcm_s16le : options.format, encoder,
                                             summary().sample_rate_hz);
@@ -46,8 +45,6 @@ Task<std::optional<std::string>> SpokenAnswer::next_bytes() {
   if (ended_) co_return std::nullopt;
   std::vector<float> samples = co_await next();
   ended_ = samples.empty();
-  if (gain_ != 1)
-    for (float& sample : samples) sample *= gain_;
   if (ended_) co_return encoder_->finish();
   if (!encoder_->is_long(samples.size())) co_return encoder_->encode(samples);
   auto work = [encoder = encoder_, &samples] { return encoder->encode(samples); };

@@ -79,7 +79,6 @@ class SpokenAnswer {
   int64_t samples_ = 0;  // that next() has given
   size_t words_told_ = 0;
   int sample_rate_hz_ = 0;
-  float gain_ = 1;
   bool ended_ = false;
 };
 

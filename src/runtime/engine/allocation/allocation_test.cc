@@ -43,6 +43,8 @@ std::vector<SpeechRequest> requests(int round) {
   made[0].encoded_references = made[3].encoded_references = {voice};
   made[1].text = "One fish swims under a cold moon, slowly. Another one follows it. They are small.";
   made[1].chunk_length = 50;
+  made[1].speed = 0.5;
+  made[1].volume = 2;
   made[2].references = {{.audio = testing::noise_wav(0.3, 1) + std::to_string(round), .text = "a clip"}};
   return made;
 }
