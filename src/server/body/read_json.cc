@@ -47,7 +47,8 @@ void append_utf8(std::string& out, uint32_t c) {
 
 class JsonReader {
  public:
-  explicit JsonReader(std::string_view body) : body_(body) {}
+  // RFC 8259 8.1: a byte order mark may be ignored.
+  explicit JsonReader(std::string_view body) : body_(body), at_(body.starts_with("\xEF\xBB\xBF") ? 3 : 0) {}
 
   Value read() {
     const Place root;
@@ -219,7 +220,7 @@ class JsonReader {
   }
 
   std::string_view body_;
-  size_t at_ = 0;
+  size_t at_;
   TreeLimits limits_;
 };
 

@@ -74,17 +74,23 @@ TEST(ReadJson, ReadsTexts) {
   }
 }
 
+TEST(ReadJson, SkipsAByteOrderMark) {
+  EXPECT_EQ(read_json("\xEF\xBB\xBF {\"text\": \"\xEF\xBB\xBFx\"}"),
+            read_json("{\"text\": \"\xEF\xBB\xBFx\"}"));
+  for (const char* bad :
+       {"\xEF\xBB\xBF", "\xEF\xBB\xBF\xEF\xBB\xBF{}", "{}\xEF\xBB\xBF", "\xEF\xBB{}", " \xEF\xBB\xBF{}"})
+    EXPECT_THROW(read_json(bad), BodyError) << bad;
+}
+
 TEST(ReadJson, RefusesWhatIsNotJson) {
-  for (const char* body : {"",          " ",           "nul",         "nulll",     "True",
-                           "NaN",       "Infinity",    "-Infinity",   "+1",        "01",
-                           "-",         "1.",          ".5",          "1e",        "1e+",
-                           "0x10",      "1_000",       "'a'",         "\"a",       "\"\\x\"",
-                           "\"\\u12\"", "\"\\u12g4\"", "\"\\u+123\"", "[",         "[1",
-                           "[1,",       "[1,]",        "[,1]",        "[1 2]",     "]",
-                           "{",         "{\"a\"",      "{\"a\":",     "{\"a\":1",  "{\"a\":1,}",
-                           "{a:1}",     "{\"a\" 1}",   "{1:1}",       "{\"a\":1]", "[1}",
-                           "1 2",       "{} {}",       "[1],",        "// x\n1",   "\xef\xbb\xbf{}",
-                           "\"\t\"",    "\v1",         "\f1"})
+  for (const char* body : {"",          " ",         "nul",       "nulll",       "True",        "NaN",
+                           "Infinity",  "-Infinity", "+1",        "01",          "-",           "1.",
+                           ".5",        "1e",        "1e+",       "0x10",        "1_000",       "'a'",
+                           "\"a",       "\"\\x\"",   "\"\\u12\"", "\"\\u12g4\"", "\"\\u+123\"", "[",
+                           "[1",        "[1,",       "[1,]",      "[,1]",        "[1 2]",       "]",
+                           "{",         "{\"a\"",    "{\"a\":",   "{\"a\":1",    "{\"a\":1,}",  "{a:1}",
+                           "{\"a\" 1}", "{1:1}",     "{\"a\":1]", "[1}",         "1 2",         "{} {}",
+                           "[1],",      "// x\n1",   "\"\t\"",    "\v1",         "\f1"})
     EXPECT_THAT(json_error(body).message(), HasSubstr("not JSON")) << body;
   json_error(std::string_view("1\0", 2));
   json_error(std::string_view("\0", 1));
