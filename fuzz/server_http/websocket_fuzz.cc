@@ -1,5 +1,5 @@
 // Frames of a WebSocket: an echoing application must end whatever comes, messages keep their limit, and what
-// is called text is UTF-8.
+// is called text is UTF-8, and every byte is in the books.
 #include <algorithm>
 #include <boost/asio/append.hpp>
 #include <boost/asio/async_result.hpp>
@@ -18,7 +18,7 @@
 namespace shoal::server {
 namespace {
 
-constexpr int64_t kMaxMessage = 300;
+constexpr int64_t kMaxMessage = 300, kBudget = 200;
 
 void require(bool condition) {
   if (!condition) std::abort();
@@ -95,7 +95,7 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-Task<> echo(ServedWebSocket& socket, bool& ended) {
+Task<> echo(ServedWebSocket& socket, const BodyBudget& budget, bool& ended) {
   const bool accepted = co_await socket.accept();
   require(accepted);
   try {
@@ -103,6 +103,7 @@ Task<> echo(ServedWebSocket& socket, bool& ended) {
       const auto message = co_await socket.read();
       if (!message) break;
       require(message->data.size() <= static_cast<size_t>(kMaxMessage));
+      require(budget.held() >= static_cast<int64_t>(message->data.size()) && budget.held() <= kBudget);
       require(!message->text || is_utf8(message->data));
       if (message->data == "c")
         co_await socket.close(1000, "");
@@ -112,7 +113,7 @@ Task<> echo(ServedWebSocket& socket, bool& ended) {
         co_await socket.write_binary(message->data);
     }
   } catch (const Error& error) {
-    require(error.code() == ErrorCode::cancelled);
+    require(error.code() == ErrorCode::cancelled || error.code() == ErrorCode::resource_exhausted);
   }
   co_await socket.close(1000, "");
   ended = true;
@@ -127,11 +128,15 @@ void run(std::string bytes, size_t part_bytes) {
                      {"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="}};
   boost::asio::io_context context{1};
   MemoryStream stream(context.get_executor(), std::move(bytes), part_bytes);
-  WebSocketSession<MemoryStream> socket(stream, request, {.max_message_bytes = kMaxMessage});
+  BodyBudget budget(kBudget);
   bool ended = false;
-  boost::asio::co_spawn(context.get_executor(), echo(socket, ended), boost::asio::detached);
-  context.run();
+  {
+    WebSocketSession<MemoryStream> socket(stream, request, {.max_message_bytes = kMaxMessage}, budget);
+    boost::asio::co_spawn(context.get_executor(), echo(socket, budget, ended), boost::asio::detached);
+    context.run();
+  }
   require(ended);
+  require(budget.held() == 0);
 }
 
 }  // namespace

@@ -12,7 +12,9 @@ namespace shoal {
 // with their flags, environment variables and keys of a TOML file; settings.h reads those.
 struct ServerConfig {
   std::string listen = "127.0.0.1:8080";  // host:port, [v6]:port; port 0: any that is free
-  int http_threads = 0;                   // that move bytes; 0: one for every eight CPUs, at least one
+  // A second address, for the operator's routes alone, with connections and a thread of its own; empty: none.
+  std::string operator_listen;
+  int http_threads = 0;  // that move bytes; 0: one for every eight CPUs, at least one
   // What /v1/models says and `model` in a request names; empty: the model folder's name, "shoal" for the
   // built-in voice.
   std::string model_name;
@@ -47,6 +49,7 @@ struct ServerConfig {
 
   int header_timeout_s = 10;  // from the first byte of a request, or the connection, to the end of its head
   int body_timeout_s = 60;    // without progress
+  int min_body_rate = 1024;   // bytes a second that a body must average once body_timeout_s is over; 0: any
   int idle_timeout_s = 75;    // between requests of a connection
   int write_timeout_s = 60;   // without a byte taken by the client
   // SIGTERM: requests inside may end for so long.

@@ -43,8 +43,7 @@ std::string_view bearer_of(std::string_view authorization) {
   if (authorization.size() <= kScheme.size() || authorization[kScheme.size()] != ' ' ||
       !equal_ignoring_case(authorization.substr(0, kScheme.size()), kScheme))
     return {};
-  const std::string_view key = without_blanks(authorization.substr(kScheme.size()));
-  return is_key(key) ? key : std::string_view();
+  return without_blanks(authorization.substr(kScheme.size()));
 }
 
 void remark_if_open(const std::string& path, std::string_view field) {
@@ -106,7 +105,11 @@ ApiKeys::Digest ApiKeys::digest_of(std::string_view key) {
 }
 
 std::optional<std::string> ApiKeys::client_of(std::string_view authorization) const {
-  const Digest digest = digest_of(bearer_of(authorization));  // of nothing, no key's
+  return client_with(bearer_of(authorization));
+}
+
+std::optional<std::string> ApiKeys::client_with(std::string_view key) const {
+  const Digest digest = digest_of(is_key(key) ? key : std::string_view());  // of nothing, no key's
   size_t found = keys_.size();
   for (size_t i = 0; i < keys_.size(); ++i) {
     const bool same = CRYPTO_memcmp(keys_[i].digest.data(), digest.data(), digest.size()) == 0;

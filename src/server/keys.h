@@ -25,6 +25,8 @@ class ApiKeys {
   // Name of the key in "Bearer KEY"; absent for anything else. How long it takes does not depend on how much
   // of a key is right, nor on which it is.
   std::optional<std::string> client_of(std::string_view authorization) const;
+  // The same of a bare KEY.
+  std::optional<std::string> client_with(std::string_view key) const;
   // Some key is in both.
   bool shares_a_key_with(const ApiKeys& other) const;
 

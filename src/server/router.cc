@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "server/http/body_decoder.h"
 #include "server/http/loopback.h"
 #include "server/observe/log_sink.h"
+#include "server/offered_protocols.h"
 #include "server/request_id.h"
 #include "server/routes/refused_paths.h"
 
@@ -19,6 +21,15 @@ bool matches(std::string_view pattern, std::string_view path) {
   if (!pattern.ends_with('}')) return pattern == path;
   const std::string_view before = pattern.substr(0, pattern.rfind('/') + 1);
   return path.size() > before.size() && path.starts_with(before);
+}
+
+// "//v1//models/" -> "/v1/models": what clients make of a base URL that ends with a slash.
+std::string without_idle_slashes(std::string_view path) {
+  std::string tidy;
+  for (const char c : path)
+    if (c != '/' || !tidy.ends_with('/')) tidy += c;
+  if (tidy.size() > 1 && tidy.ends_with('/')) tidy.pop_back();
+  return tidy;
 }
 
 // Every answer of a request carries its id and what cross-origin pages need.
@@ -136,21 +147,26 @@ Verdict Router::judge_without_route(Request& head) {
   for (const Headers& more : {cross_origin_.preflight_headers(head, methods), common_headers(head)}) {
     for (const auto& [name, value] : more) response.headers.add(name, value);
   }
-  return {.refusal = std::move(response)};
+  return {.answer = std::move(response), .max_body_bytes = kSmallBody};
 }
 
-std::optional<HttpError> Router::check_key(const Route& route, Request& head) const {
+std::optional<HttpError> Router::check_key(const Route& route, Request& head, bool upgrade) const {
   const ApiKeys& keys = route.access == Access::admin ? admin_keys_ : keys_;
   if (route.access == Access::open || keys.empty()) return std::nullopt;
   const std::string* authorization = head.headers.find("authorization");
-  const auto client = keys.client_of(authorization ? std::string_view(*authorization) : std::string_view());
+  std::optional<std::string> offered;
+  if (upgrade && !authorization) offered = offered_protocols(head.headers).key;
+  const auto client =
+      offered ? keys.client_with(*offered) : keys.client_of(authorization ? *authorization : std::string());
   if (client) {
     head.client = *client;
     return std::nullopt;
   }
-  return HttpError{401, ErrorCode::invalid_argument,
-                   authorization ? "this API key is not known; send `Authorization: Bearer KEY`"
-                                 : "an API key is needed: send `Authorization: Bearer KEY`"};
+  const bool sent = authorization || offered;
+  std::string message = sent ? "this API key is not known" : "an API key is needed";
+  message += "; send `Authorization: Bearer KEY`";
+  if (upgrade) message += ", from a browser the subprotocols `shoal` and `shoal-api-key.KEY`";
+  return HttpError{401, ErrorCode::invalid_argument, std::move(message)};
 }
 
 int64_t Router::body_limit(const Route& route) const {
@@ -164,28 +180,47 @@ int64_t Router::body_limit(const Route& route) const {
   return 0;
 }
 
+// The routes of administrators have one spelling: a proxy may guard them by it.
+void Router::tidy_path(Request& head) const {
+  std::string path = without_idle_slashes(head.path);
+  if (path == head.path) return;
+  const auto means = [&](const Route& route) {
+    return route.access != Access::admin && matches(route.path, path);
+  };
+  if (std::ranges::any_of(routes_, means)) head.path = std::move(path);
+}
+
 Verdict Router::judge(Request& head, bool upgrade) {
   head.id = request_id_of(head);
+  tidy_path(head);
   const Route* route = find(head.method, head.path);
   if (!route) return judge_without_route(head);
   head.route = route->path;
-  if (const auto error = check_key(*route, head)) {
-    return refusal(head, route->errors, *error, {{"www-authenticate", "Bearer"}});
+  Verdict verdict = judge_route(*route, head, upgrade);
+  verdict.for_operators = route->for_operators;
+  return verdict;
+}
+
+Verdict Router::judge_route(const Route& route, Request& head, bool upgrade) {
+  if (const auto error = check_key(route, head, upgrade)) {
+    return refusal(head, route.errors, *error, {{"www-authenticate", "Bearer"}});
   }
   if (const std::string_view objection = cross_origin_.objection(head, upgrade); !objection.empty()) {
-    return refusal(head, route->errors, {403, ErrorCode::invalid_argument, std::string(objection)});
+    return refusal(head, route.errors, {403, ErrorCode::invalid_argument, std::string(objection)});
   }
-  if (services_.draining && route->access != Access::open && !route->answers_while_draining) {
-    return refusal(head, route->errors,
+  if (services_.draining && route.access != Access::open && !route.answers_while_draining) {
+    return refusal(head, route.errors,
                    http_error(Error(ErrorCode::unavailable, "the server is shutting down")));
   }
-  if (upgrade != static_cast<bool>(route->converse)) {
+  if (upgrade != static_cast<bool>(route.converse)) {
     const std::string message =
         upgrade ? "this path is no WebSocket" : "this path is a WebSocket: ask for an upgrade";
-    return refusal(head, route->errors, {upgrade ? 400 : 426, ErrorCode::invalid_argument, message},
+    return refusal(head, route.errors, {upgrade ? 400 : 426, ErrorCode::invalid_argument, message},
                    {{"upgrade", "websocket"}});
   }
-  return {.max_body_bytes = body_limit(*route), .websocket = upgrade};
+  Verdict welcome{.max_body_bytes = body_limit(route), .websocket = upgrade};
+  if (upgrade && offered_protocols(head.headers).live) welcome.subprotocol = kLiveProtocol;
+  return welcome;
 }
 
 HttpError Router::failure_of(const Request& request, std::exception_ptr thrown) {
@@ -245,6 +280,7 @@ Task<> Router::converse(WebSocket& socket) {
 Response Router::refuse(Request& head, int status, std::string_view message) {
   const ErrorCode code = status == 413 || status == 431 ? ErrorCode::too_large
                          : status == 408                ? ErrorCode::deadline_exceeded
+                         : status == 415                ? ErrorCode::unsupported
                          : status >= 500                ? ErrorCode::unavailable
                                                         : ErrorCode::invalid_argument;
   if (head.id.empty()) head.id = request_id_of(head);  // judge() has not seen it
@@ -252,7 +288,9 @@ Response Router::refuse(Request& head, int status, std::string_view message) {
   const ErrorStyle style = route ? route->errors : style_of_path(head.path);
   HttpError error{status, code, std::string(message)};
   if (status == 503) error.retry_after_s = kRetryAfter_s;
-  return *refusal(head, style, error).refusal;
+  Headers more;
+  if (status == 415) more.add("accept-encoding", std::string(BodyDecoder::kNames));  // RFC 9110 15.5.16
+  return *refusal(head, style, error, std::move(more)).refusal;
 }
 
 void Router::record(const Request& request, const RequestRecord& record) {

@@ -31,12 +31,15 @@ class Router : public Application {
   Activity activity() const;
 
  private:
+  // `head` as its path means it: without slashes that say nothing.
+  void tidy_path(Request& head) const;
+  Verdict judge_route(const Route& route, Request& head, bool upgrade);
   const Route* find(std::string_view method, std::string_view path) const;
   std::string methods_of(std::string_view path) const;
   Verdict refusal(const Request& head, ErrorStyle style, const HttpError& error, Headers headers = {});
   Verdict judge_without_route(Request& head);
   // Absent: the key opens the route.
-  std::optional<HttpError> check_key(const Route& route, Request& head) const;
+  std::optional<HttpError> check_key(const Route& route, Request& head, bool upgrade) const;
   int64_t body_limit(const Route& route) const;
   Headers common_headers(const Request& request) const;
   // What a handler threw as an answer; counted, and what is our fault logged.

@@ -15,6 +15,8 @@ using testing::FakeExchange;
 using testing::get_request;
 using testing::json_request;
 
+constexpr std::string_view kStream = "/v1/audio/stream";
+
 Route route(std::string method, std::string path, ErrorStyle errors, Access access,
             std::function<Task<>(Services&, Exchange&)> handle) {
   return {.method = std::move(method),
@@ -68,6 +70,11 @@ class RouterTest : public ::testing::Test {
     routes.back().body = BodySize::large;
     routes.push_back(route("GET", "/metrics", ErrorStyle::plain, Access::client, say_path));
     routes.back().answers_while_draining = true;
+    routes.back().for_operators = true;
+    routes.push_back({.method = "GET",
+                      .path = std::string(kStream),
+                      .errors = ErrorStyle::openai,
+                      .converse = [](Services&, WebSocket&) -> Task<> { co_return; }});
     router_ =
         std::make_unique<Router>(services_, std::move(routes), ApiKeys(config_.api_key, config_.api_key_file),
                                  ApiKeys(config_.admin_key, config_.admin_key_file));
@@ -77,11 +84,12 @@ class RouterTest : public ::testing::Test {
   Answered ask(Request request) {
     boost::asio::io_context context(1);
     const Verdict verdict = router_->judge(request, false);
-    if (verdict.refusal) {
-      return {.status = verdict.refusal->status,
-              .content_type = verdict.refusal->content_type,
-              .headers = verdict.refusal->headers,
-              .pieces = {verdict.refusal->body}};
+    for (const auto& told : {verdict.refusal, verdict.answer}) {
+      if (!told) continue;
+      return {.status = told->status,
+              .content_type = told->content_type,
+              .headers = told->headers,
+              .pieces = {told->body}};
     }
     FakeExchange exchange(context.get_executor(), std::move(request));
     boost::asio::co_spawn(context.get_executor(), router_->handle(exchange),
@@ -112,8 +120,26 @@ TEST_F(RouterTest, FindsPathsPatternsAndTheExactOneFirst) {
   EXPECT_EQ(ask(get_request("/v1/models/tts-1")).body(), "/v1/models/tts-1");
   EXPECT_EQ(ask(get_request("/v1/models/exact")).status, 429) << "the exact path has its own handler";
   EXPECT_EQ(ask(get_request("/v1/models/a/b")).body(), "/v1/models/a/b") << "a name with a slash";
-  EXPECT_EQ(ask(get_request("/v1/models/")).status, 404);
   EXPECT_EQ(ask(get_request("/nowhere")).status, 404);
+}
+
+TEST_F(RouterTest, SlashesThatSayNothingDoNotMatter) {
+  make({.admin_key = "root"});
+  for (const char* path : {"/v1/models/", "//v1/models", "/v1//models", "///v1///models///"})
+    EXPECT_EQ(ask(get_request(path)).body(), "/v1/models") << path;
+  EXPECT_EQ(ask(get_request("//v1/models/tts-1/")).body(), "/v1/models/tts-1");
+  EXPECT_EQ(ask(json_request("//v1/audio/speech", "{}")).status, 400) << "its handler complains";
+  // A proxy may guard these by their path.
+  Request admin = json_request("//v1/admin/reload", "{}");
+  admin.headers.add("Authorization", "Bearer root");
+  EXPECT_EQ(ask(admin).status, 404);
+}
+
+TEST_F(RouterTest, OperatorsRoutesAreMarkedAlsoWhenTheKeyIsWrong) {
+  make({.api_key = "sesame"});
+  Request metrics = get_request("/metrics"), models = get_request("/v1/models");
+  EXPECT_TRUE(router_->judge(metrics, false).for_operators);
+  EXPECT_FALSE(router_->judge(models, false).for_operators);
 }
 
 TEST_F(RouterTest, PathsOfOtherServersSayWhatServesInstead) {
@@ -138,6 +164,7 @@ TEST_F(RouterTest, HeadIsGetAndOtherMethodsAreNamed) {
   EXPECT_EQ(refused.header("allow"), "GET, HEAD, OPTIONS");
   Request options = get_request("/v1/tts");
   options.method = "OPTIONS";
+  EXPECT_FALSE(router_->judge(options, false).refusal) << "a preflight keeps its connection";
   const Answered told = ask(options);
   EXPECT_EQ(told.status, 204);
   EXPECT_EQ(told.header("allow"), "POST, OPTIONS");
@@ -210,6 +237,9 @@ TEST_F(RouterTest, WhatTheTransportRefusesHasAnIdAndSaysWhenToTryAgain) {
   EXPECT_EQ(*full.headers.find("x-request-id"), head.id);
   EXPECT_NE(full.headers.find("retry-after"), nullptr);
   EXPECT_NE(full.body.find(head.id), std::string::npos) << full.body;
+  Request packed;
+  const Response other_coding = router_->refuse(packed, 415, "Content-Encoding: expected gzip");
+  EXPECT_NE(other_coding.headers.find("accept-encoding"), nullptr);
   Request other;
   EXPECT_EQ(router_->refuse(other, 400, "malformed").headers.find("retry-after"), nullptr);
   EXPECT_NE(other.id, head.id);
@@ -257,6 +287,31 @@ TEST_F(RouterTest, KeysOpenWhatIsNotOpen) {
   Request right = get_request("/v1/models");
   right.headers.add("Authorization", "Bearer sesame");
   EXPECT_EQ(ask(right).status, 200);
+}
+
+// A browser's page can set no other header of a WebSocket.
+TEST_F(RouterTest, AWebSocketMayBringItsKeyAsASubprotocol) {
+  ServerConfig config;
+  config.api_key = "sesame";
+  make(config);
+  const auto judge = [&](std::string_view path, const char* protocols, Headers more = {}) {
+    Request request = get_request(std::string(path));
+    request.headers = std::move(more);
+    request.headers.add("Sec-WebSocket-Protocol", protocols);
+    const Verdict verdict = router_->judge(request, path == kStream);
+    EXPECT_EQ(verdict.refusal.value_or(Response{}).body.find("sesame"), std::string::npos);
+    return verdict.refusal ? std::to_string(verdict.refusal->status)
+                           : concat(request.client, ' ', verdict.websocket, ' ', verdict.subprotocol);
+  };
+  EXPECT_EQ(judge(kStream, "shoal, shoal-api-key.sesame"), "key-1 1 shoal");
+  EXPECT_EQ(judge(kStream, "shoal-api-key.sesame"), "key-1 1 ") << "the key is never sent back";
+  EXPECT_EQ(judge(kStream, "shoal", {{"Authorization", "Bearer sesame"}}), "key-1 1 shoal");
+  for (const char* bad : {"shoal", "shoal-api-key.", "shoal-api-key.sesam", "shoal-api-key.sesame2"})
+    EXPECT_EQ(judge(kStream, bad), "401") << bad;
+  EXPECT_EQ(judge(kStream, "shoal-api-key.sesame", {{"Authorization", "Bearer wrong"}}), "401");
+  EXPECT_EQ(judge("/v1/models", "shoal-api-key.sesame"), "401") << "other routes have a header for it";
+  const Headers strange = {{"Host", "speech.example"}, {"Origin", "http://evil.example"}};
+  EXPECT_EQ(judge(kStream, "shoal, shoal-api-key.sesame", strange), "403");
 }
 
 TEST_F(RouterTest, AdminRoutesDoNotExistWithoutTheirKey) {

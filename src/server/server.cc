@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <iterator>
+#include <optional>
 #include <thread>
 
 #include "base/error.h"
@@ -32,6 +34,12 @@ int io_threads(const ServerConfig& config) {
   return config.http_threads > 0 ? config.http_threads : std::max(1, cpus / 8);
 }
 
+std::vector<Route> operators_part(const std::vector<Route>& table) {
+  std::vector<Route> part;
+  std::ranges::copy_if(table, std::back_inserter(part), &Route::for_operators);
+  return part;
+}
+
 TransportOptions transport_options(const ServerConfig& config) {
   using std::chrono::seconds;
   return {.listen = config.listen,
@@ -42,19 +50,24 @@ TransportOptions transport_options(const ServerConfig& config) {
           .body_timeout = seconds(config.body_timeout_s),
           .idle_timeout = seconds(config.idle_timeout_s),
           .write_timeout = seconds(config.write_timeout_s),
+          .min_body_rate = config.min_body_rate,
           .tls_certificate = config.tls_certificate,
           .tls_key = config.tls_key};
+}
+
+TransportOptions operators_options(const ServerConfig& config) {
+  TransportOptions options = transport_options(config);
+  options.listen = config.operator_listen;
+  options.threads = 1;
+  options.max_connections = 64;
+  options.max_body_memory_bytes = 8 << 20;
+  return options;
 }
 
 std::string model_name(const EngineConfig& engine, const ServerConfig& config) {
   if (!config.model_name.empty()) return config.model_name;
   if (engine.model.empty()) return "shoal";
   return std::filesystem::weakly_canonical(engine.model).filename().string();
-}
-
-ApiKeys keys_of(const ServerConfig& config) { return ApiKeys(config.api_key, config.api_key_file); }
-ApiKeys admin_keys_of(const ServerConfig& config) {
-  return ApiKeys(config.admin_key, config.admin_key_file, "admin_key");
 }
 
 struct OwnedModel {
@@ -89,23 +102,31 @@ class Server::Impl {
       : config_(std::move(config)),
         table_(table_of(config_)),
         models_(models_of(std::move(engine), config_)),
-        router_(services_, table_, keys_of(config_), admin_keys_of(config_)),
+        router_(services_, table_, keys_, admin_keys_),
         transport_(transport_options(config_), router_) {
     services_.transport = [this] { return transport_.statistics(); };
+    if (!config_.operator_listen.empty())
+      operators_.emplace(operators_options(config_), services_, operators_part(table_), keys_, admin_keys_);
   }
 
   // What was cut off while a worker was at it refers to its exchange, which the transport holds until it
   // goes.
   ~Impl() {
     transport_.drain(std::chrono::milliseconds(0));
+    operators_.reset();
     workers_.join();
   }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
   void listen() {
+    if (operators_) {
+      operators_->transport.start();
+      log(LogLevel::info, "operators are answered at ",
+          address(config_.operator_listen, operators_->transport.port()));
+    }
     transport_.start();
-    log(LogLevel::info, "listening on ", address());
+    log(LogLevel::info, "listening on ", address(config_.listen, port()));
     warn_of_open_doors();
   }
 
@@ -123,6 +144,8 @@ class Server::Impl {
     draining_ = true;
     const bool all_ended = transport_.drain(grace, [this] { stop_engines(); });
     stop_engines();
+    // Last: who asks how the end goes on is answered until then.
+    if (operators_) operators_->transport.drain(kForOperators);
     return all_ended;
   }
 
@@ -135,9 +158,9 @@ class Server::Impl {
     services_.grace_over = true;
   }
 
-  std::string address() const {
-    const std::string host = config_.listen.substr(0, config_.listen.rfind(':'));
-    return concat(config_.tls_certificate.empty() ? "http://" : "https://", host, ":", port());
+  std::string address(const std::string& listen, uint16_t its_port) const {
+    const std::string host = listen.substr(0, listen.rfind(':'));
+    return concat(config_.tls_certificate.empty() ? "http://" : "https://", host, ":", its_port);
   }
 
   void warn_of_open_doors() const {
@@ -148,6 +171,16 @@ class Server::Impl {
         " may use this server: no API key is set");
   }
 
+  // What answers at operator_listen.
+  struct Operators {
+    Operators(TransportOptions options, Services& services, std::vector<Route> routes, const ApiKeys& keys,
+              const ApiKeys& admin_keys)
+        : router(services, std::move(routes), keys, admin_keys), transport(std::move(options), router) {}
+    Router router;
+    Transport transport;
+  };
+
+  static constexpr std::chrono::milliseconds kForOperators{500};  // an answer that is on its way
   static constexpr std::chrono::seconds kQuiet{3};
   static constexpr int kWorkers = 4;  // for clips, long encodings, folders of voices, a reload
 
@@ -160,8 +193,12 @@ class Server::Impl {
   Workers workers_{kWorkers};
   Services services_{Models(served(models_)),          config_, workers_, metrics_, draining_,
                      openapi_document(table_, config_)};
+  const ApiKeys keys_{config_.api_key, config_.api_key_file};
+  const ApiKeys admin_keys_{config_.admin_key, config_.admin_key_file, "admin_key"};
   Router router_;
-  Transport transport_;  // stops first: its threads use all of the above
+  // These stop first: their threads use all of the above.
+  Transport transport_;
+  std::optional<Operators> operators_;
   IdleMemory idle_memory_{[this] { return router_.activity(); }, give_back_free_memory, kQuiet};
 };
 

@@ -29,7 +29,7 @@ settings::Value random_value(const settings::Row& row, std::mt19937_64& random) 
     case settings::Type::text:
       break;
   }
-  if (row.key == "listen") return std::string("0.0.0.0:0");
+  if (row.key == "listen" || row.key == "operator_listen") return std::string("0.0.0.0:0");
   if (row.allowed.secret) return std::string();
   if (row.key == "cors_origins") return std::string("https://a.example, http://b:1");
   if (row.key == "log_format") return std::string("json");

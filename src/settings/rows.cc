@@ -100,6 +100,9 @@ constexpr Row kRows[] = {
 
     {"listen", &S::listen, "Server", words("host:port, [v6]:port"),
      "address of the server; 0.0.0.0:8080 and [::]:8080 are every interface; port 0: any that is free"},
+    {"operator_listen", &S::operator_listen, "Server", words("host:port, [v6]:port"),
+     "a second address, which answers /health, /ready, /ping, /metrics, statistics and /v1/admin alone, with "
+     "connections and a thread of its own; empty: none"},
     {"http_threads", &S::http_threads, "Server", between(0, 256),
      "threads that move bytes; 0: one for every eight CPUs, at least one"},
     {"model_name", &S::model_name, "Server", words("a name"),
@@ -147,6 +150,8 @@ constexpr Row kRows[] = {
      "longest deadline that a request may ask for"},
     {"header_timeout_s", &S::header_timeout_s, "Time limits", between(1, 3600), "for the head of a request"},
     {"body_timeout_s", &S::body_timeout_s, "Time limits", between(1, 3600), "without progress of a body"},
+    {"min_body_rate", &S::min_body_rate, "Time limits", between(0, 1 << 20),
+     "bytes a second that a body must average once body_timeout_s is over; 0: any"},
     {"idle_timeout_s", &S::idle_timeout_s, "Time limits", between(1, kLongestPause),
      "between the requests of a connection"},
     {"write_timeout_s", &S::write_timeout_s, "Time limits", between(1, kLongestPause),

@@ -28,14 +28,14 @@ bool is_ipv6(std::string_view text) {
   return inet_pton(AF_INET6, std::string(text).c_str(), &address) == 1;
 }
 
-void check_listen(const std::string& listen) {
+void check_listen(std::string_view field, const std::string& listen) {
   const size_t colon = listen.rfind(':');
   const std::string_view host = std::string_view(listen).substr(0, std::min(colon, listen.size()));
   const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
   const bool plain = bracketed ? is_ipv6(host.substr(1, host.size() - 2))
                                : !host.empty() && host.find_first_of(":[]/@ ") == std::string_view::npos;
   if (colon != std::string::npos && plain && is_port(std::string_view(listen).substr(colon + 1))) return;
-  fail(ErrorCode::invalid_argument, "listen: expected host:port or [v6]:port, got \"", printable(listen),
+  fail(ErrorCode::invalid_argument, field, ": expected host:port or [v6]:port, got \"", printable(listen),
        "\"");
 }
 
@@ -115,7 +115,8 @@ void ServerConfig::validate() const {
   constexpr std::array<std::string_view, 2> kFormats = {"text", "json"};
   constexpr std::array<std::string_view, 4> kLevels = {"debug", "info", "warning", "error"};
   settings::check_ranges(*this);
-  check_listen(listen);
+  check_listen("listen", listen);
+  if (!operator_listen.empty()) check_listen("operator_listen", operator_listen);
   check_model_name("model_name", model_name);
   parse_models(models);
   check_key("api_key", api_key);

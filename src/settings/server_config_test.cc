@@ -53,6 +53,8 @@ TEST(ServerConfig, AddressesHaveAHostAndAPort) {
                           "http://localhost:80", "a b:80", "a@b:80", "[::1:80"})
     EXPECT_THAT(message_of({.listen = bad}), StartsWith("listen: expected host:port or [v6]:port, got \""))
         << bad;
+  EXPECT_EQ(message_of({.operator_listen = "127.0.0.1:9090"}), "accepted");
+  EXPECT_THAT(message_of({.operator_listen = "9090"}), StartsWith("operator_listen: expected host:port"));
 }
 
 TEST(ServerConfig, KeysFitIntoAHeaderAndStandInNoMessage) {

@@ -2,12 +2,14 @@
 import assert from "node:assert/strict";
 import net from "node:net";
 import { after, afterEach, before, test } from "node:test";
+import { deflateSync, gzipSync } from "node:zlib";
 import { msgpack } from "./clients.mjs";
 import { sanitized, sharedServer, until } from "./harness.mjs";
 import { form, raw } from "./http.mjs";
 import { clip, endlessFlac } from "./sound.mjs";
 
 const { encode } = await msgpack();
+const bomb = gzipSync(Buffer.alloc(64 << 20));  // made here: it takes longer than the server keeps an idle connection
 const server = sharedServer({ before, after }, {
   flags: ["--header-timeout-s", "1", "--body-timeout-s", "1", "--idle-timeout-s", "2", "--write-timeout-s", "2",
     "--max-body-mb", "16"],
@@ -119,13 +121,36 @@ test("clips that are bombs", async () => {
   }
 });
 
+test("bodies that are compressed, and bombs", async () => {
+  const squeezed = (body, coding = "gzip") => server().http.post("/v1/tts", body, { headers: { "content-type": "application/json", "content-encoding": coding } });
+  const sentence = JSON.stringify({ text: "Good morning.", seed: 1 });
+  const plain = await post("/v1/tts", sentence);
+  for (const [coding, pack] of [["gzip", gzipSync], ["deflate", deflateSync]]) {
+    const spoken = await squeezed(pack(sentence), coding);
+    assert.equal(spoken.status, 200, `${coding}: ${spoken.text().slice(0, 200)}`);
+    assert.ok(spoken.body.equals(plain.body), `${coding}: other sound`);
+  }
+  const bytes_before = server().residentBytes();
+  assert.equal((await squeezed(bomb)).status, 413, "64 MB of zeros");
+  refused(await squeezed(gzipSync(gzipSync(sentence))), "packed twice: the inside is no JSON");
+  if (!sanitized) assert.ok(server().residentBytes() - bytes_before < 32 << 20, "the bomb went off");
+  for (const [what, body] of Object.entries({ cut: gzipSync(sentence).subarray(0, 20), "no gzip": sentence, "rubbish behind": Buffer.concat([gzipSync(sentence), Buffer.from("xyz")]) }))
+    assert.equal((await squeezed(body)).status, 400, what);
+  for (const coding of ["br", "zstd", "gzip, gzip"]) {
+    const refusal = await squeezed("x", coding);
+    assert.equal(refusal.status, 415, coding);
+    assert.equal(refusal.headers["accept-encoding"], "gzip, deflate");
+    assert.match(refusal.text(), /Content-Encoding: expected gzip, deflate or none/);
+  }
+});
+
 test("requests that no HTTP is", async () => {
   const both = "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n";
   for (const [what, text, status] of [
     ["noise", "\x00\x01\x02\x03\r\n\r\n", 400], ["TLS hello", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400],
     ["HTTP/2 preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 0], ["no host", "GET /health HTTP/1.1\r\n\r\n", 400],
     ["length and chunks", head("/v1/tts", both) + "0\r\n\r\n", 400], ["two lengths", head("/v1/tts", "Content-Length: 2\r\nContent-Length: 3\r\n") + "{}x", 400],
-    ["negative length", head("/v1/tts", "Content-Length: -1\r\n"), 400], ["unknown coding", head("/v1/tts", "Transfer-Encoding: gzip\r\n") + "{}", 0],
+    ["a folded field", "GET /health HTTP/1.1\r\nHost: a\r\nX: b\r\n c\r\n\r\n", 400], ["negative length", head("/v1/tts", "Content-Length: -1\r\n"), 400], ["unknown coding", head("/v1/tts", "Transfer-Encoding: gzip\r\n") + "{}", 0],
     ["coding twice", head("/v1/tts", "Transfer-Encoding: chunked, chunked\r\n") + "0\r\n\r\n", 0], ["bad chunk size", head("/v1/tts", "Transfer-Encoding: chunked\r\n") + "zz\r\n", 400],
     ["endless chunk size", head("/v1/tts", "Transfer-Encoding: chunked\r\n") + "ffffffffffffffffff\r\n", 0],
     ["long head", `GET /health HTTP/1.1\r\nHost: a\r\nX: ${"y".repeat(100_000)}\r\n\r\n`, 431],

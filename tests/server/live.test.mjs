@@ -4,6 +4,7 @@ import net from "node:net";
 import { after, before, test } from "node:test";
 import { WebSocket } from "./clients.mjs";
 import { Server, sharedServer, slowness, until } from "./harness.mjs";
+import { raw } from "./http.mjs";
 import { assertSpeech, magic, readPcm } from "./sound.mjs";
 
 const Socket = await WebSocket();
@@ -198,6 +199,56 @@ test("a key is wanted, an upgrade too", async () => {
 
 const upgrade = "GET /v1/audio/stream HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
   "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n";
+
+test("half-sent messages of many connections share the memory of bodies", async () => {
+  const size = 15 << 20;
+  const half = Buffer.alloc(14 + size - 1, 120);  // a masked text whose last byte never comes
+  half.set([0x81, 0xff, 0, 0, 0, 0, 0, 0xf0, 0, 0, 0, 0, 0, 0]);
+  const small = await Server.start({ flags: ["--max-body-mb", "16", "--max-body-memory-mb", "64"] });
+  const closed = [];
+  const sockets = Array.from({ length: 12 }, () => {
+    const socket = net.connect(small.port, "127.0.0.1", () => socket.write(upgrade));
+    socket.once("data", () => {
+      socket.on("data", (bytes) => bytes[0] === 0x88 && closed.push(bytes.readUInt16BE(2)));
+      socket.write(half);
+    });
+    return socket.on("error", () => {});
+  });
+  try {
+    await until("most to be sent away", () => closed.length >= 8, 60);
+    assert.ok(closed.every((code) => code === 1013), `closed with ${closed}`);
+    const held = (await small.metrics()).value("shoal_http_body_bytes");
+    assert.ok(held >= size && held <= 64 << 20, `shoal_http_body_bytes says ${held}`);
+    sockets.forEach((socket) => socket.destroy());
+    await until("its memory back", async () => (await small.metrics()).value("shoal_http_body_bytes") === 0);
+    await small.assertSpeaks();
+  } finally {
+    sockets.forEach((socket) => socket.destroy());
+    await small.stop();
+  }
+});
+
+test("a browser brings its key as a subprotocol, and it stays secret", async () => {
+  const key = "sk-live/1=2", base64 = Buffer.from(key).toString("base64url");
+  const locked = await Server.start({ env: { SHOAL_API_KEY: key } });
+  const upgraded = (protocols) =>
+    raw(locked.port, [upgrade.replace(/\r\n$/, `Sec-WebSocket-Protocol: ${protocols}\r\n\r\n`)], { patience_ms: 2000 * slowness });
+  try {
+    const answer = await upgraded(`shoal, shoal-api-key-base64url.${base64}`);
+    assert.equal(answer.status, 101, answer.text);
+    assert.match(answer.text, /^Sec-WebSocket-Protocol: shoal\r$/m);
+    assert.ok(!answer.text.includes(base64));
+    for (const wrong of ["shoal", "shoal, shoal-api-key.wrong", "shoal-api-key."])
+      assert.equal((await upgraded(wrong)).status, 401, wrong);
+    const socket = new Socket(`ws://127.0.0.1:${locked.port}/v1/audio/stream`, ["shoal", `shoal-api-key-base64url.${base64}`]);
+    await new Promise((resolve, reject) => socket.on("open", resolve).on("error", reject));
+    assert.equal(socket.protocol, "shoal");
+    socket.close();
+  } finally {
+    await locked.stop();
+  }
+  assert.ok(!locked.log.includes(key) && !locked.log.includes(base64), "the log has the key");
+});
 
 test("frames that break the protocol close the connection, nothing else", async () => {
   const frame = (first, length, ...rest) => Buffer.from([first, length, ...rest]);

@@ -2,10 +2,12 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { Server, environment, program, sharedServer, until } from "./harness.mjs";
+import { Http } from "./http.mjs";
 import { magic } from "./sound.mjs";
 
 const server = sharedServer({ before, after });
@@ -31,6 +33,54 @@ test("/health answers while the model is being loaded, /ready says 503", async (
     await until("/ready", async () => (await young.http.get("/ready")).status === 200, 60);
   } finally {
     await young.stop();
+  }
+});
+
+test("a full server still tells operators how it is", async () => {
+  const full = await Server.start({ flags: ["--max-connections", "4"] });
+  const taken = [];
+  try {
+    full.http.close();
+    await until("no connection", async () => (await full.http.get("/v1/stats", { agent: false })).json().http.connections <= 1);
+    for (let i = 0; i < 4; ++i) taken.push(await new Promise((resolve) => {
+      const socket = net.connect(full.port, "127.0.0.1", () => resolve(socket));
+      socket.on("error", () => {});
+    }));
+    await until("the server to be full", async () => (await full.http.get("/v1/models", { agent: false })).status === 503);
+    for (const path of ["/health", "/ready", "/ping", "/v1/health", "/metrics"]) {
+      const answer = await full.http.get(path, { agent: false });
+      assert.equal(answer.status, 200, `${path}: ${answer.text().slice(0, 200)}`);
+      assert.equal(answer.headers.connection, "close");
+    }
+    assert.equal((await full.http.post("/v1/tts", say, { agent: false })).status, 503);
+  } finally {
+    taken.forEach((socket) => socket.destroy());
+    await full.stop();
+  }
+});
+
+test("--operator-listen answers operators alone, also when the server is full", async () => {
+  const busy = await Server.start({
+    flags: ["--max-connections", "1", "--operator-listen", "127.0.0.1:0"], env: { SHOAL_API_KEY: "client", SHOAL_ADMIN_KEY: "root" }, ready: false });
+  const port = Number(busy.log.match(/operators are answered at http:\/\/127\.0\.0\.1:(\d+)/)[1]);
+  const operators = new Http(port);
+  const taken = net.connect(busy.port, "127.0.0.1").on("error", () => {});
+  try {
+    await until("/ready", async () => (await operators.get("/ready")).status === 200, 120);
+    for (const path of ["/health", "/ping"]) assert.equal((await operators.get(path)).status, 200, path);
+    for (const path of ["/metrics", "/v1/stats", "/v1/workers"]) {
+      assert.equal((await operators.get(path)).status, 401, path);
+      assert.equal((await operators.get(path, { headers: { authorization: "Bearer client" } })).status, 200, path);
+    }
+    for (const path of ["/", "/docs", "/openapi.json", "/v1/models", "/v1/audio/voices"])
+      assert.equal((await operators.get(path, { headers: { authorization: "Bearer client" } })).status, 404, path);
+    assert.equal((await operators.post("/v1/tts", say)).status, 404);
+    assert.equal((await operators.post("/v1/admin/reload", {}, { headers: { authorization: "Bearer client" } })).status, 401);
+    assert.equal((await operators.post("/v1/admin/reload", {}, { headers: { authorization: "Bearer root" } })).status, 200);
+  } finally {
+    taken.destroy();
+    operators.close();
+    await busy.stop();
   }
 });
 

@@ -12,8 +12,12 @@ namespace shoal::server {
 // What may be said of a request once its head is there.
 struct Verdict {
   std::optional<Response> refusal;  // sent at once; the body is not read, the connection closed
+  std::optional<Response> answer;   // sent instead of what handle() would say
   int64_t max_body_bytes = 0;       // more is answered with refuse(413); for a WebSocket: of one message
   bool websocket = false;           // the request is an upgrade, and welcome
+  std::string subprotocol;          // of the WebSocket, among those that the client offers; empty: none
+  // An operator asks how the server is: answered even when there are too many connections.
+  bool for_operators = false;
 };
 
 // For access log and metrics.

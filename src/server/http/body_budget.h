@@ -1,8 +1,10 @@
 // Memory for the bodies of all requests together.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 namespace shoal::server {
 
@@ -23,6 +25,35 @@ class BodyBudget {
  private:
   const int64_t max_bytes_;
   std::atomic<int64_t> held_{0};
+};
+
+// What one body, or one message, has taken of it; given back when this goes.
+class BodyShare {
+ public:
+  explicit BodyShare(BodyBudget& budget) : budget_(budget) {}
+  ~BodyShare() { release(); }
+  BodyShare(const BodyShare&) = delete;
+  BodyShare& operator=(const BodyShare&) = delete;
+
+  // Holds at least `bytes`; as it grows twice what it was, where that is at most `most` and there is room:
+  // memory that grows so is copied seldom. False: there is no room, and nothing was taken.
+  bool hold(int64_t bytes, int64_t most) {
+    if (bytes <= held_) return true;
+    const int64_t generous = std::max(bytes, std::min(2 * held_, most));
+    return take_to(generous) || take_to(bytes);
+  }
+  void release() { budget_.give_back(std::exchange(held_, 0)); }
+  int64_t held() const { return held_; }
+
+ private:
+  bool take_to(int64_t bytes) {
+    if (!budget_.take(bytes - held_)) return false;
+    held_ = bytes;
+    return true;
+  }
+
+  BodyBudget& budget_;
+  int64_t held_ = 0;
 };
 
 }  // namespace shoal::server

@@ -1,5 +1,6 @@
 #include "server/http/connection.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -14,7 +15,7 @@ constexpr std::chrono::milliseconds kLinger{3000};
 constexpr std::chrono::milliseconds kRefusalPatience{1000};
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 // So much of a body must come within body_timeout: a byte now and then is no progress.
-constexpr size_t kProgressBytes = 1 << 10;
+constexpr int64_t kProgressBytes = 1 << 10;
 
 std::string address_of(const Socket& socket) {
   boost::system::error_code error;
@@ -41,7 +42,8 @@ Connection::Connection(TransportState& state, Presence presence, Socket socket, 
       presence_(std::move(presence)),
       over_limit_(over_limit),
       peer_(address_of(socket)),
-      channel_(std::move(socket), state.tls.get(), state.options.write_timeout),
+      channel_(std::move(socket), state.certificate ? state.certificate->current().get() : nullptr,
+               state.options.write_timeout),
       reader_(static_cast<size_t>(state.options.max_head_bytes), state.bodies) {}
 
 Task<> Connection::run() {
@@ -111,8 +113,20 @@ Task<Connection::Progress> Connection::receive_head() {
   co_return progress;
 }
 
+// For the next kProgressBytes. The whole body may take body_timeout, and the time in which min_body_rate
+// brings what has come: steady trickling is no progress either.
+std::chrono::milliseconds Connection::body_patience(TimePoint begun) const {
+  using std::chrono::milliseconds;
+  const TransportOptions& options = state_.options;
+  if (options.min_body_rate == 0) return options.body_timeout;
+  const milliseconds earned(reader_.received_body_bytes() * 1000 / options.min_body_rate);
+  const auto spent = std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - begun);
+  return std::min(options.body_timeout, options.body_timeout + earned - spent);
+}
+
 Task<Connection::Progress> Connection::receive_body() {
   channel_.set_deadline(state_.options.body_timeout);
+  const TimePoint begun = std::chrono::steady_clock::now();
   Progress progress = reader_.advance();
   if (progress == Progress::more && reader_.wants_continue()) {
     const Channel::Error error = co_await channel_.write(boost::asio::buffer(kContinue));
@@ -124,9 +138,9 @@ Task<Connection::Progress> Connection::receive_body() {
     const bool received = co_await receive();
     if (!received) break;
     progress = reader_.advance();
-    if (reader_.body_bytes() - marked < static_cast<int64_t>(kProgressBytes)) continue;
-    marked = reader_.body_bytes();
-    channel_.set_deadline(state_.options.body_timeout);
+    if (reader_.received_body_bytes() - marked < kProgressBytes) continue;
+    marked = reader_.received_body_bytes();
+    channel_.set_deadline(body_patience(begun));
   }
   channel_.clear_deadline();
   co_return progress;
@@ -136,23 +150,28 @@ Task<Connection::Next> Connection::serve_one() {
   reader_.start(peer_);
   Progress progress = co_await receive_head();
   const bool begun = phase_ == Phase::receiving;
-  if (progress == Progress::more && !channel_.expired()) co_return Next::drop;
-  if (over_limit_) co_return co_await refuse(503, "too many connections are open at the moment");
+  if (progress == Progress::more && !channel_.expired()) co_return leave();
+  if (over_limit_ && progress != Progress::head) co_return co_await turn_away();
   if (progress == Progress::refused) co_return co_await refuse(reader_.refusal());
   if (progress == Progress::more && !begun) co_return Next::drop;
   if (progress == Progress::more) co_return co_await refuse(408, "the head of the request took too long");
 
   phase_ = Phase::receiving;
   Verdict verdict = state_.application.judge(reader_.request(), reader_.wants_websocket());
+  if (over_limit_) {
+    // A body could take its time, and places are few.
+    if (!verdict.for_operators || reader_.has_body()) co_return co_await turn_away();
+    ++state_.accepted;
+  }
   if (verdict.refusal) co_return co_await answer_and_close(std::move(*verdict.refusal));
-  if (verdict.websocket) co_return co_await converse(verdict.max_body_bytes);
+  if (verdict.websocket) co_return co_await converse(std::move(verdict));
 
   reader_.accept_body(verdict.max_body_bytes);
   progress = co_await receive_body();
-  if (progress == Progress::whole) co_return co_await handle();
+  if (progress == Progress::whole) co_return co_await handle(std::move(verdict.answer));
   if (progress == Progress::refused) co_return co_await refuse(reader_.refusal());
   if (channel_.expired()) co_return co_await refuse(408, "the body of the request took too long");
-  record(0, false, static_cast<uint64_t>(reader_.body_bytes()), 0);
+  record(0, false, static_cast<uint64_t>(reader_.received_body_bytes()), 0);
   co_return Next::drop;
 }
 
@@ -162,12 +181,18 @@ AnswerManner Connection::manner(bool keep_alive) {
           .keep_alive = keep_alive};
 }
 
-Task<Connection::Next> Connection::handle() {
+Task<> Connection::answer(HttpExchange& exchange, std::optional<Response>& ready) {
+  if (ready) return exchange.respond(std::move(*ready));
+  return state_.application.handle(exchange);
+}
+
+Task<Connection::Next> Connection::handle(std::optional<Response> ready) {
   phase_ = Phase::handling;
-  HttpExchange exchange(channel_, reader_.request(), manner(reader_.keep_alive()), state_.draining);
+  const AnswerManner how = manner(reader_.keep_alive() && !over_limit_);
+  HttpExchange exchange(channel_, reader_.request(), how, state_.draining);
   exchange_ = &exchange;
   try {
-    co_await state_.application.handle(exchange);
+    co_await answer(exchange, ready);
   } catch (const std::exception& error) {
     log(LogLevel::debug, "request ", reader_.request().id, ": ", error.what());
   } catch (...) {
@@ -175,7 +200,7 @@ Task<Connection::Next> Connection::handle() {
   }
   exchange_ = nullptr;
   exchange.stop_watching();
-  record(exchange.status(), exchange.whole(), static_cast<uint64_t>(reader_.body_bytes()),
+  record(exchange.status(), exchange.whole(), static_cast<uint64_t>(reader_.received_body_bytes()),
          exchange.bytes_sent());
   co_return after(exchange);
 }
@@ -185,6 +210,16 @@ Connection::Next Connection::after(const HttpExchange& exchange) const {
   if (exchange.whole()) return exchange.keep_alive() ? Next::request : Next::close;
   const bool stuck = exchange.gone() || channel_.expired();
   return stuck || exchange.ends_with_connection() ? Next::reset : Next::close;
+}
+
+Connection::Next Connection::leave() {
+  if (over_limit_) ++state_.refused;
+  return Next::drop;
+}
+
+Task<Connection::Next> Connection::turn_away() {
+  ++state_.refused;
+  return refuse(503, "too many connections are open at the moment");
 }
 
 Task<Connection::Next> Connection::refuse(int status, std::string_view message) {
@@ -199,21 +234,23 @@ Task<Connection::Next> Connection::answer_and_close(Response response) {
   } catch (const Error& error) {
     if (error.code() == ErrorCode::internal) log(LogLevel::error, "refusal: ", error.message());
   }
-  record(exchange.status(), exchange.whole(), static_cast<uint64_t>(reader_.body_bytes()),
+  record(exchange.status(), exchange.whole(), static_cast<uint64_t>(reader_.received_body_bytes()),
          exchange.bytes_sent());
   co_return exchange.whole() ? Next::close : Next::reset;
 }
 
-Task<Connection::Next> Connection::converse(int64_t max_message_bytes) {
+Task<Connection::Next> Connection::converse(Verdict verdict) {
   const std::optional<Refusal> refusal = check_websocket(reader_.request());
   if (refusal) co_return co_await refuse(*refusal);
   phase_ = Phase::handling;
   channel_.clear_deadline();
   channel_.unread(reader_.take_rest());
   web_socket_ = make_web_socket(channel_, reader_.request(),
-                                {.max_message_bytes = max_message_bytes,
+                                {.max_message_bytes = verdict.max_body_bytes,
                                  .idle_timeout = state_.options.idle_timeout,
-                                 .write_timeout = state_.options.write_timeout});
+                                 .write_timeout = state_.options.write_timeout,
+                                 .subprotocol = std::move(verdict.subprotocol)},
+                                state_.bodies);
   const Counted counted(state_.websockets);
   const bool accepted = co_await web_socket_->accept();
   if (accepted) {

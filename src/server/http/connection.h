@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "server/http/channel.h"
@@ -16,7 +17,7 @@ namespace shoal::server {
 // Only the thread of its lane touches it.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  // `over_limit`: one too many. Its first request is answered 503.
+  // `over_limit`: one too many. Its first request is answered 503, unless an operator asks.
   Connection(TransportState& state, Presence presence, Socket socket, bool over_limit);
 
   // Until it is closed.
@@ -42,13 +43,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Task<Progress> receive_head();
   Task<Progress> receive_body();
   Task<bool> receive();
-  Task<Next> handle();
-  Task<Next> converse(int64_t max_message_bytes);
+  // `ready`: what the application has said at the head.
+  Task<Next> handle(std::optional<Response> ready);
+  Task<> answer(HttpExchange& exchange, std::optional<Response>& ready);
+  Task<Next> converse(Verdict verdict);
   Task<Next> answer_and_close(Response response);
   Next after(const HttpExchange& exchange) const;
   // No coroutines: g++ 12 destroys braced arguments of a co_await twice.
+  Task<Next> turn_away();
+  Next leave();  // nobody waits for an answer
   Task<Next> refuse(int status, std::string_view message);
   Task<Next> refuse(const Refusal& refusal) { return refuse(refusal.status, refusal.message); }
+  std::chrono::milliseconds body_patience(TimePoint begun) const;
   AnswerManner manner(bool keep_alive);
   void record(int status, bool whole, uint64_t bytes_received, uint64_t bytes_sent);
 

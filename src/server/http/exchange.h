@@ -48,11 +48,14 @@ class WebSocket {
   virtual Executor executor() const = 0;
 
   // The next message of at most the route's max_body_bytes; absent: the peer has closed. Pings are answered.
-  // Throws Error(cancelled) when the connection broke or the peer broke the protocol (it was told).
+  // It counts as memory of bodies until the next read(). Throws Error(cancelled) when the connection broke or
+  // the peer broke the protocol, Error(resource_exhausted) when there is no memory for it (the peer was
+  // told).
   virtual Task<std::optional<Message>> read() = 0;
   virtual Task<> write_text(std::string_view text) = 0;
   virtual Task<> write_binary(std::string_view bytes) = 0;
-  // Codes of RFC 6455: 1000 normal, 1001 going away, 1008 policy, 1009 too big, 1011 our fault.
+  // Codes of RFC 6455: 1000 normal, 1001 going away, 1008 policy, 1009 too big, 1011 our fault, 1013
+  // try again later (IANA's registry).
   virtual Task<> close(uint16_t code, std::string_view reason) = 0;
 };
 

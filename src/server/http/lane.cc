@@ -4,17 +4,16 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <csignal>
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <new>
-#include <pthread.h>
 #include <sys/socket.h>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "server/http/quiet_thread.h"
 
 namespace shoal::server {
 namespace {
@@ -25,7 +24,8 @@ using boost::system::error_code;
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable_t<Executor>());
 constexpr std::chrono::milliseconds kSweepInterval{500};
 constexpr std::chrono::milliseconds kAcceptPause{100};  // when descriptors or memory have run out
-// Connections beyond the limit that may be open to be told so; more are closed without a word.
+// Connections beyond the limit that may be open for a moment: each to be told so, or to be answered when an
+// operator asks. More are closed without a word.
 constexpr int64_t kRefusalRoom = 64;
 // The kernel would let a slow reader pile up megabytes. Enough for 2 s of PCM at 48 kHz, or 1 MB/s at 200 ms.
 constexpr int kSendBufferBytes = 200 << 10;
@@ -75,13 +75,7 @@ void Lane::listen() {
 void Lane::start(int number) {
   asio::co_spawn(context_.get_executor(), accept(), asio::detached);
   sweep();
-  // Signals are for the thread that waits for them.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { context_.run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_setname_np(thread_.native_handle(), concat("http-", number).c_str());
+  thread_ = start_quiet_thread(concat("http-", number), [this] { context_.run(); });
 }
 
 void Lane::stop() {
@@ -107,8 +101,11 @@ void Lane::welcome(Socket socket) {
   Presence presence(state_);
   const int64_t open = state_.connections();
   const bool over_limit = open > state_.options.max_connections;
-  ++(over_limit ? state_.refused : state_.accepted);
-  if (open > state_.options.max_connections + kRefusalRoom) return;
+  if (!over_limit) ++state_.accepted;  // others count when it is known what they ask
+  if (open > state_.options.max_connections + kRefusalRoom) {
+    ++state_.refused;
+    return;
+  }
   prepare(socket);
   try {
     auto connection =

@@ -7,6 +7,7 @@
 #include <map>
 #include <netinet/in.h>
 #include <openssl/ssl.h>
+#include <openssl/x509.h>
 #include <string>
 #include <string_view>
 #include <sys/socket.h>
@@ -41,7 +42,8 @@ class RawClient {
   struct Options {
     bool tls = false;
     bool v6 = false;
-    int receive_buffer = 0;  // bytes; 0: the system's
+    int receive_buffer = 0;               // bytes; 0: the system's
+    const char* tls12_ciphers = nullptr;  // TLS 1.2 with these alone
   };
   explicit RawClient(uint16_t port) : RawClient(port, Options{}) {}
   RawClient(uint16_t port, Options options) {
@@ -52,7 +54,7 @@ class RawClient {
     if (options.receive_buffer > 0)
       setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &options.receive_buffer, sizeof options.receive_buffer);
     connected_ = connect_to(port, options.v6);
-    if (connected_ && options.tls) start_tls();
+    if (connected_ && options.tls) start_tls(options.tls12_ciphers);
   }
   ~RawClient() { close(); }
   RawClient(const RawClient&) = delete;
@@ -87,6 +89,14 @@ class RawClient {
     while (receive()) {
     }
     return take(received_.size());
+  }
+  // The certificate's serial number; 0: none was shown.
+  long certificate_serial() const {
+    X509* certificate = tls_ == nullptr ? nullptr : SSL_get1_peer_certificate(tls_);
+    if (certificate == nullptr) return 0;
+    const long serial = ASN1_INTEGER_get(X509_get0_serialNumber(certificate));
+    X509_free(certificate);
+    return serial;
   }
   // The peer has ended the connection (an end, or a reset) and sent nothing more.
   bool closed() { return received_.empty() && !receive() && ended_; }
@@ -145,8 +155,12 @@ class RawClient {
     return connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   }
 
-  void start_tls() {
+  void start_tls(const char* tls12_ciphers) {
     context_ = SSL_CTX_new(TLS_client_method());
+    if (tls12_ciphers != nullptr) {
+      SSL_CTX_set_max_proto_version(context_, TLS1_2_VERSION);
+      EXPECT_EQ(SSL_CTX_set_cipher_list(context_, tls12_ciphers), 1) << tls12_ciphers;
+    }
     tls_ = SSL_new(context_);
     SSL_set_fd(tls_, socket_);
     connected_ = SSL_connect(tls_) == 1;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/printable.h"
 
 namespace shoal::server {
 namespace {
@@ -15,6 +16,16 @@ using boost::system::error_code;
 
 constexpr size_t kHeadBuffer = 4 << 10;   // an idle connection holds it
 constexpr size_t kBodyBuffer = 64 << 10;  // while a body comes in
+
+Refusal too_large(int64_t max_body_bytes) {
+  return {413, concat("the body has more than the ", max_body_bytes, " bytes that are taken here")};
+}
+
+// RFC 9112 5.2: what senders must not send, and readers before us may have read otherwise. Lines that belong
+// together are consumed together.
+bool has_fold(std::string_view lines) {
+  return lines.find("\r\n ") != std::string_view::npos || lines.find("\r\n\t") != std::string_view::npos;
+}
 
 }  // namespace
 
@@ -26,8 +37,7 @@ class RequestReader::Parser final : public http::basic_parser<true> {
     body_limit(boost::none);  // judged after the head, counted here
   }
 
-  std::optional<Refusal> target_refusal;
-  bool too_large = false, no_memory = false;
+  std::optional<Refusal> target_refusal, body_refusal;
 
  private:
   using View = boost::beast::string_view;
@@ -47,19 +57,17 @@ class RequestReader::Parser final : public http::basic_parser<true> {
   void on_body_init_impl(const boost::optional<uint64_t>&, error_code&) override {}
   size_t on_body_impl(View bytes, error_code& error) override { return append(bytes, error); }
   void on_chunk_header_impl(uint64_t size, View, error_code& error) override {
-    const uint64_t left = static_cast<uint64_t>(reader_.max_body_bytes_ - reader_.body_bytes());
+    const uint64_t left = static_cast<uint64_t>(reader_.max_body_bytes_ - reader_.received_body_bytes());
     if (size <= left) return;
-    too_large = true;
+    body_refusal = too_large(reader_.max_body_bytes_);
     error = http::error::body_limit;
   }
   size_t on_chunk_body_impl(uint64_t, View bytes, error_code& error) override { return append(bytes, error); }
   void on_finish_impl(error_code&) override {}
 
   size_t append(View bytes, error_code& error) {
-    if (!reader_.append_body({bytes.data(), bytes.size()})) {
-      no_memory = true;
-      error = http::error::body_limit;
-    }
+    body_refusal = reader_.receive_body({bytes.data(), bytes.size()});
+    if (body_refusal) error = http::error::body_limit;
     return bytes.size();
   }
 
@@ -67,9 +75,9 @@ class RequestReader::Parser final : public http::basic_parser<true> {
 };
 
 RequestReader::RequestReader(size_t max_head_bytes, BodyBudget& budget)
-    : max_head_bytes_(max_head_bytes), budget_(budget) {}
+    : max_head_bytes_(max_head_bytes), share_(budget) {}
 
-RequestReader::~RequestReader() { release_body(); }
+RequestReader::~RequestReader() = default;
 
 void RequestReader::start(std::string peer) {
   release_body();
@@ -81,13 +89,14 @@ void RequestReader::start(std::string peer) {
   refusal_ = {};
   version_ = 11;
   keep_alive_ = wants_websocket_ = false;
-  max_body_bytes_ = expected_ = 0;
+  max_body_bytes_ = expected_ = received_body_bytes_ = 0;
 }
 
 // swap, here and below: assigning a short string keeps the memory of the long one.
 void RequestReader::release_body() {
   std::string().swap(request_.body);
-  budget_.give_back(std::exchange(charged_, 0));
+  share_.release();
+  decoder_.reset();
 }
 
 // A connection that waits for its next request holds no more than it did for its first.
@@ -155,7 +164,11 @@ RequestReader::Progress RequestReader::read_head() {
   if (parser_ == nullptr) parser_ = std::make_unique<Parser>(*this);
 
   error_code error;
-  begin_ += parser_->put({buffer_.data() + begin_, end_ - begin_}, error);
+  const std::string_view unread(buffer_.data() + begin_, end_ - begin_);
+  const size_t used = parser_->put({unread.data(), unread.size()}, error);
+  begin_ += used;
+  if (has_fold(unread.substr(0, used)))
+    return refuse(400, "the head of the request is malformed: a field goes on in the next line (obs-fold)");
   if (error == http::error::need_more) return Progress::more;
   if (parser_->target_refusal)
     return refuse(parser_->target_refusal->status, parser_->target_refusal->message);
@@ -182,6 +195,7 @@ void RequestReader::accept_body(int64_t max_bytes) {
     stage_ = Stage::whole;
     return;
   }
+  if (!choose_decoder()) return;
   expected_ = static_cast<int64_t>(parser_->content_length().value_or(0));
   parser_->eager(true);
   if (expected_ > max_body_bytes_)
@@ -193,20 +207,60 @@ bool RequestReader::wants_continue() const {
          request_.headers.find("expect") != nullptr;
 }
 
+bool RequestReader::has_body() const { return parser_ != nullptr && !parser_->is_done(); }
+
+// False: refused.
+bool RequestReader::choose_decoder() {
+  std::string codings;
+  for (const auto& [name, value] : request_.headers) {
+    if (!equal_ignoring_case(name, "content-encoding") || value.empty()) continue;
+    codings += (codings.empty() ? "" : ", ") + value;
+  }
+  if (codings.empty() || equal_ignoring_case(codings, "identity")) return true;
+  const auto coding = BodyDecoder::coding_of(codings);
+  if (coding)
+    decoder_ = std::make_unique<BodyDecoder>(*coding);
+  else
+    refuse(415, concat("Content-Encoding: expected ", BodyDecoder::kNames, " or none, got \"",
+                       printable(codings, 40), '"'));
+  return coding.has_value();
+}
+
+std::optional<Refusal> RequestReader::receive_body(std::string_view bytes) {
+  received_body_bytes_ += static_cast<int64_t>(bytes.size());
+  return decoder_ ? decode_body(bytes) : append_body(bytes);
+}
+
+std::optional<Refusal> RequestReader::decode_body(std::string_view bytes) {
+  std::optional<Refusal> refusal;
+  const auto take = [&](std::string_view piece) {
+    refusal = append_body(piece);
+    return !refusal;
+  };
+  switch (decoder_->feed(bytes, take)) {
+    case BodyDecoder::Result::good:
+    case BodyDecoder::Result::stopped:
+      return refusal;
+    case BodyDecoder::Result::malformed:
+      return Refusal{400, "the body is not what Content-Encoding says it is"};
+    case BodyDecoder::Result::too_dense:
+      break;
+  }
+  return Refusal{413, concat("the body grows more than ", BodyDecoder::kMostFactor,
+                             " times when it is decompressed, which no text or sound does")};
+}
+
 // A known length is not reserved in advance: a client that announces much and sends nothing must cost
 // nothing.
-bool RequestReader::append_body(std::string_view bytes) {
+std::optional<Refusal> RequestReader::append_body(std::string_view bytes) {
   std::string& body = request_.body;
-  const size_t size = body.size() + bytes.size();
-  if (size > static_cast<size_t>(charged_)) {
-    const int64_t most = expected_ > 0 ? expected_ : max_body_bytes_;
-    const int64_t wanted = std::max(static_cast<int64_t>(size), std::min(2 * charged_, most));
-    if (!budget_.take(wanted - charged_)) return false;
-    charged_ = wanted;
-    body.reserve(static_cast<size_t>(wanted));
-  }
+  const auto size = static_cast<int64_t>(body.size() + bytes.size());
+  if (size > max_body_bytes_) return too_large(max_body_bytes_);
+  const int64_t most = expected_ > 0 && !decoder_ ? expected_ : max_body_bytes_;
+  if (!share_.hold(size, most)) return Refusal{503, "there is no memory left for bodies at the moment"};
+  body.reserve(static_cast<size_t>(share_.held()));
   body.append(bytes);
-  return true;
+  return std::nullopt;
 }
 
 RequestReader::Progress RequestReader::refuse_body(const std::string& problem, int status) {
@@ -218,13 +272,16 @@ RequestReader::Progress RequestReader::read_body() {
   error_code error;
   while (has_bytes() && !error && !parser_->is_done())
     begin_ += parser_->put({buffer_.data() + begin_, end_ - begin_}, error);
-  if (parser_->too_large)
-    return refuse_body(concat("the body has more than the ", max_body_bytes_, " bytes that are taken here"),
-                       413);
-  if (parser_->no_memory) return refuse_body("there is no memory left for bodies at the moment", 503);
+  if (parser_->body_refusal) {
+    const Refusal refusal = *parser_->body_refusal;
+    return refuse_body(refusal.message, refusal.status);
+  }
   if (error && error != http::error::need_more)
     return refuse_body(concat("the body of the request is malformed: ", error.message()), 400);
   if (parser_->is_done()) {
+    if (decoder_ && received_body_bytes_ > 0 && !decoder_->ended())
+      return refuse_body("the compressed body is not whole", 400);
+    decoder_.reset();
     stage_ = Stage::whole;
     return Progress::whole;
   }

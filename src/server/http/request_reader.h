@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "server/http/body_budget.h"
+#include "server/http/body_decoder.h"
 #include "server/http/head_rules.h"
 #include "server/http/message.h"
 
@@ -38,8 +40,11 @@ class RequestReader {
   bool has_bytes() const { return begin_ < end_; }
   // The head, once there, is judged by its owner in between.
   Progress advance();
-  // A longer body is refused with 413, one that the budget has no room for with 503.
+  // A longer body is refused with 413, one that the budget has no room for with 503, one of a coding that is
+  // not read with 415. Content-Encoding is undone: limit and budget are of what comes out.
   void accept_body(int64_t max_bytes);
+  // Valid once the head is there.
+  bool has_body() const;
 
   Request& request() { return request_; }
   const Refusal& refusal() const { return refusal_; }
@@ -49,6 +54,8 @@ class RequestReader {
   bool wants_continue() const;
   bool wants_websocket() const { return wants_websocket_; }
   int64_t body_bytes() const { return static_cast<int64_t>(request_.body.size()); }
+  // Before Content-Encoding is undone, without the framing of chunks.
+  int64_t received_body_bytes() const { return received_body_bytes_; }
   // Bytes behind the head, for the one who reads the connection from now on.
   std::string take_rest();
 
@@ -60,12 +67,14 @@ class RequestReader {
   Progress read_head();
   Progress read_body();
   Progress refuse_body(const std::string& problem, int status);
-  bool append_body(std::string_view bytes);
+  std::optional<Refusal> receive_body(std::string_view bytes);
+  std::optional<Refusal> decode_body(std::string_view bytes);
+  std::optional<Refusal> append_body(std::string_view bytes);
+  bool choose_decoder();
   void release_body();
   void release_buffer();
 
   const size_t max_head_bytes_;
-  BodyBudget& budget_;
   std::string buffer_;  // [begin_, end_) is unread
   size_t begin_ = 0, end_ = 0;
   std::unique_ptr<Parser> parser_;
@@ -74,7 +83,9 @@ class RequestReader {
   Refusal refusal_;
   int version_ = 11;
   bool keep_alive_ = false, wants_websocket_ = false;
-  int64_t max_body_bytes_ = 0, charged_ = 0;
+  BodyShare share_;
+  std::unique_ptr<BodyDecoder> decoder_;  // of a body with a Content-Encoding
+  int64_t max_body_bytes_ = 0, received_body_bytes_ = 0;
   int64_t expected_ = 0;  // Content-Length
 };
 

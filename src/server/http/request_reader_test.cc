@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <random>
+#include <utility>
+#include <zlib.h>
+
+#include "base/error.h"
 
 namespace shoal::server {
 namespace {
@@ -79,7 +83,7 @@ TEST(RequestReader, OneAfterTheOther) {
 
 TEST(RequestReader, PartsOfAnySizeGiveTheSame) {
   const std::string bytes =
-      "POST /%61?q HTTP/1.1\r\nHost: h\r\nFolded: a\r\n b\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "POST /%61?q HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
       "a\r\n0123456789\r\n1;x\r\nz\r\n0\r\nA: b\r\n\r\nGET /next HTTP/1.1\r\nHost: h\r\n\r\nPOST /n "
       "HTTP/1.1\r\nHost: "
       "h\r\nContent-Length: 5\r\n\r\n12345";
@@ -210,6 +214,113 @@ TEST(RequestReader, KnowsWhatTheConnectionMustKnow) {
     EXPECT_EQ(reading.reader.keep_alive(), c.keep_alive) << c.head;
     EXPECT_EQ(reading.reader.wants_websocket(), c.upgrade) << c.head;
   }
+}
+
+TEST(RequestReader, FoldedFieldsAreRefused) {
+  for (const char* fold : {"X: a\r\n b\r\n", "X: a\r\n\tb\r\n", "X:\r\n \r\n", "X: a\r\n \r\n Y: b\r\n"}) {
+    const std::string head = concat("GET / HTTP/1.1\r\nHost: h\r\n", fold, "\r\n");
+    EXPECT_EQ(read_whole(head).text, "400") << fold;
+    Reading bytewise;
+    for (size_t i = 0; i < head.size() && bytewise.read(head.substr(i, 1)); ++i) {
+    }
+    EXPECT_EQ(bytewise.outcome.text, "400") << fold;
+  }
+}
+
+// RFC 1950 and 1952, by the library itself.
+std::string compressed(const std::string& text, bool gzip = true) {
+  z_stream stream{};
+  EXPECT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, gzip ? 31 : 15, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  std::string out(deflateBound(&stream, text.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+std::string post(const std::string& coding, const std::string& body) {
+  return concat("POST /p HTTP/1.1\r\nHost: h\r\nContent-Encoding: ", coding,
+                "\r\nContent-Length: ", body.size(), "\r\n\r\n", body);
+}
+
+// Text that shrinks, but not like a bomb.
+std::string prose(size_t bytes) {
+  std::mt19937 random(7);
+  std::string text;
+  while (text.size() < bytes) text += concat("word", random() % 1000, ' ');
+  return text.substr(0, bytes);
+}
+
+TEST(RequestReader, CompressedBodiesAreRead) {
+  const std::string text = prose(300'000);
+  for (const auto& [coding, bytes] :
+       {std::pair{"gzip", compressed(text)},
+        {"x-gzip", compressed(text)},
+        {"GZIP", compressed(text)},
+        {"deflate", compressed(text, false)},
+        {"identity", text},
+        {"", text},
+        {"gzip", compressed(text.substr(0, 99'999)) + compressed(text.substr(99'999))}}) {
+    EXPECT_EQ(read_whole(post(coding, bytes) + "GET /next HTTP/1.1\r\nHost: h\r\n\r\n").text,
+              concat("POST /p ", text, ";GET /next ;"))
+        << coding;
+  }
+  const std::string small = post("gzip", compressed("{}"));
+  Reading bytewise;
+  for (const char c : small) EXPECT_TRUE(bytewise.read({&c, 1}));
+  EXPECT_EQ(bytewise.outcome.text, "POST /p {};");
+  EXPECT_EQ(read_whole(post("gzip", "")).text, "POST /p ;") << "no body has no coding";
+}
+
+TEST(RequestReader, OtherCodingsAreRefusedByName) {
+  for (const char* coding : {"br", "zstd", "compress", "gzip, gzip", "gzip, identity", "nonsense"}) {
+    EXPECT_EQ(read_whole(post(coding, "x")).text, "415") << coding;
+    Reading reading;
+    reading.read(post(coding, "x"));
+    EXPECT_NE(reading.reader.refusal().message.find("gzip, deflate"), std::string::npos);
+  }
+  const std::string twice = "Content-Encoding: gzip\r\nContent-Encoding: gzip\r\n";
+  EXPECT_EQ(read_whole(concat("POST / HTTP/1.1\r\nHost: h\r\n", twice, "Content-Length: 1\r\n\r\nx")).text,
+            "415");
+  EXPECT_EQ(read_whole("GET / HTTP/1.1\r\nHost: h\r\nContent-Encoding: br\r\n\r\n").text, "GET / ;");
+}
+
+TEST(RequestReader, BrokenCompressedBodiesAreRefused) {
+  const std::string whole = compressed(prose(10'000));
+  std::string wrong_sum = whole;
+  wrong_sum[wrong_sum.size() - 6] ^= 1;
+  std::string wrong_middle = whole;
+  wrong_middle[whole.size() / 2] ^= 0x55;
+  for (const std::string& body : {whole.substr(0, whole.size() - 1), whole.substr(0, 5), std::string("{}"),
+                                  wrong_sum, wrong_middle, whole + "rubbish behind it"})
+    EXPECT_EQ(read_whole(post("gzip", body)).text, "400");
+  EXPECT_EQ(read_whole(post("deflate", compressed("{}", false) + "x")).text, "400");
+  EXPECT_EQ(read_whole(post("deflate", compressed("{}"))).text, "400") << "gzip is no deflate";
+}
+
+TEST(RequestReader, CompressedBodiesAreHeldToLimitBudgetAndRatio) {
+  Reading limited(100'000);
+  EXPECT_FALSE(limited.read(post("gzip", compressed(prose(100'001)))));
+  EXPECT_EQ(limited.outcome.text, "413");
+  EXPECT_EQ(limited.budget.held(), 0);
+  EXPECT_EQ(read_whole(post("gzip", compressed(prose(100'000))), 100'000).text.size(), 100'009u);
+
+  Reading poor(1 << 20, 50'000);
+  EXPECT_FALSE(poor.read(post("gzip", compressed(prose(60'000)))));
+  EXPECT_EQ(poor.outcome.text, "503");
+  EXPECT_EQ(poor.budget.held(), 0);
+
+  // 64 MB of zeros in 64 KB: ended long before the limit of the body.
+  Reading bomb(int64_t{1} << 30);
+  EXPECT_FALSE(bomb.read(post("gzip", compressed(std::string(64 << 20, '\0')))));
+  EXPECT_EQ(bomb.outcome.text, "413");
+  EXPECT_EQ(bomb.budget.held(), 0);
+  EXPECT_EQ(read_whole(post("gzip", compressed(std::string(500'000, ' ')))).text.size(), 500'009u)
+      << "a small body may be as even as it likes";
 }
 
 }  // namespace

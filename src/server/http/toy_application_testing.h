@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "server/http/head_rules.h"
 #include "server/http/transport.h"
 
 namespace shoal::server {
@@ -30,6 +31,7 @@ class ToyApplication : public Application {
   std::atomic<int> waiting{0};      // handlers at /wait
   std::atomic<int64_t> written{0};  // bytes that write() has returned for
   std::atomic<bool> go{false};      // /gate ends
+  std::atomic<int> refusals{0};     // refuse() was called
 
   std::vector<std::pair<Request, RequestRecord>> records() const {
     const std::lock_guard lock(mutex_);
@@ -42,8 +44,11 @@ class ToyApplication : public Application {
     Verdict verdict;
     verdict.max_body_bytes = max_body_bytes;
     if (head.path == "/refused") verdict.refusal = Response{401, "text/plain", "no key", {}};
+    if (head.method == "OPTIONS") verdict.answer = Response{204, "", "", {{"allow", "GET, OPTIONS"}}};
+    verdict.for_operators = head.path == "/health";
     if (upgrade && head.path.starts_with("/ws")) {
       verdict.websocket = true;
+      if (has_token(head.headers, "sec-websocket-protocol", "toy")) verdict.subprotocol = "toy";
       verdict.max_body_bytes = max_message_bytes;
     }
     return verdict;
@@ -88,6 +93,7 @@ class ToyApplication : public Application {
   }
 
   Response refuse(Request&, int status, std::string_view message) override {
+    ++refusals;
     return {status, "text/plain", std::string(message), {{"x-refused", "yes"}}};
   }
 

@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "server/http/lane.h"
 #include "server/http/listen_address.h"
-#include "server/http/tls.h"
 #include "server/http/transport_state.h"
 
 namespace shoal::server {
@@ -34,6 +33,8 @@ void validate(const TransportOptions& options) {
   at_least("max_head_bytes", options.max_head_bytes, 256);
   at_least("header_timeout", options.header_timeout.count(), 1);
   at_least("body_timeout", options.body_timeout.count(), 1);
+  at_least("min_body_rate", options.min_body_rate, 0);
+  at_least("tls_watch_interval", options.tls_watch_interval.count(), 1);
   at_least("idle_timeout", options.idle_timeout.count(), 1);
   at_least("write_timeout", options.write_timeout.count(), 1);
   if (options.tls_certificate.empty() != options.tls_key.empty())
@@ -82,7 +83,8 @@ class Transport::Impl {
     validate(state_.options);
     endpoint_ = parse_listen_address(state_.options.listen);
     if (!state_.options.tls_certificate.empty())
-      state_.tls = make_tls(state_.options.tls_certificate, state_.options.tls_key);
+      state_.certificate =
+          std::make_unique<ServedCertificate>(state_.options.tls_certificate, state_.options.tls_key);
   }
   ~Impl() { drain(std::chrono::milliseconds(0), {}); }
 
@@ -100,6 +102,7 @@ class Transport::Impl {
     for (const auto& lane : lanes) lane->listen();
     lanes_ = std::move(lanes);
     for (size_t i = 0; i < lanes_.size(); ++i) lanes_[i]->start(static_cast<int>(i));
+    if (state_.certificate) state_.certificate->watch(state_.options.tls_watch_interval);
   }
 
   uint16_t port() const {

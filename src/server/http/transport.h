@@ -19,7 +19,10 @@ struct TransportOptions {
   int max_head_bytes = 16 << 10;
   std::chrono::milliseconds header_timeout{10'000}, body_timeout{60'000}, idle_timeout{75'000},
       write_timeout{60'000};
-  std::string tls_certificate, tls_key;  // PEM files; empty: plain
+  // Bytes a second that a body must average once body_timeout has passed; 0: any.
+  int64_t min_body_rate = 1024;
+  std::string tls_certificate, tls_key;  // PEM files; empty: plain. Read again when they change
+  std::chrono::milliseconds tls_watch_interval{2000};
 };
 
 struct TransportStatistics {

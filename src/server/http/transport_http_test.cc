@@ -245,5 +245,17 @@ TEST(TransportHttp, APortInUseIsAnError) {
   EXPECT_EQ(code_of(elsewhere), ErrorCode::io);
 }
 
+TEST(TransportHttp, WhatIsAnsweredAtTheHeadKeepsTheConnection) {
+  ToyServer server;
+  RawClient client(server.port());
+  client.send("OPTIONS /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc");
+  const Answer preflight = client.read_answer();
+  EXPECT_EQ(preflight.status, 204);
+  EXPECT_EQ(preflight.field("allow"), "GET, OPTIONS");
+  EXPECT_EQ(preflight.field("connection"), "");
+  client.send("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx");
+  EXPECT_EQ(client.read_answer().body, "POST /a\nx");
+}
+
 }  // namespace
 }  // namespace shoal::server

@@ -64,6 +64,27 @@ TEST(TransportLimits, AnUploadThatMovesMayTakeItsTime) {
   EXPECT_EQ(client.read_answer().body.size(), 20008u);
 }
 
+TEST(TransportLimits, ABodyThatTricklesForEverIsEnded) {
+  TransportOptions options = with_short_timeouts();
+  options.min_body_rate = 100'000;
+  ToyServer server(options);
+  RawClient client(server.port());
+  client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n");
+  // Each piece is progress enough for body_timeout, all together are too slow.
+  std::atomic<bool> told{false};
+  std::atomic<int> pieces{0};
+  std::thread trickling([&] {
+    const std::string piece(2048, 'x');
+    for (; pieces < 100 && !told && client.send(piece); ++pieces)
+      std::this_thread::sleep_for(milliseconds(100));
+  });
+  EXPECT_EQ(client.read_answer().status, 408);
+  told = true;
+  trickling.join();
+  EXPECT_LT(pieces, 100) << "it went on until the client was tired of it";
+  EXPECT_TRUE(eventually([&] { return server.transport.statistics().body_bytes == 0; }));
+}
+
 TEST(TransportLimits, SilentConnectionsAreClosed) {
   ToyServer server(with_short_timeouts());
   RawClient silent(server.port()), idle(server.port());
@@ -149,6 +170,31 @@ TEST(TransportLimits, OneConnectionTooMany) {
   clients.clear();
   ASSERT_TRUE(eventually([&] { return server.transport.statistics().connections == 0; }));
   expect_still_serving(server);
+}
+
+TEST(TransportLimits, OperatorsAreAnsweredByAFullServer) {
+  TransportOptions options;
+  options.max_connections = 2;
+  ToyServer server(options);
+  RawClient first(server.port()), second(server.port());
+  first.send(kGet);
+  second.send(kGet);
+  EXPECT_EQ(first.read_answer().status, 200);
+  EXPECT_EQ(second.read_answer().status, 200);
+  for (const std::string method : {"GET", "HEAD"}) {
+    RawClient probe(server.port());
+    probe.send(method + " /health HTTP/1.1\r\nHost: h\r\n\r\n" + kGet);
+    const Answer answer = probe.read_answer(method == "HEAD");
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_EQ(answer.field("connection"), "close");
+    EXPECT_TRUE(probe.closed());
+  }
+  // No more than the question: a body could take its time.
+  RawClient slow(server.port());
+  slow.send("POST /health HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n");
+  EXPECT_EQ(slow.read_answer().status, 503);
+  EXPECT_EQ(server.transport.statistics().refused, 1u);
+  EXPECT_EQ(server.transport.statistics().accepted, 4u);
 }
 
 int64_t resident_bytes() {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <boost/asio/ssl/context.hpp>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -10,6 +9,7 @@
 
 #include "server/http/application.h"
 #include "server/http/body_budget.h"
+#include "server/http/served_certificate.h"
 #include "server/http/transport.h"
 
 namespace shoal::server {
@@ -20,7 +20,7 @@ struct TransportState {
 
   const TransportOptions options;
   Application& application;
-  std::unique_ptr<boost::asio::ssl::context> tls;  // nullptr: plain
+  std::unique_ptr<ServedCertificate> certificate;  // nullptr: plain
   BodyBudget bodies;
   // Connections that came before a drain, and since: those are told of it and wait for nothing.
   std::atomic<int64_t> residents{0}, visitors{0};

@@ -3,10 +3,12 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <mutex>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
+#include "base/log.h"
 #include "server/http/raw_client_testing.h"
 #include "server/http/toy_application_testing.h"
 
@@ -18,13 +20,14 @@ std::string get(const std::string& target) { return "GET " + target + " HTTP/1.1
 // A key and the certificate that it has signed itself, in two files.
 class SelfSigned {
  public:
-  SelfSigned()
+  enum class Kind { elliptic, rsa };
+  explicit SelfSigned(long serial = 1, Kind kind = Kind::elliptic)
       : folder_(std::filesystem::temp_directory_path() /
                 ("shoal_tls_" + std::to_string(getpid()) + "_" + std::to_string(++count_))) {
     std::filesystem::create_directories(folder_);
-    EVP_PKEY* key = EVP_EC_gen("P-256");
+    EVP_PKEY* key = kind == Kind::rsa ? EVP_RSA_gen(2048) : EVP_EC_gen("P-256");
     X509* x509 = X509_new();
-    ASN1_INTEGER_set(X509_get_serialNumber(x509), 1);
+    ASN1_INTEGER_set(X509_get_serialNumber(x509), serial);
     X509_gmtime_adj(X509_getm_notBefore(x509), 0);
     X509_gmtime_adj(X509_getm_notAfter(x509), 3600);
     X509_set_pubkey(x509, key);
@@ -48,6 +51,15 @@ class SelfSigned {
   std::string certificate() const { return folder_ / "certificate.pem"; }
   std::string key() const { return folder_ / "key.pem"; }
   std::string locked_key() const { return folder_ / "locked_key.pem"; }
+  // As certbot and Kubernetes do it: each file is replaced at once, one after the other.
+  void become(const SelfSigned& other) const {
+    replace(certificate(), other.certificate());
+    replace(key(), other.key());
+  }
+  static void replace(const std::string& path, const std::string& with) {
+    std::filesystem::copy_file(with, path + ".new", std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::rename(path + ".new", path);
+  }
 
  private:
   template <typename Write>
@@ -132,6 +144,65 @@ TEST(TransportTls, DrainsIdleConnections) {
   EXPECT_EQ(client.read_answer().status, 200);
   EXPECT_TRUE(server.transport.drain(std::chrono::milliseconds(10'000)));
   EXPECT_TRUE(client.closed());
+}
+
+TEST(TransportTls, Tls12IsForwardSecretAndAuthenticated) {
+  const SelfSigned rsa(1, SelfSigned::Kind::rsa);
+  ToyServer server(secure(rsa));
+  const auto connects = [&](const char* cipher) {
+    return RawClient(server.port(), {.tls = true, .tls12_ciphers = cipher}).connected();
+  };
+  for (const char* good :
+       {"ECDHE-RSA-AES128-GCM-SHA256", "ECDHE-RSA-AES256-GCM-SHA384", "ECDHE-RSA-CHACHA20-POLY1305"})
+    EXPECT_TRUE(connects(good)) << good;
+  for (const char* bad : {"AES128-SHA", "AES256-SHA256", "AES128-GCM-SHA256", "AES256-GCM-SHA384",
+                          "ECDHE-RSA-AES128-SHA", "ECDHE-RSA-AES256-SHA384"})
+    EXPECT_FALSE(connects(bad)) << bad;
+  EXPECT_TRUE(RawClient(server.port(), {.tls = true}).connected()) << "TLS 1.3";
+}
+
+TEST(TransportTls, ReadsCertificateAndKeyAgainWhenTheyChange) {
+  const SelfSigned identity(1), next(2);
+  TransportOptions options = secure(identity);
+  options.tls_watch_interval = std::chrono::milliseconds(20);
+  ToyServer server(options);
+  RawClient old(server.port(), {.tls = true});
+  EXPECT_EQ(old.certificate_serial(), 1);
+  identity.become(next);
+  EXPECT_TRUE(eventually([&] { return RawClient(server.port(), {.tls = true}).certificate_serial() == 2; }));
+  old.send(get("/a"));
+  EXPECT_EQ(old.read_answer().status, 200) << "a connection that is open goes on";
+}
+
+TEST(TransportTls, ABrokenNewCertificateKeepsTheOldOne) {
+  std::mutex mutex;
+  std::string remarks;
+  set_log_sink([&](LogLevel, std::string_view message) {
+    const std::lock_guard lock(mutex);
+    remarks.append(message).append("\n");
+  });
+  const auto says = [&](std::string_view words) {
+    return eventually([&] {
+      const std::lock_guard lock(mutex);
+      return remarks.find(words) != std::string::npos;
+    });
+  };
+  {
+    const SelfSigned identity(1), next(2);
+    TransportOptions options = secure(identity);
+    options.tls_watch_interval = std::chrono::milliseconds(20);
+    ToyServer server(options);
+    std::ofstream(identity.certificate()) << "-----BEGIN CERTIFICATE-----\nhalf";
+    EXPECT_TRUE(says("the certificate that was read before stays in use"));
+    EXPECT_EQ(RawClient(server.port(), {.tls = true}).certificate_serial(), 1);
+    identity.become(next);
+    EXPECT_TRUE(says("read again"));
+    EXPECT_EQ(RawClient(server.port(), {.tls = true}).certificate_serial(), 2);
+    std::filesystem::remove(identity.key());
+    EXPECT_TRUE(says("key.pem: No such file"));
+    EXPECT_EQ(RawClient(server.port(), {.tls = true}).certificate_serial(), 2);
+  }
+  set_log_sink({});
 }
 
 TEST(TransportTls, BadFilesAreNamed) {

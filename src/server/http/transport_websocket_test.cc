@@ -39,11 +39,13 @@ std::string frame(uint8_t opcode, const std::string& data, bool final = true, bo
 
 class SocketClient {
  public:
-  explicit SocketClient(uint16_t port, const std::string& path = "/ws", RawClient::Options options = {})
+  explicit SocketClient(uint16_t port, const std::string& path = "/ws", RawClient::Options options = {},
+                        const std::string& fields = "")
       : raw(port, options) {
     raw.send("GET " + path +
              " HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n"
-             "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
+             "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" +
+             fields + "\r\n");
     answer = raw.read_answer();
   }
 
@@ -236,6 +238,50 @@ TEST_F(TransportWebSocket, ClientsThatVanishAreNoticed) {
   ASSERT_TRUE(eventually([&] { return server.application.records().size() == 2; }));
   for (const auto& [request, record] : server.application.records()) EXPECT_FALSE(record.whole);
   EXPECT_TRUE(eventually([&] { return server.transport.statistics().connections == 0; }));
+}
+
+TEST_F(TransportWebSocket, AnswersWithTheSubprotocolOfItsApplicationAlone) {
+  const auto protocol_for = [&](const std::string& offered) {
+    SocketClient client(server.port(), "/ws", {}, "Sec-WebSocket-Protocol: " + offered + "\r\n");
+    EXPECT_EQ(client.answer.status, 101);
+    return client.answer.field("sec-websocket-protocol");
+  };
+  EXPECT_EQ(protocol_for("secret.abc, toy"), "toy");
+  EXPECT_EQ(protocol_for("secret.abc"), "");
+}
+
+TEST(TransportWebSocketMemory, HalfReceivedMessagesShareTheMemoryOfBodies) {
+  TransportOptions options;
+  options.max_body_memory_bytes = 200'000;
+  ToyServer server(options);
+  server.application.max_message_bytes = 1 << 20;
+  const auto held = [&] { return server.transport.statistics().body_bytes; };
+  SocketClient idle(server.port()), first(server.port());
+  EXPECT_EQ(held(), 0) << "a WebSocket that says nothing costs nothing";
+  const std::string message = frame(kBinary, std::string(80'000, 'x'));
+  first.raw.send(message.substr(0, message.size() - 1));
+  EXPECT_TRUE(eventually([&] { return held() >= 79'999; }));
+  EXPECT_LE(held(), 200'000);
+  SocketClient second(server.port());
+  second.raw.send(message);
+  EXPECT_EQ(second.read_close(), 1013);
+  EXPECT_TRUE(second.raw.closed());
+  first.raw.send(message.substr(message.size() - 1));
+  EXPECT_EQ(first.read_message().data.size(), 80'000u);
+  EXPECT_TRUE(eventually([&] { return held() == 0; })) << "given back when the next message is waited for";
+  idle.raw.send(frame(kText, "still here"));
+  EXPECT_EQ(idle.read_message().data, "still here");
+}
+
+TEST(TransportWebSocketMemory, WhoLeavesAHalfMessageGivesItsMemoryBack) {
+  ToyServer server;
+  server.application.max_message_bytes = 1 << 20;
+  SocketClient client(server.port());
+  const std::string message = frame(kBinary, std::string(200'000, 'x'));
+  client.raw.send(message.substr(0, 150'000));
+  EXPECT_TRUE(eventually([&] { return server.transport.statistics().body_bytes > 100'000; }));
+  client.raw.reset();
+  EXPECT_TRUE(eventually([&] { return server.transport.statistics().body_bytes == 0; }));
 }
 
 TEST(TransportWebSocketTime, SilentPeersArePingedAndThenDropped) {

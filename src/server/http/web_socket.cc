@@ -20,8 +20,8 @@ void async_teardown(boost::beast::role_type, Channel& channel, Handler&& handler
 void beast_close_socket(Channel& channel) { channel.close(); }
 
 std::unique_ptr<ServedWebSocket> make_web_socket(Channel& channel, const Request& request,
-                                                 const WebSocketLimits& limits) {
-  return std::make_unique<WebSocketSession<Channel>>(channel, request, limits);
+                                                 const WebSocketLimits& limits, BodyBudget& budget) {
+  return std::make_unique<WebSocketSession<Channel>>(channel, request, limits, budget);
 }
 
 }  // namespace shoal::server

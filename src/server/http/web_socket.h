@@ -3,7 +3,9 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 
+#include "server/http/body_budget.h"
 #include "server/http/channel.h"
 #include "server/http/exchange.h"
 
@@ -15,6 +17,7 @@ struct WebSocketLimits {
   // for dead.
   std::chrono::milliseconds idle_timeout{75'000};
   std::chrono::milliseconds write_timeout{60'000};  // for a piece of at most 64 KiB
+  std::string subprotocol;                          // that the upgrade's answer names; empty: none
 };
 
 // What its connection sees of a WebSocket.
@@ -30,8 +33,9 @@ class ServedWebSocket : public WebSocket {
   virtual uint64_t bytes_sent() const = 0;
 };
 
-// `request` has passed check_websocket(). Channel and request must outlive it.
+// `request` has passed check_websocket(). Channel, request and budget must outlive it. `budget`: for
+// messages, from their first part to the next read().
 std::unique_ptr<ServedWebSocket> make_web_socket(Channel& channel, const Request& request,
-                                                 const WebSocketLimits& limits);
+                                                 const WebSocketLimits& limits, BodyBudget& budget);
 
 }  // namespace shoal::server

@@ -30,7 +30,7 @@ inline bool ends_within_character(std::string_view text) {
 template <typename Stream>
 class WebSocketSession final : public ServedWebSocket {
  public:
-  WebSocketSession(Stream& stream, const Request& request, const WebSocketLimits& limits);
+  WebSocketSession(Stream& stream, const Request& request, const WebSocketLimits& limits, BodyBudget& budget);
 
   const Request& request() const override { return request_; }
   Executor executor() const override { return executor_; }
@@ -48,10 +48,13 @@ class WebSocketSession final : public ServedWebSocket {
  private:
   static constexpr auto kAwait = boost::asio::as_tuple(boost::asio::use_awaitable_t<Executor>());
   static constexpr size_t kPiece = 64 << 10;
+  static constexpr size_t kFirstPiece = 4 << 10;  // a socket that waits for a message has so much, uncounted
   static constexpr std::chrono::seconds kGoodbye{5};  // for the peer to answer a close
 
   static TimePoint now() { return std::chrono::steady_clock::now(); }
   Task<> write(bool text, std::string_view bytes);
+  // What may come next has its place in the budget before it comes. False: there is none.
+  bool make_room(std::string& data);
   void heard();
 
   // Without compression: sound does not shrink.
@@ -59,6 +62,7 @@ class WebSocketSession final : public ServedWebSocket {
   const Request& request_;
   const WebSocketLimits limits_;
   const Executor executor_;
+  BodyShare share_;  // of the message that comes in, or that its reader is at
   bool reading_ = false, pinged_ = false, pinging_ = false, closing_ = false, closed_cleanly_ = false,
        too_slow_ = false;
   TimePoint last_heard_ = now();
@@ -68,16 +72,18 @@ class WebSocketSession final : public ServedWebSocket {
 
 template <typename Stream>
 WebSocketSession<Stream>::WebSocketSession(Stream& stream, const Request& request,
-                                           const WebSocketLimits& limits)
-    : socket_(stream), request_(request), limits_(limits), executor_(stream.get_executor()) {
+                                           const WebSocketLimits& limits, BodyBudget& budget)
+    : socket_(stream), request_(request), limits_(limits), executor_(stream.get_executor()), share_(budget) {
   namespace websocket = boost::beast::websocket;
   socket_.read_message_max(static_cast<size_t>(std::max(limits.max_message_bytes, int64_t{1})));
   socket_.auto_fragment(false);  // write() cuts large messages itself
   socket_.control_callback([this](websocket::frame_type, boost::beast::string_view) { heard(); });
-  socket_.set_option(websocket::stream_base::decorator([id = request.id](websocket::response_type& response) {
+  const auto decorate = [id = request.id, protocol = limits.subprotocol](websocket::response_type& response) {
     response.set(boost::beast::http::field::server, "shoal");
     if (!id.empty() && is_field_value(id)) response.set("x-request-id", id);
-  }));
+    if (!protocol.empty()) response.set(boost::beast::http::field::sec_websocket_protocol, protocol);
+  };
+  socket_.set_option(websocket::stream_base::decorator(decorate));
 }
 
 template <typename Stream>
@@ -112,20 +118,44 @@ bool WebSocketSession<Stream>::sweep(TimePoint now, std::shared_ptr<void> owner)
 }
 
 template <typename Stream>
+bool WebSocketSession<Stream>::make_room(std::string& data) {
+  const auto size = static_cast<int64_t>(data.size());
+  const bool whole = socket_.is_message_done();
+  const int64_t most = std::max(size, limits_.max_message_bytes);
+  const int64_t wanted = whole ? size : std::min(size + static_cast<int64_t>(kPiece), most);
+  if (!share_.hold(wanted, most)) return false;
+  if (!whole) data.reserve(static_cast<size_t>(share_.held()));
+  return true;
+}
+
+template <typename Stream>
 Task<std::optional<WebSocket::Message>> WebSocketSession<Stream>::read() {
   CHECK(!reading_, "a WebSocket has one reader at a time");
   reading_ = true;
   heard();
+  share_.release();
   Message message;
   auto into = boost::asio::dynamic_buffer(message.data);
   boost::system::error_code error;
+  bool has_room = true;
   do {
-    auto [part_error, bytes] = co_await socket_.async_read_some(into, 0, kAwait);
+    const size_t most = message.data.empty() ? kFirstPiece : kPiece;
+    auto [part_error, bytes] = co_await socket_.async_read_some(into, most, kAwait);
     error = part_error;
     bytes_received_ += bytes;
     heard();
-  } while (!error && !socket_.is_message_done());
+    if (!error) has_room = make_room(message.data);
+  } while (!error && has_room && !socket_.is_message_done());
   reading_ = false;
+  if (error || !has_room) {
+    std::string().swap(message.data);
+    share_.release();
+  }
+  if (!has_room) {
+    // 1009 would say that it never fits.
+    co_await close(1013, "there is no memory for messages at the moment");
+    fail(ErrorCode::resource_exhausted, "there is no memory for messages at the moment");
+  }
   if (error == boost::beast::websocket::error::closed) {
     closed_cleanly_ = true;
     co_return std::nullopt;

@@ -50,7 +50,8 @@ Route health_route(std::string method) {
           .errors = ErrorStyle::fish,
           .doc = {.summary = "Whether the server lives (Fish-Speech's API)",
                   .answer_types = {"application/json"}},
-          .handle = tell_health};
+          .handle = tell_health,
+          .for_operators = true};
 }
 
 // Clients POST an empty object.

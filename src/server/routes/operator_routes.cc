@@ -209,13 +209,14 @@ std::vector<Route> operator_routes(const ServerConfig& config) {
           "`models`.",
           "application/json", {model_parameter("a model of /v1/models, alone")}),
       told<workers>("/v1/workers", Access::client, "The same for each model of this server."),
-      told<openapi>("/openapi.json", Access::open, "This document."),
-      docs_route(),
       reload_route()};
   if (config.metrics) {
     routes.push_back(told<metrics>("/metrics", Access::client, "Figures for Prometheus.", "text/plain"));
     routes.back().answers_while_draining = true;  // when operators want to see what is left inside
   }
+  for (Route& route : routes) route.for_operators = true;
+  routes.push_back(told<openapi>("/openapi.json", Access::open, "This document."));
+  routes.push_back(docs_route());
   Route test = get("/test/gpu", Access::client,
                    "Computes something on the device and compares it with the CPU.", "application/json");
   test.doc.query = {model_parameter("a model of /v1/models; default: the first")};

@@ -187,7 +187,8 @@ std::vector<Route> sagemaker_routes(const ServerConfig& config) {
        .path = "/ping",
        .access = Access::open,
        .doc = {.summary = "200 when requests are taken (SageMaker)", .answer_types = {"application/json"}},
-       .handle = ping},
+       .handle = ping,
+       .for_operators = true},
       std::move(invocations)};
 }
 

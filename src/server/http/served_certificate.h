@@ -1,0 +1,44 @@
+// The certificate that new connections are shown: read again when its files change.
+#pragma once
+
+#include <boost/asio/ssl/context.hpp>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace shoal::server {
+
+class ServedCertificate {
+ public:
+  // Throws as make_tls().
+  ServedCertificate(std::string certificate_path, std::string key_path);
+  ~ServedCertificate();
+  ServedCertificate(const ServedCertificate&) = delete;
+  ServedCertificate& operator=(const ServedCertificate&) = delete;
+
+  // Looks at both files every `interval` on a thread of its own. What has changed and then been left alone
+  // for an interval is read; what cannot be used is logged, and the last good one stays.
+  void watch(std::chrono::milliseconds interval);
+  // From any thread. Connections keep what they were opened with.
+  std::shared_ptr<boost::asio::ssl::context> current() const;
+
+ private:
+  using Stamp = std::string;  // that no other version of the files has
+
+  Stamp stamp() const;
+  void look_until_stopped(std::chrono::milliseconds interval);
+  void read_again();
+
+  const std::string certificate_path_, key_path_;
+  Stamp tried_, seen_;
+  mutable std::mutex mutex_;
+  std::condition_variable stop_;
+  bool stopping_ = false;
+  std::shared_ptr<boost::asio::ssl::context> current_;
+  std::thread thread_;
+};
+
+}  // namespace shoal::server
