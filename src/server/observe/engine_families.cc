@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "server/observe/log_sink.h"
+
 namespace shoal::server {
 namespace {
 
@@ -117,6 +119,12 @@ void add_transport(FamilyList& list, const TransportStatistics& transport) {
                as_double(transport.refused));
 }
 
+void add_log(FamilyList& list) {
+  list.counter("shoal_log_lines_lost_total",
+               "Lines of the log that were lost because its reader did not keep up.",
+               as_double(lost_log_lines()));
+}
+
 void add_requests(FamilyList& list, const Statistics& of) {
   list.counter("shoal_engine_submitted_total", "Requests to speak that reached the engine.",
                as_double(of.submitted));
@@ -217,6 +225,7 @@ void add_model(FamilyList& list, const Health& engine, bool draining) {
 std::vector<MetricFamily> EngineFamilies::Collect() const {
   FamilyList list;
   add_transport(list, transport_);
+  add_log(list);
   if (!models_.empty())
     list.gauge("process_resident_memory_bytes", "Memory of the process that lies in RAM.",
                as_double(models_.front().health.resident_bytes));

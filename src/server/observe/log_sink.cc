@@ -3,12 +3,14 @@
 #include <atomic>
 #include <mutex>
 #include <spdlog/async_logger.h>
+#include <spdlog/details/null_mutex.h>
 #include <spdlog/details/thread_pool.h>
 #include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/base_sink.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "server/observe/line_writer.h"
 #include "server/observe/log_line.h"
 
 namespace shoal::server {
@@ -19,9 +21,25 @@ constexpr int64_t kLossesEveryUs = 1'000'000;
 constexpr const char* kTextPattern = "%Y-%m-%dT%H:%M:%S.%eZ %-7l %v";
 constexpr const char* kJsonPattern = R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v})";
 
-class FileSink : public spdlog::sinks::stdout_sink_base<spdlog::details::console_nullmutex> {
+// On the pool's one thread.
+class LineSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
-  explicit FileSink(std::FILE* out) : stdout_sink_base(out) {}
+  explicit LineSink(std::FILE* out) : writer_(fileno(out)) {}
+
+  void close_soon() { writer_.close_soon(); }
+  size_t lost() const { return lost_.load(std::memory_order_relaxed); }
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    if (!writer_.write({line.data(), line.size()})) lost_.fetch_add(1, std::memory_order_relaxed);
+  }
+  void flush_() override {}
+
+ private:
+  LineWriter writer_;
+  std::atomic<size_t> lost_{0};
 };
 
 spdlog::level::level_enum level_of(LogLevel level) {
@@ -50,14 +68,29 @@ class ServerLog::Lines {
  public:
   Lines(const ServerConfig& config, std::FILE* out)
       : format_(config.log_format == "json" ? LogFormat::json : LogFormat::text),
+        sink_(std::make_shared<LineSink>(out)),
         pool_(std::make_shared<spdlog::details::thread_pool>(kQueuedLines, 1)) {
-    logger_ = std::make_shared<spdlog::async_logger>("shoal", std::make_shared<FileSink>(out), pool_,
+    logger_ = std::make_shared<spdlog::async_logger>("shoal", sink_, pool_,
                                                      spdlog::async_overflow_policy::overrun_oldest);
     logger_->set_formatter(std::make_unique<spdlog::pattern_formatter>(
         format_ == LogFormat::json ? kJsonPattern : kTextPattern, spdlog::pattern_time_type::utc));
     logger_->set_level(level_of(level_named(config.log_level)));
     logger_->set_error_handler([](const std::string&) {});  // there is nowhere to say it
   }
+
+  // Writes what is left, as far as the reader takes it. The last line says how many were lost, if there is
+  // room for it.
+  ~Lines() {
+    const size_t overrun = pool_->overrun_counter();
+    sink_->close_soon();
+    pool_.reset();
+    const size_t news = overrun + sink_->lost() - losses_reported_;
+    if (news == 0) return;
+    const std::string line = losses_line(news);
+    sink_->log({"shoal", spdlog::level::warn, spdlog::string_view_t(line.data(), line.size())});
+  }
+  Lines(const Lines&) = delete;
+  Lines& operator=(const Lines&) = delete;
 
   LogFormat format() const { return format_; }
   bool wants(LogLevel level) const { return logger_->should_log(level_of(level)); }
@@ -72,19 +105,25 @@ class ServerLog::Lines {
   }
 
   void report_losses() {
-    const size_t lost = pool_->overrun_counter();
-    const size_t news = lost - losses_reported_.exchange(lost);
+    const size_t all = lost();
+    const size_t news = all - losses_reported_.exchange(all);
     if (news == 0) return;
-    const std::string line = log_line(
-        format_, concat(news, " lines of this log were lost: standard error takes them too slowly"), {});
+    const std::string line = losses_line(news);
     logger_->log(spdlog::level::warn, spdlog::string_view_t(line.data(), line.size()));
   }
 
+  size_t lost() const { return pool_->overrun_counter() + sink_->lost(); }
+
  private:
+  std::string losses_line(size_t lines) const {
+    return log_line(format_,
+                    concat(lines, " lines of this log were lost: standard error takes them too slowly"), {});
+  }
+
   const LogFormat format_;
   std::atomic<int64_t> losses_due_us_{0};
   std::atomic<size_t> losses_reported_{0};
-  // The pool goes first: its end writes what is left, and nobody but this object holds the logger then.
+  std::shared_ptr<LineSink> sink_;
   std::shared_ptr<spdlog::async_logger> logger_;
   std::shared_ptr<spdlog::details::thread_pool> pool_;
 };
@@ -150,6 +189,11 @@ ServerLog::~ServerLog() {
   set_log_sink({});
   make_current(nullptr);
   lines_->report_losses();
+}
+
+uint64_t lost_log_lines() noexcept {
+  const std::shared_ptr<ServerLog::Lines> lines = current_lines();
+  return lines ? lines->lost() : 0;
 }
 
 void log_failure(const Request& request, std::string_view why) noexcept {

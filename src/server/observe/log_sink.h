@@ -1,6 +1,7 @@
 // The server's log: a line for each remark and each request.
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 
@@ -17,13 +18,15 @@ namespace shoal::server {
 //
 // A line is one line of valid UTF-8 (JSON: one object) of bounded length, whatever bytes are in it. A thread
 // of its own writes them, so that a reader of standard error who does not keep up holds up nobody: the oldest
-// lines of 8,192 are lost then, and their number is logged.
+// lines of 8,192 are lost then, and their number is logged and counted.
 class ServerLog {
  public:
-  // `out` stays open, and is only written to by this object. One at a time in a process. Throws
+  // `out` stays open; lines go to its descriptor at once. One at a time in a process. Throws
   // Error(internal).
   explicit ServerLog(const ServerConfig& config, std::FILE* out = stderr);
-  ~ServerLog();  // writes what is left; remarks are dropped from then on
+  // Writes what is left, for a reader who takes it: one who takes nothing for a second, or is not done after
+  // five, loses the rest. Remarks are dropped from then on.
+  ~ServerLog();
   ServerLog(const ServerLog&) = delete;
   ServerLog& operator=(const ServerLog&) = delete;
 
@@ -38,6 +41,9 @@ class ServerLog {
 // peer. At level info; answers 200 of the routes that probes and scrapers call every few seconds
 // (/health, /ready, /ping, /metrics) at debug. Any thread; nothing without a ServerLog.
 void log_request(const Request& request, const RequestRecord& record) noexcept;
+
+// Lines of the current log that were lost because its reader did not keep up. 0 without a ServerLog.
+uint64_t lost_log_lines() noexcept;
 
 // Why a request failed, where its answer does not say: a line at level error with the request's id and route;
 // without a ServerLog a remark of base/log.h that names them.

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <fcntl.h>
 #include <filesystem>
+#include <future>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <random>
@@ -246,6 +247,42 @@ TEST(ServerLog, AReaderThatDoesNotKeepUpHoldsUpNobody) {
   EXPECT_GT(lines, 8000);
   EXPECT_THAT(text, HasSubstr("lines of this log were lost"));
   EXPECT_THAT(text, HasSubstr("x29999\""));  // the newest are kept
+}
+
+// A full pipe whose other end is open and never read.
+TEST(ServerLog, AReaderThatStoppedDoesNotHoldUpTheEnd) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  std::FILE* const out = fdopen(ends[1], "w");
+  std::atomic<uint64_t> lost{0};
+  std::future<void> ended = std::async(std::launch::async, [&] {
+    const ServerLog log_of_server({}, out);
+    for (int i = 0; i < 30'000; ++i) log(LogLevel::info, std::string(100, 'x'), i);
+    lost = lost_log_lines();
+  });
+  const bool in_time = ended.wait_for(std::chrono::seconds(30)) == std::future_status::ready;
+  EXPECT_TRUE(in_time) << "the log waits for its reader";
+  EXPECT_GT(lost, 20'000u);
+  EXPECT_EQ(lost_log_lines(), 0u);  // of no log
+  close(ends[0]);                   // ends a log that waits
+  ended.wait();
+  std::fclose(out);
+}
+
+// Its descriptor refuses to be written, as one that was closed when the program began.
+TEST(ServerLog, WithoutAPlaceToWriteLinesAreCountedAsLost) {
+  std::FILE* const out = std::fopen("/dev/null", "r");
+  uint64_t lost = 0;
+  {
+    const ServerLog log_of_server({}, out);
+    log(LogLevel::info, "x");
+    for (int i = 0; i < 1000 && lost == 0; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      lost = lost_log_lines();
+    }
+  }
+  EXPECT_EQ(lost, 1u);
+  std::fclose(out);
 }
 
 TEST(ServerLog, WithoutOneNothingIsWritten) {
