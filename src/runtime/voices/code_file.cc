@@ -47,6 +47,11 @@ std::string code_file_path(const std::string& dir, const CodeFileKey& key) {
                 hex_digits(key.codec).substr(0, kCodecDigits), kCodeFileEnding);
 }
 
+int64_t max_code_file_bytes(int codebooks) {
+  return static_cast<int64_t>(sizeof(Header) +
+                              kMaxFrames * static_cast<uint64_t>(codebooks) * sizeof(uint16_t));
+}
+
 std::vector<std::byte> make_code_file(const CodeFileKey& key, std::span<const uint16_t> codes) {
   Header header{.version = kVersion,
                 .codebooks = static_cast<uint32_t>(key.codebooks),

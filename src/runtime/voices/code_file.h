@@ -35,9 +35,12 @@ Digest codec_digest(std::string_view fingerprint, int codebooks, int64_t codeboo
 // DIR/voices/<first two digits>/<clip hash>-<start of the codec digest>.codes
 std::string code_file_path(const std::string& dir, const CodeFileKey& key);
 
+// No file is larger: one that is was not written by this program.
+int64_t max_code_file_bytes(int codebooks);
+
 std::vector<std::byte> make_code_file(const CodeFileKey& key, std::span<const uint16_t> codes);
 
-// The codes in `file`, which must be aligned to 2 bytes (mapped or allocated). `name` starts the messages.
+// The codes in `file`, which must be aligned to 2 bytes. `name` starts the messages.
 // Throws Error(corrupt_file) unless the file is whole and was written for `key`, and every code is below
 // key.codebook_size.
 std::span<const uint16_t> parse_code_file(std::span<const std::byte> file, const CodeFileKey& key,

@@ -169,15 +169,16 @@ Codes CodeStore::State::load(const ClipHash& clip) {
   try {
     // A link or a pipe was not made by this program, and opening a pipe would wait.
     if (!S_ISREG(status.st_mode)) fail(ErrorCode::corrupt_file, path, ": expected a regular file");
-    const auto file = std::make_shared<const MappedFile>(path);
+    const auto file =
+        std::make_shared<const std::string>(read_file(path, max_code_file_bytes(options.codebooks)));
     const std::shared_ptr<ClipCodes> codes(new ClipCodes);
-    codes->values_ = parse_code_file(file->bytes(), key(clip), path);
+    codes->values_ = parse_code_file(std::as_bytes(std::span(*file)), key(clip), path);
     codes->codebooks_ = options.codebooks;
     codes->owner_ = file;
     renew(path, status.st_mtim.tv_sec);
     return codes;
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::corrupt_file) {
+    if (error.code() == ErrorCode::corrupt_file || error.code() == ErrorCode::too_large) {
       drop(path, error.message());
     } else if (error.code() != ErrorCode::not_found) {  // gone since we looked: somebody cleared the cache
       tell_refusal(error.message());

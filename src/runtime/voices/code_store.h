@@ -1,4 +1,4 @@
-// Codes of reference clips, encoded once: in memory by least recent use, on disk as mapped files.
+// Codes of reference clips, encoded once: in memory by least recent use, and on disk.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ using ClipHash = std::array<uint8_t, 32>;
 ClipHash hash_clip(std::span<const std::byte> bytes);
 std::string hex(const ClipHash& hash);
 
-// The codes of one clip, immutable. Points into a mapped file or owns its memory. 16 bits a code, because no
+// The codes of one clip, immutable. 16 bits a code, because no
 // codebook has more than 65,536 entries.
 class ClipCodes {
  public:
@@ -66,7 +66,7 @@ class CodeStore {
   // Keeps and returns them. A disk that refuses is logged and costs nothing but the file.
   std::shared_ptr<const ClipCodes> put(const ClipHash& clip, std::vector<uint16_t> codes);
   void drop_memory();
-  int64_t bytes() const;  // in memory, mapped ones included
+  int64_t bytes() const;  // in memory
   VoiceStatistics statistics() const;
 
  private:

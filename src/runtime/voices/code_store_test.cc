@@ -46,6 +46,27 @@ class CodeStoreTest : public InTemporaryFolder {
   }
 };
 
+// A mapping would kill the process at the next look at the codes.
+TEST_F(CodeStoreTest, AFileThatIsCutShortWhileItIsUsedHarmsNobody) {
+  CodeStore(options()).put(clip(1), codes_of(1));
+  CodeStore store(options());
+  const auto codes = store.find(clip(1));
+  ASSERT_NE(codes, nullptr);
+  fs::permissions(file_of(1), fs::perms::owner_all);
+  fs::resize_file(file_of(1), 0);
+  EXPECT_THAT(codes->values(), ElementsAreArray(codes_of(1)));
+}
+
+TEST_F(CodeStoreTest, AFileLargerThanAnyIsDroppedUnread) {
+  CodeStore(options()).put(clip(1), codes_of(1));
+  fs::permissions(file_of(1), fs::perms::owner_all);
+  fs::resize_file(file_of(1), uintmax_t{1} << 40);  // a hole
+  CodeStore store(options());
+  EXPECT_EQ(store.find(clip(1)), nullptr);
+  EXPECT_FALSE(fs::exists(file_of(1)));
+  EXPECT_EQ(store.statistics().dropped_files, 1);
+}
+
 TEST_F(CodeStoreTest, FindsWhatWasPutAndSurvivesARestart) {
   {
     CodeStore store(options());
@@ -75,7 +96,7 @@ TEST_F(CodeStoreTest, FindsWhatWasPutAndSurvivesARestart) {
   EXPECT_EQ(store.statistics().in_memory, 0);
   EXPECT_THAT(codes->values(), ElementsAreArray(codes_of(1)));  // whoever holds them keeps them
   EXPECT_EQ(clear_cache(path("cache")).files, 1);
-  EXPECT_THAT(codes->values(), ElementsAreArray(codes_of(1)));  // the mapped file has no name any more
+  EXPECT_THAT(codes->values(), ElementsAreArray(codes_of(1)));  // the file has no name any more
   EXPECT_EQ(store.find(clip(1)), nullptr);
   EXPECT_THAT(log_, testing::IsEmpty());
 }

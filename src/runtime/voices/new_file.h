@@ -14,7 +14,7 @@ std::string temporary_name();
 bool is_temporary_name(std::string_view name);
 
 enum class NewFile {
-  cached,  // may be lost or torn by a power failure; writable by nobody, because others may have it mapped
+  cached,  // may be lost or torn by a power failure; writable by nobody, because it never changes
   kept,    // on the disk when the call returns
 };
 
