@@ -13,11 +13,21 @@
 namespace shoal {
 namespace {
 
+[[noreturn]] void fail_as_not_regular(const std::string& path) {
+  fail(ErrorCode::invalid_argument, path, ": expected a regular file");
+}
+
 class Descriptor {
  public:
-  explicit Descriptor(const std::string& path) : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  explicit Descriptor(const std::string& path) {
+    // A FIFO would wait for a writer, a device might do something.
+    constexpr int kHarmless = O_RDONLY | O_CLOEXEC | O_NOCTTY;
+    fd_ = open(path.c_str(), kHarmless | O_NONBLOCK);
+    // A regular file that a file server has leased to a client: the lease is called back meanwhile.
+    if (fd_ < 0 && errno == EWOULDBLOCK) fd_ = open(path.c_str(), kHarmless);
     if (fd_ >= 0) return;
     const int error = errno;
+    if (error == ENXIO) fail_as_not_regular(path);  // a socket
     if (error == ENOENT || error == ENOTDIR) fail(ErrorCode::not_found, path, ": no such file");
     fail(ErrorCode::io, path, ": cannot be opened: ", std::strerror(error));
   }
@@ -27,14 +37,14 @@ class Descriptor {
   int get() const { return fd_; }
 
  private:
-  int fd_;
+  int fd_ = -1;
 };
 
-// Size of an open regular file; anything else (a folder, a device) is refused.
+// Size of an open regular file; anything else (a folder, a FIFO, a device) is refused.
 int64_t regular_size(const Descriptor& file, const std::string& path) {
   struct stat status{};
   if (fstat(file.get(), &status) != 0) fail(ErrorCode::io, path, ": cannot be read: ", std::strerror(errno));
-  if (!S_ISREG(status.st_mode)) fail(ErrorCode::invalid_argument, path, ": expected a regular file");
+  if (!S_ISREG(status.st_mode)) fail_as_not_regular(path);
   return status.st_size;
 }
 

@@ -14,16 +14,18 @@ std::string_view file_name(std::string_view path);
 bool is_regular_file(const std::string& path);
 bool is_directory(const std::string& path);
 
-// The bytes of a regular file. Throws Error: not_found, too_large (over max_bytes), io.
+// The bytes of a regular file. Never waits for a FIFO, a device or a socket. Throws Error: not_found,
+// invalid_argument (not a regular file), too_large (over max_bytes, by the file's size, before it is read),
+// io.
 std::string read_file(const std::string& path, int64_t max_bytes);
 
 // A regular file mapped read-only. Move-only; views into it are valid while it lives.
-// A file that shrinks while mapped kills its reader (SIGBUS): checkpoints must not be edited in place under a
-// running program.
+// A file that shrinks while mapped kills its reader (SIGBUS): only for model files, which are too large to be
+// read first, and must not be edited in place under a running program.
 class MappedFile {
  public:
   MappedFile() = default;
-  explicit MappedFile(const std::string& path);  // throws Error: not_found, io
+  explicit MappedFile(const std::string& path);  // throws Error: not_found, invalid_argument, io
   MappedFile(MappedFile&& other) noexcept { *this = std::move(other); }
   MappedFile& operator=(MappedFile&& other) noexcept;
   ~MappedFile();

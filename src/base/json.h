@@ -11,6 +11,9 @@
 
 namespace shoal {
 
+// For Json::read_file of a configuration; published ones have a few KB.
+constexpr int64_t kMaxConfigBytes = int64_t{1} << 20;
+
 // A parsed value. Objects keep the order of the file (special-token ids depend on it) and refuse duplicate
 // keys. Wrong kinds and missing keys throw Error(invalid_argument) with the path of the value ("config.json:
 // text_config.dim").
@@ -22,8 +25,9 @@ class Json {
   // Parses a whole document. `name` is used in messages (a file name). Throws Error(corrupt_file) for bad
   // syntax, invalid UTF-8, nesting deeper than 64, duplicate keys or trailing bytes.
   static Json parse(std::string_view text, std::string_view name);
-  // Reads and parses a file of at most `max_bytes`. Throws not_found, too_large, io, corrupt_file.
-  static Json read_file(const std::string& path, int64_t max_bytes = int64_t{64} << 20);
+  // Reads and parses a file of at most `max_bytes`; a document can take forty times its text in memory.
+  // Throws not_found, invalid_argument (not a regular file), too_large, io, corrupt_file.
+  static Json read_file(const std::string& path, int64_t max_bytes);
 
   bool is_null() const { return std::holds_alternative<std::nullptr_t>(value_); }
   bool is_bool() const { return std::holds_alternative<bool>(value_); }

@@ -23,7 +23,8 @@ class Fixture {
  public:
   explicit Fixture(const std::string& name)
       : bytes_(read_file(std::string(SHOAL_SOURCE_DIR "/tests/data/fish/") + name + ".safetensors", 1 << 26)),
-        json_(Json::read_file(std::string(SHOAL_SOURCE_DIR "/tests/data/fish/") + name + ".json")) {
+        json_(Json::read_file(std::string(SHOAL_SOURCE_DIR "/tests/data/fish/") + name + ".json",
+                              int64_t{64} << 20)) {
     uint64_t header = 0;
     std::memcpy(&header, bytes_.data(), sizeof header);
     header_ = Json::parse(std::string_view(bytes_).substr(8, header), name);

@@ -47,7 +47,7 @@ GenerationDefaults GenerationDefaults::read(const std::string& model_dir) {
   GenerationDefaults defaults;
   const std::string path = model_dir + "/generation_config.json";
   if (!is_regular_file(path)) return defaults;
-  const Json root = Json::read_file(path);
+  const Json root = Json::read_file(path, kMaxConfigBytes);
   dual_ar::Sampling sampling;
   const auto number = [&](std::string_view key, std::optional<float>& field, float& checked) {
     if (const Json* value = root.find(key)) field = checked = static_cast<float>(value->as_number());

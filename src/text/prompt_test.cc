@@ -77,7 +77,7 @@ Speech read_speech(const Int32Tensors& tensors, const Json* texts, const std::st
 TEST(S1Prompt, EqualsTheReferencePrompts) {
   const auto tokenizer = load_s1_fixture();
   const Int32Tensors tensors(fixture("set_a/lm_goldens.safetensors"));
-  const Json goldens = Json::read_file(fixture("set_a/lm_goldens.json"));
+  const Json goldens = Json::read_file(fixture("set_a/lm_goldens.json"), int64_t{64} << 20);
   for (const auto& [name, golden] : goldens.at("cases").as_object()) {
     const Speech references = read_speech(tensors, golden.find("ref_texts"), "lm." + name + ".ref");
     for (const SpecialTokens policy : {SpecialTokens::recognise, SpecialTokens::as_text}) {
@@ -92,7 +92,7 @@ TEST(S1Prompt, EqualsTheReferencePrompts) {
 TEST(S2Prompt, EqualsTheReferencePrompts) {
   const auto tokenizer = load_s2_fixture();
   const Int32Tensors tensors(fixture("set_s2/s2_goldens.safetensors"));
-  const Json goldens = Json::read_file(fixture("set_s2/s2_goldens.json"));
+  const Json goldens = Json::read_file(fixture("set_s2/s2_goldens.json"), int64_t{64} << 20);
   for (const auto& [name, golden] : goldens.at("cases").as_object()) {
     const Speech references = read_speech(tensors, golden.find("ref_texts"), "s2." + name + ".ref");
     const Speech history = read_speech(tensors, golden.find("history"), "s2." + name + ".hist");
@@ -132,7 +132,7 @@ TEST(S1Prompt, BadCodesAreNamed) {
 }
 
 TEST(S2Turns, EqualTheReference) {
-  const Json goldens = Json::read_file(fixture("set_s2/s2_goldens.json"));
+  const Json goldens = Json::read_file(fixture("set_s2/s2_goldens.json"), int64_t{64} << 20);
   const auto strings = [](const Json& array) {
     std::vector<std::string> out;
     for (const Json& item : array.as_array()) out.push_back(item.as_string());

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/temporary_folder.h"
 #include "text/text_fixtures.h"
 
 namespace shoal::text {
@@ -23,8 +24,9 @@ struct Fixture {
 };
 
 Fixture load(const std::string& name) {
-  if (name == "s1") return {load_s1_fixture(), Json::read_file(fixture("set_a/lm_goldens.json"))};
-  return {load_s2_fixture(), Json::read_file(fixture("set_s2/s2_goldens.json"))};
+  if (name == "s1")
+    return {load_s1_fixture(), Json::read_file(fixture("set_a/lm_goldens.json"), int64_t{64} << 20)};
+  return {load_s2_fixture(), Json::read_file(fixture("set_s2/s2_goldens.json"), int64_t{64} << 20)};
 }
 
 class BothTokenizers : public testing::TestWithParam<const char*> {
@@ -33,6 +35,30 @@ class BothTokenizers : public testing::TestWithParam<const char*> {
   const Tokenizer& tokenizer_ = *fixture_.tokenizer;
 };
 INSTANTIATE_TEST_SUITE_P(, BothTokenizers, testing::Values("s1", "s2"));
+
+// Parsed JSON takes forty times its text: the file's size decides, before it is read.
+TEST(Tokenizer, FilesTooLargeAreRefusedUnread) {
+  const TemporaryFolder folder;
+  const auto code_of = [&](const std::string& tokenizer, const std::string& special_tokens) {
+    try {
+      load_tokenizer(tokenizer, special_tokens);
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return ErrorCode::internal;
+  };
+  const auto hole = [&](const std::string& name, uintmax_t bytes) {
+    const std::string path = folder.write(name, "");
+    std::filesystem::resize_file(path, bytes);
+    return path;
+  };
+  constexpr uintmax_t kMiB = 1 << 20;
+  EXPECT_EQ(code_of(hole("tokenizer.json", 12 * kMiB), ""), ErrorCode::corrupt_file) << "as large as S2's";
+  EXPECT_EQ(code_of(hole("tokenizer.json", 24 * kMiB + 1), ""), ErrorCode::too_large);
+  EXPECT_EQ(code_of(hole("tokenizer.tiktoken", 8 * kMiB + 1), ""), ErrorCode::too_large);
+  EXPECT_EQ(code_of(fixture("set_a/tokenizer.tiktoken"), hole("special_tokens.json", 2 * kMiB + 1)),
+            ErrorCode::too_large);
+}
 
 TEST_P(BothTokenizers, GivesTheIdsOfTheReference) {
   for (const Json& golden : fixture_.goldens.at("tokenizer").as_array()) {

@@ -14,6 +14,8 @@ namespace {
 constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
 constexpr std::string_view kSafetensorsSuffix = ".safetensors";
 constexpr size_t kMaxShards = 1024;
+// A line of some hundred bytes for each tensor, and speech models have fewer than two thousand.
+constexpr int64_t kMaxIndexBytes = int64_t{4} << 20;
 
 // A clone without "git lfs pull" leaves a few lines of text in place of every large file.
 void refuse_lfs_pointer(const MappedFile& file) {
@@ -37,7 +39,7 @@ bool is_plain_shard_name(std::string_view shard) {
 
 // tensor name -> shard name, in the order of the index.
 std::vector<std::pair<std::string, std::string>> read_weight_map(const std::string& path) {
-  const Json index = Json::read_file(path);
+  const Json index = Json::read_file(path, kMaxIndexBytes);
   const Json* weight_map = index.is_object() ? index.find("weight_map") : nullptr;
   if (!weight_map || !weight_map->is_object() || weight_map->as_object().empty())
     fail(ErrorCode::corrupt_file, path, ": expected an object \"weight_map\" with at least one tensor");

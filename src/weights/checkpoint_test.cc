@@ -223,6 +223,13 @@ TEST_F(Sharded, RefusesAnIndexThatLies) {
   EXPECT_EQ(code_of([&] { open("[]"); }), ErrorCode::corrupt_file);
 }
 
+TEST_F(Sharded, AnIndexTooLargeIsRefusedUnread) {
+  open(R"({"weight_map":{"a":"one.safetensors"}})");
+  std::filesystem::resize_file(folder_.path("m.safetensors.index.json"), uintmax_t{60} << 20);
+  EXPECT_THAT(message_of([&] { Checkpoint::open(folder_.path("m.safetensors.index.json")); }),
+              HasSubstr("m.safetensors.index.json: 62914560 bytes, at most 4194304 are accepted"));
+}
+
 TEST_F(Sharded, ShardsArePlainNamesInTheSameFolder) {
   for (const char* shard : {"../one.safetensors", "/etc/one.safetensors", "./one.safetensors",
                             "x/../one.safetensors", "..", "", ".safetensors", "x\\\\one.safetensors",

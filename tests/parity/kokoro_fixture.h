@@ -145,7 +145,7 @@ class KokoroFixture {
         config_(kokoro::Config::read(dir + "/config.json")) {
     weights::normalise_kokoro_names(checkpoint_);
     config_.take_widths(checkpoint_);
-    const Json manifest = Json::read_file(dir + "/manifest.json");
+    const Json manifest = Json::read_file(dir + "/manifest.json", int64_t{64} << 20);
     for (const auto& [name, entry] : manifest.at("cases").as_object()) {
       // A tree may hold some of them.
       if (std::filesystem::is_regular_file(dir + "/goldens/" + name + ".safetensors"))

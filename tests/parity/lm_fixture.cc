@@ -40,7 +40,7 @@ double distance(std::span<const float> a, std::span<const float> b) {
 
 LmFixture::LmFixture(std::string dir, const std::string& goldens, const std::string& checkpoint)
     : dir_(std::move(dir)),
-      goldens_(Json::read_file(goldens + ".json")),
+      goldens_(Json::read_file(goldens + ".json", int64_t{64} << 20)),
       values_(weights::Checkpoint::open(goldens + ".safetensors")),
       checkpoint_(weights::Checkpoint::open(checkpoint)),
       config_(dual_ar::Config::read(dir_ + "/config.json")) {

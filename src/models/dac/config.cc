@@ -97,7 +97,7 @@ Config Config::published() {
 }
 
 Config Config::read(const std::string& path) {
-  const Json document = Json::read_file(path, int64_t{1} << 20);
+  const Json document = Json::read_file(path, kMaxConfigBytes);
   Config config;
   config.sample_rate_hz = document.at("sample_rate").as_integer();
   config.encoder_dim = document.at("encoder_dim").as_integer();

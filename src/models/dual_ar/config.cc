@@ -148,7 +148,7 @@ Config read_nested(const Json& root) {
 }  // namespace
 
 Config Config::read(const std::string& config_json_path) {
-  return parse(Json::read_file(config_json_path, int64_t{1} << 20));
+  return parse(Json::read_file(config_json_path, kMaxConfigBytes));
 }
 
 Config Config::parse(const Json& root) {

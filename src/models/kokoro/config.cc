@@ -135,7 +135,7 @@ Config Config::published() {
 }
 
 Config Config::read(const std::string& path) {
-  const Json document = Json::read_file(path, int64_t{1} << 20);
+  const Json document = Json::read_file(path, kMaxConfigBytes);
   Config config;
   config.n_token = document.at("n_token").as_integer();
   config.hidden_dim = document.at("hidden_dim").as_integer();

@@ -84,7 +84,7 @@ bool is_kokoro(const std::string& model) {
   if (model == kRandomKokoro) return true;
   if (model.empty()) return false;
   try {
-    const Json config = Json::read_file(folder_of(model) + "/config.json");
+    const Json config = Json::read_file(folder_of(model) + "/config.json", kMaxConfigBytes);
     return config.is_object() && config.find("istftnet") != nullptr;
   } catch (const Error&) {
     return false;

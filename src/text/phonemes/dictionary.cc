@@ -9,7 +9,7 @@
 namespace shoal::phonemes {
 namespace {
 
-constexpr int64_t kMaxFileBytes = int64_t{64} << 20;
+constexpr int64_t kMaxFileBytes = int64_t{16} << 20;  // the largest published one has 4 MB
 constexpr size_t kMaxWords = 1'000'000;
 constexpr size_t kMaxWordBytes = 256;
 

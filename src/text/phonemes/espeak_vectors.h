@@ -11,7 +11,7 @@
 namespace shoal::phonemes::testing {
 
 inline Json espeak_vectors() {
-  return Json::read_file(SHOAL_SOURCE_DIR "/tests/data/kokoro/espeak_vectors.json");
+  return Json::read_file(SHOAL_SOURCE_DIR "/tests/data/kokoro/espeak_vectors.json", int64_t{64} << 20);
 }
 
 // The file writes ^ for U+0361.
