@@ -59,9 +59,10 @@ class AudioFileWriter::Output {
       create_temporary(exists);
       return;
     }
-    fd_ = open(path.c_str(), O_WRONLY | O_CLOEXEC | (regular ? O_CREAT | O_TRUNC : 0), 0666);
+    fd_ = open(path.c_str(), O_WRONLY | O_CLOEXEC | (regular ? O_CREAT : 0), 0666);
     if (fd_ < 0) fail_with_errno(path, "cannot be written");
-    if (regular) unfinished_ = resolved(path);
+    if (!exists) unfinished_ = resolved(path);
+    holds_older_ = exists && regular;
   }
 
   ~Output() {
@@ -73,8 +74,11 @@ class AudioFileWriter::Output {
   Output& operator=(const Output&) = delete;
 
   bool is_file() const { return !temporary_.empty(); }
+  const std::string& unfinished_path() const { return is_file() ? temporary_ : unfinished_; }
 
   void append(std::span<const std::byte> bytes) {
+    if (bytes.empty()) return;
+    drop_older_content();
     write_all(bytes, [this](const std::byte* from, size_t count) { return ::write(fd_, from, count); });
   }
 
@@ -89,6 +93,7 @@ class AudioFileWriter::Output {
 
   // Closes the file and gives it its name.
   void commit() {
+    drop_older_content();
     const int status = close(fd_);
     fd_ = -1;
     if (status != 0) fail_with_errno(path_, "cannot be written");
@@ -119,6 +124,12 @@ class AudioFileWriter::Output {
     fail_with_errno(path_, "cannot be written");
   }
 
+  void drop_older_content() {
+    if (!holds_older_) return;
+    if (ftruncate(fd_, 0) != 0) fail_with_errno(path_, "cannot be written");
+    holds_older_ = false;
+  }
+
   // `write_some` is write(2) or pwrite(2).
   template <typename WriteSome>
   void write_all(std::span<const std::byte> bytes, WriteSome write_some) {
@@ -133,7 +144,8 @@ class AudioFileWriter::Output {
   std::string path_;        // as given, for messages
   std::string target_;      // what to rename to
   std::string temporary_;   // empty: written directly, or already renamed
-  std::string unfinished_;  // a regular file written directly: removed unless committed
+  std::string unfinished_;  // a new file written directly: removed unless committed
+  bool holds_older_ = false;
   int fd_ = -1;
 };
 
@@ -146,6 +158,8 @@ AudioFileWriter::AudioFileWriter(const std::string& path, Format format, Encoder
 }
 
 AudioFileWriter::~AudioFileWriter() = default;
+
+const std::string& AudioFileWriter::unfinished_path() const { return output_->unfinished_path(); }
 
 void AudioFileWriter::write(std::span<const float> mono) { encoder_->write(mono); }
 

@@ -19,7 +19,8 @@ class AudioFileWriter {
   enum class Mode {
     replace,  // as above
     stream,  // each piece goes to the target at once, with a stream's header; "-" is standard output. Without
-             // commit() a regular file is removed.
+             // commit() a new file is removed; one that was there keeps its content up to the first piece,
+             // and then holds what was written.
   };
 
   // Opens the target, so that a bad path fails before anything is synthesised. options.rewritable_header is
@@ -30,6 +31,9 @@ class AudioFileWriter {
   AudioFileWriter(const AudioFileWriter&) = delete;
   AudioFileWriter& operator=(const AudioFileWriter&) = delete;
 
+  // The temporary file, or the new one that is streamed into: what to remove if the process is killed before
+  // commit(). Empty: nothing.
+  const std::string& unfinished_path() const;
   // Mono samples. Throws Error: io, resource_exhausted (disk full), too_large (a wav over 4 GiB).
   void write(std::span<const float> mono);
   // Finishes the file and moves it into place. Exactly once. Throws as write does.

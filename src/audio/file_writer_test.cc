@@ -90,6 +90,32 @@ TEST_F(AudioFileWriterTest, StreamModeWritesAtOnceAndRemovesWhatWasNotFinished) 
   EXPECT_EQ(fs::file_size(path("a.wav")), 44 + 2 * voice_.size());
 }
 
+TEST_F(AudioFileWriterTest, StreamModeRemovesNoFileThatWasThere) {
+  std::ofstream(path("a.pcm")) << "older";
+  {
+    AudioFileWriter(path("a.pcm"), Format::pcm_s16le, {}, AudioFileWriter::Mode::stream);
+  }
+  EXPECT_EQ(content(path("a.pcm")).size(), 5u) << "nothing was written, yet its content is gone";
+  {
+    AudioFileWriter writer(path("a.pcm"), Format::pcm_s16le, {}, AudioFileWriter::Mode::stream);
+    EXPECT_EQ(writer.unfinished_path(), "");
+    writer.write(std::span(voice_).first(1));
+  }
+  EXPECT_EQ(content(path("a.pcm")).size(), 2u);
+  AudioFileWriter(path("a.pcm"), Format::pcm_s16le, {}, AudioFileWriter::Mode::stream).commit();
+  EXPECT_EQ(content(path("a.pcm")).size(), 0u);
+}
+
+TEST_F(AudioFileWriterTest, NamesWhatAKilledProcessWouldLeave) {
+  AudioFileWriter replaced(path("a.wav"), Format::wav, {});
+  EXPECT_TRUE(fs::exists(replaced.unfinished_path()));
+  EXPECT_NE(replaced.unfinished_path(), path("a.wav"));
+  AudioFileWriter streamed(path("b.wav"), Format::wav, {}, AudioFileWriter::Mode::stream);
+  EXPECT_EQ(streamed.unfinished_path(), path("b.wav"));
+  replaced.commit();
+  EXPECT_EQ(replaced.unfinished_path(), "");
+}
+
 TEST_F(AudioFileWriterTest, BadOptionsLeaveTheTargetAlone) {
   std::ofstream(path("a.mp3")) << "old";
   for (const auto mode : {AudioFileWriter::Mode::replace, AudioFileWriter::Mode::stream}) {
