@@ -327,6 +327,8 @@ TEST_F(Settings, TypesInTheFileAreExact) {
   const auto wrong = [&](const std::string& line, const std::string& message) {
     expect_refused({.toml_path = toml("\n\n" + line + "\n")}, testing::EndsWith("shoal.toml:3: " + message));
   };
+  wrong("threads = 99999999999999999999", "threads: expected 0 to 1024, got 99999999999999999999");
+  wrong("kv_memory_fraction = 1e999", "kv_memory_fraction: expected 0.01 to 0.95, got 1e999");
   wrong("threads = '8'", "threads: expected an integer, got a text");
   wrong("threads = 8.0", "threads: expected an integer, got a number");
   wrong("threads = true", "threads: expected an integer, got true or false");

@@ -42,7 +42,7 @@ std::optional<Value> meaning(const Alias& alias, const Row& row, bool on) {
 std::optional<Value> parse(const Name& name, const std::string& text) {
   if (name.alias && name.alias->is_switch)
     return meaning(*name.alias, *name.row, std::get<bool>(parse_value(Type::boolean, text)));
-  return parse_value(name.row->type(), text);
+  return parse_value(name.row->type(), text, name.row->range());
 }
 
 Statement parsed(const Name& name, const std::string& text, const std::string& source) {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "settings/table.h"
 
 namespace shoal::settings {
 namespace {
@@ -24,6 +25,9 @@ template <typename... Parts>
 [[noreturn]] void not_flat(const Parts&... parts) {
   fail(ErrorCode::invalid_argument, parts..., "; a setting is one key = value on one line");
 }
+
+// A number that no value can hold.
+struct TooLarge {};
 
 // Digits of `base` with single underscores between them, which go. Empty: there are none, or a wrong place.
 std::string digits_of(std::string_view text, int base) {
@@ -47,7 +51,7 @@ std::string digits_of(std::string_view text, int base) {
 std::optional<Value> integer_in(const std::string& digits, int base) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
-  if (error == std::errc::result_out_of_range) not_toml("the integer does not fit into 64 bits");
+  if (error == std::errc::result_out_of_range) throw TooLarge();
   return Value(value);
 }
 
@@ -81,7 +85,7 @@ std::optional<Value> float_in(std::string_view text, const std::string& sign) {
   }
   double value = 0;
   const auto [end, error] = std::from_chars(plain.data(), plain.data() + plain.size(), value);
-  if (error != std::errc{}) not_toml("the number is too large or too small");
+  if (error != std::errc{}) throw TooLarge();
   return Value(minus * value);
 }
 
@@ -168,8 +172,18 @@ class LineReader {
     const std::string_view word = take(std::min(rest_.find_first_of(" \t#"), rest_.size()));
     if (word == "true" || word == "false") return word == "true";
     if (looks_like_a_date(word)) not_flat("\"", printable(key), "\" is a date or time");
-    if (const std::optional<Value> number = number_in(word)) return *number;
+    if (const std::optional<Value> number = number_or_error(key, word)) return *number;
     not_toml("\"", printable(word), "\" is no value; texts stand in quotes");
+  }
+
+  static std::optional<Value> number_or_error(const std::string& key, std::string_view word) {
+    try {
+      return number_in(word);
+    } catch (const TooLarge&) {
+      const Row* row = find_row(key);
+      if (!row || row->range().empty()) not_toml(printable(word), ": no number is so large or so small");
+      fail(ErrorCode::invalid_argument, key, ": expected ", row->range(), ", got ", printable(word));
+    }
   }
 
   std::string quoted() {

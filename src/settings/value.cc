@@ -26,10 +26,13 @@ std::optional<bool> parse_boolean(std::string_view text) {
 }
 
 template <typename T>
-std::optional<T> parse_whole(std::string_view text) {
+std::optional<T> parse_whole(std::string_view text, std::string_view range) {
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  if (end != text.data() + text.size()) return std::nullopt;
+  if (error == std::errc::result_out_of_range && !range.empty())
+    fail(ErrorCode::invalid_argument, "expected ", range, ", got ", printable(text));
+  if (error != std::errc{}) return std::nullopt;
   return value;
 }
 
@@ -75,16 +78,16 @@ std::string_view name_of(Type type) {
   return "text";
 }
 
-Value parse_value(Type type, std::string_view text) {
+Value parse_value(Type type, std::string_view text, std::string_view range) {
   switch (type) {
     case Type::boolean:
       if (const auto value = parse_boolean(text)) return *value;
       break;
     case Type::integer:
-      if (const auto value = parse_whole<int64_t>(text)) return *value;
+      if (const auto value = parse_whole<int64_t>(text, range)) return *value;
       break;
     case Type::number:
-      if (const auto value = parse_whole<double>(text)) return *value;
+      if (const auto value = parse_whole<double>(text, range)) return *value;
       break;
     case Type::text:
       return std::string(text);

@@ -17,8 +17,9 @@ enum class Type { boolean, integer, number, text };
 std::string_view name_of(Type type);  // "true or false", "integer", "number", "text"
 
 // The whole of `text` as a value of `type`; booleans are true/false, 1/0, on/off, yes/no in any case. Throws
-// Error(invalid_argument) with what was expected and what was found, without naming the setting.
-Value parse_value(Type type, std::string_view text);
+// Error(invalid_argument) with what was expected and what was found, without naming the setting. `range`:
+// what is expected of a number that is too large to be held.
+Value parse_value(Type type, std::string_view text, std::string_view range = {});
 
 // For messages: texts in quotes, shortened and printable.
 std::string shown(const Value& value);
