@@ -15,6 +15,7 @@
 #include "runtime/kokoro/kokoro_memory.h"
 #include "runtime/kokoro/kokoro_model.h"
 #include "runtime/memory_plan.h"
+#include "runtime/useful_threads.h"
 #include "weights/checkpoint.h"
 
 namespace shoal::cli {
@@ -120,7 +121,7 @@ MemoryTable table_of_language_model(const EngineConfig& config, Device device, i
 
 MemoryTable table_of_kokoro(const EngineConfig& config, Device device, int64_t available) {
   const runtime::KokoroSizes sizes = runtime::kokoro_sizes(config.model, config.precision, device);
-  const int threads = config.threads > 0 ? config.threads : ThreadTeam::available_cpus();
+  const int threads = runtime::useful_threads(config.threads, ThreadTeam::available_cpus());
   const runtime::KokoroMemoryPlan plan =
       runtime::plan_kokoro_memory(config, sizes.config, sizes.dtype, device, threads, available);
   const double audio_s = static_cast<double>(plan.batch.frames * sizes.config.samples_per_frame()) /

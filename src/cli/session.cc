@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "ops/device_choice.h"
+#include "runtime/useful_threads.h"
 
 namespace shoal::cli {
 namespace {
@@ -22,7 +23,7 @@ std::string chosen_model(const std::string& option) { return config_with("model"
 
 ComputeSession::ComputeSession(const EngineConfig& config)
     : device_(ops::choose_device(config.device)),
-      team_(config.threads),
+      team_(runtime::useful_threads(config.threads, ThreadTeam::available_cpus())),
       execution_(device_, team_, {.record = config.cuda_graphs}) {}
 
 std::string ComputeSession::device_setting() const {

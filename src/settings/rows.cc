@@ -26,7 +26,7 @@ constexpr Row kRows[] = {
      "never draw text tokens (the official S1 code may)"},
 
     {"threads", &E::threads, "Threads", between(0, 1024),
-     "CPU threads in all; 0: every CPU this process may run on"},
+     "CPU threads in all, no more than CPUs that this process may use; 0: as many"},
     {"codec_threads", &E::codec_threads, "Threads", between(-1, 1024),
      "of these, threads of the codec alone; 0: none; -1: three eighths, or none of fewer than eight"},
 

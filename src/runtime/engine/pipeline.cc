@@ -8,6 +8,7 @@
 #include "runtime/engine/request_deadline.h"
 #include "runtime/engine/system_memory.h"
 #include "runtime/memory_plan.h"
+#include "runtime/useful_threads.h"
 #include "runtime/voices/codec_fingerprint.h"
 
 namespace shoal::runtime {
@@ -48,10 +49,10 @@ std::vector<std::string> voices_to_warm(const std::string& wanted, const Voices&
 }  // namespace
 
 ThreadSplit split_threads(const EngineConfig& config, int available_cpus, bool device_computes) {
-  const int all = config.threads > 0 ? config.threads : available_cpus;
+  const int all = useful_threads(config.threads, available_cpus);
   ThreadSplit split;
   const int usual = device_computes ? 1 : all < kFewThreads ? 0 : all * 3 / 8;
-  split.codec = config.codec_threads >= 0 ? config.codec_threads : usual;
+  split.codec = config.codec_threads >= 0 ? std::min(config.codec_threads, all) : usual;
   split.decode = std::max(1, all - split.codec);
   split.encode = std::max(1, all / 4);
   return split;

@@ -11,6 +11,7 @@
 #include "runtime/engine/request_deadline.h"
 #include "runtime/engine/system_memory.h"
 #include "runtime/kokoro/kokoro_memory.h"
+#include "runtime/useful_threads.h"
 #include "shoal/seeds.h"
 
 namespace shoal::runtime {
@@ -38,7 +39,7 @@ KokoroPipeline::KokoroPipeline(const EngineConfig& config, const MakeModel& make
     : config_(config),
       device_(ops::choose_device(config.device)),
       device_name_(ops::describe(device_)),
-      team_(config.threads > 0 ? config.threads : ThreadTeam::available_cpus()),
+      team_(useful_threads(config.threads, ThreadTeam::available_cpus())),
       execution_(device_, team_, {.record = config.cuda_graphs}),
       memory_available_(ops::free_device_memory(device_).value_or(available_memory())),
       model_(make_model ? make_model(config, execution_.context()) : load(config, execution_.context())),
