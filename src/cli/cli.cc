@@ -1,12 +1,12 @@
 #include "cli/cli.h"
 
 #include <CLI/CLI.hpp>
-#include <csignal>
 #include <cstdio>
 #include <new>
 
 #include "base/error.h"
 #include "cli/interrupt.h"
+#include "cli/process_start.h"
 #include "cli/remarks.h"
 
 namespace shoal::cli {
@@ -41,8 +41,7 @@ int run_app(CLI::App& app, int argc, char** argv) {
 }  // namespace
 
 int run(int argc, char** argv) {
-  // A reader that leaves (`shoal say -o - | head`) is an error of write(), not a signal.
-  std::signal(SIGPIPE, SIG_IGN);
+  prepare_process();
   CLI::App app(
       "Shoal: text to speech, fast, from one program.\n"
       "  shoal say \"Hello there.\" -o hello.wav      speak with the built-in voice",
