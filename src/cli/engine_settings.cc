@@ -91,6 +91,8 @@ void EngineSettings::add_switch(CLI::App& command, const std::string& flag, cons
                      ->group(heading);
 }
 
+bool EngineSettings::has_file() const { return !process_settings({}, config_path_).toml_path.empty(); }
+
 ResolvedSettings EngineSettings::resolve() const {
   std::map<std::string, std::string> flags;
   for (const auto& [key, given] : given_)

@@ -31,6 +31,8 @@ class EngineSettings {
 
   // What flags, environment and file say together, after parsing. Throws Error as resolve_settings does.
   ResolvedSettings resolve() const;
+  // Whether resolve() reads a file: --config or $SHOAL_CONFIG.
+  bool has_file() const;
   // --print-config: the command prints print_settings(resolve()) and does nothing else.
   bool wants_print() const { return print_; }
 

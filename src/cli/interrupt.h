@@ -1,18 +1,34 @@
-// Ctrl-C and SIGTERM as a question that long work asks.
+// Signals that end a program, as questions that long work asks.
 #pragma once
+
+#include <string>
 
 namespace shoal::cli {
 
-// While it lives, SIGINT and SIGTERM are remembered instead of killing the process, so that the work can stop
-// where nothing is left half done. A second signal kills as usual. One at a time, on the main thread.
+enum class Hangup {
+  interrupts,    // SIGHUP is one more such signal
+  is_remembered  // it is a question of its own
+};
+
+// While it lives, SIGINT, SIGTERM and SIGHUP are remembered instead of killing the process, so that the work
+// can stop where nothing is left half done. A second one kills as usual. SIGHUP stays ignored where it was
+// (nohup). One at a time, on the main thread.
 class InterruptGuard {
  public:
-  InterruptGuard();
+  explicit InterruptGuard(Hangup hangup = Hangup::interrupts);
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
   bool received() const;
+  // Whether SIGHUP came since the last call; Hangup::is_remembered.
+  bool take_hangup() const;
+
+  // A file that goes when a second signal kills; empty: none.
+  void remove_if_killed(const std::string& path) const;
+
+ private:
+  const bool hears_hangup_;
 };
 
 // Exit code of a run that was interrupted: 128 + SIGINT, as shells expect.

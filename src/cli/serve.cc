@@ -1,64 +1,20 @@
 // shoal serve: the HTTP server.
 #include <CLI/CLI.hpp>
-#include <chrono>
-#include <cstdlib>
-#include <future>
 #include <iostream>
-#include <optional>
-#include <thread>
 
-#include "base/log.h"
 #include "cli/cli.h"
 #include "cli/engine_settings.h"
-#include "cli/interrupt.h"
-#include "server/idle_memory.h"
-#include "server/observe/log_sink.h"
-#include "server/observe/trace_writer.h"
-#include "server/server.h"
+#include "cli/server_run.h"
 
 namespace shoal::cli {
 namespace {
 
-constexpr std::chrono::milliseconds kLook{50};
-
-bool is_under_way(const std::future<void>& work, std::chrono::milliseconds patience) {
-  return work.valid() && work.wait_for(patience) != std::future_status::ready;
-}
-
-// Throws what loading throws.
-void wait_for(const InterruptGuard& interrupt, std::future<void>& loading) {
-  while (!interrupt.received()) {
-    if (is_under_way(loading, kLook)) continue;
-    if (loading.valid())
-      loading.get();
-    else
-      std::this_thread::sleep_for(kLook);
-  }
-}
-
 void serve(const EngineSettings& settings) {
   const ResolvedSettings resolved = settings.resolve();
-  if (settings.wants_print()) {
+  if (settings.wants_print())
     std::cout << print_settings(resolved);
-    return;
-  }
-  const InterruptGuard interrupt;
-  server::keep_heap_whole();
-  std::optional<server::ServerLog> logging(std::in_place, resolved.server);
-  for (const std::string& note : resolved.notes) log(LogLevel::warning, note);
-  std::optional<server::TraceWriter> trace;
-  if (!resolved.server.trace.empty()) trace.emplace(resolved.server.trace);
-  server::Server http(resolved.config, resolved.server);
-  http.listen();
-  std::future<void> loading = std::async(std::launch::async, [&http] { http.load(); });
-  wait_for(interrupt, loading);
-  log(LogLevel::info, "shutting down: requests inside have ", resolved.server.grace_s, " s to end");
-  const bool all_ended = http.stop(std::chrono::seconds(resolved.server.grace_s));
-  log(LogLevel::info, all_ended ? "bye" : "bye: some requests had not ended in time");
-  if (!is_under_way(loading, std::chrono::milliseconds(0))) return;
-  // Loading takes seconds to minutes and cannot be interrupted. It leaves nothing half done but memory.
-  logging.reset();
-  std::_Exit(EXIT_SUCCESS);
+  else
+    run_server(settings, resolved);
 }
 
 }  // namespace

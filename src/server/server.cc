@@ -140,6 +140,27 @@ class Server::Impl {
     }
   }
 
+  bool reload(const EngineConfig* wanted) {
+    bool all_well = true;
+    for (const OwnedModel& model : models_) {
+      if (draining_) return false;
+      try {
+        Engine& engine = *model.engine;
+        const EngineConfig present = engine.config();
+        EngineConfig config = wanted ? *wanted : present;
+        if (&model != &models_.front()) config.model = present.model;
+        config.references_dir = present.references_dir;
+        engine.reload(config);
+        const Health health = engine.health();
+        log(LogLevel::info, "reloaded: ", model.name, ", ", health.precision, " on ", health.device);
+      } catch (const std::exception& error) {
+        all_well = false;
+        log(LogLevel::error, "reload: ", model.name, ": ", error.what(), "; the one before serves on");
+      }
+    }
+    return all_well;
+  }
+
   bool stop(std::chrono::milliseconds grace) {
     draining_ = true;
     const bool all_ended = transport_.drain(grace, [this] { stop_engines(); });
@@ -211,6 +232,7 @@ Server::~Server() = default;
 
 void Server::listen() { impl_->listen(); }
 void Server::load() { impl_->load(); }
+bool Server::reload(const EngineConfig* engine) { return impl_->reload(engine); }
 uint16_t Server::port() const { return impl_->port(); }
 bool Server::stop(std::chrono::milliseconds grace) { return impl_->stop(grace); }
 

@@ -25,11 +25,16 @@ class Server {
   // Loads and warms up the models, one after the other; once stop() has been called no more are begun. Throws
   // Error as Engine::start.
   void load();
+  // Each model again from disk beside the old, which hands over (Engine::reload), one after the other; none
+  // once stop() has been called. Without a configuration each with its own present one, otherwise with this:
+  // models after the first keep their folders, and references_dir stays. After load(). What fails is logged,
+  // and that model's old one serves on. Returns whether all went well.
+  bool reload(const EngineConfig* engine = nullptr);
   uint16_t port() const;
   // /ready says 503, new work is refused, what is inside may end for `grace`. Then the engines end the rest,
   // each route says so in its own form (503, an error event, 1001), and who does not take that is cut off.
   // Returns true when everything ended by itself. Another thread may be in load() meanwhile: the model that
-  // it is at is not waited for.
+  // it is at is not waited for. One that is in reload() is.
   bool stop(std::chrono::milliseconds grace);
 
  private:
