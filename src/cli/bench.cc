@@ -13,6 +13,7 @@
 #include "bench/speech/speech_figures.h"
 #include "cli/bench_engine.h"
 #include "cli/cli.h"
+#include "cli/integer_option.h"
 #include "cli/progress.h"
 #include "cli/session.h"
 #include "runtime/speech_model.h"
@@ -64,8 +65,6 @@ void check(const BenchOptions& options) {
     fail(ErrorCode::invalid_argument, "bench: --no-load and --batches go with --random");
   if (options.random == "kokoro" && options.no_load)
     fail(ErrorCode::invalid_argument, "bench: --no-load goes with --random s1-mini");
-  for (const int batch : options.batches)
-    if (batch < 1) fail(ErrorCode::invalid_argument, "bench: batches: expected 1 or more, got ", batch);
 }
 
 // Figures as they come: printed at once, or gathered for one piece of JSON.
@@ -172,12 +171,9 @@ void add_bench(CLI::App& app) {
   command.add_option("--precision", o.precision,
                      "auto, float32, bfloat16, float16 (auto: bfloat16 with --random s1-mini)");
   command.add_option("--text", o.text, "what to speak; default: a sentence");
-  command
-      .add_option(
-          "--batches", o.batches,
-          "with --random: sequences that a decode step advances; default: 1,4,8, on a GPU 1,8,64,256; "
-          "of kokoro: utterances of 8 s spoken together; default: 1,2,4, on a GPU 1,2,4,8,16,32")
-      ->delimiter(',')
+  add_integers(command, "--batches", {1, 4096}, o.batches,
+               "with --random: sequences that a decode step advances; default: 1,4,8, on a GPU 1,8,64,256; "
+               "of kokoro: utterances of 8 s spoken together; default: 1,2,4, on a GPU 1,2,4,8,16,32")
       ->type_name("N,N,...");
   command.add_flag("--no-load", o.no_load,
                    "with --random s1-mini: skip writing and loading a checkpoint (3.3 GB of temporary disk)");

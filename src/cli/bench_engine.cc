@@ -4,23 +4,25 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "cli/integer_option.h"
 #include "cli/load_run.h"
 
 namespace shoal::cli {
 namespace {
 
+constexpr IntegerRange kUsers{1, 1 << 16}, kRequests{0, 1'000'000'000};
+
 void add_load_options(CLI::App& command, LoadOptions& o) {
   const char* const load = "Load";
-  CLI::Option* concurrency = command
-                                 .add_option("--concurrency", o.concurrency,
-                                             "closed loop: users at a time, one level for each number")
-                                 ->delimiter(',')
+  CLI::Option* concurrency = add_integers(command, "--concurrency", kUsers, o.concurrency,
+                                          "closed loop: users at a time, one level for each number")
                                  ->default_str("1,2,4,8")
                                  ->group(load);
   command.add_option("--rate", o.rate_per_s, "open loop instead: requests a second, arriving at random")
       ->excludes(concurrency)
       ->group(load);
-  command.add_option("--requests", o.requests, "of each level; default: four for each user, 8 at least")
+  add_integer(command, "--requests", kRequests, store_in(o.requests),
+              "of each level; default: four for each user, 8 at least")
       ->group(load);
   command.add_option("--duration", o.duration_s, "seconds in which a level submits; default of --rate: 30")
       ->group(load);
@@ -29,12 +31,11 @@ void add_load_options(CLI::App& command, LoadOptions& o) {
       ->check(CLI::IsMember({"fast", "real-time"}))
       ->capture_default_str()
       ->group(load);
-  command
-      .add_option("--warm-up-requests", o.warm_up_requests,
-                  "before each level, not measured; default: one for each user, 4 with --rate")
+  add_integer(command, "--warm-up-requests", kRequests, store_in(o.warm_up_requests),
+              "before each level, not measured; default: one for each user, 4 with --rate")
       ->group(load);
-  command.add_option("--seed", o.seed, "of arrivals, texts, voices and speech")
-      ->capture_default_str()
+  add_integer(command, "--seed", {}, store_in(o.seed), "of arrivals, texts, voices and speech")
+      ->default_str("1")
       ->group(load);
 }
 
@@ -56,8 +57,9 @@ void add_workload_options(CLI::App& command, LoadOptions& o) {
                   "of a request to a Kokoro model, N or N-M, about 3 frames of 25 ms each; default: 20-300")
       ->type_name("N[-M]")
       ->group(workload);
-  command.add_option("--voices", o.voices, "synthetic reference voices; 0: the model's own voice")
-      ->capture_default_str()
+  add_integer(command, "--voices", {0, 10'000}, store_in(o.voices),
+              "synthetic reference voices; 0: the model's own voice")
+      ->default_str("0")
       ->group(workload);
   command.add_option("--voice-seconds", o.voice_seconds, "length of each voice's clip")
       ->default_str("5")

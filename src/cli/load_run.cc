@@ -33,12 +33,14 @@ constexpr double kOpenLoop_s = 30;
 constexpr int kOpenLoopWarmUp = 4;
 constexpr double kVoiceSeconds = 5;
 constexpr const char* kUsualPhonemes = "20-300";
+constexpr int64_t kMostPieces = 1 << 20;  // frames or phonemes of a request
 
 int64_t whole_number(std::string_view text, const std::string& whole, const char* name) {
   int64_t value = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (problem != std::errc() || end != text.data() + text.size())
-    fail(ErrorCode::invalid_argument, name, ": expected N or N-M, got \"", whole, "\"");
+  if (problem != std::errc() || end != text.data() + text.size() || value > kMostPieces)
+    fail(ErrorCode::invalid_argument, name, ": expected N or N-M, 1 to ", kMostPieces, ", got \"", whole,
+         "\"");
   return value;
 }
 
@@ -73,7 +75,7 @@ void check_family(const LoadOptions& o, bool kokoro) {
 
 bench::WorkloadOptions workload_of(const LoadOptions& o, bool kokoro) {
   check_family(o, kokoro);
-  bench::WorkloadOptions workload{.shared_voice = o.shared_voice, .seed = static_cast<uint64_t>(o.seed)};
+  bench::WorkloadOptions workload{.shared_voice = o.shared_voice, .seed = o.seed};
   if (!o.texts.empty()) workload.texts = bench::read_texts(o.texts);
   std::tie(workload.min_frames, workload.max_frames) = range_of(o.frames, "frames");
   if (kokoro && o.texts.empty()) {
@@ -91,13 +93,12 @@ Number over_zero(const std::optional<Number>& given, const char* name) {
 
 // Without requests and duration a closed loop asks four times for each user, and an open loop lasts 30 s.
 std::vector<bench::LevelPlan> levels_of(const LoadOptions& o) {
-  if (o.seed < 0) fail(ErrorCode::invalid_argument, "seed: expected 0 or more, got ", o.seed);
   bench::LevelPlan plan{
       .rate_per_s = over_zero(o.rate_per_s, "rate"),
       .requests = over_zero(o.requests, "requests"),
       .duration_s = over_zero(o.duration_s, "duration"),
       .listening = o.listen == "fast" ? bench::Listening::fast : bench::Listening::real_time,
-      .seed = static_cast<uint64_t>(o.seed)};
+      .seed = o.seed};
   std::vector<bench::LevelPlan> levels;
   const bool endless = plan.requests == 0 && plan.duration_s == 0;
   if (plan.open_loop()) {

@@ -20,7 +20,7 @@ struct LoadOptions {
   std::optional<int> warm_up_requests;
   std::optional<double> voice_seconds;
   std::optional<double> shared_voice;
-  int64_t seed = 1;
+  uint64_t seed = 1;
   bool limits = false;
 };
 

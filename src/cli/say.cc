@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/engine_settings.h"
 #include "cli/input_text.h"
+#include "cli/integer_option.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -28,7 +29,7 @@ struct SayOptions {
   OutputOptions output;
   std::vector<std::string> clips, clip_texts;
   SpeechRequest request;  // what the options say, but for text and references
-  int64_t seed = 42;      // the official command line's default
+  uint64_t seed = 42;     // the official command line's default
   std::string normalise = "auto", special_tokens;
   bool json = false, quiet = false;
   bool phonemes = false;  // the text is phonemes
@@ -57,8 +58,7 @@ std::vector<ReferenceClip> read_clips(const SayOptions& options) {
 // is_kokoro: of the model that it is for.
 SpeechRequest request_of(const SayOptions& options, bool is_kokoro) {
   SpeechRequest request = options.request;
-  if (options.seed < 0) fail(ErrorCode::invalid_argument, "seed: expected 0 or more, got ", options.seed);
-  request.seed = static_cast<uint64_t>(options.seed);
+  request.seed = options.seed;
   (options.phonemes ? request.phonemes : request.text) = options.input.read();
   if (options.normalise != "auto") request.normalise = options.normalise == "on";
   if (!options.special_tokens.empty()) request.special_tokens = options.special_tokens == "recognise";
@@ -167,11 +167,13 @@ void say(const SayOptions& options) {
   engine.start();
   const double load_s = seconds_since(started);
   const auto output = open_output(options.output, engine.sample_rate_hz());
+  interrupt.remove_if_killed(output->unfinished_path());
   const bool watched = wants_progress(options.quiet || options.json);
   ProgressBar bar(watched);
   Speech speech = engine.submit(request);
   write_speech(speech, *output, bar, interrupt);
   output->commit();
+  interrupt.remove_if_killed("");
   bar.clear();
 
   const SpeechSummary summary = speech.summary();
@@ -202,7 +204,9 @@ void add_kokoro_options(CLI::App& command, SayOptions& o) {
 }
 
 void add_sampling_options(CLI::App& command, SayOptions& o) {
-  command.add_option("--seed", o.seed, "same seed, same sound")->capture_default_str()->group("Sampling");
+  add_integer(command, "--seed", {}, store_in(o.seed), "same seed, same sound")
+      ->default_str("42")
+      ->group("Sampling");
   command.add_option("--temperature", o.request.temperature, "0 to 2; default: the model's own (0.8)")
       ->group("Sampling");
   command.add_option("--top-p", o.request.top_p, "0 to 1; 0 is greedy; default: the model's own (0.8)")
@@ -211,12 +215,12 @@ void add_sampling_options(CLI::App& command, SayOptions& o) {
       .add_option("--repetition-penalty", o.request.repetition_penalty,
                   "above 0, at most 2; default: the model's own (1.1)")
       ->group("Sampling");
-  command.add_option("--top-k", o.request.top_k, "keep only the K likeliest; 0: no limit (S2 models: 30)")
+  add_integer(command, "--top-k", {0, std::numeric_limits<int>::max()}, store_in(o.request.top_k),
+              "keep only the K likeliest; 0: no limit (S2 models: 30)")
       ->group("Sampling");
-  command
-      .add_option("--max-new-tokens", o.request.max_new_tokens,
-                  "most frames of one utterance; 0: up to the context limit")
-      ->capture_default_str()
+  add_integer(command, "--max-new-tokens", {0, 1 << 20}, store_in(o.request.max_new_tokens),
+              "most frames of one utterance; 0: up to the context limit")
+      ->default_str(std::to_string(o.request.max_new_tokens))
       ->group("Sampling");
   command
       .add_flag("--penalise-window", o.request.quirks.penalise_window_semantics,
@@ -259,10 +263,9 @@ void add_say(CLI::App& app) {
   command.add_option("--voice", o.request.voice,
                      "a named voice of --references-dir or of the model; of a Kokoro model: af_heart, "
                      "\"af_bella(2)+af_sky(1)\" (see `shoal voices`)");
-  command
-      .add_option("--chunk-length", o.request.chunk_length,
-                  "longest piece, in bytes, that a long text is split into; 0: never split")
-      ->capture_default_str();
+  add_integer(command, "--chunk-length", {0, 1000}, store_in(o.request.chunk_length),
+              "longest piece, in bytes, that a long text is split into: 50 to 1000; 0: never split")
+      ->default_str(std::to_string(o.request.chunk_length));
   command.add_option("--speed", o.request.speed, "0.25 to 4: 2 is twice as fast, at the same pitch")
       ->capture_default_str();
   command
