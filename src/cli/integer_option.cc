@@ -45,8 +45,7 @@ CLI::Option* add_integers(CLI::App& command, const std::string& flag, IntegerRan
                           std::vector<int>& into, const std::string& help) {
   const auto take = [name = name_of(flag), range, &into](const std::vector<std::string>& texts) {
     into.clear();
-    for (const std::string& text : texts)
-      into.push_back(static_cast<int>(parse_integer(name, text, range)));
+    for (const std::string& text : texts) into.push_back(static_cast<int>(parse_integer(name, text, range)));
   };
   return command.add_option_function<std::vector<std::string>>(flag, take, help)
       ->delimiter(',')

@@ -20,8 +20,8 @@ struct IntegerRange {
   int64_t low = 0, high = std::numeric_limits<int64_t>::max();
 };
 
-// `text` as a whole number, written as in C (12, 0x0c). Throws Error(invalid_argument) that begins with `name`
-// and says the range: not a whole number, or one outside it.
+// `text` as a whole number, written as in C (12, 0x0c). Throws Error(invalid_argument) that begins with
+// `name` and says the range: not a whole number, or one outside it.
 int64_t parse_integer(std::string_view name, const std::string& text, IntegerRange range);
 
 // As CLI::App::add_option. Errors name the option as settings are named: max_new_tokens for --max-new-tokens.

@@ -3,7 +3,8 @@
 
 namespace shoal::cli {
 
-// - Descriptors 0 to 2 that are closed are held by /dev/null, so that no file or socket gets their number and is
+// - Descriptors 0 to 2 that are closed are held by /dev/null, so that no file or socket gets their number and
+// is
 //   written to as standard error. Using them fails as it did.
 // - A reader that leaves (SIGPIPE) and a file over the limit of its size (SIGXFSZ) are errors of write(), not
 //   signals that kill.

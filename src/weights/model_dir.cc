@@ -1,7 +1,9 @@
 #include "weights/model_dir.h"
 
+#include <filesystem>
 #include <initializer_list>
 #include <string_view>
+#include <system_error>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -9,11 +11,15 @@
 namespace shoal::weights {
 namespace {
 
-// The first of `names` that is a file in `folder`, or an empty string.
+// The first of `names` that is a file in `folder`, or an empty string. What stands there and is no file (a
+// FIFO) is refused.
 std::string first_present(const std::string& folder, std::initializer_list<std::string_view> names) {
   for (std::string_view name : names) {
     std::string path = concat(folder, name);
     if (is_regular_file(path)) return path;
+    std::error_code ignored;
+    if (std::filesystem::exists(path, ignored))
+      fail(ErrorCode::invalid_argument, path, ": expected a regular file");
   }
   return {};
 }

@@ -45,10 +45,10 @@ export async function until(what, condition, seconds = 20) {
 }
 
 export class Server {
-  // flags: further flags of `shoal serve`; env: variables; ready: wait for /ready.
-  static async start({ flags = [], env = {}, ready = true, scheme = "http" } = {}) {
+  // flags: further flags of `shoal serve`; env: variables; ready: wait for /ready; wrap: what runs the command.
+  static async start({ flags = [], env = {}, ready = true, scheme = "http", wrap = [] } = {}) {
     assert.ok(program, "SHOAL_PROGRAM must name the program to test");
-    const server = new Server(flags, env);
+    const server = new Server(flags, env, wrap);
     server.port = await until("the port in the log", () => {
       const match = server.log.match(/listening on https?:\/\/\S*:(\d+)/);
       if (!match) server.assertRuns();
@@ -65,14 +65,14 @@ export class Server {
     return server;
   }
 
-  constructor(flags, env) {
+  constructor(flags, env, wrap = []) {
     this.dir = mkdtempSync(join(tmpdir(), "shoal_server_"));
     this.references = join(this.dir, "references");
     mkdirSync(this.references);
     this.log = "";
     this.stdout = "";
     this.code = null;
-    const [command, ...args] = guarded([program, "serve", "--listen", "127.0.0.1:0", "--references-dir", this.references,
+    const [command, ...args] = guarded([...wrap, program, "serve", "--listen", "127.0.0.1:0", "--references-dir", this.references,
       "--cache-dir", join(this.dir, "cache"), ...flags]);
     this.child = spawn(command, args, { cwd: this.dir, env: environment({ ...patience, ...env }), stdio: ["ignore", "pipe", "pipe"] });
     this.pid = this.child.pid;

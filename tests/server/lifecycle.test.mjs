@@ -1,13 +1,14 @@
 // Shutting down, reloading, deadlines and limits, while people are being served.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { closeSync, constants, mkdirSync, mkdtempSync, openSync, readSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Server, until, withServer } from "./harness.mjs";
-import { collect, raw, sha256 } from "./http.mjs";
+import { environment, program, Server, slowness, until, withServer } from "./harness.mjs";
+import { collect, Http, raw, sha256 } from "./http.mjs";
+import { kokoroFlags, kokoroFolder } from "./kokoro_folder.mjs";
 
 const sentences = ["Good morning.", "The train leaves at noon.", "Two and two make four.", "She sells sea shells."];
 const long = "Every morning the fishermen went out before the sun was up, and came back at noon. ";
@@ -118,33 +119,34 @@ test("when the grace time is over the rest is told so in its own form, and the p
 
 test("SIGTERM while the model is being loaded", withServer({ ready: false }, async () => {}));
 
-// A model that is being loaded for ever: nobody writes into the pipe that should be its configuration.
-async function withEndlessModel(use) {
-  const folder = mkdtempSync(join(tmpdir(), "shoal_endless_"));
+// A model whose loading takes a minute: its sentence to warm up waits for company that does not come.
+async function withSlowModel(use) {
+  const folder = kokoroFolder(["af_one"]);
   try {
-    execFileSync("mkfifo", [join(folder, "config.json")]);
-    await use(folder);
+    await use(folder, ["--min-wait-ms", "60000", "--max-wait-ms", "60000"]);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-test("loading that takes for ever holds up no SIGTERM", () => withEndlessModel((folder) =>
-  withServer({ ready: false, flags: ["--model", folder] }, async (server) => {
+test("loading that takes long holds up no SIGTERM", () => withSlowModel((folder, slow) =>
+  withServer({ ready: false, flags: ["--model", join(folder, "m"), ...slow] }, async (server) => {
     await until("loading to begin", async () => (await server.http.get("/health")).json().state === "starting");
     server.signal("SIGTERM");
     assert.equal(await server.exited, 0, server.log);
     assert.match(server.log, /bye/);
+    assert.doesNotMatch(server.log, /ready: /);
   })()));
 
-test("SIGTERM while the second model is being loaded: what the first one speaks is finished", () => withEndlessModel((folder) =>
-  withServer({ ready: false, flags: [...patient.flags, "--models", `endless=${folder}`] }, async (server) => {
+test("SIGTERM while the second model is being loaded: what the first one speaks is finished", () => withSlowModel((folder, slow) =>
+  withServer({ ready: false, flags: [...patient.flags, ...kokoroFlags(folder), ...slow] }, async (server) => {
     await until("the first model", () => server.log.includes("ready: "));
     const speaking = await server.http.open("POST", "/v1/tts", { body: { text: long.repeat(5), streaming: true } });
     server.signal("SIGTERM");
     const answer = await collect(speaking);
     assert.ok(answer.status === 200 && answer.whole, `${answer.status}, whole: ${answer.whole}`);
     assert.equal(await server.exited, 0, server.log);
+    assert.doesNotMatch(server.log, /ready: kokoro/);
   })()));
 
 test("SIGINT ends it as well", withServer({}, async (server) => {
@@ -161,6 +163,100 @@ test("a second signal ends it at once", async () => {
   server.child.kill("SIGTERM");
   assert.equal(await server.exited, "SIGTERM");
 });
+
+// With a standard error that this process holds open and stops reading after the first lines.
+test("a log that nobody reads holds up no SIGTERM, and its lost lines are counted", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "shoal_full_pipe_"));
+  const pipe = join(dir, "log");
+  execFileSync("mkfifo", [pipe]);
+  const end = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);
+  const log = openSync(pipe, constants.O_WRONLY);
+  const child = spawn(program, ["serve", "--listen", "127.0.0.1:0", "--log-level", "debug", "--cache-dir", "none"],
+    { cwd: dir, env: environment(), stdio: ["ignore", "ignore", log] });
+  const exited = new Promise((resolve) => child.on("exit", (code, signal) => resolve(code ?? signal)));
+  const late = setTimeout(() => child.kill("SIGKILL"), 120_000 * slowness);
+  try {
+    let said = "";
+    await until("the server to be ready", () => {
+      const block = Buffer.alloc(4096);
+      try {
+        said += block.toString("utf8", 0, readSync(end, block));
+      } catch (error) {
+        assert.equal(error.code, "EAGAIN");
+      }
+      return said.includes("ready: ");
+    }, 60);
+    const http = new Http(Number(said.match(/listening on http:\/\/\S*:(\d+)/)[1]));
+    const lost = async () => Number((await http.get("/metrics")).text().match(/^shoal_log_lines_lost_total (\d+)$/m)[1]);
+    const path = `/health?${"x".repeat(1000)}`;
+    // A pipe holds 64 KiB and the server 8,192 lines; the rest is lost.
+    await until("lines to be lost", async () => {
+      for (let i = 0; i < 20; ++i) await Promise.all(Array.from({ length: 50 }, () => http.get(path)));
+      return await lost() > 0;
+    }, 60);
+    http.close();
+    child.kill("SIGTERM");
+    assert.equal(await exited, 0);
+  } finally {
+    clearTimeout(late);
+    child.kill("SIGKILL");
+    await exited;
+    closeSync(end);
+    closeSync(log);
+    rmSync(dir, { recursive: true, force: true });
+  }
+});
+
+test("a voice over the limit of a file's size is an error, and the server goes on", async () => {
+  // The limit is of the shell, and of what it becomes.
+  const server = await Server.start({ wrap: ["/bin/sh", "-c", "ulimit -f 8; exec \"$@\"", "sh"] });
+  const { body: audio } = await server.http.post("/v1/tts", { text: long, seed: 3 });
+  assert.ok(audio.length > 10_000);
+  const added = await server.http.post("/v1/references/add", { id: "ann", text: long, audio: audio.toString("base64") });
+  assert.ok(added.status >= 400, added.text());
+  await server.assertSpeaks();
+  await server.stop();
+});
+
+test("SIGHUP reloads each model, and a configuration file holds from then on", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "shoal_hangup_"));
+  const file = join(dir, "shoal.toml");
+  const write = (lines) => writeFileSync(file, lines.join("\n"));
+  const precision = async (server) => (await server.http.get("/health")).json().models[0].precision;
+  write(["precision = \"float32\"", "device = \"cpu\""]);
+  try {
+    await withServer({ flags: ["--config", file] }, async (server) => {
+      assert.equal(await precision(server), "float32");
+      const speaking = await server.http.open("POST", "/v1/tts", { body: { text: long.repeat(5), streaming: true } });
+      write(["precision = \"bfloat16\"", "device = \"cpu\"", "max_connections = 77", "max_queue = 9"]);
+      server.child.kill("SIGHUP");
+      await until("the reload", () => server.log.includes("reloaded: "));
+      assert.equal(await precision(server), "bfloat16");
+      assert.match(server.log, /max_connections has changed; that needs a restart/);
+      const answer = await collect(speaking);
+      assert.ok(answer.status === 200 && answer.whole, `${answer.status}, whole: ${answer.whole}`);
+      write(["precision = \"float99\""]);
+      server.child.kill("SIGHUP");
+      await until("the refusal", () => server.log.includes("float99"));
+      assert.equal(await precision(server), "bfloat16");
+      assert.equal((await server.http.post("/v1/tts", { text: "Good morning." })).status, 200);
+    })();
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+});
+
+test("SIGHUP without a file loads the same models again, under load", withServer(patient, async (server) => {
+  const stop = { now: false };
+  const clients = Array.from({ length: 4 }, (_, i) => speakOn(server, i % requests.length, stop));
+  await sleep(400);
+  server.child.kill("SIGHUP");
+  await until("the reload", () => server.log.includes("reloaded: "), 60);
+  stop.now = true;
+  const outcomes = (await Promise.all(clients)).flat();
+  for (const outcome of outcomes) assert.ok(isWhole(outcome), JSON.stringify(outcome));
+  await server.assertSpeaks();
+}));
 
 test("a reload under load drops nothing and changes no sound", withServer({ env: { SHOAL_ADMIN_KEY: "open" }, flags: ["--request-timeout-s", "1200", "--max-timeout-s", "1200"] }, async (server) => {
   const stop = { now: false };

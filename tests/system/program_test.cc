@@ -89,6 +89,7 @@ TEST_F(Program, BadOptionsAreTheUsersFault) {
   expect_users_fault("say Hello -o out.wav --temperature nan", "temperature");
   expect_users_fault("say Hello -o out.wav --top-p 1.5", "top_p");
   expect_users_fault("say Hello -o out.wav --seed -1", "seed");
+  expect_users_fault("say Hello -o out.wav --seed 9223372036854775808", "0 to 9223372036854775807");
   expect_users_fault("say Hello -o out.wav --max-new-tokens -3", "max_new_tokens");
   expect_users_fault("say Hello -o out.wav --chunk-length 3", "chunk_length");
   expect_users_fault("say Hello -o out.wav --precision float16 --device cpu", "float16");

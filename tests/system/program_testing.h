@@ -42,6 +42,15 @@ class Program : public ::testing::Test {
             read_file(path("stderr"), 1 << 20)};
   }
 
+  // The same of `commands` of a shell, in which $SHOAL is the program; a signal that ended them is -number.
+  Outcome run_shell(const std::string& commands) const {
+    write("commands", "cd '" + dir_.string() + "'\nSHOAL='" SHOAL_PROGRAM "'\n" + commands + "\n");
+    const int status = std::system(
+        ("sh '" + path("commands") + "' >'" + path("stdout") + "' 2>'" + path("stderr") + "'").c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status), read_file(path("stdout"), 1 << 28),
+            read_file(path("stderr"), 1 << 20)};
+  }
+
   void write(const std::string& name, const std::string& bytes) const {
     std::ofstream(path(name), std::ios::binary) << bytes;
   }
