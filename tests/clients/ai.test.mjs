@@ -15,6 +15,7 @@ const providerOf = (which, apiKey = "none") => createOpenAI({ baseURL: `${which.
 const generate = ({ which = server(), model = "tts-1", apiKey, ...options } = {}) =>
   generateSpeech({ model: providerOf(which, apiKey).speech(model), text, maxRetries: 0, ...options });
 const soundOf = (result, format) => heard(Buffer.from(result.audio.uint8Array), format);
+const warningsOf = (result) => JSON.parse(result.responses[0].headers["x-shoal-warnings"] ?? "[]");
 
 test("speaks without any option: alloy, mp3", async () => {
   const result = await generate();
@@ -30,6 +31,17 @@ for (const outputFormat of ["mp3", "opus", "flac", "wav", "pcm"]) {
     assert.ok(seconds(samples) > 0.8 && loudness(samples) > 100);
   });
 }
+
+test("speed changes the length", async () => {
+  const lengthAt = async (speed) => seconds(soundOf(await generate({ speed, voice: "onyx", outputFormat: "pcm" }), "pcm"));
+  const [slow, fast] = [await lengthAt(0.5), await lengthAt(2)];
+  assert.ok(slow > 2.5 * fast, `${slow} s, ${fast} s`);
+});
+
+test("instructions are taken with a warning", async () => {
+  const result = await generate({ instructions: "Speak like a pirate.", outputFormat: "pcm" });
+  assert.match(warningsOf(result).join(" "), /instructions/);
+});
 
 test("an error says what was wrong", async () => {
   const error = await generate({ voice: "nobody here" }).then(() => null, (thrown) => thrown);

@@ -4,7 +4,7 @@ import { after, before, test } from "node:test";
 import { sharedServer } from "../server/harness.mjs";
 import { clip } from "../server/sound.mjs";
 import { load, oneThread } from "./clients.mjs";
-import { heard, likeness, pitch } from "./heard.mjs";
+import { heard, likeness, loudness, pitch, seconds } from "./heard.mjs";
 
 const { FishAudioClient, FishAudioError, UnprocessableEntityError } = await load("fish-audio");
 const server = sharedServer({ before, after }, oneThread);
@@ -42,6 +42,18 @@ test("a file is followed as a reference", async () => {
   const audio = new File([clip(3, 16000, 110)], "me.wav");
   const followed = await say({ ...request, references: [{ audio, text: "Hm, hm, hm." }] });
   assert.notDeepEqual(followed, await say(request));
+});
+
+test("prosody, bitrates, latency and sampling are taken", async () => {
+  const request = { format: "wav", seed: 3, temperature: 0.7, top_p: 0.7, chunk_length: 200, normalize: true, latency: "balanced" };
+  const plain = await say(request);
+  const fast = await say({ ...request, prosody: { speed: 2, volume: 0 } });
+  assert.ok(Math.abs(2 * fast.length / plain.length - 1) < 0.1, `${seconds(plain)} s, ${seconds(fast)} s`);
+  const quiet = await say({ ...request, prosody: { volume: -20 } });
+  const ratio = loudness(quiet) / loudness(plain);
+  assert.ok(ratio > 0.08 && ratio < 0.12, `-20 dB are ${ratio}`);
+  for (const mp3_bitrate of [64, 128, 192]) assert.ok(seconds(await say({ format: "mp3", mp3_bitrate })) > 0.8);
+  for (const opus_bitrate of [-1000, 24, 32, 48, 64]) assert.ok(seconds(await say({ format: "opus", opus_bitrate })) > 0.8);
 });
 
 test("errors have the package's classes and say what was wrong", async () => {

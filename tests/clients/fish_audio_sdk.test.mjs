@@ -58,6 +58,12 @@ test("a recording is followed as a reference: a Buffer, which it sends as JSON's
   }
 });
 
+test("prosody is followed", async () => {
+  const lengthAt = async (speed) => seconds(await say({ format: "wav", prosody: { speed, volume: 0 } }));
+  const [slow, fast] = [await lengthAt(0.5), await lengthAt(2)];
+  assert.ok(slow > 2.5 * fast, `${slow} s, ${fast} s`);
+});
+
 test("errors are its own, with the status", async () => {
   for (const [options, status] of [[{ format: "mp4" }, 422], [{ referenceId: "nobody here" }, 404]]) {
     const error = await thrown(options);

@@ -4,7 +4,7 @@ import { after, before, test } from "node:test";
 import { sharedServer, until, withServer } from "../server/harness.mjs";
 import { readPcm } from "../server/sound.mjs";
 import { guardedBy, load, onePlace, oneThread } from "./clients.mjs";
-import { aacSeconds, assertSame, heard, likeness, loudness, seconds } from "./heard.mjs";
+import { aacSeconds, assertSame, heard, likeness, loudness, pitch, seconds } from "./heard.mjs";
 
 const { default: OpenAI } = await load("openai");
 const server = sharedServer({ before, after }, oneThread);
@@ -17,6 +17,7 @@ const say = async (body, options) => bytesOf(await speech(body, options));
 const samplesOf = async (body) => readPcm(await say({ response_format: "pcm", seed: 3, ...body }));
 let first;
 const plain = async () => (first ??= await samplesOf({}));
+const warningsOf = (answer) => JSON.parse(answer.headers.get("x-shoal-warnings") ?? "[]");
 
 
 for (const format of ["mp3", "opus", "flac", "wav"]) {
@@ -45,8 +46,29 @@ test("a voice may be given as an object", async () => {
   assertSame(await samplesOf({ voice: { id: "nova" } }), await plain());
 });
 
+for (const speed of [0.25, 0.5, 1.5, 2, 4]) {
+  test(`speed ${speed} changes the length and keeps the pitch`, async () => {
+    const changed = await samplesOf({ speed });
+    const factor = changed.length / (await plain()).length * speed;
+    assert.ok(Math.abs(factor - 1) < 0.1, `${seconds(await plain())} s became ${seconds(changed)} s`);
+    if (speed > 2) return;  // too little sound to measure
+    const kept = pitch(changed) / pitch(await plain());
+    assert.ok(kept > 0.9 && kept < 1.1, `the pitch is ${kept} of what it was`);
+  });
+}
+
+test("speed is the same sound streamed and whole", async () => {
+  assertSame(await samplesOf({ speed: 1.5, stream: true }), await samplesOf({ speed: 1.5, stream: false }));
+});
+
 test("speed 1, which clients send unasked, changes nothing", async () => {
   assertSame(await samplesOf({ speed: 1 }), await plain());
+});
+
+test("instructions that a model cannot follow are taken with a warning", async () => {
+  const answer = await speech({ response_format: "pcm", seed: 3, instructions: "Whisper, and smile." });
+  assert.match(warningsOf(answer).join(" "), /instructions/);
+  assertSame(readPcm(await bytesOf(answer)), await plain());
 });
 
 test("a sentence with emoji is spoken", async () => {
