@@ -40,7 +40,8 @@ __device__ inline void store_eight(float* row, int c, int channels, bool vectors
   }
 }
 
-// The factors of a thread's channels.
+// The factors of a thread's channels.  kNear: for what is rounded to 16 bits.
+template <bool kNear>
 struct EightSnakes {
   EightFloats alpha, inverse;
 
@@ -52,7 +53,9 @@ struct EightSnakes {
   __device__ EightFloats operator()(const EightFloats& x) const {
     EightFloats y;
 #pragma unroll
-    for (int i = 0; i < kEight; ++i) y.v[i] = snake_value(x.v[i], alpha.v[i], inverse.v[i]);
+    for (int i = 0; i < kEight; ++i)
+      y.v[i] = kNear ? near_snake(x.v[i], alpha.v[i], inverse.v[i])
+                     : snake_value(x.v[i], alpha.v[i], inverse.v[i]);
     return y;
   }
 };

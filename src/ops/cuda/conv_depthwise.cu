@@ -68,7 +68,7 @@ void depthwise_conv1d(Context& ctx, const ConvInput& input, TensorView weight, T
                          static_cast<unsigned>(blocks_for(source.channels, 32))),
           .threads = dim3(kThreads)},
          depthwise_kernel, arguments);
-  update_history(ctx, source);
+  update_history(ctx, source, DType::f32);
 }
 
 }  // namespace shoal::ops::cuda

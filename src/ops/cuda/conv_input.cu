@@ -20,6 +20,11 @@ struct PrepareArguments {
   int history_blocks = 0, channel_blocks = 0;
 };
 
+// A history is of the snake that its convolution's inputs pass through: the next call reads it as one of
+// them.
+template <typename T>
+using Snakes = EightSnakes<!std::is_same_v<T, float>>;
+
 // Into row `row` of the prepared rows, whose width is a multiple of 8 where T has 16 bits.
 template <typename T>
 __device__ inline void store_prepared(const PrepareArguments& a, int64_t row, int c,
@@ -57,7 +62,7 @@ __device__ inline void move_history(const PrepareArguments& a) {
         next = load_eight(history + from * s.channels, c, s.channels, a.vectors);
       } else {
         next = load_eight(s.x + (begin + from - s.look_back) * s.channels, c, s.channels, a.vectors);
-        if (s.alpha) next = EightSnakes(s.alpha, c, s.channels, a.vectors)(next);
+        if (s.alpha) next = Snakes<T>(s.alpha, c, s.channels, a.vectors)(next);
       }
     }
     __syncthreads();
@@ -82,7 +87,7 @@ __device__ inline void prepare_new_rows(const PrepareArguments& a) {
   for (int i = 0; i < kRowsOfThread; ++i)
     if (row + i < s.rows) values[i] = load_eight(s.x + (row + i) * s.channels, c, s.channels, a.vectors);
   if (s.alpha) {
-    const EightSnakes snakes(s.alpha, c, s.channels, a.vectors);
+    const Snakes<T> snakes(s.alpha, c, s.channels, a.vectors);
 #pragma unroll
     for (int i = 0; i < kRowsOfThread; ++i) values[i] = snakes(values[i]);
   }
@@ -166,9 +171,9 @@ PreparedRows prepare_rows(Context& ctx, const ConvSource& source, int64_t dilati
   return prepared;
 }
 
-void update_history(Context& ctx, const ConvSource& source) {
+void update_history(Context& ctx, const ConvSource& source, DType dtype) {
   if (!source.history) return;
-  launch_prepare(ctx, arguments_of(source), DType::f32);
+  launch_prepare(ctx, arguments_of(source), dtype);
 }
 
 }  // namespace shoal::ops::cuda

@@ -57,7 +57,7 @@ struct PreparedRows {
 // Prepares the rows of a convolution and replaces the history by the newest inputs.
 PreparedRows prepare_rows(Context& ctx, const ConvSource& source, int64_t dilation, DType dtype);
 
-// Only replaces the history.
-void update_history(Context& ctx, const ConvSource& source);
+// Only replaces the history, of a convolution that rounds its rows to `dtype`.
+void update_history(Context& ctx, const ConvSource& source, DType dtype);
 
 }  // namespace shoal::ops::cuda

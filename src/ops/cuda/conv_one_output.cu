@@ -170,7 +170,7 @@ void convolve_to_one_output(Context& ctx, const ConvSource& source, const Packed
           .threads = dim3(kThreads),
           .shared_bytes = static_cast<size_t>(SharedRows::bytes(source.channels))},
          one_output_kernel, arguments);
-  update_history(ctx, source);
+  update_history(ctx, source, DType::f32);
 }
 
 }  // namespace shoal::ops::cuda

@@ -38,6 +38,14 @@ __device__ inline PieceRows rows_of_piece(const ConvSource& source, int piece, i
   return {};
 }
 
+// How many pieces there are. All lanes of a warp ask together.
+__device__ inline int pieces_of(const ConvSource& source, int piece_rows) {
+  unsigned own = 0;
+  for (int s = static_cast<int>(threadIdx.x % 32); s < source.sequences; s += 32)
+    own += static_cast<unsigned>((source.begin_of(s + 1) - source.begin_of(s) + piece_rows - 1) / piece_rows);
+  return static_cast<int>(__reduce_add_sync(~0u, own));
+}
+
 // How many pieces there can be: no sequence needs more than one more than its share.
 inline int most_pieces(const ConvSource& source, int piece_rows) {
   CHECK(source.rows < int64_t{1} << 31, "a convolution of ", source.rows, " rows");

@@ -34,15 +34,15 @@ class ConvBarriers {
   __device__ uint32_t rows_empty(int buffer) const { return barrier(2 * kStages + kBuffers + buffer); }
 
   // By one thread.  consumers: warps that multiply, each of which lets go by one lane; row_threads: that
-  // bring rows.
-  __device__ void init(uint32_t consumers, uint32_t row_threads) const {
+  // bring rows; buffer_consumers: of the consumers, those that share a buffer.
+  __device__ void init(uint32_t consumers, uint32_t row_threads, uint32_t buffer_consumers) const {
     for (int stage = 0; stage < kStages; ++stage) {
       init_barrier(weights_full(stage), 1);
       init_barrier(weights_empty(stage), consumers);
     }
     for (int buffer = 0; buffer < kBuffers; ++buffer) {
       init_barrier(rows_full(buffer), row_threads);
-      init_barrier(rows_empty(buffer), consumers);
+      init_barrier(rows_empty(buffer), buffer_consumers);
     }
     show_barriers();
   }

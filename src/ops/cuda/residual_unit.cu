@@ -10,8 +10,16 @@ namespace shoal::ops::cuda {
 namespace {
 
 template <typename T, int kChannels>
-void launch_unit(Context& ctx, const UnitArguments& arguments) {
-  const int blocks = std::min(arguments.pieces, tile_machine(ctx).multiprocessors);
+void launch_unit(Context& ctx, const ResidualConvs& convs, UnitArguments arguments) {
+  using Sizes = UnitSizes<kChannels>;
+  const auto stages_of = [](const PackedMatrix& matrix, int outputs) {
+    return weight_map(matrix.storage.view().data(), shape_of(matrix), outputs / kTileOutputs,
+                      Sizes::kStageTiles);
+  };
+  arguments.wide = stages_of(*convs.wide, Sizes::kWideOutputs);
+  arguments.narrow = stages_of(*convs.narrow, kUnitOutputs);
+  const int blocks =
+      std::min(most_pieces(arguments.source, UnitSizes<kChannels>::kRows), tile_machine(ctx).multiprocessors);
   launch(ctx, "residual unit",
          {.blocks = dim3(static_cast<unsigned>(blocks)),
           .threads = dim3(UnitSizes<kChannels>::kThreads),
@@ -20,13 +28,13 @@ void launch_unit(Context& ctx, const UnitArguments& arguments) {
 }
 
 template <typename T>
-void launch_unit(Context& ctx, int channels, const UnitArguments& arguments) {
-  if (channels == 96)
-    launch_unit<T, 96>(ctx, arguments);
-  else if (channels == 192)
-    launch_unit<T, 192>(ctx, arguments);
+void launch_unit(Context& ctx, const ResidualConvs& convs, const UnitArguments& arguments) {
+  if (arguments.source.channels == 96)
+    launch_unit<T, 96>(ctx, convs, arguments);
+  else if (arguments.source.channels == 192)
+    launch_unit<T, 192>(ctx, convs, arguments);
   else
-    launch_unit<T, 384>(ctx, arguments);
+    launch_unit<T, 384>(ctx, convs, arguments);
 }
 
 const float* values_of(TensorView view) { return view.empty() ? nullptr : view.as<float>(); }
@@ -46,25 +54,18 @@ void residual_unit_at_once(Context& ctx, TensorView x, const ConvRows& rows, con
                            const ResidualConvs& convs, TensorView y) {
   const PackedMatrix &wide = *convs.wide, &narrow = *convs.narrow;
   const ConvSource source = source_of({x, rows, history, convs.wide_alpha}, (kUnitTaps - 1) * convs.dilation);
-  const auto stages_of = [](const PackedMatrix& matrix) {  // the same for any number of channels
-    return weight_map(matrix.storage.view().data(), shape_of(matrix), UnitSizes<96>::kStageTileRows,
-                      kUnitStageTiles);
-  };
-  const UnitArguments arguments{.wide = stages_of(wide),
-                                .narrow = stages_of(narrow),
-                                .source = source,
+  const UnitArguments arguments{.source = source,
                                 .wide_bias = values_of(wide.bias),
                                 .narrow_bias = values_of(narrow.bias),
                                 .narrow_alpha = convs.narrow_alpha.as<float>(),
                                 .y = y.as<float>(),
                                 .dilation = static_cast<int>(convs.dilation),
-                                .vectors = has_vector_rows(source),
-                                .pieces = most_pieces(source, kUnitRows)};
+                                .vectors = has_vector_rows(source)};
   if (wide.dtype == DType::bf16)
-    launch_unit<__nv_bfloat16>(ctx, source.channels, arguments);
+    launch_unit<__nv_bfloat16>(ctx, convs, arguments);
   else
-    launch_unit<__half>(ctx, source.channels, arguments);
-  update_history(ctx, source);
+    launch_unit<__half>(ctx, convs, arguments);
+  update_history(ctx, source, wide.dtype);
 }
 
 }  // namespace shoal::ops::cuda

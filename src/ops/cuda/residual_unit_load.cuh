@@ -1,150 +1,30 @@
 // How a residual unit's weights and rows get into the shared memory of residual_unit.cuh.
-//   weights: stages of 96 outputs by 96 inputs, [8 outputs each][32 inputs each][512 bytes, as in memory]
-//   rows: buffers of [8 channels][kPitch rows][16 bytes]; row m of a piece at m + look_back
 #pragma once
 
-#include "ops/cuda/conv_channels.cuh"
-#include "ops/cuda/conv_pieces.cuh"
-#include "ops/cuda/conv_pipeline.cuh"
-#include "ops/cuda/matrix_layout.cuh"
-#include "ops/cuda/operand_map.cuh"
-#include "ops/cuda/wide_barrier.cuh"
+#include "ops/cuda/narrowed.cuh"
+#include "ops/cuda/residual_unit_sizes.cuh"
+#include "ops/cuda/snake.cuh"
 
 namespace shoal::ops::cuda {
 
-constexpr int kUnitTaps = 7, kUnitRows = 128, kUnitMostDilation = 9;
-constexpr int kUnitOutputs = 96;    // that are made at a time, by either convolution
-constexpr int kUnitStageTiles = 3;  // of 32 inputs, of a stage of weights
-
-struct UnitArguments {
-  CUtensorMap wide, narrow;  // stages of weights
-  ConvSource source;
-  const float *wide_bias = nullptr, *narrow_bias = nullptr;  // [channels], or null
-  const float* narrow_alpha = nullptr;                       // [channels]
-  float* y = nullptr;                                        // [rows, channels], not x
-  int dilation = 1;
-  bool vectors = false;  // histories are aligned to 16 bytes
-  int pieces = 0;        // at most
-};
-
-template <int kChannels>
-struct UnitSizes {
-  static_assert(kChannels % kUnitOutputs == 0 && kChannels <= 384);
-  static constexpr int kParts = kChannels / kUnitOutputs;  // of the outputs
-  static constexpr int kSums = kUnitOutputs / 2;           // of a thread, for 64 rows of a warpgroup
-  static constexpr int kTapTiles = kChannels / kTileInputs;
-
-  // A stage holds one part's weights for some tiles of inputs of one tap.
-  static constexpr int kStageTiles = kUnitStageTiles, kStageTileRows = kUnitOutputs / kTileOutputs;
-  static constexpr int kStageBytes = kStageTileRows * kStageTiles * kTileBytes;
-  static constexpr int kTapStages = kTapTiles / kStageTiles;
-  static constexpr int kWideStages = kUnitTaps * kTapStages;  // of one part of the outputs
-  static constexpr int kPieceStages = kParts * (kWideStages + kTapStages);
-  static constexpr bool kResident = kChannels == 96;
-  static constexpr int kStages = kResident ? kPieceStages : 12 / kStageTiles;
-
-  // Eight rows of one operand lie in 128 bytes; one row more than a multiple of eight, so that neighbouring
-  // channels of a row lie in different banks.
-  static constexpr int kPitch = (kUnitRows + (kUnitTaps - 1) * kUnitMostDilation + 7) / 8 * 8 + 1;
-  static constexpr int kBufferBytes = kChannels / kEight * kPitch * 16;
-  static constexpr int kBuffers = kChannels <= 192 ? 2 : 1;
-  // From 16 channels to the next, as operands count.
-  static constexpr uint64_t kSixteenChannels = 2 * kPitch;
-
-  // Where weights pass through, the first warp brings them. Registers go where they are needed.
-  static constexpr int kLoadingWarps = kParts <= 2 ? 8 : 4, kConsumerWarps = 8;
-  static constexpr int kRowWarps = kResident ? kLoadingWarps : kLoadingWarps - 1;
-  static constexpr int kThreads = 32 * (kLoadingWarps + kConsumerWarps);
-  // What a block starts with is shared out anew; asking for more would wait for ever.
-  static constexpr int kRegistersAtStart = 65536 / kThreads / 8 * 8;
-  static constexpr int kLoaderRegisters = kParts == 1 ? 72 : kParts == 2 ? 80 : 56;
-  static constexpr int kConsumerRegisters =
-      kRegistersAtStart + (kRegistersAtStart - kLoaderRegisters) * kLoadingWarps / kConsumerWarps;
-  static_assert(kConsumerRegisters % 8 == 0);
-  static constexpr int kRowsOfThread = kParts <= 2 ? 4 : 3;  // whose loads are on their way together
-};
-
-// Of the snakes and the epilogues.
-template <int kChannels>
-struct UnitFactors {
-  float wide_alpha[kChannels], wide_inverse[kChannels], wide_bias[kChannels];
-  float narrow_alpha[kChannels], narrow_inverse[kChannels], narrow_bias[kChannels];
-};
-
-template <int kChannels>
-class UnitShared {
- public:
-  using Sizes = UnitSizes<kChannels>;
-
-  static constexpr int kRowsOffset = Sizes::kStages * Sizes::kStageBytes;
-  static constexpr int kFactorsOffset = kRowsOffset + Sizes::kBuffers * Sizes::kBufferBytes;
-  static constexpr int kBarriersOffset = kFactorsOffset + static_cast<int>(sizeof(UnitFactors<kChannels>));
-  static constexpr int kBytes = kBarriersOffset + ConvBarriers<Sizes::kStages, Sizes::kBuffers>::kBytes;
-
-  __device__ explicit UnitShared(char* bytes)
-      : bytes_(bytes), base_(static_cast<uint32_t>(__cvta_generic_to_shared(bytes))) {}
-
-  __device__ uint32_t weights(int stage) const {
-    return base_ + static_cast<uint32_t>(stage * Sizes::kStageBytes);
-  }
-  __device__ uint32_t rows(int buffer) const {
-    return base_ + static_cast<uint32_t>(kRowsOffset + buffer * Sizes::kBufferBytes);
-  }
-  __device__ static uint64_t rows_operand(uint32_t shared) { return plain_operand_at(shared, Sizes::kPitch); }
-  __device__ char* row_bytes(int buffer) const { return bytes_ + kRowsOffset + buffer * Sizes::kBufferBytes; }
-  __device__ UnitFactors<kChannels>& factors() const {
-    return *reinterpret_cast<UnitFactors<kChannels>*>(bytes_ + kFactorsOffset);
-  }
-  using Barriers = ConvBarriers<Sizes::kStages, Sizes::kBuffers>;
-  __device__ Barriers barriers() const { return Barriers(base_ + static_cast<uint32_t>(kBarriersOffset)); }
-
- private:
-  char* bytes_;
-  uint32_t base_;
-};
-
-// Stages in turn. Resident ones are full once and stay so.
-template <int kChannels>
-struct UnitRing {
-  int stage = 0;
-  uint32_t parity = 0;
-
-  __device__ void advance() {
-    if (++stage < UnitSizes<kChannels>::kStages) return;
-    stage = 0;
-    if constexpr (!UnitSizes<kChannels>::kResident) parity ^= 1;
-  }
-};
-
-// By all threads of the block. Factors are constant, as weights are.
-template <int kChannels>
-__device__ inline void load_factors(const UnitArguments& a, const UnitShared<kChannels>& shared) {
-  UnitFactors<kChannels>& f = shared.factors();
-  for (int c = static_cast<int>(threadIdx.x); c < kChannels; c += UnitSizes<kChannels>::kThreads) {
-    const float wide = __ldg(a.source.alpha + c), narrow = __ldg(a.narrow_alpha + c);
-    f.wide_alpha[c] = wide, f.wide_inverse[c] = snake_inverse(wide);
-    f.narrow_alpha[c] = narrow, f.narrow_inverse[c] = snake_inverse(narrow);
-    f.wide_bias[c] = a.wide_bias ? __ldg(a.wide_bias + c) : 0.0f;
-    f.narrow_bias[c] = a.narrow_bias ? __ldg(a.narrow_bias + c) : 0.0f;
-  }
-}
-
-// By one thread: what(map, x, y) for each stage of a piece's weights, in the order in which they are used: by
-// convolution, part of the outputs, tap, inputs.
+// By one thread: what(map, x, y, bytes) for each stage of a piece's weights, in the order in which they are
+// used: by convolution, part of the outputs, tap, inputs.
 template <int kChannels, typename What>
 __device__ inline void for_stages(const UnitArguments& a, What&& what) {
   using Sizes = UnitSizes<kChannels>;
-  constexpr int kUnits = Sizes::kStageTiles * kTileBytes / kWeightMapUnit;
-  for (int part = 0; part < Sizes::kParts; ++part)
-    for (int i = 0; i < Sizes::kWideStages; ++i) what(a.wide, i * kUnits, part * Sizes::kStageTileRows);
-  for (int part = 0; part < Sizes::kParts; ++part)
-    for (int i = 0; i < Sizes::kTapStages; ++i) what(a.narrow, i * kUnits, part * Sizes::kStageTileRows);
+  constexpr int kUnits = Sizes::kTileRowBytes / kWeightMapUnit;
+  for (int part = 0; part < Sizes::kWideParts; ++part)
+    for (int i = 0; i < Sizes::kWideStages; ++i)
+      what(a.wide, i * kUnits, part * (Sizes::kWideOutputs / kTileOutputs), Sizes::kWideBytes);
+  for (int part = 0; part < Sizes::kNarrowParts; ++part)
+    for (int i = 0; i < Sizes::kTapStages; ++i)
+      what(a.narrow, i * kUnits, part * (kUnitOutputs / kTileOutputs), Sizes::kNarrowBytes);
 }
 
 template <int kChannels>
 __device__ inline void load_stage(const UnitShared<kChannels>& shared, int stage, const CUtensorMap& map,
-                                  int x, int y) {
-  arrive_expecting(shared.barriers().weights_full(stage), UnitSizes<kChannels>::kStageBytes);
+                                  int x, int y, int bytes) {
+  arrive_expecting(shared.barriers().weights_full(stage), static_cast<uint32_t>(bytes));
   copy_rectangle(shared.weights(stage), map, x, y, shared.barriers().weights_full(stage));
 }
 
@@ -152,8 +32,9 @@ __device__ inline void load_stage(const UnitShared<kChannels>& shared, int stage
 template <int kChannels>
 __device__ inline void load_resident_weights(const UnitArguments& a, const UnitShared<kChannels>& shared) {
   int stage = 0;
-  for_stages<kChannels>(
-      a, [&](const CUtensorMap& map, int x, int y) { load_stage(shared, stage++, map, x, y); });
+  for_stages<kChannels>(a, [&](const CUtensorMap& map, int x, int y, int bytes) {
+    load_stage(shared, stage++, map, x, y, bytes);
+  });
 }
 // A block must not end before what it asked for is there.
 template <int kChannels>
@@ -166,101 +47,234 @@ __device__ inline void wait_for_resident_weights(const UnitShared<kChannels>& sh
 template <int kChannels>
 __device__ inline void stream_weights(const UnitArguments& a, const UnitShared<kChannels>& shared) {
   UnitRing<kChannels> ring;
-  for (int piece = static_cast<int>(blockIdx.x); piece < a.pieces; piece += static_cast<int>(gridDim.x)) {
-    if (rows_of_piece(a.source, piece, kUnitRows).count == 0) return;
-    if (threadIdx.x % 32 != 0) continue;
-    for_stages<kChannels>(a, [&](const CUtensorMap& map, int x, int y) {
+  int left = UnitPieces<UnitSizes<kChannels>::kRows>(a.source).left();
+  if (threadIdx.x % 32 != 0) return;
+  for (; left > 0; --left)
+    for_stages<kChannels>(a, [&](const CUtensorMap& map, int x, int y, int bytes) {
       wait_for_phase(shared.barriers().weights_empty(ring.stage), ring.parity ^ 1);
-      load_stage(shared, ring.stage, map, x, y);
+      load_stage(shared, ring.stage, map, x, y, bytes);
       ring.advance();
     });
-  }
 }
 
-// Rows of a piece that a thread brings, all of the same eight channels.
-template <typename T, int kChannels>
-class UnitRowLoader {
+// Brings rows by kThreads threads: one has four channels of every kTogether-th row.
+template <typename T, int kChannels, int kThreads, int kBatch>
+class UnitRows {
  public:
   using Sizes = UnitSizes<kChannels>;
-  static constexpr int kChunks = kChannels / kEight;
-  static constexpr int kRowsTogether = 32 * Sizes::kRowWarps / kChunks;  // by all threads
-  static constexpr int kRowsOfThread = Sizes::kRowsOfThread;
+  using Pieces = UnitPieces<Sizes::kRows>;
+  static constexpr int kQuads = kChannels / 4;
+  static constexpr int kTogether = kThreads / kQuads;  // rows that all threads bring
+  static_assert(kTogether * kQuads == kThreads);
+  static constexpr int kBatches = Sizes::kRows / (kTogether * kBatch);  // of the rows of a piece
+  static_assert(kBatches * kTogether * kBatch == Sizes::kRows);
+  static constexpr int kOldBatch = kBatch / 2;
+  using Batch = float4[kBatch];  // rows of a thread that are on their way together
+
+  // The thread's channels of a piece's first row, and the last row that the sequence has.
+  struct Place {
+    const float* x;
+    int last;
+  };
 
   // thread: of those that bring rows.
-  __device__ UnitRowLoader(const UnitArguments& a, const UnitShared<kChannels>& shared, int thread)
+  __device__ UnitRows(const UnitArguments& a, const UnitShared<kChannels>& shared, int thread)
       : source_(a.source),
+        shared_(shared),
         vectors_(a.vectors),
-        factors_(shared.factors()),
-        chunk_(thread % kChunks),
-        row_(thread / kChunks) {}
+        quad_(thread % kQuads),
+        row_(thread / kQuads),
+        alpha_(four_at(shared.factors().wide_alpha + 4 * quad_)),
+        inverse_(four_at(shared.factors().wide_inverse + 4 * quad_)) {}
 
-  // to: the place of the piece's first row, which is look_back rows before its own.
-  __device__ void bring(const PieceRows& piece, char* to) const {
-    if (row_ >= kRowsTogether) return;
-    const int rows = kUnitRows + source_.look_back;
-    const float* const x = source_.x + source_.begin_of(piece.sequence) * kChannels;
-    const float* const history = source_.history_of(piece.sequence);
-    for (int row = row_; row < rows; row += kRowsTogether * kRowsOfThread) {
-      EightFloats values[kRowsOfThread];
+  __device__ bool leads() const { return row_ == 0 && quad_ == 0; }
+  __device__ Place place_of(const Pieces& piece) const {
+    return {source_.x + (piece.begin() + piece.first()) * kChannels + 4 * quad_, piece.rows() - 1};
+  }
+  // The thread's channels of a buffer.
+  __device__ char* column(int buffer) const {
+    return shared_.row_bytes(buffer) + quad_ / 2 * Sizes::kPitch * 16 + quad_ % 2 * 8;
+  }
+
+  __device__ void load(const Place& place, int batch, Batch& values) const {
 #pragma unroll
-      for (int i = 0; i < kRowsOfThread; ++i) {
-        const int at = piece.first + row + i * kRowsTogether - source_.look_back;
-        values[i] = {};
-        if (at >= piece.count) continue;
-        const float* const from =
-            at < 0 ? history + int64_t{at + source_.look_back} * kChannels : x + int64_t{at} * kChannels;
-        values[i] = load_eight(from, chunk_ * kEight, kChannels, at >= 0 || vectors_);
+    for (int i = 0; i < kBatch; ++i) values[i] = load_row(place, row_ + (batch * kBatch + i) * kTogether);
+  }
+  // A piece's rows, of which the first batch is in values, -> its buffer; while rows pass through the snake,
+  // those of the next batch are on their way, at last the next piece's.
+  __device__ void bring(const Place& place, const Pieces& next, Batch& values, char* column) const {
+    char* to = column + (source_.look_back + row_) * 16;
+#pragma unroll 1
+    for (int batch = 1; batch < kBatches; ++batch) exchange(place, batch, values, to);
+    if (next.has_piece())
+      exchange(place_of(next), 0, values, to);
+    else
+      store(values, to);
+  }
+  // What a piece looks back at. before: the buffer of the piece before.
+  __device__ void look_back(const Pieces& piece, const char* before, char* column) const {
+    if (piece.follows())
+      copy_look_back(before, column);
+    else
+      bring_look_back(piece, column);
+  }
+
+  // Has the rows of a piece brought nearer, into the second-level cache.
+  __device__ void prefetch(const Pieces& piece) const {
+    if (!piece.has_piece() || !leads()) return;
+    const float* const from = source_.x + (piece.begin() + piece.first()) * kChannels;
+    prefetch_bulk(from, static_cast<uint32_t>(min(piece.rows(), Sizes::kRows) * kChannels) * 4);
+  }
+
+ private:
+  // The rows in values -> to, which moves on; a batch of others takes their place.
+  __device__ void exchange(const Place& place, int batch, Batch& values, char*& to) const {
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i, to += kTogether * 16) {
+      const uint2 rounded = rounded_four(snaked(values[i]));
+      values[i] = load_row(place, row_ + (batch * kBatch + i) * kTogether);
+      *reinterpret_cast<uint2*>(to) = rounded;
+      asm volatile("" ::: "memory");  // one row after the other: more at a time take more registers
+    }
+  }
+  __device__ void store(const Batch& values, char* to) const {
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i)
+      *reinterpret_cast<uint2*>(to + i * kTogether * 16) = rounded_four(snaked(values[i]));
+  }
+
+  // The end of the piece before is what this one looks back at. In one buffer: look-backs are shorter than
+  // pieces, and a thread reads what it alone overwrites.
+  __device__ void copy_look_back(const char* from, char* to) const {
+    for (int m = row_; m < source_.look_back; m += kTogether)
+      *reinterpret_cast<uint2*>(to + m * 16) =
+          *reinterpret_cast<const uint2*>(from + (Sizes::kRows + m) * 16);
+  }
+  __device__ void bring_look_back(const Pieces& piece, char* to) const {
+    const float* const history = source_.history_of(piece.sequence()) + 4 * quad_;
+    const Place place = place_of(piece);
+    const int inside = source_.look_back - piece.first();  // from here on, rows of the sequence
+#pragma unroll 1
+    for (int first = row_; first < source_.look_back; first += kOldBatch * kTogether) {
+      float4 old[kOldBatch];
+#pragma unroll
+      for (int i = 0; i < kOldBatch; ++i) {
+        const int m = min(first + i * kTogether, source_.look_back - 1);
+        if (m >= inside)
+          old[i] = load_row(place, m - source_.look_back);
+        else if (vectors_)
+          old[i] = four_at(history + (piece.first() + m) * kChannels);
+        else
+          old[i] = singles_at(history + (piece.first() + m) * kChannels);
       }
 #pragma unroll
-      for (int i = 0; i < kRowsOfThread; ++i) {
-        const int m = row + i * kRowsTogether;
-        if (m >= rows) break;
-        if (piece.first + m >= source_.look_back) snake(values[i]);
-        *reinterpret_cast<uint4*>(to + (chunk_ * Sizes::kPitch + m) * 16) = rounded_eight<T>(values[i]);
+      for (int i = 0; i < kOldBatch; ++i) {
+        const int m = first + i * kTogether;
+        if (m < source_.look_back)
+          *reinterpret_cast<uint2*>(to + m * 16) = rounded_four(m >= inside ? snaked(old[i]) : old[i]);
       }
     }
   }
 
- private:
-  __device__ void snake(EightFloats& values) const {
-    const EightFloats alpha = load_eight(factors_.wide_alpha, chunk_ * kEight, kChannels, true);
-    const EightFloats inverse = load_eight(factors_.wide_inverse, chunk_ * kEight, kChannels, true);
-#pragma unroll
-    for (int i = 0; i < kEight; ++i) values.v[i] = snake_value(values.v[i], alpha.v[i], inverse.v[i]);
+  __device__ static float4 four_at(const float* from) { return *reinterpret_cast<const float4*>(from); }
+  __device__ static float4 singles_at(const float* from) { return {from[0], from[1], from[2], from[3]}; }
+  // Rows behind the sequence's last are loaded as that one: nobody stores what becomes of them.
+  __device__ static float4 load_row(const Place& place, int row) {
+    return four_at(place.x + min(row, place.last) * kChannels);
+  }
+  __device__ float4 snaked(const float4& x) const {
+    return {near_snake(x.x, alpha_.x, inverse_.x), near_snake(x.y, alpha_.y, inverse_.y),
+            near_snake(x.z, alpha_.z, inverse_.z), near_snake(x.w, alpha_.w, inverse_.w)};
+  }
+  __device__ static uint2 rounded_four(const float4& x) {
+    struct alignas(8) {
+      T v[4];
+    } four = {narrowed_value<T>(x.x), narrowed_value<T>(x.y), narrowed_value<T>(x.z), narrowed_value<T>(x.w)};
+    return *reinterpret_cast<const uint2*>(&four);
   }
 
   const ConvSource& source_;
+  const UnitShared<kChannels>& shared_;
   const bool vectors_;
-  const UnitFactors<kChannels>& factors_;
-  const int chunk_, row_;
+  const int quad_, row_;
+  const float4 alpha_, inverse_;
 };
 
-// Has the rows of a piece brought nearer, into the second-level cache. By one warp.
+// Tells those who multiply of the piece in a buffer.
 template <int kChannels>
-__device__ inline void prefetch_piece(const UnitArguments& a, int piece) {
-  if (piece >= a.pieces) return;
-  const PieceRows rows = rows_of_piece(a.source, piece, kUnitRows);
-  const int left = rows.count - rows.first, count = left < kUnitRows ? left : kUnitRows;
-  if (count <= 0 || threadIdx.x % 32 != 0) return;
-  const float* const from = a.source.x + (a.source.begin_of(rows.sequence) + rows.first) * int64_t{kChannels};
-  prefetch_bulk(from, static_cast<uint32_t>(count * kChannels) * 4);
+__device__ inline void announce(const UnitShared<kChannels>& shared, int buffer, const UnitTile& tile,
+                                bool leads) {
+  if (leads) shared.tile(buffer) = tile;
+  arrive(shared.barriers().rows_full(buffer));
 }
 
-// By the row warps, all pieces of the block.
+// By those who multiply and by the row warps: the former have brought the first piece, which the latter may
+// copy from.
+template <int kChannels>
+__device__ inline void meet_at_first_piece() {
+  constexpr int kThreads = 32 * (UnitSizes<kChannels>::kConsumerWarps + UnitSizes<kChannels>::kRowWarps);
+  asm volatile("bar.sync 1, %0;" ::"n"(kThreads) : "memory");
+}
+
+// By the row warps, all pieces of the block but the first where others bring that.
 template <typename T, int kChannels>
 __device__ inline void load_pieces(const UnitArguments& a, const UnitShared<kChannels>& shared, int thread) {
-  const UnitRowLoader<T, kChannels> loader(a, shared, thread);
-  Ring<UnitSizes<kChannels>::kBuffers> buffers;
-  for (int piece = static_cast<int>(blockIdx.x); piece < a.pieces; piece += static_cast<int>(gridDim.x)) {
-    const PieceRows rows = rows_of_piece(a.source, piece, kUnitRows);
-    if (rows.count == 0) return;
-    if (thread < 32) prefetch_piece<kChannels>(a, piece + static_cast<int>(gridDim.x));
+  using Sizes = UnitSizes<kChannels>;
+  using Rows = UnitRows<T, kChannels, 32 * Sizes::kRowWarps, Sizes::kRowsOfThread>;
+  const Rows rows(a, shared, thread);
+  typename Rows::Pieces pieces(a.source);
+  Ring<Sizes::kBuffers> buffers, before;  // the piece's, and that of the one before
+  typename Rows::Batch values;            // on their way
+  rows.prefetch(pieces);
+  if (pieces.has_piece() && !Sizes::kFirstByConsumers) rows.load(rows.place_of(pieces), 0, values);
+  bool brings = !Sizes::kFirstByConsumers;
+  if (!brings && !pieces.has_piece()) meet_at_first_piece<kChannels>();
+  for (bool is_first = true; pieces.has_piece(); is_first = false, brings = true) {
+    // All have brought the piece before, and have read the one before that.
+    if (!is_first) wait_for_phase(shared.barriers().rows_full(before.at), before.parity);
     wait_for_phase(shared.barriers().rows_empty(buffers.at), buffers.parity ^ 1);
-    loader.bring(rows, shared.row_bytes(buffers.at));
+    const UnitTile tile{.first = pieces.begin() + pieces.first(), .rows = pieces.rows()};
+    const typename Rows::Place place = rows.place_of(pieces);
+    char* const column = rows.column(buffers.at);
+    if (brings) rows.look_back(pieces, rows.column(before.at), column);
+    pieces.next();
+    rows.prefetch(pieces);
+    if (brings) {
+      rows.bring(place, pieces, values, column);
+    } else {
+      if (pieces.has_piece()) rows.load(rows.place_of(pieces), 0, values);
+      meet_at_first_piece<kChannels>();
+    }
     show_to_tensor_cores();
-    arrive(shared.barriers().rows_full(buffers.at));
+    announce(shared, buffers.at, tile, rows.leads());
+    before = buffers;
     buffers.advance();
   }
+  for (int group = 0; group < (Sizes::kOwnPieces ? 2 : 1); ++group, buffers.advance()) {
+    wait_for_phase(shared.barriers().rows_empty(buffers.at), buffers.parity ^ 1);
+    announce(shared, buffers.at, {}, rows.leads());
+  }
+}
+
+// By those who multiply: the first piece of the block.
+template <typename T, int kChannels>
+__device__ inline void load_first_piece(const UnitArguments& a, const UnitShared<kChannels>& shared,
+                                        int thread) {
+  constexpr int kThreads = 192;
+  using Rows = UnitRows<T, kChannels, kThreads, 16>;
+  typename Rows::Pieces pieces(a.source);
+  if (pieces.has_piece() && thread < kThreads) {
+    const Rows rows(a, shared, thread);
+    const typename Rows::Place place = rows.place_of(pieces);
+    typename Rows::Batch values;
+    rows.load(place, 0, values);
+    char* const column = rows.column(0);
+    rows.look_back(pieces, column, column);
+    pieces.leave();
+    rows.bring(place, pieces, values, column);
+    show_to_tensor_cores();
+  }
+  meet_at_first_piece<kChannels>();
 }
 
 }  // namespace shoal::ops::cuda

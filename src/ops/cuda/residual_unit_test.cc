@@ -80,6 +80,27 @@ TEST_P(CudaResidualUnit, IsItsTwoConvolutions) {
   }
 }
 
+// However a sequence is cut, whatever else is in the batch: pieces that begin at other rows, blocks that have
+// other neighbours.
+TEST_P(CudaResidualUnit, StreamedIsWholeAndAloneIsInABatch) {
+  for (const int64_t channels : {96, 192, 384}) {
+    SCOPED_TRACE(testing::Message() << channels << " channels");
+    const Unit unit = random_unit(channels, 9);
+    if (!has_unit_kernel(ctx(), unit.convs())) GTEST_SKIP() << "no such kernel for this GPU";
+    const Rows xs = random_rows({3000, 1, 777}, channels, 71);
+    Rows histories, alone, streamed;
+    const Rows want = run_at_once(unit, xs, histories);
+    expect_same(run_at_once(unit, {xs[0]}, alone), {want[0]});
+    std::vector<float> pieces;
+    for (int64_t begin = 0, end; begin < 3000; begin = end) {
+      end = std::min<int64_t>(3000, 2 * begin + 63);
+      append(pieces, run_at_once(unit, {rows_of(xs[0], channels, begin, end)}, streamed)[0]);
+    }
+    expect_same({pieces}, {want[0]});
+    expect_same(streamed, {histories[0]});
+  }
+}
+
 TEST_P(CudaResidualUnit, TakesHistoriesThatLieAnywhere) {
   const Unit unit = random_unit(384, 3);
   if (!has_unit_kernel(ctx(), unit.convs())) GTEST_SKIP() << "no such kernel for this GPU";

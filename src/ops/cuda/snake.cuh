@@ -22,6 +22,13 @@ __device__ inline float snake_value(float x, float alpha, float inverse) {
   return __fmaf_rn(__fmul_rn(sine, sine), inverse, x);
 }
 
+// For what is rounded to 16 bits next, which needs no better sine than the special function unit has: 2^-20.5
+// off where the angle is within a turn, beyond it about what the rounding of the angle itself does.
+__device__ inline float near_snake(float x, float alpha, float inverse) {
+  const float sine = __sinf(__fmul_rn(alpha, x));
+  return __fmaf_rn(__fmul_rn(sine, sine), inverse, x);
+}
+
 // What snake_value multiplies by.
 __device__ inline float snake_inverse(float alpha) { return __frcp_rn(__fadd_rn(alpha, 1e-9f)); }
 

@@ -229,7 +229,8 @@ __global__ void __launch_bounds__(StyledSizes<kChannels>::kThreads, 1)
   extern __shared__ __align__(1024) char shared_bytes[];
   const StyledShared<kChannels> shared(shared_bytes);
   const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x / 32), 0);
-  if (threadIdx.x == 0) shared.barriers().init(Sizes::kConsumerWarps, 32 * kStyledRowWarps);
+  if (threadIdx.x == 0)
+    shared.barriers().init(Sizes::kConsumerWarps, 32 * kStyledRowWarps, Sizes::kConsumerWarps);
   for (int c = static_cast<int>(threadIdx.x); c < kChannels; c += Sizes::kThreads)
     shared.bias()[c] = arguments.bias ? __ldg(arguments.bias + c) : 0.0f;
   __syncthreads();

@@ -161,13 +161,6 @@ __device__ inline void stream_styled_weights(const StyledConvArguments& a,
   }
 }
 
-// What is rounded to 16 bits next needs no better sine than the special function unit has: 2^-20.5 off where
-// the angle is within a turn, beyond it about what the rounding of the angle itself does.
-__device__ inline float near_snake(float z, float alpha, float inverse) {
-  const float sine = __sinf(__fmul_rn(alpha, z));
-  return __fmaf_rn(__fmul_rn(sine, sine), inverse, z);
-}
-
 // A lane's four channels of a part: y = snake(scale x + shift).
 struct StyledFour {
   float4 scale, shift, alpha, inverse;

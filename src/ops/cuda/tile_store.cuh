@@ -88,7 +88,7 @@ __device__ inline void finish_plain(const TileArguments& arguments, const Output
   FourFloats alpha;
   load_four(arguments.snake_alpha + place.n, alpha);
 #pragma unroll
-  for (int i = 0; i < 4; ++i) sums[i] = snake_value(sums[i], alpha[i], snake_inverse(alpha[i]));
+  for (int i = 0; i < 4; ++i) sums[i] = near_snake(sums[i], alpha[i], snake_inverse(alpha[i]));
 }
 
 // sums -> what is stored.
@@ -104,7 +104,7 @@ __device__ inline void finish_outputs(const TileArguments& arguments, const Outp
     sums[i] = epilogue_value(sums[i], bias, scale, before[i], epilogue.activation);
     if (!arguments.snake_alpha) continue;
     const float alpha = __ldg(arguments.snake_alpha + output);
-    sums[i] = snake_value(sums[i], alpha, snake_inverse(alpha));
+    sums[i] = near_snake(sums[i], alpha, snake_inverse(alpha));
   }
 }
 

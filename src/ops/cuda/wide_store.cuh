@@ -66,9 +66,9 @@ __device__ inline void apply_snake(const float* alphas, int n, int tiles, float 
     if (i >= tiles) break;
     const float2 alpha = load_pair(alphas + n + i * kTileOutputs);
     const float low = snake_inverse(alpha.x), high = snake_inverse(alpha.y);
-    v[4 * i] = snake_value(v[4 * i], alpha.x, low), v[4 * i + 1] = snake_value(v[4 * i + 1], alpha.y, high);
-    v[4 * i + 2] = snake_value(v[4 * i + 2], alpha.x, low);
-    v[4 * i + 3] = snake_value(v[4 * i + 3], alpha.y, high);
+    v[4 * i] = near_snake(v[4 * i], alpha.x, low), v[4 * i + 1] = near_snake(v[4 * i + 1], alpha.y, high);
+    v[4 * i + 2] = near_snake(v[4 * i + 2], alpha.x, low);
+    v[4 * i + 3] = near_snake(v[4 * i + 3], alpha.y, high);
   }
 }
 
