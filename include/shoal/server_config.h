@@ -22,6 +22,9 @@ struct ServerConfig {
   // its own with the settings of the first.
   std::string models;
   bool strict = false;  // of every request: SpeechRequest::strict
+  // Voices under further names, "NAME=VOICE" with commas between: parse_voice_aliases. They come before the
+  // names that the server knows by itself (OpenAI's).
+  std::string voice_aliases;
 
   // With any key, every route but the live checks wants `Authorization: Bearer KEY`. A file has one key a
   // line, KEY or NAME:KEY; lines that begin with # are remarks. NAME stands in logs and metrics, never the
@@ -32,6 +35,7 @@ struct ServerConfig {
   std::string admin_key;
   std::string admin_key_file;
   std::string tls_certificate, tls_key;  // PEM files; both or none
+  bool list_without_key = false;         // GET /v1/audio/voices and /v1/audio/models ask for no key
   std::string cors_origins;              // "*", or origins with commas between; empty: no CORS headers
 
   int max_connections = 4096;
@@ -74,5 +78,15 @@ struct NamedModel {
 // "kokoro=/srv/Kokoro-82M, german=/srv/de": in order; blanks around a name or folder do not count. Throws
 // Error(invalid_argument): a part without a name or a folder, a name twice or that is none.
 std::vector<NamedModel> parse_models(std::string_view list);
+
+struct VoiceAlias {
+  std::string name;
+  std::string voice;  // a voice, a mix of a Kokoro model's, or "default"
+};
+
+// "alloy=clara, alloy=af_heart, narrator=default": in order; a name that stands there twice has the first of
+// its voices that a model has. Blanks around a name or voice do not count. Throws Error(invalid_argument): a
+// part without a name or a voice, a name that no voice could have, one of the model's own voice.
+std::vector<VoiceAlias> parse_voice_aliases(std::string_view list);
 
 }  // namespace shoal

@@ -20,4 +20,17 @@ constexpr bool is_voice_name(std::string_view name) {
          std::ranges::all_of(name, is_voice_name_character);
 }
 
+// Whether they differ in the case of their letters alone.
+constexpr bool equal_voice_names(std::string_view a, std::string_view b) {
+  constexpr auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
+
+// "default" and "built-in", which stand for the model's own voice. In any case of letters: the folder of
+// voices may lie on a disk that takes Default for default.
+constexpr bool is_own_voice_name(std::string_view name) {
+  constexpr std::string_view kOwn[] = {"default", "built-in"};
+  return std::ranges::any_of(kOwn, [name](std::string_view own) { return equal_voice_names(name, own); });
+}
+
 }  // namespace shoal

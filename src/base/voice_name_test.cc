@@ -14,5 +14,12 @@ TEST(VoiceName, IsOnePartOfAPathAndNothingElse) {
   EXPECT_FALSE(is_voice_name(std::string(256, 'a')));
 }
 
+TEST(VoiceName, OfTheModelsOwnVoiceInAnyCase) {
+  for (const char* name : {"default", "Default", "DEFAULT", "built-in", "Built-In"})
+    EXPECT_TRUE(is_own_voice_name(name)) << name;
+  for (const char* name : {"", "defaul", "default ", "defaults", "builtin"})
+    EXPECT_FALSE(is_own_voice_name(name)) << name;
+}
+
 }  // namespace
 }  // namespace shoal

@@ -35,6 +35,7 @@ settings::Value random_value(const settings::Row& row, std::mt19937_64& random) 
   if (row.key == "log_format") return std::string("json");
   if (row.key == "log_level") return std::string("error");
   if (row.key == "models") return std::string("a=b, c=/d e");
+  if (row.key == "voice_aliases") return std::string("a=b, c d=e(2)+f");
   if (row.key == "model_name") return std::string("n\xc3\xa9");
   if (row.key == "device") return std::string(random() % 2 ? "auto" : "cuda:3");
   if (row.key == "precision") return std::string(random() % 2 ? "float16" : "bfloat16");

@@ -112,6 +112,9 @@ constexpr Row kRows[] = {
     {"strict", &S::strict, "Server", kEither,
      "refuse by name what a model has no use for or has not learned; otherwise it has no effect, and the "
      "answer's warnings say so"},
+    {"voice_aliases", &S::voice_aliases, "Server", words("NAME=VOICE with commas between"),
+     "voices under further names, before OpenAI's (alloy, ...), which stand for voices that come with the "
+     "model; of a name that stands there twice the first voice that a model has"},
 
     {"api_key", &S::api_key, "Keys and TLS", secret("printable ASCII without blanks"),
      "the key that clients send; empty, and no api_key_file: no key is asked for"},
@@ -124,6 +127,8 @@ constexpr Row kRows[] = {
     {"tls_certificate", &S::tls_certificate, "Keys and TLS", words("a PEM file"),
      "certificate and those that vouch for it; empty: plain HTTP"},
     {"tls_key", &S::tls_key, "Keys and TLS", words("a PEM file"), "private key of the certificate"},
+    {"list_without_key", &S::list_without_key, "Keys and TLS", kEither,
+     "GET /v1/audio/voices and /v1/audio/models ask for no key, as Open WebUI expects"},
     {"cors_origins", &S::cors_origins, "Keys and TLS", words("*, origins with commas between"),
      "web pages of other origins that may use the server; empty: none"},
 

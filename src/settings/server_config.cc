@@ -119,6 +119,7 @@ void ServerConfig::validate() const {
   if (!operator_listen.empty()) check_listen("operator_listen", operator_listen);
   check_model_name("model_name", model_name);
   parse_models(models);
+  parse_voice_aliases(voice_aliases);
   check_key("api_key", api_key);
   check_key("admin_key", admin_key);
   if (!admin_key.empty() && admin_key == api_key)

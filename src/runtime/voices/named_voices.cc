@@ -3,12 +3,19 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/voice_name.h"
 
 namespace shoal::runtime {
 namespace {
 
 [[noreturn]] void fail_exists(const std::string& name) {
   fail(ErrorCode::already_exists, "voice \"", name, "\": came with the model; choose another name");
+}
+
+void check_not_own(const std::string& name) {
+  if (is_own_voice_name(name))
+    fail(ErrorCode::already_exists, "voice \"", name,
+         "\": is reserved for the model's own voice; choose another name");
 }
 
 [[noreturn]] void fail_shipped(const std::string& name) {
@@ -42,12 +49,14 @@ VoiceInfo NamedVoices::get(const std::string& name) const {
 }
 
 void NamedVoices::add(const std::string& name, const std::string& audio, const std::string& text) {
+  check_not_own(name);
   if (is_shipped(name)) fail_exists(name);
   added_.add(name, audio, text);
 }
 
 void NamedVoices::rename(const std::string& name, const std::string& new_name) {
   if (is_shipped(name)) fail_shipped(name);
+  check_not_own(new_name);
   if (is_shipped(new_name)) fail_exists(new_name);
   added_.rename(name, new_name);
 }

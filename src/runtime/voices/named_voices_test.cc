@@ -60,6 +60,22 @@ TEST_F(NamedVoicesTest, WhatCameWithTheModelIsNotChanged) {
   EXPECT_THAT(names_of(voices_), ElementsAre("fixed clara", "fixed hugo"));
 }
 
+// Whoever could add it would speak for everybody who asks for the model's own voice.
+TEST_F(NamedVoicesTest, NamesOfTheModelsOwnVoiceAreReserved) {
+  voices_.add("diana", sound(), "Words of Diana.");
+  for (const char* name : {"default", "Default", "built-in"}) {
+    EXPECT_EQ(code_of([&] { voices_.add(name, sound(), "Words."); }), ErrorCode::already_exists) << name;
+    EXPECT_EQ(code_of([&] { voices_.rename("diana", name); }), ErrorCode::already_exists) << name;
+  }
+  EXPECT_THAT(names_of(voices_), ElementsAre("fixed clara", "diana", "fixed hugo"));
+  // One that was put into the folder by hand is a voice as any other.
+  write(path("added/default/clip.wav"), sound());
+  write(path("added/default/clip.lab"), "Words of the operator.");
+  EXPECT_EQ(voices_.clips("default")[0].transcript, "Words of the operator.");
+  voices_.rename("default", "house");
+  voices_.remove("house");
+}
+
 // Somebody's voice was there before the model brought one of that name.
 TEST_F(NamedVoicesTest, AnAddedVoiceGoesBeforeTheModels) {
   voices_.add("nora", sound(), "Words of Nora.");

@@ -106,7 +106,8 @@ void forget_usual_of_batches(const Engine& engine, SpeechRequest& request) {
   if (request.max_new_tokens == kUsualMaxNewTokens) request.max_new_tokens = SpeechRequest().max_new_tokens;
 }
 
-SpeechRequest speech_of(Engine& engine, ItemBody& item, std::chrono::milliseconds timeout) {
+SpeechRequest speech_of(const VoiceNames& names, Engine& engine, ItemBody& item,
+                        std::chrono::milliseconds timeout) {
   if (!item.reference_audio.empty() && item.reference_text.empty())
     fail(ErrorCode::invalid_argument, "reference_text: expected the words of reference_audio, got nothing");
   if (item.reference_audio.empty() && !item.reference_text.empty())
@@ -114,7 +115,7 @@ SpeechRequest speech_of(Engine& engine, ItemBody& item, std::chrono::millisecond
          "reference_audio: expected the clip that reference_text is spoken in, got nothing");
   SpeechRequest speech;
   speech.text = std::move(item.text);
-  speech.voice = engine_voice(engine, item.voice);
+  speech.voice = names.voice_for(engine, item.voice, !item.reference_audio.empty());
   if (!item.reference_audio.empty())
     speech.references.push_back({std::move(item.reference_audio), std::move(item.reference_text)});
   take_sampling(item, speech);
@@ -158,7 +159,7 @@ BatchRequest read_batch(Services& services, const Request& request) {
     BatchItem& item = batch.items.emplace_back();
     try {
       ItemBody read = item_schema().read_onto(defaults, (*body.items)[i], item_path("items", i));
-      item.speech = speech_of(engine, read, batch.timeout);
+      item.speech = speech_of(services.voice_names, engine, read, batch.timeout);
       check_and_complete(services, engine, request, item.speech);
     } catch (const Error& error) {
       item = {.speech = {}, .error = Error(error.code(), error.message())};

@@ -109,10 +109,10 @@ Schema<FishRequest> fish_request_schema(const ServerConfig& config) {
   };
 }
 
-SpeechRequest speech_request(Engine& engine, const FishRequest& body) {
+SpeechRequest speech_request(const Services& services, Engine& engine, const FishRequest& body) {
   SpeechRequest request;
   request.text = body.text;
-  request.voice = engine_voice(engine, body.reference_id);
+  request.voice = services.voice_names.voice_for(engine, body.reference_id);
   if (body.reference_id.empty()) request.references = body.references;
   take_sampling(body, request);
   forget_usual_sampling(engine, request);

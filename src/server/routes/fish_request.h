@@ -42,7 +42,7 @@ struct FishRequest {
 
 Schema<FishRequest> fish_request_schema(const ServerConfig& config);
 // Looks into the folder of voices.
-SpeechRequest speech_request(Engine& engine, const FishRequest& body);
+SpeechRequest speech_request(const Services& services, Engine& engine, const FishRequest& body);
 // Throws BodyError(invalid_argument): a rate or bitrate that the format cannot carry.
 AnswerOptions answer_options(const FishRequest& body);
 

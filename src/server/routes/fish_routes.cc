@@ -12,7 +12,7 @@ using FishSchema = std::shared_ptr<const Schema<FishRequest>>;
 Task<> speak(Services& services, Exchange& exchange, FishSchema schema) {
   const FishRequest body = co_await read_request(services, exchange, *schema, every_body_type());
   Engine& engine = *services.models.named(body.model).engine;
-  SpeechRequest request = speech_request(engine, body);
+  SpeechRequest request = speech_request(services, engine, body);
   AnswerOptions options = answer_options(body);
   co_await answer_with_speech(services, engine, exchange, std::move(request), std::move(options));
 }

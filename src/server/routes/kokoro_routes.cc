@@ -116,12 +116,12 @@ Schema<PhonemeSpeech> phoneme_speech_schema(const ServerConfig& config) {
           .otherwise("false")};
 }
 
-SpeechRequest request_of(Engine& engine, const PhonemeSpeech& body) {
+SpeechRequest request_of(const Services& services, Engine& engine, const PhonemeSpeech& body) {
   if (body.phonemes.empty())
     throw BodyError(ErrorCode::invalid_argument, "phonemes", "expected at least one, got nothing");
   SpeechRequest request;
   request.phonemes = body.phonemes;
-  request.voice = engine_voice(engine, body.voice);
+  request.voice = services.voice_names.voice_for(engine, body.voice);
   request.speed = body.speed;
   request.seed = body.seed;
   request.strict_phonemes = body.strict_phonemes;
@@ -133,7 +133,7 @@ Task<> speak_phonemes(Services& services, Exchange& exchange,
                       std::shared_ptr<const Schema<PhonemeSpeech>> schema) {
   const PhonemeSpeech body = co_await read_request(services, exchange, *schema, json_type());
   Engine& engine = *model_for(services.models, body.model, &ModelTraits::phonemes).engine;
-  SpeechRequest request = request_of(engine, body);
+  SpeechRequest request = request_of(services, engine, body);
   AnswerOptions options{.format = audio::parse_format(body.response_format).value(),
                         .streaming = body.stream};
   const std::string voice = request.voice;
@@ -151,7 +151,7 @@ Task<> speak_with_captions(Services& services, Exchange& exchange,
   if (body.return_timestamps && !engine.traits().phonemes)
     throw BodyError(ErrorCode::unsupported, "return_timestamps",
                     "this model knows no times of words; ask for false, or for a Kokoro model");
-  SpeechRequest request = speech_request(engine, body);
+  SpeechRequest request = speech_request(services, engine, body);
   AnswerOptions options = answer_options(body);
   const std::string voice = request.voice;
   try {

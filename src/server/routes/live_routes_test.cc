@@ -71,7 +71,7 @@ TEST_F(LiveRoutes, ControlTokensAreText) {
 
 TEST_F(LiveRoutes, NamesOfTheOwnVoiceAreTaken) {
   const std::string own = said(request("A fish.", 5));
-  for (const std::string name : {"default", "alloy", "built-in"}) {
+  for (const std::string name : {"default", "built-in"}) {
     const Heard heard =
         talk({R"({"type":"start","seed":5,"max_new_tokens":12,"normalize":false,"voice":")" + name + "\"}",
               piece("A fish."), kEnd});

@@ -24,14 +24,14 @@ constexpr size_t kMostPendingBytes = size_t{64} << 10;
 // nothing.
 constexpr size_t kSegmentsAhead = 2;
 
-SpeechRequest request_of(Engine& engine, LiveStart& start) {
+SpeechRequest request_of(const VoiceNames& names, Engine& engine, LiveStart& start) {
   SpeechRequest request;
   if (!start.voice.empty() && !start.references.empty())
     fail(ErrorCode::invalid_argument, "voice: give a voice or reference clips, not both");
   if (start.repetition_penalty == 0.0f)
     throw BodyError(ErrorCode::invalid_argument, "repetition_penalty",
                     "expected more than 0, at most 2, got 0");
-  request.voice = engine_voice(engine, start.voice);
+  request.voice = names.voice_for(engine, start.voice);
   request.references = std::move(start.references);
   take_sampling(start, request);
   request.normalise = start.normalize;
@@ -84,7 +84,7 @@ LiveSettings live_settings(Services& services, const Request& from, LiveStart st
   settings.model_rate_hz = engine.sample_rate_hz();
   settings.keeps_voice = !engine.traits().references;
   settings.sample_rate_hz = start.sample_rate.value_or(settings.model_rate_hz);
-  settings.request = request_of(engine, start);
+  settings.request = request_of(services.voice_names, engine, start);
   check_and_complete(services, engine, from, settings.request);
   try {
     if (!settings.request.voice.empty()) engine.voices().get(settings.request.voice);

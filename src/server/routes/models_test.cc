@@ -93,8 +93,9 @@ TEST_F(TwoModels, AreListedAndCounted) {
                                    "tiny/af_one", "tiny/am_adam", "tiny/bm_two", "tiny/jf_three"));
   const Value voices = told("/v1/audio/voices", "tiny");
   const Value::Array list = list_at(voices, "voices");
-  ASSERT_EQ(list.size(), 5u);
+  ASSERT_EQ(list.size(), 6u);
   EXPECT_EQ(text_at(list[3], {"language"}), "en-gb");
+  EXPECT_EQ(text_at(list[5], {"id"}) + " " + text_at(list[5], {"alias_of"}), "alloy am_adam");
   EXPECT_EQ(text_at(told("/v1/audio/voices", "nobody"), {"error", "param"}), "model");
 
   const Value health = told("/health");

@@ -21,7 +21,7 @@ AnswerOptions with_file_name(AnswerOptions options, const OpenAiSpeech& body) {
 Task<> speak(Services& services, Exchange& exchange, SpeechSchema schema) {
   const OpenAiSpeech body = co_await read_request(services, exchange, *schema, json_type());
   Engine& engine = *model_of(services.models, body).engine;
-  SpeechRequest request = speech_request(engine, body);
+  SpeechRequest request = speech_request(services, engine, body);
   AnswerOptions options = answer_options(body);
   const std::string voice = request.voice;
   try {
@@ -81,8 +81,16 @@ Value voice_value(const ServedModel& model, const VoiceInfo& info) {
   return {std::move(members)};
 }
 
-// Of these models, one after the other; names alone: each once.
-Value voice_list(std::span<const ServedModel> models, bool names_alone) {
+Value alias_value(const ServedModel& model, const VoiceAlias& alias) {
+  return {Value::Object{{"id", {alias.name}},
+                        {"name", {alias.name}},
+                        {"model", {model.name}},
+                        {"fixed", {true}},
+                        {"alias_of", {alias.voice}}}};
+}
+
+// Of these models, one after the other; names alone: each once, and no alias, which could not be told apart.
+Value voice_list(const VoiceNames& names, std::span<const ServedModel> models, bool names_alone) {
   Value::Array voices;
   std::set<std::string> named;
   const auto add = [&](const ServedModel& model, const VoiceInfo& info) {
@@ -95,6 +103,9 @@ Value voice_list(std::span<const ServedModel> models, bool names_alone) {
     add(model, {.name = "default"});
     for (const VoiceInfo& info : model.engine->voices().list())
       if (info.name != "default") add(model, info);
+    if (names_alone) continue;
+    for (const VoiceAlias& alias : names.aliases_of(*model.engine))
+      voices.push_back(alias_value(model, alias));
   }
   return {Value::Object{{"voices", {std::move(voices)}}}};
 }
@@ -104,7 +115,9 @@ Task<> list_voices(Services& services, Exchange& exchange) {
   std::span<const ServedModel> models = services.models.all();
   if (const auto name = request.parameter("model")) models = {&services.models.named(*name), 1};
   const bool names_alone = request.parameter("legacy") == "true";
-  const auto list = [models, names_alone] { return voice_list(models, names_alone); };
+  const auto list = [&names = services.voice_names, models, names_alone] {
+    return voice_list(names, models, names_alone);
+  };
   const Value voices = co_await services.workers.run(exchange.executor(), list);
   co_await exchange.respond(json_response(voices));
 }

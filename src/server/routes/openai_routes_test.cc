@@ -257,8 +257,14 @@ TEST_F(OpenAi, VoicesByNameAndObject) {
                                              voice + "}"));
   };
   const std::string own = testing::pcm_of(sound_of(bench.engine(), spoken("A fish.", 3)));
-  for (const char* voice : {R"("nova")", R"("default")", R"("built-in")", R"("")", R"({"id":"marin"})"})
+  for (const char* voice : {R"("default")", R"("built-in")", R"("")", R"({"id":"default"})"})
     EXPECT_TRUE(with_voice(voice).body() == own) << voice;
+  SpeechRequest light = spoken("A fish.", 3);
+  light.voice = "nora";
+  const std::string nora = testing::pcm_of(sound_of(bench.engine(), light));
+  EXPECT_FALSE(nora == own);
+  for (const char* voice : {R"("nova")", R"({"id":"nova"})", R"("nora")"})  // OpenAI's name for it
+    EXPECT_TRUE(with_voice(voice).body() == nora) << voice;
   for (const char* voice : {"anna", "alloy"}) {  // folders; the second hides a name of OpenAI's
     SpeechRequest request = spoken("A fish.", 3);
     request.voice = voice;
@@ -367,6 +373,9 @@ TEST_F(OpenAi, ModelsAndVoicesAreListed) {
           R"({"voices":[{"id":"default","name":"The model's own voice","model":"shoal"},{"id":"alloy","name":"alloy","model":"shoal"},)"
           R"({"id":"anna","name":"anna","model":"shoal"},)"));
   EXPECT_THAT(voices, HasSubstr(R"({"id":"clara","name":"clara","model":"shoal","fixed":true})"));
+  EXPECT_THAT(
+      voices,
+      HasSubstr(R"({"id":"onyx","name":"onyx","model":"shoal","fixed":true,"alias_of":"oscar"})"));
   Request legacy = get_request("/v1/audio/voices");
   legacy.query = {{"legacy", "true"}};
   EXPECT_THAT(bench.ask(legacy).body(), StartsWith(R"({"voices":["default","alloy","anna","clara",)"));

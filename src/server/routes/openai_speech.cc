@@ -22,7 +22,7 @@ Field<OpenAiSpeech> voice_field() {
   const Schema<OpenAiSpeech> by_id = {text("id", &OpenAiSpeech::voice, "the voice's name").required()};
   Field<OpenAiSpeech> field = text("voice", &OpenAiSpeech::voice,
                                    "a voice of /v1/audio/voices, or of Kokoro a mix, af_bella(2)+af_sky(1); "
-                                   "OpenAI's names speak with the model's own voice; required, but of "
+                                   "OpenAI's names stand for the nearest of them; required, but of "
                                    "Kokoro models");
   field.doc.forms = {
       {.name = "voice", .type = "object", .help = "the same", .required = true, .items = by_id.docs()}};
@@ -159,7 +159,7 @@ audio::Format format_of(const OpenAiSpeech& body) {
 
 }  // namespace
 
-SpeechRequest speech_request(Engine& engine, const OpenAiSpeech& body) {
+SpeechRequest speech_request(const Services& services, Engine& engine, const OpenAiSpeech& body) {
   if (!body.voice && !engine.traits().own_voices) fail_missing("", "voice");
   if (body.normalize && body.normalization && *body.normalize != *body.normalization)
     refuse_field(ErrorCode::invalid_argument, "normalization_options.normalize",
@@ -168,7 +168,8 @@ SpeechRequest speech_request(Engine& engine, const OpenAiSpeech& body) {
     refuse_field(ErrorCode::invalid_argument, "stream", "events are a stream: leave it out, or take audio");
   SpeechRequest request;
   request.text = body.input;
-  request.voice = engine_voice(engine, body.voice.value_or(""));
+  request.voice =
+      services.voice_names.voice_for(engine, body.voice.value_or(""), !body.references.empty());
   request.references = body.references;
   take_sampling(body, request);
   request.normalise = body.normalize ? body.normalize : body.normalization;

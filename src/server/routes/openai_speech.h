@@ -46,7 +46,7 @@ Schema<OpenAiSpeech> captioned_speech_schema(const ServerConfig& config);
 // Throws BodyError.
 const ServedModel& model_of(const Models& models, const OpenAiSpeech& body);
 // Each throws BodyError: what the schema cannot say. speech_request looks into the folder of voices.
-SpeechRequest speech_request(Engine& engine, const OpenAiSpeech& body);
+SpeechRequest speech_request(const Services& services, Engine& engine, const OpenAiSpeech& body);
 AnswerOptions answer_options(const OpenAiSpeech& body);
 
 // Errors of the engine in terms of this API: to be called in a handler of `error`, which it throws again.

@@ -22,6 +22,7 @@ struct AddVoice {
     return schema;
   }
   void apply(Services& services, Voices& voices) const {
+    services.voice_names.check_not_reserved(id);
     // The folder accepts longer clips than this server may.
     if (!id.empty()) {
       audio::decode_clip(std::as_bytes(std::span(audio)), "audio",
@@ -55,7 +56,10 @@ struct RenameVoice {
         server::text("new_reference_id", &RenameVoice::to, "Name that it gets.").required()};
     return schema;
   }
-  void apply(Services&, Voices& voices) const { voices.rename(from, to); }
+  void apply(Services& services, Voices& voices) const {
+    services.voice_names.check_not_reserved(to);
+    voices.rename(from, to);
+  }
   std::string done() const { return "Reference voice '" + from + "' renamed to '" + to + "' successfully"; }
   Value::Object fields() const { return {{"old_reference_id", {from}}, {"new_reference_id", {to}}}; }
 };

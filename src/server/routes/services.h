@@ -13,6 +13,7 @@
 #include "server/observe/server_metrics.h"
 #include "server/routes/error_style.h"
 #include "server/routes/models.h"
+#include "server/routes/voice_names.h"
 #include "server/routes/workers.h"
 #include "shoal/server_config.h"
 
@@ -27,6 +28,7 @@ struct Services {
   std::string openapi;  // the document of /openapi.json, made of the whole table
   std::function<TransportStatistics()> transport = [] { return TransportStatistics(); };
   BodyBudget answers{int64_t{config.max_body_memory_mb} << 20};  // that are sent whole
+  const VoiceNames voice_names{config};
   std::atomic<bool> grace_over{false};  // engines have stopped: what waits for its client must end too
 };
 

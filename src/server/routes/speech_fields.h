@@ -13,13 +13,6 @@ namespace shoal::server {
 // A clip as clients send it: {"audio": base64, "text": "its words"}.
 Schema<ReferenceClip> reference_clip_schema();
 
-// Names that need no folder: OpenAI's voices and "default" speak with the model's own voice.
-bool is_own_voice(const std::string& name);
-// The voice for the engine: one of that name, else the model's own voice under one of its names ("" then, or
-// the published voice that Kokoro-FastAPI's clients get for it), else the name, which the engine will not
-// find. Looks into the folder of voices.
-std::string engine_voice(Engine& engine, const std::string& name);
-
 // Models that draw no tokens refuse sampling by name, and the length of utterances. Fish-Speech's clients
 // send their usual values whether they mean them or not: to such a model these say nothing.
 void forget_usual_sampling(const Engine& engine, SpeechRequest& request);

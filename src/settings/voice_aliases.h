@@ -1,0 +1,36 @@
+// OpenAI's voices, and those of the built-in voice that are like them.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace shoal::settings {
+
+struct OpenAiVoice {
+  std::string_view name;
+  std::string_view named;  // a voice that comes with the built-in voice (voice/MODEL_CARD.md)
+};
+
+// A woman's for a woman's, a man's for a man's, and as deep or light as there is.
+inline constexpr std::array<OpenAiVoice, 13> kOpenAiVoices = {{{"alloy", "clara"},
+                                                               {"ash", "hugo"},
+                                                               {"ballad", "edgar"},
+                                                               {"coral", "iris"},
+                                                               {"echo", "felix"},
+                                                               {"fable", "edgar"},
+                                                               {"nova", "nora"},
+                                                               {"onyx", "oscar"},
+                                                               {"sage", "ruth"},
+                                                               {"shimmer", "iris"},
+                                                               {"verse", "felix"},
+                                                               {"marin", "clara"},
+                                                               {"cedar", "hugo"}}};
+
+// Null: OpenAI has no such voice.
+constexpr const OpenAiVoice* find_openai_voice(std::string_view name) {
+  for (const OpenAiVoice& voice : kOpenAiVoices)
+    if (voice.name == name) return &voice;
+  return nullptr;
+}
+
+}  // namespace shoal::settings
