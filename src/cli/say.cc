@@ -19,6 +19,7 @@
 #include "runtime/speech_plan.h"
 #include "runtime/voices/named_voices.h"
 #include "runtime/voices/reference_clip.h"
+#include "settings/voice_aliases.h"
 #include "shoal/engine.h"
 
 namespace shoal::cli {
@@ -68,6 +69,18 @@ SpeechRequest request_of(const SayOptions& options, bool is_kokoro) {
   request.references = read_clips(options);
   is_kokoro ? runtime::validate_kokoro(request) : runtime::validate(request);
   return request;
+}
+
+// OpenAI's names stand for voices that come with the model, where no voice is called so; as in the server.
+std::string voice_called(const std::string& name, const EngineConfig& config) {
+  const settings::OpenAiVoice* known = settings::find_openai_voice(name);
+  if (!known) return name;
+  const runtime::NamedVoices voices(config.references_dir, runtime::shipped_voices_dir_of(config.model));
+  for (const VoiceInfo& voice : voices.list())
+    if (voice.name == name) return name;
+  for (const VoiceInfo& voice : voices.list())
+    if (voice.fixed && voice.name == known->named) return voice.name;
+  return name;
 }
 
 // An engine for one request: no queue, no deadline, no warm-up.
@@ -157,7 +170,8 @@ void say(const SayOptions& options) {
   }
   const EngineConfig wanted = options.settings.resolve().config;
   const bool is_kokoro = runtime::is_kokoro(wanted.model);
-  const SpeechRequest request = request_of(options, is_kokoro);
+  SpeechRequest request = request_of(options, is_kokoro);
+  if (!is_kokoro) request.voice = voice_called(request.voice, wanted);
   const EngineConfig config = config_of(wanted, request, is_kokoro);
   output_format(options.output);
 
@@ -261,7 +275,8 @@ void add_say(CLI::App& app) {
   command.add_option("--reference-text", o.clip_texts,
                      "the words spoken in the clip, one for each --reference");
   command.add_option("--voice", o.request.voice,
-                     "a named voice of --references-dir or of the model; of a Kokoro model: af_heart, "
+                     "a named voice of --references-dir or of the model, or OpenAI's name for one of the "
+                     "model's (nova, onyx); of a Kokoro model: af_heart, "
                      "\"af_bella(2)+af_sky(1)\" (see `shoal voices`)");
   add_integer(command, "--chunk-length", {0, 1000}, store_in(o.request.chunk_length),
               "longest piece, in bytes, that a long text is split into: 50 to 1000; 0: never split")

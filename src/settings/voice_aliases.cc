@@ -25,8 +25,9 @@ VoiceAlias alias_of(std::string_view part) {
     fail(ErrorCode::invalid_argument, "voice_aliases: expected NAME=VOICE with commas between, got \"",
          printable(part), "\"");
   if (!is_voice_name(alias.name))
-    fail(ErrorCode::invalid_argument, "voice_aliases: expected names of letters, digits, '-', '_' and ' ', got \"",
-         printable(alias.name), "\"");
+    fail(ErrorCode::invalid_argument,
+         "voice_aliases: expected names of letters, digits, '-', '_' and ' ', got \"", printable(alias.name),
+         "\"");
   if (is_own_voice_name(alias.name))
     fail(ErrorCode::invalid_argument, "voice_aliases: expected other names than \"", printable(alias.name),
          "\", which is the model's own voice");

@@ -236,8 +236,9 @@ test("phonemes that the model lacks are dropped with a warning", async () => {
 });
 
 test("two models in one process answer by `model`", async () => {
-  const listed = (await server.http.get("/v1/models")).json().data.map(({ id, family }) => [id, family]);
-  assert.deepEqual(listed, [["shoal", "s1"], ["kokoro", "kokoro"]]);
+  const listed = (await server.http.get("/v1/models")).json().data.map(({ id, family, alias_of }) => [id, family, alias_of]);
+  const aliases = ["tts-1", "tts-1-hd", "gpt-4o-mini-tts"].map((id) => [id, "s1", "shoal"]);
+  assert.deepEqual(listed, [["shoal", "s1", undefined], ["kokoro", "kokoro", undefined], ...aliases]);
   assert.equal((await server.http.get("/v1/models/kokoro")).json().family, "kokoro");
   const say = async (model) => (await post("/v1/audio/speech", speech({ model, voice: "default", response_format: "wav", stream: false }))).body;
   const [own, first, kokoro] = [await say("shoal"), await say("tts-1"), await say("kokoro")];

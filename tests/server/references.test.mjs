@@ -55,7 +55,7 @@ test("a voice is added by a form, heard, renamed and deleted", async () => {
 });
 
 test("voices that come with the model are heard and listed, and nobody changes them", async () => {
-  const voices = (await http().get("/v1/audio/voices")).json().voices.filter(({ fixed }) => fixed).map(({ id }) => id);
+  const voices = (await http().get("/v1/audio/voices")).json().voices.filter(({ fixed, alias_of }) => fixed && !alias_of).map(({ id }) => id);
   assert.ok(voices.length >= 6 && voices.includes("clara"), JSON.stringify(voices));
   const say = (reference_id) => http().post("/v1/tts", { text: "Good morning.", seed: 1, reference_id });
   const [own, clara] = [await say(undefined), await say("clara")];

@@ -18,6 +18,18 @@ TEST_F(Program, OneBadVoiceDoesNotHideTheOthers) {
   EXPECT_EQ(run("say Hello -o a.wav --voice built-in").exit_code, 0);
 }
 
+TEST_F(Program, OpenAisVoicesAreThoseOfTheModel) {
+  ASSERT_EQ(run("say Hello -o nora.wav --voice nora").exit_code, 0);
+  ASSERT_EQ(run("say Hello -o nova.wav --voice nova").exit_code, 0);
+  EXPECT_EQ(read_file(path("nova.wav"), 1 << 20), read_file(path("nora.wav"), 1 << 20));
+  write_clip("ann.wav", 2, 0.5f);
+  ASSERT_EQ(run("voices add nova --audio ann.wav --text Words.").exit_code, 0);
+  ASSERT_EQ(run("say Hello -o own.wav --voice nova").exit_code, 0);
+  EXPECT_NE(read_file(path("own.wav"), 1 << 20), read_file(path("nora.wav"), 1 << 20)) << "yours comes first";
+  for (const char* name : {"default", "Built-In"})
+    expect_users_fault("voices add " + std::string(name) + " --audio ann.wav --text Words.", "reserved");
+}
+
 TEST_F(Program, VoicesComeChangeTheirNamesAndGo) {
   write_clip("ann.wav", 2, 0.5f);
   write("ann.txt", "Words of Ann.\n");

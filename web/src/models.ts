@@ -8,8 +8,8 @@ export interface Model {
 }
 
 export function readModels(answer: unknown): Model[] {
-  const list = (answer as { data?: { id: string; family?: string }[] } | null)?.data ?? [];
-  return list.map(({ id, family }) => ({ id, family: family ?? "" }));
+  const list = (answer as { data?: { id: string; family?: string; alias_of?: string }[] } | null)?.data ?? [];
+  return list.filter(({ alias_of }) => alias_of === undefined).map(({ id, family }) => ({ id, family: family ?? "" }));
 }
 
 // Draws sound from a distribution, and follows recordings of a voice; a Kokoro model does neither.

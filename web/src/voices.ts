@@ -14,11 +14,19 @@ interface Voice {
 
 const kOwn: Voice = { id: "default", name: "The model's own voice", fixed: true };
 
-// Those of one model: a server may have several.
+interface Listed {
+  id: string;
+  name?: string;
+  model?: string;
+  fixed?: boolean;
+  alias_of?: string;
+}
+
+// Those of one model, of which a server may have several, without those that are there under another name.
 function readVoices(answer: unknown, ofModel: string): Voice[] {
-  const list = (answer as { voices?: { id: string; name?: string; model?: string; fixed?: boolean }[] }).voices ?? [];
+  const list = (answer as { voices?: Listed[] }).voices ?? [];
   return list
-    .filter(({ model }) => model === undefined || model === ofModel)
+    .filter(({ model, alias_of }) => alias_of === undefined && (model === undefined || model === ofModel))
     .map(({ id, name, fixed }) => ({ id, name: name ?? id, fixed: fixed === true || id === kOwn.id }));
 }
 

@@ -72,7 +72,14 @@ test("the command survives quotes and never holds the key", () => {
 });
 
 test("models are read with their families, and judged by them", () => {
-  const read = readModels({ data: [{ id: "shoal", family: "s1" }, { id: "kokoro", family: "kokoro" }, { id: "loading" }] });
+  const read = readModels({
+    data: [
+      { id: "shoal", family: "s1" },
+      { id: "kokoro", family: "kokoro" },
+      { id: "loading" },
+      { id: "tts-1", family: "s1", alias_of: "shoal" }, // no model twice
+    ],
+  });
   assert.deepEqual(read.map(({ id }) => id), ["shoal", "kokoro", "loading"]);
   assert.deepEqual(read.map(samples), [true, false, true]);
   for (const odd of [null, {}, { data: [] }]) assert.deepEqual(readModels(odd), []);

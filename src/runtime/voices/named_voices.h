@@ -21,8 +21,8 @@ class NamedVoices : public Voices {
   std::vector<VoiceInfo> list() const override;
   VoiceInfo get(const std::string& name) const override;
   // Besides what VoiceFolder throws: already_exists (add, rename) and unsupported (rename, remove) for the
-  // name of a voice that came with the model; already_exists (add, rename) for a name of the model's own voice
-  // (is_own_voice_name), which a folder made by hand may have.
+  // name of a voice that came with the model; already_exists (add, rename) for a name of the model's own
+  // voice (is_own_voice_name), which a folder made by hand may have.
   void add(const std::string& name, const std::string& audio, const std::string& text) override;
   void rename(const std::string& name, const std::string& new_name) override;
   void remove(const std::string& name) override;

@@ -48,7 +48,7 @@ class FormReader {
       Value value = head.is_file ? Value{Bytes{std::move(content)}} : Value{std::move(content)};
       add_form_field(form, std::move(head.name), std::move(value));
     }
-    return {std::move(form)};
+    return nested_form(std::move(form));
   }
 
  private:

@@ -83,6 +83,47 @@ TEST(ReadForm, TellsFilesFromTexts) {
   EXPECT_EQ(only("Form-Data; NAME=\"\xc3\xa9\""), form_of({{"\xc3\xa9", text_value("\xc3\xa9")}}));
 }
 
+TEST(ReadForm, NamesSayWhatIsInWhat) {
+  const auto field = [](const std::string& name, const std::string& text) {
+    return part("form-data; name=\"" + name + "\"", text);
+  };
+  const Value one = form_of({{"audio", text_value("a")}, {"text", text_value("b")}});
+  const Value two = form_of({{"text", text_value("d")}, {"audio", text_value("c")}});
+  const Value want = form_of({{"x", text_value("y")}, {"references", {Value::Array{one, two}}}});
+  EXPECT_EQ(
+      read_form(field("x", "y") + field("references[0][audio]", "a") + field("references[0][text]", "b") +
+                    field("references[1][text]", "d") + field("references[1][audio]", "c") + "--X--",
+                "X"),
+      want);
+  EXPECT_EQ(read_form(field("x", "y") + field("references[0].audio", "a") + field("references[0].text", "b") +
+                          field("references[1].text", "d") + field("references[1].audio", "c") + "--X--",
+                      "X"),
+            want);
+  EXPECT_EQ(read_form(field("a[0]", "1") + field("a[1]", "2") + "--X--", "X"),
+            form_of({{"a", {Value::Array{text_value("1"), text_value("2")}}}}));
+}
+
+TEST(ReadForm, NamesThatSayNothingOfTheKindStay) {
+  for (const std::string name :
+       {"a[", "a[]", "[0]", "a[0", "a]0[", "a.", ".a", "a[0]b", "a..b", "a[0][1][2][3][4][5][6][7]"})
+    EXPECT_EQ(read_form(part("form-data; name=\"" + name + "\"", "1") + "--X--", "X"),
+              form_of({{name, text_value("1")}}))
+        << name;
+}
+
+TEST(ReadForm, RefusesNamesThatContradictEachOther) {
+  const auto form = [](std::initializer_list<const char*> names) {
+    std::string body;
+    for (const char* name : names) body += part("form-data; name=\"" + std::string(name) + "\"", "1");
+    return body + "--X--";
+  };
+  for (const std::string& body : {form({"a", "a[0]"}), form({"a[0]", "a"}), form({"a[0]", "a[b]"}),
+                                  form({"a[0][b]", "a[0]"}), form({"a[b]", "a[b][c]"})})
+    EXPECT_THAT(form_error(body).message(), HasSubstr("found both"));
+  for (const std::string& body : {form({"a[1]"}), form({"a[0]", "a[2]"}), form({"a[255][b]"})})
+    EXPECT_THAT(form_error(body).message(), HasSubstr("indices from 0 in order"));
+}
+
 TEST(ReadForm, ReadsAFormWithoutParts) {
   EXPECT_EQ(read_form("--X--\r\n", "X"), form_of({}));
   EXPECT_EQ(read_form("\r\n--X--", "X"), form_of({}));

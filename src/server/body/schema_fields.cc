@@ -80,10 +80,19 @@ std::optional<double> number_in(const Value& value) {
   return text ? whole<double>(*text) : std::nullopt;
 }
 
+// Digits that no int64 holds: as a double they could be rounded into its range.
+bool is_too_long_an_integer(std::string_view text) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc::result_out_of_range && end == text.data() + text.size();
+}
+
 std::optional<int64_t> integer_in(const Value& value) {
   if (const auto* integer = value.as<int64_t>()) return *integer;
-  if (const auto* text = value.as<std::string>())
+  if (const auto* text = value.as<std::string>()) {
     if (const auto integer = whole<int64_t>(*text)) return integer;
+    if (is_too_long_an_integer(*text)) return std::nullopt;
+  }
   const auto number = number_in(value);
   const bool fits = number && *number >= -kTwoTo63 && *number < kTwoTo63 && *number == std::trunc(*number);
   return fits ? std::optional(static_cast<int64_t>(*number)) : std::nullopt;

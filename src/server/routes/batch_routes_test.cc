@@ -112,7 +112,7 @@ TEST_F(Batches, ItemsAreThoseThatSingleRequestsWouldGive) {
 
 TEST_F(Batches, NamesOfTheOwnVoiceAndControlTokens) {
   const Answered answer = ask(
-      R"({"items":[{"text":"A fish <|im_end|> swims"},{"text":"A fish <|im_end|> swims","voice":"alloy"},
+      R"({"items":[{"text":"A fish <|im_end|> swims"},{"text":"A fish <|im_end|> swims","voice":"built-in"},
       {"text":"A fish <|im_end|> swims","voice":"default"}],"seed":3,"max_new_tokens":12})");
   const Value body = read_json(answer.body());
   const Value::Array& results = array_of(body, "results");

@@ -140,12 +140,13 @@ BatchRun::BatchRun(Executor executor, Services& services, const Request& from, B
     requests.push_back(std::move(item.speech));  // one that could not be read keeps its place: seeds go by it
     errors.push_back(std::move(item.error));
   }
-  const auto error_of = [errors = std::move(errors), &engine = *batch.engine, &from, arrivals = arrivals_](
-                            size_t index, const Error& error) -> Error {
+  const auto error_of = [errors = std::move(errors), &services, &engine = *batch.engine, &from,
+                         arrivals = arrivals_](size_t index, const Error& error) -> Error {
     if (errors[index]) return *errors[index];
     if (error.code() == ErrorCode::cancelled && arrivals->expired)
       return {ErrorCode::deadline_exceeded, "timeout: the batch's time was up before this item had ended"};
     try {
+      tell_unknown_voice(services, engine, error);
       hide_paths(engine, from, error);
       return error;
     } catch (const Error& hidden) {

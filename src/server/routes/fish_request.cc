@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "base/error.h"
+#include "server/body/place.h"
 #include "server/body/schema_fields.h"
 #include "server/routes/speech_fields.h"
 
@@ -29,6 +31,69 @@ Field<FishRequest> conditioning_field() {
   return {std::move(doc), [why](const Value& value, const std::string& where, FishRequest& into) {
             if (!read_boolean(value, where)) into.unused.push_back(where + ": " + why);
           }};
+}
+
+// Forms write an array as JSON.
+Field<FishRequest> references_field(int64_t most) {
+  Field<FishRequest> field = list("references", &FishRequest::references, reference_clip_schema(), most,
+                                  "clips of a voice to follow; in a form JSON, or references[0][audio], a "
+                                  "file, and references[0][text], its words");
+  field.read = [of_array = field.read](const Value& value, const std::string& where, FishRequest& into) {
+    const auto* text = value.as<std::string>();
+    if (!text) return of_array(value, where, into);
+    Value array;
+    try {
+      array = read_json(*text);
+    } catch (const Error& error) {
+      throw BodyError(ErrorCode::invalid_argument, where,
+                      "expected an array, or one in JSON: " + error.message());
+    }
+    of_array(array, where, into);
+  };
+  return field;
+}
+
+// One, or several: a form may have a field more than once.
+template <typename Read>
+Field<FishRequest> repeated(FieldDoc doc, std::vector<std::string> FishRequest::* member, int64_t most,
+                            Read read) {
+  return {std::move(doc),
+          [member, most, read](const Value& value, const std::string& where, FishRequest& into) {
+            if (!value.as<Value::Array>()) {
+              into.*member = {std::string(read(value, where))};
+              return;
+            }
+            const Value::Array& array = read_array(value, where, most);
+            for (size_t i = 0; i < array.size(); ++i)
+              (into.*member).emplace_back(read(array[i], item_path(where, i)));
+          }};
+}
+
+Field<FishRequest> clip_field(int64_t most) {
+  FieldDoc doc{.name = "reference_audio",
+               .type = "string",
+               .help =
+                   "a clip of a voice to follow, in a form a file; with reference_text. A form may have both "
+                   "more than once",
+               .format = "byte"};
+  return repeated(std::move(doc), &FishRequest::clips, most, read_bytes);
+}
+
+Field<FishRequest> clip_words_field(int64_t most) {
+  FieldDoc doc{.name = "reference_text", .type = "string", .help = "the words spoken in reference_audio"};
+  return repeated(std::move(doc), &FishRequest::clip_words, most, read_text);
+}
+
+std::vector<ReferenceClip> references_of(const FishRequest& body) {
+  if (body.clips.size() != body.clip_words.size())
+    throw BodyError(ErrorCode::invalid_argument,
+                    body.clips.size() > body.clip_words.size() ? "reference_text" : "reference_audio",
+                    concat("expected the words of each clip: found ", body.clips.size(),
+                           " reference_audio and ", body.clip_words.size(), " reference_text"));
+  std::vector<ReferenceClip> references = body.references;
+  for (size_t i = 0; i < body.clips.size(); ++i)
+    references.push_back({.audio = body.clips[i], .text = body.clip_words[i]});
+  return references;
 }
 
 // The official server seeds with the magnitude (set_seed in fish-speech): -1 is 1.
@@ -61,12 +126,14 @@ Schema<FishRequest> fish_request_schema(const ServerConfig& config) {
   return {
       text("text", &T::text, "what to say").required(),
       integer("chunk_length", &T::chunk_length, {100, 1000}, "longest utterance in bytes").otherwise("200"),
-      choice("format", &T::format, {"wav", "pcm", "mp3", "opus", "flac"}, "16-bit mono; opus is Ogg Opus")
+      choice("format", &T::format, {"wav", "pcm", "mp3", "opus", "flac", "aac"},
+             "16-bit mono; opus is Ogg Opus, aac is ADTS")
           .otherwise("\"wav\""),
       choice("latency", &T::latency, {"normal", "balanced"}, "no effect: sound leaves as soon as it is made")
           .otherwise("\"normal\""),
-      list("references", &T::references, reference_clip_schema(), config.max_references,
-           "clips of a voice to follow"),
+      references_field(config.max_references),
+      clip_field(config.max_references),
+      clip_words_field(config.max_references),
       text("reference_id", &T::reference_id, "a stored voice; takes precedence over references"),
       seed_field(),
       choice("use_memory_cache", &T::use_memory_cache, {"on", "off"},
@@ -113,7 +180,8 @@ SpeechRequest speech_request(const Services& services, Engine& engine, const Fis
   SpeechRequest request;
   request.text = body.text;
   request.voice = services.voice_names.voice_for(engine, body.reference_id);
-  if (body.reference_id.empty()) request.references = body.references;
+  std::vector<ReferenceClip> references = references_of(body);
+  if (body.reference_id.empty()) request.references = std::move(references);
   take_sampling(body, request);
   forget_usual_sampling(engine, request);
   if (body.prosody_speed && body.speed != 1 && *body.prosody_speed != body.speed)

@@ -18,7 +18,8 @@ struct FishRequest {
   int chunk_length = 200;
   std::string format = "wav", latency = "normal", use_memory_cache = "off";
   std::vector<ReferenceClip> references;
-  std::string reference_id;  // takes precedence over references
+  std::vector<std::string> clips, clip_words;  // reference_audio, reference_text: references, too
+  std::string reference_id;                    // takes precedence over references
   std::optional<uint64_t> seed;
   // Official clients send true unasked, and the official server ignores it: true is the model's own choice
   // (S1-mini: the text as it stands), only false is an order.

@@ -36,7 +36,7 @@ Route speech_route(const ServerConfig& config) {
                       .body = schema->docs(),
                       .body_types = every_body_type(),
                       .answer_types = {"audio/wav", "application/octet-stream", "audio/mpeg", "audio/ogg",
-                                       "audio/flac"}},
+                                       "audio/flac", "audio/aac"}},
               .takes_slot = true};
   route.handle = [schema](Services& services, Exchange& exchange) {
     return speak(services, exchange, schema);

@@ -57,12 +57,13 @@ TEST_F(Fish, WholeFilesByDefault) {
   const std::tuple<std::string, std::string> types[] = {{"pcm", "application/octet-stream"},
                                                         {"mp3", "audio/mpeg"},
                                                         {"opus", "audio/ogg"},
+                                                        {"aac", "audio/aac"},
                                                         {"flac", "audio/flac"}};
   for (const auto& [format, type] : types) {
     const Answered answered = say(R"("format":")" + format + '"');
     EXPECT_EQ(answered.content_type, type);
     EXPECT_EQ(answered.header("Content-Disposition"), "attachment; filename=audio." + format);
-    if (format == "mp3" || format == "opus") continue;
+    if (format == "mp3" || format == "opus" || format == "aac") continue;
     EXPECT_TRUE((format == "pcm" ? answered.body() : decoded(answered.body())) == testing::pcm_of(sound));
   }
 }
@@ -172,6 +173,53 @@ TEST_F(Fish, Multipart) {
   EXPECT_TRUE(answered.body() == say(R"("format":"pcm")").body());
 }
 
+TEST_F(Fish, AFormCarriesClips) {
+  const std::string first = testing::noise_wav(0.5, 1), second = testing::noise_wav(0.5, 2);
+  const auto head = [](const std::string& name) {
+    return "--X\r\nContent-Disposition: form-data; name=\"" + name;
+  };
+  const auto words = [&](const std::string& name, const std::string& value) {
+    return head(name) + "\"\r\n\r\n" + value + "\r\n";
+  };
+  const auto file = [&](const std::string& name, const std::string& clip) {
+    return head(name) + "\"; filename=\"a.wav\"\r\nContent-Type: audio/wav\r\n\r\n" + clip + "\r\n";
+  };
+  const auto form = [&](const std::string& parts) {
+    return post("multipart/form-data; boundary=X", words("text", kText) + words("seed", "7") +
+                                                       words("max_new_tokens", "20") +
+                                                       words("format", "pcm") + parts + "--X--\r\n");
+  };
+  SpeechRequest request = official(kText);
+  request.references = {{.audio = first, .text = "some words"}};
+  const std::string want = testing::pcm_of(sound_of(bench.engine(), request));
+  const std::string json = R"([{"audio":")" + to_base64(first) + R"(","text":"some words"}])";
+  for (const std::string& parts :
+       {file("reference_audio", first) + words("reference_text", "some words"),
+        file("references[0][audio]", first) + words("references[0][text]", "some words"),
+        words("references[0].text", "some words") + file("references[0].audio", first),
+        words("references", json)}) {
+    const Answered answered = form(parts);
+    EXPECT_EQ(answered.status, 200) << answered.body().substr(0, 300);
+    EXPECT_TRUE(answered.body() == want) << parts.substr(0, 80);
+  }
+  request.references.push_back({.audio = second, .text = "other words"});
+  EXPECT_TRUE(form(file("reference_audio", first) + file("reference_audio", second) +
+                   words("reference_text", "some words") + words("reference_text", "other words"))
+                  .body() == testing::pcm_of(sound_of(bench.engine(), request)));
+  const std::pair<std::string, std::string> refused[] = {
+      {file("reference_audio", first), "reference_text"},
+      {words("reference_text", "some words"), "reference_audio"},
+      {words("references", "some words"), "references"},
+      {words("references", "{}"), "references"},
+      {file("references[0][audio]", first), "references[0].text"},
+      {file("references[1][audio]", first), "references[1]"}};
+  for (const auto& [parts, field] : refused) {
+    const Answered answered = form(parts);
+    EXPECT_EQ(answered.status, 422) << field;
+    EXPECT_THAT(text_at(body_value(answered), {"message"}), ::testing::StartsWith(field));
+  }
+}
+
 TEST_F(Fish, OtherTypesAre415) {
   for (const char* type : {"text/plain", "application/x-www-form-urlencoded", ""}) {
     const Answered answered = post(type, R"({"text":"A fish."})");
@@ -267,6 +315,10 @@ TEST_F(Fish, WhatHasNoEffectIsToldAndRefusedByAStrictServer) {
 TEST_F(Fish, UnknownVoicesAre404AndNoPathIsOpened) {
   const Answered unknown = say(R"("reference_id":"nobody")");
   EXPECT_EQ(unknown.status, 404);
+  EXPECT_EQ(text_at(body_value(say(R"("reference_id":"ana")")), {"message"}),
+            R"(voice: there is none called "ana"; the nearest is "anna"; see /v1/audio/voices)");
+  EXPECT_EQ(text_at(body_value(say(R"("model":"shoalls")")), {"message"}),
+            R"(model: there is none called "shoalls"; the nearest is "shoal"; see /v1/models)");
   EXPECT_EQ(at(body_value(unknown), {"statusCode"}), Value{int64_t{404}});
   EXPECT_EQ(unknown.body().find("shoal_routes_"), std::string::npos) << unknown.body();
   EXPECT_EQ(say(R"("reference_id":"../anna")").status, 400);

@@ -227,10 +227,12 @@ std::string file_name_of(std::string mix) {
   return mix.substr(0, kLongest) + ".pt";
 }
 
-std::vector<float> styles_of(Engine& engine, const Request& request, const std::string& mix) {
+std::vector<float> styles_of(const Services& services, Engine& engine, const Request& request,
+                             const std::string& mix) {
   try {
     return engine.voice_styles(mix);
   } catch (const Error& error) {
+    tell_unknown_voice(services, engine, error);
     hide_paths(engine, request, error);
     throw;
   }
@@ -245,7 +247,7 @@ Response combine(Services& services, const Request& request) {
                         std::string(body.voices.empty() ? "none" : "one"));
   std::vector<float> styles;
   try {
-    styles = styles_of(engine, request, body.voices);
+    styles = styles_of(services, engine, request, body.voices);
   } catch (const Error& error) {
     rethrow_for_openai(error, body.voices);
   }

@@ -90,6 +90,7 @@ LiveSettings live_settings(Services& services, const Request& from, LiveStart st
     if (!settings.request.voice.empty()) engine.voices().get(settings.request.voice);
     encode_references(engine, settings.request);
   } catch (const Error& error) {
+    tell_unknown_voice(services, engine, error);
     hide_paths(engine, from, error);
     throw;
   }

@@ -6,12 +6,25 @@
 
 #include "base/error.h"
 #include "server/body/value.h"
+#include "server/routes/unknown_name.h"
 
 namespace shoal::server {
 namespace {
 
 constexpr std::array<std::string_view, 3> kOpenAiModels = {"tts-1", "tts-1-hd", "gpt-4o-mini-tts"};
 constexpr std::string_view kKokoro = "kokoro";
+
+// Without the date of a version: "tts-1-1106", "gpt-4o-mini-tts-2025-12-15".
+std::string_view without_date(std::string_view name) {
+  constexpr std::array<std::string_view, 2> kForms = {"-0000-00-00", "-0000"};
+  for (const std::string_view form : kForms) {
+    if (name.size() <= form.size()) continue;
+    const std::string_view end = name.substr(name.size() - form.size());
+    const auto fits = [](char c, char pattern) { return pattern == '-' ? c == '-' : c >= '0' && c <= '9'; };
+    if (std::ranges::equal(end, form, fits)) return name.substr(0, name.size() - form.size());
+  }
+  return name;
+}
 
 // The first model whose traits fit. One that is being loaded might fit: Error(unavailable) rather than null.
 template <typename Fits>
@@ -40,16 +53,35 @@ Models::Models(std::vector<ServedModel> models) : models_(std::move(models)) {
 const ServedModel* Models::find(std::string_view name) const {
   const auto found = std::ranges::find(models_, name, &ServedModel::name);
   if (found != models_.end()) return &*found;
-  if (std::ranges::count(kOpenAiModels, name) > 0) return &first();
-  if (name != kKokoro) return nullptr;
+  const std::string_view alias = without_date(name);
+  if (std::ranges::count(kOpenAiModels, alias) > 0) return &first();
+  if (alias != kKokoro) return nullptr;
   return first_with(models_, [](const ModelTraits& traits) { return traits.family == kKokoro; });
+}
+
+std::vector<ModelAlias> Models::aliases() const {
+  std::vector<ModelAlias> aliases;
+  const auto add = [&](std::string_view name) {
+    if (std::ranges::count(models_, name, &ServedModel::name) > 0) return;
+    try {
+      if (const ServedModel* model = find(name)) aliases.push_back({std::string(name), model});
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::unavailable) throw;
+    }
+  };
+  for (const std::string_view name : kOpenAiModels) add(name);
+  add(kKokoro);
+  return aliases;
 }
 
 const ServedModel& Models::named(std::string_view name) const {
   if (name.empty()) return first();
   const ServedModel* found = find(name);
-  if (!found) throw BodyError(ErrorCode::not_found, "model", "there is none of that name; see /v1/models");
-  return *found;
+  if (found) return *found;
+  std::vector<std::string> names;
+  for (const ServedModel& model : models_) names.push_back(model.name);
+  for (ModelAlias& alias : aliases()) names.push_back(std::move(alias.name));
+  throw BodyError(ErrorCode::not_found, "model", none_called(name, names, "/v1/models"));
 }
 
 const ServedModel* Models::find_with(bool ModelTraits::* ability) const {

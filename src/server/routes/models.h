@@ -15,6 +15,11 @@ struct ServedModel {
   Engine* engine = nullptr;
 };
 
+struct ModelAlias {
+  std::string name;
+  const ServedModel* model = nullptr;
+};
+
 // Immutable. What is said of a model's family needs its engine to run: until then Error(unavailable).
 class Models {
  public:
@@ -25,10 +30,14 @@ class Models {
   // That of requests that name none.
   const ServedModel& first() const { return models_.front(); }
   // By its name. tts-1, tts-1-hd and gpt-4o-mini-tts, the names that OpenAI's clients know, are the first;
-  // "kokoro", unless one is called so, is the first of that family. Null: there is none.
+  // "kokoro", unless one is called so, is the first of that family. A date behind these names, as OpenAI
+  // writes them (-2025-12-15, -1106), does not count. Null: there is none.
   const ServedModel* find(std::string_view name) const;
   // The same; an empty name: the first. Throws BodyError(not_found) of `model`.
   const ServedModel& named(std::string_view name) const;
+  // Those names without a date, where no model is called so. Of models that are being loaded it is not known
+  // whether one is "kokoro".
+  std::vector<ModelAlias> aliases() const;
 
   // The first that understands what the caller needs; null: none does.
   const ServedModel* find_with(bool ModelTraits::* ability) const;

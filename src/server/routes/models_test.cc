@@ -44,7 +44,7 @@ TEST_F(TwoModels, TheNameChooses) {
     return ask("/v1/audio/speech",
                R"({"input":"Hello there.","seed":7,"response_format":"pcm",)" + fields + "}");
   };
-  for (const char* first : {"shoal", "tts-1", "tts-1-hd", "gpt-4o-mini-tts"})
+  for (const char* first : {"shoal", "tts-1", "tts-1-hd", "gpt-4o-mini-tts", "gpt-4o-mini-tts-2025-12-15"})
     EXPECT_TRUE(say(R"("sample_rate":16000,"voice":"default","max_new_tokens":20,"model":")" +
                     std::string(first) + "\"")
                     .body() == fish)
@@ -80,11 +80,29 @@ TEST(ModelNames, MayHaveSlashes) {
   EXPECT_EQ(bench.ask(testing::get_request("/v1/models/Kokoro-82M")).status, 404);
 }
 
+TEST(ModelNames, MayCarryADate) {
+  const Models models({{"shoal", &testing::shared_engine()}, {"tts-1-1106", &testing::shared_kokoro()}});
+  const auto found = [&](std::string_view name) {
+    const ServedModel* model = models.find(name);
+    return model ? model->name : "(none)";
+  };
+  for (const char* name : {"tts-1", "tts-1-hd-1106", "tts-1-0613", "gpt-4o-mini-tts-2025-03-20",
+                           "gpt-4o-mini-tts-2025-12-15", "tts-1-hd-2031-01-01"})
+    EXPECT_EQ(found(name), "shoal") << name;
+  EXPECT_EQ(found("tts-1-1106"), "tts-1-1106") << "a model that is called so";
+  EXPECT_EQ(found("kokoro-2025-01-01"), "tts-1-1106");
+  for (const char* name : {"tts-1-", "tts-1-11", "tts-1-110a", "tts-1-11061", "tts-1-hd-2025-1-15",
+                           "shoal-1106", "gpt-4o-tts-2025-12-15", "-1106", "1106", "tts-1-1106-1106"})
+    EXPECT_EQ(found(name), "(none)") << name;
+}
+
 TEST_F(TwoModels, AreListedAndCounted) {
   const Value models = told("/v1/models");
   const Value::Array data = list_at(models, "data");
-  ASSERT_EQ(data.size(), 2u);
-  EXPECT_EQ(text_at(data[0], {"id"}) + text_at(data[1], {"id"}), "shoaltiny");
+  std::string names;
+  for (const Value& model : data) names += text_at(model, {"id"}) + ">" + text_at(model, {"alias_of"}) + " ";
+  EXPECT_EQ(names,
+            "shoal>(absent) tiny>(absent) tts-1>shoal tts-1-hd>shoal gpt-4o-mini-tts>shoal kokoro>tiny ");
   EXPECT_EQ(text_at(told("/v1/models/tiny"), {"id"}), "tiny");
   std::vector<std::string> of_both, of_one;
   for (const Value& voice : list_at(told("/v1/audio/voices"), "voices"))

@@ -45,6 +45,7 @@ Value model_value(const std::string& name, const ServedModel& model, int64_t cre
                         {"object", {std::string("model")}},
                         {"created", {created}},
                         {"owned_by", {std::string("shoal")}}};
+  if (name != model.name) members.emplace_back("alias_of", Value{model.name});
   try {
     members.emplace_back("family", Value{model.engine->traits().family});
   } catch (const Error& error) {
@@ -57,7 +58,26 @@ Value model_value(const std::string& name, const ServedModel& model, int64_t cre
 Value model_list(const Models& models, int64_t created) {
   Value::Array data;
   for (const ServedModel& model : models.all()) data.push_back(model_value(model.name, model, created));
+  for (const ModelAlias& alias : models.aliases())
+    data.push_back(model_value(alias.name, *alias.model, created));
   return {Value::Object{{"object", {std::string("list")}}, {"data", {std::move(data)}}}};
+}
+
+// As Open WebUI reads it.
+Value audio_model_list(const Models& models) {
+  Value::Array list;
+  const auto add = [&list](const std::string& name, const ServedModel& model) {
+    Value::Object members{{"id", {name}}, {"name", {name}}};
+    if (name != model.name) members.emplace_back("alias_of", Value{model.name});
+    list.push_back({std::move(members)});
+  };
+  for (const ServedModel& model : models.all()) add(model.name, model);
+  for (const ModelAlias& alias : models.aliases()) add(alias.name, *alias.model);
+  return {Value::Object{{"models", {std::move(list)}}}};
+}
+
+Task<> list_audio_models(Services& services, Exchange& exchange) {
+  co_await exchange.respond(json_response(audio_model_list(services.models)));
 }
 
 Task<> list_models(Services& services, Exchange& exchange, int64_t created) {
@@ -166,6 +186,11 @@ std::vector<Route> openai_routes(const ServerConfig& config) {
       {.name = "model", .type = "string", .help = "a model of /v1/models; default: the voices of all"},
       {.name = "legacy", .type = "boolean", .help = "true: their names alone", .default_value = "false"}};
   routes.back().handle = list_voices;
+  const Access access = config.list_without_key ? Access::open : Access::client;
+  routes.back().access = access;
+  routes.push_back(get_route("/v1/audio/models", "The models that speak here, as Open WebUI asks for them"));
+  routes.back().access = access;
+  routes.back().handle = list_audio_models;
   return routes;
 }
 

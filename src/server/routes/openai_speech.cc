@@ -168,8 +168,7 @@ SpeechRequest speech_request(const Services& services, Engine& engine, const Ope
     refuse_field(ErrorCode::invalid_argument, "stream", "events are a stream: leave it out, or take audio");
   SpeechRequest request;
   request.text = body.input;
-  request.voice =
-      services.voice_names.voice_for(engine, body.voice.value_or(""), !body.references.empty());
+  request.voice = services.voice_names.voice_for(engine, body.voice.value_or(""), !body.references.empty());
   request.references = body.references;
   take_sampling(body, request);
   request.normalise = body.normalize ? body.normalize : body.normalization;
@@ -210,6 +209,8 @@ void rethrow_for_openai(const Error& error, const std::string& voice) {
   if (names_voice && (is_argument || error.code() == ErrorCode::not_found))
     refuse_field(ErrorCode::invalid_argument, "voice",
                  error.message().substr(std::string_view("voice ").size()));
+  if (error.code() == ErrorCode::not_found && told.param == "voice")
+    refuse_field(ErrorCode::invalid_argument, "voice", error.message().substr(told.param.size() + 2));
   if (error.code() == ErrorCode::not_found && !voice.empty())
     refuse_field(ErrorCode::invalid_argument, "voice", "there is none of that name; see /v1/audio/voices");
   throw;

@@ -1,7 +1,9 @@
 // The folder of voices over HTTP: fields, statuses, media types, names that are paths.
+#include <csignal>
 #include <fstream>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <iterator>
+#include <sys/resource.h>
 
 #include "base/temporary_folder.h"
 #include "server/routes/clip_testing.h"
@@ -246,6 +248,79 @@ TEST_F(References, AFolderThatCannotBeWrittenIsOurFaultAndStaysUnnamed) {
   const Value body{Value::Object{
       {"id", text_value("x")}, {"text", text_value("y")}, {"audio", bytes_value(clip_file(1))}}};
   expect_failure(bench.ask(packed_request("POST", "/v1/references/add", body)), 500, "reference_id", "x");
+}
+
+// Of files that this process may write: what a full disk does to a voice. The rest stays as it was.
+class ShortFiles {
+ public:
+  explicit ShortFiles(rlim_t bytes) : signal_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit limit = before_;
+    limit.rlim_cur = bytes;
+    EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  }
+  ~ShortFiles() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, signal_);
+  }
+  ShortFiles(const ShortFiles&) = delete;
+  ShortFiles& operator=(const ShortFiles&) = delete;
+
+ private:
+  rlimit before_{};
+  void (*signal_)(int);
+};
+
+TEST_F(References, AFullDiskIs507WithoutAPath) {
+  const std::string audio = clip_file(4);
+  Answered answer;
+  {
+    const ShortFiles limit(1000);
+    answer = add("full", audio);
+  }
+  expect_failure(answer, 507, "reference_id", "full");
+  EXPECT_EQ(answer.header("retry-after"), "");
+  EXPECT_EQ(text_of(read_msgpack(answer.body()), "message").find(folder_.path("")), std::string::npos);
+  EXPECT_EQ(add("full", audio).status, 200) << "nothing was left behind";
+}
+
+TEST_F(References, NamesThatStandForAVoiceAreReserved) {
+  ServerConfig config;
+  config.voice_aliases = "narrator=clara";
+  testing::RouteBench bench(reference_routes, engine_, config);
+  const auto added = [&](const std::string& id) {
+    return bench.ask(packed_request("POST", "/v1/references/add",
+                                    {Value::Object{{"id", text_value(id)},
+                                                   {"text", text_value("some words")},
+                                                   {"audio", bytes_value(clip_file(1))}}}));
+  };
+  ASSERT_EQ(added("mine").status, 200);
+  for (const std::string id : {"default", "Default", "built-in", "alloy", "Nova", "narrator"}) {
+    expect_failure(added(id), 409, "reference_id", id);
+    const Answered renamed = bench.ask(packed_request(
+        "POST", "/v1/references/update",
+        {Value::Object{{"old_reference_id", text_value("mine")}, {"new_reference_id", text_value(id)}}}));
+    expect_failure(renamed, 409, "new_reference_id", id);
+    EXPECT_THAT(text_of(read_msgpack(renamed.body()), "message"), ::testing::HasSubstr(id));
+  }
+  EXPECT_EQ(listed(), std::vector<std::string>{"mine"});
+}
+
+TEST_F(References, UnknownVoicesAreNamedWithTheNearest) {
+  ASSERT_EQ(add("Berta", clip_file(1)).status, 200);
+  for (const Answered& answer : {remove("Bertha"), rename("Bertha", "other")}) {
+    EXPECT_EQ(answer.status, 404);
+    EXPECT_EQ(text_of(read_msgpack(answer.body()), "message"),
+              R"(voice: there is none called "Bertha"; the nearest is "Berta"; see /v1/references/list)");
+  }
+}
+
+TEST_F(References, AVoiceThatIsALinkStaysAndNoPathIsTold) {
+  ASSERT_EQ(add("one", clip_file(1)).status, 200);
+  std::filesystem::create_directory_symlink(folder_.path("voices/one"), folder_.path("voices/link"));
+  const Answered answer = rename("link", "two");
+  expect_failure(answer, 400, "old_reference_id", "link");
+  EXPECT_EQ(answer.body().find(folder_.path("")), std::string::npos) << answer.body();
 }
 
 }  // namespace

@@ -101,7 +101,12 @@ Task<Speech> submit_speech(Services& services, Engine& engine, const Request& fr
                            SpeechRequest request) {
   const auto submit = [&] {
     check_and_complete(services, engine, from, request);
-    return engine.submit(std::move(request));
+    try {
+      return engine.submit(std::move(request));
+    } catch (const Error& error) {
+      tell_unknown_voice(services, engine, error);
+      throw;
+    }
   };
   const bool quick = request.text.size() + request.phonemes.size() <= kQuickTextBytes &&
                      request.voice.empty() && request.references.empty();

@@ -51,6 +51,10 @@ void check_and_complete(Services& services, Engine& engine, const Request& reque
 // another error instead of one that does, and logs it as the request's.
 void hide_paths(const Engine& engine, const Request& request, const Error& error);
 
+// Says of a voice that is not there which one is nearest: throws another error instead of one about that.
+// Looks into the folder of voices, so it belongs on a worker.
+void tell_unknown_voice(const Services& services, Engine& engine, const Error& error);
+
 // check_and_complete, then Engine::submit; on a worker when there is more to prepare than a short text.
 Task<Speech> submit_speech(Services& services, Engine& engine, Exchange& exchange, SpeechRequest request);
 // The same for what is no exchange; `from` outlives it.

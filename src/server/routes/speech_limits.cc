@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "server/observe/log_sink.h"
 #include "server/routes/speech_answer.h"
+#include "server/routes/unknown_name.h"
 #include "text/utf8.h"
 
 namespace shoal::server {
@@ -77,6 +78,15 @@ void check_and_complete(Services& services, Engine& engine, const Request& reque
   set_deadline(services, engine, speech);
   speech.strict = services.config.strict;
   speech.client = request.client;
+}
+
+void tell_unknown_voice(const Services& services, Engine& engine, const Error& error) {
+  const auto wanted = unknown_voice_of(error);
+  if (!wanted) return;
+  std::vector<std::string> names = {"default"};
+  for (VoiceInfo& voice : engine.voices().list()) names.push_back(std::move(voice.name));
+  for (VoiceAlias& alias : services.voice_names.aliases_of(engine)) names.push_back(std::move(alias.name));
+  fail(ErrorCode::not_found, "voice: ", none_called(*wanted, names, "/v1/audio/voices"));
 }
 
 void hide_paths(const Engine& engine, const Request& request, const Error& error) {

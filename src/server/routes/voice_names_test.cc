@@ -55,7 +55,8 @@ TEST(VoiceNames, TheOperatorsComeFirst) {
   EXPECT_EQ(names.voice_for(engine, "narrator"), "ruth") << "the first that there is";
   EXPECT_EQ(names.voice_for(engine, "lost"), "");
   EXPECT_EQ(names.voice_for(engine, "duo"), "") << "no mixes here";
-  EXPECT_THAT(joined(names.aliases_of(engine)), HasSubstr("echo>default fable>edgar marin>clara narrator>ruth "));
+  EXPECT_THAT(joined(names.aliases_of(engine)),
+              HasSubstr("echo>default fable>edgar marin>clara narrator>ruth "));
   EXPECT_EQ(names.voice_for(shared_kokoro(), "duo"), "af_one+bm_two");
   EXPECT_EQ(names.voice_for(shared_kokoro(), "narrator"), "");
 }
@@ -64,7 +65,8 @@ TEST(VoiceNames, KokorosAreThoseOfKokoroFastApi) {
   const VoiceNames names{ServerConfig()};
   EXPECT_EQ(joined(names.aliases_of(shared_kokoro())), "alloy>am_adam ");
   EXPECT_EQ(names.voice_for(shared_kokoro(), "alloy"), "am_adam");
-  for (const char* own : {"nova", "marin", "default"}) EXPECT_EQ(names.voice_for(shared_kokoro(), own), "") << own;
+  for (const char* own : {"nova", "marin", "default"})
+    EXPECT_EQ(names.voice_for(shared_kokoro(), own), "") << own;
   EXPECT_EQ(VoiceNames(with_aliases("alloy=bm_two")).voice_for(shared_kokoro(), "alloy"), "bm_two");
 }
 
