@@ -8,6 +8,7 @@
 #include "runtime/engine/prosody.h"
 #include "runtime/unused_fields.h"
 #include "shoal/seeds.h"
+#include "text/characters.h"
 #include "text/normalise.h"
 #include "text/scripts.h"
 #include "text/sentences.h"
@@ -104,6 +105,19 @@ text::PromptColumns build_s2(const SpeechPlan& plan, const SpeechModel& model,
 
 }  // namespace
 
+void validate_text(const std::string& text) {
+  if (text.size() > static_cast<size_t>(kMaxTextBytes))
+    fail(ErrorCode::too_large, "text: ", text.size(), " bytes, at most ", kMaxTextBytes, " are accepted");
+  text::require_utf8(text);
+  if (text::strip_white_space(text).empty())
+    fail(ErrorCode::invalid_argument, "text: expected something to say, got ",
+         text.empty() ? "nothing" : "only white space");
+}
+
+bool has_nothing_to_say(const SpeechRequest& request) {
+  return request.phonemes.empty() && !text::is_speakable(request.text);
+}
+
 std::vector<std::string> validate(const SpeechRequest& request) {
   UnusedFields unused(request);
   if (!request.phonemes.empty()) fail(ErrorCode::unsupported, "phonemes: this model reads text");
@@ -111,15 +125,7 @@ std::vector<std::string> validate(const SpeechRequest& request) {
   if (!request.language.empty()) unused.add("language", "hears the language in the text");
   if (request.strict_phonemes) unused.add("strict_phonemes", "reads text");
   if (!request.trim_joins) unused.add("trim_joins", "trims no joins");
-  if (request.text.size() > static_cast<size_t>(kMaxTextBytes)) {
-    fail(ErrorCode::too_large, "text: ", request.text.size(), " bytes, at most ", kMaxTextBytes,
-         " are accepted");
-  }
-  text::require_utf8(request.text);
-  if (!text::is_speakable(request.text)) {
-    fail(ErrorCode::invalid_argument, "text: expected at least one letter or digit, got ",
-         request.text.empty() ? "nothing" : "only spaces and punctuation");
-  }
+  validate_text(request.text);
   if (request.chunk_length != 0 && (request.chunk_length < 50 || request.chunk_length > 1000)) {
     fail(ErrorCode::invalid_argument, "chunk_length: expected 0 (never split) or 50 to 1000 bytes, got ",
          request.chunk_length);

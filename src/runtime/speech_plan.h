@@ -35,6 +35,12 @@ std::vector<std::string> validate(const SpeechRequest& request);
 // strict.
 std::optional<std::string> remark_on_language(const SpeechRequest& request, const SpeechModel& model);
 
+// Whether a validated text has no letter and no digit, as "..." and emoji: a model would babble, so it is
+// answered with silence (runtime/engine/silent_speech.h).
+bool has_nothing_to_say(const SpeechRequest& request);
+// The text of a request of any model: its size, UTF-8, something that is not white space.
+void validate_text(const std::string& text);
+
 // The request's values over the model's own (its family's, then its generation_config.json's), and the text
 // split. S1: sentences gathered up to chunk_length bytes; S2: speaker turns grouped by its own rule, or
 // sentences when there are no speaker tags. `seed` is used when the request has none. The request has been

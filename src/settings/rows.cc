@@ -91,7 +91,9 @@ constexpr Row kRows[] = {
      "Kokoro: words of a text's first chunk at most, so that it is heard soon; 0: as many as fit"},
 
     {"request_timeout_s", &E::request_timeout_s, "Requests", between(0, 24 * 3600),
-     "deadline of a request that names none, but not of a batch, which has max_timeout_s; 0: none"},
+     "deadline of a request that names none, but not of a batch, which has max_timeout_s; a reader's own "
+     "time "
+     "does not count; 0: none"},
     {"prefetch_s", &E::prefetch_s, "Requests", between(1, 3600),
      "seconds of sound that may wait for a slow reader before its sequence pauses"},
     {"drop_cache_on_oom", &E::drop_cache_on_oom, "Requests", kEither,

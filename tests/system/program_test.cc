@@ -70,9 +70,18 @@ TEST_F(Program, NormalizeShowsTheWordsThatAreSpoken) {
   expect_users_fault("normalize \"$(printf 'caf\\351')\"", "UTF-8");
 }
 
+TEST_F(Program, ATextWithNothingToSayIsAShortSilenceWithARemark) {
+  const Outcome outcome = run("say '?!... 🎉' -o out.wav");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("shoal: text: there is nothing in it that can be spoken"));
+  const audio::Clip clip = audio::read_clip(path("out.wav"));
+  EXPECT_TRUE(audio::is_silent(clip.samples));
+  EXPECT_NEAR(clip.seconds(), 0.2, 0.001);
+}
+
 TEST_F(Program, BadTextIsTheUsersFault) {
   expect_users_fault("say '' -o out.wav", "text:");
-  expect_users_fault("say '?!... --' -o out.wav", "text:");
+  expect_users_fault("say ' ' -o out.wav", "text:");
   expect_users_fault("say - -o out.wav", "text:", std::string(1 << 20, 'a'));
   expect_users_fault("say - -o out.wav", "UTF-8", "caf\xe9 is latin-1");
   expect_users_fault("say --file missing.txt -o out.wav", "missing.txt");

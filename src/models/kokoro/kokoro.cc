@@ -64,11 +64,11 @@ class Kokoro::Impl {
   const Network& network() const { return network_; }
 
   std::vector<Spoken> speak(ops::Context& ctx, std::span<const Utterance> utterances, const Tap* tap,
-                            const ops::SourceNoise* noise) const {
+                            const ops::SourceNoise* noise, const BetweenStages* between) const {
     const Workspace::Scope scope(*ctx.workspace);
     const Config& config = network_.config();
     const TokenBatch tokens(config, utterances, Padding::none);
-    const Rows rows = tokens.layout.rows(ctx, tap);
+    const Rows rows = tokens.layout.rows(ctx, tap, between);
     const int64_t count = tokens.layout.count();
     const Encoded encoded{.prosody = ctx.workspace->alloc(DType::f32, {count, network_.prosody_columns()}),
                           .decoder = ctx.workspace->alloc(DType::f32, {count, network_.decoder_columns()}),
@@ -86,13 +86,13 @@ class Kokoro::Impl {
       network_.encode(rows, in, encoded, logits);
       spoken = durations_of(tokens.layout, ops::to_host(ctx, logits), utterances);
     }
-    render_groups(ctx, tokens.layout, encoded, seeds_of(utterances), noise, tap, spoken);
+    render_groups(ctx, tokens.layout, encoded, seeds_of(utterances), noise, tap, between, spoken);
     return spoken;
   }
 
   std::vector<Spoken> speak(ops::Context& ctx, const StepMemory& memory,
                             std::span<const Utterance> utterances) const {
-    if (!memory.takes(utterances)) return speak(ctx, utterances, nullptr, nullptr);
+    if (!memory.takes(utterances)) return speak(ctx, utterances, nullptr, nullptr, nullptr);
     const TokenBatch tokens(network_.config(), utterances, Padding::recorded);
     const Encoded encoded = memory.encoded();
     const TokenStep step = memory.write(tokens);
@@ -109,7 +109,7 @@ class Kokoro::Impl {
       render(ctx, memory, tokens.layout, encoded, seeds_of(utterances), spoken);
     } else {
       const Workspace::Scope scope(*ctx.workspace);
-      render_groups(ctx, tokens.layout, encoded, seeds_of(utterances), nullptr, nullptr, spoken);
+      render_groups(ctx, tokens.layout, encoded, seeds_of(utterances), nullptr, nullptr, nullptr, spoken);
     }
     return spoken;
   }
@@ -136,7 +136,7 @@ class Kokoro::Impl {
   // tap sees all in one.
   void render_groups(ops::Context& ctx, const Layout& tokens, const Encoded& encoded,
                      std::span<const uint64_t> seeds, const ops::SourceNoise* noise, const Tap* tap,
-                     std::vector<Spoken>& spoken) const {
+                     const BetweenStages* between, std::vector<Spoken>& spoken) const {
     const std::vector<int32_t> counts = frame_counts(spoken);
     const Layout all(counts);
     std::vector<TensorView> sounds;  // of each utterance
@@ -153,7 +153,7 @@ class Kokoro::Impl {
                   .noise = noise_of(ctx, frames, noise, all.begin(from))};
       score.encoded.prosody = encoded.prosody.slice(from, to);
       score.encoded.decoder = encoded.decoder.slice(from, to);
-      network_.render(frames.layout.rows(ctx, tap), score, samples);
+      network_.render(frames.layout.rows(ctx, tap, between), score, samples);
       for (int64_t u = 0; u < frames.layout.count(); ++u) {
         const int64_t begin = frames.layout.begin(u);
         sounds.push_back(samples.slice(begin * samples_per_frame(),
@@ -234,9 +234,9 @@ int64_t Kokoro::weight_bytes() const { return impl_->network().bytes(); }
 int64_t Kokoro::samples_per_frame() const { return impl_->network().samples_per_frame(); }
 
 std::vector<Spoken> Kokoro::speak(ops::Context& ctx, std::span<const Utterance> utterances, const Tap* tap,
-                                  const ops::SourceNoise* noise) const {
+                                  const ops::SourceNoise* noise, const BetweenStages* between) const {
   check(config(), utterances);
-  return impl_->speak(ctx, utterances, tap, noise);
+  return impl_->speak(ctx, utterances, tap, noise, between);
 }
 
 std::unique_ptr<StepMemory> Kokoro::step_memory(ops::Context& ctx) const {

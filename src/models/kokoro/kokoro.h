@@ -58,10 +58,12 @@ class Kokoro {
   int64_t sample_rate_hz() const { return kSampleRateHz; }
   int64_t samples_per_frame() const;
 
-  // At least one utterance. A tap sees all of them. `noise`: instead of the seeds', for tests.
-  // Throws Error: invalid_argument (an utterance that is not as above).
+  // At least one utterance. A tap sees all of them. `noise`: instead of the seeds', for tests. `between`: not
+  // where the device computes by itself, which may still be at work on what is given up.
+  // Throws Error: invalid_argument (an utterance that is not as above); what `between` throws.
   std::vector<Spoken> speak(ops::Context& ctx, std::span<const Utterance> utterances,
-                            const Tap* tap = nullptr, const ops::SourceNoise* noise = nullptr) const;
+                            const Tap* tap = nullptr, const ops::SourceNoise* noise = nullptr,
+                            const BetweenStages* between = nullptr) const;
 
   // Memory for speak() in this context, one call at a time. Throws Error(resource_exhausted).
   std::unique_ptr<StepMemory> step_memory(ops::Context& ctx) const;

@@ -53,9 +53,10 @@ Rows Layout::rows(ops::Context& ctx, TensorView tables) const {
           .segments = {.starts = starts_, .frames = lengths_, .total = total_, .tables = tables}};
 }
 
-Rows Layout::rows(ops::Context& ctx, const Tap* tap) const {
+Rows Layout::rows(ops::Context& ctx, const Tap* tap, const BetweenStages* between) const {
   Rows rows = this->rows(ctx, TensorView());
   rows.tap = tap;
+  rows.between = between;
   if (ops::computes_by_itself(ctx.device))
     rows.segments.tables = ops::upload(ctx, tables()).reshape({2, count()});
   return rows;

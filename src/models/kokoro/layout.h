@@ -29,7 +29,7 @@ class Layout {
   int64_t begin(int64_t utterance) const { return starts_[static_cast<size_t>(utterance)]; }
   int64_t length(int64_t utterance) const { return lengths_[static_cast<size_t>(utterance)]; }
   // One row a frame. What kernels read lies in the context's enclosing scope.
-  Rows rows(ops::Context& ctx, const Tap* tap) const;
+  Rows rows(ops::Context& ctx, const Tap* tap, const BetweenStages* between = nullptr) const;
   // The same where the tables are in the device's memory already: i32 [2, count].
   Rows rows(ops::Context& ctx, TensorView tables) const;
   // What kernels read (ops::Segments::tables).   -> [2, count]

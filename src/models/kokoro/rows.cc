@@ -7,6 +7,7 @@
 
 namespace shoal::kokoro {
 void Rows::tell(std::string_view stage, TensorView x) const {
+  if (between) (*between)();
   if (!tap) return;
   const Workspace::Scope scope(*ctx->workspace);
   const TensorView dense = alloc(x.dim(1));

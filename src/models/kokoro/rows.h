@@ -16,6 +16,10 @@ namespace shoal::kokoro {
 // one after the other, without gaps.
 using Tap = FunctionRef<void(std::string_view stage, TensorView rows)>;
 
+// Called between two stages, by the thread that speaks: a pass takes seconds on a CPU. What it throws ends
+// the pass.
+using BetweenStages = FunctionRef<void()>;
+
 // Frames of silence before the first utterance and between two; one more behind the last one. At every rate
 // they are as many rows as the widest convolution there looks to one side: 25 of 40, 240 (MODEL.md, A batch),
 // 2 of 2 among tokens.
@@ -24,6 +28,7 @@ constexpr int32_t kGap = 2;
 struct Rows {
   ops::Context* ctx = nullptr;
   const Tap* tap = nullptr;
+  const BetweenStages* between = nullptr;
   ops::Segments segments;
 
   int64_t count() const { return segments.total_rows(); }
@@ -37,10 +42,11 @@ struct Rows {
     return alloc(weight.depth, ops::product_input(*ctx, weight));
   }
   Rows at(int64_t rate, int64_t extra = 0) const {
-    return {.ctx = ctx, .tap = tap, .segments = segments.at(rate, extra)};
+    return {.ctx = ctx, .tap = tap, .between = between, .segments = segments.at(rate, extra)};
   }
   // Rows that a convolution writes: all but the last kGap frames.
   int64_t conv_count() const { return (segments.total - kGap) * segments.rate; }
+  // A stage is done, and this is what it made.
   void tell(std::string_view stage, TensorView x) const;
 };
 

@@ -146,7 +146,7 @@ ActiveJob ActiveSpeech::describe(int64_t now, int64_t frame_us, int64_t prefetch
                 .client = job_->client,
                 .voice = voice_,
                 .arrival_us = job_->arrival_us,
-                .deadline_us = job_->deadline_us,
+                .deadline_us = job_->state->deadline_us(now),
                 .finishing = ended_};
   if (ended_) return job;
   const int64_t frames = generation_->frame_count();

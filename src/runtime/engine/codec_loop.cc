@@ -110,9 +110,10 @@ void CodecLoop::take_incoming() {
 
 int64_t CodecLoop::earliest_deadline() const {
   int64_t earliest = 0;
+  const int64_t now = now_us();
   for (const Stream& stream : streams_) {
     if (!stream.job->generation_ended()) continue;  // the decode loop watches it
-    earliest = earlier(earliest, stream.job->deadline_us);
+    earliest = earlier(earliest, stream.job->state->deadline_us(now));
   }
   return earliest;
 }
@@ -134,7 +135,7 @@ void CodecLoop::settle() {
       close(stream, end_error(ErrorCode::cancelled));
     } else if (stream.utterance == job.plan.utterances.size()) {
       close(stream, give_rest(stream));
-    } else if (job.deadline_us != 0 && now >= job.deadline_us) {
+    } else if (const int64_t end_us = job.state->deadline_us(now); end_us != 0 && now >= end_us) {
       close(stream, end_error(ErrorCode::deadline_exceeded));
     }
   }

@@ -140,7 +140,7 @@ bool DecodeLoop::work(int64_t& wake_us) {
   end_preparing(now);
   wake_us = admit(now);
   if (step(now)) return true;
-  wake_us = earlier(wake_us, earliest_deadline());
+  wake_us = earlier(wake_us, earliest_deadline(now));
   return false;
 }
 
@@ -163,7 +163,8 @@ void DecodeLoop::take_incoming() {
 void DecodeLoop::end_preparing(int64_t now) {
   std::erase_if(preparing_, [](const auto& speech) { return speech->claimed.load(); });
   for (const auto& speech : preparing_) {
-    const bool late = speech->deadline_us != 0 && now >= speech->deadline_us;
+    const int64_t deadline_us = speech->state->deadline_us(now);
+    const bool late = deadline_us != 0 && now >= deadline_us;
     if (!late && !speech->state->cancelled()) continue;
     const ErrorCode why = late ? ErrorCode::deadline_exceeded : ErrorCode::cancelled;
     if (speech->claim())
@@ -229,7 +230,7 @@ int64_t DecodeLoop::admit(int64_t now) {
                              .client = job->client,
                              .voice = job->voice,
                              .arrival_us = job->arrival_us,
-                             .deadline_us = job->deadline_us,
+                             .deadline_us = job->state->deadline_us(now),
                              .prompt_columns = job->first_prompt.columns(),
                              .cancelled = job->state->cancelled()});
   }
@@ -372,14 +373,16 @@ void DecodeLoop::fail(ActiveSpeech& speech, std::exception_ptr error) {
   parts_.codec.ring();
 }
 
-int64_t DecodeLoop::earliest_deadline() const {
+int64_t DecodeLoop::earliest_deadline(int64_t now) const {
   int64_t earliest = 0;
-  const auto consider = [&](int64_t deadline) { earliest = earlier(earliest, deadline); };
+  const auto consider = [&](const SpeechState& state) {
+    earliest = earlier(earliest, state.deadline_us(now));
+  };
   for (const auto& speech : preparing_)
-    if (!speech->claimed.load()) consider(speech->deadline_us);
-  for (const auto& job : waiting_) consider(job->deadline_us);
+    if (!speech->claimed.load()) consider(*speech->state);
+  for (const auto& job : waiting_) consider(*job->state);
   for (const auto& speech : active_)
-    if (!speech->ended()) consider(speech->job().deadline_us);
+    if (!speech->ended()) consider(*speech->job().state);
   return earliest;
 }
 

@@ -76,7 +76,7 @@ class DecodeLoop {
   void fail(ActiveSpeech& speech, std::exception_ptr error);
   void describe_active(int64_t now);
   ScheduleLimits limits() const;
-  int64_t earliest_deadline() const;
+  int64_t earliest_deadline(int64_t now) const;
   void on_failed_round(Error error);
   ActiveSpeech& find(JobId id);
 

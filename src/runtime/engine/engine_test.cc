@@ -161,6 +161,25 @@ TEST(Engine, AssigningOverAHandleCancelsItsRequest) {
   EXPECT_FALSE(speech.read_all().empty());
 }
 
+TEST(Engine, ATextWithNothingToSayIsAShortSilence) {
+  Engine engine(tiny_config());
+  engine.start();
+  for (const char* text : {"...", "🎉", " —!? "}) {
+    Speech speech = engine.submit(short_request(text));
+    const std::vector<float> silence = speech.read_all();
+    EXPECT_EQ(silence, std::vector<float>(static_cast<size_t>(speech.sample_rate_hz()) / 5)) << text;
+    ASSERT_EQ(speech.summary().warnings.size(), 1u) << text;
+    EXPECT_NE(speech.summary().warnings[0].find("nothing in it that can be spoken"), std::string::npos);
+    SpeechRequest nobody = short_request(text);
+    nobody.voice = "nobody";
+    EXPECT_EQ(code_of([&] { engine.submit(nobody).read_all(); }), ErrorCode::not_found);
+  }
+  EXPECT_EQ(engine.statistics().completed, 3u);
+  EXPECT_EQ(engine.statistics().frames, 0u);
+  for (const char* blank : {"", " \n\t "})
+    EXPECT_EQ(code_of([&] { engine.submit(short_request(blank)); }), ErrorCode::invalid_argument);
+}
+
 TEST(Engine, DeadlinesEndRequestsThatWaitAndThatSpeak) {
   EngineConfig config = tiny_config();
   config.max_batch_size = config.max_streams = 1;

@@ -6,6 +6,7 @@
 #include "ops/device_choice.h"
 #include "runtime/engine/failure.h"
 #include "runtime/engine/request_deadline.h"
+#include "runtime/engine/silent_speech.h"
 #include "runtime/engine/system_memory.h"
 #include "runtime/memory_plan.h"
 #include "runtime/useful_threads.h"
@@ -140,14 +141,20 @@ Speech Pipeline::submit(const SpeechRequest& request, QueueEntry entry) {
   try {
     std::vector<std::string> remarks = validate(request);
     if (auto remark = remark_on_language(request, *model_)) remarks.push_back(*std::move(remark));
+    const uint64_t seed = request.seed ? *request.seed : drawn_seed();
+    if (has_nothing_to_say(request)) {
+      if (!request.voice.empty()) voices_.clips(request.voice);  // an unknown one is an error all the same
+      auto state = std::make_shared<SpeechState>(sample_rate_hz(), seed, wake_);
+      state->update([&](SpeechSummary& summary) { summary.warnings = std::move(remarks); });
+      return speak_silence(ledger_, client, entry, std::move(state));
+    }
     ledger_.enter(Stage::preparing, client, entry);
     entered = true;
-    const uint64_t seed = request.seed ? *request.seed : drawn_seed();
     const auto speech = std::make_shared<PreparingSpeech>();
-    speech->state = std::make_shared<SpeechState>(sample_rate_hz(), seed, wake_);
-    speech->state->update([&](SpeechSummary& summary) { summary.warnings = std::move(remarks); });
     speech->submitted_us = now_us();
-    speech->deadline_us = deadline_of(config_, request, speech->submitted_us);
+    speech->state = std::make_shared<SpeechState>(sample_rate_hz(), seed, wake_,
+                                                  deadline_of(config_, request, speech->submitted_us));
+    speech->state->update([&](SpeechSummary& summary) { summary.warnings = std::move(remarks); });
     speech->client = client;
     auto job = preparer_->prepare(request, speech->state, seed,
                                   [this, speech](std::shared_ptr<SpeechJob> made, const auto& error) {
@@ -193,7 +200,6 @@ void Pipeline::queue(std::shared_ptr<SpeechJob> job, const PreparingSpeech& prep
   job->client = prepared.client;
   job->submitted_us = prepared.submitted_us;
   job->arrival_us = now_us();
-  job->deadline_us = prepared.deadline_us;
   const double prepared_s = static_cast<double>(job->arrival_us - job->submitted_us) * 1e-6;
   job->state->update([&](SpeechSummary& summary) { summary.prepared_s = prepared_s; });
   ledger_.move(Stage::preparing, Stage::waiting, prepared.client);

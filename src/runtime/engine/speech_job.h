@@ -18,7 +18,7 @@ namespace shoal::runtime {
 // (cancelled, late, stopping): whoever claims it.
 struct PreparingSpeech {
   std::shared_ptr<SpeechState> state;
-  int64_t submitted_us = 0, deadline_us = 0;  // deadline 0: none
+  int64_t submitted_us = 0;
   uint64_t client = 0;
   std::atomic<bool> claimed{false};
   bool claim() { return !claimed.exchange(true); }
@@ -39,11 +39,11 @@ struct SpeechJob {
   // Set before the job is queued.
   JobId id = 0;
   uint64_t client = 0;
-  uint64_t voice = 0;                                         // of its first prompt (voice_of_prompt)
-  int64_t submitted_us = 0, arrival_us = 0, deadline_us = 0;  // deadline 0: none
-  bool whole = false;                                         // Delivery::whole
-  double speed = 1;                                           // at which the listener hears it
-  std::optional<Prosody> prosody;                             // none: the model's sound as it is
+  uint64_t voice = 0;  // of its first prompt (voice_of_prompt)
+  int64_t submitted_us = 0, arrival_us = 0;
+  bool whole = false;              // Delivery::whole
+  double speed = 1;                // at which the listener hears it
+  std::optional<Prosody> prosody;  // none: the model's sound as it is
   const SpeechPlan plan;
   text::PromptColumns first_prompt;
   const std::shared_ptr<SpeechState> state;

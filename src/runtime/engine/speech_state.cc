@@ -8,8 +8,13 @@
 
 namespace shoal::runtime {
 
-SpeechState::SpeechState(int sample_rate_hz, uint64_t seed, std::shared_ptr<WakeSignal> engine)
-    : sample_rate_hz_(sample_rate_hz), engine_(std::move(engine)), start_us_(now_us()) {
+SpeechState::SpeechState(int sample_rate_hz, uint64_t seed, std::shared_ptr<WakeSignal> engine,
+                         RequestDeadline deadline, ClockUs clock)
+    : sample_rate_hz_(sample_rate_hz),
+      engine_(std::move(engine)),
+      clock_(clock),
+      start_us_(clock()),
+      deadline_(deadline) {
   summary_.seed = seed;
   summary_.sample_rate_hz = sample_rate_hz;
 }
@@ -17,6 +22,11 @@ SpeechState::SpeechState(int sample_rate_hz, uint64_t seed, std::shared_ptr<Wake
 bool SpeechState::pause_beyond(int64_t samples) {
   const std::lock_guard lock(mutex_);
   return paused_ = static_cast<int64_t>(unread_.size()) > samples;
+}
+
+int64_t SpeechState::deadline_us(int64_t now) const {
+  const std::lock_guard lock(mutex_);
+  return deadline_.at_us(now);
 }
 
 void SpeechState::append(std::span<const float> samples, std::vector<SpokenWord> words) {
@@ -27,7 +37,8 @@ void SpeechState::append(std::span<const float> samples, std::vector<SpokenWord>
     words_.reserve(words_.size() + words.size());
     unread_.insert(unread_.end(), samples.begin(), samples.end());
     std::ranges::move(words, std::back_inserter(words_));
-    if (summary_.samples == 0) summary_.first_audio_s = static_cast<double>(now_us() - start_us_) * 1e-6;
+    deadline_.hold(clock_());
+    if (summary_.samples == 0) summary_.first_audio_s = static_cast<double>(clock_() - start_us_) * 1e-6;
     summary_.samples += static_cast<int64_t>(samples.size());
     progress_.audio_s = summary_.audio_s();
   }
@@ -57,7 +68,7 @@ void SpeechState::end(std::optional<Error> error, FunctionRef<void(const SpeechS
     CHECK(!ended_, "a speech ended twice");
     ended_ = true;
     error_ = std::move(error);
-    summary_.total_s = static_cast<double>(now_us() - start_us_) * 1e-6;
+    summary_.total_s = static_cast<double>(clock_() - start_us_) * 1e-6;
     if (!error_) progress_.fraction = 1;
     count(summary_);
   }
@@ -68,6 +79,7 @@ void SpeechState::end(std::optional<Error> error, FunctionRef<void(const SpeechS
 std::vector<float> SpeechState::take(std::unique_lock<std::mutex>& lock) {
   std::vector<float> samples = std::exchange(unread_, {});
   if (samples.empty() && error_) throw Error(*error_);
+  deadline_.resume(clock_());
   const bool was_paused = std::exchange(paused_, false);
   lock.unlock();
   if (was_paused) engine_->ring();

@@ -10,7 +10,9 @@
 #include <span>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/function_ref.h"
+#include "runtime/engine/request_deadline.h"
 #include "runtime/engine/wake_signal.h"
 #include "runtime/voice_reference.h"
 #include "shoal/speech.h"
@@ -20,14 +22,18 @@ namespace shoal::runtime {
 // Thread-safe. Samples come from one thread at a time, and the end comes once, after the last of them.
 class SpeechState {
  public:
-  // engine: rung when the reader does what the engine may wait for.
-  SpeechState(int sample_rate_hz, uint64_t seed, std::shared_ptr<WakeSignal> engine);
+  using ClockUs = int64_t (*)();
+  // engine: rung when the reader does what the engine may wait for. clock: of `deadline` too.
+  SpeechState(int sample_rate_hz, uint64_t seed, std::shared_ptr<WakeSignal> engine,
+              RequestDeadline deadline = {}, ClockUs clock = now_us);
 
   // --- The engine's side.
   bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
   // Whether more samples than this are unread. If so, the engine waits for the reader to take them: reading
   // then rings the bell.
   bool pause_beyond(int64_t samples);
+  // RequestDeadline::at_us.
+  int64_t deadline_us(int64_t now) const;
   // Throws std::bad_alloc, and nothing is appended. Samples of a cancelled speech are dropped.
   void append(std::span<const float> samples) { append(samples, {}); }
   // With the words that are heard in them.
@@ -61,12 +67,14 @@ class SpeechState {
 
   const int sample_rate_hz_;
   const std::shared_ptr<WakeSignal> engine_;
+  const ClockUs clock_;
   const int64_t start_us_;
   std::atomic<bool> cancelled_{false};
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable arrived_;
   std::vector<float> unread_;
+  RequestDeadline deadline_;
   bool paused_ = false, ended_ = false;
   std::optional<Error> error_;
   SpeechSummary summary_;

@@ -17,6 +17,9 @@ constexpr double kLearns = 0.1;  // how much of a running mean the newest value 
 constexpr int64_t kSpareDeviceFrames = 2000;
 constexpr int64_t kPatienceUs = 1000;  // after a round that failed
 
+// Nobody wants the rest of a batch.
+struct GivenUp {};
+
 int64_t in_turn_us(const Talk* newcomer) { return newcomer->job().submitted_us + newcomer->turn_us; }
 
 }  // namespace
@@ -96,7 +99,7 @@ void BatchLoop::take_incoming() {
 std::optional<Error> BatchLoop::end_of(const Talk& talk, int64_t now) {
   if (talk.job().state->cancelled()) return end_error(ErrorCode::cancelled);
   if (talk.error) return talk.error;
-  if (talk.job().deadline_us != 0 && talk.job().deadline_us <= now)
+  if (const int64_t end_us = talk.job().state->deadline_us(now); end_us != 0 && end_us <= now)
     return error_without_fail(ErrorCode::deadline_exceeded,
                               "batch processing timed out: the request's time was up before it was spoken "
                               "(timeout, request_timeout_s)");
@@ -107,6 +110,7 @@ std::optional<Error> BatchLoop::end_of(const Talk& talk, int64_t now) {
 
 void BatchLoop::end_talks(int64_t now) {
   const auto goes_on = [&](const std::unique_ptr<Talk>& talk) {
+    if (talk->has_ended()) return false;
     talk->error = end_of(*talk, now);
     return !talk->error && !talk->is_complete();
   };
@@ -114,14 +118,34 @@ void BatchLoop::end_talks(int64_t now) {
   if (ending == talks_.end()) return;
   // Who is told of an end finds it counted.
   count_activity({talks_.begin(), ending});
-  std::for_each(ending, talks_.end(), [](const auto& talk) { talk->end(std::move(talk->error)); });
+  for (const auto& talk : std::span(ending, talks_.end()))
+    if (!talk->has_ended()) talk->end(std::move(talk->error));
   talks_.erase(ending, talks_.end());
+}
+
+// A batch takes seconds on a CPU: who is late or gone is told within it, and what nobody waits for is given
+// up. Those that end stay in the list until the batch is through.
+void BatchLoop::end_within_batch(const std::vector<Chosen>& batch) {
+  take_incoming();
+  const int64_t now = now_us();
+  bool any = false;
+  for (const auto& talk : talks_) {
+    if (talk->has_ended()) continue;
+    talk->error = end_of(*talk, now);
+    any |= talk->error.has_value();
+  }
+  if (!any) return;
+  count_activity(talks_);
+  for (const auto& talk : talks_)
+    if (talk->error && !talk->has_ended()) talk->end(std::move(talk->error));
+  if (std::ranges::all_of(batch, [](const Chosen& chosen) { return chosen.talk->has_ended(); }))
+    throw GivenUp();
 }
 
 void BatchLoop::count_activity(std::span<const std::unique_ptr<Talk>> talks) {
   int64_t running = 0, paused = 0;
   for (const auto& talk : talks)
-    if (talk->is_active()) ++(talk->paused ? paused : running);
+    if (talk->is_active() && !talk->has_ended() && !talk->error) ++(talk->paused ? paused : running);
   parts_.ledger.set_activity(running, paused, 0);
 }
 
@@ -187,7 +211,8 @@ BatchLimits BatchLoop::limits(int64_t now) const {
 
 int64_t BatchLoop::earliest_deadline() const {
   int64_t earliest = 0;
-  for (const auto& talk : talks_) earliest = earlier(earliest, talk->job().deadline_us);
+  const int64_t now = now_us();
+  for (const auto& talk : talks_) earliest = earlier(earliest, talk->job().state->deadline_us(now));
   return earliest;
 }
 
@@ -201,7 +226,9 @@ std::vector<kokoro::Spoken> BatchLoop::call(const std::vector<Chosen>& batch) {
                           .seed = seed_of_utterance(talk->job().seed, static_cast<size_t>(index))});
   }
   const int64_t start = now_us();
-  std::vector<kokoro::Spoken> spoken = parts_.calls.speak(utterances);
+  const auto look = [&] { end_within_batch(batch); };
+  const kokoro::BetweenStages between(look);
+  std::vector<kokoro::Spoken> spoken = parts_.calls.speak(utterances, device_computes_ ? nullptr : &between);
   const auto took_us = static_cast<double>(now_us() - start);
   const double each_us = took_us / static_cast<double>(batch.size());
   chunk_us_ = chunk_us_ == 0 ? each_us : chunk_us_ + kLearns * (each_us - chunk_us_);
@@ -226,6 +253,7 @@ void BatchLoop::speak(const std::vector<size_t>& planned) {
   try {
     std::vector<kokoro::Spoken> spoken = call(batch);
     for (size_t i = 0; i < batch.size(); ++i) finish(batch[i], std::move(spoken[i]));
+  } catch (const GivenUp&) {
   } catch (...) {
     log(LogLevel::warning,
         "a batch failed, its chunks are spoken one by one: ", to_error(std::current_exception()).message());
@@ -236,10 +264,12 @@ void BatchLoop::speak(const std::vector<size_t>& planned) {
 
 void BatchLoop::speak_alone(const Chosen& chosen) {
   Talk& talk = *chosen.talk;
-  if (chosen.index < talk.first() || !talk.needs_speaking(chosen.index)) return;  // it was finished before
+  if (talk.has_ended() || chosen.index < talk.first() || !talk.needs_speaking(chosen.index))
+    return;  // it was finished before
   try {
     std::vector<kokoro::Spoken> spoken = call({chosen});
     finish(chosen, std::move(spoken.at(0)));
+  } catch (const GivenUp&) {
   } catch (...) {
     if (!talk.error) talk.error = to_error(std::current_exception());
   }
@@ -249,6 +279,7 @@ void BatchLoop::finish(const Chosen& chosen, kokoro::Spoken spoken) {
   const auto symbols = static_cast<double>(spoken.durations.size());
   const double ratio = static_cast<double>(spoken.frames()) * chosen.talk->job().speed / symbols;
   frames_per_symbol_ += kLearns * (ratio - frames_per_symbol_);
+  if (chosen.talk->has_ended()) return;
   try {
     chosen.talk->take_spoken(chosen.index, std::move(spoken));
   } catch (...) {  // what was given cannot be taken back

@@ -23,8 +23,11 @@ class KokoroCalls {
   KokoroCalls(const kokoro::Kokoro& network, ops::Context& ctx)
       : network_(network), ctx_(ctx), memory_(ctx.graphs ? network.step_memory(ctx) : nullptr) {}
   virtual ~KokoroCalls() = default;
-  virtual std::vector<kokoro::Spoken> speak(std::span<const kokoro::Utterance> batch) {
-    return memory_ ? network_.speak(ctx_, *memory_, batch) : network_.speak(ctx_, batch);
+  // between: where the CPU computes; null: nothing is asked between the stages.
+  virtual std::vector<kokoro::Spoken> speak(std::span<const kokoro::Utterance> batch,
+                                            const kokoro::BetweenStages* between) {
+    return memory_ ? network_.speak(ctx_, *memory_, batch)
+                   : network_.speak(ctx_, batch, nullptr, nullptr, between);
   }
   // Of the device's memory; 0 where nothing is recorded.
   int64_t step_bytes() const { return memory_ ? memory_->bytes() : 0; }
@@ -69,6 +72,7 @@ class BatchLoop {
   void run();
   void take_incoming();
   void end_talks(int64_t now);
+  void end_within_batch(const std::vector<Chosen>& batch);
   void count_activity(std::span<const std::unique_ptr<Talk>> talks);
   std::optional<Error> end_of(const Talk& talk, int64_t now);
   void offer(int64_t now);

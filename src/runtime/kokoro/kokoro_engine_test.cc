@@ -217,8 +217,6 @@ TEST_F(KokoroEngine, BadRequestsAreRefusedByName) {
   };
   using R = SpeechRequest;
   constexpr auto kWrong = ErrorCode::invalid_argument;
-  refused(kWrong, "text: expected at least one letter", [](R& r) { r.phonemes.clear(); });
-  refused(kWrong, "text: expected at least one letter", [](R& r) { r.phonemes.clear(), r.text = " ?! "; });
   refused(kWrong, "not both", [](R& r) { r.text = "hello"; });
   for (const char* blank : {" \n", "\u00a0", "\u2028", "\u3000 \u0085"})
     refused(kWrong, "phonemes: expected at least one", [&](R& r) { r.phonemes = blank; });
@@ -232,7 +230,8 @@ TEST_F(KokoroEngine, BadRequestsAreRefusedByName) {
   refused(kWrong, "voice", [](R& r) { r.voice = "af_one(0)"; });
   refused(kWrong, "language: expected a, b", [](R& r) { r.language = "x"; });
   refused(kWrong, "pause", [](R& r) { r.phonemes = "a [pause:long]"; });
-  refused(kWrong, "nothing in it can be spoken", [](R& r) { r.phonemes.clear(), r.text = "[hello](/./)"; });
+  for (const char* blank : {"", " \n"})
+    refused(kWrong, "text: expected something", [&](R& r) { r.phonemes.clear(), r.text = blank; });
   refused(ErrorCode::unsupported, "temperature", [](R& r) { r.strict = true, r.temperature = 0.5f; });
   refused(ErrorCode::unsupported, "special_tokens", [](R& r) { r.special_tokens = true; });
   refused(ErrorCode::unsupported, "references", [](R& r) { r.references = {{"", "words"}}; });
@@ -286,6 +285,22 @@ TEST_F(KokoroEngine, PhonemizeSaysWhatWouldBeSpoken) {
   EXPECT_THAT(read.warnings, ElementsAre(HasSubstr("U+0298")));
   EXPECT_EQ(error_of([&] { engine_->phonemize("", "a"); }).code(), ErrorCode::invalid_argument);
   EXPECT_EQ(error_of([&] { engine_->phonemize("hello", "z"); }).code(), ErrorCode::unsupported);
+}
+
+TEST_F(KokoroEngine, ATextWithNothingToSayIsAShortSilence) {
+  engine(folder_.config());
+  for (const char* text : {"...", "🎉", "[hello](/./)"}) {
+    SpeechRequest request;
+    request.text = text;
+    request.voice = "af_one";
+    Speech speech = engine_->submit(request);
+    const std::vector<float> silence = speech.read_all();
+    EXPECT_EQ(silence, std::vector<float>(4800)) << text;
+    ASSERT_EQ(speech.summary().warnings.size(), 1u) << text;
+    EXPECT_THAT(speech.summary().warnings[0], HasSubstr("nothing in it that can be spoken"));
+    request.voice = "af_missing";
+    EXPECT_EQ(error_of([&] { engine_->submit(request).read_all(); }).code(), ErrorCode::not_found);
+  }
 }
 
 TEST_F(KokoroEngine, DeadlinesAndAFullQueue) {

@@ -28,7 +28,7 @@ struct ReadChunk {
 struct KokoroJob {
   // Set before it is queued.
   uint64_t id = 0, client = 0, seed = 0;
-  int64_t submitted_us = 0, deadline_us = 0;  // deadline 0: none
+  int64_t submitted_us = 0;
   double speed = 1;
   float volume = 1;
   bool whole = false;  // Delivery::whole

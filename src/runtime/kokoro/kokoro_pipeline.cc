@@ -9,8 +9,10 @@
 #include "ops/device_state.h"
 #include "runtime/engine/failure.h"
 #include "runtime/engine/request_deadline.h"
+#include "runtime/engine/silent_speech.h"
 #include "runtime/engine/system_memory.h"
 #include "runtime/kokoro/kokoro_memory.h"
+#include "runtime/speech_plan.h"
 #include "runtime/useful_threads.h"
 #include "shoal/seeds.h"
 
@@ -103,9 +105,20 @@ std::shared_ptr<KokoroJob> KokoroPipeline::make_job(const SpeechRequest& request
 
 void KokoroPipeline::start_clocks(KokoroJob& job, const SpeechRequest& request) const {
   job.submitted_us = now_us();
-  job.deadline_us = deadline_of(config_, request, job.submitted_us);
-  job.state = std::make_shared<SpeechState>(sample_rate_hz(), job.seed, wake_);
+  job.state = std::make_shared<SpeechState>(sample_rate_hz(), job.seed, wake_,
+                                            deadline_of(config_, request, job.submitted_us));
   job.state->update([&](SpeechSummary& summary) { summary.warnings = job.speaker.warnings; });
+}
+
+// A voice or a language that is not there is an error all the same.
+Speech KokoroPipeline::say_nothing(const SpeechRequest& request, uint64_t client, const QueueEntry& entry,
+                                   std::vector<std::string> remarks) {
+  KokoroJob job;
+  job.speaker = choose_speaker(request, config_, *model_);
+  std::ranges::move(remarks, std::back_inserter(job.speaker.warnings));
+  job.seed = request.seed ? *request.seed : drawn_seed();
+  start_clocks(job, request);
+  return speak_silence(ledger_, client, entry, job.state);
 }
 
 Speech KokoroPipeline::submit(const SpeechRequest& request, QueueEntry entry) {
@@ -113,6 +126,7 @@ Speech KokoroPipeline::submit(const SpeechRequest& request, QueueEntry entry) {
   bool entered = false;
   try {
     std::vector<std::string> remarks = validate_kokoro(request);
+    if (has_nothing_to_say(request)) return say_nothing(request, client, entry, std::move(remarks));
     const std::shared_ptr<KokoroJob> job = make_job(request, client);
     std::ranges::move(remarks, std::back_inserter(job->speaker.warnings));
     ledger_.enter(Stage::preparing, client, entry);
@@ -175,6 +189,8 @@ Phonemized KokoroPipeline::phonemize(const std::string& text, const std::string&
   request.language = language;
   request.normalise = normalise;
   validate_kokoro(request);
+  if (has_nothing_to_say(request))
+    fail(ErrorCode::invalid_argument, "text: expected at least one letter or digit, got only punctuation");
   const Speaker speaker = choose_speaker(request, config_, *model_);
   Phonemized result;
   std::vector<char32_t> dropped;

@@ -58,6 +58,8 @@ class KokoroPipeline final : public SpeechPipeline {
   // Memory of the largest batch, at once: what grows in steps takes half as much again.
   void reserve_workspace();
   std::shared_ptr<KokoroJob> make_job(const SpeechRequest& request, uint64_t client) const;
+  Speech say_nothing(const SpeechRequest& request, uint64_t client, const QueueEntry& entry,
+                     std::vector<std::string> remarks);
   // Its clocks start when it has its place in the queue.
   void start_clocks(KokoroJob& job, const SpeechRequest& request) const;
 

@@ -30,7 +30,8 @@ class WatchedCalls : public KokoroCalls {
  public:
   WatchedCalls(const KokoroModel& model, ops::Context& ctx, Watch& watch)
       : KokoroCalls(model.network(), ctx), watch_(watch) {}
-  std::vector<kokoro::Spoken> speak(std::span<const kokoro::Utterance> batch) override {
+  std::vector<kokoro::Spoken> speak(std::span<const kokoro::Utterance> batch,
+                                    const kokoro::BetweenStages* between) override {
     std::vector<Ids> ids;
     for (const kokoro::Utterance& one : batch) ids.emplace_back(one.ids.begin(), one.ids.end());
     {
@@ -38,7 +39,7 @@ class WatchedCalls : public KokoroCalls {
       watch_.batches.push_back(std::move(ids));
     }
     watch_.on_call(batch);
-    return KokoroCalls::speak(batch);
+    return KokoroCalls::speak(batch, between);
   }
 
  private:

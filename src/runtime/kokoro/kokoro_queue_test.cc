@@ -10,6 +10,7 @@
 namespace shoal::runtime {
 namespace {
 
+using ops::testing_on_cpu;
 using testing::error_of;
 using ::testing::HasSubstr;
 using testing::HeldCall;
@@ -107,6 +108,58 @@ TEST_F(KokoroPipelineTest, AFullQueueAndALateAnswerAreSaidAsBatchingServersDo) {
   EXPECT_EQ(error.code(), ErrorCode::deadline_exceeded);
   EXPECT_THAT(error.message(), HasSubstr("batch processing timed out"));
   EXPECT_FALSE(spoken.read_all().empty());
+}
+
+TEST_F(KokoroPipelineTest, AReaderWhoPlaysAsHeReceivesIsNotCutOff) {
+  EngineConfig config = small();
+  config.prefetch_s = 0.1;
+  start(config);
+  std::string phonemes;
+  for (int i = 0; i < 100; ++i) phonemes += "aaaa. ";
+  SpeechRequest request = say(phonemes);
+  request.timeout = std::chrono::milliseconds(2000);
+  Speech slow = pipeline_->submit(request);
+  while (pipeline_->statistics().paused == 0 && !slow.ended())
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  std::this_thread::sleep_for(std::chrono::milliseconds(2200));
+  EXPECT_FALSE(slow.ended());
+  EXPECT_FALSE(slow.read_all().empty());
+}
+
+// A GPU is not asked between the stages of a pass: it takes milliseconds.
+TEST_F(KokoroPipelineTest, ADeadlineIsHeededWithinAChunk) {
+  if (!testing_on_cpu()) GTEST_SKIP() << "of CPUs";
+  HeldCall held(watch_);
+  SpeechRequest request = say("aaaa aaaa aaaa.");
+  request.timeout = std::chrono::milliseconds(1000);
+  Speech late = start().submit(request);
+  ASSERT_TRUE(held.has_begun());
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  held.go_on();
+  EXPECT_EQ(error_of([&] { late.read_all(); }).code(), ErrorCode::deadline_exceeded);
+  pipeline_->wait_until_empty(0);
+  EXPECT_EQ(watch_.batches.size(), 1u);
+  EXPECT_EQ(pipeline_->statistics().frames, 0u) << "the pass went on to its end";
+  EXPECT_FALSE(pipeline_->submit(say("aaaa.")).read_all().empty());
+}
+
+TEST_F(KokoroPipelineTest, WhoWaitsIsToldWithinTheBatchOfOthers) {
+  if (!testing_on_cpu()) GTEST_SKIP() << "of CPUs";
+  const std::vector<float> expected = start().submit(say("aaaa aaaa.")).read_all();
+  pipeline_.reset();
+  HeldCall held(watch_);
+  EngineConfig config = small();
+  config.max_batch_size = 1;
+  Speech spoken = start(config).submit(say("aaaa aaaa."));
+  ASSERT_TRUE(held.has_begun());
+  SpeechRequest request = say("aaaa.");
+  request.timeout = std::chrono::milliseconds(1);
+  Speech late = pipeline_->submit(request);
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  held.go_on();
+  EXPECT_EQ(error_of([&] { late.read_all(); }).code(), ErrorCode::deadline_exceeded);
+  EXPECT_TRUE(spoken.read_all() == expected);
+  EXPECT_LT(late.summary().total_s, spoken.summary().first_audio_s) << "it was told after the batch";
 }
 
 TEST_F(KokoroPipelineTest, StoppingEndsWhatIsLeft) {

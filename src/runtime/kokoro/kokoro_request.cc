@@ -7,7 +7,6 @@
 #include "runtime/engine/prosody.h"
 #include "runtime/speech_plan.h"
 #include "runtime/unused_fields.h"
-#include "text/sentences.h"
 #include "text/utf8.h"
 
 namespace shoal::runtime {
@@ -91,11 +90,8 @@ phonemes::Language language_of(const SpeechRequest& request, const EngineConfig&
 std::vector<std::string> validate_kokoro(const SpeechRequest& request) {
   if (!request.text.empty() && !request.phonemes.empty())
     fail(ErrorCode::invalid_argument, "phonemes: give a text or phonemes, not both");
-  check_size("text", request.text);
   check_size("phonemes", request.phonemes);
-  if (request.phonemes.empty() && !text::is_speakable(request.text))
-    fail(ErrorCode::invalid_argument, "text: expected at least one letter or digit, got ",
-         request.text.empty() ? "nothing" : "only spaces and punctuation");
+  if (request.phonemes.empty()) validate_text(request.text);
   check_prosody(request);
   if (request.timeout.count() < 0)
     fail(ErrorCode::invalid_argument, "timeout: expected 0 (the engine's) or more milliseconds, got ",

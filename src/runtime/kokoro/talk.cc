@@ -5,6 +5,7 @@
 
 #include "runtime/engine/failure.h"
 #include "runtime/engine/prosody.h"
+#include "runtime/engine/silent_speech.h"
 #include "text/phonemes/timestamps.h"
 
 namespace shoal::runtime {
@@ -127,10 +128,10 @@ void Talk::end(std::optional<Error> why) {
       give(joiner_.end());
       if (job_->state->cancelled())  // in this very moment: the samples may have been dropped
         why = end_error(ErrorCode::cancelled);
+      else if (joiner_.samples() == 0 && job_->speaker.language)
+        append_silence(*job_->state);
       else if (joiner_.samples() == 0)
-        why = Error(ErrorCode::invalid_argument, job_->speaker.language
-                                                     ? "text: nothing in it can be spoken"
-                                                     : "phonemes: the model knows none of them");
+        why = Error(ErrorCode::invalid_argument, "phonemes: the model knows none of them");
     } catch (...) {
       why = to_error(std::current_exception());
     }

@@ -32,8 +32,9 @@ class Talk {
   // The sound of chunk `index`, and whatever can be given now. Throws std::bad_alloc; samples that were given
   // stay.
   void take_spoken(int64_t index, kokoro::Spoken spoken);
-  // Ends the request: error, or else the last samples and success.
+  // Ends the request, once: error, or else the last samples and success.
   void end(std::optional<Error> error);
+  bool has_ended() const { return job_->ended.load(std::memory_order_relaxed); }
   // Nothing more comes, and everything has been given.
   bool is_complete() const { return is_read_ && chunks_.empty(); }
 
