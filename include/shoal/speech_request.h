@@ -74,7 +74,7 @@ struct SpeechRequest {
   std::vector<std::string> unused;
 
   Delivery delivery = Delivery::streaming;
-  // From submit to the last sample; 0: the engine's request_timeout_s.
+  // Of waiting for the engine: a streaming reader's unread sound stops it. 0: request_timeout_s.
   std::chrono::milliseconds timeout{0};
   // Whose request it is: clients share the engine evenly. Requests without one are all of one client.
   std::string client;

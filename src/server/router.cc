@@ -241,6 +241,21 @@ HttpError Router::failure_of(const Request& request, std::exception_ptr thrown) 
   }
 }
 
+namespace {
+
+void tell_why_cut_off(const Request& request, const std::exception_ptr& thrown) noexcept {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Error& error) {
+    log_cut_off(request, error);
+  } catch (const std::exception& error) {
+    log_cut_off(request, Error(ErrorCode::internal, error.what()));
+  } catch (...) {
+  }
+}
+
+}  // namespace
+
 Task<> Router::handle(Exchange& bare) {
   WithHeaders exchange(bare, common_headers(bare.request()));
   const Route& route = *find(bare.request().method, bare.request().path);
@@ -255,6 +270,7 @@ Task<> Router::handle(Exchange& bare) {
   if (!thrown) co_return;
   const HttpError error = failure_of(bare.request(), thrown);
   // What has begun cannot become an error any more: it is cut off, and the client sees that it is not whole.
+  if (exchange.begun()) tell_why_cut_off(bare.request(), thrown);
   if (exchange.begun() || error.code == ErrorCode::cancelled) co_return;
   co_await exchange.respond(error_response(route.errors, error, bare.request().id));
 }

@@ -209,6 +209,8 @@ test("readers that never read are let go, and hold up nobody", async () => {
   sockets.slice(4).forEach((socket) => socket.destroy());
   await until("the slow readers to be let go", async () => (await server().speaking()) === 0, 60);
   sockets.forEach((socket) => socket.destroy());
+  const reason = /warning +answer cut off: the client took nothing for write_timeout_s id=\S+ route=\/v1\/tts/g;
+  await until("the reason in the log", () => (server().log.match(reason) ?? []).length >= 4);
 });
 
 test("clients that vanish are forgotten within moments, however far they got", async () => {

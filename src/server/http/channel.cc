@@ -5,6 +5,8 @@
 #include <boost/asio/socket_base.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 namespace shoal::server {
 namespace {
@@ -16,10 +18,16 @@ constexpr auto kAwait = asio::as_tuple(asio::use_awaitable_t<Executor>());
 // At most so much is offered at a time, so that a slow reader's progress is seen.
 constexpr size_t kPiece = 64 << 10;
 
+// Unsent bytes that the kernel may hold. It would take megabytes otherwise, and more only when a third of
+// them has left: a player of mp3 needs minutes for that, and would pass for an idle reader.
+constexpr int kMostUnsentBytes = 128 << 10;
+
 }  // namespace
 
 Channel::Channel(Socket socket, asio::ssl::context* tls, std::chrono::milliseconds write_timeout)
     : socket_(std::move(socket)), write_timeout_(write_timeout) {
+  setsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kMostUnsentBytes,
+             sizeof kMostUnsentBytes);
   if (tls != nullptr) tls_ = std::make_unique<asio::ssl::stream<Socket&>>(socket_, *tls);
 }
 

@@ -30,7 +30,7 @@ HttpExchange::~HttpExchange() { stop_watching(); }
 
 void HttpExchange::require_client() const {
   if (gone_) fail(ErrorCode::cancelled, "the client has closed the connection");
-  if (too_slow_) fail(ErrorCode::deadline_exceeded, "the client took nothing for too long");
+  if (too_slow_) fail(ErrorCode::deadline_exceeded, "the client took nothing for write_timeout_s");
 }
 
 // Nothing is begun when the head cannot be made.

@@ -166,6 +166,23 @@ TEST(TransportStream, AReaderThatTakesALittleIsNotCut) {
   EXPECT_TRUE(server.application.records()[0].second.whole);
 }
 
+// As a player of mp3: the kernel's megabytes do not become a third emptier within the timeout.
+TEST(TransportStream, AReaderWhoTakesLittleOfMuchIsNotCut) {
+  TransportOptions options;
+  options.write_timeout = milliseconds(1000);
+  ToyServer server(options);
+  RawClient client(server.port(), {.receive_buffer = 4096});
+  client.send(get("/stream?pieces=1&bytes=8000000"));
+  EXPECT_EQ(client.read_answer(true).status, 200);
+  for (int i = 0; i < 30; ++i) {
+    std::this_thread::sleep_for(milliseconds(100));
+    EXPECT_EQ(client.read(8'000).size(), 8'000u);
+  }
+  EXPECT_EQ(server.application.too_slow, 0);
+  EXPECT_EQ(client.read(7'000'000).size(), 7'000'000u);
+  client.read_until("0\r\n\r\n");
+}
+
 TEST(TransportStream, ManyClientsWhoComeAndGo) {
   ToyServer server;
   std::vector<std::thread> users;

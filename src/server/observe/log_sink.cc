@@ -206,6 +206,21 @@ void log_failure(const Request& request, std::string_view why) noexcept {
   }
 }
 
+void log_cut_off(const Request& request, const Error& why) noexcept {
+  try {
+    const bool ours = why.code() == ErrorCode::internal || why.code() == ErrorCode::io;
+    const LogLevel level = why.code() == ErrorCode::cancelled ? LogLevel::info
+                           : ours                             ? LogLevel::error
+                                                              : LogLevel::warning;
+    const std::string message = concat("answer cut off: ", why.message());
+    if (const std::shared_ptr<ServerLog::Lines> lines = current_lines())
+      lines->write(level, message, {{"id", {request.id}}, {"route", {request.route}}});
+    else
+      log(level, "request ", request.id, " ", request.route, ": ", message);
+  } catch (...) {  // no memory for the line
+  }
+}
+
 void log_request(const Request& request, const RequestRecord& record) noexcept {
   try {
     const std::shared_ptr<ServerLog::Lines> lines = current_lines();

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/error.h"
 #include "server/http/application.h"
 #include "shoal/server_config.h"
 
@@ -48,5 +49,9 @@ uint64_t lost_log_lines() noexcept;
 // Why a request failed, where its answer does not say: a line at level error with the request's id and route;
 // without a ServerLog a remark of base/log.h that names them.
 void log_failure(const Request& request, std::string_view why) noexcept;
+
+// Why an answer that had begun is not whole: a line with the request's id and route. At level info where the
+// client has left, error where it is our fault, else warning.
+void log_cut_off(const Request& request, const Error& why) noexcept;
 
 }  // namespace shoal::server

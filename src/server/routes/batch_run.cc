@@ -132,6 +132,7 @@ BatchRun::BatchRun(Executor executor, Services& services, const Request& from, B
                    const std::stop_token& gone)
     : left_(batch.items.size()),
       deadline_(Clock::now() + batch.timeout),
+      returned_(Clock::now()),
       arrivals_(std::make_shared<Arrivals>(executor, batch, services.answers)),
       when_gone_(gone, [stop = stop_] { std::stop_source(stop).request_stop(); }) {
   std::vector<SpeechRequest> requests;
@@ -190,9 +191,12 @@ BatchRun::~BatchRun() {
 
 Task<std::optional<BatchAnswer>> BatchRun::next() {
   if (left_ == 0) co_return std::nullopt;
+  // The client took his time with what came before: he waited for nothing.
+  if (deadline_ != Clock::time_point::max()) deadline_ += Clock::now() - returned_;
   while (true) {
     if (auto answer = arrivals_->take()) {
       --left_;
+      returned_ = Clock::now();
       if (answer->json.empty()) answer->json = failure_json(answer->index, out_of_memory(), 0);
       co_return answer;
     }

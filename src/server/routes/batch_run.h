@@ -26,7 +26,8 @@ struct BatchAnswer {
 // there is holds up his own batch alone.
 class BatchRun {
  public:
-  // Starts. What has not ended when `gone` stops, or after batch.timeout, is cancelled. `from` outlives it.
+  // Starts. What has not ended when `gone` stops, or after batch.timeout, of which only time in next()
+  // counts, is cancelled. `from` outlives it.
   BatchRun(Executor executor, Services& services, const Request& from, BatchRequest batch,
            const std::stop_token& gone);
   // Cancels and waits. Call next() to the end first, so that there is nothing to wait for.
@@ -41,8 +42,8 @@ class BatchRun {
  private:
   struct Arrivals;
 
-  size_t left_;  // items that next() has not returned
-  std::chrono::steady_clock::time_point deadline_;
+  size_t left_;                                                // items that next() has not returned
+  std::chrono::steady_clock::time_point deadline_, returned_;  // next() last did
   std::shared_ptr<Arrivals> arrivals_;
   std::stop_source stop_;
   std::stop_callback<std::function<void()>> when_gone_;

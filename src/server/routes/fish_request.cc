@@ -107,6 +107,24 @@ Field<FishRequest> seed_field() {
           }};
 }
 
+// Of a model of the hosted service, the family that is nearest here; empty: it has none of that name.
+std::string_view family_of_hosted(std::string_view name) {
+  if (name.starts_with("s2")) return "s2";
+  for (const std::string_view start : {"s1", "speech-", "agent-"})
+    if (name.starts_with(start)) return "s1";
+  return "";
+}
+
+// One that is being loaded is of none yet.
+bool is_of(const ServedModel& model, std::string_view family) {
+  try {
+    return model.engine->traits().family == family;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unavailable) throw;
+    return false;
+  }
+}
+
 // The bitrates that the cloud API has, in kbit/s.
 void check_bitrate(const char* field, int kbps, std::initializer_list<int> known) {
   std::string list;
@@ -120,6 +138,27 @@ void check_bitrate(const char* field, int kbps, std::initializer_list<int> known
 
 }  // namespace
 
+FishRequest fish_defaults(const Request& request) {
+  FishRequest defaults;
+  if (!request.headers.find("model") && !request.headers.find("developer-id")) return defaults;
+  defaults.format = "mp3";
+  defaults.streaming = true;
+  defaults.bare_wav = false;
+  return defaults;
+}
+
+const ServedModel& model_of(const Models& models, const Request& request, const FishRequest& body) {
+  if (!body.model.empty()) return models.named(body.model);
+  const std::string* const asked = request.headers.find("model");
+  if (!asked || asked->empty()) return models.first();
+  if (const ServedModel* local = models.find(*asked)) return *local;
+  const std::string_view family = family_of_hosted(*asked);
+  if (family.empty()) return models.named(*asked);  // says that there is none
+  for (const ServedModel& model : models.all())
+    if (is_of(model, family)) return model;
+  return models.with_references("");
+}
+
 Schema<FishRequest> fish_request_schema(const ServerConfig& config) {
   using T = FishRequest;
   const std::string cloud_only = "belongs to the hosted service; this server has nothing for it";
@@ -128,7 +167,7 @@ Schema<FishRequest> fish_request_schema(const ServerConfig& config) {
       integer("chunk_length", &T::chunk_length, {100, 1000}, "longest utterance in bytes").otherwise("200"),
       choice("format", &T::format, {"wav", "pcm", "mp3", "opus", "flac", "aac"},
              "16-bit mono; opus is Ogg Opus, aac is ADTS")
-          .otherwise("\"wav\""),
+          .otherwise("\"wav\""),  // of requests with Fish Audio's headers: mp3
       choice("latency", &T::latency, {"normal", "balanced"}, "no effect: sound leaves as soon as it is made")
           .otherwise("\"normal\""),
       references_field(config.max_references),
@@ -141,8 +180,11 @@ Schema<FishRequest> fish_request_schema(const ServerConfig& config) {
           .otherwise("\"off\""),
       boolean("normalize", &T::normalize, "false: the text as it stands; true: as the model wants it")
           .otherwise("true"),
-      boolean("streaming", &T::streaming,
-              "sound as it is made; wav then comes as bare 16-bit samples, as official clients expect")
+      boolean(
+          "streaming", &T::streaming,
+          "sound as it is made; wav then comes as bare 16-bit samples, as official clients expect. "
+          "Requests with the headers of Fish Audio's packages (model, developer-id): true, with mp3 unless "
+          "`format` says otherwise, and a wav with its header")
           .otherwise("false"),
       integer("max_new_tokens", &T::max_new_tokens, {0, 1 << 20},
               "most frames of one utterance; 0: up to the context limit")
@@ -163,12 +205,12 @@ Schema<FishRequest> fish_request_schema(const ServerConfig& config) {
       unused<T>("emotion", "string", cloud_only),
       // Ours.
       number("timeout", &T::timeout, {0.001, static_cast<double>(config.max_timeout_s)},
-             "seconds until the last sample; default: the server's"),
+             "seconds that it may wait for the server; default: the server's"),
       integer("top_k", &T::top_k, {0}, "0: no limit; default: the model's own"),
       boolean("special_tokens", &T::special_tokens,
               "spellings like <|im_end|> in the text are control tokens")
           .otherwise("false"),
-      text("model", &T::model, "a model of /v1/models; default: the first"),
+      text("model", &T::model, "a model of /v1/models; default: that of the header model, else the first"),
       number("speed", &T::speed, {0.25, 4}, "2 is twice as fast, at the same pitch").otherwise("1"),
       text("language", &T::language,
            "of the text, of models that speak phonemes: a, en-us, en-gb, es, fr-fr, hi, it, pt-br; default: "
@@ -200,7 +242,7 @@ AnswerOptions answer_options(const FishRequest& body) {
   AnswerOptions options{.format = audio::parse_format(body.format).value(),
                         .sample_rate_hz = body.sample_rate,
                         .streaming = body.streaming,
-                        .bare_wav = true};
+                        .bare_wav = body.bare_wav};
   if (options.format == audio::Format::pcm_s16le) options.content_type = "application/octet-stream";
   options.headers.add("Content-Disposition", "attachment; filename=audio." + body.format);
   if (body.mp3_bitrate != 0) check_bitrate("mp3_bitrate", body.mp3_bitrate, {64, 128, 192});

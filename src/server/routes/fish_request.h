@@ -13,7 +13,7 @@
 namespace shoal::server {
 
 struct FishRequest {
-  std::string model;  // empty: the first
+  std::string model;  // empty: that of the request's headers, else the first
   std::string text;
   int chunk_length = 200;
   std::string format = "wav", latency = "normal", use_memory_cache = "off";
@@ -25,6 +25,7 @@ struct FishRequest {
   // (S1-mini: the text as it stands), only false is an order.
   bool normalize = true;
   bool streaming = false;
+  bool bare_wav = true;  // a streamed wav has no file header; not a field
   int64_t max_new_tokens = 1024;
   float top_p = 0.8f, repetition_penalty = 1.1f, temperature = 0.8f;
 
@@ -42,6 +43,16 @@ struct FishRequest {
 };
 
 Schema<FishRequest> fish_request_schema(const ServerConfig& config);
+
+// What a request is where its body does not say. Clients of the hosted service, told by the headers `model`
+// or `developer-id`, never ask for a stream and write what they get into files: mp3, streamed, and a wav with
+// its header, as that service answers. Others: as the official server.
+FishRequest fish_defaults(const Request& request);
+// The model of the body, else of the header `model`, else the first. A name of the hosted service in the
+// header (s1, s2-pro, speech-1.6, ...) is the first model of that family, else the first that follows clips,
+// else the first. Throws BodyError(not_found).
+const ServedModel& model_of(const Models& models, const Request& request, const FishRequest& body);
+
 // Looks into the folder of voices.
 SpeechRequest speech_request(const Services& services, Engine& engine, const FishRequest& body);
 // Throws BodyError(invalid_argument): a rate or bitrate that the format cannot carry.

@@ -10,8 +10,10 @@ namespace {
 using FishSchema = std::shared_ptr<const Schema<FishRequest>>;
 
 Task<> speak(Services& services, Exchange& exchange, FishSchema schema) {
-  const FishRequest body = co_await read_request(services, exchange, *schema, every_body_type());
-  Engine& engine = *services.models.named(body.model).engine;
+  FishRequest defaults = fish_defaults(exchange.request());
+  const FishRequest body =
+      co_await read_request_onto(services, exchange, *schema, every_body_type(), std::move(defaults));
+  Engine& engine = *model_of(services.models, exchange.request(), body).engine;
   SpeechRequest request = speech_request(services, engine, body);
   AnswerOptions options = answer_options(body);
   co_await answer_with_speech(services, engine, exchange, std::move(request), std::move(options));

@@ -191,6 +191,15 @@ TEST_F(LiveRoutes, FlushSpeaksWhatIsThere) {
   EXPECT_TRUE(heard.sound[0] == said(request("No stop here", 5)));
 }
 
+TEST_F(LiveRoutes, AnUtteranceWithNothingToSayIsDoneWithARemark) {
+  const Heard heard = talk({kStart, piece("🎉 ... "), kEnd});
+  EXPECT_EQ(heard.kinds, (std::vector<std::string>{"started", "done"}));
+  const Value& done = *heard.of("done")[0];
+  EXPECT_EQ(text_of(done, "outcome"), "completed");
+  EXPECT_EQ(number_of(done, "seconds"), 0);
+  EXPECT_NE(write_json(done).find("nothing in it that can be spoken"), std::string::npos) << write_json(done);
+}
+
 TEST_F(LiveRoutes, AnUtteranceWithoutTextIsDoneAtOnce) {
   const Heard heard = talk({kStart, kEnd});
   EXPECT_EQ(heard.kinds, (std::vector<std::string>{"started", "done"}));

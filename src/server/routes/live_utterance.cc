@@ -163,6 +163,7 @@ Task<> LiveUtterance::submit_ahead() {
     if (!next_text_) next_text_ = text_.next();
     if (!next_text_) co_return;
     if (!text::is_speakable(*next_text_)) {
+      left_out_ = left_out_ || !text::strip_white_space(*next_text_).empty();
       next_text_.reset();
       continue;
     }
@@ -241,6 +242,7 @@ Task<> LiveUtterance::speak_segments() {
       co_await changed_.wait();
     }
   }
+  if (submitted_ == 0 && left_out_) warnings_.emplace_back("text: there is nothing in it that can be spoken");
   if (submitted_ > 0 && samples_ == 0)
     fail(ErrorCode::invalid_argument, "text: no speech came of it; it or max_new_tokens may be too short");
   std::string last = encoder_->finish();

@@ -84,6 +84,7 @@ class LiveUtterance {
   int64_t submitted_ = 0, spoken_ = 0;  // segments
   int64_t cut_at_frames_ = 0;
   std::vector<std::string> warnings_;
+  bool left_out_ = false;  // text without a letter or digit
   std::optional<std::chrono::steady_clock::time_point> first_submitted_;
   bool heard_ = false, ended_ = false, cancelled_ = false, over_ = false;
 };

@@ -71,6 +71,22 @@ TEST_F(TwoModels, TheNameChooses) {
   EXPECT_EQ(ask("/dev/phonemize", R"({"text":"Hello there.","model":"shoal"})").status, 400);
 }
 
+TEST_F(TwoModels, AHostedNameInTheHeaderIsTheModelThatIsNearest) {
+  testing::RouteBench other_order(speaking_routes, {{"tiny", &kokoro}, {"shoal", &built_in}});
+  const auto said_by = [&](testing::RouteBench& server, const char* model) {
+    Request request = testing::json_request(
+        "/v1/tts", R"({"text":"Hello there.","seed":7,"format":"pcm","max_new_tokens":)" +
+                       std::to_string(std::string_view(model) == "tiny" ? 1024 : 20) + "}");
+    request.headers.add("model", model);
+    return server.ask(request).header("x-shoal-sample-rate");
+  };
+  for (testing::RouteBench* server : {&bench, &other_order}) {
+    for (const char* hosted : {"s1", "speech-1.5", "s2-pro", "shoal"})
+      EXPECT_EQ(said_by(*server, hosted), "16000");
+    EXPECT_EQ(said_by(*server, "tiny"), "24000") << "a model of ours";
+  }
+}
+
 TEST(ModelNames, MayHaveSlashes) {
   const std::vector<ServedModel> models = {{"hexgrad/Kokoro-82M", &testing::shared_engine()}};
   testing::RouteBench bench(openai_routes, models);

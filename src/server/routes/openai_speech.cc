@@ -97,7 +97,7 @@ std::vector<Field<OpenAiSpeech>> speech_fields(const ServerConfig& config) {
           .otherwise("200"),
       boolean("normalize", &T::normalize, "speak English numbers, dates, money as words"),
       number("timeout", &T::timeout, {0.001, static_cast<double>(config.max_timeout_s)},
-             "seconds until the last sample; default: the server's"),
+             "seconds that it may wait for the server; default: the server's"),
       list("references", &T::references, reference_clip_schema(), config.max_references,
            "clips of a voice to follow, instead of a named one"),
       boolean("stream", &T::stream, "false: one body with its length and a complete file header")

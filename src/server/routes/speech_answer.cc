@@ -144,7 +144,7 @@ Task<> answer_with_events(Services& services, Engine& engine, Exchange& exchange
     co_await send_events(exchange, answer, speaking, options);
   } catch (const Error& error) {
     if (!exchange.begun() || error.code() == ErrorCode::cancelled) throw;
-    if (http_error(error).status == 500) log_failure(exchange.request(), error.message());
+    log_cut_off(exchange.request(), error);
     last_words = error_event(error, exchange.request().id);
   }
   if (last_words.empty()) co_return;

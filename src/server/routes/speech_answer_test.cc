@@ -100,21 +100,15 @@ TEST(SpeechAnswer, AClientThatWasNeverThereCostsNothing) {
 
 TEST(SpeechAnswer, DeadlinesBeforeAndAfterTheFirstSound) {
   RouteBench bench(openai_routes, shared_engine());
-  // A reader who takes the first piece and then nothing until his time is up. The engine, which stays 20 s
-  // ahead, cannot end before.
-  const auto until_late = [&](FakeExchange& exchange) {
-    exchange.holds = [&bench, &exchange, expired = bench.engine().statistics().expired] {
-      return !exchange.answered.pieces.empty() && bench.engine().statistics().expired == expired;
-    };
-  };
-  const std::string text = long_text(300);
-  const Answered audio = bench.ask(pcm_request(text, 1, R"("timeout":4)"), until_late);
+  // More sound than a machine makes in time, for a reader who takes all of it at once.
+  const std::string text = long_text(4000);
+  const Answered audio = bench.ask(pcm_request(text, 1, R"("timeout":4)"));
   EXPECT_EQ(audio.status, 200);
   EXPECT_FALSE(audio.whole) << "the connection is cut";
   ASSERT_TRUE(audio.error);
   EXPECT_EQ(audio.error->code(), ErrorCode::deadline_exceeded);
 
-  const Answered events = bench.ask(pcm_request(text, 1, R"("timeout":4,"stream_format":"sse")"), until_late);
+  const Answered events = bench.ask(pcm_request(text, 1, R"("timeout":4,"stream_format":"sse")"));
   EXPECT_TRUE(events.whole);
   const std::string last = events.pieces.back();
   ASSERT_TRUE(last.starts_with("data: "));
@@ -125,6 +119,37 @@ TEST(SpeechAnswer, DeadlinesBeforeAndAfterTheFirstSound) {
   const Answered whole = bench.ask(pcm_request(text, 1, R"("timeout":0.05,"stream":false)"));
   EXPECT_EQ(whole.status, 504);
   EXPECT_EQ(text_at(body_value(whole), {"error", "code"}), "deadline_exceeded");
+}
+
+// He plays as he receives: his own time does not count.
+TEST(SpeechAnswer, AReaderWhoTakesHisTimeGetsAll) {
+  EngineConfig config = testing::built_in_config();
+  config.prefetch_s = 1;
+  RouteBench bench(openai_routes, {}, config);
+  const auto start = std::chrono::steady_clock::now();
+  const auto takes_his_time = [&](FakeExchange& exchange) {
+    exchange.holds = [&] {
+      return !exchange.answered.pieces.empty() &&
+             std::chrono::steady_clock::now() - start < std::chrono::seconds(7);
+    };
+  };
+  const Answered audio = bench.ask(pcm_request(long_text(15), 1, R"("timeout":6)"), takes_his_time);
+  EXPECT_TRUE(audio.whole) << (audio.error ? audio.error->message() : "");
+}
+
+TEST(SpeechAnswer, NothingToSayIsAShortSilenceWithARemark) {
+  RouteBench bench(openai_routes, shared_engine());
+  for (const std::string fields : {"", R"("stream":false)"}) {
+    const Answered answered = bench.ask(pcm_request("🎉", 1, fields));
+    EXPECT_EQ(answered.status, 200) << answered.body();
+    EXPECT_EQ(answered.body().find_first_not_of('\0'), std::string::npos);
+    EXPECT_GE(answered.body().size(), 6400u);
+    EXPECT_NE(answered.header("x-shoal-warnings").find("nothing in it"), std::string::npos);
+  }
+  const Answered events = bench.ask(pcm_request("🎉", 1, R"("stream_format":"sse")"));
+  EXPECT_NE(events.pieces.back().find("nothing in it"), std::string::npos) << "in the last event as well";
+  EXPECT_EQ(bench.ask(pcm_request("   ", 1)).status, 400);
+  EXPECT_EQ(bench.ask(pcm_request("", 1)).status, 400);
 }
 
 TEST(SpeechAnswer, TheServersLimits) {
