@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { sharedServer, until, withServer } from "../server/harness.mjs";
 import { guardedBy, load, onePlace, oneThread } from "./clients.mjs";
-import { heard, loudness, seconds } from "./heard.mjs";
+import { assertSilence, heard, loudness, pitch, seconds } from "./heard.mjs";
 
 globalThis.AI_SDK_LOG_WARNINGS = false;
 const { APICallError, RetryError, experimental_generateSpeech: generateSpeech } = await load("ai");
@@ -32,6 +32,17 @@ for (const outputFormat of ["mp3", "opus", "flac", "wav", "pcm"]) {
   });
 }
 
+test("voices differ", async () => {
+  const pitchOf = async (voice) => pitch(soundOf(await generate({ voice, outputFormat: "pcm" }), "pcm"));
+  const [nova, onyx] = [await pitchOf("nova"), await pitchOf("onyx")];
+  assert.ok(nova > 1.25 * onyx, `nova ${nova} Hz, onyx ${onyx} Hz`);
+});
+
+test("a model with a date speaks", async () => {
+  const result = await generate({ model: "gpt-4o-mini-tts-2025-12-15", outputFormat: "pcm" });
+  assert.ok(seconds(soundOf(result, "pcm")) > 0.8);
+});
+
 test("speed changes the length", async () => {
   const lengthAt = async (speed) => seconds(soundOf(await generate({ speed, voice: "onyx", outputFormat: "pcm" }), "pcm"));
   const [slow, fast] = [await lengthAt(0.5), await lengthAt(2)];
@@ -41,6 +52,12 @@ test("speed changes the length", async () => {
 test("instructions are taken with a warning", async () => {
   const result = await generate({ instructions: "Speak like a pirate.", outputFormat: "pcm" });
   assert.match(warningsOf(result).join(" "), /instructions/);
+});
+
+test("emoji alone are a short silence", async () => {
+  const result = await generate({ text: "🎉🎉", outputFormat: "wav" });
+  assert.ok(warningsOf(result).length > 0);
+  assertSilence(soundOf(result, "wav"));
 });
 
 test("an error says what was wrong", async () => {

@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { after, before, test } from "node:test";
-import { sharedServer, withServer } from "../server/harness.mjs";
+import { sharedServer, until, withServer } from "../server/harness.mjs";
 import { clip } from "../server/sound.mjs";
-import { guardedBy, load, oneThread } from "./clients.mjs";
-import { heard, loudness, pitch, seconds } from "./heard.mjs";
+import { guardedBy, load, onePlace, oneThread } from "./clients.mjs";
+import { assertSilence, heard, likeness, loudness, pitch, seconds } from "./heard.mjs";
 
 const { HttpCodeError, ReferenceAudio, Session, TTSRequest } = await load("fish-audio-sdk");
 console.log = console.error = () => {};  // it logs each request, clips and all
@@ -44,6 +44,15 @@ test("the header of its documents chooses a model of the hosted service and is n
   assert.ok(seconds(await say({}, { headers: { model: "s1" } })) > 0.8);
 });
 
+test("sound comes while more is being made", async () => {
+  const pieces = speech({}, { words: text.repeat(30) });
+  const first = await pieces.next();
+  assert.ok(!first.done && first.value.length > 0);
+  assert.notEqual((await server().metrics()).value("shoal_engine_requests"), 0, "all was made before the first piece came");
+  await pieces.return();
+  await until("no speech", async () => (await server().speaking()) === 0);
+});
+
 test("a stored voice is followed by its referenceId", async () => {
   const pitchOf = async (referenceId) => pitch(await say({ referenceId, format: "wav" }));
   const [nora, oscar] = [await pitchOf("nora"), await pitchOf("oscar")];
@@ -64,6 +73,10 @@ test("prosody is followed", async () => {
   assert.ok(slow > 2.5 * fast, `${slow} s, ${fast} s`);
 });
 
+test("emoji alone are a short silence", async () => {
+  assertSilence(await say({}, { words: "🎉🎉" }));
+});
+
 test("errors are its own, with the status", async () => {
   for (const [options, status] of [[{ format: "mp4" }, 422], [{ referenceId: "nobody here" }, 404]]) {
     const error = await thrown(options);
@@ -71,6 +84,14 @@ test("errors are its own, with the status", async () => {
     assert.equal(error.status, status);
   }
 });
+
+test("a full server is an error of its own that says so", withServer(onePlace, async (narrow) => {
+  const first = speech({}, { which: narrow, words: text.repeat(30) });
+  await first.next();
+  assert.equal((await thrown({}, { which: narrow }))?.status, 429);
+  await first.return();
+  await until("a free place", async () => (await thrown({}, { which: narrow })) === null);
+}));
 
 test("a key opens the door, a wrong one does not", withServer(guardedBy("sesame"), async (guarded) => {
   assert.equal((await thrown({}, { which: guarded, key: "wrong" }))?.status, 401);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { sharedServer, until, withServer } from "../server/harness.mjs";
 import { guardedBy, load, oneThread } from "./clients.mjs";
-import { loudness, rate, seconds } from "./heard.mjs";
+import { assertSilence, loudness, pitch, rate, seconds } from "./heard.mjs";
 
 const { initializeLogger, mergeFrames, tokenize, tts, voice } = await load("@livekit/agents");
 const { TTS } = await load("@livekit/agents-plugin-openai");
@@ -49,6 +49,24 @@ test("speaks with what the plugin sends unasked: tts-1, alloy, speed 1", async (
   assert.ok(seconds(samples) > 0.8 && loudness(samples) > 100);
 });
 
+test("voices differ", async () => {
+  const [nova, onyx] = [pitch(await say(text, { voice: "nova" })), pitch(await say(text, { voice: "onyx" }))];
+  assert.ok(nova > 1.25 * onyx, `nova ${nova} Hz, onyx ${onyx} Hz`);
+});
+
+test("instructions, speed and a model with a date", async () => {
+  const model = "gpt-4o-mini-tts-2025-12-15";
+  const slow = await say(text, { model, instructions: "Speak calmly.", speed: 0.5 });
+  const fast = await say(text, { model, instructions: "Speak calmly.", speed: 2 });
+  assert.ok(slow.length > 2.5 * fast.length, `${seconds(slow)} s, ${seconds(fast)} s`);
+});
+
+for (const words of ["🎉", "🎉🎊🥳", "..."]) {
+  test(`"${words}" is a short silence, not an error`, async () => {
+    assertSilence(await say(words));
+  });
+}
+
 // Speaks as an agent does whose model writes word by word.
 async function speakInPieces(one, words) {
   const sentences = new tokenize.basic.SentenceTokenizer({ minSentenceLength: 1 });
@@ -59,9 +77,9 @@ async function speakInPieces(one, words) {
   return sound;
 }
 
-test("sentences are spoken one after the other", async () => {
+test("sentences are spoken one after the other, one of emoji between them", async () => {
   const one = ttsOf(server());
-  const samples = await speakInPieces(one, "You have won the first prize. Shall I read the letter to you?");
+  const samples = await speakInPieces(one, "You have won the first prize. 🎉🎉🎉! Shall I read the letter to you? 👏");
   assert.deepEqual(one.errors, []);
   assert.ok(seconds(samples) > 2.5, `${seconds(samples)} s`);
 });
@@ -84,8 +102,9 @@ class Loudspeaker extends voice.AudioOutput {
   clearBuffer() {}
 }
 
-test("an agent speaks", async () => {
-  const session = new voice.AgentSession({ tts: ttsOf(server()) });
+// A session closes at its fourth error. By default it takes emoji out of the text itself.
+test("an agent lives on after sentences with nothing to say", async () => {
+  const session = new voice.AgentSession({ tts: ttsOf(server()), ttsTextTransforms: [] });
   const errors = [];
   session.on(voice.AgentSessionEventTypes.Error, (event) => errors.push(event.error));
   let closed = false;
@@ -93,7 +112,7 @@ test("an agent speaks", async () => {
   const speaker = new Loudspeaker();
   session.output.audio = speaker;
   await session.start({ agent: new voice.Agent({ instructions: "Say what you are told." }) });
-  for (const words of [text]) await session.say(words).waitForPlayout();
+  for (const words of ["🎉🎉", "...", "🎉", "—", "👏", text]) await session.say(words).waitForPlayout();
   assert.deepEqual(errors, []);
   assert.ok(!closed, "the session closed");
   const samples = mergeFrames(speaker.frames).data;

@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { after, before, test } from "node:test";
 import { sharedServer, withServer } from "../server/harness.mjs";
 import { guardedBy, load, oneThread } from "./clients.mjs";
-import { assertSame, heard, likeness, loudness, seconds } from "./heard.mjs";
+import { assertSame, assertSilence, heard, likeness, loudness, pitch, seconds } from "./heard.mjs";
 
 const { OpenAIVoice } = await load("@mastra/voice-openai");
 const server = sharedServer({ before, after }, oneThread);
@@ -37,10 +37,35 @@ test("every format is the same sound", async () => {
   }
 });
 
+test("every speaker that it lists speaks", async () => {
+  const sounds = [];
+  for (const { voiceId } of await voiceOf(server()).getSpeakers()) {
+    sounds.push(Buffer.from((await say({ speaker: voiceId, responseFormat: "pcm", seed: 3 })).buffer).toString("base64"));
+  }
+  assert.ok(new Set(sounds).size >= 6, `${new Set(sounds).size} voices`);
+});
+
+test("its own speaker is the one that speaks", async () => {
+  const pitchOf = async (speaker) => pitch(await say({ responseFormat: "pcm" }, voiceOf(server(), { speaker })));
+  const [nova, onyx] = [await pitchOf("nova"), await pitchOf("onyx")];
+  assert.ok(nova > 1.25 * onyx, `nova ${nova} Hz, onyx ${onyx} Hz`);
+});
+
 test("text may come as a stream", async () => {
   const options = { responseFormat: "pcm", seed: 3 };
   const stream = Readable.from([text.slice(0, 12), text.slice(12)]);
   assertSame(await say(options, voiceOf(server()), stream), await say(options));
+});
+
+test("speed, instructions and a model with a date", async () => {
+  const dated = voiceOf(server(), { name: "gpt-4o-mini-tts-2025-12-15" });
+  const at = (speed) => say({ speed, responseFormat: "pcm", seed: 3, instructions: "Speak calmly." }, dated);
+  const [slow, fast] = [await at(0.5), await at(2)];
+  assert.ok(slow.length > 3.5 * fast.length && slow.length < 4.5 * fast.length, `${seconds(slow)} s, ${seconds(fast)} s`);
+});
+
+test("emoji alone are a short silence", async () => {
+  assertSilence(await say({ responseFormat: "wav" }, voiceOf(server()), "🎉🎉"));
 });
 
 test("an error is OpenAI's", async () => {

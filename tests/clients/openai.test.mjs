@@ -1,10 +1,11 @@
 // OpenAI's package as applications use it: their voices, models, options, errors and retries.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { sharedServer, until, withServer } from "../server/harness.mjs";
 import { readPcm } from "../server/sound.mjs";
 import { guardedBy, load, onePlace, oneThread } from "./clients.mjs";
-import { aacSeconds, assertSame, heard, likeness, loudness, pitch, seconds } from "./heard.mjs";
+import { aacSeconds, assertSame, assertSilence, heard, likeness, loudness, pitch, seconds } from "./heard.mjs";
 
 const { default: OpenAI } = await load("openai");
 const server = sharedServer({ before, after }, oneThread);
@@ -19,6 +20,9 @@ let first;
 const plain = async () => (first ??= await samplesOf({}));
 const warningsOf = (answer) => JSON.parse(answer.headers.get("x-shoal-warnings") ?? "[]");
 
+const voices = ["alloy", "ash", "ballad", "coral", "echo", "fable", "nova", "onyx", "sage", "shimmer", "verse", "marin", "cedar"];
+const models = ["tts-1", "tts-1-hd", "gpt-4o-mini-tts", "tts-1-1106", "tts-1-hd-1106", "gpt-4o-mini-tts-2025-03-20",
+  "gpt-4o-mini-tts-2025-12-15"];
 
 for (const format of ["mp3", "opus", "flac", "wav"]) {
   test(`${format} is the same sound as pcm, streamed and whole`, async () => {
@@ -42,8 +46,30 @@ test("streamed is whole for the same seed, to the byte", async () => {
   assertSame(readPcm(Buffer.concat(pieces)), await samplesOf({ stream: false }));
 });
 
+test("OpenAI's voice names speak with eight voices", async () => {
+  const sounds = [];
+  for (const voice of voices) sounds.push((await say({ voice, response_format: "pcm", seed: 3 })).toString("base64"));
+  assert.equal(new Set(sounds).size, 8);
+});
+
+test("nova is a woman, onyx a man", async () => {
+  const [nova, onyx] = [pitch(await plain()), pitch(await samplesOf({ voice: "onyx" }))];
+  assert.ok(nova > 1.25 * onyx, `nova ${nova} Hz, onyx ${onyx} Hz`);
+});
+
 test("a voice may be given as an object", async () => {
   assertSame(await samplesOf({ voice: { id: "nova" } }), await plain());
+});
+
+test("every name of OpenAI's speech models speaks, those with a date too", async () => {
+  for (const model of models) assertSame(await samplesOf({ model }), await plain(), model);
+});
+
+test("models are listed with the names that stand for them", async () => {
+  const listed = [];
+  for await (const model of client().models.list()) listed.push(model.id);
+  for (const name of ["tts-1", "tts-1-hd", "gpt-4o-mini-tts"]) assert.ok(listed.includes(name), `${name} in ${listed}`);
+  for (const name of models) assert.equal((await client().models.retrieve(name)).object, "model");
 });
 
 for (const speed of [0.25, 0.5, 1.5, 2, 4]) {
@@ -70,6 +96,14 @@ test("instructions that a model cannot follow are taken with a warning", async (
   assert.match(warningsOf(answer).join(" "), /instructions/);
   assertSame(readPcm(await bytesOf(answer)), await plain());
 });
+
+for (const [text, response_format] of [["🎉", "pcm"], ["🎉🎊 🥳", "mp3"], ["...", "wav"], ["—", "opus"]]) {
+  test(`"${text}" is a short silence with a warning, as ${response_format}`, async () => {
+    const answer = await speech({ input: text, response_format });
+    assert.ok(warningsOf(answer).length > 0, "no warning");
+    assertSilence(heard(await bytesOf(answer), response_format));
+  });
+}
 
 test("a sentence with emoji is spoken", async () => {
   const samples = await samplesOf({ input: "Well done! 🎉 You have won 🏆 the first prize. 👏" });
@@ -119,6 +153,23 @@ test("the client's time limit ends the speech", async () => {
   assert.ok(error instanceof OpenAI.APIConnectionTimeoutError, String(error));
   await until("no speech", async () => (await server().speaking()) === 0);
 });
+
+// The deadline and what is made ahead are shorter here than by default, so that less sound will do: at 48 kHz more of it
+// than sockets hold.
+const hasty = { flags: ["--prefetch-s", "1"], env: { ...oneThread.env, SHOAL_REQUEST_TIMEOUT_S: "20" } };
+test("a listener who plays as it comes hears all of it, beyond the deadline", withServer(hasty, async (short) => {
+  const request = { model: "tts-1", voice: "nova", input: story.slice(0, 720), response_format: "pcm", sample_rate: 48000, seed: 1 };
+  const answer = await clientOf(short).audio.speech.create(request);
+  const pieces = [];
+  const start = performance.now();
+  let played_ms = 0;
+  for await (const piece of answer.body) {
+    pieces.push(piece);
+    played_ms += piece.length / 96;
+    if (performance.now() - start < 22_000) await sleep(Math.max(0, start + played_ms - performance.now()));
+  }
+  assertSame(readPcm(Buffer.concat(pieces)), readPcm(await bytesOf(await client().audio.speech.create(request))));
+}));
 
 test("a key opens the door, a wrong one does not", withServer(guardedBy("sesame"), async (guarded) => {
   const request = { model: "tts-1", voice: "alloy", input };
