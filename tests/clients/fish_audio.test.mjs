@@ -74,7 +74,8 @@ test("prosody, bitrates, latency and sampling are taken", async () => {
   const quiet = await say({ ...request, prosody: { volume: -20 } });
   const ratio = loudness(quiet) / loudness(plain);
   assert.ok(ratio > 0.08 && ratio < 0.12, `-20 dB are ${ratio}`);
-  for (const mp3_bitrate of [64, 128, 192]) assert.ok(seconds(await say({ format: "mp3", mp3_bitrate })) > 0.8);
+  // MP3 at 16 kHz, the rate of the built-in voice, has no 192 kbit/s.
+  for (const mp3_bitrate of [64, 128]) assert.ok(seconds(await say({ format: "mp3", mp3_bitrate })) > 0.8);
   for (const opus_bitrate of [-1000, 24, 32, 48, 64]) assert.ok(seconds(await say({ format: "opus", opus_bitrate })) > 0.8);
 });
 
