@@ -65,7 +65,7 @@ TEST_F(KokoroRoutes, SpeechRefusesByName) {
     expect_openai(speech(field), param);
   }
   expect_openai(ask("/v1/audio/speech", R"({"input":""})"), "input");
-  expect_openai(ask("/v1/audio/speech", R"({"input":"?!"})"), "input");
+  expect_openai(ask("/v1/audio/speech", R"({"input":"  "})"), "input");
   expect_openai(ask("/v1/audio/speech", R"({"input":"Hello [pause:99s]"})"), "input");
   expect_openai(ask("/v1/audio/speech", R"({"input":")" + std::string(100'000, 'a') + R"("})"), "input");
   expect_openai(speech(R"("model":"gpt-9")"), "model", 404);
