@@ -188,7 +188,7 @@ const wrong = [
   ["/v1/audio/speech", speech({ lang_code: "q" }), 400, "lang_code"],
   ["/v1/audio/speech", speech({ lang_code: "z" }), 400, "lang_code"],
   ["/v1/audio/speech", speech({ input: "" }), 400, "input"],
-  ["/v1/audio/speech", speech({ input: " \n ... \n" }), 400, "input"],
+  ["/v1/audio/speech", speech({ input: " \n \n" }), 400, "input"],
   ["/v1/audio/speech", speech({ input: kilo(100_000) }), 400, "input"],
   ["/v1/audio/speech", speech({ input: "Hello [pause:1h]" }), 400, "input"],
   ["/v1/audio/speech", speech({ speed: 0 }), 400, "speed"],
@@ -252,7 +252,7 @@ test("two models in one process answer by `model`", async () => {
   assert.deepEqual(Buffer.from(batch.results[0].audio_base64, "base64"), kokoro);
   assert.match(batch.results[1].error, /nobody/);
   const metrics = await server.metrics();
-  for (const [model] of listed) {
+  for (const model of ["shoal", "kokoro"]) {
     assert.equal(metrics.value("shoal_ready", { model }), 1);
     assert.ok(metrics.value("shoal_audio_seconds_total", { model }) > 0, model);
   }

@@ -201,6 +201,7 @@ test("numbers beyond every range, in every numeric field, are refused and never 
   for (const { method, path, schema } of operations(document)) {
     for (const { where, schema: field } of fieldsOf(document, schema ?? {})) {
       if (!["integer", "number"].includes(kindOf(field))) continue;
+      if (field.description?.startsWith("has no effect")) continue;  // whatever it says
       const body = path === "/invocations" ? invocationWith(document, small, where[0])
         : small[`${method} ${path}`] ?? filled(document, schema);
       for (const literal of literals) {
