@@ -1,8 +1,9 @@
 // Players in real time against the program, for as long as the sound lasts: not part of the suite.
 //
-//   node tests/server/real_time.mjs [--seconds 200] [--write-timeout-s 60]
+//   node tests/server/real_time.mjs [--seconds 200] [--formats pcm,wav,mp3,opus] [--write-timeout-s 60]
 //
-// For each format `curl | ffmpeg -re` plays that much sound; each must come whole, under the default deadline of 60 s.
+// For each format at once `curl | ffmpeg -re` plays that much sound; each must come whole, under the default deadline of
+// 60 s. The machine must make sound as quickly as all of them listen.
 // Beside them one reader takes the first bytes and then nothing: write_timeout_s ends it, and the log says so. Wants
 // curl and ffmpeg, and what tests/server/harness.mjs wants.
 import assert from "node:assert/strict";
@@ -11,7 +12,11 @@ import net from "node:net";
 import { parseArgs } from "node:util";
 import { Server, until } from "./harness.mjs";
 
-const { values } = parseArgs({ options: { seconds: { type: "string", default: "200" }, "write-timeout-s": { type: "string", default: "60" } } });
+const { values } = parseArgs({ options: {
+  seconds: { type: "string", default: "200" },
+  formats: { type: "string", default: "pcm,wav,mp3,opus" },
+  "write-timeout-s": { type: "string", default: "60" },
+} });
 const seconds = Number(values.seconds);
 const sentence = "Every morning the fishermen went out before the sun was up, and came back at noon. ";
 const secondsOfSentence = 4.4;
@@ -42,10 +47,10 @@ function stall(port) {
 
 const server = await Server.start({ flags: ["--threads", "1", "--request-timeout-s", "60", "--write-timeout-s", values["write-timeout-s"]] });
 const stalled = stall(server.port);
-const played = await Promise.all(["pcm", "wav", "mp3", "opus"].map((format) => play(server.url, format)));
+const played = await Promise.all(values.formats.split(",").map((format) => play(server.url, format)));
 for (const { format, code, heard_s, took_s, told } of played) {
   console.log(`${format}: exit code ${code}, ${heard_s.toFixed(1)} s of sound played in ${took_s.toFixed(1)} s`);
-  assert.equal(code, 0, told.slice(-2000));
+  assert.equal(code, 0, `${server.log.slice(-2000)}\n${told.slice(-300)}`);
   assert.ok(heard_s >= 0.9 * seconds, `${format}: only ${heard_s} s were heard`);
 }
 const reason = await until("the stalled reader's end in the log", () =>

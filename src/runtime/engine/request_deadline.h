@@ -9,43 +9,53 @@
 
 namespace shoal::runtime {
 
-// When a request's time is up. Its time runs while its reader waits for us, in the queue and for sound. It
-// stands still while sound lies there that a listener has not taken: somebody who plays as he receives takes
-// as long as the sound lasts, and waits for nothing. Pure: moments are microseconds of the caller's clock,
-// and never go back.
+// When a request's time is up. Of a stream its time runs while its listener waits: before the first sound,
+// and when he has heard all that he was given. It stands still while there is sound that he has not taken or
+// has yet to hear: somebody who plays as he receives takes as long as the sound lasts, and waits for nothing.
+// Who wants the whole at once waits to the end. Pure: moments are microseconds of the caller's clock.
 class RequestDeadline {
  public:
   RequestDeadline() = default;  // never
-  // end_us: if nothing is ever unread; 0: never. counts_unread: time runs on beside unread sound, as for who
-  // wants the whole at once.
-  explicit RequestDeadline(int64_t end_us, bool counts_unread = false)
-      : end_us_(end_us), counts_unread_(counts_unread) {}
+  // allowed_us: of waiting; 0: for ever.
+  RequestDeadline(int64_t now_us, int64_t allowed_us, bool whole)
+      : left_us_(allowed_us), since_us_(now_us), never_(allowed_us == 0), whole_(whole) {}
 
-  // Sound lies there, from now until it is taken.
-  void hold(int64_t now_us) {
-    if (counts_unread_ || held_since_us_ != 0) return;
-    held_since_us_ = now_us;
+  // He can take so much sound more.
+  void give(int64_t now_us, int64_t sound_us) {
+    if (whole_ || never_) return;
+    left_us_ -= waited_us(now_us);
+    since_us_ = std::max(since_us_, now_us);
+    dry_us_ = std::max(dry_us_, now_us) + sound_us;
+    unread_ = true;
   }
-  void resume(int64_t now_us) {
-    if (held_since_us_ == 0) return;
-    end_us_ += end_us_ == 0 ? 0 : now_us - held_since_us_;
-    held_since_us_ = 0;
+  // He has taken all.
+  void take(int64_t now_us) {
+    left_us_ -= waited_us(now_us);
+    since_us_ = std::max(since_us_, now_us);
+    unread_ = false;
   }
 
   // 0: never. At `now_us` or before: the time is up. Later: it is up no earlier than then, so look again
   // then.
   int64_t at_us(int64_t now_us) const {
-    if (end_us_ == 0 || held_since_us_ == 0) return end_us_;
-    if (end_us_ <= held_since_us_) return end_us_;
-    return now_us + std::max(end_us_ - held_since_us_, kLookAgainUs);
+    if (never_) return 0;
+    const int64_t waits_from_us = std::max(since_us_, dry_us_);
+    if (left_us_ <= 0) return since_us_;
+    return unread_ ? std::max(now_us, waits_from_us) + std::max(left_us_, kLookAgainUs)
+                   : waits_from_us + left_us_;
   }
 
  private:
   // So that who has little time left, and takes nothing, is not looked at all the time.
   static constexpr int64_t kLookAgainUs = 50'000;
 
-  int64_t end_us_ = 0, held_since_us_ = 0;  // 0: never; not held
-  bool counts_unread_ = false;
+  int64_t waited_us(int64_t now_us) const {
+    return unread_ ? 0 : std::max<int64_t>(0, now_us - std::max(since_us_, dry_us_));
+  }
+
+  int64_t left_us_ = 0, since_us_ = 0;  // what was left then
+  int64_t dry_us_ = 0;                  // when he has heard all
+  bool unread_ = false, never_ = true, whole_ = false;
 };
 
 // Of a request that comes now.
@@ -54,10 +64,8 @@ inline RequestDeadline deadline_of(const EngineConfig& config, const SpeechReque
                                << 50;  // microseconds; sums with the clock's stay far from overflow
   const bool whole = request.delivery == Delivery::whole;
   if (request.timeout.count() > 0)
-    return RequestDeadline(now_us + std::min<int64_t>(request.timeout.count(), kLongest / 1000) * 1000,
-                           whole);
-  if (config.request_timeout_s == 0) return {};
-  return RequestDeadline(now_us + int64_t{config.request_timeout_s} * 1'000'000, whole);
+    return {now_us, std::min<int64_t>(request.timeout.count(), kLongest / 1000) * 1000, whole};
+  return {now_us, int64_t{config.request_timeout_s} * 1'000'000, whole};
 }
 
 }  // namespace shoal::runtime

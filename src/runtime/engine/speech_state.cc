@@ -37,7 +37,7 @@ void SpeechState::append(std::span<const float> samples, std::vector<SpokenWord>
     words_.reserve(words_.size() + words.size());
     unread_.insert(unread_.end(), samples.begin(), samples.end());
     std::ranges::move(words, std::back_inserter(words_));
-    deadline_.hold(clock_());
+    deadline_.give(clock_(), std::ssize(samples) * 1'000'000 / sample_rate_hz_);
     if (summary_.samples == 0) summary_.first_audio_s = static_cast<double>(clock_() - start_us_) * 1e-6;
     summary_.samples += static_cast<int64_t>(samples.size());
     progress_.audio_s = summary_.audio_s();
@@ -79,7 +79,7 @@ void SpeechState::end(std::optional<Error> error, FunctionRef<void(const SpeechS
 std::vector<float> SpeechState::take(std::unique_lock<std::mutex>& lock) {
   std::vector<float> samples = std::exchange(unread_, {});
   if (samples.empty() && error_) throw Error(*error_);
-  deadline_.resume(clock_());
+  deadline_.take(clock_());
   const bool was_paused = std::exchange(paused_, false);
   lock.unlock();
   if (was_paused) engine_->ring();

@@ -18,8 +18,8 @@ constexpr auto kAwait = asio::as_tuple(asio::use_awaitable_t<Executor>());
 // At most so much is offered at a time, so that a slow reader's progress is seen.
 constexpr size_t kPiece = 64 << 10;
 
-// Unsent bytes that the kernel may hold. It would take megabytes otherwise, and more only when a third of
-// them has left: a player of mp3 needs minutes for that, and would pass for an idle reader.
+// Unsent bytes that the kernel may hold. It would take megabytes otherwise, minutes of mp3, so that nobody
+// would see how fast the reader is.
 constexpr int kMostUnsentBytes = 128 << 10;
 
 }  // namespace

@@ -98,27 +98,40 @@ TEST(SpeechAnswer, AClientThatWasNeverThereCostsNothing) {
   }
 }
 
-TEST(SpeechAnswer, DeadlinesBeforeAndAfterTheFirstSound) {
+TEST(SpeechAnswer, ADeadlineIsAnErrorBeforeTheFirstSound) {
   RouteBench bench(openai_routes, shared_engine());
-  // More sound than a machine makes in time, for a reader who takes all of it at once.
-  const std::string text = long_text(4000);
-  const Answered audio = bench.ask(pcm_request(text, 1, R"("timeout":4)"));
-  EXPECT_EQ(audio.status, 200);
-  EXPECT_FALSE(audio.whole) << "the connection is cut";
-  ASSERT_TRUE(audio.error);
-  EXPECT_EQ(audio.error->code(), ErrorCode::deadline_exceeded);
-
-  const Answered events = bench.ask(pcm_request(text, 1, R"("timeout":4,"stream_format":"sse")"));
-  EXPECT_TRUE(events.whole);
-  const std::string last = events.pieces.back();
-  ASSERT_TRUE(last.starts_with("data: "));
-  const Value event = read_json(last.substr(6));
-  EXPECT_EQ(text_at(event, {"type"}), "error");
-  EXPECT_EQ(text_at(event, {"error", "code"}), "deadline_exceeded");
-
-  const Answered whole = bench.ask(pcm_request(text, 1, R"("timeout":0.05,"stream":false)"));
+  const Answered whole = bench.ask(pcm_request(long_text(300), 1, R"("timeout":0.05,"stream":false)"));
   EXPECT_EQ(whole.status, 504);
   EXPECT_EQ(text_at(body_value(whole), {"error", "code"}), "deadline_exceeded");
+}
+
+TEST(SpeechAnswer, WhatEndsASpeechAfterItsFirstSoundCutsItsAnswerOff) {
+  for (const bool events : {false, true}) {
+    RouteBench bench(openai_routes);
+    std::thread stopping;
+    const auto stop = [&](FakeExchange& exchange) {
+      exchange.on_piece = [&](FakeExchange&) {
+        if (!stopping.joinable()) stopping = std::thread([&] { bench.engine().stop(); });
+      };
+    };
+    const Answered answered =
+        bench.ask(pcm_request(long_text(2000), 1, events ? R"("stream_format":"sse")" : ""), stop);
+    ASSERT_TRUE(stopping.joinable());
+    stopping.join();
+    EXPECT_EQ(answered.status, 200);
+    if (!events) {
+      EXPECT_FALSE(answered.whole) << "the connection is cut";
+      ASSERT_TRUE(answered.error);
+      EXPECT_EQ(answered.error->code(), ErrorCode::unavailable);
+      continue;
+    }
+    EXPECT_TRUE(answered.whole);
+    const std::string last = answered.pieces.back();
+    ASSERT_TRUE(last.starts_with("data: "));
+    const Value event = read_json(last.substr(6));
+    EXPECT_EQ(text_at(event, {"type"}), "error");
+    EXPECT_EQ(text_at(event, {"error", "code"}), "unavailable");
+  }
 }
 
 // He plays as he receives: his own time does not count.
