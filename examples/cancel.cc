@@ -40,7 +40,8 @@ int main() {
     cancelled.cancel();
     listen("cancelled", cancelled);
 
-    // A deadline counts from submit to the last sample. Without one the engine's request_timeout_s holds.
+    // A deadline counts all time in which we wait for sound. Without one the engine's request_timeout_s
+    // holds.
     shoal::SpeechRequest hurried = long_request();
     hurried.timeout = std::chrono::milliseconds(200);
     shoal::Speech late = engine.submit(std::move(hurried));

@@ -122,7 +122,7 @@ TEST_F(LoadLevel, OpenLoopArrivesWhetherOrNotOthersHaveEnded) {
 
 TEST_F(LoadLevel, RequestsThatCannotBeSpokenAreCountedAsFailed) {
   start(tiny());
-  const Workload nonsense({.texts = {"...", "Hello."}, .min_frames = 2, .max_frames = 2}, {});
+  const Workload nonsense({.texts = {" ", "Hello."}, .min_frames = 2, .max_frames = 2}, {});
   const LevelFigures figures = run_level(*engine_, nonsense, {.users = 1, .requests = 4});
   expect_sum(figures.requests);
   EXPECT_EQ(figures.requests.failed, 2);

@@ -74,7 +74,7 @@ struct SpeechRequest {
   std::vector<std::string> unused;
 
   Delivery delivery = Delivery::streaming;
-  // For the whole; of a stream without the time in which a listener has sound. 0: request_timeout_s.
+  // For the whole; of a stream without the time in which sound lies unread. 0: request_timeout_s.
   std::chrono::milliseconds timeout{0};
   // Whose request it is: clients share the engine evenly. Requests without one are all of one client.
   std::string client;

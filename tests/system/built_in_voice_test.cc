@@ -292,7 +292,7 @@ TEST_F(BuiltInVoice, BadRequestsAreRefusedByField) {
     return message_of(bad);
   };
   EXPECT_TRUE(with([](auto& r) { r.text = ""; }).starts_with("text:"));
-  EXPECT_TRUE(with([](auto& r) { r.text = " ...?! "; }).starts_with("text:"));
+  EXPECT_TRUE(with([](auto& r) { r.text = " \n "; }).starts_with("text:"));
   EXPECT_TRUE(with([](auto& r) { r.text = std::string(1 << 20, 'a'); }).starts_with("text:"));
   EXPECT_TRUE(with([](auto& r) { r.text = "a\xff"; }).starts_with("text:"));
   EXPECT_TRUE(with([](auto& r) { r.chunk_length = 7; }).starts_with("chunk_length:"));

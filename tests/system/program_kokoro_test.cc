@@ -49,7 +49,7 @@ TEST_F(KokoroProgram, RefusesByName) {
   expect_users_fault("say Hello --model m --speed 0 -o out.wav", "speed: expected 0.25 to 4, got 0");
   expect_users_fault("say Hello --model m --top-p 0.5 --strict -o out.wav", "top_p");
   expect_users_fault("say 'həlˈO¿' --phonemes --strict-phonemes --model m -o out.wav", "U+00BF");
-  expect_users_fault("say '' --model m -o out.wav", "text: expected at least one letter");
+  expect_users_fault("say '' --model m -o out.wav", "text: expected something to say, got nothing");
   expect_users_fault("say Hello --speed 5 -o out.wav", "speed: expected 0.25 to 4, got 5");
   expect_users_fault("say Hello --no-trim-joins --strict -o out.wav", "trim_joins: this model");
   expect_users_fault("say Hello --phonemes -o out.wav", "phonemes: this model reads text");

@@ -9,23 +9,28 @@
 
 namespace shoal::runtime {
 
-// When a request's time is up. Of a stream its time runs while its listener waits: before the first sound,
-// and when he has heard all that he was given. It stands still while there is sound that he has not taken or
-// has yet to hear: somebody who plays as he receives takes as long as the sound lasts, and waits for nothing.
-// Who wants the whole at once waits to the end. Pure: moments are microseconds of the caller's clock.
+// Which time of a request counts.
+enum class Counted {
+  everything,  // who wants the whole at once waits to the end
+  waiting,     // while no sound lies there for the reader to take
+  silence,     // while a listener has heard all that he was given: who plays as he receives waits for nothing
+};
+
+// When a request's time is up. Time before the first sound always counts. Pure: moments are microseconds of
+// the caller's clock.
 class RequestDeadline {
  public:
   RequestDeadline() = default;  // never
   // allowed_us: of waiting; 0: for ever.
-  RequestDeadline(int64_t now_us, int64_t allowed_us, bool whole)
-      : left_us_(allowed_us), since_us_(now_us), never_(allowed_us == 0), whole_(whole) {}
+  RequestDeadline(int64_t now_us, int64_t allowed_us, Counted counted)
+      : left_us_(allowed_us), since_us_(now_us), never_(allowed_us == 0), counted_(counted) {}
 
   // He can take so much sound more.
   void give(int64_t now_us, int64_t sound_us) {
-    if (whole_ || never_) return;
+    if (never_ || counted_ == Counted::everything) return;
     left_us_ -= waited_us(now_us);
     since_us_ = std::max(since_us_, now_us);
-    dry_us_ = std::max(dry_us_, now_us) + sound_us;
+    if (counted_ == Counted::silence) dry_us_ = std::max(dry_us_, now_us) + sound_us;
     unread_ = true;
   }
   // He has taken all.
@@ -55,17 +60,21 @@ class RequestDeadline {
 
   int64_t left_us_ = 0, since_us_ = 0;  // what was left then
   int64_t dry_us_ = 0;                  // when he has heard all
-  bool unread_ = false, never_ = true, whole_ = false;
+  bool unread_ = false, never_ = true;
+  Counted counted_ = Counted::silence;
 };
 
-// Of a request that comes now.
+// Of a request that comes now. A stream's own timeout is kept also by readers who are faster than the sound;
+// the engine's, which nobody asked for, cuts off no listener who is served as fast as he listens.
 inline RequestDeadline deadline_of(const EngineConfig& config, const SpeechRequest& request, int64_t now_us) {
   constexpr int64_t kLongest = int64_t{1}
                                << 50;  // microseconds; sums with the clock's stay far from overflow
   const bool whole = request.delivery == Delivery::whole;
   if (request.timeout.count() > 0)
-    return {now_us, std::min<int64_t>(request.timeout.count(), kLongest / 1000) * 1000, whole};
-  return {now_us, int64_t{config.request_timeout_s} * 1'000'000, whole};
+    return {now_us, std::min<int64_t>(request.timeout.count(), kLongest / 1000) * 1000,
+            whole ? Counted::everything : Counted::waiting};
+  return {now_us, int64_t{config.request_timeout_s} * 1'000'000,
+          whole ? Counted::everything : Counted::silence};
 }
 
 }  // namespace shoal::runtime

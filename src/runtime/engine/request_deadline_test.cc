@@ -19,7 +19,7 @@ using testing::tiny_config;
 constexpr int64_t kSecond = 1'000'000;
 
 TEST(RequestDeadline, StandsStillWhileThereIsSoundToTakeOrToHear) {
-  RequestDeadline deadline(0, 60 * kSecond, false);
+  RequestDeadline deadline(0, 60 * kSecond, Counted::silence);
   EXPECT_EQ(deadline.at_us(0), 60 * kSecond);
   EXPECT_EQ(deadline.at_us(59 * kSecond), 60 * kSecond);
   deadline.give(10 * kSecond, 5 * kSecond);  // after ten of sixty seconds
@@ -36,6 +36,16 @@ TEST(RequestDeadline, StandsStillWhileThereIsSoundToTakeOrToHear) {
   EXPECT_EQ(deadline.at_us(601 * kSecond), 600 * kSecond) << "it is up";
 }
 
+TEST(RequestDeadline, OfAStreamWithATimeoutOfItsOwnAllWaitingCounts) {
+  SpeechRequest request;
+  request.delivery = Delivery::streaming;
+  request.timeout = milliseconds(10'000);
+  RequestDeadline own = deadline_of({}, request, kSecond);
+  own.give(2 * kSecond, 100 * kSecond);
+  own.take(5 * kSecond);
+  EXPECT_EQ(own.at_us(5 * kSecond), 14 * kSecond) << "one of ten seconds is over; the reader waits again";
+}
+
 TEST(RequestDeadline, ARequestThatWantsTheWholeWaitsToTheEnd) {
   EngineConfig config;
   config.request_timeout_s = 3;
@@ -47,13 +57,13 @@ TEST(RequestDeadline, ARequestThatWantsTheWholeWaitsToTheEnd) {
 }
 
 TEST(RequestDeadline, WhatWasLateBeforeTheSoundCameStaysLate) {
-  RequestDeadline deadline(0, 60 * kSecond, false);
+  RequestDeadline deadline(0, 60 * kSecond, Counted::silence);
   deadline.give(61 * kSecond, kSecond);
   EXPECT_LE(deadline.at_us(70 * kSecond), 70 * kSecond);
 }
 
 TEST(RequestDeadline, IsNotLookedAtAllTheTimeWhenLittleIsLeft) {
-  RequestDeadline deadline(0, 60 * kSecond, false);
+  RequestDeadline deadline(0, 60 * kSecond, Counted::silence);
   deadline.give(60 * kSecond - 1, kSecond);
   EXPECT_GE(deadline.at_us(70 * kSecond), 70 * kSecond + 10'000);
 }
@@ -70,8 +80,8 @@ int64_t clock_us = 0;  // of the test below
 
 TEST(SpeechState, OnlyTimeInWhichTheListenerWaitsCounts) {
   clock_us = kSecond;
-  SpeechState state(8000, 1, std::make_shared<WakeSignal>(), RequestDeadline(clock_us, 10 * kSecond, false),
-                    [] { return clock_us; });
+  SpeechState state(8000, 1, std::make_shared<WakeSignal>(),
+                    RequestDeadline(clock_us, 10 * kSecond, Counted::silence), [] { return clock_us; });
   const std::vector<float> sound(8000);
   for (int i = 0; i < 20; ++i) {  // who takes a second when he has heard the one before
     state.append(sound);

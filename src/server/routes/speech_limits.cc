@@ -47,7 +47,7 @@ void check_references(const ServerConfig& config, const Engine& engine, const Sp
                        limits);
 }
 
-// The engine's deadline where the request names none, and never beyond the server's.
+// Where the request names no deadline the engine's holds, and never one beyond the server's.
 void set_deadline(const Services& services, const Engine& engine, SpeechRequest& speech) {
   const std::chrono::seconds most(services.config.max_timeout_s);
   if (speech.timeout > most)
@@ -55,7 +55,7 @@ void set_deadline(const Services& services, const Engine& engine, SpeechRequest&
          static_cast<double>(speech.timeout.count()) / 1000);
   if (speech.timeout.count() != 0) return;
   const std::chrono::seconds usual(engine.config().request_timeout_s);
-  speech.timeout = usual.count() == 0 ? most : std::min(usual, most);
+  if (usual.count() == 0 || usual > most) speech.timeout = most;
 }
 
 // What stands in quotes is the client's own word, whatever it looks like.
