@@ -318,7 +318,7 @@ test("a key's own limit is its own", withServer({ flags: ["--max-concurrency-per
 
 test("more connections than allowed are turned away, and room is used again", withServer({ flags: ["--max-connections", "8"] }, async (server) => {
   server.http.close();
-  const get = "GET /health HTTP/1.1\r\nHost: a\r\n\r\n";
+  const get = "GET /v1/models HTTP/1.1\r\nHost: a\r\n\r\n";
   const many = await Promise.all(Array.from({ length: 20 }, () => raw(server.port, [get], { patience_ms: 2000 })));
   assert.equal(many.filter((answer) => answer.status === 200).length, 8);
   assert.ok(many.every((answer) => [0, 200, 503].includes(answer.status)));

@@ -69,7 +69,7 @@ Task<> phonemize(Services& services, Exchange& exchange) {
   limits.text = body.text;
   const Request& request = exchange.request();
   check_and_complete(services, engine, request, limits);
-  const auto deadline = std::chrono::steady_clock::now() + limits.timeout;
+  const auto deadline = std::chrono::steady_clock::now() + usual_timeout(services, engine);
   const auto work = [&engine, &body, &request, deadline, left = gone.token()] {
     check_not_gone(left);  // while it waited for its turn
     check_in_time(deadline);

@@ -1,6 +1,7 @@
 // A speech as the answer to a request: what every speaking route shares.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,9 @@ Task<> answer_with_events(Services& services, Engine& engine, Exchange& exchange
 // the last.
 Task<> answer_with_captions(Services& services, Engine& engine, Exchange& exchange, SpeechRequest request,
                             AnswerOptions options, bool timestamps);
+
+// How long a request may take that names no timeout: as long as the engine allows, at most max_timeout_s.
+std::chrono::seconds usual_timeout(const Services& services, const Engine& engine);
 
 // What the server adds to every request before it is submitted: client, strictness, deadline within
 // max_timeout_s, limits of text, references and their seconds. submit_speech calls it itself. Decodes

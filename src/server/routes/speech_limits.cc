@@ -54,8 +54,8 @@ void set_deadline(const Services& services, const Engine& engine, SpeechRequest&
     fail(ErrorCode::invalid_argument, "timeout: expected at most ", most.count(), " seconds, got ",
          static_cast<double>(speech.timeout.count()) / 1000);
   if (speech.timeout.count() != 0) return;
-  const std::chrono::seconds usual(engine.config().request_timeout_s);
-  if (usual.count() == 0 || usual > most) speech.timeout = most;
+  const std::chrono::seconds usual = usual_timeout(services, engine);
+  if (usual.count() != engine.config().request_timeout_s) speech.timeout = usual;
 }
 
 // What stands in quotes is the client's own word, whatever it looks like.
@@ -71,6 +71,11 @@ bool names_phonemizers_file(const std::string& message) {
 }
 
 }  // namespace
+
+std::chrono::seconds usual_timeout(const Services& services, const Engine& engine) {
+  const std::chrono::seconds most(services.config.max_timeout_s), usual(engine.config().request_timeout_s);
+  return usual.count() == 0 ? most : std::min(usual, most);
+}
 
 void check_and_complete(Services& services, Engine& engine, const Request& request, SpeechRequest& speech) {
   check_text(services.config, engine, speech);
