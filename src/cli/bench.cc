@@ -16,7 +16,7 @@
 #include "cli/integer_option.h"
 #include "cli/progress.h"
 #include "cli/session.h"
-#include "runtime/speech_model.h"
+#include "runtime/families/language/speech_model.h"
 
 namespace shoal::cli {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "runtime/speech_plan.h"
+#include "runtime/families/language/speech_plan.h"
 
 namespace shoal::cli {
 namespace {

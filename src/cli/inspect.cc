@@ -16,9 +16,9 @@
 #include "models/dac/inventory.h"
 #include "models/dual_ar/inventory.h"
 #include "models/dual_ar/kv_cache.h"
-#include "runtime/built_in_voice.h"
-#include "runtime/kokoro/kokoro_model.h"
-#include "runtime/speech_model.h"
+#include "runtime/families/kokoro/kokoro_model.h"
+#include "runtime/families/language/built_in_voice.h"
+#include "runtime/families/language/speech_model.h"
 #include "weights/checkpoint.h"
 #include "weights/name_maps.h"
 

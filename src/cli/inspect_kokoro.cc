@@ -10,8 +10,8 @@
 #include "models/kokoro/inventory.h"
 #include "models/kokoro/memory_sizes.h"
 #include "models/kokoro/voices.h"
-#include "runtime/kokoro/kokoro_model.h"
-#include "runtime/speech_model.h"
+#include "runtime/families/kokoro/kokoro_model.h"
+#include "runtime/families/language/speech_model.h"
 #include "weights/name_maps.h"
 
 namespace shoal::cli {

@@ -21,7 +21,7 @@
 #include "ops/cuda_devices.h"
 #include "ops/device_choice.h"
 #include "ops/device_state.h"
-#include "runtime/kokoro/kokoro_model.h"
+#include "runtime/families/kokoro/kokoro_model.h"
 #include "shoal/engine.h"
 
 namespace shoal::cli {

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "ops/device_choice.h"
-#include "runtime/useful_threads.h"
+#include "runtime/engine/useful_threads.h"
 
 namespace shoal::cli {
 namespace {

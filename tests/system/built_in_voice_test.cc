@@ -1,11 +1,11 @@
 // The built-in voice, end to end, against what the reference implementation computed (voice/goldens).
-#include "runtime/built_in_voice.h"
+#include "runtime/families/language/built_in_voice.h"
 
 #include <gtest/gtest.h>
 #include <limits>
 
 #include "ops/device_testing.h"
-#include "runtime/speech_plan.h"
+#include "runtime/families/language/speech_plan.h"
 #include "shoal/engine.h"
 #include "weights/checkpoint.h"
 

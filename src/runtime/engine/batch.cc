@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "runtime/engine/failure.h"
-#include "runtime/speech_plan.h"
+#include "runtime/families/language/speech_plan.h"
 
 namespace shoal::runtime {
 namespace {

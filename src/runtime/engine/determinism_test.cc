@@ -6,7 +6,7 @@
 
 #include "runtime/engine/prosody.h"
 #include "runtime/engine/testing.h"
-#include "runtime/speech_plan.h"
+#include "runtime/families/language/speech_plan.h"
 
 namespace shoal::runtime {
 namespace {

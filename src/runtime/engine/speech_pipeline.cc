@@ -3,8 +3,8 @@
 #include "base/error.h"
 #include "ops/device_check.h"
 #include "ops/device_state.h"
-#include "runtime/engine/pipeline.h"
-#include "runtime/kokoro/kokoro_pipeline.h"
+#include "runtime/families/kokoro/kokoro_pipeline.h"
+#include "runtime/families/language/pipeline.h"
 
 namespace shoal::runtime {
 namespace {

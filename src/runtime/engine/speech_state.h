@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "base/function_ref.h"
 #include "runtime/engine/request_deadline.h"
+#include "runtime/engine/voice_reference.h"
 #include "runtime/engine/wake_signal.h"
-#include "runtime/voice_reference.h"
 #include "shoal/speech.h"
 
 namespace shoal::runtime {

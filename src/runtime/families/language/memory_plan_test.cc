@@ -1,0 +1,340 @@
+#include "runtime/families/language/memory_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <numeric>
+
+#include "models/dac/small_config.h"
+#include "ops/execution.h"
+#include "ops/residual.h"
+#include "runtime/families/language/pipeline.h"
+
+namespace shoal::runtime {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr int64_t kPageSize = 16;
+constexpr int kThreads = 2;
+
+// Widths that packing does not pad, so that sizes are exact.
+ModelSizes even_sizes(DType dtype) {
+  ModelSizes sizes{.dtype = dtype};
+  dual_ar::Config& c = sizes.language_model;
+  c.vocab_size = 2048;
+  c.num_codebooks = 4;
+  c.codebook_size = 64;
+  c.max_positions = 512;
+  c.slow = {.dim = 128, .heads = 4, .kv_heads = 2, .head_dim = 64, .hidden = 384, .qk_norm = true};
+  c.fast = {.dim = 96,
+            .heads = 2,
+            .kv_heads = 1,
+            .head_dim = 32,
+            .hidden = 192,
+            .qkv_bias = true,
+            .out_bias = true};
+  c.slow_layers = 3;
+  c.fast_layers = 2;
+  c.semantic_begin = 1900;
+  c.semantic_end = 1900 + 63;
+  c.im_end = 7;
+  dac::Config& codec = sizes.codec;
+  codec = dac::small_config();
+  codec.encoder_dim = 64;
+  codec.encoder_rates = {2, 4};
+  codec.encoder_transformer_layers = {0, 1};
+  codec.decoder_dim = 256;
+  codec.decoder_rates = {4, 2};
+  codec.latent_dim = 256;
+  codec.downsample_factor = {2, 2};
+  codec.codebook_size = 64;
+  codec.codebook_dim = 16;
+  codec.q_heads = 4;
+  codec.q_head_dim = 32;
+  codec.q_inter = 384;
+  codec.q_window = 20;
+  return sizes;
+}
+
+class Machine {
+ public:
+  ops::Context& ctx() { return execution_.context(); }
+  int64_t peak() { return ctx().workspace->peak_bytes(); }
+
+ private:
+  ThreadTeam team_{kThreads};
+  ops::Execution execution_{Device(), team_};
+};
+
+class PerDType : public ::testing::TestWithParam<DType> {};
+INSTANTIATE_TEST_SUITE_P(ModelSizes, PerDType, ::testing::Values(DType::f32, DType::bf16));
+
+TEST_P(PerDType, WeightsOfTheLanguageModelAreThoseThatAreLoaded) {
+  for (const bool semantic : {false, true}) {
+    Machine machine;
+    ModelSizes sizes = even_sizes(GetParam());
+    sizes.semantic_head = semantic;
+    if (semantic) sizes.language_model.semantic_end -= 1;  // 64 rows with <|im_end|>
+    const dual_ar::LoadOptions options{
+        .dtype = sizes.dtype, .head_rows = semantic ? dual_ar::HeadRows::semantic : dual_ar::HeadRows::all};
+    const auto loaded = dual_ar::DualAr::random(sizes.language_model, machine.ctx(), options, 1).memory();
+    const auto planned = sizes.language_model_bytes();
+    EXPECT_EQ(planned.embeddings, loaded.embeddings);
+    EXPECT_EQ(planned.slow_layers, loaded.slow_layers);
+    EXPECT_EQ(planned.head, loaded.head);
+    EXPECT_EQ(planned.fast_layers, loaded.fast_layers);
+    EXPECT_EQ(planned.fast_head, loaded.fast_head);
+    EXPECT_EQ(planned.rope, loaded.rope);
+  }
+}
+
+// The convolutions from and to one channel are padded.
+TEST_P(PerDType, WeightsOfTheCodecAreThoseThatAreLoaded) {
+  Machine machine;
+  ModelSizes sizes = even_sizes(GetParam());
+  const auto loaded =
+      dac::Codec::random(sizes.codec, machine.ctx(), sizes.dtype, dac::Parts::both, 1).memory();
+  const auto planned = sizes.codec_bytes();
+  const int64_t padding = 16 * 7 * 64 * 4;
+  EXPECT_EQ(planned.quantiser, loaded.quantiser);
+  for (const auto& [plan, real] :
+       {std::pair(planned.decoder, loaded.decoder), {planned.encoder, loaded.encoder}}) {
+    EXPECT_LE(plan, real);
+    EXPECT_GE(plan, real - padding);
+  }
+  sizes.with_encoder = false;
+  EXPECT_EQ(sizes.codec_bytes().encoder, 0);
+  EXPECT_LT(sizes.codec_bytes().quantiser, loaded.quantiser);
+}
+
+TEST_P(PerDType, StreamsOfTheCodecTakeWhatIsPlanned) {
+  ModelSizes small = even_sizes(GetParam());
+  small.codec = dac::small_config();
+  for (const ModelSizes& sizes : {even_sizes(GetParam()), small}) {
+    Machine machine;
+    const auto codec = dac::Codec::random(sizes.codec, machine.ctx(), sizes.dtype, dac::Parts::decode, 1);
+    for (const int streams : {1, 3, 100}) {
+      const dac::CodecStatePool pool(codec, machine.ctx(), streams);
+      EXPECT_EQ(pool.bytes_per_stream(), sizes.codec_stream_bytes());
+      const int64_t passes = pool.bytes() - streams * pool.bytes_per_stream();
+      EXPECT_LE(sizes.codec_pass_bytes(streams), passes);
+      EXPECT_GE(sizes.codec_pass_bytes(streams), passes - 8 * 16);  // arrays begin at multiples of 16
+    }
+  }
+}
+
+TEST_P(PerDType, StepsTakeWhatIsPlanned) {
+  Machine machine;
+  const ModelSizes sizes = even_sizes(GetParam());
+  for (const int64_t rows : {1, 5, 64}) {
+    const dual_ar::StepMemory memory(machine.ctx(), sizes.language_model, rows, 33);
+    EXPECT_LE(sizes.step_bytes(rows, 33), memory.bytes() + rows * 4);
+    EXPECT_GE(sizes.step_bytes(rows, 33), memory.bytes() - 8 * 16);
+  }
+}
+
+// Runs the largest steps of a language model, and gives the peak of its workspace.
+int64_t peak_of_steps(const ModelSizes& sizes, int64_t rows, int64_t columns) {
+  Machine machine;
+  const dual_ar::Config& c = sizes.language_model;
+  const auto model = dual_ar::DualAr::random(c, machine.ctx(), {.dtype = sizes.dtype}, 1);
+  const int64_t pages = (columns + kPageSize) / kPageSize + 1;
+  dual_ar::KvCache cache(c, pages + rows, kPageSize, sizes.dtype);
+  const dual_ar::StepMemory memory(machine.ctx(), c, rows, pages);
+  std::vector<int32_t> table(static_cast<size_t>(pages)), positions(static_cast<size_t>(columns));
+  std::iota(table.begin(), table.end(), 0);
+  std::iota(positions.begin(), positions.end(), 0);
+  const std::vector<int32_t> offsets = {0, static_cast<int32_t>(columns)};
+  std::vector<int32_t> ids(static_cast<size_t>(columns * c.columns()), 1);
+  model.forward_slow(machine.ctx(),
+                     {.rows = {offsets},
+                      .positions = positions,
+                      .page_table = table,
+                      .pages_per_sequence = pages,
+                      .page_size = kPageSize},
+                     ids, cache, memory.hidden().slice(0, 1));
+  // Every sequence at its start, on a page of its own.
+  std::vector<int32_t> counted(static_cast<size_t>(rows) + 1), own(static_cast<size_t>(rows));
+  std::iota(counted.begin(), counted.end(), 0);
+  std::iota(own.begin(), own.end(), static_cast<int32_t>(pages));
+  const std::vector<int32_t> starts(static_cast<size_t>(rows), 0);
+  const std::vector<dual_ar::FrameRequest> requests(static_cast<size_t>(rows));
+  std::vector<int32_t> frames(static_cast<size_t>(rows * c.columns()));
+  ids.resize(frames.size());
+  model.decode_frames(machine.ctx(), memory,
+                      {.rows = {counted},
+                       .positions = starts,
+                       .page_table = own,
+                       .pages_per_sequence = 1,
+                       .page_size = kPageSize},
+                      ids, requests, cache, frames);
+  return machine.peak();
+}
+
+// Estimates: the models' tensors are counted, the ops' scratch is allowed for. So a plan is never too small,
+// and without the allowance most of it is really used.
+TEST_P(PerDType, WorkspacesOfStepsStayBelowTheirPlan) {
+  const ModelSizes sizes = even_sizes(GetParam());
+  for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>(64, 16), {4, 480}, {32, 256}}) {
+    const int64_t peak = peak_of_steps(sizes, rows, columns);
+    const int64_t tensors =
+        std::max(sizes.decode_workspace_bytes(rows), sizes.prefill_workspace_bytes(columns));
+    EXPECT_LE(peak, tensors + sizes.scratch_bytes(kThreads)) << rows << " rows, " << columns << " columns";
+    EXPECT_GE(peak, tensors * 6 / 10) << rows << " rows, " << columns << " columns";
+  }
+}
+
+TEST_P(PerDType, WorkspacesOfTheCodecStayBelowTheirPlan) {
+  const ModelSizes sizes = even_sizes(GetParam());
+  Machine decoding, encoding;
+  const auto codec = dac::Codec::random(sizes.codec, decoding.ctx(), sizes.dtype, dac::Parts::both, 1);
+  const std::vector<int32_t> codes(static_cast<size_t>(130 * sizes.codec.num_codebooks()), 3);
+  const std::vector<float> sound = codec.decode(decoding.ctx(), codes);
+  const int64_t decode = sizes.codec_workspace_bytes(kThreads);
+  EXPECT_LE(decoding.peak(), decode + sizes.scratch_bytes(kThreads));
+  EXPECT_GE(decoding.peak(), decode * 6 / 10);
+
+  codec.encode(encoding.ctx(), sound);
+  const int64_t encode = sizes.encoder_workspace_bytes(0, kThreads);
+  EXPECT_LE(encoding.peak(), encode + sizes.scratch_bytes(kThreads));
+  EXPECT_GE(encoding.peak(), encode * 6 / 10);
+}
+
+EngineConfig small_engine() {
+  EngineConfig config;
+  config.max_batch_size = 8;
+  config.kv_page_size = kPageSize;
+  return config;
+}
+
+TEST(MemoryPlan, KvPagesTakeTheirShareOfWhatTheRestLeaves) {
+  const ModelSizes sizes = even_sizes(DType::bf16);
+  EngineConfig config = small_engine();
+  const int64_t rest = [&] {
+    const MemoryPlan plan = plan_memory(config, sizes, kThreads, int64_t{1} << 40);
+    return plan.total() - plan.kv_pages * plan.kv_page_bytes;
+  }();
+  const int64_t left = 64 * 24576;
+  config.kv_memory_fraction = 0.5;
+  const MemoryPlan plan = plan_memory(config, sizes, kThreads, rest + left);
+  EXPECT_EQ(plan.kv_page_bytes, 3 * 2 * 2 * 64 * 2 * kPageSize);
+  EXPECT_EQ(plan.kv_pages, plan_kv_pages(config, sizes.language_model, sizes.dtype, left));
+  EXPECT_EQ(plan.kv_pages, 32);
+  EXPECT_LE(plan.total(), plan.available);
+  EXPECT_NO_THROW(plan.check());
+}
+
+TEST(MemoryPlan, NeverTakesMoreKvPagesThanSequencesCanUse) {
+  const ModelSizes sizes = even_sizes(DType::bf16);
+  const MemoryPlan plan = plan_memory(small_engine(), sizes, kThreads, int64_t{1} << 40);
+  EXPECT_EQ(plan.kv_pages, 8 * 512 / kPageSize);
+}
+
+TEST(MemoryPlan, WhatDoesNotFitIsSaidWithFigures) {
+  const ModelSizes sizes = even_sizes(DType::f32);
+  const MemoryPlan plan = plan_memory(small_engine(), sizes, kThreads, 1 << 20);
+  EXPECT_EQ(plan.kv_pages, 1);
+  try {
+    plan.check();
+    FAIL() << "a plan of " << plan.total() << " bytes fitted into a mebibyte";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
+    EXPECT_THAT(error.message(),
+                AllOf(HasSubstr("1.0 MB are free"), HasSubstr("codec, decoder"), HasSubstr("KV pages")));
+  }
+  EngineConfig config = small_engine();
+  config.kv_memory_mb = 1000;
+  EXPECT_THROW(plan_memory(config, sizes, kThreads, 1 << 20), Error);
+}
+
+TEST(MemoryPlan, PartsAddUpToTheTotal) {
+  ModelSizes sizes = even_sizes(DType::bf16);
+  for (const bool with_encoder : {true, false}) {
+    sizes.with_encoder = with_encoder;
+    const MemoryPlan plan = plan_memory(small_engine(), sizes, kThreads, int64_t{1} << 32);
+    int64_t sum = 0;
+    for (const MemoryPart& part : plan.parts()) {
+      EXPECT_GT(part.bytes, 0) << part.name;
+      sum += part.bytes;
+    }
+    EXPECT_EQ(sum, plan.total());
+    EXPECT_EQ(plan.clip_workspace > 0, with_encoder);
+    EXPECT_EQ(plan.recordings, 0);  // a CPU records nothing
+  }
+}
+
+// What the published sizes come to on a GPU of 80 GB.
+TEST(MemoryPlan, TwoHundredAndFiftySixStreamsOfS1MiniFitAGpu) {
+  EngineConfig config;
+  config.max_batch_size = config.max_streams = 256;
+  config.kv_memory_fraction = 0.9;
+  const ModelSizes sizes{.language_model = dual_ar::Config::s1_mini(),
+                         .codec = dac::Config::published(),
+                         .dtype = DType::bf16,
+                         .device = {DeviceKind::cuda, 0}};
+  const MemoryPlan plan = plan_memory(config, sizes, kThreads, int64_t{78} << 30);
+  EXPECT_NO_THROW(plan.check());
+  EXPECT_NEAR(static_cast<double>(plan.language_model.total()), 1.72e9, 0.01e9);
+  EXPECT_NEAR(static_cast<double>(plan.codec.total()), 0.81e9, 0.01e9);
+  EXPECT_GT(plan.recordings, 0);
+  EXPECT_LT(plan.recordings, int64_t{1} << 28);
+  EXPECT_GE(plan.kv_pages * config.kv_page_size, 256 * 900);  // columns of a typical request
+  config.cuda_graphs = false;
+  EXPECT_EQ(plan_memory(config, sizes, kThreads, int64_t{78} << 30).recordings, 0);
+}
+
+TEST(MemoryPlan, AStepTakesMorePromptWhereAGpuServesMany) {
+  constexpr Device kCpu{DeviceKind::cpu, 0}, kGpu{DeviceKind::cuda, 0};
+  EngineConfig config;
+  for (const auto& [batch, columns] : {std::pair{1, 256}, {8, 256}, {32, 1024}, {64, 2048}, {1024, 2048}}) {
+    config.max_batch_size = batch;
+    EXPECT_EQ(columns_of_a_step(config, kGpu), columns) << batch;
+    EXPECT_EQ(columns_of_a_step(config, kCpu), 256) << batch;
+  }
+  config.prefill_columns = 50;
+  EXPECT_EQ(columns_of_a_step(config, kGpu), 50);
+  EXPECT_EQ(columns_of_a_step(config, kCpu), 50);
+}
+
+TEST(MemoryPlan, CountsWhatAttentionParksOfLongSequencesOnAGpu) {
+  EngineConfig config;
+  ModelSizes sizes = even_sizes(DType::bf16);
+  sizes.language_model = dual_ar::Config::s1_mini();
+  EXPECT_EQ(sizes.parked_bytes(8), 0);
+  sizes.device = {DeviceKind::cuda, 0};
+  EXPECT_EQ(sizes.parked_bytes(8), int64_t{8} * 16 * (8192 / 64) * 130 * 4);
+  EXPECT_EQ(sizes.parked_bytes(20), sizes.parked_bytes(256));  // of more, no row is shared by blocks
+  const auto workspace = [&](int64_t positions) {
+    sizes.language_model.max_positions = positions;
+    return plan_memory(config, sizes, kThreads, int64_t{1} << 40).decode_workspace;
+  };
+  EXPECT_GT(workspace(65536) - workspace(32768), int64_t{80} << 20);
+}
+
+TEST(MemoryPlan, CountsTheSumsThatWaitOnAGpu) {
+  constexpr int64_t kRows = 256;
+  ModelSizes sizes = even_sizes(DType::bf16);
+  sizes.language_model = dual_ar::Config::s1_mini();
+  sizes.device = {DeviceKind::cuda, 0};
+  const dual_ar::BlockConfig& slow = sizes.language_model.slow;
+  // Beside the rows, and the projection of a block.
+  const int64_t others = kRows * (slow.dim + slow.qkv_width()) * 4;
+  EXPECT_GE(sizes.prefill_workspace_bytes(kRows), others + 8 * kRows * slow.dim * 4);
+  sizes.dtype = DType::f32;  // waits for nothing
+  EXPECT_EQ(ops::pending_bytes(kRows, slow.dim, sizes.dtype), 0);
+}
+
+TEST(MemoryPlan, GrowsWithWhatIsServed) {
+  const ModelSizes sizes = even_sizes(DType::bf16);
+  EngineConfig config = small_engine();
+  const MemoryPlan small = plan_memory(config, sizes, kThreads, int64_t{1} << 32);
+  config.max_batch_size = 64;
+  const MemoryPlan large = plan_memory(config, sizes, kThreads, int64_t{1} << 32);
+  EXPECT_GT(large.codec_streams, 4 * small.codec_streams);
+  EXPECT_GT(large.decode_workspace, small.decode_workspace);
+  EXPECT_EQ(large.language_model.total(), small.language_model.total());
+}
+
+}  // namespace
+}  // namespace shoal::runtime

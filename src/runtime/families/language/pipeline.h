@@ -1,0 +1,114 @@
+// A language model and its codec with everything that makes them speak for many: threads, memory, caches.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/thread_team.h"
+#include "ops/device_state.h"
+#include "ops/execution.h"
+#include "runtime/engine/speech_pipeline.h"
+#include "runtime/families/language/clip_encoder.h"
+#include "runtime/families/language/codec_loop.h"
+#include "runtime/families/language/decode_loop.h"
+#include "runtime/families/language/preparer.h"
+#include "shoal/engine.h"
+#include "shoal/engine_config.h"
+#include "shoal/speech.h"
+#include "shoal/speech_request.h"
+
+namespace shoal::runtime {
+
+// How many threads each loop has.
+struct ThreadSplit {
+  int decode = 1;
+  int codec = 0;  // 0: the language model's thread runs the codec between its steps
+  int encode = 1;
+};
+// device_computes: the threads only feed a device, which is done beside each other whatever their number.
+ThreadSplit split_threads(const EngineConfig& config, int available_cpus, bool device_computes = false);
+
+// Bytes for keys and values: kv_memory_mb, or the fraction of what the system has free, but not more than
+// max_batch_size sequences of full length can use. At least one page. Throws Error(resource_exhausted) when
+// kv_memory_mb is more than is free.
+int64_t plan_kv_pages(const EngineConfig& config, const dual_ar::Config& model, DType dtype,
+                      int64_t available_bytes);
+
+class Pipeline final : public SpeechPipeline {
+ public:
+  // Makes the calls of a model; tests put in calls of their own.
+  using MakeCalls = std::function<std::unique_ptr<ModelCalls>(const SpeechModel&)>;
+
+  // Loads the model and takes all memory. Throws Error as loading does; resource_exhausted.
+  explicit Pipeline(const EngineConfig& config, const MakeCalls& make_calls = {});
+  ~Pipeline() override;
+
+  using SpeechPipeline::submit;
+  Speech submit(const SpeechRequest& request, QueueEntry entry) override;
+  void warm_up() override;
+  // Encodes them, and puts their prefixes into the cache. What cannot be warmed is logged.
+  void warm_voices() override;
+
+  void close() override { ledger_.close(); }
+  bool wait_until_empty(int64_t until_us) override { return ledger_.wait_until_empty(until_us); }
+  void cancel_all() override { decode_loop_->cancel_all(ErrorCode::unavailable, "the engine is stopping"); }
+
+  ModelTraits traits() const override;
+  int sample_rate_hz() const override { return static_cast<int>(model_->codec().config().sample_rate_hz); }
+  std::string model_name() const override { return model_->name(); }
+  Precision precision() const override { return precision_of(model_->precision()); }
+  const std::string& device() const override { return device_name_; }
+  DeviceMemory device_memory() const override;
+  std::vector<MemoryPart> memory() const override;
+  Statistics statistics() const override;
+  SelfTest self_test() const override;
+
+  EncodedClip encode(const std::string& audio) override;
+  std::vector<float> decode(const std::vector<int32_t>& codes) override;
+  CodecShape codec_shape() const override;
+
+  NamedVoices& voices() { return voices_; }
+  std::string shipped_voices_dir() const override { return voices_.shipped().dir(); }
+  const SpeechModel& model() const { return *model_; }
+  // For tests, while no request is open: throws Error(internal) if one has left anything behind.
+  void check_idle() const;
+
+ private:
+  // Bytes of the device, or of the system, that are free.
+  int64_t memory_available() const;
+  void watch(const std::shared_ptr<PreparingSpeech>& speech);
+  void queue(std::shared_ptr<SpeechJob> job, const PreparingSpeech& prepared);
+  void prepared(PreparingSpeech& speech, std::shared_ptr<SpeechJob> job, const std::exception_ptr& error);
+  void warm_voice(const std::string& name);
+
+  const EngineConfig config_;
+  const Device device_;
+  const std::string device_name_;  // asking the driver takes milliseconds
+  const int64_t device_memory_bytes_;
+  const ThreadSplit split_;
+  ThreadTeam decode_team_;
+  ThreadTeam codec_team_;
+  ops::Execution decode_, codec_;
+  std::unique_ptr<const SpeechModel> model_;
+  std::unique_ptr<ModelCalls> calls_;
+  std::optional<dual_ar::KvCache> cache_;
+  std::optional<dac::CodecStatePool> codec_states_;
+  NamedVoices voices_;
+  std::optional<CodeStore> store_;
+  Ledger ledger_;
+  std::shared_ptr<WakeSignal> wake_ = std::make_shared<WakeSignal>();
+  std::atomic<JobId> next_id_{1};
+  std::optional<CodecLoop> codec_loop_;
+  std::optional<DecodeLoop> decode_loop_;
+  std::optional<ClipEncoder> encoder_;
+  std::optional<Preparer> preparer_;
+  std::atomic<bool> exit_{false};
+  std::thread warming_;
+};
+
+}  // namespace shoal::runtime

@@ -1,0 +1,32 @@
+#include "runtime/families/language/prefill_budget.h"
+
+#include <algorithm>
+
+namespace shoal::runtime {
+namespace {
+
+// Columns of prompts that are worth a step; and at most, beside somebody who is ahead, while nobody knows
+// what they cost.
+constexpr int64_t kLeastColumns = 32, kUnmeasuredColumns = 256;
+
+}  // namespace
+
+void PrefillBudget::measure(int64_t columns, int64_t took_us) {
+  if (columns < kLeastColumns) return;
+  const double cost = static_cast<double>(took_us) / static_cast<double>(columns);
+  column_cost_us_ = column_cost_us_ == 0 ? cost : column_cost_us_ * 0.8 + cost * 0.2;
+}
+
+int64_t PrefillBudget::columns(std::span<const ActiveJob> active) const {
+  int64_t columns = most_;
+  for (const ActiveJob& job : active) {
+    const bool ahead = job.frames > 0 && !job.paused && !job.finishing && job.lead_us >= 2 * frame_us_;
+    if (!ahead) continue;
+    const double affordable = column_cost_us_ == 0 ? static_cast<double>(kUnmeasuredColumns)
+                                                   : static_cast<double>(job.lead_us) / column_cost_us_;
+    columns = std::min(columns, static_cast<int64_t>(affordable));
+  }
+  return std::min(most_, std::max(kLeastColumns, columns));
+}
+
+}  // namespace shoal::runtime

@@ -1,0 +1,57 @@
+#include "runtime/families/language/prefill_budget.h"
+
+#include <gtest/gtest.h>
+#include <vector>
+
+namespace shoal::runtime {
+namespace {
+
+constexpr int64_t kFrameUs = 50'000;
+
+std::vector<ActiveJob> speaking(int64_t lead_us) { return {{.id = 1, .frames = 9, .lead_us = lead_us}}; }
+
+PrefillBudget measured() {
+  PrefillBudget budget(256, kFrameUs);
+  budget.measure(100, 200'000);  // 2 ms a column
+  return budget;
+}
+
+TEST(PrefillBudget, UntilTheCostIsKnownWhoIsAheadIsSparedTheLargestSteps) {
+  PrefillBudget budget(2048, kFrameUs);
+  EXPECT_EQ(budget.columns(speaking(100'000)), 256);
+  budget.measure(31, 1'000'000);  // too few columns to say anything
+  EXPECT_EQ(budget.columns(speaking(100'000)), 256);
+  EXPECT_EQ(budget.columns(speaking(-1)), 2048);
+  EXPECT_EQ(budget.columns({}), 2048);
+  EXPECT_EQ(PrefillBudget(100, kFrameUs).columns(speaking(100'000)), 100);
+}
+
+TEST(PrefillBudget, LeavesWhoIsAheadHisLead) {
+  EXPECT_EQ(measured().columns(speaking(200'000)), 100);
+  EXPECT_EQ(measured().columns(speaking(10'000'000)), 256);
+  EXPECT_EQ(measured().columns(speaking(100'000)), 50);
+  std::vector<ActiveJob> two = speaking(400'000);
+  two.push_back({.id = 2, .frames = 3, .lead_us = 160'000});
+  EXPECT_EQ(measured().columns(two), 80);
+}
+
+TEST(PrefillBudget, NobodyWaitsForWhoHasRunDryOrDoesNotSpeak) {
+  EXPECT_EQ(measured().columns(speaking(-1'000'000)), 256);
+  EXPECT_EQ(measured().columns(speaking(kFrameUs)), 256);
+  std::vector<ActiveJob> paused = speaking(200'000);
+  paused[0].paused = true;
+  EXPECT_EQ(measured().columns(paused), 256);
+  EXPECT_EQ(measured().columns({}), 256);
+}
+
+TEST(PrefillBudget, AStepIsNeverWorthLessThanALittle) {
+  PrefillBudget slow(256, kFrameUs);
+  slow.measure(100, 10'000'000);
+  EXPECT_EQ(slow.columns(speaking(150'000)), 32);
+  PrefillBudget few(8, kFrameUs);
+  few.measure(100, 10'000'000);
+  EXPECT_EQ(few.columns(speaking(150'000)), 8);
+}
+
+}  // namespace
+}  // namespace shoal::runtime

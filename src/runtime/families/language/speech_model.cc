@@ -1,0 +1,195 @@
+#include "runtime/families/language/speech_model.h"
+
+#include <algorithm>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "ops/device_state.h"
+#include "runtime/families/language/built_in_voice.h"
+#include "weights/checkpoint.h"
+#include "weights/name_maps.h"
+
+namespace shoal::runtime {
+namespace {
+
+// Whether the larger part of the checkpoint is stored in 16 bits.
+bool is_stored_in_16_bits(const weights::Checkpoint& checkpoint) {
+  int64_t narrow = 0, total = 0;
+  for (const weights::StoredTensor& tensor : checkpoint.tensors()) {
+    total += tensor.view.elements();
+    if (size_of(tensor.view.dtype()) == 2) narrow += tensor.view.elements();
+  }
+  return narrow * 2 > total;
+}
+
+std::string last_part(std::string dir) {
+  while (dir.size() > 1 && dir.back() == '/') dir.pop_back();
+  return std::string(file_name(dir));
+}
+
+void set_token_ids(dual_ar::Config& config, const text::Tokenizer& tokenizer) {
+  config.semantic_begin = tokenizer.semantic_begin();
+  config.semantic_end = tokenizer.semantic_end();
+  config.im_end = tokenizer.im_end();
+}
+
+dual_ar::HeadRows head_rows(const ModelOptions& options) {
+  return options.semantic_only ? dual_ar::HeadRows::semantic : dual_ar::HeadRows::automatic;
+}
+
+dac::Parts parts(const ModelOptions& options) {
+  return options.with_encoder ? dac::Parts::both : dac::Parts::decode;
+}
+
+}  // namespace
+
+GenerationDefaults GenerationDefaults::read(const std::string& model_dir) {
+  GenerationDefaults defaults;
+  const std::string path = model_dir + "/generation_config.json";
+  if (!is_regular_file(path)) return defaults;
+  const Json root = Json::read_file(path, kMaxConfigBytes);
+  dual_ar::Sampling sampling;
+  const auto number = [&](std::string_view key, std::optional<float>& field, float& checked) {
+    if (const Json* value = root.find(key)) field = checked = static_cast<float>(value->as_number());
+  };
+  number("temperature", defaults.temperature, sampling.temperature);
+  number("top_p", defaults.top_p, sampling.top_p);
+  number("repetition_penalty", defaults.repetition_penalty, sampling.repetition_penalty);
+  if (const Json* value = root.find("normalize")) defaults.normalise = value->as_bool();
+  if (const Json* value = root.find("languages"))
+    for (const Json& language : value->as_array()) defaults.languages.push_back(language.as_string());
+  try {
+    dual_ar::check_sampling(sampling);
+  } catch (const Error& error) {
+    fail(error.code(), path, ": ", error.message());
+  }
+  return defaults;
+}
+
+void check_consistency(const text::Tokenizer& tokenizer, const dual_ar::Config& language_model,
+                       const dac::Config& codec, const std::string& dir) {
+  if (tokenizer.vocab_size() > language_model.vocab_size) {
+    fail(ErrorCode::corrupt_file, dir, ": the tokenizer has ", tokenizer.vocab_size(),
+         " ids, but the language model only ", language_model.vocab_size);
+  }
+  if (language_model.num_codebooks != codec.num_codebooks()) {
+    fail(ErrorCode::corrupt_file, dir, ": the language model writes ", language_model.num_codebooks,
+         " codebooks, but the codec reads ", codec.num_codebooks());
+  }
+  const int64_t largest =
+      std::max(codec.semantic_codebook_size, codec.n_codebooks > 0 ? codec.codebook_size : 0);
+  if (largest > language_model.codebook_size) {
+    fail(ErrorCode::corrupt_file, dir, ": the codec has codebooks of ", largest,
+         " entries, but the language model reads codes up to ", language_model.codebook_size);
+  }
+  dual_ar::check_token_ids(language_model);
+}
+
+void check_precision(Precision precision, Device device) {
+  if (precision == Precision::float16 && !ops::multiplies(device, DType::f16))
+    fail(ErrorCode::unsupported, "precision: float16 needs a GPU; on a CPU use bfloat16 or float32");
+}
+
+Precision precision_of(DType dtype) {
+  switch (dtype) {
+    case DType::bf16:
+      return Precision::bfloat16;
+    case DType::f16:
+      return Precision::float16;
+    default:
+      return Precision::float32;
+  }
+}
+
+DType choose_dtype(Precision precision, const weights::Checkpoint& language_model) {
+  switch (precision) {
+    case Precision::float32:
+      return DType::f32;
+    case Precision::bfloat16:
+      return DType::bf16;
+    case Precision::float16:
+      return DType::f16;
+    case Precision::automatic:
+      break;
+  }
+  return is_stored_in_16_bits(language_model) ? DType::bf16 : DType::f32;
+}
+
+DType dtype_of_random_weights(Precision precision) {
+  switch (precision) {
+    case Precision::float32:
+      return DType::f32;
+    case Precision::float16:
+      return DType::f16;
+    case Precision::automatic:
+    case Precision::bfloat16:
+      break;
+  }
+  return DType::bf16;
+}
+
+dual_ar::Config read_language_model_config(const weights::ModelFiles& files,
+                                           const text::Tokenizer& tokenizer) {
+  dual_ar::Config config = dual_ar::Config::read(files.config);
+  set_token_ids(config, tokenizer);
+  return config;
+}
+
+dac::Config read_codec_config(const weights::ModelFiles& files) {
+  return files.codec_config.empty() ? dac::Config::published() : dac::Config::read(files.codec_config);
+}
+
+std::string shipped_voices_dir_of(const std::string& dir) {
+  if (dir == kRandomS1Mini) return "";
+  return (dir.empty() ? built_in_voice_dir() : dir) + "/voices";
+}
+
+std::unique_ptr<const SpeechModel> SpeechModel::random_s1_mini(const ModelOptions& options,
+                                                               ops::Context& ctx) {
+  constexpr uint64_t kSeed = 1;
+  const weights::ModelFiles files = weights::find_model_files(built_in_voice_dir());
+  std::unique_ptr<SpeechModel> model(new SpeechModel);
+  model->name_ = kRandomS1Mini;
+  model->semantic_only_ = options.semantic_only;
+  model->precision_ = dtype_of_random_weights(options.precision);
+  // The built-in voice's words with S1-mini's own special tokens, so that there is one for each of its codes.
+  model->tokenizer_ = text::load_tokenizer(files.tokenizer, "");
+  dual_ar::Config config = dual_ar::Config::s1_mini();
+  set_token_ids(config, *model->tokenizer_);
+  model->language_model_ = dual_ar::DualAr::random(
+      config, ctx, {.dtype = model->precision_, .head_rows = head_rows(options)}, kSeed);
+  model->codec_ = dac::Codec::random(dac::Config::published(), ctx, model->precision_, parts(options), kSeed);
+  return model;
+}
+
+std::unique_ptr<const SpeechModel> SpeechModel::load(const ModelOptions& options, ops::Context& ctx) {
+  check_precision(options.precision, ctx.device);
+  if (options.dir == kRandomS1Mini) return random_s1_mini(options, ctx);
+  const std::string dir = options.dir.empty() ? built_in_voice_dir() : options.dir;
+  const weights::ModelFiles files = weights::find_model_files(dir);
+
+  std::unique_ptr<SpeechModel> model(new SpeechModel);
+  model->name_ = options.dir.empty() ? "built-in" : last_part(dir);
+  model->semantic_only_ = options.semantic_only;
+  model->defaults_ = GenerationDefaults::read(dir);
+  model->tokenizer_ = text::load_tokenizer(files.tokenizer, files.special_tokens);
+  const dual_ar::Config language_model_config = read_language_model_config(files, *model->tokenizer_);
+  const dac::Config codec_config = read_codec_config(files);
+  check_consistency(*model->tokenizer_, language_model_config, codec_config, dir);
+
+  weights::Checkpoint language_model = weights::Checkpoint::open(files.weights);
+  weights::normalise_dual_ar_names(language_model);
+  model->precision_ = choose_dtype(options.precision, language_model);
+  model->language_model_ =
+      dual_ar::DualAr::load(language_model, language_model_config, ctx,
+                            {.dtype = model->precision_, .head_rows = head_rows(options)});
+  language_model.release_pages();
+
+  weights::Checkpoint codec = weights::Checkpoint::open(files.codec);
+  weights::normalise_codec_names(codec);
+  model->codec_ = dac::Codec::load(codec, codec_config, ctx, model->precision_, parts(options));
+  model->codec_path_ = files.codec.empty() ? "" : files.codec;
+  return model;
+}
+
+}  // namespace shoal::runtime

@@ -1,0 +1,65 @@
+// A request made ready for the models: settings resolved, text split, references encoded.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/dual_ar/generation.h"
+#include "runtime/engine/voice_reference.h"
+#include "runtime/families/language/speech_model.h"
+#include "shoal/seeds.h"
+#include "shoal/speech_request.h"
+#include "text/prompt.h"
+#include "text/tokenizer.h"
+
+namespace shoal::runtime {
+
+constexpr int64_t kMaxTextBytes = 256 << 10;
+
+struct SpeechPlan {
+  std::vector<std::string> utterances;     // pieces of the text, in order
+  std::vector<VoiceReference> references;  // none: the model's own choice of voice
+  dual_ar::Sampling sampling;
+  int64_t max_new_tokens = 1024;  // frames of one utterance; 0: up to the context limit
+  text::SpecialTokens special_tokens = text::SpecialTokens::recognise;
+};
+
+// Every field that can be checked without a model; returns remarks about those that have no effect. Throws
+// Error naming the field: invalid_argument or too_large; unsupported for what only other models have.
+std::vector<std::string> validate(const SpeechRequest& request);
+
+// What to say of a validated text whose letters are mostly those of no language that the model has learned
+// (GenerationDefaults::languages): it becomes noise. Throws Error(unsupported) instead when the request is
+// strict.
+std::optional<std::string> remark_on_language(const SpeechRequest& request, const SpeechModel& model);
+
+// Whether a validated text has no letter and no digit, as "..." and emoji: a model would babble, so it is
+// answered with silence (runtime/engine/silent_speech.h).
+bool has_nothing_to_say(const SpeechRequest& request);
+// The text of a request of any model: its size, UTF-8, something that is not white space.
+void validate_text(const std::string& text);
+
+// The request's values over the model's own (its family's, then its generation_config.json's), and the text
+// split. S1: sentences gathered up to chunk_length bytes; S2: speaker turns grouped by its own rule, or
+// sentences when there are no speaker tags. `seed` is used when the request has none. The request has been
+// validated.
+SpeechPlan plan_speech(const SpeechRequest& request, const SpeechModel& model,
+                       std::vector<VoiceReference> references, uint64_t seed);
+
+// The prompt of one utterance. `spoken`: the utterances before it. Without references the first of them
+// stands in as the reference, so that a long text keeps one voice (prompt.md 3.3); S2 puts them into its
+// history instead. Throws Error(too_large) when it leaves no room for speech.
+text::PromptColumns build_prompt(const SpeechPlan& plan, const SpeechModel& model,
+                                 std::span<const VoiceReference> spoken, std::string_view text);
+
+// Which voice the prompt begins with: a hash of the references' codes and words, 0 for none.
+uint64_t voice_of_prompt(const SpeechPlan& plan, std::span<const VoiceReference> spoken);
+
+// Of 53 bits, which survive every reader of JSON: for seeds that are told to clients, who send them again.
+constexpr uint64_t readable_seed(uint64_t random_bits) { return random_bits >> 11; }
+// Item `index` of a batch that has a seed (compatibility.md); readable.
+uint64_t seed_of_item(uint64_t seed, size_t index);
+
+}  // namespace shoal::runtime
