@@ -19,7 +19,9 @@ PUBLIC = ROOT / "include"
 
 # What each folder may include, besides itself. Order is from the bottom up. bench/ lies beside src/.
 MODELS = ["base", "tensor", "weights", "ops", "models/dual_ar", "models/dac", "models/kokoro"]
-RUNTIME = ["runtime", "runtime/batching", "runtime/kv", "runtime/schedule", "runtime/voices"]
+# runtime/families itself has one source, the only one that knows every family, and tests of all of them.
+FAMILIES = ["runtime/families/language", "runtime/families/kokoro"]
+RUNTIME = ["runtime/engine", "runtime/families", *FAMILIES, "runtime/batching", "runtime/kv", "runtime/schedule", "runtime/voices"]
 MAY_INCLUDE = {
     "base": [],
     "tensor": ["base"],
@@ -37,7 +39,10 @@ MAY_INCLUDE = {
     "runtime/kv": ["base"],
     "runtime/schedule": ["base"],
     "runtime/voices": ["base", "tensor", "models/dac", "text", "audio"],
-    "runtime": [*MODELS, "text", "text/phonemes", "audio", "settings", "runtime/batching", "runtime/kv", "runtime/schedule", "runtime/voices"],
+    "runtime/engine": ["base", "tensor", "weights", "ops", "text", "audio", "runtime/voices"],
+    "runtime/families/language": ["base", "tensor", "weights", "ops", "models/dual_ar", "models/dac", "text", "audio", "runtime/engine", "runtime/kv", "runtime/schedule", "runtime/voices"],
+    "runtime/families/kokoro": ["base", "tensor", "weights", "ops", "models/kokoro", "text", "text/phonemes", "audio", "runtime/engine", "runtime/batching"],
+    "runtime/families": ["base", "runtime/engine", *FAMILIES],
     "settings": ["base"],
     "server/http": ["base"],
     "server/body": ["base"],
@@ -45,10 +50,18 @@ MAY_INCLUDE = {
     "server/page": ["base"],
     "server/routes": ["base", "audio", "text", "weights", "settings", "server/http", "server/body", "server/observe", "server/page"],
     "server": ["base", "settings", "server/http", "server/body", "server/observe", "server/routes"],
-    "bench/speech": [*MODELS, *RUNTIME, "bench"],
-    "bench/engine": ["base", *RUNTIME, "bench"],
-    "cli": [*MODELS, "text", "text/phonemes", "audio", "settings", *RUNTIME, "bench", "bench/speech", "bench/engine",
-            "server", "server/observe"],
+    # Random weights are measured without an engine: threads and the dtype that a precision means are the engine's.
+    "bench/speech": ["base", "ops", "runtime/engine", "bench"],
+    "bench/engine": ["base", "bench"],
+    # The command line programs against include/shoal, as any program could. Besides:
+    "cli": [
+        "base",
+        "settings",  # OpenAI's names of voices; which settings a reload can change
+        "audio",  # `say` writes files; a clip that is read costs at most so many bytes
+        "text", "text/phonemes",  # `normalize` and `phonemize` run no model
+        "bench", "bench/speech", "bench/engine",  # `bench`
+        "server", "server/observe",  # `serve`
+    ],
 }
 # Headers of include/shoal may be read by these; error.h by everybody.
 PUBLIC_READERS = (*RUNTIME, "settings", "server", "server/observe", "server/routes", "bench/speech", "bench/engine", "cli", "examples")

@@ -17,7 +17,7 @@ struct WorkloadOptions {
   // Frames of a request, drawn from this range; the model may end earlier. 0: the model's own end, at most
   // 1,024 in each utterance.
   int64_t min_frames = 0, max_frames = 0;
-  // Of a Kokoro model instead: phonemes of a request, drawn from this range, so that texts need no
+  // Of a model of phonemes instead: phonemes of a request, drawn from this range, so that texts need no
   // pronunciation. 0: texts.
   int64_t min_phonemes = 0, max_phonemes = 0;
   // Share of the requests that speak with the first voice; the others share the rest evenly. Absent: all

@@ -2,25 +2,26 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "bench/load_figures.h"
 #include "bench/machine.h"
-#include "bench/model_figures.h"
 #include "bench/report.h"
+#include "bench/speech/compute_session.h"
+#include "bench/speech/random_models.h"
 #include "bench/speech/speech_figures.h"
 #include "cli/bench_engine.h"
 #include "cli/cli.h"
 #include "cli/integer_option.h"
 #include "cli/progress.h"
 #include "cli/session.h"
-#include "runtime/families/language/speech_model.h"
 
 namespace shoal::cli {
 namespace {
 
+using bench::ComputeSession;
 using bench::json_of;
 using nlohmann::ordered_json;
 
@@ -28,7 +29,7 @@ constexpr const char* kText =
     "The quick brown fox jumps over the lazy dog, and then it rests for a while in the warm sun.";
 
 struct BenchOptions {
-  std::string random;  // "s1-mini", "kokoro", or empty: the voice of `model`
+  std::string random;  // of random_benches(), or empty: the voice of `model`
   std::string model, precision;
   std::string text;
   std::vector<int> batches;  // empty: those of the device
@@ -63,7 +64,7 @@ void check(const BenchOptions& options) {
          "bench: --random measures random weights; --model and --text go without it");
   if (options.random.empty() && (options.no_load || !options.batches.empty()))
     fail(ErrorCode::invalid_argument, "bench: --no-load and --batches go with --random");
-  if (options.random == "kokoro" && options.no_load)
+  if (options.no_load && !bench::random_bench(options.random).can_load)
     fail(ErrorCode::invalid_argument, "bench: --no-load goes with --random s1-mini");
 }
 
@@ -75,10 +76,13 @@ class Report {
   void on_part(const std::string& name) { bar_.show(part_ = std::min(0.95, part_ + 0.07), name); }
   template <typename Figures>
   void add(const char* key, const Figures& figures) {
+    add(key, json_of(figures), [&] { print(figures); });
+  }
+  void add(const char* key, ordered_json json, const std::function<void()>& print_figures) {
     bar_.clear();
-    report_[key] = json_of(figures);
+    report_[key] = std::move(json);
     if (as_json_) return;
-    print(figures);
+    print_figures();
     std::fflush(stdout);
   }
   void end() const {
@@ -92,29 +96,17 @@ class Report {
   ordered_json report_;
 };
 
-void bench_random_kokoro(const BenchOptions& options, const bench::MachineLimits& limits,
-                         ComputeSession& session, Report& report) {
-  bench::KokoroBenchOptions model = bench::KokoroBenchOptions::for_device(session.device());
-  const Precision precision = parse_precision(chosen_precision(options.precision));
-  // The published checkpoint is f32.
-  if (precision != Precision::automatic) model.dtype = runtime::dtype_of_random_weights(precision);
-  if (!options.batches.empty()) model.batches = options.batches;
-  model.on_part = [&](const std::string& name) { report.on_part(name); };
-  report.add("random", bench::bench_kokoro(limits, model, session.context()));
-}
-
-void bench_random(const BenchOptions& options, const EngineConfig& compute,
-                  const bench::MachineLimits& limits, ComputeSession& session, Report& report) {
-  bench::ModelBenchOptions model = bench::ModelBenchOptions::for_device(session.device());
-  model.dtype = runtime::dtype_of_random_weights(parse_precision(chosen_precision(options.precision)));
-  model.semantic_head = compute.semantic_only;
-  if (!options.batches.empty()) model.batches = options.batches;
-  model.on_part = [&](const std::string& name) { report.on_part(name); };
-  if (!options.no_load) {
-    report.on_part("loading a checkpoint");
-    report.add("load", bench::bench_s1_mini_load(model.dtype, session.context()));
-  }
-  report.add("random", bench::bench_s1_mini(limits, model, session.context()));
+bench::RandomBenchOptions random_options(const BenchOptions& options, const EngineConfig& compute,
+                                         Report& report) {
+  return {.precision = parse_precision(chosen_precision(options.precision)),
+          .semantic_only = compute.semantic_only,
+          .batches = options.batches,
+          .with_load = !options.no_load,
+          .on_part = [&](const std::string& name) { report.on_part(name); },
+          .on_figures =
+              [&](const char* key, ordered_json json, const std::function<void()>& print_figures) {
+                report.add(key, std::move(json), print_figures);
+              }};
 }
 
 bench::SpeechBenchOptions speech_options(const BenchOptions& options, const EngineConfig& compute,
@@ -134,7 +126,7 @@ void run_bench(const BenchOptions& options) {
   check(options);
   const EngineConfig compute = options.compute.config();
   ComputeSession session(compute);
-  runtime::check_precision(parse_precision(chosen_precision(options.precision)), session.device());
+  bench::check_precision(parse_precision(chosen_precision(options.precision)), session);
   Report report(options.json);
   report.on_part("measuring the machine");
   const bench::MachineLimits limits = bench::measure_machine(session.context());
@@ -142,10 +134,8 @@ void run_bench(const BenchOptions& options) {
   if (options.random.empty()) {
     report.on_part("speaking");
     report.add("speech", bench::bench_speech(speech_options(options, compute, session)));
-  } else if (options.random == "kokoro") {
-    bench_random_kokoro(options, limits, session, report);
   } else {
-    bench_random(options, compute, limits, session, report);
+    bench::random_bench(options.random).run(limits, random_options(options, compute, report), session);
   }
   report.end();
 }
@@ -164,8 +154,8 @@ void add_bench(CLI::App& app) {
       "  shoal bench --random s1-mini --device cuda --semantic-only --json\n"
       "  shoal bench --random kokoro --threads 2     8 s of speech, 3 frames a phoneme\n"
       "  shoal bench engine --help          many users at a time");
-  command.add_option("--random", o.random, "sizes of random weights: s1-mini, kokoro")
-      ->check(CLI::IsMember({"s1-mini", "kokoro"}));
+  command.add_option("--random", o.random, "sizes of random weights: " + bench::list_of_random_benches())
+      ->check(CLI::IsMember(bench::names_of_random_benches()));
   command.add_option("--model", o.model,
                      "model folder to speak with; default: $SHOAL_MODEL, or the built-in voice");
   command.add_option("--precision", o.precision,

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "bench/speech/random_models.h"
 #include "cli/integer_option.h"
 #include "cli/load_run.h"
 
@@ -42,8 +43,9 @@ void add_load_options(CLI::App& command, LoadOptions& o) {
 void add_workload_options(CLI::App& command, LoadOptions& o) {
   const char* const workload = "Workload";
   command
-      .add_option("--random", o.random, "random weights of these sizes instead of a model: s1-mini, kokoro")
-      ->check(CLI::IsMember({"s1-mini", "kokoro"}))
+      .add_option("--random", o.random,
+                  "random weights of these sizes instead of a model: " + bench::list_of_random_benches())
+      ->check(CLI::IsMember(bench::names_of_random_benches()))
       ->group(workload);
   command
       .add_option("--texts", o.texts, "file with a text on each line; default: sentences of several lengths")

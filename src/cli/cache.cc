@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "cli/cli.h"
-#include "runtime/voices/code_store.h"
+#include "shoal/clip_cache.h"
 #include "shoal/settings.h"
 
 namespace shoal::cli {
@@ -25,8 +25,8 @@ EngineConfig config_of(const CacheOptions& options) {
 }
 
 void print(const CacheOptions& options, const char* verb, const EngineConfig& config,
-           const runtime::CacheUsage& usage) {
-  const std::string dir = runtime::cache_dir(config.cache_dir);
+           const ClipCacheUsage& usage) {
+  const std::string dir = clip_cache_dir(config);
   const std::string limit =
       config.cache_disk_mb > 0 ? concat("limit ", config.cache_disk_mb, " MiB") : "no limit";
   if (options.json) {
@@ -47,14 +47,14 @@ void print(const CacheOptions& options, const char* verb, const EngineConfig& co
 
 void show_cache(const CacheOptions& options) {
   const EngineConfig config = config_of(options);
-  print(options, "", config, runtime::cache_usage(runtime::cache_dir(config.cache_dir)));
+  print(options, "", config, clip_cache_usage(clip_cache_dir(config)));
 }
 
 void clear_cache(const CacheOptions& options) {
   const EngineConfig config = config_of(options);
-  const std::string dir = runtime::cache_dir(config.cache_dir);
-  print(options, "removed ", config, runtime::clear_cache(dir));
-  if (const int64_t left = runtime::cache_usage(dir).files; left > 0)
+  const std::string dir = clip_cache_dir(config);
+  print(options, "removed ", config, clear_clip_cache(dir));
+  if (const int64_t left = clip_cache_usage(dir).files; left > 0)
     fail(ErrorCode::io, dir, ": ", left, " files could not be removed");
 }
 

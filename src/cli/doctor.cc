@@ -11,8 +11,8 @@
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/engine_settings.h"
-#include "ops/device_choice.h"
 #include "shoal/engine.h"
+#include "shoal/model.h"
 
 namespace shoal::cli {
 namespace {
@@ -64,11 +64,6 @@ class Examination {
   std::vector<Finding> findings_;
   std::string error_;
 };
-
-std::string device_of(const EngineConfig& config) {
-  const Device device = ops::choose_device(config.device);
-  return device.kind == DeviceKind::cpu ? "cpu" : concat("cuda:", device.index);
-}
 
 std::string model_of(const Health& health) {
   int64_t bytes = 0;
@@ -131,7 +126,7 @@ void examine(const DoctorOptions& options) {
   Examination examination(!options.json);
   SelfTest test;
   std::optional<Engine> engine;
-  examination.check("device", [&] { return device_of(config); });
+  examination.check("device", [&] { return resolve_device(config.device); });
   examination.check("model", [&] {
     engine.emplace(config).start();
     return model_of(engine->health());

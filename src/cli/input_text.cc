@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "runtime/families/language/speech_plan.h"
+#include "shoal/model.h"
 
 namespace shoal::cli {
 namespace {
@@ -36,8 +36,8 @@ void InputText::add_to(CLI::App& command) {
 std::string InputText::read() const {
   if (!text.empty() && !file.empty())
     fail(ErrorCode::invalid_argument, "text: give it as an argument or with --file, not both");
-  if (!file.empty()) return read_file(file, runtime::kMaxTextBytes);
-  if (text == "-") return read_standard_input(static_cast<size_t>(runtime::kMaxTextBytes));
+  if (!file.empty()) return read_file(file, kMaxTextBytes);
+  if (text == "-") return read_standard_input(static_cast<size_t>(kMaxTextBytes));
   return text;
 }
 

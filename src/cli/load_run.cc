@@ -14,15 +14,13 @@
 #include "bench/engine/load_table.h"
 #include "bench/engine/voices.h"
 #include "bench/report.h"
+#include "bench/speech/compute_session.h"
 #include "cli/interrupt.h"
 #include "cli/load_json.h"
 #include "cli/progress.h"
 #include "cli/session.h"
-#include "ops/cuda_devices.h"
-#include "ops/device_choice.h"
-#include "ops/device_state.h"
-#include "runtime/families/kokoro/kokoro_model.h"
 #include "shoal/engine.h"
+#include "shoal/model.h"
 
 namespace shoal::cli {
 namespace {
@@ -55,30 +53,30 @@ std::pair<int64_t, int64_t> range_of(const std::string& given, const char* name)
   return {least, most};
 }
 
-// What a model of this family has no use for.
-void check_family(const LoadOptions& o, bool kokoro) {
+// What the model has no use for.
+void check_traits(const LoadOptions& o, const ModelTraits& traits) {
   const auto refuse = [&](bool given, const char* name, const char* why) {
     if (given) fail(ErrorCode::invalid_argument, "bench engine: ", name, ": ", why);
   };
-  if (!kokoro) {
-    refuse(!o.phonemes.empty(), "--phonemes", "only Kokoro models read them");
-    return;
+  if (!traits.phonemes) refuse(!o.phonemes.empty(), "--phonemes", "only Kokoro models read them");
+  if (traits.phonemes)
+    refuse(!o.frames.empty(), "--frames",
+           "a Kokoro model decides how long it speaks; --phonemes says how much");
+  if (!traits.references) {
+    const char* const kVoices = "a Kokoro model has voices of its own";
+    refuse(o.voices != 0, "--voices", kVoices);
+    refuse(o.voice_seconds.has_value(), "--voice-seconds", kVoices);
+    refuse(o.shared_voice.has_value(), "--shared-voice", kVoices);
   }
-  refuse(!o.frames.empty(), "--frames",
-         "a Kokoro model decides how long it speaks; --phonemes says how much");
-  const char* const kVoices = "a Kokoro model has voices of its own";
-  refuse(o.voices != 0, "--voices", kVoices);
-  refuse(o.voice_seconds.has_value(), "--voice-seconds", kVoices);
-  refuse(o.shared_voice.has_value(), "--shared-voice", kVoices);
   refuse(!o.phonemes.empty() && !o.texts.empty(), "--phonemes", "there are --texts already");
 }
 
-bench::WorkloadOptions workload_of(const LoadOptions& o, bool kokoro) {
-  check_family(o, kokoro);
+bench::WorkloadOptions workload_of(const LoadOptions& o, const ModelTraits& traits) {
+  check_traits(o, traits);
   bench::WorkloadOptions workload{.shared_voice = o.shared_voice, .seed = o.seed};
   if (!o.texts.empty()) workload.texts = bench::read_texts(o.texts);
   std::tie(workload.min_frames, workload.max_frames) = range_of(o.frames, "frames");
-  if (kokoro && o.texts.empty()) {
+  if (traits.phonemes && o.texts.empty()) {
     std::tie(workload.min_phonemes, workload.max_phonemes) =
         range_of(o.phonemes.empty() ? kUsualPhonemes : o.phonemes, "phonemes");
   }
@@ -129,11 +127,6 @@ ResolvedSettings settings_of(const LoadOptions& o) {
   return settings;
 }
 
-// Without the remarks that the engine makes when it chooses.
-Device chosen_device(const std::string& name) {
-  return ops::choose_device(name, ops::cuda_devices(), ops::built_with_cuda()).device;
-}
-
 // A report that cannot be written is known before an hour of measuring.
 void check_writable(const std::string& path) {
   if (path.empty() || path == "-") return;
@@ -164,8 +157,8 @@ class LoadRun {
       : options_(options),
         plans_(levels_of(options)),
         settings_(settings_of(options)),
-        kokoro_(runtime::is_kokoro(settings_.config.model)),
-        workload_(workload_of(options, kokoro_)),
+        traits_(traits_of(settings_.config.model)),
+        workload_(workload_of(options, traits_)),
         bar_(wants_progress(options.json == "-")) {
     bench::check(voice_options());
     bench::check(workload_, options.voices);
@@ -177,8 +170,8 @@ class LoadRun {
 
   void run() {
     if (options_.limits) measure_limits();
-    const Device device = chosen_device(settings_.config.device);
-    const std::optional<int64_t> free_before = ops::free_device_memory(device);
+    const std::string device = settings_.config.device;
+    const std::optional<int64_t> free_before = bench::free_device_memory(device);
     Engine engine(settings_.config);
     bar_.show(0, "loading the model");
     engine.start();
@@ -191,7 +184,7 @@ class LoadRun {
       plan.first_request = next_request_;
       figures_.push_back(measure(engine, workload, plan, title_of(plan)));
     }
-    if (free_before) report_["device_bytes"] = *free_before - *ops::free_device_memory(device);
+    if (free_before) report_["device_bytes"] = *free_before - *bench::free_device_memory(device);
     engine.stop();
     report();
     if (stopped()) fail(ErrorCode::cancelled, "interrupted");
@@ -209,7 +202,7 @@ class LoadRun {
   void measure_limits() {
     bar_.show(0, "measuring the machine");
     const bench::MachineLimits limits = [this] {
-      ComputeSession session(settings_.config);
+      bench::ComputeSession session(settings_.config);
       settings_.config.device = session.device_setting();  // the engine need not choose again
       return bench::measure_machine(session.context());
     }();
@@ -267,14 +260,14 @@ class LoadRun {
             {"shared_voice", options_.shared_voice ? ordered_json(*options_.shared_voice) : nullptr},
             {"seed", options_.seed}};
   }
-  ordered_json kokoro_workload() const {
+  ordered_json workload_of_phonemes() const {
     if (!options_.texts.empty()) return {{"texts", options_.texts}, {"seed", options_.seed}};
     return {{"phonemes", options_.phonemes.empty() ? kUsualPhonemes : options_.phonemes},
             {"seed", options_.seed}};
   }
 
   void report() {
-    report_["workload"] = kokoro_ ? kokoro_workload() : workload();
+    report_["workload"] = traits_.phonemes ? workload_of_phonemes() : workload();
     report_.update(json_of(figures_));
     if (prints()) {
       std::fputs(bench::load_table(figures_).c_str(), stdout);
@@ -287,7 +280,7 @@ class LoadRun {
   const LoadOptions& options_;
   std::vector<bench::LevelPlan> plans_;
   ResolvedSettings settings_;
-  const bool kokoro_;
+  const ModelTraits traits_;
   const bench::WorkloadOptions workload_;
   ProgressBar bar_;
   const InterruptGuard interrupt_;

@@ -1,9 +1,11 @@
 // shoal say: text to a sound file.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "audio/clip.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/cli.h"
@@ -14,13 +16,10 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/remarks.h"
-#include "runtime/families/kokoro/kokoro_request.h"
-#include "runtime/families/language/speech_model.h"
-#include "runtime/families/language/speech_plan.h"
-#include "runtime/voices/named_voices.h"
-#include "runtime/voices/reference_clip.h"
 #include "settings/voice_aliases.h"
 #include "shoal/engine.h"
+#include "shoal/model.h"
+#include "shoal/stored_voices.h"
 
 namespace shoal::cli {
 namespace {
@@ -43,21 +42,18 @@ std::vector<ReferenceClip> read_clips(const SayOptions& options) {
     fail(ErrorCode::invalid_argument, "reference: ", options.clips.size(), " --reference but ",
          options.clip_texts.size(), " --reference-text; each clip needs the words spoken in it");
   }
-  const audio::ClipLimits limits{.max_seconds = runtime::ReferenceLimits().max_seconds};
   std::vector<ReferenceClip> clips;
   for (size_t i = 0; i < options.clips.size(); ++i) {
     const std::string name = "reference " + options.clips[i];
-    ReferenceClip clip{.audio = read_file(options.clips[i], limits.max_file_bytes),
+    ReferenceClip clip{.audio = read_file(options.clips[i], audio::ClipLimits().max_file_bytes),
                        .text = options.clip_texts[i]};
-    runtime::check_reference(audio::decode_clip(std::as_bytes(std::span(clip.audio)), name, limits),
-                             clip.text, name);
+    check_reference(clip, name);
     clips.push_back(std::move(clip));
   }
   return clips;
 }
 
-// is_kokoro: of the model that it is for.
-SpeechRequest request_of(const SayOptions& options, bool is_kokoro) {
+SpeechRequest request_of(const SayOptions& options, const EngineConfig& config) {
   SpeechRequest request = options.request;
   request.seed = options.seed;
   (options.phonemes ? request.phonemes : request.text) = options.input.read();
@@ -65,9 +61,10 @@ SpeechRequest request_of(const SayOptions& options, bool is_kokoro) {
   if (!options.special_tokens.empty()) request.special_tokens = options.special_tokens == "recognise";
   request.delivery =
       options.output.stream || options.output.path == "-" ? Delivery::streaming : Delivery::whole;
-  if (request.voice == "built-in" && !is_kokoro) request.voice.clear();  // the model speaks for itself
+  // The model speaks for itself.
+  if (request.voice == "built-in" && !traits_of(config.model).own_voices) request.voice.clear();
   request.references = read_clips(options);
-  is_kokoro ? runtime::validate_kokoro(request) : runtime::validate(request);
+  validate_request(request, config.model);
   return request;
 }
 
@@ -75,30 +72,11 @@ SpeechRequest request_of(const SayOptions& options, bool is_kokoro) {
 std::string voice_called(const std::string& name, const EngineConfig& config) {
   const settings::OpenAiVoice* known = settings::find_openai_voice(name);
   if (!known) return name;
-  const runtime::NamedVoices voices(config.references_dir, runtime::shipped_voices_dir_of(config.model));
-  for (const VoiceInfo& voice : voices.list())
-    if (voice.name == name) return name;
-  for (const VoiceInfo& voice : voices.list())
+  const std::vector<VoiceInfo> voices = clip_voices(config)->list();
+  if (std::ranges::find(voices, name, &VoiceInfo::name) != voices.end()) return name;
+  for (const VoiceInfo& voice : voices)
     if (voice.fixed && voice.name == known->named) return voice.name;
   return name;
-}
-
-// An engine for one request: no queue, no deadline, no warm-up.
-EngineConfig config_of(EngineConfig config, const SpeechRequest& request, bool is_kokoro) {
-  config.max_batch_size = config.max_streams = config.max_queue = 1;
-  config.min_wait_ms = config.max_wait_ms = 0;
-  config.request_timeout_s = 0;
-  config.warm_up = false;
-  config.warm_voices = "none";
-  if (is_kokoro) {  // the chunks of a long text are spoken together
-    config.max_batch_size = config.max_streams = EngineConfig().max_batch_size;
-    return config;
-  }
-  config.with_encoder = !request.references.empty() || !request.voice.empty();
-  if (!request.voice.empty())
-    runtime::NamedVoices(config.references_dir, runtime::shipped_voices_dir_of(config.model))
-        .clips(request.voice);
-  return config;
 }
 
 void print_json(const SayOptions& options, const Health& health, const SpeechSummary& s, double load_s) {
@@ -169,10 +147,12 @@ void say(const SayOptions& options) {
     return;
   }
   const EngineConfig wanted = options.settings.resolve().config;
-  const bool is_kokoro = runtime::is_kokoro(wanted.model);
-  SpeechRequest request = request_of(options, is_kokoro);
-  if (!is_kokoro) request.voice = voice_called(request.voice, wanted);
-  const EngineConfig config = config_of(wanted, request, is_kokoro);
+  SpeechRequest request = request_of(options, wanted);
+  if (!traits_of(wanted.model).own_voices) {
+    request.voice = voice_called(request.voice, wanted);
+    if (!request.voice.empty()) clip_voices(wanted)->clips(request.voice);  // before seconds of loading
+  }
+  const EngineConfig config = config_for_one(wanted, request);
   output_format(options.output);
 
   const InterruptGuard interrupt;
@@ -200,7 +180,7 @@ void say(const SayOptions& options) {
   }
 }
 
-void add_kokoro_options(CLI::App& command, SayOptions& o) {
+void add_phoneme_options(CLI::App& command, SayOptions& o) {
   const char* group = "Kokoro";
   command
       .add_option("--lang", o.request.language,
@@ -297,7 +277,7 @@ void add_say(CLI::App& app) {
                   "spellings like <|im_end|> in the text: recognise, text")
       ->check(CLI::IsMember({"recognise", "text"}))
       ->default_str("recognise");
-  add_kokoro_options(command, o);
+  add_phoneme_options(command, o);
   add_sampling_options(command, o);
   o.settings.add_to(
       command, {"model", "device", "precision", "threads", "codec_threads", "semantic_only", "references_dir",

@@ -1,8 +1,6 @@
 #include "cli/session.h"
 
-#include "base/error.h"
-#include "ops/device_choice.h"
-#include "runtime/engine/useful_threads.h"
+#include <map>
 
 namespace shoal::cli {
 namespace {
@@ -20,14 +18,5 @@ std::string chosen_precision(const std::string& option) {
 }
 
 std::string chosen_model(const std::string& option) { return config_with("model", option).model; }
-
-ComputeSession::ComputeSession(const EngineConfig& config)
-    : device_(ops::choose_device(config.device)),
-      team_(runtime::useful_threads(config.threads, ThreadTeam::available_cpus())),
-      execution_(device_, team_, {.record = config.cuda_graphs}) {}
-
-std::string ComputeSession::device_setting() const {
-  return device_.kind == DeviceKind::cpu ? "cpu" : concat("cuda:", device_.index);
-}
 
 }  // namespace shoal::cli

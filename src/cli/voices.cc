@@ -1,7 +1,6 @@
 // shoal voices: what can be heard, and changing it.
-#include "models/kokoro/voices.h"
-
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -12,19 +11,14 @@
 #include "base/printable.h"
 #include "cli/cli.h"
 #include "cli/session.h"
-#include "runtime/families/kokoro/kokoro_model.h"
-#include "runtime/families/language/built_in_voice.h"
-#include "runtime/families/language/speech_model.h"
-#include "runtime/voices/named_voices.h"
-#include "runtime/voices/reference_clip.h"
+#include "shoal/model.h"
 #include "shoal/settings.h"
+#include "shoal/stored_voices.h"
 
 namespace shoal::cli {
 namespace {
 
 using nlohmann::ordered_json;
-using runtime::NamedVoices;
-using runtime::VoiceFolder;
 
 constexpr const char* kBuiltIn = "built-in";  // what `shoal say --voice` calls the model's own voice
 
@@ -35,11 +29,11 @@ struct VoicesOptions {
   bool json = false;
 
   // Where the engine would look, unless the options say otherwise.
-  NamedVoices voices() const {
-    const EngineConfig config = resolve_settings(process_settings({}, "")).config;
-    const std::string& dir = model.empty() ? config.model : model;
-    return {references_dir.empty() ? config.references_dir : references_dir,
-            runtime::is_kokoro(dir) ? "" : runtime::shipped_voices_dir_of(dir)};
+  std::unique_ptr<ClipVoices> voices() const {
+    EngineConfig config = resolve_settings(process_settings({}, "")).config;
+    if (!model.empty()) config.model = model;
+    if (!references_dir.empty()) config.references_dir = references_dir;
+    return clip_voices(config);
   }
 };
 
@@ -48,49 +42,20 @@ void print_json(const ordered_json& value) {
   std::cout << value.dump(1, ' ', false, ordered_json::error_handler_t::replace) << std::endl;
 }
 
-struct VoiceLine {
-  std::string id;
-  size_t clips = 0;
-  double seconds = 0;
-  bool shipped = false;  // came with the model
-  std::string problem;   // why the voice cannot be used, or empty
-};
-
-VoiceLine describe(const VoiceFolder& folder, const std::string& id, bool shipped = false) {
-  VoiceLine line{.id = id};
-  line.shipped = shipped;
-  try {
-    for (const runtime::NamedClip& clip : folder.clips(id)) {
-      const audio::Clip sound = audio::read_clip(clip.audio_path);
-      runtime::check_reference(sound, clip.transcript, clip.audio_path);
-      ++line.clips;
-      line.seconds += sound.seconds();
-    }
-  } catch (const Error& error) {
-    line.problem = error.message();
-  }
-  return line;
-}
-
-void print_line(const VoiceLine& voice) {
+void print_line(const VoiceExamination& voice) {
   if (voice.problem.empty()) {
-    std::printf("%-20s %zu clip%s, %.1f s%s\n", voice.id.c_str(), voice.clips, voice.clips == 1 ? "" : "s",
-                voice.seconds, voice.shipped ? ", comes with the model" : "");
+    std::printf("%-20s %lld clip%s, %.1f s%s\n", voice.name.c_str(), static_cast<long long>(voice.clips),
+                voice.clips == 1 ? "" : "s", voice.seconds, voice.fixed ? ", comes with the model" : "");
   } else {
-    std::printf("%-20s unusable: %s\n", voice.id.c_str(), voice.problem.c_str());
+    std::printf("%-20s unusable: %s\n", voice.name.c_str(), voice.problem.c_str());
   }
 }
 
 // Those of a model that has its own, from their files' headers.
 void print_model_voices(const std::string& model, bool json) {
-  if (model == runtime::kRandomKokoro)
-    fail(ErrorCode::unsupported, "voices: ", model, " has no folder with voices");
-  const kokoro::Voices voices(runtime::find_kokoro_files(model).voices);
+  const ModelVoices own = model_voices(model);
   ordered_json list = ordered_json::array();
-  for (const std::string& name : voices.names()) {
-    const auto traits = kokoro::traits_of(name);
-    const std::string language(traits ? runtime::language_alias(traits->language) : "");
-    const bool is_default = traits && voices.default_voice(traits->language) == name;
+  for (const auto& [name, language, is_default] : own.voices) {
     list.push_back({{"id", name}, {"kind", "model"}, {"language", language}, {"default", is_default}});
     if (!json)
       std::printf("%-20s %-6s%s\n", name.c_str(), language.c_str(),
@@ -99,30 +64,27 @@ void print_model_voices(const std::string& model, bool json) {
   if (json)
     print_json(list);
   else if (list.empty())
-    std::printf("no voices in %s\n", voices.dir().c_str());
+    std::printf("no voices in %s\n", own.dir.c_str());
 }
 
 void print_voices(const VoicesOptions& options) {
   const std::string model = chosen_model(options.model);
-  if (options.references_dir.empty() && runtime::is_kokoro(model))
+  if (options.references_dir.empty() && traits_of(model).own_voices)
     return print_model_voices(model, options.json);
-  const NamedVoices voices = options.voices();
-  if (!options.model.empty() && !is_directory(voices.shipped().dir()))
+  const std::unique_ptr<ClipVoices> voices = options.voices();
+  if (!options.model.empty() && !is_directory(voices->model_dir()))
     fail(ErrorCode::invalid_argument, "model: ", printable(options.model),
          " has no voices of its own; those of other models lie in --references-dir");
-  std::vector<VoiceLine> named;
-  for (const std::string& id : voices.added().names()) named.push_back(describe(voices.added(), id));
-  const bool none_added = named.empty();
-  for (const VoiceInfo& voice : voices.list())
-    if (voice.fixed) named.push_back(describe(voices.shipped(), voice.name, true));
-  const std::string path = model.empty() ? runtime::built_in_voice_dir() : model;
+  const std::vector<VoiceExamination> named = voices->examine_all();
+  const bool none_added = std::ranges::all_of(named, &VoiceExamination::fixed);
+  const std::string path = model.empty() ? built_in_voice_dir() : model;
   if (options.json) {
     ordered_json list = ordered_json::array();
     list.push_back({{"id", kBuiltIn}, {"kind", "model"}, {"path", path}});
-    for (const VoiceLine& v : named) {
-      list.push_back({{"id", v.id},
+    for (const VoiceExamination& v : named) {
+      list.push_back({{"id", v.name},
                       {"kind", "reference"},
-                      {"fixed", v.shipped},
+                      {"fixed", v.fixed},
                       {"clips", v.clips},
                       {"seconds", v.seconds},
                       {"problem", v.problem}});
@@ -133,24 +95,24 @@ void print_voices(const VoicesOptions& options) {
   std::printf("%-20s %s (%s)\n", kBuiltIn,
               model.empty() ? "the voice that ships with Shoal: English, a man, 16 kHz" : "the model's own",
               path.c_str());
-  for (const VoiceLine& v : named) print_line(v);
+  for (const VoiceExamination& v : named) print_line(v);
   if (none_added) {
     std::printf(
         "no voices of yours in %s; to add one: shoal voices add ann --audio clip.wav --text \"Its words.\"\n",
-        voices.added().dir().c_str());
+        voices->dir().c_str());
   }
 }
 
 void show_voice(const VoicesOptions& options) {
-  const std::vector<runtime::NamedClip> clips = options.voices().clips(options.name);
+  const std::vector<VoiceClip> clips = options.voices()->clips(options.name);
   if (options.json) {
     ordered_json list = ordered_json::array();
-    for (const runtime::NamedClip& clip : clips)
+    for (const VoiceClip& clip : clips)
       list.push_back({{"file", clip.audio_path}, {"transcript", clip.transcript}});
     print_json({{"id", options.name}, {"clips", list}});
     return;
   }
-  for (const runtime::NamedClip& clip : clips) {
+  for (const VoiceClip& clip : clips) {
     const std::string_view words(clip.transcript.data(), clip.transcript.find_last_not_of(" \t\r\n") + 1);
     std::cout << clip.audio_path << ": " << words << '\n';
   }
@@ -168,27 +130,27 @@ std::string words_of(const VoicesOptions& options) {
     fail(ErrorCode::invalid_argument,
          "text: give the words spoken in the clip with --text or with --text-file");
   if (options.text_path.empty()) return options.text;
-  std::string words = read_file(options.text_path, runtime::ReferenceLimits{}.max_transcript_bytes);
+  std::string words = read_file(options.text_path, kMaxTranscriptBytes);
   words.resize(words.find_last_not_of("\r\n") + 1);
   return words;
 }
 
 void add_voice(const VoicesOptions& options) {
   refuse_built_in(options.name);
-  runtime::check_voice_name(options.name);  // before any file is read
+  check_voice_name(options.name);  // before any file is read
   const std::string words = words_of(options);
   const std::string sound = read_file(options.audio_path, audio::ClipLimits{}.max_file_bytes);
-  NamedVoices voices = options.voices();
-  voices.add(options.name, sound, words);
-  print_line(describe(voices.added(), options.name));
+  const std::unique_ptr<ClipVoices> voices = options.voices();
+  voices->add(options.name, sound, words);
+  print_line(voices->examine(options.name));
 }
 
 void rename_voice(const VoicesOptions& options) {
   refuse_built_in(options.new_name);
-  options.voices().rename(options.name, options.new_name);
+  options.voices()->rename(options.name, options.new_name);
 }
 
-void remove_voice(const VoicesOptions& options) { options.voices().remove(options.name); }
+void remove_voice(const VoicesOptions& options) { options.voices()->remove(options.name); }
 
 using Options = std::shared_ptr<VoicesOptions>;
 

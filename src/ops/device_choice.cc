@@ -79,4 +79,8 @@ Device choose_device(std::string_view name) {
   return choice.device;
 }
 
+std::string setting_of(Device device) {
+  return device.kind == DeviceKind::cpu ? "cpu" : concat("cuda:", device.index);
+}
+
 }  // namespace shoal::ops

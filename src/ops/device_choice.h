@@ -24,4 +24,7 @@ DeviceChoice choose_device(std::string_view name, std::span<const CudaDevice> de
 // The same for this machine and build; logs the warning.
 Device choose_device(std::string_view name);
 
+// The name that gives this device: "cpu", "cuda:N".
+std::string setting_of(Device device);
+
 }  // namespace shoal::ops

@@ -1,12 +1,11 @@
 // The built-in voice, end to end, against what the reference implementation computed (voice/goldens).
-#include "runtime/families/language/built_in_voice.h"
-
 #include <gtest/gtest.h>
 #include <limits>
 
 #include "ops/device_testing.h"
 #include "runtime/families/language/speech_plan.h"
 #include "shoal/engine.h"
+#include "shoal/model.h"
 #include "weights/checkpoint.h"
 
 namespace shoal::runtime {

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "runtime/engine/batch_seeds.h"
 #include "runtime/engine/failure.h"
-#include "runtime/families/language/speech_plan.h"
 
 namespace shoal::runtime {
 namespace {

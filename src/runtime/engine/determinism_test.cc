@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 #include <thread>
 
+#include "runtime/engine/batch_seeds.h"
 #include "runtime/engine/prosody.h"
 #include "runtime/engine/testing.h"
-#include "runtime/families/language/speech_plan.h"
 
 namespace shoal::runtime {
 namespace {

@@ -8,6 +8,7 @@
 #include "ops/device_check.h"
 #include "runtime/engine/batch.h"
 #include "runtime/engine/engine_voices.h"
+#include "runtime/engine/family.h"
 #include "runtime/engine/push_reader.h"
 #include "runtime/engine/speech_pipeline.h"
 #include "runtime/engine/system_memory.h"
@@ -150,7 +151,7 @@ class Engine::Impl {
 
   static std::shared_ptr<Pipeline> make_pipeline(const EngineConfig& config) {
     try {
-      return runtime::make_pipeline(config);
+      return runtime::family_of(config.model).load(config);
     } catch (const std::system_error& error) {
       fail(ErrorCode::resource_exhausted, "the engine's threads could not be started: ", error.what());
     } catch (const std::bad_alloc&) {

@@ -3,8 +3,6 @@
 #include "base/error.h"
 #include "ops/device_check.h"
 #include "ops/device_state.h"
-#include "runtime/families/kokoro/kokoro_pipeline.h"
-#include "runtime/families/language/pipeline.h"
 
 namespace shoal::runtime {
 namespace {
@@ -42,11 +40,6 @@ SelfTest test_device(Device device, const std::string& name, const std::vector<M
     result.error = error.what();
   }
   return result;
-}
-
-std::shared_ptr<SpeechPipeline> make_pipeline(const EngineConfig& config) {
-  if (is_kokoro(config.model)) return std::make_shared<KokoroPipeline>(config);
-  return std::make_shared<Pipeline>(config);
 }
 
 }  // namespace shoal::runtime

@@ -66,7 +66,4 @@ class SpeechPipeline {
 // The device as self_test() finds it. memory: of the engine.
 SelfTest test_device(Device device, const std::string& name, const std::vector<MemoryPart>& memory);
 
-// The pipeline that the model of the configuration needs, loaded. Throws Error as loading does.
-std::shared_ptr<SpeechPipeline> make_pipeline(const EngineConfig& config);
-
 }  // namespace shoal::runtime

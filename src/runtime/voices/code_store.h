@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "shoal/clip_cache.h"
 #include "shoal/statistics.h"
 
 namespace shoal::runtime {
@@ -79,10 +80,7 @@ class CodeStore {
 std::string cache_dir(const std::string& configured);
 
 // What `shoal cache` shows and clears: only files that this program wrote.
-struct CacheUsage {
-  int64_t files = 0, bytes = 0;
-  int64_t disk_bytes = 0;  // the sum of disk_bytes_of(file)
-};
+using CacheUsage = ClipCacheUsage;  // disk_bytes: the sum of disk_bytes_of(file)
 // What a file takes of a disk that gives out blocks of 4 KiB: small files are not free.
 constexpr int64_t disk_bytes_of(int64_t file_bytes) { return (file_bytes + 4095) / 4096 * 4096; }
 CacheUsage cache_usage(const std::string& dir);

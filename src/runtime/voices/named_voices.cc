@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/voice_name.h"
+#include "runtime/voices/reference_clip.h"
 
 namespace shoal::runtime {
 namespace {
@@ -21,6 +22,21 @@ void check_not_own(const std::string& name) {
 [[noreturn]] void fail_shipped(const std::string& name) {
   fail(ErrorCode::unsupported, "voice \"", name,
        "\": came with the model; voices that were added can be changed");
+}
+
+VoiceExamination examine_in(const VoiceFolder& folder, const std::string& name, bool fixed) {
+  VoiceExamination found{.name = name, .fixed = fixed};
+  try {
+    for (const VoiceClip& clip : folder.clips(name)) {
+      const audio::Clip sound = audio::read_clip(clip.audio_path);
+      check_reference(sound, clip.transcript, clip.audio_path);
+      ++found.clips;
+      found.seconds += sound.seconds();
+    }
+  } catch (const Error& error) {
+    found.problem = error.message();
+  }
+  return found;
 }
 
 }  // namespace
@@ -64,6 +80,18 @@ void NamedVoices::rename(const std::string& name, const std::string& new_name) {
 void NamedVoices::remove(const std::string& name) {
   if (is_shipped(name)) fail_shipped(name);
   added_.remove(name);
+}
+
+VoiceExamination NamedVoices::examine(const std::string& name) const {
+  return examine_in(folder_of(name), name, is_shipped(name));
+}
+
+std::vector<VoiceExamination> NamedVoices::examine_all() const {
+  std::vector<VoiceExamination> found;
+  for (const std::string& name : added_.names()) found.push_back(examine_in(added_, name, false));
+  for (const VoiceInfo& voice : list())
+    if (voice.fixed) found.push_back(examine_in(shipped_, voice.name, true));
+  return found;
 }
 
 }  // namespace shoal::runtime

@@ -11,7 +11,7 @@ namespace shoal::runtime {
 
 // Two folders in the layout of VoiceFolder. Only the first is ever written to; where both have a name, it is
 // the first one's voice.
-class NamedVoices : public Voices {
+class NamedVoices : public ClipVoices {
  public:
   // shipped: empty where the model brings none.
   NamedVoices(std::string added, std::string shipped)
@@ -27,8 +27,11 @@ class NamedVoices : public Voices {
   void rename(const std::string& name, const std::string& new_name) override;
   void remove(const std::string& name) override;
 
-  // As VoiceFolder.
-  std::vector<NamedClip> clips(std::string_view name) const { return folder_of(name).clips(name); }
+  std::vector<VoiceClip> clips(std::string_view name) const override { return folder_of(name).clips(name); }
+  VoiceExamination examine(const std::string& name) const override;
+  std::vector<VoiceExamination> examine_all() const override;
+  const std::string& dir() const override { return added_.dir(); }
+  const std::string& model_dir() const override { return shipped_.dir(); }
   const VoiceFolder& added() const { return added_; }
   const VoiceFolder& shipped() const { return shipped_; }
 

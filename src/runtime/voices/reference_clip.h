@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "audio/clip.h"
+#include "shoal/stored_voices.h"
 
 namespace shoal::runtime {
 
@@ -14,7 +15,7 @@ namespace shoal::runtime {
 struct ReferenceLimits {
   double max_seconds = 120;
   double min_seconds = 0.2;
-  int64_t max_transcript_bytes = 64 << 10;  // an hour of speech
+  int64_t max_transcript_bytes = kMaxTranscriptBytes;
 };
 
 // `name` starts the messages.

@@ -123,12 +123,6 @@ bool is_symlink(const std::string& path) {
 
 }  // namespace
 
-void check_voice_name(std::string_view name) {
-  if (is_voice_name(name)) return;
-  fail(ErrorCode::invalid_argument, "voice \"", shown(name), "\": expected 1 to ", kMaxVoiceNameBytes,
-       " letters, digits, '-', '_' or ' '");
-}
-
 bool VoiceFolder::has(std::string_view name) const {
   return is_voice_name(name) && !clips_in(fs::path(dir_) / name).empty();
 }
@@ -157,15 +151,15 @@ std::vector<VoiceInfo> VoiceFolder::list() const {
 
 VoiceInfo VoiceFolder::get(const std::string& name) const {
   VoiceInfo info{.name = name, .clips = 0, .transcripts = {}};
-  for (NamedClip& clip : clips(name)) info.transcripts.push_back(std::move(clip.transcript));
+  for (VoiceClip& clip : clips(name)) info.transcripts.push_back(std::move(clip.transcript));
   info.clips = static_cast<int64_t>(info.transcripts.size());
   return info;
 }
 
-std::vector<NamedClip> VoiceFolder::clips(std::string_view name) const {
+std::vector<VoiceClip> VoiceFolder::clips(std::string_view name) const {
   check_voice_name(name);
   const ReferenceLimits limits;
-  std::vector<NamedClip> clips;
+  std::vector<VoiceClip> clips;
   for (const fs::path& clip : clips_in(fs::path(dir_) / name)) {
     const std::string words = transcript_of(clip).string();
     clips.push_back({clip.string(), read_file(words, limits.max_transcript_bytes)});
@@ -220,3 +214,9 @@ void VoiceFolder::remove(const std::string& name) {
 }
 
 }  // namespace shoal::runtime
+
+void shoal::check_voice_name(std::string_view name) {
+  if (is_voice_name(name)) return;
+  fail(ErrorCode::invalid_argument, "voice \"", runtime::shown(name), "\": expected 1 to ",
+       kMaxVoiceNameBytes, " letters, digits, '-', '_' or ' '");
+}

@@ -5,17 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "shoal/voices.h"
+#include "shoal/stored_voices.h"
 
 namespace shoal::runtime {
-
-struct NamedClip {
-  std::string audio_path;
-  std::string transcript;
-};
-
-// Throws Error(invalid_argument) unless `name` is 1 to 255 letters, digits, '-', '_' or ' '.
-void check_voice_name(std::string_view name);
 
 // All state is on disk, so that several processes may share a folder: a voice is added and renamed by one
 // rename(2) of a folder, and removed by renaming it away first. Folders whose name is not a voice name (those
@@ -40,7 +32,7 @@ class VoiceFolder : public Voices {
   // The clips of a voice in order of their file names; the audio is not opened. Throws Error:
   // invalid_argument (name; a transcript that is empty or not UTF-8), not_found, too_large (a transcript),
   // io.
-  std::vector<NamedClip> clips(std::string_view name) const;
+  std::vector<VoiceClip> clips(std::string_view name) const;
   const std::string& dir() const { return dir_; }
 
  private:

@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "ops/device_state.h"
-#include "runtime/families/language/memory_plan.h"
-#include "runtime/families/language/model_sizes.h"
+#include "runtime/engine/device_memory.h"
 
 namespace shoal::runtime {
 namespace {

@@ -27,7 +27,7 @@ struct KokoroMemoryPlan {
 
   std::vector<MemoryPart> parts() const;
   int64_t total() const { return weights.total() + workspace + steps.memory + steps.recordings; }
-  // Throws Error(resource_exhausted) as check_fits (memory_plan.h).
+  // Throws Error(resource_exhausted) as check_fits (engine/device_memory.h).
   void check() const;
 };
 

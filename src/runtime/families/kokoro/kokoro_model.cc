@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/printable.h"
-#include "runtime/families/language/speech_model.h"
+#include "runtime/engine/model_precision.h"
 #include "weights/checkpoint.h"
 #include "weights/name_maps.h"
 

@@ -7,13 +7,13 @@
 #include "ops/device_check.h"
 #include "ops/device_choice.h"
 #include "ops/device_state.h"
+#include "runtime/engine/device_memory.h"
 #include "runtime/engine/failure.h"
 #include "runtime/engine/request_deadline.h"
+#include "runtime/engine/request_text.h"
 #include "runtime/engine/silent_speech.h"
-#include "runtime/engine/system_memory.h"
 #include "runtime/engine/useful_threads.h"
 #include "runtime/families/kokoro/kokoro_memory.h"
-#include "runtime/families/language/speech_plan.h"
 #include "shoal/seeds.h"
 
 namespace shoal::runtime {
@@ -43,7 +43,7 @@ KokoroPipeline::KokoroPipeline(const EngineConfig& config, const MakeModel& make
       device_name_(ops::describe(device_)),
       team_(useful_threads(config.threads, ThreadTeam::available_cpus())),
       execution_(device_, team_, {.record = config.cuda_graphs}),
-      memory_available_(ops::free_device_memory(device_).value_or(available_memory())),
+      memory_available_(memory_available(device_)),
       model_(make_model ? make_model(config, execution_.context()) : load(config, execution_.context())),
       calls_(make_calls ? make_calls(*model_, execution_.context())
                         : std::make_unique<KokoroCalls>(model_->network(), execution_.context())),
@@ -161,10 +161,6 @@ void KokoroPipeline::warm_up() {
   request.seed = 1;
   request.timeout = std::chrono::hours(1);
   submit(request).read_all();
-}
-
-ModelTraits KokoroPipeline::traits() const {
-  return {.family = "kokoro", .phonemes = true, .own_voices = true, .references = false};
 }
 
 KokoroPipeline::DeviceMemory KokoroPipeline::device_memory() const {

@@ -39,7 +39,7 @@ class KokoroPipeline final : public SpeechPipeline {
   bool wait_until_empty(int64_t until_us) override { return ledger_.wait_until_empty(until_us); }
   void cancel_all() override { loop_->cancel_all(); }
 
-  ModelTraits traits() const override;
+  ModelTraits traits() const override { return kokoro_traits(); }
   int sample_rate_hz() const override { return static_cast<int>(model_->network().sample_rate_hz()); }
   std::string model_name() const override { return model_->name(); }
   Precision precision() const override { return model_->precision(); }

@@ -5,8 +5,9 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "runtime/engine/prosody.h"
+#include "runtime/engine/request_text.h"
 #include "runtime/engine/unused_fields.h"
-#include "runtime/families/language/speech_plan.h"
+#include "shoal/model.h"
 #include "text/utf8.h"
 
 namespace shoal::runtime {
@@ -86,6 +87,10 @@ phonemes::Language language_of(const SpeechRequest& request, const EngineConfig&
 }
 
 }  // namespace
+
+ModelTraits kokoro_traits() {
+  return {.family = "kokoro", .phonemes = true, .own_voices = true, .references = false};
+}
 
 std::vector<std::string> validate_kokoro(const SpeechRequest& request) {
   if (!request.text.empty() && !request.phonemes.empty())

@@ -6,11 +6,15 @@
 #include <vector>
 
 #include "runtime/families/kokoro/kokoro_model.h"
+#include "shoal/engine.h"
 #include "shoal/speech_request.h"
 #include "text/phonemes/front_end.h"
 #include "text/phonemes/markup.h"
 
 namespace shoal::runtime {
+
+// What these models understand of a request.
+ModelTraits kokoro_traits();
 
 // Every field that can be checked without a model; returns remarks about those that have no effect. Throws
 // Error: invalid_argument or too_large naming the field; unsupported for what only other models have.

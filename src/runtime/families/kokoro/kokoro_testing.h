@@ -10,6 +10,7 @@
 #include "models/kokoro/fixtures.h"
 #include "models/kokoro/voice_testing.h"
 #include "ops/device_testing.h"
+#include "runtime/engine/testing.h"
 #include "shoal/engine.h"
 
 namespace shoal::runtime::testing {
@@ -63,10 +64,6 @@ inline SpeechRequest text_request(std::string text) {
   request.voice = "af_one";
   request.seed = 3;
   return request;
-}
-
-inline int between(std::mt19937_64& random, int low, int high) {
-  return std::uniform_int_distribution<int>(low, high)(random);
 }
 
 inline std::string random_phonemes(std::mt19937_64& random, int words) {

@@ -1,13 +1,12 @@
-#include "runtime/families/language/built_in_voice.h"
-
 #include <cstdlib>
 #include <filesystem>
 #include <vector>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "shoal/model.h"
 
-namespace shoal::runtime {
+namespace shoal {
 
 std::string built_in_voice_dir() {
   if (const char* chosen = std::getenv("SHOAL_VOICE_DIR"); chosen && *chosen) {
@@ -28,4 +27,4 @@ std::string built_in_voice_dir() {
        "); give --model DIR or set SHOAL_VOICE_DIR");
 }
 
-}  // namespace shoal::runtime
+}  // namespace shoal

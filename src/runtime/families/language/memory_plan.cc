@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdio>
 
 #include "base/error.h"
 #include "ops/device_state.h"
@@ -25,12 +24,6 @@ int64_t recordings_bytes(const EngineConfig& config, const ModelSizes& sizes) {
   const auto of_steps =
       2 * 2 * static_cast<int64_t>(std::bit_width(static_cast<unsigned>(config.max_batch_size)));
   return (of_steps * sizes.launches_of_step() + kCodecRecordings * kLaunchesOfPass) * kBytesOfLaunch;
-}
-
-std::string megabytes(int64_t bytes) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f MB", static_cast<double>(bytes) / 1e6);
-  return text;
 }
 
 // Of prompts, in a step. A GPU takes few columns hardly faster than many: with 2,048 instead of 256, 256
@@ -99,18 +92,6 @@ MemoryPlan plan_memory(const EngineConfig& config, const ModelSizes& sizes, int 
                                                                  config.max_batch_size));
   plan.kv_pages = plan_kv_pages(config, model, sizes.dtype, std::max<int64_t>(0, available - plan.total()));
   return plan;
-}
-
-void check_fits(std::span<const MemoryPart> parts, int64_t available) {
-  int64_t total = 0;
-  std::string list;
-  for (const MemoryPart& part : parts) {
-    total += part.bytes;
-    list += concat(list.empty() ? "" : ", ", part.name, " ", megabytes(part.bytes));
-  }
-  if (total > available)
-    fail(ErrorCode::resource_exhausted, "memory: ", megabytes(total), " are needed, but ",
-         megabytes(available), " are free: ", list);
 }
 
 }  // namespace shoal::runtime

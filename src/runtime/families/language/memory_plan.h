@@ -2,18 +2,15 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "runtime/engine/device_memory.h"
 #include "runtime/families/language/model_sizes.h"
 #include "shoal/engine_config.h"
 #include "shoal/statistics.h"
 
 namespace shoal::runtime {
-
-// Throws Error(resource_exhausted) with the parts and what is free unless they fit into `available` bytes.
-void check_fits(std::span<const MemoryPart> parts, int64_t available);
 
 struct MemoryPlan {
   dual_ar::DualAr::Bytes language_model;

@@ -10,7 +10,6 @@ namespace shoal::runtime {
 namespace {
 
 constexpr int64_t kFloat = sizeof(float);
-constexpr int64_t kScratch = int64_t{32} << 20, kThreadScratch = int64_t{1} << 20;
 
 int64_t block_bytes(const dual_ar::BlockConfig& c, int64_t element) {
   const int64_t matrices = c.dim * (c.qkv_width() + c.attention_width()) + 3 * c.dim * c.hidden;
@@ -37,10 +36,6 @@ int64_t stream_workspace(const ModelSizes& m, const dual_ar::BlockConfig& c, int
 }  // namespace
 
 int64_t ModelSizes::input_bytes() const { return ops::computes_by_itself(device) ? size_of(dtype) : kFloat; }
-
-int64_t op_scratch_bytes(Device device, int threads) {
-  return ops::computes_by_itself(device) ? kScratch : threads * kThreadScratch;
-}
 
 int64_t ModelSizes::head_rows() const {
   const dual_ar::Config& c = language_model;

@@ -8,13 +8,11 @@
 #include "models/dac/config.h"
 #include "models/dual_ar/config.h"
 #include "models/dual_ar/dual_ar.h"
+#include "runtime/engine/device_memory.h"
 #include "runtime/families/language/speech_model.h"
 #include "tensor/tensor.h"
 
 namespace shoal::runtime {
-
-// What the ops of one context may take for themselves, whatever the model: partial sums, draws, tables.
-int64_t op_scratch_bytes(Device device, int threads);
 
 struct ModelSizes {
   dual_ar::Config language_model;

@@ -6,8 +6,8 @@
 #include "ops/device_choice.h"
 #include "runtime/engine/failure.h"
 #include "runtime/engine/request_deadline.h"
+#include "runtime/engine/request_text.h"
 #include "runtime/engine/silent_speech.h"
-#include "runtime/engine/system_memory.h"
 #include "runtime/engine/useful_threads.h"
 #include "runtime/families/language/memory_plan.h"
 #include "runtime/voices/codec_fingerprint.h"
@@ -89,7 +89,7 @@ Pipeline::Pipeline(const EngineConfig& config, const MakeCalls& make_calls)
              {.priority = ops::StreamPriority::high, .record = config.cuda_graphs}),
       voices_(config.references_dir, shipped_voices_dir_of(config.model)),
       ledger_(config.max_queue, std::min(config.max_queue, 2 * config.max_batch_size)) {
-  const int64_t available = memory_available();
+  const int64_t available = memory_available(device_);
   model_ = SpeechModel::load({.dir = config.model,
                               .precision = config.precision,
                               .with_encoder = config.with_encoder,
@@ -281,10 +281,6 @@ std::vector<float> Pipeline::decode(const std::vector<int32_t>& codes) {
   ThreadTeam team(1);
   ops::Execution execution(device_, team);
   return model_->codec().decode(execution.context(), codes);
-}
-
-int64_t Pipeline::memory_available() const {
-  return ops::free_device_memory(device_).value_or(available_memory());
 }
 
 Pipeline::DeviceMemory Pipeline::device_memory() const {

@@ -12,6 +12,7 @@
 #include "base/thread_team.h"
 #include "ops/device_state.h"
 #include "ops/execution.h"
+#include "runtime/engine/model_precision.h"
 #include "runtime/engine/speech_pipeline.h"
 #include "runtime/families/language/clip_encoder.h"
 #include "runtime/families/language/codec_loop.h"
@@ -79,8 +80,6 @@ class Pipeline final : public SpeechPipeline {
   void check_idle() const;
 
  private:
-  // Bytes of the device, or of the system, that are free.
-  int64_t memory_available() const;
   void watch(const std::shared_ptr<PreparingSpeech>& speech);
   void queue(std::shared_ptr<SpeechJob> job, const PreparingSpeech& prepared);
   void prepared(PreparingSpeech& speech, std::shared_ptr<SpeechJob> job, const std::exception_ptr& error);

@@ -4,23 +4,13 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "ops/device_state.h"
-#include "runtime/families/language/built_in_voice.h"
+#include "runtime/engine/model_precision.h"
+#include "shoal/model.h"
 #include "weights/checkpoint.h"
 #include "weights/name_maps.h"
 
 namespace shoal::runtime {
 namespace {
-
-// Whether the larger part of the checkpoint is stored in 16 bits.
-bool is_stored_in_16_bits(const weights::Checkpoint& checkpoint) {
-  int64_t narrow = 0, total = 0;
-  for (const weights::StoredTensor& tensor : checkpoint.tensors()) {
-    total += tensor.view.elements();
-    if (size_of(tensor.view.dtype()) == 2) narrow += tensor.view.elements();
-  }
-  return narrow * 2 > total;
-}
 
 std::string last_part(std::string dir) {
   while (dir.size() > 1 && dir.back() == '/') dir.pop_back();
@@ -83,49 +73,6 @@ void check_consistency(const text::Tokenizer& tokenizer, const dual_ar::Config& 
          " entries, but the language model reads codes up to ", language_model.codebook_size);
   }
   dual_ar::check_token_ids(language_model);
-}
-
-void check_precision(Precision precision, Device device) {
-  if (precision == Precision::float16 && !ops::multiplies(device, DType::f16))
-    fail(ErrorCode::unsupported, "precision: float16 needs a GPU; on a CPU use bfloat16 or float32");
-}
-
-Precision precision_of(DType dtype) {
-  switch (dtype) {
-    case DType::bf16:
-      return Precision::bfloat16;
-    case DType::f16:
-      return Precision::float16;
-    default:
-      return Precision::float32;
-  }
-}
-
-DType choose_dtype(Precision precision, const weights::Checkpoint& language_model) {
-  switch (precision) {
-    case Precision::float32:
-      return DType::f32;
-    case Precision::bfloat16:
-      return DType::bf16;
-    case Precision::float16:
-      return DType::f16;
-    case Precision::automatic:
-      break;
-  }
-  return is_stored_in_16_bits(language_model) ? DType::bf16 : DType::f32;
-}
-
-DType dtype_of_random_weights(Precision precision) {
-  switch (precision) {
-    case Precision::float32:
-      return DType::f32;
-    case Precision::float16:
-      return DType::f16;
-    case Precision::automatic:
-    case Precision::bfloat16:
-      break;
-  }
-  return DType::bf16;
 }
 
 dual_ar::Config read_language_model_config(const weights::ModelFiles& files,

@@ -74,14 +74,6 @@ class SpeechModel {
 // folder. dir: as in ModelOptions. Empty where nothing is read from a folder.
 std::string shipped_voices_dir_of(const std::string& dir);
 
-// Throws Error(unsupported) for a precision that the device does not compute in.
-void check_precision(Precision precision, Device device);
-// The name of what was chosen.
-Precision precision_of(DType dtype);
-// The dtype that a precision means for this language model.
-DType choose_dtype(Precision precision, const weights::Checkpoint& language_model);
-// The same for random weights, which stand for a checkpoint of 16 bits.
-DType dtype_of_random_weights(Precision precision);
 // The configuration of a model folder with the semantic ids of its tokenizer filled in.
 dual_ar::Config read_language_model_config(const weights::ModelFiles& files,
                                            const text::Tokenizer& tokenizer);

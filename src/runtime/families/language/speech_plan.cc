@@ -1,13 +1,12 @@
 #include "runtime/families/language/speech_plan.h"
 
 #include <algorithm>
-#include <random>
 #include <xxhash.h>
 
-#include "base/philox.h"
 #include "runtime/engine/prosody.h"
+#include "runtime/engine/request_text.h"
 #include "runtime/engine/unused_fields.h"
-#include "shoal/seeds.h"
+#include "shoal/model.h"
 #include "text/characters.h"
 #include "text/normalise.h"
 #include "text/scripts.h"
@@ -16,14 +15,6 @@
 
 namespace shoal::runtime {
 namespace {
-
-// Counters of Philox that keep the seeds of utterances and of batch items apart.
-constexpr uint32_t kUtteranceDomain = 0x7574746f, kItemDomain = 0x6974656d;
-
-uint64_t derived_seed(uint64_t seed, size_t index, uint32_t domain) {
-  const PhiloxBlock block = philox4x32(seed, {static_cast<uint32_t>(index), 0, 0, domain});
-  return (uint64_t{block[0]} << 32) | block[1];
-}
 
 text::ReferenceCodes view_of(const VoiceReference& reference) {
   return {.text = reference.text, .codes = reference.codes.data(), .frames = reference.frames};
@@ -104,19 +95,6 @@ text::PromptColumns build_s2(const SpeechPlan& plan, const SpeechModel& model,
 }
 
 }  // namespace
-
-void validate_text(const std::string& text) {
-  if (text.size() > static_cast<size_t>(kMaxTextBytes))
-    fail(ErrorCode::too_large, "text: ", text.size(), " bytes, at most ", kMaxTextBytes, " are accepted");
-  text::require_utf8(text);
-  if (text::strip_white_space(text).empty())
-    fail(ErrorCode::invalid_argument, "text: expected something to say, got ",
-         text.empty() ? "nothing" : "only white space");
-}
-
-bool has_nothing_to_say(const SpeechRequest& request) {
-  return request.phonemes.empty() && !text::is_speakable(request.text);
-}
 
 std::vector<std::string> validate(const SpeechRequest& request) {
   UnusedFields unused(request);
@@ -201,21 +179,4 @@ uint64_t voice_of_prompt(const SpeechPlan& plan, std::span<const VoiceReference>
   return references.empty() ? 0 : std::max<uint64_t>(voice, 1);
 }
 
-uint64_t seed_of_item(uint64_t seed, size_t index) {
-  return readable_seed(derived_seed(seed, index, kItemDomain));
-}
-
 }  // namespace shoal::runtime
-
-namespace shoal {
-
-uint64_t seed_of_utterance(uint64_t seed, size_t index) {
-  return index == 0 ? seed : runtime::derived_seed(seed, index, runtime::kUtteranceDomain);
-}
-
-uint64_t drawn_seed() {
-  std::random_device device;
-  return runtime::readable_seed((uint64_t{device()} << 32) | device());
-}
-
-}  // namespace shoal

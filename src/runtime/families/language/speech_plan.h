@@ -16,8 +16,6 @@
 
 namespace shoal::runtime {
 
-constexpr int64_t kMaxTextBytes = 256 << 10;
-
 struct SpeechPlan {
   std::vector<std::string> utterances;     // pieces of the text, in order
   std::vector<VoiceReference> references;  // none: the model's own choice of voice
@@ -35,12 +33,6 @@ std::vector<std::string> validate(const SpeechRequest& request);
 // strict.
 std::optional<std::string> remark_on_language(const SpeechRequest& request, const SpeechModel& model);
 
-// Whether a validated text has no letter and no digit, as "..." and emoji: a model would babble, so it is
-// answered with silence (runtime/engine/silent_speech.h).
-bool has_nothing_to_say(const SpeechRequest& request);
-// The text of a request of any model: its size, UTF-8, something that is not white space.
-void validate_text(const std::string& text);
-
 // The request's values over the model's own (its family's, then its generation_config.json's), and the text
 // split. S1: sentences gathered up to chunk_length bytes; S2: speaker turns grouped by its own rule, or
 // sentences when there are no speaker tags. `seed` is used when the request has none. The request has been
@@ -56,10 +48,5 @@ text::PromptColumns build_prompt(const SpeechPlan& plan, const SpeechModel& mode
 
 // Which voice the prompt begins with: a hash of the references' codes and words, 0 for none.
 uint64_t voice_of_prompt(const SpeechPlan& plan, std::span<const VoiceReference> spoken);
-
-// Of 53 bits, which survive every reader of JSON: for seeds that are told to clients, who send them again.
-constexpr uint64_t readable_seed(uint64_t random_bits) { return random_bits >> 11; }
-// Item `index` of a batch that has a seed (compatibility.md); readable.
-uint64_t seed_of_item(uint64_t seed, size_t index);
 
 }  // namespace shoal::runtime

@@ -1,0 +1,74 @@
+#include "bench/speech/random_models.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "bench/report.h"
+#include "runtime/engine/model_precision.h"
+
+namespace shoal::bench {
+namespace {
+
+template <typename Figures>
+void tell(const RandomBenchOptions& options, const char* key, const Figures& figures) {
+  options.on_figures(key, json_of(figures), [&] { print(figures); });
+}
+
+void run_s1_mini(const MachineLimits& limits, const RandomBenchOptions& options, ComputeSession& session) {
+  ModelBenchOptions model = ModelBenchOptions::for_device(session.device());
+  model.dtype = runtime::dtype_of_random_weights(options.precision);
+  model.semantic_head = options.semantic_only;
+  if (!options.batches.empty()) model.batches = options.batches;
+  model.on_part = options.on_part;
+  if (options.with_load) {
+    options.on_part("loading a checkpoint");
+    tell(options, "load", bench_s1_mini_load(model.dtype, session.context()));
+  }
+  tell(options, "random", bench_s1_mini(limits, model, session.context()));
+}
+
+void run_kokoro(const MachineLimits& limits, const RandomBenchOptions& options, ComputeSession& session) {
+  KokoroBenchOptions model = KokoroBenchOptions::for_device(session.device());
+  // The published checkpoint is f32.
+  if (options.precision != Precision::automatic)
+    model.dtype = runtime::dtype_of_random_weights(options.precision);
+  if (!options.batches.empty()) model.batches = options.batches;
+  model.on_part = options.on_part;
+  tell(options, "random", bench_kokoro(limits, model, session.context()));
+}
+
+}  // namespace
+
+std::span<const RandomBench> random_benches() {
+  static const RandomBench benches[] = {
+      {.name = "s1-mini", .can_load = true, .run = run_s1_mini},
+      {.name = "kokoro", .run = run_kokoro},
+  };
+  return benches;
+}
+
+std::vector<std::string> names_of_random_benches() {
+  std::vector<std::string> names;
+  for (const RandomBench& bench : random_benches()) names.push_back(bench.name);
+  return names;
+}
+
+std::string list_of_random_benches() {
+  std::string list;
+  for (const RandomBench& bench : random_benches()) list += (list.empty() ? "" : ", ") + bench.name;
+  return list;
+}
+
+const RandomBench& random_bench(const std::string& name) {
+  const auto all = random_benches();
+  const auto found = std::ranges::find(all, name, &RandomBench::name);
+  if (found == all.end())
+    fail(ErrorCode::invalid_argument, "random: no model of random weights is called ", name);
+  return *found;
+}
+
+void check_precision(Precision precision, const ComputeSession& session) {
+  runtime::check_precision(precision, session.device());
+}
+
+}  // namespace shoal::bench

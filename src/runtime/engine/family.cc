@@ -1,0 +1,24 @@
+#include "runtime/engine/family.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/printable.h"
+
+namespace shoal::runtime {
+
+ModelVoices Family::own_voices(const std::string& model) const {
+  fail(ErrorCode::unsupported, "model ", printable(model),
+       ": has no voices of its own; its voices are reference clips");
+}
+
+std::string Family::shipped_voices_dir(const std::string& /*model*/) const { return ""; }
+
+const Family& family_of(const std::string& model) {
+  const auto all = families();
+  const auto found =
+      std::ranges::find_if(all, [&](const Family* family) { return family->recognises(model); });
+  return found == all.end() ? *all.front() : **found;
+}
+
+}  // namespace shoal::runtime

@@ -1,0 +1,54 @@
+// What a family of models is to the engine and to tools before a model of it is loaded.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/engine/speech_pipeline.h"
+#include "shoal/model.h"
+#include "shoal/stored_voices.h"
+#include "tensor/tensor.h"
+
+namespace shoal::runtime {
+
+// Without state: one object serves every model. `model` is EngineConfig::model. Every family lies in a folder
+// of its own under runtime/families/, and only families.cc knows all of them.
+class Family {
+ public:
+  Family() = default;
+  virtual ~Family() = default;
+  Family(const Family&) = delete;
+  Family& operator=(const Family&) = delete;
+
+  // By the name of the model or by its config.json. Throws nothing: a folder that cannot be read is of no
+  // family.
+  virtual bool recognises(const std::string& model) const = 0;
+  // As shoal::traits_of().
+  virtual ModelTraits traits(const std::string& model) const = 0;
+  // As shoal::validate_request().
+  virtual std::vector<std::string> validate(const SpeechRequest& request) const = 0;
+  // What config_for_one() changes for this family alone.
+  virtual void prepare_for_one(EngineConfig& config, const SpeechRequest& request) const = 0;
+  // As shoal::inspect_model().
+  virtual ModelReport inspect(const std::string& model, Precision precision) const = 0;
+  // As shoal::estimate_memory(). `device` is config.device; available: bytes that are free on it.
+  virtual MemoryEstimate estimate_memory(const EngineConfig& config, Device device,
+                                         int64_t available) const = 0;
+  // As shoal::model_voices(); here: throws Error(unsupported).
+  virtual ModelVoices own_voices(const std::string& model) const;
+  // The folder of the reference clips that came with the model, which need not exist; here: empty.
+  virtual std::string shipped_voices_dir(const std::string& model) const;
+  // Loads the model and makes it ready to speak. Throws Error as loading does.
+  virtual std::shared_ptr<SpeechPipeline> load(const EngineConfig& config) const = 0;
+};
+
+// In the order in which they are asked (families/families.cc).
+std::span<const Family* const> families();
+
+// The family that recognises the model. The first one where none does: its errors say what a folder needs.
+const Family& family_of(const std::string& model);
+
+}  // namespace shoal::runtime

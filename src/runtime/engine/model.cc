@@ -1,0 +1,44 @@
+#include "shoal/model.h"
+
+#include "ops/device_choice.h"
+#include "runtime/engine/device_memory.h"
+#include "runtime/engine/family.h"
+
+namespace shoal {
+
+ModelTraits traits_of(const std::string& model) { return runtime::family_of(model).traits(model); }
+
+std::vector<std::string> validate_request(const SpeechRequest& request, const std::string& model) {
+  return runtime::family_of(model).validate(request);
+}
+
+EngineConfig config_for_one(EngineConfig config, const SpeechRequest& request) {
+  config.max_batch_size = config.max_streams = config.max_queue = 1;
+  config.min_wait_ms = config.max_wait_ms = 0;
+  config.request_timeout_s = 0;
+  config.warm_up = false;
+  config.warm_voices = "none";
+  runtime::family_of(config.model).prepare_for_one(config, request);
+  return config;
+}
+
+std::string resolve_device(const std::string& device) { return ops::setting_of(ops::choose_device(device)); }
+
+ModelReport inspect_model(const std::string& model, Precision precision) {
+  return runtime::family_of(model).inspect(model, precision);
+}
+
+MemoryEstimate estimate_memory(const EngineConfig& config) {
+  const Device device = ops::choose_device(config.device);
+  return runtime::family_of(config.model).estimate_memory(config, device, runtime::memory_available(device));
+}
+
+int64_t MemoryEstimate::total_bytes() const {
+  int64_t total = 0;
+  for (const MemoryPart& part : parts) total += part.bytes;
+  return total;
+}
+
+void MemoryEstimate::check() const { runtime::check_fits(parts, available_bytes); }
+
+}  // namespace shoal

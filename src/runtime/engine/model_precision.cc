@@ -1,0 +1,64 @@
+#include "runtime/engine/model_precision.h"
+
+#include "base/error.h"
+#include "ops/device_state.h"
+
+namespace shoal::runtime {
+namespace {
+
+// Whether the larger part of the checkpoint is stored in 16 bits.
+bool is_stored_in_16_bits(const weights::Checkpoint& checkpoint) {
+  int64_t narrow = 0, total = 0;
+  for (const weights::StoredTensor& tensor : checkpoint.tensors()) {
+    total += tensor.view.elements();
+    if (size_of(tensor.view.dtype()) == 2) narrow += tensor.view.elements();
+  }
+  return narrow * 2 > total;
+}
+
+}  // namespace
+
+void check_precision(Precision precision, Device device) {
+  if (precision == Precision::float16 && !ops::multiplies(device, DType::f16))
+    fail(ErrorCode::unsupported, "precision: float16 needs a GPU; on a CPU use bfloat16 or float32");
+}
+
+Precision precision_of(DType dtype) {
+  switch (dtype) {
+    case DType::bf16:
+      return Precision::bfloat16;
+    case DType::f16:
+      return Precision::float16;
+    default:
+      return Precision::float32;
+  }
+}
+
+DType choose_dtype(Precision precision, const weights::Checkpoint& checkpoint) {
+  switch (precision) {
+    case Precision::float32:
+      return DType::f32;
+    case Precision::bfloat16:
+      return DType::bf16;
+    case Precision::float16:
+      return DType::f16;
+    case Precision::automatic:
+      break;
+  }
+  return is_stored_in_16_bits(checkpoint) ? DType::bf16 : DType::f32;
+}
+
+DType dtype_of_random_weights(Precision precision) {
+  switch (precision) {
+    case Precision::float32:
+      return DType::f32;
+    case Precision::float16:
+      return DType::f16;
+    case Precision::automatic:
+    case Precision::bfloat16:
+      break;
+  }
+  return DType::bf16;
+}
+
+}  // namespace shoal::runtime

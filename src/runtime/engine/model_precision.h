@@ -1,0 +1,19 @@
+// The dtype that a precision means for a checkpoint.
+#pragma once
+
+#include "shoal/engine_config.h"
+#include "tensor/tensor.h"
+#include "weights/checkpoint.h"
+
+namespace shoal::runtime {
+
+// Throws Error(unsupported) for a precision that the device does not compute in.
+void check_precision(Precision precision, Device device);
+// The name of what was chosen.
+Precision precision_of(DType dtype);
+// automatic: 16 bits where the larger part of the checkpoint is stored so.
+DType choose_dtype(Precision precision, const weights::Checkpoint& checkpoint);
+// The same for random weights, which stand for a checkpoint of 16 bits.
+DType dtype_of_random_weights(Precision precision);
+
+}  // namespace shoal::runtime

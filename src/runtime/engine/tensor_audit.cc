@@ -1,0 +1,48 @@
+#include "runtime/engine/tensor_audit.h"
+
+#include <algorithm>
+
+namespace shoal::runtime {
+namespace {
+
+PartReport& part_called(CheckpointReport& report, const std::string& name) {
+  const auto found = std::ranges::find(report.parts, name, &PartReport::name);
+  if (found != report.parts.end()) return *found;
+  report.parts.push_back({.name = name});
+  return report.parts.back();
+}
+
+TensorReport report_of(const weights::StoredTensor& tensor) {
+  const auto dims = tensor.view.shape().dims();
+  return {.name = tensor.name,
+          .dtype = std::string(name_of(tensor.view.dtype())),
+          .shape = {dims.begin(), dims.end()},
+          .bytes = tensor.view.bytes()};
+}
+
+}  // namespace
+
+CheckpointReport audit(std::string name, const weights::Checkpoint& checkpoint, const std::string& path,
+                       std::span<const weights::RequiredTensor> required, DType dtype) {
+  CheckpointReport report{.name = std::move(name), .path = path, .file_bytes = checkpoint.file_bytes()};
+  size_t used = 0;
+  for (const weights::RequiredTensor& tensor : required) {
+    const weights::RequiredTensor::Found found = tensor.stored_in(checkpoint);
+    used += found.names.size();
+    if (!found.problem.empty()) report.problems.push_back(found.problem);
+    part_called(report, tensor.part).parameters += tensor.shape.elements();
+  }
+  for (PartReport& part : report.parts) part.bytes = part.parameters * size_of(dtype);
+  for (const weights::StoredTensor& tensor : checkpoint.tensors())
+    report.tensors.push_back(report_of(tensor));
+  report.unused_tensors = static_cast<int64_t>(report.tensors.size() - std::min(used, report.tensors.size()));
+  return report;
+}
+
+int64_t part_bytes(const CheckpointReport& report) {
+  int64_t bytes = 0;
+  for (const PartReport& part : report.parts) bytes += part.bytes;
+  return bytes;
+}
+
+}  // namespace shoal::runtime

@@ -1,0 +1,50 @@
+#include "runtime/families/language/language_family.h"
+
+#include "base/error.h"
+#include "runtime/families/language/pipeline.h"
+#include "runtime/families/language/speech_plan.h"
+
+namespace shoal::runtime {
+namespace {
+
+constexpr const char* name_of_family(dual_ar::Family family) {
+  return family == dual_ar::Family::s1 ? "s1" : "s2";
+}
+
+// As ModelTraits::family; empty for what is not of this family.
+std::string family_in(const std::string& model) {
+  if (model == kRandomS1Mini) return "s1";
+  try {
+    const std::string dir = model.empty() ? built_in_voice_dir() : model;
+    return name_of_family(dual_ar::Config::read(dir + "/config.json").family);
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+}  // namespace
+
+bool LanguageFamily::recognises(const std::string& model) const {
+  return model.empty() || !family_in(model).empty();
+}
+
+ModelTraits LanguageFamily::traits(const std::string& model) const { return {.family = family_in(model)}; }
+
+std::vector<std::string> LanguageFamily::validate(const SpeechRequest& request) const {
+  return runtime::validate(request);
+}
+
+// Its utterances follow one another; only clips need the encoder.
+void LanguageFamily::prepare_for_one(EngineConfig& config, const SpeechRequest& request) const {
+  config.with_encoder = !request.references.empty() || !request.voice.empty();
+}
+
+std::string LanguageFamily::shipped_voices_dir(const std::string& model) const {
+  return shipped_voices_dir_of(model);
+}
+
+std::shared_ptr<SpeechPipeline> LanguageFamily::load(const EngineConfig& config) const {
+  return std::make_shared<Pipeline>(config);
+}
+
+}  // namespace shoal::runtime

@@ -1,0 +1,20 @@
+// Language models with a codec: the built-in voice, S1, S2 (models/dual_ar, models/dac).
+#pragma once
+
+#include "runtime/engine/family.h"
+
+namespace shoal::runtime {
+
+class LanguageFamily final : public Family {
+ public:
+  bool recognises(const std::string& model) const override;
+  ModelTraits traits(const std::string& model) const override;
+  std::vector<std::string> validate(const SpeechRequest& request) const override;
+  void prepare_for_one(EngineConfig& config, const SpeechRequest& request) const override;
+  ModelReport inspect(const std::string& model, Precision precision) const override;
+  MemoryEstimate estimate_memory(const EngineConfig& config, Device device, int64_t available) const override;
+  std::string shipped_voices_dir(const std::string& model) const override;
+  std::shared_ptr<SpeechPipeline> load(const EngineConfig& config) const override;
+};
+
+}  // namespace shoal::runtime

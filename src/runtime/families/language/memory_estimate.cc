@@ -1,0 +1,68 @@
+// What an engine with a language model would take of its device, from the files' headers alone.
+#include "base/error.h"
+#include "base/thread_team.h"
+#include "ops/device_state.h"
+#include "runtime/engine/model_precision.h"
+#include "runtime/families/language/language_family.h"
+#include "runtime/families/language/memory_plan.h"
+#include "runtime/families/language/pipeline.h"
+#include "weights/checkpoint.h"
+
+namespace shoal::runtime {
+namespace {
+
+ModelSizes random_s1_mini(Precision precision) {
+  return {.language_model = dual_ar::Config::s1_mini(),
+          .codec = dac::Config::published(),
+          .dtype = dtype_of_random_weights(precision)};
+}
+
+ModelSizes sizes_in(const std::string& dir, Precision precision) {
+  const weights::ModelFiles files = weights::find_model_files(dir);
+  const auto tokenizer = text::load_tokenizer(files.tokenizer, files.special_tokens);
+  ModelSizes sizes{.language_model = read_language_model_config(files, *tokenizer),
+                   .codec = read_codec_config(files)};
+  check_consistency(*tokenizer, sizes.language_model, sizes.codec, dir);
+  weights::Checkpoint checkpoint = weights::Checkpoint::open(files.weights);
+  sizes.dtype = choose_dtype(precision, checkpoint);
+  return sizes;
+}
+
+ModelSizes sizes_of(const EngineConfig& config, Device device) {
+  check_precision(config.precision, device);
+  ModelSizes sizes =
+      config.model == kRandomS1Mini
+          ? random_s1_mini(config.precision)
+          : sizes_in(config.model.empty() ? built_in_voice_dir() : config.model, config.precision);
+  sizes.device = device;
+  sizes.semantic_head = config.semantic_only || sizes.language_model.family == dual_ar::Family::s2;
+  sizes.with_encoder = config.with_encoder;
+  return sizes;
+}
+
+}  // namespace
+
+MemoryEstimate LanguageFamily::estimate_memory(const EngineConfig& config, Device device,
+                                               int64_t available) const {
+  const ModelSizes sizes = sizes_of(config, device);
+  const ThreadSplit threads =
+      split_threads(config, ThreadTeam::available_cpus(), ops::computes_by_itself(device));
+  const MemoryPlan plan = plan_memory(config, sizes, threads.decode, available);
+  const int64_t columns = columns_of_a_step(config, device);
+  return {.device = ops::describe(device),
+          .precision = std::string(name_of(precision_of(sizes.dtype))),
+          .capacity = concat(config.max_batch_size, " sequences and ", columns,
+                             " columns of prompts a step, ", config.streams(), " streams"),
+          .remark = concat(plan.kv_pages, " KV pages hold ", plan.kv_pages * config.kv_page_size,
+                           " columns; the longest sequence has ", sizes.language_model.max_positions,
+                           ". Workspaces and recordings are estimates."),
+          .parts = plan.parts(),
+          .figures = {{"max_batch_size", config.max_batch_size},
+                      {"prefill_columns", columns},
+                      {"streams", config.streams()},
+                      {"kv_pages", plan.kv_pages},
+                      {"kv_page_size", config.kv_page_size}},
+          .available_bytes = available};
+}
+
+}  // namespace shoal::runtime
