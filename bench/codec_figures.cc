@@ -6,7 +6,7 @@ namespace shoal::bench {
 namespace {
 
 // The first pass of a size grows the workspace, the second is recorded, the third is the first replay.
-constexpr int kWarmUp = 4;
+constexpr int kCodecWarmUp = 4;
 
 std::vector<int32_t> random_codes(const dac::Config& config, int64_t frames, uint64_t seed) {
   std::vector<int32_t> codes(static_cast<size_t>(frames * config.num_codebooks()));
@@ -31,7 +31,8 @@ double pass_seconds(const dac::Codec& codec, const ModelBenchOptions& options, i
   for (dac::CodecStream& stream : opened) streams.push_back(&stream);
   const std::vector<int32_t> codes = random_codes(config, offsets.back(), options.seed);
   std::vector<float> pcm(static_cast<size_t>(offsets.back() * config.samples_per_frame()));
-  return median_seconds(kWarmUp, times, [&] { codec.decode_streams(ctx, streams, {offsets}, codes, pcm); });
+  return median_seconds(kCodecWarmUp, times,
+                        [&] { codec.decode_streams(ctx, streams, {offsets}, codes, pcm); });
 }
 
 }  // namespace

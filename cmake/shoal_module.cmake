@@ -3,6 +3,7 @@
 # One folder of src/ = one static library shoal_NAME made of every *.cc in it (and in the sub-folders given by
 # SUBFOLDERS), and one test program NAME_test made of every *_test.cc. A module links only the modules it names,
 # which is how the arrows of docs/ARCHITECTURE.md are enforced at link time (tools/check_includes.py does the rest).
+# LIGHT: nothing in it computes for long (shoal_light_options).
 # ON_DEVICE: with CUDA the tests run a second time on a GPU (ops/device_testing.h), under the label gpu.
 
 add_library(shoal_options INTERFACE)
@@ -29,14 +30,28 @@ if(SHOAL_WARNINGS_AS_ERRORS)
 endif()
 target_compile_options(shoal_options INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:${shoal_cuda_options}>")
 
-# Under a sanitizer test sources compile twice as fast without optimisation; these tests compute for long themselves.
+# Test sources compile twice as fast with little optimisation, or under a sanitizer with none; these tests compute for
+# long themselves.
 set(shoal_computing_tests ops dual_ar dac kokoro audio text)
 
 find_package(Threads REQUIRED)
 target_link_libraries(shoal_options INTERFACE Threads::Threads)
 
+# The sources of a module in one translation unit: each header is read once for all of them.
+option(SHOAL_UNITY "Compile the sources of a module together: a whole build takes a quarter of the time" ON)
+function(shoal_compile_together target)
+  if(SHOAL_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+    # g++ takes sources that are included for headers, whose unnamed namespaces would differ from one to the next.
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+  endif()
+endfunction()
+
+# For what reads options, answers requests or tests either: it compiles twice as fast, and nobody waits for it to run.
+set(shoal_light_options $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>)
+
 function(shoal_module name)
-  cmake_parse_arguments(ARG "ON_DEVICE" "" "DEPENDS;LIBRARIES;SUBFOLDERS;TEST_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "ON_DEVICE;LIGHT" "" "DEPENDS;LIBRARIES;SUBFOLDERS;TEST_DEPENDS" ${ARGN})
   set(patterns ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   foreach(folder ${ARG_SUBFOLDERS})
     list(APPEND patterns ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cc)
@@ -51,6 +66,10 @@ function(shoal_module name)
     return()
   endif()
   add_library(shoal_${name} STATIC ${sources})
+  shoal_compile_together(shoal_${name})
+  if(ARG_LIGHT)
+    target_compile_options(shoal_${name} PRIVATE ${shoal_light_options})
+  endif()
   target_link_libraries(shoal_${name} PUBLIC shoal_options ${ARG_LIBRARIES})
   foreach(dependency ${ARG_DEPENDS})
     target_link_libraries(shoal_${name} PUBLIC shoal_${dependency})
@@ -58,10 +77,14 @@ function(shoal_module name)
 
   if(SHOAL_TESTS AND tests)
     add_executable(${name}_test ${tests})
+    shoal_compile_together(${name}_test)
     target_link_libraries(${name}_test PRIVATE shoal_${name} GTest::gtest GTest::gmock GTest::gtest_main)
     target_compile_definitions(${name}_test PRIVATE SHOAL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-    if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=" AND NOT ${name} IN_LIST shoal_computing_tests)
-      target_compile_options(${name}_test PRIVATE -O0)
+    if(NOT ${name} IN_LIST shoal_computing_tests)
+      target_compile_options(${name}_test PRIVATE ${shoal_light_options})
+      if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=")
+        target_compile_options(${name}_test PRIVATE -O0)
+      endif()
     endif()
     foreach(dependency ${ARG_TEST_DEPENDS})
       target_link_libraries(${name}_test PRIVATE shoal_${dependency})

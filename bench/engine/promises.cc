@@ -16,7 +16,7 @@ struct BatchGoal {
 };
 constexpr std::array kBatchGoals = {BatchGoal{2, 1.8, 100}, BatchGoal{4, 3.2, 200}, BatchGoal{8, 5, 400}};
 
-std::string load_of(const LevelPlan& plan) {
+std::string asked_of(const LevelPlan& plan) {
   if (plan.open_loop()) return concat(plan.rate_per_s, " requests/s");
   return concat(plan.users, plan.users == 1 ? " user" : " users");
 }
@@ -61,7 +61,7 @@ std::vector<Promise> promises_of(std::span<const LevelFigures> levels) {
   const bool from_one = !levels[0].plan.open_loop() && levels[0].plan.users == 1;
   for (size_t i = 0; i < levels.size(); ++i) {
     const LevelFigures& level = levels[i];
-    const std::string load = load_of(level.plan);
+    const std::string load = asked_of(level.plan);
     promises.push_back({.what = load + ": 95 % of requests end within",
                         .unit = "s",
                         .goal = kLatencyGoal_s,

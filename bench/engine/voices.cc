@@ -11,7 +11,7 @@ namespace shoal::bench {
 namespace {
 
 constexpr int kMostVoices = 10'000;
-constexpr double kMostSeconds = 120;
+constexpr double kMostClipSeconds = 120;
 constexpr int64_t kEnoughFrames = 64;
 constexpr uint64_t kMostTries = 16;
 
@@ -52,9 +52,9 @@ Spoken speak_a_little(Engine& engine, uint64_t seed, const std::function<bool()>
 void check(const VoiceOptions& options) {
   if (options.count < 0 || options.count > kMostVoices)
     fail(ErrorCode::invalid_argument, "voices: expected 0 to ", kMostVoices, ", got ", options.count);
-  if (!(options.seconds > 0 && options.seconds <= kMostSeconds))
-    fail(ErrorCode::invalid_argument, "voice-seconds: expected more than 0, at most ", kMostSeconds, ", got ",
-         options.seconds);
+  if (!(options.seconds > 0 && options.seconds <= kMostClipSeconds))
+    fail(ErrorCode::invalid_argument, "voice-seconds: expected more than 0, at most ", kMostClipSeconds,
+         ", got ", options.seconds);
 }
 
 std::vector<int32_t> draw_frames(std::span<const int32_t> frames, int64_t codebooks, int64_t count,

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::array<int, 12> kRatesHz = {8000,  11025, 12000, 16000, 22050, 24000,
                                           32000, 44100, 48000, 64000, 88200, 96000};
-constexpr int kDefaultBitrate = 64000;
-constexpr int kMinBitrate = 8000, kMaxBitrate = 160000;
+constexpr int kDefaultAacBitrate = 64000;
+constexpr int kMinAacBitrate = 8000, kMaxAacBitrate = 160000;
 constexpr size_t kFrameSamples = 1024;
 constexpr size_t kFrameBytes = 768 + 7;  // 6144 bits of one channel, and the ADTS header
 // What a decoder gives before the first sample: the overlap of the first block, and what the encoder looks
@@ -31,11 +31,11 @@ int bitrate_bps(const EncoderOptions& options) {
          "88200 or 96000 Hz, got ",
          options.sample_rate_hz);
   // A frame holds at most 6144 bits.
-  const int most = std::min(kMaxBitrate, options.sample_rate_hz * 6);
-  if (options.bitrate_bps == 0) return std::min(kDefaultBitrate, options.sample_rate_hz * 4);
-  if (options.bitrate_bps < kMinBitrate || options.bitrate_bps > most)
+  const int most = std::min(kMaxAacBitrate, options.sample_rate_hz * 6);
+  if (options.bitrate_bps == 0) return std::min(kDefaultAacBitrate, options.sample_rate_hz * 4);
+  if (options.bitrate_bps < kMinAacBitrate || options.bitrate_bps > most)
     fail(ErrorCode::invalid_argument, "aac bitrate at ", options.sample_rate_hz, " Hz: expected ",
-         kMinBitrate, " to ", most, " bit/s, got ", options.bitrate_bps);
+         kMinAacBitrate, " to ", most, " bit/s, got ", options.bitrate_bps);
   return options.bitrate_bps;
 }
 

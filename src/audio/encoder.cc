@@ -6,13 +6,11 @@
 #include <utility>
 
 #include "audio/coder.h"
+#include "audio/rates.h"
 #include "base/error.h"
 
 namespace shoal::audio {
 namespace {
-
-constexpr int kMinRateHz = 4000;
-constexpr int kMaxRateHz = 192000;
 
 struct FormatRow {
   Format format;
@@ -102,9 +100,7 @@ void Encoder::deliver() {
 }
 
 std::unique_ptr<Encoder> make_encoder(Format format, const EncoderOptions& options, ByteSink sink) {
-  if (options.sample_rate_hz < kMinRateHz || options.sample_rate_hz > kMaxRateHz)
-    fail(ErrorCode::invalid_argument, "sample rate: expected ", kMinRateHz, " to ", kMaxRateHz, " Hz, got ",
-         options.sample_rate_hz);
+  check_rate(options.sample_rate_hz);
   return std::make_unique<Encoder>(make_coder(format, options), std::move(sink));
 }
 

@@ -8,10 +8,10 @@
 namespace shoal::audio {
 namespace {
 
-constexpr int kDefaultBitrate = 64000;
-constexpr int kMinBitrate = 6000, kMaxBitrate = 256000;  // what the codec does with one channel
-constexpr int kPacketSamples48k = 960;                   // 20 ms
-constexpr int kSerial = 0x53484F41;                      // any constant: the same samples give the same bytes
+constexpr int kDefaultOpusBitrate = 64000;
+constexpr int kMinOpusBitrate = 6000, kMaxOpusBitrate = 256000;  // what the codec does with one channel
+constexpr int kPacketSamples48k = 960;                           // 20 ms
+constexpr int kSerial = 0x53484F41;  // any constant: the same samples give the same bytes
 
 struct DestroyEncoder {
   void operator()(OggOpusEnc* encoder) const { ope_encoder_destroy(encoder); }
@@ -77,9 +77,9 @@ class OpusCoder final : public Coder {
 }  // namespace
 
 std::unique_ptr<Coder> make_opus_coder(const EncoderOptions& options) {
-  const int bitrate = options.bitrate_bps == 0 ? kDefaultBitrate : options.bitrate_bps;
-  if (bitrate < kMinBitrate || bitrate > kMaxBitrate)
-    fail(ErrorCode::invalid_argument, "opus bitrate: expected ", kMinBitrate, " to ", kMaxBitrate,
+  const int bitrate = options.bitrate_bps == 0 ? kDefaultOpusBitrate : options.bitrate_bps;
+  if (bitrate < kMinOpusBitrate || bitrate > kMaxOpusBitrate)
+    fail(ErrorCode::invalid_argument, "opus bitrate: expected ", kMinOpusBitrate, " to ", kMaxOpusBitrate,
          " bit/s, got ", bitrate);
   return std::make_unique<OpusCoder>(options.sample_rate_hz, bitrate, !options.rewritable_header);
 }

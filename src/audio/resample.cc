@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kZeroCrossings = 6;  // W, "lowpass_filter_width"
 constexpr double kRollOff = 0.99;
-constexpr int kMaxRateHz = 1'000'000;
+constexpr int kMaxClipRateHz = 1'000'000;
 constexpr int64_t kMaxOutputSamples = int64_t{1} << 31;
 
 // The filters of all output phases. The specification gives each phase 2*width + o taps, of which all but
@@ -66,8 +66,8 @@ class PolyphaseKernel {
 
 void check_rates(int from_hz, int to_hz) {
   for (const int rate : {from_hz, to_hz})
-    if (rate < 1 || rate > kMaxRateHz)
-      fail(ErrorCode::invalid_argument, "sample rate: expected 1 to ", kMaxRateHz, " Hz, got ", rate);
+    if (rate < 1 || rate > kMaxClipRateHz)
+      fail(ErrorCode::invalid_argument, "sample rate: expected 1 to ", kMaxClipRateHz, " Hz, got ", rate);
 }
 
 }  // namespace

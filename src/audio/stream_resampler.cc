@@ -3,12 +3,12 @@
 #include <cmath>
 #include <soxr.h>
 
+#include "audio/rates.h"
 #include "base/error.h"
 
 namespace shoal::audio {
 namespace {
 
-constexpr int kMinRateHz = 4000, kMaxRateHz = 192000;
 constexpr size_t kPiece = 4096;  // samples in at a time
 
 void check(soxr_error_t error) {
@@ -20,10 +20,7 @@ void check(soxr_error_t error) {
 void StreamResampler::Delete::operator()(soxr* state) const { soxr_delete(state); }
 
 StreamResampler::StreamResampler(int from_hz, int to_hz) : ratio_(static_cast<double>(to_hz) / from_hz) {
-  for (const int rate : {from_hz, to_hz})
-    if (rate < kMinRateHz || rate > kMaxRateHz)
-      fail(ErrorCode::invalid_argument, "sample rate: expected ", kMinRateHz, " to ", kMaxRateHz, " Hz, got ",
-           rate);
+  for (const int rate : {from_hz, to_hz}) check_rate(rate);
   const soxr_io_spec_t io = soxr_io_spec(SOXR_FLOAT32_I, SOXR_FLOAT32_I);
   const soxr_quality_spec_t quality = soxr_quality_spec(SOXR_HQ, 0);
   soxr_runtime_spec_t runtime = soxr_runtime_spec(/*num_threads=*/1);

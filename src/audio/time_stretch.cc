@@ -10,15 +10,15 @@ extern "C" {
 #include <sonic.h>
 }
 
+#include "audio/rates.h"
 #include "base/error.h"
 
 namespace shoal::audio {
 namespace {
 
-constexpr int kMinRateHz = 4000, kMaxRateHz = 192000;
 constexpr float kFullScale = 32767;
 
-void check(int worked) {
+void check_worked(int worked) {
   if (!worked) throw std::bad_alloc();
 }
 
@@ -27,9 +27,7 @@ void check(int worked) {
 void TimeStretch::Delete::operator()(sonicStreamStruct* state) const { sonicDestroyStream(state); }
 
 TimeStretch::TimeStretch(int sample_rate_hz, double speed) {
-  if (sample_rate_hz < kMinRateHz || sample_rate_hz > kMaxRateHz)
-    fail(ErrorCode::invalid_argument, "sample rate: expected ", kMinRateHz, " to ", kMaxRateHz, " Hz, got ",
-         sample_rate_hz);
+  check_rate(sample_rate_hz);
   if (!(speed >= kLeastSpeed && speed <= kMostSpeed))
     fail(ErrorCode::invalid_argument, "speed: expected ", kLeastSpeed, " to ", kMostSpeed, ", got ", speed);
   if (speed == 1) return;
@@ -54,12 +52,13 @@ void TimeStretch::push(std::span<const float> in, std::vector<float>& out) {
 void TimeStretch::finish(std::vector<float>& out) {
   if (!state_) return;
   write();
-  check(sonicFlushStream(state_.get()));
+  check_worked(sonicFlushStream(state_.get()));
   take(out);
 }
 
 void TimeStretch::write() {
-  check(sonicWriteShortToStream(state_.get(), block_.data(), static_cast<int>(std::exchange(waiting_, 0))));
+  check_worked(
+      sonicWriteShortToStream(state_.get(), block_.data(), static_cast<int>(std::exchange(waiting_, 0))));
 }
 
 void TimeStretch::take(std::vector<float>& out) {

@@ -10,7 +10,7 @@ namespace shoal::audio {
 namespace {
 
 constexpr double kSpeeds[] = {0.25, 0.5, 0.7, 0.99, 1.01, 1.5, 2, 3, 4};
-constexpr int kRates[] = {8000, 16000, 24000, 44100, 48000};
+constexpr int kStretchRates[] = {8000, 16000, 24000, 44100, 48000};
 constexpr double kSlackS = 0.031;  // two periods of the lowest pitch that is looked for, 65 Hz
 
 // What the length may differ by, in seconds.
@@ -69,7 +69,7 @@ double pitch_of(std::span<const float> sound, int rate_hz) {
 }
 
 TEST(TimeStretch, IsAsLongAsTheSpeedSays) {
-  for (const int rate : kRates) {
+  for (const int rate : kStretchRates) {
     const auto voice = voice_like(rate, 3);
     for (const double speed : kSpeeds) {
       const double seconds = static_cast<double>(stretched(rate, speed, voice).size()) / rate;

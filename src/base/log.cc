@@ -5,8 +5,8 @@
 namespace shoal {
 namespace {
 
-std::mutex mutex;
-LogSink current;
+std::mutex log_mutex;
+LogSink log_sink;
 
 }  // namespace
 
@@ -25,14 +25,14 @@ std::string_view name_of(LogLevel level) {
 }
 
 void set_log_sink(LogSink sink) {
-  const std::lock_guard lock(mutex);
-  current = std::move(sink);
+  const std::lock_guard lock(log_mutex);
+  log_sink = std::move(sink);
 }
 
 void log_message(LogLevel level, std::string_view message) noexcept {
   try {
-    const std::lock_guard lock(mutex);
-    if (current) current(level, message);
+    const std::lock_guard lock(log_mutex);
+    if (log_sink) log_sink(level, message);
   } catch (...) {  // the sink's own failure is not ours to report
   }
 }

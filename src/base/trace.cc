@@ -6,8 +6,8 @@
 namespace shoal {
 namespace {
 
-std::mutex mutex;
-TraceSink current;
+std::mutex trace_mutex;
+TraceSink trace_sink;
 
 uint32_t this_thread() {
   static std::atomic<uint32_t> threads{0};
@@ -17,8 +17,8 @@ uint32_t this_thread() {
 
 void record(const TraceEvent& event) noexcept {
   try {
-    const std::lock_guard lock(mutex);
-    if (current) current(event);
+    const std::lock_guard lock(trace_mutex);
+    if (trace_sink) trace_sink(event);
   } catch (...) {  // the sink's own failure is not ours to report
   }
 }
@@ -30,9 +30,9 @@ std::atomic<bool> tracing{false};
 }  // namespace detail
 
 void set_trace_sink(TraceSink sink) {
-  const std::lock_guard lock(mutex);
-  current = std::move(sink);
-  detail::tracing.store(static_cast<bool>(current), std::memory_order_relaxed);
+  const std::lock_guard lock(trace_mutex);
+  trace_sink = std::move(sink);
+  detail::tracing.store(static_cast<bool>(trace_sink), std::memory_order_relaxed);
 }
 
 void trace_past(const char* name, uint64_t track, int64_t start_us, int64_t end_us,

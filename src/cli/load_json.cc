@@ -97,7 +97,7 @@ ordered_json json_of(const bench::LevelFigures& f, const bench::Scaling& scaling
 
 }  // namespace
 
-ordered_json json_of(std::span<const bench::LevelFigures> levels) {
+ordered_json load_json(std::span<const bench::LevelFigures> levels) {
   ordered_json json = {{"levels", ordered_json::array()}, {"promises", ordered_json::array()}};
   const std::vector<bench::Scaling> scaling = bench::scaling_of(levels);
   for (size_t i = 0; i < levels.size(); ++i) json["levels"].push_back(json_of(levels[i], scaling[i]));

@@ -9,6 +9,6 @@
 namespace shoal::cli {
 
 // "levels" and "promises": keys end in their units.
-nlohmann::ordered_json json_of(std::span<const bench::LevelFigures> levels);
+nlohmann::ordered_json load_json(std::span<const bench::LevelFigures> levels);
 
 }  // namespace shoal::cli

@@ -268,7 +268,7 @@ class LoadRun {
 
   void report() {
     report_["workload"] = traits_.phonemes ? workload_of_phonemes() : workload();
-    report_.update(json_of(figures_));
+    report_.update(load_json(figures_));
     if (prints()) {
       std::fputs(bench::load_table(figures_).c_str(), stdout);
       if (const auto taken = report_.find("device_bytes"); taken != report_.end())

@@ -71,7 +71,7 @@ void check_output(const char* op, TensorView y, int64_t rows, int64_t outputs) {
         y.shape(), ", expected F32 [", rows, ", ", outputs, "]");
 }
 
-void check_epilogue(const char* op, const Epilogue& epilogue, int64_t outputs) {
+void check_conv_epilogue(const char* op, const Epilogue& epilogue, int64_t outputs) {
   CHECK(epilogue.scale.empty() || is_f32(epilogue.scale, {outputs}), op, ": scale is ",
         epilogue.scale.shape());
 }
@@ -83,7 +83,7 @@ void causal_conv1d(Context& ctx, const ConvInput& input, const PackedMatrix& wei
   CHECK(dilation >= 1, "causal_conv1d: dilation ", dilation);
   check_input("causal_conv1d", ctx, input, weight.depth, (weight.taps - 1) * dilation);
   check_output("causal_conv1d", y, input.rows.rows.rows(), weight.outputs);
-  check_epilogue("causal_conv1d", epilogue, weight.outputs);
+  check_conv_epilogue("causal_conv1d", epilogue, weight.outputs);
   if (input.rows.rows.rows() == 0) return;
   if (on_cpu(ctx)) return cpu::causal_conv1d(ctx, input, weight, dilation, y, epilogue);
   cuda::causal_conv1d(ctx, input, weight, dilation, y, epilogue);
@@ -98,7 +98,7 @@ void valid_conv1d(Context& ctx, TensorView x, const PackedMatrix& weight, int64_
         "valid_conv1d: x is ", name_of(x.dtype()), " ", x.shape(), " for ", weight.depth, " inputs");
   CHECK(rows >= 0, "valid_conv1d: ", x.dim(0), " rows for ", weight.taps, " taps of dilation ", dilation);
   check_output("valid_conv1d", y, rows, weight.outputs);
-  check_epilogue("valid_conv1d", epilogue, weight.outputs);
+  check_conv_epilogue("valid_conv1d", epilogue, weight.outputs);
   if (rows == 0) return;
   if (on_cpu(ctx)) return cpu::valid_conv1d(ctx, x, weight, dilation, y, epilogue);
   cuda::valid_conv1d(ctx, x, weight, dilation, y, epilogue);

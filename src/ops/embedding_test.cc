@@ -108,10 +108,10 @@ TEST_P(EmbeddingTest, SumsAreTakenInOrder) {
 }
 
 TEST_P(EmbeddingTest, ColumnsCarryCodesInTheSemanticRangeOnly) {
-  constexpr int64_t kDim = 33, kCodebooks = 3, kSize = 5;
+  constexpr int64_t kDim = 33, kBooks = 3, kSize = 5;
   for (const bool scale : {false, true}) {
-    const Table text(DType::bf16, 20, kDim, 3), codes(DType::bf16, kCodebooks * kSize, kDim, 4);
-    const ColumnEmbedding embedding{text.tensor, codes.tensor, kSize, kCodebooks, 10, 14, scale};
+    const Table text(DType::bf16, 20, kDim, 3), codes(DType::bf16, kBooks * kSize, kDim, 4);
+    const ColumnEmbedding embedding{text.tensor, codes.tensor, kSize, kBooks, 10, 14, scale};
     // a text column whose codes are not looked at, both ends of the range, and the id after it
     const std::vector<int32_t> columns = {9, 99, -1, 0, 10, 4, 0, 2, 14, 1, 1, 1, 15, 0, 0, 0};
     std::vector<float> y(4 * kDim);
@@ -122,7 +122,7 @@ TEST_P(EmbeddingTest, ColumnsCarryCodesInTheSemanticRangeOnly) {
         const int32_t* column = columns.data() + row * 4;
         double v = text.values[static_cast<size_t>(column[0] * kDim + d)], size = std::abs(v);
         if (column[0] >= 10 && column[0] <= 14) {
-          for (int64_t i = 0; i < kCodebooks; ++i) {
+          for (int64_t i = 0; i < kBooks; ++i) {
             const double code = codes.values[static_cast<size_t>((i * kSize + column[1 + i]) * kDim + d)];
             v += code;
             size += std::abs(code);

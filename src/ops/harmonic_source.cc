@@ -6,7 +6,7 @@
 namespace shoal::ops {
 namespace {
 
-void check_f32(const char* name, TensorView x, Shape shape) {
+void check_source(const char* name, TensorView x, Shape shape) {
   CHECK(x.dtype() == DType::f32 && x.shape() == shape && x.is_contiguous(), "harmonic_source: ", name, " is ",
         name_of(x.dtype()), " ", x.shape(), ", expected dense F32 ", shape);
 }
@@ -28,14 +28,14 @@ void harmonic_source(Context& ctx, const HarmonicSource& source, TensorView f0, 
   CHECK(source.samples_per_row >= 2 && source.samples_per_row % 2 == 0 && source.sample_rate_hz > 0,
         "harmonic_source: ", source.samples_per_row, " samples a row at ", source.sample_rate_hz, " Hz");
   const int64_t samples = segments.total_rows() * source.samples_per_row;
-  check_f32("weights", source.weights, {kHarmonics});
-  check_f32("bias", source.bias, {1});
-  check_f32("f0", f0, {segments.total_rows()});
-  check_f32("out", out, {samples});
+  check_source("weights", source.weights, {kHarmonics});
+  check_source("bias", source.bias, {1});
+  check_source("f0", f0, {segments.total_rows()});
+  check_source("out", out, {samples});
   if (noise.given.empty())
     check_seeds(ctx, noise, segments.count());
   else
-    check_f32("noise", noise.given, {samples, kHarmonics});
+    check_source("noise", noise.given, {samples, kHarmonics});
   if (samples == 0) return;
   if (on_cpu(ctx)) return cpu::harmonic_source(ctx, source, f0, segments, noise, out);
   cuda::harmonic_source(ctx, source, f0, segments, noise, out);

@@ -13,7 +13,7 @@ void check_vocabulary(int64_t vocab) {
     fail(ErrorCode::unsupported, "sample: ", vocab, " logits, expected 1 to ", kMostVocabulary);
 }
 
-void check_id(const char* name, int64_t id, int64_t vocab) {
+void check_token(const char* name, int64_t id, int64_t vocab) {
   if (id < 0 || id >= vocab)
     fail(ErrorCode::invalid_argument, "sample: ", name, " is ", id, ", the vocabulary has ", vocab, " ids");
 }
@@ -28,11 +28,11 @@ void check_row(const SampleRow& row, int64_t vocab) {
   if (!(row.repetition_penalty > 0) || !std::isfinite(row.repetition_penalty))
     fail(ErrorCode::invalid_argument, "sample: repetition_penalty is ", row.repetition_penalty,
          ", expected more than 0");
-  for (const int32_t id : row.penalised) check_id("a penalised id", id, vocab);
+  for (const int32_t id : row.penalised) check_token("a penalised id", id, vocab);
   if (row.allowed_end < 0) return;
-  check_id("allowed_begin", row.allowed_begin, vocab);
-  check_id("allowed_end", row.allowed_end, vocab);
-  if (row.allowed_extra >= 0) check_id("allowed_extra", row.allowed_extra, vocab);
+  check_token("allowed_begin", row.allowed_begin, vocab);
+  check_token("allowed_end", row.allowed_end, vocab);
+  if (row.allowed_extra >= 0) check_token("allowed_extra", row.allowed_extra, vocab);
 }
 
 }  // namespace

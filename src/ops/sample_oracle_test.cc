@@ -10,7 +10,7 @@ namespace {
 
 using Floats = std::vector<float>;
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kInfinite = std::numeric_limits<float>::infinity();
 constexpr int64_t kVocabulary = 155'776;  // of S1
 
 Floats masked_and_penalised(const Floats& logits, const SampleRow& row) {
@@ -18,10 +18,10 @@ Floats masked_and_penalised(const Floats& logits, const SampleRow& row) {
   const bool all = row.allowed_end < 0;
   for (int32_t id = 0; id < static_cast<int32_t>(logits.size()); ++id)
     if (!all && (id < row.allowed_begin || id > row.allowed_end) && id != row.allowed_extra)
-      result[static_cast<size_t>(id)] = -kInfinity;
+      result[static_cast<size_t>(id)] = -kInfinite;
   for (const int32_t id : row.penalised) {
     const float logit = logits[static_cast<size_t>(id)];
-    if (result[static_cast<size_t>(id)] != -kInfinity)
+    if (result[static_cast<size_t>(id)] != -kInfinite)
       result[static_cast<size_t>(id)] =
           logit < 0 ? logit * row.repetition_penalty : logit / row.repetition_penalty;
   }
@@ -71,7 +71,7 @@ std::vector<Logits> shapes(int64_t vocab, unsigned seed) {
   for (float& v : cases[5].values) v = v > 1 ? 2.0f : 1.5f;
   cases[6].values[n / 3] = 40;
   for (size_t i = 0; i < n; ++i)
-    if (i % 5 != 2) cases[7].values[i] = -kInfinity;
+    if (i % 5 != 2) cases[7].values[i] = -kInfinite;
   cases[7].values.back() = 0.5f;
   for (size_t i = 0; i < n; i += 2) cases[9].values[i] = -0.0f;
   return cases;
@@ -122,7 +122,7 @@ class SampleOracleTest : public testing::Test, protected MatrixFixture {
 };
 
 bool can_be_drawn(const Floats& logits, const SampleRow& row) {
-  return std::ranges::any_of(masked_and_penalised(logits, row), [](float v) { return v != -kInfinity; });
+  return std::ranges::any_of(masked_and_penalised(logits, row), [](float v) { return v != -kInfinite; });
 }
 
 TEST_F(SampleOracleTest, TinyVocabularies) {

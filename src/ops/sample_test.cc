@@ -16,7 +16,7 @@ namespace {
 
 using Floats = std::vector<float>;
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNever = std::numeric_limits<float>::infinity();
 
 // The tensors of a fixture (trusted bytes: just enough of safetensors to read our own files).
 class Fixture {
@@ -130,19 +130,19 @@ class SampleTest : public IsaTest {
   }
 };
 
-struct Logits {
+struct NamedLogits {
   const char* name;
   Floats values;
 };
 
-std::vector<Logits> difficult_logits(int64_t vocab, unsigned seed) {
-  std::vector<Logits> cases = {
+std::vector<NamedLogits> difficult_logits(int64_t vocab, unsigned seed) {
+  std::vector<NamedLogits> cases = {
       {"flat", random_values(vocab, seed, 0.01f)}, {"usual", random_values(vocab, seed, 3)},
       {"peaked", random_values(vocab, seed, 30)},  {"equal", Floats(static_cast<size_t>(vocab), -1.5f)},
       {"ties", random_values(vocab, seed, 2)},     {"masked", random_values(vocab, seed, 2)},
       {"huge", random_values(vocab, seed, 1e30f)}, {"zeros", Floats(static_cast<size_t>(vocab))}};
   for (float& v : cases[4].values) v = std::round(v);
-  for (size_t i = 0; i < cases[5].values.size(); i += 3) cases[5].values[i] = -kInfinity;
+  for (size_t i = 0; i < cases[5].values.size(); i += 3) cases[5].values[i] = -kNever;
   cases[5].values.back() = 1;
   for (size_t i = 0; i < cases[7].values.size(); i += 2) cases[7].values[i] = -0.0f;  // equal to 0
   return cases;
@@ -150,7 +150,7 @@ std::vector<Logits> difficult_logits(int64_t vocab, unsigned seed) {
 
 TEST_P(SampleTest, KeepsWhatSortingKeeps) {
   for (const int64_t vocab : {1, 2, 33, 1024, 20'000})
-    for (const Logits& logits : difficult_logits(vocab, static_cast<unsigned>(vocab)))
+    for (const NamedLogits& logits : difficult_logits(vocab, static_cast<unsigned>(vocab)))
       for (const float top_p : {0.0f, 1e-4f, 0.3f, 0.8f, 0.95f, 0.9999f, 1.0f})
         for (const int32_t top_k : {0, 1, 5, 400}) {
           std::vector<int32_t> want =
@@ -281,8 +281,7 @@ TEST_P(SampleTest, EveryPartOfTheCounterMatters) {
 
 TEST_P(SampleTest, BadLogitsAndSettingsAreTypedErrors) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  for (const Floats& bad :
-       {Floats{1, nan, 2}, Floats{1, kInfinity}, Floats{-kInfinity, -kInfinity}, Floats{}}) {
+  for (const Floats& bad : {Floats{1, nan, 2}, Floats{1, kNever}, Floats{-kNever, -kNever}, Floats{}}) {
     Floats logits = bad;
     EXPECT_THROW(draw(logits, {}), Error);
     EXPECT_THROW(draw(logits, {.top_p = kGreedyTopP}), Error);

@@ -6,7 +6,7 @@ namespace {
 
 using Floats = std::vector<float>;
 
-constexpr float kEps = 1e-5f;
+constexpr float kNormEps = 1e-5f;
 
 // What does not fit together, and the devices that are not there.
 class SegmentOperands : public testing::Test, protected MatrixFixture {
@@ -14,7 +14,7 @@ class SegmentOperands : public testing::Test, protected MatrixFixture {
   static constexpr int64_t kRows = 10, kWidth = 4;
 
   void norm(TensorView from, TensorView with, TensorView to, const SegmentActivation& activation = {},
-            float eps = kEps) {
+            float eps = kNormEps) {
     adain(ctx_, from, segments_, with, eps, activation, to);
   }
   void sum(std::span<const TensorView> terms, TensorView to) {

@@ -9,7 +9,7 @@ using self_attention_testing::expect_oracle;
 
 using Rows = std::vector<std::vector<float>>;
 
-Rows random_rows(const std::vector<int32_t>& lengths, int64_t width) {
+Rows random_qkv(const std::vector<int32_t>& lengths, int64_t width) {
   Rows rows;
   for (const int32_t length : lengths)
     rows.push_back(random_values(length * width, static_cast<unsigned>(3 + length)));
@@ -30,7 +30,7 @@ class SelfAttentionTest : public IsaTest {};
 TEST_P(SelfAttentionTest, MatchesTheOracleAtAwkwardSizes) {
   for (const auto& [heads, dim] : {std::pair<int64_t, int64_t>{1, 6}, {3, 16}, {2, 20}, {2, 64}}) {
     const Utterances utterances({1, 2, 33, 128, 129, 300}, 2);
-    const Rows qkv = random_rows(utterances.frames, 3 * heads * dim);
+    const Rows qkv = random_qkv(utterances.frames, 3 * heads * dim);
     const Rows out = run(ctx_, utterances, qkv, heads, dim);
     for (size_t s = 0; s < qkv.size(); ++s) expect_oracle(qkv[s], out[s], heads, dim);
   }
@@ -38,7 +38,7 @@ TEST_P(SelfAttentionTest, MatchesTheOracleAtAwkwardSizes) {
 
 TEST_P(SelfAttentionTest, ASegmentIsTheSameInAnyBatchAndTeam) {
   const std::vector<int32_t> lengths = {1, 130, 31, 2, 257};
-  const Rows qkv = random_rows(lengths, 3 * 2 * 20);
+  const Rows qkv = random_qkv(lengths, 3 * 2 * 20);
   Rows alone;
   for (size_t s = 0; s < qkv.size(); ++s)
     alone.push_back(run(ctx_, Utterances({lengths[s]}, 0), {qkv[s]}, 2, 20)[0]);
@@ -54,7 +54,7 @@ TEST_P(SelfAttentionTest, ASegmentIsTheSameInAnyBatchAndTeam) {
 
 TEST_P(SelfAttentionTest, HasTheSameBitsOnEveryInstructionSet) {
   const Utterances utterances({40, 150}, 1);
-  const Rows qkv = random_rows(utterances.frames, 3 * 2 * 24);
+  const Rows qkv = random_qkv(utterances.frames, 3 * 2 * 24);
   const Rows own = run(ctx_, utterances, qkv, 2, 24);
   set_cpu_isa(CpuIsa::portable);
   const Rows plain = run(ctx_, utterances, qkv, 2, 24);

@@ -20,7 +20,7 @@ void check_stft(const char* op, const ShortStft& stft, const Segments& segments)
   }
 }
 
-void check_f32(const char* op, const char* name, TensorView x, Shape shape) {
+void check_dense(const char* op, const char* name, TensorView x, Shape shape) {
   CHECK(x.dtype() == DType::f32 && x.shape() == shape && x.is_contiguous(), op, ": ", name, " is ",
         name_of(x.dtype()), " ", x.shape(), ", expected dense F32 ", shape);
 }
@@ -29,8 +29,8 @@ void check_f32(const char* op, const char* name, TensorView x, Shape shape) {
 
 void short_stft(Context& ctx, const ShortStft& stft, TensorView x, const Segments& segments, TensorView y) {
   check_stft("short_stft", stft, segments);
-  check_f32("short_stft", "x", x, {segments.total_rows() * stft.hop});
-  check_f32("short_stft", "y", y, {segments.total_rows(), 2 * stft.bins()});
+  check_dense("short_stft", "x", x, {segments.total_rows() * stft.hop});
+  check_dense("short_stft", "y", y, {segments.total_rows(), 2 * stft.bins()});
   if (segments.total_rows() == 0) return;
   if (on_cpu(ctx)) return cpu::short_stft(ctx, stft, x, segments, y);
   cuda::short_stft(ctx, stft, x, segments, y);
@@ -39,8 +39,8 @@ void short_stft(Context& ctx, const ShortStft& stft, TensorView x, const Segment
 void inverse_short_stft(Context& ctx, const ShortStft& stft, TensorView x, const Segments& segments,
                         TensorView y) {
   check_stft("inverse_short_stft", stft, segments);
-  check_f32("inverse_short_stft", "x", x, {segments.total_rows(), 2 * stft.bins()});
-  check_f32("inverse_short_stft", "y", y, {segments.total_rows() * stft.hop});
+  check_dense("inverse_short_stft", "x", x, {segments.total_rows(), 2 * stft.bins()});
+  check_dense("inverse_short_stft", "y", y, {segments.total_rows() * stft.hop});
   if (segments.total_rows() == 0) return;
   if (on_cpu(ctx)) return cpu::inverse_short_stft(ctx, stft, x, segments, y);
   cuda::inverse_short_stft(ctx, stft, x, segments, y);

@@ -14,7 +14,7 @@ using Rows = std::vector<std::vector<float>>;
 constexpr float kPi = std::numbers::pi_v<float>;
 
 // Utterances at `rate` rows a frame and one more, as the spectra of a generator have them.
-struct Batch {
+struct StftBatch {
   ShortStft stft;
   int64_t rate;
   Utterances utterances;
@@ -44,9 +44,9 @@ struct Batch {
   }
 };
 
-const Batch kKokoro{{20, 5}, 120, Utterances({1, 3, 2}, 1)};
+const StftBatch kKokoro{{20, 5}, 120, Utterances({1, 3, 2}, 1)};
 
-std::vector<Batch> batches() {
+std::vector<StftBatch> batches() {
   return {kKokoro,
           {{20, 5}, 3, Utterances({1, 17, 40, 5}, 1)},
           {{20, 10}, 2, Utterances({1, 33}, 2)},
@@ -61,7 +61,7 @@ class ShortStftTest : public IsaTest {};
 // As complex numbers: a bin errs by (points / 2 + 4) roundings of the samples it sums (a pair of them
 // first), then by the 2e-6 of a turn's worth that magnitude and angle are rounded to.
 TEST_P(ShortStftTest, MatchesTheOracle) {
-  for (const Batch& batch : batches()) {
+  for (const StftBatch& batch : batches()) {
     const Rows x = batch.samples(), y = batch.forward(ctx_, x);
     const auto bins = static_cast<size_t>(batch.stft.bins());
     for (size_t s = 0; s < x.size(); ++s) {
@@ -87,7 +87,7 @@ TEST_P(ShortStftTest, MatchesTheOracle) {
 
 // The network reads phases as numbers.
 TEST_P(ShortStftTest, PhasesAreThoseOfTheOracle) {
-  for (const Batch& batch : batches()) {
+  for (const StftBatch& batch : batches()) {
     const Rows x = batch.samples(), y = batch.forward(ctx_, x);
     const auto bins = static_cast<size_t>(batch.stft.bins());
     size_t compared = 0;
@@ -112,7 +112,7 @@ TEST_P(ShortStftTest, PhasesAreThoseOfTheOracle) {
 
 // atan2 in every octant, to 3e-7, by a spectrum that is known: frames of one tone.
 TEST_P(ShortStftTest, AnglesAreExactToTheirLastBits) {
-  const Batch batch{{20, 5}, 4, Utterances({20}, 1)};
+  const StftBatch batch{{20, 5}, 4, Utterances({20}, 1)};
   for (int i = 0; i < 200; ++i) {
     const double turn = 2 * std::numbers::pi * (i + 0.3) / 200;
     Rows x(1);
@@ -130,12 +130,12 @@ TEST_P(ShortStftTest, AnglesAreExactToTheirLastBits) {
 }
 
 TEST_P(ShortStftTest, SilenceAndConstantsHavePlainPhases) {
-  const Batch batch{{20, 5}, 4, Utterances({3, 3, 3}, 1)};
+  const StftBatch batch{{20, 5}, 4, Utterances({3, 3, 3}, 1)};
   const std::vector<float> y = batch.forward(
       ctx_, {std::vector<float>(60), std::vector<float>(60, 0.5f), std::vector<float>(60, -0.5f)})[0];
   EXPECT_THAT(y, testing::Each(0.0f));
   for (const float constant : {0.5f, -0.5f}) {
-    const Batch one{{20, 5}, 4, Utterances({3}, 1)};
+    const StftBatch one{{20, 5}, 4, Utterances({3}, 1)};
     const std::vector<float> spectra = one.forward(ctx_, {std::vector<float>(60, constant)})[0];
     for (size_t at = 0; at < spectra.size(); at += 22) {
       EXPECT_NEAR(spectra[at], 5, 1e-6);
@@ -145,7 +145,7 @@ TEST_P(ShortStftTest, SilenceAndConstantsHavePlainPhases) {
 }
 
 TEST_P(ShortStftTest, InverseMatchesTheOracle) {
-  for (const Batch& batch : batches()) {
+  for (const StftBatch& batch : batches()) {
     const int64_t bins = batch.stft.bins();
     Rows x;
     for (int64_t s = 0; s < batch.segments().count(); ++s)
@@ -178,7 +178,7 @@ TEST_P(ShortStftTest, InverseMatchesTheOracle) {
 // The inverse's phases end at 1 rad, so a spectrum z is given to it in four parts: z = (a - a') e^(0.9 i) +
 // (b - b') e^(-0.9 i), none below 0. Their sounds add up to the one that was transformed.
 TEST_P(ShortStftTest, RoundTrip) {
-  for (const Batch& batch : {kKokoro, Batch{{20, 5}, 3, Utterances({1, 17, 40}, 1)}}) {
+  for (const StftBatch& batch : {kKokoro, StftBatch{{20, 5}, 3, Utterances({1, 17, 40}, 1)}}) {
     const Rows x = batch.samples(), spectra = batch.forward(ctx_, x);
     std::vector<ref::Values> sums;
     for (const std::vector<float>& sound : x) sums.emplace_back(sound.size());
@@ -205,12 +205,12 @@ TEST_P(ShortStftTest, RoundTrip) {
 TEST_P(ShortStftTest, ASegmentIsTheSameInAnyBatchAndTeam) {
   const std::vector<int32_t> lengths = {1, 40, 3, 22};
   const auto batch_of = [](std::vector<int32_t> frames, int32_t gap) {
-    return Batch{{20, 5}, 6, Utterances(std::move(frames), gap)};
+    return StftBatch{{20, 5}, 6, Utterances(std::move(frames), gap)};
   };
   const Rows x = batch_of(lengths, 1).samples();
   Rows alone, sound;
   for (size_t s = 0; s < x.size(); ++s) {
-    const Batch one = batch_of({lengths[s]}, 1);
+    const StftBatch one = batch_of({lengths[s]}, 1);
     alone.push_back(one.forward(ctx_, {x[s]})[0]);
     sound.push_back(one.inverse(ctx_, {alone[s]})[0]);
   }
@@ -219,7 +219,7 @@ TEST_P(ShortStftTest, ASegmentIsTheSameInAnyBatchAndTeam) {
       ThreadTeam team(threads);
       Context ctx = ctx_;
       ctx.team = &team;
-      const Batch batch = batch_of(lengths, gap);
+      const StftBatch batch = batch_of(lengths, gap);
       const Rows y = batch.forward(ctx, x), back = batch.inverse(ctx, alone);
       for (size_t s = 0; s < x.size(); ++s) {
         expect_same_bits(y[s], alone[s]);
@@ -241,7 +241,7 @@ TEST_P(ShortStftTest, HasTheSameBitsOnEveryInstructionSet) {
 
 // Phases of any size, where the sine's own reduction ends; magnitudes from 0 to infinity.
 TEST_P(ShortStftTest, InverseTakesHugePhasesAndMagnitudes) {
-  const Batch batch{{20, 5}, 4, Utterances({2}, 1)};
+  const StftBatch batch{{20, 5}, 4, Utterances({2}, 1)};
   std::vector<float> x(9 * 22, -200.0f);
   x[4 * 22 + 11] = 1e9f, x[4 * 22] = 0, x[4 * 22 + 12] = -70000.5f, x[4 * 22 + 1] = 0;
   ref::Values spectra(9 * 22);
@@ -259,10 +259,10 @@ class ShortStftShapes : public testing::Test, protected MatrixFixture {};
 
 TEST_F(ShortStftShapes, WrongOnesAreNamed) {
   for (const ShortStft stft : {ShortStft{20, 3}, ShortStft{66, 11}, ShortStft{20, 20}, ShortStft{21, 7}}) {
-    const Batch batch{stft, 120, Utterances({1}, 1)};
+    const StftBatch batch{stft, 120, Utterances({1}, 1)};
     EXPECT_THROW(batch.forward(ctx_, batch.samples()), Error) << stft.points << ' ' << stft.hop;
   }
-  const Batch brief{{20, 5}, 2, Utterances({1}, 1)};  // 10 samples have no eleventh to mirror
+  const StftBatch brief{{20, 5}, 2, Utterances({1}, 1)};  // 10 samples have no eleventh to mirror
   EXPECT_THROW(brief.forward(ctx_, brief.samples()), Error);
 }
 

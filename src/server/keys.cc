@@ -5,6 +5,7 @@
 #include <openssl/sha.h>
 #include <sys/stat.h>
 
+#include "base/blanks.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -24,11 +25,6 @@ using settings::kMostKeyBytes;
 
 constexpr size_t kMostPathShown = 4096;
 
-std::string_view without_blanks(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
-  return text.substr(0, text.find_last_not_of(kBlanks) + 1);
-}
-
 bool is_name(std::string_view text) {
   const auto fits = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
@@ -43,7 +39,7 @@ std::string_view bearer_of(std::string_view authorization) {
   if (authorization.size() <= kScheme.size() || authorization[kScheme.size()] != ' ' ||
       !equal_ignoring_case(authorization.substr(0, kScheme.size()), kScheme))
     return {};
-  return without_blanks(authorization.substr(kScheme.size()));
+  return without_blanks(authorization.substr(kScheme.size()), kBlanks);
 }
 
 void remark_if_open(const std::string& path, std::string_view field) {
@@ -68,7 +64,7 @@ void ApiKeys::add_file(const std::string& path, std::string_view field) {
   std::string_view rest = text;
   for (int number = 1; !rest.empty(); ++number) {
     const size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = without_blanks(rest.substr(0, end));
+    const std::string_view line = without_blanks(rest.substr(0, end), kBlanks);
     rest.remove_prefix(std::min(end + 1, rest.size()));
     if (line.empty() || line.starts_with('#')) continue;
     const size_t colon = line.find(':');

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <sys/socket.h>
 
+#include "base/blanks.h"
 #include "base/error.h"
 #include "settings/api_key.h"
 #include "settings/table.h"
@@ -60,12 +61,6 @@ bool is_origin(std::string_view origin) {
   const auto fits = [](char c) { return c > ' ' && c < '\x7f'; };
   return std::ranges::all_of(origin, fits) &&
          origin.substr(scheme + 3).find_first_of("/?#@*\"\\<>") == std::string_view::npos;
-}
-
-std::string_view without_blanks(std::string_view text) {
-  const size_t first = std::min(text.find_first_not_of(' '), text.size());
-  text.remove_prefix(first);
-  return text.substr(0, text.find_last_not_of(' ') + 1);
 }
 
 void check_origins(std::string_view origins) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/blanks.h"
 #include "base/error.h"
 #include "base/printable.h"
 #include "base/voice_name.h"
@@ -11,11 +12,6 @@ namespace shoal {
 namespace {
 
 constexpr size_t kMostVoiceBytes = 4096;  // a mix of a Kokoro model's voices may be long
-
-std::string_view without_blanks(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-  return text.substr(0, text.find_last_not_of(' ') + 1);
-}
 
 VoiceAlias alias_of(std::string_view part) {
   const size_t equals = std::min(part.find('='), part.size());

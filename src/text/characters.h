@@ -12,6 +12,9 @@ bool is_letter_or_digit(char32_t c);  // L*, N*
 bool is_combining_mark(char32_t c);   // M*: belongs to the character before it
 bool is_upper(char32_t c);            // Lu
 
+// CJK from here on: written without spaces, and numbers among it are not English.
+inline constexpr char32_t kFirstWideCharacter = 0x2E80;
+
 // `text`, well-formed UTF-8, without White_Space at its ends.
 std::string_view strip_white_space(std::string_view text);
 

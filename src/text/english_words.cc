@@ -128,10 +128,10 @@ struct Symbol {
   std::string_view character, words;
 };
 // Said when a number follows at once and nothing is glued in front.
-constexpr Symbol kBeforeNumber[] = {{"-", "minus"},     {"\u2212", "minus"}, {"+", "plus"},
-                                    {"~", "about"},     {"≈", "about"},      {"±", "plus or minus"},
-                                    {"#", "number"},    {"§", "section"},    {"<", "less than"},
-                                    {">", "more than"}, {"≤", "at most"},    {"≥", "at least"}};
+constexpr Symbol kSignsBeforeNumber[] = {{"-", "minus"},     {"\u2212", "minus"}, {"+", "plus"},
+                                         {"~", "about"},     {"≈", "about"},      {"±", "plus or minus"},
+                                         {"#", "number"},    {"§", "section"},    {"<", "less than"},
+                                         {">", "more than"}, {"≤", "at most"},    {"≥", "at least"}};
 // Said between blanks.
 constexpr Symbol kBetweenBlanks[] = {{"+", "plus"},       {"=", "equals"},   {"×", "times"},
                                      {"÷", "divided by"}, {"≈", "is about"}, {"@", "at"}};
@@ -212,7 +212,7 @@ std::optional<Spoken> speak_symbol(std::string_view text, size_t at) {
   const bool glued_in_front =
       is_word_before(text, at) || (at > 0 && (text[at - 1] == ')' || text[at - 1] == '.'));
   const bool after_blank = at > 0 && text[at - 1] == ' ';
-  for (const Symbol& symbol : kBeforeNumber) {
+  for (const Symbol& symbol : kSignsBeforeNumber) {
     const size_t end = at + symbol.character.size();
     if (symbol.character[0] == text[at] && !glued_in_front && starts_at(text, at, symbol.character) &&
         is_number_at(text, end) && !is_in_row(text, at, symbol.character))

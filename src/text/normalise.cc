@@ -1,6 +1,7 @@
 #include "text/normalise.h"
 
 #include "base/error.h"
+#include "text/characters.h"
 #include "text/english_amounts.h"
 #include "text/english_dates.h"
 #include "text/english_digit_groups.h"
@@ -17,8 +18,6 @@ constexpr Rule kAtDigit[] = {speak_phone_number, speak_date,     speak_digit_gro
                              speak_day_month,    speak_fraction, speak_amount};
 constexpr Rule kAtWord[] = {speak_month_day, speak_abbreviation, speak_roman_numeral, speak_money};  // "US$5"
 constexpr Rule kAtSign[] = {speak_phone_number, speak_money, speak_fraction};  // "(555) ...", "$5", "½"
-
-constexpr char32_t kFirstWideCharacter = 0x2E80;  // CJK from here on: numbers among it are not English
 
 // One walk over the text from left to right.
 class Walk {

@@ -18,8 +18,7 @@ constexpr std::u32string_view kClosers =
     U"\"')]}\u201D\u2019\u00BB\u203A\u300D\u300F\u3011\u300B\u3009\uFF09\uFF3D\uFF5D";
 constexpr std::u32string_view kOpeners =
     U"\"'([{\u201C\u2018\u00AB\u00BF\u00A1\u300C\u300E\u3010\u300A\uFF08*_";
-constexpr char32_t kFirstWideCharacter = 0x2E80;  // CJK from here on: written without spaces
-constexpr size_t kLongestMarker = 48;             // bytes of a bracket that is kept in one piece
+constexpr size_t kLongestMarker = 48;  // bytes of a bracket that is kept in one piece
 
 // Compared in lower case, without the last dot.
 constexpr std::string_view kNeverEnd[] = {

@@ -9,7 +9,7 @@
 namespace shoal::weights {
 namespace {
 
-const std::string kFish = SHOAL_SOURCE_DIR "/tests/data/fish/";
+const std::string kFishData = SHOAL_SOURCE_DIR "/tests/data/fish/";
 
 using Names = std::vector<std::string>;
 
@@ -60,8 +60,8 @@ TEST(DualArNames, S2NamesBeforeAudioIsDropped) {
 }
 
 TEST(DualArNames, BothFixturesGetTheSameNames) {
-  Checkpoint s1 = Checkpoint::open(kFish + "set_a/model.pth");
-  Checkpoint s2 = Checkpoint::open(kFish + "set_s2/model.safetensors.index.json");
+  Checkpoint s1 = Checkpoint::open(kFishData + "set_a/model.pth");
+  Checkpoint s2 = Checkpoint::open(kFishData + "set_s2/model.safetensors.index.json");
   normalise_dual_ar_names(s1);
   normalise_dual_ar_names(s2);
   EXPECT_EQ(s1.tensors().size(), 48u);
@@ -96,7 +96,7 @@ TEST(KokoroNames, TheWrapperIsTakenOffBehindThePart) {
 }
 
 TEST(CodecNames, TheFixtureLosesItsSixBuffers) {
-  Checkpoint checkpoint = Checkpoint::open(kFish + "set_a/codec.pth");
+  Checkpoint checkpoint = Checkpoint::open(kFishData + "set_a/codec.pth");
   normalise_codec_names(checkpoint);
   EXPECT_EQ(checkpoint.tensors().size(), 409u);
 }

@@ -14,8 +14,8 @@ namespace {
 
 // Layout: NumPy Enhancement Proposal 1 (the .npy format).
 constexpr std::string_view kEnding = ".npy";
-constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr size_t kMaxHeaderBytes = 4096;  // three short fields, padded to 64 bytes
+constexpr std::string_view kNpyMagic = "\x93NUMPY";
+constexpr size_t kMaxNpyHeaderBytes = 4096;  // three short fields, padded to 64 bytes
 constexpr std::string_view kFloat32 = "<f4";
 
 // The header of an array: a Python dict of a text, a boolean and a tuple of numbers. Nothing else is
@@ -126,16 +126,16 @@ class HeaderReader {
 };
 
 uint32_t read_header_length(ByteReader& in, std::string_view array) {
-  if (in.remaining() < kMagic.size() || in.text(kMagic.size()) != kMagic)
+  if (in.remaining() < kNpyMagic.size() || in.text(kNpyMagic.size()) != kNpyMagic)
     fail(ErrorCode::corrupt_file, in.name(), ": array ", printable(array), ": it is no .npy file");
   const int major = in.little<uint8_t>(), minor = in.little<uint8_t>();
   if ((major != 1 && major != 2) || minor != 0)
     fail(ErrorCode::unsupported, in.name(), ": array ", printable(array),
          ": expected .npy version 1.0 or 2.0, found ", major, ".", minor);
   const uint32_t length = major == 1 ? in.little<uint16_t>() : in.little<uint32_t>();
-  if (length > kMaxHeaderBytes)
+  if (length > kMaxNpyHeaderBytes)
     fail(ErrorCode::too_large, in.name(), ": array ", printable(array), ": a header of ", length,
-         " bytes, at most ", kMaxHeaderBytes, " are accepted");
+         " bytes, at most ", kMaxNpyHeaderBytes, " are accepted");
   return length;
 }
 

@@ -8,14 +8,14 @@
 namespace shoal::weights {
 namespace {
 
-std::vector<TensorLocation> parse(const std::string& file) { return parse_npz(bytes_of(file), "x"); }
-std::optional<ErrorCode> code_for(const std::string& file) {
-  return code_of([&] { parse(file); });
+std::vector<TensorLocation> parse_arrays(const std::string& file) { return parse_npz(bytes_of(file), "x"); }
+std::optional<ErrorCode> npz_code(const std::string& file) {
+  return code_of([&] { parse_arrays(file); });
 }
-std::string archive(const std::string& array) { return zip_file({{"w.npy", array}}); }
+std::string npz_of(const std::string& array) { return zip_file({{"w.npy", array}}); }
 // An archive of one array with that header and the given floats.
 std::optional<ErrorCode> header_code(const std::string& dict, const std::vector<float>& values = {1, 2, 3}) {
-  return code_for(archive(npy_file(dict, array_bytes(values))));
+  return npz_code(npz_of(npy_file(dict, array_bytes(values))));
 }
 std::vector<float> values_of(const std::string& file, const TensorLocation& tensor) {
   const Tensor copy = copy_dense(bytes_of(file), tensor);
@@ -30,7 +30,7 @@ TEST(Npz, ReadsArraysInTheOrderOfTheArchive) {
                 {"empty.npy", npy_floats("(0, 4)", {})},
                 {"two.npy", npy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }",
                                      array_bytes<float>({10}), 2)}});
-  const auto arrays = parse(file);
+  const auto arrays = parse_arrays(file);
   ASSERT_EQ(arrays.size(), 5u);
   EXPECT_EQ(arrays[0].name, "zf_b");
   EXPECT_EQ(arrays[0].shape, (Shape{2, 1, 3}));
@@ -50,10 +50,10 @@ TEST(Npz, ReadsNumpysOwnBytes) {
   const std::string array = concat(std::string("\x93NUMPY\x01\x00v\x00", 10),
                                    "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }",
                                    std::string(60, ' '), "\n", std::string("\x00\x00\xc0\x3f", 4));
-  const std::string file = archive(array);
-  ASSERT_EQ(code_for(file), std::nullopt) << message_of([&] { parse(file); });
-  EXPECT_EQ(values_of(file, parse(file)[0]), std::vector<float>{1.5f});
-  EXPECT_EQ(archive(npy_floats("(1,)", {1.5f})), file);
+  const std::string file = npz_of(array);
+  ASSERT_EQ(npz_code(file), std::nullopt) << message_of([&] { parse_arrays(file); });
+  EXPECT_EQ(values_of(file, parse_arrays(file)[0]), std::vector<float>{1.5f});
+  EXPECT_EQ(npz_of(npy_floats("(1,)", {1.5f})), file);
 }
 
 TEST(Npz, SpacesAndTheOrderOfKeysAreFree) {
@@ -76,10 +76,10 @@ TEST(Npz, RefusesOtherTypesOrdersAndVersions) {
   }
   std::string array = npy_floats("(1,)", {1});
   array[6] = 3;
-  EXPECT_EQ(code_for(archive(array)), ErrorCode::unsupported) << "version 3.0";
+  EXPECT_EQ(npz_code(npz_of(array)), ErrorCode::unsupported) << "version 3.0";
   array[6] = 1;
   array[7] = 1;
-  EXPECT_EQ(code_for(archive(array)), ErrorCode::unsupported) << "version 1.1";
+  EXPECT_EQ(npz_code(npz_of(array)), ErrorCode::unsupported) << "version 1.1";
 }
 
 TEST(Npz, RefusesBrokenHeaders) {
@@ -122,26 +122,26 @@ TEST(Npz, RefusesShapesThatDoNotFitTheData) {
        {"(2,)", "(4,)", "(3, 0)", "()", "(9223372036854775807,)", "(9223372036854775808,)",
         "(4611686018427387904, 4)", "(4294967296, 4294967296, 4294967296)", "(3, 99999999999999999999)",
         "(0, 9223372036854775807, 9223372036854775807)"}) {
-    EXPECT_EQ(code_for(archive(npy_floats(shape, {1, 2, 3}))), ErrorCode::corrupt_file) << shape;
+    EXPECT_EQ(npz_code(npz_of(npy_floats(shape, {1, 2, 3}))), ErrorCode::corrupt_file) << shape;
   }
-  EXPECT_EQ(code_for(archive(npy_floats("(1,)", {1}) + "x")), ErrorCode::corrupt_file) << "a byte more";
+  EXPECT_EQ(npz_code(npz_of(npy_floats("(1,)", {1}) + "x")), ErrorCode::corrupt_file) << "a byte more";
 }
 
 TEST(Npz, RefusesOtherArchives) {
   const std::string array = npy_floats("(1,)", {1});
-  EXPECT_EQ(code_for(zip_file({{"a.npy", array}, {"a.npy", array}})), ErrorCode::corrupt_file) << "twice";
-  EXPECT_EQ(code_for(zip_file({{"a.npy", array}, {"readme.txt", "x"}})), ErrorCode::corrupt_file);
-  EXPECT_EQ(code_for(zip_file({{".npy", array}})), ErrorCode::corrupt_file) << "no name";
-  EXPECT_EQ(code_for(zip_file({{"a\n.npy", array}})), ErrorCode::corrupt_file);
-  EXPECT_EQ(code_for(zip_file({{.name = "a.npy", .data = array, .method = 8}})), ErrorCode::unsupported)
+  EXPECT_EQ(npz_code(zip_file({{"a.npy", array}, {"a.npy", array}})), ErrorCode::corrupt_file) << "twice";
+  EXPECT_EQ(npz_code(zip_file({{"a.npy", array}, {"readme.txt", "x"}})), ErrorCode::corrupt_file);
+  EXPECT_EQ(npz_code(zip_file({{".npy", array}})), ErrorCode::corrupt_file) << "no name";
+  EXPECT_EQ(npz_code(zip_file({{"a\n.npy", array}})), ErrorCode::corrupt_file);
+  EXPECT_EQ(npz_code(zip_file({{.name = "a.npy", .data = array, .method = 8}})), ErrorCode::unsupported)
       << "savez_compressed";
-  EXPECT_EQ(code_for(archive("")), ErrorCode::corrupt_file);
-  EXPECT_EQ(code_for(archive("\x93NUMPX\x01")), ErrorCode::corrupt_file);
-  EXPECT_EQ(code_for("not a zip"), ErrorCode::corrupt_file);
-  EXPECT_TRUE(parse(zip_file({})).empty());
+  EXPECT_EQ(npz_code(npz_of("")), ErrorCode::corrupt_file);
+  EXPECT_EQ(npz_code(npz_of("\x93NUMPX\x01")), ErrorCode::corrupt_file);
+  EXPECT_EQ(npz_code("not a zip"), ErrorCode::corrupt_file);
+  EXPECT_TRUE(parse_arrays(zip_file({})).empty());
   std::string huge = npy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", "1234", 2);
   huge[11] = '\x7f';
-  EXPECT_EQ(code_for(archive(huge)), ErrorCode::too_large) << "a header of two gigabytes";
+  EXPECT_EQ(npz_code(npz_of(huge)), ErrorCode::too_large) << "a header of two gigabytes";
 }
 
 TEST(Npz, DamagedArchivesOpenOrThrowOurError) {
@@ -149,10 +149,10 @@ TEST(Npz, DamagedArchivesOpenOrThrowOurError) {
     const std::string file =
         zip_file({{"w.npy", npy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }",
                                      array_bytes<float>({0, 1, 2, 3, 4, 5}), major)}});
-    ASSERT_EQ(code_for(file), std::nullopt);
+    ASSERT_EQ(npz_code(file), std::nullopt);
     damage(file, [](const std::string& bytes) {
       code_of([&] {
-        for (const TensorLocation& tensor : parse(bytes)) copy_dense(bytes_of(bytes), tensor);
+        for (const TensorLocation& tensor : parse_arrays(bytes)) copy_dense(bytes_of(bytes), tensor);
       });
     });
   }

@@ -12,7 +12,7 @@ using testing::HasSubstr;
 
 std::string operator""_s(const char* text, size_t size) { return {text, size}; }
 
-std::optional<ErrorCode> code_for(const std::string& bytes) {
+std::optional<ErrorCode> pickle_code(const std::string& bytes) {
   return code_of([&] { Pickle::parse(bytes_of(bytes), "x"); });
 }
 
@@ -92,7 +92,7 @@ TEST(Pickle, NothingElseIsConstructed) {
       pickle_text("os") + pickle_text("system") + "\x93",
   };
   for (const std::string& attack : attacks)
-    EXPECT_EQ(code_for(pickle_file(attack)), ErrorCode::unsupported) << attack;
+    EXPECT_EQ(pickle_code(pickle_file(attack)), ErrorCode::unsupported) << attack;
   const std::string message = message_of([] {
     const std::string bytes = pickle_file("cos\nsystem\n");
     Pickle::parse(bytes_of(bytes), "evil.pth");
@@ -100,9 +100,9 @@ TEST(Pickle, NothingElseIsConstructed) {
   EXPECT_THAT(message,
               testing::AllOf(HasSubstr("evil.pth"), HasSubstr("\"os\".\"system\""), HasSubstr("not")));
   // Allowed names called in a way torch.save never writes.
-  EXPECT_EQ(code_for(pickle_file("ctorch\nFloatStorage\nK\x09\x85R")), ErrorCode::unsupported);
-  EXPECT_EQ(code_for(pickle_file("ccollections\nOrderedDict\n]\x85R")), ErrorCode::unsupported);
-  EXPECT_EQ(code_for(pickle_file("ctorch._utils\n_rebuild_parameter\nN\x85R")), ErrorCode::unsupported);
+  EXPECT_EQ(pickle_code(pickle_file("ctorch\nFloatStorage\nK\x09\x85R")), ErrorCode::unsupported);
+  EXPECT_EQ(pickle_code(pickle_file("ccollections\nOrderedDict\n]\x85R")), ErrorCode::unsupported);
+  EXPECT_EQ(pickle_code(pickle_file("ctorch._utils\n_rebuild_parameter\nN\x85R")), ErrorCode::unsupported);
 }
 
 TEST(Pickle, EveryOpcodeOffTheListIsRefusedByItsNumber) {
@@ -111,7 +111,7 @@ TEST(Pickle, EveryOpcodeOffTheListIsRefusedByItsNumber) {
     if (allowed.find(static_cast<char>(opcode)) != std::string::npos) continue;
     // INST, OBJ, NEWOBJ, NEWOBJ_EX, EXT*, PERSID, DUP, POP, ... with operands that would be enough for each.
     const std::string bytes = pickle_file(concat("(}}", static_cast<char>(opcode), "os\nsystem\n"));
-    EXPECT_EQ(code_for(bytes), ErrorCode::unsupported) << opcode;
+    EXPECT_EQ(pickle_code(bytes), ErrorCode::unsupported) << opcode;
     EXPECT_THAT(message_of([&] { Pickle::parse(bytes_of(bytes), "x"); }),
                 HasSubstr(concat("opcode ", opcode)));
   }
@@ -166,39 +166,39 @@ TEST(Pickle, RefusesBrokenStacks) {
       std::string(2000, '(') + ".",
   };
   for (const std::string& bytes : cases)
-    EXPECT_EQ(code_for(bytes), ErrorCode::corrupt_file) << testing::PrintToString(bytes);
-  EXPECT_EQ(code_for("\x80\x05N."_s), ErrorCode::unsupported);
-  EXPECT_EQ(code_for("\x80\x01N."_s), ErrorCode::unsupported);
-  EXPECT_EQ(code_for(concat("\x8a\x09", std::string(9, '\1'), ".")), ErrorCode::unsupported);
+    EXPECT_EQ(pickle_code(bytes), ErrorCode::corrupt_file) << testing::PrintToString(bytes);
+  EXPECT_EQ(pickle_code("\x80\x05N."_s), ErrorCode::unsupported);
+  EXPECT_EQ(pickle_code("\x80\x01N."_s), ErrorCode::unsupported);
+  EXPECT_EQ(pickle_code(concat("\x8a\x09", std::string(9, '\1'), ".")), ErrorCode::unsupported);
 }
 
 TEST(Pickle, BoundsMemory) {
   const size_t many = (size_t{1} << 20) + 1;
-  EXPECT_EQ(code_for(std::string(many, 'N')), ErrorCode::too_large) << "stack";
-  EXPECT_EQ(code_for(std::string(many, ']')), ErrorCode::too_large) << "objects";
-  EXPECT_EQ(code_for("Nr\xff\xff\xff\xff."_s), ErrorCode::too_large) << "memo index";
-  EXPECT_EQ(code_for(std::string((size_t{32} << 20) + 1, 'N')), ErrorCode::too_large) << "bytes";
+  EXPECT_EQ(pickle_code(std::string(many, 'N')), ErrorCode::too_large) << "stack";
+  EXPECT_EQ(pickle_code(std::string(many, ']')), ErrorCode::too_large) << "objects";
+  EXPECT_EQ(pickle_code("Nr\xff\xff\xff\xff."_s), ErrorCode::too_large) << "memo index";
+  EXPECT_EQ(pickle_code(std::string((size_t{32} << 20) + 1, 'N')), ErrorCode::too_large) << "bytes";
   // A long tuple named many times as a call's arguments must not be copied each time.
   const std::string tuple = concat("(", std::string(100000, 'N'), "tq\x01");
-  EXPECT_EQ(code_for(tuple + "Q."), ErrorCode::corrupt_file);
-  EXPECT_EQ(code_for("ctorch._utils\n_rebuild_tensor_v2\n" + tuple + "R."), ErrorCode::unsupported);
+  EXPECT_EQ(pickle_code(tuple + "Q."), ErrorCode::corrupt_file);
+  EXPECT_EQ(pickle_code("ctorch._utils\n_rebuild_tensor_v2\n" + tuple + "R."), ErrorCode::unsupported);
 }
 
 TEST(Pickle, DeepAndCyclicValuesCostNoStack) {
   // [[[[...]]]] half a million deep, and tuples around None as deep.
   const size_t depth = 500000;
-  EXPECT_EQ(code_for(std::string(depth, ']') + std::string(depth - 1, 'a') + "."), std::nullopt);
-  EXPECT_EQ(code_for(concat("N", std::string(depth, '\x85'), ".")), std::nullopt);
-  EXPECT_EQ(code_for("]q\x01h\x01"
-                     "a."),
+  EXPECT_EQ(pickle_code(std::string(depth, ']') + std::string(depth - 1, 'a') + "."), std::nullopt);
+  EXPECT_EQ(pickle_code(concat("N", std::string(depth, '\x85'), ".")), std::nullopt);
+  EXPECT_EQ(pickle_code("]q\x01h\x01"
+                        "a."),
             std::nullopt);  // a list that holds itself
 }
 
 TEST(Pickle, DamagedPicklesOpenOrThrowOurError) {
   const std::string bytes =
       pickle_file(pickle_dict({{"w", pickle_tensor({.storage_elements = 1, .shape = {1}, .strides = {1}})}}));
-  ASSERT_EQ(code_for(bytes), std::nullopt);
-  damage(bytes, [](const std::string& damaged) { code_for(damaged); });
+  ASSERT_EQ(pickle_code(bytes), std::nullopt);
+  damage(bytes, [](const std::string& damaged) { pickle_code(damaged); });
 }
 
 }  // namespace

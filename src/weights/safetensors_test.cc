@@ -10,10 +10,12 @@ namespace {
 
 using testing::HasSubstr;
 
-std::vector<TensorLocation> parse(const std::string& file) { return parse_safetensors(bytes_of(file), "x"); }
+std::vector<TensorLocation> parse_header(const std::string& file) {
+  return parse_safetensors(bytes_of(file), "x");
+}
 
-std::optional<ErrorCode> code_for(const std::string& header, const std::string& data) {
-  return code_of([&] { parse(safetensors_file(header, data)); });
+std::optional<ErrorCode> header_code_for(const std::string& header, const std::string& data) {
+  return code_of([&] { parse_header(safetensors_file(header, data)); });
 }
 
 std::string entry(const std::string& name, const std::string& dtype, const std::string& shape, int64_t begin,
@@ -29,7 +31,7 @@ TEST(Safetensors, ReadsTensorsInHeaderOrder) {
       braced(entry("b", "BF16", "[2,3]", 4, 16) + R"(,"__metadata__":{"format":"pt"},)" +
              entry("a", "F32", "[]", 0, 4) + "," + entry("none", "I64", "[0,7]", 16, 16)) +
       "  ";
-  const auto tensors = parse(safetensors_file(header, std::string(16, '\0')));
+  const auto tensors = parse_header(safetensors_file(header, std::string(16, '\0')));
   ASSERT_EQ(tensors.size(), 3u);
   EXPECT_EQ(tensors[0].name, "b");
   EXPECT_EQ(tensors[0].dtype, DType::bf16);
@@ -87,21 +89,21 @@ TEST(Safetensors, RefusesWhatTheHeaderCannotMean) {
       {"terminal codes in the name", braced(entry("a\\u001b[2J", "F32", "[1]", 0, 4)),
        ErrorCode::corrupt_file},
   };
-  EXPECT_EQ(code_for(braced(entry("a", "F32", "[1]", 0, 4)), four), std::nullopt);
-  for (const Case& c : cases) EXPECT_EQ(code_for(c.header, four), c.code) << c.why;
+  EXPECT_EQ(header_code_for(braced(entry("a", "F32", "[1]", 0, 4)), four), std::nullopt);
+  for (const Case& c : cases) EXPECT_EQ(header_code_for(c.header, four), c.code) << c.why;
 }
 
 TEST(Safetensors, RefusesAHeaderLengthThatCannotBe) {
   const std::string rest = concat("{}", std::string(64, ' '));
   for (uint64_t length : {uint64_t{67}, uint64_t{1} << 63, ~uint64_t{0}, ~uint64_t{0} - 7}) {
-    EXPECT_EQ(code_of([&] { parse(little(length) + rest); }), ErrorCode::corrupt_file) << length;
+    EXPECT_EQ(code_of([&] { parse_header(little(length) + rest); }), ErrorCode::corrupt_file) << length;
   }
-  EXPECT_EQ(code_of([&] { parse(little(uint64_t{66}) + rest); }), std::nullopt);
-  EXPECT_EQ(code_of([] { parse(""); }), ErrorCode::corrupt_file);
+  EXPECT_EQ(code_of([&] { parse_header(little(uint64_t{66}) + rest); }), std::nullopt);
+  EXPECT_EQ(code_of([] { parse_header(""); }), ErrorCode::corrupt_file);
   const size_t limit = size_t{16} << 20;
-  EXPECT_EQ(code_of([&] { parse(safetensors_file(concat("{}", std::string(limit - 2, ' ')), "")); }),
+  EXPECT_EQ(code_of([&] { parse_header(safetensors_file(concat("{}", std::string(limit - 2, ' ')), "")); }),
             std::nullopt);
-  EXPECT_EQ(code_of([&] { parse(safetensors_file(concat("{}", std::string(limit - 1, ' ')), "")); }),
+  EXPECT_EQ(code_of([&] { parse_header(safetensors_file(concat("{}", std::string(limit - 1, ' ')), "")); }),
             ErrorCode::too_large);
 }
 
@@ -116,11 +118,11 @@ TEST(Safetensors, DamagedFilesOpenOrThrowOurError) {
   const std::string file =
       safetensors_file(braced(entry("a", "F32", "[2,2]", 0, 16) + "," + entry("b", "U8", "[3]", 16, 19)),
                        std::string(19, '\1'));
-  ASSERT_EQ(parse(file).size(), 2u);
+  ASSERT_EQ(parse_header(file).size(), 2u);
   int refused = 0;
   damage(file, [&](const std::string& bytes) {
     const auto code = code_of([&] {
-      for (const TensorLocation& tensor : parse(bytes)) copy_dense(bytes_of(bytes), tensor);
+      for (const TensorLocation& tensor : parse_header(bytes)) copy_dense(bytes_of(bytes), tensor);
     });
     refused += code.has_value();
   });

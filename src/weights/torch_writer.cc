@@ -28,7 +28,7 @@ std::string little(T value) {
 
 // CRC-32 of zip (ISO 3309).
 uint32_t check_sum(std::string_view bytes) {
-  static constexpr auto kTable = [] {
+  static constexpr auto kCrcTable = [] {
     std::array<uint32_t, 256> table{};
     for (uint32_t i = 0; i < 256; ++i) {
       table[i] = i;
@@ -37,7 +37,7 @@ uint32_t check_sum(std::string_view bytes) {
     return table;
   }();
   uint32_t sum = ~0u;
-  for (const char c : bytes) sum = sum >> 8 ^ kTable[(sum ^ static_cast<uint8_t>(c)) & 0xff];
+  for (const char c : bytes) sum = sum >> 8 ^ kCrcTable[(sum ^ static_cast<uint8_t>(c)) & 0xff];
   return ~sum;
 }
 
@@ -76,23 +76,23 @@ class StoredArchive {
 };
 
 // Values and containers as Python's pickler writes them in protocol 2, each remembered under the next number.
-class Pickle {
+class PickleWriter {
  public:
-  Pickle() { text_ = {static_cast<char>(kProto), 2}; }
-  Pickle& op(Opcode code) {
+  PickleWriter() { text_ = {static_cast<char>(kProto), 2}; }
+  PickleWriter& op(Opcode code) {
     text_ += static_cast<char>(code);
     return *this;
   }
-  Pickle& remembered() { return op(kBinPut).byte(memo_++); }
-  Pickle& global(std::string_view module, std::string_view name) {
+  PickleWriter& remembered() { return op(kBinPut).byte(memo_++); }
+  PickleWriter& global(std::string_view module, std::string_view name) {
     op(kGlobal).text_ += concat(module, "\n", name, "\n");
     return remembered();
   }
-  Pickle& text(std::string_view value) {
+  PickleWriter& text(std::string_view value) {
     op(kBinUnicode).text_ += concat(little(static_cast<uint32_t>(value.size())), value);
     return remembered();
   }
-  Pickle& integer(int64_t value) {
+  PickleWriter& integer(int64_t value) {
     if (value < 0x100) return op(kBinInt1).byte(static_cast<uint8_t>(value));
     if (value < 0x10000) {
       op(kBinInt2).text_ += little(static_cast<uint16_t>(value));
@@ -101,7 +101,7 @@ class Pickle {
     op(kBinInt).text_ += little(static_cast<uint32_t>(value));
     return *this;
   }
-  Pickle& tuple(std::span<const int64_t> values) {
+  PickleWriter& tuple(std::span<const int64_t> values) {
     static constexpr std::array kTuples = {kEmptyTuple, kTuple1, kTuple2, kTuple3};
     if (values.size() >= kTuples.size()) op(kMark);
     for (const int64_t value : values) integer(value);
@@ -111,7 +111,7 @@ class Pickle {
   std::string take() && { return std::move(text_); }
 
  private:
-  Pickle& byte(uint8_t value) {
+  PickleWriter& byte(uint8_t value) {
     text_ += static_cast<char>(value);
     return *this;
   }
@@ -131,7 +131,7 @@ std::vector<int64_t> contiguous_strides(const Shape& shape) {
 }
 
 std::string pickle_of(const Shape& shape) {
-  Pickle pickle;
+  PickleWriter pickle;
   pickle.global("torch._utils", "_rebuild_tensor_v2").op(kMark);
   pickle.op(kMark).text("storage").global("torch", "FloatStorage").text("0").text("cpu");
   pickle.integer(shape.elements()).op(kTuple).remembered().op(kBinPersId);

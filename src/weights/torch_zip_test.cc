@@ -10,50 +10,52 @@ namespace {
 
 using Items = std::vector<std::pair<std::string, std::string>>;
 
-std::vector<TensorLocation> parse(const std::string& file) { return parse_torch_zip(bytes_of(file), "x"); }
-std::optional<ErrorCode> code_for(const std::string& file) {
-  return code_of([&] { parse(file); });
+std::vector<TensorLocation> parse_torch(const std::string& file) {
+  return parse_torch_zip(bytes_of(file), "x");
+}
+std::optional<ErrorCode> torch_code(const std::string& file) {
+  return code_of([&] { parse_torch(file); });
 }
 
 // An archive with storage "0" = six floats 0..5 and the given pickled value on top.
-std::string archive(const std::string& top, const std::vector<ZipPart>& more = {}) {
+std::string torch_file(const std::string& top, const std::vector<ZipPart>& more = {}) {
   std::vector<ZipPart> parts = {{"m/data.pkl", pickle_file(top)},
                                 {"m/data/0", array_bytes<float>({0, 1, 2, 3, 4, 5})}};
   parts.insert(parts.end(), more.begin(), more.end());
   return zip_file(parts);
 }
 std::string one_tensor(const TorchTensor& tensor) {
-  return archive(pickle_dict({{"w", pickle_tensor(tensor)}}));
+  return torch_file(pickle_dict({{"w", pickle_tensor(tensor)}}));
 }
 TorchTensor six(std::vector<int64_t> shape, std::vector<int64_t> strides, int64_t offset = 0) {
   return {.storage_elements = 6, .offset = offset, .shape = std::move(shape), .strides = std::move(strides)};
 }
 
-std::vector<float> values_of(const std::string& file, const TensorLocation& tensor) {
+std::vector<float> dense_values(const std::string& file, const TensorLocation& tensor) {
   const Tensor copy = copy_dense(bytes_of(file), tensor);
   return {copy.span<float>().begin(), copy.span<float>().end()};
 }
 
 TEST(TorchZip, ReadsAStateDict) {
   const std::string file = small_torch_file();
-  const auto tensors = parse(file);
+  const auto tensors = parse_torch(file);
   ASSERT_EQ(tensors.size(), 1u);
   EXPECT_EQ(tensors[0].name, "w");
   EXPECT_EQ(tensors[0].shape, (Shape{2, 3}));
-  EXPECT_EQ(values_of(file, tensors[0]), (std::vector<float>{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(dense_values(file, tensors[0]), (std::vector<float>{0, 1, 2, 3, 4, 5}));
 }
 
 TEST(TorchZip, DescendsIntoStateDictAndSkipsWhatIsNoTensor) {
   const std::string inner = pickle_dict({{"w", pickle_tensor(six({6}, {1}))}, {"step", pickle_integer(7)}});
-  const auto tensors = parse(
-      archive(pickle_dict({{"epoch", "K\x01"}, {"state_dict", inner}, {"v", pickle_tensor(six({6}, {1}))}})));
+  const auto tensors = parse_torch(torch_file(
+      pickle_dict({{"epoch", "K\x01"}, {"state_dict", inner}, {"v", pickle_tensor(six({6}, {1}))}})));
   ASSERT_EQ(tensors.size(), 1u);
   EXPECT_EQ(tensors[0].name, "w");
 }
 
 std::vector<std::string> names_in(const std::string& file) {
   std::vector<std::string> names;
-  for (const TensorLocation& tensor : parse(file)) names.push_back(tensor.name);
+  for (const TensorLocation& tensor : parse_torch(file)) names.push_back(tensor.name);
   return names;
 }
 
@@ -64,64 +66,64 @@ TEST(TorchZip, PartsOfADictWithoutTensors) {
       "ccollections\nOrderedDict\n)R" + pickle_text("b") + tensor + "s}" + pickle_text("_metadata") + "}sb";
   const std::string parts =
       pickle_dict({{"bert", bert}, {"epoch", "K\x01"}, {"options", "}"}, {"decoder", decoder}});
-  EXPECT_EQ(names_in(archive(parts)), (std::vector<std::string>{"bert.module.w", "decoder.b"}));
-  EXPECT_EQ(names_in(archive(pickle_dict({{"state_dict", parts}}))),
+  EXPECT_EQ(names_in(torch_file(parts)), (std::vector<std::string>{"bert.module.w", "decoder.b"}));
+  EXPECT_EQ(names_in(torch_file(pickle_dict({{"state_dict", parts}}))),
             (std::vector<std::string>{"bert.module.w", "decoder.b"}));
   // As ever: a dict with tensors of its own is all there is to it, and so is a state dict.
-  EXPECT_EQ(names_in(archive(pickle_dict({{"optimizer", bert}, {"v", tensor}}))),
+  EXPECT_EQ(names_in(torch_file(pickle_dict({{"optimizer", bert}, {"v", tensor}}))),
             std::vector<std::string>{"v"});
-  EXPECT_EQ(names_in(archive(pickle_dict({{"bert", bert}, {"state_dict", pickle_dict({{"v", tensor}})}}))),
+  EXPECT_EQ(names_in(torch_file(pickle_dict({{"bert", bert}, {"state_dict", pickle_dict({{"v", tensor}})}}))),
             std::vector<std::string>{"v"});
-  EXPECT_TRUE(names_in(archive(pickle_dict({{"a", pickle_dict({{"b", bert}})}}))).empty())
+  EXPECT_TRUE(names_in(torch_file(pickle_dict({{"a", pickle_dict({{"b", bert}})}}))).empty())
       << "one level only";
 }
 
 TEST(TorchZip, PartsThatAreNamedOddly) {
   const std::string part = pickle_dict({{"w", pickle_tensor(six({6}, {1}))}});
-  EXPECT_EQ(code_for(archive(concat("}K\x01", part, "s"))), ErrorCode::corrupt_file) << "a number";
-  EXPECT_EQ(code_for(archive(pickle_dict({{"a\n", part}}))), ErrorCode::corrupt_file);
-  EXPECT_EQ(code_for(archive(pickle_dict({{std::string(129, 'a'), part}}))), ErrorCode::corrupt_file);
-  EXPECT_EQ(code_for(archive(pickle_dict({{std::string(128, 'a'), part}}))), std::nullopt);
+  EXPECT_EQ(torch_code(torch_file(concat("}K\x01", part, "s"))), ErrorCode::corrupt_file) << "a number";
+  EXPECT_EQ(torch_code(torch_file(pickle_dict({{"a\n", part}}))), ErrorCode::corrupt_file);
+  EXPECT_EQ(torch_code(torch_file(pickle_dict({{std::string(129, 'a'), part}}))), ErrorCode::corrupt_file);
+  EXPECT_EQ(torch_code(torch_file(pickle_dict({{std::string(128, 'a'), part}}))), std::nullopt);
   // One dict under many names would multiply its tensors.
   std::string twice = concat("}(", pickle_text("a"), part, "q\x05", pickle_text("b"), "h\x05u");
-  EXPECT_EQ(code_for(archive(twice)), ErrorCode::unsupported);
+  EXPECT_EQ(torch_code(torch_file(twice)), ErrorCode::unsupported);
   twice = concat("}(", pickle_text("a"), "}q\x05", pickle_text("b"), "h\x05", pickle_text("c"), part, "u");
-  EXPECT_EQ(names_in(archive(twice)), std::vector<std::string>{"c.w"}) << "empty ones are harmless";
+  EXPECT_EQ(names_in(torch_file(twice)), std::vector<std::string>{"c.w"}) << "empty ones are harmless";
   // A dict that is a part of itself.
-  EXPECT_TRUE(names_in(archive(concat("}q\x05(", pickle_text("a"), "h\x05u"))).empty());
+  EXPECT_TRUE(names_in(torch_file(concat("}q\x05(", pickle_text("a"), "h\x05u"))).empty());
 }
 
 TEST(TorchZip, OneTensorWithoutADict) {
-  const std::string file = archive(pickle_tensor(six({2, 2}, {2, 1}, 1)));
+  const std::string file = torch_file(pickle_tensor(six({2, 2}, {2, 1}, 1)));
   const TensorLocation tensor = parse_torch_tensor(bytes_of(file), "x");
   EXPECT_EQ(tensor.shape, (Shape{2, 2}));
-  EXPECT_EQ(values_of(file, tensor), (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ(dense_values(file, tensor), (std::vector<float>{1, 2, 3, 4}));
   const auto tensor_code = [](const std::string& bytes) {
     return code_of([&] { parse_torch_tensor(bytes_of(bytes), "x"); });
   };
   EXPECT_EQ(tensor_code(small_torch_file()), ErrorCode::unsupported) << "a dict";
-  EXPECT_EQ(tensor_code(archive(pickle_tensor(six({4, 2}, {2, 1})))), ErrorCode::corrupt_file);
-  EXPECT_EQ(tensor_code(archive("cos\nsystem\n")), ErrorCode::unsupported);
+  EXPECT_EQ(tensor_code(torch_file(pickle_tensor(six({4, 2}, {2, 1})))), ErrorCode::corrupt_file);
+  EXPECT_EQ(tensor_code(torch_file("cos\nsystem\n")), ErrorCode::unsupported);
   damage(file, [](const std::string& bytes) {
     code_of([&] { copy_dense(bytes_of(bytes), parse_torch_tensor(bytes_of(bytes), "x")); });
   });
 }
 
 TEST(TorchZip, StridesAndSharedStorages) {
-  const std::string file = archive(pickle_dict({{"transposed", pickle_tensor(six({3, 2}, {1, 3}))},
-                                                {"column", pickle_tensor(six({2}, {3}, 2))},
-                                                {"row", pickle_tensor(six({1, 3}, {77, 1}, 3))},
-                                                {"empty", pickle_tensor(six({0, 4}, {4, 1}, 6))},
-                                                {"scalar", pickle_tensor(six({}, {}, 5))}}));
-  const auto tensors = parse(file);
+  const std::string file = torch_file(pickle_dict({{"transposed", pickle_tensor(six({3, 2}, {1, 3}))},
+                                                   {"column", pickle_tensor(six({2}, {3}, 2))},
+                                                   {"row", pickle_tensor(six({1, 3}, {77, 1}, 3))},
+                                                   {"empty", pickle_tensor(six({0, 4}, {4, 1}, 6))},
+                                                   {"scalar", pickle_tensor(six({}, {}, 5))}}));
+  const auto tensors = parse_torch(file);
   ASSERT_EQ(tensors.size(), 5u);
   EXPECT_FALSE(tensors[0].is_dense());
-  EXPECT_EQ(values_of(file, tensors[0]), (std::vector<float>{0, 3, 1, 4, 2, 5}));
-  EXPECT_EQ(values_of(file, tensors[1]), (std::vector<float>{2, 5}));
+  EXPECT_EQ(dense_values(file, tensors[0]), (std::vector<float>{0, 3, 1, 4, 2, 5}));
+  EXPECT_EQ(dense_values(file, tensors[1]), (std::vector<float>{2, 5}));
   EXPECT_TRUE(tensors[2].is_dense());
-  EXPECT_EQ(values_of(file, tensors[2]), (std::vector<float>{3, 4, 5}));
-  EXPECT_TRUE(values_of(file, tensors[3]).empty());
-  EXPECT_EQ(values_of(file, tensors[4]), (std::vector<float>{5}));
+  EXPECT_EQ(dense_values(file, tensors[2]), (std::vector<float>{3, 4, 5}));
+  EXPECT_TRUE(dense_values(file, tensors[3]).empty());
+  EXPECT_EQ(dense_values(file, tensors[4]), (std::vector<float>{5}));
 }
 
 TEST(TorchZip, RefusesTensorsOutsideTheirStorage) {
@@ -149,58 +151,59 @@ TEST(TorchZip, RefusesTensorsOutsideTheirStorage) {
       {"ranks differ", six({2, 3}, {1}), ErrorCode::corrupt_file},
       {"six dimensions", six({1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1}), ErrorCode::unsupported},
   };
-  for (const Case& c : cases) EXPECT_EQ(code_for(one_tensor(c.tensor)), c.code) << c.why;
+  for (const Case& c : cases) EXPECT_EQ(torch_code(one_tensor(c.tensor)), c.code) << c.why;
 }
 
 TEST(TorchZip, RefusesStoragesThatLie) {
   TorchTensor tensor = six({1}, {1});
   tensor.storage_elements = 5;
-  EXPECT_EQ(code_for(one_tensor(tensor)), ErrorCode::corrupt_file) << "fewer than stored";
+  EXPECT_EQ(torch_code(one_tensor(tensor)), ErrorCode::corrupt_file) << "fewer than stored";
   tensor.storage_elements = 7;
-  EXPECT_EQ(code_for(one_tensor(tensor)), ErrorCode::corrupt_file) << "more than stored";
+  EXPECT_EQ(torch_code(one_tensor(tensor)), ErrorCode::corrupt_file) << "more than stored";
   tensor.storage_elements = INT64_MAX / 2 + 4;  // times four = 12 bytes, modulo 2^64
-  EXPECT_EQ(code_for(one_tensor(tensor)), ErrorCode::corrupt_file) << "overflow";
+  EXPECT_EQ(torch_code(one_tensor(tensor)), ErrorCode::corrupt_file) << "overflow";
   tensor.storage_elements = -6;
-  EXPECT_EQ(code_for(one_tensor(tensor)), ErrorCode::corrupt_file) << "negative";
+  EXPECT_EQ(torch_code(one_tensor(tensor)), ErrorCode::corrupt_file) << "negative";
   tensor = six({1}, {1});
   tensor.storage_type = "DoubleStorage";
-  EXPECT_EQ(code_for(one_tensor(tensor)), ErrorCode::corrupt_file) << "other item size";
+  EXPECT_EQ(torch_code(one_tensor(tensor)), ErrorCode::corrupt_file) << "other item size";
   tensor.storage_type = "ComplexFloatStorage";
-  EXPECT_EQ(code_for(one_tensor(tensor)), ErrorCode::unsupported);
+  EXPECT_EQ(torch_code(one_tensor(tensor)), ErrorCode::unsupported);
   tensor = six({1}, {1});
   tensor.storage_key = "1";
-  EXPECT_EQ(code_for(one_tensor(tensor)), ErrorCode::corrupt_file) << "no such entry";
+  EXPECT_EQ(torch_code(one_tensor(tensor)), ErrorCode::corrupt_file) << "no such entry";
   tensor.storage_key = "../data/0";
-  EXPECT_EQ(code_for(one_tensor(tensor)), ErrorCode::corrupt_file) << "entries are names, not paths";
+  EXPECT_EQ(torch_code(one_tensor(tensor)), ErrorCode::corrupt_file) << "entries are names, not paths";
 }
 
 TEST(TorchZip, RefusesOtherArchives) {
-  EXPECT_EQ(code_for(archive("]")), ErrorCode::unsupported) << "a list, not a dict";
-  EXPECT_EQ(code_for(archive(pickle_tensor(six({6}, {1})))), ErrorCode::unsupported) << "a bare tensor";
-  EXPECT_EQ(code_for(archive("}", {{"m/byteorder", "big"}})), ErrorCode::unsupported);
-  EXPECT_EQ(code_for(archive("}", {{"n/data.pkl", "N."}})), ErrorCode::corrupt_file) << "two pickles";
-  EXPECT_EQ(code_for(zip_file({{"m/data/0", "1234"}})), ErrorCode::corrupt_file) << "no pickle";
-  EXPECT_EQ(code_for(archive(concat("}K\x01", pickle_tensor(six({6}, {1})), "s"))), ErrorCode::corrupt_file)
+  EXPECT_EQ(torch_code(torch_file("]")), ErrorCode::unsupported) << "a list, not a dict";
+  EXPECT_EQ(torch_code(torch_file(pickle_tensor(six({6}, {1})))), ErrorCode::unsupported) << "a bare tensor";
+  EXPECT_EQ(torch_code(torch_file("}", {{"m/byteorder", "big"}})), ErrorCode::unsupported);
+  EXPECT_EQ(torch_code(torch_file("}", {{"n/data.pkl", "N."}})), ErrorCode::corrupt_file) << "two pickles";
+  EXPECT_EQ(torch_code(zip_file({{"m/data/0", "1234"}})), ErrorCode::corrupt_file) << "no pickle";
+  EXPECT_EQ(torch_code(torch_file(concat("}K\x01", pickle_tensor(six({6}, {1})), "s"))),
+            ErrorCode::corrupt_file)
       << "a number for a name";
-  EXPECT_EQ(code_for(archive(pickle_dict({{"a\nb", pickle_tensor(six({6}, {1}))}}))),
+  EXPECT_EQ(torch_code(torch_file(pickle_dict({{"a\nb", pickle_tensor(six({6}, {1}))}}))),
             ErrorCode::corrupt_file);
   const std::string old_format =
       "\x80\x02\x8a\nl\xfc\x9c"
       "F\xf9 j\xa8P\x19.";
-  EXPECT_THAT(message_of([&] { parse(old_format); }), testing::HasSubstr("torch before 1.6"));
+  EXPECT_THAT(message_of([&] { parse_torch(old_format); }), testing::HasSubstr("torch before 1.6"));
 }
 
 TEST(TorchZip, AZipBombIsRefusedUnread) {
   // A kilobyte that claims to inflate to four gigabytes.
   const ZipPart bomb{.name = "m/data/0", .data = std::string(1000, 'x'), .method = 8, .size = 0xfffffffe};
-  EXPECT_EQ(code_for(zip_file({{"m/data.pkl", pickle_file("}")}, bomb})), ErrorCode::unsupported);
+  EXPECT_EQ(torch_code(zip_file({{"m/data.pkl", pickle_file("}")}, bomb})), ErrorCode::unsupported);
 }
 
 TEST(TorchZip, DamagedFilesOpenOrThrowOurError) {
   const std::string file = small_torch_file();
   damage(file, [](const std::string& bytes) {
     code_of([&] {
-      for (const TensorLocation& tensor : parse(bytes)) copy_dense(bytes_of(bytes), tensor);
+      for (const TensorLocation& tensor : parse_torch(bytes)) copy_dense(bytes_of(bytes), tensor);
     });
   });
 }

@@ -22,7 +22,7 @@ constexpr uint16_t kSaturated16 = 0xffff;
 constexpr uint16_t kZip64Extra = 0x0001;
 constexpr uint16_t kFlagEncrypted = 0x0001, kFlagStreamed = 0x0008, kFlagStrongEncryption = 0x0040,
                    kFlagMasked = 0x2000;
-constexpr uint64_t kMaxEntries = 65536;
+constexpr uint64_t kMaxZipEntries = 65536;
 
 struct Directory {
   uint64_t entries = 0;
@@ -208,8 +208,8 @@ void check_disjoint(std::vector<Extent> extents, std::string_view name) {
 
 std::vector<ZipEntry> read_zip_directory(std::span<const std::byte> file, std::string_view name) {
   const Directory directory = read_end(file, name);
-  if (directory.entries > kMaxEntries)
-    fail(ErrorCode::too_large, name, ": ", directory.entries, " zip entries, at most ", kMaxEntries,
+  if (directory.entries > kMaxZipEntries)
+    fail(ErrorCode::too_large, name, ": ", directory.entries, " zip entries, at most ", kMaxZipEntries,
          " are accepted");
   ByteReader in(file.subspan(static_cast<size_t>(directory.offset), static_cast<size_t>(directory.bytes)),
                 name);

@@ -8,7 +8,7 @@ namespace shoal::weights {
 namespace {
 
 std::vector<ZipEntry> read(const std::string& file) { return read_zip_directory(bytes_of(file), "x"); }
-std::optional<ErrorCode> code_for(const std::string& file) {
+std::optional<ErrorCode> zip_code(const std::string& file) {
   return code_of([&] { read(file); });
 }
 std::string text_of(const ZipEntry& entry) {
@@ -44,7 +44,7 @@ TEST(Zip, ACommentMayEvenHoldASignature) {
 
 TEST(Zip, SizesThatFollowTheData) {  // flag 8: the local header has zeros
   EXPECT_EQ(text_of(read(zip_file({{.name = "a", .data = "123", .flags = 8, .local_size = 0}}))[0]), "123");
-  EXPECT_EQ(code_for(zip_file({{.name = "a", .data = "123", .local_size = 0}})), ErrorCode::corrupt_file);
+  EXPECT_EQ(zip_code(zip_file({{.name = "a", .data = "123", .local_size = 0}})), ErrorCode::corrupt_file);
 }
 
 TEST(Zip, Zip64SizesComeFromTheExtraField) {
@@ -54,15 +54,15 @@ TEST(Zip, Zip64SizesComeFromTheExtraField) {
   EXPECT_EQ(text_of(read(zip_file({part}))[0]), "12345");
 
   part.extra = little<uint16_t>(1) + little<uint16_t>(16) + little<uint64_t>(5) + little<uint64_t>(6);
-  EXPECT_EQ(code_for(zip_file({part})), ErrorCode::corrupt_file) << "two sizes of a stored entry";
+  EXPECT_EQ(zip_code(zip_file({part})), ErrorCode::corrupt_file) << "two sizes of a stored entry";
   part.extra = little<uint16_t>(1) + little<uint16_t>(8) + little<uint64_t>(5);
-  EXPECT_EQ(code_for(zip_file({part})), ErrorCode::corrupt_file) << "field too short";
+  EXPECT_EQ(zip_code(zip_file({part})), ErrorCode::corrupt_file) << "field too short";
   part.extra = little<uint16_t>(1) + little<uint16_t>(16) + std::string(16, '\xff');
-  EXPECT_EQ(code_for(zip_file({part})), ErrorCode::corrupt_file) << "2^64 - 1 bytes";
+  EXPECT_EQ(zip_code(zip_file({part})), ErrorCode::corrupt_file) << "2^64 - 1 bytes";
   part.extra = little<uint16_t>(1) + little<uint16_t>(999);
-  EXPECT_EQ(code_for(zip_file({part})), ErrorCode::corrupt_file) << "field longer than the block";
+  EXPECT_EQ(zip_code(zip_file({part})), ErrorCode::corrupt_file) << "field longer than the block";
   part.extra = "";
-  EXPECT_EQ(code_for(zip_file({part})), ErrorCode::corrupt_file) << "no field at all";
+  EXPECT_EQ(zip_code(zip_file({part})), ErrorCode::corrupt_file) << "no field at all";
 }
 
 TEST(Zip, Zip64EndRecord) {
@@ -87,38 +87,38 @@ TEST(Zip, Zip64EndRecord) {
                          {1, bytes, offset, offset},
                          {1, bytes, offset, offset + bytes + 1}};
   for (const End64& end : wrong)
-    EXPECT_NE(code_for(with(end)), std::nullopt) << end.entries << " " << end.offset;
+    EXPECT_NE(zip_code(with(end)), std::nullopt) << end.entries << " " << end.offset;
   // A plain record that says something else than the wide one.
-  EXPECT_EQ(code_for(zip_file({{"a", "12345"}}, {.entries = 3, .before = end64(good)})),
+  EXPECT_EQ(zip_code(zip_file({{"a", "12345"}}, {.entries = 3, .before = end64(good)})),
             ErrorCode::corrupt_file);
 }
 
 TEST(Zip, RefusesCompressedAndEncryptedEntries) {
-  EXPECT_EQ(code_for(zip_file({{.name = "a", .data = "x", .method = 8}})), ErrorCode::unsupported);
-  EXPECT_EQ(code_for(zip_file({{.name = "a", .data = "x", .method = 14}})), ErrorCode::unsupported);
-  EXPECT_EQ(code_for(zip_file({{.name = "a", .data = "x", .flags = 1}})), ErrorCode::unsupported);
-  EXPECT_EQ(code_for(zip_file({{.name = "a", .data = "x", .flags = 0x2000}})), ErrorCode::unsupported);
+  EXPECT_EQ(zip_code(zip_file({{.name = "a", .data = "x", .method = 8}})), ErrorCode::unsupported);
+  EXPECT_EQ(zip_code(zip_file({{.name = "a", .data = "x", .method = 14}})), ErrorCode::unsupported);
+  EXPECT_EQ(zip_code(zip_file({{.name = "a", .data = "x", .flags = 1}})), ErrorCode::unsupported);
+  EXPECT_EQ(zip_code(zip_file({{.name = "a", .data = "x", .flags = 0x2000}})), ErrorCode::unsupported);
 }
 
 TEST(Zip, RefusesContradictions) {
   const auto corrupt = ErrorCode::corrupt_file;
-  EXPECT_EQ(code_for(zip_file({{"a", "1"}, {"a", "2"}})), corrupt) << "duplicate name";
-  EXPECT_EQ(code_for(zip_file({{.name = "a", .data = "1", .local_name = "b"}})), corrupt) << "other name";
-  EXPECT_EQ(code_for(zip_file({{.name = "a", .data = "1", .local_size = 2}})), corrupt) << "other size";
-  EXPECT_EQ(code_for(zip_file({{.name = "a", .data = "1", .size = 2, .local_size = 2}})), corrupt)
+  EXPECT_EQ(zip_code(zip_file({{"a", "1"}, {"a", "2"}})), corrupt) << "duplicate name";
+  EXPECT_EQ(zip_code(zip_file({{.name = "a", .data = "1", .local_name = "b"}})), corrupt) << "other name";
+  EXPECT_EQ(zip_code(zip_file({{.name = "a", .data = "1", .local_size = 2}})), corrupt) << "other size";
+  EXPECT_EQ(zip_code(zip_file({{.name = "a", .data = "1", .size = 2, .local_size = 2}})), corrupt)
       << "into directory";
-  EXPECT_EQ(code_for(zip_file({{.name = "a", .data = "1", .size = 0xfffffff0, .local_size = 0xfffffff0}})),
+  EXPECT_EQ(zip_code(zip_file({{.name = "a", .data = "1", .size = 0xfffffff0, .local_size = 0xfffffff0}})),
             corrupt);
-  EXPECT_EQ(code_for(zip_file({{.name = "a", .data = "1", .local_offset = 1}})), corrupt)
+  EXPECT_EQ(zip_code(zip_file({{.name = "a", .data = "1", .local_offset = 1}})), corrupt)
       << "no header there";
-  EXPECT_EQ(code_for(zip_file({{.name = "a", .data = "1", .local_offset = 0xfffffff0}})), corrupt)
+  EXPECT_EQ(zip_code(zip_file({{.name = "a", .data = "1", .local_offset = 0xfffffff0}})), corrupt)
       << "outside";
-  EXPECT_EQ(code_for(zip_file({{"a", "1"}}, {.entries = 2})), corrupt) << "entry missing";
-  EXPECT_EQ(code_for(zip_file({{"a", "1"}, {"b", "2"}}, {.entries = 1})), corrupt) << "entry too many";
-  EXPECT_EQ(code_for(zip_file({{"a", "1"}}, {.directory_offset = 5})), corrupt);
-  EXPECT_EQ(code_for(zip_file({{"a", "1"}}, {.before = "gap"})), corrupt);
-  EXPECT_EQ(code_for("not a zip"), corrupt);
-  EXPECT_EQ(code_for(""), corrupt);
+  EXPECT_EQ(zip_code(zip_file({{"a", "1"}}, {.entries = 2})), corrupt) << "entry missing";
+  EXPECT_EQ(zip_code(zip_file({{"a", "1"}, {"b", "2"}}, {.entries = 1})), corrupt) << "entry too many";
+  EXPECT_EQ(zip_code(zip_file({{"a", "1"}}, {.directory_offset = 5})), corrupt);
+  EXPECT_EQ(zip_code(zip_file({{"a", "1"}}, {.before = "gap"})), corrupt);
+  EXPECT_EQ(zip_code("not a zip"), corrupt);
+  EXPECT_EQ(zip_code(""), corrupt);
 }
 
 TEST(Zip, RefusesOverlappingEntries) {
@@ -126,7 +126,7 @@ TEST(Zip, RefusesOverlappingEntries) {
   // files).
   const std::string inner = zip_file({{"b", "22"}}).substr(0, 30 + 1 + 2);
   const std::string file = zip_file({{"a", inner}, {.name = "b", .data = "22", .local_offset = 31}});
-  EXPECT_EQ(code_for(file), ErrorCode::corrupt_file);
+  EXPECT_EQ(zip_code(file), ErrorCode::corrupt_file);
 }
 
 TEST(Zip, DamagedArchivesOpenOrThrowOurError) {

@@ -19,7 +19,7 @@ namespace shoal::parity {
 namespace {
 
 // The reference in f32 is 1e-7 to 5e-6 away from itself in double, stage by stage (manifest.json).
-constexpr double kStageTolerance = 2e-5;
+constexpr double kKokoroStageTolerance = 2e-5;
 // Given the same spectrum (the fixtures' README asks for 1e-4).
 constexpr double kGeneratorTolerance = 2e-5;
 constexpr double kSourceRms = 2e-3, kSourceMax = 1e-2;
@@ -80,7 +80,7 @@ void check_stages(KokoroFixture& fixture, const kokoro::Kokoro& model, const Kok
     if (name.starts_with("gen_") || name.starts_with("har") || name == "conv_post") continue;
     const StageRecorder::Stage* stage = recorder.find(name);
     if (!stage) continue;
-    expect_near(name, stage->values, example.rows(name, stage->steps), kStageTolerance);
+    expect_near(name, stage->values, example.rows(name, stage->steps), kKokoroStageTolerance);
     ++compared;
   }
   EXPECT_GE(compared, 2);

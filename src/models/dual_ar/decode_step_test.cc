@@ -16,17 +16,17 @@ using parity::LmMachine;
 
 constexpr int64_t kMostColumns = 80;
 
-struct Request {
+struct StepRequest {
   std::vector<int32_t> prompt;
   Sampling sampling;
   int64_t max_new_tokens = 0;
 };
 
-std::vector<Request> random_requests(const Config& config, int64_t count, std::mt19937& random) {
-  std::vector<Request> requests;
+std::vector<StepRequest> random_step_requests(const Config& config, int64_t count, std::mt19937& random) {
+  std::vector<StepRequest> requests;
   for (int64_t i = 0; i < count; ++i) {
-    Request request{testing::random_columns(config, 1 + static_cast<int64_t>(random() % 20), random),
-                    Sampling::defaults(config.family), 4 + static_cast<int64_t>(random() % 40)};
+    StepRequest request{testing::random_columns(config, 1 + static_cast<int64_t>(random() % 20), random),
+                        Sampling::defaults(config.family), 4 + static_cast<int64_t>(random() % 40)};
     request.sampling.seed = random();
     request.sampling.temperature = 0.5f + 0.1f * static_cast<float>(random() % 10);
     request.sampling.top_p = random() % 4 == 0 ? 0.0f : 0.9f;
@@ -37,14 +37,14 @@ std::vector<Request> random_requests(const Config& config, int64_t count, std::m
   return requests;
 }
 
-std::vector<int32_t> alone(const DualAr& model, const Request& request) {
+std::vector<int32_t> alone(const DualAr& model, const StepRequest& request) {
   LmMachine machine;
   LmDriver driver(model, machine.context, {.columns_per_sequence = kMostColumns, .page_size = 16});
   return driver.generate(0, request.prompt, request.sampling, request.max_new_tokens);
 }
 
 // Prompts one after the other, then steps of a random part of the unfinished sequences in random order.
-std::vector<std::vector<int32_t>> together(const DualAr& model, const std::vector<Request>& requests,
+std::vector<std::vector<int32_t>> together(const DualAr& model, const std::vector<StepRequest>& requests,
                                            std::mt19937& random) {
   LmMachine machine(2, /*record=*/true);
   LmDriver driver(model, machine.context,
@@ -55,7 +55,7 @@ std::vector<std::vector<int32_t>> together(const DualAr& model, const std::vecto
   const int64_t width = model.config().columns();
   std::vector<Utterance> utterances;
   for (size_t i = 0; i < requests.size(); ++i) {
-    const Request& request = requests[i];
+    const StepRequest& request = requests[i];
     utterances.emplace_back(model.config(), request.sampling,
                             static_cast<int64_t>(request.prompt.size()) / width, request.max_new_tokens);
     const FrameRequest first = utterances[i].next_request();
@@ -92,7 +92,7 @@ TEST_P(DecodeStep, DrawsWhatASequenceAloneDraws) {
   const Config config = testing::random_config(random);
   LmMachine machine;
   const DualAr model = DualAr::random(config, machine.context, {.dtype = dtype}, seed);
-  const auto requests = random_requests(config, 1 + static_cast<int64_t>(random() % 30), random);
+  const auto requests = random_step_requests(config, 1 + static_cast<int64_t>(random() % 30), random);
   const auto answers = together(model, requests, random);
   for (size_t i = 0; i < requests.size(); ++i)
     EXPECT_EQ(answers[i], alone(model, requests[i])) << "request " << i << " of " << requests.size();

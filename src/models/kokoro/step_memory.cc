@@ -39,8 +39,8 @@ FrameArrays lay_out(const ops::StepBlock* block, int64_t rows, FrameStep& step) 
 }
 
 // The largest of everything.
-struct Sizes {
-  Sizes(const Config& config, int64_t prosody_columns, int64_t decoder_columns)
+struct StepSizes {
+  StepSizes(const Config& config, int64_t prosody_columns, int64_t decoder_columns)
       : token_rows(Layout::recorded_total(config.max_positions)),
         frame_rows(Layout::recorded_total(StepMemory::kMostRecordedFrames)),
         prosody{1, prosody_columns},
@@ -76,7 +76,7 @@ StepMemory::StepMemory(ops::Context& ctx, const Network& network)
       max_dur_(network.config().max_dur),
       samples_per_frame_(network.samples_per_frame()),
       style_width_(2 * network.config().style_dim) {
-  const Sizes sizes(network.config(), network.prosody_columns(), network.decoder_columns());
+  const StepSizes sizes(network.config(), network.prosody_columns(), network.decoder_columns());
   bytes_ = sizes.total();
   prosody_ = Tensor::zeros(DType::f32, sizes.prosody, ctx.device);
   decoder_ = Tensor::zeros(DType::f32, sizes.decoder, ctx.device);
@@ -89,7 +89,7 @@ StepMemory::StepMemory(ops::Context& ctx, const Network& network)
 }
 
 int64_t StepMemory::bytes_of(const Config& config, int64_t prosody_columns, int64_t decoder_columns) {
-  return Sizes(config, prosody_columns, decoder_columns).total();
+  return StepSizes(config, prosody_columns, decoder_columns).total();
 }
 
 Encoded StepMemory::encoded() const {

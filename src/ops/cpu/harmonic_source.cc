@@ -44,7 +44,7 @@ void sum_phases(const HarmonicSource& source, const float* f0, int64_t rows, Ris
   }
 }
 
-struct Task {
+struct SourceTask {
   const HarmonicSource& source;
   TensorView f0;
   const Segments& segments;
@@ -132,7 +132,7 @@ void harmonic_source(Context& ctx, const HarmonicSource& source, TensorView f0, 
   const std::span<const SegmentPiece> pieces =
       cut_segments(ctx, segments, kBlocks * kSourceBlock,
                    [&](int64_t s) { return segments.rows(s) * source.samples_per_row; });
-  const Task task{source, f0, segments, noise, out, rises.data()};
+  const SourceTask task{source, f0, segments, noise, out, rises.data()};
   ctx.team->parallel_for(static_cast<int64_t>(pieces.size()), 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t i = begin; i < end; ++i) task.run(pieces[static_cast<size_t>(i)]);
   });

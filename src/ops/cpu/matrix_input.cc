@@ -59,14 +59,14 @@ std::span<const Segment> one_segment(Workspace& workspace, int64_t rows) {
   return segments;
 }
 
-int64_t rows_per_task(int64_t width) { return std::max<int64_t>(1, kElementsPerTask / width); }
+int64_t input_rows_per_task(int64_t width) { return std::max<int64_t>(1, kElementsPerTask / width); }
 
 // All rows of x, `padded` wide.
 TensorView stored_rows(Context& ctx, TensorView x, RowFormat format, int64_t padded) {
   const int64_t width = x.dim(1);
   const TensorView staged = alloc_rows(*ctx.workspace, format, x.dim(0), padded);
   const bool at_once = padded == width && x.is_contiguous();
-  ctx.team->parallel_for(x.dim(0), rows_per_task(width), [&](int64_t begin, int64_t end, int) {
+  ctx.team->parallel_for(x.dim(0), input_rows_per_task(width), [&](int64_t begin, int64_t end, int) {
     const int64_t step = at_once ? end - begin : 1;
     for (int64_t row = begin; row < end; row += step)
       store_row(x.row<float>(row), step * width, step * padded, format, row_at(staged, row));
@@ -153,7 +153,7 @@ StagedInput gather_taps(Context& ctx, const StagedSequences& staged, const Panel
   const int64_t element = size_of(staged.rows.dtype());
   const RowFormat format = staged.rows.dtype() == DType::bf16 ? RowFormat::bf16 : RowFormat::f32;
   const TensorView out = alloc_rows(*ctx.workspace, format, rows, gathered);
-  ctx.team->parallel_for(rows, rows_per_task(gathered), [&](int64_t begin, int64_t end, int) {
+  ctx.team->parallel_for(rows, input_rows_per_task(gathered), [&](int64_t begin, int64_t end, int) {
     auto segment =
         std::upper_bound(staged.segments.begin(), staged.segments.end(), begin,
                          [](int64_t row, const Segment& s) { return row < s.output_row + s.rows; });
@@ -229,13 +229,13 @@ StagedSequences stage_sequences(Context& ctx, const ConvInput& input, int64_t lo
 
   // All histories are read before any is overwritten.
   if (look_back > 0)
-    ctx.team->parallel_for(static_cast<int64_t>(used), rows_per_task(look_back * width),
+    ctx.team->parallel_for(static_cast<int64_t>(used), input_rows_per_task(look_back * width),
                            [&](int64_t begin, int64_t end, int) {
                              for (int64_t i = begin; i < end; ++i)
                                writer.write_history(segments[static_cast<size_t>(i)], sequence[i]);
                            });
   ctx.team->parallel_for(
-      input.rows.rows.rows(), rows_per_task(width), [&](int64_t begin, int64_t end, int worker) {
+      input.rows.rows.rows(), input_rows_per_task(width), [&](int64_t begin, int64_t end, int worker) {
         auto segment =
             std::upper_bound(segments.begin(), segments.end(), begin,
                              [](int64_t row, const Segment& s) { return row < s.output_row + s.rows; });

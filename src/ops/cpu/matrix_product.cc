@@ -16,9 +16,9 @@ constexpr int64_t kMostRows = 256;            // of one task
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Rows of one segment times a range of panels, on one thread.
-class Task {
+class ProductTask {
  public:
-  Task(const Product& product, const MatrixKernels& kernels)
+  ProductTask(const Product& product, const MatrixKernels& kernels)
       : product_(product),
         kernel_(product.weight.dtype == DType::f32 ? kernels.f32 : kernels.bf16),
         layout_(panel_layout(product.weight.dtype, product.weight.taps, product.weight.depth)),
@@ -140,7 +140,7 @@ const MatrixKernels& matrix_kernels() {
 
 void multiply(Context& ctx, const Product& product) {
   const MatrixKernels& kernels = matrix_kernels();
-  const Task task(product, kernels);
+  const ProductTask task(product, kernels);
   const Cut parts =
       cut(product, product.weight.dtype == DType::f32 ? kernels.f32 : kernels.bf16, ctx.team->size());
   // Neighbouring tasks share their panels: they run at the same time and find them in the shared cache.

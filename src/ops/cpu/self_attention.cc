@@ -13,13 +13,13 @@ namespace {
 
 constexpr int kQueries = 32;  // 32 queries of 64 floats, 16 keys and their scores fit in L1
 
-class TileWorker {
+class SelfTileWorker {
  public:
   static int64_t floats(int64_t dim) {
     return attention_scratch(dim, kQueries) + 2 * kQueries * attention_partial(dim);
   }
 
-  TileWorker(TensorView qkv, int64_t heads, TensorView out, float* scratch)
+  SelfTileWorker(TensorView qkv, int64_t heads, TensorView out, float* scratch)
       : qkv_(qkv),
         out_(out),
         heads_(heads),
@@ -90,10 +90,11 @@ void self_attention(Context& ctx, TensorView qkv, int64_t heads, const Segments&
   const std::span<const SegmentPiece> tiles =
       cut_segments(ctx, segments, kQueries, [&](int64_t s) { return segments.rows(s); });
   const int64_t dim = qkv.dim(1) / (3 * heads);
-  const TensorView scratch = ctx.workspace->alloc(DType::f32, {ctx.team->size(), TileWorker::floats(dim)});
+  const TensorView scratch =
+      ctx.workspace->alloc(DType::f32, {ctx.team->size(), SelfTileWorker::floats(dim)});
   ctx.team->parallel_for(
       static_cast<int64_t>(tiles.size()) * heads, 1, [&](int64_t begin, int64_t end, int worker) {
-        TileWorker tile_worker(qkv, heads, out, scratch.row<float>(worker));
+        SelfTileWorker tile_worker(qkv, heads, out, scratch.row<float>(worker));
         for (int64_t i = begin; i < end; ++i) {
           const SegmentPiece& tile = tiles[static_cast<size_t>(i / heads)];
           tile_worker.run(tile, segments.begin(tile.segment), segments.rows(tile.segment), i % heads);

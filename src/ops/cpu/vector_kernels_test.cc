@@ -11,7 +11,7 @@ namespace {
 using Floats = std::vector<float>;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kNotANumber = std::numeric_limits<float>::quiet_NaN();
 constexpr double kUlp = 0x1p-23;
 
 // Evenly spaced, both ends included.
@@ -41,7 +41,8 @@ TEST_P(VectorKernelsTest, ExpIsWithinAnUlp) {
     bound.push_back(0.75 * kUlp * want.back());  // polynomial 3e-9, argument and final rounding
   }
   expect_close(y, want, bound);
-  const Floats edges = apply(vector_kernels().exp_nonpositive, {-0.0f, -87.1f, -1e30f, -kInfinity, kNan});
+  const Floats edges =
+      apply(vector_kernels().exp_nonpositive, {-0.0f, -87.1f, -1e30f, -kInfinity, kNotANumber});
   EXPECT_EQ(edges[0], 1.0f);
   for (int i = 1; i < 4; ++i) EXPECT_EQ(edges[static_cast<size_t>(i)], 0.0f);
   EXPECT_TRUE(std::isnan(edges[4]));
@@ -84,7 +85,7 @@ TEST_P(VectorKernelsTest, GeluByTanhIsExactToTwoTenMillionths) {
     bound.push_back(2e-7 * std::max(1.0, std::abs(want.back())));
   }
   expect_close(y, want, bound);
-  const Floats edges = apply(vector_kernels().gelu_tanh, {-0.0f, -3e38f, 3e38f, kInfinity, kNan});
+  const Floats edges = apply(vector_kernels().gelu_tanh, {-0.0f, -3e38f, 3e38f, kInfinity, kNotANumber});
   EXPECT_EQ(edges[0], 0.0f);
   EXPECT_EQ(edges[1], 0.0f);
   EXPECT_EQ(edges[2], 3e38f);
@@ -149,7 +150,7 @@ TEST_P(VectorKernelsTest, MaximumMatchesALoop) {
     bool has_nan = true;
     EXPECT_EQ(vector_kernels().max(x.data(), n, &has_nan), *std::max_element(x.begin(), x.end()));
     EXPECT_FALSE(has_nan);
-    x[x.size() / 2] = kNan;
+    x[x.size() / 2] = kNotANumber;
     vector_kernels().max(x.data(), n, &has_nan);
     EXPECT_TRUE(has_nan);
   }

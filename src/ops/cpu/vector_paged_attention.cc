@@ -47,7 +47,7 @@ struct Batch {
 };
 
 template <typename T>
-std::span<T> alloc_array(Context& ctx, int64_t count) {
+std::span<T> alloc_plain(Context& ctx, int64_t count) {
   static_assert(alignof(T) <= 64);
   const int64_t bytes = count * static_cast<int64_t>(sizeof(T));
   return {static_cast<T*>(ctx.workspace->alloc(DType::u8, {bytes}).data()), static_cast<size_t>(count)};
@@ -56,7 +56,7 @@ std::span<T> alloc_array(Context& ctx, int64_t count) {
 std::span<Tile> plan_tiles(Context& ctx, const Batch& batch) {
   const RaggedRows& rows = batch.plan.rows;
   const int64_t step = batch.rows_per_tile();
-  const std::span<Tile> tiles = alloc_array<Tile>(ctx, rows.rows() / step + rows.sequences());
+  const std::span<Tile> tiles = alloc_plain<Tile>(ctx, rows.rows() / step + rows.sequences());
   size_t used = 0;
   int64_t partial = 0;
   for (int s = 0; s < rows.sequences(); ++s)
@@ -73,7 +73,7 @@ std::span<Tile> plan_tiles(Context& ctx, const Batch& batch) {
 }
 
 // What one worker needs for a tile and kv head; slices of the workspace.
-class TileWorker {
+class PagedTileWorker {
  public:
   static int64_t floats(const Batch& batch) {
     const int64_t queries = batch.rows_per_tile() * batch.group();
@@ -81,7 +81,7 @@ class TileWorker {
            2 * queries * attention_partial(batch.layout.head_dim);
   }
 
-  TileWorker(const Batch& batch, float* scratch)
+  PagedTileWorker(const Batch& batch, float* scratch)
       : batch_(batch), kernels_(vector_kernels()), scratch_(scratch) {}
 
   // Partial result of query i of chunk number `chunk` -> results + i * attention_partial, where the query
@@ -198,7 +198,7 @@ void run_split(Context& ctx, const Batch& batch, std::span<const Tile> tiles, Te
   };
   int64_t count = 0;
   for (const Tile& tile : tiles) count += tile.chunks() * kv_heads;
-  const std::span<Task> tasks = alloc_array<Task>(ctx, count);
+  const std::span<Task> tasks = alloc_plain<Task>(ctx, count);
   size_t used = 0;
   for (size_t t = 0; t < tiles.size(); ++t)
     for (int64_t head = 0; head < kv_heads; ++head)
@@ -211,7 +211,7 @@ void run_split(Context& ctx, const Batch& batch, std::span<const Tile> tiles, Te
     return results + (tile.partial + (head * tile.chunks() + chunk) * tile.rows * batch.group()) * size;
   };
   ctx.team->parallel_for(count, 1, [&](int64_t begin, int64_t end, int worker) {
-    TileWorker tile_worker(batch, scratch.row<float>(worker));
+    PagedTileWorker tile_worker(batch, scratch.row<float>(worker));
     for (int64_t i = begin; i < end; ++i) {
       const Task& task = tasks[static_cast<size_t>(i)];
       const Tile& tile = tiles[static_cast<size_t>(task.tile)];
@@ -221,7 +221,7 @@ void run_split(Context& ctx, const Batch& batch, std::span<const Tile> tiles, Te
   });
   ctx.team->parallel_for(
       static_cast<int64_t>(tiles.size()) * kv_heads, 4, [&](int64_t begin, int64_t end, int worker) {
-        const TileWorker tile_worker(batch, scratch.row<float>(worker));
+        const PagedTileWorker tile_worker(batch, scratch.row<float>(worker));
         float* sums = scratch.row<float>(worker);
         for (int64_t i = begin; i < end; ++i) {
           const Tile& tile = tiles[static_cast<size_t>(i / kv_heads)];
@@ -239,7 +239,8 @@ void paged_attention(Context& ctx, TensorView qkv, const HeadLayout& layout, con
   const Workspace::Scope scope(*ctx.workspace);
   const Batch batch{qkv, layout, plan, cache, window, out};
   const std::span<const Tile> tiles = plan_tiles(ctx, batch);
-  const TensorView scratch = ctx.workspace->alloc(DType::f32, {ctx.team->size(), TileWorker::floats(batch)});
+  const TensorView scratch =
+      ctx.workspace->alloc(DType::f32, {ctx.team->size(), PagedTileWorker::floats(batch)});
   const int64_t count = static_cast<int64_t>(tiles.size()) * layout.kv_heads;
   int64_t keys = 0, most_chunks = 0;
   for (const Tile& tile : tiles) {
@@ -252,7 +253,7 @@ void paged_attention(Context& ctx, TensorView qkv, const HeadLayout& layout, con
   const int64_t flops_per_task = 4 * keys * layout.heads * layout.head_dim / count;
   const int64_t grain = std::max<int64_t>(1, kFlopsPerTask / std::max<int64_t>(1, flops_per_task));
   ctx.team->parallel_for(count, grain, [&](int64_t begin, int64_t end, int worker) {
-    TileWorker tile_worker(batch, scratch.row<float>(worker));
+    PagedTileWorker tile_worker(batch, scratch.row<float>(worker));
     for (int64_t i = begin; i < end; ++i)
       tile_worker.run(tiles[static_cast<size_t>(i / layout.kv_heads)], i % layout.kv_heads);
   });

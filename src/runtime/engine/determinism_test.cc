@@ -15,7 +15,7 @@ using testing::Answer;
 using testing::answer_of;
 using testing::between;
 
-constexpr int kRequests = 32;
+constexpr int kRequestsOfATrace = 32;
 
 struct Traffic {
   std::vector<SpeechRequest> requests;
@@ -28,7 +28,8 @@ const Traffic& traffic() {
     std::mt19937_64 random(7);
     std::vector<ReferenceCodes> voices;
     for (const int frames : {5, 23, 40}) voices.push_back(testing::random_voice(random, frames));
-    for (int i = 0; i < kRequests; ++i) t.requests.push_back(testing::random_request(random, voices, 24));
+    for (int i = 0; i < kRequestsOfATrace; ++i)
+      t.requests.push_back(testing::random_request(random, voices, 24));
     EngineConfig config = testing::tiny_config();
     config.max_batch_size = 1;
     config.prefix_cache = false;

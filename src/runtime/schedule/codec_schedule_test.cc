@@ -10,10 +10,10 @@
 namespace shoal::runtime {
 namespace {
 
-constexpr int64_t kFrameUs = 46440;
+constexpr int64_t kCodecFrameUs = 46440;
 
 CodecJob stream(JobId id, int64_t waiting, int64_t lead_frames) {
-  return {.id = id, .waiting_frames = waiting, .started = true, .lead_us = lead_frames * kFrameUs};
+  return {.id = id, .waiting_frames = waiting, .started = true, .lead_us = lead_frames * kCodecFrameUs};
 }
 CodecJob whole_file(JobId id, int64_t waiting) {
   return {.id = id, .waiting_frames = waiting, .whole = true};
@@ -22,7 +22,7 @@ CodecJob whole_file(JobId id, int64_t waiting) {
 std::string plan(const std::vector<CodecJob>& jobs, int64_t max_frames) {
   std::string line;
   for (const CodecPiece& piece :
-       plan_codec(jobs, {.frame_us = kFrameUs, .max_frames_per_pass = max_frames})) {
+       plan_codec(jobs, {.frame_us = kCodecFrameUs, .max_frames_per_pass = max_frames})) {
     line += std::to_string(piece.id) + ":" + std::to_string(piece.frames) + " ";
   }
   return line;
@@ -33,26 +33,26 @@ TEST(WantedFrames, GrowWithTheLead) {
                                              {7, 2},    {8, 4},   {15, 4},   {16, 8}, {31, 8},
                                              {32, 16},  {33, 16}, {1000, 16}};
   for (const auto& [lead, frames] : wanted) {
-    EXPECT_EQ(wanted_frames(stream(1, 99, lead), kFrameUs), frames) << lead;
+    EXPECT_EQ(wanted_frames(stream(1, 99, lead), kCodecFrameUs), frames) << lead;
   }
   CodecJob job = stream(1, 99, 4);
   --job.lead_us;  // a microsecond short of twice two frames
-  EXPECT_EQ(wanted_frames(job, kFrameUs), 1);
+  EXPECT_EQ(wanted_frames(job, kCodecFrameUs), 1);
 }
 
 TEST(WantedFrames, AreThoseOfTheListenersTime) {
   CodecJob job = stream(1, 99, 8);
   job.speed = 2;  // eight frames' time is sixteen frames
-  EXPECT_EQ(wanted_frames(job, kFrameUs), 8);
+  EXPECT_EQ(wanted_frames(job, kCodecFrameUs), 8);
   job.speed = 0.25;
-  EXPECT_EQ(wanted_frames(job, kFrameUs), 1);
+  EXPECT_EQ(wanted_frames(job, kCodecFrameUs), 1);
 }
 
 TEST(WantedFrames, FirstSoundAndWholeFiles) {
   CodecJob job = stream(1, 99, 1000);
   job.started = false;
-  EXPECT_EQ(wanted_frames(job, kFrameUs), 1);
-  EXPECT_EQ(wanted_frames(whole_file(1, 5), kFrameUs), 16);
+  EXPECT_EQ(wanted_frames(job, kCodecFrameUs), 1);
+  EXPECT_EQ(wanted_frames(whole_file(1, 5), kCodecFrameUs), 16);
 }
 
 TEST(PlanCodec, DecodesWhatIsDueTheLeastLeadFirst) {
@@ -102,7 +102,7 @@ TEST(PlanCodec, RandomPassesKeepTheRules) {
       job.ended = draw(0, 3) == 0;
       jobs.push_back(job);
     }
-    const CodecLimits limits = {.frame_us = kFrameUs, .max_frames_per_pass = draw(1, 64)};
+    const CodecLimits limits = {.frame_us = kCodecFrameUs, .max_frames_per_pass = draw(1, 64)};
     const std::vector<CodecPiece> pieces = plan_codec(jobs, limits);
 
     int64_t total = 0, file_frames = 0, due_frames = 0, due_file_frames = 0;
@@ -117,7 +117,7 @@ TEST(PlanCodec, RandomPassesKeepTheRules) {
     for (const CodecJob& job : jobs) {
       const int64_t frames = given.contains(job.id) ? given[job.id] : 0;
       const bool due =
-          job.waiting_frames > 0 && (job.ended || job.waiting_frames >= wanted_frames(job, kFrameUs));
+          job.waiting_frames > 0 && (job.ended || job.waiting_frames >= wanted_frames(job, kCodecFrameUs));
       EXPECT_LE(frames, due ? job.waiting_frames : 0) << job.id;
       if (!due) continue;
       due_frames += job.waiting_frames;
@@ -150,19 +150,19 @@ Listening listen(int64_t streams, int64_t per_pass, int64_t ticks) {
   Listening result;
   for (int64_t tick = 0; tick < ticks; ++tick) {
     // Generation is twice as fast as real time until a listener has plenty.
-    for (CodecJob& job : jobs) job.waiting_frames += job.lead_us < 40 * kFrameUs ? 2 : 0;
+    for (CodecJob& job : jobs) job.waiting_frames += job.lead_us < 40 * kCodecFrameUs ? 2 : 0;
     for (const CodecPiece& piece :
-         plan_codec(jobs, {.frame_us = kFrameUs, .max_frames_per_pass = per_pass})) {
+         plan_codec(jobs, {.frame_us = kCodecFrameUs, .max_frames_per_pass = per_pass})) {
       CodecJob& job = *std::ranges::find(jobs, piece.id, &CodecJob::id);
       job.waiting_frames -= piece.frames;
       job.started = true;
       if (job.whole) result.file_frames += piece.frames;
-      if (!job.whole) job.lead_us += piece.frames * kFrameUs;
+      if (!job.whole) job.lead_us += piece.frames * kCodecFrameUs;
       if (!job.whole) result.largest_piece = std::max(result.largest_piece, piece.frames);
     }
     for (CodecJob& job : jobs) {
       if (job.whole || !job.started) continue;
-      job.lead_us -= kFrameUs;
+      job.lead_us -= kCodecFrameUs;
       if (job.lead_us < 0) ++result.underruns;
     }
   }

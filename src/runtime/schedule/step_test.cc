@@ -11,7 +11,7 @@ Machine machine(ScheduleLimits limits, int64_t pages = 1000) {
   if (limits.max_streams == 1) limits.max_streams = 16;
   return {.limits = limits, .pages = pages};
 }
-constexpr ScheduleLimits kRoomy = {.max_batch_size = 8, .prefill_columns = 4, .page_size = 4};
+constexpr ScheduleLimits kRoomyStep = {.max_batch_size = 8, .prefill_columns = 4, .page_size = 4};
 
 // A job with `pages` pages of four columns, all full, so that its next column needs another page.
 ActiveJob speaking(char id, int64_t arrival_us, int64_t pages, int64_t lead_us = 0) {
@@ -47,7 +47,7 @@ std::string plan(const std::vector<ActiveJob>& active, const ScheduleLimits& lim
 
 TEST(PlanStep, LongPromptIsCutAndNeverStallsTheSpeakingJob) {
   EXPECT_EQ(replay({{.name = 'a', .prompt = 1, .frames = 5}, {.name = 'b', .prompt = 9, .frames = 2}},
-                   machine(kRoomy)),
+                   machine(kRoomyStep)),
             (Lines{"a1* b3", "a1* b4", "a1* b2*", "a1* b1*", "a1*"}));
 }
 
@@ -55,7 +55,7 @@ TEST(PlanStep, PromptsGoOldestFirst) {
   EXPECT_EQ(replay({{.name = 'b', .arrival = 1, .prompt = 3},
                     {.name = 'a', .prompt = 6},
                     {.name = 'c', .arrival = 1, .prompt = 2}},
-                   machine(kRoomy)),
+                   machine(kRoomyStep)),
             (Lines{"a4", "a2* b2", "b1* c2*"}));
 }
 
@@ -66,7 +66,7 @@ TEST(PlanStep, SpeakingColumnsAreNotOfThePrefillBudget) {
 }
 
 TEST(PlanStep, UtterancesFollowOneAnother) {
-  EXPECT_EQ(replay({{.name = 'a', .prompt = 5, .frames = 2, .utterances = 2}}, machine(kRoomy)),
+  EXPECT_EQ(replay({{.name = 'a', .prompt = 5, .frames = 2, .utterances = 2}}, machine(kRoomyStep)),
             (Lines{"a4", "a1*", "a1*", "a4", "a1*", "a1*"}));
 }
 
@@ -85,7 +85,7 @@ TEST(PlanStep, CancelledJobsEndPausedOrNot) {
       {.name = 'a', .frames = 9, .cancelled = 2},
       {.name = 'b', .frames = 9, .cancelled = 3, .paused = 1, .resumed = 9},
       {.name = 'c', .frames = 9, .cancelled = 0}};
-  EXPECT_EQ(replay(requests, machine(kRoomy)), (Lines{"c! a1* b1*", "a1*", "a!", "b!"}));
+  EXPECT_EQ(replay(requests, machine(kRoomyStep)), (Lines{"c! a1* b1*", "a1*", "a!", "b!"}));
 }
 
 TEST(PlanStep, CancellationIsToldBeforeTheDeadlineAndFinishingJobsAreLeftAlone) {
@@ -101,7 +101,7 @@ TEST(PlanStep, CancellationIsToldBeforeTheDeadlineAndFinishingJobsAreLeftAlone) 
 TEST(PlanStep, PausedJobsKeepTheirPagesAndGoOnWhereTheyWere) {
   EXPECT_EQ(
       replay({{.name = 'a', .prompt = 6, .frames = 3, .paused = 1, .resumed = 3}, {.name = 'b', .frames = 5}},
-             machine(kRoomy)),
+             machine(kRoomyStep)),
       (Lines{"a4", "b1*", "b1*", "a2* b1*", "a1* b1*", "a1* b1*"}));
 }
 
@@ -109,7 +109,7 @@ TEST(PlanStep, PromptOfTheSameVoiceWaitsForTheOlderOneThenFindsItsPages) {
   const Request a = {.name = 'a', .prompt = 10, .frames = 3, .voice_columns = 8, .voice = 7};
   Request b = a, c = a;
   b.name = 'b', c.name = 'c';
-  Replay run({a, b, c}, machine(kRoomy));
+  Replay run({a, b, c}, machine(kRoomyStep));
   EXPECT_EQ(run.run(), (Lines{"a4", "a4", "a2*", "a1* b2* c2*", "a1* b1* c1*", "b1* c1*"}));
   EXPECT_EQ(run.job('b').computed, 10 - 8 + 2);
 }
@@ -118,7 +118,7 @@ TEST(PlanStep, OtherVoicesAndNoVoiceDoNotWait) {
   for (const uint64_t voice : {uint64_t{0}, uint64_t{8}}) {
     const Request a = {.name = 'a', .prompt = 6, .voice_columns = 4, .voice = voice == 0 ? 0u : 7u};
     const Request b = {.name = 'b', .prompt = 2, .voice = voice};
-    EXPECT_EQ(replay({a, b}, machine(kRoomy)), (Lines{"a4", "a2* b2*"}));
+    EXPECT_EQ(replay({a, b}, machine(kRoomyStep)), (Lines{"a4", "a2* b2*"}));
   }
 }
 
@@ -127,7 +127,7 @@ TEST(PlanStep, PausedPromptIsNotWaitedFor) {
   const Request b = {.name = 'b', .arrival = 1, .prompt = 8, .voice_columns = 8, .voice = 7};
   const Request speaker = {.name = 's', .prompt = 1, .frames = 6};
   // b finds the page that a computed before its pause.
-  EXPECT_EQ(replay({a, b, speaker}, machine(kRoomy)),
+  EXPECT_EQ(replay({a, b, speaker}, machine(kRoomyStep)),
             (Lines{"a4", "s1* b3", "s1* b1*", "s1*", "s1*", "s1*", "s1*", "", "", "a4*"}));
 }
 

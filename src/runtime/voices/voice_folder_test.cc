@@ -16,7 +16,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-std::string sound(double seconds = 0.5, float amplitude = 0.5f, audio::Format format = audio::Format::wav) {
+std::string folder_clip(double seconds = 0.5, float amplitude = 0.5f,
+                        audio::Format format = audio::Format::wav) {
   std::vector<float> samples(static_cast<size_t>(16000 * seconds));
   for (size_t i = 0; i < samples.size(); ++i)
     samples[i] = amplitude * static_cast<float>(std::sin(0.1 * static_cast<double>(i)));
@@ -31,7 +32,7 @@ class VoiceFolderTest : public InTemporaryFolder {
     return code_of([&] { voices().add(name, audio, text); });
   }
   VoiceFolder voices() const { return VoiceFolder(references()); }
-  const std::string sound_ = sound();
+  const std::string sound_ = folder_clip();
 };
 
 TEST_F(VoiceFolderTest, AddListGetRenameRemove) {
@@ -64,9 +65,9 @@ TEST_F(VoiceFolderTest, AddListGetRenameRemove) {
 
 TEST_F(VoiceFolderTest, TheEndingFollowsTheBytes) {
   VoiceFolder folder = voices();
-  folder.add("flac", sound(0.5, 0.5f, audio::Format::flac), "Words.");
-  folder.add("opus", sound(0.5, 0.5f, audio::Format::opus), "Words.");
-  folder.add("mp3", sound(0.5, 0.5f, audio::Format::mp3), "Words.");
+  folder.add("flac", folder_clip(0.5, 0.5f, audio::Format::flac), "Words.");
+  folder.add("opus", folder_clip(0.5, 0.5f, audio::Format::opus), "Words.");
+  folder.add("mp3", folder_clip(0.5, 0.5f, audio::Format::mp3), "Words.");
   EXPECT_THAT(folder.clips("flac")[0].audio_path, testing::EndsWith("/sample.flac"));
   EXPECT_THAT(folder.clips("opus")[0].audio_path, testing::EndsWith("/sample.ogg"));
   EXPECT_THAT(folder.clips("mp3")[0].audio_path, testing::EndsWith("/sample.mp3"));
@@ -77,9 +78,9 @@ TEST_F(VoiceFolderTest, UnusableClipsAreRefusedAndLeaveNothing) {
   EXPECT_EQ(add_fails("ann", "", "Words."), ErrorCode::corrupt_file);
   EXPECT_EQ(add_fails("ann", "this is not sound", "Words."), ErrorCode::corrupt_file);
   EXPECT_EQ(add_fails("ann", sound_.substr(0, 30), "Words."), ErrorCode::corrupt_file);
-  EXPECT_EQ(add_fails("ann", sound(2, 0), "Words."), ErrorCode::invalid_argument);  // silence
-  EXPECT_EQ(add_fails("ann", sound(0.1), "Words."), ErrorCode::invalid_argument);   // too short
-  EXPECT_EQ(add_fails("ann", sound(121), "Words."), ErrorCode::too_large);          // too long
+  EXPECT_EQ(add_fails("ann", folder_clip(2, 0), "Words."), ErrorCode::invalid_argument);  // silence
+  EXPECT_EQ(add_fails("ann", folder_clip(0.1), "Words."), ErrorCode::invalid_argument);   // too short
+  EXPECT_EQ(add_fails("ann", folder_clip(121), "Words."), ErrorCode::too_large);          // too long
   EXPECT_EQ(add_fails("ann", sound_, ""), ErrorCode::invalid_argument);
   EXPECT_EQ(add_fails("ann", sound_, " \r\n\t"), ErrorCode::invalid_argument);
   EXPECT_EQ(add_fails("ann", sound_, "caf\xe9"), ErrorCode::invalid_argument);       // Latin-1

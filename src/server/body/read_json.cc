@@ -158,11 +158,11 @@ class JsonReader {
   }
 
   void read_escape(const Place& place, std::string& text) {
-    constexpr std::string_view kLetters = "\"\\/bfnrt", kMeanings = "\"\\/\b\f\n\r\t";
+    constexpr std::string_view kLetters = "\"\\/bfnrt", kMeant = "\"\\/\b\f\n\r\t";
     const size_t which = at_ < body_.size() ? kLetters.find(body_[at_]) : std::string_view::npos;
     if (which != std::string_view::npos) {
       ++at_;
-      text += kMeanings[which];
+      text += kMeant[which];
       return;
     }
     if (!take('u')) fail_here(place, "an escape");

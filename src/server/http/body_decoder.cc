@@ -11,7 +11,7 @@
 namespace shoal::server {
 namespace {
 
-constexpr size_t kPiece = 64 << 10;
+constexpr size_t kDecodedPiece = 64 << 10;
 constexpr int kGzip = 15 + 16, kZlib = 15;  // window bits, as inflateInit2 takes them
 
 }  // namespace
@@ -32,7 +32,7 @@ bool BodyDecoder::is_too_dense() const { return bytes_out_ > kFreeBytes + kMostF
 
 BodyDecoder::Result BodyDecoder::feed(std::string_view bytes,
                                       const std::function<bool(std::string_view piece)>& take) {
-  std::array<char, kPiece> piece;
+  std::array<char, kDecodedPiece> piece;
   bool more = !bytes.empty();
   while (more) {
     // A member may follow another in a gzip file; nothing follows the one of zlib.
@@ -42,10 +42,10 @@ BodyDecoder::Result BodyDecoder::feed(std::string_view bytes,
     stream_->next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
     stream_->avail_in = static_cast<uInt>(part);
     stream_->next_out = reinterpret_cast<Bytef*>(piece.data());
-    stream_->avail_out = kPiece;
+    stream_->avail_out = kDecodedPiece;
     const int status = inflate(stream_.get(), Z_NO_FLUSH);
     if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR) return Result::malformed;
-    const size_t used = part - stream_->avail_in, made = kPiece - stream_->avail_out;
+    const size_t used = part - stream_->avail_in, made = kDecodedPiece - stream_->avail_out;
     bytes.remove_prefix(used);
     bytes_in_ += static_cast<int64_t>(used);
     bytes_out_ += static_cast<int64_t>(made);
@@ -53,7 +53,7 @@ BodyDecoder::Result BodyDecoder::feed(std::string_view bytes,
     if (is_too_dense()) return Result::too_dense;
     if (made > 0 && !take({piece.data(), made})) return Result::stopped;
     // A full piece may have left more inside, with nothing more to put in.
-    more = !bytes.empty() || (!ended_ && made == kPiece);
+    more = !bytes.empty() || (!ended_ && made == kDecodedPiece);
   }
   return Result::good;
 }

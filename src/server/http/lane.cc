@@ -21,7 +21,7 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable_t<Executor>());
+constexpr auto kAwaitAccept = asio::as_tuple(asio::use_awaitable_t<Executor>());
 constexpr std::chrono::milliseconds kSweepInterval{500};
 constexpr std::chrono::milliseconds kAcceptPause{100};  // when descriptors or memory have run out
 // Connections beyond the limit that may be open for a moment: each to be told so, or to be answered when an
@@ -85,13 +85,13 @@ void Lane::stop() {
 
 Task<> Lane::accept() {
   while (acceptor_.is_open()) {
-    auto [error, socket] = co_await acceptor_.async_accept(kAwait);
+    auto [error, socket] = co_await acceptor_.async_accept(kAwaitAccept);
     if (!error) {
       welcome(std::move(socket));
     } else if (acceptor_.is_open() && error != asio::error::connection_aborted) {
       log(LogLevel::warning, "accepting a connection: ", error.message());
       pause_.expires_after(kAcceptPause);
-      co_await pause_.async_wait(kAwait);
+      co_await pause_.async_wait(kAwaitAccept);
     }
   }
 }

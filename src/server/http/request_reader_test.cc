@@ -242,7 +242,7 @@ std::string compressed(const std::string& text, bool gzip = true) {
   return out;
 }
 
-std::string post(const std::string& coding, const std::string& body) {
+std::string coded_post(const std::string& coding, const std::string& body) {
   return concat("POST /p HTTP/1.1\r\nHost: h\r\nContent-Encoding: ", coding,
                 "\r\nContent-Length: ", body.size(), "\r\n\r\n", body);
 }
@@ -265,22 +265,22 @@ TEST(RequestReader, CompressedBodiesAreRead) {
         {"identity", text},
         {"", text},
         {"gzip", compressed(text.substr(0, 99'999)) + compressed(text.substr(99'999))}}) {
-    EXPECT_EQ(read_whole(post(coding, bytes) + "GET /next HTTP/1.1\r\nHost: h\r\n\r\n").text,
+    EXPECT_EQ(read_whole(coded_post(coding, bytes) + "GET /next HTTP/1.1\r\nHost: h\r\n\r\n").text,
               concat("POST /p ", text, ";GET /next ;"))
         << coding;
   }
-  const std::string small = post("gzip", compressed("{}"));
+  const std::string small = coded_post("gzip", compressed("{}"));
   Reading bytewise;
   for (const char c : small) EXPECT_TRUE(bytewise.read({&c, 1}));
   EXPECT_EQ(bytewise.outcome.text, "POST /p {};");
-  EXPECT_EQ(read_whole(post("gzip", "")).text, "POST /p ;") << "no body has no coding";
+  EXPECT_EQ(read_whole(coded_post("gzip", "")).text, "POST /p ;") << "no body has no coding";
 }
 
 TEST(RequestReader, OtherCodingsAreRefusedByName) {
   for (const char* coding : {"br", "zstd", "compress", "gzip, gzip", "gzip, identity", "nonsense"}) {
-    EXPECT_EQ(read_whole(post(coding, "x")).text, "415") << coding;
+    EXPECT_EQ(read_whole(coded_post(coding, "x")).text, "415") << coding;
     Reading reading;
-    reading.read(post(coding, "x"));
+    reading.read(coded_post(coding, "x"));
     EXPECT_NE(reading.reader.refusal().message.find("gzip, deflate"), std::string::npos);
   }
   const std::string twice = "Content-Encoding: gzip\r\nContent-Encoding: gzip\r\n";
@@ -297,29 +297,29 @@ TEST(RequestReader, BrokenCompressedBodiesAreRefused) {
   wrong_middle[whole.size() / 2] ^= 0x55;
   for (const std::string& body : {whole.substr(0, whole.size() - 1), whole.substr(0, 5), std::string("{}"),
                                   wrong_sum, wrong_middle, whole + "rubbish behind it"})
-    EXPECT_EQ(read_whole(post("gzip", body)).text, "400");
-  EXPECT_EQ(read_whole(post("deflate", compressed("{}", false) + "x")).text, "400");
-  EXPECT_EQ(read_whole(post("deflate", compressed("{}"))).text, "400") << "gzip is no deflate";
+    EXPECT_EQ(read_whole(coded_post("gzip", body)).text, "400");
+  EXPECT_EQ(read_whole(coded_post("deflate", compressed("{}", false) + "x")).text, "400");
+  EXPECT_EQ(read_whole(coded_post("deflate", compressed("{}"))).text, "400") << "gzip is no deflate";
 }
 
 TEST(RequestReader, CompressedBodiesAreHeldToLimitBudgetAndRatio) {
   Reading limited(100'000);
-  EXPECT_FALSE(limited.read(post("gzip", compressed(prose(100'001)))));
+  EXPECT_FALSE(limited.read(coded_post("gzip", compressed(prose(100'001)))));
   EXPECT_EQ(limited.outcome.text, "413");
   EXPECT_EQ(limited.budget.held(), 0);
-  EXPECT_EQ(read_whole(post("gzip", compressed(prose(100'000))), 100'000).text.size(), 100'009u);
+  EXPECT_EQ(read_whole(coded_post("gzip", compressed(prose(100'000))), 100'000).text.size(), 100'009u);
 
   Reading poor(1 << 20, 50'000);
-  EXPECT_FALSE(poor.read(post("gzip", compressed(prose(60'000)))));
+  EXPECT_FALSE(poor.read(coded_post("gzip", compressed(prose(60'000)))));
   EXPECT_EQ(poor.outcome.text, "503");
   EXPECT_EQ(poor.budget.held(), 0);
 
   // 64 MB of zeros in 64 KB: ended long before the limit of the body.
   Reading bomb(int64_t{1} << 30);
-  EXPECT_FALSE(bomb.read(post("gzip", compressed(std::string(64 << 20, '\0')))));
+  EXPECT_FALSE(bomb.read(coded_post("gzip", compressed(std::string(64 << 20, '\0')))));
   EXPECT_EQ(bomb.outcome.text, "413");
   EXPECT_EQ(bomb.budget.held(), 0);
-  EXPECT_EQ(read_whole(post("gzip", compressed(std::string(500'000, ' ')))).text.size(), 500'009u)
+  EXPECT_EQ(read_whole(coded_post("gzip", compressed(std::string(500'000, ' ')))).text.size(), 500'009u)
       << "a small body may be as even as it likes";
 }
 

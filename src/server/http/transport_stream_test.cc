@@ -10,12 +10,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-std::string get(const std::string& target) { return "GET " + target + " HTTP/1.1\r\nHost: h\r\n\r\n"; }
+std::string get_stream(const std::string& target) { return "GET " + target + " HTTP/1.1\r\nHost: h\r\n\r\n"; }
 
 TEST(TransportStream, PiecesAreChunks) {
   ToyServer server;
   RawClient client(server.port());
-  client.send(get("/stream?pieces=30&bytes=70000"));
+  client.send(get_stream("/stream?pieces=30&bytes=70000"));
   const Answer answer = client.read_answer();
   ASSERT_TRUE(answer.whole);
   std::string expected = "begin";
@@ -28,7 +28,7 @@ TEST(TransportStream, PiecesAreChunks) {
 TEST(TransportStream, APieceGoesOutAtOnce) {
   ToyServer server;
   RawClient client(server.port());
-  client.send(get("/gate"));
+  client.send(get_stream("/gate"));
   EXPECT_TRUE(client.read_until("begun.\r\n").ends_with("6\r\nbegun.\r\n"));
   server.application.go = true;
   EXPECT_EQ(client.read_until("0\r\n\r\n"), "5\r\ndone.\r\n0\r\n\r\n");
@@ -39,7 +39,7 @@ enum class Leave { close, reset, half_close, behind_pipelined };
 class ClientLeaves : public testing::TestWithParam<Leave> {
  protected:
   static void leave(RawClient& client) {
-    if (GetParam() == Leave::behind_pipelined) client.send(get("/pipelined"));
+    if (GetParam() == Leave::behind_pipelined) client.send(get_stream("/pipelined"));
     if (GetParam() == Leave::close || GetParam() == Leave::behind_pipelined) client.close();
     if (GetParam() == Leave::reset) client.reset();
     if (GetParam() == Leave::half_close) client.half_close();
@@ -49,7 +49,7 @@ class ClientLeaves : public testing::TestWithParam<Leave> {
 TEST_P(ClientLeaves, WhileTheHandlerWaitsForSomethingElse) {
   ToyServer server;
   RawClient client(server.port());
-  client.send(get("/wait"));
+  client.send(get_stream("/wait"));
   ASSERT_TRUE(eventually([&] { return server.application.waiting == 1; }));
   EXPECT_EQ(server.application.gone, 0);
   leave(client);
@@ -64,7 +64,7 @@ TEST_P(ClientLeaves, WhileTheHandlerWaitsForSomethingElse) {
 TEST_P(ClientLeaves, WhileItIsStreamedTo) {
   ToyServer server;
   RawClient client(server.port());
-  client.send(get("/endless"));
+  client.send(get_stream("/endless"));
   client.read(100'000);
   leave(client);
   EXPECT_TRUE(eventually([&] { return server.application.gone == 1 && server.application.cancelled == 1; }));
@@ -77,7 +77,7 @@ TEST_P(ClientLeaves, WhileItIsStreamedTo) {
 TEST_P(ClientLeaves, WhileNothingIsReadByIt) {
   ToyServer server;
   RawClient client(server.port(), {.receive_buffer = 4096});
-  client.send(get("/endless"));
+  client.send(get_stream("/endless"));
   // The handler stands in write(): the watcher must free it.
   int64_t last = -1;
   ASSERT_TRUE(eventually([&] {
@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(All, ClientLeaves,
 TEST(TransportStream, AClientThatOnlyPipelinesHasNotLeft) {
   ToyServer server;
   RawClient client(server.port());
-  client.send(get("/wait?ms=400") + get("/next"));
+  client.send(get_stream("/wait?ms=400") + get_stream("/next"));
   EXPECT_EQ(client.read_answer().body, "waited");
   EXPECT_EQ(client.read_answer().body, "GET /next\n");
   EXPECT_EQ(server.application.gone, 0);
@@ -105,7 +105,7 @@ TEST(TransportStream, LeavingAfterTheAnswerIsNoLeaving) {
   ToyServer server;
   {
     RawClient client(server.port());
-    client.send(get("/wait?ms=1") + get("/stream"));
+    client.send(get_stream("/wait?ms=1") + get_stream("/stream"));
     EXPECT_EQ(client.read_answer().body, "waited");
     EXPECT_TRUE(client.read_answer().whole);
   }
@@ -118,7 +118,7 @@ TEST(TransportStream, ASlowReaderHoldsUpOnlyItself) {
   options.threads = 1;
   ToyServer server(options);
   RawClient slow(server.port(), {.receive_buffer = 4096});
-  slow.send(get("/endless"));
+  slow.send(get_stream("/endless"));
   int64_t last = -1;
   ASSERT_TRUE(eventually([&] {
     std::this_thread::sleep_for(milliseconds(20));
@@ -128,7 +128,7 @@ TEST(TransportStream, ASlowReaderHoldsUpOnlyItself) {
   EXPECT_LT(last, 8 << 20);
   for (int i = 0; i < 20; ++i) {
     RawClient other(server.port());
-    other.send(get("/stream?pieces=20&bytes=10000"));
+    other.send(get_stream("/stream?pieces=20&bytes=10000"));
     EXPECT_TRUE(other.read_answer().whole);
   }
   slow.read(static_cast<size_t>(last) / 2);
@@ -140,7 +140,7 @@ TEST(TransportStream, AReaderThatTakesNothingIsCut) {
   options.write_timeout = milliseconds(300);
   ToyServer server(options);
   RawClient client(server.port(), {.receive_buffer = 4096});
-  client.send(get("/endless"));
+  client.send(get_stream("/endless"));
   EXPECT_TRUE(eventually([&] { return server.application.too_slow == 1; }));
   EXPECT_EQ(server.application.gone, 0);
   EXPECT_TRUE(eventually([&] { return server.transport.statistics().connections == 0; }));
@@ -151,7 +151,7 @@ TEST(TransportStream, AReaderThatTakesALittleIsNotCut) {
   options.write_timeout = milliseconds(700);
   ToyServer server(options);
   RawClient client(server.port(), {.receive_buffer = 4096});
-  client.send(get("/stream?pieces=1&bytes=3000000"));  // one write of many times the timeout
+  client.send(get_stream("/stream?pieces=1&bytes=3000000"));  // one write of many times the timeout
   const Answer head = client.read_answer(true);
   EXPECT_EQ(head.status, 200);
   size_t total = 0;
@@ -170,7 +170,7 @@ TEST(TransportStream, AReaderThatTakesALittleIsNotCut) {
 TEST(TransportStream, TheKernelHoldsLittleForAReaderWhoTakesNothing) {
   ToyServer server;
   RawClient client(server.port(), {.receive_buffer = 4096});
-  client.send(get("/endless"));
+  client.send(get_stream("/endless"));
   int64_t last = -1;
   ASSERT_TRUE(eventually([&] {
     std::this_thread::sleep_for(milliseconds(200));
@@ -193,14 +193,14 @@ TEST(TransportStream, ManyClientsWhoComeAndGo) {
             client.send("GET / HT");
             break;
           case 1:
-            client.send(get("/endless"));
+            client.send(get_stream("/endless"));
             client.read(random() % 50'000);
             break;
           case 2:
-            client.send(get("/wait"));
+            client.send(get_stream("/wait"));
             break;
           case 3:
-            client.send(get("/stream?pieces=9&bytes=999"));
+            client.send(get_stream("/stream?pieces=9&bytes=999"));
             wrong += client.read_answer().body.size() != 9u * 999 + 5;
             break;
           default:

@@ -15,7 +15,7 @@
 namespace shoal::server {
 namespace {
 
-std::string get(const std::string& target) { return "GET " + target + " HTTP/1.1\r\nHost: h\r\n\r\n"; }
+std::string get_tls(const std::string& target) { return "GET " + target + " HTTP/1.1\r\nHost: h\r\n\r\n"; }
 
 // A key and the certificate that it has signed itself, in two files.
 class SelfSigned {
@@ -88,7 +88,7 @@ TEST(TransportTls, AnswersStreamsAndPipelines) {
   ASSERT_TRUE(client.connected());
   client.send("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n" + std::string(100'000, 'x'));
   EXPECT_EQ(client.read_answer().body, "POST /a\n" + std::string(100'000, 'x'));
-  client.send(get("/stream?pieces=20&bytes=50000") + get("/b"));
+  client.send(get_tls("/stream?pieces=20&bytes=50000") + get_tls("/b"));
   const Answer answer = client.read_answer();
   EXPECT_TRUE(answer.whole);
   EXPECT_EQ(answer.body.size(), 20u * 50'000 + 5);
@@ -109,9 +109,9 @@ TEST(TransportTls, ClientsThatLeaveAreSeen) {
   ToyServer server(secure(identity));
   RawClient waiting(server.port(), {.tls = true}), streaming(server.port(), {.tls = true}),
       reset(server.port(), {.tls = true});
-  waiting.send(get("/wait"));
-  reset.send(get("/wait"));
-  streaming.send(get("/endless"));
+  waiting.send(get_tls("/wait"));
+  reset.send(get_tls("/wait"));
+  streaming.send(get_tls("/endless"));
   streaming.read(100'000);
   ASSERT_TRUE(eventually([&] { return server.application.waiting == 2; }));
   EXPECT_EQ(server.application.gone, 0);
@@ -129,7 +129,7 @@ TEST(TransportTls, WhoSpeaksNoTlsIsSentAway) {
   options.header_timeout = std::chrono::milliseconds(300);
   ToyServer server(options);
   RawClient plain(server.port()), silent(server.port());
-  plain.send(get("/a"));
+  plain.send(get_tls("/a"));
   EXPECT_EQ(plain.read_answer().status, 0);
   EXPECT_TRUE(plain.closed());
   EXPECT_TRUE(silent.closed());
@@ -140,7 +140,7 @@ TEST(TransportTls, DrainsIdleConnections) {
   const SelfSigned identity;
   ToyServer server(secure(identity));
   RawClient client(server.port(), {.tls = true});
-  client.send(get("/a"));
+  client.send(get_tls("/a"));
   EXPECT_EQ(client.read_answer().status, 200);
   EXPECT_TRUE(server.transport.drain(std::chrono::milliseconds(10'000)));
   EXPECT_TRUE(client.closed());
@@ -170,7 +170,7 @@ TEST(TransportTls, ReadsCertificateAndKeyAgainWhenTheyChange) {
   EXPECT_EQ(old.certificate_serial(), 1);
   identity.become(next);
   EXPECT_TRUE(eventually([&] { return RawClient(server.port(), {.tls = true}).certificate_serial() == 2; }));
-  old.send(get("/a"));
+  old.send(get_tls("/a"));
   EXPECT_EQ(old.read_answer().status, 200) << "a connection that is open goes on";
 }
 

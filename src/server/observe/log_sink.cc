@@ -154,7 +154,7 @@ std::string request_line(const Request& request, const RequestRecord& record) {
   return concat(log_word(request.method), " ", log_word(request.path), " ", status);
 }
 
-double milliseconds(std::chrono::steady_clock::duration duration) {
+double as_milliseconds(std::chrono::steady_clock::duration duration) {
   return std::chrono::duration<double, std::milli>(duration).count();
 }
 
@@ -166,7 +166,7 @@ std::vector<LogField> fields_of(const Request& request, const RequestRecord& rec
                                  {"status", static_cast<uint64_t>(record.status)}});
   fields.insert(fields.end(), {{"route", request.route},
                                {"whole", record.whole},
-                               {"duration_ms", milliseconds(record.duration)},
+                               {"duration_ms", as_milliseconds(record.duration)},
                                {"bytes_received", record.bytes_received},
                                {"bytes_sent", record.bytes_sent},
                                {"client", request.client},

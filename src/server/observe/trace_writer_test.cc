@@ -17,11 +17,11 @@
 namespace shoal::server {
 namespace {
 
-using testing::AnyOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::AnyOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
-class Trace : public testing::Test {
+class Trace : public ::testing::Test {
  protected:
   void SetUp() override {
     set_log_sink([this](LogLevel, std::string_view message) { remarks_.emplace_back(message); });

@@ -8,7 +8,7 @@
 namespace shoal::server {
 namespace {
 
-constexpr const char* kLines = "application/x-ndjson";
+constexpr const char* kCaptionLines = "application/x-ndjson";
 
 Value times_of(const std::vector<SpokenWord>& words) {
   Value::Array times;
@@ -58,7 +58,7 @@ Task<> send_lines(Exchange& exchange, SpokenAnswer& answer, Speaking& speaking, 
       if (exchange.begun()) {
         co_await exchange.write(line);
       } else {
-        Response head = answer.stream_head(kLines, options.headers);
+        Response head = answer.stream_head(kCaptionLines, options.headers);
         head.body = std::move(line);
         co_await exchange.begin(std::move(head));
         speaking.heard();

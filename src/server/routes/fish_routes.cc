@@ -28,7 +28,7 @@ Response health() {
 
 Task<> tell_health(Services&, Exchange& exchange) { co_await exchange.respond(health()); }
 
-Route speech_route(const ServerConfig& config) {
+Route fish_speech_route(const ServerConfig& config) {
   const auto schema = std::make_shared<const Schema<FishRequest>>(fish_request_schema(config));
   Route route{.method = "POST",
               .path = "/v1/tts",
@@ -69,7 +69,7 @@ Route posted_health_route() {
 }  // namespace
 
 std::vector<Route> fish_routes(const ServerConfig& config) {
-  return {speech_route(config), health_route("GET"), posted_health_route()};
+  return {fish_speech_route(config), health_route("GET"), posted_health_route()};
 }
 
 }  // namespace shoal::server

@@ -11,7 +11,7 @@ namespace shoal::server {
 namespace {
 
 constexpr double kLargestSeed = 9007199254740992.0;  // 2^53: what every reader of JSON holds exactly
-constexpr double kMostFrames = 1 << 20;
+constexpr double kMostLiveFrames = 1 << 20;
 constexpr double kLongestTimeoutS = 86'400;
 constexpr size_t kLongestId = 128;
 
@@ -55,7 +55,7 @@ Schema<LiveStart> start_schema(int max_references) {
       number("repetition_penalty", &LiveStart::repetition_penalty, {0, 2},
              "Penalty of recent codes; 1: none."),
       boolean("normalize", &LiveStart::normalize, "Speak English numbers, dates, money and units as words."),
-      integer("max_new_tokens", &LiveStart::max_new_tokens, {0, kMostFrames},
+      integer("max_new_tokens", &LiveStart::max_new_tokens, {0, kMostLiveFrames},
               "Longest segment in frames; 0: up to the context limit.")
           .otherwise("1024"),
       integer("chunk_length", &LiveStart::chunk_length, {50, 1000}, "Longest segment of text in bytes.")

@@ -142,7 +142,7 @@ Task<> list_voices(Services& services, Exchange& exchange) {
   co_await exchange.respond(json_response(voices));
 }
 
-Route speech_route(const ServerConfig& config) {
+Route openai_speech_route(const ServerConfig& config) {
   const auto schema = std::make_shared<const Schema<OpenAiSpeech>>(openai_speech_schema(config));
   Route route{.method = "POST",
               .path = "/v1/audio/speech",
@@ -172,7 +172,7 @@ Route get_route(std::string path, std::string summary) {
 std::vector<Route> openai_routes(const ServerConfig& config) {
   const int64_t created = std::time(nullptr);
   std::vector<Route> routes;
-  routes.push_back(speech_route(config));
+  routes.push_back(openai_speech_route(config));
   routes.push_back(get_route("/v1/models", "The models that speak here"));
   routes.back().handle = [created](Services& services, Exchange& exchange) {
     return list_models(services, exchange, created);

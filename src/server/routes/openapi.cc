@@ -9,9 +9,9 @@ namespace {
 using Object = Value::Object;
 using Array = Value::Array;
 
-Value text(std::string_view words) { return {std::string(words)}; }
+Value text_value(std::string_view words) { return {std::string(words)}; }
 Value reference(std::string_view name) {
-  return {Object{{"$ref", text("#/components/" + std::string(name))}}};
+  return {Object{{"$ref", text_value("#/components/" + std::string(name))}}};
 }
 
 Value schema_of(const FieldDoc& field);
@@ -22,17 +22,18 @@ Value object_schema(const std::vector<FieldDoc>& fields) {
   Array required;
   for (const FieldDoc& field : fields) {
     properties.emplace_back(field.name, schema_of(field));
-    if (field.required) required.push_back(text(field.name));
+    if (field.required) required.push_back(text_value(field.name));
   }
-  Object schema{{"type", text("object")}, {"properties", {properties}}, {"additionalProperties", {false}}};
+  Object schema{
+      {"type", text_value("object")}, {"properties", {properties}}, {"additionalProperties", {false}}};
   if (!required.empty()) schema.emplace_back("required", Value{required});
   return {schema};
 }
 
 // Absence and null are the same to every field, so whatever is not required may be null.
 Value type_of(const FieldDoc& field) {
-  if (field.required) return text(field.type);
-  return {Array{text(field.type), text("null")}};
+  if (field.required) return text_value(field.type);
+  return {Array{text_value(field.type), text_value("null")}};
 }
 
 Value forms_of(const Value& first, const std::vector<FieldDoc>& others) {
@@ -45,21 +46,21 @@ Value schema_of_forms(const FieldDoc& field) {
   FieldDoc first = field;
   first.forms.clear();
   Value schema = forms_of(schema_of(first), field.forms);
-  std::get<Object>(schema.data).emplace_back("description", text(field.help));
+  std::get<Object>(schema.data).emplace_back("description", text_value(field.help));
   return schema;
 }
 
 Value schema_of(const FieldDoc& field) {
   if (!field.forms.empty()) return schema_of_forms(field);
-  Object schema{{"type", type_of(field)}, {"description", text(field.help)}};
-  if (!field.format.empty()) schema.emplace_back("format", text(field.format));
+  Object schema{{"type", type_of(field)}, {"description", text_value(field.help)}};
+  if (!field.format.empty()) schema.emplace_back("format", text_value(field.format));
   if (field.minimum) schema.emplace_back("minimum", Value{*field.minimum});
   if (field.maximum) schema.emplace_back("maximum", Value{*field.maximum});
   if (field.max_length)
     schema.emplace_back(field.type == "array" ? "maxItems" : "maxLength", Value{*field.max_length});
   if (!field.one_of.empty()) {
     Array words;
-    for (const std::string& word : field.one_of) words.push_back(text(word));
+    for (const std::string& word : field.one_of) words.push_back(text_value(word));
     if (!field.required) words.push_back({nullptr});
     schema.emplace_back("enum", Value{words});
   }
@@ -78,10 +79,10 @@ Value schema_of(const FieldDoc& field) {
 Value parameter_of(const FieldDoc& field, std::string_view in) {
   FieldDoc value = field;  // nothing stands for null in an address
   value.required = true;
-  return {Object{{"name", text(field.name)},
-                 {"in", text(in)},
+  return {Object{{"name", text_value(field.name)},
+                 {"in", text_value(in)},
                  {"required", {field.required}},
-                 {"description", text(field.help)},
+                 {"description", text_value(field.help)},
                  {"schema", schema_of(value)}}};
 }
 
@@ -111,7 +112,8 @@ Value answer_content(const std::vector<std::string>& media_types) {
   Object content;
   for (const std::string& type : media_types) {
     Object media;
-    if (type == "application/json") media.emplace_back("schema", Value{Object{{"type", text("object")}}});
+    if (type == "application/json")
+      media.emplace_back("schema", Value{Object{{"type", text_value("object")}}});
     content.emplace_back(type, Value{media});
   }
   return {content};
@@ -134,10 +136,10 @@ std::string_view error_name(ErrorStyle style) {
 Value responses_of(const Route& route) {
   Object responses;
   if (route.converse) {
-    responses.emplace_back("101",
-                           Value{Object{{"description", text("the WebSocket is open (docs/LIVE.md)")}}});
+    responses.emplace_back(
+        "101", Value{Object{{"description", text_value("the WebSocket is open (docs/LIVE.md)")}}});
   } else {
-    Object ok{{"description", text("done")}};
+    Object ok{{"description", text_value("done")}};
     if (!route.doc.answer_types.empty()) ok.emplace_back("content", answer_content(route.doc.answer_types));
     responses.emplace_back("200", Value{ok});
   }
@@ -149,7 +151,7 @@ Value body_of(const RouteDoc& doc) {
   if (doc.body.empty()) return {Object{}};  // anything
   Value object = object_schema(doc.body);
   if (doc.body_forms.empty()) return object;
-  std::get<Object>(object.data).emplace_back("description", text("an object with these fields"));
+  std::get<Object>(object.data).emplace_back("description", text_value("an object with these fields"));
   return forms_of(object, doc.body_forms);
 }
 
@@ -163,7 +165,8 @@ std::string operation_id(const Route& route) {
 }
 
 Value operation_of(const Route& route, bool has_keys) {
-  Object operation{{"operationId", text(operation_id(route))}, {"summary", text(route.doc.summary)}};
+  Object operation{{"operationId", text_value(operation_id(route))},
+                   {"summary", text_value(route.doc.summary)}};
   Array parameters = parameters_of(route);
   if (!parameters.empty()) operation.emplace_back("parameters", Value{std::move(parameters)});
   if (!route.doc.body_types.empty()) {
@@ -180,36 +183,36 @@ Value operation_of(const Route& route, bool has_keys) {
   return {operation};
 }
 
-Value property(std::string_view type) { return {Object{{"type", text(type)}}}; }
+Value property(std::string_view type) { return {Object{{"type", text_value(type)}}}; }
 
 Value error_response_of(const Object& properties) {
-  const Value schema{Object{{"type", text("object")}, {"properties", {properties}}}};
-  return {Object{{"description", text("refused, or failed before the answer began")},
+  const Value schema{Object{{"type", text_value("object")}, {"properties", {properties}}}};
+  return {Object{{"description", text_value("refused, or failed before the answer began")},
                  {"content", content_of({"application/json"}, schema)}}};
 }
 
 Value components() {
-  const Value optional_text{Object{{"type", {Array{text("string"), text("null")}}}}};
-  const Value openai{Object{{"type", text("object")},
+  const Value optional_text{Object{{"type", {Array{text_value("string"), text_value("null")}}}}};
+  const Value openai{Object{{"type", text_value("object")},
                             {"properties",
                              {Object{{"message", property("string")},
                                      {"type", property("string")},
                                      {"param", optional_text},
                                      {"code", optional_text},
                                      {"request_id", property("string")}}}}}};
-  const Value plain{Object{{"type", text("object")},
+  const Value plain{Object{{"type", text_value("object")},
                            {"properties",
                             {Object{{"code", property("string")},
                                     {"message", property("string")},
                                     {"request_id", property("string")}}}}}};
-  const Value kokoro{Object{{"type", text("object")},
+  const Value kokoro{Object{{"type", text_value("object")},
                             {"properties",
                              {Object{{"error", property("string")},
                                      {"message", property("string")},
                                      {"type", property("string")},
                                      {"param", optional_text},
                                      {"request_id", property("string")}}}}}};
-  const Value bearer{Object{{"type", text("http")}, {"scheme", text("bearer")}}};
+  const Value bearer{Object{{"type", text_value("http")}, {"scheme", text_value("bearer")}}};
   return {Object{{"responses",
                   {Object{{"OpenAiError", error_response_of({{"error", openai}})},
                           {"FishError", error_response_of({{"statusCode", property("integer")},
@@ -238,11 +241,12 @@ std::string openapi_document(const std::vector<Route>& routes, const ServerConfi
     std::get<Object>(path->second.data).emplace_back(method, operation_of(route, has_keys));
   }
   const Object info{
-      {"title", text("Shoal")},
-      {"version", text(SHOAL_VERSION)},
-      {"description", text("Text to speech: the routes of OpenAI and Fish-Speech clients, and our own.")}};
+      {"title", text_value("Shoal")},
+      {"version", text_value(SHOAL_VERSION)},
+      {"description",
+       text_value("Text to speech: the routes of OpenAI and Fish-Speech clients, and our own.")}};
   return write_json({Object{
-      {"openapi", text("3.1.0")}, {"info", {info}}, {"paths", {paths}}, {"components", components()}}});
+      {"openapi", text_value("3.1.0")}, {"info", {info}}, {"paths", {paths}}, {"components", components()}}});
 }
 
 }  // namespace shoal::server

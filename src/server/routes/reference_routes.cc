@@ -154,7 +154,7 @@ Response list(Services& services, const Request& request) {
 
 // Reads bodies, clips and folders: all of it on a worker.
 template <Response (*kMake)(Services&, const Request&)>
-Task<> answer(Services& services, Exchange& exchange) {
+Task<> answer_packed(Services& services, Exchange& exchange) {
   const Request& request = exchange.request();
   Response response = co_await services.workers.run(
       exchange.executor(), [&services, &request] { return kMake(services, request); });
@@ -178,7 +178,7 @@ Route changing(std::string method, std::string path, BodySize body, std::string 
                   .body_types = every_body_type(),
                   .query = {format_parameter(), model_parameter()},
                   .answer_types = packed_types()},
-          .handle = answer<change<Change>>};
+          .handle = answer_packed<change<Change>>};
 }
 
 }  // namespace
@@ -193,7 +193,7 @@ std::vector<Route> reference_routes(const ServerConfig&) {
                     .doc = {.summary = "The names of the voices that were added.",
                             .query = {format_parameter(), model_parameter()},
                             .answer_types = packed_types()},
-                    .handle = answer<list>});
+                    .handle = answer_packed<list>});
   routes.push_back(changing<DeleteVoice>("DELETE", "/v1/references/delete", BodySize::small,
                                          "Delete a named voice, which the body or the query names."));
   RouteDoc& of_delete = routes.back().doc;

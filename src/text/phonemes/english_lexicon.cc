@@ -17,8 +17,6 @@ constexpr std::string_view kStressedWords[] = {"ACT", "ADD", "AH", "AID", "AM", 
                                                "HE",  "HI",  "HM", "HMM", "IN",  "IS",  "LED", "MA",  "ME",
                                                "MM",  "OH",  "OR", "RE",  "SAT", "SOB", "TA",  "WHO"};
 
-bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 char lower(char c) { return static_cast<char>(is_upper(c) ? c - 'A' + 'a' : c); }
 
 bool is_one_of(char32_t c, std::u32string_view set) { return set.find(c) != std::u32string_view::npos; }

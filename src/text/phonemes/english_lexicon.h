@@ -50,6 +50,8 @@ class EnglishLexicon {
   bool british_ = false;
 };
 
+inline bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }  // ASCII
+inline bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 bool is_all_capitals(std::string_view word);  // at least two ASCII letters, none of them small
 std::string to_lower_ascii(std::string_view word);
 

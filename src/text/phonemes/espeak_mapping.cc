@@ -57,7 +57,7 @@ void replace_all(std::string& text, Substitution rule) {
   text = out.append(text, done);
 }
 
-void apply(std::string& text, std::span<const Substitution> rules) {
+void apply_rules(std::string& text, std::span<const Substitution> rules) {
   for (const Substitution& rule : rules) replace_all(text, rule);
 }
 
@@ -102,18 +102,18 @@ std::string tidy(std::string_view ipa) {
 std::string map_espeak(std::string_view ipa, Language language, EspeakVersion version) {
   std::string text = tidy(ipa);
   if (!is_english(language)) {
-    apply(text, kOtherLanguages);
+    apply_rules(text, kOtherLanguages);
     return text;
   }
-  apply(text, kEnglish);
+  apply_rules(text, kEnglish);
   unfold_syllabic_consonants(text);
   if (language == Language::american) {
-    apply(text, kAmerican);
+    apply_rules(text, kAmerican);
   } else {
-    apply(text, kBritish);
+    apply_rules(text, kBritish);
   }
   if (version.is_before_1_52()) replace_all(text, {"o", "ɔ"});
-  apply(text, kModelEnglish);
+  apply_rules(text, kModelEnglish);
   return text;
 }
 

@@ -30,7 +30,7 @@ std::string spans_of(std::string_view text) {
   return out;
 }
 
-ErrorCode code_of(auto call) {
+ErrorCode markup_code(auto call) {
   try {
     call();
   } catch (const Error& error) {
@@ -54,13 +54,13 @@ TEST(Pauses, WhatIsNoneIsRefused) {
        {"[pause:]", "[pause:s]", "[pause:1.5]", "[pause:1.5 s]", "[pause:-1s]", "[pause:1e1s]",
         "[pause:nans]", "[pause:infs]", "[pause:60.1s]", "[pause:40s][pause:21s]",
         "[pause:", "[pause:99999999999999999999999999999999999s]", "[pause:1s", "[pause:0x10s]"}) {
-    EXPECT_EQ(code_of([&] { split_lines(text); }), ErrorCode::invalid_argument) << text;
+    EXPECT_EQ(markup_code([&] { split_lines(text); }), ErrorCode::invalid_argument) << text;
   }
   std::string many;
   for (int i = 0; i < 11; ++i) many += "x[pause:60s]";
-  EXPECT_EQ(code_of([&] { split_lines(many); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(markup_code([&] { split_lines(many); }), ErrorCode::invalid_argument);
   EXPECT_EQ(lines_of("[pause:60s]"), "<>60.0");
-  EXPECT_EQ(code_of([] { split_lines("\xff"); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(markup_code([] { split_lines("\xff"); }), ErrorCode::invalid_argument);
 }
 
 TEST(ShortLines, AreCutBetweenSentencesButNotWithinLinks) {
@@ -104,7 +104,7 @@ TEST(Links, OtherBracketsAreText) {
 
 TEST(Links, WhatTheyCannotSayIsRefused) {
   for (const char* text : {"[a](3)", "[a](0.7)", "[a](-3)", "[a](//)", "[a](/ /)", "[a](#x#)", "[a](#&n1#)"})
-    EXPECT_EQ(code_of([&] { split_links(text); }), ErrorCode::invalid_argument) << text;
+    EXPECT_EQ(markup_code([&] { split_links(text); }), ErrorCode::invalid_argument) << text;
 }
 
 TEST(Links, TextIsKeptWhateverTheBrackets) {

@@ -19,7 +19,7 @@ struct Clause {
 };
 
 // It spells "U.S.", but says the dots of "Ph.D.".
-std::string for_espeak(const std::string& word) {
+std::string clause_for_espeak(const std::string& word) {
   bool has_pair = false;
   for (size_t i = 1; i < word.size(); ++i) has_pair |= word[i] != '.' && word[i - 1] != '.';
   std::string out = word;
@@ -43,7 +43,7 @@ std::vector<Clause> find_clauses(const std::vector<Piece>& pieces) {
       dots = 0;
     }
     clauses.back().end = i + 1;
-    clauses.back().words.push_back(for_espeak(pieces[i].text));
+    clauses.back().words.push_back(clause_for_espeak(pieces[i].text));
     bytes += pieces[i].text.size() + 1;
     dots += more_dots;
   }

@@ -8,9 +8,6 @@
 namespace shoal::phonemes {
 namespace {
 
-bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-
 // "well-known" -> well, known; "OpenAI" -> Open, AI; "HTTPServer" -> HTTP, Server.
 std::vector<std::string> split_compound(std::string_view word) {
   std::vector<std::string> parts(1);

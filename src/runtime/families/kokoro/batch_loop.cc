@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kLearns = 0.1;  // how much of a running mean the newest value is
 constexpr int64_t kSpareDeviceFrames = 2000;
-constexpr int64_t kPatienceUs = 1000;  // after a round that failed
+constexpr int64_t kRoundPatienceUs = 1000;  // after a round that failed
 
 // Nobody wants the rest of a batch.
 struct GivenUp {};
@@ -73,7 +73,7 @@ void BatchLoop::run() {
       wake_us = earlier(plan.wait_until_us, earliest_deadline());
     } catch (const std::exception& error) {  // no memory for the loop's own lists
       log(LogLevel::error, "a round of the batch loop failed: ", error.what());
-      wake_us = now_us() + kPatienceUs;
+      wake_us = now_us() + kRoundPatienceUs;
     }
     parts_.wake->wait(wake_us);
   }

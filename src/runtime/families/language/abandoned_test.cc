@@ -16,11 +16,11 @@ using testing::Answer;
 using testing::answer_of;
 using testing::code_of;
 
-SpeechRequest short_request(int64_t frames = 12) { return testing::short_request("A fish.", frames); }
+SpeechRequest brief_request(int64_t frames = 12) { return testing::short_request("A fish.", frames); }
 
 // A clip that takes seconds to encode, another one for each seed.
 SpeechRequest request_with_long_clip(uint32_t seed) {
-  SpeechRequest request = short_request();
+  SpeechRequest request = brief_request();
   request.references = {{.audio = testing::noise_wav(30, seed), .text = "thirty seconds"}};
   return request;
 }
@@ -72,10 +72,10 @@ TEST(Readers, APausedSequenceAlwaysGoesOn) {
   EngineConfig config = testing::tiny_config();
   config.prefetch_s = 0;
   Pipeline pipeline(config);
-  Speech whole = pipeline.submit(short_request(30));
+  Speech whole = pipeline.submit(brief_request(30));
   const Answer expected = answer_of(whole);
   for (int i = 0; i < 8; ++i) {
-    Speech speech = pipeline.submit(short_request(30));
+    Speech speech = pipeline.submit(brief_request(30));
     EXPECT_EQ(answer_of(speech), expected);
   }
 }
@@ -90,7 +90,7 @@ TEST(Readers, NoCallAfterTheHandleHasGone) {
       for (int i = 0; i < 25; ++i) {
         std::atomic<bool> here{true};
         {
-          Speech speech = pipeline.submit(short_request(3));
+          Speech speech = pipeline.submit(brief_request(3));
           speech.on_ready([&] { late_calls += !here; });
           std::this_thread::sleep_for(std::chrono::microseconds(random() % 4000));
         }
@@ -107,7 +107,7 @@ TEST(Readers, NoCallAfterTheHandleHasGone) {
 TEST(Readers, AHandleMayGoInItsOwnCallback) {
   Pipeline pipeline(testing::tiny_config());
   for (int i = 0; i < 5; ++i) {
-    auto speech = std::make_unique<Speech>(pipeline.submit(short_request()));
+    auto speech = std::make_unique<Speech>(pipeline.submit(brief_request()));
     Speech& handle = *speech;
     handle.on_ready([&] { speech.reset(); });
     pipeline.wait_until_empty(0);
@@ -117,7 +117,7 @@ TEST(Readers, AHandleMayGoInItsOwnCallback) {
 
 TEST(Callbacks, WhatTheyThrowChangesNothing) {
   Pipeline pipeline(testing::tiny_config());
-  Speech quiet = pipeline.submit(short_request());
+  Speech quiet = pipeline.submit(brief_request());
   const Answer expected = answer_of(quiet);
   for (int kind = 0; kind < 4; ++kind) {
     const auto complain = [kind] {
@@ -127,7 +127,7 @@ TEST(Callbacks, WhatTheyThrowChangesNothing) {
     };
     std::vector<float> sound;
     std::atomic<int> ends{0}, errors{0};
-    const Speech pushed = push_to(pipeline.submit(short_request()),
+    const Speech pushed = push_to(pipeline.submit(brief_request()),
                                   {.on_audio =
                                        [&](std::span<const float> samples) {
                                          sound.insert(sound.end(), samples.begin(), samples.end());
@@ -139,7 +139,7 @@ TEST(Callbacks, WhatTheyThrowChangesNothing) {
                                          ++ends;
                                          complain();
                                        }});
-    Speech pulled = pipeline.submit(short_request());
+    Speech pulled = pipeline.submit(brief_request());
     pulled.on_ready(complain);
     EXPECT_EQ(answer_of(pulled), expected);
     pipeline.wait_until_empty(0);
@@ -148,7 +148,7 @@ TEST(Callbacks, WhatTheyThrowChangesNothing) {
     EXPECT_EQ(errors, 0);
     EXPECT_EQ(ends, 1);
   }
-  push_to(pipeline.submit(short_request()), {});
+  push_to(pipeline.submit(brief_request()), {});
   pipeline.wait_until_empty(0);
   pipeline.check_idle();
 }
@@ -156,11 +156,11 @@ TEST(Callbacks, WhatTheyThrowChangesNothing) {
 TEST(Callbacks, ABatchWhoseListenerThrowsIsCancelled) {
   Engine engine(testing::tiny_config());
   engine.start();
-  const std::vector<SpeechRequest> requests(12, short_request(40));
+  const std::vector<SpeechRequest> requests(12, brief_request(40));
   const BatchOptions options{.seed = {},
                              .on_item = [](size_t, const BatchResult&) { throw std::logic_error("no"); }};
   EXPECT_THROW(engine.generate_batch(requests, options), std::logic_error);
-  EXPECT_FALSE(engine.submit(short_request()).read_all().empty());
+  EXPECT_FALSE(engine.submit(brief_request()).read_all().empty());
   engine.stop(milliseconds(10'000));
 }
 
@@ -171,7 +171,7 @@ TEST(Stopping, EndsABatchThatRuns) {
     config.max_queue = 3;  // most items wait for room
     Engine engine(config);
     engine.start();
-    batch = engine.generate_batch_async(std::vector<SpeechRequest>(40, short_request(30)));
+    batch = engine.generate_batch_async(std::vector<SpeechRequest>(40, brief_request(30)));
     while (engine.statistics().completed == 0) std::this_thread::yield();
     engine.stop();
   }
@@ -205,7 +205,7 @@ TEST(Stopping, EveryEndIsToldOnceWhileTheEngineReloadsAndStops) {
   for (int i = 0; i < kRequests; ++i) {
     if (i == kRequests / 3) engine.reload();
     speeches.push_back(engine.submit(
-        short_request(i < 2 ? 0 : 20),
+        brief_request(i < 2 ? 0 : 20),
         {.on_audio = [](std::span<const float>) { std::this_thread::sleep_for(milliseconds(1)); },
          .on_end = [&ends, i](const SpeechSummary&, const Error*) { ++ends[i]; }}));
   }
@@ -219,7 +219,7 @@ TEST(Stopping, EveryEndIsToldOnceWhileTheEngineReloadsAndStops) {
 TEST(Stopping, GraceAndTimeoutsOfAnyLength) {
   Engine engine(testing::tiny_config());
   engine.start();
-  SpeechRequest patient = short_request();
+  SpeechRequest patient = brief_request();
   patient.timeout = milliseconds::max();
   Speech speech = engine.submit(patient);
   engine.stop(milliseconds::max());

@@ -17,8 +17,8 @@ constexpr double kPassUs = 50'000, kPassOfDeviceUs = 20'000;
 
 // Rounds in a row that may fail outside of the codec before the newest stream pays for it, and how long the
 // loop then leaves the processor to others.
-constexpr int kFailedRounds = 3;
-constexpr int64_t kPatienceUs = 1000;
+constexpr int kFailedPasses = 3;
+constexpr int64_t kPassPatienceUs = 1000;
 
 }  // namespace
 
@@ -70,10 +70,10 @@ bool CodecLoop::round(int64_t& wake_us) noexcept {
     Error error = to_error(std::current_exception());
     log(LogLevel::error, "a round of the codec loop failed: ", error.message());
     parts_.ledger.count_retry();
-    if (++failed_rounds_ < kFailedRounds) return true;
+    if (++failed_rounds_ < kFailedPasses) return true;
     failed_rounds_ = 0;
     if (!streams_.empty()) fail(streams_.back(), std::move(error));
-    wake_us = now_us() + kPatienceUs;
+    wake_us = now_us() + kPassPatienceUs;
     return false;
   }
 }

@@ -21,7 +21,7 @@ using testing::kOps;
 using testing::Op;
 using testing::OpCall;
 
-constexpr size_t kRequests = 6;
+constexpr size_t kRequestsOfAFault = 6;
 constexpr int32_t kMark = 31;  // a code that nothing but the victim's voice is made of
 
 EngineConfig small_batches(int codec_threads) {
@@ -60,7 +60,7 @@ const Company& company() {
     ReferenceCodes marked = testing::random_voice(random, 5);
     std::fill(marked.codes.begin(), marked.codes.end(), kMark);
     const ReferenceCodes shared = testing::random_voice(random, 9);
-    for (size_t i = 0; i < kRequests; ++i) {
+    for (size_t i = 0; i < kRequestsOfAFault; ++i) {
       c.requests.push_back(testing::random_request(random, {i == 0 ? marked : shared}, 9));
       if (i < 3) c.requests[i].encoded_references = {i == 0 ? marked : shared};
     }
@@ -255,7 +255,7 @@ TEST_P(FailingCalls, WhoGoesAwayAtAnyMomentDisturbsNobody) {
         if (drop) Speech dropped(std::move(speeches[0]));
         return Fault{};
       });
-      speeches.reserve(kRequests);
+      speeches.reserve(kRequestsOfAFault);
       for (const SpeechRequest& request : company().requests) speeches.push_back(pipeline_.submit(request));
       submitted.count_down();
       for (size_t i = 1; i < speeches.size(); ++i)

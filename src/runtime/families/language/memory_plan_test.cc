@@ -285,16 +285,16 @@ TEST(MemoryPlan, TwoHundredAndFiftySixStreamsOfS1MiniFitAGpu) {
 }
 
 TEST(MemoryPlan, AStepTakesMorePromptWhereAGpuServesMany) {
-  constexpr Device kCpu{DeviceKind::cpu, 0}, kGpu{DeviceKind::cuda, 0};
+  constexpr Device kDeviceCpu{DeviceKind::cpu, 0}, kDeviceGpu{DeviceKind::cuda, 0};
   EngineConfig config;
   for (const auto& [batch, columns] : {std::pair{1, 256}, {8, 256}, {32, 1024}, {64, 2048}, {1024, 2048}}) {
     config.max_batch_size = batch;
-    EXPECT_EQ(columns_of_a_step(config, kGpu), columns) << batch;
-    EXPECT_EQ(columns_of_a_step(config, kCpu), 256) << batch;
+    EXPECT_EQ(columns_of_a_step(config, kDeviceGpu), columns) << batch;
+    EXPECT_EQ(columns_of_a_step(config, kDeviceCpu), 256) << batch;
   }
   config.prefill_columns = 50;
-  EXPECT_EQ(columns_of_a_step(config, kGpu), 50);
-  EXPECT_EQ(columns_of_a_step(config, kCpu), 50);
+  EXPECT_EQ(columns_of_a_step(config, kDeviceGpu), 50);
+  EXPECT_EQ(columns_of_a_step(config, kDeviceCpu), 50);
 }
 
 TEST(MemoryPlan, CountsWhatAttentionParksOfLongSequencesOnAGpu) {

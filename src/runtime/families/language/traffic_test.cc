@@ -30,14 +30,14 @@ using testing::OpCall;
 using testing::Tally;
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr int kRequests = 500;  // twenty times slower
+constexpr int kRequestsOfTraffic = 500;  // twenty times slower
 constexpr bool kSanitized = true;
 #else
-constexpr int kRequests = 10'000;
+constexpr int kRequestsOfTraffic = 10'000;
 constexpr bool kSanitized = false;
 #endif
 constexpr int kClients = 4;
-constexpr size_t kKinds = 48;  // of requests
+constexpr size_t kKindsOfTraffic = 48;  // of requests
 // The traffic comes in two parts, each of half of the requests. A GPU warms up longer (when a pass of the
 // codec is larger than any before, its workspace grows, and its recordings are made anew): there up to three
 // more follow, until nothing has changed since the part before. What leaks does so in every part.
@@ -84,7 +84,7 @@ std::vector<Kind> make_kinds(std::mt19937_64& random, const std::string& voices_
   for (const int frames : {20, 40, 60}) voices.push_back(testing::random_voice(random, frames));
   Pipeline pipeline(roomy(voices_folder));
   std::vector<Kind> kinds;
-  while (kinds.size() < kKinds) {
+  while (kinds.size() < kKindsOfTraffic) {
     SpeechRequest request = testing::random_request(random, voices, between(random, 0, 3) == 0 ? 12 : 3);
     const int source = between(random, 0, 9);
     if (source < 4) request.encoded_references.clear();
@@ -157,7 +157,7 @@ void expect_all_ended(const Statistics& s, const Tally& tally) {
 }
 
 TEST(Traffic, EveryRequestEndsOnceAndNothingStaysBehind) {
-  const auto requests = static_cast<int>(setting("SHOAL_TRAFFIC_REQUESTS", kRequests));
+  const auto requests = static_cast<int>(setting("SHOAL_TRAFFIC_REQUESTS", kRequestsOfTraffic));
   const uint64_t seed = setting("SHOAL_TRAFFIC_SEED", std::random_device()());
   std::cout << requests / 2 << " requests a part, SHOAL_TRAFFIC_SEED=" << seed << std::endl;
   std::mt19937_64 random(seed);
@@ -168,7 +168,7 @@ TEST(Traffic, EveryRequestEndsOnceAndNothingStaysBehind) {
   Pipeline pipeline(tight(voices.path()), testing::faulty(faults));
   Tally tally;
   // Of too few requests, memory is not warm yet; and a sanitizer keeps its own.
-  const bool resident_counts = !kSanitized && requests >= kRequests;
+  const bool resident_counts = !kSanitized && requests >= kRequestsOfTraffic;
   std::vector<Footprint> parts;
   const size_t most = ops::testing_on_cpu() ? kParts : kMostPartsOfDevice;
   while (parts.size() < kParts || (parts.size() < most && !changed(parts, resident_counts).empty())) {
