@@ -25,9 +25,9 @@ struct InspectOptions {
 void inspect(const InspectOptions& options) {
   const ModelReport report = inspect_model(options.dir, parse_precision(chosen_precision(options.precision)));
   if (options.json) {
-    std::cout << json_of(report, options.tensors).dump(1) << std::endl;
+    std::cout << report_json(report, options.tensors).dump(1) << std::endl;
   } else {
-    print(report, options.tensors);
+    print_report(report, options.tensors);
   }
   if (report.problem) throw Error(*report.problem);
   if (!options.json) std::printf("nothing is missing\n");

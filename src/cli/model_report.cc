@@ -48,23 +48,23 @@ ordered_json json_of(const CheckpointReport& report, bool with_tensors) {
 }
 
 // "language model" -> "language_model"
-std::string key_of(std::string name) {
+std::string json_key(std::string name) {
   std::ranges::replace(name, ' ', '_');
   return name;
 }
 
 }  // namespace
 
-void print(const ModelReport& report, bool with_tensors) {
+void print_report(const ModelReport& report, bool with_tensors) {
   print(report.configuration);
   for (const CheckpointReport& checkpoint : report.checkpoints) print(checkpoint, with_tensors);
   print(report.remarks);
 }
 
-ordered_json json_of(const ModelReport& report, bool with_tensors) {
+ordered_json report_json(const ModelReport& report, bool with_tensors) {
   ordered_json json = {{"dir", report.dir}, {"family", report.family}, {"precision", report.precision}};
   for (const CheckpointReport& checkpoint : report.checkpoints)
-    json[key_of(checkpoint.name)] = json_of(checkpoint, with_tensors);
+    json[json_key(checkpoint.name)] = json_of(checkpoint, with_tensors);
   for (const auto& [name, value] : report.values)
     std::visit([&](const auto& held) { json[name] = held; }, value);
   return json;

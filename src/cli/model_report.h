@@ -8,7 +8,7 @@
 namespace shoal::cli {
 
 // To standard output. with_tensors: lists every tensor of the files.
-void print(const ModelReport& report, bool with_tensors);
-nlohmann::ordered_json json_of(const ModelReport& report, bool with_tensors);
+void print_report(const ModelReport& report, bool with_tensors);
+nlohmann::ordered_json report_json(const ModelReport& report, bool with_tensors);
 
 }  // namespace shoal::cli

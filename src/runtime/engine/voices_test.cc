@@ -30,16 +30,16 @@ std::string chord(double hz) {
   return wav;
 }
 
-class NamedVoices : public ::testing::Test {
+class VoicesByName : public ::testing::Test {
  protected:
-  NamedVoices() {
+  VoicesByName() {
     dir_ = std::filesystem::temp_directory_path() / ("shoal_voices_" + std::to_string(getpid()));
     std::filesystem::remove_all(dir_);
     config_ = testing::tiny_config();
     config_.references_dir = (dir_ / "references").string();
     config_.cache_dir = (dir_ / "cache").string();
   }
-  ~NamedVoices() override { std::filesystem::remove_all(dir_); }
+  ~VoicesByName() override { std::filesystem::remove_all(dir_); }
 
   static SpeechRequest with_voice(const std::string& voice) {
     SpeechRequest request;
@@ -59,7 +59,7 @@ class NamedVoices : public ::testing::Test {
   EngineConfig config_;
 };
 
-TEST_F(NamedVoices, AreAddedRenamedAndRemovedWhileTheEngineRuns) {
+TEST_F(VoicesByName, AreAddedRenamedAndRemovedWhileTheEngineRuns) {
   Engine engine(config_);
   engine.start();
   engine.voices().add("ann", chord(220), "high notes");
@@ -76,7 +76,7 @@ TEST_F(NamedVoices, AreAddedRenamedAndRemovedWhileTheEngineRuns) {
   EXPECT_EQ(speak(engine, with_voice("bob")), ann);
 }
 
-TEST_F(NamedVoices, AClipInTheRequestIsTheSameVoiceAsANamedOne) {
+TEST_F(VoicesByName, AClipInTheRequestIsTheSameVoiceAsANamedOne) {
   Engine engine(config_);
   engine.start();
   engine.voices().add("ann", chord(220), "high notes");
@@ -93,7 +93,7 @@ TEST_F(NamedVoices, AClipInTheRequestIsTheSameVoiceAsANamedOne) {
   EXPECT_EQ(engine.statistics().voices.encoded, 1);  // the same clip: nothing to encode
 }
 
-TEST_F(NamedVoices, AreEncodedOnceForAllRuns) {
+TEST_F(VoicesByName, AreEncodedOnceForAllRuns) {
   Answer first;
   {
     Engine engine(config_);
@@ -109,7 +109,7 @@ TEST_F(NamedVoices, AreEncodedOnceForAllRuns) {
   EXPECT_EQ(engine.statistics().voices.disk_hits, 1);
 }
 
-TEST_F(NamedVoices, ManyNewClipsAtOnceAreEachEncodedOnce) {
+TEST_F(VoicesByName, ManyNewClipsAtOnceAreEachEncodedOnce) {
   Engine engine(config_);
   engine.start();
   std::vector<Speech> speeches;
@@ -125,7 +125,7 @@ TEST_F(NamedVoices, ManyNewClipsAtOnceAreEachEncodedOnce) {
   EXPECT_EQ(engine.statistics().voices.encoded, 3);
 }
 
-TEST_F(NamedVoices, AreWarmedInTheBackground) {
+TEST_F(VoicesByName, AreWarmedInTheBackground) {
   {
     Engine engine(config_);
     engine.start();
@@ -148,7 +148,7 @@ TEST_F(NamedVoices, AreWarmedInTheBackground) {
   EXPECT_LT(cached_of("bob").first, all / 2);
 }
 
-TEST_F(NamedVoices, WithoutTheEncoderAVoiceIsRefusedByName) {
+TEST_F(VoicesByName, WithoutTheEncoderAVoiceIsRefusedByName) {
   {
     Engine engine(config_);
     engine.start();

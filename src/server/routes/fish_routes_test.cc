@@ -19,7 +19,7 @@ using testing::shared_engine;
 using testing::sound_of;
 using testing::text_at;
 
-const std::string kText = "One small fish swims.";
+const std::string kFishText = "One small fish swims.";
 
 // What official defaults are to the engine.
 SpeechRequest official(const std::string& text, uint64_t seed = 7) {
@@ -34,7 +34,7 @@ class Fish : public ::testing::Test {
  protected:
   RouteBench bench{fish_routes, shared_engine()};
 
-  Answered say(const std::string& fields, const std::string& text = kText) {
+  Answered say(const std::string& fields, const std::string& text = kFishText) {
     return bench.ask(
         json_request("/v1/tts", R"({"seed":7,"text":")" + text + '"' + testing::with_length(fields)));
   }
@@ -46,7 +46,7 @@ class Fish : public ::testing::Test {
 };
 
 TEST_F(Fish, WholeFilesByDefault) {
-  const std::vector<float> sound = sound_of(bench.engine(), official(kText));
+  const std::vector<float> sound = sound_of(bench.engine(), official(kFishText));
   const Answered wav = say("");
   EXPECT_EQ(wav.status, 200);
   EXPECT_FALSE(wav.streamed);
@@ -69,7 +69,7 @@ TEST_F(Fish, WholeFilesByDefault) {
 }
 
 TEST_F(Fish, StreamsAreTheSameSound) {
-  const std::string want = testing::pcm_of(sound_of(bench.engine(), official(kText)));
+  const std::string want = testing::pcm_of(sound_of(bench.engine(), official(kFishText)));
   const Answered wav = say(R"("streaming":true)");
   EXPECT_TRUE(wav.streamed);
   EXPECT_TRUE(wav.whole);
@@ -116,7 +116,7 @@ TEST_F(Fish, EveryFieldReachesTheEngine) {
 }
 
 TEST_F(Fish, BitratesOfTheCloudApi) {
-  const std::string text = kText + " " + kText + " " + kText;
+  const std::string text = kFishText + " " + kFishText + " " + kFishText;
   const auto bytes = [&](const std::string& fields) {
     const Answered answered = say(fields, text);
     EXPECT_EQ(answered.status, 200) << answered.body();
@@ -132,11 +132,11 @@ TEST_F(Fish, BitratesOfTheCloudApi) {
 
 TEST_F(Fish, MessagePackWithRawClips) {
   const std::string clip = testing::noise_wav(0.5, 3);
-  SpeechRequest request = official(kText);
+  SpeechRequest request = official(kFishText);
   request.references = {{.audio = clip, .text = "some words"}};
   const std::string want = testing::pcm_of(sound_of(bench.engine(), request));
   const Value reference{Value::Object{{"audio", {Bytes{clip}}}, {"text", {std::string("some words")}}}};
-  const Value body{Value::Object{{"text", {kText}},
+  const Value body{Value::Object{{"text", {kFishText}},
                                  {"chunk_length", {int64_t{200}}},
                                  {"format", {std::string("wav")}},
                                  {"latency", {std::string("normal")}},
@@ -166,8 +166,8 @@ TEST_F(Fish, Multipart) {
   };
   const Answered answered =
       post("multipart/form-data; boundary=X",
-           part("text", kText) + part("seed", "7") + part("max_new_tokens", "20") + part("format", "pcm") +
-               part("streaming", "true") + part("top_p", "0.8") + "--X--\r\n");
+           part("text", kFishText) + part("seed", "7") + part("max_new_tokens", "20") +
+               part("format", "pcm") + part("streaming", "true") + part("top_p", "0.8") + "--X--\r\n");
   EXPECT_EQ(answered.status, 200) << answered.body().substr(0, 300);
   EXPECT_TRUE(answered.streamed);
   EXPECT_TRUE(answered.body() == say(R"("format":"pcm")").body());
@@ -185,11 +185,11 @@ TEST_F(Fish, AFormCarriesClips) {
     return head(name) + "\"; filename=\"a.wav\"\r\nContent-Type: audio/wav\r\n\r\n" + clip + "\r\n";
   };
   const auto form = [&](const std::string& parts) {
-    return post("multipart/form-data; boundary=X", words("text", kText) + words("seed", "7") +
+    return post("multipart/form-data; boundary=X", words("text", kFishText) + words("seed", "7") +
                                                        words("max_new_tokens", "20") +
                                                        words("format", "pcm") + parts + "--X--\r\n");
   };
-  SpeechRequest request = official(kText);
+  SpeechRequest request = official(kFishText);
   request.references = {{.audio = first, .text = "some words"}};
   const std::string want = testing::pcm_of(sound_of(bench.engine(), request));
   const std::string json = R"([{"audio":")" + to_base64(first) + R"(","text":"some words"}])";
@@ -275,7 +275,7 @@ TEST_F(Fish, RefusesByName) {
 
 TEST_F(Fish, ProsodyIsSpeedAndDecibels) {
   const auto pcm = [&](const std::string& fields) { return say(R"("format":"pcm",)" + fields).body(); };
-  SpeechRequest request = official(kText);
+  SpeechRequest request = official(kFishText);
   request.speed = 1.5;
   request.volume = static_cast<float>(std::pow(10, -0.3));
   const std::string want = testing::pcm_of(sound_of(bench.engine(), request));
@@ -330,7 +330,7 @@ TEST_F(Fish, UnknownVoicesAre404AndNoPathIsOpened) {
 }
 
 TEST_F(Fish, TheModelsOwnVoiceHasItsNamesHereToo) {
-  const std::string want = testing::pcm_of(sound_of(bench.engine(), official(kText)));
+  const std::string want = testing::pcm_of(sound_of(bench.engine(), official(kFishText)));
   EXPECT_TRUE(say(R"("format":"pcm","reference_id":"default")").body() == want);
 }
 
@@ -338,9 +338,10 @@ TEST_F(Fish, TheModelsOwnVoiceHasItsNamesHereToo) {
 TEST_F(Fish, NegativeSeeds) {
   const auto seeded = [&](const char* seed) {
     return bench.ask(json_request(
-        "/v1/tts", R"({"text":")" + kText + R"(","format":"pcm","max_new_tokens":20,"seed":)" + seed + "}"));
+        "/v1/tts",
+        R"({"text":")" + kFishText + R"(","format":"pcm","max_new_tokens":20,"seed":)" + seed + "}"));
   };
-  EXPECT_TRUE(seeded("-7").body() == testing::pcm_of(sound_of(bench.engine(), official(kText))));
+  EXPECT_TRUE(seeded("-7").body() == testing::pcm_of(sound_of(bench.engine(), official(kFishText))));
   EXPECT_EQ(seeded("-9223372036854775808").header("x-shoal-seed"), "9223372036854775808");
   EXPECT_EQ(seeded("-9223372036854775809").status, 422);
 }
@@ -358,7 +359,7 @@ TEST_F(Fish, ALongTextIs400) {
 TEST_F(Fish, ClientsOfTheHostedServiceGetStreams) {
   const auto hosted = [&](const Headers& headers, const std::string& fields) {
     Request request =
-        json_request("/v1/tts", R"({"seed":7,"text":")" + kText + '"' + testing::with_length(fields));
+        json_request("/v1/tts", R"({"seed":7,"text":")" + kFishText + '"' + testing::with_length(fields));
     for (const auto& [name, value] : headers) request.headers.add(name, value);
     return bench.ask(request);
   };

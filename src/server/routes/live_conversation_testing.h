@@ -16,7 +16,7 @@ namespace shoal::server::testing {
 
 using Message = WebSocket::Message;
 
-inline std::string text_of(const Value& message, std::string_view name) {
+inline std::string text_in(const Value& message, std::string_view name) {
   const Value* member = message.find(name);
   const std::string* text = member ? member->as<std::string>() : nullptr;
   return text ? *text : "";
@@ -39,23 +39,23 @@ struct Heard {
   std::vector<const Value*> of(const std::string& type) const {
     std::vector<const Value*> found;
     for (const Value& message : messages) {
-      if (text_of(message, "type") == type) found.push_back(&message);
+      if (text_in(message, "type") == type) found.push_back(&message);
     }
     return found;
   }
   std::string spoken() const {
     std::string all;
-    for (const Value* segment : of("segment")) all += text_of(*segment, "text");
+    for (const Value* segment : of("segment")) all += text_in(*segment, "text");
     return all;
   }
   std::vector<std::string> outcomes() const {
     std::vector<std::string> all;
-    for (const Value* done : of("done")) all.push_back(text_of(*done, "outcome"));
+    for (const Value* done : of("done")) all.push_back(text_in(*done, "outcome"));
     return all;
   }
   std::vector<std::string> codes() const {
     std::vector<std::string> all;
-    for (const Value* error : of("error")) all.push_back(text_of(*error, "code"));
+    for (const Value* error : of("error")) all.push_back(text_in(*error, "code"));
     return all;
   }
 };
@@ -100,7 +100,7 @@ class LiveRoutes : public ::testing::Test {
       std::string kind = "sound";
       if (message.text) {
         heard.messages.push_back(read_json(message.data));
-        kind = text_of(heard.messages.back(), "type");
+        kind = text_in(heard.messages.back(), "type");
       }
       if (kind == "started") heard.sound.emplace_back();
       if (kind == "sound") heard.sound.back() += message.data;

@@ -20,7 +20,7 @@ using testing::LiveRoutes;
 using testing::Message;
 using testing::number_of;
 using testing::piece;
-using testing::text_of;
+using testing::text_in;
 
 class LiveLimits : public LiveRoutes {};
 
@@ -47,7 +47,7 @@ TEST_F(LiveLimits, CancelEndsAnUtteranceAndTheNextOneSpeaks) {
       });
   EXPECT_EQ(heard.outcomes(), (std::vector<std::string>{"cancelled", "completed"}));
   EXPECT_EQ(heard.codes(), std::vector<std::string>{});
-  EXPECT_EQ(text_of(*heard.of("done")[0], "id"), "long");
+  EXPECT_EQ(text_in(*heard.of("done")[0], "id"), "long");
   EXPECT_TRUE(heard.sound[1] == said(request("A fish.", 5)));
   for (int i = 0; i < 1000 && engine_->statistics().cancelled == before; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -113,10 +113,10 @@ TEST_F(LiveLimits, FaultsOfAMessageAreToldAndTheConnectionLives) {
   const Heard heard = talk(messages);
   EXPECT_EQ(heard.codes(), expected);
   for (const Value* error : heard.of("error")) {
-    EXPECT_NE(text_of(*error, "message"), "");
-    EXPECT_EQ(text_of(*error, "request_id"), "test-1");
-    EXPECT_EQ(text_of(*error, "message").find("/nonexistent"), std::string::npos)
-        << text_of(*error, "message");
+    EXPECT_NE(text_in(*error, "message"), "");
+    EXPECT_EQ(text_in(*error, "request_id"), "test-1");
+    EXPECT_EQ(text_in(*error, "message").find("/nonexistent"), std::string::npos)
+        << text_in(*error, "message");
   }
   EXPECT_EQ(heard.outcomes(), std::vector<std::string>{"completed"});
   EXPECT_TRUE(heard.sound[0] == said(request("A fish.", 5)));
@@ -141,8 +141,8 @@ TEST_F(LiveLimits, NumbersBeyondTheRangeOfTheirFieldAreToldByItsName) {
   const std::vector<const Value*> errors = heard.of("error");
   ASSERT_EQ(errors.size(), expected.size());
   for (size_t i = 0; i < errors.size(); ++i) {
-    EXPECT_EQ(text_of(*errors[i], "code"), "invalid_argument") << messages[i];
-    EXPECT_EQ(text_of(*errors[i], "param"), expected[i]) << messages[i];
+    EXPECT_EQ(text_in(*errors[i], "code"), "invalid_argument") << messages[i];
+    EXPECT_EQ(text_in(*errors[i], "param"), expected[i]) << messages[i];
   }
   EXPECT_TRUE(heard.sound[0] == said(request("A fish.", 5)));
 }

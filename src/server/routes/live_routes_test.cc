@@ -20,7 +20,7 @@ using testing::kThreeSentences;
 using testing::LiveRoutes;
 using testing::number_of;
 using testing::piece;
-using testing::text_of;
+using testing::text_in;
 
 TEST_F(LiveRoutes, AnUtteranceOfOneSegmentIsWhatTheEngineSays) {
   const Heard heard = talk({kStart, piece("A sma"), piece("ll fi"), piece("sh."), kEnd});
@@ -30,16 +30,16 @@ TEST_F(LiveRoutes, AnUtteranceOfOneSegmentIsWhatTheEngineSays) {
   EXPECT_TRUE(heard.sound[0] == said(request("A small fish.", 5)));
   EXPECT_FALSE(heard.sound[0].empty());
   const Value& started = *heard.of("started")[0];
-  EXPECT_EQ(text_of(started, "id"), "a");
-  EXPECT_EQ(text_of(started, "format"), "pcm");
+  EXPECT_EQ(text_in(started, "id"), "a");
+  EXPECT_EQ(text_in(started, "format"), "pcm");
   EXPECT_EQ(number_of(started, "sample_rate"), engine_->sample_rate_hz());
   EXPECT_EQ(number_of(started, "seed"), 5);
   const Value& segment = *heard.of("segment")[0];
-  EXPECT_EQ(text_of(segment, "text"), "A small fish.");
+  EXPECT_EQ(text_in(segment, "text"), "A small fish.");
   EXPECT_EQ(number_of(segment, "at_seconds"), 0);
   const Value& done = *heard.of("done")[0];
-  EXPECT_EQ(text_of(done, "id"), "a");
-  EXPECT_EQ(text_of(done, "outcome"), "completed");
+  EXPECT_EQ(text_in(done, "id"), "a");
+  EXPECT_EQ(text_in(done, "outcome"), "completed");
   EXPECT_EQ(number_of(done, "segments"), 1);
   EXPECT_NEAR(number_of(done, "seconds"),
               static_cast<double>(heard.sound[0].size()) / 2 / engine_->sample_rate_hz(), 1e-9);
@@ -195,7 +195,7 @@ TEST_F(LiveRoutes, AnUtteranceWithNothingToSayIsDoneWithARemark) {
   const Heard heard = talk({kStart, piece("🎉 ... "), kEnd});
   EXPECT_EQ(heard.kinds, (std::vector<std::string>{"started", "done"}));
   const Value& done = *heard.of("done")[0];
-  EXPECT_EQ(text_of(done, "outcome"), "completed");
+  EXPECT_EQ(text_in(done, "outcome"), "completed");
   EXPECT_EQ(number_of(done, "seconds"), 0);
   EXPECT_NE(write_json(done).find("nothing in it that can be spoken"), std::string::npos) << write_json(done);
 }

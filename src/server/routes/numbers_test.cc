@@ -31,18 +31,18 @@ std::vector<std::string> beyond(const FieldDoc& field) {
   return numbers;
 }
 
-struct Case {
+struct NumberCase {
   std::vector<Route> (*table)(const ServerConfig&);
   std::string path, body;  // without the brace that closes it
 };
 
 TEST(Numbers, BeyondTheirFieldAreRefusedByName) {
-  const Case cases[] = {
+  const NumberCase cases[] = {
       {openai_routes, "/v1/audio/speech", R"({"model":"shoal","voice":"default","input":"A fish.")"},
       {fish_routes, "/v1/tts", R"({"text":"A fish.")"},
       {batch_routes, "/v1/tts/batch", R"({"items":[{"text":"A fish."}])"}};
   size_t asked = 0;
-  for (const Case& one : cases) {
+  for (const NumberCase& one : cases) {
     testing::RouteBench bench(one.table, testing::shared_engine());
     for (const Route& route : bench.routes()) {
       if (route.path != one.path || route.method != "POST") continue;

@@ -22,22 +22,22 @@ using testing::spoken;
 using ::testing::StartsWith;
 using testing::text_at;
 
-const std::string kText = "One small fish swims.";
+const std::string kOpenAiText = "One small fish swims.";
 
 class OpenAi : public ::testing::Test {
  protected:
   RouteBench bench{openai_routes, shared_engine()};
 
   // `fields` stand behind those that every request needs.
-  static Request speech(const std::string& fields, const std::string& text = kText) {
+  static Request speech(const std::string& fields, const std::string& text = kOpenAiText) {
     return json_request("/v1/audio/speech", R"({"model":"tts-1","voice":"default","seed":7,"input":")" +
                                                 text + '"' + testing::with_length(fields));
   }
-  Answered say(const std::string& fields, const std::string& text = kText) {
+  Answered say(const std::string& fields, const std::string& text = kOpenAiText) {
     return bench.ask(speech(fields, text));
   }
   // Bytes of the built-in voice, whose own rate is 16 kHz.
-  Answered pcm(const std::string& fields, const std::string& text = kText) {
+  Answered pcm(const std::string& fields, const std::string& text = kOpenAiText) {
     return say(R"("response_format":"pcm","sample_rate":16000)" + (fields.empty() ? "" : "," + fields), text);
   }
   void expect_refused(const std::string& body, int status, const std::string& param) {
@@ -50,7 +50,7 @@ class OpenAi : public ::testing::Test {
 };
 
 TEST_F(OpenAi, EveryFormatIsTheEnginesSound) {
-  const std::vector<float> sound = sound_of(bench.engine(), spoken(kText));
+  const std::vector<float> sound = sound_of(bench.engine(), spoken(kOpenAiText));
   const std::string want = testing::pcm_of(sound);
   const std::tuple<std::string, const char*> types[] = {{"mp3", "audio/mpeg"}, {"opus", "audio/ogg"},
                                                         {"aac", "audio/aac"},  {"flac", "audio/flac"},
@@ -129,7 +129,7 @@ TEST_F(OpenAi, EveryFieldReachesTheEngine) {
 
 TEST_F(OpenAi, WithoutASeedOneIsDrawnAndTold) {
   const std::string body =
-      R"({"model":"tts-1","voice":"default","response_format":"pcm","input":")" + kText + '"';
+      R"({"model":"tts-1","voice":"default","response_format":"pcm","input":")" + kOpenAiText + '"';
   const Answered first = bench.ask(json_request("/v1/audio/speech", body + testing::with_length("")));
   const std::string seed = first.header("x-shoal-seed");
   ASSERT_FALSE(seed.empty());
@@ -288,7 +288,7 @@ TEST_F(OpenAi, VoicesByNameAndObject) {
 
 TEST_F(OpenAi, FollowsInlineReferences) {
   const std::string clip = testing::noise_wav(0.5, 1);
-  SpeechRequest request = spoken(kText);
+  SpeechRequest request = spoken(kOpenAiText);
   request.references = {{.audio = clip, .text = "some words"}};
   const std::string want = testing::pcm_of(sound_of(bench.engine(), request));
   const std::string field = R"("references":[{"audio":")" + to_base64(clip) + R"(","text":"some words"}])";
@@ -344,7 +344,7 @@ TEST_F(OpenAi, EventsCarryTheSameSound) {
     }
     EXPECT_TRUE(sound == say(field).body()) << format;
     EXPECT_EQ(text_at(done, {"type"}), "speech.audio.done");
-    Speech direct = bench.engine().submit(spoken(kText));
+    Speech direct = bench.engine().submit(spoken(kOpenAiText));
     direct.read_all();
     const SpeechSummary summary = direct.summary();
     EXPECT_EQ(at(done, {"usage", "input_tokens"}), Value{summary.prompt_columns});

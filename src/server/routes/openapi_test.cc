@@ -10,7 +10,7 @@
 namespace shoal::server {
 namespace {
 
-const Value* at(const Value& value, const std::vector<std::string>& path) {
+const Value* node_at(const Value& value, const std::vector<std::string>& path) {
   const Value* found = &value;
   for (const std::string& name : path) {
     found = found ? found->find(name) : nullptr;
@@ -18,8 +18,8 @@ const Value* at(const Value& value, const std::vector<std::string>& path) {
   return found;
 }
 
-std::string text_at(const Value& value, const std::vector<std::string>& path) {
-  const Value* found = at(value, path);
+std::string node_text(const Value& value, const std::vector<std::string>& path) {
+  const Value* found = node_at(value, path);
   return found && found->as<std::string>() ? *found->as<std::string>() : "";
 }
 
@@ -41,33 +41,33 @@ TEST(OpenApi, EveryRouteWithEveryFieldIsNamedAndNothingElse) {
   const ServerConfig config{.admin_key = "admin"};
   const std::vector<Route> table = whole_table(config);
   const Value document = read_json(openapi_document(table, config));
-  EXPECT_EQ(text_at(document, {"openapi"}), "3.1.0");
+  EXPECT_EQ(node_text(document, {"openapi"}), "3.1.0");
   size_t operations = 0;
-  for (const auto& [path, methods] : *at(document, {"paths"})->as<Value::Object>())
+  for (const auto& [path, methods] : *node_at(document, {"paths"})->as<Value::Object>())
     operations += methods.as<Value::Object>()->size();
   EXPECT_EQ(operations, table.size());
   std::set<std::string> ids;
   for (const Route& route : table) {
-    const Value* operation = at(document, {"paths", route.path, lower(route.method)});
+    const Value* operation = node_at(document, {"paths", route.path, lower(route.method)});
     ASSERT_TRUE(operation) << route.method << ' ' << route.path;
-    EXPECT_EQ(text_at(*operation, {"summary"}), route.doc.summary);
+    EXPECT_EQ(node_text(*operation, {"summary"}), route.doc.summary);
     EXPECT_NE(route.doc.summary, "") << route.path;
-    EXPECT_TRUE(ids.insert(text_at(*operation, {"operationId"})).second) << route.path;
-    EXPECT_TRUE(at(*operation, {"responses", route.converse ? "101" : "200"})) << route.path;
+    EXPECT_TRUE(ids.insert(node_text(*operation, {"operationId"})).second) << route.path;
+    EXPECT_TRUE(node_at(*operation, {"responses", route.converse ? "101" : "200"})) << route.path;
     for (const std::string& type : route.doc.body_types) {
-      EXPECT_EQ(*at(*operation, {"requestBody", "required"}), Value{route.doc.body_required});
-      const Value* schema = at(*operation, {"requestBody", "content", type, "schema"});
+      EXPECT_EQ(*node_at(*operation, {"requestBody", "required"}), Value{route.doc.body_required});
+      const Value* schema = node_at(*operation, {"requestBody", "content", type, "schema"});
       ASSERT_TRUE(schema) << route.path;
       if (route.doc.body.empty()) continue;  // ignored
-      if (const Value* forms = at(*schema, {"oneOf"})) {
+      if (const Value* forms = node_at(*schema, {"oneOf"})) {
         EXPECT_EQ(forms->as<Value::Array>()->size(), 1 + route.doc.body_forms.size()) << route.path;
         schema = &forms->as<Value::Array>()->front();
       }
-      const Value* properties = at(*schema, {"properties"});
+      const Value* properties = node_at(*schema, {"properties"});
       ASSERT_TRUE(properties) << route.path;
       EXPECT_EQ(properties->as<Value::Object>()->size(), route.doc.body.size());
       for (const FieldDoc& field : route.doc.body) {
-        EXPECT_EQ(text_at(*properties, {field.name, "description"}), field.help);
+        EXPECT_EQ(node_text(*properties, {field.name, "description"}), field.help);
         EXPECT_NE(field.help, "") << route.path << ' ' << field.name;
       }
     }
@@ -88,40 +88,40 @@ TEST(OpenApi, ParametersFormsAndListsOfPlainValues) {
                             .body_required = false,
                             .query = {{.name = "q", .type = "boolean", .help = "Asks."}}}};
   const Value document = read_json(openapi_document({route}, ServerConfig()));
-  const Value& operation = *at(document, {"paths", "/x", "post"});
-  const Value& parameter = at(operation, {"parameters"})->as<Value::Array>()->front();
-  EXPECT_EQ(text_at(parameter, {"name"}), "q");
-  EXPECT_EQ(text_at(parameter, {"in"}), "query");
-  EXPECT_EQ(*at(parameter, {"required"}), Value{false});
-  EXPECT_EQ(text_at(parameter, {"schema", "type"}), "boolean") << "an address has no null";
-  const Value& body = *at(operation, {"requestBody", "content", "application/json", "schema", "oneOf"});
-  EXPECT_EQ(text_at(body.as<Value::Array>()->at(1), {"type"}), "string");
-  const Value& forms = *at(body.as<Value::Array>()->front(), {"properties", "name", "oneOf"});
-  EXPECT_EQ(text_at(forms.as<Value::Array>()->at(0), {"type"}), "string");
-  EXPECT_EQ(text_at(forms.as<Value::Array>()->at(1), {"properties", "name", "type"}), "string");
-  EXPECT_EQ(text_at(forms.as<Value::Array>()->at(2), {"items", "type"}), "string");
+  const Value& operation = *node_at(document, {"paths", "/x", "post"});
+  const Value& parameter = node_at(operation, {"parameters"})->as<Value::Array>()->front();
+  EXPECT_EQ(node_text(parameter, {"name"}), "q");
+  EXPECT_EQ(node_text(parameter, {"in"}), "query");
+  EXPECT_EQ(*node_at(parameter, {"required"}), Value{false});
+  EXPECT_EQ(node_text(parameter, {"schema", "type"}), "boolean") << "an address has no null";
+  const Value& body = *node_at(operation, {"requestBody", "content", "application/json", "schema", "oneOf"});
+  EXPECT_EQ(node_text(body.as<Value::Array>()->at(1), {"type"}), "string");
+  const Value& forms = *node_at(body.as<Value::Array>()->front(), {"properties", "name", "oneOf"});
+  EXPECT_EQ(node_text(forms.as<Value::Array>()->at(0), {"type"}), "string");
+  EXPECT_EQ(node_text(forms.as<Value::Array>()->at(1), {"properties", "name", "type"}), "string");
+  EXPECT_EQ(node_text(forms.as<Value::Array>()->at(2), {"items", "type"}), "string");
 }
 
 TEST(OpenApi, WhatAReloadChangesHasTheRangesOfTheSettings) {
   const ServerConfig config{.admin_key = "admin"};
   const Value document = read_json(openapi_document(operator_routes(config), config));
-  const Value& schema = *at(document, {"paths", "/v1/admin/reload", "post", "requestBody", "content",
-                                       "application/json", "schema"});
+  const Value& schema = *node_at(document, {"paths", "/v1/admin/reload", "post", "requestBody", "content",
+                                            "application/json", "schema"});
   for (const char* key : {"max_batch_size", "max_queue", "kv_memory_mb"}) {
     const settings::Row& row = *settings::find_row(key);
-    EXPECT_EQ(*at(schema, {"properties", key, "minimum"}), Value{row.allowed.low}) << key;
-    EXPECT_EQ(*at(schema, {"properties", key, "maximum"}), Value{row.allowed.high}) << key;
+    EXPECT_EQ(*node_at(schema, {"properties", key, "minimum"}), Value{row.allowed.low}) << key;
+    EXPECT_EQ(*node_at(schema, {"properties", key, "maximum"}), Value{row.allowed.high}) << key;
   }
 }
 
 TEST(OpenApi, AnInvocationTakesWhatEitherOfItsRoutesDoes) {
   const Value document = read_json(openapi_document(sagemaker_routes({}), ServerConfig()));
-  const Value& fields = *at(document, {"paths", "/invocations", "post", "requestBody", "content",
-                                       "application/json", "schema", "properties"});
-  EXPECT_FALSE(at(fields, {"seed", "minimum"})) << "negative to /v1/tts";
-  EXPECT_EQ(*at(fields, {"temperature", "maximum"}), Value{2.0});
-  EXPECT_EQ(*at(fields, {"temperature", "minimum"}), Value{0.0});
-  EXPECT_EQ(at(fields, {"format", "enum"})->as<Value::Array>()->size(), 7u) << "six, and null";
+  const Value& fields = *node_at(document, {"paths", "/invocations", "post", "requestBody", "content",
+                                            "application/json", "schema", "properties"});
+  EXPECT_FALSE(node_at(fields, {"seed", "minimum"})) << "negative to /v1/tts";
+  EXPECT_EQ(*node_at(fields, {"temperature", "maximum"}), Value{2.0});
+  EXPECT_EQ(*node_at(fields, {"temperature", "minimum"}), Value{0.0});
+  EXPECT_EQ(node_at(fields, {"format", "enum"})->as<Value::Array>()->size(), 7u) << "six, and null";
 }
 
 TEST(OpenApi, RoutesThatDoNotExistAreNotNamed) {
@@ -130,7 +130,7 @@ TEST(OpenApi, RoutesThatDoNotExistAreNotNamed) {
   config.web_page = false;
   const Value document = read_json(openapi_document(whole_table(config), config));
   for (const std::string path : {"/v1/admin/reload", "/metrics", "/"})
-    EXPECT_FALSE(at(document, {"paths", path})) << path;
+    EXPECT_FALSE(node_at(document, {"paths", path})) << path;
 }
 
 TEST(OpenApi, FieldsCarryTheirLimits) {
@@ -143,28 +143,28 @@ TEST(OpenApi, FieldsCarryTheirLimits) {
               .errors = ErrorStyle::fish,
               .doc = {.summary = "X.", .body = {number, word, list}, .body_types = {"application/json"}}};
   const Value document = read_json(openapi_document({route}, ServerConfig{.api_key = "k"}));
-  const Value& operation = *at(document, {"paths", "/x/{id}", "post"});
-  const Value& schema = *at(operation, {"requestBody", "content", "application/json", "schema"});
-  EXPECT_EQ(*at(schema, {"additionalProperties"}), Value{false});
-  EXPECT_EQ(*at(schema, {"required"}), (Value{Value::Array{{std::string("w")}}}));
-  EXPECT_EQ(*at(schema, {"properties", "n", "minimum"}), Value{1.0});
-  EXPECT_EQ(*at(schema, {"properties", "n", "maximum"}), Value{8.0});
-  EXPECT_EQ(*at(schema, {"properties", "n", "default"}), Value{int64_t{2}});
-  EXPECT_EQ(*at(schema, {"properties", "w", "enum"}),
+  const Value& operation = *node_at(document, {"paths", "/x/{id}", "post"});
+  const Value& schema = *node_at(operation, {"requestBody", "content", "application/json", "schema"});
+  EXPECT_EQ(*node_at(schema, {"additionalProperties"}), Value{false});
+  EXPECT_EQ(*node_at(schema, {"required"}), (Value{Value::Array{{std::string("w")}}}));
+  EXPECT_EQ(*node_at(schema, {"properties", "n", "minimum"}), Value{1.0});
+  EXPECT_EQ(*node_at(schema, {"properties", "n", "maximum"}), Value{8.0});
+  EXPECT_EQ(*node_at(schema, {"properties", "n", "default"}), Value{int64_t{2}});
+  EXPECT_EQ(*node_at(schema, {"properties", "w", "enum"}),
             (Value{Value::Array{{std::string("a")}, {std::string("b")}}}));
-  EXPECT_EQ(*at(schema, {"properties", "l", "maxItems"}), Value{int64_t{3}});
-  EXPECT_TRUE(at(schema, {"properties", "l", "items", "properties", "w"}));
-  const Value& parameter = at(operation, {"parameters"})->as<Value::Array>()->front();
-  EXPECT_EQ(text_at(parameter, {"name"}), "id");
-  EXPECT_EQ(text_at(parameter, {"in"}), "path");
-  EXPECT_EQ(text_at(operation, {"responses", "default", "$ref"}), "#/components/responses/FishError");
-  EXPECT_FALSE(at(operation, {"security"})->as<Value::Array>()->empty());
+  EXPECT_EQ(*node_at(schema, {"properties", "l", "maxItems"}), Value{int64_t{3}});
+  EXPECT_TRUE(node_at(schema, {"properties", "l", "items", "properties", "w"}));
+  const Value& parameter = node_at(operation, {"parameters"})->as<Value::Array>()->front();
+  EXPECT_EQ(node_text(parameter, {"name"}), "id");
+  EXPECT_EQ(node_text(parameter, {"in"}), "path");
+  EXPECT_EQ(node_text(operation, {"responses", "default", "$ref"}), "#/components/responses/FishError");
+  EXPECT_FALSE(node_at(operation, {"security"})->as<Value::Array>()->empty());
 }
 
 TEST(OpenApi, NoKeyIsAskedForWhereNoneIsNeeded) {
   const Route route{.method = "GET", .path = "/x", .doc = {.summary = "X."}};
   const Value document = read_json(openapi_document({route}, ServerConfig{}));
-  EXPECT_TRUE(at(document, {"paths", "/x", "get", "security"})->as<Value::Array>()->empty());
+  EXPECT_TRUE(node_at(document, {"paths", "/x", "get", "security"})->as<Value::Array>()->empty());
 }
 
 }  // namespace

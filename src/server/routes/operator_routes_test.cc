@@ -16,7 +16,7 @@ namespace {
 using testing::Answered;
 using testing::RouteBench;
 
-const Value& at(const Value& value, std::initializer_list<const char*> path) {
+const Value& value_at(const Value& value, std::initializer_list<const char*> path) {
   const Value* found = &value;
   for (const char* name : path) {
     found = found->find(name);
@@ -92,14 +92,14 @@ TEST_F(OperatorRoutes, HealthTellsWhatOlderServersTold) {
   EXPECT_EQ(answered.status, 200);
   EXPECT_EQ(answered.content_type, "application/json");
   const Value health = read_json(answered.body());
-  EXPECT_EQ(at(health, {"status"}), Value{std::string("ok")});
-  EXPECT_EQ(at(health, {"state"}), Value{std::string("ready")});
-  EXPECT_EQ(at(health, {"device"}), Value{std::string("cpu")});
-  EXPECT_TRUE(at(health, {"vram"}).is_null());
-  EXPECT_EQ(at(health, {"model_loaded"}), Value{true});
-  EXPECT_EQ(at(health, {"queue"}), Value{int64_t{0}});
-  EXPECT_GE(*at(health, {"uptime_s"}).as<double>(), 0);
-  EXPECT_NE(*at(health, {"version"}).as<std::string>(), "");
+  EXPECT_EQ(value_at(health, {"status"}), Value{std::string("ok")});
+  EXPECT_EQ(value_at(health, {"state"}), Value{std::string("ready")});
+  EXPECT_EQ(value_at(health, {"device"}), Value{std::string("cpu")});
+  EXPECT_TRUE(value_at(health, {"vram"}).is_null());
+  EXPECT_EQ(value_at(health, {"model_loaded"}), Value{true});
+  EXPECT_EQ(value_at(health, {"queue"}), Value{int64_t{0}});
+  EXPECT_GE(*value_at(health, {"uptime_s"}).as<double>(), 0);
+  EXPECT_NE(*value_at(health, {"version"}).as<std::string>(), "");
   EXPECT_EQ(get(bench, "/ready").status, 200);
 }
 
@@ -108,8 +108,8 @@ TEST_F(OperatorRoutes, BeforeTheModelIsThereTheProcessLivesAndIsNotReady) {
   RouteBench bench(operator_routes, unborn);
   const Answered health = get(bench, "/health");
   EXPECT_EQ(health.status, 200);
-  EXPECT_EQ(at(read_json(health.body()), {"model_loaded"}), Value{false});
-  EXPECT_TRUE(at(read_json(health.body()), {"model"}).is_null());
+  EXPECT_EQ(value_at(read_json(health.body()), {"model_loaded"}), Value{false});
+  EXPECT_TRUE(value_at(read_json(health.body()), {"model"}).is_null());
   const Answered ready = get(bench, "/ready");
   EXPECT_EQ(ready.status, 503);
   EXPECT_EQ(ready.header("retry-after"), "1");
@@ -123,7 +123,7 @@ TEST_F(OperatorRoutes, WhileTheServerDrainsItIsNotReady) {
   RouteBench bench(operator_routes, *engine_);
   bench.draining() = true;
   EXPECT_EQ(get(bench, "/ready").status, 503);
-  EXPECT_EQ(at(read_json(get(bench, "/ready").body()), {"state"}), Value{std::string("draining")});
+  EXPECT_EQ(value_at(read_json(get(bench, "/ready").body()), {"state"}), Value{std::string("draining")});
   EXPECT_EQ(get(bench, "/health").status, 200);
   EXPECT_EQ(testing::Exposition(get(bench, "/metrics").body()).value("shoal_ready"), 0);
   for (const Route& route : bench.routes())
@@ -169,21 +169,21 @@ TEST_F(OperatorRoutes, StatisticsAsJson) {
   speak();
   RouteBench bench(operator_routes, *engine_);
   const Value stats = read_json(get(bench, "/v1/stats").body());
-  EXPECT_EQ(at(stats, {"state"}), Value{std::string("ready")});
-  EXPECT_GE(*at(stats, {"queue", "running"}).as<int64_t>(), 0);
-  EXPECT_GT(*at(stats, {"requests", "completed"}).as<int64_t>(), 0);
-  EXPECT_GT(*at(stats, {"audio_s"}).as<double>(), 0);
-  EXPECT_GT(*at(stats, {"first_audio_s", "mean"}).as<double>(), 0);
-  EXPECT_GE(*at(stats, {"first_audio_s", "p95"}).as<double>(),
-            *at(stats, {"first_audio_s", "p50"}).as<double>());
-  EXPECT_GT(*at(stats, {"kv", "pages"}).as<int64_t>(), 0);
-  EXPECT_GT(*at(stats, {"memory", "codec"}).as<int64_t>(), 0);
-  EXPECT_TRUE(at(stats, {"device_memory"}).is_null());
+  EXPECT_EQ(value_at(stats, {"state"}), Value{std::string("ready")});
+  EXPECT_GE(*value_at(stats, {"queue", "running"}).as<int64_t>(), 0);
+  EXPECT_GT(*value_at(stats, {"requests", "completed"}).as<int64_t>(), 0);
+  EXPECT_GT(*value_at(stats, {"audio_s"}).as<double>(), 0);
+  EXPECT_GT(*value_at(stats, {"first_audio_s", "mean"}).as<double>(), 0);
+  EXPECT_GE(*value_at(stats, {"first_audio_s", "p95"}).as<double>(),
+            *value_at(stats, {"first_audio_s", "p50"}).as<double>());
+  EXPECT_GT(*value_at(stats, {"kv", "pages"}).as<int64_t>(), 0);
+  EXPECT_GT(*value_at(stats, {"memory", "codec"}).as<int64_t>(), 0);
+  EXPECT_TRUE(value_at(stats, {"device_memory"}).is_null());
   const Value workers = read_json(get(bench, "/v1/workers").body());
-  const Value::Array& all = *at(workers, {"workers"}).as<Value::Array>();
+  const Value::Array& all = *value_at(workers, {"workers"}).as<Value::Array>();
   ASSERT_EQ(all.size(), 1u);
-  EXPECT_EQ(at(all[0], {"id"}), Value{int64_t{0}});
-  EXPECT_EQ(at(all[0], {"device"}), at(stats, {"device"}));
+  EXPECT_EQ(value_at(all[0], {"id"}), Value{int64_t{0}});
+  EXPECT_EQ(value_at(all[0], {"device"}), value_at(stats, {"device"}));
 }
 
 TEST_F(OperatorRoutes, TheDeviceTestsItselfWithinTheLimits) {
@@ -193,10 +193,10 @@ TEST_F(OperatorRoutes, TheDeviceTestsItselfWithinTheLimits) {
   const Answered answered = get(bench, "/test/gpu");
   EXPECT_EQ(answered.status, 200);
   const Value test = read_json(answered.body());
-  EXPECT_EQ(at(test, {"device"}), Value{std::string("cpu")});
-  EXPECT_EQ(at(test, {"mps_available"}), Value{false});
-  EXPECT_EQ(at(test, {"gpu_memory_allocated_mb"}), Value{0.0});
-  EXPECT_EQ(at(test, {"test_tensor_device"}), at(test, {"pipeline_device"}));
+  EXPECT_EQ(value_at(test, {"device"}), Value{std::string("cpu")});
+  EXPECT_EQ(value_at(test, {"mps_available"}), Value{false});
+  EXPECT_EQ(value_at(test, {"gpu_memory_allocated_mb"}), Value{0.0});
+  EXPECT_EQ(value_at(test, {"test_tensor_device"}), value_at(test, {"pipeline_device"}));
   EXPECT_EQ(test.find("error"), nullptr);
 }
 

@@ -39,7 +39,7 @@ class SageMaker : public ::testing::Test {
 };
 Engine* SageMaker::engine_ = nullptr;
 
-constexpr const char* kText = R"({"text":"A fish.","seed":3,"max_new_tokens":20})";
+constexpr const char* kBody = R"({"text":"A fish.","seed":3,"max_new_tokens":20})";
 constexpr const char* kInput =
     R"({"model":"tts-1","input":"A fish.","voice":"alloy","seed":3,"max_new_tokens":20,"response_format":"flac"})";
 
@@ -54,10 +54,10 @@ TEST_F(SageMaker, PingSaysWhetherRequestsAreTaken) {
 }
 
 TEST_F(SageMaker, BodiesGoToTheirRoutes) {
-  const Answered speech = ask("/invocations", kText);
+  const Answered speech = ask("/invocations", kBody);
   ASSERT_EQ(speech.status, 200) << speech.body();
   EXPECT_EQ(speech.content_type, "audio/wav");
-  EXPECT_EQ(speech.body(), ask("/v1/tts", kText).body());
+  EXPECT_EQ(speech.body(), ask("/v1/tts", kBody).body());
 
   const Answered input = ask("/invocations", kInput);
   ASSERT_EQ(input.status, 200) << input.body();
@@ -72,12 +72,12 @@ TEST_F(SageMaker, BodiesGoToTheirRoutes) {
 }
 
 TEST_F(SageMaker, AcceptChoosesTheFormatUnlessTheBodyDoes) {
-  EXPECT_EQ(ask("/invocations", kText, "audio/mpeg").content_type, "audio/mpeg");
-  EXPECT_EQ(ask("/invocations", kText, "Audio/FLAC;q=1, */*").content_type, "audio/flac");
-  EXPECT_EQ(ask("/invocations", kText, "*/*").content_type, "audio/wav");
+  EXPECT_EQ(ask("/invocations", kBody, "audio/mpeg").content_type, "audio/mpeg");
+  EXPECT_EQ(ask("/invocations", kBody, "Audio/FLAC;q=1, */*").content_type, "audio/flac");
+  EXPECT_EQ(ask("/invocations", kBody, "*/*").content_type, "audio/wav");
   EXPECT_EQ(ask("/invocations", kInput, "audio/wav").content_type, "audio/flac");  // it says flac
   const std::string asked = R"({"text":"A fish.","seed":3,"max_new_tokens":20,"format":"flac"})";
-  EXPECT_EQ(ask("/invocations", kText, "audio/flac").body(), ask("/v1/tts", asked).body());
+  EXPECT_EQ(ask("/invocations", kBody, "audio/flac").body(), ask("/v1/tts", asked).body());
 }
 
 TEST_F(SageMaker, ErrorsAreThoseOfTheRouteInOurOwnForm) {
