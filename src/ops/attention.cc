@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "ops/cpu/kernels/vector_kernels.h"
 #include "ops/cpu/vector.h"
-#include "ops/cpu/vector_kernels.h"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops {

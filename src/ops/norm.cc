@@ -2,8 +2,8 @@
 
 #include <span>
 
+#include "ops/cpu/kernels/vector_kernels.h"
 #include "ops/cpu/vector.h"
-#include "ops/cpu/vector_kernels.h"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops {

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "ops/cpu/sampling/vector_sampler.h"
 #include "ops/cpu/vector.h"
-#include "ops/cpu/vector_sampler.h"
 
 namespace shoal::ops {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ops/cpu/segment_rows.h"
+#include "ops/cpu/kernels/vector_kernels.h"
+#include "ops/cpu/rows/segment_rows.h"
 #include "ops/cpu/vector.h"
-#include "ops/cpu/vector_kernels.h"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops {

@@ -10,7 +10,7 @@
 #include "base/function_ref.h"
 #include "ops/attention.h"
 #include "ops/conv1d.h"
-#include "ops/cpu/vector_kernels.h"
+#include "ops/cpu/kernels/vector_kernels.h"
 #include "ops/cpu_features.h"
 #include "ops/norm.h"
 #include "ops/sample.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ops/cpu/vector_kernels.h"
+#include "ops/cpu/kernels/vector_kernels.h"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops {

@@ -1,7 +1,7 @@
 // What the tests of the vector ops share beyond matrix_testing.h: every instruction set as a parameter.
 #pragma once
 
-#include "ops/cpu/vector_kernels.h"
+#include "ops/cpu/kernels/vector_kernels.h"
 #include "ops/matrix_testing.h"
 #include "ops/ref/vector.h"
 

@@ -41,7 +41,7 @@ struct ModelSizes {
   int64_t encoder_workspace_bytes(int clips, int threads) const;  // with the clips' state
 
   // What attention of few sequences parks between the blocks of a row at most
-  // (ops/cuda/attention_decode.cu): a step may need it beside half of the scratch.
+  // (ops/cuda/attention/attention_decode.cu): a step may need it beside half of the scratch.
   int64_t parked_bytes(int64_t rows) const;
   int64_t scratch_bytes(int threads) const { return op_scratch_bytes(device, threads); }
 

@@ -1,0 +1,215 @@
+// Attention of a block of queries over one chunk of keys (at most 128 positions): scores, softmax, weighted
+// sum.
+//
+// Per query, whatever the block:  score[k] = scale * (q0 k0 + q1 k1 + ..., one chain of fma in order of d);
+// m = max; w[k] = exp(score[k] - m); their sum in 16 lanes (lane = k mod 16) and the tree of Vector16::sum;
+// result[d] = w0 v0[d] + w1 v1[d] + ..., one chain of fma in order of k. Chunks are merged in order.
+#pragma once
+
+#include "ops/cpu/rows/vector_rows.h"
+
+namespace shoal::ops::cpu {
+
+template <typename V>
+struct Attention {
+  static int smaller(int a, int b) { return a < b ? a : b; }
+  static int larger(int a, int b) { return a > b ? a : b; }
+
+  static V load_row(const AttentionChunk& c, const void* row, int64_t at, int count) {
+    return c.bf16 ? Rows<V>::load(static_cast<const uint16_t*>(row) + at, count)
+                  : Rows<V>::load(static_cast<const float*>(row) + at, count);
+  }
+
+  static void chunk(const AttentionChunk& c) {
+    const int64_t padded = (c.head_dim + 15) / 16 * 16;
+    float* block = c.scratch;                           // two of [head_dim, 16 keys]
+    float* values = block + padded * 32;                // [chunk, padded]
+    float* scores = values + padded * kAttentionChunk;  // [queries, chunk]
+    int begin = c.begin[0], end = c.end[0];
+    for (int i = 1; i < c.query_count; ++i) {
+      begin = smaller(begin, c.begin[i]);
+      end = larger(end, c.end[i]);
+    }
+    int first = begin / 16 * 16;
+    if (c.query_count == 2) {  // as in decoding: two chains are not enough to keep the units busy
+      for (; first + 16 < end; first += 32) {
+        transpose_keys(c, first, begin, end, block);
+        transpose_keys(c, first + 16, begin, end, block + padded * 16);
+        score<2, 2>(c, 0, block, scores + first);
+      }
+    }
+    for (; first < end; first += 16) {
+      transpose_keys(c, first, begin, end, block);
+      score_block(c, block, scores + first);
+    }
+    for (int i = 0; i < c.query_count; ++i) softmax(c, i, scores + i * kAttentionChunk);
+    if (c.head_dim % 16 == 0 && (!c.bf16 || c.query_count <= V::kQueries)) {
+      if (c.bf16)
+        weigh<uint16_t>(c, c.values, scores);
+      else
+        weigh<float>(c, c.values, scores);
+      return;
+    }
+    const void* rows[kAttentionChunk];
+    for (int k = begin; k < end; ++k) {
+      float* row = values + k * padded;
+      rows[k] = row;
+      for (int64_t d = 0; d < padded; d += 16)
+        load_row(c, c.values[k], d, smaller(16, c.head_dim - static_cast<int>(d))).store(row + d);
+    }
+    weigh<float>(c, rows, scores);
+  }
+
+  static void merge(const float* part, float* sum, int head_dim) {
+    const float m_part = part[head_dim], m_sum = sum[head_dim];
+    const V m = V::all(m_part > m_sum ? m_part : m_sum);
+    const V a = cpu::exp_nonpositive(V::all(m_sum) - m), b = cpu::exp_nonpositive(V::all(m_part) - m);
+    Rows<V>::pieces(head_dim, [=](int64_t i, int count) {
+      const V merged = V::fma(Rows<V>::load(part + i, count), b, Rows<V>::load(sum + i, count) * a);
+      Rows<V>::store(merged, sum + i, count);
+    });
+    m.store(sum + head_dim, 1);
+    V::fma(V::all(part[head_dim + 1]), b, V::all(sum[head_dim + 1]) * a).store(sum + head_dim + 1, 1);
+  }
+
+  static void finish(const float* sum, float* out, int head_dim) {
+    const V total = V::all(sum[head_dim + 1]);
+    Rows<V>::pieces(head_dim, [=](int64_t i, int count) {
+      Rows<V>::store(Rows<V>::load(sum + i, count) / total, out + i, count);
+    });
+  }
+
+ private:
+  // Rows outside [begin, end) need not exist: others stand in for them.
+  static void transpose_keys(const AttentionChunk& c, int first, int begin, int end, float* block) {
+    const void* rows[16];
+    for (int i = 0; i < 16; ++i) rows[i] = c.keys[smaller(larger(first + i, begin), end - 1)];
+    if (c.bf16)
+      transpose_rows<uint16_t>(rows, c.head_dim, block);
+    else
+      transpose_rows<float>(rows, c.head_dim, block);
+  }
+
+  // Whole squares are stored to scratch that is padded for them; the last one takes its stray columns along.
+  template <typename T>
+  static void transpose_rows(const void* const* rows, int head_dim, float* block) {
+    for (int d = 0; d < head_dim; d += 16) {
+      const int width = smaller(16, head_dim - d);
+      V columns[16];
+      for (int i = 0; i < 16; ++i) columns[i] = Rows<V>::load(static_cast<const T*>(rows[i]) + d, width);
+      V::transpose(columns);
+      for (int i = 0; i < 16; ++i) columns[i].store(block + (d + i) * 16);
+    }
+  }
+
+  static void score_block(const AttentionChunk& c, const float* block, float* scores) {
+    int i = 0;
+    for (; i + V::kQueries <= c.query_count; i += V::kQueries) score<V::kQueries, 1>(c, i, block, scores);
+    if constexpr (V::kQueries > 4)
+      for (; i + 4 <= c.query_count; i += 4) score<4, 1>(c, i, block, scores);
+    for (; i + 2 <= c.query_count; i += 2) score<2, 1>(c, i, block, scores);
+    if (i < c.query_count) score<1, 1>(c, i, block, scores);
+  }
+
+  template <int kCount, int kBlocks>
+  static void score(const AttentionChunk& c, int first, const float* block, float* scores) {
+    const int head_dim = c.head_dim, next = (head_dim + 15) / 16 * 16 * 16;
+    const float* q[kCount];
+    V sum[kCount][kBlocks];
+    for (int i = 0; i < kCount; ++i) {
+      q[i] = c.queries[first + i];
+      for (int b = 0; b < kBlocks; ++b) sum[i][b] = V::zero();
+    }
+    for (int d = 0; d < head_dim; ++d)
+      for (int b = 0; b < kBlocks; ++b) {
+        const V key = V::load(block + b * next + d * 16);
+        for (int i = 0; i < kCount; ++i) sum[i][b] = V::fma(V::all(q[i][d]), key, sum[i][b]);
+      }
+    const V scale = V::all(c.scale);
+    for (int i = 0; i < kCount; ++i)
+      for (int b = 0; b < kBlocks; ++b)
+        (sum[i][b] * scale).store(scores + (first + i) * kAttentionChunk + 16 * b);
+  }
+
+  // Scores -> weights; lanes that the query does not see become 0.
+  static void softmax(const AttentionChunk& c, int query, float* scores) {
+    const int begin = c.begin[query], end = c.end[query];
+    const int from = begin / 16 * 16;
+    const V lowest = V::all(-__builtin_inff());
+    V best = lowest;
+    for (int k = from; k < end; k += 16)
+      best = V::max(V::select(V::between(begin - k, end - k), V::load(scores + k), lowest), best);
+    float lanes[16];
+    best.store(lanes);
+    float largest = lanes[0];
+    for (int i = 1; i < 16; ++i) largest = lanes[i] > largest ? lanes[i] : largest;
+    V sum = V::zero();
+    for (int k = from; k < end; k += 16) {
+      const V w = cpu::exp_nonpositive(V::load(scores + k) - V::all(largest));
+      const V seen = V::select(V::between(begin - k, end - k), w, V::zero());
+      seen.store(scores + k);
+      sum = sum + seen;
+    }
+    float* result = c.result[query];
+    result[c.head_dim] = largest;
+    result[c.head_dim + 1] = V::sum(sum);
+  }
+
+  template <typename T>
+  static void weigh(const AttentionChunk& c, const void* const* rows, const float* weights) {
+    constexpr int kBlock = V::kQueries > 4 ? 4 : 2;
+    int i = 0;
+    for (; i + kBlock <= c.query_count; i += kBlock) weigh_queries<T, kBlock>(c, rows, weights, i);
+    if constexpr (kBlock > 2)
+      for (; i + 2 <= c.query_count; i += 2) weigh_queries<T, 2>(c, rows, weights, i);
+    for (; i < c.query_count; ++i) weigh_queries<T, 1>(c, rows, weights, i);
+  }
+
+  template <typename T, int kCount>
+  static void weigh_queries(const AttentionChunk& c, const void* const* rows, const float* weights,
+                            int first) {
+    int d = 0;
+    for (; d + 16 * V::kColumns <= c.head_dim; d += 16 * V::kColumns)
+      weigh_columns<T, kCount, V::kColumns>(c, rows, weights, first, d);
+    for (; d < c.head_dim; d += 16) weigh_columns<T, kCount, 1>(c, rows, weights, first, d);
+  }
+
+  template <typename T, int kCount, int kColumns>
+  static void weigh_columns(const AttentionChunk& c, const void* const* rows, const float* weights, int first,
+                            int d) {
+    V sum[kCount][kColumns];
+    const float* w[kCount];
+    int begin = 0, end = kAttentionChunk;  // rows that all of these queries see
+    for (int i = 0; i < kCount; ++i) {
+      w[i] = weights + (first + i) * kAttentionChunk;
+      begin = larger(begin, c.begin[first + i]);
+      end = smaller(end, c.end[first + i]);
+      for (int j = 0; j < kColumns; ++j) sum[i][j] = V::zero();
+    }
+    if (end < begin) end = begin;
+    // What only some see is added query by query: a weight of 0 would not be the same as not adding.
+    const auto alone = [&](int i, int from, int to) __attribute__((always_inline)) {
+      for (int k = from; k < to; ++k) {
+        const T* row = static_cast<const T*>(rows[k]) + d;
+        for (int j = 0; j < kColumns; ++j)
+          sum[i][j] = V::fma(V::all(w[i][k]), Rows<V>::load(row + 16 * j, 16), sum[i][j]);
+      }
+    };
+    for (int i = 0; i < kCount; ++i) alone(i, c.begin[first + i], smaller(begin, c.end[first + i]));
+    for (int k = begin; k < end; ++k) {
+      const T* row = static_cast<const T*>(rows[k]) + d;
+      V value[kColumns];
+      for (int j = 0; j < kColumns; ++j) value[j] = Rows<V>::load(row + 16 * j, 16);
+      for (int i = 0; i < kCount; ++i) {
+        const V weight = V::all(w[i][k]);
+        for (int j = 0; j < kColumns; ++j) sum[i][j] = V::fma(weight, value[j], sum[i][j]);
+      }
+    }
+    for (int i = 0; i < kCount; ++i) alone(i, larger(end, c.begin[first + i]), c.end[first + i]);
+    for (int i = 0; i < kCount; ++i)
+      for (int j = 0; j < kColumns; ++j)
+        Rows<V>::store(sum[i][j], c.result[first + i] + d + 16 * j, smaller(16, c.head_dim - d - 16 * j));
+  }
+};
+
+}  // namespace shoal::ops::cpu

@@ -1,0 +1,38 @@
+// Brings the inputs of a product into the form that the kernels read: rounded, padded, histories in front.
+#pragma once
+
+#include "ops/conv1d.h"
+#include "ops/cpu/gemm/matrix_product.h"
+
+namespace shoal::ops::cpu {
+
+// How a row of inputs is stored for the kernels.
+enum class RowFormat : uint8_t {
+  f32,
+  rounded,  // float holding bf16 values
+  bf16,
+};
+
+// What the kernels in use want for a weight of this dtype.
+RowFormat row_format(DType weight_dtype);
+
+// x for a matrix of one tap; x itself where nothing needs to change. Valid until the caller's workspace scope
+// ends.
+StagedInput stage_rows(Context& ctx, TensorView x, const PackedMatrix& weight);
+
+// The sequences of a convolution, each as its history followed by its new rows (after the snake). The
+// histories are replaced by the newest inputs.
+struct StagedSequences {
+  TensorView rows;  // [sum of (look_back + new rows) of sequences that have rows, padded width]
+  std::span<const Segment> segments;  // input_row: where the first output's oldest tap lies
+};
+StagedSequences stage_sequences(Context& ctx, const ConvInput& input, int64_t look_back, RowFormat format,
+                                int64_t padded_width);
+
+// A signal that begins with what its first output looks back at.
+StagedInput stage_signal(Context& ctx, TensorView x, const PackedMatrix& weight, int64_t dilation);
+
+StagedInput stage_convolution(Context& ctx, const ConvInput& input, const PackedMatrix& weight,
+                              int64_t dilation);
+
+}  // namespace shoal::ops::cpu

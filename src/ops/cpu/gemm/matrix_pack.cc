@@ -1,0 +1,178 @@
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "ops/cpu/gemm/matrix_layout.h"
+#include "ops/weight_source.h"
+
+namespace shoal::ops {
+namespace {
+
+constexpr int64_t kChunk = 32;  // depth of one block: two cache lines of f32 per output
+
+float half_to_float(uint16_t bits) {
+  const uint32_t sign = uint32_t{bits & 0x8000u} << 16;
+  const uint32_t exponent = (bits >> 10) & 31u, fraction = bits & 1023u;
+  if (exponent == 0) {
+    const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
+    return sign ? -magnitude : magnitude;
+  }
+  const uint32_t wide = exponent == 31 ? 255u : exponent + 112u;
+  return std::bit_cast<float>(sign | (wide << 23) | (fraction << 13));
+}
+
+// A tile of weights on its way into a panel: 16 outputs x 32 k.
+using Chunk = std::array<std::array<float, kChunk>, cpu::kPanel>;
+
+// Where the elements of a chunk lie, from the start of their output; the same for all outputs.
+struct ChunkOffsets {
+  std::array<int64_t, kChunk> at;
+  int64_t count;
+  bool consecutive;
+};
+
+template <typename T, typename Convert>
+void gather_row(const T* data, const ChunkOffsets& offsets, float* out, Convert convert) {
+  if (offsets.consecutive) {
+    data += offsets.at[0];
+    for (int64_t i = 0; i < offsets.count; ++i) out[i] = convert(data[i]);
+  } else {
+    for (int64_t i = 0; i < offsets.count; ++i) out[i] = convert(data[offsets.at[static_cast<size_t>(i)]]);
+  }
+}
+
+void gather_row(const WeightSource& source, int64_t start, const ChunkOffsets& offsets, float* out) {
+  if (source.dtype == DType::f32) {
+    gather_row(static_cast<const float*>(source.data) + start, offsets, out, [](float v) { return v; });
+    return;
+  }
+  const uint16_t* data = static_cast<const uint16_t*>(source.data) + start;
+  if (source.dtype == DType::bf16)
+    gather_row(data, offsets, out, [](uint16_t v) { return bf16_to_float(v); });
+  else
+    gather_row(data, offsets, out, [](uint16_t v) { return half_to_float(v); });
+}
+
+// Matrix units read bf16 denormals as zero; stored as zero they are zero on every instruction set.
+uint32_t panel_bf16(float value) {
+  const Bf16 bits = float_to_bf16(value);
+  return (bits & 0x7f80u) == 0 ? bits & 0x8000u : bits;
+}
+
+void store_chunk(const Chunk& chunk, int64_t depth, DType dtype, char* out) {
+  if (dtype == DType::f32) {
+    float* to = reinterpret_cast<float*>(out);
+    for (int64_t k = 0; k < depth; ++k)
+      for (size_t n = 0; n < cpu::kPanel; ++n) *to++ = chunk[n][static_cast<size_t>(k)];
+    return;
+  }
+  std::array<std::array<uint32_t, kChunk / 2>, cpu::kPanel> pairs;
+  for (size_t n = 0; n < cpu::kPanel; ++n)
+    for (size_t p = 0; p < kChunk / 2; ++p)
+      pairs[n][p] = panel_bf16(chunk[n][2 * p]) | panel_bf16(chunk[n][2 * p + 1]) << 16;
+  uint32_t* to = reinterpret_cast<uint32_t*>(out);
+  for (size_t p = 0; p < kChunk / 2; ++p)
+    for (size_t n = 0; n < cpu::kPanel; ++n) *to++ = pairs[n][p];
+}
+
+class PanelPacker {
+ public:
+  PanelPacker(const PackRequest& request, cpu::PanelLayout layout) : request_(request), layout_(layout) {}
+
+  void pack_panel(int64_t panel, char* out) const {
+    const Outputs outputs = outputs_of(panel);
+    // Taps inside chunks: where the taps of a convolution are neighbours in memory, each cache line is
+    // fetched once.
+    for (int64_t k = 0; k < layout_.depth; k += kChunk) {
+      const int64_t padded = std::min(kChunk, layout_.depth - k);
+      for (int64_t tap = 0; tap < layout_.taps; ++tap) {
+        const Chunk chunk = gather(outputs, tap, k);
+        store_chunk(chunk, padded, request_.dtype,
+                    out + (tap * layout_.depth + k) * layout_.panel_stride / (layout_.taps * layout_.depth));
+      }
+    }
+  }
+
+ private:
+  struct Output {
+    const WeightSource* source = nullptr;  // null: padding
+    int64_t offset = 0;
+  };
+  using Outputs = std::array<Output, cpu::kPanel>;
+
+  Outputs outputs_of(int64_t panel) const {
+    Outputs outputs;
+    if (request_.paired) {
+      const WeightSource& source = request_.parts[static_cast<size_t>(panel % 2)];
+      fill(outputs, 0, source, panel / 2 * cpu::kPanel);
+      return outputs;
+    }
+    int64_t skipped = 0;  // outputs of the parts before
+    for (const WeightSource& source : request_.parts) {
+      fill(outputs, skipped, source, panel * cpu::kPanel);
+      skipped += source.outputs;
+    }
+    return outputs;
+  }
+
+  // Those of the outputs first .. first + 15 that lie in a source which begins at output `skipped`.
+  static void fill(Outputs& outputs, int64_t skipped, const WeightSource& source, int64_t first) {
+    const int64_t begin = std::max(first, skipped);
+    const int64_t end = std::min(first + cpu::kPanel, skipped + source.outputs);
+    for (int64_t n = begin; n < end; ++n)
+      outputs[static_cast<size_t>(n - first)] = {&source, source.output_offset(n - skipped)};
+  }
+
+  Chunk gather(const Outputs& outputs, int64_t tap, int64_t k) const {
+    Chunk chunk{};
+    const ChunkOffsets offsets = offsets_of(tap, k);
+    if (offsets.count <= 0) return chunk;
+    for (size_t n = 0; n < cpu::kPanel; ++n)
+      if (outputs[n].source) gather_row(*outputs[n].source, outputs[n].offset, offsets, chunk[n].data());
+    return chunk;
+  }
+
+  ChunkOffsets offsets_of(int64_t tap, int64_t k) const {
+    const WeightSource& source = request_.parts[0];  // parts differ in their outputs only
+    const int64_t depth = layout_.folded ? request_.taps * request_.depth : request_.depth;
+    ChunkOffsets offsets{.at = {}, .count = std::min(kChunk, depth - k), .consecutive = true};
+    for (int64_t i = 0; i < offsets.count; ++i) {
+      const int64_t at = k + i;
+      const int64_t offset =
+          layout_.folded ? at / request_.depth * source.tap_stride + source.depth_offset(at % request_.depth)
+                         : tap * source.tap_stride + source.depth_offset(at);
+      offsets.at[static_cast<size_t>(i)] = offset;
+      offsets.consecutive = offsets.consecutive && offset == offsets.at[0] + i;
+    }
+    return offsets;
+  }
+
+  const PackRequest& request_;
+  cpu::PanelLayout layout_;
+};
+
+}  // namespace
+
+float load_float(const void* data, DType dtype, int64_t i) {
+  if (dtype == DType::f32) return static_cast<const float*>(data)[i];
+  const uint16_t bits = static_cast<const uint16_t*>(data)[i];
+  return dtype == DType::bf16 ? bf16_to_float(bits) : half_to_float(bits);
+}
+
+namespace cpu {
+
+Tensor pack(Context& ctx, const PackRequest& request) {
+  const PanelLayout layout = panel_layout(request.dtype, request.taps, request.depth);
+  const int64_t panels = panel_count(request.outputs) * (request.paired ? 2 : 1);
+  Tensor storage(request.dtype, {panels, layout.taps, layout.depth, kPanel}, ctx.device);
+  char* out = static_cast<char*>(storage.view().data());
+  const PanelPacker packer(request, layout);
+  ctx.team->parallel_for(panels, 1, [&](int64_t begin, int64_t end, int) {
+    for (int64_t panel = begin; panel < end; ++panel)
+      packer.pack_panel(panel, out + panel * layout.panel_stride);
+  });
+  return storage;
+}
+
+}  // namespace cpu
+}  // namespace shoal::ops

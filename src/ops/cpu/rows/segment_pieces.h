@@ -1,0 +1,49 @@
+// What the ops over segments share: work cut into pieces of a segment, and empty gaps.
+#pragma once
+
+#include <cstring>
+
+#include "base/function_ref.h"
+#include "ops/context.h"
+#include "ops/cpu/rows/segment_rows.h"
+#include "ops/segments.h"
+
+namespace shoal::ops::cpu {
+
+// Uninitialised, until the enclosing scope of the workspace ends.
+template <typename T>
+std::span<T> workspace_array(Context& ctx, int64_t count) {
+  static_assert(alignof(T) <= 64 && std::is_trivially_destructible_v<T>);
+  const int64_t bytes = count * static_cast<int64_t>(sizeof(T));
+  return {static_cast<T*>(ctx.workspace->alloc(DType::u8, {bytes}).data()), static_cast<size_t>(count)};
+}
+
+// Items [first, first + count) of a segment.
+struct SegmentPiece {
+  int64_t segment, first, count;
+};
+
+// items(s) items of every segment, in pieces of `step`, the last one of a segment shorter.
+inline std::span<const SegmentPiece> cut_segments(Context& ctx, const Segments& segments, int64_t step,
+                                                  FunctionRef<int64_t(int64_t)> items) {
+  int64_t count = 0;
+  for (int64_t s = 0; s < segments.count(); ++s) count += (items(s) + step - 1) / step;
+  const std::span<SegmentPiece> pieces = workspace_array<SegmentPiece>(ctx, count);
+  size_t used = 0;
+  for (int64_t s = 0; s < segments.count(); ++s)
+    for (int64_t first = 0; first < items(s); first += step)
+      pieces[used++] = {s, first, std::min(step, items(s) - first)};
+  return pieces;
+}
+
+// Rows of y, f32 [total_rows, width], that are of no segment become zeros.
+inline void clear_gaps(const Segments& segments, TensorView y) {
+  for_each_piece(
+      segments, 0, segments.total_rows(), [](int64_t, int64_t, int64_t) {},
+      [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row)
+          std::memset(y.row<float>(row), 0, static_cast<size_t>(y.dim(1)) * sizeof(float));
+      });
+}
+
+}  // namespace shoal::ops::cpu

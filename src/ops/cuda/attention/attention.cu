@@ -1,0 +1,212 @@
+#include <cmath>
+#include <numbers>
+
+#include "ops/attention.h"
+#include "ops/cuda/attention/attention_rows.cuh"
+#include "ops/cuda/device/launch.cuh"
+#include "ops/cuda_backend.h"
+
+namespace shoal::ops::cuda {
+namespace {
+
+constexpr int kPrepareWarps = 8;
+
+template <typename T>
+struct PrepareArgs {
+  Rows rows;
+  Pages<T> pages;
+  HeadTurn turn;
+  T* rounded;  // null: not wanted
+  bool turned, in_place, append;
+  int first_head, heads;  // which of q, k and v
+};
+
+// A warp per row and head.
+template <typename T, int kPairs>
+__global__ __launch_bounds__(32 *
+                             kPrepareWarps) void prepare_kernel(const __grid_constant__ PrepareArgs<T> args) {
+  const Rows& rows = args.rows;
+  const int dim = rows.dim;
+  const int row = static_cast<int>(blockIdx.x);
+  const int index = static_cast<int>(blockIdx.y) * kPrepareWarps + static_cast<int>(threadIdx.x / 32);
+  const int head = args.first_head + index;  // of q, then k, then v
+  const bool is_q = head < rows.heads, is_k = !is_q && head < rows.heads + rows.kv_heads;
+  const float* const norm_weight = is_q ? args.turn.q_weight : args.turn.k_weight;
+  const bool normed = args.turned && (is_q || is_k) && norm_weight;
+  HeadPairs<kPairs> values, weight;
+  if (normed) weight.load(norm_weight, dim);
+  wait_for_inputs();
+  if (index >= args.heads) return;
+  float* const from = const_cast<float*>(rows.q(row, head));
+  values.load(from, dim);
+  const int position = rows.positions[row];
+  if (position < 0) return;
+
+  if (args.turned && (is_q || is_k)) {
+    HeadPairs<kPairs> turns;
+    turns.load_turns(args.turn, position, dim);
+    if (normed) values.norm(weight, dim, args.turn.eps);
+    values.rotate(turns);
+    if (args.in_place) values.store(from, dim);
+  }
+  if (is_q) {
+    if (args.rounded) values.store(args.rounded + (static_cast<int64_t>(row) * rows.heads + head) * dim, dim);
+  } else if (args.append) {
+    const int kv_head = head - rows.heads - (is_k ? 0 : rows.kv_heads);
+    const int page = args.pages.page_of(rows.sequences[row], position);
+    T* const side = is_k ? args.pages.k : args.pages.v;
+    values.store(side + static_cast<int64_t>(args.pages.slot(page, kv_head, position)) * dim, dim);
+  }
+}
+
+// Page ids travel in the kernel's parameters, so that the copy can be recorded.
+struct PageCopies {
+  static constexpr int kMost = 128;
+  int32_t from[kMost], to[kMost];
+};
+
+// Block (i, side, part): a part of page from[i] of the keys or values.
+template <typename Unit>
+__global__ void copy_pages_kernel(Unit* k, Unit* v, int64_t page_units,
+                                  const __grid_constant__ PageCopies copies) {
+  wait_for_inputs();
+  Unit* const side = blockIdx.y == 0 ? k : v;
+  const Unit* const from = side + copies.from[blockIdx.x] * page_units;
+  Unit* const to = side + copies.to[blockIdx.x] * page_units;
+  for (int64_t i = static_cast<int64_t>(blockIdx.z) * blockDim.x + threadIdx.x; i < page_units;
+       i += static_cast<int64_t>(gridDim.z) * blockDim.x)
+    to[i] = from[i];
+}
+
+bool aligned(const void* p, uintptr_t bytes) { return reinterpret_cast<uintptr_t>(p) % bytes == 0; }
+
+// Kernels read and write pairs of floats of qkv and out, and sixteen bytes of pages.
+void check_alignment(const AttentionCall& call) {
+  CHECK(call.qkv.empty() || (call.qkv.stride(0) % 2 == 0 && aligned(call.qkv.data(), 8)),
+        "attention: rows of qkv are not aligned to pairs");
+  CHECK(call.out.empty() || (call.out.stride(0) % 2 == 0 && aligned(call.out.data(), 8)),
+        "attention: rows of out are not aligned to pairs");
+  CHECK(aligned(call.cache.k.data(), 16) && aligned(call.cache.v.data(), 16),
+        "attention: pages are not aligned to 16 bytes");
+}
+
+TensorView round_q(Context& ctx, const AttentionCall& call, HeadPreparation preparation) {
+  const HeadLayout& layout = call.layout;
+  preparation.rounded =
+      ctx.workspace->alloc(call.cache.k.dtype(), {call.qkv.dim(0), layout.heads * layout.head_dim});
+  prepare_heads(ctx, call, preparation);
+  return preparation.rounded;
+}
+
+// Whether rows may see so many positions that one block should not have them all.
+bool may_be_long(const AttentionCall& call) {
+  constexpr int64_t kLong = 256;
+  const int64_t positions = call.plan->pages_per_sequence * call.plan->page_size;
+  return (call.window == 0 ? positions : std::min(positions, call.window)) > kLong;
+}
+
+}  // namespace
+
+float score_scale(int64_t dim) {
+  return static_cast<float>(std::numbers::log2e / std::sqrt(static_cast<double>(dim)));
+}
+
+bool has_tensor_form(const HeadLayout& layout, DType cache) {
+  const int64_t dim = layout.head_dim;
+  return (cache == DType::bf16 || cache == DType::f16) && (dim == 32 || dim == 64 || dim == 128);
+}
+
+void prepare_heads(Context& ctx, const AttentionCall& call, const HeadPreparation& preparation) {
+  const HeadLayout& layout = call.layout;
+  const bool with_q = preparation.turn || !preparation.rounded.empty(),
+             with_k = preparation.turn || preparation.append;
+  const int64_t first = with_q ? 0 : layout.heads;
+  const int64_t end =
+      preparation.append ? layout.heads + 2 * layout.kv_heads : layout.heads + (with_k ? layout.kv_heads : 0);
+  const int64_t heads = end - first, dim = layout.head_dim;
+  const Grid grid{
+      dim3(static_cast<unsigned>(call.qkv.dim(0)), static_cast<unsigned>(blocks_for(heads, kPrepareWarps))),
+      dim3(32 * kPrepareWarps)};
+  with_cache_type(call.cache.k.empty() ? DType::f32 : call.cache.k.dtype(), [&](auto type) {
+    using T = decltype(type);
+    const PrepareArgs<T> args{rows_of(call),          pages_of<T>(call),
+                              turn_of(call),          static_cast<T*>(preparation.rounded.data()),
+                              preparation.turn,       preparation.in_place,
+                              preparation.append,     static_cast<int>(first),
+                              static_cast<int>(heads)};
+    const auto kernel = dim <= 64    ? prepare_kernel<T, 1>
+                        : dim <= 128 ? prepare_kernel<T, 2>
+                                     : prepare_kernel<T, 16>;
+    launch(ctx, "prepare_heads", grid, kernel, args);
+  });
+}
+
+void qk_norm_rope(Context& ctx, TensorView qkv, const HeadLayout& layout, const QkNorm& norm, TensorView rope,
+                  const BatchPlan& plan) {
+  const AttentionCall call{.qkv = qkv, .layout = layout, .norm = norm, .rope = rope, .plan = &plan};
+  check_alignment(call);
+  prepare_heads(ctx, call, {.turn = true, .in_place = true});
+}
+
+void append_kv(Context& ctx, TensorView qkv, const HeadLayout& layout, const BatchPlan& plan,
+               const KvLayer& cache) {
+  const AttentionCall call{.qkv = qkv, .layout = layout, .plan = &plan, .cache = cache};
+  check_alignment(call);
+  prepare_heads(ctx, call, {.append = true});
+}
+
+void copy_kv_pages(Context& ctx, const KvLayer& cache, std::span<const int32_t> from,
+                   std::span<const int32_t> to) {
+  const int64_t page_bytes = cache.k.elements() / cache.k.dim(0) * size_of(cache.k.dtype());
+  const bool wide = page_bytes % 16 == 0 && aligned(cache.k.data(), 16) && aligned(cache.v.data(), 16);
+  constexpr unsigned kThreads = 256;
+  for (size_t done = 0; done < from.size(); done += PageCopies::kMost) {
+    const size_t count = std::min<size_t>(from.size() - done, PageCopies::kMost);
+    PageCopies copies{};
+    std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(done), count, copies.from);
+    std::copy_n(to.begin() + static_cast<std::ptrdiff_t>(done), count, copies.to);
+    const auto copy = [&](auto unit) {
+      using Unit = decltype(unit);
+      const int64_t units = page_bytes / static_cast<int64_t>(sizeof(Unit));
+      const auto parts = static_cast<unsigned>(std::min<int64_t>(blocks_for(units, kThreads), 64));
+      launch(ctx, "copy_kv_pages", Grid{dim3(static_cast<unsigned>(count), 2, parts), dim3(kThreads)},
+             copy_pages_kernel<Unit>, static_cast<Unit*>(cache.k.data()), static_cast<Unit*>(cache.v.data()),
+             units, copies);
+    };
+    if (wide)
+      copy(uint4{});
+    else
+      copy(uint8_t{});
+  }
+}
+
+void paged_attention(Context& ctx, TensorView qkv, const HeadLayout& layout, const BatchPlan& plan,
+                     const KvLayer& cache, int64_t window, TensorView out) {
+  const AttentionCall call{
+      .qkv = qkv, .layout = layout, .plan = &plan, .cache = cache, .window = window, .out = out};
+  check_alignment(call);
+  if (!has_tensor_form(layout, cache.k.dtype())) return lane_attention(ctx, call);
+  const Workspace::Scope scope(*ctx.workspace);
+  prefill_attention(ctx, call, round_q(ctx, call, {}), /*skip_single_rows=*/false);
+}
+
+void attend(Context& ctx, TensorView qkv, const AttentionPlan& attention, const QkNorm& norm,
+            const BatchPlan& plan, const KvLayer& cache, TensorView out) {
+  const HeadLayout& layout = attention.layout;
+  const AttentionCall call{qkv, layout, norm, attention.rope, &plan, cache, attention.window, out};
+  check_alignment(call);
+  const DType dtype = cache.k.dtype();
+  if (has_short_form(layout, dtype, plan)) return short_attention(ctx, call);
+  if (!has_tensor_form(layout, dtype)) {
+    prepare_heads(ctx, call, {.turn = true, .in_place = true, .append = true});
+    return lane_attention(ctx, call);
+  }
+  // Decode rows among prompts would be blocks of one row that go through a long context all by themselves.
+  const bool mixed = call.plan->rows.sequences() > 1 && may_be_long(call);
+  if (plan.tables.single_rows || mixed) decode_attention(ctx, call, choose_decode_split(ctx, call));
+  if (plan.tables.single_rows) return;
+  const Workspace::Scope scope(*ctx.workspace);
+  prefill_attention(ctx, call, round_q(ctx, call, {.turn = true, .append = true}), mixed);
+}
+
+}  // namespace shoal::ops::cuda

@@ -1,0 +1,171 @@
+// Times attend() on a GPU: microseconds of one call among those of a recorded step, each on a layer of its
+// own so that keys and values come from memory as they do in a model.
+//   ops_cuda_attention_bench [filter]      "splits": how the chunks of decode rows are best spread
+#include <numeric>
+
+#include "ops/cuda/attention/attention_kernels.h"
+#include "ops/cuda/device/gpu_bench.h"
+
+namespace shoal::ops::cuda {
+namespace {
+
+// `rows` new rows of a sequence that then has `positions`.
+struct Part {
+  int64_t rows, positions;
+};
+
+struct Shapes {
+  HeadLayout layout;
+  DType cache;
+  int64_t page_size = 16;
+  int64_t window = 0;
+  bool normed = true;
+};
+
+constexpr Shapes kSlow{{16, 8, 128}, DType::bf16};
+constexpr Shapes kFast{{16, 8, 64}, DType::f32, 10};
+constexpr Shapes kCodec{{16, 16, 64}, DType::bf16, 16, 128, false};
+
+class AttentionBench : private GpuBench {
+ public:
+  explicit AttentionBench(const char* filter) : GpuBench(filter, 1) {}
+
+  void run() {
+    for (const int64_t batch : {1, 8, 64, 256})
+      for (const int64_t positions : {300, 1000})
+        attends("decode b" + std::to_string(batch) + " at " + std::to_string(positions), kSlow,
+                parts(batch, {1, positions}));
+    for (const int64_t rows : {200, 1000, 2000})
+      attends("prefill " + std::to_string(rows), kSlow, {{rows, rows}});
+    std::vector<Part> mixed = parts(32, {1, 500});
+    mixed.push_back({200, 200});
+    attends("prefill 200 beside 32 decode rows at 500", kSlow, mixed);
+    for (const int64_t batch : {1, 64, 256})
+      for (const int64_t positions : {1, 10})
+        attends("fast b" + std::to_string(batch) + " at " + std::to_string(positions), kFast,
+                parts(batch, {1, positions}));
+    attends("fast b64, 2 rows", kFast, parts(64, {2, 2}));
+    for (const int64_t streams : {1, 16, 64})
+      attends("codec " + std::to_string(streams) + " x 4 rows at 200", kCodec, parts(streams, {4, 200}));
+    attends("codec 1 x 2000 rows", kCodec, {{2000, 2000}});
+    for (const int64_t batch : {1, 2, 4, 8, 16, 32, 64, 128})
+      for (const int64_t positions : {300, 1000}) splits(batch, positions);
+  }
+
+ private:
+  static constexpr int kCalls = 28;  // of a recorded step
+
+  static std::vector<Part> parts(int64_t count, Part part) {
+    return std::vector<Part>(static_cast<size_t>(count), part);
+  }
+
+  void attends(const std::string& name, const Shapes& shapes, const std::vector<Part>& batch) {
+    if (!wants(name)) return;
+    prepare(shapes, batch, /*longest=*/0);
+    time(name, [&](int layer) {
+      ops::attend(ctx_, qkv_, {shapes.layout, rope_, shapes.window}, norm(shapes), plan_, cache(layer), out_);
+    });
+  }
+
+  // As in a model whose sequences may become 4,096 positions long.
+  void splits(int64_t batch, int64_t positions) {
+    constexpr int64_t kKept = 4096 / 64;
+    const std::string name = "splits: decode b" + std::to_string(batch) + " at " + std::to_string(positions);
+    if (!wants(name)) return;
+    prepare(kSlow, parts(batch, {1, positions}), /*longest=*/4096);
+    for (const int64_t count : {1, 2, 4, 8})
+      for (const bool clustered : {true, false})
+        for (const bool deep : {false, true}) {
+          if (count == 1 && clustered) continue;
+          const std::string how = std::string(clustered ? " clustered" : "") + (deep ? " deep" : "");
+          time(name + ", " + std::to_string(count) + how, [&](int layer) {
+            const AttentionCall call{qkv_, kSlow.layout, norm(kSlow), rope_, &plan_, cache(layer), 0, out_};
+            decode_attention(ctx_, call, {count, clustered, deep, clustered ? kKept : 0});
+          });
+        }
+  }
+
+  // Rows, pages and their plan. longest: positions for which page tables have room, if more than there are.
+  void prepare(const Shapes& shapes, const std::vector<Part>& batch, int64_t longest) {
+    offsets_ = {0};
+    positions_.clear();
+    table_.clear();
+    read_positions_ = 0;
+    for (const Part& part : batch) longest = std::max(longest, part.positions);
+    const int64_t per_sequence = (longest + shapes.page_size - 1) / shapes.page_size;
+    int32_t pages = 0;
+    for (const Part& part : batch) {
+      for (int64_t p = part.positions - part.rows; p < part.positions; ++p)
+        positions_.push_back(static_cast<int32_t>(p));
+      offsets_.push_back(static_cast<int32_t>(positions_.size()));
+      for (int64_t page = 0; page < per_sequence; ++page)
+        table_.push_back(page * shapes.page_size < part.positions ? pages++ : 0);
+      const int64_t seen = shapes.window > 0 ? shapes.window + part.rows - 1 : part.positions;
+      read_positions_ += std::min(seen, part.positions);
+    }
+    const int64_t rows = static_cast<int64_t>(positions_.size()), dim = shapes.layout.head_dim;
+    const Shape shape = {pages, shapes.layout.kv_heads, shapes.page_size, dim};
+    layer_bytes_ = 2 * read_positions_ * shapes.layout.kv_heads * dim * size_of(shapes.cache);
+    constexpr int64_t kMostBytes = int64_t{4} << 30;
+    const int64_t pool_bytes = 2 * shape.elements() * size_of(shapes.cache);
+    caches_.resize(static_cast<size_t>(std::clamp<int64_t>(kMostBytes / pool_bytes, 1, kCalls)));
+    for (KvTensors& layer : caches_) layer = {zeros(shapes.cache, shape), zeros(shapes.cache, shape)};
+    qkv_ = zeros(DType::f32, {rows, shapes.layout.qkv_width()});
+    out_ = zeros(DType::bf16, {rows, shapes.layout.heads * dim});
+    weight_ = zeros(DType::f32, {dim});
+    rope_ = resident(ctx_, make_rope_table(longest, dim, 10'000));
+
+    plan_ = {{offsets_}, positions_, table_, per_sequence, shapes.page_size};
+    sequences_.clear();
+    plan_.tables.single_rows = true;
+    for (int s = 0; s < plan_.rows.sequences(); ++s) {
+      sequences_.insert(sequences_.end(), static_cast<size_t>(plan_.rows.count(s)), s);
+      plan_.tables.single_rows &= plan_.rows.count(s) == 1;
+    }
+    tables_.clear();
+    for (const std::vector<int32_t>* values : {&offsets_, &positions_, &sequences_, &table_})
+      tables_.push_back(ints(*values));
+    plan_.tables.offsets = tables_[0];
+    plan_.tables.positions = tables_[1];
+    plan_.tables.sequences = tables_[2];
+    plan_.tables.page_table = tables_[3].view().reshape({plan_.rows.sequences(), per_sequence});
+  }
+
+  QkNorm norm(const Shapes& shapes) const {
+    return shapes.normed ? QkNorm{weight_, weight_, 1e-6f} : QkNorm{};
+  }
+  KvLayer cache(int layer) const {
+    const KvTensors& own = caches_[static_cast<size_t>(layer) % caches_.size()];
+    return {own.k, own.v};
+  }
+  Tensor zeros(DType dtype, Shape shape) {
+    Tensor tensor(dtype, shape, kDevice);
+    fill_zero(ctx_, tensor);
+    return tensor;
+  }
+  void time(const std::string& name, FunctionRef<void(int)> call) {
+    const double median = median_us(kCalls, [&] {
+      for (int i = 0; i < kCalls; ++i) call(i);
+    });
+    std::printf("%-52s %9.2f us %8.0f GB/s of keys and values\n", name.c_str(), median,
+                static_cast<double>(layer_bytes_) / median * 1e-3);
+  }
+
+  struct KvTensors {
+    Tensor k, v;
+  };
+
+  std::vector<int32_t> offsets_, positions_, sequences_, table_;
+  int64_t read_positions_ = 0, layer_bytes_ = 0;
+  std::vector<KvTensors> caches_;
+  Tensor qkv_, out_, weight_, rope_;
+  std::vector<Tensor> tables_;
+  BatchPlan plan_;
+};
+
+}  // namespace
+}  // namespace shoal::ops::cuda
+
+int main(int argc, char** argv) {
+  return shoal::ops::cuda::run_bench<shoal::ops::cuda::AttentionBench>(argc, argv);
+}

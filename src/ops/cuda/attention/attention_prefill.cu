@@ -1,0 +1,250 @@
+// paged_attention() for any rows: blocks of up to 64 rows (positions times query heads of one key/value
+// head), sixteen per warp, which share the chunks of keys in shared memory.
+#include "ops/cuda/attention/attention_tiles.cuh"
+#include "ops/cuda/device/launch.cuh"
+
+namespace shoal::ops::cuda {
+namespace {
+
+constexpr int kBlockRows = kTileWarps * kTileRows;
+
+template <typename T>
+struct PrefillArgs {
+  Rows rows;
+  Pages<T> pages;
+  Out out;
+  const T* q;  // [rows, heads, kDim]
+  float scale;
+  HeadTiling tiling;
+  int rows_per_block;  // of the batch
+  int row_blocks;
+  bool skip_single_rows;
+};
+
+template <typename T, int kDim>
+struct PrefillShared {
+  T q[kBlockRows * kDim];
+  T k[2][kChunk * kDim], v[2][kChunk * kDim];
+};
+
+// Rows of one sequence. The batch's rows are cut at multiples of rows_per_block and at the borders of
+// sequences: a block for every multiple, and one for every sequence (idle when that begins at a multiple).
+struct Piece {
+  int sequence, first, count;
+
+  template <typename T>
+  __device__ Piece(const PrefillArgs<T>& args, int block) {
+    const int per_block = args.rows_per_block;
+    const int32_t* const offsets = args.rows.offsets;
+    const bool cut = block < args.row_blocks;
+    sequence = cut ? args.rows.sequences[block * per_block] : block - args.row_blocks;
+    const int begin = offsets[sequence], end = offsets[sequence + 1];
+    first = cut ? block * per_block : begin;
+    count = min((first / per_block + 1) * per_block, end) - first;
+    if (!cut && first % per_block == 0) count = 0;
+    if (args.skip_single_rows && end - begin == 1) count = 0;
+  }
+};
+
+// The positions that some of several rows see, inclusive; none: last below first.
+struct Seen {
+  int first = INT32_MAX, last = -1;
+
+  __device__ void add(const Rows& rows, int position) {
+    if (position < 0) return;
+    first = min(first, rows.first_seen(position));
+    last = max(last, position);
+  }
+  __device__ Seen over_warp() const {
+    Seen all;
+    all.first = __reduce_min_sync(~0u, first);
+    all.last = __reduce_max_sync(~0u, last);
+    return all;
+  }
+  __device__ bool touches(int chunk) const { return first < (chunk + 1) * kChunk && last >= chunk * kChunk; }
+};
+
+// The weights of a warp's rows for a chunk as left operands (pairs of columns packed), and the rows' maxima.
+template <typename T>
+__device__ void weigh(const Rows& rows, int chunk, float scale, const int (&positions)[2],
+                      float (&scores)[8][4], float (&top)[2], uint32_t (&weights)[4][4]) {
+  const int column = chunk * kChunk + static_cast<int>(threadIdx.x % 4) * 2;
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const int last = positions[r], first = rows.first_seen(last);
+    top[r] = kNothing;
+#pragma unroll
+    for (int n = 0; n < 8; ++n)
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        float& score = scores[n][2 * r + j];
+        const int at = column + 8 * n + j;
+        score = scaled_score(score, scale);
+        if (first <= at && at <= last) top[r] = fmaxf(top[r], score);
+      }
+    top[r] = fmaxf(top[r], __shfl_xor_sync(~0u, top[r], 1));
+    top[r] = fmaxf(top[r], __shfl_xor_sync(~0u, top[r], 2));
+#pragma unroll
+    for (int n = 0; n < 8; ++n) {
+      float p[2];
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        const int at = column + 8 * n + j;
+        p[j] = first <= at && at <= last ? weight_of(scores[n][2 * r + j], top[r]) : 0.0f;
+      }
+      weights[n / 2][n % 2 * 2 + r] = packed<T>(p[0], p[1]);
+    }
+  }
+}
+
+template <typename T, int kDim>
+__global__ __launch_bounds__(kTileThreads) void prefill_kernel(const __grid_constant__ PrefillArgs<T> args) {
+  constexpr int kSteps = kDim / 16, kTogether = 4;  // tiles of eight dims whose sums are under way at a time
+  extern __shared__ __align__(128) unsigned char memory[];
+  auto& shared = *reinterpret_cast<PrefillShared<T, kDim>*>(memory);
+  const Rows& rows = args.rows;
+  const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
+  const HeadTile tile = args.tiling.tile(rows, static_cast<int>(blockIdx.y));
+  const int heads = tile.heads;
+  wait_for_inputs();
+  // Late rows, which see the most, come first.
+  const Piece piece(args, static_cast<int>(gridDim.x - 1 - blockIdx.x));
+  if (piece.count <= 0) return;
+
+  // Row m of the block is query head m % heads of the piece's row m / heads.
+  const int used = piece.count * heads;
+  Seen seen_by_lane;
+  for (int i = lane; i < piece.count; i += 32) seen_by_lane.add(rows, rows.positions[piece.first + i]);
+  const Seen seen = seen_by_lane.over_warp();
+  int block_row[2], positions[2];
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    block_row[r] = warp * kTileRows + lane / 4 + 8 * r;
+    positions[r] = block_row[r] < used ? rows.positions[piece.first + block_row[r] / heads] : -1;
+  }
+  Seen seen_by_rows;
+  seen_by_rows.add(rows, positions[0]);
+  seen_by_rows.add(rows, positions[1]);
+  const Seen seen_by_warp = seen_by_rows.over_warp();
+
+  const int lane_key = warp * kWarpKeys + lane % kWarpKeys;  // of every chunk
+  const auto page_in = [&](int chunk) {
+    const int at = chunk * kChunk + lane_key;
+    return seen.first <= at && at <= seen.last ? args.pages.page_of(piece.sequence, at) : -1;
+  };
+  const auto copy_chunk = [&](int chunk, int page, int stage) {
+    const int slot = page < 0 ? kClear : args.pages.slot(page, tile.kv_head, chunk * kChunk + lane_key);
+    copy_keys<T, kDim>(shared.k[stage], args.pages.k, slot);
+    copy_keys<T, kDim>(shared.v[stage], args.pages.v, slot);
+    end_copy_group();
+  };
+  const int last = seen.last < 0 ? -1 : seen.last / kChunk;
+  int chunk = seen.last < 0 ? 0 : seen.first / kChunk, stage = 0;
+  int page = -1;
+  if (chunk <= last) {
+    for (int i = static_cast<int>(threadIdx.x); i < used * (kDim / 8); i += kTileThreads) {
+      const int m = i / (kDim / 8), vector = i % (kDim / 8);
+      const int64_t head =
+          static_cast<int64_t>(piece.first + m / heads) * rows.heads + tile.first_head + m % heads;
+      copy_or_clear(shared.q + Swizzle<kDim>::at(m, vector), args.q + head * kDim + vector * 8, true);
+    }
+    copy_chunk(chunk, page_in(chunk), stage);
+    page = page_in(chunk + 1);
+  }
+
+  float maximum[2] = {kNothing, kNothing}, sum[2] = {}, total[kDim / 8][4] = {};
+  for (; chunk <= last; ++chunk, stage = 1 - stage) {
+    wait_for_copy_groups<0>();
+    __syncthreads();  // everybody's copies; and nobody reads the other stage any more
+    if (chunk < last) {
+      copy_chunk(chunk + 1, page, 1 - stage);
+      page = page_in(chunk + 2);
+    }
+    if (!seen_by_warp.touches(chunk)) continue;
+
+    float scores[8][4] = {};
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+      uint32_t q[4];
+      load_left<kDim>(q, shared.q, warp * kTileRows, step);
+#pragma unroll
+      for (int n = 0; n < 8; n += 2) {
+        uint32_t keys[4];
+        load_keys<kDim>(keys, shared.k[stage], n * 8, step);
+        multiply<T>(scores[n], q, keys[0], keys[1]);
+        multiply<T>(scores[n + 1], q, keys[2], keys[3]);
+      }
+    }
+    float top[2];
+    uint32_t weights[4][4];
+    weigh<T>(rows, chunk, args.scale, positions, scores, top, weights);
+
+    float chunk_sum[4] = {};
+#pragma unroll
+    for (int step = 0; step < kChunk / 16; ++step)
+      multiply<T>(chunk_sum, weights[step], packed_ones<T>(), packed_ones<T>());
+    MergeWeights merge[2];
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      merge[r] = merge_maximum(maximum[r], top[r]);
+      sum[r] = merged(sum[r], chunk_sum[2 * r], merge[r]);
+    }
+#pragma unroll
+    for (int first = 0; first < kDim / 8; first += kTogether) {
+      float values[kTogether][4] = {};
+#pragma unroll
+      for (int step = 0; step < kChunk / 16; ++step)
+#pragma unroll
+        for (int n = 0; n < kTogether; n += 2) {
+          uint32_t b[4];
+          load_values<kDim>(b, shared.v[stage], (first + n) * 8, step);
+          multiply<T>(values[n], weights[step], b[0], b[1]);
+          multiply<T>(values[n + 1], weights[step], b[2], b[3]);
+        }
+#pragma unroll
+      for (int n = 0; n < kTogether; ++n)
+#pragma unroll
+        for (int j = 0; j < 4; ++j)
+          total[first + n][j] = merged(total[first + n][j], values[n][j], merge[j / 2]);
+    }
+  }
+
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    if (block_row[r] >= used) continue;
+    const int64_t row = piece.first + block_row[r] / heads;
+    const int column = (tile.first_head + block_row[r] % heads) * kDim + lane % 4 * 2;
+    const float factor = share(sum[r]);
+#pragma unroll
+    for (int n = 0; n < kDim / 8; ++n)
+      args.out.store(row, column + n * 8, total[n][2 * r] * factor, total[n][2 * r + 1] * factor);
+  }
+}
+
+}  // namespace
+
+void prefill_attention(Context& ctx, const AttentionCall& call, TensorView rounded_q, bool skip_single_rows) {
+  const HeadTiling tiling(call.layout);
+  const int64_t rows_per_block = kBlockRows / tiling.heads_per_tile;
+  const int64_t row_blocks = blocks_for(call.qkv.dim(0), rows_per_block);
+  with_tensor_form(call, [&](auto type, auto dim) {
+    using T = decltype(type);
+    constexpr int kDim = decltype(dim)::value;
+    const Rows rows = rows_of(call);
+    const PrefillArgs<T> args{rows,
+                              pages_of<T>(call),
+                              out_of(call),
+                              static_cast<const T*>(rounded_q.data()),
+                              score_scale(kDim),
+                              tiling,
+                              static_cast<int>(rows_per_block),
+                              static_cast<int>(row_blocks),
+                              skip_single_rows};
+    const Grid grid{dim3(static_cast<unsigned>(row_blocks + rows.sequence_count),
+                         static_cast<unsigned>(call.layout.kv_heads * tiling.tiles)),
+                    dim3(kTileThreads), sizeof(PrefillShared<T, kDim>)};
+    launch(ctx, "prefill_attention", grid, prefill_kernel<T, kDim>, args);
+  });
+}
+
+}  // namespace shoal::ops::cuda

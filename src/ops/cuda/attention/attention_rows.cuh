@@ -1,0 +1,193 @@
+// What attention kernels know of rows, heads and pages, and how a head is normed, turned and rounded.
+#pragma once
+
+#include <algorithm>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "ops/cuda/attention/attention_kernels.h"
+#include "ops/cuda/rows/narrowed.cuh"
+#include "ops/cuda/rows/row_norm.cuh"
+
+namespace shoal::ops::cuda {
+
+// Two neighbours of an array as one access.
+template <typename T>
+struct alignas(2 * sizeof(T)) Pair {
+  T x, y;
+};
+
+// Where the positions of sequences lie.
+template <typename T>
+struct Pages {
+  T* k;
+  T* v;
+  const int32_t* table;  // [sequences, per_sequence]
+  int per_sequence, page_size, kv_heads;
+
+  __device__ int positions() const { return per_sequence * page_size; }
+  __device__ int page_of(int sequence, int position) const {
+    return table[static_cast<int64_t>(sequence) * per_sequence +
+                 static_cast<unsigned>(position) / static_cast<unsigned>(page_size)];
+  }
+  // For look-ups ahead of knowing the position: of the nearest position that has a page; 0 when none has.
+  __device__ int page_near(int sequence, int position) const {
+    return positions() > 0 ? page_of(sequence, min(position, positions() - 1)) : 0;
+  }
+  // The row of head_dim values in k and v, counted in rows.
+  __device__ int slot(int page, int kv_head, int position) const {
+    return (page * kv_heads + kv_head) * page_size +
+           static_cast<int>(static_cast<unsigned>(position) % static_cast<unsigned>(page_size));
+  }
+};
+
+struct Rows {
+  const float* qkv;
+  int64_t stride;
+  const int32_t* offsets;
+  const int32_t* positions;
+  const int32_t* sequences;
+  int count, sequence_count;
+  int heads, kv_heads, dim;
+  int window;
+
+  __device__ int group() const { return heads / kv_heads; }
+  __device__ const float* q(int64_t row, int head) const { return qkv + row * stride + head * dim; }
+  __device__ const float* k(int64_t row, int kv_head) const { return q(row, heads + kv_head); }
+  __device__ const float* v(int64_t row, int kv_head) const { return q(row, heads + kv_heads + kv_head); }
+  __device__ int first_seen(int position) const { return window > 0 ? max(0, position - window + 1) : 0; }
+};
+
+struct Out {
+  void* data;
+  int64_t stride;
+  DType dtype;
+
+  __device__ void store(int64_t row, int column, float x, float y) const {
+    const int64_t at = row * stride + column;
+    if (dtype == DType::f32)
+      *reinterpret_cast<float2*>(static_cast<float*>(data) + at) = {x, y};
+    else if (dtype == DType::bf16)
+      *reinterpret_cast<__nv_bfloat162*>(static_cast<__nv_bfloat16*>(data) + at) =
+          __floats2bfloat162_rn(x, y);
+    else
+      *reinterpret_cast<__half2*>(static_cast<__half*>(data) + at) = __floats2half2_rn(x, y);
+  }
+};
+
+struct HeadTurn {
+  const float* q_weight;  // null: no norm
+  const float* k_weight;
+  float eps;
+  const float* rope;  // [positions, dim / 2, 2]
+  int rope_positions;
+};
+
+// A head spread over a warp: lane l has pairs l, l + 32, ... and zeros beyond the head.
+template <int kPairs>
+struct HeadPairs {
+  float2 x[kPairs];
+
+  __device__ static int pair(int i) { return static_cast<int>(threadIdx.x % 32) + 32 * i; }
+
+  template <typename T>
+  __device__ void load(const T* head, int dim) {
+#pragma unroll
+    for (int i = 0; i < kPairs; ++i) {
+      x[i] = {0, 0};
+      if (2 * pair(i) >= dim) continue;
+      const Pair<T> two = reinterpret_cast<const Pair<T>*>(head)[pair(i)];
+      x[i] = {widened(two.x), widened(two.y)};
+    }
+  }
+  template <typename T>
+  __device__ void store(T* head, int dim) const {
+#pragma unroll
+    for (int i = 0; i < kPairs; ++i)
+      if (2 * pair(i) < dim)
+        reinterpret_cast<Pair<T>*>(head)[pair(i)] = {narrowed_value<T>(x[i].x), narrowed_value<T>(x[i].y)};
+  }
+  template <typename T>
+  __device__ void round() {
+#pragma unroll
+    for (int i = 0; i < kPairs; ++i)
+      x[i] = {widened(narrowed_value<T>(x[i].x)), widened(narrowed_value<T>(x[i].y))};
+  }
+
+  // x / sqrt(mean(x^2) + eps) * weight. Squares are summed by rising pair in a lane, then over the lanes.
+  __device__ void norm(const HeadPairs& weight, int dim, float eps) {
+    float sum = 0;
+#pragma unroll
+    for (int i = 0; i < kPairs; ++i) sum = __fmaf_rn(x[i].y, x[i].y, __fmaf_rn(x[i].x, x[i].x, sum));
+    const float mean = __fdiv_rn(warp_sum(sum), static_cast<float>(dim));
+    const float factor = __fdiv_rn(1.0f, __fsqrt_rn(__fadd_rn(mean, eps)));
+#pragma unroll
+    for (int i = 0; i < kPairs; ++i)
+      x[i] = {__fmul_rn(__fmul_rn(x[i].x, factor), weight.x[i].x),
+              __fmul_rn(__fmul_rn(x[i].y, factor), weight.x[i].y)};
+  }
+  // By the cosines and sines of its position.
+  __device__ void rotate(const HeadPairs& turns) {
+#pragma unroll
+    for (int i = 0; i < kPairs; ++i) {
+      const float2 a = x[i], t = turns.x[i];
+      x[i] = {__fmaf_rn(a.x, t.x, -__fmul_rn(a.y, t.y)), __fmaf_rn(a.y, t.x, __fmul_rn(a.x, t.y))};
+    }
+  }
+  // Of a position beyond the table (a broken promise of the caller) the last row is taken.
+  __device__ void load_turns(const HeadTurn& turn, int position, int dim) {
+    load(turn.rope + static_cast<int64_t>(min(position, turn.rope_positions - 1)) * dim, dim);
+  }
+};
+
+// ---- on the host
+
+template <typename T>
+Pages<T> pages_of(const AttentionCall& call) {
+  const BatchPlan& plan = *call.plan;
+  return {static_cast<T*>(call.cache.k.data()),
+          static_cast<T*>(call.cache.v.data()),
+          static_cast<const int32_t*>(plan.tables.page_table.data()),
+          static_cast<int>(plan.pages_per_sequence),
+          static_cast<int>(plan.page_size),
+          static_cast<int>(call.layout.kv_heads)};
+}
+
+inline Rows rows_of(const AttentionCall& call) {
+  const PlanTables& tables = call.plan->tables;
+  return {call.qkv.as<float>(),
+          call.qkv.stride(0),
+          static_cast<const int32_t*>(tables.offsets.data()),
+          static_cast<const int32_t*>(tables.positions.data()),
+          static_cast<const int32_t*>(tables.sequences.data()),
+          static_cast<int>(call.qkv.dim(0)),
+          tables.offsets.empty() ? 0 : static_cast<int>(tables.offsets.dim(0) - 1),
+          static_cast<int>(call.layout.heads),
+          static_cast<int>(call.layout.kv_heads),
+          static_cast<int>(call.layout.head_dim),
+          static_cast<int>(std::min<int64_t>(call.window, INT32_MAX))};
+}
+
+inline Out out_of(const AttentionCall& call) {
+  return {call.out.data(), call.out.stride(0), call.out.dtype()};
+}
+
+inline HeadTurn turn_of(const AttentionCall& call) {
+  return {static_cast<const float*>(call.norm.q.data()), static_cast<const float*>(call.norm.k.data()),
+          call.norm.eps, static_cast<const float*>(call.rope.data()),
+          call.rope.empty() ? 0 : static_cast<int>(call.rope.dim(0))};
+}
+
+// 1 / sqrt(dim) for scores whose exponentials are of base 2.
+float score_scale(int64_t dim);
+
+// f(T{}) with the type of the cache's elements.
+template <typename F>
+void with_cache_type(DType dtype, F&& f) {
+  if (dtype == DType::f32) return f(float{});
+  if (dtype == DType::bf16) return f(__nv_bfloat16{});
+  CHECK(dtype == DType::f16, "keys and values are ", name_of(dtype));
+  f(__half{});
+}
+
+}  // namespace shoal::ops::cuda

@@ -1,0 +1,109 @@
+#include "ops/conv1d.h"
+#include "ops/cuda/conv/conv_input.cuh"
+#include "ops/cuda/conv/conv_kernels.cuh"
+#include "ops/cuda/conv/residual_unit.h"
+#include "ops/cuda/device/launch.cuh"
+#include "ops/cuda/gemm/tile/tile_product.h"
+#include "ops/cuda_backend.h"
+
+namespace shoal::ops::cuda {
+namespace {
+
+// From so many rows on a whole residual unit is faster at once (H200): with fewer, most multiprocessors have
+// no piece, and those that do take long for many channels.
+int64_t least_rows_at_once(int64_t channels) { return channels <= 96 ? 1024 : channels <= 192 ? 4096 : 8192; }
+
+ProductEpilogue into(TensorView y, const PackedMatrix& weight, const Epilogue& epilogue = {}) {
+  return {.bias = weight.bias.empty() ? nullptr : weight.bias.as<float>(),
+          .scale = epilogue.scale.empty() ? nullptr : epilogue.scale.as<float>(),
+          .activation = epilogue.activation,
+          .accumulate = epilogue.accumulate,
+          .y = y.data(),
+          .y_stride = y.stride(0),
+          .y_dtype = y.dtype()};
+}
+
+Product product_of(const PreparedRows& input, const PackedMatrix& weight, const ProductEpilogue& epilogue,
+                   int64_t rows) {
+  return {.shape = shape_of(weight),
+          .dtype = weight.dtype,
+          .weight = weight.storage.view().data(),
+          .x = input.x.data(),
+          .x_stride = input.x.stride(0),
+          .rows = rows,
+          .taps = input.taps,
+          .epilogue = epilogue};
+}
+
+// By the kernel for it: the order of the sums is that of the matrix, whichever it is.
+void multiply(Context& ctx, const Product& product, const float* snake_alpha = nullptr) {
+  if (product.dtype == DType::f32) return f32_product(ctx, product);
+  const bool is_skinny = product.rows <= kSkinnyRows && product.shape.taps == 1 && !snake_alpha;
+  if (is_skinny && skinny_product(ctx, product, product.dtype, nullptr)) return;
+  tile_product(ctx, product, snake_alpha);
+}
+
+// Rows as they are, when nothing is looked back at.
+bool needs_no_preparation(const ConvSource& source, const PackedMatrix& weight) {
+  return weight.dtype == DType::f32 && source.look_back == 0 && !source.alpha;
+}
+
+// Both convolutions in 16 bits: the first one's result passes through the second snake on its way to memory,
+// where it stands as the second reads it.
+void residual_product(Context& ctx, TensorView x, const PreparedRows& input, const ResidualConvs& convs) {
+  const int64_t rows = x.dim(0), channels = x.dim(1), width = (channels + 7) / 8 * 8;
+  PreparedRows between;
+  between.x = ctx.workspace->alloc(convs.wide->dtype, {rows, width});
+  if (width > channels) cuda::fill_zero(ctx, between.x);
+  multiply(ctx, product_of(input, *convs.wide, into(between.x, *convs.wide), rows),
+           convs.narrow_alpha.as<float>());
+  multiply(ctx, product_of(between, *convs.narrow, into(x, *convs.narrow, {.accumulate = true}), rows));
+}
+
+}  // namespace
+
+void causal_conv1d(Context& ctx, const ConvInput& input, const PackedMatrix& weight, int64_t dilation,
+                   TensorView y, const Epilogue& epilogue) {
+  const Workspace::Scope scope(*ctx.workspace);
+  const ConvSource source = source_of(input, (weight.taps - 1) * dilation);
+  const ProductEpilogue result = into(y, weight, epilogue);
+  if (has_one_output(weight, source)) return convolve_to_one_output(ctx, source, weight, result);
+  PreparedRows prepared;
+  if (needs_no_preparation(source, weight))
+    prepared.x = input.x;
+  else
+    prepared = prepare_rows(ctx, source, dilation, weight.dtype);
+  const Product product = product_of(prepared, weight, result, source.rows);
+  if (has_one_input(product)) return convolve_one_input(ctx, product);
+  multiply(ctx, product);
+}
+
+void valid_conv1d(Context& ctx, TensorView x, const PackedMatrix& weight, int64_t dilation, TensorView y,
+                  const Epilogue& epilogue) {
+  const Workspace::Scope scope(*ctx.workspace);
+  if (!is_product_operand(x, weight.dtype)) x = product_operand(ctx, x, weight.dtype);
+  const PreparedRows rows{.x = x, .taps = {.dilation = dilation}};
+  multiply(ctx, product_of(rows, weight, into(y, weight, epilogue), y.dim(0)));
+}
+
+bool residual_unit_is_apart(const Context& ctx, const ResidualConvs& convs, int64_t rows) {
+  return rows >= least_rows_at_once(convs.wide->outputs) && has_unit_kernel(ctx, convs);
+}
+
+void residual_unit(Context& ctx, TensorView x, const ConvRows& rows, const ConvHistory& history,
+                   const ResidualConvs& convs, TensorView y) {
+  if (y.data() != x.data()) return residual_unit_at_once(ctx, x, rows, history, convs, y);
+  const Workspace::Scope scope(*ctx.workspace);
+  const ConvInput input{x, rows, history, convs.wide_alpha};
+  const PackedMatrix &wide = *convs.wide, &narrow = *convs.narrow;
+  if (wide.dtype == DType::f32 || narrow.dtype != wide.dtype || convs.narrow_alpha.empty()) {
+    const TensorView between = ctx.workspace->like(x);
+    cuda::causal_conv1d(ctx, input, wide, convs.dilation, between, {});
+    return cuda::causal_conv1d(ctx, {between, rows, {}, convs.narrow_alpha}, narrow, 1, x,
+                               {.accumulate = true});
+  }
+  const ConvSource source = source_of(input, (wide.taps - 1) * convs.dilation);
+  residual_product(ctx, x, prepare_rows(ctx, source, convs.dilation, wide.dtype), convs);
+}
+
+}  // namespace shoal::ops::cuda

@@ -1,0 +1,71 @@
+#include <algorithm>
+
+#include "ops/cuda/conv/residual_unit.cuh"
+#include "ops/cuda/conv/residual_unit.h"
+#include "ops/cuda/device/launch.cuh"
+#include "ops/cuda/gemm/sm90/wide_product.h"
+#include "ops/cuda/gemm/tile/tile_product.h"
+
+namespace shoal::ops::cuda {
+namespace {
+
+template <typename T, int kChannels>
+void launch_unit(Context& ctx, const ResidualConvs& convs, UnitArguments arguments) {
+  using Sizes = UnitSizes<kChannels>;
+  const auto stages_of = [](const PackedMatrix& matrix, int outputs) {
+    return weight_map(matrix.storage.view().data(), shape_of(matrix), outputs / kTileOutputs,
+                      Sizes::kStageTiles);
+  };
+  arguments.wide = stages_of(*convs.wide, Sizes::kWideOutputs);
+  arguments.narrow = stages_of(*convs.narrow, kUnitOutputs);
+  const int blocks =
+      std::min(most_pieces(arguments.source, UnitSizes<kChannels>::kRows), tile_machine(ctx).multiprocessors);
+  launch(ctx, "residual unit",
+         {.blocks = dim3(static_cast<unsigned>(blocks)),
+          .threads = dim3(UnitSizes<kChannels>::kThreads),
+          .shared_bytes = static_cast<size_t>(UnitShared<kChannels>::kBytes)},
+         unit_kernel<T, kChannels>, arguments);
+}
+
+template <typename T>
+void launch_unit(Context& ctx, const ResidualConvs& convs, const UnitArguments& arguments) {
+  if (arguments.source.channels == 96)
+    launch_unit<T, 96>(ctx, convs, arguments);
+  else if (arguments.source.channels == 192)
+    launch_unit<T, 192>(ctx, convs, arguments);
+  else
+    launch_unit<T, 384>(ctx, convs, arguments);
+}
+
+const float* values_of(TensorView view) { return view.empty() ? nullptr : view.as<float>(); }
+
+}  // namespace
+
+bool has_unit_kernel(const Context& ctx, const ResidualConvs& convs) {
+  const PackedMatrix &wide = *convs.wide, &narrow = *convs.narrow;
+  return has_wide_kernels(ctx) && wide.dtype != DType::f32 && narrow.dtype == wide.dtype &&
+         wide.taps == kUnitTaps && convs.dilation <= kUnitMostDilation && !convs.wide_alpha.empty() &&
+         !convs.narrow_alpha.empty() && (wide.outputs == 96 || wide.outputs == 192 || wide.outputs == 384) &&
+         tile_machine(ctx).shared_bytes >=
+             std::max({UnitShared<96>::kBytes, UnitShared<192>::kBytes, UnitShared<384>::kBytes});
+}
+
+void residual_unit_at_once(Context& ctx, TensorView x, const ConvRows& rows, const ConvHistory& history,
+                           const ResidualConvs& convs, TensorView y) {
+  const PackedMatrix &wide = *convs.wide, &narrow = *convs.narrow;
+  const ConvSource source = source_of({x, rows, history, convs.wide_alpha}, (kUnitTaps - 1) * convs.dilation);
+  const UnitArguments arguments{.source = source,
+                                .wide_bias = values_of(wide.bias),
+                                .narrow_bias = values_of(narrow.bias),
+                                .narrow_alpha = convs.narrow_alpha.as<float>(),
+                                .y = y.as<float>(),
+                                .dilation = static_cast<int>(convs.dilation),
+                                .vectors = has_vector_rows(source)};
+  if (wide.dtype == DType::bf16)
+    launch_unit<__nv_bfloat16>(ctx, convs, arguments);
+  else
+    launch_unit<__half>(ctx, convs, arguments);
+  update_history(ctx, source, wide.dtype);
+}
+
+}  // namespace shoal::ops::cuda

@@ -1,0 +1,196 @@
+// How the blocks of residual_unit.cuh divide work and shared memory.
+//   weights: stages of some outputs by some inputs of a tap, [8 outputs each][32 inputs each][512 bytes]
+//   rows: buffers of [8 channels][kPitch rows][16 bytes]; row m of a piece at m + look_back
+#pragma once
+
+#include "ops/cuda/conv/conv_channels.cuh"
+#include "ops/cuda/conv/conv_pieces.cuh"
+#include "ops/cuda/conv/conv_pipeline.cuh"
+#include "ops/cuda/gemm/operands/matrix_layout.cuh"
+#include "ops/cuda/gemm/operands/operand_map.cuh"
+#include "ops/cuda/ptx/mbarrier.cuh"
+
+namespace shoal::ops::cuda {
+
+constexpr int kUnitTaps = 7, kUnitMostDilation = 9;
+constexpr int kUnitOutputs = 96;  // of the narrow convolution that are made at a time
+
+struct UnitArguments {
+  CUtensorMap wide, narrow;  // stages of weights
+  ConvSource source;
+  const float *wide_bias = nullptr, *narrow_bias = nullptr;  // [channels], or null
+  const float* narrow_alpha = nullptr;                       // [channels]
+  float* y = nullptr;                                        // [rows, channels], not x
+  int dilation = 1;
+  bool vectors = false;  // histories are aligned to 16 bytes
+};
+
+template <int kChannels>
+struct UnitSizes {
+  static_assert(kChannels == 96 || kChannels == 192 || kChannels == 384);
+  // Each of the two warpgroups that multiply has pieces of its own, or 64 rows of every piece.
+  static constexpr bool kOwnPieces = kChannels == 96;
+  static constexpr int kRows = kOwnPieces ? 64 : 128;
+  static constexpr int kWideOutputs = kChannels == 192 ? 192 : 96;  // that are made at a time
+  static constexpr int kWideParts = kChannels / kWideOutputs, kNarrowParts = kChannels / kUnitOutputs;
+  static constexpr int kTapTiles = kChannels / kTileInputs;
+
+  // A stage holds one part's weights for some tiles of inputs of one tap.
+  static constexpr int kStageTiles = kChannels == 192 ? 2 : 3;
+  static constexpr int kTileRowBytes = kStageTiles * kTileBytes;
+  static constexpr int kWideBytes = kWideOutputs / kTileOutputs * kTileRowBytes;
+  static constexpr int kNarrowBytes = kUnitOutputs / kTileOutputs * kTileRowBytes;
+  static constexpr int kTapStages = kTapTiles / kStageTiles;
+  static constexpr int kWideStages = kUnitTaps * kTapStages;  // of one part of the outputs
+  static constexpr int kPieceStages = kWideParts * kWideStages + kNarrowParts * kTapStages;
+  static constexpr bool kResident = kChannels == 96;
+  static constexpr int kStages = kResident ? kPieceStages : 73728 / kWideBytes;
+
+  // Eight rows of one operand lie in 128 bytes; one row more than a multiple of eight, so that neighbouring
+  // channels of a row lie in different banks.
+  static constexpr int kPitch = (kRows + (kUnitTaps - 1) * kUnitMostDilation + 7) / 8 * 8 + 1;
+  static constexpr int kBufferBytes = kChannels / kEight * kPitch * 16;
+  static constexpr int kBuffers = kChannels == 96 ? 3 : kChannels == 192 ? 2 : 1;
+  // From 16 channels to the next, as operands count.
+  static constexpr uint64_t kSixteenChannels = 2 * kPitch;
+
+  // The first warps bring rows, the next one weights. Registers go where they are needed.
+  static constexpr int kLoadingWarps = kChannels == 96 ? 8 : 4, kConsumerWarps = 8;
+  static constexpr int kRowWarps = kChannels == 96 ? 6 : 3;
+  static constexpr int kRowsOfThread = kChannels == 96 ? 4 : 8;  // whose loads are on their way together
+  // Who multiplies brings a block's first piece, with more loads on their way than the row warps have
+  // registers for: nothing else can overlap it.
+  static constexpr bool kFirstByConsumers = kChannels != 96;
+  static constexpr int kBufferConsumers = kOwnPieces ? 4 : 8;  // warps that let a buffer go
+  static constexpr int kThreads = 32 * (kLoadingWarps + kConsumerWarps);
+  // What a block starts with is shared out anew; asking for more would wait for ever.
+  static constexpr int kRegistersAtStart = 65536 / kThreads / 8 * 8;
+  static constexpr int kLoaderRegisters = kChannels == 96 ? 80 : 72;
+  static constexpr int kConsumerRegisters =
+      kRegistersAtStart + (kRegistersAtStart - kLoaderRegisters) * kLoadingWarps / kConsumerWarps;
+  static_assert(kConsumerRegisters % 8 == 0);
+};
+
+// Of the snakes and the epilogues.
+template <int kChannels>
+struct UnitFactors {
+  float wide_alpha[kChannels], wide_inverse[kChannels], wide_bias[kChannels];
+  float narrow_alpha[kChannels], narrow_inverse[kChannels], narrow_bias[kChannels];
+};
+
+// What those who multiply are told of a piece.
+struct UnitTile {
+  int64_t first = 0;  // row of x
+  int rows = 0;       // that follow in its sequence, it included; 0: there are no more pieces
+};
+
+template <int kChannels>
+class UnitShared {
+ public:
+  using Sizes = UnitSizes<kChannels>;
+
+  static constexpr int kRowsOffset = Sizes::kStages * Sizes::kWideBytes;
+  static constexpr int kFactorsOffset = kRowsOffset + Sizes::kBuffers * Sizes::kBufferBytes;
+  static constexpr int kTilesOffset = kFactorsOffset + static_cast<int>(sizeof(UnitFactors<kChannels>));
+  static constexpr int kBarriersOffset =
+      kTilesOffset + (Sizes::kBuffers + 1) / 2 * 2 * static_cast<int>(sizeof(UnitTile));
+  static constexpr int kBytes = kBarriersOffset + ConvBarriers<Sizes::kStages, Sizes::kBuffers>::kBytes;
+  static_assert(kBytes <= 232448);
+
+  __device__ explicit UnitShared(char* bytes)
+      : bytes_(bytes), base_(static_cast<uint32_t>(__cvta_generic_to_shared(bytes))) {}
+
+  __device__ uint32_t weights(int stage) const {
+    return base_ + static_cast<uint32_t>(stage * Sizes::kWideBytes);
+  }
+  __device__ uint32_t rows(int buffer) const {
+    return base_ + static_cast<uint32_t>(kRowsOffset + buffer * Sizes::kBufferBytes);
+  }
+  __device__ static uint64_t rows_operand(uint32_t shared) { return plain_operand_at(shared, Sizes::kPitch); }
+  __device__ char* row_bytes(int buffer) const { return bytes_ + kRowsOffset + buffer * Sizes::kBufferBytes; }
+  __device__ UnitFactors<kChannels>& factors() const {
+    return *reinterpret_cast<UnitFactors<kChannels>*>(bytes_ + kFactorsOffset);
+  }
+  // Of the piece in a buffer.
+  __device__ UnitTile& tile(int buffer) const {
+    return reinterpret_cast<UnitTile*>(bytes_ + kTilesOffset)[buffer];
+  }
+  using Barriers = ConvBarriers<Sizes::kStages, Sizes::kBuffers>;
+  __device__ Barriers barriers() const { return Barriers(base_ + static_cast<uint32_t>(kBarriersOffset)); }
+
+ private:
+  char* bytes_;
+  uint32_t base_;
+};
+
+// Stages in turn. Resident ones are full once and stay so.
+template <int kChannels>
+struct UnitRing {
+  int stage = 0;
+  uint32_t parity = 0;
+
+  __device__ void advance() {
+    if (++stage < UnitSizes<kChannels>::kStages) return;
+    stage = 0;
+    if constexpr (!UnitSizes<kChannels>::kResident) parity ^= 1;
+  }
+};
+
+// The pieces of a block: neighbours, so that what one looks back at is the end of the one before, if that is
+// of the same sequence. All lanes of a warp ask together.
+template <int kRows>
+class UnitPieces {
+ public:
+  __device__ explicit UnitPieces(const ConvSource& source) : source_(&source) {
+    const int64_t all = pieces_of(source, kRows), blocks = gridDim.x;
+    const int first = static_cast<int>(all * blockIdx.x / blocks);
+    left_ = static_cast<int>(all * (blockIdx.x + 1) / blocks) - first;
+    if (left_ == 0) return;
+    const PieceRows rows = rows_of_piece(source, first, kRows);
+    sequence_ = rows.sequence, first_ = static_cast<int>(rows.first), count_ = static_cast<int>(rows.count);
+    begin_ = source.begin_of(sequence_);
+  }
+
+  __device__ bool has_piece() const { return left_ > 0; }
+  __device__ int left() const { return left_; }
+  __device__ void leave() { left_ = 0; }
+  __device__ bool follows() const { return follows_; }
+  __device__ int sequence() const { return sequence_; }
+  __device__ int first() const { return first_; }          // row of the sequence
+  __device__ int rows() const { return count_ - first_; }  // of the sequence, from the piece's first on
+  __device__ int64_t begin() const { return begin_; }      // row of x: the sequence's first
+
+  __device__ void next() {
+    if (--left_ <= 0) return;
+    first_ += kRows;
+    follows_ = first_ < count_;
+    if (follows_) return;
+    first_ = 0;
+    do {
+      ++sequence_;
+      begin_ = source_->begin_of(sequence_);
+      count_ = static_cast<int>(source_->begin_of(sequence_ + 1) - begin_);
+    } while (count_ == 0);
+  }
+
+ private:
+  const ConvSource* source_;
+  int left_ = 0, sequence_ = 0, first_ = 0, count_ = 0;
+  int64_t begin_ = 0;
+  bool follows_ = false;
+};
+
+// By all threads of the block. Factors are constant, as weights are.
+template <int kChannels>
+__device__ inline void load_factors(const UnitArguments& a, const UnitShared<kChannels>& shared) {
+  UnitFactors<kChannels>& f = shared.factors();
+  for (int c = static_cast<int>(threadIdx.x); c < kChannels; c += UnitSizes<kChannels>::kThreads) {
+    const float wide = __ldg(a.source.alpha + c), narrow = __ldg(a.narrow_alpha + c);
+    f.wide_alpha[c] = wide, f.wide_inverse[c] = snake_inverse(wide);
+    f.narrow_alpha[c] = narrow, f.narrow_inverse[c] = snake_inverse(narrow);
+    f.wide_bias[c] = a.wide_bias ? __ldg(a.wide_bias + c) : 0.0f;
+    f.narrow_bias[c] = a.narrow_bias ? __ldg(a.narrow_bias + c) : 0.0f;
+  }
+}
+
+}  // namespace shoal::ops::cuda

@@ -1,0 +1,23 @@
+#include "ops/device_speed.h"
+
+#include "ops/cuda/device/testing.h"
+
+namespace shoal::ops::cuda {
+namespace {
+
+// How fast is for benchmarks to say: here it runs, and gives figures that any GPU of today lies between.
+class DeviceSpeedTest : public CudaTest {};
+
+TEST_F(DeviceSpeedTest, IsMeasured) {
+  const auto speed = measure_device_speed(ctx());
+  ASSERT_TRUE(speed.has_value());
+  EXPECT_GT(speed->read_bytes_per_s, 1e10);
+  EXPECT_LT(speed->read_bytes_per_s, 1e14);
+  EXPECT_GT(speed->bf16_flop_per_s, 1e12);
+  EXPECT_LT(speed->bf16_flop_per_s, 1e17);
+}
+
+TEST_F(DeviceSpeedTest, ACpuHasNone) { EXPECT_FALSE(measure_device_speed(host_ctx()).has_value()); }
+
+}  // namespace
+}  // namespace shoal::ops::cuda

@@ -1,0 +1,129 @@
+#include <algorithm>
+#include <cstring>
+
+#include "ops/cuda/device/launch.cuh"
+#include "ops/step_graph.h"
+#include "tensor/device_memory.h"
+
+namespace shoal::ops {
+namespace {
+
+using cuda::check;
+using cuda::StreamState;
+using GraphHandle = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, cuda::Destroy<cudaGraphDestroy>>;
+// One that is running is freed when it is done.
+using ExecutableHandle =
+    std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, cuda::Destroy<cudaGraphExecDestroy>>;
+
+// The scratch that a step finds: kernels keep addresses in it.
+struct Scratch {
+  const void* begin = nullptr;
+  int64_t bytes = 0;
+};
+
+// Entering the outermost scope makes one block of what earlier steps took, which a recorded body must not do.
+Scratch settled_scratch(Workspace& workspace) {
+  CHECK(workspace.empty(), "run_step inside of a scope of the workspace");
+  const Workspace::Scope scope(workspace);
+  const void* const begin = workspace.alloc(DType::u8, {0}).data();
+  return {begin, workspace.capacity_bytes()};
+}
+
+// What body launches, recorded instead of done. Only this thread is kept from what a recording forbids, so
+// that others may allocate meanwhile.
+GraphHandle record(const StreamState& stream, FunctionRef<void()> body) {
+  check(cudaStreamBeginCapture(stream.stream(), cudaStreamCaptureModeThreadLocal), "recording a step");
+  cudaGraph_t graph = nullptr;
+  try {
+    body();
+  } catch (...) {
+    if (cudaStreamEndCapture(stream.stream(), &graph) != cudaSuccess) cudaGetLastError();
+    const GraphHandle unfinished(graph);
+    throw;
+  }
+  const cudaError_t status = cudaStreamEndCapture(stream.stream(), &graph);
+  GraphHandle recorded(graph);
+  check(status, "recording a step");
+  return recorded;
+}
+
+ExecutableHandle executable(const GraphHandle& graph) {
+  cudaGraphExec_t made = nullptr;
+  check(cudaGraphInstantiate(&made, graph.get(), 0), "preparing a recorded step");
+  return ExecutableHandle(made);
+}
+
+void copy_in_order(Context& ctx, const Buffer& from, const Buffer& to, int64_t count) {
+  if (ctx.device.kind == DeviceKind::cpu || count == 0) return;
+  const cudaMemcpyKind kind =
+      to.device().kind == DeviceKind::cpu ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice;
+  check(
+      cudaMemcpyAsync(to.data(), from.data(), static_cast<size_t>(count), kind, cuda::state_of(ctx).stream()),
+      "step block");
+}
+
+}  // namespace
+
+struct StepGraphs::Recording {
+  int64_t needed = 0;           // bytes of workspace with which the body has run
+  const void* begin = nullptr;  // where they began when it was recorded
+  ExecutableHandle launches;    // null: it has run, and has not been recorded yet
+};
+
+StepGraphs::StepGraphs() = default;
+StepGraphs::~StepGraphs() = default;
+
+int64_t StepGraphs::count() const {
+  return std::ranges::count_if(recordings_,
+                               [](const auto& known) { return known.second && known.second->launches; });
+}
+
+void StepGraphs::clear() { recordings_.clear(); }
+
+void run_step(Context& ctx, const StepKey& key, FunctionRef<void()> body) {
+  if (ctx.device.kind == DeviceKind::cpu || !ctx.graphs) return body();
+  StreamState& stream = cuda::state_of(ctx);
+  const Scratch scratch = settled_scratch(*ctx.workspace);
+  const StreamState::Step step(stream);
+  std::unique_ptr<StepGraphs::Recording>& known = ctx.graphs->recordings_[key];
+  if (!known || scratch.bytes < known->needed) {  // smaller: a merge of its blocks has failed meanwhile
+    known.reset();
+    body();
+    known = std::make_unique<StepGraphs::Recording>();
+    known->needed = ctx.workspace->capacity_bytes();
+    return;
+  }
+  if (!known->launches || known->begin != scratch.begin) {
+    known->launches = executable(record(stream, body));
+    known->begin = scratch.begin;
+  }
+  check(cudaGraphLaunch(known->launches.get(), stream.stream()), "replaying a step");
+}
+
+StepBlock::StepBlock(Context& ctx, int64_t bytes)
+    : host_(Buffer::page_locked(bytes, ctx.device)), where_(ctx.device) {
+  std::memset(host_.data(), 0, static_cast<size_t>(bytes));
+  if (where_.kind == DeviceKind::cpu) return;
+  device_ = Buffer(bytes, where_);
+  device_memory::zero(device_.data(), where_.index, bytes);
+}
+
+TensorView StepBlock::device(int64_t offset, DType dtype, Shape shape) const {
+  const Buffer& side = where_.kind == DeviceKind::cpu ? host_ : device_;
+  const TensorView view(static_cast<char*>(side.data()) + offset, dtype, shape, where_);
+  CHECK(offset >= 0 && offset % 16 == 0 && offset + view.bytes() <= bytes(), "step block: ", view.bytes(),
+        " bytes at ", offset, " of ", bytes());
+  return view;
+}
+
+void StepBlock::copy_to_device(Context& ctx, int64_t count) const {
+  CHECK(count >= 0 && count <= bytes(), "step block: ", count, " bytes of ", bytes());
+  copy_in_order(ctx, host_, device_, count);
+}
+
+void StepBlock::copy_to_host(Context& ctx, int64_t count) const {
+  CHECK(count >= 0 && count <= bytes(), "step block: ", count, " bytes of ", bytes());
+  copy_in_order(ctx, device_, host_, count);
+}
+
+}  // namespace shoal::ops

@@ -1,0 +1,108 @@
+#include "ops/cuda/device/stream_state.h"
+#include "ops/stream.h"
+#include "tensor/cuda/status.h"
+
+namespace shoal::ops {
+
+using shoal::cuda::check;
+
+std::unique_ptr<Stream> Stream::create(Device device, StreamPriority priority) {
+  if (device.kind == DeviceKind::cpu) return nullptr;
+  return std::make_unique<cuda::StreamState>(device.index, priority);
+}
+
+namespace cuda {
+namespace {
+
+constexpr int64_t kStageAlignment = 64;
+
+int attribute(cudaDeviceAttr name, int device) {
+  int value = 0;
+  check(cudaDeviceGetAttribute(&value, name, device), "device attribute");
+  return value;
+}
+
+StreamHandle make_stream(StreamPriority priority) {
+  int least = 0, greatest = 0;
+  check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "stream priorities");
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking,
+                                     priority == StreamPriority::high ? greatest : least),
+        "stream");
+  return StreamHandle(stream);
+}
+
+EventHandle make_event() {
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "event");
+  return EventHandle(event);
+}
+
+}  // namespace
+
+StreamState::StreamState(int device, StreamPriority priority) : device_(device) {
+  shoal::cuda::make_current(device);
+  multiprocessors_ = attribute(cudaDevAttrMultiProcessorCount, device);
+  architecture_ = 10 * attribute(cudaDevAttrComputeCapabilityMajor, device) +
+                  attribute(cudaDevAttrComputeCapabilityMinor, device);
+  most_shared_bytes_ = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  for (Half& half : halves_) {
+    half.memory = Buffer::page_locked(kStageBytes, {DeviceKind::cuda, device});
+    half.copied = make_event();
+  }
+  counters_ = Tensor::zeros(DType::i32, {kCounters}, {DeviceKind::cuda, device});
+  stream_ = make_stream(priority);
+}
+
+StreamState::~StreamState() {
+  // An error has been seen by whoever waited for the result it spoilt, or by nobody who needed it.
+  if (cudaStreamSynchronize(stream_.get()) != cudaSuccess) cudaGetLastError();
+}
+
+void StreamState::prepare(const void* kernel) {
+  if (!prepared_.insert(kernel).second) return;
+  cudaFuncAttributes found{};
+  check(cudaFuncGetAttributes(&found, kernel), "attributes of a kernel");
+  const int most = most_shared_bytes_ - static_cast<int>(found.sharedSizeBytes);
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most),
+        "shared memory of a kernel");
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                             cudaSharedmemCarveoutMaxShared),
+        "shared memory of a kernel");
+}
+
+void* StreamState::stage(int64_t bytes) {
+  CHECK(!in_step_, "an upload or download inside of run_step");
+  CHECK(0 <= bytes && bytes <= kStageBytes, "bytes ", bytes);
+  if (used_ + bytes > kStageBytes) enter_next_half();
+  char* const memory = static_cast<char*>(halves_[half_].memory.data()) + used_;
+  used_ += (bytes + kStageAlignment - 1) / kStageAlignment * kStageAlignment;
+  return memory;
+}
+
+void StreamState::enter_next_half() {
+  check(cudaEventRecord(halves_[half_].copied.get(), stream()), "upload");
+  half_ = (half_ + 1) % kHalves;
+  check(cudaEventSynchronize(halves_[half_].copied.get()), "upload");
+  used_ = 0;
+}
+
+void StreamState::synchronize() {
+  CHECK(!in_step_, "waiting inside of run_step");
+  check(cudaStreamSynchronize(stream()), "waiting for the device");
+}
+
+StreamState::Step::Step(StreamState& stream) : stream_(stream) {
+  CHECK(!stream.in_step_, "run_step inside of run_step");
+  stream.in_step_ = true;
+}
+
+StreamState& state_of(const Context& ctx) {
+  CHECK(ctx.stream, "a context of a GPU without a stream");
+  auto& stream = static_cast<StreamState&>(*ctx.stream);
+  shoal::cuda::make_current(stream.device());
+  return stream;
+}
+
+}  // namespace cuda
+}  // namespace shoal::ops

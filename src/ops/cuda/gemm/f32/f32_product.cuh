@@ -1,0 +1,53 @@
+// y = epilogue(x W^T) in f32 on the ordinary units, for parity with other implementations and for f32 models.
+// One order of sums in all kernels (matrix_layout.cuh): fused multiply-adds by rising input within a
+// segment, starting from zero, then the segments one after the other.
+#pragma once
+
+#include "ops/cuda/gemm/operands/product_epilogue.cuh"
+#include "ops/cuda/gemm/operands/products.h"
+
+namespace shoal::ops::cuda {
+
+struct F32Arguments {
+  const float* x;
+  int64_t x_stride, rows;
+  TapRows taps;
+  const float* weight;
+  int64_t columns;  // f32_columns
+  int outputs, depth, segments;
+  int segment_inputs;  // of one tap, when there is one; with several, a segment is a tap
+  bool several_taps, paired;
+  ProductEpilogue epilogue;
+
+  // Segment s takes inputs [begin, end) of a tap.
+  __device__ int segment_begin(int s) const { return several_taps ? 0 : min(s * segment_inputs, depth); }
+  __device__ int segment_end(int s) const {
+    return several_taps ? depth : min((s + 1) * segment_inputs, depth);
+  }
+  // Row `row` as segment s sees it, and the weights of the segment's tap.
+  __device__ const float* row_of(int64_t row, int s) const {
+    if (taps.first_rows) row = taps.first_rows[row];
+    if (several_taps) row += s * taps.dilation;
+    return x + row * x_stride;
+  }
+  __device__ const float* weight_of(int s) const {
+    return several_taps ? weight + static_cast<int64_t>(s) * depth * columns : weight;
+  }
+};
+
+// Four neighbouring columns of a row.
+__device__ inline void store_columns(const F32Arguments& a, int64_t row, int64_t column,
+                                     const float (&sums)[4]) {
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    if (!a.paired && column + j < a.outputs) store_product(a.epilogue, row, column + j, sums[j]);
+    if (a.paired && j % 2 == 0 && (column + j) / 2 < a.outputs)
+      store_swiglu(a.epilogue, row, (column + j) / 2, sums[j], sums[j + 1]);
+  }
+}
+
+// By blocks of 32 rows and 32 columns whose warps share the segments (f32_slices.cu): for results too small
+// to keep the GPU busy otherwise.
+void f32_slices(Context& ctx, const F32Arguments& arguments);
+
+}  // namespace shoal::ops::cuda

@@ -1,0 +1,81 @@
+#include "ops/cuda/device/launch.cuh"
+#include "ops/cuda/gemm/operands/products.h"
+#include "ops/cuda/gemm/sm90/broad_product.h"
+#include "ops/cuda/gemm/sm90/resident_product.h"
+#include "ops/cuda_backend.h"
+
+namespace shoal::ops::cuda {
+namespace {
+
+bool is_aligned(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }
+
+// f32 rows as the skinny kernel loads them.
+bool is_vectors(TensorView x) { return is_aligned(x.data()) && x.stride(0) % 4 == 0 && x.dim(1) % 8 == 0; }
+
+Product with_input(Product product, TensorView x) {
+  product.x = x.data();
+  product.x_stride = x.stride(0);
+  return product;
+}
+
+// f32 x may go into the skinny kernel, which norms and rounds it; everything else rounds it before.
+void half_product(Context& ctx, const Product& product, TensorView x, const RmsNorm* norm, TensorView sums) {
+  const bool is_skinny = product.rows <= kSkinnyRows;  // then no sums wait
+  if (x.dtype() == DType::f32 && is_skinny && is_vectors(x) && (!norm || is_aligned(norm->weight.data())))
+    if (skinny_product(ctx, with_input(product, x), DType::f32, norm)) return;
+  Workspace::Scope scope(*ctx.workspace);
+  if (norm || !is_product_operand(x, product.dtype)) x = product_operand(ctx, x, product.dtype, norm, sums);
+  const Product ready = with_input(product, x);
+  if (is_skinny && skinny_product(ctx, ready, product.dtype, nullptr)) return;
+  if (resident_product(ctx, ready)) return;
+  if (broad_product(ctx, ready)) return;
+  tile_product(ctx, ready);
+}
+
+void multiply(Context& ctx, TensorView x, const PackedMatrix& weight, const MatrixShape& shape,
+              const ProductEpilogue& epilogue, const RmsNorm* norm = nullptr, TensorView sums = {}) {
+  const Product product{.shape = shape,
+                        .dtype = weight.dtype,
+                        .weight = weight.storage.view().data(),
+                        .rows = x.dim(0),
+                        .epilogue = epilogue};
+  if (weight.dtype != DType::f32) return half_product(ctx, product, x, norm, sums);
+  if (!sums.empty()) add_sums(ctx, sums, x);
+  Workspace::Scope scope(*ctx.workspace);
+  if (norm || !is_product_operand(x, DType::f32)) x = product_operand(ctx, x, DType::f32, norm);
+  f32_product(ctx, with_input(product, x));
+}
+
+// Without bias: a pair has none.
+ProductEpilogue into(TensorView y) { return {.y = y.data(), .y_stride = y.stride(0), .y_dtype = y.dtype()}; }
+
+ProductEpilogue into(TensorView y, const PackedMatrix& weight, const Epilogue& epilogue = {}) {
+  ProductEpilogue result = into(y);
+  if (!weight.bias.empty()) result.bias = weight.bias.as<float>();
+  if (!epilogue.scale.empty()) result.scale = epilogue.scale.as<float>();
+  result.activation = epilogue.activation;
+  result.accumulate = epilogue.accumulate;
+  return result;
+}
+
+}  // namespace
+
+void linear(Context& ctx, TensorView x, const PackedMatrix& weight, TensorView y, const Epilogue& epilogue) {
+  multiply(ctx, x, weight, shape_of(weight), into(y, weight, epilogue));
+}
+
+void linear_swiglu(Context& ctx, TensorView x, const PackedMatrix& gate_up, TensorView y) {
+  multiply(ctx, x, gate_up, shape_of(gate_up, true), into(y));
+}
+
+void norm_linear(Context& ctx, TensorView x, const RmsNorm& norm, const PackedMatrix& weight, TensorView y,
+                 TensorView sums) {
+  multiply(ctx, x, weight, shape_of(weight), into(y, weight), &norm, sums);
+}
+
+void norm_swiglu(Context& ctx, TensorView x, const RmsNorm& norm, const PackedMatrix& gate_up, TensorView y,
+                 TensorView sums) {
+  multiply(ctx, x, gate_up, shape_of(gate_up, true), into(y), &norm, sums);
+}
+
+}  // namespace shoal::ops::cuda

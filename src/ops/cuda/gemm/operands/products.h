@@ -1,0 +1,72 @@
+// The matrix products that the ops of this folder are made of, and who computes them.
+#pragma once
+
+#include <cstdint>
+#include <cuda_runtime.h>
+
+#include "ops/cuda/gemm/operands/matrix_layout.cuh"
+#include "ops/residual.h"
+
+namespace shoal::ops::cuda {
+
+// What becomes of the sums (product_epilogue.cuh): y = act(sum + bias), times scale, or added to y. A paired
+// matrix: y = silu(gate sum) * (up sum).
+struct ProductEpilogue {
+  const float* bias = nullptr;   // [outputs], or null
+  const float* scale = nullptr;  // [outputs], or null
+  Activation activation = Activation::none;
+  bool accumulate = false;
+  void* y = nullptr;     // [rows, outputs]
+  int64_t y_stride = 0;  // elements
+  DType y_dtype = DType::f32;
+};
+
+// Where the taps of a convolution find their rows: tap j of row t multiplies row first_rows[t] + j * dilation
+// of x, or t + j * dilation.
+struct TapRows {
+  const int32_t* first_rows = nullptr;  // [rows] in device memory; null: that of row t is row t
+  int64_t dilation = 1;
+};
+
+struct Product {
+  MatrixShape shape;
+  DType dtype = DType::bf16;     // of the weights: f32, bf16 or f16
+  const void* weight = nullptr;  // the layout of matrix_layout.cuh
+  // 16-bit weights: x is of `dtype`, its rows are 16-byte aligned, and after `depth` each has zeros up to a
+  // multiple of 8 inputs. f32 weights: f32, any alignment.
+  const void* x = nullptr;
+  int64_t x_stride = 0;  // elements
+  int64_t rows = 0;      // of y
+  TapRows taps;
+  ProductEpilogue epilogue;
+};
+
+// How many rows skinny_product takes at most.
+constexpr int64_t kSkinnyRows = 16;
+
+// 16-bit weights; any number of rows and taps.
+void tile_product(Context& ctx, const Product& product);
+
+// At most kSkinnyRows rows, 16-bit weights, one tap. x may also be f32 (x_dtype), to which the norm is
+// applied first when there is one; then its rows are 16-byte aligned and depth is a multiple of 8. False, and
+// nothing is done: so many inputs do not fit into shared memory, or there are more rows than warps that norm
+// them (eight), which a kernel of its own does sooner.
+bool skinny_product(Context& ctx, const Product& product, DType x_dtype, const RmsNorm* norm);
+
+// f32 weights; any number of rows and taps.
+void f32_product(Context& ctx, const Product& product);
+
+// x as a product reads it: [rows, depth rounded up to a multiple of 8] of `dtype`, dense, in
+// ctx.workspace, normed (then x is f32) when there is a norm.  x: f32, bf16 or f16 [rows, depth], rows may be
+// strided.  sums: what is added to x first, where there is a norm.
+TensorView product_operand(Context& ctx, TensorView x, DType dtype, const RmsNorm* norm = nullptr,
+                           TensorView sums = {});
+// Whether products of such weights read x as it is.
+bool is_product_operand(TensorView x, DType dtype);
+
+// The shape of a packed matrix.
+inline MatrixShape shape_of(const PackedMatrix& matrix, bool paired = false) {
+  return {.outputs = matrix.outputs, .taps = matrix.taps, .depth = matrix.depth, .paired = paired};
+}
+
+}  // namespace shoal::ops::cuda

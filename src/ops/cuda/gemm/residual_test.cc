@@ -1,0 +1,155 @@
+// Residual streams whose sums wait have the bits of those to which products are added at once.
+#include "ops/residual.h"
+
+#include "ops/cuda/gemm/operands/product_testing.h"
+#include "ops/cuda/gemm/sm90/partial_product.h"
+#include "ops/cuda/gemm/sm90/wide_kernels_testing.h"
+#include "ops/step_graph.h"
+#include "ops/transfer.h"
+
+namespace shoal::ops::cuda {
+namespace {
+
+constexpr float kEps = 1e-5f;
+
+class ResidualStream : public WideKernelsTest {
+ protected:
+  PackedMatrix matrix(int64_t outputs, int64_t depth, unsigned seed, bool with_bias = false) {
+    std::vector<float> w = random_values(outputs * depth, seed, 0.1f),
+                       bias = random_values(outputs, seed + 1);
+    return pack_matrix(ctx(), view_of(w, {outputs, depth}),
+                       with_bias ? view_of(bias, {outputs}) : TensorView(), dtype());
+  }
+  PackedMatrix pair(int64_t outputs, int64_t depth) {
+    std::vector<float> gate = random_values(outputs * depth, 11, 0.1f), up = gate;
+    std::ranges::reverse(up);
+    return pack_gate_up(ctx(), view_of(gate, {outputs, depth}), view_of(up, {outputs, depth}), dtype());
+  }
+};
+
+TEST(PartialPlan, SegmentsOfWholePairsOfTilesAndFewRows) {
+  const TileMachine machine{132, 227 << 10};
+  const auto plan = [&](const MatrixShape& shape, int64_t rows) {
+    return partial_plan(shape, rows, machine);
+  };
+  EXPECT_EQ(plan({1024, 1, 2048}, 16).row_groups, 0);
+  EXPECT_EQ(plan({1024, 1, 2048}, 17).row_groups, 1);
+  EXPECT_EQ(plan({1024, 1, 2048}, 65).row_groups, 2);
+  EXPECT_EQ(plan({1024, 1, 2048}, 128).tile_rows, 8);
+  EXPECT_EQ(plan({1024, 1, 3072}, 256).tile_rows, 16);
+  EXPECT_EQ(plan({1024, 1, 3072}, 257).row_groups, 0);
+  EXPECT_EQ(plan({1024, 1, 2304}, 64).row_groups, 0);   // segments of nine tiles
+  EXPECT_EQ(plan({1024, 1, 4096}, 256).row_groups, 0);  // no room
+  EXPECT_EQ(plan({1000, 1, 2048}, 64).row_groups, 0);
+  EXPECT_EQ(plan({1024, 2, 2048}, 64).row_groups, 0);
+  EXPECT_EQ(plan({1024, 1, 2048, true}, 64).row_groups, 0);
+}
+
+TEST_P(ResidualStream, HasTheBitsOfAddingAtOnce) {
+  for (const int64_t dim : {512, 1024, 1536}) {
+    const PackedMatrix out = matrix(dim, 2048, 2), down = matrix(dim, 512, 4), head = matrix(264, dim, 6);
+    const PackedMatrix gate_up = pair(512, dim);
+    const Tensor norm_weight = put(random_values(dim, 8), {dim});
+    const RmsNorm norm{norm_weight, kEps};
+    for (const int64_t rows : {1, 16, 17, 24, 33, 64, 65, 100, 128, 129, 200, 256, 257}) {
+      SCOPED_TRACE(testing::Message() << rows << " rows of " << dim);
+      const Workspace::Scope scope(*ctx().workspace);
+      const Tensor heads = put(random_values(rows * 2048, 1), {rows, 2048}, dtype());
+      const Tensor x = put(random_values(rows * dim, 3), {rows, dim}),
+                   at_once = put(random_values(rows * dim, 3), {rows, dim});
+      const Tensor inner = put(std::vector<float>(static_cast<size_t>(rows * 512)), {rows, 512}, dtype());
+      const Tensor wanted_inner =
+          put(std::vector<float>(static_cast<size_t>(rows * 512)), {rows, 512}, dtype());
+      const Tensor y = put(std::vector<float>(static_cast<size_t>(rows * 264)), {rows, 264});
+      const Tensor wanted = put(std::vector<float>(static_cast<size_t>(rows * 264)), {rows, 264});
+
+      Residual stream(ctx(), x, dtype());
+      add_linear(ctx(), heads, out, stream);
+      EXPECT_EQ(stream.pending, rows > 16 && rows <= 256);
+      norm_swiglu(ctx(), stream, norm, gate_up, inner);
+      EXPECT_FALSE(stream.pending);
+      add_linear(ctx(), inner, down, stream);
+      norm_linear(ctx(), stream, norm, head, y);
+      add_linear(ctx(), heads, out, stream);
+      add_linear(ctx(), inner, down, stream);  // what waits is added first
+      settled(ctx(), stream);
+
+      linear(ctx(), heads, out, at_once, {.accumulate = true});
+      norm_swiglu(ctx(), at_once, norm, gate_up, wanted_inner);
+      linear(ctx(), wanted_inner, down, at_once, {.accumulate = true});
+      norm_linear(ctx(), at_once, norm, head, wanted);
+      linear(ctx(), heads, out, at_once, {.accumulate = true});
+      linear(ctx(), wanted_inner, down, at_once, {.accumulate = true});
+
+      expect_same_bits(get(inner), get(wanted_inner));
+      expect_same_bits(get(y), get(wanted));
+      expect_same_bits(get(x), get(at_once));
+    }
+  }
+}
+
+TEST_P(ResidualStream, AProductOfAsManyInputsAsSharedMemoryHoldsIsTheSameToo) {
+  const PackedMatrix out = matrix(1024, 3072, 2);
+  for (const int64_t rows : {17, 64, 128, 200, 256}) {
+    const Workspace::Scope scope(*ctx().workspace);
+    const Tensor in = put(random_values(rows * 3072, 1), {rows, 3072}, dtype());
+    const Tensor x = put(random_values(rows * 1024, 3), {rows, 1024}),
+                 at_once = put(random_values(rows * 1024, 3), {rows, 1024});
+    Residual stream(ctx(), x, dtype());
+    add_linear(ctx(), in, out, stream);
+    EXPECT_TRUE(stream.pending);
+    linear(ctx(), in, out, at_once, {.accumulate = true});
+    expect_same_bits(get(settled(ctx(), stream)), get(at_once));
+  }
+}
+
+TEST_P(ResidualStream, WhatDoesNotSuitIsAddedAtOnce) {
+  const int64_t rows = 40;
+  const PackedMatrix with_bias = matrix(1024, 1024, 2, true), odd = matrix(1024, 1000, 4);
+  const Tensor x = put(random_values(rows * 1024, 3), {rows, 1024}),
+               at_once = put(random_values(rows * 1024, 3), {rows, 1024});
+  const Tensor in = put(random_values(rows * 1024, 1), {rows, 1024}, dtype());
+  const Workspace::Scope scope(*ctx().workspace);
+  Residual stream(ctx(), x, dtype());
+  add_linear(ctx(), in, with_bias, stream);
+  EXPECT_FALSE(stream.pending);
+  add_linear(ctx(), in.view().columns(0, 1000), odd, stream);
+  EXPECT_FALSE(stream.pending);
+  linear(ctx(), in, with_bias, at_once, {.accumulate = true});
+  linear(ctx(), in.view().columns(0, 1000), odd, at_once, {.accumulate = true});
+  expect_same_bits(get(x), get(at_once));
+}
+
+TEST_P(ResidualStream, StepsReplayOnOtherContents) {
+  ctx().graphs = &graphs();
+  constexpr int64_t kRows = 40, kDim = 1024;
+  const PackedMatrix out = matrix(kDim, kDim, 2), head = matrix(kDim, kDim, 4);
+  const Tensor norm_weight = put(random_values(kDim, 8), {kDim});
+  const RmsNorm norm{norm_weight, kEps};
+  const Tensor in = put(random_values(kRows * kDim, 1), {kRows, kDim}, dtype());
+  const Tensor x = put(random_values(kRows * kDim, 1), {kRows, kDim});
+  const Tensor y = put(random_values(kRows * kDim, 1), {kRows, kDim});
+  for (unsigned seed = 1; seed <= 6; ++seed) {
+    const Tensor before = put(random_values(kRows * kDim, seed % 2), {kRows, kDim});
+    copy(before, x);
+    run_step(ctx(), {.owner = this, .rows = kRows}, [&] {
+      const Workspace::Scope scope(*ctx().workspace);
+      Residual stream(ctx(), x, dtype());
+      for (int i = 0; i < 3; ++i) {
+        add_linear(ctx(), in, out, stream);
+        norm_linear(ctx(), stream, norm, head, y);
+      }
+    });
+    const std::vector<float> got = get(y);
+    for (int i = 0; i < 3; ++i) linear(ctx(), in, out, before, {.accumulate = true});
+    norm_linear(ctx(), before, norm, head, y);
+    expect_same_bits(got, get(y));
+    expect_same_bits(get(x), get(before));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(HalfFloats, ResidualStream, testing::Values(DType::bf16, DType::f16),
+                         [](const auto& tested) { return std::string(name_of(tested.param)); });
+
+}  // namespace
+}  // namespace shoal::ops::cuda

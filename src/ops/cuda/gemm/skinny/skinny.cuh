@@ -1,0 +1,201 @@
+// y = epilogue(x W^T) for at most 16 rows of x and 16-bit weights, as at each step of decoding.
+//
+// Bound by memory: every weight is read once, rows * depth * outputs multiplications are hidden behind it. A
+// decode step is hundreds of such kernels of one or two microseconds each, so a kernel asks for all of its
+// weights before it waits for its predecessor: it can start while that one still runs (launch.cuh), and when
+// its inputs are there, the weights are too. They wait in shared memory, and few registers are needed: two or
+// three kernels of the chain fit on a multiprocessor.
+//
+// A block of eight warps owns a few rows of tiles; warp s computes segment s of them (matrix_layout.cuh), and
+// the epilogue adds the segments. Whether x is normed here or before, and how many rows there are, changes no
+// bits.
+#pragma once
+
+#include <algorithm>
+
+#include "ops/cuda/device/launch.cuh"
+#include "ops/cuda/gemm/operands/product_epilogue.cuh"
+#include "ops/cuda/gemm/skinny/skinny_input.cuh"
+#include "ops/cuda/gemm/skinny/skinny_weights.cuh"
+#include "ops/cuda/ptx/async_copy.cuh"
+
+namespace shoal::ops::cuda {
+
+enum class SkinnyInput { half, f32, normed };  // half: of the weights' dtype
+
+// Brings what is constant into shared memory: norm weights (on their way when it returns), bias, scale.
+__device__ inline void load_constants(const SkinnyArguments& a, const SkinnyShared& at, char* shared,
+                                      int first) {
+  const int thread = static_cast<int>(threadIdx.x);
+  if (a.norm_weight)
+    for (int k = thread * 4; k < a.depth; k += kSkinnyThreads * 4)
+      copy_async<16>(shared + at.norm + k * 4, a.norm_weight + k);
+  const int n = first * kTileOutputs + thread;
+  if (a.paired || thread >= a.block_rows * kTileOutputs || n >= a.outputs) return;
+  const float* const bias = a.epilogue.bias;
+  const float* const scale = a.epilogue.scale;
+  reinterpret_cast<float*>(shared + at.bias)[thread] = bias ? __ldg(bias + n) : 0.0f;
+  reinterpret_cast<float*>(shared + at.scale)[thread] = scale ? __ldg(scale + n) : 1.0f;
+}
+
+// The results of a block that a thread stores: of 8 (kHigh: 16) rows by 8 outputs for each row of tiles. What
+// each warp has summed lies where the first tiles of its segments were.
+template <int kTileRows, bool kHigh>
+class SkinnyResults {
+ public:
+  // Asks for what y holds.
+  __device__ SkinnyResults(const SkinnyArguments& a, const SkinnyShared& at, char* shared, int first)
+      : a_(a), at_(at), shared_(shared), first_(a.paired ? first / 2 : first) {
+    if (!a.epilogue.accumulate) return;
+#pragma unroll 1
+    for (int i = 0; i < kCount; ++i)
+      if (const Place place(*this, i); place.exists)
+        copy_async<4>(before(place),
+                      static_cast<const float*>(a.epilogue.y) + place.row * a.epilogue.y_stride + place.n);
+  }
+
+  __device__ void store() const {
+    if (a_.epilogue.accumulate) wait_for_copies();
+#pragma unroll 1
+    for (int i = 0; i < kCount; ++i) {
+      const Place place(*this, i);
+      if (!place.exists) continue;
+      if (a_.paired) {
+        const float gate = sum(2 * place.tile_row, place);
+        store_swiglu(a_.epilogue, place.row, place.n, gate, sum(2 * place.tile_row + 1, place));
+        continue;
+      }
+      const int local = place.tile_row * kTileOutputs + place.output;
+      const float bias = reinterpret_cast<const float*>(shared_ + at_.bias)[local],
+                  scale = reinterpret_cast<const float*>(shared_ + at_.scale)[local];
+      store_value(a_.epilogue.y, place.row * a_.epilogue.y_stride + place.n, a_.epilogue.y_dtype,
+                  epilogue_value(sum(place.tile_row, place), bias, scale,
+                                 a_.epilogue.accumulate ? *before(place) : 0.0f, a_.epilogue.activation));
+    }
+  }
+
+ private:
+  static constexpr int kRows = kHigh ? 16 : 8, kTileResults = kRows * kTileOutputs;
+  static constexpr int kCount = (kTileRows * kTileResults + kSkinnyThreads - 1) / kSkinnyThreads;
+
+  struct Place {
+    int tile_row, row, output, n;  // tile_row: of the block; of a pair's results, half as many
+    bool exists;
+    __device__ Place(const SkinnyResults& results, int i) {
+      const int result = i * kSkinnyThreads + static_cast<int>(threadIdx.x);
+      tile_row = result / kTileResults, row = result / kTileOutputs % kRows, output = result % kTileOutputs;
+      n = (results.first_ + tile_row) * kTileOutputs + output;
+      const SkinnyArguments& a = results.a_;
+      exists = tile_row < (a.paired ? a.block_rows / 2 : a.block_rows) && row < a.rows && n < a.outputs;
+    }
+  };
+
+  // Where what y holds is kept: 16 rows by 8 outputs for each row of tiles.
+  __device__ float* before(const Place& place) const {
+    return reinterpret_cast<float*>(shared_ + at_.before) + (place.tile_row * 16 + place.row) * kTileOutputs +
+           place.output;
+  }
+  // The segments' sums, added in order.
+  __device__ float sum(int tile_row, const Place& place) const {
+    const char* const from =
+        shared_ + tile_row * a_.stage_tiles * kTileBytes + (place.row * kTileOutputs + place.output) * 4;
+    float sum = 0.0f;
+#pragma unroll
+    for (int segment = 0; segment < kSegments; ++segment)
+      if (segment < a_.segments)
+        sum = __fadd_rn(sum, *reinterpret_cast<const float*>(from + segment * a_.segment_bytes()));
+    return sum;
+  }
+
+  const SkinnyArguments& a_;
+  const SkinnyShared& at_;
+  char* shared_;
+  int first_;
+};
+
+// Sums of a segment's tiles.  input.take(t % kAhead, t, low, high): the operands of tile t.
+template <typename T, int kTileRows, int kAhead, typename Input>
+__device__ inline void multiply_segment(const SkinnyArguments& a, SegmentWeights& weights, Input& input,
+                                        int tiles, int valid, float (&sums)[kTileRows][4]) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const int chunk = lane % 8 * 4 + swizzled_chunk(lane % 8, lane / 8);  // that the lane loads for its warp
+  for (int piece = 0, done = 0; done < tiles; ++piece, done += a.stage_tiles) {
+    weights.wait(piece);
+    const uint4* const from = reinterpret_cast<const uint4*>(weights.place(piece)) + chunk;
+    const int count = min(a.stage_tiles, tiles - done);
+    const auto multiply = [&](int s, int t) {
+      uint4 low, high{};
+      input.take(s, done + t, low, high);
+#pragma unroll
+      for (int r = 0; r < kTileRows; ++r)  // of a row that there is not: whatever lies there, to no use
+        multiply_tile<T>(sums[r], low, high, load_operand(from + (r * a.stage_tiles + t) * 32));
+    };
+    int start = 0;
+    for (; start + kAhead <= count; start += kAhead)
+#pragma unroll
+      for (int s = 0; s < kAhead; ++s) multiply(s, start + s);
+#pragma unroll
+    for (int s = 0; s < kAhead; ++s) {
+      if (start + s >= count) break;
+      multiply(s, start + s);
+    }
+    if constexpr (kTileRows > kMostStreamedRows) break;  // there is only one piece
+    weights.release(piece);
+  }
+}
+
+// 64 or 80 registers: four or three blocks fit a multiprocessor, as far as shared memory allows.
+template <typename T, SkinnyInput kInput, int kTileRows, bool kHigh>
+__global__ void __launch_bounds__(kSkinnyThreads, kTileRows == 2 ? 4 : 3)
+    skinny_kernel(const SkinnyArguments a) {
+  extern __shared__ uint4 shared_vectors[];
+  char* shared = reinterpret_cast<char*>(shared_vectors);
+  const SkinnyShared at(a);
+  const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x / 32), 0),
+            lane = static_cast<int>(threadIdx.x % 32);
+  const int first = static_cast<int>(blockIdx.x) * a.block_rows,
+            valid = min(a.block_rows, a.tile_rows - first);
+  const int begin = min(warp * a.segment_tiles, a.row_tiles),
+            tiles = min(a.segment_tiles, a.row_tiles - begin);
+  load_constants(a, at, shared, first);
+  SegmentWeights weights(a, at, shared, first, valid, begin, tiles);
+  wait_for_inputs();
+  SkinnyResults<kTileRows, kHigh> results(a, at, shared, first);
+  float sums[kTileRows][4] = {};
+  if constexpr (kInput == SkinnyInput::normed) {
+    static_assert(!kHigh, "at most kNormRows are normed");
+    if (a.rows == 1)
+      stage_one_normed<T>(a, at, shared, begin, tiles);
+    else
+      stage_normed<T>(a, at, shared);
+    NormedInput input(a, at, shared, begin);
+    multiply_segment<T, kTileRows, kTileRows <= 4 ? 4 : 2>(a, weights, input, tiles, valid, sums);
+  } else {
+    constexpr bool kFloat = kInput == SkinnyInput::f32;
+    // What is ahead of the multiplications takes at most 48 registers: of one row of tiles all of a segment
+    // of 3,072 inputs (1,024 x 3,072 of eight rows 4.4 -> 3.3 us on an H200), of several rows of tiles less.
+    constexpr int kWanted = kTileRows == 1 ? 12 : kTileRows <= 4 ? 4 : 2;
+    constexpr int kAhead = std::max(kWanted / (kHigh ? 2 : 1) / (kFloat ? 2 : 1), 1);
+    DirectInput<T, kFloat, kHigh, kAhead> input(a, begin, tiles);
+    multiply_segment<T, kTileRows, kAhead>(a, weights, input, tiles, valid, sums);
+  }
+
+  __syncwarp();
+  if (tiles > 0) {
+#pragma unroll
+    for (int r = 0; r < kTileRows; ++r) {
+      if (r >= valid) break;
+      float2* const to = reinterpret_cast<float2*>(weights.place(0) + r * a.stage_tiles * kTileBytes) + lane;
+      to[0] = {sums[r][0], sums[r][1]};
+      if constexpr (kHigh) to[32] = {sums[r][2], sums[r][3]};
+    }
+  }
+  __syncthreads();
+  results.store();
+}
+
+// False, and nothing is started: a block's part does not fit into shared memory. (skinny_launch.cuh)
+template <typename T>
+bool launch_skinny(Context& ctx, SkinnyArguments arguments, bool float_input);
+
+}  // namespace shoal::ops::cuda

@@ -1,0 +1,56 @@
+// What the kernel of skinny.cuh is told, and how its blocks divide their shared memory.
+#pragma once
+
+#include <cstdint>
+
+#include "ops/cuda/gemm/operands/products.h"
+
+namespace shoal::ops::cuda {
+
+constexpr int kSkinnyThreads = kSegments * 32;
+constexpr int kMostStages = 3, kMostStreamedRows = 2;
+constexpr int kNormRows = kSegments;  // rows that a block norms at most: one by each warp
+
+struct SkinnyArguments {
+  const uint4* weight;
+  const void* x;
+  int64_t x_stride;
+  int rows, depth, outputs;  // depth: rounded up to a multiple of 8
+  int tile_rows, row_tiles, segment_tiles, segments;
+  bool paired;
+  const float* norm_weight;  // f32 x only; null: no norm
+  float eps;
+  ProductEpilogue epilogue;
+
+  // How the work is cut (choose_cut). A block owns block_rows rows of tiles. In shared memory a segment has
+  // `stages` places for stage_tiles tiles of each row: one place for all of it, or two or three through which
+  // it streams.
+  int block_rows = 0, stage_tiles = 0, stages = 0;
+
+  __host__ __device__ int stage_bytes() const { return block_rows * stage_tiles * kTileBytes; }
+  __host__ __device__ int segment_bytes() const { return stages * stage_bytes(); }
+};
+
+// The parts of a block's shared memory, in bytes from its start, where the weights are, segment after
+// segment.
+struct SkinnyShared {
+  int x_stride;  // 16-byte vectors between normed rows of x: an odd number, so that eight rows' vectors of
+                 // one place use all banks once
+  int x, norm;
+  int bias, scale, before, factor, barriers;
+  int bytes;
+
+  __host__ __device__ explicit SkinnyShared(const SkinnyArguments& a) : x_stride(a.row_tiles * 4 + 1) {
+    const int row_bytes = a.norm_weight ? a.row_tiles * kTileInputs * 4 : 0;
+    x = a.segments * a.segment_bytes();
+    norm = x + (a.norm_weight ? a.rows * x_stride * 16 : 0);
+    bias = norm + row_bytes;
+    scale = bias + a.block_rows * kTileOutputs * 4;
+    before = scale + a.block_rows * kTileOutputs * 4;
+    factor = before + (a.epilogue.accumulate ? a.block_rows * 16 * kTileOutputs * 4 : 0);
+    barriers = factor + 16;
+    bytes = barriers + kSegments * kMostStages * 8;
+  }
+};
+
+}  // namespace shoal::ops::cuda

@@ -1,0 +1,7 @@
+#include "ops/cuda/gemm/skinny/skinny_launch.cuh"
+
+namespace shoal::ops::cuda {
+
+template bool launch_skinny<__nv_bfloat16>(Context&, SkinnyArguments, bool);
+
+}  // namespace shoal::ops::cuda

@@ -1,0 +1,152 @@
+// Where the warps of skinny.cuh find the rows of x that they multiply.
+#pragma once
+
+#include <type_traits>
+
+#include "ops/cuda/gemm/skinny/skinny_arguments.cuh"
+#include "ops/cuda/ptx/async_copy.cuh"
+#include "ops/cuda/ptx/mma.cuh"
+#include "ops/cuda/rows/row_norm.cuh"
+
+namespace shoal::ops::cuda {
+
+// Four floats as the inputs of a product of T.
+template <typename T>
+__device__ inline uint2 narrowed(const float4& v) {
+  T four[4];
+  if constexpr (std::is_same_v<T, __half>) {
+    four[0] = __float2half_rn(v.x), four[1] = __float2half_rn(v.y);
+    four[2] = __float2half_rn(v.z), four[3] = __float2half_rn(v.w);
+  } else {
+    four[0] = __float2bfloat16_rn(v.x), four[1] = __float2bfloat16_rn(v.y);
+    four[2] = __float2bfloat16_rn(v.z), four[3] = __float2bfloat16_rn(v.w);
+  }
+  uint2 packed;
+  memcpy(&packed, four, sizeof packed);
+  return packed;
+}
+
+// Rows as they lie in global memory, of T or of f32, in registers: kAhead tiles before they are used. Lane
+// (g, q) loads the eight inputs q of row g in each tile, and of row g + 8 if kHigh.
+template <typename T, bool kFloat, bool kHigh, int kAhead>
+class DirectInput {
+ public:
+  // begin, tiles: the warp's segment.
+  __device__ DirectInput(const SkinnyArguments& a, int begin, int tiles) : high_(a.x_stride * 8) {
+    const int lane = static_cast<int>(threadIdx.x % 32), row = lane / 4, chunk = begin * 4 + lane % 4;
+    const int chunks = min(a.depth / 8, (begin + tiles) * 4) - chunk;
+    low_chunks_ = row < a.rows ? chunks : 0;
+    high_chunks_ = row + 8 < a.rows ? chunks : 0;
+    from_ = static_cast<const Element*>(a.x) + row * a.x_stride + chunk * 8;
+#pragma unroll
+    for (int s = 0; s < kAhead; ++s) load(s, s);
+  }
+
+  // The operands of tile t of the segment. For every tile in order; s: t % kAhead.
+  __device__ void take(int s, int t, uint4& low, uint4& high) {
+    low = operand_of_chunks(chunk_of(ahead_[s][0]));
+    if constexpr (kHigh) high = operand_of_chunks(chunk_of(ahead_[s][1]));
+    load(s, t + kAhead);
+  }
+
+ private:
+  using Element = std::conditional_t<kFloat, float, T>;
+  struct Floats {
+    float4 low, high;
+  };
+  using Eight = std::conditional_t<kFloat, Floats, uint4>;
+
+  static __device__ uint4 chunk_of(const Eight& eight) {
+    if constexpr (kFloat) {
+      const uint2 low = narrowed<T>(eight.low), high = narrowed<T>(eight.high);
+      return {low.x, low.y, high.x, high.y};
+    } else {
+      return eight;
+    }
+  }
+  static __device__ Eight eight_from(const Element* from, bool present) {
+    if (!present) return Eight{};
+    if constexpr (kFloat)
+      return {*reinterpret_cast<const float4*>(from), *reinterpret_cast<const float4*>(from + 4)};
+    else
+      return *reinterpret_cast<const uint4*>(from);
+  }
+  __device__ void load(int s, int t) {
+    const Element* const from = from_ + t * kTileInputs;
+    ahead_[s][0] = eight_from(from, t * 4 < low_chunks_);
+    if constexpr (kHigh) ahead_[s][1] = eight_from(from + high_, t * 4 < high_chunks_);
+  }
+
+  const Element* from_;
+  int64_t high_;
+  int low_chunks_, high_chunks_;  // that there are from the lane's first one on
+  Eight ahead_[kAhead][kHigh ? 2 : 1];
+};
+
+// Normed rows, at most kNormRows, which lie in shared memory.
+class NormedInput {
+ public:
+  __device__ NormedInput(const SkinnyArguments& a, const SkinnyShared& at, const char* shared, int begin) {
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    // What the lane loads for its warp.
+    from_ = reinterpret_cast<const uint4*>(shared + at.x) + min(lane % 8, a.rows - 1) * at.x_stride +
+            begin * 4 + lane / 8;
+    exists_ = lane / 4 < a.rows;
+  }
+
+  __device__ void take(int, int t, uint4& low, uint4&) const {
+    low = load_operand(from_ + t * 4);
+    if (!exists_) low = uint4{};
+  }
+
+ private:
+  const uint4* from_;
+  bool exists_;
+};
+
+// Norms the rows of x into shared memory, zeros after `depth`; the norm's weights are on their way there.
+// Warp w norms row w.
+template <typename T>
+__device__ inline void stage_normed(const SkinnyArguments& a, const SkinnyShared& at, char* shared) {
+  const float* weight = reinterpret_cast<const float*>(shared + at.norm);
+  const int row = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
+  const bool exists = row < a.rows;
+  const float* const from = static_cast<const float*>(a.x) + row * a.x_stride;
+  RowNorm norm;
+  if (exists) norm.measure(from, a.depth, a.eps, true);
+  wait_for_copies();
+  __syncthreads();
+  if (exists) {
+    uint2* const to = reinterpret_cast<uint2*>(shared + at.x) + row * at.x_stride * 2;
+    norm.write(
+        from, a.depth, true, [&](int k) { return *reinterpret_cast<const float4*>(weight + k); },
+        [&](int k, const float4& y) { to[k / 4] = narrowed<T>(y); });
+    if (const int k = a.depth + lane * 4; k < a.row_tiles * kTileInputs) to[k / 4] = uint2{};
+  }
+  __syncthreads();
+}
+
+// The same for a single row: its first warp measures it, then each one writes what it multiplies itself.
+template <typename T>
+__device__ inline void stage_one_normed(const SkinnyArguments& a, const SkinnyShared& at, char* shared,
+                                        int begin, int tiles) {
+  const float* const from = static_cast<const float*>(a.x);
+  const float* const weight = reinterpret_cast<const float*>(shared + at.norm);
+  float& factor = *reinterpret_cast<float*>(shared + at.factor);
+  if (threadIdx.x < 32) {
+    RowNorm norm;
+    norm.measure(from, a.depth, a.eps, true);
+    if (threadIdx.x == 0) factor = norm.factor();
+  }
+  wait_for_copies();
+  __syncthreads();
+  uint2* const to = reinterpret_cast<uint2*>(shared + at.x);
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  for (int k = begin * kTileInputs + lane * 4; k < (begin + tiles) * kTileInputs; k += 128)
+    to[k / 4] = k < a.depth ? narrowed<T>(normed_four(*reinterpret_cast<const float4*>(from + k), factor,
+                                                      *reinterpret_cast<const float4*>(weight + k)))
+                            : uint2{};
+  __syncwarp();
+}
+
+}  // namespace shoal::ops::cuda

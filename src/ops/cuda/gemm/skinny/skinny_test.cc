@@ -1,0 +1,131 @@
+// Products of few rows give the bits of those of many, whatever a block's part of the matrix is.
+#include "ops/cuda/device/testing.h"
+#include "ops/cuda/gemm/operands/product_testing.h"
+#include "ops/cuda/gemm/tile/tile_product.h"
+#include "ops/linear.h"
+
+namespace shoal::ops::cuda {
+namespace {
+
+// One and several rows of tiles to a block on GPUs of about a hundred multiprocessors, more blocks than run
+// at once, a last block with fewer rows; one segment and eight, the last one shorter; inputs that end within
+// a tile; segments that stream through shared memory, the last piece of them full and not.
+const MatrixShape kShapes[] = {
+    {8, 1, 16},          {8, 1, 40},       {9, 1, 1000},      {72, 1, 520},          {24, 1, 3072},
+    {1024, 1, 2048},     {4097, 1, 1024},  {3072, 1, 264},    {2048, 1, 72},         {24, 1, 16384},
+    {17, 1, 9736},       {3, 1, 16, true}, {40, 1, 40, true}, {3072, 1, 1024, true}, {1100, 1, 136, true},
+    {12, 1, 16384, true}};
+
+class SkinnyProduct : public CudaTest, public testing::WithParamInterface<DType> {
+ protected:
+  static DType dtype() { return GetParam(); }
+
+  void use(const MatrixShape& matrix) {
+    shape_ = matrix;
+    std::vector<float> w = random_values(matrix.outputs * matrix.depth, 2, 0.3f), up = w, bias, scale;
+    std::ranges::reverse(up);
+    const Shape size{matrix.outputs, matrix.depth};
+    if (matrix.paired) {
+      weight_ = pack_gate_up(ctx(), view_of(w, size), view_of(up, size), dtype());
+      return;
+    }
+    bias = random_values(matrix.outputs, 3), scale = random_values(matrix.outputs, 4);
+    weight_ = pack_matrix(ctx(), view_of(w, size), view_of(bias, {matrix.outputs}), dtype());
+    scale_ = put(scale, {matrix.outputs});
+  }
+
+  Product product_of(TensorView x, TensorView y) const {
+    Product product{.shape = shape_,
+                    .dtype = dtype(),
+                    .weight = weight_.storage.view().data(),
+                    .x = x.data(),
+                    .x_stride = x.stride(0),
+                    .rows = x.dim(0),
+                    .taps = {},
+                    .epilogue = {.y = y.data(), .y_stride = y.stride(0)}};
+    if (shape_.paired) return product;
+    product.epilogue.bias = weight_.bias.as<float>();
+    product.epilogue.scale = scale_.as<float>();
+    product.epilogue.accumulate = true;
+    return product;
+  }
+
+  // With the result of `multiply` on top of what y held before, in rows that lie apart.
+  template <typename Multiply>
+  std::vector<float> result(TensorView x, Multiply multiply) {
+    const int64_t rows = x.dim(0), stride = shape_.outputs + 5;
+    const Tensor y = put(random_values(rows * stride, 6), {rows, stride});
+    multiply(product_of(x, y.view().columns(0, shape_.outputs)));
+    return get(y);
+  }
+  std::vector<float> by_tiles(TensorView x) {
+    return result(x, [&](const Product& product) {
+      tile_product_by(ctx(), product, choose_tile(shape_, product.rows, tile_machine(ctx())));
+    });
+  }
+  std::vector<float> by_skinny(TensorView x, const RmsNorm* norm = nullptr) {
+    return result(
+        x, [&](const Product& product) { EXPECT_TRUE(skinny_product(ctx(), product, x.dtype(), norm)); });
+  }
+
+  MatrixShape shape_;
+  PackedMatrix weight_;
+  Tensor scale_;
+};
+
+TEST_P(SkinnyProduct, IsTheTileProduct) {
+  for (const MatrixShape& shape : kShapes) {
+    use(shape);
+    const int64_t depth = shape.depth;
+    const std::vector<float> values = random_values(16 * depth, 1);
+    const Tensor x = put(values, {16, depth}, dtype()), wide = put(values, {16, depth});
+    for (const int64_t rows : {1, 2, 7, 8, 9, 16}) {
+      SCOPED_TRACE(testing::Message() << rows << " rows of " << shape.outputs << " x " << depth
+                                      << (shape.paired ? ", paired" : ""));
+      const std::vector<float> want = by_tiles(x.view().slice(0, rows));
+      expect_same_bits(by_skinny(x.view().slice(0, rows)), want);
+      expect_same_bits(by_skinny(wide.view().slice(0, rows)), want);
+    }
+  }
+}
+
+TEST_P(SkinnyProduct, NormsItsInput) {
+  for (const MatrixShape& shape : kShapes) {
+    if (shape.depth > 4096) continue;
+    use(shape);
+    const int64_t depth = shape.depth;
+    const Tensor x = put(random_values(16 * depth, 1, 3.0f), {16, depth}),
+                 weight = put(random_values(depth, 5), {depth});
+    const RmsNorm norm{weight, 1e-5f};
+    for (const int64_t rows : {1, 2, 8, 9, 16}) {
+      SCOPED_TRACE(testing::Message() << rows << " rows of " << shape.outputs << " x " << depth
+                                      << (shape.paired ? ", paired" : ""));
+      const TensorView some = x.view().slice(0, rows);
+      Workspace::Scope scope(*ctx().workspace);
+      const std::vector<float> want = by_tiles(product_operand(ctx(), some, dtype(), &norm));
+      // More rows than are normed, or no place for them in shared memory: nothing may have happened.
+      bool done = false;
+      const std::vector<float> got = result(
+          some, [&](const Product& product) { done = skinny_product(ctx(), product, DType::f32, &norm); });
+      EXPECT_FALSE(done && rows > 8);
+      if (done || rows == 1)
+        expect_same_bits(got, want);
+      else
+        expect_same_bits(got, result(some, [](const Product&) {}));
+    }
+  }
+}
+
+TEST_P(SkinnyProduct, RefusesNormedRowsThatDoNotFit) {
+  use({8, 1, 16384});
+  const Tensor x = put(std::vector<float>(8 * 16384, 1.0f), {8, 16384}),
+               weight = put(std::vector<float>(16384, 1.0f), {16384});
+  const RmsNorm norm{weight, 1e-5f};
+  result(x, [&](const Product& product) { EXPECT_FALSE(skinny_product(ctx(), product, DType::f32, &norm)); });
+}
+
+INSTANTIATE_TEST_SUITE_P(HalfFloats, SkinnyProduct, testing::Values(DType::bf16, DType::f16),
+                         [](const auto& tested) { return std::string(name_of(tested.param)); });
+
+}  // namespace
+}  // namespace shoal::ops::cuda

@@ -1,0 +1,99 @@
+// How a segment of a block's weights gets into shared memory: the bulk copy engine writes it there, without
+// registers or threads, from before the kernel's inputs are there (Hopper and later; on other GPUs each lane
+// copies 16 bytes at a time).
+#pragma once
+
+#include "ops/cuda/gemm/skinny/skinny_arguments.cuh"
+#include "ops/cuda/ptx/async_copy.cuh"
+#include "ops/cuda/ptx/mbarrier.cuh"
+#include "ops/cuda/ptx/tile_copy.cuh"
+
+namespace shoal::ops::cuda {
+
+// The tiles of one segment in the rows of tiles of a block, for one warp. In shared memory: stage by stage,
+// in each the rows of tiles one after the other.
+class SegmentWeights {
+ public:
+  // Starts the copies of what there is place for. first: the block's first row of tiles, of which `valid`
+  // exist; begin, tiles: the segment's.
+  __device__ SegmentWeights(const SkinnyArguments& a, const SkinnyShared& at, char* shared, int first,
+                            int valid, int begin, int tiles)
+      : a_(a), valid_(valid), tiles_(tiles) {
+    const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x / 32), 0);
+    from_ = a.weight + (static_cast<int64_t>(first) * a.row_tiles + begin) * kTileVectors;
+    to_ = shared + warp * a.segment_bytes();
+#if __CUDA_ARCH__ >= 900
+    barriers_ = address_of(shared + at.barriers + warp * kMostStages * 8);
+    if (lane() == 0) {
+      for (int stage = 0; stage < a.stages; ++stage) init_barrier(barriers_ + stage * 8, 1);
+      show_barriers();
+    }
+    __syncwarp();
+#endif
+    for (int piece = 0; piece < a.stages; ++piece) copy(piece);
+    const int open = a.stages * a.stage_tiles;  // what follows is brought nearer
+    if (tiles > open && lane() < valid)
+      prefetch_weights(from_ + (lane() * a.row_tiles + open) * kTileVectors, (tiles - open) * kTileBytes);
+  }
+
+  // Waits for piece `piece`: tiles [piece * stage_tiles, (piece + 1) * stage_tiles) of each row. Pieces are
+  // waited for in order.
+  __device__ void wait(int piece) const {
+#if __CUDA_ARCH__ >= 900
+    wait_for_phase(barriers_ + piece % a_.stages * 8, piece / a_.stages % 2);
+#else
+    if (a_.stages == 1)
+      wait_for_copies();
+    else if (a_.stages == 2)
+      wait_for_stages<1>();
+    else
+      wait_for_stages<2>();
+    __syncwarp();
+#endif
+  }
+
+  // Where its tiles are: of row r from r * stage_tiles * kTileBytes on.
+  __device__ char* place(int piece) const { return to_ + piece % a_.stages * a_.stage_bytes(); }
+
+  // All lanes have used a piece: another one may take its place.
+  __device__ void release(int piece) {
+    if (a_.stages == 1) return;
+    __syncwarp();
+    copy(piece + a_.stages);
+  }
+
+ private:
+  static constexpr int kTileVectors = kTileBytes / 16;
+  static __device__ int lane() { return static_cast<int>(threadIdx.x % 32); }
+  static __device__ uint32_t address_of(const void* shared) {
+    return static_cast<uint32_t>(__cvta_generic_to_shared(shared));
+  }
+
+  __device__ void copy(int piece) {
+    const int done = piece * a_.stage_tiles, count = min(a_.stage_tiles, tiles_ - done);
+    const uint4* const from = from_ + done * kTileVectors;
+    char* const to = place(piece);
+#if __CUDA_ARCH__ >= 900
+    if (count <= 0 || lane() != 0) return;
+    const uint32_t barrier = barriers_ + piece % a_.stages * 8;
+    arrive_expecting(barrier, valid_ * count * kTileBytes);
+    for (int r = 0; r < valid_; ++r)
+      copy_bulk(address_of(to + r * a_.stage_tiles * kTileBytes), from + r * a_.row_tiles * kTileVectors,
+                count * kTileBytes, barrier);
+#else
+    for (int r = 0; r < valid_; ++r)
+      for (int t = 0; t < count; ++t)
+        copy_async<16>(to + (r * a_.stage_tiles + t) * kTileBytes + lane() * 16,
+                       from + (r * a_.row_tiles + t) * kTileVectors + lane());
+    end_stage();
+#endif
+  }
+
+  const SkinnyArguments& a_;
+  const uint4* from_;
+  char* to_;
+  uint32_t barriers_ = 0;
+  int valid_, tiles_;
+};
+
+}  // namespace shoal::ops::cuda

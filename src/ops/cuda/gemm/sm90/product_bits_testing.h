@@ -1,0 +1,94 @@
+// A fixture of tests that hold one kind of product kernels to the bits of another.
+#pragma once
+
+#include "ops/cuda/gemm/operands/product_testing.h"
+#include "ops/cuda/gemm/sm90/wide_kernels_testing.h"
+#include "ops/cuda/gemm/tile/tile_product.h"
+#include "ops/linear.h"
+#include "ops/step_graph.h"
+#include "ops/transfer.h"
+
+namespace shoal::ops::cuda {
+
+class ProductBits : public WideKernelsTest {
+ protected:
+  void use(const MatrixShape& matrix) {
+    shape_ = matrix;
+    std::vector<float> w = random_values(matrix.outputs * matrix.depth, 2, 0.3f), up = w;
+    std::ranges::reverse(up);
+    const Shape size{matrix.outputs, matrix.depth};
+    std::vector<float> bias = random_values(matrix.outputs, 3);
+    weight_ = matrix.paired ? pack_gate_up(ctx(), view_of(w, size), view_of(up, size), dtype())
+                            : pack_matrix(ctx(), view_of(w, size), view_of(bias, {matrix.outputs}), dtype());
+    scale_ = put(random_values(matrix.outputs, 5), {matrix.outputs});
+  }
+
+  // What `multiply` makes of y, in rows that lie apart: so far that four outputs are stored at once, or not.
+  template <typename Multiply>
+  std::vector<float> result(int64_t rows, Multiply multiply) {
+    const int64_t stride = apart_ ? (shape_.outputs + 11) / 8 * 8 : shape_.outputs + 5;
+    const Tensor y = put(random_values(rows * stride, 6), {rows, stride}, y_dtype_);
+    multiply(y.view().columns(0, shape_.outputs));
+    return get(y);
+  }
+  // With every part of an epilogue, but of a pair, which has none; or, where y is overwritten, bias alone.
+  Product product_of(TensorView x, TensorView y) const {
+    Product product{.shape = shape_,
+                    .dtype = dtype(),
+                    .weight = weight_.storage.view().data(),
+                    .x = x.data(),
+                    .x_stride = x.stride(0),
+                    .rows = y.dim(0),
+                    .taps = {},
+                    .epilogue = {.y = y.data(), .y_stride = y.stride(0), .y_dtype = y_dtype_}};
+    if (shape_.paired) return product;
+    product.epilogue.bias = weight_.bias.as<float>();
+    if (overwrites_) return product;
+    product.epilogue.scale = scale_.as<float>();
+    product.epilogue.activation = activation_;
+    product.epilogue.accumulate = y_dtype_ == DType::f32;
+    return product;
+  }
+  std::vector<float> by_tiles(TensorView x) {
+    return result(x.dim(0), [&](TensorView y) {
+      tile_product_by(ctx(), product_of(x, y), choose_tile(shape_, x.dim(0), tile_machine(ctx())));
+    });
+  }
+  // broad_product or another that says whether it has done it.
+  using Kernels = bool (*)(Context&, const Product&);
+  std::vector<float> by(Kernels kernels, TensorView x) {
+    return result(x.dim(0), [&](TensorView y) { EXPECT_TRUE(kernels(ctx(), product_of(x, y))); });
+  }
+  // Three products in a recorded step, one after the other, whose rows change between its replays.
+  void expect_replays(Kernels kernels, int64_t rows) {
+    ctx().graphs = &graphs();
+    const auto random_rows = [&](uint64_t seed) {
+      return put(random_values(rows * shape_.depth, seed), {rows, shape_.depth}, dtype());
+    };
+    const auto zeros = [&] {
+      return put(std::vector<float>(static_cast<size_t>(rows * shape_.outputs)), {rows, shape_.outputs});
+    };
+    const Tensor x = random_rows(1), y = zeros();
+    for (uint64_t seed = 1; seed <= 6; ++seed) {
+      const Tensor other = random_rows(seed % 2), want = zeros();
+      copy(other, x);
+      fill_zero(ctx(), y);
+      run_step(ctx(), {.owner = this, .rows = rows}, [&] {
+        for (int i = 0; i < 3; ++i) EXPECT_TRUE(kernels(ctx(), product_of(x, y)));
+      });
+      for (int i = 0; i < 3; ++i)
+        tile_product_by(ctx(), product_of(other, want), choose_tile(shape_, rows, tile_machine(ctx())));
+      expect_same_bits(get(y), get(want));
+    }
+  }
+
+  MatrixShape shape_;
+  bool apart_ = false;  // by a multiple of eight outputs
+  bool overwrites_ = false;
+  DType y_dtype_ = DType::f32;
+  Activation activation_ = Activation::none;
+  PackedMatrix weight_;
+  Tensor scale_;
+};
+
+}  // namespace shoal::ops::cuda

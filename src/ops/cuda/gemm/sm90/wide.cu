@@ -1,0 +1,66 @@
+#include <algorithm>
+
+#include "ops/cuda/device/launch.cuh"
+#include "ops/cuda/gemm/operands/operand_map.cuh"
+#include "ops/cuda/gemm/sm90/wide_arguments.cuh"
+#include "ops/cuda/gemm/sm90/wide_product.h"
+#include "ops/cuda/gemm/tile/tile_product.h"
+
+namespace shoal::ops::cuda {
+
+bool has_wide_kernels(const Context& ctx) {
+#if defined(SHOAL_CUDA_90A)
+  return state_of(ctx).architecture() == 90;
+#else
+  (void)ctx;
+  return false;
+#endif
+}
+
+namespace {
+
+void map_rows(const Product& product, const WideShape& shape, WideArguments& arguments) {
+  const int64_t reach = (product.shape.taps - 1) * product.taps.dilation;
+  arguments.tap_rows = static_cast<int>(product.taps.dilation);
+  // Where a stage never ends inside of a pair of tiles.
+  const bool pairs = arguments.plan.stage_tiles % 2 == 0 && product.shape.segment_tiles() % 2 == 0 &&
+                     product.shape.tap_tiles() % 2 == 0;
+  arguments.map_tiles = pairs ? 2 : 1;
+  arguments.rows = rows_map(product.x, product.rows + reach, (product.shape.depth + 7) / 8 * 8,
+                            product.x_stride, shape.rows(), arguments.map_tiles);
+}
+
+}  // namespace
+
+void wide_product_by(Context& ctx, const Product& product, const WideChoice& choice,
+                     const float* snake_alpha) {
+  CHECK(product.dtype == DType::bf16 || product.dtype == DType::f16, "wide product of ",
+        name_of(product.dtype));
+  const WideShape& shape = kWideShapes[static_cast<size_t>(choice.shape)];
+  const TileMachine machine = tile_machine(ctx);
+  WideArguments arguments{.tile = tile_arguments(product, shape.rows(), shape.outputs, snake_alpha),
+                          .plan = wide_plan(choice, product.shape, machine),
+                          .cluster = choice.cluster};
+  CHECK(arguments.plan.stages > 0, "wide product without room");
+  arguments.weights =
+      weight_map(product.weight, product.shape, shape.outputs / kTileOutputs, arguments.plan.stage_tiles);
+  if (!product.taps.first_rows) map_rows(product, shape, arguments);
+  const int64_t results = int64_t{arguments.tile.row_blocks} * arguments.tile.output_blocks;
+  const int64_t blocks = shape.split
+                             ? results * choice.cluster
+                             : std::min<int64_t>(results, int64_t{machine.multiprocessors} * shape.blocks);
+  if (product.dtype == DType::bf16)
+    launch_wide<__nv_bfloat16>(ctx, choice, blocks, arguments);
+  else
+    launch_wide<__half>(ctx, choice, blocks, arguments);
+}
+
+bool wide_product(Context& ctx, const Product& product, const float* snake_alpha) {
+  if (!has_wide_kernels(ctx)) return false;
+  const TileMachine machine = tile_machine(ctx);
+  if (!is_wide(product.shape, product.rows, machine)) return false;
+  wide_product_by(ctx, product, choose_wide(product.shape, product.rows, machine), snake_alpha);
+  return true;
+}
+
+}  // namespace shoal::ops::cuda

@@ -1,0 +1,28 @@
+// What the kernels of wide.cuh are told.
+#pragma once
+
+#include <cuda.h>
+
+#include "ops/cuda/gemm/operands/tile_arguments.cuh"
+#include "ops/cuda/gemm/sm90/wide_choice.h"
+
+namespace shoal::ops::cuda {
+
+struct WideArguments {
+  TileArguments tile;  // row_blocks and output_blocks are of these kernels
+  WidePlan plan;
+  int cluster = 1;
+  CUtensorMap weights;  // a stage of the outputs of a block
+  // A tile of the rows of a block, or two, where row t's taps are rows t, t + tap_rows, ... of x.
+  CUtensorMap rows;
+  int map_tiles = 1;
+  int tap_rows = 0;
+
+  __device__ bool has_row_map() const { return !tile.first_rows; }
+};
+
+// Starts the kernel of wide_choice.h's choice on so many blocks.
+template <typename T>
+void launch_wide(Context& ctx, const WideChoice& choice, int64_t blocks, const WideArguments& arguments);
+
+}  // namespace shoal::ops::cuda

@@ -1,0 +1,132 @@
+#include <algorithm>
+#include <cmath>
+
+#include "ops/cuda/gemm/sm90/wide_choice.h"
+
+namespace shoal::ops::cuda {
+namespace {
+
+constexpr int kMostStages = 8;
+
+// What a shape takes on an H200, in microseconds: least squares of the relative errors over 478 measured
+// products (ops_cuda_conv_bench wide), those near the fastest counting most. Convolutions among them
+// brought their rows 16 bytes at a time.
+struct WideTimes {
+  double start;    // until the first stage is there
+  double tile;     // of 32 inputs of a result
+  double result;   // to store one
+  double segment;  // to add up one of a split result
+};
+constexpr std::array<WideTimes, kWideShapes.size()> kTimes = {{
+    {0.0, 0.295, 5.0, 0},
+    {0.0, 0.227, 3.4, 0},
+    {0.9, 0.185, 3.0, 0},
+    {1.7, 0.128, 2.7, 0},
+    {3.1, 0.104, 0.7, 0},
+    {2.9, 0.140, 0.3, 0},
+    {3.2, 0.174, 1.0, 0.97},
+    {3.2, 0.150, 0.0, 1.87},
+    {3.3, 0.142, 0.3, 0.81},
+    {3.9, 0.081, 0.8, 0},
+}};
+
+// What tile kernels of such sizes take, times tile_choice's guess: where groups of warps share the depth, and
+// elsewhere.
+constexpr double kGroupsOptimism = 1.0, kTileOptimism = 2.0;
+
+// Of all multiprocessors, those that clusters of eight leave no gaps on.
+constexpr double kClustered = 120.0 / 132;
+
+int64_t blocks_of(int64_t items, int64_t per_block) { return (items + per_block - 1) / per_block; }
+
+const WideShape& shape_of(const WideChoice& choice) { return kWideShapes[static_cast<size_t>(choice.shape)]; }
+
+// How many blocks a multiprocessor has to do, one after the other or in the time of so many.
+double blocks_of_one(const WideShape& shape, double blocks, int multiprocessors) {
+  const double share = blocks / multiprocessors;
+  if (shape.blocks == 1) return std::ceil(share);
+  // Where several blocks share a multiprocessor, those of the last round have it to themselves; clusters need
+  // room for all of their blocks at once.
+  const double rounds = shape.split ? std::ceil(share / (shape.blocks * kClustered)) : 1;
+  return rounds > 1 ? rounds * shape.blocks : std::max(1.0, share);
+}
+
+// Tiles of 32 inputs of a stage: those of a segment without a remainder, if they can be, and four if
+// so large stages still follow each other: one costs 0.2 microseconds whatever its size (H200).
+int stage_tiles_of(int64_t segment_tiles, int64_t room_tiles) {
+  if (segment_tiles % 4 == 0 && room_tiles >= 3 * 4) return 4;
+  if (segment_tiles % 2 == 0) return 2;
+  return segment_tiles % 3 == 0 ? 3 : static_cast<int>(std::min<int64_t>(segment_tiles, 2));
+}
+
+}  // namespace
+
+WidePlan wide_plan(const WideChoice& choice, const MatrixShape& matrix, const TileMachine& machine) {
+  const WideShape& shape = shape_of(choice);
+  WidePlan plan;
+  plan.local_segments = static_cast<int>(blocks_of(segments_of(matrix), choice.cluster));
+  const int64_t sums =
+      shape.split ? int64_t{4} * plan.local_segments * shape.rows() * (shape.outputs + kWideSumPadding)
+                  : int64_t{4} * shape.rows() * (kWideChunk + kWideSumPadding);
+  const int64_t barriers = 16 * kMostStages;
+  // A block takes 1 KiB besides what it asks for.
+  const int64_t room = (machine.shared_bytes + 1024) / shape.blocks - 1024 - sums - barriers;
+  const int64_t tile = int64_t{64} * (shape.rows() + shape.outputs);
+  plan.stage_tiles = stage_tiles_of(matrix.segment_tiles(), room / tile);
+  const int64_t stage = tile * plan.stage_tiles;
+  int64_t most = kMostStages;
+  if (shape.split)
+    most = std::clamp(plan.local_segments * blocks_of(matrix.segment_tiles(), plan.stage_tiles), int64_t{2},
+                      most);
+  const int64_t stages = std::min(most, std::max<int64_t>(0, room) / stage);
+  if (stages < 2) return plan;
+  plan.stages = static_cast<int>(stages);
+  plan.sums_offset = static_cast<int>(stages * stage);
+  plan.barriers_offset = static_cast<int>(plan.sums_offset + sums);
+  plan.bytes = static_cast<int>(plan.barriers_offset + barriers);
+  return plan;
+}
+
+bool can_do(const WideChoice& choice, const MatrixShape& matrix, const TileMachine& machine) {
+  const bool is_cluster = choice.cluster == 2 || choice.cluster == 4 || choice.cluster == 8;
+  if (shape_of(choice).split ? !is_cluster || segments_of(matrix) < 2 : choice.cluster != 1) return false;
+  return wide_plan(choice, matrix, machine).stages > 0;
+}
+
+double expected_us(const WideChoice& choice, const MatrixShape& matrix, int64_t rows,
+                   const TileMachine& machine) {
+  const WideShape& shape = shape_of(choice);
+  const WidePlan plan = wide_plan(choice, matrix, machine);
+  const int64_t results =
+      blocks_of(rows, shape.rows()) * blocks_of(matrix.tile_rows() * kTileOutputs, shape.outputs);
+  const int64_t blocks = results * choice.cluster;
+  const int64_t tiles = shape.split ? plan.local_segments * matrix.segment_tiles() : matrix.row_tiles();
+  const double of_one = blocks_of_one(shape, static_cast<double>(blocks), machine.multiprocessors);
+  const WideTimes& times = kTimes[static_cast<size_t>(choice.shape)];
+  const double segments = shape.split ? plan.local_segments : 0;
+  return times.start +
+         of_one * (times.tile * static_cast<double>(tiles) + times.result + times.segment * segments);
+}
+
+WideChoice choose_wide(const MatrixShape& matrix, int64_t rows, const TileMachine& machine) {
+  WideChoice best;
+  double best_us = 1e300;
+  for (int shape = 0; shape < static_cast<int>(kWideShapes.size()); ++shape) {
+    for (const int cluster : {1, 2, 4, 8}) {
+      const WideChoice choice{shape, cluster};
+      if (!can_do(choice, matrix, machine)) continue;
+      const double us = expected_us(choice, matrix, rows, machine);
+      if (us < best_us) best = choice, best_us = us;
+    }
+  }
+  return best;
+}
+
+bool is_wide(const MatrixShape& matrix, int64_t rows, const TileMachine& machine) {
+  const TileChoice tile = choose_tile(matrix, rows, machine);
+  const bool groups = kTileShapes[static_cast<size_t>(tile.shape)].depth_groups > 1;
+  return expected_us(choose_wide(matrix, rows, machine), matrix, rows, machine) <
+         (groups ? kGroupsOptimism : kTileOptimism) * expected_us(tile, matrix, rows, machine);
+}
+
+}  // namespace shoal::ops::cuda

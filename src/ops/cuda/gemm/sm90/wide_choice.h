@@ -1,0 +1,69 @@
+// Which kernel of wide.cuh multiplies a matrix: all give the same bits, so this is about time alone.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "ops/cuda/gemm/tile/tile_choice.h"
+
+namespace shoal::ops::cuda {
+
+// A block makes 64 * row_groups x outputs sums, each group of 64 rows in a warpgroup of its own. Unsplit, a
+// block goes through all segments, one result after the other until none is left. Split, the blocks of a
+// cluster share the segments of one result between them.
+struct WideShape {
+  int row_groups, outputs;
+  bool split;
+  int blocks;              // per multiprocessor that it leaves room for
+  int consumer_registers;  // of a thread that multiplies, at the cost of those that load; 0: all have as many
+
+  constexpr int rows() const { return 64 * row_groups; }
+  constexpr int threads() const { return 128 * (row_groups + 1); }
+};
+
+constexpr std::array<WideShape, 10> kWideShapes = {{
+    {2, 192, false, 1, 224},
+    {2, 128, false, 1, 224},
+    {2, 96, false, 1, 0},
+    {2, 64, false, 1, 0},
+    {1, 64, false, 2, 0},
+    {1, 32, false, 3, 0},
+    {1, 128, true, 2, 0},
+    {1, 96, true, 2, 0},
+    {1, 64, true, 2, 0},
+    {1, 32, true, 2, 0},
+}};
+
+// What is left to a thread that loads where the others take registers.
+constexpr int kLoaderRegisters = 56;
+
+struct WideChoice {
+  int shape = 0;    // of kWideShapes
+  int cluster = 1;  // blocks that share a result: 2, 4 or 8 where the shape is split
+  friend bool operator==(const WideChoice&, const WideChoice&) = default;
+};
+
+// How a block divides its shared memory: stages, then sums on their way to memory, then barriers.
+struct WidePlan {
+  int stage_tiles = 0;     // tiles of 32 inputs, all of one segment, that a stage holds at most
+  int stages = 0;          // 0: not even two fit
+  int local_segments = 0;  // of one block
+  int sums_offset = 0, barriers_offset = 0, bytes = 0;
+};
+WidePlan wide_plan(const WideChoice& choice, const MatrixShape& matrix, const TileMachine& machine);
+
+// Floats between rows of sums: eight lie behind each row, against bank conflicts.
+constexpr int kWideSumPadding = 8;
+// Unsplit, a warp's sums pass through shared memory so many outputs at a time.
+constexpr int kWideChunk = 32;
+
+bool can_do(const WideChoice& choice, const MatrixShape& matrix, const TileMachine& machine);
+// Expected time in microseconds. rows > 0.
+double expected_us(const WideChoice& choice, const MatrixShape& matrix, int64_t rows,
+                   const TileMachine& machine);
+// The one that is expected to be the fastest.
+WideChoice choose_wide(const MatrixShape& matrix, int64_t rows, const TileMachine& machine);
+// Whether that one is expected to be faster than tile_kernel.
+bool is_wide(const MatrixShape& matrix, int64_t rows, const TileMachine& machine);
+
+}  // namespace shoal::ops::cuda

@@ -1,0 +1,20 @@
+// What the tests of kernels share that only some GPUs can run (wide_product.h).
+#pragma once
+
+#include "ops/cuda/device/testing.h"
+#include "ops/cuda/gemm/sm90/wide_product.h"
+
+namespace shoal::ops::cuda {
+
+// By the type of the weights. On other GPUs its tests skip.
+class WideKernelsTest : public CudaTest, public testing::WithParamInterface<DType> {
+ protected:
+  static DType dtype() { return GetParam(); }
+
+  void SetUp() override {
+    CudaTest::SetUp();
+    if (!IsSkipped() && !has_wide_kernels(ctx())) GTEST_SKIP() << "no kernels for this GPU";
+  }
+};
+
+}  // namespace shoal::ops::cuda

@@ -1,7 +1,0 @@
-#include "ops/cuda/skinny_launch.cuh"
-
-namespace shoal::ops::cuda {
-
-template bool launch_skinny<__half>(Context&, SkinnyArguments, bool);
-
-}  // namespace shoal::ops::cuda

@@ -1,7 +1,0 @@
-#include "ops/cuda/tile_launch.cuh"
-
-namespace shoal::ops::cuda {
-
-template void launch_tile<__nv_bfloat16>(Context& ctx, int shape, bool split, const TileArguments& arguments);
-
-}  // namespace shoal::ops::cuda
