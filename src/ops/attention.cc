@@ -4,8 +4,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "ops/cpu/attention/attention.h"
 #include "ops/cpu/kernels/vector_kernels.h"
-#include "ops/cpu/vector.h"
+#include "ops/cpu/rows/tasks.h"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops {

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "ops/cpu/kernels/vector_kernels.h"
-#include "ops/cpu/vector.h"
+#include "ops/cpu/rows/tasks.h"
 #include "ops/cuda_backend.h"
 #include "ops/weight_source.h"
 

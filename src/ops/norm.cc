@@ -3,7 +3,7 @@
 #include <span>
 
 #include "ops/cpu/kernels/vector_kernels.h"
-#include "ops/cpu/vector.h"
+#include "ops/cpu/rows/tasks.h"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops {

@@ -6,8 +6,8 @@
 namespace shoal::ops {
 namespace {
 
-constexpr int64_t kFewestRows =
-    17;  // fewer are multiplied by kernels that add at once (cuda/gemm/operands/products.h)
+// Fewer are multiplied by kernels that add at once (cuda/gemm/operands/products.h).
+constexpr int64_t kFewestRows = 17;
 
 }  // namespace
 

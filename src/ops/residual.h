@@ -19,8 +19,8 @@ struct Residual {
 };
 // Sums wait for at most so many rows; more fill a GPU without.
 constexpr int64_t kMostPendingRows = 256;
-constexpr int64_t kPendingSegments =
-    8;  // those of every matrix on a GPU (cuda/gemm/operands/matrix_layout.cuh)
+// Those of every matrix on a GPU (cuda/gemm/operands/matrix_layout.cuh).
+constexpr int64_t kPendingSegments = 8;
 // Memory in which the sums of so many rows wait, where they do: products of 32-bit weights never wait.
 int64_t pending_bytes(int64_t rows, int64_t dim, DType weights);
 

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "ops/cpu/sampling/sampling.h"
 #include "ops/cpu/sampling/vector_sampler.h"
-#include "ops/cpu/vector.h"
 
 namespace shoal::ops {
 namespace {

@@ -5,7 +5,8 @@
 
 #include "ops/cpu/kernels/vector_kernels.h"
 #include "ops/cpu/rows/segment_rows.h"
-#include "ops/cpu/vector.h"
+#include "ops/cpu/rows/tasks.h"
+#include "ops/cpu/sequence/sequence.h"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops {

@@ -1,6 +1,6 @@
 #include "ops/self_attention.h"
 
-#include "ops/cpu/sequence/sequence.h"
+#include "ops/cpu/attention/attention.h"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops {

@@ -1,6 +1,6 @@
 #include "ops/conv1d.h"
 #include "ops/cpu/kernels/vector_kernels.h"
-#include "ops/cpu/vector.h"
+#include "ops/cpu/rows/tasks.h"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops {

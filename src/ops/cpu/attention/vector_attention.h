@@ -6,6 +6,7 @@
 // result[d] = w0 v0[d] + w1 v1[d] + ..., one chain of fma in order of k. Chunks are merged in order.
 #pragma once
 
+#include "ops/cpu/kernels/vector_kernels.h"
 #include "ops/cpu/rows/vector_rows.h"
 
 namespace shoal::ops::cpu {

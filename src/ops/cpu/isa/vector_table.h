@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/cpu/attention/vector_attention.h"
+#include "ops/cpu/kernels/vector_kernels.h"
 #include "ops/cpu/sampling/vector_race.h"
 #include "ops/cpu/sampling/vector_search.h"
 #include "ops/cpu/sequence/vector_segments.h"

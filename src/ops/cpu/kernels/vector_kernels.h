@@ -138,8 +138,6 @@ namespace cpu {
 const VectorKernels& vector_kernels_portable();
 const VectorKernels& vector_kernels_avx2();
 const VectorKernels& vector_kernels_avx512();
-// sin(x)^2 for arguments beyond the range of the kernels' reduction.
-float sin_squared_of_large(float x);
 }  // namespace cpu
 
 }  // namespace shoal::ops

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <memory>
 
-#include "ops/cpu/vector.h"
+#include "ops/cpu/sampling/sampling.h"
 #include "ops/sample.h"
 
 namespace shoal::ops::cpu {

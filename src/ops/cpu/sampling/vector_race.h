@@ -1,6 +1,7 @@
 // The draw: exponential noise for 16 blocks of four ids at once, and the entry that wins the race.
 #pragma once
 
+#include "ops/cpu/kernels/vector_kernels.h"
 #include "ops/cpu/simd/vector_math.h"
 #include "ops/cpu/simd/vector_noise.h"
 

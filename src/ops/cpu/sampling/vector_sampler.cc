@@ -5,7 +5,7 @@
 #include <limits>
 #include <ranges>
 
-#include "ops/cpu/vector.h"
+#include "ops/cpu/sampling/sampling.h"
 
 namespace shoal::ops::cpu {
 namespace {

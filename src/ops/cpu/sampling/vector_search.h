@@ -1,6 +1,7 @@
 // Kernels that look for something: the pieces of sampling, and the nearest codebook entry.
 #pragma once
 
+#include "ops/cpu/kernels/vector_kernels.h"
 #include "ops/cpu/rows/vector_rows.h"
 
 namespace shoal::ops::cpu {

@@ -3,7 +3,7 @@
 
 #include "ops/harmonic_source.h"
 #include "ops/lstm.h"
-#include "ops/self_attention.h"
+#include "ops/segment_norm.h"
 #include "ops/short_stft.h"
 
 namespace shoal::ops::cpu {
@@ -14,7 +14,8 @@ Tensor pack_recurrent(const LstmDirection& forward, const LstmDirection& backwar
 void run_lstm(Context& ctx, TensorView products, const Segments& segments, const PackedLstm& lstm,
               TensorView y);
 
-void self_attention(Context& ctx, TensorView qkv, int64_t heads, const Segments& segments, TensorView out);
+void adain(Context& ctx, TensorView x, const Segments& segments, TensorView style, float eps,
+           const SegmentActivation& activation, TensorView y);
 void harmonic_source(Context& ctx, const HarmonicSource& source, TensorView f0, const Segments& segments,
                      const SourceNoise& noise, TensorView out);
 void short_stft(Context& ctx, const ShortStft& stft, TensorView x, const Segments& segments, TensorView y);

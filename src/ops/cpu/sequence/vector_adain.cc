@@ -3,7 +3,8 @@
 
 #include "ops/cpu/kernels/vector_kernels.h"
 #include "ops/cpu/rows/segment_rows.h"
-#include "ops/cpu/vector.h"
+#include "ops/cpu/rows/tasks.h"
+#include "ops/cpu/sequence/sequence.h"
 
 namespace shoal::ops::cpu {
 namespace {

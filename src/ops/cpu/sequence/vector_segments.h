@@ -2,6 +2,7 @@
 // Templates over Vector16<Isa>; lanes are channels.
 #pragma once
 
+#include "ops/cpu/kernels/vector_kernels.h"
 #include "ops/cpu/rows/vector_rows.h"
 
 namespace shoal::ops::cpu {

@@ -2,7 +2,8 @@
 // set. Coefficients: minimax fits (Remez) in double, rounded to f32.
 #pragma once
 
-#include "ops/cpu/kernels/vector_kernels.h"
+#include <cstdint>
+
 #include "ops/cpu/simd/vector16.h"
 
 namespace shoal::ops::cpu {
@@ -41,6 +42,9 @@ V sin_squared(V t) {
   const V s = V::fma(r * z, q, r);
   return s * s;
 }
+
+// sin(x)^2 for arguments beyond the range of the reduction above.
+float sin_squared_of_large(float x);
 
 // The lanes of t that are not in `reducible` done one by one; out of line, so that it costs the others
 // nothing.

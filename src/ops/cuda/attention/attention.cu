@@ -3,6 +3,7 @@
 
 #include "ops/attention.h"
 #include "ops/cuda/attention/attention_rows.cuh"
+#include "ops/cuda/device/alignment.h"
 #include "ops/cuda/device/launch.cuh"
 #include "ops/cuda_backend.h"
 
@@ -78,15 +79,13 @@ __global__ void copy_pages_kernel(Unit* k, Unit* v, int64_t page_units,
     to[i] = from[i];
 }
 
-bool aligned(const void* p, uintptr_t bytes) { return reinterpret_cast<uintptr_t>(p) % bytes == 0; }
-
 // Kernels read and write pairs of floats of qkv and out, and sixteen bytes of pages.
 void check_alignment(const AttentionCall& call) {
-  CHECK(call.qkv.empty() || (call.qkv.stride(0) % 2 == 0 && aligned(call.qkv.data(), 8)),
+  CHECK(call.qkv.empty() || (call.qkv.stride(0) % 2 == 0 && is_aligned(call.qkv.data(), 8)),
         "attention: rows of qkv are not aligned to pairs");
-  CHECK(call.out.empty() || (call.out.stride(0) % 2 == 0 && aligned(call.out.data(), 8)),
+  CHECK(call.out.empty() || (call.out.stride(0) % 2 == 0 && is_aligned(call.out.data(), 8)),
         "attention: rows of out are not aligned to pairs");
-  CHECK(aligned(call.cache.k.data(), 16) && aligned(call.cache.v.data(), 16),
+  CHECK(is_aligned(call.cache.k.data(), 16) && is_aligned(call.cache.v.data(), 16),
         "attention: pages are not aligned to 16 bytes");
 }
 
@@ -158,7 +157,7 @@ void append_kv(Context& ctx, TensorView qkv, const HeadLayout& layout, const Bat
 void copy_kv_pages(Context& ctx, const KvLayer& cache, std::span<const int32_t> from,
                    std::span<const int32_t> to) {
   const int64_t page_bytes = cache.k.elements() / cache.k.dim(0) * size_of(cache.k.dtype());
-  const bool wide = page_bytes % 16 == 0 && aligned(cache.k.data(), 16) && aligned(cache.v.data(), 16);
+  const bool wide = page_bytes % 16 == 0 && is_aligned(cache.k.data(), 16) && is_aligned(cache.v.data(), 16);
   constexpr unsigned kThreads = 256;
   for (size_t done = 0; done < from.size(); done += PageCopies::kMost) {
     const size_t count = std::min<size_t>(from.size() - done, PageCopies::kMost);

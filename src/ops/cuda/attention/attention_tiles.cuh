@@ -3,6 +3,7 @@
 
 #include "ops/cuda/attention/attention_merge.cuh"
 #include "ops/cuda/attention/attention_rows.cuh"
+#include "ops/cuda/ptx/async_copy.cuh"
 #include "ops/cuda/ptx/mma.cuh"
 
 namespace shoal::ops::cuda {
@@ -56,12 +57,6 @@ __device__ inline void copy_or_clear(void* to_shared, const void* from, bool cop
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to_shared)),
                "l"(__cvta_generic_to_global(from)), "r"(copy ? 16 : 0)
                : "memory");
-}
-__device__ inline void end_copy_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// Waits until at most the newest kGroups groups of the thread are under way.
-template <int kGroups>
-__device__ inline void wait_for_copy_groups() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(kGroups) : "memory");
 }
 
 // Instead of a slot.

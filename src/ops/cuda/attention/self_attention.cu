@@ -7,6 +7,7 @@
 // block.
 #include <cmath>
 
+#include "ops/cuda/device/alignment.h"
 #include "ops/cuda/device/launch.cuh"
 #include "ops/cuda/ptx/async_copy.cuh"
 #include "ops/cuda/rows/segment_rows.cuh"
@@ -243,10 +244,6 @@ void launch_attention(Context& ctx, const Segments& segments, DType dtype,
   with_result_type(dtype, [&](auto type) {
     launch(ctx, "self_attention", grid, self_attention_kernel<kDim, decltype(type)>, arguments);
   });
-}
-
-bool is_aligned(const void* pointer, int64_t bytes) {
-  return reinterpret_cast<uintptr_t>(pointer) % static_cast<uintptr_t>(bytes) == 0;
 }
 
 }  // namespace

@@ -3,7 +3,9 @@
 #include "ops/cuda/conv/conv_kernels.cuh"
 #include "ops/cuda/conv/residual_unit.h"
 #include "ops/cuda/device/launch.cuh"
-#include "ops/cuda/gemm/tile/tile_product.h"
+#include "ops/cuda/gemm/choose.h"
+#include "ops/cuda/gemm/f32/f32_product.h"
+#include "ops/cuda/gemm/skinny/skinny_product.h"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops::cuda {

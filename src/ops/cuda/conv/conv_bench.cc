@@ -5,6 +5,7 @@
 #include "ops/conv1d.h"
 #include "ops/cuda/conv/residual_unit.h"
 #include "ops/cuda/device/gpu_bench.h"
+#include "ops/cuda/gemm/choose.h"
 #include "ops/cuda/gemm/sm90/wide_product.h"
 #include "ops/cuda/gemm/tile/tile_product.h"
 
@@ -130,7 +131,7 @@ class ConvBench : private GpuBench {
     time_large(l,
                name + ": " + std::to_string(tile.rows) + " x " + std::to_string(tile.outputs) + " x " +
                    std::to_string(tile.depth_groups) + (choice.split ? " split" : "") + (chosen ? " *" : ""),
-               expected_us(choice, l.product.shape, l.product.rows, tile_machine(ctx_)),
+               expected_us(choice, l.product.shape, l.product.rows, machine_of(ctx_)),
                [&](const Product& product) { tile_product_by(ctx_, product, choice); });
   }
 
@@ -139,7 +140,7 @@ class ConvBench : private GpuBench {
     const std::string name = name_of("tile", shape, rows);
     if (!wants(name)) return;
     const Large l = large(shape, rows);
-    const TileMachine machine = tile_machine(ctx_);
+    const Machine machine = machine_of(ctx_);
     const TileChoice chosen = choose_tile(shape, rows, machine);
     for (int i = 0; i < 2 * static_cast<int>(kTileShapes.size()); ++i)
       if (const TileChoice choice{i / 2, i % 2 == 1}; can_do(choice, shape, rows, machine))
@@ -149,9 +150,9 @@ class ConvBench : private GpuBench {
   // By the best tile kernel and every wide one.
   void wides(const MatrixShape& shape, int64_t rows) {
     const std::string name = name_of("wide", shape, rows);
-    if (!wants(name) || !has_wide_kernels(ctx_)) return;
+    if (!wants(name) || !has_wgmma(ctx_)) return;
     const Large l = large(shape, rows);
-    const TileMachine machine = tile_machine(ctx_);
+    const Machine machine = machine_of(ctx_);
     time_tile(l, name + ", tile", choose_tile(shape, rows, machine), !is_wide(shape, rows, machine));
     const WideChoice chosen = choose_wide(shape, rows, machine);
     for (int shape_index = 0; shape_index < static_cast<int>(kWideShapes.size()); ++shape_index) {

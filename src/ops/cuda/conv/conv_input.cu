@@ -1,5 +1,6 @@
 #include "ops/cuda/conv/conv_channels.cuh"
 #include "ops/cuda/conv/conv_input.cuh"
+#include "ops/cuda/device/alignment.h"
 #include "ops/cuda/device/launch.cuh"
 
 namespace shoal::ops::cuda {
@@ -109,8 +110,6 @@ __global__ void __launch_bounds__(kThreads) prepare_kernel(const __grid_constant
   else
     prepare_new_rows<T>(a);
 }
-
-bool is_aligned(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }
 
 PrepareArguments arguments_of(const ConvSource& source) {
   PrepareArguments a{.source = source, .vectors = has_vector_rows(source)};

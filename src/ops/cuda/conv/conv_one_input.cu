@@ -1,6 +1,7 @@
 // A codec's first convolution: f32 samples to rows of outputs. A thread makes four outputs of four rows, so
 // that a weight is loaded once for four rows and a sample once for four outputs.
 #include "ops/cuda/conv/conv_kernels.cuh"
+#include "ops/cuda/device/alignment.h"
 #include "ops/cuda/device/launch.cuh"
 #include "ops/cuda/gemm/operands/product_epilogue.cuh"
 
@@ -49,8 +50,6 @@ __global__ void __launch_bounds__(kThreads) one_input_kernel(const __grid_consta
                                                 epilogue_value(t[3], bias.w, 1.0f, 0.0f, Activation::none));
   }
 }
-
-bool is_aligned(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }
 
 }  // namespace
 

@@ -3,8 +3,7 @@
 #include "ops/cuda/conv/residual_unit.cuh"
 #include "ops/cuda/conv/residual_unit.h"
 #include "ops/cuda/device/launch.cuh"
-#include "ops/cuda/gemm/sm90/wide_product.h"
-#include "ops/cuda/gemm/tile/tile_product.h"
+#include "ops/cuda/device/machine.h"
 
 namespace shoal::ops::cuda {
 namespace {
@@ -19,7 +18,7 @@ void launch_unit(Context& ctx, const ResidualConvs& convs, UnitArguments argumen
   arguments.wide = stages_of(*convs.wide, Sizes::kWideOutputs);
   arguments.narrow = stages_of(*convs.narrow, kUnitOutputs);
   const int blocks =
-      std::min(most_pieces(arguments.source, UnitSizes<kChannels>::kRows), tile_machine(ctx).multiprocessors);
+      std::min(most_pieces(arguments.source, UnitSizes<kChannels>::kRows), machine_of(ctx).multiprocessors);
   launch(ctx, "residual unit",
          {.blocks = dim3(static_cast<unsigned>(blocks)),
           .threads = dim3(UnitSizes<kChannels>::kThreads),
@@ -43,10 +42,10 @@ const float* values_of(TensorView view) { return view.empty() ? nullptr : view.a
 
 bool has_unit_kernel(const Context& ctx, const ResidualConvs& convs) {
   const PackedMatrix &wide = *convs.wide, &narrow = *convs.narrow;
-  return has_wide_kernels(ctx) && wide.dtype != DType::f32 && narrow.dtype == wide.dtype &&
-         wide.taps == kUnitTaps && convs.dilation <= kUnitMostDilation && !convs.wide_alpha.empty() &&
-         !convs.narrow_alpha.empty() && (wide.outputs == 96 || wide.outputs == 192 || wide.outputs == 384) &&
-         tile_machine(ctx).shared_bytes >=
+  return has_wgmma(ctx) && wide.dtype != DType::f32 && narrow.dtype == wide.dtype && wide.taps == kUnitTaps &&
+         convs.dilation <= kUnitMostDilation && !convs.wide_alpha.empty() && !convs.narrow_alpha.empty() &&
+         (wide.outputs == 96 || wide.outputs == 192 || wide.outputs == 384) &&
+         machine_of(ctx).shared_bytes >=
              std::max({UnitShared<96>::kBytes, UnitShared<192>::kBytes, UnitShared<384>::kBytes});
 }
 

@@ -16,6 +16,7 @@
 #include "ops/cuda/conv/conv_channels.cuh"
 #include "ops/cuda/conv/conv_pieces.cuh"
 #include "ops/cuda/conv/residual_unit_load.cuh"
+#include "ops/cuda/device/launch.cuh"
 #include "ops/cuda/gemm/operands/product_epilogue.cuh"
 #include "ops/cuda/gemm/operands/tile_store.cuh"
 #include "ops/cuda/ptx/wgmma.cuh"

@@ -8,8 +8,8 @@
 
 #include "ops/cuda/conv/styled_conv.cuh"
 #include "ops/cuda/device/launch.cuh"
-#include "ops/cuda/gemm/sm90/wide_product.h"
-#include "ops/cuda/gemm/tile/tile_product.h"
+#include "ops/cuda/device/machine.h"
+#include "ops/cuda/gemm/operands/products.h"
 #include "ops/cuda_backend.h"
 #include "ops/snake_block.h"
 
@@ -188,7 +188,7 @@ class SnakeBlockRun {
   }
   template <typename T, int kChannels>
   void launch_conv(const StyledConvArguments& arguments) {
-    const int blocks = std::min(arguments.pieces, tile_machine(ctx_).multiprocessors);
+    const int blocks = std::min(arguments.pieces, machine_of(ctx_).multiprocessors);
     launch(ctx_, "styled convolution",
            {.blocks = dim3(static_cast<unsigned>(blocks)),
             .threads = dim3(StyledSizes<kChannels>::kThreads),
@@ -214,8 +214,8 @@ bool has_kernel(const SnakeUnit::Half& half, const SnakeUnit::Half& like) {
 
 bool has_snake_block(const Context& ctx, std::span<const SnakeUnit> units) {
   const SnakeUnit::Half& like = units[0].first;
-  return has_wide_kernels(ctx) &&
-         tile_machine(ctx).shared_bytes >= std::max(StyledShared<128>::kBytes, StyledShared<256>::kBytes) &&
+  return has_wgmma(ctx) &&
+         machine_of(ctx).shared_bytes >= std::max(StyledShared<128>::kBytes, StyledShared<256>::kBytes) &&
          std::ranges::all_of(units, [&](const SnakeUnit& unit) {
            return has_kernel(unit.first, like) && has_kernel(unit.second, like);
          });

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "ops/conv1d.h"
-#include "ops/cuda/gemm/sm90/wide_product.h"
+#include "ops/cuda/device/machine.h"
 #include "ops/cuda/rows/segment_testing.h"
 #include "ops/cuda_backend.h"
 #include "ops/segment_norm.h"
@@ -39,7 +39,7 @@ class CudaSnakeBlock : public SegmentTest, public testing::WithParamInterface<DT
  protected:
   void SetUp() override {
     SegmentTest::SetUp();
-    if (!IsSkipped() && !has_wide_kernels(ctx())) GTEST_SKIP() << "kernels of compute capability 9.0";
+    if (!IsSkipped() && !has_wgmma(ctx())) GTEST_SKIP() << "kernels of compute capability 9.0";
   }
 
   // A convolution with its norm's style for each segment.

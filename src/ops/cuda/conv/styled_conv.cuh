@@ -11,6 +11,7 @@
 #pragma once
 
 #include "ops/cuda/conv/styled_conv_load.cuh"
+#include "ops/cuda/device/launch.cuh"
 #include "ops/cuda/ptx/wgmma.cuh"
 
 namespace shoal::ops::cuda {

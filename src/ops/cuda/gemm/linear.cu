@@ -1,13 +1,15 @@
+#include "ops/cuda/device/alignment.h"
 #include "ops/cuda/device/launch.cuh"
+#include "ops/cuda/gemm/choose.h"
+#include "ops/cuda/gemm/f32/f32_product.h"
 #include "ops/cuda/gemm/operands/products.h"
+#include "ops/cuda/gemm/skinny/skinny_product.h"
 #include "ops/cuda/gemm/sm90/broad_product.h"
 #include "ops/cuda/gemm/sm90/resident_product.h"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops::cuda {
 namespace {
-
-bool is_aligned(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }
 
 // f32 rows as the skinny kernel loads them.
 bool is_vectors(TensorView x) { return is_aligned(x.data()) && x.stride(0) % 4 == 0 && x.dim(1) % 8 == 0; }

@@ -28,7 +28,7 @@ class ResidualStream : public WideKernelsTest {
 };
 
 TEST(PartialPlan, SegmentsOfWholePairsOfTilesAndFewRows) {
-  const TileMachine machine{132, 227 << 10};
+  const Machine machine{132, 227 << 10};
   const auto plan = [&](const MatrixShape& shape, int64_t rows) {
     return partial_plan(shape, rows, machine);
   };

@@ -38,6 +38,22 @@ __device__ inline void copy_async(void* to_shared, const void* from) {
                  : "memory");
 }
 
+// The same of 16 bytes of rows, whose neighbours are read soon; zeros instead where `present` is false
+// (nothing is read then).
+__device__ inline void copy_or_zero(uint32_t to_shared, const uint4* from, bool present) {
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to_shared),
+               "l"(__cvta_generic_to_global(from)), "r"(present ? 16 : 0)
+               : "memory");
+}
+
+// Ends a group: the calling thread's copies since the last one ended.
+__device__ inline void end_copy_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// Waits until at most the newest kOpen groups of the calling thread are under way.
+template <int kOpen>
+__device__ inline void wait_for_copy_groups() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kOpen) : "memory");
+}
+
 // Waits for the calling thread's copies; a barrier shows them to the others.
 __device__ inline void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 

@@ -1,5 +1,6 @@
 #include "ops/cuda/device/launch.cuh"
 #include "ops/cuda/gemm/f32/f32_product.cuh"
+#include "ops/cuda/gemm/f32/f32_product.h"
 #include "ops/cuda/rows/row_norm.cuh"
 
 namespace shoal::ops::cuda {

@@ -42,6 +42,11 @@ struct MatrixShape {
   __host__ __device__ int64_t bytes() const { return tile_rows() * row_tiles() * kTileBytes; }
 };
 
+// How many segments the sum of an output has.
+int64_t segments_of(const MatrixShape& matrix);
+// Whether there is one tap, and all segments are there and have the same number of whole pairs of tiles.
+bool has_even_segments(const MatrixShape& matrix);
+
 // Where, of the four 16-byte chunks of a row, chunk c of row n lies in a tile. Its own inverse.
 __host__ __device__ constexpr int swizzled_chunk(int n, int c) { return c ^ (n / 2 % 4); }
 

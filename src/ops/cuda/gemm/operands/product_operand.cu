@@ -1,7 +1,8 @@
 // x on its way into a product that does not read it as it is: normed, rounded, aligned, padded.
+#include "ops/cuda/device/alignment.h"
 #include "ops/cuda/device/launch.cuh"
 #include "ops/cuda/gemm/operands/products.h"
-#include "ops/cuda/gemm/operands/residual.cuh"
+#include "ops/cuda/gemm/operands/settled.cuh"
 #include "ops/cuda/ptx/async_copy.cuh"
 #include "ops/cuda/rows/narrowed.cuh"
 #include "ops/cuda/rows/row_norm.cuh"
@@ -97,8 +98,6 @@ __global__ void __launch_bounds__(kThreads) operand_kernel(const OperandArgument
   for (int k = (weight ? (a.depth + 3) / 4 * 4 : a.depth) + lane; k < a.padded; k += 32)
     *a.place<T>(row, k) = narrowed_value<T>(0.0f);
 }
-
-bool is_aligned(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }
 
 }  // namespace
 

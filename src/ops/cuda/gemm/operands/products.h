@@ -1,4 +1,4 @@
-// The matrix products that the ops of this folder are made of, and who computes them.
+// The matrix products that ops are made of, and what they read.
 #pragma once
 
 #include <cstdint>
@@ -41,20 +41,8 @@ struct Product {
   ProductEpilogue epilogue;
 };
 
-// How many rows skinny_product takes at most.
+// How many rows skinny_product (skinny_product.h) takes at most.
 constexpr int64_t kSkinnyRows = 16;
-
-// 16-bit weights; any number of rows and taps.
-void tile_product(Context& ctx, const Product& product);
-
-// At most kSkinnyRows rows, 16-bit weights, one tap. x may also be f32 (x_dtype), to which the norm is
-// applied first when there is one; then its rows are 16-byte aligned and depth is a multiple of 8. False, and
-// nothing is done: so many inputs do not fit into shared memory, or there are more rows than warps that norm
-// them (eight), which a kernel of its own does sooner.
-bool skinny_product(Context& ctx, const Product& product, DType x_dtype, const RmsNorm* norm);
-
-// f32 weights; any number of rows and taps.
-void f32_product(Context& ctx, const Product& product);
 
 // x as a product reads it: [rows, depth rounded up to a multiple of 8] of `dtype`, dense, in
 // ctx.workspace, normed (then x is f32) when there is a norm.  x: f32, bf16 or f16 [rows, depth], rows may be

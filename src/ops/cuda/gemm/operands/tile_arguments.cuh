@@ -32,8 +32,4 @@ struct TileArguments {
 // Of a product by blocks of so many rows and outputs.
 TileArguments tile_arguments(const Product& product, int rows, int outputs, const float* snake_alpha);
 
-// Starts the kernel of tile_choice.h's shape `shape`.
-template <typename T>
-void launch_tile(Context& ctx, int shape, bool split, const TileArguments& arguments);
-
 }  // namespace shoal::ops::cuda

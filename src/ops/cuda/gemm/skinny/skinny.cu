@@ -1,4 +1,5 @@
 #include "ops/cuda/gemm/skinny/skinny.cuh"
+#include "ops/cuda/gemm/skinny/skinny_product.h"
 
 namespace shoal::ops::cuda {
 

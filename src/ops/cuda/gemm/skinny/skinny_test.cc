@@ -1,6 +1,7 @@
 // Products of few rows give the bits of those of many, whatever a block's part of the matrix is.
 #include "ops/cuda/device/testing.h"
 #include "ops/cuda/gemm/operands/product_testing.h"
+#include "ops/cuda/gemm/skinny/skinny_product.h"
 #include "ops/cuda/gemm/tile/tile_product.h"
 #include "ops/linear.h"
 
@@ -60,7 +61,7 @@ class SkinnyProduct : public CudaTest, public testing::WithParamInterface<DType>
   }
   std::vector<float> by_tiles(TensorView x) {
     return result(x, [&](const Product& product) {
-      tile_product_by(ctx(), product, choose_tile(shape_, product.rows, tile_machine(ctx())));
+      tile_product_by(ctx(), product, choose_tile(shape_, product.rows, machine_of(ctx())));
     });
   }
   std::vector<float> by_skinny(TensorView x, const RmsNorm* norm = nullptr) {

@@ -6,7 +6,6 @@
 #include "ops/cuda/gemm/skinny/skinny_arguments.cuh"
 #include "ops/cuda/ptx/async_copy.cuh"
 #include "ops/cuda/ptx/mbarrier.cuh"
-#include "ops/cuda/ptx/tile_copy.cuh"
 
 namespace shoal::ops::cuda {
 
@@ -45,9 +44,9 @@ class SegmentWeights {
     if (a_.stages == 1)
       wait_for_copies();
     else if (a_.stages == 2)
-      wait_for_stages<1>();
+      wait_for_copy_groups<1>();
     else
-      wait_for_stages<2>();
+      wait_for_copy_groups<2>();
     __syncwarp();
 #endif
   }
@@ -85,7 +84,7 @@ class SegmentWeights {
       for (int t = 0; t < count; ++t)
         copy_async<16>(to + (r * a_.stage_tiles + t) * kTileBytes + lane() * 16,
                        from + (r * a_.row_tiles + t) * kTileVectors + lane());
-    end_stage();
+    end_copy_group();
 #endif
   }
 

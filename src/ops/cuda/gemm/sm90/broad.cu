@@ -1,9 +1,8 @@
 #include <algorithm>
 
+#include "ops/cuda/device/machine.h"
 #include "ops/cuda/gemm/operands/operand_map.cuh"
 #include "ops/cuda/gemm/sm90/broad.cuh"
-#include "ops/cuda/gemm/sm90/wide_product.h"
-#include "ops/cuda/gemm/tile/tile_product.h"
 
 namespace shoal::ops::cuda {
 namespace {
@@ -29,7 +28,7 @@ bool writes_lines(const TileArguments& tile, int block_outputs) {
 
 }  // namespace
 
-BroadPlan broad_plan(const MatrixShape& matrix, int64_t rows, const TileMachine& machine) {
+BroadPlan broad_plan(const MatrixShape& matrix, int64_t rows, const Machine& machine) {
   if (rows < kFewestRows || matrix.taps != 1 || matrix.depth != kBroadDepth) return {};
   for (const int outputs : kBlockOutputs) {
     const int64_t blocks =
@@ -49,8 +48,8 @@ BroadPlan broad_plan(const MatrixShape& matrix, int64_t rows, const TileMachine&
 }
 
 bool broad_product(Context& ctx, const Product& product) {
-  if (!has_wide_kernels(ctx)) return false;
-  const BroadPlan plan = broad_plan(product.shape, product.rows, tile_machine(ctx));
+  if (!has_wgmma(ctx)) return false;
+  const BroadPlan plan = broad_plan(product.shape, product.rows, machine_of(ctx));
   if (plan.outputs == 0) return false;
   const TileArguments tile = tile_arguments(product, kBroadRows, plan.outputs, nullptr);
   if (!tile.plain) return false;

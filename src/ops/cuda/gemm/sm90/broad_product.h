@@ -1,8 +1,8 @@
 // Products by the kernels of broad.cuh, which only some GPUs can run.
 #pragma once
 
+#include "ops/cuda/device/machine.h"
 #include "ops/cuda/gemm/operands/products.h"
-#include "ops/cuda/gemm/tile/tile_choice.h"
 
 namespace shoal::ops::cuda {
 
@@ -17,7 +17,7 @@ struct BroadPlan {
   int weight_stages = 0;
   int weights_offset = 0, barriers_offset = 0, bytes = 0;
 };
-BroadPlan broad_plan(const MatrixShape& matrix, int64_t rows, const TileMachine& machine);
+BroadPlan broad_plan(const MatrixShape& matrix, int64_t rows, const Machine& machine);
 
 // Where the GPU can, there is a plan, and the epilogue is plain (tile_arguments.cuh). False: nothing is done.
 bool broad_product(Context& ctx, const Product& product);

@@ -5,7 +5,7 @@
 namespace shoal::ops::cuda {
 namespace {
 
-const TileMachine kH200{132, 227 << 10};
+const Machine kH200{132, 227 << 10};
 
 // Both kernels, by the number of rows; a last block that is not full.
 const MatrixShape kShapes[] = {{4096, 1, 1024},       {2048, 1, 1024},       {1024, 1, 1024},
@@ -46,7 +46,7 @@ TEST_P(BroadProduct, HasTheBitsOfTheTileKernels) {
     for (const int64_t rows : {65, 127, 128, 129, 200, 256, 300, 512}) {
       SCOPED_TRACE(testing::Message() << rows << " rows of " << shape.outputs << " x " << shape.depth
                                       << (shape.paired ? ", paired" : ""));
-      if (broad_plan(shape, rows, tile_machine(ctx())).outputs == 0) continue;
+      if (broad_plan(shape, rows, machine_of(ctx())).outputs == 0) continue;
       const TensorView some = x.view().slice(0, rows);
       for (const auto& [y_dtype, overwrites] :
            {std::pair(DType::f32, false), {dtype(), false}, {DType::f32, true}}) {

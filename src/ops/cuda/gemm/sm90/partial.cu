@@ -1,7 +1,6 @@
+#include "ops/cuda/device/machine.h"
 #include "ops/cuda/gemm/operands/operand_map.cuh"
 #include "ops/cuda/gemm/sm90/partial.cuh"
-#include "ops/cuda/gemm/sm90/wide_product.h"
-#include "ops/cuda/gemm/tile/tile_product.h"
 #include "ops/residual.h"
 
 namespace shoal::ops::cuda {
@@ -16,7 +15,7 @@ auto kernel_of(const PartialPlan& plan) {
 
 }  // namespace
 
-PartialPlan partial_plan(const MatrixShape& matrix, int64_t rows, const TileMachine& machine) {
+PartialPlan partial_plan(const MatrixShape& matrix, int64_t rows, const Machine& machine) {
   if (rows <= kSkinnyRows || rows > kMostPendingRows || matrix.paired || !has_even_segments(matrix))
     return {};
   PartialPlan plan{.row_groups = rows <= 64 ? 1 : 2, .tile_rows = rows <= 128 ? 8 : 16};
@@ -30,9 +29,9 @@ PartialPlan partial_plan(const MatrixShape& matrix, int64_t rows, const TileMach
 }
 
 bool partial_product(Context& ctx, const Product& product, TensorView sums) {
-  if (!has_wide_kernels(ctx)) return false;
+  if (!has_wgmma(ctx)) return false;
   const MatrixShape& matrix = product.shape;
-  const PartialPlan plan = partial_plan(matrix, product.rows, tile_machine(ctx));
+  const PartialPlan plan = partial_plan(matrix, product.rows, machine_of(ctx));
   if (plan.row_groups == 0) return false;
   const int block_rows = 64 * plan.row_groups;
   const PartialArguments arguments{

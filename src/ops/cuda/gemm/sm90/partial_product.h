@@ -1,8 +1,8 @@
 // The sums of a product, segment by segment, by the kernels of partial.cuh, which only some GPUs can run.
 #pragma once
 
+#include "ops/cuda/device/machine.h"
 #include "ops/cuda/gemm/operands/products.h"
-#include "ops/cuda/gemm/tile/tile_choice.h"
 
 namespace shoal::ops::cuda {
 
@@ -12,7 +12,7 @@ struct PartialPlan {
   int tile_rows = 0;   // of the matrix, of a block
   int weights_offset = 0, barriers_offset = 0, bytes = 0;
 };
-PartialPlan partial_plan(const MatrixShape& matrix, int64_t rows, const TileMachine& machine);
+PartialPlan partial_plan(const MatrixShape& matrix, int64_t rows, const Machine& machine);
 
 // sums = the sums of each segment of x weight^T (matrix_layout.cuh), without the epilogue: f32 [segments,
 // rows, outputs], dense. False, and nothing is done: no such kernels, or no plan.

@@ -51,7 +51,7 @@ class ProductBits : public WideKernelsTest {
   }
   std::vector<float> by_tiles(TensorView x) {
     return result(x.dim(0), [&](TensorView y) {
-      tile_product_by(ctx(), product_of(x, y), choose_tile(shape_, x.dim(0), tile_machine(ctx())));
+      tile_product_by(ctx(), product_of(x, y), choose_tile(shape_, x.dim(0), machine_of(ctx())));
     });
   }
   // broad_product or another that says whether it has done it.
@@ -77,7 +77,7 @@ class ProductBits : public WideKernelsTest {
         for (int i = 0; i < 3; ++i) EXPECT_TRUE(kernels(ctx(), product_of(x, y)));
       });
       for (int i = 0; i < 3; ++i)
-        tile_product_by(ctx(), product_of(other, want), choose_tile(shape_, rows, tile_machine(ctx())));
+        tile_product_by(ctx(), product_of(other, want), choose_tile(shape_, rows, machine_of(ctx())));
       expect_same_bits(get(y), get(want));
     }
   }

@@ -1,9 +1,8 @@
 #include <algorithm>
 
+#include "ops/cuda/device/machine.h"
 #include "ops/cuda/gemm/operands/operand_map.cuh"
 #include "ops/cuda/gemm/sm90/resident.cuh"
-#include "ops/cuda/gemm/sm90/wide_product.h"
-#include "ops/cuda/gemm/tile/tile_product.h"
 
 namespace shoal::ops::cuda {
 namespace {
@@ -31,7 +30,7 @@ void launch_resident(Context& ctx, const ResidentArguments& arguments) {
 
 }  // namespace
 
-ResidentPlan resident_plan(const MatrixShape& matrix, int64_t rows, const TileMachine& machine) {
+ResidentPlan resident_plan(const MatrixShape& matrix, int64_t rows, const Machine& machine) {
   // Groups of eight by twos: a warp has 16 rows of sums.
   ResidentPlan plan{.groups = static_cast<int>((rows + 15) / 16 * 2)};
   const int64_t tiles = matrix.row_tiles();
@@ -51,9 +50,9 @@ ResidentPlan resident_plan(const MatrixShape& matrix, int64_t rows, const TileMa
 }
 
 bool resident_product(Context& ctx, const Product& product) {
-  if (!has_wide_kernels(ctx)) return false;
+  if (!has_wgmma(ctx)) return false;
   const MatrixShape& matrix = product.shape;
-  const ResidentPlan plan = resident_plan(matrix, product.rows, tile_machine(ctx));
+  const ResidentPlan plan = resident_plan(matrix, product.rows, machine_of(ctx));
   if (plan.tile_rows == 0) return false;
   const ResidentArguments arguments{
       tile_arguments(product, kResidentRows, plan.tile_rows * kTileOutputs, nullptr), plan,

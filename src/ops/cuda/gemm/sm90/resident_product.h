@@ -1,8 +1,8 @@
 // Products by the kernels of resident.cuh, which only some GPUs can run.
 #pragma once
 
+#include "ops/cuda/device/machine.h"
 #include "ops/cuda/gemm/operands/products.h"
-#include "ops/cuda/gemm/tile/tile_choice.h"
 
 namespace shoal::ops::cuda {
 
@@ -14,7 +14,7 @@ struct ResidentPlan {
   int segment_bytes = 0;
   int weights_offset = 0, barriers_offset = 0, bytes = 0;
 };
-ResidentPlan resident_plan(const MatrixShape& matrix, int64_t rows, const TileMachine& machine);
+ResidentPlan resident_plan(const MatrixShape& matrix, int64_t rows, const Machine& machine);
 
 // Where the GPU can and there is a plan. False: nothing is done.
 bool resident_product(Context& ctx, const Product& product);

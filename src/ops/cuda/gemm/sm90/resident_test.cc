@@ -14,7 +14,7 @@ const MatrixShape kShapes[] = {
 class ResidentProduct : public ProductBits {};
 
 TEST(ResidentPlan, ThereIsOneOnlyWhereSegmentsAreEvenAndAllFindsRoom) {
-  const TileMachine machine{132, 227 << 10};
+  const Machine machine{132, 227 << 10};
   const auto has_plan = [&](const MatrixShape& shape, int64_t rows) {
     return resident_plan(shape, rows, machine).tile_rows > 0;
   };
@@ -39,7 +39,7 @@ TEST_P(ResidentProduct, HasTheBitsOfTheTileKernels) {
     for (const int64_t rows : {17, 24, 32, 33, 63, 64}) {
       SCOPED_TRACE(testing::Message() << rows << " rows of " << shape.outputs << " x " << shape.depth
                                       << (shape.paired ? ", paired" : ""));
-      if (resident_plan(shape, rows, tile_machine(ctx())).tile_rows == 0) continue;
+      if (resident_plan(shape, rows, machine_of(ctx())).tile_rows == 0) continue;
       const TensorView some = x.view().slice(0, rows);
       for (const bool apart : {false, true})
         for (const DType y_dtype : {DType::f32, dtype()}) {

@@ -1,22 +1,12 @@
 #include <algorithm>
 
 #include "ops/cuda/device/launch.cuh"
+#include "ops/cuda/device/machine.h"
 #include "ops/cuda/gemm/operands/operand_map.cuh"
 #include "ops/cuda/gemm/sm90/wide_arguments.cuh"
 #include "ops/cuda/gemm/sm90/wide_product.h"
-#include "ops/cuda/gemm/tile/tile_product.h"
 
 namespace shoal::ops::cuda {
-
-bool has_wide_kernels(const Context& ctx) {
-#if defined(SHOAL_CUDA_90A)
-  return state_of(ctx).architecture() == 90;
-#else
-  (void)ctx;
-  return false;
-#endif
-}
-
 namespace {
 
 void map_rows(const Product& product, const WideShape& shape, WideArguments& arguments) {
@@ -37,7 +27,7 @@ void wide_product_by(Context& ctx, const Product& product, const WideChoice& cho
   CHECK(product.dtype == DType::bf16 || product.dtype == DType::f16, "wide product of ",
         name_of(product.dtype));
   const WideShape& shape = kWideShapes[static_cast<size_t>(choice.shape)];
-  const TileMachine machine = tile_machine(ctx);
+  const Machine machine = machine_of(ctx);
   WideArguments arguments{.tile = tile_arguments(product, shape.rows(), shape.outputs, snake_alpha),
                           .plan = wide_plan(choice, product.shape, machine),
                           .cluster = choice.cluster};
@@ -53,14 +43,6 @@ void wide_product_by(Context& ctx, const Product& product, const WideChoice& cho
     launch_wide<__nv_bfloat16>(ctx, choice, blocks, arguments);
   else
     launch_wide<__half>(ctx, choice, blocks, arguments);
-}
-
-bool wide_product(Context& ctx, const Product& product, const float* snake_alpha) {
-  if (!has_wide_kernels(ctx)) return false;
-  const TileMachine machine = tile_machine(ctx);
-  if (!is_wide(product.shape, product.rows, machine)) return false;
-  wide_product_by(ctx, product, choose_wide(product.shape, product.rows, machine), snake_alpha);
-  return true;
 }
 
 }  // namespace shoal::ops::cuda

@@ -30,10 +30,6 @@ constexpr std::array<WideTimes, kWideShapes.size()> kTimes = {{
     {3.9, 0.081, 0.8, 0},
 }};
 
-// What tile kernels of such sizes take, times tile_choice's guess: where groups of warps share the depth, and
-// elsewhere.
-constexpr double kGroupsOptimism = 1.0, kTileOptimism = 2.0;
-
 // Of all multiprocessors, those that clusters of eight leave no gaps on.
 constexpr double kClustered = 120.0 / 132;
 
@@ -61,7 +57,7 @@ int stage_tiles_of(int64_t segment_tiles, int64_t room_tiles) {
 
 }  // namespace
 
-WidePlan wide_plan(const WideChoice& choice, const MatrixShape& matrix, const TileMachine& machine) {
+WidePlan wide_plan(const WideChoice& choice, const MatrixShape& matrix, const Machine& machine) {
   const WideShape& shape = shape_of(choice);
   WidePlan plan;
   plan.local_segments = static_cast<int>(blocks_of(segments_of(matrix), choice.cluster));
@@ -87,14 +83,14 @@ WidePlan wide_plan(const WideChoice& choice, const MatrixShape& matrix, const Ti
   return plan;
 }
 
-bool can_do(const WideChoice& choice, const MatrixShape& matrix, const TileMachine& machine) {
+bool can_do(const WideChoice& choice, const MatrixShape& matrix, const Machine& machine) {
   const bool is_cluster = choice.cluster == 2 || choice.cluster == 4 || choice.cluster == 8;
   if (shape_of(choice).split ? !is_cluster || segments_of(matrix) < 2 : choice.cluster != 1) return false;
   return wide_plan(choice, matrix, machine).stages > 0;
 }
 
 double expected_us(const WideChoice& choice, const MatrixShape& matrix, int64_t rows,
-                   const TileMachine& machine) {
+                   const Machine& machine) {
   const WideShape& shape = shape_of(choice);
   const WidePlan plan = wide_plan(choice, matrix, machine);
   const int64_t results =
@@ -108,7 +104,7 @@ double expected_us(const WideChoice& choice, const MatrixShape& matrix, int64_t 
          of_one * (times.tile * static_cast<double>(tiles) + times.result + times.segment * segments);
 }
 
-WideChoice choose_wide(const MatrixShape& matrix, int64_t rows, const TileMachine& machine) {
+WideChoice choose_wide(const MatrixShape& matrix, int64_t rows, const Machine& machine) {
   WideChoice best;
   double best_us = 1e300;
   for (int shape = 0; shape < static_cast<int>(kWideShapes.size()); ++shape) {
@@ -120,13 +116,6 @@ WideChoice choose_wide(const MatrixShape& matrix, int64_t rows, const TileMachin
     }
   }
   return best;
-}
-
-bool is_wide(const MatrixShape& matrix, int64_t rows, const TileMachine& machine) {
-  const TileChoice tile = choose_tile(matrix, rows, machine);
-  const bool groups = kTileShapes[static_cast<size_t>(tile.shape)].depth_groups > 1;
-  return expected_us(choose_wide(matrix, rows, machine), matrix, rows, machine) <
-         (groups ? kGroupsOptimism : kTileOptimism) * expected_us(tile, matrix, rows, machine);
 }
 
 }  // namespace shoal::ops::cuda

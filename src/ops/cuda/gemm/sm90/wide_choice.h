@@ -4,7 +4,8 @@
 #include <array>
 #include <cstdint>
 
-#include "ops/cuda/gemm/tile/tile_choice.h"
+#include "ops/cuda/device/machine.h"
+#include "ops/cuda/gemm/operands/matrix_layout.cuh"
 
 namespace shoal::ops::cuda {
 
@@ -50,20 +51,17 @@ struct WidePlan {
   int local_segments = 0;  // of one block
   int sums_offset = 0, barriers_offset = 0, bytes = 0;
 };
-WidePlan wide_plan(const WideChoice& choice, const MatrixShape& matrix, const TileMachine& machine);
+WidePlan wide_plan(const WideChoice& choice, const MatrixShape& matrix, const Machine& machine);
 
 // Floats between rows of sums: eight lie behind each row, against bank conflicts.
 constexpr int kWideSumPadding = 8;
 // Unsplit, a warp's sums pass through shared memory so many outputs at a time.
 constexpr int kWideChunk = 32;
 
-bool can_do(const WideChoice& choice, const MatrixShape& matrix, const TileMachine& machine);
+bool can_do(const WideChoice& choice, const MatrixShape& matrix, const Machine& machine);
 // Expected time in microseconds. rows > 0.
-double expected_us(const WideChoice& choice, const MatrixShape& matrix, int64_t rows,
-                   const TileMachine& machine);
+double expected_us(const WideChoice& choice, const MatrixShape& matrix, int64_t rows, const Machine& machine);
 // The one that is expected to be the fastest.
-WideChoice choose_wide(const MatrixShape& matrix, int64_t rows, const TileMachine& machine);
-// Whether that one is expected to be faster than tile_kernel.
-bool is_wide(const MatrixShape& matrix, int64_t rows, const TileMachine& machine);
+WideChoice choose_wide(const MatrixShape& matrix, int64_t rows, const Machine& machine);
 
 }  // namespace shoal::ops::cuda

@@ -1,8 +1,8 @@
-// What the tests of kernels share that only some GPUs can run (wide_product.h).
+// What the tests of kernels share that only some GPUs can run (has_wgmma).
 #pragma once
 
+#include "ops/cuda/device/machine.h"
 #include "ops/cuda/device/testing.h"
-#include "ops/cuda/gemm/sm90/wide_product.h"
 
 namespace shoal::ops::cuda {
 
@@ -13,7 +13,7 @@ class WideKernelsTest : public CudaTest, public testing::WithParamInterface<DTyp
 
   void SetUp() override {
     CudaTest::SetUp();
-    if (!IsSkipped() && !has_wide_kernels(ctx())) GTEST_SKIP() << "no kernels for this GPU";
+    if (!IsSkipped() && !has_wgmma(ctx())) GTEST_SKIP() << "no kernels for this GPU";
   }
 };
 

@@ -7,8 +7,8 @@
 
 #include "ops/cuda/gemm/operands/operand_map.cuh"
 #include "ops/cuda/gemm/sm90/wide_arguments.cuh"
+#include "ops/cuda/ptx/async_copy.cuh"
 #include "ops/cuda/ptx/mbarrier.cuh"
-#include "ops/cuda/ptx/tile_copy.cuh"
 
 namespace shoal::ops::cuda {
 

@@ -1,16 +1,19 @@
 #include <algorithm>
 
+#include "ops/cuda/gemm/choose.h"
 #include "ops/cuda/gemm/operands/product_testing.h"
+#include "ops/cuda/gemm/skinny/skinny_product.h"
 #include "ops/cuda/gemm/sm90/wide_kernels_testing.h"
+#include "ops/cuda/gemm/sm90/wide_product.h"
 #include "ops/cuda/gemm/tile/tile_product.h"
 #include "ops/linear.h"
 
 namespace shoal::ops::cuda {
 namespace {
 
-const TileMachine kH200{132, 227 << 10};
+const Machine kH200{132, 227 << 10};
 
-std::vector<WideChoice> every_choice(const MatrixShape& matrix, const TileMachine& machine = kH200) {
+std::vector<WideChoice> every_choice(const MatrixShape& matrix, const Machine& machine = kH200) {
   std::vector<WideChoice> choices;
   for (int shape = 0; shape < static_cast<int>(kWideShapes.size()); ++shape)
     for (const int cluster : {1, 2, 4, 8})
@@ -60,7 +63,7 @@ TEST(WideChoice, OnlySplitShapesHaveClustersAndOnlyOfSeveralSegments) {
 }
 
 TEST(WideChoice, ASmallMachineHasFewerKernelsOrNone) {
-  const TileMachine small{20, 48 << 10};
+  const Machine small{20, 48 << 10};
   for (const WideChoice& choice : every_choice({1024, 1, 1024}, small))
     EXPECT_LE(wide_plan(choice, {1024, 1, 1024}, small).bytes, small.shared_bytes);
 }
@@ -173,7 +176,7 @@ class WideProduct : public WideKernelsTest {
     if (choice)
       wide_product_by(ctx(), product, *choice, result.snake);
     else
-      tile_product_by(ctx(), product, choose_tile(product.shape, product.rows, tile_machine(ctx())),
+      tile_product_by(ctx(), product, choose_tile(product.shape, product.rows, machine_of(ctx())),
                       result.snake);
     if (result.margin > 0) {
       for (const float v : get(y.view().columns(outputs, width))) EXPECT_TRUE(std::isnan(v));

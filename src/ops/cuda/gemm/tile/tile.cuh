@@ -89,7 +89,7 @@ __device__ inline void run_through(const TileArguments& arguments, const char* s
   int stage = 0;
   int segment_end = min(begin + arguments.segment_tiles, end);
   for (int tile = begin; tile < end; tile += Sizes::kStageTiles) {
-    wait_for_stages<Sizes::kStages - 2>();
+    wait_for_copy_groups<Sizes::kStages - 2>();
     if constexpr (kTotals)
       __syncthreads();
     else
@@ -98,7 +98,7 @@ __device__ inline void run_through(const TileArguments& arguments, const char* s
     const int free_stage = (stage == 0 ? Sizes::kStages : stage) - 1;
     loader.copy_weights(free_stage, tile + kAhead);
     loader.copy_rows(free_stage, tile + kAhead);
-    end_stage();
+    end_copy_group();
     const int at = stage * Sizes::kStageChunks;
 #pragma unroll
     for (int i = 0; i < Sizes::kStageTiles; ++i) {
@@ -248,7 +248,7 @@ __global__ void __launch_bounds__(TileSizes<kShape>::kThreads)
 #pragma unroll
   for (int stage = 0; stage + 1 < Sizes::kStages; ++stage) {
     loader.copy_rows(stage, begin + stage * Sizes::kStageTiles);
-    end_stage();  // the first one has all the weights above
+    end_copy_group();  // the first one has all the weights above
   }
   TileSums<kShape> totals;
   run_through<T, kShape>(arguments, stages, loader, thread, begin, end, totals);

@@ -25,15 +25,7 @@ double share_of_peak(const TileShape& shape) {
 
 }  // namespace
 
-bool has_even_segments(const MatrixShape& matrix) {
-  return matrix.taps == 1 && matrix.depth % (kSegments * 2 * kTileInputs) == 0;
-}
-
-int64_t segments_of(const MatrixShape& matrix) {
-  return (matrix.row_tiles() + matrix.segment_tiles() - 1) / matrix.segment_tiles();
-}
-
-bool can_do(const TileChoice& choice, const MatrixShape& matrix, int64_t rows, const TileMachine& machine) {
+bool can_do(const TileChoice& choice, const MatrixShape& matrix, int64_t rows, const Machine& machine) {
   const TileShape& shape = kTileShapes[static_cast<size_t>(choice.shape)];
   if (shared_bytes_of(shape) > machine.shared_bytes) return false;
   const int64_t segments = segments_of(matrix);
@@ -44,7 +36,7 @@ bool can_do(const TileChoice& choice, const MatrixShape& matrix, int64_t rows, c
 }
 
 double expected_us(const TileChoice& choice, const MatrixShape& matrix, int64_t rows,
-                   const TileMachine& machine) {
+                   const Machine& machine) {
   const TileShape& shape = kTileShapes[static_cast<size_t>(choice.shape)];
   const int64_t segments = segments_of(matrix);
   const double tiles = static_cast<double>(choice.split ? matrix.segment_tiles() : matrix.row_tiles());
@@ -72,7 +64,7 @@ double expected_us(const TileChoice& choice, const MatrixShape& matrix, int64_t 
   return us;
 }
 
-TileChoice choose_tile(const MatrixShape& matrix, int64_t rows, const TileMachine& machine) {
+TileChoice choose_tile(const MatrixShape& matrix, int64_t rows, const Machine& machine) {
   TileChoice best;
   double best_us = 1e300;
   for (int shape = 0; shape < static_cast<int>(kTileShapes.size()); ++shape) {

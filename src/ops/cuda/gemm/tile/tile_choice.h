@@ -3,8 +3,8 @@
 
 #include <array>
 #include <cstdint>
-#include <cuda_runtime.h>
 
+#include "ops/cuda/device/machine.h"
 #include "ops/cuda/gemm/operands/matrix_layout.cuh"
 
 namespace shoal::ops::cuda {
@@ -47,24 +47,14 @@ struct TileChoice {
   friend bool operator==(const TileChoice&, const TileChoice&) = default;
 };
 
-// What it depends on.
-struct TileMachine {
-  int multiprocessors = 132;
-  int64_t shared_bytes = 227 << 10;  // that one block may have, and about what a multiprocessor has
-};
-
 // When split, the result has at most so many tiles: each needs a counter (StreamState::counters).
 constexpr int64_t kMostSplitTiles = 1024;
 
-int64_t segments_of(const MatrixShape& matrix);
-// Whether there is one tap, and all segments are there and have the same number of whole pairs of tiles.
-bool has_even_segments(const MatrixShape& matrix);
 // Whether the kernel can do it at all.
-bool can_do(const TileChoice& choice, const MatrixShape& matrix, int64_t rows, const TileMachine& machine);
+bool can_do(const TileChoice& choice, const MatrixShape& matrix, int64_t rows, const Machine& machine);
 // Expected time, from the bytes, the operations and the length of the chain of its blocks. rows > 0.
-double expected_us(const TileChoice& choice, const MatrixShape& matrix, int64_t rows,
-                   const TileMachine& machine);
+double expected_us(const TileChoice& choice, const MatrixShape& matrix, int64_t rows, const Machine& machine);
 // The one that is expected to be the fastest.
-TileChoice choose_tile(const MatrixShape& matrix, int64_t rows, const TileMachine& machine);
+TileChoice choose_tile(const MatrixShape& matrix, int64_t rows, const Machine& machine);
 
 }  // namespace shoal::ops::cuda

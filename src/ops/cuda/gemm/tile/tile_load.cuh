@@ -5,7 +5,7 @@
 
 #include "ops/cuda/gemm/operands/tile_arguments.cuh"
 #include "ops/cuda/gemm/tile/tile_choice.h"
-#include "ops/cuda/ptx/tile_copy.cuh"
+#include "ops/cuda/ptx/async_copy.cuh"
 
 namespace shoal::ops::cuda {
 

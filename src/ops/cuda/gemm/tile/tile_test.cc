@@ -1,12 +1,13 @@
 #include "ops/cuda/device/testing.h"
 #include "ops/cuda/gemm/operands/product_testing.h"
+#include "ops/cuda/gemm/skinny/skinny_product.h"
 #include "ops/cuda/gemm/tile/tile_product.h"
 #include "ops/linear.h"
 
 namespace shoal::ops::cuda {
 namespace {
 
-std::vector<TileChoice> every_choice(const MatrixShape& matrix, int64_t rows, const TileMachine& machine) {
+std::vector<TileChoice> every_choice(const MatrixShape& matrix, int64_t rows, const Machine& machine) {
   std::vector<TileChoice> choices;
   for (int shape = 0; shape < static_cast<int>(kTileShapes.size()); ++shape)
     for (const bool split : {false, true})
@@ -23,7 +24,7 @@ int64_t blocks_of(const TileChoice& choice, const MatrixShape& matrix, int64_t r
 }
 
 TEST(TileChoice, EveryProductHasAKernelOnEveryMachine) {
-  for (const TileMachine& machine : {TileMachine{132, 227 << 10}, {108, 163 << 10}, {128, 99 << 10}}) {
+  for (const Machine& machine : {Machine{132, 227 << 10}, {108, 163 << 10}, {128, 99 << 10}}) {
     for (const MatrixShape& matrix : {MatrixShape{1, 1, 1},
                                       {4096, 1, 1024},
                                       {3072, 1, 1024, true},
@@ -122,7 +123,7 @@ TEST_P(TileProduct, EveryKernelGivesTheSameBitsWithinTheBound) {
   for (const Size& size : kSizes) {
     const MatrixShape& m = size.matrix;
     const Operands o = operands(size);
-    const std::vector<TileChoice> choices = every_choice(m, size.rows, tile_machine(ctx()));
+    const std::vector<TileChoice> choices = every_choice(m, size.rows, machine_of(ctx()));
     ASSERT_GE(choices.size(), 6u);
     const std::vector<float> first = run(o.product, choices[0]);
     if (!m.paired) {
@@ -159,12 +160,12 @@ TEST_P(TileProduct, APairIsSiluTimesUp) {
     bound.push_back(1.1 * g_error[i] * (std::abs(u[i]) + u_error[i]) +
                     std::abs(ref::silu(g[i])) * u_error[i] + 8 * kUnit * std::abs(want[i]) + 1e-30);
   }
-  expect_close(run(o.product, choose_tile(size.matrix, size.rows, tile_machine(ctx()))), want, bound);
+  expect_close(run(o.product, choose_tile(size.matrix, size.rows, machine_of(ctx()))), want, bound);
 }
 
 TEST_P(TileProduct, RowsDoNotKnowHowManyTheyAre) {
   const Operands o = operands({300, {72, 1, 520}});
-  const TileMachine machine = tile_machine(ctx());
+  const Machine machine = machine_of(ctx());
   const std::vector<float> all = run(o.product, choose_tile(o.product.shape, 300, machine));
   for (const int64_t rows : {1, 16, 17, 40, 64, 129}) {
     Product part = o.product;
@@ -176,7 +177,7 @@ TEST_P(TileProduct, RowsDoNotKnowHowManyTheyAre) {
 
 TEST_P(TileProduct, SkinnyProductsAreTheSame) {
   const Operands o = operands({16, {72, 1, 520}});
-  const std::vector<float> tile = run(o.product, choose_tile(o.product.shape, 16, tile_machine(ctx())));
+  const std::vector<float> tile = run(o.product, choose_tile(o.product.shape, 16, machine_of(ctx())));
   const Tensor y = put(std::vector<float>(16 * 72, NAN), {16, 72});
   Product product = o.product;
   product.epilogue.y = y.view().data();
@@ -196,7 +197,7 @@ TEST_P(TileProduct, SplitProductsCanBeRepeatedAndReplayed) {
   product.epilogue.y = y.view().data();
   product.epilogue.y_stride = 72;
   const TileChoice split{4, true};
-  ASSERT_TRUE(can_do(split, product.shape, 40, tile_machine(ctx())));
+  ASSERT_TRUE(can_do(split, product.shape, 40, machine_of(ctx())));
   const std::vector<float> want_first = run(first.product, {4, false});
   Product with_other = first.product;
   with_other.x = other.view().data();

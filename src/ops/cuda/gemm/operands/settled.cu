@@ -1,0 +1,120 @@
+// A residual stream whose sums wait (residual.h): the norm that reads the rows next adds them up on its way.
+#include <algorithm>
+
+#include "ops/cuda/device/launch.cuh"
+#include "ops/cuda/gemm/operands/products.h"
+#include "ops/cuda/gemm/operands/settled.cuh"
+#include "ops/cuda/ptx/async_copy.cuh"
+#include "ops/cuda/rows/narrowed.cuh"
+#include "ops/cuda/rows/row_norm.cuh"
+#include "ops/cuda_backend.h"
+
+namespace shoal::ops::cuda {
+namespace {
+
+constexpr int kThreads = 128;  // of a row
+constexpr int kTogether = 2;   // fours of a row that a thread asks for at the same time
+static_assert(kPendingSegments == kSegments);
+
+struct SettleArguments {
+  float* x;
+  int64_t x_stride, rows;
+  int depth;          // a multiple of 4
+  const float* sums;  // [kSegments, rows, depth]
+  const float* norm_weight;
+  float eps;
+  void* y;  // [rows, depth]
+};
+
+__device__ float4 plus(const float4& a, const float4& b) {
+  return {__fadd_rn(a.x, b.x), __fadd_rn(a.y, b.y), __fadd_rn(a.z, b.z), __fadd_rn(a.w, b.w)};
+}
+
+// x += sums, of a row; what(k, the four from k on) of what becomes of it.
+template <typename What>
+__device__ inline void settle_row(const SettleArguments& a, int64_t row, What&& what) {
+  float* const x = a.x + row * a.x_stride;
+  const float* const sums = a.sums + row * a.depth;
+  for (int first = static_cast<int>(threadIdx.x) * 4; first < a.depth; first += kTogether * kThreads * 4) {
+    float4 before[kTogether], of_segment[kTogether][kSegments];
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+      const int k = first + i * kThreads * 4;
+      if (k >= a.depth) break;
+      before[i] = *reinterpret_cast<const float4*>(x + k);
+#pragma unroll
+      for (int s = 0; s < kSegments; ++s)
+        of_segment[i][s] = *reinterpret_cast<const float4*>(sums + s * a.rows * a.depth + k);
+    }
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+      const int k = first + i * kThreads * 4;
+      if (k >= a.depth) break;
+      float4 total{};
+#pragma unroll
+      for (const float4& sum : of_segment[i]) total = plus(total, sum);
+      total = plus(before[i], total);
+      *reinterpret_cast<float4*>(x + k) = total;
+      what(k, total);
+    }
+  }
+}
+
+__global__ void __launch_bounds__(kThreads) settle_kernel(const SettleArguments a) {
+  wait_for_inputs();
+  settle_row(a, blockIdx.x, [](int, const float4&) {});
+}
+
+// And the operand of the product behind it. The row passes through shared memory to the warps, each of which
+// measures all of it: RowNorm's order is that of one warp.
+template <typename T>
+__global__ void __launch_bounds__(kThreads) settled_operand_kernel(const SettleArguments a) {
+  extern __shared__ float4 shared_fours[];
+  float4* const weights = shared_fours + a.depth / 4;
+  for (int k = static_cast<int>(threadIdx.x); k < a.depth / 4; k += kThreads)
+    copy_async<16>(&weights[k], a.norm_weight + k * 4);
+  let_successor_start();  // the product
+  wait_for_inputs();
+  settle_row(a, blockIdx.x, [&](int k, const float4& four) { shared_fours[k / 4] = four; });
+  wait_for_copies();
+  __syncthreads();
+  RowNorm norm;
+  norm.measure(reinterpret_cast<const float*>(shared_fours), a.depth, a.eps, true);
+  for (int k = static_cast<int>(threadIdx.x); k < a.depth / 4; k += kThreads)
+    store_four(static_cast<T*>(a.y) + int64_t{blockIdx.x} * a.depth + k * 4,
+               normed_four(shared_fours[k], norm.factor(), weights[k]));
+}
+
+SettleArguments arguments_of(TensorView x, TensorView sums) {
+  return {.x = x.as<float>(),
+          .x_stride = x.stride(0),
+          .rows = x.dim(0),
+          .depth = static_cast<int>(x.dim(1)),
+          .sums = sums.as<float>()};
+}
+
+Grid grid_of(TensorView x, int64_t shared_bytes) {
+  return {.blocks = dim3(static_cast<unsigned>(x.dim(0))),
+          .threads = dim3(kThreads),
+          .shared_bytes = static_cast<size_t>(shared_bytes)};
+}
+
+}  // namespace
+
+void norm_settled(Context& ctx, TensorView x, TensorView sums, const RmsNorm& norm, TensorView y) {
+  CHECK(reinterpret_cast<uintptr_t>(norm.weight.data()) % 16 == 0,
+        "norm weight of a residual stream is not aligned");
+  SettleArguments arguments = arguments_of(x, sums);
+  arguments.norm_weight = norm.weight.as<float>();
+  arguments.eps = norm.eps;
+  arguments.y = y.data();
+  launch(ctx, "operand of a product, settled", grid_of(x, settled_bytes(x.dim(1))),
+         y.dtype() == DType::bf16 ? settled_operand_kernel<__nv_bfloat16> : settled_operand_kernel<__half>,
+         arguments);
+}
+
+void add_sums(Context& ctx, TensorView sums, TensorView x) {
+  launch(ctx, "sums of a product", grid_of(x, 0), settle_kernel, arguments_of(x, sums));
+}
+
+}  // namespace shoal::ops::cuda

@@ -1,0 +1,14 @@
+// Products of few rows by the kernel of skinny.cuh.
+#pragma once
+
+#include "ops/cuda/gemm/operands/products.h"
+
+namespace shoal::ops::cuda {
+
+// At most kSkinnyRows rows, 16-bit weights, one tap. x may also be f32 (x_dtype), to which the norm is
+// applied first when there is one; then its rows are 16-byte aligned and depth is a multiple of 8. False, and
+// nothing is done: so many inputs do not fit into shared memory, or there are more rows than warps that norm
+// them (eight), which a kernel of its own does sooner.
+bool skinny_product(Context& ctx, const Product& product, DType x_dtype, const RmsNorm* norm);
+
+}  // namespace shoal::ops::cuda
