@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cuda_runtime.h>
 
 #include "ops/cuda/device/machine.h"
 #include "ops/cuda/gemm/operands/matrix_layout.cuh"
