@@ -47,7 +47,7 @@ class CodecOracle {
   OracleMap linear(const OracleMap& x, const std::string& prefix, int64_t out, bool bias) const;
   OracleMap rms_norm(OracleMap x, const std::string& name) const;
   struct Heads {
-    int64_t layers, count, dim, hidden, window;
+    int64_t layers, width, count, dim, hidden, window;  // width: of the rows inside
   };
   OracleMap transformer(OracleMap x, const std::string& prefix, const Heads& heads) const;
   OracleMap attention(const OracleMap& x, const std::string& prefix, const Heads& heads) const;

@@ -165,6 +165,8 @@ OracleMap CodecOracle::attention(const OracleMap& x, const std::string& prefix, 
 }
 
 OracleMap CodecOracle::transformer(OracleMap x, const std::string& prefix, const Heads& heads) const {
+  const int64_t channels = x.channels;
+  if (heads.width != channels) x = linear(x, prefix + ".input_proj", heads.width, true);
   for (int64_t i = 0; i < heads.layers; ++i) {
     const std::string layer = concat(prefix, ".layers.", i);
     add_scaled(x, attention(rms_norm(x, layer + ".attention_norm.weight"), layer + ".attention", heads),
@@ -177,7 +179,8 @@ OracleMap CodecOracle::transformer(OracleMap x, const std::string& prefix, const
     add_scaled(x, linear(gate, layer + ".feed_forward.w2", x.channels, false),
                layer + ".ffn_layer_scale.gamma");
   }
-  return rms_norm(std::move(x), prefix + ".norm.weight");
+  x = rms_norm(std::move(x), prefix + ".norm.weight");
+  return heads.width != channels ? linear(x, prefix + ".output_proj", channels, true) : x;
 }
 
 namespace {
@@ -206,7 +209,7 @@ std::vector<double> CodecOracle::decode(const std::vector<int32_t>& codes) const
     for (size_t j = 0; j < x.values.size(); ++j) x.values[j] += z.values[j];
   }
   x = transformer(std::move(x), "quantizer.post_module",
-                  {c.q_layers, c.q_heads, c.q_head_dim, c.q_inter, c.q_window});
+                  {c.q_layers, c.q_dim, c.q_heads, c.q_head_dim, c.q_inter, c.q_window});
   for (size_t i = 0; i < c.downsample_factor.size(); ++i) {
     const int64_t factor = c.downsample_factor[c.downsample_factor.size() - 1 - i];
     x = transposed(x, concat("quantizer.upsample.", i, ".0.conv"), c.latent_dim, factor, factor);
@@ -242,7 +245,8 @@ CodecOracle::Codes CodecOracle::encode(const std::vector<float>& samples) const 
     x = residual_unit(x, prefix + "2", 9);
     x = conv(snake(x, prefix + "3.alpha"), prefix + "4.conv", 2 * x.channels, 2 * stride, stride, 1);
     if (const int64_t layers = c.encoder_transformer_layers[n - 1]; layers > 0)
-      x = transformer(x, prefix + "5", {layers, x.channels / 64, c.head_dim, 3 * x.channels, c.enc_window});
+      x = transformer(x, prefix + "5",
+                      {layers, x.channels, x.channels / 64, c.head_dim, 3 * x.channels, c.enc_window});
     ++n;
   }
   x = conv(snake(x, concat("encoder.block.", n, ".alpha")), concat("encoder.block.", n + 1, ".conv"),
@@ -253,7 +257,7 @@ CodecOracle::Codes CodecOracle::encode(const std::vector<float>& samples) const 
     x = conv_next(x, concat("quantizer.downsample.", i, ".1"));
   }
   x = transformer(std::move(x), "quantizer.pre_module",
-                  {c.q_layers, c.q_heads, c.q_head_dim, c.q_inter, c.q_window});
+                  {c.q_layers, c.q_dim, c.q_heads, c.q_head_dim, c.q_inter, c.q_window});
 
   const int64_t books = c.num_codebooks(), dim = c.codebook_dim;
   Codes out{std::vector<int32_t>(static_cast<size_t>(x.rows * books)),

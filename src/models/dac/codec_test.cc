@@ -33,6 +33,13 @@ const Variant kVariants[] = {
        c.decoder_dim = 23;
      }},
     {"UnequalDownsampling", 40, [](Config& c) { c.downsample_factor = {3, 1, 2}; }},
+    {"TransformersNarrowerThanTheLatents", 90, [](Config& c) { c.q_dim = 12; }},
+    {"TransformersWiderThanTheLatents", 25, [](Config& c) { c.q_dim = 27; }},
+    {"NarrowTransformersWithoutLayers", 12,
+     [](Config& c) {
+       c.q_dim = 5;
+       c.q_layers = 0;
+     }},
     {"TransformersInBothBlocks", 150,
      [](Config& c) {
        c.encoder_dim = 32;

@@ -58,12 +58,14 @@ void read_optional(const Json& document, std::string_view key, int64_t& value) {
   if (const Json* found = document.find(key)) value = found->as_integer();
 }
 
-// latent_dim and q_inter, where they were left out. Sizes that would overflow are left for validate to name.
+// latent_dim, q_dim and q_inter, where they were left out. Sizes that would overflow are left for validate to
+// name.
 void derive_sizes(Config& config) {
   const bool sane = config.encoder_dim >= 1 && config.encoder_dim <= kMostChannels &&
                     config.encoder_rates.size() <= static_cast<size_t>(kMostBlocks);
   if (config.latent_dim == 0 && sane) config.latent_dim = config.encoder_dim << config.encoder_rates.size();
-  if (config.q_inter == 0 && config.latent_dim <= kMostChannels) config.q_inter = 3 * config.latent_dim;
+  if (config.q_dim == 0) config.q_dim = config.latent_dim;
+  if (config.q_inter == 0 && config.q_dim <= kMostChannels) config.q_inter = 3 * config.q_dim;
 }
 
 }  // namespace
@@ -111,6 +113,7 @@ Config Config::read(const std::string& path) {
   config.codebook_size = document.at("codebook_size").as_integer();
   config.semantic_codebook_size = document.at("semantic_codebook_size").as_integer();
   config.codebook_dim = document.at("codebook_dim").as_integer();
+  read_optional(document, "q_dim", config.q_dim);
   config.q_layers = document.at("q_layers").as_integer();
   config.q_heads = document.at("q_heads").as_integer();
   read_optional(document, "q_head_dim", config.q_head_dim);
@@ -156,6 +159,7 @@ void Config::validate(const std::string& where) const {
   check.within("codebook_dim", codebook_dim, 1, 1024);
   check.within("codes of all codebooks together", total_codes(), 1, kMostCodes);
 
+  check.within("q_dim", q_dim, 1, kMostChannels);
   check.within("q_layers", q_layers, 0, kMostLayers);
   check.within("q_heads", q_heads, 1, 256);
   check.within("q_head_dim", q_head_dim, 2, 512);

@@ -11,7 +11,7 @@ namespace shoal::dac {
 constexpr int64_t kMaxPositions = 327680;
 
 // Defaults are those of the keys that a codec_config.json may leave out; everything else is required.
-// latent_dim, q_inter 0 on input mean "derive"; read() and published() fill them in.
+// latent_dim, q_dim, q_inter 0 on input mean "derive"; read() and published() fill them in.
 struct Config {
   int64_t sample_rate_hz = 0;
   int64_t encoder_dim = 0;                          // channels after encoder.block.0; doubled by every block
@@ -28,8 +28,9 @@ struct Config {
   int64_t codebook_dim = 0;
 
   // pre_module and post_module
+  int64_t q_dim = 0;  // their width; where it is not latent_dim, the default, linear maps lead in and out
   int64_t q_layers = 0, q_heads = 0, q_head_dim = 64;
-  int64_t q_inter = 0;  // default 3 * latent_dim
+  int64_t q_inter = 0;  // default 3 * q_dim
   int64_t q_window = 0;
   int64_t q_block_size = 4096;  // RoPE rows made at load; more are made when a clip needs them
 

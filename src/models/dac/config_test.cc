@@ -17,6 +17,7 @@ TEST(DacConfig, PublishedValuesFitTogether) {
   const Config config = Config::published();
   config.validate("published");
   EXPECT_EQ(config.latent_dim, 1024);
+  EXPECT_EQ(config.q_dim, 1024);
   EXPECT_EQ(config.q_inter, 3072);
   EXPECT_EQ(config.samples_per_frame(), 2048);
   EXPECT_EQ(config.num_codebooks(), 10);
@@ -27,22 +28,33 @@ TEST(DacConfig, PublishedValuesFitTogether) {
 TEST(DacConfig, ReadsTheFixtures) {
   const Config config = Config::read(kFixture);
   EXPECT_EQ(config.latent_dim, 64);  // derived
+  EXPECT_EQ(config.q_dim, 64);       // derived
   EXPECT_EQ(config.q_inter, 160);
   EXPECT_EQ(config.q_head_dim, 32);
   EXPECT_EQ(config.enc_window, 512);  // default
   EXPECT_EQ(config.encoder_transformer_layers, (std::vector<int64_t>{0, 0, 0, 2}));
 }
 
-// The fixture's text with one value replaced.
+// The fixture's text with one value replaced, or added where it has none.
 std::string edited(const std::string& key, const std::string& value) {
   std::ifstream in(kFixture);
   std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   const size_t at = text.find('"' + key + '"');
-  EXPECT_NE(at, std::string::npos) << key;
+  if (at == std::string::npos) return text.replace(0, 1, "{\"" + key + "\": " + value + ",");
   const size_t begin = text.find(':', at) + 1;
   const size_t end = text[text.find_first_not_of(" \n", begin)] == '[' ? text.find(']', begin) + 1
                                                                        : text.find_first_of(",\n}", begin);
   return text.replace(begin, end - begin, value);
+}
+
+TEST(DacConfig, TheWidthOfTheQuantisersTransformersIsRead) {
+  const std::string path = testing::TempDir() + "/narrow_codec_config.json";
+  std::ofstream(path) << edited("q_inter", "0, \"q_dim\": 48");
+  const Config config = Config::read(path);
+  EXPECT_EQ(config.latent_dim, 64);
+  EXPECT_EQ(config.q_dim, 48);
+  EXPECT_EQ(config.q_inter, 3 * 48);
+  std::remove(path.c_str());
 }
 
 TEST(DacConfig, HostileValuesAreRefusedByName) {
@@ -69,6 +81,8 @@ TEST(DacConfig, HostileValuesAreRefusedByName) {
       {"semantic_codebook_size", "9223372036854775807"},
       {"codebook_dim", "0"},
       {"q_layers", "1000000"},
+      {"q_dim", "-1"},
+      {"q_dim", "9223372036854775807"},
       {"q_heads", "0"},
       {"q_head_dim", "31"},
       {"q_inter", "-1"},

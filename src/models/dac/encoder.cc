@@ -15,6 +15,7 @@ WindowTransformerShape transformer_shape(const Config& config, int64_t layers, i
           .heads = Encoder::transformer_heads(dim),
           .head_dim = config.head_dim,
           .intermediate = 3 * dim,
+          .channels = dim,
           .window = config.enc_window,
           .block_size = config.enc_block_size,
           .largest_piece = Encoder::kTransformerRows,

@@ -27,10 +27,11 @@ int64_t entries_of(const Config& config, int64_t index) {
 
 WindowTransformerShape transformer_shape(const Config& config, int64_t largest_piece) {
   return {.layers = config.q_layers,
-          .dim = config.latent_dim,
+          .dim = config.q_dim,
           .heads = config.q_heads,
           .head_dim = config.q_head_dim,
           .intermediate = config.q_inter,
+          .channels = config.latent_dim,
           .window = config.q_window,
           .block_size = config.q_block_size,
           .largest_piece = largest_piece,

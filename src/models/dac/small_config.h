@@ -20,6 +20,7 @@ inline Config small_config() {
   config.codebook_size = 16;
   config.semantic_codebook_size = 40;
   config.codebook_dim = 4;
+  config.q_dim = 20;
   config.q_layers = 2;
   config.q_heads = 3;
   config.q_head_dim = 8;

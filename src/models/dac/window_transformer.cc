@@ -39,6 +39,10 @@ WindowTransformer::WindowTransformer(Loader& loader, const std::string& prefix,
       heads_{shape.heads, shape.heads, shape.head_dim},
       ring_(loader.layout().add_ring(shape.layers, shape.heads, shape.head_dim, shape.window,
                                      shape.largest_piece)) {
+  if (shape.channels != shape.dim) {
+    input_ = loader.linear(prefix + ".input_proj", shape.dim, shape.channels, /*bias=*/true);
+    output_ = loader.linear(prefix + ".output_proj", shape.channels, shape.dim, /*bias=*/true);
+  }
   for (int64_t i = 0; i < shape.layers; ++i)
     layers_.push_back(load_layer(loader, concat(prefix, ".layers.", i)));
   norm_ = loader.f32(prefix + ".norm.weight", {shape.dim});
@@ -97,11 +101,23 @@ WindowTransformer::Plan WindowTransformer::plan(const Batch& batch) const {
 }
 
 void WindowTransformer::forward(const Batch& batch, const Plan& plan, TensorView x) const {
+  ops::Context& ctx = *batch.ctx;
+  if (shape_.channels == shape_.dim) {
+    run_layers(batch, plan, x);
+    return ops::rms_norm(ctx, x, norm_, shape_.eps, x);
+  }
+  const Workspace::Scope scope(batch.workspace());
+  const TensorView inner = batch.alloc(shape_.dim);
+  ops::linear(ctx, x, input_, inner);
+  run_layers(batch, plan, inner);
+  ops::norm_linear(ctx, inner, {norm_, shape_.eps}, output_, x);
+}
+
+void WindowTransformer::run_layers(const Batch& batch, const Plan& plan, TensorView x) const {
   for (int64_t i = 0; i < shape_.layers; ++i) {
     attend(batch, plan, i, x);
     feed_forward(batch, layers_[static_cast<size_t>(i)], x);
   }
-  ops::rms_norm(*batch.ctx, x, norm_, shape_.eps, x);
 }
 
 // x += gamma * Wo attention(rms_norm(x))

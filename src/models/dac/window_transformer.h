@@ -36,6 +36,7 @@ class RopeTable {
 
 struct WindowTransformerShape {
   int64_t layers = 0, dim = 0, heads = 0, head_dim = 0, intermediate = 0;
+  int64_t channels = 0;       // of the rows that go in and come out
   int64_t window = 0;         // a row sees itself and the window - 1 rows before it
   int64_t block_size = 0;     // RoPE rows to make at load
   int64_t largest_piece = 0;  // rows of one sequence in one call
@@ -63,7 +64,7 @@ class WindowTransformer {
   // All of the above in the memory of the enclosing scopes.
   Plan plan(const Batch& batch) const;
 
-  // x: f32 [rows, dim], in place.
+  // x: f32 [rows, channels], in place.
   void forward(const Batch& batch, const Plan& plan, TensorView x) const;
 
  private:
@@ -74,6 +75,8 @@ class WindowTransformer {
     Tensor attention_scale, ffn_scale;  // f32 [dim]
   };
   Layer load_layer(Loader& loader, const std::string& prefix) const;
+  // x: f32 [rows, dim]
+  void run_layers(const Batch& batch, const Plan& plan, TensorView x) const;
   void attend(const Batch& batch, const Plan& plan, int64_t layer, TensorView x) const;
   void feed_forward(const Batch& batch, const Layer& layer, TensorView x) const;
 
@@ -81,7 +84,8 @@ class WindowTransformer {
   ops::HeadLayout heads_;
   int ring_;
   std::vector<Layer> layers_;
-  Tensor norm_;  // f32 [dim]
+  ops::PackedMatrix input_, output_;  // [dim, channels] and back, + bias; no outputs when these are equal
+  Tensor norm_;                       // f32 [dim]
   std::unique_ptr<RopeTable> rope_;
 };
 

@@ -66,15 +66,16 @@ std::string joined(const std::vector<int64_t>& values) {
   return text + "]";
 }
 
-// Every field, in the order of the struct.
+// Every field, in the order of the struct; q_dim only where it is not latent_dim: what was stored when it
+// could not differ keeps its fingerprint.
 std::string description(const dac::Config& c) {
-  return concat(c.sample_rate_hz, ' ', c.encoder_dim, joined(c.encoder_rates),
-                joined(c.encoder_transformer_layers), c.decoder_dim, joined(c.decoder_rates), c.latent_dim,
-                joined(c.downsample_factor), c.n_codebooks, ' ', c.codebook_size, ' ',
-                c.semantic_codebook_size, ' ', c.codebook_dim, ' ', c.q_layers, ' ', c.q_heads, ' ',
-                c.q_head_dim, ' ', c.q_inter, ' ', c.q_window, ' ', c.q_block_size, ' ', c.head_dim, ' ',
-                c.enc_window, ' ', c.enc_block_size, ' ', std::bit_cast<uint64_t>(c.rope_base), ' ',
-                std::bit_cast<uint32_t>(c.norm_eps));
+  return concat(
+      c.sample_rate_hz, ' ', c.encoder_dim, joined(c.encoder_rates), joined(c.encoder_transformer_layers),
+      c.decoder_dim, joined(c.decoder_rates), c.latent_dim, joined(c.downsample_factor), c.n_codebooks, ' ',
+      c.codebook_size, ' ', c.semantic_codebook_size, ' ', c.codebook_dim, ' ', c.q_layers, ' ', c.q_heads,
+      ' ', c.q_head_dim, ' ', c.q_inter, ' ', c.q_window, ' ', c.q_block_size, ' ', c.head_dim, ' ',
+      c.enc_window, ' ', c.enc_block_size, ' ', std::bit_cast<uint64_t>(c.rope_base), ' ',
+      std::bit_cast<uint32_t>(c.norm_eps), c.q_dim == c.latent_dim ? "" : concat(" q_dim ", c.q_dim));
 }
 
 }  // namespace

@@ -40,7 +40,8 @@ TEST_F(CodecFingerprint, DependsOnFileConfigurationAndDtype) {
   const std::vector<std::function<void(dac::Config&)>> changes = {
       [](auto& c) { ++c.sample_rate_hz; }, [](auto& c) { c.encoder_rates.push_back(2); },
       [](auto& c) { ++c.q_window; },       [](auto& c) { c.rope_base += 1e-9; },
-      [](auto& c) { c.norm_eps *= 2; },    [](auto& c) { ++c.enc_window; }};
+      [](auto& c) { c.norm_eps *= 2; },    [](auto& c) { ++c.enc_window; },
+      [](auto& c) { --c.q_dim; }};
   for (const auto& change : changes) {
     dac::Config changed = config;
     change(changed);

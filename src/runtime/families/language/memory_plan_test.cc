@@ -46,7 +46,7 @@ ModelSizes even_sizes(DType dtype) {
   codec.encoder_transformer_layers = {0, 1};
   codec.decoder_dim = 256;
   codec.decoder_rates = {4, 2};
-  codec.latent_dim = 256;
+  codec.latent_dim = codec.q_dim = 256;
   codec.downsample_factor = {2, 2};
   codec.codebook_size = 64;
   codec.codebook_dim = 16;
@@ -54,6 +54,13 @@ ModelSizes even_sizes(DType dtype) {
   codec.q_head_dim = 32;
   codec.q_inter = 384;
   codec.q_window = 20;
+  return sizes;
+}
+
+// The same with the quantiser's transformers narrower than its latents.
+ModelSizes narrow_sizes(DType dtype) {
+  ModelSizes sizes = even_sizes(dtype);
+  sizes.codec.q_dim = 192;
   return sizes;
 }
 
@@ -106,6 +113,11 @@ TEST_P(PerDType, WeightsOfTheCodecAreThoseThatAreLoaded) {
   sizes.with_encoder = false;
   EXPECT_EQ(sizes.codec_bytes().encoder, 0);
   EXPECT_LT(sizes.codec_bytes().quantiser, loaded.quantiser);
+
+  const ModelSizes narrow = narrow_sizes(GetParam());
+  EXPECT_EQ(
+      narrow.codec_bytes().quantiser,
+      dac::Codec::random(narrow.codec, machine.ctx(), narrow.dtype, dac::Parts::both, 1).memory().quantiser);
 }
 
 TEST_P(PerDType, StreamsOfTheCodecTakeWhatIsPlanned) {
@@ -186,19 +198,20 @@ TEST_P(PerDType, WorkspacesOfStepsStayBelowTheirPlan) {
 }
 
 TEST_P(PerDType, WorkspacesOfTheCodecStayBelowTheirPlan) {
-  const ModelSizes sizes = even_sizes(GetParam());
-  Machine decoding, encoding;
-  const auto codec = dac::Codec::random(sizes.codec, decoding.ctx(), sizes.dtype, dac::Parts::both, 1);
-  const std::vector<int32_t> codes(static_cast<size_t>(130 * sizes.codec.num_codebooks()), 3);
-  const std::vector<float> sound = codec.decode(decoding.ctx(), codes);
-  const int64_t decode = sizes.codec_workspace_bytes(kThreads);
-  EXPECT_LE(decoding.peak(), decode + sizes.scratch_bytes(kThreads));
-  EXPECT_GE(decoding.peak(), decode * 6 / 10);
+  for (const ModelSizes& sizes : {even_sizes(GetParam()), narrow_sizes(GetParam())}) {
+    Machine decoding, encoding;
+    const auto codec = dac::Codec::random(sizes.codec, decoding.ctx(), sizes.dtype, dac::Parts::both, 1);
+    const std::vector<int32_t> codes(static_cast<size_t>(130 * sizes.codec.num_codebooks()), 3);
+    const std::vector<float> sound = codec.decode(decoding.ctx(), codes);
+    const int64_t decode = sizes.codec_workspace_bytes(kThreads);
+    EXPECT_LE(decoding.peak(), decode + sizes.scratch_bytes(kThreads));
+    EXPECT_GE(decoding.peak(), decode * 6 / 10);
 
-  codec.encode(encoding.ctx(), sound);
-  const int64_t encode = sizes.encoder_workspace_bytes(0, kThreads);
-  EXPECT_LE(encoding.peak(), encode + sizes.scratch_bytes(kThreads));
-  EXPECT_GE(encoding.peak(), encode * 6 / 10);
+    codec.encode(encoding.ctx(), sound);
+    const int64_t encode = sizes.encoder_workspace_bytes(0, kThreads);
+    EXPECT_LE(encoding.peak(), encode + sizes.scratch_bytes(kThreads));
+    EXPECT_GE(encoding.peak(), encode * 6 / 10);
+  }
 }
 
 EngineConfig small_engine() {

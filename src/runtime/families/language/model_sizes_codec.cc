@@ -39,7 +39,10 @@ struct CodecWeights {
            dim * kFloatBytes;
   }
   int64_t q_transformer(const dac::Config& c) const {
-    return transformer(c.q_layers, c.latent_dim, c.q_heads * c.q_head_dim, c.q_inter);
+    const int64_t layers = transformer(c.q_layers, c.q_dim, c.q_heads * c.q_head_dim, c.q_inter);
+    return c.q_dim == c.latent_dim
+               ? layers
+               : layers + linear(c.q_dim, c.latent_dim, true) + linear(c.latent_dim, c.q_dim, true);
   }
 
   int64_t dequantiser(const dac::Config& c) const {
@@ -145,8 +148,9 @@ int64_t conv_next_workspace(const ModelSizes& m, int64_t rows) {
 int64_t q_transformer_workspace(const ModelSizes& m, int64_t frames) {
   const dac::Config& c = m.codec;
   const int64_t width = c.q_heads * c.q_head_dim, input = m.input_bytes();
-  return frames * (std::max(3 * width * kFloatBytes + width * input, c.q_inter * input) +
-                   std::max({c.latent_dim, width, c.q_inter}) * size_of(m.dtype));
+  const int64_t inner = c.q_dim == c.latent_dim ? 0 : c.q_dim * kFloatBytes;
+  return frames * (inner + std::max(3 * width * kFloatBytes + width * input, c.q_inter * input) +
+                   std::max({c.latent_dim, c.q_dim, width, c.q_inter}) * size_of(m.dtype));
 }
 
 // The quantiser's or the dequantiser's: rows of latents, then of frames, or the other way round.
