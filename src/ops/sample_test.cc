@@ -1,13 +1,10 @@
 #include "ops/sample.h"
 
 #include <cmath>
-#include <cstring>
 #include <map>
 #include <numeric>
 #include <set>
 
-#include "base/file.h"
-#include "base/json.h"
 #include "ops/sampling_noise.h"
 #include "ops/vector_testing.h"
 
@@ -17,90 +14,6 @@ namespace {
 using Floats = std::vector<float>;
 
 constexpr float kNever = std::numeric_limits<float>::infinity();
-
-// The tensors of a fixture (trusted bytes: just enough of safetensors to read our own files).
-class Fixture {
- public:
-  explicit Fixture(const std::string& name)
-      : bytes_(read_file(std::string(SHOAL_SOURCE_DIR "/tests/data/fish/") + name + ".safetensors", 1 << 26)),
-        json_(Json::read_file(std::string(SHOAL_SOURCE_DIR "/tests/data/fish/") + name + ".json",
-                              int64_t{64} << 20)) {
-    uint64_t header = 0;
-    std::memcpy(&header, bytes_.data(), sizeof header);
-    header_ = Json::parse(std::string_view(bytes_).substr(8, header), name);
-    data_ = bytes_.data() + 8 + header;
-  }
-  bool has(const std::string& name) const { return header_.find(name) != nullptr; }
-  template <typename T>
-  std::vector<T> read(const std::string& name) const {
-    const Json::Array& range = header_.at(name).at("data_offsets").as_array();
-    std::vector<T> values(static_cast<size_t>(range[1].as_integer() - range[0].as_integer()) / sizeof(T));
-    std::memcpy(values.data(), data_ + range[0].as_integer(), values.size() * sizeof(T));
-    return values;
-  }
-  const Json::Array& samplers() const { return json_.at("sampler").as_array(); }
-
- private:
-  std::string bytes_;
-  Json json_, header_;
-  const char* data_ = nullptr;
-};
-
-Floats dense(const SamplingDistribution& distribution, size_t vocab) {
-  Floats values(vocab);
-  for (size_t i = 0; i < distribution.ids.size(); ++i)
-    values[static_cast<size_t>(distribution.ids[i])] = distribution.probabilities[i];
-  return values;
-}
-
-// The probabilities that the official sampler computed, and what it drew with the given noise q.
-void expect_distribution(const Floats& logits, const SampleRow& row, const Floats& want, const Floats& noise,
-                         int64_t drawn, int k) {
-  const Floats got = dense(sampling_distribution(logits, row), logits.size());
-  size_t best = 0;
-  for (size_t i = 0; i < want.size(); ++i) {
-    // The logits differ by a rounding or two before they are divided by the temperature; so do both exp.
-    const double sharpness = 1 / std::max(row.temperature, 1e-5f);
-    const double relative = 4 * kUnit * (8 + 2 * std::abs(logits[i]) * sharpness);
-    EXPECT_NEAR(got[i], want[i], want[i] * relative) << "sampler " << k << ", id " << i;
-    if (got[i] / noise[i] > got[best] / noise[best]) best = i;
-  }
-  EXPECT_EQ(static_cast<int64_t>(best), drawn) << "sampler " << k;
-}
-
-TEST(SampleFixtures, S1ProbabilitiesAndDrawsAreTheOfficialOnes) {
-  const Fixture fixture("set_a/lm_goldens");
-  int k = 0;
-  for (const Json& settings : fixture.samplers()) {
-    const std::string name = concat("sampler.", k, ".");
-    const auto prev =
-        fixture.has(name + "prev") ? fixture.read<int32_t>(name + "prev") : std::vector<int32_t>();
-    const SampleRow row{
-        .temperature = static_cast<float>(settings.at("temperature").as_number()),
-        .top_p = static_cast<float>(settings.at("top_p").as_number()),
-        .repetition_penalty = static_cast<float>(settings.at("repetition_penalty").as_number()),
-        .penalised = prev};
-    expect_distribution(fixture.read<float>(name + "logits"), row, fixture.read<float>(name + "probs"),
-                        fixture.read<float>(name + "expq"), settings.at("argmax_p_over_q").as_integer(), k++);
-  }
-  EXPECT_EQ(k, 5);
-}
-
-TEST(SampleFixtures, S2ProbabilitiesAndDrawsAreTheOfficialOnes) {
-  const Fixture fixture("set_s2/s2_goldens");
-  int k = 0;
-  for (const Json& settings : fixture.samplers()) {
-    const std::string name = concat("sampler.", k, ".");
-    const SampleRow row{.temperature = static_cast<float>(settings.at("temperature").as_number()),
-                        .top_p = static_cast<float>(settings.at("top_p").as_number()),
-                        .top_k = static_cast<int32_t>(settings.at("top_k").as_integer())};
-    Floats noise = fixture.read<float>(name + "uniform");
-    for (float& u : noise) u = -std::log(u);
-    expect_distribution(fixture.read<float>(name + "logits"), row, fixture.read<float>(name + "probs"), noise,
-                        settings.at("argmax_p_over_q").as_integer(), k++);
-  }
-  EXPECT_EQ(k, 4);
-}
 
 TEST(SamplingNoise, LogarithmIsAccurateForEveryUniform) {
   double worst = 0;

@@ -7,10 +7,11 @@
 #include <numeric>
 #include <vector>
 
-#include "base/bf16.h"
 #include "models/dac/codec.h"
 #include "ops/device_state.h"
 #include "ops/device_testing.h"
+#include "tests/parity/goldens.h"
+#include "tests/parity/tally.h"
 #include "weights/checkpoint.h"
 #include "weights/name_maps.h"
 
@@ -66,38 +67,42 @@ dac::Config open_config(const std::string& dir) {
 
 // A folder's codec, its goldens, and what running it needs.
 struct Fixture {
-  explicit Fixture(const std::string& dir, DType dtype = DType::f32)
-      : goldens(weights::Checkpoint::open(dir + "/dac_goldens.safetensors")),
-        codec(dac::Codec::load(open_codec(dir), open_config(dir), ctx, dtype, dac::Parts::both)) {}
+  Fixture(const std::string& dir, const std::string& check, DType dtype = DType::f32)
+      : goldens(dir + "/dac_goldens.safetensors"),
+        codec(dac::Codec::load(open_codec(dir), open_config(dir), ctx, dtype, dac::Parts::both)),
+        tally(dir, check) {}
 
-  TensorView golden(const std::string& name) const {
-    const TensorView* found = goldens.find(name);
-    if (!found) fail(ErrorCode::not_found, "goldens: ", name, " is missing");
-    return *found;
-  }
-  // Of f32, or of bf16 where all values are.
-  std::vector<float> floats(const std::string& name) const {
-    const TensorView view = golden(name);
-    if (view.dtype() != DType::bf16) return {view.as<float>(), view.as<float>() + view.elements()};
-    std::vector<float> values;
-    for (int64_t i = 0; i < view.elements(); ++i) values.push_back(bf16_to_float(view.as<Bf16>()[i]));
-    return values;
-  }
-  // Codes are stored [codebooks, frames]; ours are frame-major. Frames [begin, end).
+  // Frames [begin, end) of codes [codebooks, frames]; ours are frame-major.
   std::vector<int32_t> codes(const std::string& name, int64_t begin, int64_t end) const {
-    const TensorView stored = golden(name);
-    std::vector<int32_t> out;
-    for (int64_t frame = begin; frame < end; ++frame) {
-      for (int64_t book = 0; book < stored.dim(0); ++book) out.push_back(stored.row<int32_t>(book)[frame]);
-    }
-    return out;
+    const std::vector<int32_t> all = codes(name);
+    const int64_t books = codec.config().num_codebooks();
+    if (end * books > static_cast<int64_t>(all.size()))
+      goldens.refuse(name, concat("fewer than ", end, " frames"));
+    return {all.begin() + begin * books, all.begin() + end * books};
   }
-  std::vector<int32_t> codes(const std::string& name) const { return codes(name, 0, golden(name).dim(1)); }
+  std::vector<int32_t> codes(const std::string& name) const {
+    return goldens.columns(name, codec.config().num_codebooks());
+  }
+  // A map [channels, columns].
+  TensorView map(const std::string& name) const { return goldens.get(name, DType::f32, 2); }
+  // Whether a golden that the form allows to be missing is there; counts it as absent else.
+  bool has(const std::string& prefix, const std::string& name) {
+    const bool found = goldens.has(prefix + name);
+    if (!found) tally.absent(case_of(prefix), name);
+    return found;
+  }
+  void tried(const std::string& prefix, const std::string& name, int64_t values) {
+    tally.tried(case_of(prefix), name, values);
+  }
 
   ops::TestMachine machine{/*threads=*/2};
   ops::Context& ctx = machine.context;
-  weights::Checkpoint goldens;
+  Goldens goldens;
   dac::Codec codec;
+  Tally tally;
+
+ private:
+  static std::string case_of(const std::string& prefix) { return prefix.substr(0, prefix.size() - 1); }
 };
 
 double root_mean_square(std::span<const float> a, std::span<const float> b) {
@@ -106,7 +111,11 @@ double root_mean_square(std::span<const float> a, std::span<const float> b) {
   return std::sqrt(sum / static_cast<double>(a.size()));
 }
 
-void expect_wave(std::span<const float> wave, std::span<const float> golden, const std::string& name) {
+void expect_wave(Fixture& fixture, std::span<const float> wave, const std::string& prefix,
+                 const std::string& golden_name) {
+  const std::string name = prefix + golden_name;
+  const std::vector<float> golden = fixture.goldens.floats(name);
+  fixture.tried(prefix, golden_name, static_cast<int64_t>(golden.size()));
   ASSERT_EQ(wave.size(), golden.size()) << name;
   size_t worst = 0;
   double size = 0;
@@ -141,47 +150,54 @@ void expect_stage(const Stage& stage, TensorView golden, bool last_columns, cons
 }
 
 // Compares every golden map of "<prefix>NAME" for which a stage was recorded; returns how many.
-int expect_stages(const Fixture& fixture, const Recorder& taps, const std::string& prefix,
-                  bool last_columns) {
+int expect_stages(Fixture& fixture, const Recorder& taps, const std::string& prefix, bool last_columns) {
   int compared = 0;
-  for (const weights::StoredTensor& golden : fixture.goldens.tensors()) {
-    if (!golden.name.starts_with(prefix)) continue;
-    const std::string name = golden.name.substr(prefix.size());
+  for (const std::string& golden : fixture.goldens.names()) {
+    if (!golden.starts_with(prefix)) continue;
+    const std::string name = golden.substr(prefix.size());
     const Stage* stage = taps.find(name);
     // Residuals: see expect_codes. The last stage is the wave.
     if (!stage || name.starts_with("q") || stage->channels == 1) continue;
-    expect_stage(*stage, golden.view, last_columns, golden.name);
+    const TensorView map = fixture.map(golden);
+    expect_stage(*stage, map, last_columns, golden);
+    fixture.tried(prefix, name, map.elements());
     ++compared;
   }
   return compared;
 }
 
 // What the semantic code decodes to: the first residual less the second.
-void expect_semantic_latents(const Fixture& fixture, const Recorder& taps, const std::string& prefix,
+void expect_semantic_latents(Fixture& fixture, const Recorder& taps, const std::string& prefix,
                              const std::vector<bool>& excused) {
-  const TensorView* golden = fixture.goldens.find(prefix + "semantic_zq");
   const Stage *before = taps.find("q0.residual_in"), *after = taps.find("q1.residual_in");
-  if (!golden || !before || !after) return;
+  if (!before || !after || !fixture.has(prefix, "semantic_zq")) return;
   Stage decoded = *before;
   for (size_t i = 0; i < decoded.values.size(); ++i) decoded.values[i] -= after->values[i];
-  expect_stage(decoded, *golden, false, prefix + "semantic_zq", excused);
+  const TensorView golden = fixture.map(prefix + "semantic_zq");
+  expect_stage(decoded, golden, false, prefix + "semantic_zq", excused);
+  fixture.tried(prefix, "semantic_zq", golden.elements());
 }
 
 // Codes equal the golden ones but for near ties; after one, the frame's later codes and residuals may be
 // anything.
-void expect_codes(const Fixture& fixture, const std::vector<int32_t>& codes, const Recorder& taps,
+void expect_codes(Fixture& fixture, const std::vector<int32_t>& codes, const Recorder& taps,
                   const std::string& prefix) {
-  const TensorView golden = fixture.golden(prefix + "codes"), margin = fixture.golden(prefix + "margin");
+  const TensorView golden = fixture.goldens.get(prefix + "codes", DType::i32, 2);
+  const TensorView margin = fixture.map(prefix + "margin");
   const int64_t books = golden.dim(0), frames = golden.dim(1);
-  ASSERT_EQ(static_cast<int64_t>(codes.size()), books * frames) << prefix;
+  ASSERT_EQ(books, fixture.codec.config().num_codebooks()) << prefix << "codes";
+  ASSERT_EQ(static_cast<int64_t>(codes.size()), books * frames) << prefix << "codes";
+  ASSERT_EQ(margin.shape(), golden.shape()) << prefix << "margin";
+  fixture.tried(prefix, "codes", golden.elements());
   std::vector<bool> excused(static_cast<size_t>(frames));
   for (int64_t book = 0; book < books; ++book) {
     for (const char* what : {"residual_in", "latent"}) {
       const std::string name = concat('q', book, '.', what);
-      if (const TensorView* map = fixture.goldens.find(prefix + name)) {
-        ASSERT_NE(taps.find(name), nullptr) << name;
-        expect_stage(*taps.find(name), *map, false, prefix + name, excused);
-      }
+      if (!fixture.has(prefix, name)) continue;
+      ASSERT_NE(taps.find(name), nullptr) << name;
+      const TensorView map = fixture.map(prefix + name);
+      expect_stage(*taps.find(name), map, false, prefix + name, excused);
+      fixture.tried(prefix, name, map.elements());
     }
     for (int64_t frame = 0; frame < frames; ++frame) {
       const auto at = static_cast<size_t>(frame);
@@ -197,73 +213,83 @@ void expect_codes(const Fixture& fixture, const std::vector<int32_t>& codes, con
 
 // Two clips in one ragged batch: the first and the second half of dec.codes.
 void expect_batch(Fixture& fixture) {
-  const TensorView golden = fixture.golden("dec.batch2_wave");
+  const TensorView golden = fixture.map("dec.batch2_wave");
   const int64_t hop = fixture.codec.config().samples_per_frame();
   const int64_t each = golden.dim(1) / hop;
-  ASSERT_LE(2 * each, fixture.golden("dec.codes").dim(1));
   const std::vector<int32_t> codes = fixture.codes("dec.codes", 0, 2 * each);
   const auto one = static_cast<int32_t>(each);
   const std::vector<int32_t> offsets = {0, one, 2 * one};
   std::vector<float> wave(static_cast<size_t>(2 * each * hop));
   fixture.codec.decode_batch(fixture.ctx, {offsets}, codes, wave);
-  expect_wave(wave, fixture.floats("dec.batch2_wave"), "dec.batch2_wave");
+  expect_wave(fixture, wave, "dec.", "batch2_wave");
 }
 
 }  // namespace
 
 void check_codec_decoding(const std::string& dir) {
-  Fixture fixture(dir);
+  SCOPED_TRACE(dir);
+  Fixture fixture(dir, "codec, decoding");
   Recorder taps;
   const dac::Tap tap(taps);
   const auto wave = fixture.codec.decode(fixture.ctx, fixture.codes("dec.codes"), &tap);
-  expect_wave(wave, fixture.floats("dec.wave"), "dec.wave");
+  expect_wave(fixture, wave, "dec.", "wave");
   // zq, post_module, one per upsampling, model0, one per block.
   const dac::Config& config = fixture.codec.config();
   EXPECT_EQ(expect_stages(fixture, taps, "dec.", /*last_columns=*/false),
             static_cast<int>(3 + config.downsample_factor.size() + config.decoder_rates.size()));
-  if (fixture.goldens.contains("dec.batch2_wave")) expect_batch(fixture);
-  if (fixture.goldens.contains("recon.wave")) {
+  if (fixture.has("dec.", "batch2_wave")) expect_batch(fixture);
+  if (fixture.has("recon.", "wave")) {
     const auto recon = fixture.codec.decode(fixture.ctx, fixture.codes("enc.codes"));
-    expect_wave(recon, fixture.floats("recon.wave"), "recon.wave");
+    expect_wave(fixture, recon, "recon.", "wave");
   }
+  fixture.tally.report_something();
 }
 
 void check_codec_encoding(const std::string& dir) {
-  Fixture fixture(dir);
+  SCOPED_TRACE(dir);
+  Fixture fixture(dir, "codec, encoding");
   {
     Recorder taps;
     const dac::Tap tap(taps);
-    const auto codes = fixture.codec.encode(fixture.ctx, fixture.floats("enc.wave"), &tap);
+    const auto codes = fixture.codec.encode(fixture.ctx, fixture.goldens.floats("enc.wave"), &tap);
     // block0, one per block, the last convolution, one per downsampling, pre_module.
     const dac::Config& config = fixture.codec.config();
     EXPECT_EQ(expect_stages(fixture, taps, "enc.", /*last_columns=*/true),
               static_cast<int>(3 + config.downsample_factor.size() + config.encoder_rates.size()));
     expect_codes(fixture, codes, taps, "enc.");
   }
-  if (!fixture.goldens.contains("enc_long.wave_i16")) return;
-  const TensorView stored = fixture.golden("enc_long.wave_i16");
-  std::vector<float> wave;
-  for (int64_t i = 0; i < stored.elements(); ++i)
-    wave.push_back(static_cast<float>(stored.as<int16_t>()[i]) / 32768.0f);
-  Recorder taps;
-  const dac::Tap tap(taps);
-  const auto codes = fixture.codec.encode(fixture.ctx, wave, &tap);
-  expect_stages(fixture, taps, "enc_long.", /*last_columns=*/true);
-  expect_codes(fixture, codes, taps, "enc_long.");
+  if (fixture.has("enc_long.", "wave_i16")) {
+    const TensorView stored = fixture.goldens.get("enc_long.wave_i16", DType::i16, 1);
+    std::vector<float> wave;
+    for (int64_t i = 0; i < stored.elements(); ++i)
+      wave.push_back(static_cast<float>(stored.as<int16_t>()[i]) / 32768.0f);
+    Recorder taps;
+    const dac::Tap tap(taps);
+    const auto codes = fixture.codec.encode(fixture.ctx, wave, &tap);
+    expect_stages(fixture, taps, "enc_long.", /*last_columns=*/true);
+    expect_codes(fixture, codes, taps, "enc_long.");
+  }
+  fixture.tally.report_something();
 }
 
 void check_codec_bf16(const std::string& dir) {
-  Fixture fixture(dir, DType::bf16);
+  SCOPED_TRACE(dir);
+  Fixture fixture(dir, "codec, bf16", DType::bf16);
   const auto wave = fixture.codec.decode(fixture.ctx, fixture.codes("dec.codes"));
-  const auto exact = fixture.floats("dec.wave"), autocast = fixture.floats("dec.wave_bf16_autocast");
-  ASSERT_EQ(wave.size(), exact.size());
-  EXPECT_LE(root_mean_square(wave, exact), root_mean_square(autocast, exact));
+  const auto exact = fixture.goldens.floats("dec.wave");
+  const auto autocast = fixture.goldens.floats("dec.wave_bf16_autocast");
+  ASSERT_EQ(wave.size(), exact.size()) << "dec.wave";
+  ASSERT_EQ(autocast.size(), exact.size()) << "dec.wave_bf16_autocast";
+  EXPECT_LE(root_mean_square(wave, exact), root_mean_square(autocast, exact)) << "dec.wave_bf16_autocast";
+  fixture.tried("dec.", "wave_bf16_autocast", static_cast<int64_t>(wave.size()));
+  fixture.tally.report_something();
 }
 
 void check_codec_streaming(const std::string& dir) {
+  SCOPED_TRACE(dir);
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
     if (!ops::multiplies(ops::test_device(), dtype)) continue;
-    Fixture fixture(dir, dtype);
+    Fixture fixture(dir, concat("codec, streaming ", name_of(dtype)), dtype);
     const auto codes = fixture.codes("dec.codes");
     const auto whole = fixture.codec.decode(fixture.ctx, codes);
     const auto books = static_cast<size_t>(fixture.codec.config().num_codebooks());
@@ -283,14 +309,9 @@ void check_codec_streaming(const std::string& dir) {
       frame += count;
     }
     EXPECT_TRUE(pieces == whole) << name_of(dtype);
+    fixture.tried("dec.", "codes in pieces", static_cast<int64_t>(pieces.size()));
+    fixture.tally.report_something();
   }
-}
-
-void check_codec_fixture(const std::string& dir) {
-  check_codec_decoding(dir);
-  check_codec_encoding(dir);
-  check_codec_bf16(dir);
-  check_codec_streaming(dir);
 }
 
 }  // namespace shoal::parity

@@ -1,5 +1,6 @@
 // The codec against what the official code computed, for any folder in the fixtures' form (codec.pth,
-// codec_config.json, dac_goldens.safetensors). Failures are GoogleTest failures.
+// codec_config.json, dac_goldens.safetensors). What the form allows to be missing is counted as absent.
+// Failures are GoogleTest failures that name the golden.
 #pragma once
 
 #include <string>
@@ -14,8 +15,5 @@ void check_codec_encoding(const std::string& dir);
 void check_codec_bf16(const std::string& dir);
 // Decoding in pieces gives the very samples of decoding at once.
 void check_codec_streaming(const std::string& dir);
-
-// All of the above.
-void check_codec_fixture(const std::string& dir);
 
 }  // namespace shoal::parity

@@ -4,17 +4,19 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <numbers>
 #include <numeric>
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "models/kokoro/kokoro.h"
 #include "models/kokoro/layout.h"
 #include "ops/device_testing.h"
+#include "tests/parity/goldens.h"
+#include "tests/parity/tally.h"
 #include "weights/checkpoint.h"
 #include "weights/name_maps.h"
 
@@ -46,39 +48,36 @@ inline float hash_noise(uint32_t i) {
 
 class KokoroCase {
  public:
-  KokoroCase(const std::string& dir, const std::string& name, const Json& entry)
+  // entry: of the manifest. Throws Error where one of them lacks what every case has.
+  KokoroCase(const std::string& path, const std::string& name, const Json& entry)
       : name_(name),
-        goldens_(weights::Checkpoint::open(dir + "/goldens/" + name + ".safetensors")),
+        goldens_(path),
+        entry_(entry),
         speed_(static_cast<float>(entry.at("speed").as_number())),
         hash_(entry.at("noise").as_string() == "hash"),
-        deviation_(entry.at("f32_vs_f64")) {
-    for (const float id : column("input_ids")) ids_.push_back(static_cast<int32_t>(id));
-    for (const float frames : column("pred_dur")) durations_.push_back(static_cast<int32_t>(frames));
-  }
+        ids_(goldens_.integers("input_ids")),
+        durations_(goldens_.integers("pred_dur")),
+        style_(goldens_.floats("ref_s")) {}
 
   const std::string& name() const { return name_; }
+  const Json& entry() const { return entry_; }
   bool has_hash_noise() const { return hash_; }
-  bool contains(const std::string& tensor) const { return goldens_.contains(tensor); }
-  std::vector<std::string> names() const {
-    std::vector<std::string> all;
-    for (const auto& stored : goldens_.tensors()) all.push_back(stored.name);
-    return all;
-  }
+  bool contains(const std::string& tensor) const { return goldens_.has(tensor); }
+  std::vector<std::string> names() const { return goldens_.names(); }
+  const std::vector<int32_t>& ids() const { return ids_; }
   const std::vector<int32_t>& durations() const { return durations_; }
+  const Values& style() const { return style_; }
   int32_t frames() const { return std::accumulate(durations_.begin(), durations_.end(), 0); }
   // As stored; integers as floats.
   Values column(const std::string& tensor) const {
-    const TensorView view = *goldens_.find(tensor);
-    Values values(static_cast<size_t>(view.elements()));
-    for (size_t i = 0; i < values.size(); ++i) {
-      values[i] =
-          view.dtype() == DType::i64 ? static_cast<float>(view.as<int64_t>()[i]) : view.as<float>()[i];
-    }
-    return values;
+    const DType dtype = goldens_.get(tensor).dtype();
+    if (dtype != DType::i32 && dtype != DType::i64) return goldens_.floats(tensor);
+    const std::vector<int32_t> integers = goldens_.integers(tensor);
+    return {integers.begin(), integers.end()};
   }
   // Channels last, where it is stored as [1, channels, time] with that many steps of time; else as it is.
   Values rows(const std::string& tensor, int64_t steps) const {
-    const TensorView view = *goldens_.find(tensor);
+    const TensorView view = goldens_.get(tensor);
     const Values stored = column(tensor);
     const bool square = view.rank() == 3 && view.dim(1) == steps && tensor.find("_blk") == std::string::npos;
     if (view.rank() != 3 || view.dim(2) != steps || square) return stored;
@@ -90,9 +89,7 @@ class KokoroCase {
     }
     return turned;
   }
-  kokoro::Utterance utterance(const Values& style) const {
-    return {.ids = ids_, .style = style, .speed = speed_};
-  }
+  kokoro::Utterance utterance() const { return {.ids = ids_, .style = style_, .speed = speed_}; }
   // For a batch of this case alone, whose first sample is number `begin` of `total`.
   Tensor noise(int64_t begin, int64_t total, int64_t samples) const {
     Tensor given = Tensor::zeros(DType::f32, {total, ops::kHarmonics});
@@ -103,17 +100,17 @@ class KokoroCase {
   }
   // How far the reference in f32 is from itself in double.
   double own_deviation(const std::string& tensor) const {
-    const Json* found = deviation_.find(tensor);
-    return found ? found->at("rel_rms").as_number() : 0;
+    return entry_.at("f32_vs_f64").at(tensor).at("rel_rms").as_number();
   }
 
  private:
   std::string name_;
-  weights::Checkpoint goldens_;
+  Goldens goldens_;
+  Json entry_;
   float speed_;
   bool hash_;
-  Json deviation_;
   std::vector<int32_t> ids_, durations_;
+  Values style_;
 };
 
 // What taps saw, without gaps.
@@ -140,19 +137,33 @@ class StageRecorder {
 // A folder's model, its cases, and what running it needs.
 class KokoroFixture {
  public:
-  explicit KokoroFixture(const std::string& dir)
-      : checkpoint_(weights::Checkpoint::open(dir + "/kokoro-v1_0.pth")),
+  // For one check of the folder, named in its report. Throws Error, also where it holds no case.
+  KokoroFixture(const std::string& dir, const std::string& check)
+      : tally(dir, check),
+        dir_(dir),
+        checkpoint_(weights::Checkpoint::open(dir + "/kokoro-v1_0.pth")),
         config_(kokoro::Config::read(dir + "/config.json")) {
     weights::normalise_kokoro_names(checkpoint_);
     config_.take_widths(checkpoint_);
     const Json manifest = Json::read_file(dir + "/manifest.json", int64_t{64} << 20);
     for (const auto& [name, entry] : manifest.at("cases").as_object()) {
+      const std::string path = dir + "/goldens/" + name + ".safetensors";
       // A tree may hold some of them.
-      if (std::filesystem::is_regular_file(dir + "/goldens/" + name + ".safetensors"))
-        cases_.emplace_back(dir, name, entry);
+      if (is_regular_file(path))
+        cases_.emplace_back(path, name, entry);
+      else
+        tally.absent(name, "goldens of the case");
     }
+    if (cases_.empty()) fail(ErrorCode::not_found, dir, "/goldens: none of the manifest's cases");
   }
 
+  // Whether a case has what the form allows to be missing; counts it as absent else.
+  bool has(const KokoroCase& example, const std::string& tensor) {
+    const bool found = example.contains(tensor);
+    if (!found) tally.absent(example.name(), tensor);
+    return found;
+  }
+  const std::string& dir() const { return dir_; }
   const std::vector<KokoroCase>& cases() const { return cases_; }
   const kokoro::Config& config() const { return config_; }
   ops::Context& ctx() { return machine_.context; }
@@ -160,8 +171,7 @@ class KokoroFixture {
   // A case alone, with its own noise.
   kokoro::Spoken speak(const kokoro::Kokoro& model, const KokoroCase& example,
                        const kokoro::Tap* tap = nullptr) {
-    const Values style = example.column("ref_s");
-    const std::array utterances = {example.utterance(style)};
+    const std::array utterances = {example.utterance()};
     const int64_t per_frame = model.samples_per_frame();
     const kokoro::Layout layout({example.frames()});
     const Tensor noise = ops::resident(
@@ -172,7 +182,10 @@ class KokoroFixture {
   }
   kokoro::Kokoro model() { return kokoro::Kokoro::load(checkpoint_, config_, ctx(), DType::f32); }
 
+  Tally tally;
+
  private:
+  std::string dir_;
   ops::TestMachine machine_{2};
   weights::Checkpoint checkpoint_;
   kokoro::Config config_;

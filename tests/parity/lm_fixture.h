@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "base/json.h"
 #include "models/dual_ar/config.h"
+#include "tests/parity/fish_goldens.h"
+#include "tests/parity/tally.h"
 #include "weights/checkpoint.h"
 
 namespace shoal::parity {
@@ -17,51 +19,56 @@ double distance(std::span<const float> a, std::span<const float> b);
 
 class LmFixture {
  public:
-  // Throws Error where the goldens, the checkpoint or the configuration is missing or unreadable, and where
-  // the goldens name no case.
-  static LmFixture open(const std::string& dir);
-  // Whether any file of goldens lies there: a half of the pair is for open() to refuse.
-  static bool lies_in(const std::string& dir);
+  // For one check of the folder, named in its report. Token ids are the tokenizer's, or the configuration's
+  // where the folder has no tokenizer. Throws Error where the goldens, the checkpoint or the configuration is
+  // missing or unreadable, where the configuration is of the other layout than the goldens, where nothing
+  // gives the token ids, and where the goldens name no case.
+  static LmFixture open(const std::string& dir, const std::string& check);
 
-  const std::string& dir() const { return dir_; }
+  const std::string& dir() const { return goldens_.dir; }
   const dual_ar::Config& config() const { return config_; }
   const weights::Checkpoint& checkpoint() const { return checkpoint_; }
-  bool is_s1() const { return config_.family == dual_ar::Family::s1; }
-  const Json::Object& cases() const { return goldens_.at("cases").as_object(); }
+  bool is_s1() const { return goldens_.is_s1; }
+  const Json::Object& cases() const { return goldens_.cases(); }
 
-  // Goldens by their names without "lm." or "s2.". The readers throw Error(not_found) with the full name, and
-  // Error(corrupt_file) for another shape or dtype than they promise.
-  bool has(const std::string& name) const { return values_.contains(prefix() + name); }
-  std::vector<float> floats(const std::string& name) const;
+  // Goldens of a case. The readers throw Error(not_found) with the full name, and Error(corrupt_file) for
+  // another shape or dtype than they promise.
+  bool has(const std::string& name, const std::string& golden) const {
+    return goldens_.tensors.has(full(name, golden));
+  }
+  std::vector<float> floats(const std::string& name, const std::string& golden) const;
   // Stored [1 + N, columns], columns >= 1; returned [columns, 1 + N].
-  std::vector<int32_t> columns(const std::string& name) const;
+  std::vector<int32_t> columns(const std::string& name, const std::string& golden) const;
   // One frame's codes, [N].
-  std::vector<int32_t> codes(const std::string& name) const;
+  std::vector<int32_t> codes(const std::string& name, const std::string& golden) const;
   // [..., N, codebook_size] of logits at every fast position, as the model computes them:
   // [..., N - 1, residual_codes], codebooks 1 and up.
-  std::vector<float> fast_logits(const std::string& name) const;
+  std::vector<float> fast_logits(const std::string& name, const std::string& golden) const;
 
-  // A GoogleTest failure unless distance(ours, golden) is at most `bound`; counts the values.
-  void expect_close(const std::string& name, std::span<const float> ours, std::span<const float> golden,
-                    double bound);
-  // The same against the golden of that name, whose absence is a failure too.
-  void expect_golden(const std::string& name, std::span<const float> ours, double bound);
+  // A GoogleTest failure that names the golden unless distance(ours, its values) is at most `bound`; counts
+  // the values. `values`: as they are compared, where they are not those stored. A golden that is missing is
+  // a failure too.
+  void expect_close(const std::string& name, const std::string& golden, std::span<const float> ours,
+                    double bound, const std::optional<std::vector<float>>& values = {});
   // Every id equal; says whether.
-  bool expect_equal(const std::string& name, std::span<const int32_t> ours, std::span<const int32_t> golden);
+  bool expect_equal(const std::string& name, const std::string& golden, std::span<const int32_t> ours);
+  // What the form allows to be missing, and is.
+  void absent(const std::string& name, const std::string& golden) { tally_.absent(name, golden); }
 
-  // Prints, and records with the running test, how many values `check` compared; none is a failure.
-  void report(const std::string& check) const;
+  // Prints what was tried; nothing compared is a failure.
+  void report() const { tally_.report_something(); }
 
  private:
-  LmFixture(std::string dir, const std::string& goldens, const std::string& checkpoint);
-  const char* prefix() const { return is_s1() ? "lm." : "s2."; }
-  TensorView golden(const std::string& name) const;
+  LmFixture(FishGoldens goldens, const std::string& checkpoint, const std::string& check);
+  void take_token_ids();
+  std::string full(const std::string& name, const std::string& golden) const {
+    return goldens_.prefix + name + "." + golden;
+  }
 
-  std::string dir_;
-  Json goldens_;
-  weights::Checkpoint values_, checkpoint_;
+  FishGoldens goldens_;
+  weights::Checkpoint checkpoint_;
   dual_ar::Config config_;
-  int64_t compared_ = 0;
+  Tally tally_;
 };
 
 }  // namespace shoal::parity

@@ -8,17 +8,13 @@
 namespace shoal::parity {
 
 // A folder with a checkpoint in S1's layout and lm_goldens.{json,safetensors}, or in S2's layout and
-// s2_goldens.*. Everything below. Required, and a failure where missing: a case; for each case the prompt,
-// tf_codes, the logits and the greedy streams; in S1's form also every other golden of a case but the bf16
-// runs. Checked where present: the rest of S2's form, the bf16 runs, the long prompt. Each check prints how
-// many values it compared.
-void check_lm_fixture(const std::string& dir);
+// s2_goldens.*. Token ids are those of the folder's tokenizer. Required, and a failure where missing: a case;
+// for each case the prompt, tf_codes, the logits and the greedy streams; in S1's form also every other golden
+// of a case but the bf16 runs. Checked where present, else counted as absent: the rest of S2's form, the bf16
+// runs, the long prompt.
 
-// Whether any such goldens lie there.
-bool is_lm_fixture(const std::string& dir);
-
-// f32: embeddings, every layer, slow and fast logits within 2e-6 relative, and the long prompt's last
-// column.
+// f32: embeddings, every layer, slow and fast logits within 2e-6 relative, and of the long prompt's last
+// column the logits and what the fast transformer is given.
 void check_lm_values(const std::string& dir);
 // f32: greedy streams of tokens and codes, equal.
 void check_lm_streams(const std::string& dir);

@@ -8,10 +8,36 @@
 
 #include "base/file.h"
 #include "tests/parity/codec_parity.h"
+#include "tests/parity/fish_goldens.h"
 #include "tests/parity/kokoro_parity.h"
 #include "tests/parity/lm_parity.h"
+#include "tests/parity/sampler_parity.h"
+#include "tests/parity/tally.h"
+#include "tests/parity/text_parity.h"
 
 namespace {
+
+namespace parity = shoal::parity;
+
+struct Check {
+  const char* name;
+  void (*run)(const std::string& dir);
+};
+constexpr Check kFish[] = {{"Tokenizer", parity::check_tokenizer},
+                           {"Prompts", parity::check_prompts},
+                           {"Splits", parity::check_splits},
+                           {"Samplers", parity::check_samplers},
+                           {"LanguageModelF32", parity::check_lm_values},
+                           {"LanguageModelStreams", parity::check_lm_streams},
+                           {"LanguageModelBf16", parity::check_lm_bf16}};
+constexpr Check kCodec[] = {{"CodecDecoding", parity::check_codec_decoding},
+                            {"CodecEncoding", parity::check_codec_encoding},
+                            {"CodecBf16", parity::check_codec_bf16},
+                            {"CodecStreaming", parity::check_codec_streaming}};
+constexpr Check kKokoro[] = {
+    {"KokoroInputs", parity::check_kokoro_inputs}, {"KokoroStages", parity::check_kokoro_stages},
+    {"KokoroSource", parity::check_kokoro_source}, {"KokoroGenerator", parity::check_kokoro_generator},
+    {"KokoroSpeech", parity::check_kokoro_speech}, {"KokoroBf16", parity::check_kokoro_bf16}};
 
 int usage() {
   std::fputs(
@@ -23,28 +49,40 @@ int usage() {
   return 2;
 }
 
-template <typename Check>
-void add(const std::string& dir, const char* name, Check check) {
-  struct Case : testing::Test {
-    Case(std::string folder, Check body) : dir(std::move(folder)), check(std::move(body)) {}
-    void TestBody() override { check(dir); }
-    std::string dir;
-    Check check;
-  };
-  testing::RegisterTest(name, dir.c_str(), nullptr, nullptr, __FILE__, __LINE__,
-                        [dir, check]() -> testing::Test* { return new Case(dir, check); });
+class CheckOfFolder : public testing::Test {
+ public:
+  CheckOfFolder(std::string dir, const Check& check) : dir_(std::move(dir)), check_(check) {}
+  void TestBody() override { check_.run(dir_); }
+
+ private:
+  std::string dir_;
+  Check check_;
+};
+
+template <typename Checks>
+void add(const std::string& dir, const Checks& checks) {
+  for (const Check& check : checks)
+    testing::RegisterTest(check.name, dir.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                          [dir, check]() -> testing::Test* { return new CheckOfFolder(dir, check); });
 }
 
 bool add_folder(const std::string& dir) {
-  const bool language_model = shoal::parity::is_lm_fixture(dir);
+  const bool fish = parity::FishGoldens::lies_in(dir);
   const bool codec = shoal::is_regular_file(dir + "/dac_goldens.safetensors");
-  if (language_model) add(dir, "LanguageModel", shoal::parity::check_lm_fixture);
-  if (codec) add(dir, "Codec", shoal::parity::check_codec_fixture);
-  const bool kokoro = shoal::is_regular_file(dir + "/kokoro-v1_0.pth");
-  if (kokoro) add(dir, "Kokoro", shoal::parity::check_kokoro_fixture);
-  if (!language_model && !codec && !kokoro)
-    std::fprintf(stderr, "parity_tests: no goldens in %s\n", dir.c_str());
-  return language_model || codec || kokoro;
+  const bool kokoro =
+      shoal::is_regular_file(dir + "/kokoro-v1_0.pth") || shoal::is_regular_file(dir + "/manifest.json");
+  if (fish) add(dir, kFish);
+  if (codec) add(dir, kCodec);
+  if (kokoro) add(dir, kKokoro);
+  if (!fish && !codec && !kokoro) std::fprintf(stderr, "parity_tests: no goldens in %s\n", dir.c_str());
+  return fish || codec || kokoro;
+}
+
+void print_summary(const std::vector<std::string>& folders) {
+  for (const std::string& folder : folders) parity::print_total(folder);
+  const std::vector<std::string> unread = parity::unread_goldens();
+  std::printf("%zu goldens belong to no check that ran\n", unread.size());
+  for (const std::string& name : unread) std::printf("  %s\n", name.c_str());
 }
 
 }  // namespace
@@ -60,5 +98,7 @@ int main(int argc, char** argv) {
   for (const std::string& folder : folders) {
     if (!add_folder(folder)) return 2;
   }
-  return RUN_ALL_TESTS();
+  const int result = RUN_ALL_TESTS();
+  print_summary(folders);
+  return result;
 }

@@ -9,6 +9,7 @@ namespace {
 
 const std::string kFixture = SHOAL_SOURCE_DIR "/tests/data/kokoro/set_a";
 
+TEST(KokoroParity, PhonemesAndVoice) { check_kokoro_inputs(kFixture); }
 TEST(KokoroParity, Stages) { check_kokoro_stages(kFixture); }
 TEST(KokoroParity, Source) { check_kokoro_source(kFixture); }
 TEST(KokoroParity, Generator) { check_kokoro_generator(kFixture); }

@@ -8,6 +8,7 @@
 
 #include "base/bf16.h"
 #include "base/error.h"
+#include "models/dual_ar/testing/tensor_file.h"
 
 namespace shoal::dual_ar::testing {
 namespace {
@@ -147,23 +148,9 @@ CheckpointFile::CheckpointFile(const NamedWeights& weights, DType dtype) {
   static int count = 0;
   path_ = std::filesystem::temp_directory_path() /
           concat("dual_ar_test_", ::getpid(), "_", count++, ".safetensors");
-  std::string header = "{", data;
-  for (const auto& [name, weight] : weights) {
-    const size_t begin = data.size();
-    for (float value : weight.values) {
-      const Bf16 rounded = float_to_bf16(value);
-      const void* bytes = dtype == DType::bf16 ? static_cast<const void*>(&rounded) : &value;
-      data.append(static_cast<const char*>(bytes), static_cast<size_t>(size_of(dtype)));
-    }
-    header += concat(header.size() > 1 ? "," : "", "\"", name, "\":{\"dtype\":\"", name_of(dtype),
-                     "\",\"shape\":", weight.shape, ",\"data_offsets\":[", begin, ",", data.size(), "]}");
-  }
-  header += "}";
-  header.resize((header.size() + 7) / 8 * 8, ' ');
-  const uint64_t length = header.size();
-  std::ofstream file(path_, std::ios::binary);
-  file.write(reinterpret_cast<const char*>(&length), sizeof(length));
-  file << header << data;
+  TensorFile file;
+  for (const auto& [name, weight] : weights) file.add(name, weight.shape, weight.values, dtype);
+  std::ofstream(path_, std::ios::binary) << file.bytes();
 }
 
 CheckpointFile::~CheckpointFile() { std::remove(path_.c_str()); }

@@ -162,8 +162,10 @@ ReferenceFast reference_fast(const Config& config, const NamedWeights& weights,
   Matrix x = {result.fast_in};
   for (size_t k = 0; k + 1 < codes.size(); ++k)
     x.push_back(model.table_row("fast_embeddings.weight", codes[k]));
-  for (int64_t i = 0; i < config.fast_layers; ++i)
+  for (int64_t i = 0; i < config.fast_layers; ++i) {
     model.block(concat("fast_layers.", i, "."), config.fast, x);
+    result.layers.push_back(x);
+  }
   for (const Row& row : x)
     result.logits.push_back(model.linear("fast_output", model.rms_norm("fast_norm.weight", row)));
   return result;

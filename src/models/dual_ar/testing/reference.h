@@ -26,6 +26,7 @@ ReferenceSlow reference_slow(const Config& config, const NamedWeights& weights,
 
 struct ReferenceFast {
   std::vector<double> fast_in;  // [fast.dim]
+  std::vector<Matrix> layers;   // block outputs, [num_codebooks, fast.dim] each
   Matrix logits;                // [num_codebooks, codebook_size]: row p is what position p predicts
 };
 

@@ -1,0 +1,36 @@
+// A folder in the form of tests/data/fish/set_a whose goldens are what the plain reference computes.
+#pragma once
+
+#include <string>
+
+#include "base/temporary_folder.h"
+#include "models/dual_ar/config.h"
+#include "models/dual_ar/testing/random_model.h"
+#include "models/dual_ar/testing/tensor_file.h"
+
+namespace shoal::dual_ar::testing {
+
+class FixtureFolder {
+ public:
+  // An S1 model of random weights whose fast transformer is `fast_dim` wide, its slow one 96. One case,
+  // "plain", and a long prompt.
+  FixtureFolder(int64_t fast_dim, unsigned seed);
+
+  // By their names with "lm."; what a test changes is written so.
+  TensorFile& goldens() { return goldens_; }
+  const Config& config() const { return config_; }
+  void write(const TemporaryFolder& folder) const;
+
+ private:
+  void add_case();
+  void add_long_prompt();
+  void add_stream(float penalty, std::span<const int32_t> prompt);
+
+  std::string config_json_;
+  Config config_;
+  std::mt19937 random_;
+  NamedWeights weights_;
+  TensorFile goldens_;
+};
+
+}  // namespace shoal::dual_ar::testing

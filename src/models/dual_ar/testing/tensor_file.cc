@@ -1,0 +1,39 @@
+#include "models/dual_ar/testing/tensor_file.h"
+
+#include "base/bf16.h"
+#include "base/error.h"
+
+namespace shoal::dual_ar::testing {
+
+void TensorFile::add(const std::string& name, const Shape& shape, std::span<const float> values,
+                     DType dtype) {
+  CHECK(std::ssize(values) == shape.elements(), name, ": ", values.size(), " values for ", shape);
+  Entry& entry = entries_[name] = {dtype, shape, {}};
+  for (const float value : values) {
+    const Bf16 rounded = float_to_bf16(value);
+    const void* const bytes = dtype == DType::bf16 ? static_cast<const void*>(&rounded) : &value;
+    entry.bytes.append(static_cast<const char*>(bytes), static_cast<size_t>(size_of(dtype)));
+  }
+}
+
+void TensorFile::add(const std::string& name, const Shape& shape, std::span<const int32_t> values) {
+  CHECK(std::ssize(values) == shape.elements(), name, ": ", values.size(), " values for ", shape);
+  const auto* const bytes = reinterpret_cast<const char*>(values.data());
+  entries_[name] = {DType::i32, shape, std::string(bytes, bytes + values.size_bytes())};
+}
+
+std::string TensorFile::bytes() const {
+  std::string header = "{", data;
+  for (const auto& [name, entry] : entries_) {
+    const size_t begin = data.size();
+    data += entry.bytes;
+    header += concat(header.size() > 1 ? "," : "", "\"", name, "\":{\"dtype\":\"", name_of(entry.dtype),
+                     "\",\"shape\":", entry.shape, ",\"data_offsets\":[", begin, ",", data.size(), "]}");
+  }
+  header += "}";
+  header.resize((header.size() + 7) / 8 * 8, ' ');
+  const uint64_t length = header.size();
+  return std::string(reinterpret_cast<const char*>(&length), sizeof(length)) + header + data;
+}
+
+}  // namespace shoal::dual_ar::testing

@@ -1,0 +1,12 @@
+// Does our sampler have the official one's probabilities, and draw what that drew with the same noise? For
+// any folder with lm_goldens.* or s2_goldens.*, the cases under "sampler". What a folder lacks is counted as
+// absent; failures are GoogleTest failures with the folder and the case.
+#pragma once
+
+#include <string>
+
+namespace shoal::parity {
+
+void check_samplers(const std::string& dir);
+
+}  // namespace shoal::parity
