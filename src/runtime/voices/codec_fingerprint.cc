@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kBlockBytes = 4096;
 constexpr int64_t kBlocks = 256;  // 1 MiB of reads, however large the file is
-constexpr size_t kDigits = 32;
+constexpr size_t kFingerprintDigits = 32;
 
 // Closed at the end of its scope.
 struct OpenFile {
@@ -84,7 +84,7 @@ std::string codec_fingerprint(const std::string& codec_path, const dac::Config& 
   Sha256 hash;
   add_file(codec_path, hash);
   hash.update(concat(description(config), ' ', name_of(dtype)));
-  return hex_digits(hash.finish()).substr(0, kDigits);
+  return hex_digits(hash.finish()).substr(0, kFingerprintDigits);
 }
 
 }  // namespace shoal::runtime

@@ -22,13 +22,13 @@ struct Text : Bare {
   std::string text;
 };
 
-using Verb = LiveMessage::Verb;
-constexpr std::array<std::pair<std::string_view, Verb>, 6> kVerbs = {{{"start", Verb::start},
-                                                                      {"text", Verb::text},
-                                                                      {"flush", Verb::flush},
-                                                                      {"end", Verb::end},
-                                                                      {"cancel", Verb::cancel},
-                                                                      {"ping", Verb::ping}}};
+using LiveVerb = LiveMessage::Verb;
+constexpr std::array<std::pair<std::string_view, LiveVerb>, 6> kVerbs = {{{"start", LiveVerb::start},
+                                                                          {"text", LiveVerb::text},
+                                                                          {"flush", LiveVerb::flush},
+                                                                          {"end", LiveVerb::end},
+                                                                          {"cancel", LiveVerb::cancel},
+                                                                          {"ping", LiveVerb::ping}}};
 
 template <typename T>
 Field<T> type_field() {
@@ -80,7 +80,7 @@ const Schema<Bare>& bare_schema() {
   return schema;
 }
 
-Verb verb_of(const Value& message) {
+LiveVerb verb_of(const Value& message) {
   read_object(message, "");
   const Value* type = message.find("type");
   if (!type) fail_missing("", "type");
@@ -108,19 +108,19 @@ LiveMessage LiveReader::read(std::string_view json) const {
   const Value value = read_json(json);
   LiveMessage message{.verb = verb_of(value), .start = {}, .text = {}};
   switch (message.verb) {
-    case Verb::start:
+    case LiveVerb::start:
       message.start = start_.read(value);
       if (message.start.id.size() > kLongestId)
         throw BodyError(ErrorCode::invalid_argument, "id",
                         concat("expected at most ", kLongestId, " bytes, got ", message.start.id.size()));
       break;
-    case Verb::text:
+    case LiveVerb::text:
       message.text = text_schema().read(value).text;
       break;
-    case Verb::flush:
-    case Verb::end:
-    case Verb::cancel:
-    case Verb::ping:
+    case LiveVerb::flush:
+    case LiveVerb::end:
+    case LiveVerb::cancel:
+    case LiveVerb::ping:
       bare_schema().read(value);
       break;
   }
