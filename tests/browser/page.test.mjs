@@ -38,7 +38,8 @@ describe("the page", { skip: browserMissing }, () => {
   let server;
   let browser;
   before(async () => {
-    server = await Server.start();
+    // One thread: a browser that shares two cores with the engine needs one to play in time.
+    server = await Server.start({ flags: ["--threads", "1"] });
     browser = await Browser.start();
   }, { timeout: 240_000 });
   after(async () => {
