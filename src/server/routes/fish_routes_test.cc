@@ -115,21 +115,6 @@ TEST_F(Fish, EveryFieldReachesTheEngine) {
               testing::pcm_at(sound_of(bench.engine(), official(text)), 16000, 24000));
 }
 
-TEST_F(Fish, BitratesOfTheCloudApi) {
-  const std::string text = kFishText + " " + kFishText + " " + kFishText;
-  const auto bytes = [&](const std::string& fields) {
-    const Answered answered = say(fields, text);
-    EXPECT_EQ(answered.status, 200) << answered.body();
-    return static_cast<double>(answered.body().size());
-  };
-  EXPECT_NEAR(bytes(R"("format":"mp3","mp3_bitrate":128)") / bytes(R"("format":"mp3","mp3_bitrate":64)"), 2,
-              0.2);
-  EXPECT_GT(bytes(R"("format":"opus","opus_bitrate":64)"),
-            1.5 * bytes(R"("format":"opus","opus_bitrate":24)"));
-  EXPECT_EQ(bytes(R"("format":"opus","opus_bitrate":-1000)"), bytes(R"("format":"opus")"));
-  EXPECT_EQ(say(R"("format":"mp3","mp3_bitrate":65)").status, 422);
-}
-
 TEST_F(Fish, MessagePackWithRawClips) {
   const std::string clip = testing::noise_wav(0.5, 3);
   SpeechRequest request = official(kFishText);
@@ -353,37 +338,6 @@ TEST_F(Fish, ALongTextIs400) {
   const Answered answered = strict.ask(json_request("/v1/tts", R"({"text":"Eleven lett"})"));
   EXPECT_EQ(answered.status, 400);
   EXPECT_NE(text_at(body_value(answered), {"message"}).find("at most 10 characters"), std::string::npos);
-}
-
-// What Fish Audio's packages for Node send: `model` (fish-audio, always), `developer-id` (fish-audio-sdk).
-TEST_F(Fish, ClientsOfTheHostedServiceGetStreams) {
-  const auto hosted = [&](const Headers& headers, const std::string& fields) {
-    Request request =
-        json_request("/v1/tts", R"({"seed":7,"text":")" + kFishText + '"' + testing::with_length(fields));
-    for (const auto& [name, value] : headers) request.headers.add(name, value);
-    return bench.ask(request);
-  };
-  const std::string mp3 = say(R"("streaming":true,"format":"mp3")").body();
-  for (const Headers& headers : {Headers{{"model", "s1"}}, Headers{{"Model", "speech-1.6"}},
-                                 Headers{{"developer-id", "6322"}}, Headers{{"model", "s2-pro"}}}) {
-    const Answered answered = hosted(headers, "");
-    EXPECT_EQ(answered.status, 200) << answered.body();
-    EXPECT_TRUE(answered.streamed);
-    EXPECT_EQ(answered.content_type, "audio/mpeg");
-    EXPECT_EQ(answered.header("Content-Disposition"), "attachment; filename=audio.mp3");
-    EXPECT_TRUE(answered.body() == mp3);
-  }
-  const Headers s1 = {{"model", "s1"}};
-  const Answered wav = hosted(s1, R"("format":"wav")");
-  EXPECT_TRUE(wav.streamed);
-  EXPECT_TRUE(wav.body().starts_with("RIFF")) << "it is written into a file";
-  EXPECT_FALSE(hosted(s1, R"("streaming":false)").streamed) << "what the body says counts";
-  EXPECT_EQ(hosted(s1, R"("format":"opus")").content_type, "audio/ogg");
-  EXPECT_FALSE(say("").streamed) << "as ever without the headers";
-  EXPECT_EQ(say("").content_type, "audio/wav");
-  const Answered unknown = hosted({{"model", "wibble"}}, "");
-  EXPECT_EQ(unknown.status, 404);
-  EXPECT_NE(text_at(body_value(unknown), {"message"}).find("model"), std::string::npos);
 }
 
 TEST_F(Fish, ATextWithNothingToSayIsAShortSilence) {
