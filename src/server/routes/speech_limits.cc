@@ -7,12 +7,12 @@
 #include "server/observe/log_sink.h"
 #include "server/routes/speech_answer.h"
 #include "server/routes/unknown_name.h"
+#include "shoal/model.h"
 #include "text/utf8.h"
 
 namespace shoal::server {
 namespace {
 
-constexpr size_t kMostTextBytes = size_t{256} << 10;  // the engine's own limit
 // Characters that a model of phonemes is asked to speak in one request, unless max_text_length says
 // otherwise: more than an hour of sound.
 constexpr int64_t kMostOfPhonemeModel = 65'536;
@@ -22,8 +22,8 @@ void check_text(const ServerConfig& config, const Engine& engine, const SpeechRe
   const bool is_text = speech.phonemes.empty();
   const char* field = is_text ? "text" : "phonemes";
   const std::string& text = is_text ? speech.text : speech.phonemes;
-  if (text.size() > kMostTextBytes)
-    fail(ErrorCode::invalid_argument, field, ": expected at most ", kMostTextBytes, " bytes, got ",
+  if (static_cast<int64_t>(text.size()) > kMaxTextBytes)
+    fail(ErrorCode::invalid_argument, field, ": expected at most ", kMaxTextBytes, " bytes, got ",
          text.size());
   const int64_t characters = text::count_characters(text);
   int64_t most = config.max_text_length;
