@@ -98,10 +98,11 @@ class ServerLog::Lines {
   void write(LogLevel level, std::string_view message, const std::vector<LogField>& fields) {
     if (!wants(level)) return;
     const std::string line = log_line(format_, message, fields);
-    logger_->log(level_of(level), spdlog::string_view_t(line.data(), line.size()));
+    // First what was lost before this line: a report after it could already count the line itself.
     const int64_t now = now_us();
     int64_t due = losses_due_us_.load(std::memory_order_relaxed);
     if (now >= due && losses_due_us_.compare_exchange_strong(due, now + kLossesEveryUs)) report_losses();
+    logger_->log(level_of(level), spdlog::string_view_t(line.data(), line.size()));
   }
 
   void report_losses() {
