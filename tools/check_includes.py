@@ -64,7 +64,7 @@ MAY_INCLUDE = {
     ],
 }
 # The rooms of each backend of ops, from the bottom up, and the others of the backend that each may include besides
-# ops/*.h. The sources of ops check and call, so they alone look into cpu/; cuda/ they reach through cuda_backend.h.
+# ops/*.h. The sources of ops check and call: they reach both backends through cpu_backend.h and cuda_backend.h.
 CUDA_BASE = ["ptx", "device", "rows"]
 GEMM_KERNELS = ["gemm/operands", "gemm/skinny", "gemm/tile", "gemm/sm90", "gemm/f32"]
 ROOMS = {
@@ -130,8 +130,7 @@ def may_include(module: str, target: str | None, path: Path) -> bool:
         return True
     # Tests and benches compare kernels of all rooms, and backends with each other.
     for_tests = re.search(r"(^|_)(test|testing|bench)$", path.stem) is not None
-    from_ops = module == "ops" and target is not None and target.startswith("ops/cpu/")
-    return from_ops and path.suffix == ".cc" or for_tests and module.startswith("ops") and (target or "").startswith("ops/")
+    return for_tests and module.startswith("ops") and (target or "").startswith("ops/")
 
 
 def check_file(path: Path) -> list[str]:

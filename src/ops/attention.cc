@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
-#include "ops/cpu/attention/attention.h"
-#include "ops/cpu/kernels/vector_kernels.h"
-#include "ops/cpu/rows/tasks.h"
+#include "ops/cpu_backend.h"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops {
@@ -115,14 +112,6 @@ void check_page_copies(const KvLayer& cache, std::span<const int32_t> from, std:
           " is read and written");
 }
 
-void store_head(const VectorKernels& kernels, const float* from, TensorView cache, int64_t slot) {
-  const int64_t dim = cache.dim(3);
-  if (cache.dtype() == DType::bf16)
-    kernels.round_bf16(from, cache.as<Bf16>() + slot * dim, dim);
-  else
-    std::memcpy(cache.as<float>() + slot * dim, from, static_cast<size_t>(dim) * sizeof(float));
-}
-
 }  // namespace
 
 Tensor make_rope_table(int64_t positions, int64_t head_dim, double base) {
@@ -151,20 +140,7 @@ void qk_norm_rope(Context& ctx, TensorView qkv, const HeadLayout& layout, const 
   check_rope("qk_norm_rope", ctx, qkv, layout, norm, rope, plan);
   if (qkv.dim(0) == 0) return;
   if (!on_cpu(ctx)) return cuda::qk_norm_rope(ctx, qkv, layout, norm, rope, plan);
-  const VectorKernels& kernels = vector_kernels();
-  const int64_t dim = layout.head_dim;
-  const auto turn = [&](float* head, TensorView weight, int32_t position) {
-    if (!weight.empty()) kernels.rms_norm(head, weight.as<float>(), norm.eps, head, dim);
-    kernels.rotate_pairs(rope.row<float>(position), head, dim);
-  };
-  ctx.team->parallel_for(qkv.dim(0), cpu::rows_per_task(qkv.dim(1)), [&](int64_t begin, int64_t end, int) {
-    for (int64_t row = begin; row < end; ++row) {
-      float* head = qkv.row<float>(row);
-      const int32_t position = plan.positions[static_cast<size_t>(row)];
-      for (int64_t h = 0; h < layout.heads; ++h, head += dim) turn(head, norm.q, position);
-      for (int64_t h = 0; h < layout.kv_heads; ++h, head += dim) turn(head, norm.k, position);
-    }
-  });
+  cpu::qk_norm_rope(ctx, qkv, layout, norm, rope, plan);
 }
 
 void append_kv(Context& ctx, TensorView qkv, const HeadLayout& layout, const BatchPlan& plan,
@@ -172,25 +148,7 @@ void append_kv(Context& ctx, TensorView qkv, const HeadLayout& layout, const Bat
   check_plan("append_kv", ctx, qkv, layout, plan, cache);
   if (qkv.dim(0) == 0) return;
   if (!on_cpu(ctx)) return cuda::append_kv(ctx, qkv, layout, plan, cache);
-  const VectorKernels& kernels = vector_kernels();
-  const std::span<const int32_t> offsets = plan.rows.offsets;
-  const int64_t dim = layout.head_dim, kv_width = layout.kv_heads * dim;
-  ctx.team->parallel_for(qkv.dim(0), cpu::rows_per_task(2 * kv_width), [&](int64_t begin, int64_t end, int) {
-    int64_t sequence = std::upper_bound(offsets.begin(), offsets.end(), begin) - offsets.begin() - 1;
-    for (int64_t row = begin; row < end; ++row) {
-      while (row >= offsets[static_cast<size_t>(sequence) + 1]) ++sequence;
-      const int64_t position = plan.positions[static_cast<size_t>(row)];
-      const int64_t page = plan.page_table[static_cast<size_t>(sequence * plan.pages_per_sequence +
-                                                               position / plan.page_size)];
-      CHECK(0 <= page && page < cache.k.dim(0), "append_kv: page ", page, " of ", cache.k.dim(0));
-      const float* k = qkv.row<float>(row) + layout.heads * dim;
-      for (int64_t head = 0; head < layout.kv_heads; ++head) {
-        const int64_t slot = (page * layout.kv_heads + head) * plan.page_size + position % plan.page_size;
-        store_head(kernels, k + head * dim, cache.k, slot);
-        store_head(kernels, k + kv_width + head * dim, cache.v, slot);
-      }
-    }
-  });
+  cpu::append_kv(ctx, qkv, layout, plan, cache);
 }
 
 void copy_kv_pages(Context& ctx, const KvLayer& cache, std::span<const int32_t> from,
@@ -198,20 +156,7 @@ void copy_kv_pages(Context& ctx, const KvLayer& cache, std::span<const int32_t> 
   check_page_copies(cache, from, to);
   if (from.empty()) return;
   if (!on_cpu(ctx)) return cuda::copy_kv_pages(ctx, cache, from, to);
-  // One head of one page at a time, so that several workers share even a single page.
-  const int64_t heads = cache.k.dim(1), width = cache.k.dim(2) * cache.k.dim(3);
-  const int64_t bytes = width * size_of(cache.k.dtype());
-  const auto blocks = static_cast<int64_t>(from.size()) * heads;
-  ctx.team->parallel_for(blocks, cpu::rows_per_task(2 * width), [&](int64_t begin, int64_t end, int) {
-    for (int64_t block = begin; block < end; ++block) {
-      const auto pair = static_cast<size_t>(block / heads);
-      for (const TensorView& side : {cache.k, cache.v}) {
-        std::byte* const data = static_cast<std::byte*>(side.data());
-        std::memcpy(data + (to[pair] * heads + block % heads) * bytes,
-                    data + (from[pair] * heads + block % heads) * bytes, static_cast<size_t>(bytes));
-      }
-    }
-  });
+  cpu::copy_kv_pages(ctx, cache, from, to);
 }
 
 void paged_attention(Context& ctx, TensorView qkv, const HeadLayout& layout, const BatchPlan& plan,

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "ops/cpu/gemm/matrix.h"
+#include "ops/cpu_backend.h"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops {

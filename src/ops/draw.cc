@@ -1,6 +1,6 @@
 #include "ops/draw.h"
 
-#include "ops/cpu/sampling/sampling.h"
+#include "ops/cpu_backend.h"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops {

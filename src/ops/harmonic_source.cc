@@ -1,6 +1,6 @@
 #include "ops/harmonic_source.h"
 
-#include "ops/cpu/sequence/sequence.h"
+#include "ops/cpu_backend.h"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops {

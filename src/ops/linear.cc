@@ -1,6 +1,6 @@
 #include "ops/linear.h"
 
-#include "ops/cpu/gemm/matrix.h"
+#include "ops/cpu_backend.h"
 #include "ops/cuda_backend.h"
 #include "ops/linear_checks.h"
 

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "ops/cpu/sequence/sequence.h"
+#include "ops/cpu_backend.h"
 #include "ops/cuda_backend.h"
 #include "ops/linear.h"
 

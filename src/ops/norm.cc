@@ -1,9 +1,6 @@
 #include "ops/norm.h"
 
-#include <span>
-
-#include "ops/cpu/kernels/vector_kernels.h"
-#include "ops/cpu/rows/tasks.h"
+#include "ops/cpu_backend.h"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops {
@@ -28,11 +25,7 @@ void rms_norm(Context& ctx, TensorView x, TensorView weight, float eps, TensorVi
   check("rms_norm", x, weight, y);
   if (x.dim(0) == 0) return;
   if (!on_cpu(ctx)) return cuda::rms_norm(ctx, x, weight, eps, y);
-  const VectorKernels& kernels = vector_kernels();
-  ctx.team->parallel_for(x.dim(0), cpu::rows_per_task(x.dim(1)), [&](int64_t begin, int64_t end, int) {
-    for (int64_t row = begin; row < end; ++row)
-      kernels.rms_norm(x.row<float>(row), weight.as<float>(), eps, y.row<float>(row), x.dim(1));
-  });
+  cpu::rms_norm(ctx, x, weight, eps, y);
 }
 
 void layer_norm(Context& ctx, TensorView x, TensorView weight, TensorView bias, float eps, TensorView y) {
@@ -41,12 +34,7 @@ void layer_norm(Context& ctx, TensorView x, TensorView weight, TensorView bias, 
         name_of(bias.dtype()), " ", bias.shape(), ", expected F32 ", weight.shape());
   if (x.dim(0) == 0) return;
   if (!on_cpu(ctx)) return cuda::layer_norm(ctx, x, weight, bias, eps, y);
-  const VectorKernels& kernels = vector_kernels();
-  ctx.team->parallel_for(x.dim(0), cpu::rows_per_task(x.dim(1)), [&](int64_t begin, int64_t end, int) {
-    for (int64_t row = begin; row < end; ++row)
-      kernels.layer_norm(x.row<float>(row), weight.as<float>(), bias.as<float>(), eps, y.row<float>(row),
-                         x.dim(1));
-  });
+  cpu::layer_norm(ctx, x, weight, bias, eps, y);
 }
 
 void layer_norm_by_row(Context& ctx, TensorView x, TensorView which, TensorView weights, TensorView biases,
@@ -61,17 +49,7 @@ void layer_norm_by_row(Context& ctx, TensorView x, TensorView which, TensorView 
           ", expected F32 [n, ", x.dim(1), "]");
   if (x.dim(0) == 0) return;
   if (!on_cpu(ctx)) return cuda::layer_norm_by_row(ctx, x, which, weights, biases, eps, y);
-  const VectorKernels& kernels = vector_kernels();
-  const std::span<const int32_t> ids(which.as<int32_t>(), static_cast<size_t>(x.dim(0)));
-  for (const int32_t id : ids)
-    CHECK(id >= 0 && id < weights.dim(0), "layer_norm_by_row: row ", id, " of ", weights.dim(0));
-  ctx.team->parallel_for(x.dim(0), cpu::rows_per_task(x.dim(1)), [&](int64_t begin, int64_t end, int) {
-    for (int64_t row = begin; row < end; ++row) {
-      const int32_t id = ids[static_cast<size_t>(row)];
-      kernels.layer_norm(x.row<float>(row), weights.row<float>(id), biases.row<float>(id), eps,
-                         y.row<float>(row), x.dim(1));
-    }
-  });
+  cpu::layer_norm_by_row(ctx, x, which, weights, biases, eps, y);
 }
 
 }  // namespace shoal::ops

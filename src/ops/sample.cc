@@ -2,8 +2,7 @@
 
 #include <cmath>
 
-#include "ops/cpu/sampling/sampling.h"
-#include "ops/cpu/sampling/vector_sampler.h"
+#include "ops/cpu_backend.h"
 
 namespace shoal::ops {
 namespace {
@@ -41,9 +40,7 @@ SamplingDistribution sampling_distribution(std::span<const float> logits, const 
   const int64_t vocab = static_cast<int64_t>(logits.size());
   check_vocabulary(vocab);
   check_row(row, vocab);
-  std::vector<char> scratch(static_cast<size_t>(cpu::RowSampler::scratch_bytes(vocab)) + 64);
-  const uintptr_t address = reinterpret_cast<uintptr_t>(scratch.data());
-  return cpu::RowSampler(vocab, scratch.data() + (64 - address % 64)).distribution(logits.data(), row);
+  return cpu::sampling_distribution(logits, row);
 }
 
 void sample(Context& ctx, TensorView logits, std::span<const SampleRow> rows, std::span<int32_t> tokens) {

@@ -1,18 +1,10 @@
 #include "ops/segment_norm.h"
 
-#include <algorithm>
-#include <cstring>
-
-#include "ops/cpu/kernels/vector_kernels.h"
-#include "ops/cpu/rows/segment_rows.h"
-#include "ops/cpu/rows/tasks.h"
-#include "ops/cpu/sequence/sequence.h"
+#include "ops/cpu_backend.h"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops {
 namespace {
-
-constexpr size_t kMostTerms = 3;
 
 void check_where(const char* op, const Context& ctx, const Segments& segments) {
   check_segments(op, segments);
@@ -36,24 +28,6 @@ void check_result(const char* op, const Context& ctx, TensorView y, const Shape&
       y.dtype() == DType::f32 || y.dtype() == DType::bf16 || (!on_cpu(ctx) && y.dtype() == DType::f16);
   CHECK(known && y.shape() == shape, op, ": y is ", name_of(y.dtype()), " ", y.shape(),
         ", expected F32 or BF16", on_cpu(ctx) ? " " : " or F16 ", shape);
-}
-
-void zero_rows(TensorView y, int64_t begin, int64_t end) {
-  const int64_t element = size_of(y.dtype());
-  for (int64_t row = begin; row < end; ++row)
-    std::memset(static_cast<char*>(y.data()) + row * y.stride(0) * element, 0,
-                static_cast<size_t>(y.dim(1) * element));
-}
-
-void sum_row(std::span<const TensorView> x, int64_t row, float factor, float slope, TensorView y) {
-  const float* terms[kMostTerms];
-  for (size_t i = 0; i < x.size(); ++i) terms[i] = x[i].row<float>(row);
-  const int count = static_cast<int>(x.size());
-  const VectorKernels& kernels = vector_kernels();
-  if (y.dtype() == DType::bf16)
-    kernels.leaky_sum_bf16(terms, count, factor, slope, y.row<uint16_t>(row), y.dim(1));
-  else
-    kernels.leaky_sum(terms, count, factor, slope, y.row<float>(row), y.dim(1));
 }
 
 }  // namespace
@@ -80,8 +54,8 @@ void adain(Context& ctx, TensorView x, const Segments& segments, TensorView styl
 void segment_sum(Context& ctx, std::span<const TensorView> x, const Segments& segments, float factor,
                  float slope, TensorView y) {
   check_where("segment_sum", ctx, segments);
-  CHECK(!x.empty() && x.size() <= kMostTerms, "segment_sum: ", x.size(), " terms, expected 1 to ",
-        kMostTerms);
+  CHECK(!x.empty() && x.size() <= kMostSegmentTerms, "segment_sum: ", x.size(), " terms, expected 1 to ",
+        kMostSegmentTerms);
   for (const TensorView& term : x) {
     check_rows("segment_sum", term, segments);
     check_f32("segment_sum", "x", term, x[0].shape());
@@ -89,14 +63,7 @@ void segment_sum(Context& ctx, std::span<const TensorView> x, const Segments& se
   check_result("segment_sum", ctx, y, x[0].shape());
   if (y.dim(0) == 0) return;
   if (!on_cpu(ctx)) return cuda::segment_sum(ctx, x, segments, factor, slope, y);
-  ctx.team->parallel_for(y.dim(0), cpu::rows_per_task(y.dim(1)), [&](int64_t begin, int64_t end, int) {
-    cpu::for_each_piece(
-        segments, begin, end,
-        [&](int64_t, int64_t first, int64_t last) {
-          for (int64_t row = first; row < last; ++row) sum_row(x, row, factor, slope, y);
-        },
-        [&](int64_t first, int64_t last) { zero_rows(y, first, last); });
-  });
+  cpu::segment_sum(ctx, x, segments, factor, slope, y);
 }
 
 void mirror_first_rows(Context& ctx, const Segments& segments, TensorView x) {
@@ -105,10 +72,7 @@ void mirror_first_rows(Context& ctx, const Segments& segments, TensorView x) {
   for (int64_t s = 0; s < segments.count(); ++s)
     CHECK(segments.rows(s) >= 3, "mirror_first_rows: segment ", s, " of ", segments.rows(s), " rows");
   if (!on_cpu(ctx)) return cuda::mirror_first_rows(ctx, segments, x);
-  for (int64_t s = 0; s < segments.count(); ++s) {
-    const int64_t first = segments.begin(s);
-    std::copy_n(x.row<float>(first + 2), x.dim(1), x.row<float>(first));
-  }
+  cpu::mirror_first_rows(segments, x);
 }
 
 void double_rows(Context& ctx, TensorView x, const Segments& segments, TensorView weight, TensorView bias,
@@ -123,19 +87,7 @@ void double_rows(Context& ctx, TensorView x, const Segments& segments, TensorVie
   CHECK(y.data() != x.data(), "double_rows: y is x");
   if (rows == 0) return;
   if (!on_cpu(ctx)) return cuda::double_rows(ctx, x, segments, weight, bias, y);
-  const VectorKernels& kernels = vector_kernels();
-  ctx.team->parallel_for(rows, cpu::rows_per_task(2 * channels), [&](int64_t begin, int64_t end, int) {
-    cpu::for_each_piece(
-        segments, begin, end,
-        [&](int64_t segment, int64_t first, int64_t last) {
-          const int64_t behind = segments.begin(segment) + segments.rows(segment);
-          for (int64_t row = first; row < last; ++row)
-            kernels.double_row(x.row<float>(row), row + 1 < behind ? x.row<float>(row + 1) : nullptr,
-                               weight.as<float>(), bias.as<float>(), y.row<float>(2 * row),
-                               y.row<float>(2 * row + 1), channels);
-        },
-        [&](int64_t first, int64_t last) { zero_rows(y, 2 * first, 2 * last); });
-  });
+  cpu::double_rows(ctx, x, segments, weight, bias, y);
 }
 
 }  // namespace shoal::ops

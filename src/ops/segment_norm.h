@@ -28,8 +28,9 @@ void adain(Context& ctx, TensorView x, const Segments& segments, TensorView styl
            const SegmentActivation& activation, TensorView y);
 
 // y = leaky_relu(factor * (x_0 + x_1 + ...)) in the segments, zeros in the gaps.   x_i: f32 [total_rows,
-// channels], at most 3, rows may be strided, summed in that order; y: f32, bf16 or (GPU) f16, rows may be
-// strided, may be one of x.
+// channels], at most kMostSegmentTerms, rows may be strided, summed in that order; y: f32, bf16 or (GPU) f16,
+// rows may be strided, may be one of x.
+constexpr size_t kMostSegmentTerms = 3;
 void segment_sum(Context& ctx, std::span<const TensorView> x, const Segments& segments, float factor,
                  float slope, TensorView y);
 

@@ -1,6 +1,6 @@
 #include "ops/self_attention.h"
 
-#include "ops/cpu/attention/attention.h"
+#include "ops/cpu_backend.h"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops {

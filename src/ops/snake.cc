@@ -1,6 +1,5 @@
 #include "ops/conv1d.h"
-#include "ops/cpu/kernels/vector_kernels.h"
-#include "ops/cpu/rows/tasks.h"
+#include "ops/cpu_backend.h"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops {
@@ -14,11 +13,7 @@ void snake(Context& ctx, TensorView x, TensorView alpha, TensorView y) {
         name_of(alpha.dtype()), " ", alpha.shape(), ", expected F32 [", x.dim(1), "]");
   if (x.dim(0) == 0) return;
   if (!on_cpu(ctx)) return cuda::snake(ctx, x, alpha, y);
-  const VectorKernels& kernels = vector_kernels();
-  ctx.team->parallel_for(x.dim(0), cpu::rows_per_task(x.dim(1)), [&](int64_t begin, int64_t end, int) {
-    for (int64_t row = begin; row < end; ++row)
-      kernels.snake(x.row<float>(row), alpha.as<float>(), y.row<float>(row), x.dim(1));
-  });
+  cpu::snake(ctx, x, alpha, y);
 }
 
 }  // namespace shoal::ops

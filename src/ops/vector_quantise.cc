@@ -1,14 +1,11 @@
 #include "ops/vector_quantise.h"
 
-#include <algorithm>
-
-#include "ops/cpu/kernels/vector_kernels.h"
+#include "ops/cpu_backend.h"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops {
 namespace {
 
-constexpr int64_t kRowsPerTask = 32;       // share the transposed entries
 constexpr int64_t kMostDim = 64;           // what the kernel's block of transposed entries holds
 constexpr int64_t kMostEntries = 1 << 24;  // indices are kept as floats
 
@@ -28,15 +25,7 @@ void nearest_code(Context& ctx, TensorView x, TensorView directions, TensorView 
     fail(ErrorCode::unsupported, "nearest_code: code_dim is ", x.dim(1), ", expected 1 to ", kMostDim);
   if (x.dim(0) == 0) return;
   if (!on_cpu(ctx)) return cuda::nearest_code(ctx, x, directions, codes);
-  const Workspace::Scope scope(*ctx.workspace);
-  const TensorView found = ctx.workspace->alloc(DType::i32, {x.dim(0)});
-  // The length of x does not change the order of its products, so it is not divided out.
-  const VectorKernels& kernels = vector_kernels();
-  ctx.team->parallel_for(x.dim(0), kRowsPerTask, [&](int64_t begin, int64_t end, int) {
-    kernels.nearest_codes(x.row<float>(begin), x.stride(0), end - begin, directions.as<float>(),
-                          directions.dim(0), directions.dim(1), found.row<int32_t>(begin));
-    for (int64_t row = begin; row < end; ++row) *codes.row<int32_t>(row) = *found.row<int32_t>(row);
-  });
+  cpu::nearest_code(ctx, x, directions, codes);
 }
 
 }  // namespace shoal::ops

@@ -42,9 +42,4 @@ struct PackRequest {
 // Element i of f32, bf16 or f16 memory.
 float load_float(const void* data, DType dtype, int64_t i);
 
-namespace cpu {
-// The panels of matrix_layout.h; the bias stays apart.
-Tensor pack(Context& ctx, const PackRequest& request);
-}  // namespace cpu
-
 }  // namespace shoal::ops

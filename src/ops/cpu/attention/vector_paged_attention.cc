@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/cpu/attention/attention.h"
 #include "ops/cpu/kernels/vector_kernels.h"
+#include "ops/cpu_backend.h"
 
 namespace shoal::ops::cpu {
 namespace {

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "ops/cpu/gemm/matrix.h"
 #include "ops/cpu/gemm/matrix_input.h"
 #include "ops/cpu/gemm/matrix_product.h"
+#include "ops/cpu_backend.h"
 
 namespace shoal::ops::cpu {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <memory>
 
-#include "ops/cpu/sampling/sampling.h"
+#include "ops/cpu_backend.h"
 #include "ops/sample.h"
 
 namespace shoal::ops::cpu {

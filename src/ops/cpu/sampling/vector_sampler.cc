@@ -5,7 +5,7 @@
 #include <limits>
 #include <ranges>
 
-#include "ops/cpu/sampling/sampling.h"
+#include "ops/cpu_backend.h"
 
 namespace shoal::ops::cpu {
 namespace {
@@ -185,6 +185,13 @@ SamplingDistribution RowSampler::distribution(const float* logits, const SampleR
   for (const float weight : result.probabilities) total += weight;
   for (float& weight : result.probabilities) weight = static_cast<float>(weight / total);
   return result;
+}
+
+SamplingDistribution sampling_distribution(std::span<const float> logits, const SampleRow& row) {
+  const auto vocab = static_cast<int64_t>(logits.size());
+  std::vector<char> scratch(static_cast<size_t>(RowSampler::scratch_bytes(vocab)) + 64);
+  const auto address = reinterpret_cast<uintptr_t>(scratch.data());
+  return RowSampler(vocab, scratch.data() + (64 - address % 64)).distribution(logits.data(), row);
 }
 
 void sample(Context& ctx, TensorView logits, std::span<const SampleRow> rows, std::span<int32_t> tokens) {

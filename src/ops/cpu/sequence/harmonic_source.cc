@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "ops/cpu/rows/segment_pieces.h"
-#include "ops/cpu/sequence/sequence.h"
 #include "ops/cpu/sequence/sequence_kernels.h"
+#include "ops/cpu_backend.h"
 
 namespace shoal::ops::cpu {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "ops/cpu/rows/segment_pieces.h"
-#include "ops/cpu/sequence/sequence.h"
 #include "ops/cpu/sequence/sequence_kernels.h"
+#include "ops/cpu_backend.h"
 
 namespace shoal::ops::cpu {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "ops/cpu/rows/segment_pieces.h"
-#include "ops/cpu/sequence/sequence.h"
 #include "ops/cpu/sequence/sequence_kernels.h"
+#include "ops/cpu_backend.h"
 #include "ops/stft_table.h"
 
 namespace shoal::ops::cpu {

@@ -4,7 +4,7 @@
 #include "ops/cpu/kernels/vector_kernels.h"
 #include "ops/cpu/rows/segment_rows.h"
 #include "ops/cpu/rows/tasks.h"
-#include "ops/cpu/sequence/sequence.h"
+#include "ops/cpu_backend.h"
 
 namespace shoal::ops::cpu {
 namespace {

@@ -10,7 +10,6 @@ namespace shoal::ops::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kMostTerms = 3;
 constexpr int kRowsOfThread = 4;  // that are on their way at once
 
 // Threads: x channels in fours, y rows. A block takes kRowsOfThread rows of each y.
@@ -33,9 +32,9 @@ RowGrid row_grid(int64_t rows, int64_t width) {
 __device__ inline int first_channel() { return 4 * static_cast<int>(blockIdx.y * blockDim.x + threadIdx.x); }
 
 struct SumArguments {
-  const float* x[kMostTerms];
-  int64_t x_strides[kMostTerms];
-  bool x_vectors[kMostTerms];
+  const float* x[kMostSegmentTerms];
+  int64_t x_strides[kMostSegmentTerms];
+  bool x_vectors[kMostSegmentTerms];
   int terms, channels, rows;  // of a block
   SegmentRows segments;
   float factor, slope;
