@@ -1,5 +1,5 @@
-// The CPU twins of the ops: same contracts as the ops' own headers, operands checked by the caller. cuda_backend.h
-// is the same for a GPU.
+// The CPU twins of the ops: same contracts as the ops' own headers, operands checked by the caller.
+// cuda_backend.h is the same for a GPU.
 #pragma once
 
 #include "ops/attention.h"

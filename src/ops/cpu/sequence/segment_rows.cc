@@ -1,9 +1,10 @@
 // Ops over the rows of segments. Rows in gaps become zeros.
+#include "ops/cpu/rows/segment_rows.h"
+
 #include <algorithm>
 #include <cstring>
 
 #include "ops/cpu/kernels/vector_kernels.h"
-#include "ops/cpu/rows/segment_rows.h"
 #include "ops/cpu/rows/tasks.h"
 #include "ops/cpu_backend.h"
 
