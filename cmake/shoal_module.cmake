@@ -1,7 +1,8 @@
 # shoal_module(NAME DEPENDS other ... [LIBRARIES external ...])
 #
 # One folder of src/ = one static library shoal_NAME made of every *.cc in it (and in the sub-folders given by
-# SUBFOLDERS), and one test program NAME_test made of every *_test.cc. A module links only the modules it names,
+# SUBFOLDERS), and one test program NAME_test made of every *_test.cc and *_testing.cc.
+# A module links only the modules it names,
 # which is how the arrows of docs/ARCHITECTURE.md are enforced at link time (tools/check_includes.py does the rest).
 # LIGHT: nothing in it computes for long (shoal_light_options).
 # ON_DEVICE: with CUDA the tests run a second time on a GPU (ops/device_testing.h), under the label gpu.
@@ -58,8 +59,8 @@ function(shoal_module name)
   endforeach()
   file(GLOB sources CONFIGURE_DEPENDS ${patterns})
   set(tests ${sources})
-  list(FILTER sources EXCLUDE REGEX "_(test|bench)\\.cc$")
-  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "_(test|testing|bench)\\.cc$")
+  list(FILTER tests INCLUDE REGEX "_(test|testing)\\.cc$")
 
   if(NOT sources)
     message(STATUS "shoal_${name}: no sources yet")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks the arrows of docs/ARCHITECTURE.md: a folder of src/ or bench/ includes only the folders it may know, CUDA
-and JSON headers stay where they belong, models and runtime name no device, and every header compiles alone.
+and JSON headers stay where they belong, models and runtime name no device, a header that only tests include is named
+x_testing.h and no product code includes it, and every header compiles alone.
 
 usage: tools/check_includes.py [--no-compile]
 """
@@ -116,6 +117,9 @@ RESTRICTED = {
 # (cuda_graphs is a setting.)
 DEVICE_FREE = ("models/", "runtime/")
 DEVICE_NAME = re.compile(r'\bDeviceKind\b|\b(?!cuda_graphs\b)\w*cuda\w*|\bcpu::|"ops/cpu/', re.IGNORECASE)
+# Who may include x_testing.h. ops/ref/ has the plain versions of the ops: for tests too, under a name of their own.
+FOR_TESTS = re.compile(r"_(test|testing|bench)$")
+TEST_FOLDERS = ("tests/", "fuzz/", "src/ops/ref/")
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
 
@@ -129,7 +133,7 @@ def may_include(module: str, target: str | None, path: Path) -> bool:
     if target == module or target in MAY_INCLUDE[module]:
         return True
     # Tests and benches compare kernels of all rooms, and backends with each other.
-    for_tests = re.search(r"(^|_)(test|testing|bench)$", path.stem) is not None
+    for_tests = FOR_TESTS.search(path.stem) is not None
     return for_tests and module.startswith("ops") and (target or "").startswith("ops/")
 
 
@@ -156,6 +160,31 @@ def check_file(path: Path) -> list[str]:
     if relative.startswith(DEVICE_FREE) and not is_test:
         names = sorted({found.group() for found in DEVICE_NAME.finditer(COMMENT.sub("", text))})
         problems += [f"{relative}: names a device or backend: {name}" for name in names]
+    return problems
+
+
+def is_for_tests(path: Path) -> bool:
+    return FOR_TESTS.search(path.stem) is not None or path.relative_to(ROOT).as_posix().startswith(TEST_FOLDERS)
+
+
+def check_names_of_test_headers(files: list[Path]) -> list[str]:
+    """A header is named x_testing.h if and only if tests alone include it; its source is named x_testing.cc."""
+    readers: dict[Path, list[Path]] = {}
+    for path in files:
+        for quote, name in INCLUDE.findall(path.read_text()):
+            header = next((root / name for root in (SRC, ROOT) if quote == '"' and (root / name).is_file()), None)
+            if header:
+                readers.setdefault(header, []).append(path)
+    problems = []
+    for header, paths in readers.items():
+        # The source that implements a header does not count as its user.
+        users = [path for path in paths if path != header.with_suffix(".cc")]
+        product = [path.relative_to(ROOT).as_posix() for path in paths if not is_for_tests(path)]
+        name = header.relative_to(ROOT).as_posix()
+        if header.stem.endswith("_testing"):
+            problems += [f"{path}: includes {name}, which is for tests only" for path in product]
+        elif users and all(is_for_tests(path) for path in users) and not is_for_tests(header):
+            problems.append(f"{name}: only tests include it, so its name must be {header.stem}_testing{header.suffix}")
     return problems
 
 
@@ -201,6 +230,8 @@ def main() -> int:
     public = sorted(PUBLIC.rglob("*.h"))
     problems = [problem for path in sources for problem in check_file(path)]
     problems += [problem for path in public for problem in check_public_header(path)]
+    others = [path for folder in ("tests", "fuzz", "examples") for path in (ROOT / folder).rglob("*.*")]
+    problems += check_names_of_test_headers(sources + [path for path in others if path.suffix in {".h", ".cc"}])
     if not options.no_compile:
         # Headers of one instruction set need its compiler flags; their own .cc files compile them.
         headers = public + [p for p in sources if p.suffix == ".h" and not re.search(r"_(avx|amx|neon)", p.stem)]

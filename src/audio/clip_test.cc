@@ -6,7 +6,7 @@
 #include <string>
 
 #include "audio/encoder.h"
-#include "audio/test_sounds.h"
+#include "audio/sounds_testing.h"
 
 // libsndfile 1.2.0 forgets one structure (6 KB) when the headers of an Ogg Vorbis file are damaged.
 extern "C" const char* __lsan_default_suppressions() { return "leak:vorbis_info_init"; }

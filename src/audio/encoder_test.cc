@@ -6,7 +6,7 @@
 
 #include "audio/clip.h"
 #include "audio/resample.h"
-#include "audio/test_sounds.h"
+#include "audio/sounds_testing.h"
 
 namespace shoal::audio {
 namespace {

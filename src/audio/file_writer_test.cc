@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "audio/clip.h"
-#include "audio/test_sounds.h"
+#include "audio/sounds_testing.h"
 
 namespace shoal::audio {
 namespace {

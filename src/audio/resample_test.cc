@@ -4,7 +4,7 @@
 #include <map>
 #include <numeric>
 
-#include "audio/test_sounds.h"
+#include "audio/sounds_testing.h"
 #include "base/file.h"
 #include "base/json.h"
 

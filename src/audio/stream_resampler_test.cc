@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "audio/resample.h"
-#include "audio/test_sounds.h"
+#include "audio/sounds_testing.h"
 
 namespace shoal::audio {
 namespace {

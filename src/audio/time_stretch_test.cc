@@ -4,7 +4,7 @@
 #include <limits>
 #include <numbers>
 
-#include "audio/test_sounds.h"
+#include "audio/sounds_testing.h"
 
 namespace shoal::audio {
 namespace {

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/temporary_folder.h"
+#include "base/temporary_folder_testing.h"
 
 namespace shoal {
 namespace {

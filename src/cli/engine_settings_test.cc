@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "base/temporary_folder.h"
+#include "base/temporary_folder_testing.h"
 
 namespace shoal::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
-#include "server/routes/testing.h"
+#include "server/routes/routes_testing.h"
 
 namespace shoal::server {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "base/temporary_folder.h"
+#include "base/temporary_folder_testing.h"
 #include "settings/table.h"
 #include "shoal/settings.h"
 

@@ -6,7 +6,7 @@
 #include <toml++/toml.h>
 
 #include "base/error.h"
-#include "base/temporary_folder.h"
+#include "base/temporary_folder_testing.h"
 #include "settings/table.h"
 #include "shoal/settings.h"
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "text/text_fixtures.h"
+#include "text/fixtures_testing.h"
 
 namespace shoal::text {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "tests/parity/text_parity.h"
-#include "text/text_fixtures.h"
+#include "text/fixtures_testing.h"
 
 namespace shoal::text {
 namespace {

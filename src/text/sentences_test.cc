@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "text/characters.h"
-#include "text/text_fixtures.h"
+#include "text/fixtures_testing.h"
 
 namespace shoal::text {
 namespace {

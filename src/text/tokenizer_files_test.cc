@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "text/text_fixtures.h"
+#include "text/fixtures_testing.h"
 #include "text/tiktoken.h"
 #include "text/tokenizer_json.h"
 

@@ -5,10 +5,10 @@
 #include <thread>
 
 #include "base/error.h"
-#include "base/temporary_folder.h"
+#include "base/temporary_folder_testing.h"
 #include "tests/parity/fish_goldens.h"
 #include "tests/parity/text_parity.h"
-#include "text/text_fixtures.h"
+#include "text/fixtures_testing.h"
 
 namespace shoal::text {
 namespace {

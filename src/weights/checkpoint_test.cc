@@ -4,9 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/temporary_folder.h"
+#include "base/temporary_folder_testing.h"
+#include "weights/archives_testing.h"
 #include "weights/convert.h"
-#include "weights/test_archives.h"
 
 namespace shoal::weights {
 namespace {

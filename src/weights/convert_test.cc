@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "weights/test_archives.h"
+#include "weights/archives_testing.h"
 
 namespace shoal::weights {
 namespace {

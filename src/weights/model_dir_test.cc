@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/temporary_folder.h"
-#include "weights/test_archives.h"
+#include "base/temporary_folder_testing.h"
+#include "weights/archives_testing.h"
 
 namespace shoal::weights {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "weights/test_archives.h"
+#include "weights/archives_testing.h"
 
 namespace shoal::weights {
 namespace {

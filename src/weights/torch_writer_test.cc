@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <numeric>
 
-#include "weights/test_archives.h"
+#include "weights/archives_testing.h"
 #include "weights/torch_zip.h"
 #include "weights/zip.h"
 

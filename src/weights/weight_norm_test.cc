@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <vector>
 
-#include "weights/test_archives.h"
+#include "weights/archives_testing.h"
 
 namespace shoal::weights {
 namespace {

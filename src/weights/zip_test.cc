@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "weights/test_archives.h"
+#include "weights/archives_testing.h"
 
 namespace shoal::weights {
 namespace {

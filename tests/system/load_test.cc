@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/temporary_folder.h"
+#include "base/temporary_folder_testing.h"
 
 namespace shoal {
 namespace {

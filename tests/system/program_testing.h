@@ -11,7 +11,7 @@
 
 #include "audio/encoder.h"
 #include "base/file.h"
-#include "base/temporary_folder.h"
+#include "base/temporary_folder_testing.h"
 
 namespace shoal {
 

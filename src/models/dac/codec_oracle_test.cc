@@ -1,10 +1,9 @@
-#include "models/dac/codec_oracle.h"
-
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
 
+#include "models/dac/codec_oracle_testing.h"
 #include "ops/attention.h"
 #include "weights/convert.h"
 

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "base/philox.h"
-#include "models/dac/codec_oracle.h"
-#include "models/dac/small_config.h"
+#include "models/dac/codec_oracle_testing.h"
+#include "models/dac/small_config_testing.h"
 #include "ops/device_testing.h"
 #include "tests/parity/codec_parity.h"
 

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "models/dac/small_config.h"
+#include "models/dac/small_config_testing.h"
 
 namespace shoal::dac {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "base/philox.h"
 #include "models/dac/codec.h"
-#include "models/dac/small_config.h"
+#include "models/dac/small_config_testing.h"
 #include "ops/device_state.h"
 #include "ops/device_testing.h"
 

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "models/dual_ar/dual_ar.h"
-#include "models/dual_ar/testing/random_model.h"
+#include "models/dual_ar/random_model_testing.h"
 #include "tests/parity/lm_driver.h"
 
 namespace shoal::dual_ar {

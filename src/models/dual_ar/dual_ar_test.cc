@@ -6,8 +6,8 @@
 #include <random>
 
 #include "base/error.h"
-#include "models/dual_ar/testing/random_model.h"
-#include "models/dual_ar/testing/reference.h"
+#include "models/dual_ar/random_model_testing.h"
+#include "models/dual_ar/reference_testing.h"
 #include "tests/parity/lm_driver.h"
 
 namespace shoal::dual_ar {

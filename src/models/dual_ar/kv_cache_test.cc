@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "models/dual_ar/dual_ar.h"
-#include "models/dual_ar/testing/random_model.h"
+#include "models/dual_ar/random_model_testing.h"
 #include "ops/transfer.h"
 #include "tests/parity/lm_driver.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "models/dual_ar/testing/fixture_folder.h"
+#include "models/dual_ar/fixture_folder_testing.h"
 #include "tests/parity/lm_parity.h"
 #include "tests/parity/sampler_parity.h"
 #include "tests/parity/text_parity.h"

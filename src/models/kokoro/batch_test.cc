@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "models/kokoro/plbert.h"
-#include "models/kokoro/small_config.h"
+#include "models/kokoro/small_config_testing.h"
 
 namespace shoal::kokoro {
 namespace {

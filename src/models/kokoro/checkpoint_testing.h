@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/temporary_folder.h"
+#include "base/temporary_folder_testing.h"
 #include "models/kokoro/inventory.h"
 #include "models/kokoro/weight_source.h"
+#include "weights/archives_testing.h"
 #include "weights/name_maps.h"
-#include "weights/test_archives.h"
 
 namespace shoal::kokoro {
 

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "base/temporary_folder.h"
-#include "models/kokoro/fixtures.h"
-#include "weights/test_archives.h"
+#include "base/temporary_folder_testing.h"
+#include "models/kokoro/fixtures_testing.h"
+#include "weights/archives_testing.h"
 
 namespace shoal::kokoro {
 namespace {

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 #include <map>
 
-#include "base/temporary_folder.h"
+#include "base/temporary_folder_testing.h"
 #include "models/kokoro/checkpoint_testing.h"
-#include "models/kokoro/fixtures.h"
-#include "models/kokoro/small_config.h"
+#include "models/kokoro/fixtures_testing.h"
+#include "models/kokoro/small_config_testing.h"
 
 namespace shoal::kokoro {
 namespace {

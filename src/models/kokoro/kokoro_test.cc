@@ -7,7 +7,7 @@
 #include <random>
 
 #include "base/error.h"
-#include "models/kokoro/small_config.h"
+#include "models/kokoro/small_config_testing.h"
 #include "models/kokoro/step_memory.h"
 #include "models/kokoro/style.h"
 #include "ops/device_testing.h"

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "models/kokoro/checkpoint_testing.h"
-#include "models/kokoro/fixtures.h"
-#include "models/kokoro/small_config.h"
+#include "models/kokoro/fixtures_testing.h"
+#include "models/kokoro/small_config_testing.h"
 #include "ops/device_testing.h"
 #include "ops/transfer.h"
 

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/temporary_folder.h"
-#include "models/kokoro/fixtures.h"
+#include "base/temporary_folder_testing.h"
+#include "models/kokoro/fixtures_testing.h"
 #include "models/kokoro/voice_testing.h"
 
 namespace shoal::kokoro {

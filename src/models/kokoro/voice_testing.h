@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "models/kokoro/voice_pack.h"
-#include "weights/test_archives.h"
+#include "weights/archives_testing.h"
 
 namespace shoal::kokoro {
 

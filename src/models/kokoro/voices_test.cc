@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "base/log.h"
-#include "base/temporary_folder.h"
-#include "models/kokoro/fixtures.h"
+#include "base/temporary_folder_testing.h"
+#include "models/kokoro/fixtures_testing.h"
 #include "models/kokoro/voice_testing.h"
 
 namespace shoal::kokoro {

@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "runtime/engine/engine_testing.h"
 #include "runtime/engine/ledger.h"
-#include "runtime/engine/testing.h"
 #include "shoal/engine.h"
 
 namespace shoal {

@@ -5,8 +5,8 @@
 #include <thread>
 
 #include "runtime/engine/batch_seeds.h"
+#include "runtime/engine/engine_testing.h"
 #include "runtime/engine/prosody.h"
-#include "runtime/engine/testing.h"
 
 namespace shoal::runtime {
 namespace {

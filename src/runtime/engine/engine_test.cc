@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "runtime/engine/testing.h"
+#include "runtime/engine/engine_testing.h"
 
 namespace shoal {
 namespace {

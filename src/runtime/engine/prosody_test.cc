@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/engine/testing.h"
+#include "runtime/engine/engine_testing.h"
 #include "shoal/engine.h"
 
 namespace shoal::runtime {

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 #include <thread>
 
+#include "runtime/engine/engine_testing.h"
 #include "runtime/engine/speech_state.h"
-#include "runtime/engine/testing.h"
 
 namespace shoal::runtime {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "base/clock.h"
-#include "runtime/engine/testing.h"
+#include "runtime/engine/engine_testing.h"
 
 namespace shoal::runtime {
 namespace {

@@ -5,7 +5,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "runtime/engine/testing.h"
+#include "runtime/engine/engine_testing.h"
 
 namespace shoal::runtime {
 namespace {

@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <numeric>
 
-#include "base/temporary_folder.h"
+#include "base/temporary_folder_testing.h"
+#include "runtime/engine/engine_testing.h"
 #include "runtime/engine/family.h"
-#include "runtime/engine/testing.h"
 #include "runtime/families/kokoro/kokoro_testing.h"
 #include "shoal/model.h"
 

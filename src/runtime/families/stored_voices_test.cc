@@ -3,8 +3,8 @@
 
 #include <gmock/gmock.h>
 
-#include "base/temporary_folder.h"
-#include "runtime/engine/testing.h"
+#include "base/temporary_folder_testing.h"
+#include "runtime/engine/engine_testing.h"
 #include "runtime/families/kokoro/kokoro_testing.h"
 #include "shoal/clip_cache.h"
 

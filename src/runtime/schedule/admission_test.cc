@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "runtime/schedule/replay.h"
+#include "runtime/schedule/replay_testing.h"
 
 namespace shoal::runtime {
 namespace {

@@ -5,7 +5,7 @@
 #include <random>
 #include <set>
 
-#include "runtime/schedule/replay.h"
+#include "runtime/schedule/replay_testing.h"
 
 namespace shoal::runtime {
 namespace {

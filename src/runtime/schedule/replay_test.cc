@@ -1,8 +1,8 @@
-// The pretended engine of replay.h. Its tests are those that use it.
-#include "runtime/schedule/replay.h"
-
+// The pretended engine of replay_testing.h. Its tests are those that use it.
 #include <algorithm>
 #include <gtest/gtest.h>
+
+#include "runtime/schedule/replay_testing.h"
 
 namespace shoal::runtime {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "runtime/voices/code_file.h"
 #include "runtime/voices/code_store.h"
-#include "runtime/voices/testing.h"
+#include "runtime/voices/voices_testing.h"
 
 namespace shoal::runtime {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "runtime/voices/code_file.h"
-#include "runtime/voices/testing.h"
+#include "runtime/voices/voices_testing.h"
 
 namespace shoal::runtime {
 namespace {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <set>
 
-#include "runtime/voices/testing.h"
+#include "runtime/voices/voices_testing.h"
 
 namespace shoal::runtime {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "audio/encoder.h"
 #include "base/file.h"
-#include "runtime/voices/testing.h"
+#include "runtime/voices/voices_testing.h"
 
 namespace shoal::runtime {
 namespace {

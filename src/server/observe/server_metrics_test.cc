@@ -13,7 +13,7 @@
 #include <set>
 #include <thread>
 
-#include "server/observe/exposition_parser.h"
+#include "server/observe/exposition_parser_testing.h"
 
 namespace shoal::server {
 namespace {

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/temporary_folder.h"
+#include "base/temporary_folder_testing.h"
 #include "shoal/engine.h"
 
 namespace shoal::server {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "audio/encoder.h"
-#include "audio/test_sounds.h"
-#include "server/routes/testing.h"
+#include "audio/sounds_testing.h"
+#include "server/routes/routes_testing.h"
 
 namespace shoal::server::testing {
 

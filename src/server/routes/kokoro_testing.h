@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/temporary_folder.h"
+#include "base/temporary_folder_testing.h"
 #include "server/routes/speech_testing.h"
 
 namespace shoal::server::testing {

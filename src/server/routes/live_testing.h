@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "server/routes/routes_testing.h"
 #include "server/routes/signal.h"
-#include "server/routes/testing.h"
 
 namespace shoal::server::testing {
 

@@ -5,10 +5,10 @@
 #include <thread>
 
 #include "server/body/value.h"
-#include "server/observe/exposition_parser.h"
+#include "server/observe/exposition_parser_testing.h"
 #include "server/routes/docs_page.h"
 #include "server/routes/openapi.h"
-#include "server/routes/testing.h"
+#include "server/routes/routes_testing.h"
 
 namespace shoal::server {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "server/page/page.h"
-#include "server/routes/testing.h"
+#include "server/routes/routes_testing.h"
 
 namespace shoal::server {
 namespace {

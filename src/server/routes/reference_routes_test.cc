@@ -5,7 +5,7 @@
 #include <iterator>
 #include <sys/resource.h>
 
-#include "base/temporary_folder.h"
+#include "base/temporary_folder_testing.h"
 #include "server/routes/clip_testing.h"
 #include "server/routes/packed_answer.h"
 

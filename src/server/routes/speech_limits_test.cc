@@ -1,7 +1,7 @@
 // What is told of names and what is not, and the memory of answers.
 #include <gtest/gtest.h>
 
-#include "server/routes/testing.h"
+#include "server/routes/routes_testing.h"
 
 namespace shoal::server {
 namespace {

@@ -7,8 +7,8 @@
 #include "audio/clip.h"
 #include "audio/encoder.h"
 #include "audio/stream_resampler.h"
-#include "base/temporary_folder.h"
-#include "server/routes/testing.h"
+#include "base/temporary_folder_testing.h"
+#include "server/routes/routes_testing.h"
 
 namespace shoal::server::testing {
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "text/phonemes/espeak_vectors.h"
+#include "text/phonemes/espeak_vectors_testing.h"
 #include "text/phonemes/front_end.h"
 #include "text/phonemes/pieces.h"
 #include "text/phonemes/pronounce.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "text/phonemes/espeak_vectors.h"
+#include "text/phonemes/espeak_vectors_testing.h"
 
 namespace shoal::phonemes {
 namespace {

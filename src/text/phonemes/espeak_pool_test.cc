@@ -10,7 +10,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "text/phonemes/refusal.h"
+#include "text/phonemes/refusal_testing.h"
 
 namespace shoal::phonemes {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "text/phonemes/refusal.h"
+#include "text/phonemes/refusal_testing.h"
 
 namespace shoal::phonemes {
 namespace {

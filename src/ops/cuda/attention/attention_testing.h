@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "ops/attention.h"
-#include "ops/cuda/device/testing.h"
+#include "ops/cuda/device/cuda_testing.h"
 #include "ops/matrix_testing.h"
 #include "ops/ref/vector.h"
 #include "ops/transfer.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ops/conv1d.h"
-#include "ops/cuda/device/testing.h"
+#include "ops/cuda/device/cuda_testing.h"
 #include "ops/cuda/gemm/operands/product_testing.h"
 
 namespace shoal::ops::cuda {

@@ -1,6 +1,6 @@
 #include "ops/device_speed.h"
 
-#include "ops/cuda/device/testing.h"
+#include "ops/cuda/device/cuda_testing.h"
 
 namespace shoal::ops::cuda {
 namespace {

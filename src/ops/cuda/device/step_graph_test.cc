@@ -4,7 +4,7 @@
 #include <functional>
 #include <thread>
 
-#include "ops/cuda/device/testing.h"
+#include "ops/cuda/device/cuda_testing.h"
 #include "ops/transfer.h"
 #include "tensor/device_memory.h"
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <numeric>
 
-#include "ops/cuda/device/testing.h"
+#include "ops/cuda/device/cuda_testing.h"
 #include "tensor/device_memory.h"
 
 namespace shoal::ops::cuda {

@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "ops/cuda/device/testing.h"
+#include "ops/cuda/device/cuda_testing.h"
 #include "ops/matrix_testing.h"
 #include "ops/norm.h"
 #include "ops/transfer.h"

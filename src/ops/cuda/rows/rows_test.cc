@@ -3,7 +3,7 @@
 
 #include "base/f16.h"
 #include "ops/conv1d.h"
-#include "ops/cuda/device/testing.h"
+#include "ops/cuda/device/cuda_testing.h"
 #include "ops/embedding.h"
 #include "ops/matrix_testing.h"
 #include "ops/norm.h"

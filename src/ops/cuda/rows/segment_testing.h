@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "ops/cuda/device/testing.h"
+#include "ops/cuda/device/cuda_testing.h"
 #include "ops/sequence_testing.h"
 
 namespace shoal::ops::cuda {

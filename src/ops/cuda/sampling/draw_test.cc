@@ -1,7 +1,7 @@
 // What a GPU draws is what the CPU draws from equal logits.
 #include "ops/draw.h"
 
-#include "ops/cuda/device/testing.h"
+#include "ops/cuda/device/cuda_testing.h"
 #include "ops/cuda/sampling/draw_testing.h"
 #include "ops/transfer.h"
 

@@ -4,10 +4,10 @@
 #include <iostream>
 #include <thread>
 
+#include "runtime/engine/engine_testing.h"
 #include "runtime/engine/push_reader.h"
-#include "runtime/engine/testing.h"
-#include "runtime/families/allocation/failing_memory.h"
-#include "runtime/families/allocation/watchdog.h"
+#include "runtime/families/allocation/failing_memory_testing.h"
+#include "runtime/families/allocation/watchdog_testing.h"
 #include "runtime/families/language/pipeline.h"
 
 namespace shoal::runtime {

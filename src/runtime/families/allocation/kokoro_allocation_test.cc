@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <random>
 
-#include "runtime/families/allocation/failing_memory.h"
-#include "runtime/families/allocation/watchdog.h"
+#include "runtime/families/allocation/failing_memory_testing.h"
+#include "runtime/families/allocation/watchdog_testing.h"
 #include "runtime/families/kokoro/kokoro_pipeline_testing.h"
 
 namespace shoal::runtime {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/kokoro/small_config.h"
+#include "models/kokoro/small_config_testing.h"
 #include "runtime/families/kokoro/kokoro_pipeline.h"
 #include "runtime/families/kokoro/kokoro_testing.h"
 

@@ -6,11 +6,11 @@
 #include <random>
 #include <string>
 
-#include "base/temporary_folder.h"
-#include "models/kokoro/fixtures.h"
+#include "base/temporary_folder_testing.h"
+#include "models/kokoro/fixtures_testing.h"
 #include "models/kokoro/voice_testing.h"
 #include "ops/device_testing.h"
-#include "runtime/engine/testing.h"
+#include "runtime/engine/engine_testing.h"
 #include "shoal/engine.h"
 
 namespace shoal::runtime::testing {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 #include <thread>
 
+#include "runtime/engine/engine_testing.h"
 #include "runtime/engine/push_reader.h"
-#include "runtime/engine/testing.h"
 #include "runtime/families/language/pipeline.h"
 
 namespace shoal::runtime {

@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <thread>
 
-#include "runtime/engine/testing.h"
-#include "runtime/families/language/faulty_calls.h"
+#include "runtime/engine/engine_testing.h"
+#include "runtime/families/language/faulty_calls_testing.h"
 
 namespace shoal::runtime {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <numeric>
 
-#include "models/dac/small_config.h"
+#include "models/dac/small_config_testing.h"
 #include "ops/execution.h"
 #include "ops/residual.h"
 #include "runtime/families/language/pipeline.h"

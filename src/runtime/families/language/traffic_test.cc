@@ -12,10 +12,10 @@
 #include <span>
 #include <thread>
 
-#include "base/temporary_folder.h"
+#include "base/temporary_folder_testing.h"
 #include "runtime/engine/system_memory.h"
-#include "runtime/families/language/faulty_calls.h"
-#include "runtime/families/language/traffic_client.h"
+#include "runtime/families/language/faulty_calls_testing.h"
+#include "runtime/families/language/traffic_client_testing.h"
 
 namespace shoal::runtime {
 namespace {

@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "ops/conv1d.h"
-#include "ops/cuda/device/testing.h"
+#include "ops/cuda/device/cuda_testing.h"
 #include "ops/linear.h"
 #include "ops/matrix_testing.h"
 

@@ -1,7 +1,7 @@
 #include <array>
 #include <cstring>
 
-#include "ops/cuda/device/testing.h"
+#include "ops/cuda/device/cuda_testing.h"
 #include "ops/cuda/gemm/operands/products.h"
 #include "ops/matrix_testing.h"
 #include "ops/packed_matrix.h"

@@ -1,5 +1,5 @@
 // Products of few rows give the bits of those of many, whatever a block's part of the matrix is.
-#include "ops/cuda/device/testing.h"
+#include "ops/cuda/device/cuda_testing.h"
 #include "ops/cuda/gemm/operands/product_testing.h"
 #include "ops/cuda/gemm/skinny/skinny_product.h"
 #include "ops/cuda/gemm/tile/tile_product.h"

@@ -1,8 +1,8 @@
 // What the tests of kernels share that only some GPUs can run (has_wgmma).
 #pragma once
 
+#include "ops/cuda/device/cuda_testing.h"
 #include "ops/cuda/device/machine.h"
-#include "ops/cuda/device/testing.h"
 
 namespace shoal::ops::cuda {
 

@@ -1,4 +1,4 @@
-#include "ops/cuda/device/testing.h"
+#include "ops/cuda/device/cuda_testing.h"
 #include "ops/cuda/gemm/operands/product_testing.h"
 #include "ops/cuda/gemm/skinny/skinny_product.h"
 #include "ops/cuda/gemm/tile/tile_product.h"

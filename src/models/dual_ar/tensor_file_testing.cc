@@ -1,4 +1,4 @@
-#include "models/dual_ar/testing/tensor_file.h"
+#include "models/dual_ar/tensor_file_testing.h"
 
 #include "base/bf16.h"
 #include "base/error.h"

@@ -1,4 +1,4 @@
-#include "ops/cuda/device/testing.h"
+#include "ops/cuda/device/cuda_testing.h"
 
 #include <algorithm>
 #include <bit>

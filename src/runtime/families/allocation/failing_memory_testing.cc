@@ -1,4 +1,4 @@
-#include "runtime/families/allocation/failing_memory.h"
+#include "runtime/families/allocation/failing_memory_testing.h"
 
 #include <atomic>
 #include <cstdlib>

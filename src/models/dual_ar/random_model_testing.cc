@@ -1,4 +1,4 @@
-#include "models/dual_ar/testing/random_model.h"
+#include "models/dual_ar/random_model_testing.h"
 
 #include <cmath>
 #include <cstdio>
@@ -8,7 +8,7 @@
 
 #include "base/bf16.h"
 #include "base/error.h"
-#include "models/dual_ar/testing/tensor_file.h"
+#include "models/dual_ar/tensor_file_testing.h"
 
 namespace shoal::dual_ar::testing {
 namespace {

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-#include "runtime/families/allocation/failing_memory.h"
+#include "runtime/families/allocation/failing_memory_testing.h"
 
 namespace shoal::testing {
 

@@ -1,4 +1,4 @@
-#include "models/dual_ar/testing/reference.h"
+#include "models/dual_ar/reference_testing.h"
 
 #include <algorithm>
 #include <cmath>

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/dual_ar/config.h"
-#include "models/dual_ar/testing/random_model.h"
+#include "models/dual_ar/random_model_testing.h"
 
 namespace shoal::dual_ar::testing {
 

@@ -1,4 +1,4 @@
-#include "models/dual_ar/testing/fixture_folder.h"
+#include "models/dual_ar/fixture_folder_testing.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "models/dual_ar/testing/reference.h"
+#include "models/dual_ar/reference_testing.h"
 
 namespace shoal::dual_ar::testing {
 namespace {

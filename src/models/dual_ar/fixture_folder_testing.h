@@ -3,10 +3,10 @@
 
 #include <string>
 
-#include "base/temporary_folder.h"
+#include "base/temporary_folder_testing.h"
 #include "models/dual_ar/config.h"
-#include "models/dual_ar/testing/random_model.h"
-#include "models/dual_ar/testing/tensor_file.h"
+#include "models/dual_ar/random_model_testing.h"
+#include "models/dual_ar/tensor_file_testing.h"
 
 namespace shoal::dual_ar::testing {
 

@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/engine/engine_testing.h"
 #include "runtime/engine/push_reader.h"
-#include "runtime/engine/testing.h"
 #include "runtime/families/language/pipeline.h"
 
 namespace shoal::runtime::testing {
