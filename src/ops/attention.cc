@@ -35,6 +35,7 @@ void check_cache(const char* op, const Context& ctx, const HeadLayout& layout, c
         layout.kv_heads, ", ", plan.page_size, ", ", layout.head_dim, "]");
   CHECK(cache.v.dtype() == dtype && cache.v.shape() == cache.k.shape() && cache.v.is_contiguous(), op,
         ": values are ", name_of(cache.v.dtype()), " ", cache.v.shape(), ", keys ", cache.k.shape());
+  CHECK(cache.k_scales.empty() && cache.v_scales.empty(), op, ": scales beside keys of ", name_of(dtype));
 }
 
 void check_plan(const char* op, const Context& ctx, TensorView qkv, const HeadLayout& layout,
@@ -98,6 +99,13 @@ void check_page_copies(const KvLayer& cache, std::span<const int32_t> from, std:
         "copy_kv_pages: keys are ", name_of(cache.k.dtype()), " ", cache.k.shape(), ", values ",
         name_of(cache.v.dtype()), " ", cache.v.shape(),
         ", expected both dense [pages, kv_heads, page_size, head_dim]");
+  const Shape one_each{cache.k.dim(0), cache.k.dim(1), cache.k.dim(2)};
+  CHECK(cache.k_scales.empty() == cache.v_scales.empty(), "copy_kv_pages: scales of one side");
+  for (const TensorView& scales : {cache.k_scales, cache.v_scales})
+    CHECK(scales.empty() || (scales.shape() == one_each && scales.is_contiguous() &&
+                             scales.dtype() == cache.k_scales.dtype()),
+          "copy_kv_pages: scales are ", name_of(scales.dtype()), " ", scales.shape(), ", expected dense ",
+          one_each);
   CHECK(from.size() == to.size(), "copy_kv_pages: ", from.size(), " pages to copy, ", to.size(),
         " places for them");
   for (const std::span<const int32_t> pages : {from, to})

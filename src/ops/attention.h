@@ -33,8 +33,8 @@ void qk_norm_rope(Context& ctx, TensorView qkv, const HeadLayout& layout, const 
 void append_kv(Context& ctx, TensorView qkv, const HeadLayout& layout, const BatchPlan& plan,
                const KvLayer& cache);
 
-// Copies whole pages of one layer, keys and values: page from[i] over page to[i]. Any dtype. No page is
-// written twice, and none is both read and written, so that the order of the copies does not matter.
+// Copies whole pages of one layer, keys, values and their scales: page from[i] over page to[i]. Any dtype. No
+// page is written twice, and none is both read and written, so that the order of the copies does not matter.
 void copy_kv_pages(Context& ctx, const KvLayer& cache, std::span<const int32_t> from,
                    std::span<const int32_t> to);
 

@@ -317,6 +317,30 @@ void expect_copied_pages(Context& ctx, DType dtype, Shape shape, const std::vect
   EXPECT_EQ(v, want_v);
 }
 
+TEST(CopyKvPages, ScalesGoWithTheirPages) {
+  ThreadTeam team(3);
+  Workspace workspace;
+  Context ctx{.team = &team, .workspace = &workspace};
+  const Shape shape{4, 2, 3, 5}, one_each{4, 2, 3};
+  std::vector<uint8_t> k = numbered<uint8_t>(shape.elements(), 1), v = numbered<uint8_t>(shape.elements(), 7);
+  std::vector<uint16_t> k_scales = numbered<uint16_t>(24, 100), v_scales = numbered<uint16_t>(24, 200);
+  std::vector<uint16_t> want_k = k_scales, want_v = v_scales;
+  for (size_t i = 0; i < 6; ++i) want_k[6 + i] = k_scales[18 + i], want_v[6 + i] = v_scales[18 + i];
+  const auto layer = [&](const Shape& of_v) {
+    return KvLayer{TensorView::of(k.data(), DType::u8, shape), TensorView::of(v.data(), DType::u8, shape),
+                   TensorView::of(k_scales.data(), DType::f16, one_each),
+                   TensorView::of(v_scales.data(), DType::f16, of_v)};
+  };
+  const std::vector<int32_t> from = {3}, to = {1};
+  copy_kv_pages(ctx, layer(one_each), from, to);
+  EXPECT_EQ(k_scales, want_k);
+  EXPECT_EQ(v_scales, want_v);
+  EXPECT_THROW(copy_kv_pages(ctx, layer({4, 6, 1}), from, to), Error);
+  KvLayer one_side = layer(one_each);
+  one_side.v_scales = {};
+  EXPECT_THROW(copy_kv_pages(ctx, one_side, from, to), Error);
+}
+
 TEST(CopyKvPages, MovesWholePagesAndNothingElse) {
   ThreadTeam team(3);
   Workspace workspace;

@@ -64,8 +64,11 @@ struct BatchPlan {
 };
 
 // One layer's keys and values. k, v: [pages, kv_heads, page_size, head_dim], f32, bf16 or (GPU) f16.
+// Scales: [pages, kv_heads, page_size], of formats that have one for each token and head; the three above
+// have none.
 struct KvLayer {
   TensorView k, v;
+  TensorView k_scales = {}, v_scales = {};
 };
 
 }  // namespace shoal::ops

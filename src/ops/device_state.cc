@@ -29,9 +29,10 @@ bool computes_by_itself(Device device) { return device.kind != DeviceKind::cpu; 
 
 bool works_in_caches(Device device) { return device.kind == DeviceKind::cpu; }
 
-bool multiplies(Device device, DType dtype) {
-  if (dtype == DType::f16) return device.kind == DeviceKind::cuda;
-  return dtype == DType::f32 || dtype == DType::bf16;
+bool multiplies(Device device, MatrixFormat format) {
+  if (format.weights != format.operand) return false;
+  if (format.operand == DType::f16) return device.kind == DeviceKind::cuda;
+  return format.operand == DType::f32 || format.operand == DType::bf16;
 }
 
 }  // namespace shoal::ops

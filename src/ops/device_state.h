@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "tensor/formats.h"
 #include "tensor/tensor.h"
 
 namespace shoal::ops {
@@ -25,7 +26,7 @@ bool computes_by_itself(Device device);
 // wants as many rows as there are.
 bool works_in_caches(Device device);
 
-// Whether the device has products with matrices of that dtype.
-bool multiplies(Device device, DType dtype);
+// Whether the device has GEMMs with matrices of that format.
+bool multiplies(Device device, MatrixFormat format);
 
 }  // namespace shoal::ops

@@ -17,13 +17,12 @@ struct Epilogue {
   TensorView scale = {};    // f32 [outputs] per-output factor (layer scale); empty means 1
 };
 
-// The dtype to which a product rounds its input before it multiplies: f32 for f32 weights, else that of the
-// weights. A producer that writes it at once (linear_swiglu, attend) saves a pass. On the CPU f32: its
-// products round by themselves.
+// The dtype in which a product reads its input: that of its operands (tensor/formats.h). A producer that
+// writes it at once (linear_swiglu, attend) saves a pass. On the CPU f32: its products round by themselves.
 DType product_input(const Context& ctx, const PackedMatrix& weight);
 
 // x: f32 or product_input [rows, depth] (rows may be strided), y: f32 [rows, outputs] (rows may be strided);
-// x and y do not overlap. bf16 or f16 weights: x is rounded to them first and sums are f32.
+// x and y do not overlap. x is rounded to the operand's dtype first and sums are f32.
 void linear(Context& ctx, TensorView x, const PackedMatrix& weight, TensorView y,
             const Epilogue& epilogue = {});
 

@@ -40,11 +40,14 @@ Tensor widen_bias(TensorView bias, int64_t outputs, int64_t repeats) {
   return wide;
 }
 
-PackedMatrix pack(Context& ctx, const PackRequest& request, TensorView bias, int64_t bias_repeats = 1) {
-  CHECK(multiplies(ctx.device, request.dtype), "dtype ", name_of(request.dtype),
-        ", expected F32 or BF16, or F16 on a GPU");
+PackedMatrix pack(Context& ctx, PackRequest request, MatrixFormat format, TensorView bias,
+                  int64_t bias_repeats = 1) {
+  CHECK(multiplies(ctx.device, format), "weights ", name_of(format.weights), " times ",
+        name_of(format.operand), ", expected F32 or BF16, or F16 on a GPU, of both");
+  request.dtype = format.weights;
   PackedMatrix packed;
-  packed.dtype = request.dtype;
+  packed.dtype = format.weights;
+  packed.operand = format.operand;
   packed.outputs = request.outputs;
   packed.taps = request.taps;
   packed.depth = request.depth;
@@ -55,19 +58,19 @@ PackedMatrix pack(Context& ctx, const PackRequest& request, TensorView bias, int
 
 }  // namespace
 
-PackedMatrix pack_matrix(Context& ctx, TensorView weight, TensorView bias, DType dtype) {
+PackedMatrix pack_matrix(Context& ctx, TensorView weight, TensorView bias, MatrixFormat format) {
   check_weight(weight, 2, 3);
   const WeightSource source = rows_of(weight);
   return pack(ctx,
               {.parts = {&source, 1},
                .outputs = weight.dim(0),
                .taps = weight.rank() == 3 ? weight.dim(1) : 1,
-               .depth = weight.dim(-1),
-               .dtype = dtype},
-              bias);
+               .depth = weight.dim(-1)},
+              format, bias);
 }
 
-PackedMatrix pack_stacked(Context& ctx, std::span<const TensorView> weights, TensorView bias, DType dtype) {
+PackedMatrix pack_stacked(Context& ctx, std::span<const TensorView> weights, TensorView bias,
+                          MatrixFormat format) {
   CHECK(!weights.empty());
   std::vector<WeightSource> parts;
   int64_t outputs = 0;
@@ -77,25 +80,24 @@ PackedMatrix pack_stacked(Context& ctx, std::span<const TensorView> weights, Ten
     parts.push_back(rows_of(weight));
     outputs += weight.dim(0);
   }
-  return pack(ctx, {.parts = parts, .outputs = outputs, .depth = weights[0].dim(1), .dtype = dtype}, bias);
+  return pack(ctx, {.parts = parts, .outputs = outputs, .depth = weights[0].dim(1)}, format, bias);
 }
 
-PackedMatrix pack_gate_up(Context& ctx, TensorView gate, TensorView up, DType dtype) {
+PackedMatrix pack_gate_up(Context& ctx, TensorView gate, TensorView up, MatrixFormat format) {
   check_weight(gate, 2, 2);
   check_weight(up, 2, 2);
   CHECK(gate.shape() == up.shape(), "gate ", gate.shape(), ", up ", up.shape());
   const std::array parts = {rows_of(gate), rows_of(up)};
-  return pack(ctx,
-              {.parts = parts, .paired = true, .outputs = gate.dim(0), .depth = gate.dim(1), .dtype = dtype},
+  return pack(ctx, {.parts = parts, .paired = true, .outputs = gate.dim(0), .depth = gate.dim(1)}, format,
               {});
 }
 
-PackedMatrix pack_conv1d(Context& ctx, TensorView weight, TensorView bias, DType dtype) {
-  return pack_strided_conv1d(ctx, weight, bias, 1, dtype);
+PackedMatrix pack_conv1d(Context& ctx, TensorView weight, TensorView bias, MatrixFormat format) {
+  return pack_strided_conv1d(ctx, weight, bias, 1, format);
 }
 
 PackedMatrix pack_strided_conv1d(Context& ctx, TensorView weight, TensorView bias, int64_t stride,
-                                 DType dtype) {
+                                 MatrixFormat format) {
   check_weight(weight, 3, 3);
   const int64_t inputs = weight.dim(1), kernel = weight.dim(2);
   CHECK(stride > 0 && kernel % stride == 0, "kernel ", kernel, ", stride ", stride);
@@ -109,17 +111,14 @@ PackedMatrix pack_strided_conv1d(Context& ctx, TensorView weight, TensorView bia
                             .k_outer_stride = 1,
                             .k_inner_stride = weight.stride(1),
                             .tap_stride = stride};
-  return pack(ctx,
-              {.parts = {&source, 1},
-               .outputs = weight.dim(0),
-               .taps = kernel / stride,
-               .depth = stride * inputs,
-               .dtype = dtype},
-              bias);
+  return pack(
+      ctx,
+      {.parts = {&source, 1}, .outputs = weight.dim(0), .taps = kernel / stride, .depth = stride * inputs},
+      format, bias);
 }
 
 PackedMatrix pack_transposed_conv1d(Context& ctx, TensorView weight, TensorView bias, int64_t stride,
-                                    DType dtype) {
+                                    MatrixFormat format) {
   check_weight(weight, 3, 3);
   const int64_t channels = weight.dim(1), kernel = weight.dim(2);
   CHECK(stride > 0 && kernel % stride == 0, "kernel ", kernel, ", stride ", stride);
@@ -134,13 +133,10 @@ PackedMatrix pack_transposed_conv1d(Context& ctx, TensorView weight, TensorView 
                             .n_inner_stride = weight.stride(1),
                             .k_outer_stride = weight.stride(0),
                             .tap_stride = -stride};
-  return pack(ctx,
-              {.parts = {&source, 1},
-               .outputs = stride * channels,
-               .taps = kernel / stride,
-               .depth = weight.dim(0),
-               .dtype = dtype},
-              bias, stride);
+  return pack(
+      ctx,
+      {.parts = {&source, 1}, .outputs = stride * channels, .taps = kernel / stride, .depth = weight.dim(0)},
+      format, bias, stride);
 }
 
 }  // namespace shoal::ops

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "ops/context.h"
+#include "tensor/formats.h"
 #include "tensor/tensor.h"
 
 namespace shoal::ops {
@@ -11,12 +12,13 @@ namespace shoal::ops {
 // y[n] = sum over taps and k of w[n][tap][k] * x[tap][k] (+ bias[n]). A linear layer has one tap; a causal
 // convolution has one per kernel position. Rows are outputs. Made once at load, immutable afterwards.
 //
-// The order in which a product is summed depends only on (dtype, instruction set, taps, depth): never on how
+// The order in which a product is summed depends only on (format, instruction set, taps, depth): never on how
 // many input rows are computed together, on the thread, or on the neighbouring outputs. So a row alone equals
 // itself in any batch, bit for bit (docs/ARCHITECTURE.md, Determinism).
 struct PackedMatrix {
-  DType dtype = DType::f32;  // f32, bf16, or (GPU) f16
-  int64_t outputs = 0;       // N
+  DType dtype = DType::f32;    // of the stored weights: f32, bf16, or (GPU) f16
+  DType operand = DType::f32;  // to which a GEMM rounds its other operand
+  int64_t outputs = 0;         // N
   int64_t taps = 1;
   int64_t depth = 0;  // K: inputs per tap
   Tensor storage;     // backend's own layout
@@ -25,28 +27,29 @@ struct PackedMatrix {
 };
 
 // weight: [outputs, depth], or [outputs, taps, depth]; f32, bf16 or f16; rows may be strided. bias:
-// f32/bf16/f16 [outputs] or an empty view. dtype: f32, bf16, or on a GPU f16
-// (rounded to nearest even). The sources lie in host memory; the result in that of the context's device.
-PackedMatrix pack_matrix(Context& ctx, TensorView weight, TensorView bias, DType dtype);
+// f32/bf16/f16 [outputs] or an empty view. format: one that the device multiplies (device_state.h); values
+// are rounded to nearest even. The sources lie in host memory; the result in that of the context's device.
+PackedMatrix pack_matrix(Context& ctx, TensorView weight, TensorView bias, MatrixFormat format);
 
 // Several matrices of equal depth stacked along their outputs (wq, wk, wv stored apart).
-PackedMatrix pack_stacked(Context& ctx, std::span<const TensorView> weights, TensorView bias, DType dtype);
+PackedMatrix pack_stacked(Context& ctx, std::span<const TensorView> weights, TensorView bias,
+                          MatrixFormat format);
 
 // SwiGLU's pair: gate = w1, up = w3, both [hidden, depth]; used by linear_swiglu only. outputs == hidden.
-PackedMatrix pack_gate_up(Context& ctx, TensorView gate, TensorView up, DType dtype);
+PackedMatrix pack_gate_up(Context& ctx, TensorView gate, TensorView up, MatrixFormat format);
 
 // Convolutions as matrices over channels-last rows; every one becomes a stride-1 causal convolution
 // (conv1d.h):
 // - weight [out, in, k] as PyTorch stores it: taps = k, depth = in.
-PackedMatrix pack_conv1d(Context& ctx, TensorView weight, TensorView bias, DType dtype);
+PackedMatrix pack_conv1d(Context& ctx, TensorView weight, TensorView bias, MatrixFormat format);
 // - stride s, k a multiple of s: rows [frames, in] are viewed as [frames / s, s * in]; taps = k / s, depth =
 // s * in.
 PackedMatrix pack_strided_conv1d(Context& ctx, TensorView weight, TensorView bias, int64_t stride,
-                                 DType dtype);
+                                 MatrixFormat format);
 // - transposed, weight [in, out, k], stride s, k a multiple of s: taps = k / s, outputs = s * out; the result
 // [frames, s * out]
 //   is the memory of [frames * s, out]. The bias is repeated s times. (dac/MODEL.md, Blocks)
 PackedMatrix pack_transposed_conv1d(Context& ctx, TensorView weight, TensorView bias, int64_t stride,
-                                    DType dtype);
+                                    MatrixFormat format);
 
 }  // namespace shoal::ops

@@ -36,7 +36,7 @@ struct PackRequest {
   int64_t outputs = 0;  // of the result: of all parts, or of one of the pair
   int64_t taps = 1;
   int64_t depth = 0;
-  DType dtype = DType::f32;  // f32, bf16, or (GPU) f16
+  DType dtype = DType::f32;  // of the stored result: f32, bf16, or (GPU) f16
 };
 
 // Element i of f32, bf16 or f16 memory.

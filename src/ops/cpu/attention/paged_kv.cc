@@ -17,6 +17,13 @@ void store_head(const VectorKernels& kernels, const float* from, TensorView cach
     std::memcpy(cache.as<float>() + slot * dim, from, static_cast<size_t>(dim) * sizeof(float));
 }
 
+// Head number `from` of a layer's pages over head number `to`.
+void copy_head(TensorView side, int64_t from, int64_t to) {
+  const int64_t bytes = side.elements() / (side.dim(0) * side.dim(1)) * size_of(side.dtype());
+  std::byte* const data = static_cast<std::byte*>(side.data());
+  std::memcpy(data + to * bytes, data + from * bytes, static_cast<size_t>(bytes));
+}
+
 }  // namespace
 
 void qk_norm_rope(Context& ctx, TensorView qkv, const HeadLayout& layout, const QkNorm& norm, TensorView rope,
@@ -64,16 +71,13 @@ void copy_kv_pages(Context& ctx, const KvLayer& cache, std::span<const int32_t> 
                    std::span<const int32_t> to) {
   // One head of one page at a time, so that several workers share even a single page.
   const int64_t heads = cache.k.dim(1), width = cache.k.dim(2) * cache.k.dim(3);
-  const int64_t bytes = width * size_of(cache.k.dtype());
   const auto blocks = static_cast<int64_t>(from.size()) * heads;
   ctx.team->parallel_for(blocks, rows_per_task(2 * width), [&](int64_t begin, int64_t end, int) {
     for (int64_t block = begin; block < end; ++block) {
       const auto pair = static_cast<size_t>(block / heads);
-      for (const TensorView& side : {cache.k, cache.v}) {
-        std::byte* const data = static_cast<std::byte*>(side.data());
-        std::memcpy(data + (to[pair] * heads + block % heads) * bytes,
-                    data + (from[pair] * heads + block % heads) * bytes, static_cast<size_t>(bytes));
-      }
+      for (const TensorView& side : {cache.k, cache.v, cache.k_scales, cache.v_scales})
+        if (!side.empty())
+          copy_head(side, from[pair] * heads + block % heads, to[pair] * heads + block % heads);
     }
   });
 }

@@ -60,7 +60,7 @@ class SelfTileWorker {
     }
     kernels_.attention_chunk({.keys = keys_,
                               .values = values_,
-                              .bf16 = false,
+                              .row = KvRow::f32,
                               .head_dim = static_cast<int>(dim_),
                               .scale = 1.0f / std::sqrt(static_cast<float>(dim_)),
                               .queries = queries_,

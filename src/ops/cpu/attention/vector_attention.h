@@ -16,9 +16,15 @@ struct Attention {
   static int smaller(int a, int b) { return a < b ? a : b; }
   static int larger(int a, int b) { return a > b ? a : b; }
 
-  static V load_row(const AttentionChunk& c, const void* row, int64_t at, int count) {
-    return c.bf16 ? Rows<V>::load(static_cast<const uint16_t*>(row) + at, count)
-                  : Rows<V>::load(static_cast<const float*>(row) + at, count);
+  // use(pointer to the elements of a row): the one place that turns a KvRow into a type.
+  template <typename Use>
+  static void with_row_type(KvRow row, Use use) {
+    switch (row) {
+      case KvRow::f32:
+        return use(static_cast<const float*>(nullptr));
+      case KvRow::bf16:
+        return use(static_cast<const uint16_t*>(nullptr));
+    }
   }
 
   static void chunk(const AttentionChunk& c) {
@@ -44,21 +50,14 @@ struct Attention {
       score_block(c, block, scores + first);
     }
     for (int i = 0; i < c.query_count; ++i) softmax(c, i, scores + i * kAttentionChunk);
-    if (c.head_dim % 16 == 0 && (!c.bf16 || c.query_count <= V::kQueries)) {
-      if (c.bf16)
-        weigh<uint16_t>(c, c.values, scores);
+    with_row_type(c.row, [&](const auto* type) {
+      // Many queries read values again and again: 16 bits are widened once.
+      const bool is_wide = sizeof(*type) == sizeof(float);
+      if (c.head_dim % 16 == 0 && (is_wide || c.query_count <= V::kQueries))
+        weigh(c, type, c.values, scores);
       else
-        weigh<float>(c, c.values, scores);
-      return;
-    }
-    const void* rows[kAttentionChunk];
-    for (int k = begin; k < end; ++k) {
-      float* row = values + k * padded;
-      rows[k] = row;
-      for (int64_t d = 0; d < padded; d += 16)
-        load_row(c, c.values[k], d, smaller(16, c.head_dim - static_cast<int>(d))).store(row + d);
-    }
-    weigh<float>(c, rows, scores);
+        weigh_widened(c, type, begin, end, values, scores);
+    });
   }
 
   static void merge(const float* part, float* sum, int head_dim) {
@@ -85,15 +84,12 @@ struct Attention {
   static void transpose_keys(const AttentionChunk& c, int first, int begin, int end, float* block) {
     const void* rows[16];
     for (int i = 0; i < 16; ++i) rows[i] = c.keys[smaller(larger(first + i, begin), end - 1)];
-    if (c.bf16)
-      transpose_rows<uint16_t>(rows, c.head_dim, block);
-    else
-      transpose_rows<float>(rows, c.head_dim, block);
+    with_row_type(c.row, [&](const auto* type) { transpose_rows(type, rows, c.head_dim, block); });
   }
 
   // Whole squares are stored to scratch that is padded for them; the last one takes its stray columns along.
   template <typename T>
-  static void transpose_rows(const void* const* rows, int head_dim, float* block) {
+  static void transpose_rows(const T*, const void* const* rows, int head_dim, float* block) {
     for (int d = 0; d < head_dim; d += 16) {
       const int width = smaller(16, head_dim - d);
       V columns[16];
@@ -156,8 +152,24 @@ struct Attention {
     result[c.head_dim + 1] = V::sum(sum);
   }
 
+  // widened: [kAttentionChunk, head_dim padded to 16].
   template <typename T>
-  static void weigh(const AttentionChunk& c, const void* const* rows, const float* weights) {
+  static void weigh_widened(const AttentionChunk& c, const T*, int begin, int end, float* widened,
+                            const float* weights) {
+    const int64_t padded = (c.head_dim + 15) / 16 * 16;
+    const void* rows[kAttentionChunk];
+    for (int k = begin; k < end; ++k) {
+      const T* const from = static_cast<const T*>(c.values[k]);
+      float* const row = widened + k * padded;
+      rows[k] = row;
+      for (int64_t d = 0; d < padded; d += 16)
+        Rows<V>::load(from + d, smaller(16, c.head_dim - static_cast<int>(d))).store(row + d);
+    }
+    weigh(c, static_cast<const float*>(nullptr), rows, weights);
+  }
+
+  template <typename T>
+  static void weigh(const AttentionChunk& c, const T*, const void* const* rows, const float* weights) {
     constexpr int kBlock = V::kQueries > 4 ? 4 : 2;
     int i = 0;
     for (; i + kBlock <= c.query_count; i += kBlock) weigh_queries<T, kBlock>(c, rows, weights, i);

@@ -107,7 +107,7 @@ class PagedTileWorker {
       if (used == 0) continue;
       kernels_.attention_chunk({.keys = keys_,
                                 .values = values_,
-                                .bf16 = batch_.cache.k.dtype() == DType::bf16,
+                                .row = batch_.cache.k.dtype() == DType::bf16 ? KvRow::bf16 : KvRow::f32,
                                 .head_dim = static_cast<int>(dim),
                                 .scale = 1.0f / std::sqrt(static_cast<float>(dim)),
                                 .queries = queries,

@@ -174,14 +174,14 @@ StagedInput gather_taps(Context& ctx, const StagedSequences& staged, const Panel
 
 }  // namespace
 
-RowFormat row_format(DType weight_dtype) {
-  if (weight_dtype == DType::f32) return RowFormat::f32;
+RowFormat row_format(DType operand) {
+  if (operand == DType::f32) return RowFormat::f32;
   return matrix_kernels().reads_bf16 ? RowFormat::bf16 : RowFormat::rounded;
 }
 
 StagedInput stage_rows(Context& ctx, TensorView x, const PackedMatrix& weight) {
   const PanelLayout layout = panel_layout(weight.dtype, 1, weight.depth);
-  const RowFormat format = row_format(weight.dtype);
+  const RowFormat format = row_format(weight.operand);
   const std::span<const Segment> segments = one_segment(*ctx.workspace, x.dim(0));
   if (format == RowFormat::f32 && layout.depth == weight.depth)
     return {x.data(), DType::f32, x.stride(0), 0, segments};
@@ -191,7 +191,7 @@ StagedInput stage_rows(Context& ctx, TensorView x, const PackedMatrix& weight) {
 
 StagedInput stage_signal(Context& ctx, TensorView x, const PackedMatrix& weight, int64_t dilation) {
   const PanelLayout layout = panel_layout(weight.dtype, weight.taps, weight.depth);
-  const RowFormat format = row_format(weight.dtype);
+  const RowFormat format = row_format(weight.operand);
   const int64_t width = layout.folded ? weight.depth : layout.depth;
   const bool as_it_is = format == RowFormat::f32 && width == weight.depth;
   const StagedSequences staged{as_it_is ? x : stored_rows(ctx, x, format, width),
@@ -256,7 +256,7 @@ StagedInput stage_convolution(Context& ctx, const ConvInput& input, const Packed
   const PanelLayout layout = panel_layout(weight.dtype, weight.taps, weight.depth);
   const int64_t width = layout.folded ? weight.depth : layout.depth;
   const StagedSequences staged =
-      stage_sequences(ctx, input, (weight.taps - 1) * dilation, row_format(weight.dtype), width);
+      stage_sequences(ctx, input, (weight.taps - 1) * dilation, row_format(weight.operand), width);
   const int64_t sequences = static_cast<int64_t>(staged.segments.size());
   const bool short_sequences =
       weight.taps > 1 && sequences > 1 && input.rows.rows.rows() < sequences * kFewRows;

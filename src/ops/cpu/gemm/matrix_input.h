@@ -13,8 +13,8 @@ enum class RowFormat : uint8_t {
   bf16,
 };
 
-// What the kernels in use want for a weight of this dtype.
-RowFormat row_format(DType weight_dtype);
+// What the kernels in use want of rows that are multiplied as `operand`.
+RowFormat row_format(DType operand);
 
 // x for a matrix of one tap; x itself where nothing needs to change. Valid until the caller's workspace scope
 // ends.

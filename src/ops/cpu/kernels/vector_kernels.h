@@ -10,13 +10,16 @@
 
 namespace shoal::ops {
 
+// How a row of keys or values is stored.
+enum class KvRow : uint8_t { f32, bf16 };
+
 // One kv head's keys and values of at most kAttentionChunk consecutive positions, and the queries that look
 // at them. Per query the result stands alone: it does not depend on which other queries share the call.
 struct AttentionChunk {
   // [kAttentionChunk] rows of head_dim elements, one per position; only those that a query sees are read.
   const void* const* keys;
   const void* const* values;
-  bool bf16;  // element type of the rows: bf16, else f32
+  KvRow row;
   int head_dim;
   float scale;                  // multiplies the scores
   const float* const* queries;  // [query_count] rows of head_dim floats

@@ -79,6 +79,32 @@ __global__ void copy_pages_kernel(Unit* k, Unit* v, int64_t page_units,
     to[i] = from[i];
 }
 
+// k and v: [pages, ...], dense, of one shape.
+void copy_pages(Context& ctx, TensorView k, TensorView v, std::span<const int32_t> from,
+                std::span<const int32_t> to) {
+  const int64_t page_bytes = k.elements() / k.dim(0) * size_of(k.dtype());
+  const bool wide = page_bytes % 16 == 0 && is_aligned(k.data(), 16) && is_aligned(v.data(), 16);
+  constexpr unsigned kThreads = 256;
+  for (size_t done = 0; done < from.size(); done += PageCopies::kMost) {
+    const size_t count = std::min<size_t>(from.size() - done, PageCopies::kMost);
+    PageCopies copies{};
+    std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(done), count, copies.from);
+    std::copy_n(to.begin() + static_cast<std::ptrdiff_t>(done), count, copies.to);
+    const auto copy = [&](auto unit) {
+      using Unit = decltype(unit);
+      const int64_t units = page_bytes / static_cast<int64_t>(sizeof(Unit));
+      const auto parts = static_cast<unsigned>(std::min<int64_t>(blocks_for(units, kThreads), 64));
+      launch(ctx, "copy_kv_pages", Grid{dim3(static_cast<unsigned>(count), 2, parts), dim3(kThreads)},
+             copy_pages_kernel<Unit>, static_cast<Unit*>(k.data()), static_cast<Unit*>(v.data()), units,
+             copies);
+    };
+    if (wide)
+      copy(uint4{});
+    else
+      copy(uint8_t{});
+  }
+}
+
 // Kernels read and write pairs of floats of qkv and out, and sixteen bytes of pages.
 void check_alignment(const AttentionCall& call) {
   CHECK(call.qkv.empty() || (call.qkv.stride(0) % 2 == 0 && is_aligned(call.qkv.data(), 8)),
@@ -156,27 +182,8 @@ void append_kv(Context& ctx, TensorView qkv, const HeadLayout& layout, const Bat
 
 void copy_kv_pages(Context& ctx, const KvLayer& cache, std::span<const int32_t> from,
                    std::span<const int32_t> to) {
-  const int64_t page_bytes = cache.k.elements() / cache.k.dim(0) * size_of(cache.k.dtype());
-  const bool wide = page_bytes % 16 == 0 && is_aligned(cache.k.data(), 16) && is_aligned(cache.v.data(), 16);
-  constexpr unsigned kThreads = 256;
-  for (size_t done = 0; done < from.size(); done += PageCopies::kMost) {
-    const size_t count = std::min<size_t>(from.size() - done, PageCopies::kMost);
-    PageCopies copies{};
-    std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(done), count, copies.from);
-    std::copy_n(to.begin() + static_cast<std::ptrdiff_t>(done), count, copies.to);
-    const auto copy = [&](auto unit) {
-      using Unit = decltype(unit);
-      const int64_t units = page_bytes / static_cast<int64_t>(sizeof(Unit));
-      const auto parts = static_cast<unsigned>(std::min<int64_t>(blocks_for(units, kThreads), 64));
-      launch(ctx, "copy_kv_pages", Grid{dim3(static_cast<unsigned>(count), 2, parts), dim3(kThreads)},
-             copy_pages_kernel<Unit>, static_cast<Unit*>(cache.k.data()), static_cast<Unit*>(cache.v.data()),
-             units, copies);
-    };
-    if (wide)
-      copy(uint4{});
-    else
-      copy(uint8_t{});
-  }
+  copy_pages(ctx, cache.k, cache.v, from, to);
+  if (!cache.k_scales.empty()) copy_pages(ctx, cache.k_scales, cache.v_scales, from, to);
 }
 
 void paged_attention(Context& ctx, TensorView qkv, const HeadLayout& layout, const BatchPlan& plan,

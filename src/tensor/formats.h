@@ -1,0 +1,36 @@
+// In which numbers a model is kept and computed. Chosen once, when it is loaded.
+#pragma once
+
+#include "tensor/dtype.h"
+
+namespace shoal {
+
+// A matrix of weights: how it is stored, and to what a GEMM rounds its other operand before it multiplies.
+// Sums are f32.
+struct MatrixFormat {
+  DType weights = DType::f32;
+  DType operand = DType::f32;
+
+  constexpr MatrixFormat() = default;
+  // Weights that are multiplied as they are stored: f32, bf16 and f16 may stand for their format.
+  constexpr MatrixFormat(DType plain) : weights(plain), operand(plain) {}  // NOLINT(google-explicit-constructor)
+  constexpr MatrixFormat(DType stored, DType multiplied) : weights(stored), operand(multiplied) {}
+
+  bool operator==(const MatrixFormat&) const = default;
+};
+
+// Of a whole model. Embeddings, heads and biases are kept in the dtype of the operands or in f32: fewer bits
+// there change the pacing of speech.
+struct Formats {
+  DType weights = DType::f32;   // of the layers' matrices
+  DType operands = DType::f32;  // f32, bf16, or on a GPU f16
+  DType kv = DType::f32;        // of keys and values in pages
+
+  // Everything in one dtype.
+  static constexpr Formats plain(DType dtype) { return {dtype, dtype, dtype}; }
+  constexpr MatrixFormat layers() const { return {weights, operands}; }
+
+  bool operator==(const Formats&) const = default;
+};
+
+}  // namespace shoal
