@@ -13,7 +13,7 @@ struct MatrixFormat {
 
   constexpr MatrixFormat() = default;
   // Weights that are multiplied as they are stored: f32, bf16 and f16 may stand for their format.
-  constexpr MatrixFormat(DType plain) : weights(plain), operand(plain) {}  // NOLINT(google-explicit-constructor)
+  constexpr MatrixFormat(DType plain) : weights(plain), operand(plain) {}
   constexpr MatrixFormat(DType stored, DType multiplied) : weights(stored), operand(multiplied) {}
 
   bool operator==(const MatrixFormat&) const = default;
