@@ -7,7 +7,7 @@
 namespace shoal::bench {
 namespace {
 
-TEST(Draws, ArePureAndDifferByEachArgument) {
+TEST(Draws, ArePureFunctionsOfEveryArgument) {
   EXPECT_EQ(draw_bits(1, 2, Draw::voice), draw_bits(1, 2, Draw::voice));
   const std::set<uint64_t> all = {draw_bits(1, 2, Draw::voice), draw_bits(2, 2, Draw::voice),
                                   draw_bits(1, 3, Draw::voice), draw_bits(1, 2, Draw::seed),
@@ -15,7 +15,7 @@ TEST(Draws, ArePureAndDifferByEachArgument) {
   EXPECT_EQ(all.size(), 5u);
 }
 
-TEST(Draws, BelowStaysBelowAndReachesEverything) {
+TEST(Draws, BelowCoversItsWholeRange) {
   std::set<uint64_t> seen;
   for (uint64_t i = 0; i < 200; ++i) {
     const uint64_t drawn = draw_below(7, 3, i, Draw::frames);
@@ -28,7 +28,7 @@ TEST(Draws, BelowStaysBelowAndReachesEverything) {
 
 // Mean and variance of the gaps, and counts in windows, are those of a Poisson process. Bounds are five
 // standard deviations of each estimate over n gaps: 1/sqrt(n) for the mean, sqrt(8/n) for the variance.
-TEST(ArrivalGaps, AreExponential) {
+TEST(ArrivalGaps, HaveTheMeanAndVarianceOfAnExponential) {
   constexpr int kGaps = 20'000;
   for (const double rate : {0.5, 20.0, 3000.0}) {
     double sum = 0, squares = 0;

@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(Figures, AreOfWhatWasAddedBetween) {
+TEST(Figures, CoverOnlyWhatHappenedBetweenTwoSnapshots) {
   const std::array<double, 1> bounds = {1};
   Statistics before;
   before.batch_size = before.step_s = before.codec_pass_s = Histogram(bounds);
@@ -74,7 +74,7 @@ TEST(Promises, AreJudgedAgainstTheFirstLevel) {
   EXPECT_FALSE(ten->kept());
 }
 
-TEST(Promises, SuccessIsOfWhatWasNotCancelled) {
+TEST(Promises, SuccessExcludesCancelledRequests) {
   LevelFigures figures = level(1, 1, 1);
   figures.requests.submitted = 1010;
   figures.requests.completed = 999;
@@ -85,7 +85,7 @@ TEST(Promises, SuccessIsOfWhatWasNotCancelled) {
   EXPECT_FALSE(find(promises_of(std::vector{figures}), "succeed")->kept());
 }
 
-TEST(Promises, WithoutOneUserThereIsNothingToCompareWith) {
+TEST(Promises, WithoutASingleUserLevelThereIsNoBaseline) {
   EXPECT_EQ(find(promises_of(std::vector{level(2, 1, 1), level(4, 9, 1)}), "throughput"), nullptr);
   EXPECT_TRUE(promises_of({}).empty());
 }
@@ -96,7 +96,7 @@ TEST(LoadTable, ColumnsAreAligned) {
             "long   1  22\n");
 }
 
-TEST(LoadTable, SaysWhatFailedAndWhy) {
+TEST(LoadTable, ReportsFailuresWithTheirReason) {
   LevelFigures figures = level(3, 1, 1);
   figures.requests.submitted = 102;
   figures.requests.refused = 2;

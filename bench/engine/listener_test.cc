@@ -5,7 +5,7 @@
 namespace shoal::bench {
 namespace {
 
-TEST(Listener, HearsPiecesThatComeInTimeWithoutAGap) {
+TEST(Listener, PiecesInTimePlayWithoutAGap) {
   Listener listener(1000);  // a sample a millisecond
   listener.hear(5'000, 10);
   EXPECT_EQ(listener.runs_dry_at_us(), 15'000);
@@ -17,7 +17,7 @@ TEST(Listener, HearsPiecesThatComeInTimeWithoutAGap) {
   EXPECT_EQ(listener.samples(), 30);
 }
 
-TEST(Listener, StopsWhenNothingIsLeftAndGoesOnWithTheNextPiece) {
+TEST(Listener, StopsWhenEmptyAndContinuesWithTheNextPiece) {
   Listener listener(1000);
   listener.hear(0, 10);
   listener.hear(12'000, 10);  // 2 ms late: plays to 22 ms

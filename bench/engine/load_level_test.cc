@@ -66,7 +66,7 @@ TEST_F(LoadLevel, ClosedLoopSpeaksEveryRequestOnce) {
   EXPECT_FALSE(figures.memory.empty());
 }
 
-TEST_F(LoadLevel, CompanyChangesNothingOfWhatIsSpoken) {
+TEST_F(LoadLevel, ConcurrencyChangesNoSound) {
   start(tiny());
   const LevelFigures alone = run_level(*engine_, workload(2, 9), {.users = 1, .requests = 8});
   const LevelFigures together = run_level(*engine_, workload(2, 9), {.users = 8, .requests = 8});
@@ -95,7 +95,7 @@ TEST_F(LoadLevel, ListenersInRealTimeTakeAsLongAsTheSound) {
   EXPECT_LE(figures.latency_s.p50, figures.elapsed_s);
 }
 
-TEST_F(LoadLevel, OpenLoopCountsWhatAFullQueueRefuses) {
+TEST_F(LoadLevel, OpenLoopCountsRequestsThatAFullQueueRefuses) {
   EngineConfig config = tiny();
   config.max_batch_size = 1;
   config.max_streams = 1;
@@ -130,7 +130,7 @@ TEST_F(LoadLevel, RequestsThatCannotBeSpokenAreCountedAsFailed) {
   EXPECT_EQ(figures.requests.errors.at("invalid_argument"), 2);
 }
 
-TEST_F(LoadLevel, AnInterruptedRunCancelsWhatIsOpenAndTheEngineServesOn) {
+TEST_F(LoadLevel, AnInterruptedRunCancelsOpenRequestsAndTheEngineKeepsServing) {
   start(tiny());
   for (const Listening listening : {Listening::fast, Listening::real_time}) {
     int questions = 0;
@@ -146,7 +146,7 @@ TEST_F(LoadLevel, AnInterruptedRunCancelsWhatIsOpenAndTheEngineServesOn) {
   EXPECT_EQ(run_level(*engine_, workload(2, 2), {.users = 1, .requests = 2}).requests.completed, 2);
 }
 
-TEST_F(LoadLevel, ProgressRisesToItsEnd) {
+TEST_F(LoadLevel, ProgressReachesTheEnd) {
   start(tiny());
   double last = 0;
   const LevelWatch watch{.on_progress = [&](const LevelProgress& progress) {

@@ -39,7 +39,7 @@ TEST(Percentile, AgreesWithItsDefinitionAtEverySize) {
   }
 }
 
-TEST(Percentile, NothingHasNone) {
+TEST(Percentile, IsAbsentWithoutSamples) {
   EXPECT_EQ(percentile({}, 0.5), 0);
   const Percentiles none = Samples().percentiles();
   EXPECT_EQ(none.count, 0);
@@ -58,7 +58,7 @@ TEST(Samples, OrderDoesNotMatter) {
   EXPECT_EQ(p.max, 99);
 }
 
-TEST(Samples, BeyondTheirMemoryTheyStayFairAndTheExtremesExact) {
+TEST(Samples, BeyondTheirMemoryTheyStayRepresentativeWithExactExtremes) {
   constexpr int kValues = 200'000;
   constexpr size_t kKept = 4096;
   Samples samples(kKept);

@@ -74,7 +74,7 @@ TEST(Supply, StopIsTheEnd) {
   }
 }
 
-TEST(LevelPlan, ImpossibleOnesAreRefusedByName) {
+TEST(LevelPlan, ImpossiblePlansAreRefusedByName) {
   const auto problem = [](const LevelPlan& plan) -> std::string {
     try {
       plan.validate();

@@ -38,7 +38,7 @@ ErrorCode code_of(const std::function<void()>& call) {
   return ErrorCode::internal;
 }
 
-TEST(Workload, IsAFunctionOfSeedAndIndex) {
+TEST(Workload, DependsOnlyOnSeedAndIndex) {
   const Workload one({.seed = 4}, {}), same({.seed = 4}, {}), other({.seed = 5}, {});
   EXPECT_EQ(one.request(9).text, same.request(9).text);
   EXPECT_EQ(one.request(9).seed, same.request(9).seed);
@@ -73,7 +73,7 @@ TEST(Workload, FramesStayInTheirRangeAndReachItsEnds) {
   EXPECT_EQ(workload.request(0).chunk_length, 0);
 }
 
-TEST(Workload, WithoutFramesTheModelEnds) {
+TEST(Workload, WithoutFramesTheModelDecidesTheEnd) {
   const SpeechRequest request = Workload({}, {}).request(0), plain;
   EXPECT_EQ(request.max_new_tokens, plain.max_new_tokens);
   EXPECT_EQ(request.chunk_length, plain.chunk_length);
@@ -81,7 +81,7 @@ TEST(Workload, WithoutFramesTheModelEnds) {
 }
 
 // Bounds: five standard deviations of a binomial count.
-TEST(Workload, VoicesSpeakAsOftenAsTheyShould) {
+TEST(Workload, VoicesFollowTheirWeights) {
   const std::vector<int> even = uses(Workload({}, voices(4)), 4, 4000);
   for (const int count : even) EXPECT_NEAR(count, 1000, 137);
   const std::vector<int> shared = uses(Workload({.shared_voice = 0.7}, voices(4)), 4, 4000);
@@ -91,7 +91,7 @@ TEST(Workload, VoicesSpeakAsOftenAsTheyShould) {
   EXPECT_EQ(uses(Workload({.shared_voice = 0}, voices(2)), 2, 100)[0], 0);
 }
 
-TEST(Workload, PhonemesAreAsManyAsAsked) {
+TEST(Workload, HasTheRequestedNumberOfPhonemes) {
   const Workload workload({.min_phonemes = 5, .max_phonemes = 90, .seed = 2}, {});
   std::set<size_t> lengths;
   std::set<std::string> spoken;
@@ -120,7 +120,7 @@ TEST(Workload, ImpossibleOptionsAreRefused) {
   EXPECT_EQ(code_of([&] { Workload({.shared_voice = 0.5}, voices(1)); }), ErrorCode::invalid_argument);
 }
 
-TEST(Texts, AreTheLinesThatHoldSomething) {
+TEST(Texts, AreTheNonBlankLines) {
   const std::string path = testing::TempDir() + "/texts.txt";
   std::ofstream(path) << "One.\r\n\n  \nTwo. \nThree.";
   EXPECT_EQ(read_texts(path), (std::vector<std::string>{"One.", "Two.", "Three."}));
@@ -129,7 +129,7 @@ TEST(Texts, AreTheLinesThatHoldSomething) {
   EXPECT_EQ(code_of([&] { read_texts(path + ".gone"); }), ErrorCode::not_found);
 }
 
-TEST(Voices, AreMadeOfWholeFramesOfTheModel) {
+TEST(Voices, HaveWholeFramesOfTheModel) {
   const std::vector<int32_t> frames = {1, 10, 100, 2, 20, 200,
                                        3, 30, 300, 4, 40, 400};  // four of three codebooks
   const std::vector<int32_t> drawn = draw_frames(frames, 3, 50, 7, 0);

@@ -74,7 +74,7 @@ TEST(DecodeClip, AveragesChannels) {
   }
 }
 
-TEST(DecodeClip, RefusesWhatIsNotAudio) {
+TEST(DecodeClip, RefusesFilesThatAreNotAudio) {
   const Error error = error_of([] { decode_clip(bytes_of("Dear diary,\nno sound today.\n"), "reference"); });
   EXPECT_EQ(error.code(), ErrorCode::corrupt_file);
   EXPECT_EQ(error.message(), "reference: not a readable audio file (wav, flac, ogg, mp3, aiff)");
@@ -107,7 +107,7 @@ TEST(DecodeClip, SkipsTheTagsOfMp3Files) {
   }
 }
 
-TEST(DecodeClip, KeepsItsLimits) {
+TEST(DecodeClip, EnforcesItsLimits) {
   const auto two_seconds = encode(Format::wav, {.sample_rate_hz = 16000}, voice_like(16000, 2));
   EXPECT_EQ(decode_clip(two_seconds, "x", {.max_seconds = 2}).samples.size(), 32000u);
   const Error error = error_of([&] { decode_clip(two_seconds, "reference", {.max_seconds = 1.5}); });
@@ -122,7 +122,7 @@ TEST(DecodeClip, KeepsItsLimits) {
   EXPECT_EQ(code_of(three_channels, {.max_channels = 2}), ErrorCode::invalid_argument);
 }
 
-TEST(DecodeClip, StopsAtTheLimitWhereSilenceUnpacksToMinutes) {
+TEST(DecodeClip, StopsAtTheLimitForHighlyCompressedSilence) {
   // Ten minutes of silence are a few kilobytes of FLAC: only the running count can stop it.
   const std::vector<float> silence(600 * 8000);
   const auto flac = encode(Format::flac, {.sample_rate_hz = 8000}, silence);
@@ -131,7 +131,7 @@ TEST(DecodeClip, StopsAtTheLimitWhereSilenceUnpacksToMinutes) {
   EXPECT_EQ(decode_clip(flac, "x", {.max_seconds = 600}).samples.size(), silence.size());
 }
 
-TEST(DecodeClip, RefusesSamplesThatAreNoSound) {
+TEST(DecodeClip, RefusesNonFiniteAndHugeSamples) {
   for (const float bad :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), -3e38f, 12000.0f}) {
     std::vector<float> samples(6000, 0.1f);
@@ -146,7 +146,7 @@ TEST(DecodeClip, RefusesAFileWithoutSamples) {
   EXPECT_EQ(code_of(encode(Format::wav, {}, {})), ErrorCode::invalid_argument);
 }
 
-TEST(DecodeClip, BelievesTheDataNotTheHeader) {
+TEST(DecodeClip, TrustsTheDataNotTheHeader) {
   const auto voice = voice_like(16000, 0.2);
   Bytes wav = encode(Format::wav, {.sample_rate_hz = 16000}, voice);
   for (const uint8_t lie : {0xFF, 0x7F, 0xFE}) {  // RIFF and data sizes far beyond the file
@@ -155,7 +155,8 @@ TEST(DecodeClip, BelievesTheDataNotTheHeader) {
   }
 }
 
-TEST(DecodeClip, SurvivesDamage) {  // an Error or a clip within limits, never worse: run under sanitizers
+TEST(DecodeClip,
+     SurvivesDamagedFiles) {  // an Error or a clip within limits, never worse: run under sanitizers
   const auto voice = voice_like(16000, 0.4);
   std::vector<Bytes> files;
   for (const Format format : {Format::wav, Format::flac, Format::opus, Format::mp3})
@@ -199,7 +200,7 @@ TEST(ReadClip, ReadsAFileAndNamesAMissingOne) {
   EXPECT_EQ(error_of([] { read_clip("/tmp"); }).code(), ErrorCode::invalid_argument);
 }
 
-TEST(IsSilent, DrawsTheLineAtSixtyDecibelsBelowFullScale) {
+TEST(IsSilent, TheThresholdIsSixtyDecibelsBelowFullScale) {
   EXPECT_TRUE(is_silent({}));
   EXPECT_TRUE(is_silent(std::vector<float>{0.0f, 0.0009f, -0.0009f}));
   EXPECT_FALSE(is_silent(std::vector<float>{0.0f, -0.0011f}));

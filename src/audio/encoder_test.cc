@@ -48,7 +48,7 @@ Bytes stream_at_once(Format format, const EncoderOptions& options, std::span<con
   return stream_in_pieces(format, options, samples, [&] { return samples.size(); });
 }
 
-TEST(Formats, AreNamedAsInTheSpeechApi) {
+TEST(Formats, HaveTheNamesOfTheSpeechApi) {
   for (const Format format : kAllFormats) EXPECT_EQ(parse_format(name_of(format)), format);
   EXPECT_EQ(parse_format("pcm"), Format::pcm_s16le);
   EXPECT_EQ(parse_format("m4a"), std::nullopt);
@@ -90,7 +90,7 @@ TEST(Encode, LosslessFormatsKeepEverySample) {
   }
 }
 
-TEST(Encode, WavHeaderIsTheClassicOne) {
+TEST(Encode, WavHeaderHas44Bytes) {
   const Bytes wav = encode(Format::wav, {.sample_rate_hz = 44100}, std::vector<float>(3));
   const std::string want(
       "RIFF\x2a\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x44\xac\0\0\x88\x58\x01\0\x02\0\x10\0data\x06\0\0\0", 44);
@@ -181,7 +181,7 @@ TEST(Encoder, FinalHeaderCarriesTheTrueLength) {
   EXPECT_TRUE(std::equal(stream.begin() + 42, stream.end(), flac.begin() + 42));
 }
 
-TEST(Encoder, SoundLeavesAtOnce) {
+TEST(Encoder, SoundIsEncodedWithLittleDelay) {
   // How much must be written until a listener who decodes what has arrived hears 20 ms.
   const auto voice = voice_like(44100, 0.5);
   const std::pair<Format, double> bounds_ms[] = {
@@ -205,7 +205,7 @@ TEST(Encoder, SoundLeavesAtOnce) {
   }
 }
 
-TEST(Encoder, NothingWrittenIsStillAFile) {
+TEST(Encoder, EmptyInputIsAValidFile) {
   for (const Format format : kAllFormats) {
     const Bytes file = encode(format, {}, {});
     EXPECT_EQ(file.empty(), format == Format::pcm_s16le) << name_of(format);
@@ -230,7 +230,7 @@ TEST(Encoder, RefusesRatesAndBitratesByName) {
   EXPECT_EQ(code_of(Format::opus, {.bitrate_bps = -5}), ErrorCode::invalid_argument);
 }
 
-TEST(Encoder, BitrateIsObeyed) {
+TEST(Encoder, TheBitrateIsRespected) {
   const auto voice = voice_like(44100, 4);
   for (const Format format : {Format::mp3, Format::opus, Format::aac})
     for (const int bitrate : {32000, 64000, 128000}) {
@@ -242,7 +242,7 @@ TEST(Encoder, BitrateIsObeyed) {
     }
 }
 
-TEST(Encoder, WhatTheSinkThrowsReachesTheCaller) {
+TEST(Encoder, ExceptionsOfTheSinkReachTheCaller) {
   const auto voice = voice_like(44100, 0.5);
   for (const Format format : kAllFormats) {
     for (const int allowed : {0, 1, 3}) {
@@ -262,7 +262,7 @@ TEST(Encoder, WhatTheSinkThrowsReachesTheCaller) {
   }
 }
 
-TEST(Encoder, WritingAfterTheEndIsOurOwnMistake) {
+TEST(Encoder, WritingAfterTheEndIsOurFault) {
   const auto encoder = make_encoder(Format::wav, {}, [](std::span<const std::byte>) {});
   EXPECT_EQ(error_of([&] { encoder->final_header(); }).code(), ErrorCode::internal);
   encoder->finish();

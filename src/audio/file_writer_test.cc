@@ -60,7 +60,7 @@ TEST_F(AudioFileWriterTest, CommittedFilesEqualEncodedOnes) {
   EXPECT_EQ(static_cast<mode_t>(fs::status(path("voice.wav")).permissions()), 0666 & ~mask);
 }
 
-TEST_F(AudioFileWriterTest, WithoutCommitNothingIsLeftAndTheOldFileStays) {
+TEST_F(AudioFileWriterTest, WithoutCommitTheOldFileIsKept) {
   std::ofstream(path("a.wav")) << "old";
   {
     AudioFileWriter writer(path("a.wav"), Format::wav, {});
@@ -77,7 +77,7 @@ TEST_F(AudioFileWriterTest, WithoutCommitNothingIsLeftAndTheOldFileStays) {
   EXPECT_EQ(files(), 1u);
 }
 
-TEST_F(AudioFileWriterTest, StreamModeWritesAtOnceAndRemovesWhatWasNotFinished) {
+TEST_F(AudioFileWriterTest, StreamModeWritesAtOnceAndRemovesUnfinishedFiles) {
   {
     AudioFileWriter writer(path("a.pcm"), Format::pcm_s16le, {}, AudioFileWriter::Mode::stream);
     writer.write(std::span(voice_).first(1000));
@@ -90,7 +90,7 @@ TEST_F(AudioFileWriterTest, StreamModeWritesAtOnceAndRemovesWhatWasNotFinished) 
   EXPECT_EQ(fs::file_size(path("a.wav")), 44 + 2 * voice_.size());
 }
 
-TEST_F(AudioFileWriterTest, StreamModeRemovesNoFileThatWasThere) {
+TEST_F(AudioFileWriterTest, StreamModeNeverRemovesAnExistingFile) {
   std::ofstream(path("a.pcm")) << "older";
   {
     AudioFileWriter(path("a.pcm"), Format::pcm_s16le, {}, AudioFileWriter::Mode::stream);
@@ -106,7 +106,7 @@ TEST_F(AudioFileWriterTest, StreamModeRemovesNoFileThatWasThere) {
   EXPECT_EQ(content(path("a.pcm")).size(), 0u);
 }
 
-TEST_F(AudioFileWriterTest, NamesWhatAKilledProcessWouldLeave) {
+TEST_F(AudioFileWriterTest, ReportsTheTemporaryFileOfAKilledProcess) {
   AudioFileWriter replaced(path("a.wav"), Format::wav, {});
   EXPECT_TRUE(fs::exists(replaced.unfinished_path()));
   EXPECT_NE(replaced.unfinished_path(), path("a.wav"));

@@ -82,7 +82,7 @@ TEST(Resample, MatchesTheOfficialCode) {
   }
 }
 
-TEST(Resample, EqualsTheUnabridgedFormulaForAwkwardRates) {
+TEST(Resample, EqualsTheFullFormulaForAwkwardRates) {
   std::mt19937 random(3);
   std::uniform_real_distribution<float> uniform(-1, 1);
   const std::pair<int, int> rates[] = {{44101, 44100}, {44100, 44101}, {11025, 44100}, {44100, 16000},
@@ -108,13 +108,13 @@ TEST(Resample, KeepsSpeechFrequenciesAndRemovesWhatWouldAlias) {
   EXPECT_LT(rms(std::span(removed).subspan(100, 15800)), 0.7071 * 0.00316);  // 50 dB down
 }
 
-TEST(Resample, EqualRatesCopyAndNothingStaysNothing) {
+TEST(Resample, EqualRatesCopyAndEmptyInputStaysEmpty) {
   const std::vector<float> in = {0.5f, -0.25f, 1.5f};
   EXPECT_EQ(resample(in, 44100, 44100), in);
   EXPECT_TRUE(resample({}, 8000, 44100).empty());
 }
 
-TEST(Resample, RefusesRatesAndLengthsWithoutMeaning) {
+TEST(Resample, RefusesInvalidRatesAndLengths) {
   const std::vector<float> in(10, 0.1f);
   for (const auto& [from, to] : {std::pair{0, 44100}, {44100, 0}, {-1, 2}, {44100, 2000000000}})
     EXPECT_EQ(error_of([&, f = from, t = to] { resample(in, f, t); }).code(), ErrorCode::invalid_argument);

@@ -58,7 +58,7 @@ TEST(StreamResampler, FirstSoundComesWithinTheStatedDelay) {
   }
 }
 
-TEST(StreamResampler, NothingInNothingOut) {
+TEST(StreamResampler, EmptyInputGivesEmptyOutput) {
   StreamResampler resampler(16000, 24000);
   std::vector<float> out;
   resampler.finish(out);

@@ -68,7 +68,7 @@ double pitch_of(std::span<const float> sound, int rate_hz) {
   return pitch;
 }
 
-TEST(TimeStretch, IsAsLongAsTheSpeedSays) {
+TEST(TimeStretch, TheSpeedGivesTheLength) {
   for (const int rate : kStretchRates) {
     const auto voice = voice_like(rate, 3);
     for (const double speed : kSpeeds) {
@@ -114,7 +114,7 @@ TEST(TimeStretch, TheResultDoesNotDependOnHowTheSamplesAreCut) {
   }
 }
 
-TEST(TimeStretch, SpeedOneGivesTheVerySamples) {
+TEST(TimeStretch, SpeedOneGivesTheSameSamples) {
   auto voice = voice_like(16000, 0.5);
   voice[10] = 3.5f, voice[11] = -1e-9f;  // neither clipped nor rounded
   for (const size_t largest : {1u, 300u, 20000u}) EXPECT_TRUE(stretched(16000, 1, voice, largest) == voice);
@@ -128,7 +128,7 @@ TEST(TimeStretch, SilenceStaysSilence) {
   }
 }
 
-TEST(TimeStretch, ClipsWhatIsBeyondFullScaleAndSurvivesAnything) {
+TEST(TimeStretch, ClipsBeyondFullScaleAndAcceptsAnyInput) {
   for (const double speed : {0.25, 0.6, 1.7, 4.0}) {
     auto loud = vowel(16000, 0.5, 130);
     for (float& sample : loud) sample *= 20;
@@ -146,7 +146,7 @@ TEST(TimeStretch, ClipsWhatIsBeyondFullScaleAndSurvivesAnything) {
   }
 }
 
-TEST(TimeStretch, FirstSoundComesSoonAndShortSoundsComeAtAll) {
+TEST(TimeStretch, TheFirstSoundComesEarlyAndShortSoundsAreKept) {
   for (const double speed : kSpeeds) {
     TimeStretch stretch(44100, speed);
     const auto voice = voice_like(44100, 0.5);

@@ -61,7 +61,7 @@ TEST(Json, HostileDocumentsAreCorruptFiles) {
   EXPECT_EQ(code_of(objects), ErrorCode::corrupt_file);
 }
 
-TEST(Json, PathsLeadThroughArrays) {
+TEST(Json, PathsIncludeArrayIndices) {
   const Json doc = Json::parse(R"({"items": [0, [7, {"key": "x"}], {"a.b": [[]]}]})", "x.json");
   const Json::Array& items = doc.at("items").as_array();
   EXPECT_EQ(doc.where(), "x.json:");
@@ -74,7 +74,7 @@ TEST(Json, PathsLeadThroughArrays) {
   EXPECT_EQ(copy.as_array()[0].where(), "x.json: items[1][0]");
 }
 
-TEST(Json, ALongKeyCostsItsMembersNothing) {
+TEST(Json, ALongKeyIsNotRepeatedPerMember) {
   const size_t before = heap_bytes();
   std::string text = R"({")" + std::string(20000, 'k') + R"(":{)";
   for (int i = 0; i < 20000; ++i) text += (i ? ",\"" : "\"") + std::to_string(i) + "\":0";

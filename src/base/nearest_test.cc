@@ -6,7 +6,7 @@
 namespace shoal {
 namespace {
 
-TEST(EditDistance, CountsEachKindOfSlip) {
+TEST(EditDistance, CountsEachKindOfEdit) {
   EXPECT_EQ(edit_distance("", ""), 0);
   EXPECT_EQ(edit_distance("", "abc"), 3);
   EXPECT_EQ(edit_distance("threads", "thread"), 1);
@@ -15,7 +15,7 @@ TEST(EditDistance, CountsEachKindOfSlip) {
   EXPECT_EQ(edit_distance("kitten", "sitting"), 3);
 }
 
-TEST(NearestName, LooksBehindThePrefix) {
+TEST(NearestName, IgnoresThePrefix) {
   constexpr std::string_view kPrefixes[] = {"SHOAL_", "S1_MINI_"};
   const std::vector<std::string> names = {"SHOAL_MODEL", "SHOAL_THREADS", "S1_MINI_DEVICE"};
   EXPECT_EQ(nearest_name("SHOAL_THRAEDS", names, kPrefixes), "SHOAL_THREADS");
@@ -24,7 +24,7 @@ TEST(NearestName, LooksBehindThePrefix) {
   EXPECT_EQ(nearest_name("SHOAL_" + std::string(100000, 'M'), names, kPrefixes).substr(0, 2), "SH");
 }
 
-TEST(NearestName, TakesTheFirstOfEquals) {
+TEST(NearestName, ReturnsTheFirstOfEqualCandidates) {
   const std::vector<std::string> names = {"top_k", "top_p"};
   EXPECT_EQ(nearest_name("top_q", names), "top_k");
   EXPECT_EQ(nearest_name("topp", names), "top_p");

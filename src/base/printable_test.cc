@@ -5,7 +5,7 @@
 namespace shoal {
 namespace {
 
-TEST(IsUtf8, RefusesEveryWayToBeWrong) {
+TEST(IsUtf8, RefusesEveryKindOfInvalidSequence) {
   EXPECT_TRUE(is_utf8(""));
   EXPECT_TRUE(is_utf8("a\xc3\xa9\xe4\xb8\xad\xf0\x9f\x90\x9f\xf4\x8f\xbf\xbf"));
   // Alone, cut off, overlong (2, 3, 4 bytes), surrogate, beyond U+10FFFF, a continuation that is none.

@@ -36,7 +36,7 @@ TEST(ThreadTeam, ParallelForCoversTheRangeExactlyOnce) {
   }
 }
 
-TEST(ThreadTeam, AnExceptionReachesTheCallerAndTheTeamLives) {
+TEST(ThreadTeam, AnExceptionReachesTheCallerAndTheTeamStaysUsable) {
   ThreadTeam team(4);
   for (int thrower = 0; thrower < 4; ++thrower) {
     EXPECT_THROW(team.run([&](int worker) {
@@ -59,7 +59,7 @@ TEST(ThreadTeam, WakesAfterParking) {
   }
 }
 
-TEST(ThreadTeam, ASecondRegionAtATimeIsRefusedNotHung) {
+TEST(ThreadTeam, ANestedRegionIsRefused) {
   ThreadTeam team(3);
   for (int nester = 0; nester < 3; ++nester) {
     try {

@@ -58,7 +58,7 @@ TEST_F(Trace, ASpanLastsAsLongAsItsObject) {
   EXPECT_EQ(inner.thread, outer.thread);
 }
 
-TEST_F(Trace, FiguresBeyondTheRoomAreDropped) {
+TEST_F(Trace, FiguresBeyondTheLimitAreDropped) {
   {
     TraceSpan span("span", {{"a", 1}, {"b", 2}, {"c", 3}, {"d", 4}});
     span.add({{"e", 5}, {"f", 6}, {"g", 7}});
@@ -69,7 +69,7 @@ TEST_F(Trace, FiguresBeyondTheRoomAreDropped) {
   EXPECT_EQ(seen_[0].numbers[5].first, "f");
 }
 
-TEST_F(Trace, WhatIsOverHasATrackInsteadOfAThread) {
+TEST_F(Trace, ASpanRecordedAfterwardsHasATrackInsteadOfAThread) {
   trace_past("request", 9, 100, 250, {{"seed", 5}});
   ASSERT_EQ(seen_.size(), 1u);
   EXPECT_EQ(seen_[0].start_us, 100);
@@ -79,7 +79,7 @@ TEST_F(Trace, WhatIsOverHasATrackInsteadOfAThread) {
   EXPECT_THAT(seen_[0].numbers, ElementsAre(Pair("seed", 5)));
 }
 
-TEST_F(Trace, NothingIsRecordedWithoutASink) {
+TEST_F(Trace, WithoutASinkNothingIsRecorded) {
   set_trace_sink({});
   EXPECT_FALSE(is_tracing());
   {
@@ -109,7 +109,7 @@ TEST_F(Trace, ASinkThatThrowsHarmsNobody) {
   const TraceSpan span("span");
 }
 
-TEST_F(Trace, ThreadsHaveNumbersOfTheirOwn) {
+TEST_F(Trace, EachThreadHasItsOwnNumber) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([] {

@@ -6,7 +6,7 @@
 namespace shoal {
 namespace {
 
-TEST(VoiceName, IsOnePartOfAPathAndNothingElse) {
+TEST(VoiceName, IsASinglePathComponent) {
   for (const char* name : {"af_heart", "a", "A-b 9", "-"}) EXPECT_TRUE(is_voice_name(name)) << name;
   for (const char* name : {"", "a.b", "a/b", "a+b", "a(b", "\xc3\xa9", "a\n"})
     EXPECT_FALSE(is_voice_name(name)) << name;
@@ -14,7 +14,7 @@ TEST(VoiceName, IsOnePartOfAPathAndNothingElse) {
   EXPECT_FALSE(is_voice_name(std::string(256, 'a')));
 }
 
-TEST(VoiceName, OfTheModelsOwnVoiceInAnyCase) {
+TEST(VoiceName, TheModelsOwnVoiceMatchesInAnyCase) {
   for (const char* name : {"default", "Default", "DEFAULT", "built-in", "Built-In"})
     EXPECT_TRUE(is_own_voice_name(name)) << name;
   for (const char* name : {"", "defaul", "default ", "defaults", "builtin"})

@@ -67,7 +67,7 @@ TEST(EngineSettings, TheServersFlagsBecomeItsConfig) {
   EXPECT_THROW(parsed({"--listen", "0.0.0.0:0"}), CLI::ParseError);
 }
 
-TEST(EngineSettings, OneEnvironmentServesAllCommands) {
+TEST(EngineSettings, AllCommandsAcceptTheSameEnvironment) {
   ASSERT_EQ(setenv("SHOAL_LISTEN", "0.0.0.0:81", 1), 0);
   EXPECT_EQ(Command().parse({}).server.listen, "0.0.0.0:81");
   ASSERT_EQ(setenv("SHOAL_LISTEN", "nowhere", 1), 0);
@@ -106,7 +106,7 @@ TEST(EngineSettings, BadFlagsNameThemselves) {
   EXPECT_THROW(parsed({"--threads", "1", "--threads", "2"}), CLI::ParseError);
 }
 
-TEST(EngineSettings, TheFileOfConfigGoesBeforeTheOneOfTheEnvironment) {
+TEST(EngineSettings, TheConfigFlagOverridesTheFileOfTheEnvironment) {
   const TemporaryFolder dir;
   const std::string other = dir.write("b.toml", "threads = 3\n");
   ASSERT_EQ(setenv("SHOAL_CONFIG", dir.write("a.toml", "threads = 2\n").c_str(), 1), 0);
@@ -116,7 +116,7 @@ TEST(EngineSettings, TheFileOfConfigGoesBeforeTheOneOfTheEnvironment) {
   unsetenv("SHOAL_CONFIG");
 }
 
-TEST(EngineSettings, ACommandMayTakeOnlySome) {
+TEST(EngineSettings, ACommandMayAcceptOnlySomeSettings) {
   CLI::App app("", "test");
   EngineSettings settings;
   settings.add_to(app, {"device", "precision"});

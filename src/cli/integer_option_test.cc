@@ -39,7 +39,7 @@ std::string refusal(std::vector<std::string> arguments) {
   return "";
 }
 
-TEST(IntegerOption, TakesWhatFits) {
+TEST(IntegerOption, AcceptsNumbersInRange) {
   Options options;
   options.parse({"--seed", "9223372036854775807", "--top-k", "0x10", "--batches", "1,64"});
   EXPECT_EQ(options.seed, uint64_t{9223372036854775807u});
@@ -51,7 +51,7 @@ TEST(IntegerOption, TakesWhatFits) {
   EXPECT_EQ(untouched.top_k, std::nullopt);
 }
 
-TEST(IntegerOption, WhatDoesNotFitIsAnErrorThatNamesTheRange) {
+TEST(IntegerOption, OutOfRangeErrorsNameTheRange) {
   const std::string seed = "seed: expected a whole number, 0 to 9223372036854775807, got ";
   for (const char* bad : {"9223372036854775808", "18446744073709551616", "99999999999999999999999", "-1",
                           "-9223372036854775809", "1.5", "1e3", "7x", " 7", "seven"})

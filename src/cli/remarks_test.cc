@@ -6,7 +6,7 @@
 namespace shoal::cli {
 namespace {
 
-TEST(Remarks, AreOneLineWhateverTheyHold) {
+TEST(Remarks, AreOneLineWhateverTheyContain) {
   EXPECT_EQ(remark_line(LogLevel::warning, "ann: no clip"), "shoal: warning: ann: no clip");
   EXPECT_EQ(remark_line(LogLevel::error, "a\nb\033[2Jc\x7f"), "shoal: error: a b [2Jc ");
   EXPECT_EQ(remark_line(LogLevel::info, "Zo\xc3\xab"), "shoal: info: Zo\xc3\xab");

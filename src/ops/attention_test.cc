@@ -173,7 +173,7 @@ TEST_P(AttentionTest, ARowIsTheSameInAnyBatchChunkingAndPaging) {
     }
 }
 
-TEST_P(AttentionTest, ResultsAreThePortableOnesBitForBit) {
+TEST_P(AttentionTest, EveryInstructionSetGivesTheBitsOfThePortableKernel) {
   for (const HeadLayout& layout : {HeadLayout{4, 2, 64}, {6, 2, 20}, {16, 1, 128}}) {
     World fast(layout, GetParam().dtype, {3, 200}), plain = fast;
     run_alone(ctx_, fast, 32, 0);
@@ -209,7 +209,7 @@ TEST_P(AttentionTest, TeamSizeDoesNotMatter) {
   expect_same_bits(one.out[0], four.out[0]);
 }
 
-TEST_P(AttentionTest, HeadsAreNormedAndTurned) {
+TEST_P(AttentionTest, HeadsAreNormedAndRotated) {
   const HeadLayout layout{3, 1, 10};
   constexpr int64_t kRows = 5;
   const Tensor rope = make_rope_table(50, layout.head_dim, 10'000);
@@ -246,7 +246,7 @@ TEST_P(AttentionTest, HeadsAreNormedAndTurned) {
                  Error);
 }
 
-TEST_P(AttentionTest, AttendIsTheThreeInOne) {
+TEST_P(AttentionTest, AttendEqualsNormAppendAndAttentionInTurn) {
   const HeadLayout layout{4, 2, 12};
   constexpr int64_t kRows = 5, kOut = 4 * 12;
   const Tensor rope = make_rope_table(20, layout.head_dim, 10'000);

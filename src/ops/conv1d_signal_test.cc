@@ -35,7 +35,7 @@ class SignalConv1d : public Conv1d {
   }
 };
 
-TEST_P(SignalConv1d, IsTheCausalOneFromWhereThatSeesOnlySignal) {
+TEST_P(SignalConv1d, EqualsTheCausalConvolutionOnceThatSeesOnlySignal) {
   for (const Geometry g : kGeometries) {
     SCOPED_TRACE(testing::Message() << g.inputs << " -> " << g.outputs << " k" << g.taps << " d"
                                     << g.dilation);
@@ -71,7 +71,7 @@ TEST_P(SignalConv1d, WritesAndAddsToStridedRows) {
 }
 
 // Utterances with zeros around them, as wide as the convolution reaches to either side: one signal.
-TEST_P(SignalConv1d, CentredOverUtterancesEndToEndIsThatOfEachAlone) {
+TEST_P(SignalConv1d, CentredOverPackedUtterancesEqualsEachUtteranceAlone) {
   for (const Geometry g : {Geometry{33, 20, 3, 1},
                            {128, 32, 7, 3},
                            {128, 16, 11, 5},

@@ -80,7 +80,7 @@ TEST_P(Conv1d, ChunksOfAnySizeEqualOneShot) {
   }
 }
 
-TEST_P(Conv1d, ASequenceAloneEqualsItselfInARaggedBatch) {
+TEST_P(Conv1d, ASequenceIsTheSameAloneAndInARaggedBatch) {
   for (const std::vector<int64_t>& counts :
        {std::vector<int64_t>{0, 1, 5, 0, 3, 1}, {1, 1, 1, 1, 1, 1, 1, 1, 1}, {40, 0, 100, 1, 67}, {0, 300}}) {
     for (const Geometry g : {Geometry{20, 16, 7, 9}, {65, 30, 3, 1}, {1, 24, 7, 1}, {64, 48, 1, 1}}) {
@@ -103,7 +103,7 @@ TEST_P(Conv1d, ASequenceAloneEqualsItselfInARaggedBatch) {
   }
 }
 
-TEST_P(Conv1d, ASequencesNaNStaysInIt) {
+TEST_P(Conv1d, ANaNStaysInItsSequence) {
   Layer layer = random_layer({20, 16, 7, 1});
   std::vector<std::vector<float>> xs = {random_values(9 * 20, 1), random_values(9 * 20, 2)}, histories;
   const auto clean = run(layer, xs, histories);
@@ -178,7 +178,7 @@ TEST_P(Conv1d, TransposedMatchesTheReference) {
   }
 }
 
-TEST_P(Conv1d, EveryInstructionSetGivesTheBitsOfThePortableOne) {
+TEST_P(Conv1d, EveryInstructionSetGivesTheBitsOfThePortableKernel) {
   if (GetParam().dtype == DType::bf16 && GetParam().isa == CpuIsa::avx512_bf16)
     GTEST_SKIP() << "VDPBF16PS has its own order";
   for (const Geometry g : kGeometries) {
@@ -258,7 +258,7 @@ class ResidualUnit : public Conv1d {
   Layer wide_, narrow_;
 };
 
-TEST_P(ResidualUnit, IsTheTwoConvolutions) {
+TEST_P(ResidualUnit, EqualsItsTwoConvolutions) {
   std::vector<std::vector<float>> histories, want_histories;
   for (const std::vector<int32_t>& offsets :
        {std::vector<int32_t>{0, 30, 30, 37}, {0, 1, 2, 3}, {0, 0, 0, 9}, {0, 0, 0, 0}}) {
@@ -270,7 +270,7 @@ TEST_P(ResidualUnit, IsTheTwoConvolutions) {
   }
 }
 
-TEST_P(ResidualUnit, ConvolutionsThatDoNotFitAreOurFault) {
+TEST_P(ResidualUnit, MismatchedConvolutionsAreOurFault) {
   const Layer other = random_layer({kChannels, 16, 1, 1});
   const Layer two_taps = random_layer({kChannels, kChannels, 2, 1});
   std::vector<float> x(kChannels), history(6 * kDilation * kChannels);

@@ -5,9 +5,9 @@
 namespace shoal::ops {
 namespace {
 
-TEST(DeviceCheck, TheDeviceComputesAsTheHostDoes) { EXPECT_NO_THROW(check_device(test_device())); }
+TEST(DeviceCheck, TheDeviceComputesWhatTheHostComputes) { EXPECT_NO_THROW(check_device(test_device())); }
 
-TEST(DeviceCheck, ADeviceThatIsNotThereIsAnError) {
+TEST(DeviceCheck, AMissingDeviceIsAnError) {
   EXPECT_THROW(check_device({DeviceKind::cuda, 99}), Error);
   EXPECT_GE(gpu_available(), !testing_on_cpu());
 }

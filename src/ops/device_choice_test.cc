@@ -42,7 +42,7 @@ void expect_refused(std::string_view name, std::vector<CudaDevice> devices, bool
   }
 }
 
-TEST(DeviceChoice, TheCpuIsTheCpuEverywhere) {
+TEST(DeviceChoice, CpuChoosesTheCpuOnEveryMachine) {
   EXPECT_EQ(chosen("cpu", {kNew}), Device{});
   EXPECT_EQ(chosen("cpu", {}), Device{});
   const DeviceChoice without = choose_device("auto", {}, false);
@@ -50,7 +50,7 @@ TEST(DeviceChoice, TheCpuIsTheCpuEverywhere) {
   EXPECT_THAT(without.warning, IsEmpty()) << "nobody expects a GPU of a build that has none";
 }
 
-TEST(DeviceChoice, TheFirstGpuThatIsNewEnough) {
+TEST(DeviceChoice, CudaChoosesTheFirstGpuThatIsNewEnough) {
   for (const std::string_view name : {"auto", "cuda"}) {
     EXPECT_EQ(chosen(name, {kOldest, kNew}), gpu(0));
     EXPECT_EQ(chosen(name, {kOld, kNew}), gpu(1));
@@ -64,7 +64,7 @@ TEST(DeviceChoice, AutoFallsBackWithAWarning) {
   EXPECT_THAT(warned({kOld}), AllOf(HasSubstr("GeForce GTX 1080"), HasSubstr("6.1"), HasSubstr("8.0")));
 }
 
-TEST(DeviceChoice, WhatCannotBeHadIsRefusedAndSaysWhatToDo) {
+TEST(DeviceChoice, UnavailableDevicesAreRefusedWithARemedy) {
   expect_refused("cuda", {}, false, ErrorCode::unsupported,
                  AllOf(HasSubstr("use cpu"), HasSubstr("preset cuda")));
   expect_refused("cuda:0", {}, false, ErrorCode::unsupported, HasSubstr("use cpu"));
@@ -79,12 +79,12 @@ TEST(DeviceChoice, WhatCannotBeHadIsRefusedAndSaysWhatToDo) {
   expect_refused("cuda:7", {kNew, kNew, kNew}, true, ErrorCode::unavailable, HasSubstr("cuda:0 to cuda:2"));
 }
 
-TEST(DeviceChoice, OtherNamesAreInvalid) {
+TEST(DeviceChoice, UnknownNamesAreInvalid) {
   for (const char* const name : {"", "gpu", "cuda0", "cuda:", "cuda:x", "cuda:1x", "cuda:-1", "mps"})
     expect_refused(name, {kNew}, true, ErrorCode::invalid_argument, HasSubstr("expected"));
 }
 
-TEST(DeviceChoice, OfThisMachineLogsItsWarning) {
+TEST(DeviceChoice, ChoosingForThisMachineLogsTheWarning) {
   std::vector<std::string> remarks;
   set_log_sink([&](LogLevel, std::string_view message) { remarks.emplace_back(message); });
   const Device device = choose_device("auto");

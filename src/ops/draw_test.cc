@@ -120,7 +120,7 @@ TEST_F(DrawTest, PenalisesTokenIdsWhereverTheyStandInTheHead) {
 }
 
 // Three equal logits: greedily the first of them; the second draw keeps two (1/3 and 2/3 <= 0.9 < 1).
-TEST_F(DrawTest, ARecentSemanticTokenIsDrawnAnew) {
+TEST_F(DrawTest, ARecentSemanticTokenIsRedrawn) {
   for (const bool semantic : {false, true}) {
     const Peaks peaks = {{11, 50.0f}, {13, 50.0f}, {16, 50.0f}, {3, 40.0f}};
     DrawRow row = greedy();
@@ -145,7 +145,7 @@ TEST_F(DrawTest, ARecentSemanticTokenIsDrawnAnew) {
 }
 
 // The first draw and the one made anew, as sample makes them with the settings that the contract names.
-TEST_F(DrawTest, NoiseIsThatOfTheDrawsNumber) {
+TEST_F(DrawTest, NoiseDependsOnTheDrawIndex) {
   std::vector<float> logits = random_values(20, 1, 0.1f);
   const TensorView view = view_of(logits, {1, 20});
   int anew = 0;
@@ -193,7 +193,7 @@ TEST_F(DrawTest, ResidualCodesArePenalisedByTheirOwnWindow) {
   EXPECT_THAT(frame, ElementsAre(7, 8, 2)) << "the first two of the window are no codes";
 }
 
-TEST_F(DrawTest, ARowAloneEqualsItselfInABatch) {
+TEST_F(DrawTest, ARowIsTheSameAloneAndInABatch) {
   constexpr size_t kRows = 17;
   std::vector<float> logits = random_values(kRows * 20, 3);
   std::vector<int32_t> codes;

@@ -54,7 +54,7 @@ TEST_P(EmbeddingTest, RowsAreCopied) {
 }
 
 // Ids and codes are columns of a matrix as well: here the second of three.
-TEST_P(EmbeddingTest, TheFirstColumnOfIdsCounts) {
+TEST_P(EmbeddingTest, OnlyTheFirstColumnOfIdsIsRead) {
   const Table table(DType::f32, 9, 4, 1);
   const std::vector<int32_t> ids = {8, 0, 3}, wide = {-1, 8, 99, -1, 0, 99, -1, 3, 99};
   std::vector<float> y(12), want(12);

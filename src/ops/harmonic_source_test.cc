@@ -173,7 +173,7 @@ TEST_F(HarmonicSourcePlain, NoiseIsNormal) {
   EXPECT_NEAR(correlation(first, noise(0, 8), 0), 0, deviation);
 }
 
-TEST_F(HarmonicSourcePlain, WrongOnesAreNamed) {
+TEST_F(HarmonicSourcePlain, MismatchedShapesAreNamed) {
   Voice voice;
   Job job = job_of({2, 3});
   job.seeds.pop_back();

@@ -69,7 +69,7 @@ TEST_P(Linear, ReadsAndWritesStridedRows) {
   EXPECT_THAT(outside, testing::Each(7.0f));
 }
 
-TEST_P(Linear, NoRowsAreNothingToDo) {
+TEST_P(Linear, NoRowsNeedNoWork) {
   std::vector<float> w = random_values(6, 1), none, bias;
   const PackedMatrix weight = pack(w, {2, 3}, bias, GetParam().dtype);
   std::vector<float> x(3, NAN), y(2, 5.0f);
@@ -137,7 +137,7 @@ TEST_P(Linear, SwigluMatchesTheReference) {
   }
 }
 
-TEST_P(Linear, NormedProductsAreTheNormThenTheProduct) {
+TEST_P(Linear, NormedProductsEqualTheNormFollowedByTheProduct) {
   const Size size{7, 40, 70};
   Operands o = random_operands(size), up = random_operands({size.rows, size.outputs, size.depth});
   std::vector<float> norm_weight = random_values(size.depth, 5);
@@ -170,7 +170,7 @@ TEST_P(Linear, NormedProductsAreTheNormThenTheProduct) {
   EXPECT_THROW(norm_swiglu(ctx_, x, wrong, gate_up, view_of(y, {size.rows, size.outputs})), Error);
 }
 
-TEST_P(Linear, ProductsOfTheCpuReadFloatsAlone) {
+TEST_P(Linear, ProductsOnTheCpuReadOnlyFloats) {
   std::vector<float> w = random_values(6, 1), bias, y(2);
   const PackedMatrix weight = pack(w, {2, 3}, bias, GetParam().dtype);
   EXPECT_EQ(product_input(ctx_, weight), DType::f32);
@@ -181,7 +181,7 @@ TEST_P(Linear, ProductsOfTheCpuReadFloatsAlone) {
   EXPECT_THROW(linear_swiglu(ctx_, view_of(x, {1, 3}), weight, narrow_y), Error);
 }
 
-TEST_P(Linear, ARowAloneEqualsItselfInAnyBatch) {
+TEST_P(Linear, ARowIsTheSameAloneAndInAnyBatch) {
   for (const Size size : {Size{67, 70, 130}, {67, 16, 33}}) {
     Operands o = random_operands(size);
     const std::vector<float> all = run(o, size);
@@ -195,7 +195,7 @@ TEST_P(Linear, ARowAloneEqualsItselfInAnyBatch) {
   }
 }
 
-TEST_P(Linear, AnOutputAloneEqualsItselfAmongOthers) {
+TEST_P(Linear, AnOutputIsTheSameAloneAndAmongOthers) {
   const Size size{9, 130, 200};
   Operands o = random_operands(size);
   const std::vector<float> all = run(o, size);
@@ -221,7 +221,7 @@ TEST_P(Linear, TeamsOfAnySizeGiveTheSameBits) {
 }
 
 // f32 on every instruction set; bf16 on all but avx512_bf16, whose instruction sums otherwise.
-TEST_P(Linear, EveryInstructionSetGivesTheBitsOfThePortableOne) {
+TEST_P(Linear, EveryInstructionSetGivesTheBitsOfThePortableKernel) {
   if (GetParam().dtype == DType::bf16 && GetParam().isa == CpuIsa::avx512_bf16)
     GTEST_SKIP() << "VDPBF16PS has its own order";
   for (const Size size : kAwkward) {
@@ -241,7 +241,7 @@ TEST_P(Linear, DenormalOperandsOfBf16ProductsAreZero) {
   EXPECT_EQ(run(o, {1, 1, 2}), std::vector<float>{0.0f});
 }
 
-TEST_P(Linear, OneRowsNaNStaysInItsRow) {
+TEST_P(Linear, ANaNStaysInItsRow) {
   const Size size{20, 30, 33};
   Operands o = random_operands(size);
   const std::vector<float> clean = run(o, size);
@@ -277,7 +277,7 @@ TEST_P(Linear, MismatchedShapesAreOurFault) {
                Error);
 }
 
-TEST(LinearBackends, WithoutCudaItIsUnavailable) {
+TEST(LinearBackends, WithoutCudaTheCudaBackendIsUnavailable) {
   ThreadTeam team(1);
   Workspace workspace;
   Context ctx{.device = {DeviceKind::cuda, 0}, .team = &team, .workspace = &workspace};

@@ -85,7 +85,7 @@ TEST_P(LstmTest, DirectionsAreMirrorImages) {
 }
 
 // Sigmoid and tanh alone: utterances of one row, a gate that is the input, the others wide open.
-TEST_P(LstmTest, ActivationsAreExactToTheirLastBits) {
+TEST_P(LstmTest, ActivationsAreExactToAFewUlps) {
   constexpr int64_t kInput = 0, kForget = 1, kCandidate = 2, kOutput = 3;
   const Outputs x = [] {
     Outputs rows;
@@ -163,7 +163,7 @@ INSTANTIATE_TEST_SUITE_P(Cpu, LstmTest, every_isa(), name_of_isa);
 
 class LstmShapes : public testing::Test, protected MatrixFixture {};
 
-TEST_F(LstmShapes, WrongOnesAreNamed) {
+TEST_F(LstmShapes, MismatchedShapesAreNamed) {
   Direction forward(6, 4, 1), narrow(5, 4, 11);
   EXPECT_THROW(pack_lstm(ctx_, forward.view(), narrow.view(), DType::f32), Error);
   const PackedLstm lstm = pack_lstm(ctx_, forward.view(), forward.view(), DType::f32);

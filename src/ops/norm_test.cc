@@ -70,7 +70,7 @@ TEST_P(NormTest, LayerNormMatchesTheOracle) {
   }
 }
 
-TEST_P(NormTest, ARowsOwnWeightsAreThoseOfItsRowOfTheTable) {
+TEST_P(NormTest, EachRowUsesTheWeightsAtItsTableIndex) {
   constexpr int64_t kRows = 40, kDim = 30, kEntries = 3;
   std::vector<float> x = random_values(kRows * kDim, 1, 2), table = random_values(kEntries * 2 * kDim, 2);
   std::vector<int32_t> which(kRows);
@@ -121,7 +121,7 @@ TEST_P(NormTest, WrongShapesAreRefused) {
 
 INSTANTIATE_TEST_SUITE_P(Isa, NormTest, every_isa(), name_of_isa);
 
-TEST(NoCuda, OpsSayThatThereIsNoSuchBackend) {
+TEST(NoCuda, OpsReportThatTheBackendIsUnavailable) {
   ThreadTeam team(1);
   Workspace workspace;
   Context ctx{.device = {DeviceKind::cuda, 0}, .team = &team, .workspace = &workspace, .stream = nullptr};

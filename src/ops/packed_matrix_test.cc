@@ -30,7 +30,7 @@ class PackedMatrixTest : public testing::TestWithParam<DType>, protected MatrixF
   }
 };
 
-TEST_P(PackedMatrixTest, HoldsTheWeightsOfEveryFormat) {
+TEST_P(PackedMatrixTest, HoldsWeightsOfEveryFormat) {
   std::vector<float> w = random_values(19 * 45, 1), no_bias;
   EXPECT_EQ(columns_of(pack(w, {19, 45}, no_bias, GetParam())), transposed(w, 19));
 
@@ -85,7 +85,7 @@ TEST_P(PackedMatrixTest, TapsOfRankThreeAreTheConvolutionsTaps) {
       0);
 }
 
-TEST_P(PackedMatrixTest, TheTeamPacksWhatOneThreadPacks) {
+TEST_P(PackedMatrixTest, ATeamAndOneThreadPackTheSame) {
   std::vector<float> w = random_values(300 * 90, 8), no_bias;
   const PackedMatrix many = pack(w, {300, 90}, no_bias, GetParam());
   ThreadTeam one(1);
@@ -96,7 +96,7 @@ TEST_P(PackedMatrixTest, TheTeamPacksWhatOneThreadPacks) {
             0);
 }
 
-TEST_P(PackedMatrixTest, FewChannelsAreNotMostlyPadding) {
+TEST_P(PackedMatrixTest, FewChannelsNeedLittlePadding) {
   for (const int64_t channels : {1, 16, 20, 40}) {
     std::vector<float> w(static_cast<size_t>(16 * channels * 7), 1.0f);
     const PackedMatrix packed = pack_conv1d(ctx_, view_of(w, {16, channels, 7}), {}, GetParam());
@@ -105,7 +105,7 @@ TEST_P(PackedMatrixTest, FewChannelsAreNotMostlyPadding) {
   }
 }
 
-TEST_P(PackedMatrixTest, RefusesWhatItCannotHold) {
+TEST_P(PackedMatrixTest, RefusesUnsupportedTensors) {
   std::vector<float> w(12), bias(5);
   std::vector<int8_t> bytes(12);
   EXPECT_THROW(pack_matrix(ctx_, view_of(w, {3, 4}), view_of(bias, {5}), GetParam()), Error);

@@ -7,7 +7,7 @@ namespace {
 
 class ResidualOnTheCpu : public MatrixTest {};
 
-TEST_P(ResidualOnTheCpu, IsTheSumAndItsNormedProducts) {
+TEST_P(ResidualOnTheCpu, ComputesTheSumAndItsNormedProducts) {
   constexpr int64_t kRows = 20, kDim = 48, kDepth = 64;
   std::vector<float> w = random_values(kDim * kDepth, 1), head_w = random_values(24 * kDim, 2), none;
   std::vector<float> in = random_values(kRows * kDepth, 3), x = random_values(kRows * kDim, 4), at_once = x;
@@ -28,7 +28,7 @@ TEST_P(ResidualOnTheCpu, IsTheSumAndItsNormedProducts) {
   expect_same_bits(y, want);
 }
 
-TEST_P(ResidualOnTheCpu, StreamsAreContiguousFloats) {
+TEST_P(ResidualOnTheCpu, StreamsMustBeContiguousFloats) {
   std::vector<float> x(60);
   const TensorView rows = view_of(x, {3, 20});
   EXPECT_THROW(Residual(ctx_, rows.columns(0, 10), DType::f32), Error);

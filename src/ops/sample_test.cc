@@ -61,7 +61,7 @@ std::vector<NamedLogits> difficult_logits(int64_t vocab, unsigned seed) {
   return cases;
 }
 
-TEST_P(SampleTest, KeepsWhatSortingKeeps) {
+TEST_P(SampleTest, KeepsTheCandidatesThatSortingKeeps) {
   for (const int64_t vocab : {1, 2, 33, 1024, 20'000})
     for (const NamedLogits& logits : difficult_logits(vocab, static_cast<unsigned>(vocab)))
       for (const float top_p : {0.0f, 1e-4f, 0.3f, 0.8f, 0.95f, 0.9999f, 1.0f})
@@ -75,7 +75,7 @@ TEST_P(SampleTest, KeepsWhatSortingKeeps) {
         }
 }
 
-TEST_P(SampleTest, KeepsWhatExactProbabilitiesKeep) {
+TEST_P(SampleTest, KeepsTheCandidatesThatExactProbabilitiesKeep) {
   // Away from the boundary the exp of the kernels and of the library keep the same: at most an entry differs,
   // and only where the cumulative probability is within rounding of top_p.
   for (unsigned seed = 1; seed < 20; ++seed) {
@@ -143,7 +143,7 @@ TEST_P(SampleTest, DrawsFollowTheDistribution) {
   EXPECT_LE(chi_square, freedom + 5 * std::sqrt(2 * freedom));
 }
 
-TEST_P(SampleTest, TokensDependOnTheRowAlone) {
+TEST_P(SampleTest, ATokenDependsOnItsRowAlone) {
   constexpr int64_t kVocab = 3000, kRows = 37;
   Floats all = random_values(kRows * (kVocab + 5), 8, 2);
   const TensorView logits = view_of(all, {kRows, kVocab + 5}).columns(2, kVocab + 2);

@@ -47,7 +47,7 @@ class SegmentNorm : public IsaTest {
   Floats alpha_;
 };
 
-TEST_P(SegmentNorm, AdainMatchesTheOracleAndEmptiesTheGaps) {
+TEST_P(SegmentNorm, AdainMatchesTheOracleAndZeroesTheGaps) {
   for (const Batch& batch : {kAlone, kMixed, kAtARate})
     for (const int64_t width : {1, 15, 64, 100, 130})
       for (const After after : {After::nothing, After::leaky, After::snake}) {
@@ -77,7 +77,7 @@ TEST_P(SegmentNorm, StatisticsOfLongUtterancesStayExact) {
   expect_normed(run(x, batch.segments(), style), wide(x), style.scales(0, kWidth), style.shifts(0, kWidth));
 }
 
-TEST_P(SegmentNorm, ASegmentAloneEqualsItselfInEveryBatch) {
+TEST_P(SegmentNorm, ASegmentIsTheSameAloneAndInEveryBatch) {
   constexpr int64_t kWidth = 70;
   const Segments segments = kMixed.segments();
   const Floats x = random_rows(segments, kWidth, 7);
@@ -142,7 +142,7 @@ TEST_P(SegmentNorm, AdainRunsInPlaceFromStridedRowsAndIntoBf16) {
   expect_same_bits(x, want);
 }
 
-TEST_P(SegmentNorm, ASegmentsNaNStaysInItsChannelOfIt) {
+TEST_P(SegmentNorm, ANaNStaysInItsChannelOfItsSegment) {
   constexpr int64_t kWidth = 20;
   const Segments segments = kMixed.segments();
   Floats x = random_rows(segments, kWidth, 10);
@@ -264,7 +264,7 @@ TEST_P(SegmentNorm, TheSteadyStateAllocatesNothing) {
   EXPECT_EQ(workspace_.growths(), growths);
 }
 
-TEST_P(SegmentNorm, NoSegmentsAreAllGap) {
+TEST_P(SegmentNorm, WithoutSegmentsEveryRowIsAGap) {
   const Segments none{.total = 4};
   Floats x(12, NAN), y(12, 77.0f), style;
   const Style empty{{0}};

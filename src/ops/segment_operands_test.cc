@@ -34,7 +34,7 @@ class SegmentOperands : public testing::Test, protected MatrixFixture {
   Tensor half_ = Tensor::zeros(DType::f16, {kRows, kWidth});
 };
 
-TEST_F(SegmentOperands, ThatDoNotFitAreOurFault) {
+TEST_F(SegmentOperands, MismatchedShapesAreOurFault) {
   EXPECT_NO_THROW(norm(x, style, y));
   EXPECT_NO_THROW(norm(x, style, y, {.snake_alpha = row}));
   EXPECT_THROW(norm(x.slice(0, 9), style, y), Error);
@@ -66,7 +66,7 @@ TEST_F(SegmentOperands, ThatDoNotFitAreOurFault) {
   EXPECT_THROW(twice(x, w, row, long_y), Error);
 }
 
-TEST_F(SegmentOperands, WithoutCudaTheyAreUnavailable) {
+TEST_F(SegmentOperands, WithoutCudaTheOpsAreUnavailable) {
   ctx_.device = {DeviceKind::cuda, 0};
   const auto code_of = [](auto call) {
     try {

@@ -14,7 +14,7 @@ void check(const Frames& starts, const Frames& frames, int64_t total, int64_t ra
   check_segments("test", {.starts = starts, .frames = frames, .total = total, .rate = rate, .extra = extra});
 }
 
-TEST(Segments, RatesMultiplyRowsAndExtraRowsAreOfEverySegment) {
+TEST(Segments, RatesMultiplyRowsAndEverySegmentGetsTheExtraRows) {
   const Frames starts = {2, 9}, frames = {4, 3};
   const Segments one{.starts = starts, .frames = frames, .total = 14};
   EXPECT_EQ(one.count(), 2);
@@ -28,7 +28,7 @@ TEST(Segments, RatesMultiplyRowsAndExtraRowsAreOfEverySegment) {
   EXPECT_EQ(more.at(1).rows(0), 4);  // extra is not carried on
 }
 
-TEST(Segments, WhatFitsPasses) {
+TEST(Segments, ValidSegmentsPass) {
   EXPECT_NO_THROW(check({}, {}, 0));
   EXPECT_NO_THROW(check({}, {}, 5));
   EXPECT_NO_THROW(check({0}, {5}, 5));
@@ -37,7 +37,7 @@ TEST(Segments, WhatFitsPasses) {
   EXPECT_NO_THROW(check({0}, {0x7fffffff}, int64_t{1} << 40, 300));  // rows beyond 32 bits
 }
 
-TEST(Segments, OverlapsAndWhatDoesNotFitAreRefused) {
+TEST(Segments, OverlappingAndOversizedSegmentsAreRefused) {
   EXPECT_THROW(check({0, 5}, {5}, 20), Error);
   EXPECT_THROW(check({0}, {5, 5}, 20), Error);
   EXPECT_THROW(check({0}, {0}, 20), Error);

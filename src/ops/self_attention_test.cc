@@ -65,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(Cpu, SelfAttentionTest, every_isa(), name_of_isa);
 
 class SelfAttentionShapes : public testing::Test, protected MatrixFixture {};
 
-TEST_F(SelfAttentionShapes, WrongOnesAreNamed) {
+TEST_F(SelfAttentionShapes, MismatchedShapesAreNamed) {
   std::vector<float> qkv(4 * 12), out(4 * 4);
   const Utterances utterances({4}, 0);
   const auto attend = [&](int64_t heads, Shape in, Shape to) {

@@ -111,7 +111,7 @@ TEST_P(ShortStftTest, PhasesAreThoseOfTheOracle) {
 }
 
 // atan2 in every octant, to 3e-7, by a spectrum that is known: frames of one tone.
-TEST_P(ShortStftTest, AnglesAreExactToTheirLastBits) {
+TEST_P(ShortStftTest, AnglesAreExactToAFewUlps) {
   const StftBatch batch{{20, 5}, 4, Utterances({20}, 1)};
   for (int i = 0; i < 200; ++i) {
     const double turn = 2 * std::numbers::pi * (i + 0.3) / 200;
@@ -257,7 +257,7 @@ INSTANTIATE_TEST_SUITE_P(Cpu, ShortStftTest, every_isa(), name_of_isa);
 
 class ShortStftShapes : public testing::Test, protected MatrixFixture {};
 
-TEST_F(ShortStftShapes, WrongOnesAreNamed) {
+TEST_F(ShortStftShapes, MismatchedShapesAreNamed) {
   for (const ShortStft stft : {ShortStft{20, 3}, ShortStft{66, 11}, ShortStft{20, 20}, ShortStft{21, 7}}) {
     const StftBatch batch{stft, 120, Utterances({1}, 1)};
     EXPECT_THROW(batch.forward(ctx_, batch.samples()), Error) << stft.points << ' ' << stft.hop;

@@ -101,7 +101,7 @@ TEST_P(SnakeBlock, MatchesItsDefinition) {
   }
 }
 
-TEST_P(SnakeBlock, RefusesWhatDoesNotFit) {
+TEST_P(SnakeBlock, RefusesMismatchedShapes) {
   const Segments segments = kThree.segments();
   std::vector<Unit> units = random_units(8, segments.count());
   std::vector<SnakeUnit> views = {{view(units[0].first, 8), view(units[0].second, 8)}};

@@ -16,7 +16,7 @@ class StepGraphTest : public testing::Test {
   Context ctx_{.team = &team_, .workspace = &workspace_, .graphs = &graphs_};
 };
 
-TEST_F(StepGraphTest, TheCpuCallsTheBodyEveryTime) {
+TEST_F(StepGraphTest, TheCpuRunsTheBodyEveryTime) {
   int calls = 0;
   for (StepGraphs* graphs : {&graphs_, static_cast<StepGraphs*>(nullptr)}) {
     ctx_.graphs = graphs;
@@ -27,11 +27,11 @@ TEST_F(StepGraphTest, TheCpuCallsTheBodyEveryTime) {
   graphs_.clear();
 }
 
-TEST_F(StepGraphTest, WhatTheBodyThrowsComesOut) {
+TEST_F(StepGraphTest, ExceptionsOfTheBodyReachTheCaller) {
   EXPECT_THROW(run_step(ctx_, {}, [] { fail(ErrorCode::internal, "a step"); }), Error);
 }
 
-TEST_F(StepGraphTest, BothSidesOfABlockAreOneMemory) {
+TEST_F(StepGraphTest, HostAndDeviceSideOfABlockAreTheSameMemory) {
   const StepBlock block(ctx_, 96);
   EXPECT_EQ(block.bytes(), 96);
   EXPECT_THAT(std::span(block.host(), 96), testing::Each(std::byte{0}));

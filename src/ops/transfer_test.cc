@@ -51,14 +51,14 @@ TEST_F(TransferTest, DownloadsAreCopiesOfDenseTensors) {
   EXPECT_THROW(to_host(ctx_, view.columns(0, 1)), Error);
 }
 
-TEST_F(TransferTest, WhatIsResidentOnTheCpuStaysWhereItIs) {
+TEST_F(TransferTest, AHostTensorMadeResidentOnTheCpuIsNotCopied) {
   Tensor host = Tensor::zeros(DType::bf16, {3, 5});
   const void* const data = host.view().data();
   EXPECT_EQ(resident(ctx_, std::move(host)).view().data(), data);
   EXPECT_TRUE(resident(ctx_, {}).empty());
 }
 
-TEST_F(TransferTest, FillsWithZerosAndNothingElse) {
+TEST_F(TransferTest, ZeroFillChangesOnlyItsView) {
   std::vector<int16_t> values(10, 7);
   const TensorView view = TensorView::of(values.data(), DType::i16, {5, 2});
   fill_zero(ctx_, view.slice(1, 3));
@@ -79,7 +79,7 @@ TEST_F(TransferTest, PlansNeedNoTablesOnTheCpu) {
   EXPECT_TRUE(plan.tables.offsets.empty());
 }
 
-TEST(Streams, TheCpuNeedsNone) { EXPECT_EQ(Stream::create({}), nullptr); }
+TEST(Streams, TheCpuNeedsNoStream) { EXPECT_EQ(Stream::create({}), nullptr); }
 
 }  // namespace
 }  // namespace shoal::ops

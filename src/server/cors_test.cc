@@ -20,7 +20,7 @@ std::string value(const Headers& headers, std::string_view name) {
   return found ? *found : "";
 }
 
-TEST(CrossOrigin, WithoutOriginsNobodyIsAnsweredAndOtherPagesMayNotAct) {
+TEST(CrossOrigin, WithoutConfiguredOriginsOtherPagesGetNoHeadersAndMayNotAct) {
   const CrossOrigin none("");
   EXPECT_TRUE(may_act(none, request_from("POST", ""), false)) << "programs send no origin";
   EXPECT_TRUE(may_act(none, request_from("POST", "http://speech.example:8080"), false)) << "our own page";
@@ -34,7 +34,7 @@ TEST(CrossOrigin, WithoutOriginsNobodyIsAnsweredAndOtherPagesMayNotAct) {
   EXPECT_EQ(headers.begin(), headers.end());
 }
 
-TEST(CrossOrigin, NamedOriginsAndNoOthers) {
+TEST(CrossOrigin, OnlyConfiguredOriginsAreAllowed) {
   const CrossOrigin some(" https://a.example/ ,https://b.example");
   EXPECT_TRUE(may_act(some, request_from("POST", "https://a.example"), false));
   EXPECT_TRUE(may_act(some, request_from("GET", "https://b.example"), true));
@@ -49,7 +49,7 @@ TEST(CrossOrigin, NamedOriginsAndNoOthers) {
   EXPECT_EQ(value(foreign, "vary"), "origin") << "a cache must not give this answer to an allowed page";
 }
 
-TEST(CrossOrigin, Everybody) {
+TEST(CrossOrigin, AStarAllowsEveryOrigin) {
   const CrossOrigin any("*");
   EXPECT_TRUE(may_act(any, request_from("POST", "https://whoever.example"), false));
   EXPECT_EQ(value(any.answer_headers(request_from("POST", "https://whoever.example")),
@@ -61,7 +61,7 @@ TEST(CrossOrigin, Everybody) {
 }
 
 // A page of evil.example whose name was pointed at 127.0.0.1 is of the server's own origin to its browser.
-TEST(CrossOrigin, AServerForThisMachineIsOnlyItsOwnByLoopbackHosts) {
+TEST(CrossOrigin, ALoopbackServerAcceptsOnlyLoopbackHosts) {
   const CrossOrigin rules("", true);
   const auto of_page = [](std::string method, const std::string& host) {
     return request_from(std::move(method), "http://" + host, host);
@@ -84,7 +84,7 @@ TEST(CrossOrigin, AServerForThisMachineIsOnlyItsOwnByLoopbackHosts) {
   EXPECT_TRUE(may_act(rules, request_from("GET", "", "myname:8080"), true));
 }
 
-TEST(CrossOrigin, HostsOfAllowedOriginsAreThisServersOwn) {
+TEST(CrossOrigin, HostsOfAllowedOriginsAreAccepted) {
   const CrossOrigin rules("https://speech.example", true);
   EXPECT_TRUE(may_act(rules, request_from("POST", "https://speech.example", "127.0.0.1:8080"), false))
       << "behind a proxy";
@@ -94,7 +94,7 @@ TEST(CrossOrigin, HostsOfAllowedOriginsAreThisServersOwn) {
   EXPECT_TRUE(may_act(CrossOrigin("*", true), request_from("POST", "http://a.example", "a.example"), false));
 }
 
-TEST(CrossOrigin, FieldsThatAPageAsksForAreAllowed) {
+TEST(CrossOrigin, RequestedHeadersAreAllowed) {
   const CrossOrigin some("https://a.example");
   const auto allowed = [&](const char* origin, const char* asked) {
     Request preflight = request_from("OPTIONS", origin);

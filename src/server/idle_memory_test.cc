@@ -6,7 +6,7 @@
 namespace shoal::server {
 namespace {
 
-TEST(IdleWatch, OnceAfterEachTimeOfWork) {
+TEST(IdleWatch, FiresOnceAfterEachBusyPeriod) {
   IdleWatch watch;
   EXPECT_FALSE(watch.is_time({.open = 0, .ended = 0}));  // nothing was ever done
   EXPECT_FALSE(watch.is_time({.open = 1, .ended = 0}));
@@ -19,13 +19,13 @@ TEST(IdleWatch, OnceAfterEachTimeOfWork) {
   EXPECT_FALSE(watch.is_time({.open = 0, .ended = 5}));
 }
 
-TEST(IdleWatch, NotWhileRequestsFollowEachOther) {
+TEST(IdleWatch, DoesNotFireBetweenConsecutiveRequests) {
   IdleWatch watch;
   for (uint64_t ended = 1; ended < 100; ++ended)
     EXPECT_FALSE(watch.is_time({.open = ended % 2 == 0 ? 0 : 3, .ended = ended}));
 }
 
-TEST(IdleMemory, GivesBackFromItsOwnThread) {
+TEST(IdleMemory, ReleasesMemoryFromItsOwnThread) {
   std::atomic<uint64_t> ended = 0;
   std::atomic<int> given_back = 0;
   const auto waits_for = [&](int times) {

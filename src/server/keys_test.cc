@@ -45,7 +45,7 @@ class Keys : public testing::Test {
   std::vector<std::string> remarks_;
 };
 
-TEST_F(Keys, WithoutKeysNobodyIsKnown) {
+TEST_F(Keys, WithoutKeysNoClientIsKnown) {
   const ApiKeys none;
   EXPECT_TRUE(none.empty());
   EXPECT_TRUE(ApiKeys("", "").empty());
@@ -78,7 +78,7 @@ TEST_F(Keys, OnlyAWholeKeyBehindTheSchemeCounts) {
   EXPECT_FALSE(keys.client_of("Bearer " + std::string(1 << 20, 'x')));
 }
 
-TEST_F(Keys, AmongManyEachFindsItsOwn) {
+TEST_F(Keys, EachOfManyKeysIsFound) {
   std::string text;
   for (int i = 0; i < 1000; ++i) text += concat("client-", i, ":sk-", i * 7919, "\n");
   const ApiKeys keys("", file(text));
@@ -88,7 +88,7 @@ TEST_F(Keys, AmongManyEachFindsItsOwn) {
   expect_refused(text + "hush", ":1001");
 }
 
-TEST_F(Keys, WrongLinesAreNamedAndNotShown) {
+TEST_F(Keys, InvalidLinesAreReportedByNumberAndNotShown) {
   expect_refused("", "");
   expect_refused("# nothing\n\n", "");
   expect_refused("sk-one\nhush hush", ":2");
@@ -109,19 +109,19 @@ TEST_F(Keys, DuplicatesAreRefused) {
   expect_refused("key-1:x", ":1", "hush");  // the name of the first key
 }
 
-TEST_F(Keys, FilesThatCannotBeRead) {
+TEST_F(Keys, UnreadableFilesAreErrors) {
   EXPECT_THROW(ApiKeys("", dir_.path("gone")), Error);
   EXPECT_THROW(ApiKeys("", dir_.path()), Error);
   EXPECT_THROW(ApiKeys("", file(std::string((1 << 20) + 1, '#'))), Error);
 }
 
-TEST_F(Keys, AFileOpenToAllIsRemarkedOn) {
+TEST_F(Keys, AWorldReadableFileIsWarnedAbout) {
   const ApiKeys keys("", file("sk-hush", 0644), "admin_key");
   ASSERT_EQ(remarks_.size(), 1u);
   EXPECT_THAT(remarks_[0], AllOf(HasSubstr("admin_key_file: "), HasSubstr(path()), Not(HasSubstr("hush"))));
 }
 
-TEST_F(Keys, SharedKeysAreSeen) {
+TEST_F(Keys, SharedKeysAreDetected) {
   const ApiKeys clients("one", file("two\nthree"));
   EXPECT_TRUE(ApiKeys("three", "").shares_a_key_with(clients));
   EXPECT_FALSE(ApiKeys("four", "").shares_a_key_with(clients));

@@ -22,7 +22,7 @@ TEST(OfferedProtocols, AreTokensInAnyNumberOfFields) {
       "live \"sk-1\"");
 }
 
-TEST(OfferedProtocols, KeysComePlainOrInBase64) {
+TEST(OfferedProtocols, KeysMayBePlainOrBase64) {
   EXPECT_EQ(read("shoal-api-key-base64url.c2Uvc2FtZT0"), "- \"se/same=\"");
   EXPECT_EQ(read("shoal-api-key-base64url.-_-_"), "- \"\xFB\xFF\xBF\"");
   EXPECT_EQ(read("shoal-api-key-base64url.!"), "- \"\"");

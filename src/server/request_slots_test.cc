@@ -20,7 +20,7 @@ TEST(RequestSlots, RefuseAtTheLimitAndServeAgainWhenOneLeaves) {
   EXPECT_EQ(slots.taken(), 2);
 }
 
-TEST(RequestSlots, OneClientCannotTakeWhatIsLeftToOthers) {
+TEST(RequestSlots, OneClientCannotTakeTheSlotsOfOthers) {
   RequestSlots slots(1);
   const auto first = slots.take("a", 3);
   try {
@@ -34,7 +34,7 @@ TEST(RequestSlots, OneClientCannotTakeWhatIsLeftToOthers) {
   EXPECT_EQ(slots.taken(), 2) << "a refused request must hold nothing";
 }
 
-TEST(RequestSlots, MovedSlotsAreGivenBackOnce) {
+TEST(RequestSlots, MovedSlotsAreReleasedOnce) {
   RequestSlots slots(1);
   {
     auto slot = slots.take("a", 1);

@@ -114,7 +114,7 @@ std::string text_at(const Answered& answer, std::initializer_list<std::string_vi
   return value->is_string() ? value->as_string() : std::to_string(value->as_integer());
 }
 
-TEST_F(RouterTest, FindsPathsPatternsAndTheExactOneFirst) {
+TEST_F(RouterTest, ExactPathsComeBeforePatterns) {
   make();
   EXPECT_EQ(ask(get_request("/v1/models")).body(), "/v1/models");
   EXPECT_EQ(ask(get_request("/v1/models/tts-1")).body(), "/v1/models/tts-1");
@@ -123,7 +123,7 @@ TEST_F(RouterTest, FindsPathsPatternsAndTheExactOneFirst) {
   EXPECT_EQ(ask(get_request("/nowhere")).status, 404);
 }
 
-TEST_F(RouterTest, SlashesThatSayNothingDoNotMatter) {
+TEST_F(RouterTest, RedundantSlashesDoNotMatter) {
   make({.admin_key = "root"});
   for (const char* path : {"/v1/models/", "//v1/models", "/v1//models", "///v1///models///"})
     EXPECT_EQ(ask(get_request(path)).body(), "/v1/models") << path;
@@ -135,14 +135,14 @@ TEST_F(RouterTest, SlashesThatSayNothingDoNotMatter) {
   EXPECT_EQ(ask(admin).status, 404);
 }
 
-TEST_F(RouterTest, OperatorsRoutesAreMarkedAlsoWhenTheKeyIsWrong) {
+TEST_F(RouterTest, OperatorRoutesAreMarkedEvenWithAWrongKey) {
   make({.api_key = "sesame"});
   Request metrics = get_request("/metrics"), models = get_request("/v1/models");
   EXPECT_TRUE(router_->judge(metrics, false).for_operators);
   EXPECT_FALSE(router_->judge(models, false).for_operators);
 }
 
-TEST_F(RouterTest, PathsOfOtherServersSayWhatServesInstead) {
+TEST_F(RouterTest, UnsupportedPathsOfOtherServersNameTheReplacement) {
   make();
   for (const Request& request : {json_request("/dev/ssml", "{}"), get_request("/dev/ssml"),
                                  get_request("/v1/download/speech.mp3"), get_request("/web/")}) {
@@ -154,7 +154,7 @@ TEST_F(RouterTest, PathsOfOtherServersSayWhatServesInstead) {
   EXPECT_NE(ask(get_request("/web/")).body().find("the web page is at /"), std::string::npos);
 }
 
-TEST_F(RouterTest, HeadIsGetAndOtherMethodsAreNamed) {
+TEST_F(RouterTest, HeadIsServedAsGetAndAllowedMethodsAreListed) {
   make();
   Request head = get_request("/health");
   head.method = "HEAD";
@@ -171,7 +171,7 @@ TEST_F(RouterTest, HeadIsGetAndOtherMethodsAreNamed) {
   EXPECT_EQ(told.header("access-control-allow-origin"), "");
 }
 
-TEST_F(RouterTest, ErrorsSpeakTheirFamilysFormAndNameTheField) {
+TEST_F(RouterTest, ErrorsHaveTheFormOfTheirApiAndNameTheField) {
   make();
   const Answered openai = ask(json_request("/v1/audio/speech", "{}"));
   EXPECT_EQ(openai.status, 400);
@@ -183,7 +183,7 @@ TEST_F(RouterTest, ErrorsSpeakTheirFamilysFormAndNameTheField) {
   EXPECT_EQ(text_at(ask(json_request("/v1/nowhere", "")), {"statusCode"}), "404");
 }
 
-TEST_F(RouterTest, TheInsideStaysInside) {
+TEST_F(RouterTest, InternalErrorsRevealNothing) {
   make();
   const Answered broken = ask(json_request("/v1/tts", "{}"));
   EXPECT_EQ(broken.status, 500);
@@ -198,7 +198,7 @@ TEST_F(RouterTest, AFullQueueSaysWhenToTryAgain) {
 }
 
 // Without a limit of its own, the server takes what its models queue and speak: the rest is told at once.
-TEST_F(RouterTest, MoreRequestsThanTheModelsTakeAreRefused) {
+TEST_F(RouterTest, RequestsBeyondTheCapacityOfTheModelsAreRefused) {
   boost::asio::io_context context(1);
   boost::asio::basic_waitable_timer<std::chrono::steady_clock,
                                     boost::asio::wait_traits<std::chrono::steady_clock>, Executor>
@@ -228,7 +228,7 @@ TEST_F(RouterTest, MoreRequestsThanTheModelsTakeAreRefused) {
   for (int64_t i = 0; i < most; ++i) ASSERT_EQ(exchanges[static_cast<size_t>(i)]->answered.status, 200) << i;
 }
 
-TEST_F(RouterTest, WhatTheTransportRefusesHasAnIdAndSaysWhenToTryAgain) {
+TEST_F(RouterTest, TransportRefusalsHaveAnIdAndSayWhenToTryAgain) {
   make();
   Request head;
   const Response full = router_->refuse(head, 503, "too many connections are open at the moment");
@@ -245,7 +245,7 @@ TEST_F(RouterTest, WhatTheTransportRefusesHasAnIdAndSaysWhenToTryAgain) {
   EXPECT_NE(other.id, head.id);
 }
 
-TEST_F(RouterTest, WhatBrokeInTheMiddleIsNeverMadeWhole) {
+TEST_F(RouterTest, ABrokenAnswerIsNeverEndedAsIfComplete) {
   make();
   const Answered half = ask(json_request("/v1/half", "{}"));
   EXPECT_EQ(half.status, 200);
@@ -268,7 +268,7 @@ TEST_F(RouterTest, EveryAnswerCarriesTheIdOfItsRequest) {
             ask(get_request("/health")).header("x-request-id"));
 }
 
-TEST_F(RouterTest, KeysOpenWhatIsNotOpen) {
+TEST_F(RouterTest, KeysUnlockProtectedRoutes) {
   ServerConfig config;
   config.api_key = "sesame";
   make(config);
@@ -290,7 +290,7 @@ TEST_F(RouterTest, KeysOpenWhatIsNotOpen) {
 }
 
 // A browser's page can set no other header of a WebSocket.
-TEST_F(RouterTest, AWebSocketMayBringItsKeyAsASubprotocol) {
+TEST_F(RouterTest, AWebSocketMaySendItsKeyAsASubprotocol) {
   ServerConfig config;
   config.api_key = "sesame";
   make(config);
@@ -329,7 +329,7 @@ TEST_F(RouterTest, AdminRoutesDoNotExistWithoutTheirKey) {
   EXPECT_EQ(ask(admin).status, 200);
 }
 
-TEST_F(RouterTest, WhileDrainingOnlyWhatWatchesAnswers) {
+TEST_F(RouterTest, WhileDrainingOnlyMonitoringRoutesAnswer) {
   make();
   draining_ = true;
   EXPECT_EQ(ask(get_request("/health")).status, 200);
@@ -339,7 +339,7 @@ TEST_F(RouterTest, WhileDrainingOnlyWhatWatchesAnswers) {
   EXPECT_FALSE(refused.header("retry-after").empty());
 }
 
-TEST_F(RouterTest, DrainingOpensNothing) {
+TEST_F(RouterTest, DrainingDoesNotBypassKeys) {
   ServerConfig config;
   config.api_key = "sesame";
   make(config);
@@ -362,7 +362,7 @@ TEST_F(RouterTest, BodiesAreBoundedByTheirRoute) {
   EXPECT_EQ(router_->judge(large, false).max_body_bytes, 3 << 20);
 }
 
-TEST_F(RouterTest, UpgradesOnlyWhereTheyAreWelcome) {
+TEST_F(RouterTest, UpgradesAreAcceptedOnlyOnWebSocketRoutes) {
   make();
   Request request = get_request("/v1/models");
   EXPECT_EQ(router_->judge(request, true).refusal.value().status, 400);
@@ -377,7 +377,7 @@ TEST_F(RouterTest, PagesOfOtherOriginsMayNotPost) {
 }
 
 // As a page has it whose name was pointed at this machine after it was loaded.
-TEST_F(RouterTest, OnlyAServerThatNothingElseGuardsLooksAtItsOwnName) {
+TEST_F(RouterTest, OnlyAnOpenLoopbackServerChecksTheHost) {
   const auto status_with = [&](const char* listen, const char* key) {
     ServerConfig config;
     config.listen = listen;

@@ -59,7 +59,7 @@ settings::Value random_value(const settings::Row& row, std::mt19937_64& random) 
   return text;
 }
 
-TEST(PrintSettings, WhatIsPrintedReadsBackAsTheSame) {
+TEST(PrintSettings, PrintedSettingsReadBackTheSame) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
@@ -97,7 +97,7 @@ TEST(PrintSettings, EveryPrintedLineSaysWhereItsValueCameFrom) {
   EXPECT_EQ(static_cast<size_t>(std::count(text.begin(), text.end(), '\n')), all_settings().size());
 }
 
-TEST(PrintSettings, OnlyWhatIsAskedFor) {
+TEST(PrintSettings, PrintsOnlyTheRequestedSettings) {
   const std::string text = print_settings(resolve_settings({}), engine_settings());
   EXPECT_EQ(static_cast<size_t>(std::count(text.begin(), text.end(), '\n')), engine_settings().size());
   EXPECT_THAT(text, testing::Not(HasSubstr("listen")));

@@ -23,7 +23,7 @@ std::string message_of(const ServerConfig& config) {
   return "accepted";
 }
 
-TEST(ServerConfig, TheDefaultsAreValidAndOpenToThisMachineAlone) {
+TEST(ServerConfig, TheDefaultsAreValidAndListenOnlyOnLoopback) {
   const ServerConfig config;
   EXPECT_EQ(message_of(config), "accepted");
   EXPECT_THAT(config.listen, StartsWith("127.0.0.1:"));
@@ -57,7 +57,7 @@ TEST(ServerConfig, AddressesHaveAHostAndAPort) {
   EXPECT_THAT(message_of({.operator_listen = "9090"}), StartsWith("operator_listen: expected host:port"));
 }
 
-TEST(ServerConfig, KeysFitIntoAHeaderAndStandInNoMessage) {
+TEST(ServerConfig, KeysFitInAHeaderAndAppearInNoMessage) {
   EXPECT_EQ(message_of({.api_key = "sk-~!:=+/._"}), "accepted");
   for (const char* bad : {"hush hush", "hush\n", "hush\x7f", "h\xc3\xbbsh", "\thush"}) {
     EXPECT_THAT(message_of({.api_key = bad}), AllOf(StartsWith("api_key: "), Not(HasSubstr("sh")))) << bad;

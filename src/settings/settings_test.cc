@@ -78,7 +78,7 @@ TEST_F(Settings, FlagsOverEnvironmentOverFileOverDefaults) {
   EXPECT_EQ(source_of(resolved, "max_batch_size"), "default");
 }
 
-TEST_F(Settings, OlderNamesKeepTheirPlaceInTheOrder) {
+TEST_F(Settings, OlderNamesHaveTheSamePrecedence) {
   EXPECT_EQ(resolve({{"device", "cpu"}}, {{"S1_MINI_DEVICE", "cuda"}}).config.device, "cpu");
   EXPECT_EQ(resolve({}, {{"S1_MINI_DEVICE", "cuda"}}, "device = 'cpu'").config.device, "cuda");
   EXPECT_EQ(resolve({{"max_batch_size", "8"}}, {{"S1_MINI_ENABLE_BATCHING", "false"}}).config.max_batch_size,
@@ -172,7 +172,7 @@ TEST_F(Settings, OlderKeysAndSwitches) {
             dir_.path("shoal.toml:2 enable_batching"));
 }
 
-TEST_F(Settings, BatchingThatIsSwitchedOnAboveIsNotSwitchedOffBelow) {
+TEST_F(Settings, BatchingEnabledAtAHigherLevelIsNotDisabledBelow) {
   EXPECT_EQ(
       resolve({}, {{"S1_MINI_ENABLE_BATCHING", "true"}}, "enable_batching = false").config.max_batch_size,
       32);
@@ -182,7 +182,7 @@ TEST_F(Settings, BatchingThatIsSwitchedOnAboveIsNotSwitchedOffBelow) {
             1);
 }
 
-TEST_F(Settings, ASwitchOfOneModelsBatchingIsRefusedBesideOthers) {
+TEST_F(Settings, ABatchingSwitchForOneModelConflictsWithOthers) {
   const std::string models = "models = 'kokoro=/srv/k'\n";
   const auto refused = [&](const Texts& environment, const std::string& line, const std::string& name) {
     expect_error({.environment = environment, .toml_path = toml(models + line)}, ErrorCode::unsupported,
@@ -199,7 +199,7 @@ TEST_F(Settings, ASwitchOfOneModelsBatchingIsRefusedBesideOthers) {
             8);
 }
 
-TEST_F(Settings, WhatHasNoCounterpartIsRefusedByName) {
+TEST_F(Settings, OlderSettingsWithoutCounterpartAreRefusedByName) {
   const auto unsupported = [&](const SettingSources& sources, const testing::Matcher<std::string>& message) {
     expect_error(sources, ErrorCode::unsupported, message);
   };
@@ -213,7 +213,7 @@ TEST_F(Settings, WhatHasNoCounterpartIsRefusedByName) {
               AllOf(HasSubstr("float16"), HasSubstr("--half")));
 }
 
-TEST_F(Settings, WhatIsRefusedDoesNotMatterOnceOverridden) {
+TEST_F(Settings, ARefusedSettingDoesNotMatterOnceOverridden) {
   EXPECT_EQ(resolve({{"precision", "float32"}, {"device", "cpu"}}, {{"S1_MINI_PRECISION", "float16"}})
                 .config.precision,
             Precision::float32);
@@ -279,7 +279,7 @@ TEST_F(Settings, EmptyVariablesCountAsUnset) {
   EXPECT_EQ(resolved.config, (EngineConfig{.threads = 2}));
 }
 
-TEST_F(Settings, VariablesOfOtherPartsAndOfContainersAreLeftAlone) {
+TEST_F(Settings, VariablesOfOtherToolsAreIgnored) {
   EXPECT_EQ(with({{"SHOAL_CONFIG", "x.toml"},
                   {"SHOAL_VOICE_DIR", "/voice"},
                   {"SHOAL_CPU_ISA", "avx2"},
@@ -316,7 +316,7 @@ TEST_F(Settings, ValuesAreStrictAndNameTheirSource) {
   expect_refused({.flags = {{"threads", "2"}}, .environment = {{"SHOAL_THREADS", "8x"}}}, HasSubstr("8x"));
 }
 
-TEST_F(Settings, CombinationsNameTheSourceOfTheFieldAtFault) {
+TEST_F(Settings, ConflictsNameTheSourceOfTheWrongField) {
   expect_refused({.flags = {{"max_batch_size", "64"}}, .environment = {{"SHOAL_MAX_STREAMS", "8"}}},
                  AllOf(HasSubstr("max_streams"), HasSubstr("(environment SHOAL_MAX_STREAMS)")));
 }
@@ -346,7 +346,7 @@ TEST_F(Settings, TypesInTheFileAreExact) {
   expect_refused({.toml_path = toml("model = \"a\\u0000b\"")}, HasSubstr("NUL"));
 }
 
-TEST_F(Settings, AFileThatIsNotTomlNamesItsLine) {
+TEST_F(Settings, InvalidTomlIsReportedWithItsLine) {
   expect_error({.toml_path = toml("threads = 2\nmodel = \n")}, ErrorCode::corrupt_file,
                HasSubstr("shoal.toml:2: "));
   expect_error({.toml_path = dir_.path("missing.toml")}, ErrorCode::not_found, HasSubstr("missing.toml"));

@@ -95,7 +95,7 @@ TEST(Table, BoundsAreAllowedAndTheirNeighboursAreNot) {
   }
 }
 
-TEST(Table, WhatIsTooLargeForTheFieldIsOutOfRangeNotWrapped) {
+TEST(Table, NumbersTooLargeForTheFieldAreOutOfRange) {
   Configs config;
   // 2^32 + 1 is 1 in the lower 32 bits.
   EXPECT_THROW(set(*find_row("max_batch_size"), int64_t{4294967297}, config), Error);
@@ -118,7 +118,7 @@ TEST(Validate, NamesTheFieldItsRangeAndItsValue) {
   }
 }
 
-TEST(Validate, HoldsSettingsAgainstEachOther) {
+TEST(Validate, ChecksSettingsAgainstEachOther) {
   EXPECT_NO_THROW((EngineConfig{.max_batch_size = 8, .max_streams = 8}.validate()));
   EXPECT_THROW((EngineConfig{.max_batch_size = 8, .max_streams = 7}.validate()), Error);
   EXPECT_NO_THROW((EngineConfig{.threads = 2, .codec_threads = 2}.validate()));

@@ -47,7 +47,7 @@ TEST(ParseToml, ListsKeysByLine) {
             1u);
 }
 
-TEST(ParseToml, SaysWhereItIsNotToml) {
+TEST(ParseToml, ErrorsGiveTheLine) {
   expect_corrupt("a = 1\nb = \nc = 2\n", "shoal.toml:2: ");
   expect_corrupt("a = 1\na = 2\n", "shoal.toml:2: ");
   expect_corrupt("a = \"x", "shoal.toml:1: ");

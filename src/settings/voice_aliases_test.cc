@@ -26,7 +26,7 @@ std::string message_of(const std::string& list) {
   return "accepted";
 }
 
-TEST(VoiceAliases, AreNamesAndVoicesInOrder) {
+TEST(VoiceAliases, ListNamesAndVoicesInOrder) {
   EXPECT_EQ(joined(""), "");
   EXPECT_EQ(joined("alloy=clara,nova=nora"), "alloy>clara;nova>nora;");
   EXPECT_EQ(joined(" my voice = ann lee , alloy=af_heart,alloy=default,"),
@@ -34,14 +34,14 @@ TEST(VoiceAliases, AreNamesAndVoicesInOrder) {
   EXPECT_EQ(joined("duo=af_bella(2)+af_sky(1)"), "duo>af_bella(2)+af_sky(1);");
 }
 
-TEST(VoiceAliases, WhatIsNoneIsRefusedByName) {
+TEST(VoiceAliases, InvalidEntriesAreRefusedByName) {
   EXPECT_EQ(message_of("alloy=clara"), "accepted");
   for (const char* list : {"alloy", "alloy=", "=clara", "alloy=clara,,nova=nora", "a/b=clara", "../x=clara",
                            "default=clara", "Built-In=clara", "alloy=cla\nra", "alloy=\xff"})
     EXPECT_TRUE(message_of(list).starts_with("voice_aliases: expected ")) << list << ": " << message_of(list);
 }
 
-TEST(VoiceAliases, EveryVoiceOfOpenAiIsThereOnce) {
+TEST(VoiceAliases, ContainEveryOpenAiVoiceOnce) {
   for (const settings::OpenAiVoice& voice : settings::kOpenAiVoices)
     EXPECT_EQ(settings::find_openai_voice(voice.name), &voice) << voice.name;
   EXPECT_EQ(settings::find_openai_voice("default"), nullptr);

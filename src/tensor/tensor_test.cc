@@ -52,7 +52,7 @@ TEST(Tensor, CopiesBetweenDenseTensorsOfOneShape) {
 }
 
 // Also in a build with CUDA: no machine has so many.
-TEST(Tensor, OfAMissingDeviceIsUnavailable) {
+TEST(Tensor, ATensorOnAMissingDeviceIsUnavailable) {
   const Device missing{DeviceKind::cuda, 1000};
   for (const auto& make : std::initializer_list<std::function<void()>>{
            [&] { Tensor(DType::f32, {3}, missing); }, [&] { Tensor::zeros(DType::f32, {3}, missing); },
@@ -74,7 +74,7 @@ TEST(Buffer, PageLockedForTheCpuIsPlainMemory) {
   std::memset(moved.data(), 1, 100);
 }
 
-TEST(Workspace, OfPageLockedMemoryIsTheHosts) {
+TEST(Workspace, APageLockedWorkspaceIsHostMemory) {
   Workspace ws = Workspace::page_locked(Device{}, int64_t{1} << 20);
   EXPECT_TRUE(ws.empty());
   {
@@ -106,7 +106,7 @@ TEST(Workspace, SteadyStateAllocatesNothing) {
   EXPECT_EQ(ws.growths(), settled);
 }
 
-TEST(Workspace, WhatIsReservedNeverGrows) {
+TEST(Workspace, AReservedWorkspaceNeverGrows) {
   constexpr int64_t kMiB = int64_t{1} << 20;
   Workspace ws({}, 8 * kMiB);
   {
@@ -130,7 +130,7 @@ TEST(Workspace, WhatIsReservedNeverGrows) {
   EXPECT_EQ(ws.capacity_bytes(), 4 * kMiB);
 }
 
-TEST(Workspace, LimitIsATypedError) {
+TEST(Workspace, ExceedingTheLimitIsATypedError) {
   Workspace ws({}, 1 << 20);
   const Workspace::Scope scope(ws);
   try {

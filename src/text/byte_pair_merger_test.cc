@@ -82,7 +82,7 @@ TEST(BytePairMerger, EqualsTheDefinitionOnRandomVocabularies) {
   }
 }
 
-TEST(BytePairMerger, TiesGoLeft) {
+TEST(BytePairMerger, TheLeftmostOfEqualMergesComesFirst) {
   EXPECT_EQ(merge("aaa", {{"a", 0}, {"aa", 1}}), (std::vector<int32_t>{1, 0}));
   EXPECT_EQ(merge("aaaaa", {{"a", 0}, {"aa", 1}, {"aaaa", 2}}), (std::vector<int32_t>{2, 0}));
 }

@@ -285,7 +285,7 @@ TEST(NormaliseEnglish, SignsAndAddresses) {
   });
 }
 
-TEST(NormaliseEnglish, WhatNeedsNothingStaysByteForByte) {
+TEST(NormaliseEnglish, PlainTextIsUnchanged) {
   for (const char* text : {"",
                            " ",
                            "Hello there, how are you?",
@@ -334,7 +334,7 @@ TEST(NormaliseEnglish, ChainsEnd) {
   }
 }
 
-TEST(NormaliseEnglish, TwiceIsOnce) {
+TEST(NormaliseEnglish, NormalisingTwiceEqualsOnce) {
   const char* const pieces[] = {
       "Dr.",  "St.", "Main", "No.",   "5",    "1,234", "3.14", "$",      "€",  "-",  "–",   "/",  ":",
       "30",   "pm",  "a.m.", "Nov",   "21",   "2026",  "km",   "%",      "°C", "&",  "@",   "x",  ".",

@@ -57,7 +57,7 @@ int64_t value_of_words(std::string words) {
   return total + group;
 }
 
-TEST(SpellInteger, IsReadBack) {
+TEST(SpellInteger, SpelledNumbersReadBackTheSame) {
   std::mt19937_64 random(5);
   for (int64_t n = 0; n < 20'000; ++n) ASSERT_EQ(value_of_words(spell_integer(std::to_string(n))), n);
   for (int i = 0; i < 20'000; ++i) {
@@ -105,7 +105,7 @@ TEST(SpellYear, KnownYears) {
   for (const auto& [year, words] : cases) EXPECT_EQ(spell_year(year), words);
 }
 
-TEST(Spelling, DigitsDecimalsFractionsModelsPlurals) {
+TEST(Spelling, SpellsDigitsDecimalsFractionsModelsAndPlurals) {
   EXPECT_EQ(spell_digits("007"), "zero zero seven");
   EXPECT_EQ(spell_decimal("3", "14"), "three point one four");
   EXPECT_EQ(spell_decimal("", "05"), "point zero five");

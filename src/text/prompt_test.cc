@@ -16,7 +16,7 @@ TEST(S1Prompt, EqualsTheReferencePrompts) { check_prompts(fixture("set_a")); }
 TEST(S2Prompt, EqualsTheReferencePrompts) { check_prompts(fixture("set_s2")); }
 TEST(S2Turns, EqualTheReference) { check_splits(fixture("set_s2")); }
 
-TEST(S1Prompt, WithoutSpecialSpellingsThePolicyChangesNothing) {
+TEST(S1Prompt, ThePolicyAffectsOnlySpecialTokens) {
   const auto tokenizer = load_s1_fixture();
   const std::vector<int32_t> codes = {3, 1, 31, 0};
   const ReferenceCodes reference{"It's a test (excited).", codes.data(), 2};

@@ -8,7 +8,7 @@ namespace {
 
 const std::vector<std::string> kEnglish = {"en"};
 
-TEST(Scripts, NamesTheScriptOfMostLetters) {
+TEST(Scripts, ReportsTheScriptOfMostLetters) {
   const std::pair<const char*, const char*> texts[] = {
       {"Привет, как дела?", "Cyrillic"},
       {"你好，世界", "Han"},
@@ -28,13 +28,13 @@ TEST(Scripts, NamesTheScriptOfMostLetters) {
   for (const auto& [text, script] : texts) EXPECT_EQ(foreign_script(text, kEnglish), script) << text;
 }
 
-TEST(Scripts, MostlyAtHomeIsAtHome) {
+TEST(Scripts, ATextMostlyInAKnownScriptIsFine) {
   for (const char* text : {"Hello there.", "Übung, façade, Łódź, tiếng Việt", "Say Привет to Anna.",
                            "12 + 30 = 42", "?!", "", "Ａｂｃ", "½ µ", "🎉", "d'où №"})
     EXPECT_EQ(foreign_script(text, kEnglish), "") << text;
 }
 
-TEST(Scripts, LanguagesSayWhatIsAtHome) {
+TEST(Scripts, LanguagesGiveTheKnownScripts) {
   const std::string russian = "Привет", japanese = "漢字かな", chinese = "漢字";
   EXPECT_EQ(foreign_script(russian, std::vector<std::string>{"en", "ru"}), "");
   EXPECT_EQ(foreign_script("Hello", std::vector<std::string>{"ru"}), "Latin");
@@ -43,7 +43,7 @@ TEST(Scripts, LanguagesSayWhatIsAtHome) {
   EXPECT_EQ(foreign_script(chinese, std::vector<std::string>{"ja"}), "");
 }
 
-TEST(Scripts, OfWhatIsNotKnownNothingIsSaid) {
+TEST(Scripts, UnknownLanguagesCauseNoWarning) {
   EXPECT_EQ(foreign_script("Привет", {}), "");
   EXPECT_EQ(foreign_script("Привет", std::vector<std::string>{"en", "xx"}), "");
 }

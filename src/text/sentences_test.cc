@@ -45,7 +45,7 @@ TEST(SplitUtterances, KeepsEveryCharacterInOrderWithinTheLimit) {
   }
 }
 
-TEST(SplitUtterances, TakesAsManyWholeSentencesAsFit) {
+TEST(SplitUtterances, PacksAsManyWholeSentencesAsFit) {
   EXPECT_EQ(split("One two. Three four! Five six? Seven.", 20), "One two. Three four! | Five six? Seven.");
   EXPECT_EQ(split("One two. Three four! Five six? Seven.", 19), "One two. | Three four! | Five six? Seven.");
   EXPECT_EQ(split("  short  ", 200), "short");
@@ -58,7 +58,7 @@ TEST(SplitUtterances, FullWidthSentencesNeedNoSpaces) {
   EXPECT_EQ(split("你好，世界和平万岁啊", 16), "你好， | 世界和平万 | 岁啊");
 }
 
-TEST(SplitUtterances, DotsThatEndNothing) {
+TEST(SplitUtterances, DotsInsideSentencesDoNotSplit) {
   EXPECT_EQ(split("We met Dr. Smith and Mr. Jones. They left.", 32),
             "We met Dr. Smith and Mr. Jones. | They left.");
   EXPECT_EQ(split("It costs 3.50 in the U.S. today. Pay now.", 32),
@@ -91,7 +91,7 @@ TEST(SplitUtterances, LongSentencesAreCutAtClausesThenSpacesThenCharacters) {
   EXPECT_EQ(split("Oh, abcd efgh ijkl mnop qrst uvwx", 30), "Oh, abcd efgh ijkl | mnop qrst uvwx");
 }
 
-TEST(SplitUtterances, LineEnds) {
+TEST(SplitUtterances, SplitsAtLineEnds) {
   EXPECT_EQ(split("A title\nThe first line", 18), "A title | The first line");
   EXPECT_EQ(split("wrapped in the\nmiddle of it. End it.", 30), "wrapped in the\nmiddle of it. | End it.");
   EXPECT_EQ(split("one para\n\nanother para", 20), "one para | another para");
@@ -106,7 +106,7 @@ TEST(SplitUtterances, MarkersAndAccentsStayWhole) {
   for (const std::string& utterance : split_utterances(accents, 16)) EXPECT_EQ(utterance.size() % 3, 0u);
 }
 
-TEST(SplitUtterances, RefusesWhatItCannotDo) {
+TEST(SplitUtterances, RefusesInvalidArguments) {
   EXPECT_THROW(split_utterances("abc", 15), Error);
   EXPECT_THROW(split_utterances("ab\xff", 100), Error);
 }
@@ -126,7 +126,7 @@ TEST(SplitUtterances, AMegabyteOfAnythingIsQuick) {
   }
 }
 
-TEST(IsSpeakable, WantsALetterOrADigit) {
+TEST(IsSpeakable, NeedsALetterOrADigit) {
   for (const char* text : {"a", "...é", "你", "(5)", "\u0928", "½"}) EXPECT_TRUE(is_speakable(text)) << text;
   for (const char* text : {"", "...", " \n", "—!?", "😀", "。，"}) EXPECT_FALSE(is_speakable(text)) << text;
 }

@@ -66,7 +66,7 @@ TEST(Tiktoken, LongestSpecialTokenWins) {
   EXPECT_EQ(encode(*tokenizer, "<|im<|im_end|><|im_"), (Ids{257, 256, 257, '_'}));
 }
 
-TEST(Tiktoken, WhiteSpaceOfTheRegexIsUnicodes) {
+TEST(Tiktoken, WhiteSpaceOfTheRegexIsThatOfUnicode) {
   // A blank and what is not white space stay together in front of a symbol; PCRE2's own \s has U+180E.
   const auto tokenizer = tiktoken(ranks_with({" \u180E$", " \u0085", " \u3000"}));
   EXPECT_EQ(encode(*tokenizer, " \u180E$"), Ids{256});
@@ -81,7 +81,7 @@ TEST(Tiktoken, BlankLinesCarriageReturnsAndTheEmptyTokenAreSkipped) {
   EXPECT_EQ(encode(*tiktoken(file), "ab"), Ids{256});
 }
 
-TEST(Tiktoken, LiesAreNamedWithTheirLine) {
+TEST(Tiktoken, ErrorsNameTheLine) {
   const auto error_with = [](const std::string& line) {
     return error_of([&] { tiktoken(ranks_with({}) + line); });
   };
@@ -197,7 +197,7 @@ std::string load_error(const Parts& parts) {
   return error_of([&] { load(parts); });
 }
 
-TEST(TokenizerJson, MergesGoByRankNotByVocabulary) {
+TEST(TokenizerJson, MergesFollowTheirRankNotTheVocabulary) {
   EXPECT_EQ(encode(*load({}), "abc ab bc"), (Ids{258, ' ', 256, ' ', 257}));
   // "abc" is a token, but no merge leads to it from "ab" + "c"...
   const Parts unreachable = {.merges = R"("b c")"};
@@ -208,7 +208,7 @@ TEST(TokenizerJson, MergesGoByRankNotByVocabulary) {
   EXPECT_EQ(encode(*load(whole), "abc"), Ids{258});
 }
 
-TEST(TokenizerJson, GapsOfTheSplitPatternArePieces) {
+TEST(TokenizerJson, TextBetweenMatchesIsAPiece) {
   // "1" is matched by nothing, so "ab1bc" is three pieces and "b1" can not merge.
   const Parts parts = {.extra_tokens = {"b1"}, .merges = R"("b 1")"};
   EXPECT_EQ(encode(*load(parts), "ab1bc"), (Ids{'a', 'b', '1', 'b', 'c'}));
@@ -222,7 +222,7 @@ TEST(TokenizerJson, ByteLevelWithItsOwnRegex) {
   EXPECT_EQ(encode(*load(parts), "a   a"), (Ids{'a', 256, 257}));
 }
 
-TEST(TokenizerJson, AddedTokensThatTheVocabularyRepeatsStayOutOfReachOfText) {
+TEST(TokenizerJson, TextNeverGivesAnAddedTokenThatIsAlsoInTheVocabulary) {
   Parts parts = {.added = R"({"id": 259, "content": "<|im_end|>"}, {"id": 301, "content": "<|semantic:0|>"})",
                  .pre_tokenizer = R"({"type": "ByteLevel", "add_prefix_space": false, "use_regex": false})",
                  .extra_vocab = R"("<|im_end|>": 259)"};
@@ -305,7 +305,7 @@ TEST(TokenizerJson, EveryTruncationAndWrongKindIsATypedError) {
     EXPECT_NE(error_of([&] { parse_tokenizer_json(json, "t.json"); }), "no error") << json;
 }
 
-TEST(TokenizerJson, ARegexThatGivesUpIsAnErrorNotAWrongToken) {
+TEST(TokenizerJson, ARegexFailureIsAnError) {
   Parts parts;
   parts.pre_tokenizer = R"({"type": "Sequence", "pretokenizers": [
       {"type": "Split", "pattern": {"Regex": "(a+)+$"}, "behavior": "Isolated"},

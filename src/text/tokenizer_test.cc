@@ -44,7 +44,7 @@ TEST(Tokenizer, FilesTooLargeAreRefusedUnread) {
             ErrorCode::too_large);
 }
 
-TEST_P(BothTokenizers, GivesTheIdsOfTheReference) { parity::check_tokenizer(fixture(GetParam())); }
+TEST_P(BothTokenizers, IdsEqualTheReference) { parity::check_tokenizer(fixture(GetParam())); }
 
 TEST_P(BothTokenizers, KnowsTheSpecialTokens) {
   EXPECT_EQ(tokenizer_.im_end(), tokenizer_.special_id("<|im_end|>"));
@@ -52,7 +52,7 @@ TEST_P(BothTokenizers, KnowsTheSpecialTokens) {
   EXPECT_EQ(tokenizer_.special_id("<|speaker:0|>"), std::nullopt);
 }
 
-TEST_P(BothTokenizers, DecodeGivesTheTextBack) {
+TEST_P(BothTokenizers, DecodingRestoresTheText) {
   for (uint32_t seed = 0; seed < 300; ++seed) {
     std::mt19937 random(seed);
     // The S2 tokenizer normalises, so its text is compared after a first round.

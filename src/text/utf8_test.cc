@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kValid = std::string_view::npos;
 
-TEST(Utf8, EveryCodePointGoesInAndOut) {
+TEST(Utf8, EveryCodePointRoundTrips) {
   std::string all;
   for (char32_t c = 0; c <= 0x10FFFF; ++c) {
     if (c >= 0xD800 && c <= 0xDFFF) continue;
@@ -40,7 +40,7 @@ TEST(Utf8, FindsTheFirstBadByte) {
   EXPECT_EQ(find_invalid_utf8("\xc3(abc"), 0u);
 }
 
-TEST(Characters, WhiteSpaceIsUnicodes) {
+TEST(Characters, WhiteSpaceIsThatOfUnicode) {
   // PropList.txt, White_Space.
   const std::u32string expected =
       U"\t\n\v\f\r \u0085\u00A0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200A\u2028"
@@ -54,7 +54,7 @@ TEST(Characters, WhiteSpaceIsUnicodes) {
   EXPECT_EQ(strip_white_space(" \u3000"), "");
 }
 
-TEST(Nfc, ComposesOrdersAndKeeps) {
+TEST(Nfc, ComposesAndReordersAccents) {
   EXPECT_EQ(to_nfc("plain"), "plain");
   EXPECT_EQ(to_nfc("e\u0301"), "\u00E9");
   EXPECT_EQ(to_nfc("a\u0301\u0323"), "\u1EA1\u0301");   // marks are ordered by class first

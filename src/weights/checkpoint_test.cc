@@ -91,7 +91,7 @@ TEST(Checkpoint, OpensTheGoldens) {
       << "I32 is no weight";
 }
 
-TEST(Checkpoint, GetSaysWhatWasExpectedAndFound) {
+TEST(Checkpoint, GetErrorsSayWhatWasExpectedAndFound) {
   const Checkpoint model = Checkpoint::open(kFish + "set_a/model.pth");
   EXPECT_EQ(code_of([&] { model.get("nothing", {1}); }), ErrorCode::not_found);
   EXPECT_THAT(
@@ -196,7 +196,7 @@ class Sharded : public testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(Sharded, TakesWhatTheIndexListsInItsOrder) {
+TEST_F(Sharded, ReadsTheListedTensorsInIndexOrder) {
   const Checkpoint checkpoint = open(R"({"weight_map":{"b":"two.safetensors","a":"one.safetensors"}})");
   ASSERT_EQ(checkpoint.tensors().size(), 2u);
   EXPECT_EQ(checkpoint.tensors()[0].name, "b");
@@ -204,7 +204,7 @@ TEST_F(Sharded, TakesWhatTheIndexListsInItsOrder) {
   EXPECT_FALSE(checkpoint.contains("extra"));
 }
 
-TEST_F(Sharded, RefusesAnIndexThatLies) {
+TEST_F(Sharded, RefusesAnIndexThatContradictsTheShards) {
   folder_.write("again.safetensors", floats_file("a", {4, 5}));
   EXPECT_EQ(code_for(R"({"a":"one.safetensors","b":"two.safetensors"})"), std::nullopt);
   EXPECT_EQ(code_for(R"({"a":"two.safetensors"})"), ErrorCode::corrupt_file) << "not in that shard";

@@ -45,12 +45,12 @@ TEST(DualArNames, PlainNamesStayAndAudioIsDropped) {
             (Names{"norm.weight", "the_model.norm"}));
 }
 
-TEST(DualArNames, EveryModelIsStrippedWhenTheFirstNameBeginsWithIt) {
+TEST(DualArNames, ModelPrefixesAreStrippedWhenTheFirstNameHasOne) {
   EXPECT_EQ(dual_ar({"model.a", "model.model.b", "c.model.d", "e"}), (Names{"a", "b", "c.d", "e"}));
   EXPECT_EQ(dual_ar({"e", "model.a"}), (Names{"e", "model.a"}));
 }
 
-TEST(DualArNames, S2NamesBeforeAudioIsDropped) {
+TEST(DualArNames, S2NamesAreMappedBeforeAudioIsDropped) {
   EXPECT_EQ(
       dual_ar({"text_model.model.layers.0.w", "audio_decoder.codebook_embeddings.weight",
                "audio_decoder.layers.0.w", "audio_decoder.embeddings.weight", "audio_decoder.norm.weight",
@@ -85,7 +85,7 @@ TEST(CodecNames, BuffersAreDroppedAndTheGeneratorIsKept) {
       << "the rule looks for the word, then keeps those with a dot";
 }
 
-TEST(KokoroNames, TheWrapperIsTakenOffBehindThePart) {
+TEST(KokoroNames, TheModulePrefixAfterThePartIsRemoved) {
   Checkpoint checkpoint = checkpoint_of({"bert.module.embeddings.w", "bert_encoder.module.weight",
                                          "decoder.encode.module.w", "module.x", "module.module.y", "plain"});
   normalise_kokoro_names(checkpoint);

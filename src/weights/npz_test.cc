@@ -56,7 +56,7 @@ TEST(Npz, ReadsNumpysOwnBytes) {
   EXPECT_EQ(npz_of(npy_floats("(1,)", {1.5f})), file);
 }
 
-TEST(Npz, SpacesAndTheOrderOfKeysAreFree) {
+TEST(Npz, SpacesAndKeyOrderDoNotMatter) {
   for (const char* dict : {"{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}",
                            "{'shape':(3,),'fortran_order':False,'descr':'<f4'}",
                            "{ 'descr' : '<f4' , 'shape' : ( 3 , ) , 'fortran_order' : False , }",

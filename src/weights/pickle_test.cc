@@ -77,7 +77,7 @@ TEST(Pickle, ConstructorsBecomeData) {
   EXPECT_EQ(pickle[pickle.root().items[3]].items.size(), 2u);
 }
 
-TEST(Pickle, NothingElseIsConstructed) {
+TEST(Pickle, NoOtherConstructorIsCalled) {
   const std::string attacks[] = {
       concat("cos\nsystem\n", pickle_text("true"), "\x85R"),
       concat("cposix\nsystem\n", pickle_text("true"), "\x85R"),
@@ -172,7 +172,7 @@ TEST(Pickle, RefusesBrokenStacks) {
   EXPECT_EQ(pickle_code(concat("\x8a\x09", std::string(9, '\1'), ".")), ErrorCode::unsupported);
 }
 
-TEST(Pickle, BoundsMemory) {
+TEST(Pickle, MemoryIsBounded) {
   const size_t many = (size_t{1} << 20) + 1;
   EXPECT_EQ(pickle_code(std::string(many, 'N')), ErrorCode::too_large) << "stack";
   EXPECT_EQ(pickle_code(std::string(many, ']')), ErrorCode::too_large) << "objects";
@@ -184,7 +184,7 @@ TEST(Pickle, BoundsMemory) {
   EXPECT_EQ(pickle_code("ctorch._utils\n_rebuild_tensor_v2\n" + tuple + "R."), ErrorCode::unsupported);
 }
 
-TEST(Pickle, DeepAndCyclicValuesCostNoStack) {
+TEST(Pickle, DeepAndCyclicValuesUseNoStack) {
   // [[[[...]]]] half a million deep, and tuples around None as deep.
   const size_t depth = 500000;
   EXPECT_EQ(pickle_code(std::string(depth, ']') + std::string(depth - 1, 'a') + "."), std::nullopt);

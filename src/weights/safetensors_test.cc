@@ -42,7 +42,7 @@ TEST(Safetensors, ReadsTensorsInHeaderOrder) {
   EXPECT_EQ(tensors[2].bytes(), 0);
 }
 
-TEST(Safetensors, RefusesWhatTheHeaderCannotMean) {
+TEST(Safetensors, RefusesInvalidHeaders) {
   const std::string four(4, '\0');
   struct Case {
     const char* why;
@@ -93,7 +93,7 @@ TEST(Safetensors, RefusesWhatTheHeaderCannotMean) {
   for (const Case& c : cases) EXPECT_EQ(header_code_for(c.header, four), c.code) << c.why;
 }
 
-TEST(Safetensors, RefusesAHeaderLengthThatCannotBe) {
+TEST(Safetensors, RefusesImpossibleHeaderLengths) {
   const std::string rest = concat("{}", std::string(64, ' '));
   for (uint64_t length : {uint64_t{67}, uint64_t{1} << 63, ~uint64_t{0}, ~uint64_t{0} - 7}) {
     EXPECT_EQ(code_of([&] { parse_header(little(length) + rest); }), ErrorCode::corrupt_file) << length;

@@ -31,7 +31,7 @@ TEST(TorchWriter, OurReaderReadsItBack) {
 }
 
 // Opcode for opcode, the memo's numbers included, as torch.save wrote the tensors of tests/data/kokoro.
-TEST(TorchWriter, ThePickleIsThatOfTorchSave) {
+TEST(TorchWriter, ThePickleEqualsTorchSave) {
   using std::string_literals::operator""s;
   const std::string file = write_torch_tensor(ramp(510 * 256), {510, 1, 256});
   const std::vector<ZipEntry> entries = read_zip_directory(bytes_of(file), "x");

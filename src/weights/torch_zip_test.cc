@@ -45,7 +45,7 @@ TEST(TorchZip, ReadsAStateDict) {
   EXPECT_EQ(dense_values(file, tensors[0]), (std::vector<float>{0, 1, 2, 3, 4, 5}));
 }
 
-TEST(TorchZip, DescendsIntoStateDictAndSkipsWhatIsNoTensor) {
+TEST(TorchZip, DescendsIntoStateDictAndSkipsOtherValues) {
   const std::string inner = pickle_dict({{"w", pickle_tensor(six({6}, {1}))}, {"step", pickle_integer(7)}});
   const auto tensors = parse_torch(torch_file(
       pickle_dict({{"epoch", "K\x01"}, {"state_dict", inner}, {"v", pickle_tensor(six({6}, {1}))}})));
@@ -59,7 +59,7 @@ std::vector<std::string> names_in(const std::string& file) {
   return names;
 }
 
-TEST(TorchZip, PartsOfADictWithoutTensors) {
+TEST(TorchZip, AcceptsADictWithoutTensors) {
   const std::string tensor = pickle_tensor(six({6}, {1}));
   const std::string bert = pickle_dict({{"module.w", tensor}, {"step", "K\x01"}});
   const std::string decoder =
@@ -78,7 +78,7 @@ TEST(TorchZip, PartsOfADictWithoutTensors) {
       << "one level only";
 }
 
-TEST(TorchZip, PartsThatAreNamedOddly) {
+TEST(TorchZip, ReadsPartsWithOddNames) {
   const std::string part = pickle_dict({{"w", pickle_tensor(six({6}, {1}))}});
   EXPECT_EQ(torch_code(torch_file(concat("}K\x01", part, "s"))), ErrorCode::corrupt_file) << "a number";
   EXPECT_EQ(torch_code(torch_file(pickle_dict({{"a\n", part}}))), ErrorCode::corrupt_file);
@@ -93,7 +93,7 @@ TEST(TorchZip, PartsThatAreNamedOddly) {
   EXPECT_TRUE(names_in(torch_file(concat("}q\x05(", pickle_text("a"), "h\x05u"))).empty());
 }
 
-TEST(TorchZip, OneTensorWithoutADict) {
+TEST(TorchZip, ReadsOneTensorWithoutADict) {
   const std::string file = torch_file(pickle_tensor(six({2, 2}, {2, 1}, 1)));
   const TensorLocation tensor = parse_torch_tensor(bytes_of(file), "x");
   EXPECT_EQ(tensor.shape, (Shape{2, 2}));
@@ -154,7 +154,7 @@ TEST(TorchZip, RefusesTensorsOutsideTheirStorage) {
   for (const Case& c : cases) EXPECT_EQ(torch_code(one_tensor(c.tensor)), c.code) << c.why;
 }
 
-TEST(TorchZip, RefusesStoragesThatLie) {
+TEST(TorchZip, RefusesStoragesOfTheWrongSize) {
   TorchTensor tensor = six({1}, {1});
   tensor.storage_elements = 5;
   EXPECT_EQ(torch_code(one_tensor(tensor)), ErrorCode::corrupt_file) << "fewer than stored";

@@ -15,7 +15,7 @@ const std::string kCodec = SHOAL_SOURCE_DIR "/tests/data/fish/set_a/codec.pth";
 // One rounding to float of a value computed in double: half an ulp, and a few ulps of double on the way.
 void expect_rounded(float got, double want) { EXPECT_NEAR(got, want, std::abs(want) * 0x1.01p-24) << want; }
 
-TEST(WeightNorm, TheRowsOfAThreeFourFiveTriangle) {
+TEST(WeightNorm, ScalesRowsToTheirNorm) {
   std::vector<float> g = {10, -1}, v = {3, 0, 0, 4, 0, 5e-30f, 12e-30f, 0};
   const Tensor w = fold_weight_norm(TensorView::of(g.data(), DType::f32, {2, 1, 1}),
                                     TensorView::of(v.data(), DType::f32, {2, 2, 2}), nullptr);

@@ -37,12 +37,12 @@ TEST(Zip, ReadsStoredEntriesInDirectoryOrder) {
   EXPECT_TRUE(read(zip_file({})).empty());
 }
 
-TEST(Zip, ACommentMayEvenHoldASignature) {
+TEST(Zip, ACommentMayContainASignature) {
   const ZipEnd end{.comment = concat("PK\x05\x06 ", std::string(40, 'x'))};
   EXPECT_EQ(text_of(read(zip_file({{"a", "1"}}, end))[0]), "1");
 }
 
-TEST(Zip, SizesThatFollowTheData) {  // flag 8: the local header has zeros
+TEST(Zip, ReadsSizesThatFollowTheData) {  // flag 8: the local header has zeros
   EXPECT_EQ(text_of(read(zip_file({{.name = "a", .data = "123", .flags = 8, .local_size = 0}}))[0]), "123");
   EXPECT_EQ(zip_code(zip_file({{.name = "a", .data = "123", .local_size = 0}})), ErrorCode::corrupt_file);
 }
@@ -65,7 +65,7 @@ TEST(Zip, Zip64SizesComeFromTheExtraField) {
   EXPECT_EQ(zip_code(zip_file({part})), ErrorCode::corrupt_file) << "no field at all";
 }
 
-TEST(Zip, Zip64EndRecord) {
+TEST(Zip, ReadsTheZip64EndRecord) {
   const std::string plain = zip_file({{"a", "12345"}});
   const uint64_t offset = 30 + 1 + 5, bytes = 46 + 1;
   const End64 good{1, bytes, offset, offset + bytes};

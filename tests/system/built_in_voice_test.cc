@@ -237,7 +237,7 @@ TEST_F(BuiltInVoice, SteadyStateTakesNoMoreMemory) {
   EXPECT_EQ(unchanged, kEnough) << settled << " bytes after " << spoken << " times";
 }
 
-TEST_F(BuiltInVoice, CancellingIsATypedErrorAndTheNextRequestIsUntouched) {
+TEST_F(BuiltInVoice, CancellingIsATypedErrorAndTheNextRequestIsUnaffected) {
   const SpeechRequest request = seeded("This one will be interrupted before it ends.");
   const Spoken whole = speak(request);
   Speech speech = engine_->submit(request);
@@ -264,7 +264,7 @@ TEST_F(BuiltInVoice, APromptThatLeavesNoRoomForSpeechIsRefusedWithNumbers) {
   }
 }
 
-TEST_F(BuiltInVoice, ItsOwnDefaultsReachTheRequest) {
+TEST_F(BuiltInVoice, DefaultsOfTheVoiceReachTheRequest) {
   const SpeechPlan plan = plan_speech(seeded("It costs $20."), *model_, {}, 0);
   EXPECT_EQ(plan.sampling.temperature, 0.7f);
   EXPECT_EQ(plan.sampling.top_p, 0.7f);

@@ -7,7 +7,7 @@ namespace {
 
 using ::testing::ContainsRegex;
 
-TEST_F(Program, DoctorFindsThatItSpeaks) {
+TEST_F(Program, DoctorReportsAWorkingInstallation) {
   const Outcome well = run("doctor --device cpu --threads 2");
   EXPECT_EQ(well.exit_code, 0) << well.err;
   for (const char* check : {"device", "model", "arithmetic", "voice", "speech"})
@@ -15,7 +15,7 @@ TEST_F(Program, DoctorFindsThatItSpeaks) {
   EXPECT_THAT(well.out, ContainsRegex("[0-9.]+ s of sound in"));
 }
 
-TEST_F(Program, DoctorSaysWhatFailsAndSkipsTheRest) {
+TEST_F(Program, DoctorReportsTheFailureAndSkipsTheRest) {
   fs::create_directories(dir_ / "empty_model");
   const Outcome empty = run("doctor --device cpu --model empty_model");
   EXPECT_EQ(empty.exit_code, 1);

@@ -39,7 +39,7 @@ int64_t sum_of_outcomes(const Json& requests) {
   return sum;
 }
 
-TEST_F(Load, EachLevelReportsWhatItSpoke) {
+TEST_F(Load, EachLevelReportsItsSpeech) {
   ASSERT_EQ(
       run("--concurrency 1,2 --requests 6 --frames 4-8 --voices 2 --voice-seconds 1 --json report.json"), 0)
       << text("stderr");
@@ -58,7 +58,7 @@ TEST_F(Load, EachLevelReportsWhatItSpoke) {
   EXPECT_THAT(report.at("settings").as_string(), HasSubstr("kv_memory_mb = 32  # flag --kv-memory-mb"));
 }
 
-TEST_F(Load, OnlyTheReportGoesToStandardOutputWhenItIsAskedThere) {
+TEST_F(Load, OnlyTheReportGoesToStandardOutput) {
   ASSERT_EQ(run("--rate 200 --requests 9 --frames 2 --listen real-time --json -"), 0) << text("stderr");
   const Json level = Json::parse(text("stdout"), "report").at("levels").as_array()[0];
   EXPECT_EQ(level.at("plan").at("loop").as_string(), "open");
@@ -66,7 +66,7 @@ TEST_F(Load, OnlyTheReportGoesToStandardOutputWhenItIsAskedThere) {
   EXPECT_EQ(sum_of_outcomes(level.at("requests")), 9);
 }
 
-TEST_F(Load, AnInterruptedRunReportsWhatThereIs) {
+TEST_F(Load, AnInterruptedRunReportsItsResultsSoFar) {
   const int code = shell(
       std::string(kCommand) +
       "--concurrency 2 --frames 2 --duration 300 --warm-up-requests 0 --json report.json >stdout 2>stderr & "

@@ -48,7 +48,7 @@ double median_pitch(const std::vector<float>& sound, int rate) {
   return *middle;
 }
 
-TEST(NamedVoices, EachFollowsItsClipAndIsAnotherVoice) {
+TEST(NamedVoices, EachFollowsItsClipAndSoundsDifferent) {
   EngineConfig config;
   config.model = std::string(SHOAL_SOURCE_DIR) + "/voice";
   config.device = ops::test_device_name();

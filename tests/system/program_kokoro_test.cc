@@ -59,7 +59,7 @@ TEST_F(KokoroProgram, RefusesByName) {
   expect_users_fault("phonemize hello --lang j", "send phonemes instead");
 }
 
-TEST_F(KokoroProgram, ListsItsVoicesAndLooksInside) {
+TEST_F(KokoroProgram, ListsAndInspectsItsVoices) {
   const Outcome voices = run("voices --model m");
   EXPECT_EQ(voices.exit_code, 0) << voices.err;
   EXPECT_THAT(voices.out, AllOf(HasSubstr("af_one"), HasSubstr("en-gb")));

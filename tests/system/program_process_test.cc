@@ -47,7 +47,7 @@ TEST_F(ProgramAndSystem, AHangupEndsSayLikeAnInterrupt) {
   expect_nothing_left();
 }
 
-TEST_F(ProgramAndSystem, TwoSignalsInARowLeaveNothing) {
+TEST_F(ProgramAndSystem, TwoSignalsInARowLeaveNoFile) {
   const Outcome outcome = interrupt("-o out.wav", "^.shoal", "kill -TERM $child; kill -TERM $child");
   // The first may have ended it before the second came.
   EXPECT_THAT(outcome.exit_code, ::testing::AnyOf(130, kShellAddsForSignals + SIGTERM)) << outcome.err;
@@ -55,7 +55,7 @@ TEST_F(ProgramAndSystem, TwoSignalsInARowLeaveNothing) {
 }
 
 // Both signals come while no step of the program can notice the first.
-TEST_F(ProgramAndSystem, TwoSignalsWhileItIsStoppedKillItAndLeaveNothing) {
+TEST_F(ProgramAndSystem, TwoSignalsWhileStoppedKillItAndLeaveNoFile) {
   const Outcome outcome = interrupt(
       "-o out.wav", "^.shoal", "kill -STOP $child; kill -TERM $child; kill -INT $child; kill -CONT $child");
   EXPECT_THAT(outcome.exit_code,
@@ -64,7 +64,7 @@ TEST_F(ProgramAndSystem, TwoSignalsWhileItIsStoppedKillItAndLeaveNothing) {
   expect_nothing_left();
 }
 
-TEST_F(ProgramAndSystem, AnInterruptedStreamKeepsAFileThatWasThere) {
+TEST_F(ProgramAndSystem, AnInterruptedStreamKeepsAnExistingFile) {
   write("out.pcm", "");
   const Outcome older = interrupt("--stream -o out.pcm", "^out.pcm$", "kill -TERM $child");
   EXPECT_EQ(older.exit_code, 130) << older.err;
@@ -74,7 +74,7 @@ TEST_F(ProgramAndSystem, AnInterruptedStreamKeepsAFileThatWasThere) {
   EXPECT_FALSE(fs::exists(dir_ / "out.pcm")) << "a new one is half a file";
 }
 
-TEST_F(ProgramAndSystem, AFileOverTheLimitOfItsSizeIsAnErrorOfItsWriter) {
+TEST_F(ProgramAndSystem, ExceedingTheFileSizeLimitIsAWriteError) {
   for (const std::string more : {"", " --stream"}) {
     const Outcome outcome = run_shell("ulimit -f 8\nexec $SHOAL say --file long.txt -o out.wav" + more);
     EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
@@ -125,7 +125,7 @@ TEST_F(ProgramAndSystem, HugeJsonInAModelFolderIsRefusedByItsSize) {
   }
 }
 
-TEST_F(ProgramAndSystem, ClosedStandardDescriptorsBecomeNoOthers) {
+TEST_F(ProgramAndSystem, ClosedStandardDescriptorsAreNotReused) {
   // What descriptor 2 is while the program runs, and what becomes of the sound.
   const Outcome outcome = run_shell(
       "$SHOAL say --file long.txt --stream -o out.pcm <&- >&- 2>&- & child=$!\n"
@@ -138,7 +138,7 @@ TEST_F(ProgramAndSystem, ClosedStandardDescriptorsBecomeNoOthers) {
   EXPECT_EQ(run_shell("$SHOAL say - -o out.wav <&-").exit_code, 1);
 }
 
-TEST_F(ProgramAndSystem, MoreThreadsThanCpusAreCutDownWithAWarning) {
+TEST_F(ProgramAndSystem, MoreThreadsThanCpusAreReducedWithAWarning) {
   ASSERT_EQ(run("say 'Hello there.' -o out1.wav").exit_code, 0);
   const Outcome outcome = run_shell("taskset -c 0 $SHOAL say 'Hello there.' -o out2.wav --threads 1024");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;

@@ -6,7 +6,7 @@
 namespace shoal {
 namespace {
 
-TEST_F(Program, SpeaksTwiceTheSame) {
+TEST_F(Program, SpeakingTwiceGivesTheSameSound) {
   ASSERT_EQ(run("say 'Hello there.' -o one.wav").exit_code, 0);
   ASSERT_EQ(run("say 'Hello there.' -o two.wav --threads 1").exit_code, 0);
   EXPECT_EQ(read_file(path("one.wav"), 1 << 24), read_file(path("two.wav"), 1 << 24));
@@ -17,7 +17,7 @@ TEST_F(Program, SpeaksTwiceTheSame) {
   EXPECT_FALSE(audio::is_silent(clip.samples));
 }
 
-TEST_F(Program, QuietInAPipeAndJsonOnRequest) {
+TEST_F(Program, IsQuietInAPipeAndPrintsJsonOnRequest) {
   const Outcome quiet = run("say 'Hello there.' -o one.wav");
   EXPECT_EQ(quiet.out + quiet.err, "");
   const Outcome json = run("say 'Hello there.' -o one.wav --json");
@@ -70,7 +70,7 @@ TEST_F(Program, NormalizeShowsTheWordsThatAreSpoken) {
   expect_users_fault("normalize \"$(printf 'caf\\351')\"", "UTF-8");
 }
 
-TEST_F(Program, ATextWithNothingToSayIsAShortSilenceWithARemark) {
+TEST_F(Program, AnUnspeakableTextIsAShortSilenceWithAWarning) {
   const Outcome outcome = run("say '?!... 🎉' -o out.wav");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("shoal: text: there is nothing in it that can be spoken"));
@@ -150,7 +150,7 @@ TEST_F(Program, AnInterruptLeavesNoFileAndSaysSo) {
   }
 }
 
-TEST_F(Program, RemarksGoToStandardErrorAndChangeNothingElse) {
+TEST_F(Program, MessagesGoToStandardErrorAndChangeNothingElse) {
   write_clip("ann.wav", 1, 0.5f);
   ASSERT_EQ(run("voices add ann --audio ann.wav --text Words.").exit_code, 0);
   ASSERT_EQ(run("say Hello -o a.wav --voice ann").exit_code, 0);
@@ -256,7 +256,7 @@ TEST_F(Program, TheEnvironmentSpeaksOldAndNewNames) {
   unsetenv("S1_MINI_PRECISION");
 }
 
-TEST_F(Program, HelpTeaches) {
+TEST_F(Program, HelpHasExamples) {
   EXPECT_THAT(run("--help").out, HasSubstr("say"));
   EXPECT_THAT(run("say --help").out, HasSubstr("Examples"));
   EXPECT_THAT(run("voices --help").out, HasSubstr("Examples"));

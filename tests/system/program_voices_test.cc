@@ -18,7 +18,7 @@ TEST_F(Program, OneBadVoiceDoesNotHideTheOthers) {
   EXPECT_EQ(run("say Hello -o a.wav --voice built-in").exit_code, 0);
 }
 
-TEST_F(Program, OpenAisVoicesAreThoseOfTheModel) {
+TEST_F(Program, OpenAisVoicesMapToVoicesOfTheModel) {
   ASSERT_EQ(run("say Hello -o nora.wav --voice nora").exit_code, 0);
   ASSERT_EQ(run("say Hello -o nova.wav --voice nova").exit_code, 0);
   EXPECT_EQ(read_file(path("nova.wav"), 1 << 20), read_file(path("nora.wav"), 1 << 20));
@@ -30,7 +30,7 @@ TEST_F(Program, OpenAisVoicesAreThoseOfTheModel) {
     expect_users_fault("voices add " + std::string(name) + " --audio ann.wav --text Words.", "reserved");
 }
 
-TEST_F(Program, VoicesComeChangeTheirNamesAndGo) {
+TEST_F(Program, VoicesCanBeAddedRenamedAndRemoved) {
   write_clip("ann.wav", 2, 0.5f);
   write("ann.txt", "Words of Ann.\n");
   const Outcome added = run("voices add ann --audio ann.wav --text-file ann.txt");
@@ -57,7 +57,7 @@ TEST_F(Program, VoicesComeChangeTheirNamesAndGo) {
   EXPECT_THAT(run("voices").out, HasSubstr("voices add"));
 }
 
-TEST_F(Program, VoicesThatComeWithTheModelAreListedAndKept) {
+TEST_F(Program, VoicesOfTheModelAreListedAndCannotBeRemoved) {
   EXPECT_THAT(run("voices").out, HasSubstr("clara"));
   EXPECT_THAT(run("voices show clara").out, HasSubstr("clip.opus: Good morning"));
   write_clip("ann.wav", 2, 0.5f);
@@ -66,7 +66,7 @@ TEST_F(Program, VoicesThatComeWithTheModelAreListedAndKept) {
   expect_users_fault("voices remove clara", "came with the model");
 }
 
-TEST_F(Program, VoicesLieWhereTheOptionOrTheEnvironmentSays) {
+TEST_F(Program, TheFolderOfVoicesComesFromTheOptionOrTheEnvironment) {
   write_clip("ann.wav", 2, 0.5f);
   ASSERT_EQ(run("voices add ann --audio ann.wav --text Words. --references-dir here/and/there").exit_code, 0);
   EXPECT_TRUE(fs::exists(dir_ / "here/and/there/ann/sample.lab"));

@@ -78,7 +78,7 @@ class CodecVariants : public testing::TestWithParam<Variant> {
 // dac 10 cost 5e-4 and more.
 constexpr double kTolerance = 1e-5;
 
-TEST_P(CodecVariants, DecodesWhatTheFormulasSay) {
+TEST_P(CodecVariants, DecodingMatchesTheFormulas) {
   const Codec codec = Codec::random(config_, ctx_, DType::f32, Parts::decode, kSeed);
   std::vector<int32_t> codes(static_cast<size_t>(GetParam().frames * config_.num_codebooks()));
   for (size_t i = 0; i < codes.size(); ++i)
@@ -95,7 +95,7 @@ TEST_P(CodecVariants, DecodesWhatTheFormulasSay) {
   EXPECT_LE(std::sqrt(difference / size), kTolerance);
 }
 
-TEST_P(CodecVariants, EncodesWhatTheFormulasSay) {
+TEST_P(CodecVariants, EncodingMatchesTheFormulas) {
   const Codec codec = Codec::random(config_, ctx_, DType::f32, Parts::encode, kSeed);
   std::vector<float> samples(static_cast<size_t>(GetParam().frames * config_.samples_per_frame() - 1));
   for (size_t i = 0; i < samples.size(); ++i)
@@ -119,10 +119,10 @@ INSTANTIATE_TEST_SUITE_P(All, CodecVariants, testing::ValuesIn(kVariants),
 
 const std::string kFixtures = SHOAL_SOURCE_DIR "/tests/data/fish/set_a";
 
-TEST(CodecFixture, DecodesWhatTheOfficialCodeDecodes) { parity::check_codec_decoding(kFixtures); }
-TEST(CodecFixture, EncodesWhatTheOfficialCodeEncodes) { parity::check_codec_encoding(kFixtures); }
-TEST(CodecFixture, Bf16IsNoFartherThanTheReferences) { parity::check_codec_bf16(kFixtures); }
-TEST(CodecFixture, StreamsItsOwnWave) { parity::check_codec_streaming(kFixtures); }
+TEST(CodecFixture, DecodingMatchesTheOfficialCode) { parity::check_codec_decoding(kFixtures); }
+TEST(CodecFixture, EncodingMatchesTheOfficialCode) { parity::check_codec_encoding(kFixtures); }
+TEST(CodecFixture, Bf16ErrorIsWithinThatOfTheReference) { parity::check_codec_bf16(kFixtures); }
+TEST(CodecFixture, StreamingGivesTheWholeWave) { parity::check_codec_streaming(kFixtures); }
 
 }  // namespace
 }  // namespace shoal::dac

@@ -13,7 +13,7 @@ namespace {
 
 const std::string kFixture = SHOAL_SOURCE_DIR "/tests/data/fish/set_a/codec_config.json";
 
-TEST(DacConfig, PublishedValuesFitTogether) {
+TEST(DacConfig, PublishedValuesAreConsistent) {
   const Config config = Config::published();
   config.validate("published");
   EXPECT_EQ(config.latent_dim, 1024);

@@ -115,7 +115,7 @@ TEST_P(Streams, AnyChunkingGivesTheWholeBitForBit) {
   }
 }
 
-TEST_P(Streams, ThePageTableGrowsWithoutATrace) {
+TEST_P(Streams, AGrowingPageTableChangesNothing) {
   Config config = small_config();
   config.q_block_size = 1;
   config.q_window = 70;
@@ -132,7 +132,7 @@ TEST_P(Streams, ThePageTableGrowsWithoutATrace) {
   }
 }
 
-TEST_P(Streams, ABatchOfUnevenStreamsGivesEachItsOwn) {
+TEST_P(Streams, StreamsOfUnequalLengthAreTheSameAloneAndInABatch) {
   constexpr size_t kStreams = 5;
   CodecStatePool pool(*codec_, ctx_, kStreams);
   std::vector<std::vector<int32_t>> clips;
@@ -169,7 +169,7 @@ TEST_P(Streams, ABatchOfUnevenStreamsGivesEachItsOwn) {
   for (size_t s = 0; s < kStreams; ++s) EXPECT_TRUE(got[s] == whole[s]) << "stream " << s;
 }
 
-TEST_P(Streams, BatchesOfClipsEqualEachAlone) {
+TEST_P(Streams, ClipsAreTheSameAloneAndInABatch) {
   const std::vector<size_t> frames = {3, 0, 70, 1, 20, 9, 130};  // more than are in work at a time
   std::vector<int32_t> offsets = {0}, codes;
   std::vector<float> alone;
@@ -185,7 +185,7 @@ TEST_P(Streams, BatchesOfClipsEqualEachAlone) {
   EXPECT_TRUE(pcm == alone);
 }
 
-TEST_P(Streams, BatchesOfWavesEqualEachAlone) {
+TEST_P(Streams, WavesAreTheSameAloneAndInABatch) {
   open(with_encoder_transformers());
   const std::vector<size_t> lengths = {1, 0, 555, 12, 700, 13, 40};
   std::vector<int32_t> offsets = {0}, alone;
@@ -224,7 +224,7 @@ TEST_P(Streams, TheNumberOfThreadsDoesNotMatter) {
   EXPECT_TRUE(codec_->decode(ctx_, clip) == codec_->decode(other.context, clip));
 }
 
-TEST_P(Streams, ResetStartsOverAndSlotsAreLeasedClean) {
+TEST_P(Streams, ResetRestartsAStreamAndALeasedSlotIsClean) {
   CodecStatePool pool(*codec_, ctx_, 2);
   const auto clip = random_codes(30, 8);
   const auto whole = codec_->decode(ctx_, clip);
@@ -245,7 +245,7 @@ TEST_P(Streams, ResetStartsOverAndSlotsAreLeasedClean) {
   EXPECT_EQ(second.frames_done(), 30);
 }
 
-TEST_P(Streams, APoolWhereAnotherLayReplaysNothingOfIt) {
+TEST_P(Streams, APoolInReusedMemoryReplaysNoOldGraph) {
   const auto clip = random_codes(12, 8);
   const auto whole = codec_->decode(ctx_, clip);
   for (int time = 0; time < 2; ++time) {
@@ -277,7 +277,7 @@ TEST_P(Streams, SteadyStateAllocatesNothing) {
   EXPECT_EQ(machine_.workspace.growths(), growths);
 }
 
-TEST_P(Streams, AnyLengthRunsInBoundedWorkspace) {
+TEST_P(Streams, AnyLengthRunsInABoundedWorkspace) {
   codec_->decode(ctx_, random_codes(200, 1));
   const int64_t peak = machine_.workspace.peak_bytes(), host_peak = ctx_.host->peak_bytes();
   codec_->decode(ctx_, random_codes(2000, 1));
@@ -322,7 +322,7 @@ TEST_P(Streams, RefusesBadBatchesBeforeAnythingChanges) {
   EXPECT_EQ(code_of([&] { CodecStatePool none(*codec_, ctx_, 0); }), ErrorCode::invalid_argument);
 }
 
-TEST_P(Streams, APartThatWasNotLoadedIsAnError) {
+TEST_P(Streams, UsingAPartThatIsNotLoadedIsAnError) {
   const Codec decoder = Codec::random(small_config(), ctx_, GetParam(), Parts::decode, 1);
   const Codec encoder = Codec::random(small_config(), ctx_, GetParam(), Parts::encode, 1);
   EXPECT_EQ(code_of([&] { decoder.encode(ctx_, std::vector<float>(5)); }), ErrorCode::invalid_argument);

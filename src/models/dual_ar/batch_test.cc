@@ -158,7 +158,7 @@ class Batch {
 
 class BatchInvariance : public ::testing::TestWithParam<std::tuple<uint32_t, DType>> {};
 
-TEST_P(BatchInvariance, AloneEqualsInARandomBatch) {
+TEST_P(BatchInvariance, ASequenceIsTheSameAloneAndInARandomBatch) {
   const auto [seed, dtype] = GetParam();
   std::mt19937 random(seed);
   const Config config = testing::random_config(random);

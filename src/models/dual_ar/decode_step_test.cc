@@ -86,7 +86,7 @@ std::vector<std::vector<int32_t>> together(const DualAr& model, const std::vecto
 
 class DecodeStep : public ::testing::TestWithParam<std::tuple<uint32_t, DType>> {};
 
-TEST_P(DecodeStep, DrawsWhatASequenceAloneDraws) {
+TEST_P(DecodeStep, ASequenceSamplesTheSameAloneAndInABatch) {
   const auto [seed, dtype] = GetParam();
   std::mt19937 random(seed);
   const Config config = testing::random_config(random);

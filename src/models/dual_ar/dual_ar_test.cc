@@ -129,7 +129,7 @@ TEST(DualAr, FewCodebooksWork) {
   }
 }
 
-TEST(DualAr, ASemanticHeadIsTheRowsOfTheWholeOne) {
+TEST(DualAr, ASemanticHeadIsASubsetOfTheWholeHead) {
   std::mt19937 random(11);
   const Case c = random_case(testing::random_config(random), random);
   const CheckpointFile file(c.weights, DType::bf16);
@@ -160,7 +160,7 @@ TEST(DualAr, SteadyStateTakesNoMemory) {
   EXPECT_EQ(machine.workspace.growths(), growths);
 }
 
-TEST(DualAr, CountsItsBytes) {
+TEST(DualAr, ReportsItsBytes) {
   Config config = Config::s1_mini();
   config.vocab_size = 1024;
   config.semantic_begin = 512;

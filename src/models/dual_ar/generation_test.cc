@@ -49,7 +49,7 @@ ErrorCode error_of(const std::function<void()>& call) {
   return ErrorCode::internal;
 }
 
-TEST(Utterance, TheFrameOfThePrefillIsDrawnWithoutPenalty) {
+TEST(Utterance, TheFrameOfThePrefillIsSampledWithoutPenalty) {
   const FrameRequest request = utterance(Family::s1).next_request();
   EXPECT_EQ(request.frame, 0u);
   EXPECT_FLOAT_EQ(request.repetition_penalty, 1.0f);

@@ -54,7 +54,7 @@ class CopiedPage : public ::testing::TestWithParam<DType> {};
 
 // Two prompts are equal up to the middle of a page; the second begins with copies of what the first has
 // written, while the first goes on behind the common columns of that page.
-TEST_P(CopiedPage, ContinuesExactlyLikeAColdSequence) {
+TEST_P(CopiedPage, ASequenceOnACopiedPageContinuesLikeAColdOne) {
   for (const unsigned seed : {1u, 2u, 3u, 4u}) {
     std::mt19937 random(seed);
     const Config config = testing::random_config(random);

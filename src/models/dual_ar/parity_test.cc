@@ -38,7 +38,7 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, LmParity, ::testing::Values("set_a", "set_s2"
 class LmParityOfWidths : public ::testing::TestWithParam<int64_t> {};
 INSTANTIATE_TEST_SUITE_P(Fast, LmParityOfWidths, ::testing::Values(64, 96, 130));
 
-TEST_P(LmParityOfWidths, AFastTransformerOfAnotherWidthPasses) {
+TEST_P(LmParityOfWidths, AFastTransformerOfAnotherWidthMatches) {
   const TemporaryFolder folder;
   FixtureFolder(GetParam(), /*seed=*/5).write(folder);
   check_lm_values(folder.path());
@@ -66,7 +66,7 @@ class DamagedFolder : public ::testing::Test {
   FixtureFolder content_{64, /*seed=*/5};
 };
 
-TEST_F(DamagedFolder, ValuesThatDifferAreNamed) {
+TEST_F(DamagedFolder, DifferingValuesAreReported) {
   for (const char* name : {"lm.long.hidden_last", "lm.plain.layer1"}) {
     const std::string kept = content_.goldens().at(name).bytes;
     content_.goldens().at(name).bytes[3] ^= 0x01;  // the exponent of the first value
@@ -80,20 +80,20 @@ TEST_F(DamagedFolder, ValuesThatDifferAreNamed) {
   }
 }
 
-TEST_F(DamagedFolder, AStreamThatDiffersIsNamed) {
+TEST_F(DamagedFolder, ADifferingStreamIsReported) {
   const char* const name = "lm.plain.greedy_rp1.5_tokens";
   content_.goldens().at(name).bytes[0] ^= 0x01;
   write();
   EXPECT_NONFATAL_FAILURE(check_lm_streams(folder_.path()), name);
 }
 
-TEST_F(DamagedFolder, AGoldenThatIsMissingIsNamed) {
+TEST_F(DamagedFolder, AMissingGoldenIsReported) {
   content_.goldens().remove("lm.plain.embed");
   write();
   EXPECT_NONFATAL_FAILURE(check_lm_values(folder_.path()), "no golden lm.plain.embed");
 }
 
-TEST_F(DamagedFolder, AGoldenOfAnotherShapeIsNamed) {
+TEST_F(DamagedFolder, AGoldenOfAnotherShapeIsReported) {
   content_.goldens().at("lm.plain.prompt").shape = {11, 6};
   write();
   EXPECT_THAT(
@@ -101,25 +101,25 @@ TEST_F(DamagedFolder, AGoldenOfAnotherShapeIsNamed) {
       AllOf(HasSubstr("lm_goldens.safetensors: golden lm.plain.prompt"), HasSubstr("expected 6 rows")));
 }
 
-TEST_F(DamagedFolder, AGoldenOfAnotherDtypeIsNamed) {
+TEST_F(DamagedFolder, AGoldenOfAnotherDtypeIsReported) {
   content_.goldens().at("lm.plain.embed").dtype = DType::i32;
   write();
   EXPECT_THAT(refusal(check_lm_values, folder_), HasSubstr("golden lm.plain.embed: I32, expected F32"));
 }
 
-TEST_F(DamagedFolder, AFileCutShortIsNamed) {
+TEST_F(DamagedFolder, ATruncatedFileIsReported) {
   const std::string path = folder_.path("lm_goldens.safetensors");
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 8);
   EXPECT_THAT(refusal(check_lm_values, folder_), HasSubstr(path));
 }
 
-TEST_F(DamagedFolder, WithoutATokenizerNothingGivesTheIds) {
+TEST_F(DamagedFolder, WithoutATokenizerTheIdsAreUnknown) {
   std::filesystem::remove(folder_.path("tokenizer.tiktoken"));
   EXPECT_THAT(refusal(check_lm_streams, folder_), HasSubstr("no tokenizer.tiktoken or tokenizer.json"));
 }
 
 // The folder has neither texts nor samplers, and ids in no document.
-TEST_F(DamagedFolder, WhatIsAbsentIsCounted) {
+TEST_F(DamagedFolder, AbsentGoldensAreCounted) {
   ::testing::internal::CaptureStdout();
   check_tokenizer(folder_.path());
   check_prompts(folder_.path());

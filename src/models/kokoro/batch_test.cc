@@ -15,14 +15,14 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 
-TEST(KokoroLayout, UtterancesLieBetweenGaps) {
+TEST(KokoroLayout, GapsSeparateUtterances) {
   const Layout layout({3, 1});
   EXPECT_THAT(layout.tables(), ElementsAre(2, 7, 3, 1));
   EXPECT_EQ(layout.total(), 2 + 3 + 2 + 1 + 2 + 1);
   EXPECT_THAT(layout.utterance_of_row(), ElementsAre(0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0));
 }
 
-TEST(KokoroLayout, FewSizesServeAllAndNoneIsMuchTooLarge) {
+TEST(KokoroLayout, AFewSizesCoverEveryBatchWithLittlePadding) {
   constexpr int32_t kMost = 640;
   std::set<int64_t> totals;
   for (int32_t frames = 1; frames <= kMost; ++frames) {
@@ -38,7 +38,7 @@ TEST(KokoroLayout, FewSizesServeAllAndNoneIsMuchTooLarge) {
   EXPECT_LT(std::ssize(totals), 60);
 }
 
-TEST(KokoroBatch, ArraysSayWhatStandsWhere) {
+TEST(KokoroBatch, ArraysDescribeTheLayout) {
   const Config config = small_config();
   const std::vector<float> style(static_cast<size_t>(2 * config.style_dim), 0.5f);
   const std::vector<int32_t> one = {0, 5, 0}, other = {0, 3, 4, 0};
@@ -86,7 +86,7 @@ void expect_padded(const std::vector<int32_t>& recorded, const std::vector<int32
     EXPECT_EQ(recorded[i], i < plain.size() ? plain[i] : pad[(i - plain.size()) % pad.size()]) << i;
 }
 
-TEST(KokoroBatch, ARecordedOneHasTheSameArraysAndGapsBehindThem) {
+TEST(KokoroBatch, ABatchForAGraphHasTheSameArraysPaddedWithGaps) {
   const Config config = small_config();
   const std::vector<float> style(static_cast<size_t>(2 * config.style_dim), 0.5f);
   const std::vector<int32_t> ids(28, 3);

@@ -47,7 +47,7 @@ std::string edited(const std::string& key, const std::string& value) {
   return text.replace(begin, end - begin, value);
 }
 
-TEST(KokoroConfig, PublishedValuesFitTogether) {
+TEST(KokoroConfig, PublishedValuesAreConsistent) {
   const Config config = Config::published();
   config.validate("published");
   EXPECT_EQ(config.samples_per_frame(), 600);
@@ -55,7 +55,7 @@ TEST(KokoroConfig, PublishedValuesFitTogether) {
   EXPECT_EQ(config.most_phonemes(), 510);
 }
 
-TEST(KokoroConfig, TheVocabularyOfTheSpec) {
+TEST(KokoroConfig, HasThePublishedVocabulary) {
   const Config config = Config::published();
   EXPECT_EQ(config.vocab.size(), 114u);
   const std::pair<char32_t, int32_t> known[] = {{U';', 1},   {U' ', 16}, {U'\u0303', 17}, {U'\uAB67', 23},
@@ -143,7 +143,7 @@ TEST(KokoroConfig, HostileValuesAreRefusedByName) {
   }
 }
 
-TEST(KokoroConfig, EveryKeyIsNeeded) {
+TEST(KokoroConfig, EveryKeyIsRequired) {
   const TemporaryFolder folder;
   for (const char* key : {"n_token",
                           "hidden_dim",
@@ -173,7 +173,7 @@ TEST(KokoroConfig, EveryKeyIsNeeded) {
   }
 }
 
-TEST(KokoroConfig, AnotherBertIsRefused) {
+TEST(KokoroConfig, OtherBertVariantsAreRefused) {
   const TemporaryFolder folder;
   const auto with = [&](const std::string& more) {
     std::string text = kPublished;

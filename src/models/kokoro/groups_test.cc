@@ -21,7 +21,7 @@ Sizes groups_of(const std::vector<int32_t>& frames, int64_t most) {
   return sizes;
 }
 
-TEST(Groups, AreOfAboutEqualSize) {
+TEST(Groups, HaveAboutEqualSize) {
   EXPECT_EQ(groups_of(std::vector<int32_t>(16, 321), 1680), (Sizes{4, 4, 4, 4}));
   EXPECT_EQ(groups_of(std::vector<int32_t>(6, 560), 1680), (Sizes{3, 3}));
   EXPECT_EQ(groups_of({100, 1500, 100, 1500}, 1680), (Sizes{2, 2}));
@@ -33,7 +33,7 @@ TEST(Groups, ALongUtteranceGoesAlone) {
   EXPECT_EQ(groups_of({100, 5000, 200}, 1680), (Sizes{1, 1, 1}));
 }
 
-TEST(Groups, HaveEveryUtteranceOnceAndNoMoreFramesThanAllowed) {
+TEST(Groups, CoverEveryUtteranceOnceWithinTheFrameLimit) {
   std::mt19937 random(1);
   for (int i = 0; i < 2000; ++i) {
     std::vector<int32_t> frames(1 + random() % 40);

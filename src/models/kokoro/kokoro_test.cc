@@ -123,7 +123,7 @@ Line with_the_steps_of(const Line& line, const Kokoro& model, ops::Context& ctx)
 
 // Steps that a context may record, in memory that is used again and again: of lines that share recordings,
 // and of batches that go without in between.
-TEST_P(KokoroBatches, RecordedStepsMakeTheSameSound) {
+TEST_P(KokoroBatches, GraphsMakeTheSameSound) {
   ops::StepGraphs graphs;
   ops::Context& ctx = machine_.context;
   const std::unique_ptr<const StepMemory> memory = model_.step_memory(ctx);
@@ -136,7 +136,7 @@ TEST_P(KokoroBatches, RecordedStepsMakeTheSameSound) {
 
 // More than one utterance, or too many frames for a memory, which only the durations tell: these are made of
 // what the step over tokens has left.
-TEST_P(KokoroBatches, WhatAMemoryHasNoRoomForIsSpokenWithoutIt) {
+TEST_P(KokoroBatches, UtterancesTooLargeForStepMemoryAreSpokenWithoutIt) {
   ops::StepGraphs graphs;
   const std::unique_ptr<const StepMemory> memory = model_.step_memory(machine_.context);
   const std::vector<Line> two(2, random_line(config_, 3, 9));
@@ -148,7 +148,7 @@ TEST_P(KokoroBatches, WhatAMemoryHasNoRoomForIsSpokenWithoutIt) {
 }
 
 // What a style is made into is computed once for all utterances that have it.
-TEST_P(KokoroBatches, SharedStylesAreEachUtterancesOwn) {
+TEST_P(KokoroBatches, UtterancesThatShareAStyleStayApart) {
   std::vector<Line> lines;
   for (uint64_t i = 0; i < 6; ++i) lines.push_back(random_line(config_, 5 + static_cast<int>(i), i));
   lines[2].style = lines[4].style = lines[0].style;
@@ -163,7 +163,7 @@ TEST_P(KokoroBatches, SharedStylesAreEachUtterancesOwn) {
     EXPECT_TRUE(spoken[i].samples == speak(model_, machine_.context, {lines[i]})[0].samples) << i;
 }
 
-TEST_P(KokoroBatches, SamplesAreThoseOfTheDurations) {
+TEST_P(KokoroBatches, DurationsGiveTheNumberOfSamples) {
   Line line = random_line(config_, 20, 3);
   const Spoken normal = speak(model_, machine_.context, {line})[0];
   EXPECT_EQ(std::ssize(normal.samples), normal.frames() * model_.samples_per_frame());
@@ -172,7 +172,7 @@ TEST_P(KokoroBatches, SamplesAreThoseOfTheDurations) {
   EXPECT_EQ(speak(model_, machine_.context, {line})[0].durations, std::vector<int32_t>(line.ids.size(), 1));
 }
 
-TEST_P(KokoroBatches, TheSeedDrawsTheNoiseAlone) {
+TEST_P(KokoroBatches, TheSeedChangesOnlyTheNoise) {
   Line line = random_line(config_, 12, 5);
   const Spoken one = speak(model_, machine_.context, {line})[0];
   EXPECT_TRUE(speak(model_, machine_.context, {line})[0].samples == one.samples);
@@ -211,7 +211,7 @@ TEST(Kokoro, AnUtteranceOfAWideGeneratorIsTheSameAloneAndInABatch) {
   }
 }
 
-TEST(Kokoro, RefusesWhatIsNoUtterance) {
+TEST(Kokoro, RefusesInvalidUtterances) {
   ops::TestMachine machine(1);
   const Config config = small_config();
   const Kokoro model = Kokoro::random(config, machine.context, DType::f32, 7);

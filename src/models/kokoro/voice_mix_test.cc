@@ -40,7 +40,7 @@ TEST(VoiceMix, OneVoice) {
   EXPECT_EQ(shares("two words"), "two words 1");
 }
 
-TEST(VoiceMix, WeightsAreDividedByTheirSumWhateverTheirSign) {
+TEST(VoiceMix, WeightsOfAnySignAreDividedByTheirSum) {
   EXPECT_EQ(shares("af_bella(2)+af_sky(1)-x"),
             "af_bella 0.5, af_sky 0.25, x -0.25");  // as Kokoro-FastAPI 0.8 does
   EXPECT_EQ(shares("x+y"), "x 0.5, y 0.5");
@@ -51,12 +51,12 @@ TEST(VoiceMix, WeightsAreDividedByTheirSumWhateverTheirSign) {
   EXPECT_EQ(shares("x+y-y"), "x 0.333333");
 }
 
-TEST(VoiceMix, ListsAreMeans) {
+TEST(VoiceMix, AListIsAMean) {
   EXPECT_EQ(shares("x,y"), "x 0.5, y 0.5");
   EXPECT_EQ(shares("x, y, x, af_sky"), "af_sky 0.25, x 0.5, y 0.25");
 }
 
-TEST(VoiceMix, KeysAreThoseOfTheMix) {
+TEST(VoiceMix, EqualMixesHaveEqualKeys) {
   EXPECT_EQ(parse("x(2)+y(4)").key(), parse("y(2) + x").key());
   EXPECT_EQ(parse("x,y").key(), parse("y+x").key());
   EXPECT_NE(parse("x+y").key(), parse("x-y").key());
@@ -66,14 +66,14 @@ TEST(VoiceMix, KeysAreThoseOfTheMix) {
   EXPECT_EQ(parse("bm_george(0.1)+af_sky").first, "bm_george");
 }
 
-TEST(VoiceMix, TheLongestKnownNameIsMeant) {
+TEST(VoiceMix, TheLongestKnownNameMatches) {
   EXPECT_EQ(shares("my-voice"), "my-voice 1");
   EXPECT_EQ(shares("my-x"), "my 0.5, x -0.5");
   EXPECT_EQ(shares("my-voice-my"), "my -0.5, my-voice 0.5");
   EXPECT_EQ(shares("x-my-voice(3)"), "my-voice -0.75, x 0.25");
 }
 
-TEST(VoiceMix, WhatIsWrongIsNamed) {
+TEST(VoiceMix, ErrorsNameTheWrongPart) {
   struct Case {
     const char *expression, *part;
     ErrorCode code = ErrorCode::invalid_argument;
@@ -129,7 +129,7 @@ TEST(VoiceMix, SizesAreBounded) {
   EXPECT_LT(message_of([&] { parse(std::string(2000, 'z')); }).size(), 500u);
 }
 
-TEST(VoiceNames, TwoLettersSayLanguageAndSex) {
+TEST(VoiceNames, TheFirstTwoLettersGiveLanguageAndSex) {
   for (const char language : std::string("abefhijpz")) {
     for (const char sex : {'f', 'm'}) {
       const auto traits = traits_of(std::string{language, sex} + "_name");

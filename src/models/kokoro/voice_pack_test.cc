@@ -19,7 +19,7 @@ VoicePack read(const std::string& path, std::string_view name = {}) {
   return read_voice(path, inspect_voices(path).format, name);
 }
 
-TEST(VoicePack, TheRowIsThatOfTheLength) {
+TEST(VoicePack, TheLengthChoosesTheRow) {
   const VoicePack pack = VoicePack::random(1);
   ASSERT_EQ(pack.values().size(), 510u * 256);
   EXPECT_EQ(pack.row(1).data(), pack.values().data());
@@ -31,7 +31,7 @@ TEST(VoicePack, TheRowIsThatOfTheLength) {
   }
 }
 
-TEST(VoicePack, EveryFormatGivesTheSameWhateverItsFileIsCalled) {
+TEST(VoicePack, EveryFormatGivesTheSameWhateverTheFileName) {
   const TemporaryFolder folder;
   const VoicePack a = VoicePack::random(1), b = VoicePack::random(2);
   EXPECT_NE(values_of(a), values_of(b));

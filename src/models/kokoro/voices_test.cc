@@ -50,14 +50,14 @@ TEST_F(VoicesFolder, ListsEveryVoiceOnceSorted) {
   EXPECT_TRUE(Voices(folder_.path() + "/af_folder.pt").names().empty());
 }
 
-TEST_F(VoicesFolder, AFileOfItsOwnGoesBeforeAnArchive) {
+TEST_F(VoicesFolder, ASingleVoiceFileTakesPrecedenceOverAnArchive) {
   const Voices voices(folder_.path());
   EXPECT_EQ(values_of(*voices.get("af_one").pack), values_of(one_));
   EXPECT_EQ(values_of(*voices.get("bm_two").pack), values_of(two_));
   EXPECT_EQ(values_of(*voices.get("ef_three").pack), values_of(three_));
 }
 
-TEST_F(VoicesFolder, MixesAreTheirSums) {
+TEST_F(VoicesFolder, AMixIsAWeightedSum) {
   const Voices voices(folder_.path());
   const auto expect_near = [](const VoicePack& pack, const std::vector<float>& want) {
     for (size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(pack.values()[i], want[i], 1e-7) << i;
@@ -69,7 +69,7 @@ TEST_F(VoicesFolder, MixesAreTheirSums) {
             values_of(*voices.get("af_one(2)+bm_two(2)").pack));
 }
 
-TEST_F(VoicesFolder, AMixIsComputedOnceAndHasTheTraitsOfItsFirst) {
+TEST_F(VoicesFolder, AMixIsComputedOnceAndHasTheTraitsOfItsFirstVoice) {
   const Voices voices(folder_.path());
   const Voice mix = voices.get("bm_two(2)+af_one");
   EXPECT_EQ(voices.get("af_one(0.5) + bm_two").pack, mix.pack);
@@ -91,7 +91,7 @@ TEST_F(VoicesFolder, TheCacheIsBounded) {
   EXPECT_EQ(held.pack->values().size(), 510u * 256) << "who holds a pack keeps it";
 }
 
-TEST_F(VoicesFolder, BrokenFilesHideNothingAndAreNamedWhenAskedFor) {
+TEST_F(VoicesFolder, BrokenFilesHideNoOtherVoiceAndAreNamedWhenUsed) {
   folder_.write("af_broken.pt", "no voice");
   folder_.write("am_both.pt", "no voice either");
   folder_.write("am_both.bin", raw_voice(two_));
@@ -112,14 +112,14 @@ TEST_F(VoicesFolder, BrokenFilesHideNothingAndAreNamedWhenAskedFor) {
   EXPECT_EQ(values_of(*voices.get("am_both").pack), values_of(two_));
 }
 
-TEST_F(VoicesFolder, AFileThatWasRemovedIsAnErrorOfThatVoice) {
+TEST_F(VoicesFolder, ARemovedFileIsAnErrorOfItsVoice) {
   const Voices voices(folder_.path());
   std::filesystem::remove(folder_.path() + "/bm_two.bin");
   EXPECT_EQ(code_of([&] { voices.get("bm_two+af_one"); }), ErrorCode::not_found);
   EXPECT_EQ(code_of([&] { voices.get("af_one"); }), std::nullopt);
 }
 
-TEST_F(VoicesFolder, DefaultsByLanguage) {
+TEST_F(VoicesFolder, EachLanguageHasADefaultVoice) {
   {
     const Voices voices(folder_.path());
     EXPECT_EQ(voices.default_voice('a'), "af_one");
@@ -133,7 +133,7 @@ TEST_F(VoicesFolder, DefaultsByLanguage) {
   EXPECT_EQ(Voices(folder_.path()).default_voice('a'), "af_heart");
 }
 
-TEST_F(VoicesFolder, ManyThreadsMayAsk) {
+TEST_F(VoicesFolder, ManyThreadsMayReadVoices) {
   const Voices voices(folder_.path());
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {

@@ -28,19 +28,19 @@ std::vector<size_t> run(std::vector<WaitingChunk> waiting, const BatchLimits& li
   return plan.run;
 }
 
-TEST(PlanBatch, NothingWaitsForNothing) {
+TEST(PlanBatch, AnEmptyQueueGivesAnEmptyPlan) {
   const BatchPlan plan = plan_batch({}, limits_of(4), kNow);
   EXPECT_THAT(plan.run, IsEmpty());
   EXPECT_EQ(plan.wait_until_us, 0);
 }
 
-TEST(PlanBatch, WhatIsDueFirstGoesFirst) {
+TEST(PlanBatch, TheChunkDueFirstGoesFirst) {
   EXPECT_THAT(
       run({first_chunk(1, kLongAgo + 300'000), first_chunk(2, kLongAgo), first_chunk(3, kNow)}, limits_of(2)),
       ElementsAre(1, 0));
 }
 
-TEST(PlanBatch, AFirstChunkGoesBeforeAListenerWhoHasSoundLeft) {
+TEST(PlanBatch, AFirstChunkGoesBeforeListenersWithSoundLeft) {
   const WaitingChunk later = {
       .request = 1, .index = 1, .arrival_us = kLongAgo, .due_us = kNow + 2'000'000, .frames = 100};
   EXPECT_THAT(run({later, first_chunk(2, kNow)}, limits_of(1)), ElementsAre(1));
@@ -50,7 +50,7 @@ TEST(PlanBatch, AFirstChunkGoesBeforeAListenerWhoHasSoundLeft) {
   EXPECT_THAT(run({first_chunk(2, kNow), dry}, limits_of(1)), ElementsAre(1));
 }
 
-TEST(PlanBatch, OfThoseEquallyDueSimilarLengthsGoTogether) {
+TEST(PlanBatch, EquallyDueChunksOfSimilarLengthGoTogether) {
   EXPECT_THAT(run({first_chunk(1, kNow - 9, 100), first_chunk(2, kNow - 8, 900), first_chunk(3, kNow - 7, 20),
                    first_chunk(4, kNow - 6, 110), first_chunk(5, kNow - 5, 80)},
                   limits_of(3)),
@@ -62,14 +62,14 @@ TEST(PlanBatch, AChunkLongerThanTheLimitRunsAlone) {
               ElementsAre(0));
 }
 
-TEST(PlanBatch, WhatDoesNotFitIsPassedOverOnce) {
+TEST(PlanBatch, AChunkThatDoesNotFitIsSkippedAndLaterOnesMayFit) {
   EXPECT_THAT(
       run({first_chunk(1, kLongAgo, 600), first_chunk(2, kLongAgo, 600), first_chunk(3, kLongAgo, 90)},
           limits_of(8, 1000)),
       ElementsAre(0, 2));
 }
 
-TEST(PlanBatch, WhatIsNotDueJoinsOnlyWhereItCostsNothing) {
+TEST(PlanBatch, ChunksNotYetDueJoinOnlyAtNoCost) {
   const WaitingChunk later = {
       .request = 1, .index = 1, .arrival_us = kLongAgo, .due_us = kNow + 5'000'000, .frames = 300};
   BatchLimits limits = limits_of(8);
@@ -80,7 +80,7 @@ TEST(PlanBatch, WhatIsNotDueJoinsOnlyWhereItCostsNothing) {
   EXPECT_THAT(run({later}, limits), ElementsAre(0)) << "a device that is free works ahead";
 }
 
-TEST(PlanBatch, AClientWithManyChunksDoesNotStandBeforeAllOthers) {
+TEST(PlanBatch, AClientWithManyChunksDoesNotBlockOthers) {
   std::vector<WaitingChunk> waiting;
   for (uint64_t i = 0; i < 6; ++i) {
     waiting.push_back(first_chunk(i, kLongAgo));
@@ -96,7 +96,7 @@ TEST(PlanBatch, AClientWithManyChunksDoesNotStandBeforeAllOthers) {
   EXPECT_THAT(order, ElementsAre(0, 1, 2, 9, 3, 4, 5));
 }
 
-TEST(AdaptiveWait, IsShorterInCompanyAndLeastWhenNobodyComes) {
+TEST(AdaptiveWait, GetsShorterAsTheBatchFillsAndIsShortestWithoutArrivals) {
   BatchLimits limits = limits_of(8);
   limits.min_wait_us = 1'000;
   limits.max_wait_us = 50'000;
@@ -113,7 +113,7 @@ TEST(AdaptiveWait, IsShorterInCompanyAndLeastWhenNobodyComes) {
   EXPECT_EQ(adaptive_wait_us(1, limits), 1'000);
 }
 
-TEST(PlanBatch, WaitsForCompanyAndNoLonger) {
+TEST(PlanBatch, WaitsForMoreChunksUpToALimit) {
   BatchLimits limits = limits_of(8);
   limits.min_wait_us = 20'000;
   limits.max_wait_us = 50'000;

@@ -19,7 +19,7 @@ using runtime::testing::short_request;
 using runtime::testing::tiny_config;
 using std::chrono::milliseconds;
 
-TEST(EngineBatch, KeepsItsOrderAndItsBadItemsToThemselves) {
+TEST(EngineBatch, KeepsItsOrderAndBadItemsFailAlone) {
   EngineConfig config = tiny_config();
   config.max_queue = 2;  // the batch waits for room
   Engine engine(config);
@@ -69,7 +69,7 @@ TEST(EngineBatch, AnItemThatGrowsTooLongEndsAlone) {
   EXPECT_TRUE(eventually([&] { return engine.statistics().running == 0; }));
 }
 
-TEST(EngineBatch, KeepsNoMoreInFlightThanItMay) {
+TEST(EngineBatch, RunsNoMoreItemsAtOnceThanAllowed) {
   Engine engine(tiny_config());
   engine.start();
   uint64_t reported = 0;
@@ -105,7 +105,7 @@ TEST(EngineBatch, AnItemWhoseSamplesAreRefusedEndsAlone) {
 }
 
 // Otherwise the sound of those that are in would lie unread, and their answers would wait too.
-TEST(EngineBatch, ReadsWhileItWaitsForRoom) {
+TEST(EngineBatch, ReadsResultsWhileWaitingForASlot) {
   Engine engine(tiny_config());
   engine.start();
   bool first_ended = false;
@@ -131,7 +131,7 @@ TEST(EngineBatch, ReadsWhileItWaitsForRoom) {
 }
 
 // Also while it waits for room.
-TEST(EngineBatch, ThrowsWhatOnItemThrows) {
+TEST(EngineBatch, ExceptionsOfTheCallbackReachTheCaller) {
   Engine engine(tiny_config());
   engine.start();
   const auto submit = [&](const SpeechRequest& request, const std::function<void()>& meanwhile) {
@@ -145,7 +145,7 @@ TEST(EngineBatch, ThrowsWhatOnItemThrows) {
       std::runtime_error);
 }
 
-TEST(EngineBatch, EndsWithWhatItHasWhenItIsCancelled) {
+TEST(EngineBatch, ACancelledBatchReturnsItsFinishedItems) {
   EngineConfig config = tiny_config();
   config.max_batch_size = config.max_streams = 2;
   config.max_queue = 2;  // most items wait for room
@@ -187,7 +187,7 @@ TEST(EngineBatch, EndsWithWhatItHasWhenItIsCancelled) {
     EXPECT_EQ(result.error->code(), ErrorCode::cancelled);
 }
 
-TEST(EngineBatch, OutlivesTheDeadlineOfRequests) {
+TEST(EngineBatch, MayRunLongerThanTheDeadlineOfOneRequest) {
   EngineConfig config = tiny_config();
   config.max_batch_size = config.max_streams = 1;
   config.request_timeout_s = 1;

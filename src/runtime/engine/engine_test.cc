@@ -35,7 +35,7 @@ TEST(Engine, RefusesBadConfigurationsBeforeAnythingIsLoaded) {
   EXPECT_EQ(engine.health().state, EngineState::stopped);
 }
 
-TEST(Engine, TakesRequestsOnlyWhileItRuns) {
+TEST(Engine, AcceptsRequestsOnlyWhileItRuns) {
   Engine engine(tiny_config());
   EXPECT_EQ(code_of([&] { engine.submit(short_request()); }), ErrorCode::unavailable);
   engine.start();
@@ -81,7 +81,7 @@ TEST(Engine, ReloadHandsOverWithoutDroppingARequest) {
   EXPECT_EQ(answer_of(third), before);
 }
 
-TEST(Engine, SelfTestFindsTheDeviceSound) {
+TEST(Engine, SelfTestPassesOnAWorkingDevice) {
   Engine engine(tiny_config());
   EXPECT_EQ(code_of([&] { engine.self_test(); }), ErrorCode::unavailable);
   engine.start();
@@ -131,7 +131,7 @@ TEST(Engine, AFullQueueRefusesAtOnce) {
   EXPECT_EQ(statistics.completed, 2u);
 }
 
-TEST(Engine, AClientCannotFillTheQueueOfOthers) {
+TEST(Engine, OneClientCannotFillTheQueueForOthers) {
   EngineConfig config = tiny_config();
   config.max_batch_size = config.max_streams = 1;
   config.max_queue = 8;
@@ -161,7 +161,7 @@ TEST(Engine, AssigningOverAHandleCancelsItsRequest) {
   EXPECT_FALSE(speech.read_all().empty());
 }
 
-TEST(Engine, ATextWithNothingToSayIsAShortSilence) {
+TEST(Engine, AnUnspeakableTextIsAShortSilence) {
   Engine engine(tiny_config());
   engine.start();
   for (const char* text : {"...", "🎉", " —!? "}) {
@@ -180,7 +180,7 @@ TEST(Engine, ATextWithNothingToSayIsAShortSilence) {
     EXPECT_EQ(code_of([&] { engine.submit(short_request(blank)); }), ErrorCode::invalid_argument);
 }
 
-TEST(Engine, DeadlinesEndRequestsThatWaitAndThatSpeak) {
+TEST(Engine, DeadlinesEndWaitingAndSpeakingRequests) {
   EngineConfig config = tiny_config();
   config.max_batch_size = config.max_streams = 1;
   Engine engine(config);
@@ -268,7 +268,7 @@ TEST(Engine, CallbacksGetTheSameSoundAndOneEnd) {
   EXPECT_EQ(cancelled.ends, 1);
 }
 
-TEST(Engine, TellsTheShapeOfItsCodes) {
+TEST(Engine, ReportsTheShapeOfItsCodes) {
   Engine engine(tiny_config());
   EXPECT_EQ(code_of([&] { engine.codec_shape(); }), ErrorCode::unavailable);
   engine.start();
@@ -282,7 +282,7 @@ TEST(Engine, TellsTheShapeOfItsCodes) {
   for (const int32_t code : speech.codes()) EXPECT_LT(code, shape.semantic_entries);
 }
 
-TEST(Engine, WhatCanNeverFitIsRefusedWithFigures) {
+TEST(Engine, RequestsThatCanNeverFitAreRefusedWithNumbers) {
   EngineConfig config = tiny_config();
   config.kv_memory_mb = 1;
   Engine engine(config);
@@ -297,7 +297,7 @@ TEST(Engine, WhatCanNeverFitIsRefusedWithFigures) {
   EXPECT_EQ(engine.statistics().preparing, 0);
 }
 
-TEST(Engine, WhatTheModelHasNoUseForIsToldOrRefusedByName) {
+TEST(Engine, FieldsThatTheModelIgnoresAreReportedOrRefusedByName) {
   Engine engine(tiny_config());
   engine.start();
   const std::vector<float> usual = engine.submit(short_request()).read_all();

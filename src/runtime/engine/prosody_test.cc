@@ -36,7 +36,7 @@ class ProsodyOfSpeech : public ::testing::Test {
   Engine engine{tiny_config()};
 };
 
-TEST_F(ProsodyOfSpeech, SpeedIsTheWholeSoundStretchedHoweverItIsDelivered) {
+TEST_F(ProsodyOfSpeech, SpeedStretchesTheWholeSoundHoweverItIsDelivered) {
   Speech usual = engine.submit(long_request());
   const std::vector<float> sound = usual.read_all();
   const std::vector<int32_t> codes = usual.codes();
@@ -70,7 +70,7 @@ TEST_F(ProsodyOfSpeech, VolumeScalesAndClips) {
   }
 }
 
-TEST_F(ProsodyOfSpeech, CallbacksAndBatchesHearTheSame) {
+TEST_F(ProsodyOfSpeech, CallbacksAndBatchesGetTheSameSound) {
   SpeechRequest request = long_request();
   request.speed = 0.6;
   request.volume = 0.7f;
@@ -82,7 +82,7 @@ TEST_F(ProsodyOfSpeech, CallbacksAndBatchesHearTheSame) {
   EXPECT_EQ(results[0].summary.samples, std::ssize(want));
 }
 
-TEST_F(ProsodyOfSpeech, OtherValuesAreRefusedByName) {
+TEST_F(ProsodyOfSpeech, ValuesOutOfRangeAreRefusedByName) {
   const auto refused = [&](double speed, float volume) {
     SpeechRequest request = short_request();
     request.speed = speed;

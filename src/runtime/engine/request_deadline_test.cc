@@ -18,7 +18,7 @@ using testing::tiny_config;
 
 constexpr int64_t kSecond = 1'000'000;
 
-TEST(RequestDeadline, StandsStillWhileThereIsSoundToTakeOrToHear) {
+TEST(RequestDeadline, PausesWhileThereIsSoundToReadOrPlay) {
   RequestDeadline deadline(0, 60 * kSecond, Counted::silence);
   EXPECT_EQ(deadline.at_us(0), 60 * kSecond);
   EXPECT_EQ(deadline.at_us(59 * kSecond), 60 * kSecond);
@@ -36,7 +36,7 @@ TEST(RequestDeadline, StandsStillWhileThereIsSoundToTakeOrToHear) {
   EXPECT_EQ(deadline.at_us(601 * kSecond), 600 * kSecond) << "it is up";
 }
 
-TEST(RequestDeadline, OfAStreamWithATimeoutOfItsOwnAllWaitingCounts) {
+TEST(RequestDeadline, AllWaitingCountsForAStreamWithItsOwnTimeout) {
   SpeechRequest request;
   request.delivery = Delivery::streaming;
   request.timeout = milliseconds(10'000);
@@ -46,7 +46,7 @@ TEST(RequestDeadline, OfAStreamWithATimeoutOfItsOwnAllWaitingCounts) {
   EXPECT_EQ(own.at_us(5 * kSecond), 14 * kSecond) << "one of ten seconds is over; the reader waits again";
 }
 
-TEST(RequestDeadline, ARequestThatWantsTheWholeWaitsToTheEnd) {
+TEST(RequestDeadline, AllWaitingCountsForARequestThatDoesNotStream) {
   EngineConfig config;
   config.request_timeout_s = 3;
   SpeechRequest request;
@@ -56,19 +56,19 @@ TEST(RequestDeadline, ARequestThatWantsTheWholeWaitsToTheEnd) {
   EXPECT_EQ(whole.at_us(100 * kSecond), 4 * kSecond);
 }
 
-TEST(RequestDeadline, WhatWasLateBeforeTheSoundCameStaysLate) {
+TEST(RequestDeadline, AnExpiredDeadlineStaysExpiredWhenSoundArrives) {
   RequestDeadline deadline(0, 60 * kSecond, Counted::silence);
   deadline.give(61 * kSecond, kSecond);
   EXPECT_LE(deadline.at_us(70 * kSecond), 70 * kSecond);
 }
 
-TEST(RequestDeadline, IsNotLookedAtAllTheTimeWhenLittleIsLeft) {
+TEST(RequestDeadline, IsCheckedRarelyEvenWhenLittleTimeIsLeft) {
   RequestDeadline deadline(0, 60 * kSecond, Counted::silence);
   deadline.give(60 * kSecond - 1, kSecond);
   EXPECT_GE(deadline.at_us(70 * kSecond), 70 * kSecond + 10'000);
 }
 
-TEST(RequestDeadline, NeverIsNever) {
+TEST(RequestDeadline, AnInfiniteTimeoutNeverExpires) {
   RequestDeadline deadline;
   deadline.give(kSecond, kSecond);
   EXPECT_EQ(deadline.at_us(2 * kSecond), 0);
@@ -103,7 +103,7 @@ TEST(SpeechState, OnlyTimeInWhichTheListenerWaitsCounts) {
 }
 
 // Of both families (also kokoro_engine_test.cc).
-TEST(RequestDeadline, AReaderWhoPlaysAsHeReceivesIsNotCutOff) {
+TEST(RequestDeadline, AReaderThatPlaysWhileReceivingIsNotCutOff) {
   EngineConfig config = tiny_config();
   config.prefetch_s = 1;
   config.threads = 1;

@@ -52,7 +52,7 @@ SpeechRequest cloning_request() {
   return request;
 }
 
-TEST_F(Trace, EveryStepPassAndRequestIsSeenWithItsFigures) {
+TEST_F(Trace, RecordsEveryStepPassAndRequestWithItsFigures) {
   std::vector<Answer> answers[2];  // without and with a trace
   Statistics statistics;
   const int64_t start = now_us();
@@ -88,7 +88,7 @@ TEST_F(Trace, EveryStepPassAndRequestIsSeenWithItsFigures) {
   }
 }
 
-TEST_F(Trace, ARequestThatIsCancelledIsSeenToo) {
+TEST_F(Trace, RecordsCancelledRequests) {
   watch();
   Engine engine(testing::tiny_config());
   engine.start();

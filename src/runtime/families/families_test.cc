@@ -36,7 +36,7 @@ int64_t integer_of(const ModelReport& report, const std::string& name) {
   return 0;
 }
 
-TEST(Families, EveryModelIsOfExactlyOne) {
+TEST(Families, EveryModelBelongsToExactlyOneFamily) {
   const KokoroFolder kokoro;
   const std::pair<std::string, std::string> models[] = {{kData + "/fish/set_a", "s1"},
                                                         {kData + "/fish/set_s2", "s2"},
@@ -53,7 +53,7 @@ TEST(Families, EveryModelIsOfExactlyOne) {
   }
 }
 
-TEST(Families, WhatCannotBeReadIsOfNone) {
+TEST(Families, UnreadableModelsBelongToNoFamily) {
   const TemporaryFolder folder;
   folder.write("broken/config.json", "{");
   folder.write("list/config.json", "[]");
@@ -64,7 +64,7 @@ TEST(Families, WhatCannotBeReadIsOfNone) {
   }
 }
 
-TEST(Families, AFolderOfNothingIsToldWhatItLacks) {
+TEST(Families, AnEmptyFolderIsToldWhatIsMissing) {
   const TemporaryFolder folder;
   EngineConfig config = tiny_config();
   config.model = folder.path();
@@ -88,7 +88,7 @@ TEST(Families, TraitsAreThoseOfTheLoadedModel) {
   }
 }
 
-TEST(Families, ARequestIsCheckedByTheModelThatItIsFor) {
+TEST(Families, ARequestIsCheckedByItsModel) {
   const KokoroFolder kokoro;
   const std::string phonetic = kokoro.folder().path(), language = tiny_config().model;
   SpeechRequest request;
@@ -112,7 +112,7 @@ TEST(Families, ARequestIsCheckedByTheModelThatItIsFor) {
   EXPECT_EQ(error_of([&] { validate_request(request, phonetic); }).code(), ErrorCode::too_large);
 }
 
-TEST(Families, AnEngineForOneRequestTakesWhatItNeeds) {
+TEST(Families, AnEngineForOneRequestReservesOnlyWhatItNeeds) {
   const KokoroFolder kokoro;
   SpeechRequest request;
   request.text = "Hello.";
@@ -127,7 +127,7 @@ TEST(Families, AnEngineForOneRequestTakesWhatItNeeds) {
   EXPECT_EQ(config_for_one(kokoro.config(), request).max_queue, 1);
 }
 
-TEST(InspectModel, TellsWhatALanguageModelHolds) {
+TEST(InspectModel, ReportsThePartsOfALanguageModel) {
   const ModelReport report = inspect_model(tiny_config().model, Precision::float32);
   EXPECT_EQ(report.dir, tiny_config().model);
   EXPECT_EQ(report.family, "s1");
@@ -151,7 +151,7 @@ TEST(InspectModel, TellsWhatALanguageModelHolds) {
   EXPECT_FALSE(report.problem) << report.problem->message();
 }
 
-TEST(InspectModel, TellsTheVoicesOfAModelThatHasItsOwn) {
+TEST(InspectModel, ReportsTheVoicesOfAModelThatHasThem) {
   const KokoroFolder kokoro;
   const ModelReport report = inspect_model(kokoro.folder().path());
   EXPECT_EQ(report.family, "kokoro");
@@ -161,7 +161,7 @@ TEST(InspectModel, TellsTheVoicesOfAModelThatHasItsOwn) {
   EXPECT_FALSE(report.problem) << report.problem->message();
 }
 
-TEST(InspectModel, ReportsWhatIsReadAndNotEnough) {
+TEST(InspectModel, ReportsTheReadablePartsAndTheProblem) {
   const ModelReport voiceless = inspect_model(kData + "/kokoro/set_a");
   ASSERT_TRUE(voiceless.problem);
   EXPECT_EQ(voiceless.problem->code(), ErrorCode::not_found);
@@ -169,7 +169,7 @@ TEST(InspectModel, ReportsWhatIsReadAndNotEnough) {
   EXPECT_EQ(voiceless.checkpoints.size(), 1u);
 }
 
-TEST(EstimateMemory, IsTheSumOfItsPartsAndIsHeldAgainstWhatIsFree) {
+TEST(EstimateMemory, IsTheSumOfItsPartsComparedWithFreeMemory) {
   const KokoroFolder kokoro;
   for (const EngineConfig& config : {tiny_config(), kokoro.config()}) {
     MemoryEstimate estimate = estimate_memory(config);

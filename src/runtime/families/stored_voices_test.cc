@@ -18,7 +18,7 @@ using testing::KokoroFolder;
 using testing::noise_wav;
 using testing::tiny_config;
 
-TEST(ModelVoices, AreNamedWithTheirLanguageAndItsDefault) {
+TEST(ModelVoices, AreListedWithLanguageAndDefault) {
   const KokoroFolder kokoro;
   const ModelVoices own = model_voices(kokoro.folder().path());
   EXPECT_EQ(own.dir, kokoro.folder().path("voices"));
@@ -31,7 +31,7 @@ TEST(ModelVoices, AreNamedWithTheirLanguageAndItsDefault) {
   EXPECT_FALSE(own.voices[3].is_default);
 }
 
-TEST(ModelVoices, AreOnlyOfModelsThatHaveTheirOwn) {
+TEST(ModelVoices, ExistOnlyForModelsWithVoicesOfTheirOwn) {
   for (const std::string& model : {tiny_config().model, std::string("random:kokoro")})
     EXPECT_EQ(error_of([&] { model_voices(model); }).code(), ErrorCode::unsupported) << model;
 }
@@ -63,13 +63,13 @@ TEST(ClipVoices, AreExaminedOneByOne) {
   EXPECT_EQ(error_of([&] { voices->clips("zed"); }).code(), ErrorCode::not_found);
 }
 
-TEST(ClipVoices, OfAModelWithVoicesOfItsOwnAreThoseOfTheFolder) {
+TEST(ClipVoices, OfAModelWithVoicesOfItsOwnComeFromTheFolder) {
   const KokoroFolder kokoro;
   EXPECT_EQ(clip_voices(kokoro.config())->model_dir(), "");
   EXPECT_EQ(clip_voices(tiny_config())->model_dir(), tiny_config().model + "/voices");
 }
 
-TEST(CheckReference, RefusesWhatARequestWouldBeRefusedFor) {
+TEST(CheckReference, RefusesTheReferencesThatARequestRefuses) {
   check_reference({.audio = noise_wav(1, 1), .text = "Words."}, "clip");
   EXPECT_EQ(error_of([] { check_reference({.audio = "no sound", .text = "Words."}, "clip"); }).code(),
             ErrorCode::corrupt_file);
@@ -97,7 +97,7 @@ TEST(ClipCache, HoldsWhatAnEngineEncodedUntilItIsCleared) {
   EXPECT_EQ(clip_cache_usage(config.cache_dir).files, 0);
 }
 
-TEST(ClipCache, IsNowhereWhereTheSettingSaysSo) {
+TEST(ClipCache, IsAbsentWhenDisabled) {
   EXPECT_EQ(clip_cache_dir(tiny_config()), "");
   EXPECT_EQ(clip_cache_usage("").files, 0);
   EXPECT_EQ(clear_clip_cache("").files, 0);

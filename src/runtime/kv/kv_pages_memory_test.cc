@@ -55,7 +55,7 @@ std::vector<int32_t> counting(int32_t columns) {
   return ids;
 }
 
-TEST(KvPagesMemory, APoolThatCannotBeMadeLeavesNothingBehind) {
+TEST(KvPagesMemory, AFailedConstructionLeaksNothing) {
   const int64_t before = live_allocations;
   int64_t failures = 0;
   while (!survives(failures, [] { KvPages pages(kOptions); })) {
@@ -67,7 +67,7 @@ TEST(KvPagesMemory, APoolThatCannotBeMadeLeavesNothingBehind) {
   EXPECT_EQ(live_allocations, before);
 }
 
-TEST(KvPagesMemory, ThePoolIsWholeWhicheverAllocationFails) {
+TEST(KvPagesMemory, ThePoolStaysConsistentWhicheverAllocationFails) {
   const std::vector<int32_t> prompt = counting(11), other = {0, 1, 2, 3, 9, 9, 9, 9};
   for (int64_t failures = 0;; ++failures) {
     ASSERT_LT(failures, 100);

@@ -58,7 +58,7 @@ TEST(KvPages, FullPagesAreSharedAndTheTailIsCopied) {
   pages.check_invariants();
 }
 
-TEST(KvPages, TheLastColumnIsNeverTaken) {
+TEST(KvPages, TheLastColumnIsNeverReused) {
   KvPages pages(four_column_pages(10));
   spoken(pages, 1, "abcdefgh");
   for (const auto& [prompt, expected] : std::vector<std::pair<std::string, int64_t>>{
@@ -88,7 +88,7 @@ TEST(KvPages, TheBestTailIsChosen) {
   EXPECT_EQ(sequence.tail_copy()->from, best.table()[1]);
 }
 
-TEST(KvPages, ABegunPageOfARunningSequenceIsFoundUpToWhatIsWritten) {
+TEST(KvPages, APartlyFilledPageIsSharedUpToItsWrittenColumns) {
   KvPages pages(four_column_pages(10));
   SequencePages first(pages, 1, columns("abcdefghijkl"));
   ASSERT_TRUE(first.hold(12));
@@ -101,7 +101,7 @@ TEST(KvPages, ABegunPageOfARunningSequenceIsFoundUpToWhatIsWritten) {
   EXPECT_EQ(found(pages, "abcdefghijkl"), 11);
 }
 
-TEST(KvPages, PagesComputedTwiceBecomeOne) {
+TEST(KvPages, PagesComputedTwiceAreMerged) {
   KvPages pages(four_column_pages(10));
   SequencePages first(pages, 1, columns("abcdefghij")), second(pages, 1, columns("abcdefghij"));
   ASSERT_TRUE(first.hold(10) && second.hold(10));
@@ -115,14 +115,14 @@ TEST(KvPages, PagesComputedTwiceBecomeOne) {
   EXPECT_NE(first.table()[2], second.table()[2]) << "they will be written behind the prompt";
 }
 
-TEST(KvPages, TheSamePromptAgainAndAgainTakesNoMorePages) {
+TEST(KvPages, RepeatingAPromptTakesNoMorePages) {
   KvPages pages(four_column_pages(40));
   for (const std::string_view prompt : {"abcdefgh", "abcdefghij", "abcdefghij", "abcdefgh", "abcdefghijk"})
     spoken(pages, 1, prompt);
   EXPECT_EQ(pages.statistics().pages_cached, 3);
 }
 
-TEST(KvPages, EvictionTakesTheLongestUnusedAndChildrenBeforeParents) {
+TEST(KvPages, EvictsTheLeastRecentlyUsedAndChildrenBeforeParents) {
   KvPages pages(four_column_pages(6));
   spoken(pages, 1, "aaaabbbbcccc");
   spoken(pages, 2, "ddddeeeeffff");
@@ -140,7 +140,7 @@ TEST(KvPages, EvictionTakesTheLongestUnusedAndChildrenBeforeParents) {
   EXPECT_FALSE(hog.hold(25));
 }
 
-TEST(KvPages, TheTailsOfAVoiceGoBeforeItsBeginning) {
+TEST(KvPages, TheTailsOfAVoiceAreEvictedBeforeItsBeginning) {
   KvPages pages(four_column_pages(5));
   spoken(pages, 1, "aaaabbbbXXXX");
   spoken(pages, 1, "aaaabbbbYYYY");
@@ -149,7 +149,7 @@ TEST(KvPages, TheTailsOfAVoiceGoBeforeItsBeginning) {
   EXPECT_EQ(found(pages, "aaaabbbbY"), 8);
 }
 
-TEST(KvPages, AnUnusedSourceIsNotTakenForItsOwnCopy) {
+TEST(KvPages, ASourcePageIsNotEvictedForItsOwnCopy) {
   KvPages pages(four_column_pages(3));
   spoken(pages, 1, "abcdefgh");
   SequencePages hog(pages, 0, columns("X"));
@@ -163,7 +163,7 @@ TEST(KvPages, AnUnusedSourceIsNotTakenForItsOwnCopy) {
   pages.check_invariants();
 }
 
-TEST(KvPages, ACopiedPageHasBeenUsed) {
+TEST(KvPages, CopyingAPageCountsAsAUse) {
   KvPages pages(four_column_pages(3));
   spoken(pages, 0, "abcd");
   spoken(pages, 0, "efgh");
@@ -174,7 +174,7 @@ TEST(KvPages, ACopiedPageHasBeenUsed) {
   EXPECT_EQ(found(pages, "abX"), 2);
 }
 
-TEST(KvPages, TheLongestUnusedVoiceLosesItsPages) {
+TEST(KvPages, TheLeastRecentlyUsedVoiceLosesItsPages) {
   KvPages::Options options = four_column_pages(40);
   options.max_voices = 2;
   KvPages pages(options);
@@ -191,7 +191,7 @@ TEST(KvPages, TheLongestUnusedVoiceLosesItsPages) {
   EXPECT_EQ(found(pages, "nnnnNNNNX"), 8) << "nobody's pages do not count";
 }
 
-TEST(KvPages, WhatAnotherVoiceStandsOnStaysWithIt) {
+TEST(KvPages, PagesThatAnotherVoiceSharesAreKept) {
   KvPages::Options options = four_column_pages(40);
   options.max_voices = 2;
   KvPages pages(options);
@@ -204,7 +204,7 @@ TEST(KvPages, WhatAnotherVoiceStandsOnStaysWithIt) {
   EXPECT_EQ(pages.statistics().voices_cached, 2);
 }
 
-TEST(KvPages, MoreVoicesThanMayBeKeptCanSpeak) {
+TEST(KvPages, MoreVoicesThanTheCacheHoldsCanSpeak) {
   KvPages::Options options = four_column_pages(40);
   options.max_voices = 1;
   KvPages pages(options);
@@ -218,7 +218,7 @@ TEST(KvPages, MoreVoicesThanMayBeKeptCanSpeak) {
   EXPECT_EQ(found(pages, "bbbbBX"), 5);
 }
 
-TEST(KvPages, DroppingTheCacheLeavesWhatSequencesHold) {
+TEST(KvPages, DroppingTheCacheKeepsPagesOfSequences) {
   KvPages pages(four_column_pages(10));
   const SequencePages held = spoken(pages, 1, "abcdefgh");
   spoken(pages, 1, "abcdXXXXYYYY");
@@ -243,7 +243,7 @@ TEST(KvPages, WithoutACacheNothingIsKept) {
 }
 
 // Or a quiet engine would come to touch all of the memory that a busy one may use.
-TEST(KvPages, PagesGivenBackAreTakenFirst) {
+TEST(KvPages, ReleasedPagesAreReusedFirst) {
   KvPages pages(four_column_pages(100));
   std::set<PageId> touched;
   for (int i = 0; i < 50; ++i) {
@@ -254,7 +254,7 @@ TEST(KvPages, PagesGivenBackAreTakenFirst) {
   EXPECT_EQ(touched.size(), 3u);
 }
 
-TEST(KvPages, HoldingTooMuchChangesNothing) {
+TEST(KvPages, AFailedHoldChangesNothing) {
   KvPages pages(four_column_pages(4));
   spoken(pages, 1, "abcdefgh");
   SequencePages sequence(pages, 1, columns("XYZ"));

@@ -52,7 +52,7 @@ std::string admitted(const std::vector<WaitingJob>& waiting, const std::vector<A
   return ids;
 }
 
-TEST(PlanAdmission, OldestFirstAsFarAsThereIsRoom) {
+TEST(PlanAdmission, AdmitsTheOldestFirstWhileThereIsRoom) {
   std::vector<WaitingJob> waiting = queue({{'c'}, {'a'}, {'b'}, {'e'}, {'d'}});
   EXPECT_EQ(admitted(waiting, {}, kRoomy), "cabe");
   EXPECT_EQ(admitted(waiting, speaking(3, 9), kRoomy), "c");
@@ -80,7 +80,7 @@ TEST(PlanAdmission, ClientWithTheFewestActiveJobsIsNext) {
   EXPECT_EQ(admitted(queue({{'a', 1}, {'b', 1}, {'c', 2}, {'d', 2}}), active, limits), "cdab");
 }
 
-TEST(PlanAdmission, HundredJobsOfOneClientDoNotHoldUpAnother) {
+TEST(PlanAdmission, AHundredJobsOfOneClientDoNotBlockAnother) {
   std::vector<Request> requests;
   for (int i = 0; i < 100; ++i) {
     requests.push_back(
@@ -93,7 +93,7 @@ TEST(PlanAdmission, HundredJobsOfOneClientDoNotHoldUpAnother) {
   EXPECT_EQ(run.job('z').ended_at, 20);
 }
 
-TEST(PlanAdmission, JobsOfTheVoiceFollowTheShortestPromptFirst) {
+TEST(PlanAdmission, JobsOfTheSameVoiceFollowShortestPromptFirst) {
   const std::vector<WaitingJob> waiting = queue(
       {{'a', 1, 7, 20}, {'b', 1, 8, 4}, {'c', 1, 7, 30}, {'d', 1, 7, 10}, {'e', 1, 0, 1}, {'f', 1, 7, 10}});
   EXPECT_EQ(admitted(waiting, {}, kRoomy), "adfc");
@@ -104,11 +104,11 @@ TEST(PlanAdmission, JobsOfTheVoiceFollowTheShortestPromptFirst) {
   EXPECT_EQ(admitted(waiting, {}, limits), "abcdef");
 }
 
-TEST(PlanAdmission, JobsWithoutAVoiceAreNoGroup) {
+TEST(PlanAdmission, JobsWithoutAVoiceAreNotGrouped) {
   EXPECT_EQ(admitted(queue({{'a', 1, 0, 20}, {'b', 1, 9, 4}, {'c', 1, 0, 1}}), {}, kRoomy), "abc");
 }
 
-TEST(PlanAdmission, GroupKeepsToTheEvenSharesOfItsClients) {
+TEST(PlanAdmission, AGroupRespectsTheEvenSharesOfClients) {
   // Two clients share four places. Client 2's jobs of the voice follow up to its share, 1's do not exceed
   // theirs.
   const std::vector<WaitingJob> waiting =
@@ -132,13 +132,13 @@ TEST(PlanAdmission, SharesCountOnlyWhileOthersWait) {
   EXPECT_EQ(admitted(queue(jobs), speaking(1, 9), limits), "aedcb");
 }
 
-TEST(PlanAdmission, FollowerThatDoesNotFitEndsTheRoundToo) {
+TEST(PlanAdmission, AFollowerThatDoesNotFitEndsTheRound) {
   ScheduleLimits limits = kRoomy;
   limits.pages_available = 4;
   EXPECT_EQ(admitted(queue({{'a', 1, 7, 4}, {'b', 1, 7, 40}, {'c', 2, 8, 1}}), {}, limits), "a");
 }
 
-TEST(PlanAdmission, PagesMustBeThereBesideThoseThatArePromised) {
+TEST(PlanAdmission, AdmissionNeedsPagesBeyondThoseAlreadyPromised) {
   ScheduleLimits limits = kRoomy;
   limits.pages_available = 4;
   // Seven columns and a frame are two pages, eight and a frame three.
@@ -154,7 +154,7 @@ TEST(PlanAdmission, PagesMustBeThereBesideThoseThatArePromised) {
   EXPECT_EQ(admitted(queue({{'a', 1, 0, 3}, {'b', 1, 0, 3}}), prefilling, limits), "a");
 }
 
-TEST(PlanAdmission, PausedJobsGiveTheirPagesUp) {
+TEST(PlanAdmission, PausedJobsGiveUpTheirPages) {
   ScheduleLimits limits = kRoomy;
   limits.pages_available = 1;
   std::vector<ActiveJob> active = speaking(2, 9, 5);
@@ -165,7 +165,7 @@ TEST(PlanAdmission, PausedJobsGiveTheirPagesUp) {
   EXPECT_EQ(admitted(queue({{'a', 1, 0, 8}}), active, limits), "");
 }
 
-TEST(PlanAdmission, FirstEntersWhateverItNeedsWhenNothingRuns) {
+TEST(PlanAdmission, TheFirstJobEntersAnIdleEngineWhateverItNeeds) {
   ScheduleLimits limits = kRoomy;
   limits.pages_available = 1;
   std::vector<ActiveJob> active = speaking(1, 9);
@@ -175,7 +175,7 @@ TEST(PlanAdmission, FirstEntersWhateverItNeedsWhenNothingRuns) {
   EXPECT_EQ(admitted(queue({{'a', 1, 0, 99}, {'b', 1, 0, 1}}), {}, limits), "a");
 }
 
-TEST(PlanAdmission, LongPromptIsNotOvertakenForEver) {
+TEST(PlanAdmission, ALongPromptIsNotOvertakenForever) {
   // One short request after another, each of which would fit beside the last; the long one needs the whole
   // pool.
   std::vector<Request> requests = {{.name = '~', .arrival = 2, .prompt = 30, .frames = 2, .client = 1}};
@@ -189,7 +189,7 @@ TEST(PlanAdmission, LongPromptIsNotOvertakenForEver) {
   EXPECT_EQ(run.job('~').preemptions, 0);
 }
 
-TEST(PlanAdmission, WaitsForCompanyAndSaysUntilWhen) {
+TEST(PlanAdmission, WaitsForMoreJobsUntilAGivenTime) {
   std::vector<WaitingJob> waiting = queue({{'a'}, {'b'}});  // arrived at 10 and 11
   ScheduleLimits limits = kRoomy;
   limits.batch_timeout_us = 50;
@@ -206,7 +206,7 @@ TEST(PlanAdmission, WaitsForCompanyAndSaysUntilWhen) {
   EXPECT_TRUE(plan(12).admitted.empty());  // d is no company
 }
 
-TEST(PlanAdmission, EndsAndWakesForDeadlines) {
+TEST(PlanAdmission, EndsExpiredJobsAndWakesForDeadlines) {
   std::vector<WaitingJob> waiting = queue({{'a'}, {'b'}, {'c'}, {'d'}});
   waiting[0].deadline_us = 40;
   waiting[1].deadline_us = 30;

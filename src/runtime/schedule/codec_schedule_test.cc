@@ -40,7 +40,7 @@ TEST(WantedFrames, GrowWithTheLead) {
   EXPECT_EQ(wanted_frames(job, kCodecFrameUs), 1);
 }
 
-TEST(WantedFrames, AreThoseOfTheListenersTime) {
+TEST(WantedFrames, ScaleWithTheSpeed) {
   CodecJob job = stream(1, 99, 8);
   job.speed = 2;  // eight frames' time is sixteen frames
   EXPECT_EQ(wanted_frames(job, kCodecFrameUs), 8);
@@ -48,26 +48,26 @@ TEST(WantedFrames, AreThoseOfTheListenersTime) {
   EXPECT_EQ(wanted_frames(job, kCodecFrameUs), 1);
 }
 
-TEST(WantedFrames, FirstSoundAndWholeFiles) {
+TEST(WantedFrames, AreOneForTheFirstSoundAndSixteenForWholeFiles) {
   CodecJob job = stream(1, 99, 1000);
   job.started = false;
   EXPECT_EQ(wanted_frames(job, kCodecFrameUs), 1);
   EXPECT_EQ(wanted_frames(whole_file(1, 5), kCodecFrameUs), 16);
 }
 
-TEST(PlanCodec, DecodesWhatIsDueTheLeastLeadFirst) {
+TEST(PlanCodec, DecodesDueStreamsWithTheLeastLeadFirst) {
   const std::vector<CodecJob> jobs = {stream(1, 3, 8), stream(2, 4, 8), stream(3, 1, -2), stream(4, 0, -9),
                                       stream(5, 1, -2)};
   EXPECT_EQ(plan(jobs, 99), "3:1 5:1 2:4 ");
 }
 
-TEST(PlanCodec, EndedJobsAreDueWithWhateverWaits) {
+TEST(PlanCodec, EndedJobsAreDueWithAnyRemainingFrames) {
   CodecJob late = stream(1, 1, 1000), nothing = stream(2, 0, 0), file = whole_file(3, 2);
   late.ended = nothing.ended = file.ended = true;
   EXPECT_EQ(plan({late, nothing, file}, 99), "1:1 3:2 ");
 }
 
-TEST(PlanCodec, PassIsCutToItsLimit) {
+TEST(PlanCodec, APassStaysWithinItsLimit) {
   EXPECT_EQ(plan({stream(1, 20, 0), stream(2, 5, 1)}, 16), "1:16 ");
   EXPECT_EQ(plan({stream(1, 12, 0), stream(2, 5, 1), stream(3, 5, 2)}, 16), "1:12 2:4 ");
 }
@@ -176,7 +176,7 @@ TEST(PlanCodec, ListenersDoNotRunDryWhileAWholeFileIsMade) {
   EXPECT_GE(result.file_frames, 800 - 2 * 16);  // of 800 that were made for it, less than two pieces wait
 }
 
-TEST(PlanCodec, WholeFileGoesOnWhenListenersTakeAllTheyCan) {
+TEST(PlanCodec, WholeFilesProgressWhenListenersUseAllTheyCan) {
   const Listening result = listen(40, 24, 400);
   EXPECT_GT(result.underruns, 0);
   // Three frames of a pass are kept for it, more than it is given to make.

@@ -204,7 +204,7 @@ RandomLoad random_load(uint64_t seed) {
   return load;
 }
 
-TEST(RandomLoads, EveryPlanIsSoundAndEveryJobEnds) {
+TEST(RandomLoads, EveryPlanIsValidAndEveryJobEnds) {
   for (uint64_t seed = 1; seed <= 4000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const RandomLoad load = random_load(seed);
@@ -221,7 +221,7 @@ TEST(RandomLoads, EveryPlanIsSoundAndEveryJobEnds) {
 }
 
 // The same jobs in another order of the arrays, and once more: the plan is the same.
-TEST(RandomLoads, PlansDependOnTheJobsAlone) {
+TEST(RandomLoads, PlansDependOnlyOnTheJobs) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     std::mt19937_64 engine(seed);
     RandomLoad load = random_load(seed);

@@ -45,7 +45,7 @@ std::string plan(const std::vector<ActiveJob>& active, const ScheduleLimits& lim
   return show(planned);
 }
 
-TEST(PlanStep, LongPromptIsCutAndNeverStallsTheSpeakingJob) {
+TEST(PlanStep, ALongPromptIsSplitAndNeverStallsSpeakingJobs) {
   EXPECT_EQ(replay({{.name = 'a', .prompt = 1, .frames = 5}, {.name = 'b', .prompt = 9, .frames = 2}},
                    machine(kRoomyStep)),
             (Lines{"a1* b3", "a1* b4", "a1* b2*", "a1* b1*", "a1*"}));
@@ -59,7 +59,7 @@ TEST(PlanStep, PromptsGoOldestFirst) {
             (Lines{"a4", "a2* b2", "b1* c2*"}));
 }
 
-TEST(PlanStep, SpeakingColumnsAreNotOfThePrefillBudget) {
+TEST(PlanStep, SpeakingColumnsDoNotUseThePrefillBudget) {
   std::vector<ActiveJob> active = {speaking('a', 1, 1), speaking('b', 2, 1), prompt('c', 3, 0, 9)};
   EXPECT_EQ(plan(active, {.max_batch_size = 8, .prefill_columns = 1, .page_size = 4, .pages_available = 99}),
             "a1* b1* c1 ");
@@ -88,7 +88,7 @@ TEST(PlanStep, CancelledJobsEndPausedOrNot) {
   EXPECT_EQ(replay(requests, machine(kRoomyStep)), (Lines{"c! a1* b1*", "a1*", "a!", "b!"}));
 }
 
-TEST(PlanStep, CancellationIsToldBeforeTheDeadlineAndFinishingJobsAreLeftAlone) {
+TEST(PlanStep, CancellationTakesPrecedenceOverTheDeadlineAndFinishingJobsAreKept) {
   ActiveJob both = speaking('a', 1, 1),
             finishing = {.id = 'b', .deadline_us = 5, .cancelled = true, .finishing = true};
   both.cancelled = true;
@@ -98,7 +98,7 @@ TEST(PlanStep, CancellationIsToldBeforeTheDeadlineAndFinishingJobsAreLeftAlone) 
   EXPECT_EQ(planned.ends[0].why, ErrorCode::cancelled);
 }
 
-TEST(PlanStep, PausedJobsKeepTheirPagesAndGoOnWhereTheyWere) {
+TEST(PlanStep, PausedJobsKeepTheirPagesAndResumeWhereTheyWere) {
   EXPECT_EQ(
       replay({{.name = 'a', .prompt = 6, .frames = 3, .paused = 1, .resumed = 3}, {.name = 'b', .frames = 5}},
              machine(kRoomyStep)),
@@ -140,7 +140,7 @@ TEST(PlanStep, PromptThatHasStartedWaitsForNoOther) {
   EXPECT_EQ(plan({a, b}, limits), "a3* ");
 }
 
-TEST(PlanStep, LaterUtteranceOfASpeakersVoiceHoldsNobodyUp) {
+TEST(PlanStep, ALaterUtteranceOfASpeakingVoiceBlocksNobody) {
   const Request a = {.name = 'a', .prompt = 8, .frames = 9, .voice_columns = 4, .voice = 7};
   const Request b = {.name = 'b', .prompt = 8, .frames = 1, .utterances = 3, .voice_columns = 4, .voice = 7};
   const Request c = {.name = 'c', .arrival = 4, .prompt = 8, .frames = 1, .voice_columns = 4, .voice = 7};
@@ -161,7 +161,7 @@ TEST(PlanStep, LeastLeadGoesFirstWhenMoreAreReadyThanFit) {
   EXPECT_EQ(plan(active, limits), "a1* b1* c1* d1* ");
 }
 
-TEST(PlanStep, LastColumnOfAPromptWaitsForAPlaceInTheBatch) {
+TEST(PlanStep, TheLastColumnOfAPromptWaitsForASlotInTheBatch) {
   const ScheduleLimits limits = {
       .max_batch_size = 1, .prefill_columns = 9, .page_size = 4, .pages_available = 99};
   EXPECT_EQ(plan({speaking('a', 1, 1), prompt('b', 2, 0, 6)}, limits), "a1* b5 ");
@@ -191,7 +191,7 @@ TEST(PlanStep, PausedJobsArePreemptedFirstThenPromptsThenSpeakingOnesTheYoungest
   EXPECT_EQ(plan({a, b, c}, kTight), "c~ a1* ");
 }
 
-TEST(PlanStep, OnlyTheYoungerGiveWayAndTheOldestNever) {
+TEST(PlanStep, OnlyYoungerJobsArePreemptedAndTheOldestNever) {
   // The youngest that finds nobody younger waits; it does not lose what it has.
   EXPECT_EQ(plan({prompt('a', 1, 2, 1), speaking('b', 2, 1)}, kTight), "b~ a1* ");
   EXPECT_EQ(plan({speaking('a', 1, 2), prompt('b', 2, 1, 3), speaking('c', 3, 1)},
@@ -199,27 +199,27 @@ TEST(PlanStep, OnlyTheYoungerGiveWayAndTheOldestNever) {
             "a1* ");
 }
 
-TEST(PlanStep, OldestPromptTakesWhatItsStepNeeds) {
+TEST(PlanStep, TheOldestPromptPreemptsForItsStep) {
   const ActiveJob a = prompt('a', 1, 0, 20), b = speaking('b', 2, 1), c = speaking('c', 3, 1),
                   d = prompt('d', 4, 1, 5);
   EXPECT_EQ(plan({a, b, c, d}, kTight), "d~ c~ a8 ");
   EXPECT_EQ(plan({a, d}, kTight), "d~ a4 ");  // all there is
 }
 
-TEST(PlanStep, SharedPagesDoNotComeBackFromPreemption) {
+TEST(PlanStep, PreemptionDoesNotFreeSharedPages) {
   ActiveJob b = prompt('b', 2, 3, 9), c = prompt('c', 3, 3, 9);
   c.pages_shared = 3;
   b.pages_shared = 2;
   EXPECT_EQ(plan({speaking('a', 1, 1), b, c}, kTight), "c~ b~ a1* ");
 }
 
-TEST(PlanStep, PagesOfAJobThatEndsAreThereAtOnce) {
+TEST(PlanStep, PagesOfAnEndedJobAreFreeAtOnce) {
   ActiveJob b = speaking('b', 2, 1);
   b.cancelled = true;
   EXPECT_EQ(plan({speaking('a', 1, 1), b, speaking('c', 3, 1)}, kTight), "b! a1* ");
 }
 
-TEST(PlanStep, PreemptedJobComputesItsColumnsAgainAndSpeaksOn) {
+TEST(PlanStep, APreemptedJobRecomputesItsColumnsAndContinues) {
   Replay run({{.name = 'a', .prompt = 4, .frames = 13}, {.name = 'b', .prompt = 4, .frames = 8}},
              machine(kTight, 5));
   // The fifth page is a's at its sixth frame, so b waits; at the tenth a needs one of b's.
@@ -230,7 +230,7 @@ TEST(PlanStep, PreemptedJobComputesItsColumnsAgainAndSpeaksOn) {
   EXPECT_EQ(run.job('a').preemptions, 0);
 }
 
-TEST(PlanStep, PromptBeginsOnlyWhenItWouldNotSoonBePreempted) {
+TEST(PlanStep, APromptStartsOnlyIfItWouldNotSoonBePreempted) {
   ScheduleLimits limits = kTight;
   limits.pages_available = 5;
   // a takes one and may want one more; b wants two for its six columns and a frame, c two.
@@ -239,19 +239,19 @@ TEST(PlanStep, PromptBeginsOnlyWhenItWouldNotSoonBePreempted) {
   EXPECT_EQ(plan({speaking('a', 1, 1), prompt('b', 2, 0, 6), prompt('c', 3, 0, 4)}, limits), "a1* b6* c2 ");
 }
 
-TEST(PlanStep, PageOfTheNextFrameIsKeptForTheOldestPrompt) {
+TEST(PlanStep, ThePageOfTheNextFrameIsReservedForTheOldestPrompt) {
   ScheduleLimits limits = {.max_batch_size = 8, .prefill_columns = 99, .page_size = 4, .pages_available = 4};
   EXPECT_EQ(plan({prompt('a', 1, 0, 8), prompt('b', 2, 0, 4)}, limits), "a8* ");
   EXPECT_EQ(plan({prompt('a', 1, 0, 7), prompt('b', 2, 0, 4)}, limits), "a7* b4* ");
 }
 
-TEST(PlanStep, LongPromptIsNotOvertakenByShortOnes) {
+TEST(PlanStep, ShortPromptsDoNotOvertakeALongOne) {
   ScheduleLimits limits = kTight;
   limits.pages_available = 5;
   EXPECT_EQ(plan({speaking('a', 1, 1), prompt('b', 2, 0, 40), prompt('c', 3, 0, 1)}, limits), "a1* ");
 }
 
-TEST(PlanStep, PausedJobsGiveWayToPromptsToo) {
+TEST(PlanStep, PausedJobsArePreemptedForPrompts) {
   ScheduleLimits limits = kTight;
   limits.pages_available = 2;
   EXPECT_EQ(plan({speaking('a', 1, 1), prompt('b', 2, 0, 6), paused(speaking('c', 0, 2))}, limits),

@@ -39,7 +39,7 @@ TEST_F(CacheFolder, TheMostSpecificPlaceWins) {
   EXPECT_EQ(cache_dir(""), "");
 }
 
-TEST_F(CacheFolder, ClearsWhatWasKeptAndNothingElse) {
+TEST_F(CacheFolder, ClearingRemovesOnlyItsOwnFiles) {
   const std::string cache = path("cache");
   CodeStore store({.dir = cache, .fingerprint = "f", .codebooks = 1, .codebook_size = 8});
   for (int n = 0; n < 10; ++n) store.put(hash_clip(std::as_bytes(std::span(&n, 1))), {1, 2, 3});
@@ -71,7 +71,7 @@ TEST_F(CacheFolder, ClearsWhatWasKeptAndNothingElse) {
                           "cache/voices/zz", "cache/x.codes", "outside", "outside/x.codes"));
 }
 
-TEST_F(CacheFolder, ClearedCompletelyItIsGoneAndALinkIsNoCache) {
+TEST_F(CacheFolder, ClearingEverythingRemovesTheFolderAndDoesNotFollowLinks) {
   CodeStore store({.dir = path("cache"), .fingerprint = "f", .codebooks = 1, .codebook_size = 8});
   store.put({}, {1, 2, 3});
   fs::create_directories(path("linked"));

@@ -49,7 +49,7 @@ TEST(ClipHash, IsSha256) {
   EXPECT_EQ(hex(hash_clip({})), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
-TEST(CodeFile, KeepsCodesAndIsNamedByBothHashes) {
+TEST(CodeFile, StoresCodesUnderBothHashes) {
   const CodeFileKey key = key_of("abc", "codec");
   const std::vector<std::byte> file = make_code_file(key, kCodes);
   EXPECT_EQ(file.size(), 96 + 2 * kCodes.size());
@@ -86,7 +86,7 @@ TEST(CodeFile, NoFlippedBitAndNoOtherLengthIsAccepted) {
   }
 }
 
-TEST(CodeFile, ForeignFilesAreRefusedThoughTheirChecksumIsRight) {
+TEST(CodeFile, ForeignFilesAreRefusedDespiteAValidChecksum) {
   const CodeFileKey key = key_of("abc", "codec");
   const std::vector<std::byte> whole = make_code_file(key, kCodes);
   ASSERT_EQ(forged(whole, 12, uint32_t{3}), whole);  // forging nothing gives the same file

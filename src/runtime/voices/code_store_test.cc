@@ -47,7 +47,7 @@ class CodeStoreTest : public InTemporaryFolder {
 };
 
 // A mapping would kill the process at the next look at the codes.
-TEST_F(CodeStoreTest, AFileThatIsCutShortWhileItIsUsedHarmsNobody) {
+TEST_F(CodeStoreTest, TruncatingAFileInUseHarmsNobody) {
   CodeStore(options()).put(clip(1), codes_of(1));
   CodeStore store(options());
   const auto codes = store.find(clip(1));
@@ -57,7 +57,7 @@ TEST_F(CodeStoreTest, AFileThatIsCutShortWhileItIsUsedHarmsNobody) {
   EXPECT_THAT(codes->values(), ElementsAreArray(codes_of(1)));
 }
 
-TEST_F(CodeStoreTest, AFileLargerThanAnyIsDroppedUnread) {
+TEST_F(CodeStoreTest, OversizedFilesAreDroppedUnread) {
   CodeStore(options()).put(clip(1), codes_of(1));
   fs::permissions(file_of(1), fs::perms::owner_all);
   fs::resize_file(file_of(1), uintmax_t{1} << 40);  // a hole
@@ -67,7 +67,7 @@ TEST_F(CodeStoreTest, AFileLargerThanAnyIsDroppedUnread) {
   EXPECT_EQ(store.statistics().dropped_files, 1);
 }
 
-TEST_F(CodeStoreTest, FindsWhatWasPutAndSurvivesARestart) {
+TEST_F(CodeStoreTest, FindsStoredCodesAlsoAfterARestart) {
   {
     CodeStore store(options());
     EXPECT_EQ(store.find(clip(1)), nullptr);
@@ -101,7 +101,7 @@ TEST_F(CodeStoreTest, FindsWhatWasPutAndSurvivesARestart) {
   EXPECT_THAT(log_, testing::IsEmpty());
 }
 
-TEST_F(CodeStoreTest, AnotherCodecSeesNothing) {
+TEST_F(CodeStoreTest, AnotherCodecFindsNoCodes) {
   CodeStore(options()).put(clip(1), codes_of(1));
   CodeStore::Options o = options();
   o.fingerprint = "g";
@@ -113,7 +113,7 @@ TEST_F(CodeStoreTest, AnotherCodecSeesNothing) {
   EXPECT_THAT(log_, testing::IsEmpty());
 }
 
-TEST_F(CodeStoreTest, TheClipUsedLeastRecentlyGoesFirst) {
+TEST_F(CodeStoreTest, TheLeastRecentlyUsedClipIsEvictedFirst) {
   CodeStore store(memory_only(3));
   for (const int n : {1, 2, 3}) store.put(clip(n), codes_of(n));
   store.find(clip(1));
@@ -132,7 +132,7 @@ TEST_F(CodeStoreTest, TheClipUsedLeastRecentlyGoesFirst) {
   EXPECT_EQ(none.bytes(), 0);
 }
 
-TEST_F(CodeStoreTest, DamagedFilesAreDroppedAndSaid) {
+TEST_F(CodeStoreTest, DamagedFilesAreDroppedAndLogged) {
   CodeStore(options()).put(clip(1), codes_of(1));
   const std::string whole = read_file(file_of(1), 1 << 20);
   const auto expect_dropped = [&](const std::string& bytes) {
@@ -180,7 +180,7 @@ TEST_F(CodeStoreTest, LinksPipesAndFoldersAreNotRead) {
   EXPECT_EQ(store.statistics().dropped_files, 3);
 }
 
-TEST_F(CodeStoreTest, ADiskThatRefusesCostsOneLogLine) {
+TEST_F(CodeStoreTest, AFailingDiskCausesOneLogLine) {
   write(path("file"), "not a folder");
   for (const std::string& dir : {path("file"), path("file/below"), std::string("/proc/shoal")}) {
     SCOPED_TRACE(dir);
@@ -198,7 +198,7 @@ TEST_F(CodeStoreTest, ADiskThatRefusesCostsOneLogLine) {
   EXPECT_EQ(read_file(path("file"), 100), "not a folder");
 }
 
-TEST_F(CodeStoreTest, AReadOnlyFolderIsReadAndNotWritten) {
+TEST_F(CodeStoreTest, AReadOnlyFolderIsReadButNotWritten) {
   CodeStore(options()).put(clip(1), codes_of(1));
   constexpr auto kReadOnly = static_cast<fs::perms>(0555);
   for (const std::string& folder : {path("cache/voices"), path("cache"), dir_})
@@ -261,7 +261,7 @@ TEST_F(LimitedCodeStore, TheFilesStayWithinTheLimit) {
   EXPECT_EQ(files(), usage.files + 20);
 }
 
-TEST_F(LimitedCodeStore, TheLongestUnusedGoFirstAndAUseCounts) {
+TEST_F(LimitedCodeStore, TheLeastRecentlyUsedFilesAreRemovedFirst) {
   {
     CodeStore store(limited(8));
     for (int n = 0; n < 8; ++n) {
@@ -277,7 +277,7 @@ TEST_F(LimitedCodeStore, TheLongestUnusedGoFirstAndAUseCounts) {
   EXPECT_THAT(log_, testing::IsEmpty());
 }
 
-TEST_F(LimitedCodeStore, AUseIsWrittenAtMostOnceAMinute) {
+TEST_F(LimitedCodeStore, AUseIsRecordedAtMostOnceAMinute) {
   CodeStore(options()).put(clip(1), codes_of(1));
   const auto after_use = [&](std::chrono::seconds before) {
     set_age(1, before);
@@ -289,7 +289,7 @@ TEST_F(LimitedCodeStore, AUseIsWrittenAtMostOnceAMinute) {
   EXPECT_GT(after_use(std::chrono::hours(-1)), std::chrono::seconds(-30));  // by a clock that was wrong
 }
 
-TEST_F(LimitedCodeStore, WhatIsNotOursStaysAndDoesNotCount) {
+TEST_F(LimitedCodeStore, ForeignFilesStayAndDoNotCount) {
   const std::string big(100'000, 'x');
   const std::vector<std::string> others = {
       "voices/00/notes.txt", "voices/00/other.codes", "voices/x.codes", "voices/zz/x.codes", "x.codes",
@@ -309,7 +309,7 @@ TEST_F(LimitedCodeStore, WhatIsNotOursStaysAndDoesNotCount) {
   EXPECT_TRUE(fs::exists(path("outside/x.codes")));
 }
 
-TEST_F(LimitedCodeStore, TwoStoresOnOneFolderKeepOneLimit) {
+TEST_F(LimitedCodeStore, TwoStoresOnOneFolderShareOneLimit) {
   CodeStore one(limited(8)), two(limited(8));
   for (int n = 0; n < 60; ++n) {
     (n % 3 ? one : two).put(clip(n), codes_of(n));
@@ -325,7 +325,7 @@ TEST_F(LimitedCodeStore, TwoStoresOnOneFolderKeepOneLimit) {
   EXPECT_THAT(log_, testing::IsEmpty());
 }
 
-TEST_F(LimitedCodeStore, FilesThatCannotBeRemovedCostOneLine) {
+TEST_F(LimitedCodeStore, FilesThatCannotBeRemovedCauseOneLogLine) {
   std::vector<std::string> shards;
   for (int n = 0; n < 12; ++n) {
     CodeStore(options()).put(clip(n), codes_of(n));
@@ -351,7 +351,7 @@ TEST_F(LimitedCodeStore, FilesThatCannotBeRemovedCostOneLine) {
   for (const std::string& shard : shards) fs::permissions(shard, fs::perms::owner_all);
 }
 
-TEST_F(CodeStoreTest, NothingButTheFilesIsLeftBehind) {
+TEST_F(CodeStoreTest, NoTemporaryFilesAreLeft) {
   CodeStore store(options());
   for (int round = 0; round < 3; ++round)
     for (int n = 0; n < 20; ++n) store.put(clip(n), codes_of(n));

@@ -62,7 +62,7 @@ TEST_F(CodecFingerprint, EveryByteOfASmallFileCounts) {
   }
 }
 
-TEST_F(CodecFingerprint, AMissingFileIsSaid) {
+TEST_F(CodecFingerprint, AMissingFileIsReported) {
   const dac::Config config = dac::Config::published();
   EXPECT_EQ(code_of([&] { codec_fingerprint(path("none"), config, DType::f32); }), ErrorCode::not_found);
   EXPECT_EQ(code_of([&] { codec_fingerprint(dir_, config, DType::f32); }), ErrorCode::io);

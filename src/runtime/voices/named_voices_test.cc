@@ -49,7 +49,7 @@ TEST_F(NamedVoicesTest, BothFoldersAreListedAndFound) {
   EXPECT_EQ(code_of([&] { voices_.clips("../voices/hugo"); }), ErrorCode::invalid_argument);
 }
 
-TEST_F(NamedVoicesTest, WhatCameWithTheModelIsNotChanged) {
+TEST_F(NamedVoicesTest, VoicesOfTheModelCannotBeChanged) {
   voices_.add("diana", sound(), "Words of Diana.");
   EXPECT_EQ(code_of([&] { voices_.add("clara", sound(), "Other words."); }), ErrorCode::already_exists);
   EXPECT_EQ(code_of([&] { voices_.rename("diana", "clara"); }), ErrorCode::already_exists);
@@ -77,7 +77,7 @@ TEST_F(NamedVoicesTest, NamesOfTheModelsOwnVoiceAreReserved) {
 }
 
 // Somebody's voice was there before the model brought one of that name.
-TEST_F(NamedVoicesTest, AnAddedVoiceGoesBeforeTheModels) {
+TEST_F(NamedVoicesTest, AnAddedVoiceTakesPrecedenceOverTheModels) {
   voices_.add("nora", sound(), "Words of Nora.");
   ship("nora", "Words of the model.");
   EXPECT_THAT(names_of(voices_), ElementsAre("fixed clara", "fixed hugo", "nora"));

@@ -63,7 +63,7 @@ TEST_F(VoiceFolderTest, AddListGetRenameRemove) {
                           "references/Ann-Marie_2 x/sample.wav"));
 }
 
-TEST_F(VoiceFolderTest, TheEndingFollowsTheBytes) {
+TEST_F(VoiceFolderTest, TheFileEndingFollowsTheContent) {
   VoiceFolder folder = voices();
   folder.add("flac", folder_clip(0.5, 0.5f, audio::Format::flac), "Words.");
   folder.add("opus", folder_clip(0.5, 0.5f, audio::Format::opus), "Words.");
@@ -90,7 +90,7 @@ TEST_F(VoiceFolderTest, UnusableClipsAreRefusedAndLeaveNothing) {
   voices().add("ann", sound_, std::string(65536, 'a'));
 }
 
-TEST_F(VoiceFolderTest, HostileNamesReachNothing) {
+TEST_F(VoiceFolderTest, HostileNamesNeverLeaveTheFolder) {
   VoiceFolder folder = voices();
   folder.add("ann", sound_, "Words.");
   write(path("secret/clip.wav"), sound_);
@@ -144,7 +144,7 @@ TEST_F(VoiceFolderTest, HostileNamesReachNothing) {
   }
 }
 
-TEST_F(VoiceFolderTest, OddButLegalNamesAreExact) {
+TEST_F(VoiceFolderTest, OddButLegalNamesAreKeptExactly) {
   VoiceFolder folder = voices();
   for (const std::string& name :
        {std::string("ann"), std::string("ann "), std::string(" ann"), std::string(" "), std::string("-"),
@@ -223,14 +223,14 @@ TEST_F(VoiceFolderTest, LinksAreReadAndNeverDeletedThrough) {
   EXPECT_EQ(read_file(path("references/file"), 100), "mine");
 }
 
-TEST_F(VoiceFolderTest, AFolderThatCannotBeWrittenIsSaid) {
+TEST_F(VoiceFolderTest, AReadOnlyFolderIsReported) {
   write(path("references"), "not a folder");
   EXPECT_EQ(add_fails("ann", sound_, "Words."), ErrorCode::io);
   EXPECT_THAT(voices().list(), IsEmpty());
   EXPECT_EQ(code_of([&] { VoiceFolder("/proc/shoal").add("ann", sound_, "Words."); }), ErrorCode::io);
 }
 
-TEST_F(VoiceFolderTest, OneOfManyWinsAName) {
+TEST_F(VoiceFolderTest, OfManyConcurrentAddsOneGetsTheName) {
   std::atomic<int> added{0}, refused{0};
   {
     std::vector<std::jthread> threads;
@@ -253,7 +253,7 @@ TEST_F(VoiceFolderTest, OneOfManyWinsAName) {
 }
 
 // While voices come, go and change their names, a reader sees each whole or not at all.
-TEST_F(VoiceFolderTest, ReadersSeeVoicesWhole) {
+TEST_F(VoiceFolderTest, ReadersNeverSeeHalfAVoice) {
   std::atomic<bool> done{false};
   std::jthread reader([&] {
     while (!done) {

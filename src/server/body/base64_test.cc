@@ -24,7 +24,7 @@ TEST(Base64, AgreesWithItsSpecification) {
   }
 }
 
-TEST(Base64, TakesBothAlphabetsSpaceAndDataUrls) {
+TEST(Base64, AcceptsBothAlphabetsSpacesAndDataUrls) {
   EXPECT_EQ(from_base64("++//"), "\xfb\xef\xff");
   EXPECT_EQ(from_base64("--__"), "\xfb\xef\xff");
   EXPECT_EQ(from_base64(" Zm9v\r\nYg = =\n\t"), "foob");
@@ -40,7 +40,7 @@ TEST(Base64, RefusesEverythingElse) {
   EXPECT_EQ(from_base64(std::string_view("Zm\0v", 4)), std::nullopt);
 }
 
-TEST(Base64, ReadsWhatItWrites) {
+TEST(Base64, WrittenTextReadsBackTheSame) {
   std::mt19937_64 random(1);
   for (size_t length = 0; length < 300; ++length) {
     std::string bytes;

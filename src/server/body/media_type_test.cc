@@ -5,7 +5,7 @@
 namespace shoal::server {
 namespace {
 
-TEST(Lists, NamesWholeWordsWithAWeight) {
+TEST(Lists, MatchesWholeNamesWithTheirWeight) {
   EXPECT_TRUE(lists("application/json", "application/json"));
   EXPECT_TRUE(lists("text/html, APPLICATION/JSON;q=0.5;charset=utf-8 ,*/*", "application/json"));
   EXPECT_TRUE(lists("gzip;q=0.001", "gzip"));
@@ -14,7 +14,7 @@ TEST(Lists, NamesWholeWordsWithAWeight) {
     EXPECT_FALSE(lists(not_named, "application/json")) << not_named;
 }
 
-TEST(AnyPart, GivesEachPartWithoutBlanksUntilOneWillDo) {
+TEST(AnyPart, TriesTrimmedPartsUntilOneMatches) {
   std::string seen;
   EXPECT_FALSE(any_part(" a,,\tb c ", [&](std::string_view part) {
     seen.append(part).append("|");
@@ -26,7 +26,7 @@ TEST(AnyPart, GivesEachPartWithoutBlanksUntilOneWillDo) {
   EXPECT_EQ(calls, 1);
 }
 
-TEST(IsToken, IsAFieldsName) {
+TEST(IsToken, AcceptsTheCharactersOfAFieldName) {
   EXPECT_TRUE(is_token("x-stainless-os"));
   for (const char* none : {"", "a b", "a:b", "a/b", "a\r\nb", "\xc3\xa4"})
     EXPECT_FALSE(is_token(none)) << none;

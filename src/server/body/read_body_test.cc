@@ -26,7 +26,7 @@ TEST(ReadBody, ChoosesByContentType) {
     EXPECT_EQ(read_body(type, form), kOneText) << type;
 }
 
-TEST(ReadBody, RefusesOtherTypesWithThoseItTakes) {
+TEST(ReadBody, RefusesOtherTypesAndListsTheAcceptedOnes) {
   for (const char* type : {"", " ", "text/plain", "application/xml", "application/jsonx", "json",
                            "application/x-msgpack", "application/x-www-form-urlencoded", "application/", ";",
                            "multipart/mixed; boundary=X", "application/json; charset",
@@ -42,7 +42,7 @@ TEST(ReadBody, RefusesOtherTypesWithThoseItTakes) {
     EXPECT_EQ(error_of([&] { read_body(type, "{}"); }).code(), ErrorCode::unsupported) << type;
 }
 
-TEST(ReadBody, WantsABoundary) {
+TEST(ReadBody, RequiresABoundary) {
   for (const char* type : {"multipart/form-data", "multipart/form-data; boundary=\"\""}) {
     const BodyError error = error_of([&] { read_body(type, "--X--"); });
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument);

@@ -18,7 +18,7 @@ std::string part(std::string_view disposition, std::string_view content, std::st
 
 Value form_of(Value::Object fields) { return {std::move(fields)}; }
 
-TEST(ReadForm, ReadsWhatABrowserSends) {
+TEST(ReadForm, ReadsABrowsersForm) {
   // As Chromium writes it.
   const std::string boundary = "----WebKitFormBoundary7MA4YWxkTrZu0gW";
   const std::string body =
@@ -83,7 +83,7 @@ TEST(ReadForm, TellsFilesFromTexts) {
   EXPECT_EQ(only("Form-Data; NAME=\"\xc3\xa9\""), form_of({{"\xc3\xa9", text_value("\xc3\xa9")}}));
 }
 
-TEST(ReadForm, NamesSayWhatIsInWhat) {
+TEST(ReadForm, BracketsInNamesNestValues) {
   const auto field = [](const std::string& name, const std::string& text) {
     return part("form-data; name=\"" + name + "\"", text);
   };
@@ -103,7 +103,7 @@ TEST(ReadForm, NamesSayWhatIsInWhat) {
             form_of({{"a", {Value::Array{text_value("1"), text_value("2")}}}}));
 }
 
-TEST(ReadForm, NamesThatSayNothingOfTheKindStay) {
+TEST(ReadForm, OtherNamesStayAsTheyAre) {
   for (const std::string name :
        {"a[", "a[]", "[0]", "a[0", "a]0[", "a.", ".a", "a[0]b", "a..b", "a[0][1][2][3][4][5][6][7]"})
     EXPECT_EQ(read_form(part("form-data; name=\"" + name + "\"", "1") + "--X--", "X"),
@@ -137,7 +137,7 @@ TEST(ReadForm, RefusesEveryTruncation) {
     form_error(std::string_view(body).substr(0, length));
 }
 
-TEST(ReadForm, RefusesWhatTwoReadersWouldReadDifferently) {
+TEST(ReadForm, RefusesAmbiguousForms) {
   const std::string sound = part("form-data; name=a", "1") + "--X--\r\n";
   EXPECT_NO_THROW(read_form(sound, "X"));
   for (const std::string& body :
@@ -191,7 +191,7 @@ TEST(ReadForm, ChecksTheBoundary) {
     EXPECT_THAT(form_error("--" + bad + "--", bad).message(), HasSubstr("boundary"));
 }
 
-TEST(ReadForm, IsNotSlowWhereTheBoundaryAlmostStands) {
+TEST(ReadForm, NearMatchesOfTheBoundaryAreNotSlow) {
   std::string content;
   while (content.size() < 1 << 22) content += "\r\n--" + std::string(69, 'b');
   const std::string boundary(70, 'b');

@@ -82,7 +82,7 @@ TEST(ReadJson, SkipsAByteOrderMark) {
     EXPECT_THROW(read_json(bad), BodyError) << bad;
 }
 
-TEST(ReadJson, RefusesWhatIsNotJson) {
+TEST(ReadJson, RefusesInvalidJson) {
   for (const char* body : {"",          " ",         "nul",       "nulll",       "True",        "NaN",
                            "Infinity",  "-Infinity", "+1",        "01",          "-",           "1.",
                            ".5",        "1e",        "1e+",       "0x10",        "1_000",       "'a'",
@@ -97,7 +97,7 @@ TEST(ReadJson, RefusesWhatIsNotJson) {
   json_error(std::string_view("\"\0\"", 3));
 }
 
-TEST(ReadJson, SaysWhereItStops) {
+TEST(ReadJson, ErrorsGiveThePosition) {
   EXPECT_EQ(json_error(R"({"a": [1, 2 3]})").message(),
             R"(a: not JSON: expected "," or "]" at byte 12, found "3")");
   EXPECT_EQ(json_error(R"({"seed": NaN})").where(), "seed");
@@ -116,7 +116,7 @@ TEST(ReadJson, RefusesNumbersThatDoNotFit) {
   EXPECT_EQ(json_error(std::string(100'000, '9')).code(), ErrorCode::invalid_argument);
 }
 
-TEST(ReadJson, RefusesWhatIsNotUtf8) {
+TEST(ReadJson, RefusesInvalidUtf8) {
   // Alone, cut off, overlong, surrogate, beyond U+10FFFF.
   for (const char* bad : {"\x80", "\xc3", "\xc0\xaf", "\xe0\x9f\xbf", "\xf0\x8f\xbf\xbf", "\xed\xa0\x80",
                           "\xf4\x90\x80\x80", "\xff"}) {
@@ -129,7 +129,7 @@ TEST(ReadJson, RefusesWhatIsNotUtf8) {
     json_error(lone);
 }
 
-TEST(ReadJson, RefusesNamesThatComeTwice) {
+TEST(ReadJson, RefusesDuplicateNames) {
   EXPECT_EQ(json_error(R"({"a":1,"b":2,"a":3})").where(), "a");
   EXPECT_EQ(json_error(R"({"x":[{"a":1,"\u0061":3}]})").where(), "x[0].a");
   EXPECT_NO_THROW(read_json(R"({"a":{"a":1},"A":{"a":2},"":0})"));
@@ -235,7 +235,7 @@ TEST(ReadJson, AgreesWithAnotherReader) {
   EXPECT_GT(read, 10'000);
 }
 
-TEST(WriteJson, WritesWhatIsReadTheSame) {
+TEST(WriteJson, WrittenValuesReadBackTheSame) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     const Value value = RandomTree(seed, false).make();
     const std::string json = write_json(value);

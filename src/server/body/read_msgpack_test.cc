@@ -102,7 +102,7 @@ TEST(Msgpack, RefusesEveryTruncation) {
   EXPECT_THAT(msgpack_error(raw("\x01\x02")).message(), HasSubstr("1 bytes more"));
 }
 
-TEST(Msgpack, BelievesNoLength) {
+TEST(Msgpack, NeverTrustsADeclaredLength) {
   // 4 GiB in five bytes, and in a nest where each level claims all that is left.
   for (const char* type : {"\xc6", "\xdb", "\xdd", "\xdf"}) {
     EXPECT_THAT(msgpack_error(type + raw("\xff\xff\xff\xff")).message(), HasSubstr("not MessagePack"));
@@ -156,7 +156,7 @@ TEST(Msgpack, NamesTheFieldOfABadValue) {
   EXPECT_EQ(msgpack_error(raw("\x91\x92\x01\xc1")).where(), "[0][1]");
 }
 
-TEST(Msgpack, TakesTextsAloneAsNames) {
+TEST(Msgpack, AcceptsOnlyTextsAsNames) {
   for (const std::string& name :
        {raw("\x01"), raw("\xc0"), raw("\xc4\x01x"), raw("\x90"), raw("\xa1\xff"), raw("\xd4")})
     msgpack_error(raw("\x81") + name + raw("\x01"));
@@ -164,7 +164,7 @@ TEST(Msgpack, TakesTextsAloneAsNames) {
   EXPECT_EQ(msgpack_error(raw("\x81\xa1y\x82\xa1x\x01\xd9\x01x\x02")).where(), "y.x");
 }
 
-TEST(Msgpack, WritesWhatIsReadTheSame) {
+TEST(Msgpack, WrittenValuesReadBackTheSame) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     const Value value = RandomTree(seed, true).make();
     ASSERT_EQ(read_msgpack(write_msgpack(value)), value) << write_json(value);
@@ -186,7 +186,7 @@ TEST(Msgpack, SurvivesChangedBytes) {
   }
 }
 
-TEST(Msgpack, WritesNoTextThatIsNotUtf8) { EXPECT_THROW(write_msgpack(text_value("\xff")), Error); }
+TEST(Msgpack, RefusesToWriteTextThatIsNotUtf8) { EXPECT_THROW(write_msgpack(text_value("\xff")), Error); }
 
 }  // namespace
 }  // namespace shoal::server

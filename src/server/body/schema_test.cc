@@ -99,7 +99,7 @@ TEST(Schema, ReadsEveryKindOfField) {
   EXPECT_EQ(order.references[1].text, "?");
 }
 
-TEST(Schema, LeavesWhatIsAbsentOrNull) {
+TEST(Schema, AbsentAndNullFieldsKeepTheirDefaults) {
   for (const char* json :
        {R"({"text": "x"})",
         R"({"text": "x", "count": null, "seed": null, "top_p": null, "format": null, "audio": null,
@@ -119,7 +119,7 @@ TEST(Schema, LeavesWhatIsAbsentOrNull) {
   EXPECT_EQ(other.voice, "fox");
 }
 
-TEST(Schema, TakesNumbersAndSwitchesAsTexts) {
+TEST(Schema, AcceptsNumbersAndBooleansAsTexts) {
   EXPECT_EQ(with("count", text_value("7")).count, 7);
   EXPECT_EQ(with("count", text_value("7.0")).count, 7);
   EXPECT_EQ(with("count", Value{7.0}).count, 7);
@@ -134,7 +134,7 @@ TEST(Schema, TakesNumbersAndSwitchesAsTexts) {
   EXPECT_EQ(with("audio", text_value("data:audio/wav;base64,Zm9v")).audio, "foo");
 }
 
-TEST(Schema, TakesABufferOfNodeAsBytes) {
+TEST(Schema, AcceptsANodeBufferAsBytes) {
   const auto buffer = [](const std::string& data) {
     return with("audio", read_json(R"({"type": "Buffer", "data": )" + data + "}")).audio;
   };
@@ -197,7 +197,7 @@ TEST(Schema, NamesTheFieldOfHostileNumbersInBodies) {
           << number;
 }
 
-TEST(Schema, SaysWhatItExpectedAndFound) {
+TEST(Schema, ErrorsSayWhatWasExpectedAndFound) {
   EXPECT_EQ(error_with("count", integer_value(11)).message(),
             "count: expected an integer from 1 to 10, found 11");
   EXPECT_EQ(error_with("count", {1.5}).message(), "count: expected an integer from 1 to 10, found 1.5");
@@ -228,7 +228,7 @@ TEST(Schema, SaysWhatItExpectedAndFound) {
             "references: expected at most 2 items, found 3");
 }
 
-TEST(Schema, NamesItemsByTheirPath) {
+TEST(Schema, ErrorsNameItemsByTheirPath) {
   const auto in_second = [](std::string_view item) {
     return error_of([&] { read(concat(R"({"text":"x","references":[{"audio":"Zg"},)", item, "]}")); });
   };
@@ -240,7 +240,7 @@ TEST(Schema, NamesItemsByTheirPath) {
   EXPECT_EQ(error_of([] { clips().read(Value{Value::Object{}}, "items[3]"); }).where(), "items[3].audio");
 }
 
-TEST(Schema, WantsRequiredFields) {
+TEST(Schema, RefusesMissingRequiredFields) {
   EXPECT_EQ(error_of([] { read("{}"); }).message(), "text: is required");
   EXPECT_EQ(error_of([] { read(R"({"text":null})"); }).where(), "text");
   EXPECT_EQ(error_of([] { read("[]"); }).message(), "expected an object, found an array of 0");
@@ -257,7 +257,7 @@ TEST(Schema, SuggestsTheNearestName) {
   error_with("", {});
 }
 
-TEST(Schema, RefusesWhatIsNotToBeHad) {
+TEST(Schema, RefusesUnsupportedFields) {
   for (const Value& value : {Value{}, Value{false}, text_value("")}) {
     EXPECT_NO_THROW(with("instructions", value));
     EXPECT_NO_THROW(with("speed", value));
@@ -277,7 +277,7 @@ TEST(Schema, RefusesWhatIsNotToBeHad) {
   EXPECT_EQ(error_with("instructions", {true}).code(), ErrorCode::unsupported);
 }
 
-TEST(Schema, KeepsWhatHasNoEffect) {
+TEST(Schema, RecordsFieldsWithoutEffect) {
   for (const Value& value : {Value{}, Value{false}, text_value("")})
     EXPECT_THAT(with("emotion", value).unused, testing::IsEmpty());
   EXPECT_THAT(with("emotion", text_value("happy")).unused, ElementsAre("emotion: there are no emotions"));

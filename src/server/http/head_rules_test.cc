@@ -14,7 +14,7 @@ Request request_with(Headers headers) {
 
 int status_of(const std::optional<Refusal>& refusal) { return refusal ? refusal->status : 200; }
 
-TEST(CheckHead, HostIsGivenOnce) {
+TEST(CheckHead, RequiresExactlyOneHost) {
   EXPECT_EQ(status_of(check_head(request_with({{"Host", "a:80"}}), 11)), 200);
   EXPECT_EQ(status_of(check_head(request_with({{"host", "[::1]:80"}}), 11)), 200);
   EXPECT_EQ(status_of(check_head(request_with({{"Host", ""}}), 11)), 200);
@@ -25,7 +25,7 @@ TEST(CheckHead, HostIsGivenOnce) {
     EXPECT_EQ(status_of(check_head(request_with({{"Host", bad}}), 11)), 400) << bad;
 }
 
-TEST(CheckHead, ContentLengthIsOneNumber) {
+TEST(CheckHead, RequiresContentLengthToBeOneNumber) {
   for (const char* good : {"0", "5", "00005", "999999999999999999"})
     EXPECT_EQ(status_of(check_head(request_with({{"Host", "a"}, {"Content-Length", good}}), 11)), 200)
         << good;
@@ -36,7 +36,7 @@ TEST(CheckHead, ContentLengthIsOneNumber) {
             400);
 }
 
-TEST(CheckHead, TransferEncodingIsExactlyChunked) {
+TEST(CheckHead, AcceptsOnlyChunkedTransferEncoding) {
   const auto with = [](const char* coding, int version) {
     return status_of(check_head(request_with({{"Host", "a"}, {"Transfer-Encoding", coding}}), version));
   };
@@ -57,7 +57,7 @@ TEST(CheckHead, TransferEncodingIsExactlyChunked) {
       400);
 }
 
-TEST(CheckHead, ExpectIsContinueOrRefused) {
+TEST(CheckHead, AcceptsOnlyExpectContinue) {
   EXPECT_EQ(status_of(check_head(request_with({{"Host", "a"}, {"Expect", "100-Continue"}}), 11)), 200);
   EXPECT_EQ(status_of(check_head(request_with({{"Host", "a"}, {"Expect", "miracles"}}), 11)), 417);
 }
@@ -92,7 +92,7 @@ TEST(DecodeTarget, AbsoluteFormAndAsterisk) {
     EXPECT_EQ(path_of(bad), "400") << bad;
 }
 
-TEST(HasToken, LooksThroughAllFields) {
+TEST(HasToken, SearchesEveryFieldOfTheName) {
   const Headers headers = {{"Connection", "keep-alive, X"}, {"connection", " Upgrade "}};
   EXPECT_TRUE(has_token(headers, "connection", "upgrade"));
   EXPECT_TRUE(has_token(headers, "Connection", "x"));
@@ -108,7 +108,7 @@ TEST(Message, MediaType) {
   EXPECT_EQ(phrase_of(299), "Unknown");
 }
 
-TEST(CheckWebSocket, KeyVersionAndNoBody) {
+TEST(CheckWebSocket, RequiresKeyAndVersionAndNoBody) {
   const auto with = [](const char* version, const char* key, Headers::Field more) {
     return status_of(check_websocket(
         request_with({{"Sec-WebSocket-Version", version}, {"Sec-WebSocket-Key", key}, std::move(more)})));

@@ -5,7 +5,7 @@
 namespace shoal::server {
 namespace {
 
-TEST(Loopback, HostWithoutItsPort) {
+TEST(Loopback, ThePortIsRemovedFromAHost) {
   EXPECT_EQ(host_of("speech.example:8080"), "speech.example");
   EXPECT_EQ(host_of("speech.example"), "speech.example");
   EXPECT_EQ(host_of("[::1]:8080"), "[::1]");
@@ -14,7 +14,7 @@ TEST(Loopback, HostWithoutItsPort) {
   EXPECT_EQ(host_of(""), "");
 }
 
-TEST(Loopback, NamesAndAddressesOfThisMachine) {
+TEST(Loopback, KnowsTheNamesAndAddressesOfThisMachine) {
   for (const char* host :
        {"localhost", "LocalHost", "shoal.localhost", "a.b.LOCALHOST", "127.0.0.1", "127.1.2.3", "[::1]"})
     EXPECT_TRUE(is_loopback_host(host)) << host;

@@ -71,7 +71,7 @@ Outcome read_whole(std::string_view bytes, int64_t max_body_bytes = 1 << 20) {
   return reading.outcome;
 }
 
-TEST(RequestReader, OneAfterTheOther) {
+TEST(RequestReader, ReadsConsecutiveRequests) {
   const auto outcome = read_whole(
       "GET /a HTTP/1.1\r\nHost: h\r\n\r\n"
       "\r\n\r\nPOST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nxyz"
@@ -81,7 +81,7 @@ TEST(RequestReader, OneAfterTheOther) {
   EXPECT_EQ(outcome.text, "GET /a ;POST /b xyz;POST /c abc;DELETE /d ;");
 }
 
-TEST(RequestReader, PartsOfAnySizeGiveTheSame) {
+TEST(RequestReader, PartsOfAnySizeGiveTheSameRequest) {
   const std::string bytes =
       "POST /%61?q HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
       "a\r\n0123456789\r\n1;x\r\nz\r\n0\r\nA: b\r\n\r\nGET /next HTTP/1.1\r\nHost: h\r\n\r\nPOST /n "
@@ -101,7 +101,7 @@ TEST(RequestReader, PartsOfAnySizeGiveTheSame) {
   }
 }
 
-TEST(RequestReader, RefusesWhatIsMalformed) {
+TEST(RequestReader, RefusesMalformedRequests) {
   const std::vector<std::pair<std::string, int>> cases = {
       {"GET / HTTP/1.1\nHost: h\n\n", 400},
       {"GET / HTTP/2.0\r\nHost: h\r\n\r\n", 400},
@@ -162,7 +162,7 @@ TEST(RequestReader, LongHeadsAndLinesAreRefused) {
   EXPECT_EQ(read_whole(chunked + "0\r\nX: " + std::string(5000, 'x')).text, "431");
 }
 
-TEST(RequestReader, BodiesAreHeldToTheirLimit) {
+TEST(RequestReader, BodiesOverTheLimitAreRefused) {
   const std::string known = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ";
   EXPECT_EQ(read_whole(known + "10\r\n\r\n0123456789", 10).text, "POST / 0123456789;");
   EXPECT_EQ(read_whole(known + "11\r\n\r\n", 10).text, "413");
@@ -174,7 +174,7 @@ TEST(RequestReader, BodiesAreHeldToTheirLimit) {
   EXPECT_EQ(read_whole(chunked + "0\r\n\r\n", 0).text, "POST / ;");
 }
 
-TEST(RequestReader, AMillionChunksOfOneByte) {
+TEST(RequestReader, ReadsAMillionChunksOfOneByte) {
   Reading reading;
   std::string chunks = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
   for (int i = 0; i < 1'000'000; ++i) chunks += "1\r\nx\r\n";
@@ -183,7 +183,7 @@ TEST(RequestReader, AMillionChunksOfOneByte) {
   EXPECT_EQ(reading.budget.held(), 0);
 }
 
-TEST(RequestReader, TheBudgetHoldsWhatBodiesHold) {
+TEST(RequestReader, TheBudgetCountsTheMemoryOfBodies) {
   Reading reading(1 << 20, 1000);
   const std::string head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1500\r\n\r\n";
   EXPECT_TRUE(reading.read(head));
@@ -195,7 +195,7 @@ TEST(RequestReader, TheBudgetHoldsWhatBodiesHold) {
   EXPECT_EQ(reading.budget.held(), 0);
 }
 
-TEST(RequestReader, KnowsWhatTheConnectionMustKnow) {
+TEST(RequestReader, ReportsKeepAliveAndUpgrade) {
   struct Case {
     const char* head;
     bool keep_alive, upgrade;
@@ -255,7 +255,7 @@ std::string prose(size_t bytes) {
   return text.substr(0, bytes);
 }
 
-TEST(RequestReader, CompressedBodiesAreRead) {
+TEST(RequestReader, DecompressesBodies) {
   const std::string text = prose(300'000);
   for (const auto& [coding, bytes] :
        {std::pair{"gzip", compressed(text)},
@@ -302,7 +302,7 @@ TEST(RequestReader, BrokenCompressedBodiesAreRefused) {
   EXPECT_EQ(read_whole(coded_post("deflate", compressed("{}"))).text, "400") << "gzip is no deflate";
 }
 
-TEST(RequestReader, CompressedBodiesAreHeldToLimitBudgetAndRatio) {
+TEST(RequestReader, CompressedBodiesObeyLimitBudgetAndRatio) {
   Reading limited(100'000);
   EXPECT_FALSE(limited.read(coded_post("gzip", compressed(prose(100'001)))));
   EXPECT_EQ(limited.outcome.text, "413");

@@ -56,7 +56,7 @@ TEST(TransportHttp, PipelinedRequestsAreAnsweredInOrder) {
   }
 }
 
-TEST(TransportHttp, ByteByByte) {
+TEST(TransportHttp, ReadsARequestByteByByte) {
   ToyServer server;
   RawClient client(server.port());
   for (const char c : "\r\n" + post("/slow", "abc", "Connection: close\r\n"))
@@ -133,7 +133,7 @@ TEST(TransportHttp, ExpectIsAnsweredBeforeTheBody) {
   EXPECT_EQ(client.read_answer().status, 417);
 }
 
-TEST(TransportHttp, RefusalsComeBeforeTheBodyAndClose) {
+TEST(TransportHttp, RefusalsAreSentBeforeTheBodyArrivesAndClose) {
   ToyServer server;
   RawClient client(server.port());
   client.send("POST /refused HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\nExpect: 100-continue\r\n\r\n");
@@ -183,7 +183,7 @@ TEST(TransportHttp, FieldsThatBreakTheHeadAreOurFault) {
   EXPECT_FALSE(answer.has("set-cookie"));
 }
 
-TEST(TransportHttp, AnAnswerThatIsNotEndedIsSeenToBeCut) {
+TEST(TransportHttp, ClientsCanTellThatAnAnswerWasCut) {
   ToyServer server;
   for (const char* version : {"1.0", "1.1"}) {
     RawClient client(server.port());
@@ -200,7 +200,7 @@ TEST(TransportHttp, AnAnswerThatIsNotEndedIsSeenToBeCut) {
   for (const auto& [request, record] : server.application.records()) EXPECT_FALSE(record.whole);
 }
 
-TEST(TransportHttp, ListensOnV6AndOnAPortOfItsOwn) {
+TEST(TransportHttp, ListensOnIpv6AndOnAFreePort) {
   TransportOptions options;
   options.listen = "[::1]:0";
   ToyServer server(options);
@@ -245,7 +245,7 @@ TEST(TransportHttp, APortInUseIsAnError) {
   EXPECT_EQ(code_of(elsewhere), ErrorCode::io);
 }
 
-TEST(TransportHttp, WhatIsAnsweredAtTheHeadKeepsTheConnection) {
+TEST(TransportHttp, AnAnswerBeforeTheBodyKeepsTheConnection) {
   ToyServer server;
   RawClient client(server.port());
   client.send("OPTIONS /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc");

@@ -28,7 +28,7 @@ void expect_still_serving(const ToyServer& server) {
   EXPECT_EQ(client.read_answer().status, 200);
 }
 
-TEST(TransportLimits, ASlowHeadIsEnded) {
+TEST(TransportLimits, ASlowHeadTimesOut) {
   ToyServer server(with_short_timeouts());
   RawClient client(server.port());
   client.send("GET / HTTP/1.1\r\nHost: h\r\n");
@@ -41,7 +41,7 @@ TEST(TransportLimits, ASlowHeadIsEnded) {
   expect_still_serving(server);
 }
 
-TEST(TransportLimits, ASlowBodyIsEnded) {
+TEST(TransportLimits, ASlowBodyTimesOut) {
   ToyServer server(with_short_timeouts());
   RawClient client(server.port());
   client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\n");
@@ -53,7 +53,7 @@ TEST(TransportLimits, ASlowBodyIsEnded) {
   EXPECT_TRUE(eventually([&] { return server.transport.statistics().body_bytes == 0; }));
 }
 
-TEST(TransportLimits, AnUploadThatMovesMayTakeItsTime) {
+TEST(TransportLimits, ASteadyUploadMayTakeLong) {
   ToyServer server(with_short_timeouts());
   RawClient client(server.port());
   client.send("POST /p HTTP/1.1\r\nHost: h\r\nContent-Length: 20000\r\n\r\n");
@@ -64,7 +64,7 @@ TEST(TransportLimits, AnUploadThatMovesMayTakeItsTime) {
   EXPECT_EQ(client.read_answer().body.size(), 20008u);
 }
 
-TEST(TransportLimits, ABodyThatTricklesForEverIsEnded) {
+TEST(TransportLimits, ABodyThatTricklesForeverTimesOut) {
   TransportOptions options = with_short_timeouts();
   options.min_body_rate = 100'000;
   ToyServer server(options);
@@ -85,7 +85,7 @@ TEST(TransportLimits, ABodyThatTricklesForEverIsEnded) {
   EXPECT_TRUE(eventually([&] { return server.transport.statistics().body_bytes == 0; }));
 }
 
-TEST(TransportLimits, SilentConnectionsAreClosed) {
+TEST(TransportLimits, IdleConnectionsAreClosed) {
   ToyServer server(with_short_timeouts());
   RawClient silent(server.port()), idle(server.port());
   idle.send(kGet);
@@ -100,7 +100,7 @@ TEST(TransportLimits, SilentConnectionsAreClosed) {
   EXPECT_TRUE(eventually([&] { return server.transport.statistics().connections == 0; }));
 }
 
-TEST(TransportLimits, LongHeadsGetTheirAnswer) {
+TEST(TransportLimits, LongHeadsAreAnsweredWithAnError) {
   ToyServer server;
   RawClient client(server.port());
   // Much more than is read: an abrupt close would destroy the answer on its way.
@@ -110,7 +110,7 @@ TEST(TransportLimits, LongHeadsGetTheirAnswer) {
   EXPECT_FALSE(client.was_reset());
 }
 
-TEST(TransportLimits, LargeBodiesGetTheirAnswer) {
+TEST(TransportLimits, LargeBodiesAreAnsweredWithAnError) {
   ToyServer server;
   for (const char* framing :
        {"Content-Length: 4000000\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n3d0900\r\n"}) {
@@ -124,7 +124,7 @@ TEST(TransportLimits, LargeBodiesGetTheirAnswer) {
   EXPECT_TRUE(eventually([&] { return server.transport.statistics().body_bytes == 0; }));
 }
 
-TEST(TransportLimits, AMillionChunksOfOneByte) {
+TEST(TransportLimits, ServesAMillionChunksOfOneByte) {
   ToyServer server;
   RawClient client(server.port());
   std::string chunks = "POST /m HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -133,7 +133,7 @@ TEST(TransportLimits, AMillionChunksOfOneByte) {
   EXPECT_EQ(client.read_answer().body.size(), 1'000'008u);
 }
 
-TEST(TransportLimits, BodiesShareTheirMemory) {
+TEST(TransportLimits, BodiesShareOneMemoryLimit) {
   TransportOptions options;
   options.max_body_memory_bytes = 100'000;
   ToyServer server(options);
@@ -148,7 +148,7 @@ TEST(TransportLimits, BodiesShareTheirMemory) {
   EXPECT_TRUE(eventually([&] { return server.transport.statistics().body_bytes == 0; }));
 }
 
-TEST(TransportLimits, OneConnectionTooMany) {
+TEST(TransportLimits, OneConnectionTooManyIsRefused) {
   TransportOptions options;
   options.max_connections = 3;
   ToyServer server(options);
@@ -239,7 +239,7 @@ TEST(TransportDrain, IdleConnectionsAreClosedAtOnceAndNewOnesRefused) {
   EXPECT_EQ(server.transport.statistics().connections, 0);
 }
 
-TEST(TransportDrain, AnAnswerOnItsWayIsFinished) {
+TEST(TransportDrain, AnAnswerInProgressIsFinished) {
   ToyServer server;
   RawClient client(server.port());
   client.send("GET /gate HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -285,7 +285,7 @@ TEST(TransportDrain, RequestsUnderLoadAreAnsweredOrNeverAccepted) {
   EXPECT_LE(unanswered, 4);
 }
 
-TEST(TransportDrain, WhatDoesNotEndIsCut) {
+TEST(TransportDrain, AnswersOpenAfterTheGraceAreCut) {
   ToyServer server;
   RawClient waiting(server.port()), streaming(server.port(), {.receive_buffer = 4096});
   waiting.send("GET /wait HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -297,7 +297,7 @@ TEST(TransportDrain, WhatDoesNotEndIsCut) {
   EXPECT_EQ(server.transport.statistics().connections, 0);
 }
 
-TEST(TransportDrain, WhatTheApplicationEndsAfterTheGraceIsSent) {
+TEST(TransportDrain, AnswersThatTheApplicationEndsAfterTheGraceAreSent) {
   ToyServer server;
   RawClient streaming(server.port()), waiting(server.port());
   streaming.send("GET /gate HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -317,7 +317,7 @@ TEST(TransportDrain, WhatTheApplicationEndsAfterTheGraceIsSent) {
   EXPECT_EQ(server.transport.statistics().connections, 0);
 }
 
-TEST(TransportDrain, WhoIsDoneWithinTheGraceIsNotEnded) {
+TEST(TransportDrain, AnswersDoneWithinTheGraceAreNotCut) {
   ToyServer server;
   RawClient idle(server.port());
   idle.send(kGet);
@@ -327,7 +327,7 @@ TEST(TransportDrain, WhoIsDoneWithinTheGraceIsNotEnded) {
   EXPECT_FALSE(ended);
 }
 
-TEST(TransportDrain, DestroyingIsDraining) {
+TEST(TransportDrain, TheDestructorDrains) {
   RawClient* client = nullptr;
   {
     ToyServer server;

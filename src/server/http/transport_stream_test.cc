@@ -12,7 +12,7 @@ using std::chrono::milliseconds;
 
 std::string get_stream(const std::string& target) { return "GET " + target + " HTTP/1.1\r\nHost: h\r\n\r\n"; }
 
-TEST(TransportStream, PiecesAreChunks) {
+TEST(TransportStream, EachPieceIsAChunk) {
   ToyServer server;
   RawClient client(server.port());
   client.send(get_stream("/stream?pieces=30&bytes=70000"));
@@ -46,7 +46,7 @@ class ClientLeaves : public testing::TestWithParam<Leave> {
   }
 };
 
-TEST_P(ClientLeaves, WhileTheHandlerWaitsForSomethingElse) {
+TEST_P(ClientLeaves, IsNoticedWhileTheHandlerWaits) {
   ToyServer server;
   RawClient client(server.port());
   client.send(get_stream("/wait"));
@@ -61,7 +61,7 @@ TEST_P(ClientLeaves, WhileTheHandlerWaitsForSomethingElse) {
   EXPECT_TRUE(eventually([&] { return server.transport.statistics().connections == 0; }));
 }
 
-TEST_P(ClientLeaves, WhileItIsStreamedTo) {
+TEST_P(ClientLeaves, IsNoticedWhileStreaming) {
   ToyServer server;
   RawClient client(server.port());
   client.send(get_stream("/endless"));
@@ -74,7 +74,7 @@ TEST_P(ClientLeaves, WhileItIsStreamedTo) {
   EXPECT_FALSE(record.whole);
 }
 
-TEST_P(ClientLeaves, WhileNothingIsReadByIt) {
+TEST_P(ClientLeaves, IsNoticedWhileItReadsNothing) {
   ToyServer server;
   RawClient client(server.port(), {.receive_buffer = 4096});
   client.send(get_stream("/endless"));
@@ -101,7 +101,7 @@ TEST(TransportStream, AClientThatOnlyPipelinesHasNotLeft) {
   EXPECT_EQ(server.application.gone, 0);
 }
 
-TEST(TransportStream, LeavingAfterTheAnswerIsNoLeaving) {
+TEST(TransportStream, AClientThatLeavesAfterItsAnswerIsNotReported) {
   ToyServer server;
   {
     RawClient client(server.port());
@@ -135,7 +135,7 @@ TEST(TransportStream, ASlowReaderHoldsUpOnlyItself) {
   EXPECT_TRUE(eventually([&] { return server.application.written > last; }));
 }
 
-TEST(TransportStream, AReaderThatTakesNothingIsCut) {
+TEST(TransportStream, AReaderThatReadsNothingIsCut) {
   TransportOptions options;
   options.write_timeout = milliseconds(300);
   ToyServer server(options);
@@ -146,7 +146,7 @@ TEST(TransportStream, AReaderThatTakesNothingIsCut) {
   EXPECT_TRUE(eventually([&] { return server.transport.statistics().connections == 0; }));
 }
 
-TEST(TransportStream, AReaderThatTakesALittleIsNotCut) {
+TEST(TransportStream, ASlowButSteadyReaderIsNotCut) {
   TransportOptions options;
   options.write_timeout = milliseconds(700);
   ToyServer server(options);
@@ -167,7 +167,7 @@ TEST(TransportStream, AReaderThatTakesALittleIsNotCut) {
 }
 
 // Not megabytes, minutes of mp3: whoever makes them would take them for heard.
-TEST(TransportStream, TheKernelHoldsLittleForAReaderWhoTakesNothing) {
+TEST(TransportStream, TheKernelBuffersLittleForAReaderThatReadsNothing) {
   ToyServer server;
   RawClient client(server.port(), {.receive_buffer = 4096});
   client.send(get_stream("/endless"));
@@ -179,7 +179,7 @@ TEST(TransportStream, TheKernelHoldsLittleForAReaderWhoTakesNothing) {
   EXPECT_LT(last, 512 << 10);
 }
 
-TEST(TransportStream, ManyClientsWhoComeAndGo) {
+TEST(TransportStream, ManyClientsMayComeAndGo) {
   ToyServer server;
   std::vector<std::thread> users;
   std::atomic<int> wrong{0};

@@ -104,7 +104,7 @@ TEST(TransportTls, RefusalsArriveWhole) {
   EXPECT_TRUE(client.closed());
 }
 
-TEST(TransportTls, ClientsThatLeaveAreSeen) {
+TEST(TransportTls, ClientsThatLeaveAreNoticed) {
   const SelfSigned identity;
   ToyServer server(secure(identity));
   RawClient waiting(server.port(), {.tls = true}), streaming(server.port(), {.tls = true}),
@@ -123,7 +123,7 @@ TEST(TransportTls, ClientsThatLeaveAreSeen) {
   EXPECT_TRUE(eventually([&] { return server.transport.statistics().connections == 0; }));
 }
 
-TEST(TransportTls, WhoSpeaksNoTlsIsSentAway) {
+TEST(TransportTls, PlainHttpClientsAreRefused) {
   const SelfSigned identity;
   TransportOptions options = secure(identity);
   options.header_timeout = std::chrono::milliseconds(300);
@@ -146,7 +146,7 @@ TEST(TransportTls, DrainsIdleConnections) {
   EXPECT_TRUE(client.closed());
 }
 
-TEST(TransportTls, Tls12IsForwardSecretAndAuthenticated) {
+TEST(TransportTls, Tls12UsesOnlyForwardSecretAuthenticatedCiphers) {
   const SelfSigned rsa(1, SelfSigned::Kind::rsa);
   ToyServer server(secure(rsa));
   const auto connects = [&](const char* cipher) {

@@ -114,7 +114,7 @@ TEST_F(TransportWebSocket, EchoesTextAndBytesOfAnySize) {
   }
 }
 
-TEST_F(TransportWebSocket, FramesBehindTheUpgradeAreNotLost) {
+TEST_F(TransportWebSocket, FramesSentRightAfterTheUpgradeAreKept) {
   RawClient raw(server.port());
   raw.send(
       "GET /ws HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: "
@@ -127,7 +127,7 @@ TEST_F(TransportWebSocket, FramesBehindTheUpgradeAreNotLost) {
             "early");
 }
 
-TEST_F(TransportWebSocket, FragmentsMakeOneMessageWithPingsBetween) {
+TEST_F(TransportWebSocket, FragmentsWithPingsBetweenMakeOneMessage) {
   SocketClient client(server.port());
   client.raw.send(frame(kText, "caf\xc3", false) + frame(kPing, "are you there") +
                   frame(kContinuation, "\xa9 ", false) + frame(kContinuation, "au lait"));
@@ -137,7 +137,7 @@ TEST_F(TransportWebSocket, FragmentsMakeOneMessageWithPingsBetween) {
   EXPECT_EQ(client.read_message().data, "caf\xc3\xa9 au lait");
 }
 
-TEST_F(TransportWebSocket, ByteByByte) {
+TEST_F(TransportWebSocket, ReadsFramesByteByByte) {
   SocketClient client(server.port());
   for (const char c : frame(kText, "slowly") + frame(kPing, "") + frame(kClose, "\x03\xe8"))
     client.raw.send({&c, 1});
@@ -146,7 +146,7 @@ TEST_F(TransportWebSocket, ByteByByte) {
   EXPECT_EQ(client.read_close(), 1000);
 }
 
-TEST_F(TransportWebSocket, ThePeerCloses) {
+TEST_F(TransportWebSocket, AnswersACloseOfThePeer) {
   SocketClient client(server.port());
   client.raw.send(frame(kClose,
                         "\x03\xe8"
@@ -160,7 +160,7 @@ TEST_F(TransportWebSocket, ThePeerCloses) {
   EXPECT_TRUE(eventually([&] { return server.transport.statistics().websockets == 0; }));
 }
 
-TEST_F(TransportWebSocket, TheApplicationCloses) {
+TEST_F(TransportWebSocket, SendsTheCloseOfTheApplication) {
   SocketClient client(server.port());
   client.raw.send(frame(kText, "close me"));
   const Frame last = client.read_frame();
@@ -177,7 +177,7 @@ TEST_F(TransportWebSocket, AnApplicationThatThrowsClosesWith1011) {
   EXPECT_EQ(client.read_close(), 1011);
 }
 
-TEST_F(TransportWebSocket, BrokenRulesAreToldAndEnd) {
+TEST_F(TransportWebSocket, ProtocolErrorsCloseWithTheirReason) {
   struct Case {
     std::string bytes;
     int code;
@@ -240,7 +240,7 @@ TEST_F(TransportWebSocket, ClientsThatVanishAreNoticed) {
   EXPECT_TRUE(eventually([&] { return server.transport.statistics().connections == 0; }));
 }
 
-TEST_F(TransportWebSocket, AnswersWithTheSubprotocolOfItsApplicationAlone) {
+TEST_F(TransportWebSocket, AnswersOnlyWithTheSubprotocolOfTheApplication) {
   const auto protocol_for = [&](const std::string& offered) {
     SocketClient client(server.port(), "/ws", {}, "Sec-WebSocket-Protocol: " + offered + "\r\n");
     EXPECT_EQ(client.answer.status, 101);
@@ -273,7 +273,7 @@ TEST(TransportWebSocketMemory, HalfReceivedMessagesShareTheMemoryOfBodies) {
   EXPECT_EQ(idle.read_message().data, "still here");
 }
 
-TEST(TransportWebSocketMemory, WhoLeavesAHalfMessageGivesItsMemoryBack) {
+TEST(TransportWebSocketMemory, APeerThatLeavesMidMessageFreesItsMemory) {
   ToyServer server;
   server.application.max_message_bytes = 1 << 20;
   SocketClient client(server.port());
@@ -301,7 +301,7 @@ TEST(TransportWebSocketTime, SilentPeersArePingedAndThenDropped) {
   EXPECT_EQ(echo.data, "still here");
 }
 
-TEST(TransportWebSocketTime, APeerThatTakesNothingIsCut) {
+TEST(TransportWebSocketTime, APeerThatReadsNothingIsCut) {
   TransportOptions options;
   options.write_timeout = milliseconds(300);
   ToyServer server(options);
@@ -310,7 +310,7 @@ TEST(TransportWebSocketTime, APeerThatTakesNothingIsCut) {
   EXPECT_TRUE(eventually([&] { return server.transport.statistics().connections == 0; }));
 }
 
-TEST(TransportWebSocketTime, WhatIsOpenAfterTheGraceIsCut) {
+TEST(TransportWebSocketTime, ConnectionsOpenAfterTheGraceAreCut) {
   ToyServer server;
   SocketClient client(server.port());
   EXPECT_FALSE(server.transport.drain(milliseconds(50)));

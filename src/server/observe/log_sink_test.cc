@@ -73,7 +73,7 @@ Json object_of(const std::string& line) {
   return json;
 }
 
-TEST(ServerLog, RemarksAreObjectsWithTimeAndLevel) {
+TEST(ServerLog, MessagesAreObjectsWithTimeAndLevel) {
   const auto lines = lines_of({.log_format = "json"}, [] {
     log(LogLevel::info, "hello");
     log(LogLevel::warning, "line\nbreak \"quoted\" \\ \x01");
@@ -98,7 +98,7 @@ TEST(ServerLog, TheTimeIsNowInUtc) {
   EXPECT_THAT(lines[0], testing::AnyOf(testing::StartsWith(today), testing::StartsWith(earlier)));
 }
 
-TEST(ServerLog, LessGraveRemarksAreDropped) {
+TEST(ServerLog, MessagesBelowTheLevelAreDropped) {
   const auto count = [](const char* level) {
     return lines_of({.log_level = level},
                     [] {
@@ -220,7 +220,7 @@ TEST(ServerLog, LinesOfManyThreadsStayWhole) {
 }
 
 // A pipe that nobody reads: the log must lose lines and say so, and hold nobody up.
-TEST(ServerLog, AReaderThatDoesNotKeepUpHoldsUpNobody) {
+TEST(ServerLog, ASlowReaderOfTheLogBlocksNobody) {
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
   std::FILE* const out = fdopen(ends[1], "w");
@@ -250,7 +250,7 @@ TEST(ServerLog, AReaderThatDoesNotKeepUpHoldsUpNobody) {
 }
 
 // A full pipe whose other end is open and never read.
-TEST(ServerLog, AReaderThatStoppedDoesNotHoldUpTheEnd) {
+TEST(ServerLog, AStoppedReaderDoesNotBlockShutdown) {
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
   std::FILE* const out = fdopen(ends[1], "w");
@@ -270,7 +270,7 @@ TEST(ServerLog, AReaderThatStoppedDoesNotHoldUpTheEnd) {
 }
 
 // Its descriptor refuses to be written, as one that was closed when the program began.
-TEST(ServerLog, WithoutAPlaceToWriteLinesAreCountedAsLost) {
+TEST(ServerLog, LinesThatCannotBeWrittenAreCountedAsLost) {
   std::FILE* const out = std::fopen("/dev/null", "r");
   uint64_t lost = 0;
   {
@@ -285,7 +285,7 @@ TEST(ServerLog, WithoutAPlaceToWriteLinesAreCountedAsLost) {
   std::fclose(out);
 }
 
-TEST(ServerLog, WithoutOneNothingIsWritten) {
+TEST(ServerLog, WithoutAServerLogNothingIsWritten) {
   log_request(request_of("/"), ok());
   lines_of({}, [] {});
   log_request(request_of("/"), ok());
@@ -303,7 +303,7 @@ TEST(ServerLog, AFailureNamesItsRequest) {
 }
 
 // A server within another program, which takes the remarks itself.
-TEST(ServerLog, WithoutOneAFailureIsARemark) {
+TEST(ServerLog, WithoutAServerLogAFailureGoesToTheLogSink) {
   std::vector<std::string> remarks;
   set_log_sink([&](LogLevel level, std::string_view message) {
     EXPECT_EQ(level, LogLevel::error);
@@ -314,7 +314,7 @@ TEST(ServerLog, WithoutOneAFailureIsARemark) {
   EXPECT_THAT(remarks, ElementsAre("request req-1 /v1/tts: no disk"));
 }
 
-TEST(LogLine, WordsAreQuotedWhereTheyCouldBeMistaken) {
+TEST(LogLine, AmbiguousValuesAreQuoted) {
   EXPECT_EQ(log_word("/v1/tts"), "/v1/tts");
   EXPECT_EQ(log_word("a b"), "\"a b\"");
   EXPECT_EQ(log_word("a=b"), "\"a=b\"");

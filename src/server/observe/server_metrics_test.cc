@@ -89,7 +89,7 @@ void use(ServerMetrics& metrics) {
   metrics.live_first_audio(0.004);
 }
 
-TEST(ServerMetrics, WhatHappenedIsCounted) {
+TEST(ServerMetrics, RequestsAndTheirOutcomesAreCounted) {
   ServerMetrics metrics;
   use(metrics);
   const Exposition text(
@@ -145,7 +145,7 @@ TEST(ServerMetrics, TheEnginesNumbersArriveExactly) {
   }
 }
 
-TEST(ServerMetrics, AGpusMemoryIsToldApartFromTheEngines) {
+TEST(ServerMetrics, GpuMemoryAndEngineMemoryAreSeparate) {
   Health health = busy_engine();
   health.device_total_bytes = 1000;
   health.device_used_bytes = 400;
@@ -154,7 +154,7 @@ TEST(ServerMetrics, AGpusMemoryIsToldApartFromTheEngines) {
   EXPECT_EQ(text.value("shoal_device_memory_bytes", {{"state", "free"}}), 600);
 }
 
-TEST(ServerMetrics, ModelsAreToldApart) {
+TEST(ServerMetrics, EachModelHasItsOwnSeries) {
   Health second = busy_engine();
   second.statistics.completed = 9;
   second.memory = {{"model", 5}};
@@ -173,14 +173,14 @@ TEST(ServerMetrics, ModelsAreToldApart) {
   EXPECT_EQ(text.value("shoal_first_audio_seconds_count", {{"model", "two"}}), 7);
 }
 
-TEST(ServerMetrics, BeforeTheModelIsThereItsNumbersAreAbsent) {
+TEST(ServerMetrics, BeforeTheModelIsLoadedItsNumbersAreAbsent) {
   const Exposition text(ServerMetrics().exposition(one({.state = EngineState::starting}), {}));
   EXPECT_EQ(text.value("shoal_ready"), 0);
   EXPECT_FALSE(text.has("shoal_frames_total"));
   EXPECT_FALSE(text.has("shoal_memory_bytes"));
 }
 
-TEST(ServerMetrics, AServerThatDrainsIsNotReadyAndTellsTheRest) {
+TEST(ServerMetrics, ADrainingServerIsNotReadyButStillReports) {
   const Health health = busy_engine();
   EXPECT_EQ(Exposition(ServerMetrics().exposition(one(health), {})).value("shoal_ready"), 1);
   const Exposition text(ServerMetrics().exposition(one(health), {}, /*draining=*/true));
@@ -188,7 +188,7 @@ TEST(ServerMetrics, AServerThatDrainsIsNotReadyAndTellsTheRest) {
   EXPECT_TRUE(text.has("shoal_frames_total"));
 }
 
-TEST(ServerMetrics, RoutesThatNobodyPlannedDoNotAddSeriesWithoutEnd) {
+TEST(ServerMetrics, UnknownRoutesDoNotAddSeries) {
   ServerMetrics metrics;
   for (int i = 0; i < 5000; ++i) metrics.record("/" + std::to_string(i), answered(200));
   const std::string text = metrics.exposition(one(busy_engine()), {});
@@ -219,7 +219,7 @@ TEST(ServerMetrics, ManyThreadsCountWithoutLosingAnything) {
   EXPECT_EQ(text.value("shoal_errors_total", {{"code", "internal"}}), 2000);
 }
 
-TEST(ServerMetrics, PromtoolFindsNothingToSay) {
+TEST(ServerMetrics, PromtoolAcceptsTheMetrics) {
   if (std::system("promtool --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "promtool is not installed";
   ServerMetrics metrics;
   use(metrics);

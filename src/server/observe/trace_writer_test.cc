@@ -52,7 +52,7 @@ class Trace : public ::testing::Test {
   std::vector<std::string> remarks_;
 };
 
-TEST_F(Trace, IsWholeJsonOnceClosed) {
+TEST_F(Trace, IsCompleteJsonOnceClosed) {
   {
     const TraceWriter writer(path());
     const int64_t now = now_us();
@@ -86,7 +86,7 @@ TEST_F(Trace, IsWholeJsonOnceClosed) {
   EXPECT_FALSE(is_tracing());
 }
 
-TEST_F(Trace, ARecordingOfNothingIsJsonToo) {
+TEST_F(Trace, AnEmptyTraceIsValidJson) {
   {
     const TraceWriter writer(path());
   }
@@ -123,7 +123,7 @@ TEST_F(Trace, EndsBeforeItIsTooLarge) {
   EXPECT_THAT(remarks_.back(), AllOf(HasSubstr("trace.json"), HasSubstr("the recording ends")));
 }
 
-TEST_F(Trace, AFullDiskEndsTheRecordingAndNothingElse) {
+TEST_F(Trace, AFullDiskEndsOnlyTheTrace) {
   {
     const TraceWriter writer("/dev/full");
     const int64_t patience = now_us() + 20'000'000;
@@ -133,7 +133,7 @@ TEST_F(Trace, AFullDiskEndsTheRecordingAndNothingElse) {
   EXPECT_THAT(remarks_, ElementsAre(HasSubstr("/dev/full cannot be written any more")));
 }
 
-TEST_F(Trace, AFileThatCannotBeMadeIsAnError) {
+TEST_F(Trace, AFileThatCannotBeCreatedIsAnError) {
   try {
     const TraceWriter writer(dir_.path("gone/trace.json"));
     FAIL();
@@ -145,7 +145,7 @@ TEST_F(Trace, AFileThatCannotBeMadeIsAnError) {
 }
 
 // Two requests to the built-in voice, read back from the file.
-TEST_F(Trace, ShowsTheStepsOfTheEngine) {
+TEST_F(Trace, ContainsTheStepsOfTheEngine) {
   EngineConfig config;
   config.device = "cpu";
   config.threads = 2;

@@ -31,7 +31,7 @@ class Page : public testing::Test {
   }
 };
 
-TEST_F(Page, IsFoundByItsPaths) {
+TEST_F(Page, EveryPathFindsItsAsset) {
   ASSERT_TRUE(find_asset("/"));
   EXPECT_EQ(find_asset("/")->content_type, "text/html; charset=utf-8");
   for (const std::string_view path : {"", "/assets", "/assets/", "/index.html", "/assets/../", "//"}) {
@@ -59,7 +59,7 @@ TEST_F(Page, CompressedFormsUnpackToTheSameBytes) {
 }
 
 // With its names by content, whatever is named must be there, and nothing may come from elsewhere.
-TEST_F(Page, EverythingItNamesIsInTheProgram) {
+TEST_F(Page, EveryAssetItReferencesIsEmbedded) {
   int named = 0;
   const std::regex reference(R"re((?:href|src)="([^"]*)"|url\(([^)]*)\))re");
   for (const Asset& asset : assets()) {

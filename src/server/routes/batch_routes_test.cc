@@ -71,7 +71,7 @@ class Batches : public ::testing::Test {
 };
 Engine* Batches::engine_ = nullptr;
 
-TEST_F(Batches, ItemsAreThoseThatSingleRequestsWouldGive) {
+TEST_F(Batches, ItemsEqualSingleRequests) {
   const Answered answer =
       ask(R"({"items":[{"text":"One fish."},{"text":"Two fishes.","seed":5},{"text":"One fish."},
       {"text":"One fish.","seed":5,"temperature":0.5,"max_new_tokens":9}],
@@ -110,7 +110,7 @@ TEST_F(Batches, ItemsAreThoseThatSingleRequestsWouldGive) {
   EXPECT_EQ(seeds.size(), 3u);
 }
 
-TEST_F(Batches, NamesOfTheOwnVoiceAndControlTokens) {
+TEST_F(Batches, AcceptNamesOfTheModelsOwnVoiceAndControlTokens) {
   const Answered answer = ask(
       R"({"items":[{"text":"A fish <|im_end|> swims"},{"text":"A fish <|im_end|> swims","voice":"built-in"},
       {"text":"A fish <|im_end|> swims","voice":"default"}],"seed":3,"max_new_tokens":12})");
@@ -174,7 +174,7 @@ TEST_F(Batches, OneBadItemNeverFailsAnother) {
   EXPECT_NE(*from_base64(text_of(results[17], "audio_base64")), alone);  // another voice
 }
 
-TEST_F(Batches, ABadBodyFailsAll) {
+TEST_F(Batches, ABadBodyFailsTheWholeBatch) {
   const auto status = [&](const std::string& body) {
     const Answered answer = ask(body);
     EXPECT_EQ(member(read_json(answer.body()), "statusCode"), (Value{int64_t{answer.status}}));
@@ -198,7 +198,7 @@ TEST_F(Batches, ABadBodyFailsAll) {
   EXPECT_EQ(bench.ask(json_request(kBatch, R"({"items":[{"text":"a fish"}]})")).status, 503);
 }
 
-TEST_F(Batches, LinesComeAsItemsEnd) {
+TEST_F(Batches, EachLineIsSentWhenItsItemEnds) {
   std::string body = R"({"max_new_tokens":12,"seed":4,"items":[{"text":"A fish.","max_new_tokens":200})";
   for (int i = 1; i < 12; ++i) body += R"(,{"text":"Fish number )" + std::to_string(i) + ".\"}";
   body += R"(,{"text":3}]})";
@@ -251,7 +251,7 @@ std::string endless_batch(int items, const std::string& more = "") {
 }
 
 // An answer that waits holds up the rest of the batch, until it is taken or nobody will.
-TEST_F(Batches, AnswersWaitForWhoeverTakesThem) {
+TEST_F(Batches, ResultsWaitForASlowReader) {
   boost::asio::io_context context(1);
   const Request from = json_request(kBatch, "");
   constexpr size_t kItems = 120;  // more than the engine has room for
@@ -292,7 +292,7 @@ TEST_F(Batches, AnswersWaitForWhoeverTakesThem) {
   EXPECT_TRUE(idle());
 }
 
-TEST_F(Batches, NeverMoreAtATimeThanItsKeyMay) {
+TEST_F(Batches, RunsNoMoreItemsAtOnceThanItsKeyAllows) {
   ServerConfig config;
   config.max_concurrency_per_key = 2;
   testing::RouteBench bench(batch_routes, *engine_, config);
@@ -314,7 +314,7 @@ TEST_F(Batches, NeverMoreAtATimeThanItsKeyMay) {
   EXPECT_LE(most, 2u);
 }
 
-TEST(BatchQueue, AFullOneRefusesABatchAtOnce) {
+TEST(BatchQueue, AFullQueueRefusesABatchAtOnce) {
   EngineConfig config = testing::built_in_config();
   config.max_batch_size = config.max_streams = config.max_queue = 1;
   config.prefetch_s = 1;
@@ -355,7 +355,7 @@ TEST_F(Batches, AClientThatLeavesEndsItsItems) {
   EXPECT_TRUE(idle());
 }
 
-TEST_F(Batches, ADeadlineEndsWhatHasNotEnded) {
+TEST_F(Batches, ADeadlineEndsTheRemainingItems) {
   const Answered answer = ask(endless_batch(30, R"(,"timeout":1.5)"));
   ASSERT_EQ(answer.status, 200) << answer.body();
   EXPECT_TRUE(answer.whole);
@@ -368,7 +368,7 @@ TEST_F(Batches, ADeadlineEndsWhatHasNotEnded) {
   EXPECT_TRUE(idle());
 }
 
-TEST_F(Batches, ManyAtATimeStayApart) {
+TEST_F(Batches, ConcurrentBatchesDoNotMix) {
   std::vector<Request> requests;
   for (int i = 0; i < 5; ++i) {
     requests.push_back(json_request(kBatch, R"({"max_new_tokens":8,"items":[{"text":"A fish.","seed":1},

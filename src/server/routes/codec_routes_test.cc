@@ -80,7 +80,7 @@ void expect_sound(const std::string& bytes, const std::vector<float>& samples) {
   }
 }
 
-TEST_F(Codes, ClipsBecomeCodesByCodebook) {
+TEST_F(Codes, ClipsAreEncodedAsCodesByCodebook) {
   const std::string first = clip_file(1), second = clip_file(0.6, audio::Format::flac);
   const Answered answer = encode({first, second});
   ASSERT_EQ(answer.status, 200) << answer.body();
@@ -99,7 +99,7 @@ TEST_F(Codes, ClipsBecomeCodesByCodebook) {
   EXPECT_EQ(read_msgpack(encode({}).body()), (Value{Value::Object{{"tokens", {Value::Array{}}}}}));
 }
 
-TEST_F(Codes, CodesBecomeHalfFloats) {
+TEST_F(Codes, CodesAreDecodedToHalfFloats) {
   const EncodedClip first = engine_->encode(clip_file(1)), second = engine_->encode(clip_file(0.6));
   const Answered answer = decode({transposed(first), transposed(second)});
   ASSERT_EQ(answer.status, 200) << answer.body();
@@ -133,7 +133,7 @@ TEST_F(Codes, ManyClipsAreOneArray) {
   EXPECT_EQ(encode(std::vector<std::string>(clips + 1, "x")).status, 422);
 }
 
-TEST_F(Codes, CodesOutOfRangeAreRefusedByTheirPlace) {
+TEST_F(Codes, CodesOutOfRangeAreRefusedWithTheirPosition) {
   const CodecShape shape = engine_->codec_shape();
   const auto with = [&](size_t book, size_t frame, Value code) {
     Value clip = clip_of(3);
@@ -161,7 +161,7 @@ TEST_F(Codes, CodesOutOfRangeAreRefusedByTheirPlace) {
   }
 }
 
-TEST_F(Codes, NumbersThatAreNoneAreRefused) {
+TEST_F(Codes, ValuesThatAreNotNumbersAreRefused) {
   // {"tokens": [[[nan]]]}, {"tokens": [[[2^64 - 1]]]}
   for (const std::string& number :
        {std::string("\xcb\x7f\xf8\0\0\0\0\0\0", 9), std::string("\xcb\x7f\xf0\0\0\0\0\0\0", 9),
@@ -173,7 +173,7 @@ TEST_F(Codes, NumbersThatAreNoneAreRefused) {
   }
 }
 
-TEST_F(Codes, ShapesThatDoNotFitAreRefused) {
+TEST_F(Codes, MismatchedShapesAreRefused) {
   Value ragged = clip_of(3), narrow = clip_of(3), wide = clip_of(3), empty = clip_of(0);
   std::get<Value::Array>(std::get<Value::Array>(ragged.data)[1].data).pop_back();
   std::get<Value::Array>(narrow.data).pop_back();
@@ -216,7 +216,7 @@ TEST_F(Codes, SoundBeyondTheLimitsIsRefusedBeforeAnyWork) {
       413);
 }
 
-TEST_F(Codes, AClientThatLeavesCostsNothingMore) {
+TEST_F(Codes, WorkStopsWhenTheClientLeaves) {
   const int64_t encoded = engine_->statistics().voices.encoded;
   const Value body{Value::Object{{"audios", {Value::Array{bytes_value(clip_file(0.9))}}}}};
   const Answered gone =
@@ -238,7 +238,7 @@ TEST_F(Codes, AClientThatLeavesCostsNothingMore) {
   EXPECT_EQ(cut.error->code(), ErrorCode::cancelled);
 }
 
-TEST_F(Codes, NothingIsBegunAfterTheRequestsTime) {
+TEST_F(Codes, NoWorkStartsAfterTheDeadline) {
   ServerConfig config;
   config.max_timeout_s = 0;  // over when it arrives
   testing::RouteBench late(codec_routes, *engine_, config);

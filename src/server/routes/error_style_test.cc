@@ -41,7 +41,7 @@ TEST(HttpError, OverloadSaysWhenToTryAgain) {
                    .headers.find("Retry-After"));
 }
 
-TEST(HttpError, TheInsideStaysInside) {
+TEST(HttpError, InternalErrorsRevealNothing) {
   for (const ErrorCode code : {ErrorCode::io, ErrorCode::internal})
     for (const ErrorStyle style : {ErrorStyle::openai, ErrorStyle::fish, ErrorStyle::plain}) {
       const Response response = error_response(style, http_error(Error(code, "/srv/secret: line 7")), "id");
@@ -51,7 +51,7 @@ TEST(HttpError, TheInsideStaysInside) {
     }
 }
 
-TEST(HttpError, NamesTheField) {
+TEST(HttpError, ErrorsNameTheField) {
   EXPECT_EQ(http_error(BodyError(ErrorCode::invalid_argument, "references[1].audio", "x")).param,
             "references[1].audio");
   EXPECT_EQ(http_error(Error(ErrorCode::invalid_argument, "chunk_length: expected 0")).param, "chunk_length");

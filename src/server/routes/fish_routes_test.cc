@@ -45,7 +45,7 @@ class Fish : public ::testing::Test {
   }
 };
 
-TEST_F(Fish, WholeFilesByDefault) {
+TEST_F(Fish, AnswersWithAWholeFileByDefault) {
   const std::vector<float> sound = sound_of(bench.engine(), official(kFishText));
   const Answered wav = say("");
   EXPECT_EQ(wav.status, 200);
@@ -68,7 +68,7 @@ TEST_F(Fish, WholeFilesByDefault) {
   }
 }
 
-TEST_F(Fish, StreamsAreTheSameSound) {
+TEST_F(Fish, StreamedSoundEqualsTheWholeFile) {
   const std::string want = testing::pcm_of(sound_of(bench.engine(), official(kFishText)));
   const Answered wav = say(R"("streaming":true)");
   EXPECT_TRUE(wav.streamed);
@@ -205,7 +205,7 @@ TEST_F(Fish, AFormCarriesClips) {
   }
 }
 
-TEST_F(Fish, OtherTypesAre415) {
+TEST_F(Fish, OtherContentTypesGet415) {
   for (const char* type : {"text/plain", "application/x-www-form-urlencoded", ""}) {
     const Answered answered = post(type, R"({"text":"A fish."})");
     EXPECT_EQ(answered.status, 415) << type;
@@ -276,7 +276,7 @@ TEST_F(Fish, ProsodyIsSpeedAndDecibels) {
               ::testing::StartsWith("[\"prosody.normalize_loudness: has no effect"));
 }
 
-TEST_F(Fish, WhatHasNoEffectIsToldAndRefusedByAStrictServer) {
+TEST_F(Fish, FieldsWithoutEffectAreReportedOrRefusedWhenStrict) {
   RouteBench strict(fish_routes, shared_engine(), {.strict = true});
   const std::string usual = say(R"("format":"pcm")").body();
   const std::pair<std::string, std::string> unused[] = {
@@ -314,7 +314,7 @@ TEST_F(Fish, UnknownVoicesAre404AndNoPathIsOpened) {
             400);
 }
 
-TEST_F(Fish, TheModelsOwnVoiceHasItsNamesHereToo) {
+TEST_F(Fish, AcceptsTheNamesOfTheModelsOwnVoice) {
   const std::string want = testing::pcm_of(sound_of(bench.engine(), official(kFishText)));
   EXPECT_TRUE(say(R"("format":"pcm","reference_id":"default")").body() == want);
 }
@@ -340,7 +340,7 @@ TEST_F(Fish, ALongTextIs400) {
   EXPECT_NE(text_at(body_value(answered), {"message"}).find("at most 10 characters"), std::string::npos);
 }
 
-TEST_F(Fish, ATextWithNothingToSayIsAShortSilence) {
+TEST_F(Fish, AnUnspeakableTextIsAShortSilence) {
   const Answered answered = bench.ask(json_request("/v1/tts", R"({"text":"...","format":"pcm"})"));
   EXPECT_EQ(answered.status, 200) << answered.body();
   EXPECT_EQ(answered.body(), std::string(6400, '\0')) << "0.2 s at 16 kHz";

@@ -19,7 +19,7 @@ using testing::spoken_by;
 using ::testing::StartsWith;
 using testing::text_at;
 
-TEST_F(KokoroRoutes, SpeechTakesWhatKokoroFastApisClientsSend) {
+TEST_F(KokoroRoutes, SpeechAcceptsTheFieldsOfKokoroFastApiClients) {
   SpeechRequest request = spoken_by("af_one", "Hello there, the moon.");
   const std::string usual = pcm(request);
   // Neither model nor voice is required; what that server has unasked changes nothing.
@@ -71,7 +71,7 @@ TEST_F(KokoroRoutes, SpeechRefusesByName) {
   expect_openai(speech(R"("model":"gpt-9")"), "model", 404);
 }
 
-TEST_F(KokoroRoutes, WhatHasNoEffectIsToldAndRefusedByAStrictServer) {
+TEST_F(KokoroRoutes, FieldsWithoutEffectAreReportedOrRefusedWhenStrict) {
   testing::RouteBench strict(testing::speaking_routes, kokoro, {.strict = true});
   const std::string usual = speech("").body();
   const std::pair<std::string, std::string> unused[] = {
@@ -94,7 +94,7 @@ TEST_F(KokoroRoutes, WhatHasNoEffectIsToldAndRefusedByAStrictServer) {
   }
 }
 
-TEST_F(KokoroRoutes, WhatIsDroppedIsToldOrRefused) {
+TEST_F(KokoroRoutes, DroppedPhonemesAreReportedOrRefused) {
   const Answered warned =
       ask("/dev/generate_from_phonemes", R"({"phonemes":"həlˈO¿ ðˈɛɹ.","voice":"af_one"})");
   EXPECT_EQ(warned.status, 200);
@@ -110,7 +110,7 @@ TEST_F(KokoroRoutes, WhatIsDroppedIsToldOrRefused) {
   expect_refused(strict, 400, {"detail", "message"}, "U+00BF");
 }
 
-TEST_F(KokoroRoutes, FishSpeechsFieldsThatClientsSendUnaskedSayNothing) {
+TEST_F(KokoroRoutes, DefaultFieldsOfFishClientsCauseNoWarning) {
   const std::string sound = pcm(spoken_by("af_one", "Hello there."));
   const std::string usual =
       R"("text":"Hello there.","seed":7,"format":"pcm","chunk_length":200,"max_new_tokens":1024,"top_p":0.8,)"
@@ -140,7 +140,7 @@ TEST_F(KokoroRoutes, FishSpeechsFieldsThatClientsSendUnaskedSayNothing) {
   }
 }
 
-TEST_F(KokoroRoutes, ABatchMixesVoicesAndSaysWhatFails) {
+TEST_F(KokoroRoutes, ABatchMixesVoicesAndReportsFailedItems) {
   const Answered answered =
       ask("/v1/tts/batch", R"({"format":"pcm","model":"kokoro","seed":5,"speed":2,"items":[)"
                            R"({"text":"Hello there.","voice":"af_one","seed":7},)"
@@ -162,7 +162,7 @@ TEST_F(KokoroRoutes, ABatchMixesVoicesAndSaysWhatFails) {
   EXPECT_EQ(list_at(results[4], "warnings").size(), 1u);
 }
 
-TEST_F(KokoroRoutes, TheUsualValuesOfBatchClientsSayNothing) {
+TEST_F(KokoroRoutes, UsualValuesOfBatchClientsCauseNoWarning) {
   const std::string items = R"("seed":5,"items":[{"text":"Hello there.","voice":"af_one"}]})";
   const Answered plain = ask("/v1/tts/batch", R"({"model":"kokoro",)" + items);
   const Answered usual =

@@ -24,7 +24,7 @@ using testing::speaking_routes;
 using testing::spoken_by;
 using testing::text_at;
 
-TEST_F(KokoroRoutes, EverythingTakesAPlaceAndPhonemizeEndsWithItsClient) {
+TEST_F(KokoroRoutes, EveryRouteTakesASlotAndPhonemizeEndsWithItsClient) {
   for (const Route& route : kokoro_routes({})) EXPECT_TRUE(route.takes_slot) << route.path;
   // Nobody asks the engine, which would refuse the language.
   const Answered gone = bench.ask(json_request("/dev/phonemize", R"({"text":"Hello","language":"q"})"),
@@ -33,7 +33,7 @@ TEST_F(KokoroRoutes, EverythingTakesAPlaceAndPhonemizeEndsWithItsClient) {
   EXPECT_EQ(gone.error->code(), ErrorCode::cancelled) << gone.error->message();
 }
 
-TEST_F(KokoroRoutes, PhonemizeIsNotBegunAfterItsTime) {
+TEST_F(KokoroRoutes, PhonemizeDoesNotStartAfterItsDeadline) {
   ServerConfig config;
   config.max_timeout_s = 0;  // over when it arrives
   testing::RouteBench late(kokoro_routes, kokoro, config);
@@ -75,7 +75,7 @@ TEST_F(KokoroRoutes, Phonemize) {
   }
 }
 
-TEST_F(KokoroRoutes, PhonemesAreSpokenAsTheyAre) {
+TEST_F(KokoroRoutes, PhonemesAreSpokenUnchanged) {
   SpeechRequest request = spoken_by("bm_two", "");
   request.phonemes = "həlˈO ðˈɛɹ.";
   request.speed = 1.5;
@@ -123,7 +123,7 @@ Captions captions_of(const std::string& body) {
   return all;
 }
 
-TEST_F(KokoroRoutes, CaptionsComeWithTheirSound) {
+TEST_F(KokoroRoutes, CaptionsArriveWithTheirSound) {
   std::string text;
   for (int i = 0; i < 4; ++i) text += "Hello there, the moon is cold. Fish swim under the moon. ";
   const SpeechRequest request = spoken_by("af_one", text);
@@ -164,7 +164,7 @@ std::vector<float> tensor_in(const std::string& file) {
   return {copy.span<float>().begin(), copy.span<float>().end()};
 }
 
-TEST_F(KokoroRoutes, MixedVoicesAreAFile) {
+TEST_F(KokoroRoutes, AMixOfVoicesIsReturnedAsAFile) {
   const Answered mix = ask("/v1/audio/voices/combine", R"x("af_one(2)+bm_two(1)")x");
   ASSERT_EQ(mix.status, 200) << mix.body();
   EXPECT_EQ(mix.content_type, "application/octet-stream");
@@ -196,7 +196,7 @@ class Remarks {
   std::string all;
 };
 
-TEST_F(KokoroRoutes, ThePhonemizersPathIsForTheLogAlone) {
+TEST_F(KokoroRoutes, ThePhonemizersPathAppearsOnlyInTheLog) {
   const std::string& path = kokoro.config().phonemizer;
   for (const auto& [route, body] : std::vector<std::pair<std::string, std::string>>{
            {"/dev/phonemize", R"({"text":"Bonjour","language":"a"})"},
@@ -210,7 +210,7 @@ TEST_F(KokoroRoutes, ThePhonemizersPathIsForTheLogAlone) {
   }
 }
 
-TEST_F(KokoroRoutes, TheFilesOfVoicesAreForTheLogAlone) {
+TEST_F(KokoroRoutes, VoiceFilesAppearOnlyInTheLog) {
   const testing::KokoroFolder folder;
   const EngineConfig config = folder.config();
   std::ofstream(config.model + "/voices/broken.pt") << "no voice";
@@ -223,7 +223,7 @@ TEST_F(KokoroRoutes, TheFilesOfVoicesAreForTheLogAlone) {
 }
 
 // The sound and its text lie in memory together while the one is made of the other, then the text alone.
-TEST_F(KokoroRoutes, WholeCaptionsKeepWithinTheMemoryOfAnswers) {
+TEST_F(KokoroRoutes, WholeCaptionsStayWithinTheMemoryOfAnswers) {
   ServerConfig config;
   config.max_body_memory_mb = config.max_body_mb = 1;
   testing::RouteBench narrow(speaking_routes, kokoro, config);

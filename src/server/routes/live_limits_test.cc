@@ -54,7 +54,7 @@ TEST_F(LiveLimits, CancelEndsAnUtteranceAndTheNextOneSpeaks) {
   EXPECT_GT(engine_->statistics().cancelled, before);
 }
 
-TEST_F(LiveLimits, TheClientsLeavingCancelsEverything) {
+TEST_F(LiveLimits, AClientThatLeavesCancelsEverything) {
   const uint64_t before = engine_->statistics().cancelled;
   for (const std::string when : {"started", "sound"}) {
     const Heard heard = talk(
@@ -76,7 +76,7 @@ TEST_F(LiveLimits, TheClientsLeavingCancelsEverything) {
   EXPECT_GE(engine_->statistics().cancelled, before + 2);
 }
 
-TEST_F(LiveLimits, FaultsOfAMessageAreToldAndTheConnectionLives) {
+TEST_F(LiveLimits, ABadMessageIsReportedAndTheConnectionStaysOpen) {
   const std::vector<std::pair<std::string, std::string>> faults = {
       {"{", "invalid_argument"},
       {"[]", "invalid_argument"},
@@ -122,7 +122,7 @@ TEST_F(LiveLimits, FaultsOfAMessageAreToldAndTheConnectionLives) {
   EXPECT_TRUE(heard.sound[0] == said(request("A fish.", 5)));
 }
 
-TEST_F(LiveLimits, NumbersBeyondTheRangeOfTheirFieldAreToldByItsName) {
+TEST_F(LiveLimits, NumbersOutOfRangeAreReportedWithTheirField) {
   std::vector<std::string> messages, expected;
   for (const std::string field :
        {"temperature", "top_p", "top_k", "repetition_penalty", "seed", "max_new_tokens", "chunk_length",
@@ -147,7 +147,7 @@ TEST_F(LiveLimits, NumbersBeyondTheRangeOfTheirFieldAreToldByItsName) {
   EXPECT_TRUE(heard.sound[0] == said(request("A fish.", 5)));
 }
 
-TEST_F(LiveLimits, WhatDoesNotFitAnUtteranceIsToldAndTheUtteranceGoesOn) {
+TEST_F(LiveLimits, RefusedMessagesAreReportedAndTheUtteranceContinues) {
   bool told = false;
   const Heard heard = talk(
       {kStart, kStart, piece("A fi"), piece(std::string(70'000, 'x')), piece("sh."), kEnd, piece("More.")}, 1,
@@ -160,7 +160,7 @@ TEST_F(LiveLimits, WhatDoesNotFitAnUtteranceIsToldAndTheUtteranceGoesOn) {
   EXPECT_TRUE(heard.sound[0] == said(request("A fish.", 5)));
 }
 
-TEST_F(LiveLimits, AnUtteranceThatFailsSaysWhyAndIsDone) {
+TEST_F(LiveLimits, AFailedUtteranceReportsItsReasonAndEnds) {
   // Half a second of sound takes longer than a millisecond from its text.
   const Heard heard =
       talk({R"({"type":"start","timeout":0.001,"seed":1})", piece("A fish. "), piece("And more."), kEnd});
@@ -168,7 +168,7 @@ TEST_F(LiveLimits, AnUtteranceThatFailsSaysWhyAndIsDone) {
   EXPECT_EQ(heard.outcomes(), std::vector<std::string>{"failed"});
 }
 
-TEST_F(LiveLimits, TheServersLimitOfTextHoldsForAnUtterance) {
+TEST_F(LiveLimits, TheTextLimitOfTheServerAppliesToAnUtterance) {
   ServerConfig config;
   config.max_text_length = 10;
   const Heard heard = talk({kStart, piece("1234567"), piece("8901"), piece(" to"), kEnd}, 1, {}, config);
@@ -198,7 +198,7 @@ TEST_F(LiveLimits, WithoutALimitAnUtteranceMayHaveAnyLength) {
   EXPECT_TRUE(heard.sound[0] == said(request("A fish.", 5)));
 }
 
-TEST_F(LiveLimits, ASlowReaderGetsTheSameSoundAndAnswersBetween) {
+TEST_F(LiveLimits, ASlowReaderGetsTheSameSoundAndItsOtherAnswers) {
   bool asked = false;
   const Heard heard = talk(
       {kStart, piece(kThreeSentences), kEnd}, 1,
@@ -222,7 +222,7 @@ TEST_F(LiveLimits, AnIdleConnectionIsClosed) {
   }
 }
 
-TEST_F(LiveLimits, DrainingEndsWhatIsSpokenAndThenTheConnection) {
+TEST_F(LiveLimits, DrainingFinishesTheCurrentSpeechThenCloses) {
   const Heard heard =
       talk({kStart, piece(kThreeSentences), kEnd}, 9, [&](const std::string& kind, FakeWebSocket& socket) {
         if (kind == "segment") bench_->draining() = true;
@@ -235,7 +235,7 @@ TEST_F(LiveLimits, DrainingEndsWhatIsSpokenAndThenTheConnection) {
   EXPECT_EQ(heard.closed_with, 1001);
 }
 
-TEST_F(LiveLimits, WhenTheGraceIsOverNobodyWaitsForMoreText) {
+TEST_F(LiveLimits, AfterTheGraceUtterancesThatWaitForTextEnd) {
   const Heard heard = talk({kStart, piece("No end")}, 9, [&](const std::string& kind, FakeWebSocket&) {
     if (kind != "started") return;
     bench_->draining() = true;

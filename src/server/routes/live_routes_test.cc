@@ -22,7 +22,7 @@ using testing::number_of;
 using testing::piece;
 using testing::text_in;
 
-TEST_F(LiveRoutes, AnUtteranceOfOneSegmentIsWhatTheEngineSays) {
+TEST_F(LiveRoutes, AnUtteranceOfOneSegmentEqualsTheEnginesSpeech) {
   const Heard heard = talk({kStart, piece("A sma"), piece("ll fi"), piece("sh."), kEnd});
   EXPECT_EQ(heard.kinds, (std::vector<std::string>{"started", "segment", "sound", "done"}));
   EXPECT_FALSE(heard.thrown);
@@ -45,7 +45,7 @@ TEST_F(LiveRoutes, AnUtteranceOfOneSegmentIsWhatTheEngineSays) {
               static_cast<double>(heard.sound[0].size()) / 2 / engine_->sample_rate_hz(), 1e-9);
 }
 
-TEST_F(LiveRoutes, SpeedAndVolumeAreThoseOfTheEngine) {
+TEST_F(LiveRoutes, SpeedAndVolumeReachTheEngine) {
   SpeechRequest fast = request("A small fish.", 5);
   fast.speed = 1.5;
   fast.volume = 0.5f;
@@ -69,7 +69,7 @@ TEST_F(LiveRoutes, ControlTokensAreText) {
   EXPECT_FALSE(heard.sound[0] == said(as_token));
 }
 
-TEST_F(LiveRoutes, NamesOfTheOwnVoiceAreTaken) {
+TEST_F(LiveRoutes, NamesOfTheModelsOwnVoiceAreAccepted) {
   const std::string own = said(request("A fish.", 5));
   for (const std::string name : {"default", "built-in"}) {
     const Heard heard =
@@ -102,7 +102,7 @@ TEST_F(LiveRoutes, ATextSoundsTheSameHoweverItIsCut) {
 
 // The engine splits this text in the same places, gives its utterances the same seeds, and keeps the voice of
 // the first.
-TEST_F(LiveRoutes, SegmentsContinueEachOtherAsTheEnginesOwnUtterancesDo) {
+TEST_F(LiveRoutes, SegmentsContinueEachOtherLikeTheEnginesUtterances) {
   SpeechRequest one = request(kThreeSentences, 5);
   one.chunk_length = 50;
   Speech speech = engine_->submit(one);
@@ -111,7 +111,7 @@ TEST_F(LiveRoutes, SegmentsContinueEachOtherAsTheEnginesOwnUtterancesDo) {
   EXPECT_TRUE(talk({kStart, piece(kThreeSentences), kEnd}).sound[0] == expected);
 }
 
-TEST_F(LiveRoutes, ReferencesMakeTheVoiceAndTheNextSegmentIsUnderWayWhileOneIsHeard) {
+TEST_F(LiveRoutes, ReferencesSetTheVoiceAndTheNextSegmentStartsDuringPlayback) {
   const std::vector<std::byte> clip = audio::encode(
       audio::Format::wav, {.sample_rate_hz = engine_->sample_rate_hz(), .rewritable_header = true},
       engine_->submit(request("These are the words of a voice.", 9, 40)).read_all());
@@ -170,7 +170,7 @@ TEST_F(LiveRoutes, UtterancesFollowEachOtherEachWithItsSettings) {
   EXPECT_TRUE(heard.sound[0].ends_with(heard.sound[3]));
 }
 
-TEST_F(LiveRoutes, AnotherRateIsHeard) {
+TEST_F(LiveRoutes, AnotherSampleRateIsResampled) {
   const Heard heard =
       talk({R"({"type":"start","seed":5,"max_new_tokens":12,"normalize":false,"sample_rate":8000})",
             piece("A fish."), kEnd});
@@ -179,7 +179,7 @@ TEST_F(LiveRoutes, AnotherRateIsHeard) {
   EXPECT_NEAR(static_cast<double>(heard.sound[0].size()) / 2, samples * 8000 / engine_->sample_rate_hz(), 1);
 }
 
-TEST_F(LiveRoutes, FlushSpeaksWhatIsThere) {
+TEST_F(LiveRoutes, FlushSpeaksTheTextSoFar) {
   bool ended = false;
   const Heard heard = talk({kStart, piece("No stop here"), R"({"type":"flush"})"}, 1,
                            [&](const std::string& kind, FakeWebSocket& socket) {
@@ -191,7 +191,7 @@ TEST_F(LiveRoutes, FlushSpeaksWhatIsThere) {
   EXPECT_TRUE(heard.sound[0] == said(request("No stop here", 5)));
 }
 
-TEST_F(LiveRoutes, AnUtteranceWithNothingToSayIsDoneWithARemark) {
+TEST_F(LiveRoutes, AnUnspeakableUtteranceEndsWithAWarning) {
   const Heard heard = talk({kStart, piece("🎉 ... "), kEnd});
   EXPECT_EQ(heard.kinds, (std::vector<std::string>{"started", "done"}));
   const Value& done = *heard.of("done")[0];
@@ -200,7 +200,7 @@ TEST_F(LiveRoutes, AnUtteranceWithNothingToSayIsDoneWithARemark) {
   EXPECT_NE(write_json(done).find("nothing in it that can be spoken"), std::string::npos) << write_json(done);
 }
 
-TEST_F(LiveRoutes, AnUtteranceWithoutTextIsDoneAtOnce) {
+TEST_F(LiveRoutes, AnUtteranceWithoutTextEndsAtOnce) {
   const Heard heard = talk({kStart, kEnd});
   EXPECT_EQ(heard.kinds, (std::vector<std::string>{"started", "done"}));
   EXPECT_EQ(number_of(*heard.of("done")[0], "seconds"), 0);

@@ -59,7 +59,7 @@ size_t bytes_until_first(const std::string& whole) {
   return 0;
 }
 
-TEST(LiveText, ASentenceIsReleasedWithTheFirstCharacterThatSettlesIt) {
+TEST(LiveText, ASentenceIsReleasedAsSoonAsItsEndIsCertain) {
   EXPECT_EQ(bytes_until_first("Hello there. How are you?"), std::string("Hello there. H").size());
   EXPECT_EQ(bytes_until_first("\u4f60\u597d\u3002\u5f88\u9ad8\u5174"),
             std::string("\u4f60\u597d\u3002\u5f88").size());
@@ -72,7 +72,7 @@ TEST(LiveText, ASentenceIsReleasedWithTheFirstCharacterThatSettlesIt) {
   EXPECT_EQ(bytes_until_first("Hello there. \""), 0u);
 }
 
-TEST(LiveText, AMarkerIsNotCutEvenWhenItsEndHasNotCome) {
+TEST(LiveText, AnUnfinishedMarkerIsNotCut) {
   const std::string text = "(softly. And low) Come in.";
   EXPECT_EQ(bytes_until_first(text), 0u);
   // A bracket that never closes holds nothing up for ever.
@@ -94,7 +94,7 @@ TEST(LiveText, TheFirstSegmentIsShortAndLaterOnesGatherSentences) {
                                            " and goes on with another of some length, and has no end yet"}));
 }
 
-TEST(LiveText, WhatCannotBeSpokenWaitsForWords) {
+TEST(LiveText, TextWithoutWordsWaitsForWords) {
   EXPECT_EQ(spoken("... ?! \n\n \u2026 Hello. You", {}), (Segments{"... ?! \n\n \u2026 Hello.", " You"}));
   EXPECT_EQ(spoken("?!", {}), Segments{"?!"});
   EXPECT_EQ(spoken("", {}), Segments{});
@@ -112,7 +112,7 @@ TEST(LiveText, ALongSentenceIsCutAtAClauseASpaceOrACharacter) {
   for (const std::string& segment : spoken(wide, {}, 50)) EXPECT_NO_THROW(text::require_utf8(segment));
 }
 
-TEST(LiveText, FlushEndsASegmentAnywhere) {
+TEST(LiveText, FlushMayEndASegmentAnywhere) {
   LiveText text(200);
   text.add("Hel");
   EXPECT_FALSE(text.next());
@@ -203,7 +203,7 @@ std::string random_text(std::mt19937_64& random) {
   return text;
 }
 
-TEST(LiveText, SegmentsAreTheTextAndDoNotDependOnItsPieces) {
+TEST(LiveText, SegmentsHoldTheWholeTextHoweverItIsCut) {
   for (uint64_t seed = 0; seed < 1500; ++seed) {
     std::mt19937_64 random(seed);
     const std::string text = random_text(random);
@@ -224,7 +224,7 @@ TEST(LiveText, SegmentsAreTheTextAndDoNotDependOnItsPieces) {
   }
 }
 
-TEST(LiveText, AFlushIsABeginningOfItsOwn) {
+TEST(LiveText, TextAfterAFlushStartsAfresh) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     std::mt19937_64 random(seed);
     const std::string first = random_text(random), second = random_text(random);

@@ -37,7 +37,7 @@ class TwoModels : public ::testing::Test {
   testing::RouteBench bench{speaking_routes, {{"shoal", &built_in}, {"tiny", &kokoro}}};
 };
 
-TEST_F(TwoModels, TheNameChooses) {
+TEST_F(TwoModels, TheModelNameChooses) {
   const std::string fish = testing::pcm_of(sound_of(built_in, testing::spoken("Hello there.")));
   const std::string moon = testing::pcm_of(sound_of(kokoro, spoken_by("", "Hello there.")));
   const auto say = [&](const std::string& fields) {
@@ -71,7 +71,7 @@ TEST_F(TwoModels, TheNameChooses) {
   EXPECT_EQ(ask("/dev/phonemize", R"({"text":"Hello there.","model":"shoal"})").status, 400);
 }
 
-TEST_F(TwoModels, AHostedNameInTheHeaderIsTheModelThatIsNearest) {
+TEST_F(TwoModels, AHostedNameInTheHeaderChoosesTheClosestModel) {
   testing::RouteBench other_order(speaking_routes, {{"tiny", &kokoro}, {"shoal", &built_in}});
   const auto said_by = [&](testing::RouteBench& server, const char* model) {
     Request request = testing::json_request(
@@ -145,7 +145,7 @@ TEST_F(TwoModels, AreListedAndCounted) {
               AllOf(HasSubstr("shoal_ready{model=\"shoal\"} 1"), HasSubstr("shoal_ready{model=\"tiny\"} 1")));
 }
 
-TEST(Models, OneThatIsNotLoadedHoldsTheServerBack) {
+TEST(Models, TheServerIsNotReadyUntilEveryModelIsLoaded) {
   Engine late(testing::built_in_config());
   testing::RouteBench bench{speaking_routes, {{"tiny", &testing::shared_kokoro()}, {"late", &late}}};
   EXPECT_EQ(bench.ask(get_request("/ready")).status, 503);

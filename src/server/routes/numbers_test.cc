@@ -36,7 +36,7 @@ struct NumberCase {
   std::string path, body;  // without the brace that closes it
 };
 
-TEST(Numbers, BeyondTheirFieldAreRefusedByName) {
+TEST(Numbers, OutOfRangeAreRefusedByName) {
   const NumberCase cases[] = {
       {openai_routes, "/v1/audio/speech", R"({"model":"shoal","voice":"default","input":"A fish.")"},
       {fish_routes, "/v1/tts", R"({"text":"A fish.")"},
@@ -61,7 +61,7 @@ TEST(Numbers, BeyondTheirFieldAreRefusedByName) {
   EXPECT_GT(asked, 150u);
 }
 
-TEST(Numbers, OfFormsAreReadAsStrictly) {
+TEST(Numbers, InFormsAreReadAsStrictly) {
   testing::RouteBench bench(fish_routes, testing::shared_engine());
   for (const Route& route : bench.routes()) {
     if (route.path != "/v1/tts") continue;
@@ -83,7 +83,7 @@ TEST(Numbers, OfFormsAreReadAsStrictly) {
   }
 }
 
-TEST(Numbers, OfLiveMessagesAndOfItemsOfABatch) {
+TEST(Numbers, InLiveMessagesAndBatchItemsAreReadAsStrictly) {
   const LiveReader reader(8);
   for (const char* field : {"seed", "sample_rate", "top_k", "max_new_tokens", "chunk_length", "timeout",
                             "speed", "temperature", "top_p", "repetition_penalty"}) {

@@ -48,7 +48,7 @@ class OpenAi : public ::testing::Test {
   }
 };
 
-TEST_F(OpenAi, EveryFormatIsTheEnginesSound) {
+TEST_F(OpenAi, EveryFormatDecodesToTheEnginesSound) {
   const std::vector<float> sound = sound_of(bench.engine(), spoken(kOpenAiText));
   const std::string want = testing::pcm_of(sound);
   const std::tuple<std::string, const char*> types[] = {{"mp3", "audio/mpeg"}, {"opus", "audio/ogg"},
@@ -126,7 +126,7 @@ TEST_F(OpenAi, EveryFieldReachesTheEngine) {
   }
 }
 
-TEST_F(OpenAi, WithoutASeedOneIsDrawnAndTold) {
+TEST_F(OpenAi, WithoutASeedOneIsChosenAndReported) {
   const std::string body =
       R"({"model":"tts-1","voice":"default","response_format":"pcm","input":")" + kOpenAiText + '"';
   const Answered first = bench.ask(json_request("/v1/audio/speech", body + testing::with_length("")));
@@ -183,7 +183,7 @@ TEST_F(OpenAi, RefusesByName) {
   expect_refused("{", 400, "(null)");
 }
 
-TEST_F(OpenAi, SpeedChangesTheLengthAndStreamsWhatTheFileHolds) {
+TEST_F(OpenAi, SpeedChangesTheLengthAndStreamsEqualFiles) {
   const auto samples = [&](const std::string& field) {
     const std::string stream = pcm(field).body();
     EXPECT_TRUE(pcm(field + R"(,"stream":false)").body() == stream) << field;
@@ -198,7 +198,7 @@ TEST_F(OpenAi, SpeedChangesTheLengthAndStreamsWhatTheFileHolds) {
   EXPECT_EQ(file.header("x-shoal-warnings"), "");
 }
 
-TEST_F(OpenAi, ATextInLettersThatTheVoiceHasNotLearnedIsToldAndRefusedByAStrictServer) {
+TEST_F(OpenAi, ATextInAnUnknownScriptIsReportedOrRefusedWhenStrict) {
   RouteBench strict(openai_routes, shared_engine(), {.strict = true});
   const std::string russian = "Привет, как дела?";
   EXPECT_THAT(say("", russian).header("x-shoal-warnings"),
@@ -210,7 +210,7 @@ TEST_F(OpenAi, ATextInLettersThatTheVoiceHasNotLearnedIsToldAndRefusedByAStrictS
   EXPECT_THAT(text_at(body_value(refused), {"error", "message"}), HasSubstr("Cyrillic"));
 }
 
-TEST_F(OpenAi, WhatHasNoEffectIsToldAndRefusedByAStrictServer) {
+TEST_F(OpenAi, FieldsWithoutEffectAreReportedOrRefusedWhenStrict) {
   RouteBench strict(openai_routes, shared_engine(), {.strict = true});
   const std::string usual = pcm("").body();
   const std::pair<std::string, std::string> unused[] = {
@@ -239,7 +239,7 @@ TEST_F(OpenAi, WhatHasNoEffectIsToldAndRefusedByAStrictServer) {
   EXPECT_EQ(pcm("").header("x-shoal-warnings"), "");
 }
 
-TEST_F(OpenAi, TakesWhatIsNeutral) {
+TEST_F(OpenAi, AcceptsNeutralValuesOfUnsupportedFields) {
   const Answered answered =
       say(R"("response_format":"pcm","speed":1.0,"instructions":"","ssml":false,"volume_multiplier":1,)"
           R"("lang_code":null,"normalization_options":{},"stream_format":"audio","references":[])");
@@ -247,7 +247,7 @@ TEST_F(OpenAi, TakesWhatIsNeutral) {
   EXPECT_TRUE(answered.body() == say(R"("response_format":"pcm")").body());
 }
 
-TEST_F(OpenAi, VoicesByNameAndObject) {
+TEST_F(OpenAi, AcceptsAVoiceAsNameOrObject) {
   const auto with_voice = [&](const std::string& voice) {
     return bench.ask(
         json_request("/v1/audio/speech", R"({"model":"shoal","input":"A fish.","seed":3,"max_new_tokens":20,)"
@@ -301,7 +301,7 @@ TEST_F(OpenAi, FollowsInlineReferences) {
   EXPECT_EQ(pcm(junk).status, 400);
 }
 
-TEST_F(OpenAi, OnlyJson) {
+TEST_F(OpenAi, AcceptsOnlyJson) {
   for (const char* type : {"text/plain", "application/msgpack", "multipart/form-data; boundary=x", ""}) {
     Request request = speech("");
     request.headers = {{"Content-Type", type}};
@@ -352,7 +352,7 @@ TEST_F(OpenAi, EventsCarryTheSameSound) {
   }
 }
 
-TEST_F(OpenAi, OpenAisVoicesNeedNoClipBesideClips) {
+TEST_F(OpenAi, OpenAisVoiceNamesAreAcceptedBesideReferences) {
   const std::string clip = testing::noise_wav(0.5, 1);
   const std::string field = R"("references":[{"audio":")" + to_base64(clip) + R"(","text":"some words"}])";
   const Answered answered = bench.ask(json_request(

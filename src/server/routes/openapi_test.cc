@@ -37,7 +37,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-TEST(OpenApi, EveryRouteWithEveryFieldIsNamedAndNothingElse) {
+TEST(OpenApi, DescribesExactlyTheRoutesAndFieldsOfTheTable) {
   const ServerConfig config{.admin_key = "admin"};
   const std::vector<Route> table = whole_table(config);
   const Value document = read_json(openapi_document(table, config));
@@ -74,7 +74,7 @@ TEST(OpenApi, EveryRouteWithEveryFieldIsNamedAndNothingElse) {
   }
 }
 
-TEST(OpenApi, ParametersFormsAndListsOfPlainValues) {
+TEST(OpenApi, DescribesParametersFormsAndListsOfPlainValues) {
   const FieldDoc name{.name = "name", .type = "string", .help = "A name.", .required = true};
   FieldDoc voice = name;
   voice.forms = {{.name = "voice", .type = "object", .help = "The same.", .required = true, .items = {name}},
@@ -102,7 +102,7 @@ TEST(OpenApi, ParametersFormsAndListsOfPlainValues) {
   EXPECT_EQ(node_text(forms.as<Value::Array>()->at(2), {"items", "type"}), "string");
 }
 
-TEST(OpenApi, WhatAReloadChangesHasTheRangesOfTheSettings) {
+TEST(OpenApi, FieldsOfAReloadHaveTheRangesOfTheSettings) {
   const ServerConfig config{.admin_key = "admin"};
   const Value document = read_json(openapi_document(operator_routes(config), config));
   const Value& schema = *node_at(document, {"paths", "/v1/admin/reload", "post", "requestBody", "content",
@@ -114,7 +114,7 @@ TEST(OpenApi, WhatAReloadChangesHasTheRangesOfTheSettings) {
   }
 }
 
-TEST(OpenApi, AnInvocationTakesWhatEitherOfItsRoutesDoes) {
+TEST(OpenApi, AnInvocationAcceptsTheFieldsOfBothRoutes) {
   const Value document = read_json(openapi_document(sagemaker_routes({}), ServerConfig()));
   const Value& fields = *node_at(document, {"paths", "/invocations", "post", "requestBody", "content",
                                             "application/json", "schema", "properties"});
@@ -124,7 +124,7 @@ TEST(OpenApi, AnInvocationTakesWhatEitherOfItsRoutesDoes) {
   EXPECT_EQ(node_at(fields, {"format", "enum"})->as<Value::Array>()->size(), 7u) << "six, and null";
 }
 
-TEST(OpenApi, RoutesThatDoNotExistAreNotNamed) {
+TEST(OpenApi, DisabledRoutesAreNotListed) {
   ServerConfig config;
   config.metrics = false;
   config.web_page = false;
@@ -161,7 +161,7 @@ TEST(OpenApi, FieldsCarryTheirLimits) {
   EXPECT_FALSE(node_at(operation, {"security"})->as<Value::Array>()->empty());
 }
 
-TEST(OpenApi, NoKeyIsAskedForWhereNoneIsNeeded) {
+TEST(OpenApi, OpenRoutesAskForNoKey) {
   const Route route{.method = "GET", .path = "/x", .doc = {.summary = "X."}};
   const Value document = read_json(openapi_document({route}, ServerConfig{}));
   EXPECT_TRUE(node_at(document, {"paths", "/x", "get", "security"})->as<Value::Array>()->empty());

@@ -86,7 +86,7 @@ class OperatorRoutes : public ::testing::Test {
 
 Engine* OperatorRoutes::engine_ = nullptr;
 
-TEST_F(OperatorRoutes, HealthTellsWhatOlderServersTold) {
+TEST_F(OperatorRoutes, HealthHasTheFieldsOfOlderServers) {
   RouteBench bench(operator_routes, *engine_);
   const Answered answered = get(bench, "/health");
   EXPECT_EQ(answered.status, 200);
@@ -103,7 +103,7 @@ TEST_F(OperatorRoutes, HealthTellsWhatOlderServersTold) {
   EXPECT_EQ(get(bench, "/ready").status, 200);
 }
 
-TEST_F(OperatorRoutes, BeforeTheModelIsThereTheProcessLivesAndIsNotReady) {
+TEST_F(OperatorRoutes, BeforeTheModelIsLoadedTheServerIsHealthyButNotReady) {
   Engine unborn(testing::built_in_config());
   RouteBench bench(operator_routes, unborn);
   const Answered health = get(bench, "/health");
@@ -119,7 +119,7 @@ TEST_F(OperatorRoutes, BeforeTheModelIsThereTheProcessLivesAndIsNotReady) {
   EXPECT_EQ(reload(bench, "").status, 503);
 }
 
-TEST_F(OperatorRoutes, WhileTheServerDrainsItIsNotReady) {
+TEST_F(OperatorRoutes, ADrainingServerIsNotReady) {
   RouteBench bench(operator_routes, *engine_);
   bench.draining() = true;
   EXPECT_EQ(get(bench, "/ready").status, 503);
@@ -130,7 +130,7 @@ TEST_F(OperatorRoutes, WhileTheServerDrainsItIsNotReady) {
     EXPECT_EQ(route.answers_while_draining, route.path == "/metrics") << route.path;
 }
 
-TEST_F(OperatorRoutes, MetricsAreValidAndMove) {
+TEST_F(OperatorRoutes, MetricsAreValidAndChange) {
   RouteBench bench(operator_routes, *engine_);
   bench.services().transport = [] { return TransportStatistics{.connections = 3, .accepted = 7}; };
   const Answered answered = get(bench, "/metrics");
@@ -150,13 +150,13 @@ TEST_F(OperatorRoutes, MetricsAreValidAndMove) {
   EXPECT_GT(rise("shoal_batch_size_count"), 0);
 }
 
-TEST_F(OperatorRoutes, MetricsCanBeLeftOut) {
+TEST_F(OperatorRoutes, MetricsCanBeDisabled) {
   ServerConfig config;
   config.metrics = false;
   for (const Route& route : operator_routes(config)) EXPECT_NE(route.path, "/metrics");
 }
 
-TEST_F(OperatorRoutes, KeysGuardFiguresAndNotTheLiveChecks) {
+TEST_F(OperatorRoutes, KeysProtectStatisticsButNotHealthChecks) {
   for (const Route& route : operator_routes(ServerConfig{})) {
     const bool open = route.path == "/health" || route.path == "/ready" || route.path == "/docs" ||
                       route.path == "/openapi.json";
@@ -186,7 +186,7 @@ TEST_F(OperatorRoutes, StatisticsAsJson) {
   EXPECT_EQ(value_at(all[0], {"device"}), value_at(stats, {"device"}));
 }
 
-TEST_F(OperatorRoutes, TheDeviceTestsItselfWithinTheLimits) {
+TEST_F(OperatorRoutes, TheSelfTestRunsWithinTheLimits) {
   RouteBench bench(operator_routes, *engine_);
   for (const Route& route : bench.routes())
     EXPECT_EQ(route.takes_slot, route.path == "/test/gpu") << route.path;
@@ -268,7 +268,7 @@ TEST_F(OperatorRoutes, DocsShowEveryRouteWithItsFields) {
   EXPECT_EQ(page.find("<script"), std::string::npos);
 }
 
-TEST_F(OperatorRoutes, NothingInADocumentBecomesMarkup) {
+TEST_F(OperatorRoutes, DocumentTextIsEscaped) {
   const std::string page =
       docs_page(R"({"info":{"title":"<b>"},"paths":{"/<i>":{"get":{"summary":"\"<u>&"}}}})");
   EXPECT_EQ(page.find("<b>"), std::string::npos);

@@ -34,7 +34,7 @@ class BuiltPage : public PageRoutes {
   }
 };
 
-TEST_F(BuiltPage, EveryAssetIsServedAsItIs) {
+TEST_F(BuiltPage, EveryAssetIsServedUnchanged) {
   for (const Asset& asset : assets()) {
     const Answered answer = get(std::string(asset.path));
     EXPECT_EQ(answer.status, 200) << asset.path;
@@ -45,7 +45,7 @@ TEST_F(BuiltPage, EveryAssetIsServedAsItIs) {
   }
 }
 
-TEST_F(BuiltPage, ThePageIsAskedForAgainAndWhatItNamesIsKept) {
+TEST_F(BuiltPage, ThePageIsRevalidatedAndItsAssetsAreCached) {
   EXPECT_EQ(get("/").header("cache-control"), "no-cache");
   for (const Asset& asset : assets()) {
     if (asset.path == "/") continue;
@@ -65,7 +65,7 @@ TEST_F(BuiltPage, AllowsNothingFromElsewhereAndNoFrames) {
   EXPECT_EQ(answer.header("x-frame-options"), "DENY");
 }
 
-TEST_F(BuiltPage, IsCompressedForThoseWhoTakeIt) {
+TEST_F(BuiltPage, IsCompressedForClientsThatAcceptIt) {
   const Asset& page = *find_asset("/");
   ASSERT_FALSE(page.gzip.empty());
   for (const char* takes : {"gzip", "GZIP", "br, gzip", "deflate , gzip;q=0.5, *;q=0"}) {
@@ -83,7 +83,7 @@ TEST_F(BuiltPage, IsCompressedForThoseWhoTakeIt) {
   }
 }
 
-TEST_F(BuiltPage, IsNotSentTwice) {
+TEST_F(BuiltPage, AnUnchangedPageIsNotSentAgain) {
   const Asset& page = *find_asset("/");
   for (const std::string& tag :
        {quoted(page), "W/" + quoted(page), "\"other\", " + quoted(page), std::string("*")}) {
@@ -111,7 +111,7 @@ TEST_F(BuiltPage, UnknownNamesAreNotFound) {
   }
 }
 
-TEST_F(PageRoutes, WithoutThePageTheAnswerSaysHowToHaveIt) {
+TEST_F(PageRoutes, WithoutThePageTheAnswerSaysHowToGetIt) {
   if (!assets().empty()) GTEST_SKIP() << "built with the web page";
   const Answered answer = get("/");
   EXPECT_EQ(answer.status, 404);

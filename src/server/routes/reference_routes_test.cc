@@ -103,12 +103,12 @@ TEST_F(References, AVoiceIsAddedListedRenamedAndDeleted) {
   EXPECT_EQ(listed(), (std::vector<std::string>{"Jane Doe-1_x"}));
 }
 
-TEST_F(References, OnlyAddingTakesAPlace) {
+TEST_F(References, OnlyAddingTakesASlot) {
   for (const Route& route : reference_routes({}))
     EXPECT_EQ(route.takes_slot, route.path == "/v1/references/add") << route.path;
 }
 
-TEST_F(References, TakesFormsAndJson) {
+TEST_F(References, AcceptsFormsAndJson) {
   const std::string audio = clip_file(1);
   Request form;
   form.method = "POST";
@@ -135,7 +135,7 @@ TEST_F(References, TakesFormsAndJson) {
   EXPECT_EQ(listed(), (std::vector<std::string>{"form"}));
 }
 
-TEST_F(References, AnswersMessagePackUnlessTheClientWantsJson) {
+TEST_F(References, AnswersMessagePackUnlessTheClientAsksForJson) {
   struct Case {
     const char* format;
     const char* accept;
@@ -167,7 +167,7 @@ TEST_F(References, AnswersMessagePackUnlessTheClientWantsJson) {
   }
 }
 
-TEST_F(References, NamesThatArePathsAreRefusedEverywhereAndTouchNothing) {
+TEST_F(References, NamesThatArePathsAreRefusedEverywhereAndChangeNothing) {
   ASSERT_EQ(add("good", clip_file(1)).status, 200);
   folder_.write("sample.lab", "words");
   folder_.write("sample.wav", clip_file(1));
@@ -200,7 +200,7 @@ TEST_F(References, EveryFailureHasItsStatus) {
   EXPECT_EQ(listed(), (std::vector<std::string>{"one", "two"}));
 }
 
-TEST_F(References, BodiesThatBreakTheSchemaAreErrorsOfTheFamily) {
+TEST_F(References, InvalidBodiesGiveErrorsInTheFormOfTheApi) {
   const auto refused = [&](Request request) {
     const Answered answer = ask(std::move(request));
     const Value body = read_json(answer.body());
@@ -223,7 +223,7 @@ TEST_F(References, BodiesThatBreakTheSchemaAreErrorsOfTheFamily) {
   EXPECT_EQ(refused(other).first, 415);
 }
 
-TEST_F(References, HoursOfSoundAreRefusedAfterSeconds) {
+TEST_F(References, HoursOfSoundAreRefusedWithinSeconds) {
   const std::string hours = testing::long_flac(3600);
   ASSERT_LT(hours.size(), size_t{8} << 20);
   expect_failure(add("long", hours), 413, "reference_id", "long");
@@ -239,7 +239,7 @@ TEST_F(References, HoursOfSoundAreRefusedAfterSeconds) {
   expect_failure(bench.ask(packed_request("POST", "/v1/references/add", body)), 413, "reference_id", "x");
 }
 
-TEST_F(References, AFolderThatCannotBeWrittenIsOurFaultAndStaysUnnamed) {
+TEST_F(References, AReadOnlyFolderIsOurFaultAndIsNotNamed) {
   folder_.write("voices_file", "not a folder");
   EngineConfig config = engine_config();
   config.references_dir = folder_.path("voices_file");
@@ -284,7 +284,7 @@ TEST_F(References, AFullDiskIs507WithoutAPath) {
   EXPECT_EQ(add("full", audio).status, 200) << "nothing was left behind";
 }
 
-TEST_F(References, NamesThatStandForAVoiceAreReserved) {
+TEST_F(References, AliasesAreReservedNames) {
   ServerConfig config;
   config.voice_aliases = "narrator=clara";
   testing::RouteBench bench(reference_routes, engine_, config);
@@ -306,7 +306,7 @@ TEST_F(References, NamesThatStandForAVoiceAreReserved) {
   EXPECT_EQ(listed(), std::vector<std::string>{"mine"});
 }
 
-TEST_F(References, UnknownVoicesAreNamedWithTheNearest) {
+TEST_F(References, UnknownVoicesGetTheClosestName) {
   ASSERT_EQ(add("Berta", clip_file(1)).status, 200);
   for (const Answered& answer : {remove("Bertha"), rename("Bertha", "other")}) {
     EXPECT_EQ(answer.status, 404);
@@ -315,7 +315,7 @@ TEST_F(References, UnknownVoicesAreNamedWithTheNearest) {
   }
 }
 
-TEST_F(References, AVoiceThatIsALinkStaysAndNoPathIsTold) {
+TEST_F(References, AVoiceThatIsALinkIsKeptAndNoPathIsRevealed) {
   ASSERT_EQ(add("one", clip_file(1)).status, 200);
   std::filesystem::create_directory_symlink(folder_.path("voices/one"), folder_.path("voices/link"));
   const Answered answer = rename("link", "two");

@@ -7,7 +7,7 @@
 namespace shoal::server {
 namespace {
 
-TEST(RefusedPaths, SayWhatServesInstead) {
+TEST(RefusedPaths, NameTheReplacement) {
   for (const char* path :
        {"/dev/dialogue", "/dev/ssml", "/dev/unload", "/v1/download/speech.mp3", "/v1/test", "/web", "/web/",
         "/web/config", "/web/js/app.js", "/debug/threads", "/debug/storage", "/debug/system"}) {
@@ -18,7 +18,7 @@ TEST(RefusedPaths, SayWhatServesInstead) {
   EXPECT_EQ(find_refused_path("/dev/ssml")->path, "/dev/ssml");
 }
 
-TEST(RefusedPaths, AreNoneOfOurs) {
+TEST(RefusedPaths, AreNotServedRoutes) {
   for (const char* path :
        {"", "/", "/dev", "/dev/dialogues", "/website", "/v1/testing", "/v1/downloads", "/nowhere"})
     EXPECT_FALSE(find_refused_path(path)) << path;

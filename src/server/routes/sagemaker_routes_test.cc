@@ -43,7 +43,7 @@ constexpr const char* kBody = R"({"text":"A fish.","seed":3,"max_new_tokens":20}
 constexpr const char* kInput =
     R"({"model":"tts-1","input":"A fish.","voice":"alloy","seed":3,"max_new_tokens":20,"response_format":"flac"})";
 
-TEST_F(SageMaker, PingSaysWhetherRequestsAreTaken) {
+TEST_F(SageMaker, PingReportsReadiness) {
   EXPECT_EQ(bench_.ask(testing::get_request("/ping")).status, 200);
   bench_.draining() = true;
   EXPECT_EQ(bench_.ask(testing::get_request("/ping")).status, 503);
@@ -53,7 +53,7 @@ TEST_F(SageMaker, PingSaysWhetherRequestsAreTaken) {
   for (const Route& route : bench.routes()) EXPECT_EQ(route.access == Access::open, route.path == "/ping");
 }
 
-TEST_F(SageMaker, BodiesGoToTheirRoutes) {
+TEST_F(SageMaker, EachBodyReachesItsRoute) {
   const Answered speech = ask("/invocations", kBody);
   ASSERT_EQ(speech.status, 200) << speech.body();
   EXPECT_EQ(speech.content_type, "audio/wav");
@@ -80,7 +80,7 @@ TEST_F(SageMaker, AcceptChoosesTheFormatUnlessTheBodyDoes) {
   EXPECT_EQ(ask("/invocations", kBody, "audio/flac").body(), ask("/v1/tts", asked).body());
 }
 
-TEST_F(SageMaker, ErrorsAreThoseOfTheRouteInOurOwnForm) {
+TEST_F(SageMaker, ErrorsOfTheRouteHaveOurOwnForm) {
   for (const char* body : {"{}", R"({"inputs":"x"})", "[1]", R"("text")"}) {
     const Answered answer = ask("/invocations", body);
     EXPECT_EQ(answer.status, 400) << body;
@@ -97,7 +97,7 @@ TEST_F(SageMaker, ErrorsAreThoseOfTheRouteInOurOwnForm) {
   EXPECT_EQ(bench_.ask(std::move(other)).status, 415);
 }
 
-TEST_F(SageMaker, TheTableSaysWhatEveryKindOfBodyHas) {
+TEST_F(SageMaker, TheTableDescribesEveryKindOfBody) {
   for (const Route& route : bench_.routes()) {
     if (route.path != "/invocations") continue;
     for (const char* field : {"items", "input", "text", "format", "response_format", "seed"})

@@ -41,7 +41,7 @@ bool becomes_idle(Engine& engine) {
   return false;
 }
 
-TEST(SpeechAnswer, TheSameAloneAndInCompany) {
+TEST(SpeechAnswer, IsTheSameAloneAndAmongOthers) {
   RouteBench bench(openai_routes, shared_engine());
   std::vector<Request> requests;
   for (int seed = 0; seed < 12; ++seed)
@@ -53,7 +53,7 @@ TEST(SpeechAnswer, TheSameAloneAndInCompany) {
   }
 }
 
-TEST(SpeechAnswer, ASlowReaderGetsTheSameAndHoldsUpNobody) {
+TEST(SpeechAnswer, ASlowReaderGetsTheSameSoundAndBlocksNobody) {
   RouteBench bench(openai_routes, shared_engine());
   std::vector<FakeExchange*> exchanges;
   const auto answers = bench.ask_all({pcm_request(long_text(1), 1), pcm_request(long_text(1), 2)},
@@ -86,7 +86,7 @@ TEST(SpeechAnswer, AClientThatLeavesIsCancelled) {
   }
 }
 
-TEST(SpeechAnswer, AClientThatWasNeverThereCostsNothing) {
+TEST(SpeechAnswer, AClientGoneBeforeTheStartCostsNothing) {
   RouteBench bench(openai_routes, shared_engine());
   for (const std::string fields : {"", R"("stream":false)"}) {
     const Answered answered =
@@ -105,7 +105,7 @@ TEST(SpeechAnswer, ADeadlineIsAnErrorBeforeTheFirstSound) {
   EXPECT_EQ(text_at(body_value(whole), {"error", "code"}), "deadline_exceeded");
 }
 
-TEST(SpeechAnswer, WhatEndsASpeechAfterItsFirstSoundCutsItsAnswerOff) {
+TEST(SpeechAnswer, AFailureAfterTheFirstSoundCutsTheAnswer) {
   for (const bool events : {false, true}) {
     RouteBench bench(openai_routes);
     std::thread stopping;
@@ -135,7 +135,7 @@ TEST(SpeechAnswer, WhatEndsASpeechAfterItsFirstSoundCutsItsAnswerOff) {
 }
 
 // He plays as he receives: his own time does not count.
-TEST(SpeechAnswer, AReaderWhoTakesHisTimeGetsAll) {
+TEST(SpeechAnswer, ASlowReaderGetsEverything) {
   EngineConfig config = testing::built_in_config();
   config.prefetch_s = 1;
   RouteBench bench(openai_routes, {}, config);
@@ -150,7 +150,7 @@ TEST(SpeechAnswer, AReaderWhoTakesHisTimeGetsAll) {
   EXPECT_TRUE(audio.whole) << (audio.error ? audio.error->message() : "");
 }
 
-TEST(SpeechAnswer, NothingToSayIsAShortSilenceWithARemark) {
+TEST(SpeechAnswer, AnUnspeakableTextIsAShortSilenceWithAWarning) {
   RouteBench bench(openai_routes, shared_engine());
   for (const std::string fields : {"", R"("stream":false)"}) {
     const Answered answered = bench.ask(pcm_request("🎉", 1, fields));
@@ -165,7 +165,7 @@ TEST(SpeechAnswer, NothingToSayIsAShortSilenceWithARemark) {
   EXPECT_EQ(bench.ask(pcm_request("", 1)).status, 400);
 }
 
-TEST(SpeechAnswer, TheServersLimits) {
+TEST(SpeechAnswer, ObeysTheLimitsOfTheServer) {
   ServerConfig config;
   config.max_text_length = 20;
   config.max_references = 1;
@@ -192,7 +192,7 @@ TEST(SpeechAnswer, TheServersLimits) {
   EXPECT_EQ(refused(pcm_request(std::string(262145, 'a'), 1)), "400 input");
 }
 
-TEST(SpeechAnswer, AFullQueueAndAStoppedEngineSaySo) {
+TEST(SpeechAnswer, AFullQueueAndAStoppedEngineAreReported) {
   EngineConfig config = testing::built_in_config();
   config.max_batch_size = config.max_streams = config.max_queue = 1;
   RouteBench bench(openai_routes, {}, config);
@@ -215,7 +215,7 @@ TEST(SpeechAnswer, AFullQueueAndAStoppedEngineSaySo) {
   EXPECT_FALSE(stopped.header("Retry-After").empty());
 }
 
-TEST(SpeechAnswer, ADamagedVoiceTellsNoPath) {
+TEST(SpeechAnswer, TheErrorOfADamagedVoiceRevealsNoPath) {
   RouteBench bench(fish_routes, shared_engine());
   const std::string folder = bench.engine().config().references_dir + "/broken";
   std::filesystem::create_directories(folder);
@@ -232,7 +232,7 @@ TEST(SpeechAnswer, ADamagedVoiceTellsNoPath) {
   EXPECT_EQ(answered.body().find(folder), std::string::npos) << answered.body();
 }
 
-TEST(SpeechAnswer, NoSpeechIsAnError) {
+TEST(SpeechAnswer, AnAnswerWithoutSoundIsAnError) {
   RouteBench bench(openai_routes, shared_engine());
   const Answered answered = bench.ask(pcm_request("A fish.", 1, R"("max_new_tokens":1)"));
   EXPECT_EQ(answered.status, 400) << answered.body();

@@ -23,7 +23,7 @@ TEST(SpeechLimits, ANameThatLooksLikeAPathIsTheClientsOwnMistake) {
   }
 }
 
-TEST(SpeechLimits, WholeAnswersKeepWithinTheirMemory) {
+TEST(SpeechLimits, WholeAnswersStayWithinTheirMemory) {
   ServerConfig config;
   config.max_body_memory_mb = config.max_body_mb = 1;  // 33 seconds of WAV
   testing::RouteBench bench(fish_routes, config);
@@ -39,7 +39,7 @@ TEST(SpeechLimits, WholeAnswersKeepWithinTheirMemory) {
 }
 
 // One at a time, so that the others do not meet the long one.
-TEST(SpeechLimits, AnItemOfABatchForWhichThereIsNoMemoryFailsAlone) {
+TEST(SpeechLimits, ABatchItemThatExceedsTheMemoryFailsAlone) {
   ServerConfig config;
   config.max_body_memory_mb = config.max_body_mb = 1;  // 6 seconds of samples
   config.max_concurrency_per_key = 1;

@@ -12,7 +12,7 @@ const Value& member_of(const Value& object, std::string_view name) {
   return found ? *found : kNone;
 }
 
-TEST(StatisticsJson, SaysWhatOlderBatchingServersSay) {
+TEST(StatisticsJson, HasTheFieldsOfOlderBatchingServers) {
   Health health;
   health.state = EngineState::ready;
   health.device = "cpu";
@@ -32,7 +32,7 @@ TEST(StatisticsJson, SaysWhatOlderBatchingServersSay) {
   EXPECT_EQ(member_of(told, "mps_available"), Value{false});
 }
 
-TEST(StatisticsJson, AModelThatIsNotReadyDoesNotRun) {
+TEST(StatisticsJson, AModelThatIsNotReadyIsReportedAsNotRunning) {
   Health health;
   for (const EngineState state : {EngineState::stopped, EngineState::starting, EngineState::stopping}) {
     health.state = state;

@@ -8,7 +8,7 @@ namespace {
 
 const std::vector<std::string> kNames = {"clara", "nora", "tts-1-hd"};
 
-TEST(UnknownName, IsSaidWithTheNearest) {
+TEST(UnknownName, IsReportedWithTheClosestName) {
   EXPECT_EQ(none_called("clra", kNames, "/v1/audio/voices"),
             R"(there is none called "clra"; the nearest is "clara"; see /v1/audio/voices)");
   EXPECT_EQ(none_called("Nora", kNames, ""), R"(there is none called "Nora"; the nearest is "nora")");
@@ -16,12 +16,12 @@ TEST(UnknownName, IsSaidWithTheNearest) {
             R"(there is none called "tts-1-hdd"; the nearest is "tts-1-hd")");
 }
 
-TEST(UnknownName, WhatIsFarAwayIsNotSuggested) {
+TEST(UnknownName, DistantNamesAreNotSuggested) {
   EXPECT_EQ(none_called("somebody else", kNames, "/x"), R"(there is none called "somebody else"; see /x)");
   EXPECT_EQ(none_called("clara", {}, ""), R"(there is none called "clara")");
 }
 
-TEST(UnknownName, OfAClientIsShortAndPrintable) {
+TEST(UnknownName, IsShortAndPrintableInTheError) {
   EXPECT_LT(none_called(std::string(100'000, 'x'), kNames, "").size(), 200u);
   EXPECT_EQ(none_called("a\n\xff", kNames, "").find('\n'), std::string::npos);
 }

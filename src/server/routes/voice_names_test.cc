@@ -24,7 +24,7 @@ std::string joined(const std::vector<VoiceAlias>& aliases) {
   return text;
 }
 
-TEST(VoiceNames, OpenAisAreThoseOfTheModelByCharacter) {
+TEST(VoiceNames, OpenAisNamesMapToSimilarVoicesOfTheModel) {
   const VoiceNames names{ServerConfig()};
   Engine& engine = shared_engine();
   EXPECT_EQ(joined(names.aliases_of(engine)),
@@ -37,13 +37,13 @@ TEST(VoiceNames, OpenAisAreThoseOfTheModelByCharacter) {
   for (const char* other : {"anna", "nobody", "Nova"}) EXPECT_EQ(names.voice_for(engine, other), other);
 }
 
-TEST(VoiceNames, WithClipsAnAliasSaysNothing) {
+TEST(VoiceNames, WithClipsAnAliasHasNoEffect) {
   const VoiceNames names{ServerConfig()};
   EXPECT_EQ(names.voice_for(shared_engine(), "nova", true), "");
   EXPECT_EQ(names.voice_for(shared_engine(), "anna", true), "anna") << "for the engine to refuse";
 }
 
-TEST(VoiceNames, TheOperatorsComeFirst) {
+TEST(VoiceNames, AliasesOfTheOperatorComeFirst) {
   const VoiceNames names(with_aliases(
       "nova=anna, alloy=clara, echo=default, ash=nobody, narrator=nobody, narrator=ruth, lost=nobody, "
       "duo=af_one+bm_two"));
@@ -61,7 +61,7 @@ TEST(VoiceNames, TheOperatorsComeFirst) {
   EXPECT_EQ(names.voice_for(shared_kokoro(), "narrator"), "");
 }
 
-TEST(VoiceNames, KokorosAreThoseOfKokoroFastApi) {
+TEST(VoiceNames, KokoroUsesTheAliasesOfKokoroFastApi) {
   const VoiceNames names{ServerConfig()};
   EXPECT_EQ(joined(names.aliases_of(shared_kokoro())), "alloy>am_adam ");
   EXPECT_EQ(names.voice_for(shared_kokoro(), "alloy"), "am_adam");
@@ -71,7 +71,7 @@ TEST(VoiceNames, KokorosAreThoseOfKokoroFastApi) {
 }
 
 // Anybody may add one: it would speak for everybody who asks for OpenAI's.
-TEST(VoiceNames, AVoiceThatWasAddedIsNoneOfOpenAis) {
+TEST(VoiceNames, AnAddedVoiceIsNeverTheTargetOfAnOpenAiAlias) {
   const TemporaryFolder folder;
   folder.write("nora/clip.wav", testing::noise_wav(0.5, 1));
   folder.write("nora/clip.lab", "some words");
@@ -92,12 +92,12 @@ TEST(VoiceNames, WithoutTheEncoderTheModelsOwnVoiceSpeaks) {
   EXPECT_EQ(VoiceNames{ServerConfig()}.voice_for(engine, "onyx"), "");
 }
 
-TEST(VoiceNames, AModelThatIsBeingLoadedHasNoAliases) {
+TEST(VoiceNames, AModelHasNoAliasesWhileItIsLoading) {
   Engine late(testing::built_in_config());
   EXPECT_EQ(joined(VoiceNames{ServerConfig()}.aliases_of(late)), "");
 }
 
-TEST(VoiceNames, WhatClientsMayNotCallAVoice) {
+TEST(VoiceNames, ReservedNamesAreRefused) {
   const VoiceNames names(with_aliases("Narrator=clara"));
   for (const char* name : {"default", "Default", "built-in", "alloy", "NOVA", "cedar", "narrator"}) {
     try {

@@ -19,13 +19,13 @@ std::vector<std::string> cut(std::string_view phonemes, ChunkRules rules) {
 
 using Strings = std::vector<std::string>;
 
-TEST(Chunker, BehindTheLastSentenceThatFits) {
+TEST(Chunker, CutsAfterTheLastSentenceThatFits) {
   EXPECT_EQ(cut("aaa. bbb. ccc ddd", {.max_phonemes = 16}), (Strings{"aaa. bbb.", "ccc ddd"}));
   EXPECT_EQ(cut("aaa. bbb, ccc ddd", {.max_phonemes = 16}), (Strings{"aaa.", "bbb, ccc ddd"}));
   EXPECT_EQ(cut("aaa. bbb.", {.max_phonemes = 16}), (Strings{"aaa. bbb."}));
 }
 
-TEST(Chunker, ColonsThenCommasThenSpacesThenAnywhere) {
+TEST(Chunker, CutsAtColonsThenCommasThenSpacesThenAnywhere) {
   EXPECT_EQ(cut("aaa, bbb; ccc dddd", {.max_phonemes = 16}), (Strings{"aaa, bbb;", "ccc dddd"}));
   EXPECT_EQ(cut("aaa, bbb ccc dddd", {.max_phonemes = 16}), (Strings{"aaa,", "bbb ccc dddd"}));
   EXPECT_EQ(cut("aaaa bbbb cccc dddd", {.max_phonemes = 16}), (Strings{"aaaa bbbb cccc", "dddd"}));
@@ -33,12 +33,12 @@ TEST(Chunker, ColonsThenCommasThenSpacesThenAnywhere) {
             (Strings{"aaaaaaaaaaaaaaa", "aaaaaaaaaa"}));
 }
 
-TEST(Chunker, ClosersStayOnTheLeft) {
+TEST(Chunker, ClosingMarksStayWithTheirSentence) {
   EXPECT_EQ(cut("(aaa.) bbb ccc dd", {.max_phonemes = 16}), (Strings{"(aaa.)", "bbb ccc dd"}));
   EXPECT_EQ(cut("“aaa.” bbb ccc dd", {.max_phonemes = 16}), (Strings{"“aaa.”", "bbb ccc dd"}));
 }
 
-TEST(Chunker, NoCutThatLeavesTooMuch) {
+TEST(Chunker, PrefersACutWhoseRestFits) {
   // Behind "a." 15 phonemes and " ggg" would be left, which do not fit: the comma is better.
   EXPECT_EQ(cut("a. bbbb, ccc ddd ggg", {.max_phonemes = 16}), (Strings{"a. bbbb,", "ccc ddd ggg"}));
 }
@@ -49,7 +49,7 @@ TEST(Chunker, LengthMarksStayWithTheirVowel) {
   }
 }
 
-TEST(Chunker, ChunksOfNothingButMarksAreLeftOut) {
+TEST(Chunker, ChunksOfOnlyMarksAreDropped) {
   EXPECT_EQ(cut("...", {}), Strings{});
   EXPECT_EQ(cut("", {}), Strings{});
 }
@@ -71,13 +71,13 @@ TEST(FirstChunk, EndsWithTheFirstClause) {
   EXPECT_EQ(cut(words(1) + ", " + rest, {.first_words = 12})[0], words(1) + ", " + words(11));
 }
 
-TEST(FirstChunk, EndsBehindSomeWordsWhereNoClauseDoes) {
+TEST(FirstChunk, EndsAfterAFewWordsWithoutAClause) {
   EXPECT_EQ(cut(words(40) + ".", {.first_words = 12})[0], words(12));
   EXPECT_EQ(cut(words(16) + ".", {.first_words = 12}),
             Strings{words(16) + "."});  // a rest of four is no chunk
 }
 
-TEST(FirstChunk, LaterOnesAreLonger) {
+TEST(FirstChunk, LaterChunksAreLonger) {
   std::string text;
   for (int i = 0; i < 60; ++i) text += words(7) + ". ";
   const Strings chunks = cut(text, {.first_words = 12});
@@ -88,7 +88,7 @@ TEST(FirstChunk, LaterOnesAreLonger) {
   EXPECT_GT(count_code_points(chunks[2]), 450);
 }
 
-TEST(FirstChunk, IsTheFirstOfTheTextNotOfEveryLine) {
+TEST(FirstChunk, OnlyTheFirstChunkOfTheTextIsShort) {
   Chunker chunker({.first_words = 12});
   EXPECT_EQ(chunker.cut(split_phonemes(words(6) + ", " + words(20) + ".")).size(), 2u);
   EXPECT_EQ(chunker.cut(split_phonemes(words(6) + ", " + words(20) + ".")).size(), 1u);
@@ -153,14 +153,14 @@ TEST(Chunker, HostileLengths) {
   }
 }
 
-TEST(SplitPhonemes, GivesThemBack) {
+TEST(SplitPhonemes, JoinsBackToTheInput) {
   EXPECT_EQ(phonemes_of(split_phonemes(" həlˈO,  wˈɜɹld! (ˈA) ")), "həlˈO, wˈɜɹld! (ˈA)");
   EXPECT_EQ(split_phonemes("a b.").size(), 3u);
   EXPECT_TRUE(split_phonemes("").empty());
   EXPECT_THROW(split_phonemes("\xC3"), Error);
 }
 
-TEST(TidySpaces, OneBetweenSoundsAndNoneOutside) {
+TEST(TidySpaces, KeepsOneSpaceBetweenSoundsAndNoneAtTheEnds) {
   std::vector<Token> tokens = {
       {"*", "", true}, {"a", "a", true}, {"*", "", true}, {"b", "b", true}, {"*", "", true}};
   tidy_spaces(tokens);

@@ -30,13 +30,13 @@ std::string say(std::string_view word, const WordContext& context = {.next_start
 const WordContext kBeforeVowel{.next_starts_with_vowel = true};
 const WordContext kClauseEnd{};
 
-TEST(EnglishLexicon, GoldThenSilver) {
+TEST(EnglishLexicon, GoldTakesPrecedenceOverSilver) {
   EXPECT_EQ(say("sky"), "skˈI");
   EXPECT_EQ(say("zebra"), "zˈibɹə");
   EXPECT_EQ(say("qwert"), "?");
 }
 
-TEST(EnglishLexicon, FormsThatHangOnTheNextWord) {
+TEST(EnglishLexicon, SomeFormsDependOnTheNextWord) {
   EXPECT_EQ(say("the"), "ðə");
   EXPECT_EQ(say("The", kBeforeVowel), "ði");
   EXPECT_EQ(say("a"), "ɐ");
@@ -59,7 +59,7 @@ TEST(EnglishLexicon, FormsThatHangOnTheNextWord) {
   EXPECT_EQ(say("used"), "jˈuzd");
 }
 
-TEST(EnglishLexicon, CapitalsAreStressAndInitialisms) {
+TEST(EnglishLexicon, CapitalsMeanStressOrInitialisms) {
   EXPECT_EQ(say("It"), "ˌɪt");  // a capital: a little
   EXPECT_EQ(say("london"), "lˈʌndən");
   EXPECT_EQ(say("SKY"), "skˈI");
@@ -75,7 +75,7 @@ TEST(EnglishLexicon, CapitalsAreStressAndInitialisms) {
   EXPECT_EQ(say("GPU", {.next_starts_with_vowel = false, .among_capitals = true}), "?");
 }
 
-TEST(EnglishLexicon, EndingsOnKnownStems) {
+TEST(EnglishLexicon, ReadsEndingsOnKnownStems) {
   EXPECT_EQ(say("cats"), "kˈæts");
   EXPECT_EQ(say("dogs"), "dˈɔɡz");
   EXPECT_EQ(say("dog's"), "dˈɔɡz");
@@ -95,20 +95,20 @@ TEST(EnglishLexicon, EndingsOnKnownStems) {
   EXPECT_EQ(lexicon(true).pronounce("entering", kBeforeVowel), std::nullopt);  // its r is for espeak-ng
 }
 
-TEST(EnglishLexicon, TheWritersStressWins) {
+TEST(EnglishLexicon, ExplicitStressWins) {
   EXPECT_EQ(say("sky", {.next_starts_with_vowel = false, .stress = -2}), "skI");
   EXPECT_EQ(say("the", {.next_starts_with_vowel = false, .stress = 2}), "ðˈi");
   EXPECT_EQ(say("It", {.next_starts_with_vowel = false, .stress = -1}), "ɪt");
 }
 
-TEST(EnglishLexicon, KnowsNothingWithoutDictionaries) {
+TEST(EnglishLexicon, WithoutDictionariesEveryWordIsUnknown) {
   EXPECT_FALSE(EnglishLexicon().knows_words());
   EXPECT_EQ(EnglishLexicon().pronounce("sky", {}), std::nullopt);
   EXPECT_EQ(EnglishLexicon().pronounce("", {}), std::nullopt);
   EXPECT_THROW(EnglishLexicon::read("/no/such/folder", false), Error);
 }
 
-TEST(Dictionary, RefusesWhatIsNone) {
+TEST(Dictionary, RefusesInvalidFiles) {
   for (const char* json : {"[]", "1", "{\"a\": 1}", "{\"a\": \"\"}", "{\"\": \"a\"}", "{\"a\": {}}",
                            "{\"a\": {\"NOUN\": \"x\"}}", "{\"a\": {\"DEFAULT\": null}}",
                            "{\"a\": {\"DEFAULT\": \"x\", \"VERB\": 3}}", "{\"a\": \"x\", \"a\": \"y\"}",
@@ -124,7 +124,7 @@ TEST(Dictionary, RefusesWhatIsNone) {
   EXPECT_THROW(Dictionary::parse("{\"a\": \"" + std::string(1000, 'x') + "\"}", "words.json"), Error);
 }
 
-TEST(Dictionary, FindsEveryWordAndNoOther) {
+TEST(Dictionary, FindsExactlyItsWords) {
   std::string json = "{";
   for (int i = 0; i < 3000; ++i)
     json += (i ? ",\"w" : "\"w") + std::to_string(i * 7) + "\":\"p" + std::to_string(i) + "\"";

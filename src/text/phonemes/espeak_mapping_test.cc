@@ -31,7 +31,7 @@ TEST(EspeakMapping, SyllabicConsonantsBecomeFaintSchwas) {
   EXPECT_EQ(map_espeak("\u0329", Language::american), "");
 }
 
-TEST(EspeakMapping, NewerVersionsKeepTheirO) {
+TEST(EspeakMapping, NewerEspeakVersionsKeepTheVowelO) {
   EXPECT_EQ(map_espeak("fˈoːɹs", Language::american), "fˈɔɹs");
   EXPECT_EQ(map_espeak("fˈoːɹs", Language::american, {1, 52}), "fˈoɹs");
   EXPECT_EQ(map_espeak("fˈoːɹs", Language::american, {2, 0}), "fˈoɹs");
@@ -43,7 +43,7 @@ TEST(EspeakMapping, OtherLanguagesKeepLengthAndNasals) {
   EXPECT_EQ(map_espeak("a-b", Language::french), "ab");
 }
 
-TEST(EspeakMapping, DropsMarksOfLanguageAndTidiesSpaces) {
+TEST(EspeakMapping, DropsLanguageMarksAndExtraSpaces) {
   EXPECT_EQ(map_espeak("(en)hˈɛ(fr) \n ə ", Language::french), "hˈɛ ə");
   EXPECT_EQ(map_espeak("(((((", Language::french), "(((((");
   EXPECT_EQ(map_espeak("", Language::american), "");

@@ -21,7 +21,7 @@ std::string say(EspeakPool& pool, Language language, const std::string& text) {
   return pool.phonemes(language, std::span(&text, 1)).at(0);
 }
 
-TEST(EspeakProtocol, MessagesComeBackAsTheyWere) {
+TEST(EspeakProtocol, MessagesRoundTrip) {
   const Message message{MessageKind::failed, {"", "a", std::string(70'000, 'x'), std::string("\0b", 2)}};
   const std::string bytes = pack(message);
   EXPECT_EQ(read_length(bytes), bytes.size() - kLengthBytes);
@@ -31,7 +31,7 @@ TEST(EspeakProtocol, MessagesComeBackAsTheyWere) {
   EXPECT_EQ(again->strings, message.strings);
 }
 
-TEST(EspeakProtocol, BytesThatContradictThemselvesAreNone) {
+TEST(EspeakProtocol, InconsistentBytesAreNoMessage) {
   using std::string_view;
   EXPECT_FALSE(unpack(""));
   EXPECT_FALSE(unpack("\x03"));
@@ -50,7 +50,7 @@ TEST(EspeakPool, WithoutTheProgramSaysWhatToInstall) {
   EXPECT_EQ(refusal([&] { pool.version(); }).code(), ErrorCode::unavailable);
 }
 
-TEST(EspeakPool, AProgramThatEndsAtOnceOrSaysNothing) {
+TEST(EspeakPool, AHelperThatExitsOrSaysNothingIsAnError) {
   EspeakPool ends({.program = "/bin/false"});
   const Error error = refusal([&] { say(ends, Language::american, "hi"); });
   EXPECT_EQ(error.code(), ErrorCode::unavailable);
@@ -80,7 +80,7 @@ std::string wide_text(int seed) {
   return text;
 }
 
-TEST(EspeakPool, StartsNothingBeforeItIsAsked) {
+TEST(EspeakPool, StartsNoHelperBeforeTheFirstRequest) {
   EspeakPool pool({.helpers = 4});
   EXPECT_TRUE(pool.pids().empty());
   EXPECT_EQ(say(pool, Language::american, "merchantship"), "mˈɜɹʧəntʃˌɪp");
@@ -98,7 +98,7 @@ TEST(EspeakPool, SwitchesLanguages) {
   }
 }
 
-TEST(EspeakPool, ALanguageThatIsNotThereIsRefusedAndLeavesNoVoiceBehind) {
+TEST(EspeakPool, AMissingLanguageIsRefusedAndLaterTextsAreUnaffected) {
   EspeakProcess process(find_phonemizer(), 5000);
   Message answer;
   ASSERT_EQ(process.exchange({MessageKind::ok, {"en-us", "schedule"}}, answer, 5000),
@@ -125,7 +125,7 @@ TEST(EspeakPool, ManyTextsAreOneCallAndStayInOrder) {
   for (int i = 0; i < 3000; i += 97) EXPECT_EQ(together[i], say(pool, Language::american, texts[i]));
 }
 
-TEST(EspeakPool, EightThreadsHearWhatOneHears) {
+TEST(EspeakPool, EightThreadsGetTheSamePhonemesAsOne) {
   const Language languages[] = {Language::american, Language::british, Language::spanish, Language::italian};
   std::vector<std::string> alone;
   {
@@ -148,7 +148,7 @@ TEST(EspeakPool, EightThreadsHearWhatOneHears) {
   EXPECT_LE(pool.pids().size(), 3u);
 }
 
-TEST(EspeakPool, AHelperThatDiedIsReplaced) {
+TEST(EspeakPool, ADeadHelperIsReplaced) {
   EspeakPool pool({.helpers = 1});
   say(pool, Language::american, "hi");
   const pid_t first = pool.pids().at(0);
@@ -157,7 +157,7 @@ TEST(EspeakPool, AHelperThatDiedIsReplaced) {
   EXPECT_NE(pool.pids().at(0), first);
 }
 
-TEST(EspeakPool, KilledInTheMiddleOfARequestItIsAskedAgain) {
+TEST(EspeakPool, ARequestIsRepeatedWhenItsHelperIsKilled) {
   EspeakPool pool({.helpers = 1, .timeout_ms = 20'000});
   say(pool, Language::american, "hi");
   const pid_t first = pool.pids().at(0);
@@ -170,7 +170,7 @@ TEST(EspeakPool, KilledInTheMiddleOfARequestItIsAskedAgain) {
   killer.join();
 }
 
-TEST(EspeakPool, OneThatHangsIsEndedAndItsTextRefused) {
+TEST(EspeakPool, AHungHelperIsKilledAndItsTextRefused) {
   EspeakPool pool({.helpers = 1, .timeout_ms = 300});
   say(pool, Language::american, "hi");
   const pid_t first = pool.pids().at(0);
@@ -183,7 +183,7 @@ TEST(EspeakPool, OneThatHangsIsEndedAndItsTextRefused) {
   EXPECT_EQ(say(pool, Language::american, "merchantship"), "mˈɜɹʧəntʃˌɪp");
 }
 
-TEST(EspeakPool, WhenAllAreBusyWaitingIsBounded) {
+TEST(EspeakPool, WaitingForABusyPoolIsBounded) {
   EspeakPool pool({.helpers = 1, .timeout_ms = 400});
   say(pool, Language::american, "hi");
   ASSERT_EQ(::kill(pool.pids().at(0), SIGSTOP), 0);
@@ -218,7 +218,7 @@ TEST(EspeakPool, HelpersEndWithTheirPool) {
   EXPECT_EQ(::kill(pid, 0), -1);
 }
 
-TEST(EspeakPool, HelpersGetNothingOfOurs) {
+TEST(EspeakPool, HelpersInheritNoFilesAndNoProcessGroup) {
   const int ours = ::open("/etc/hostname", O_RDONLY);  // without O_CLOEXEC, as careless code does
   ASSERT_GE(ours, 0);
   EspeakPool pool;

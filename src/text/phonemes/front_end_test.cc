@@ -58,7 +58,7 @@ TEST(FrontEnd, APauseAloneIsAChunkWithoutPhonemes) {
   EXPECT_EQ(chunks[0].pause_after_s, 2);
 }
 
-TEST(FrontEnd, WordsOfTheDictionaryNeedNoEspeak) {
+TEST(FrontEnd, DictionaryWordsNeedNoEspeak) {
   const Folder folder;
   folder.write("us_gold.json", kWords);
   FrontEnd front_end(with_dictionaries(folder.path(), "/no/such/program"));
@@ -132,7 +132,7 @@ TEST_F(WithEspeak, ClauseByClauseWithoutADictionary) {
   EXPECT_EQ(say("[100](#a#) points"), say("a hundred") + " " + say("points"));
 }
 
-TEST_F(WithEspeak, WithoutNormalisingNumbersAreEspeaks) {
+TEST_F(WithEspeak, WithoutNormalisationEspeakReadsNumbers) {
   const std::vector<Token> tokens = front_end_.tokens("12", {.normalise = false});
   EXPECT_EQ(phonemes_of(tokens), "twˈɛlv");
   EXPECT_EQ(tokens.at(0).text, "12");
@@ -146,7 +146,7 @@ TEST_F(WithEspeak, EveryWordHasItsOwnPhonemes) {
   EXPECT_EQ(tokens[4], (Token{"the", "ðə", true}));
 }
 
-TEST_F(WithEspeak, UnknownWordsOfADictionaryAreEspeaks) {
+TEST_F(WithEspeak, EspeakPronouncesWordsMissingFromTheDictionary) {
   const Folder folder;
   folder.write("us_gold.json", kWords);
   FrontEnd front_end(with_dictionaries(folder.path()));

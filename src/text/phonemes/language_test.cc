@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(Language, LettersAndAliasesInAnyCase) {
+TEST(Language, LettersAndAliasesMatchInAnyCase) {
   const std::pair<const char*, Language> cases[] = {
       {"a", Language::american}, {"en-us", Language::american}, {"EN-US", Language::american},
       {"b", Language::british},  {"en-gb", Language::british},  {"e", Language::spanish},
@@ -28,7 +28,7 @@ TEST(Language, EveryLanguageHasItsNameForEspeak) {
   EXPECT_EQ(name_of(Language::hindi), "Hindi");
 }
 
-TEST(Language, JapaneseAndMandarinAreRefusedWithWhatToSendInstead) {
+TEST(Language, JapaneseAndMandarinAreRefusedWithAnAlternative) {
   for (const char* code : {"j", "ja", "JA", "z", "zh"}) {
     const Error error = refusal([&] { parse_language(code); });
     EXPECT_EQ(error.code(), ErrorCode::unsupported) << code;
@@ -38,7 +38,7 @@ TEST(Language, JapaneseAndMandarinAreRefusedWithWhatToSendInstead) {
   EXPECT_THAT(refusal([] { language_of_voice("zm_yunxi"); }).message(), HasSubstr("Mandarin"));
 }
 
-TEST(Language, AnythingElseIsNamedAndRefused) {
+TEST(Language, OtherLanguagesAreRefusedByName) {
   for (const char* code : {"", "x", "aa", "english", "en", "a\n"}) {
     const Error error = refusal([&] { parse_language(code); });
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << code;
@@ -46,7 +46,7 @@ TEST(Language, AnythingElseIsNamedAndRefused) {
   EXPECT_LT(refusal([] { parse_language(std::string(100'000, 'a')); }).message().size(), 400u);
 }
 
-TEST(Language, VoicesSayTheirsByTheirFirstLetter) {
+TEST(Language, TheFirstLetterOfAVoiceGivesItsLanguage) {
   EXPECT_EQ(language_of_voice("af_heart"), Language::american);
   EXPECT_EQ(language_of_voice("bm_george"), Language::british);
   EXPECT_EQ(language_of_voice("pf_dora"), Language::portuguese);

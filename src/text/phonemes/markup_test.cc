@@ -39,7 +39,7 @@ ErrorCode markup_code(auto call) {
   return ErrorCode::internal;
 }
 
-TEST(Pauses, StandBetweenLinesAndAddUp) {
+TEST(Pauses, SeparateLinesAndAddUp) {
   EXPECT_EQ(lines_of("One.[pause:1.5s] Two."), "<One.>1.50<Two.>");
   EXPECT_EQ(lines_of("[pause:0.25s]One."), "<>0.25<One.>");
   EXPECT_EQ(lines_of("One.[pause:1s][pause:2s]\nTwo."), "<One.>3.00<Two.>");
@@ -49,7 +49,7 @@ TEST(Pauses, StandBetweenLinesAndAddUp) {
   EXPECT_EQ(lines_of(""), "");
 }
 
-TEST(Pauses, WhatIsNoneIsRefused) {
+TEST(Pauses, InvalidPausesAreRefused) {
   for (const char* text :
        {"[pause:]", "[pause:s]", "[pause:1.5]", "[pause:1.5 s]", "[pause:-1s]", "[pause:1e1s]",
         "[pause:nans]", "[pause:infs]", "[pause:60.1s]", "[pause:40s][pause:21s]",
@@ -83,7 +83,7 @@ TEST(ShortLines, AreCutBetweenSentencesButNotWithinLinks) {
     EXPECT_EQ(line.text.find('[') != std::string::npos, line.text.find("](/x/)") != std::string::npos);
 }
 
-TEST(Links, SayPhonemesStressOrFlags) {
+TEST(Links, SetPhonemesStressOrFlags) {
   EXPECT_EQ(spans_of("Say [Kokoro](/kˈOkəɹO/) now"), "<Say ><Kokoro|kˈOkəɹO>< now>");
   EXPECT_EQ(spans_of("[a](+1)[b](-2)[c](0.5)[d]( -0.5 )"), "<a!1.00><b!-2.0><c!0.50><d!-0.5>");
   EXPECT_EQ(spans_of("[120](#&a#)"), "<120#&a>");
@@ -102,12 +102,12 @@ TEST(Links, OtherBracketsAreText) {
   EXPECT_EQ(spans_of(""), "");
 }
 
-TEST(Links, WhatTheyCannotSayIsRefused) {
+TEST(Links, InvalidValuesAreRefused) {
   for (const char* text : {"[a](3)", "[a](0.7)", "[a](-3)", "[a](//)", "[a](/ /)", "[a](#x#)", "[a](#&n1#)"})
     EXPECT_EQ(markup_code([&] { split_links(text); }), ErrorCode::invalid_argument) << text;
 }
 
-TEST(Links, TextIsKeptWhateverTheBrackets) {
+TEST(Links, UnbalancedBracketsKeepTheText) {
   // Without a target that says something, what is spoken is the text without the links' own signs.
   for (const char* unit : {"[", "]", "(", "[a](", "[[((", "][)("}) {
     std::string text;
@@ -118,7 +118,7 @@ TEST(Links, TextIsKeptWhateverTheBrackets) {
   }
 }
 
-TEST(NumberFlags, PutAndWhereBritishEnglishDoes) {
+TEST(NumberFlags, InsertAndAsInBritishEnglish) {
   EXPECT_EQ(apply_number_flags("one hundred twenty", "&"), "one hundred and twenty");
   EXPECT_EQ(apply_number_flags("one thousand five", "&"), "one thousand and five");
   EXPECT_EQ(apply_number_flags("two thousand one hundred five", "&"), "two thousand one hundred and five");

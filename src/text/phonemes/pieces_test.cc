@@ -23,7 +23,7 @@ TEST(SplitEnglish, WordsAndMarks) {
   EXPECT_EQ(show(split_english("!!!!!!")), "{!!!}");
 }
 
-TEST(SplitEnglish, QuotesByWhereTheyStand) {
+TEST(SplitEnglish, QuotesOpenOrCloseByTheirPosition) {
   EXPECT_EQ(show(split_english("He said \"stop\".")), "<He>_<said>_{“}<stop>{”}{.}");
   EXPECT_EQ(show(split_english("(\"a\") “b” «c»")), "{(}{“}<a>{”}{)}_{“}<b>{”}_{“}<c>{”}");
 }

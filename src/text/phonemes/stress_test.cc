@@ -37,7 +37,7 @@ TEST(GlueCompound, HalfOfTooManyPrimaryStressesFall) {
   EXPECT_EQ(glue_compound({}), "");
 }
 
-TEST(SpellLetters, TheLastOneBearsTheStress) {
+TEST(SpellLetters, TheLastLetterIsStressed) {
   EXPECT_EQ(spell_letters("GPU", false), "ʤˌipˌijˈu");
   EXPECT_EQ(spell_letters("gpu", true), "ʤˌiːpˌiːjˈuː");
   EXPECT_EQ(spell_letters("Z", false), "zˈi");
@@ -45,7 +45,7 @@ TEST(SpellLetters, TheLastOneBearsTheStress) {
   EXPECT_EQ(spell_letters("1-", true), "");
 }
 
-TEST(StartsWithVowel, LooksBehindStressMarks) {
+TEST(StartsWithVowel, SkipsStressMarks) {
   EXPECT_TRUE(starts_with_vowel("ˈæpᵊl"));
   EXPECT_TRUE(starts_with_vowel("ɐn"));
   EXPECT_FALSE(starts_with_vowel("jˈuz"));

@@ -9,14 +9,14 @@ namespace {
 
 const SymbolIds kSymbols = {{U'a', 43}, {U' ', 16}, {U'ɡ', 92}, {U'ˈ', 156}, {U'.', 4}};
 
-TEST(EncodePhonemes, OneIdPerCodePoint) {
+TEST(EncodePhonemes, GivesOneIdPerCodePoint) {
   const EncodedPhonemes encoded = encode_phonemes("ɡˈa a.", kSymbols);
   EXPECT_EQ(encoded.ids, (std::vector<int32_t>{92, 156, 43, 16, 43, 4}));
   EXPECT_TRUE(encoded.dropped.empty());
   EXPECT_NO_THROW(require_known(encoded.dropped));
 }
 
-TEST(EncodePhonemes, NamesWhatHasNone) {
+TEST(EncodePhonemes, NamesUnknownPhonemes) {
   const EncodedPhonemes encoded = encode_phonemes("¿ga¿a\xF0\x9F\x98\x80", kSymbols);
   EXPECT_EQ(encoded.ids, (std::vector<int32_t>{43, 43}));
   EXPECT_EQ(encoded.dropped, (std::vector<char32_t>{U'¿', U'g', U'\U0001F600'}));
@@ -37,9 +37,9 @@ TEST(EncodePhonemes, LongListsAreCut) {
   EXPECT_NE(describe_symbols(many).find("and 246 more"), std::string::npos);
 }
 
-TEST(EncodePhonemes, RefusesWhatIsNoText) { EXPECT_THROW(encode_phonemes("\xff", kSymbols), Error); }
+TEST(EncodePhonemes, RefusesInvalidUtf8) { EXPECT_THROW(encode_phonemes("\xff", kSymbols), Error); }
 
-TEST(DropUnknown, LeavesWhatTheIdsAreMadeOf) {
+TEST(DropUnknown, KeepsTheKnownPhonemes) {
   std::vector<Token> tokens = {{"x", "aga", true}, {"y", "¿", false}, {"z", "a", false}};
   EXPECT_EQ(drop_unknown(tokens, kSymbols), (std::vector<char32_t>{U'g', U'¿'}));
   EXPECT_EQ(tokens, (std::vector<Token>{{"x", "aa", true}, {"y", "", false}, {"z", "a", false}}));

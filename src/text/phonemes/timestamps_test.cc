@@ -7,7 +7,7 @@
 namespace shoal::phonemes {
 namespace {
 
-TEST(WordTimes, ByHand) {
+TEST(WordTimes, MatchAHandComputedExample) {
   // pad h i _ y o u . pad, in frames of 25 ms.
   const std::vector<Token> tokens = {{"hi", "hi", true}, {"you", "you", false}, {".", ".", false}};
   const std::vector<int64_t> durations = {5, 2, 3, 4, 1, 2, 3, 6, 8};
@@ -23,13 +23,13 @@ TEST(WordTimes, ByHand) {
   }
 }
 
-TEST(WordTimes, OddSpacesAreHalved) {
+TEST(WordTimes, OddSpacesAreSplitInHalf) {
   const std::vector<Token> tokens = {{"a", "a", true}, {"b", "b", false}};
   const std::vector<WordTime> times = word_times(tokens, std::vector<int64_t>{1, 2, 3, 2, 1});
   EXPECT_EQ(times, (std::vector<WordTime>{{0, 0, 7 / 80.0}, {1, 7 / 80.0, 14 / 80.0}}));
 }
 
-TEST(WordTimes, SilentTokensHaveNone) {
+TEST(WordTimes, SilentTokensHaveNoTimes) {
   const std::vector<Token> tokens = {{"*", "", false}, {"a", "a", true}, {"~", "", true}, {"b", "b", false}};
   const std::vector<WordTime> times = word_times(tokens, std::vector<int64_t>{3, 2, 4, 6, 2, 1});
   ASSERT_EQ(times.size(), 2u);
@@ -55,7 +55,7 @@ TEST(WordTimes, EndWithTheSumOfTheFrames) {
   for (size_t i = 1; i < times.size(); ++i) EXPECT_EQ(times[i].start_s, times[i - 1].end_s);
 }
 
-TEST(WordTimes, LengthsThatDisagreeAreOurMistake) {
+TEST(WordTimes, InconsistentLengthsAreOurFault) {
   const std::vector<Token> tokens = {{"a", "a", false}};
   EXPECT_THROW(word_times(tokens, std::vector<int64_t>{1, 1}), Error);
   EXPECT_TRUE(word_times({}, std::vector<int64_t>{1, 1}).empty());

@@ -16,27 +16,29 @@ std::string align(const std::vector<std::string>& words, std::string_view clause
   return out;
 }
 
-TEST(AlignWords, OneGroupPerWord) { EXPECT_EQ(align({"the", "sky"}, "ðə skˈI", {"ðə", "skˈI"}), "ðə_skˈI|"); }
+TEST(AlignWords, AlignsOneGroupPerWord) {
+  EXPECT_EQ(align({"the", "sky"}, "ðə skˈI", {"ðə", "skˈI"}), "ðə_skˈI|");
+}
 
-TEST(AlignWords, WordsThatWereJoined) {
+TEST(AlignWords, AlignsWordsThatEspeakJoined) {
   EXPECT_EQ(align({"port", "was", "the", "color"}, "pˈɔɹt wʌzðə kˈʌləɹ", {"pˈɔɹt", "wʌz", "ðə", "kˈʌləɹ"}),
             "pˈɔɹt_wʌz|ðə_kˈʌləɹ|");
   EXPECT_EQ(align({"I", "am"}, "Iəm", {"ˈI", "ˈæm"}), "I|əm|");
 }
 
-TEST(AlignWords, AWordOfSeveralGroups) {
+TEST(AlignWords, AlignsAWordOfSeveralGroups) {
   EXPECT_EQ(align({"an", "nginx", "box"}, "ən ˈɛnʤɪn ˌɛks bˈɑks", {"æn", "ˈɛnʤɪn ˌɛks", "bˈɑks"}),
             "ən_ˈɛnʤɪn ˌɛks_bˈɑks|");
 }
 
-TEST(AlignWords, JoinedAndSplitInOneClause) {
+TEST(AlignWords, AlignsJoinedAndSplitWordsInOneClause) {
   // As many groups as words, and none is where counting would put it.
   EXPECT_EQ(align({"nginx", "was", "the", "best"}, "ˈɛnʤɪn ˌɛks wʌzðə bˈɛst",
                   {"ˈɛnʤɪn ˌɛks", "wʌz", "ðə", "bˈɛst"}),
             "ˈɛnʤɪn ˌɛks_wʌz|ðə_bˈɛst|");
 }
 
-TEST(AlignWords, SilentWordsHaveNothing) {
+TEST(AlignWords, SilentWordsGetNoPhonemes) {
   EXPECT_EQ(align({"a", "~", "b"}, "A bi", {"A", "", "bi"}), "A_|bi|");
   EXPECT_EQ(align({"~", "~"}, "", {"", ""}), "||");
 }
@@ -45,7 +47,7 @@ TEST(AlignWords, LengthMarksStayWithTheirVowel) {
   EXPECT_EQ(align({"tu", "a"}, "tuːa", {"tu", "a"}), "tuː|a|");
 }
 
-TEST(AlignWords, WhateverTheSoundsNothingIsLost) {
+TEST(AlignWords, NoPhonemeIsLost) {
   std::mt19937 random(7);
   const char* sounds[] = {"a", "t", "ˈ", "ː", " ", "ɛ", "\u0303"};
   const auto some = [&](size_t most) {
@@ -68,7 +70,7 @@ TEST(AlignWords, WhateverTheSoundsNothingIsLost) {
   }
 }
 
-TEST(AlignWords, TooMuchToAlignIsDealtOut) {
+TEST(AlignWords, VeryLongClausesAreDividedEvenly) {
   std::string clause;
   for (int i = 0; i < 700; ++i) clause += i % 100 == 99 ? "a " : "ab";
   clause += "c";

@@ -92,7 +92,7 @@ TEST(AmxBlock, GivesTheBitsOfThePortableKernel) {
 }
 
 // Rows behind the last one are read but never show.
-TEST(AmxBlock, WhatLiesBehindTheLastRowDoesNotMatter) {
+TEST(AmxBlock, MemoryAfterTheLastRowDoesNotMatter) {
   constexpr int64_t kDepth = 32;
   std::vector<Bf16> x(32 * kDepth, 0x7fc0);  // NaN
   for (int64_t k = 0; k < kDepth; ++k) x[static_cast<size_t>(k)] = float_to_bf16(1.0f);

@@ -165,7 +165,7 @@ Floats few_values(int64_t n) {
 
 constexpr float kPivots[] = {-kInfinity, -9, -1, -0.5f, -0.0f, 1, 9};
 
-TEST_P(VectorKernelsTest, SharesAboveAPivotMatchALoop) {
+TEST_P(VectorKernelsTest, SumsAboveAPivotMatchALoop) {
   for (int64_t n = 0; n < 300; n += n < 40 ? 1 : 37) {
     Floats x = few_values(n), weights = random_values(n, 2);
     for (float& w : weights) w = std::round(w * 0x1p20f) * 0x1p-20f;  // sums are exact
@@ -219,7 +219,7 @@ TEST_P(VectorKernelsTest, BlocksMatchALoop) {
 }
 
 // Equal logits: the smallest noise wins, and of two equal ones the first.
-TEST_P(VectorKernelsTest, RaceIsWonByTheSmallestNoise) {
+TEST_P(VectorKernelsTest, TheSmallestNoiseWinsTheRace) {
   for (const int32_t block_count : {1, 2, 15, 16, 17, 40, 5000})
     for (const uint32_t first_block : {0u, 12'345u}) {
       const NoiseStream noise{0x123456789abcdef0u, 7, static_cast<uint32_t>(block_count)};

@@ -59,7 +59,7 @@ TEST_F(AttentionBitsTest, DecodingEveryPositionGivesThePrefill) {
   }
 }
 
-TEST_F(AttentionBitsTest, AttendIsTheThreeInTurn) {
+TEST_F(AttentionBitsTest, AttendEqualsNormAppendAndAttentionInTurn) {
   for (const World& kind : worlds()) {
     World fused = make_world(kind, {7, 66}), in_turn = fused;
     Pool pool = make_pool(fused, 16, true), other = make_pool(in_turn, 16, true);
@@ -129,7 +129,7 @@ TEST_F(AttentionBitsTest, PagesOutsideTheWindowAreNeverLookedUp) {
 }
 
 // In a step's table stands behind a sequence's pages what stood there before (dual_ar::StepMemory).
-TEST_F(AttentionBitsTest, PagesBehindTheLastAreNeverLookedUp) {
+TEST_F(AttentionBitsTest, PagesAfterTheLastAreNeverLookedUp) {
   constexpr int32_t kNoPage = 1 << 30;
   for (const World& kind : worlds()) {
     World world = make_world(kind, {7, 200, 64}), alone = world;
@@ -206,7 +206,7 @@ TEST_F(AttentionBitsTest, EverySplitOfADecodeStepGivesTheSame) {
   }
 }
 
-TEST_F(AttentionBitsTest, ResultsOfSixteenBitsAreTheRoundedOnes) {
+TEST_F(AttentionBitsTest, SixteenBitResultsAreTheRoundedF32Results) {
   for (const World& kind :
        {World{{4, 2, 64}, DType::bf16}, {{4, 2, 64}, DType::f32}, {{2, 1, 6}, DType::f32}})
     for (const int64_t begin : {60, 69}) {
@@ -229,7 +229,7 @@ TEST_F(AttentionBitsTest, ResultsOfSixteenBitsAreTheRoundedOnes) {
 
 // A recorded step takes rows and positions from memory: the same recording decodes position after position,
 // also where a row becomes padding.
-TEST_F(AttentionBitsTest, ARecordedStepFollowsItsTables) {
+TEST_F(AttentionBitsTest, AReplayedGraphReadsTheCurrentTables) {
   for (const World& kind : {World{{4, 2, 128}, DType::bf16}, {{2, 2, 64}, DType::f32}}) {
     World world = make_world(kind, {90, 90}), recorded = world;
     run_alone(world, 16);

@@ -104,7 +104,7 @@ TEST_F(AttentionOracleTest, MatchesTheOracleOverLongContexts) {
     }
 }
 
-TEST_F(AttentionOracleTest, HeadsAreNormedAndTurned) {
+TEST_F(AttentionOracleTest, HeadsAreNormedAndRotated) {
   for (const int64_t dim : {4, 10, 32, 64, 128, 200}) {
     const HeadLayout layout{3, 1, dim};
     const Tensor table = make_rope_table(50, dim, 10'000);

@@ -151,7 +151,7 @@ TEST_P(CudaConv1d, ChunksOfAnySizeEqualOneShot) {
   }
 }
 
-TEST_P(CudaConv1d, ASequenceAloneEqualsItselfInARaggedBatch) {
+TEST_P(CudaConv1d, ASequenceIsTheSameAloneAndInARaggedBatch) {
   for (const std::vector<int64_t>& counts : {std::vector<int64_t>{0, 1, 5, 0, 3, 1},
                                              std::vector<int64_t>(40, 1),
                                              {40, 0, 100, 1, 67},
@@ -179,7 +179,7 @@ TEST_P(CudaConv1d, ASequenceAloneEqualsItselfInARaggedBatch) {
   }
 }
 
-TEST_P(CudaConv1d, OffsetsCountRowsOfALowerRate) {
+TEST_P(CudaConv1d, OffsetsCountRowsAtTheLowerRate) {
   for (const Geometry g : {Geometry{20, 16, 7, 3}, {32, 1, 7, 1}, {1, 24, 7, 1}}) {
     const Layer layer = random_layer(g, /*snakes=*/true);
     Rows xs, histories, histories_at_rate;
@@ -193,7 +193,7 @@ TEST_P(CudaConv1d, OffsetsCountRowsOfALowerRate) {
   }
 }
 
-TEST_P(CudaConv1d, ASequencesNaNStaysInIt) {
+TEST_P(CudaConv1d, ANaNStaysInItsSequence) {
   for (const Geometry g : {Geometry{20, 16, 7, 1}, {32, 1, 7, 1}}) {
     const Layer layer = random_layer(g);
     Rows xs = {random_values(9 * g.inputs, 1), random_values(9 * g.inputs, 2)}, histories;
@@ -209,7 +209,7 @@ TEST_P(CudaConv1d, ASequencesNaNStaysInIt) {
 // Signals that begin with what is looked back at, in f32 and as the product reads them. A codec's last
 // convolution has a kernel of its own, which is not for signals and sums in another order: there the oracle
 // decides.
-TEST_P(CudaConv1d, SignalsAreTheCausalOnesFromWhereThoseSeeOnlySignal) {
+TEST_P(CudaConv1d, SignalsEqualTheCausalConvolutionOnceThatSeesOnlySignal) {
   for (const Geometry g : kGeometries) {
     const bool is_apart = g.outputs == 1 && GetParam() == DType::f32;
     SCOPED_TRACE(testing::Message() << g);
@@ -279,7 +279,7 @@ TEST_P(CudaConv1d, Epilogues) {
   }
 }
 
-TEST_P(CudaConv1d, ResidualUnitsAreTheirTwoConvolutions) {
+TEST_P(CudaConv1d, ResidualUnitsEqualTheirTwoConvolutions) {
   for (const int64_t channels : {12, 40, 96, 192}) {
     for (const int64_t dilation : {1, 9}) {
       SCOPED_TRACE(testing::Message() << channels << " channels, dilation " << dilation);
@@ -311,7 +311,7 @@ TEST_P(CudaConv1d, ResidualUnitsAreTheirTwoConvolutions) {
 }
 
 // A step that is recorded reads its offsets, slots and rows anew when it is replayed.
-TEST_P(CudaConv1d, ReplaysReadWhatStandsInMemoryThen) {
+TEST_P(CudaConv1d, ReplaysReadTheCurrentContentsOfMemory) {
   ctx().graphs = &graphs();
   const Geometry g{40, 24, 7, 3};
   const Layer layer = random_layer(g, /*snakes=*/true);

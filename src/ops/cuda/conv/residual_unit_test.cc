@@ -62,7 +62,7 @@ class CudaResidualUnit : public ConvTest, public testing::WithParamInterface<DTy
   }
 };
 
-TEST_P(CudaResidualUnit, IsItsTwoConvolutions) {
+TEST_P(CudaResidualUnit, EqualsItsTwoConvolutions) {
   for (const int64_t channels : {96, 192, 384}) {
     for (const int64_t dilation : {1, 3, 9}) {
       SCOPED_TRACE(testing::Message() << channels << " channels, dilation " << dilation);
@@ -82,7 +82,7 @@ TEST_P(CudaResidualUnit, IsItsTwoConvolutions) {
 
 // However a sequence is cut, whatever else is in the batch: pieces that begin at other rows, blocks that have
 // other neighbours.
-TEST_P(CudaResidualUnit, StreamedIsWholeAndAloneIsInABatch) {
+TEST_P(CudaResidualUnit, StreamedEqualsWholeAndAloneEqualsInABatch) {
   for (const int64_t channels : {96, 192, 384}) {
     SCOPED_TRACE(testing::Message() << channels << " channels");
     const Unit unit = random_unit(channels, 9);
@@ -101,7 +101,7 @@ TEST_P(CudaResidualUnit, StreamedIsWholeAndAloneIsInABatch) {
   }
 }
 
-TEST_P(CudaResidualUnit, TakesHistoriesThatLieAnywhere) {
+TEST_P(CudaResidualUnit, HistoriesMayLieAnywhereInMemory) {
   const Unit unit = random_unit(384, 3);
   if (!has_unit_kernel(ctx(), unit.convs())) GTEST_SKIP() << "no such kernel for this GPU";
   Rows histories = random_rows({18, 18}, 384, 51), same = histories;

@@ -134,7 +134,7 @@ class CudaSnakeBlock : public SegmentTest, public testing::WithParamInterface<DT
 // Both round what a convolution reads to 16 bits; sums and moments differ in the last bits of f32, so that
 // now and then a value is rounded the other way. That is off by at most 0.14 of a rounding of what is added,
 // and by 0.19 for three rows or one, whose few values make the moments.
-TEST_P(CudaSnakeBlock, IsWhatItIsMadeOf) {
+TEST_P(CudaSnakeBlock, EqualsItsSeparateOps) {
   const Segments segments = placed(kPieces.segments());
   for (const int64_t channels : {128, 256})
     for (const int64_t taps : {1, 3, 7, 11}) {
@@ -145,7 +145,7 @@ TEST_P(CudaSnakeBlock, IsWhatItIsMadeOf) {
     }
 }
 
-TEST_P(CudaSnakeBlock, IsWhatItIsMadeOfWhenEveryBlockHasManyPieces) {
+TEST_P(CudaSnakeBlock, EqualsItsSeparateOpsWhenEveryBlockHasManyPieces) {
   const Segments segments = placed(kManyPieces.segments());
   for (const int64_t channels : {128, 256}) {
     SCOPED_TRACE(testing::Message() << channels << " channels");
@@ -154,7 +154,7 @@ TEST_P(CudaSnakeBlock, IsWhatItIsMadeOfWhenEveryBlockHasManyPieces) {
   }
 }
 
-TEST_P(CudaSnakeBlock, ASegmentAloneEqualsItselfInEveryBatch) {
+TEST_P(CudaSnakeBlock, ASegmentIsTheSameAloneAndInEveryBatch) {
   const Segments segments = placed(kPieces.segments());
   for (const int64_t channels : {128, 256}) {
     const std::vector<Unit> units = random_units(channels, 7, segments.count());
@@ -175,7 +175,7 @@ TEST_P(CudaSnakeBlock, ASegmentAloneEqualsItselfInEveryBatch) {
   }
 }
 
-TEST_P(CudaSnakeBlock, UnitsFollowEachOther) {
+TEST_P(CudaSnakeBlock, ConsecutiveUnitsWaitForEachOther) {
   const Segments segments = placed(kPieces.segments());
   const std::vector<Unit> units = random_units(128, 3, segments.count());
   Floats x = random_rows(segments, 128, 11);

@@ -8,7 +8,7 @@ namespace {
 // How fast is for benchmarks to say: here it runs, and gives figures that any GPU of today lies between.
 class DeviceSpeedTest : public CudaTest {};
 
-TEST_F(DeviceSpeedTest, IsMeasured) {
+TEST_F(DeviceSpeedTest, TheSpeedOfAGpuIsMeasured) {
   const auto speed = measure_device_speed(ctx());
   ASSERT_TRUE(speed.has_value());
   EXPECT_GT(speed->read_bytes_per_s, 1e10);
@@ -17,7 +17,9 @@ TEST_F(DeviceSpeedTest, IsMeasured) {
   EXPECT_LT(speed->bf16_flop_per_s, 1e17);
 }
 
-TEST_F(DeviceSpeedTest, ACpuHasNone) { EXPECT_FALSE(measure_device_speed(host_ctx()).has_value()); }
+TEST_F(DeviceSpeedTest, ACpuHasNoMeasuredSpeed) {
+  EXPECT_FALSE(measure_device_speed(host_ctx()).has_value());
+}
 
 }  // namespace
 }  // namespace shoal::ops::cuda

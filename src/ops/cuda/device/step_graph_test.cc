@@ -80,14 +80,14 @@ TEST_F(RecordedStep, ReplaysOnNewContentsWithoutCallingItsBody) {
   EXPECT_EQ(graphs().count(), 1);
 }
 
-TEST_F(RecordedStep, WithoutGraphsItsBodyIsCalledEveryTime) {
+TEST_F(RecordedStep, WithoutGraphsTheBodyRunsEveryTime) {
   ctx().graphs = nullptr;
   for (int32_t value = 1; value <= 3; ++value) EXPECT_EQ(run(value), cleared(value));
   EXPECT_EQ(calls_, 3);
   EXPECT_EQ(graphs().count(), 0);
 }
 
-TEST_F(RecordedStep, EveryKeyIsRecordedByItself) {
+TEST_F(RecordedStep, EachKeyHasItsOwnGraph) {
   for (int32_t value = 1; value <= 3; ++value)
     for (const int64_t rows : {1, 2}) EXPECT_EQ(run(value, rows), cleared(value));
   EXPECT_EQ(calls_, 4);
@@ -98,7 +98,7 @@ TEST_F(RecordedStep, EveryKeyIsRecordedByItself) {
   EXPECT_EQ(calls_, 5);
 }
 
-TEST_F(RecordedStep, IsRecordedAnewWhenItsScratchHasMoved) {
+TEST_F(RecordedStep, IsRecordedAgainWhenItsScratchHasMoved) {
   for (int32_t value = 1; value <= 3; ++value) run(value);
   const void* const before = scratch_address();
   outgrow_the_scratch();
@@ -112,13 +112,13 @@ TEST_F(RecordedStep, IsRecordedAnewWhenItsScratchHasMoved) {
   EXPECT_EQ(get_ints(witness), std::vector<int32_t>(1 << 18, 77));
 }
 
-TEST_F(RecordedStep, NeedingMoreThanOneBlockIsRecordedAfterTheyAreMerged) {
+TEST_F(RecordedStep, AStepThatNeedsSeveralBlocksIsRecordedOnceTheyAreMerged) {
   scratch_bytes_ = int64_t{3} << 20;
   for (int32_t value = 1; value <= 4; ++value) EXPECT_EQ(run(value), cleared(value));
   EXPECT_EQ(calls_, 2);
 }
 
-TEST_F(RecordedStep, AfterAFailedMergeItsBodyIsCalledAgain) {
+TEST_F(RecordedStep, AfterAFailedMergeTheBodyRunsAgain) {
   scratch_bytes_ = int64_t{3} << 20;  // more than a new block holds
   for (int32_t value = 1; value <= 3; ++value) run(value);
   outgrow_the_scratch();
@@ -147,7 +147,7 @@ TEST_F(RecordedStep, AFailingBodyLeavesTheStreamUsable) {
   EXPECT_EQ(graphs().count(), 1);
 }
 
-TEST_F(RecordedStep, AnAllocationThatFailsInItsBodyIsPassedOn) {
+TEST_F(RecordedStep, AnAllocationFailureInTheBodyReachesTheCaller) {
   run(1);
   scratch_bytes_ = int64_t{100} << 20;  // the workspace would have to grow while the step is recorded
   EXPECT_THROW(run(2), Error);
@@ -155,7 +155,7 @@ TEST_F(RecordedStep, AnAllocationThatFailsInItsBodyIsPassedOn) {
   for (int32_t value = 3; value <= 5; ++value) EXPECT_EQ(run(value), cleared(value));
 }
 
-TEST_F(RecordedStep, WhatCannotBeRecordedIsRefusedFromTheFirstRunOn) {
+TEST_F(RecordedStep, AStepThatCannotBeRecordedIsRefusedFromTheFirstRun) {
   const std::vector<int32_t> values(3, 1);
   for (const auto& forbidden : std::initializer_list<std::function<void()>>{
            [&] { upload(ctx(), values); }, [&] { synchronize(ctx()); },
@@ -172,7 +172,7 @@ TEST_F(RecordedStep, WhatCannotBeRecordedIsRefusedFromTheFirstRunOn) {
   EXPECT_THROW(run(1), Error);
 }
 
-TEST_F(RecordedStep, OthersMayAllocateAndCopyWhileItIsRecorded) {
+TEST_F(RecordedStep, OtherThreadsMayAllocateAndCopyDuringRecording) {
   in_body_ = [] {
     std::thread([] {
       const Tensor there = put(std::vector<int32_t>(1000, 3), {1000});
@@ -186,7 +186,7 @@ TEST_F(RecordedStep, OthersMayAllocateAndCopyWhileItIsRecorded) {
   EXPECT_EQ(calls_, 2);
 }
 
-TEST_F(RecordedStep, ABlocksViewsStayInside) {
+TEST_F(RecordedStep, ViewsOfABlockStayInsideIt) {
   EXPECT_THROW(block_.device(8, DType::i32, {1}), Error);
   EXPECT_THROW(block_.device(-16, DType::i32, {1}), Error);
   EXPECT_THROW(block_.device(16, DType::i32, {kCount}), Error);
@@ -195,7 +195,7 @@ TEST_F(RecordedStep, ABlocksViewsStayInside) {
   EXPECT_EQ(get_ints(StepBlock(ctx(), 16).device(0, DType::i32, {4})), std::vector<int32_t>(4, 0));
 }
 
-TEST(RecordedStepOnTheCpu, IsItsBodyAndABlockIsOneMemory) {
+TEST(RecordedStepOnTheCpu, RunsTheBodyAndABlockHasOneMemory) {
   ThreadTeam team(1);
   Workspace workspace;
   StepGraphs graphs;
@@ -215,7 +215,7 @@ TEST(RecordedStepOnTheCpu, IsItsBodyAndABlockIsOneMemory) {
   EXPECT_THROW(block.copy_to_host(ctx, kBytes + 1), Error);
 }
 
-TEST(StreamCreate, OfNoGpuOrAMissingOne) {
+TEST(StreamCreate, FailsWithoutAGpuOrForAMissingOne) {
   EXPECT_EQ(Stream::create(Device{}), nullptr);
   try {
     Stream::create({DeviceKind::cuda, 1000});

@@ -18,7 +18,7 @@ std::vector<int32_t> counted(int64_t count, int32_t first = 0) {
 
 using Transfer = CudaTest;
 
-TEST_F(Transfer, ValuesComeBackAsTheyWerePut) {
+TEST_F(Transfer, UploadsAndDownloadsKeepTheValues) {
   const std::vector<float> values = {0.0f, -1.5f, 3.14159f, 1e-3f, 65504.0f, 7.0f};
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
     const Tensor there = put(values, {2, 3}, dtype);
@@ -29,7 +29,7 @@ TEST_F(Transfer, ValuesComeBackAsTheyWerePut) {
   }
 }
 
-TEST_F(Transfer, AnUploadMayDropItsSourceAtOnce) {
+TEST_F(Transfer, TheSourceOfAnUploadMayBeFreedAtOnce) {
   const Workspace::Scope scope(*ctx().workspace);
   std::vector<TensorView> views;
   // More than both halves of the page-locked memory hold, so that each is used again.
@@ -54,7 +54,7 @@ TEST_F(Transfer, UploadsOfEverySizeArrive) {
   }
 }
 
-TEST_F(Transfer, ADownloadWaitsForWhatWasGivenBefore) {
+TEST_F(Transfer, ADownloadWaitsForEarlierWork) {
   const Tensor there = put(counted(1 << 22), {1 << 22});
   for (const int64_t count : {int64_t{7}, int64_t{1} << 22}) {
     const TensorView part = there.view().slice(0, count);
@@ -88,7 +88,7 @@ TEST_F(Transfer, HostTensorsMoveAndComeBack) {
   EXPECT_EQ(back.shape(), (Shape{5, 3}));
 }
 
-TEST_F(Transfer, APlansTablesAreOnTheDevice) {
+TEST_F(Transfer, TheTablesOfAPlanAreOnTheDevice) {
   const Workspace::Scope scope(*ctx().workspace);
   const std::vector<int32_t> offsets = {0, 2, 2, 5}, positions = {7, 8, 0, 1, 2}, pages = {4, 1, 0, 0, 3, 2};
   const BatchPlan plan{.rows = {offsets},
@@ -114,7 +114,7 @@ TEST_F(DeviceMemory, ZerosAndCopiesInAnyDirection) {
   EXPECT_EQ(get_ints(other), counted(1000));
 }
 
-TEST_F(DeviceMemory, TooMuchIsResourceExhaustedAndHarmsNothing) {
+TEST_F(DeviceMemory, AnAllocationTooLargeIsResourceExhaustedAndHarmsNothing) {
   for (const auto& take :
        std::initializer_list<std::function<void()>>{[] { Buffer(int64_t{1} << 50, kDevice); },
                                                     [] { Buffer::page_locked(int64_t{1} << 50, kDevice); }}) {
@@ -142,7 +142,7 @@ TEST_F(DeviceMemory, AnInjectedFailureIsRefusedOnce) {
   EXPECT_NO_THROW(Buffer(16, kDevice));
 }
 
-TEST_F(DeviceMemory, AWorkspaceOutlivesARefusedMerge) {
+TEST_F(DeviceMemory, AWorkspaceStaysUsableAfterARefusedMerge) {
   Workspace workspace(kDevice);
   const auto take_two_blocks = [&] {
     const Workspace::Scope scope(workspace);

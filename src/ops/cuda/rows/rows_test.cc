@@ -72,7 +72,7 @@ TEST_F(RowsTest, RmsNormMatchesTheOracle) {
     }
 }
 
-TEST_F(RowsTest, NormsOfARowDependOnNothingElse) {
+TEST_F(RowsTest, ARowsNormDependsOnThatRowAlone) {
   constexpr int64_t kRows = 1300, kDim = 300;
   const std::vector<float> values = random_values(kRows * kDim, 3);
   const Tensor x = put(values, {kRows, kDim}), w = put(random_values(kDim, 4), {kDim});
@@ -132,7 +132,7 @@ TEST_F(RowsTest, LayerNormMatchesTheOracle) {
   }
 }
 
-TEST_F(RowsTest, ARowsOwnWeightsAreThoseOfItsRowOfTheTable) {
+TEST_F(RowsTest, EachRowUsesTheWeightsAtItsTableIndex) {
   constexpr int64_t kRows = 40, kEntries = 3;
   for (const int64_t dim : {30, 512}) {
     const Tensor x = put(random_values(kRows * dim, 1, 2), {kRows, dim}),
@@ -202,7 +202,7 @@ class LookUpTest : public RowsTest {
   }
 };
 
-TEST_F(LookUpTest, RowsAndSumsAreThoseOfTheCpu) {
+TEST_F(LookUpTest, RowsAndSumsEqualTheCpu) {
   constexpr int64_t kRows = 19, kPerRow = 10, kEntries = 50;
   std::vector<int32_t> ids;
   for (int32_t i = 0; i < kRows * kPerRow; ++i) ids.push_back(i * 7 % kEntries);
@@ -244,7 +244,7 @@ TEST_F(LookUpTest, TablesMayBeStrided) {
   expect_same_bits(get(y), want);
 }
 
-TEST_F(LookUpTest, IdsOutsideOfATableReadTheNearestRow) {
+TEST_F(LookUpTest, IdsOutsideATableReadTheNearestRow) {
   const std::vector<float> values = random_values(4 * 3, 1);
   const std::vector<int32_t> ids = {-1, 4, std::numeric_limits<int32_t>::min(),
                                     std::numeric_limits<int32_t>::max()};
@@ -281,7 +281,7 @@ TEST_F(LookUpTest, ColumnsAreEmbeddedAsOnTheCpu) {
       }
 }
 
-TEST_F(LookUpTest, CodesOutsideOfACodebookReadItsNearestRow) {
+TEST_F(LookUpTest, CodesOutsideACodebookReadItsNearestRow) {
   const Tensor text = put(std::vector<float>{100}, {1, 1}),
                codes = put(std::vector<float>{1, 2, 3, 10, 20, 30}, {6, 1});
   const ColumnEmbedding embedding{text, codes, 3, 2, 0, 0, false};
@@ -290,7 +290,7 @@ TEST_F(LookUpTest, CodesOutsideOfACodebookReadItsNearestRow) {
   EXPECT_EQ(get(y), (std::vector<float>{131, 113}));
 }
 
-TEST_F(LookUpTest, NearestCodesAreThoseOfTheCpu) {
+TEST_F(LookUpTest, NearestCodesEqualTheCpu) {
   for (const int64_t entries : {1, 5, 255, 1024, 4099})
     for (const int64_t dim : {1, 2, 8, 19, 64})
       for (const int64_t rows : {1, 8, 77}) {

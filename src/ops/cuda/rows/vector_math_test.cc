@@ -51,7 +51,7 @@ void expect_same(const std::string& name, const std::vector<float>& arguments, V
   EXPECT_EQ(differing, 0) << name;
 }
 
-TEST(VectorMath, FunctionsHaveTheBitsOfTheVectors) {
+TEST(VectorMath, FunctionsHaveTheBitsOfTheCpuVectorKernels) {
   constexpr int kCount = 200'000;
   std::vector<float> all = floats_up_to(3e38f, kCount);
   all.insert(all.end(), {kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN()});
@@ -78,7 +78,7 @@ TEST(VectorMath, FunctionsHaveTheBitsOfTheVectors) {
       [](float x) { return cosine_of_turn(x); });
 }
 
-TEST(VectorMath, AnglesHaveTheBitsOfTheVectors) {
+TEST(VectorMath, AnglesHaveTheBitsOfTheCpuVectorKernels) {
   const std::vector<float> parts = floats_up_to(1e30f, 60);
   for (const float y : parts)
     for (const float x : parts) {

@@ -94,7 +94,7 @@ TEST_F(DrawRuleTest, DrawsFromTheWholeVocabulary) {
                              rows.next(), std::to_string(kind).c_str());
 }
 
-TEST_F(DrawRuleTest, OneDrawInFiveOrSoNeedsASecondRace) {
+TEST_F(DrawRuleTest, AboutOneDrawInFiveNeedsASecondRace) {
   DrawRows rows(3);
   for (unsigned i = 0; i < 2000; ++i) {
     DrawRow row = rows.next();
@@ -123,7 +123,7 @@ TEST(DrawRule, KeysRiseWithTheValues) {
 }
 
 // Every float between 0 and -30, and some beyond: the bits of the CPU's weights, counted.
-TEST(DrawRule, WeightsAreTheKernels) {
+TEST(DrawRule, WeightsHaveTheBitsOfTheKernel) {
   const VectorKernels& plain = cpu::vector_kernels_portable();
   std::vector<float> distances = {-0.0f,  -25.0f, -24.999998f, -25.000002f,
                                   -87.0f, -88.0f, -1e30f,      -kInfinity};

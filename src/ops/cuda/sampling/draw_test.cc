@@ -89,7 +89,7 @@ class CudaDrawTest : public CudaTest {
   }
 };
 
-TEST_F(CudaDrawTest, CodesAreThoseOfTheCpu) {
+TEST_F(CudaDrawTest, CodesEqualTheCpu) {
   for (const int64_t vocabulary : {1, 5, 17, 127, 1024, 2560, 2561, 4097, 5120, 5121, 32'000})
     for (unsigned round = 0; round < (vocabulary < 10'000 ? 6u : 2u); ++round) {
       Batch batch(60, vocabulary, 1 + 100 * round);
@@ -99,7 +99,7 @@ TEST_F(CudaDrawTest, CodesAreThoseOfTheCpu) {
     }
 }
 
-TEST_F(CudaDrawTest, CodesOfTheWholeVocabularyAreThoseOfTheCpu) {
+TEST_F(CudaDrawTest, CodesFromTheWholeVocabularyEqualTheCpu) {
   Batch batch(40, 155'776, 1);
   EXPECT_EQ(codes(ctx(), batch, 2, 0, 40), codes(host_ctx(), batch, 2, 0, 40));
 }
@@ -114,7 +114,7 @@ TokenHead head_for(int64_t vocabulary, bool semantic) {
   return head;
 }
 
-TEST_F(CudaDrawTest, TokensAreThoseOfTheCpu) {
+TEST_F(CudaDrawTest, TokensEqualTheCpu) {
   for (const bool semantic : {true, false})
     for (const int64_t vocabulary : {17, 40, 1025, 4097, 7000})
       for (unsigned round = 0; round < 6; ++round) {
@@ -127,7 +127,7 @@ TEST_F(CudaDrawTest, TokensAreThoseOfTheCpu) {
       }
 }
 
-TEST_F(CudaDrawTest, TokensOfTheWholeVocabularyAreThoseOfTheCpu) {
+TEST_F(CudaDrawTest, TokensFromTheWholeVocabularyEqualTheCpu) {
   Batch batch(40, 155'776, 3);
   const TokenHead head{
       .semantic_begin = 151'658, .semantic_end = 155'753, .im_end = 151'645, .codebook_size = 4096};
@@ -136,7 +136,7 @@ TEST_F(CudaDrawTest, TokensOfTheWholeVocabularyAreThoseOfTheCpu) {
 }
 
 // Few tokens and all of them recent: every second draw is made anew, whatever the first one's settings.
-TEST_F(CudaDrawTest, RedrawsAreThoseOfTheCpu) {
+TEST_F(CudaDrawTest, RedrawsEqualTheCpu) {
   for (const int64_t vocabulary : {15, 4097, 6000}) {
     const TokenHead head = head_for(vocabulary, true);
     Batch batch(120, vocabulary, 5);
@@ -152,7 +152,7 @@ TEST_F(CudaDrawTest, RedrawsAreThoseOfTheCpu) {
   }
 }
 
-TEST_F(CudaDrawTest, ARowsDrawDependsOnNothingElse) {
+TEST_F(CudaDrawTest, ARowsSampleDependsOnThatRowAlone) {
   for (const int64_t vocabulary : {1024, 4097, 9000}) {
     Batch batch(256, vocabulary, 9);
     const std::vector<int32_t> together = codes(ctx(), batch, 1, 0, 256);
@@ -163,7 +163,7 @@ TEST_F(CudaDrawTest, ARowsDrawDependsOnNothingElse) {
   }
 }
 
-TEST_F(CudaDrawTest, ARowWithNothingToDrawGivesMinusOneAndLeavesOthersAlone) {
+TEST_F(CudaDrawTest, ARowWithoutCandidatesGivesMinusOneAndLeavesOthersAlone) {
   const float nan = std::numeric_limits<float>::quiet_NaN(),
               infinity = std::numeric_limits<float>::infinity();
   for (const int64_t vocabulary : {5, 1024, 9000}) {
@@ -188,7 +188,7 @@ TEST_F(CudaDrawTest, ARowWithNothingToDrawGivesMinusOneAndLeavesOthersAlone) {
 }
 
 // A NaN that may not be drawn is no matter.
-TEST_F(CudaDrawTest, RestrictedRowsLookAtNothingElse) {
+TEST_F(CudaDrawTest, RestrictedRowsReadOnlyTheirAllowedLogits) {
   const TokenHead head{.semantic_begin = 100, .semantic_end = 299, .im_end = 7, .codebook_size = 200};
   Batch batch(10, 1000, 4);
   for (int64_t i = 0; i < 10; ++i) {

@@ -93,7 +93,7 @@ TEST_F(CudaHarmonicSource, MatchesTheOracle) {
 
 // Nearly all bits are the CPU's: where a phase is a unit of 2^-32 off, and rounds to another of 2^-23, a sine
 // differs by a step of it.
-TEST_F(CudaHarmonicSource, IsTheCpus) {
+TEST_F(CudaHarmonicSource, EqualsTheCpu) {
   for (const bool given : {false, true}) {
     Voice voice;
     Job job = job_of({640, 3, 97});
@@ -136,7 +136,7 @@ TEST_F(CudaHarmonicSource, PhaseIsConstantAtBothEnds) {
   EXPECT_NE(out[out.size() - 151], out.back());
 }
 
-TEST_F(CudaHarmonicSource, ThatIsNoNumberIsUnvoiced) {
+TEST_F(CudaHarmonicSource, F0ThatIsNotANumberIsUnvoiced) {
   Voice voice;
   const Job job{{5}, {{0, -200, 10, kNan, std::numeric_limits<float>::infinity()}}, {1}, {}};
   const Rows there = run(voice, job), here = run_on_the_host(voice, job);

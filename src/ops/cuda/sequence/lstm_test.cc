@@ -66,7 +66,7 @@ TEST_F(CudaLstm, MatchesTheOracleAtAwkwardSizes) {
 }
 
 // Kokoro's: the kernel with its weights in registers, where the GPU has clusters.
-TEST_F(CudaLstm, OfTwoHundredAndFiftySixUnitsMatchesTheOracle) {
+TEST_F(CudaLstm, TwoHundredAndFiftySixUnitsMatchTheOracle) {
   expect_oracle(640, 256, {1, 2, 3, 90}, DType::f32);
   expect_oracle(24, 256, {200}, DType::f32);
   expect_oracle(24, 256, {5, 40}, DType::bf16);

@@ -65,7 +65,7 @@ class SegmentNorm : public SegmentTest {
   std::vector<Tensor> alphas_;
 };
 
-TEST_F(SegmentNorm, AdainMatchesTheOracleAndEmptiesTheGaps) {
+TEST_F(SegmentNorm, AdainMatchesTheOracleAndZeroesTheGaps) {
   for (const Batch& batch : {kAlone, kMixed, kAtARate, crowd()})
     for (const int64_t width : {1, 15, 64, 130, 256})
       for (const After after : {After::nothing, After::leaky, After::snake}) {
@@ -94,7 +94,7 @@ TEST_F(SegmentNorm, StatisticsOfLongUtterancesStayExact) {
   expect_normed(run(x, batch.segments(), style), wide(x), style.scales(0, kWidth), style.shifts(0, kWidth));
 }
 
-TEST_F(SegmentNorm, ASegmentAloneEqualsItselfInEveryBatch) {
+TEST_F(SegmentNorm, ASegmentIsTheSameAloneAndInEveryBatch) {
   for (const Batch& batch : {kMixed, crowd()})
     for (const int64_t width : {70, 132}) {
       const Segments segments = batch.segments();
@@ -129,7 +129,7 @@ TEST_F(SegmentNorm, AdainRunsInPlaceFromStridedRowsAndIntoSixteenBits) {
   }
 }
 
-TEST_F(SegmentNorm, ASegmentsNaNStaysInItsChannelOfIt) {
+TEST_F(SegmentNorm, ANaNStaysInItsChannelOfItsSegment) {
   constexpr int64_t kWidth = 20;
   const Segments segments = kMixed.segments();
   Floats x = random_rows(segments, kWidth, 10);
@@ -153,7 +153,7 @@ TEST_F(SegmentNorm, AConstantChannelBecomesItsShift) {
 }
 
 // What follows must have the CPU's bits.
-TEST_F(SegmentNorm, SumsAreThoseOfTheCpu) {
+TEST_F(SegmentNorm, SumsEqualTheCpu) {
   for (const Batch& batch : {kAlone, kMixed, kAtARate, crowd()})
     for (const int64_t width : {1, 33, 128, 1090})
       for (const size_t count : {1u, 2u, 3u}) {
@@ -190,7 +190,7 @@ TEST_F(SegmentNorm, SumsAreThoseOfTheCpu) {
       }
 }
 
-TEST_F(SegmentNorm, DoubledRowsAreThoseOfTheCpu) {
+TEST_F(SegmentNorm, DoubledRowsEqualTheCpu) {
   for (const Batch& batch : {kAlone, kMixed, kAtARate, crowd()})
     for (const int64_t width : {1, 16, 45, 1090})
       for (const int64_t gap : {0, 3, 4}) {

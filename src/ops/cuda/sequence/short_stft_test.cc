@@ -73,7 +73,7 @@ class CudaShortStft : public SegmentTest {
   }
 };
 
-TEST_F(CudaShortStft, SpectraAreThoseOfTheCpu) {
+TEST_F(CudaShortStft, SpectraEqualTheCpu) {
   for (const Batch& batch : batches()) {
     SCOPED_TRACE(testing::Message() << batch.stft.points << ' ' << batch.stft.hop);
     const Rows x = random_rows(batch.hops(), batch.stft.hop, 1);
@@ -82,7 +82,7 @@ TEST_F(CudaShortStft, SpectraAreThoseOfTheCpu) {
   }
 }
 
-TEST_F(CudaShortStft, SoundsAreThoseOfTheCpu) {
+TEST_F(CudaShortStft, SoundsEqualTheCpu) {
   for (const Batch& batch : batches()) {
     SCOPED_TRACE(testing::Message() << batch.stft.points << ' ' << batch.stft.hop);
     const Rows x = random_rows(batch.spectra(), batch.width(), 3);

@@ -197,7 +197,7 @@ TEST_F(RefusedMemory, InCallbacksAndBatches) {
   engine.stop();
 }
 
-TEST_F(RefusedMemory, ForGood) {
+TEST_F(RefusedMemory, Permanently) {
   std::mt19937_64 random(9);
   for (const bool submitting : {false, true}) {
     std::uniform_int_distribution<int64_t> any(1, allocations_of_a_round(submitting));

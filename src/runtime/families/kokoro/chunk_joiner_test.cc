@@ -31,7 +31,7 @@ struct Whole {
   }
 };
 
-TEST(ChunkJoiner, OneChunkIsLeftAsItIs) {
+TEST(ChunkJoiner, OneChunkIsUnchanged) {
   const std::vector<float> samples = tone(300, 500, 400);
   Whole whole;
   ChunkJoiner joiner(kRate, 1, true);
@@ -52,7 +52,7 @@ TEST(ChunkJoiner, FindsSilence) {
   EXPECT_EQ(silent_edges(tone(0, 100, 0), kRate).tail, 0);
 }
 
-TEST(ChunkJoiner, SilenceAtAJoinIsCutByTheMarkAndTheSpeed) {
+TEST(ChunkJoiner, SilenceAtAJoinDependsOnTheMarkAndTheSpeed) {
   const auto joined = [](const char* phonemes, double speed, bool trim = true) {
     Whole whole;
     ChunkJoiner joiner(kRate, speed, trim);
@@ -72,7 +72,7 @@ TEST(ChunkJoiner, SilenceAtAJoinIsCutByTheMarkAndTheSpeed) {
   EXPECT_EQ(joined("a.", 1, false), ms(900 + 300));
 }
 
-TEST(ChunkJoiner, NothingClicks) {
+TEST(ChunkJoiner, JoinsDoNotClick) {
   Whole whole;
   ChunkJoiner joiner(kRate, 1, true);
   for (int i = 0; i < 3; ++i)
@@ -87,7 +87,7 @@ TEST(ChunkJoiner, NothingClicks) {
   EXPECT_EQ(whole.samples.back(), 0);
 }
 
-TEST(ChunkJoiner, PausesAreSilenceOfTheirLength) {
+TEST(ChunkJoiner, PausesHaveTheirLength) {
   Whole whole;
   ChunkJoiner joiner(kRate, 1, true);
   whole.take(joiner.add_pause(0.5));
@@ -118,7 +118,7 @@ TEST(ChunkJoiner, WordsMoveWithTheirSound) {
   EXPECT_NEAR(last, static_cast<double>(whole.samples.size()) / kRate, 1e-9);
 }
 
-TEST(ChunkJoiner, ChunksShorterThanAFadeAreJoinedToo) {
+TEST(ChunkJoiner, ChunksShorterThanAFadeAreJoined) {
   for (const int length : {0, 1, 5, 119, 120, 121}) {
     Whole whole;
     ChunkJoiner joiner(kRate, 1, true);

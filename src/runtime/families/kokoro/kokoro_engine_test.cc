@@ -39,7 +39,7 @@ class KokoroEngine : public ::testing::Test {
   std::optional<Engine> engine_;
 };
 
-TEST_F(KokoroEngine, AChunkIsWhatTheModelSays) {
+TEST_F(KokoroEngine, AChunkEqualsTheModelsOutput) {
   Speech speech = engine().submit(phonemes_request("həlˈO ðˈɛɹ.", 77));
   const std::vector<float> heard = speech.read_all();
 
@@ -73,7 +73,7 @@ TEST_F(KokoroEngine, AChunkIsWhatTheModelSays) {
   EXPECT_EQ(speech.progress().fraction, 1);
 }
 
-TEST_F(KokoroEngine, SoundsTheSameAloneAndInCompanyStreamedAndWhole) {
+TEST_F(KokoroEngine, SoundsTheSameAloneAndBatchedStreamedAndWhole) {
   engine();
   std::mt19937_64 random(5);
   std::vector<SpeechRequest> requests;
@@ -274,7 +274,7 @@ TEST_F(KokoroEngine, AHundredThousandCharactersAreReadInChunks) {
             ErrorCode::cancelled);
 }
 
-TEST_F(KokoroEngine, PhonemizeSaysWhatWouldBeSpoken) {
+TEST_F(KokoroEngine, PhonemizeReturnsTheSpokenPhonemes) {
   engine();
   const Phonemized read = engine_->phonemize("Hello there. [pause:1s] The moon [is](/ɪʘ/) cold.", "a");
   ASSERT_EQ(read.chunks.size(), 2u);
@@ -287,7 +287,7 @@ TEST_F(KokoroEngine, PhonemizeSaysWhatWouldBeSpoken) {
   EXPECT_EQ(error_of([&] { engine_->phonemize("hello", "z"); }).code(), ErrorCode::unsupported);
 }
 
-TEST_F(KokoroEngine, ATextWithNothingToSayIsAShortSilence) {
+TEST_F(KokoroEngine, AnUnspeakableTextIsAShortSilence) {
   engine(folder_.config());
   for (const char* text : {"...", "🎉", "[hello](/./)"}) {
     SpeechRequest request;
@@ -325,7 +325,7 @@ TEST_F(KokoroEngine, DeadlinesAndAFullQueue) {
   EXPECT_GE(engine_->statistics().refused, 1u);
 }
 
-TEST_F(KokoroEngine, HealthAndHandOverBetweenFamilies) {
+TEST_F(KokoroEngine, ReportsHealthAndReloadsAcrossFamilies) {
   EngineConfig config = folder_.config();
   config.warm_up = true;
   engine(config);

@@ -66,7 +66,7 @@ TEST_F(KokoroPipelineTest, ABatchIsNeverLargerThanAllowed) {
   EXPECT_LE(largest, 4u);
 }
 
-TEST_F(KokoroPipelineTest, OneFailureIsNoticedByNobody) {
+TEST_F(KokoroPipelineTest, ASingleFailureIsRetriedUnnoticed) {
   start();
   const std::vector<float> wanted = pipeline_->submit(say("abab.")).read_all();
   const uint64_t frames = pipeline_->statistics().frames;
@@ -80,7 +80,7 @@ TEST_F(KokoroPipelineTest, OneFailureIsNoticedByNobody) {
   EXPECT_EQ(pipeline_->statistics().failed, 0u);
 }
 
-TEST_F(KokoroPipelineTest, WhoAlwaysFailsFailsAlone) {
+TEST_F(KokoroPipelineTest, ARequestThatAlwaysFailsFailsAlone) {
   EngineConfig config = small();
   config.min_wait_ms = config.max_wait_ms = 50;  // so that all are in one batch
   start(config);
@@ -98,7 +98,7 @@ TEST_F(KokoroPipelineTest, WhoAlwaysFailsFailsAlone) {
   EXPECT_EQ(pipeline_->statistics().completed, 4u);
 }
 
-TEST_F(KokoroPipelineTest, WhatWasHeardBeforeAFailureStays) {
+TEST_F(KokoroPipelineTest, SoundDeliveredBeforeAFailureIsKept) {
   watch_.on_call = [calls = 0](auto) mutable {
     if (++calls >= 2) throw Error(ErrorCode::internal, "an op failed");
   };
@@ -107,7 +107,7 @@ TEST_F(KokoroPipelineTest, WhatWasHeardBeforeAFailureStays) {
   EXPECT_THAT(error_of([&] { speech.read_all(); }).message(), HasSubstr("an op failed"));
 }
 
-TEST_F(KokoroPipelineTest, ASlowReaderPausesHisOwnRequestOnly) {
+TEST_F(KokoroPipelineTest, ASlowReaderPausesOnlyItsOwnRequest) {
   EngineConfig config = small();
   config.prefetch_s = 0.001;  // below what a setting may be: a chunk of this model is a few milliseconds
   start(config);
@@ -135,7 +135,7 @@ TEST_F(KokoroPipelineTest, SilenceIsMadeNoFasterThanItIsRead) {
             ErrorCode::invalid_argument);
 }
 
-TEST_F(KokoroPipelineTest, SixtyFourRequestsWithCancelsLoseAndMixUpNothing) {
+TEST_F(KokoroPipelineTest, SixtyFourRequestsWithCancelsNeitherLoseNorMixSound) {
   EngineConfig config = small();
   config.max_batch_size = 7;
   config.max_batch_frames = 600;

@@ -17,7 +17,7 @@ using testing::HeldCall;
 using testing::Ids;
 using testing::KokoroPipelineTest;
 
-TEST_F(KokoroPipelineTest, ACancelledRequestCostsNoMoreThanItsBatch) {
+TEST_F(KokoroPipelineTest, ACancelledRequestCostsAtMostItsCurrentBatch) {
   HeldCall held(watch_);
   Speech speech = start().submit(say("aaaa aaaa, aaaa aaaa aaaa aaaa aaaa aaaa."));
   ASSERT_TRUE(held.has_begun());
@@ -47,7 +47,7 @@ TEST_F(KokoroPipelineTest, RequestsOfOneClientAreSpokenInTheirOrder) {
       << ::testing::PrintToString(lengths);
 }
 
-TEST_F(KokoroPipelineTest, NoMoreAreSpokenAtATimeThanThereAreStreams) {
+TEST_F(KokoroPipelineTest, SpeaksAtMostAsManyRequestsAsThereAreStreams) {
   EngineConfig config = small();
   config.max_streams = 1;
   start(config);
@@ -65,7 +65,7 @@ TEST_F(KokoroPipelineTest, NoMoreAreSpokenAtATimeThanThereAreStreams) {
   EXPECT_EQ(turns.size(), 3u) << ::testing::PrintToString(turns);
 }
 
-TEST_F(KokoroPipelineTest, AClockStartsWithThePlaceInTheQueue) {
+TEST_F(KokoroPipelineTest, TheDeadlineStartsWhenTheRequestIsQueued) {
   HeldCall held(watch_);
   EngineConfig config = small();
   config.max_queue = 1;
@@ -89,7 +89,7 @@ TEST_F(KokoroPipelineTest, AClockStartsWithThePlaceInTheQueue) {
   EXPECT_LE(total_s, std::chrono::duration<double>(std::chrono::steady_clock::now() - released).count());
 }
 
-TEST_F(KokoroPipelineTest, AFullQueueAndALateAnswerAreSaidAsBatchingServersDo) {
+TEST_F(KokoroPipelineTest, AFullQueueAndATimeoutAreReportedLikeBatchingServers) {
   HeldCall held(watch_);
   EngineConfig config = small();
   config.max_queue = 1;
@@ -110,7 +110,7 @@ TEST_F(KokoroPipelineTest, AFullQueueAndALateAnswerAreSaidAsBatchingServersDo) {
   EXPECT_FALSE(spoken.read_all().empty());
 }
 
-TEST_F(KokoroPipelineTest, AReaderWhoPlaysAsHeReceivesIsNotCutOff) {
+TEST_F(KokoroPipelineTest, AReaderThatPlaysWhileReceivingIsNotCutOff) {
   EngineConfig config = small();
   config.prefetch_s = 0.1;
   start(config);
@@ -127,7 +127,7 @@ TEST_F(KokoroPipelineTest, AReaderWhoPlaysAsHeReceivesIsNotCutOff) {
 }
 
 // A GPU is not asked between the stages of a pass: it takes milliseconds.
-TEST_F(KokoroPipelineTest, ADeadlineIsHeededWithinAChunk) {
+TEST_F(KokoroPipelineTest, ADeadlineTakesEffectWithinAChunk) {
   if (!testing_on_cpu()) GTEST_SKIP() << "of CPUs";
   HeldCall held(watch_);
   SpeechRequest request = say("aaaa aaaa aaaa.");
@@ -143,7 +143,7 @@ TEST_F(KokoroPipelineTest, ADeadlineIsHeededWithinAChunk) {
   EXPECT_FALSE(pipeline_->submit(say("aaaa.")).read_all().empty());
 }
 
-TEST_F(KokoroPipelineTest, WhoWaitsIsToldWithinTheBatchOfOthers) {
+TEST_F(KokoroPipelineTest, AWaitingRequestCanEndDuringTheBatchOfOthers) {
   if (!testing_on_cpu()) GTEST_SKIP() << "of CPUs";
   const std::vector<float> expected = start().submit(say("aaaa aaaa.")).read_all();
   pipeline_.reset();
@@ -162,7 +162,7 @@ TEST_F(KokoroPipelineTest, WhoWaitsIsToldWithinTheBatchOfOthers) {
   EXPECT_LT(late.summary().total_s, spoken.summary().first_audio_s) << "it was told after the batch";
 }
 
-TEST_F(KokoroPipelineTest, StoppingEndsWhatIsLeft) {
+TEST_F(KokoroPipelineTest, StoppingEndsTheRemainingRequests) {
   HeldCall held(watch_);
   start();
   std::vector<Speech> speeches;

@@ -54,7 +54,7 @@ TEST(Preparing, RequestsEndWhileTheirClipsAreEncoded) {
   pipeline.check_idle();
 }
 
-TEST(Preparing, TwoRequestsOfOneClipDoNotShareTheirEnds) {
+TEST(Preparing, TwoRequestsForOneClipEndIndependently) {
   Pipeline pipeline(testing::tiny_config());
   SpeechRequest request = request_with_long_clip(0);
   request.references[0].audio = testing::noise_wav(2, 1);
@@ -68,7 +68,7 @@ TEST(Preparing, TwoRequestsOfOneClipDoNotShareTheirEnds) {
 
 // A reader that takes everything in the moment in which the engine decides to wait for it must not be waited
 // for.
-TEST(Readers, APausedSequenceAlwaysGoesOn) {
+TEST(Readers, APausedSequenceAlwaysResumes) {
   EngineConfig config = testing::tiny_config();
   config.prefetch_s = 0;
   Pipeline pipeline(config);
@@ -80,7 +80,7 @@ TEST(Readers, APausedSequenceAlwaysGoesOn) {
   }
 }
 
-TEST(Readers, NoCallAfterTheHandleHasGone) {
+TEST(Readers, NoCallbackRunsAfterTheHandleIsDestroyed) {
   Pipeline pipeline(testing::tiny_config());
   std::atomic<int> late_calls{0};
   std::vector<std::thread> readers;
@@ -104,7 +104,7 @@ TEST(Readers, NoCallAfterTheHandleHasGone) {
   pipeline.check_idle();
 }
 
-TEST(Readers, AHandleMayGoInItsOwnCallback) {
+TEST(Readers, AHandleMayBeDestroyedInItsOwnCallback) {
   Pipeline pipeline(testing::tiny_config());
   for (int i = 0; i < 5; ++i) {
     auto speech = std::make_unique<Speech>(pipeline.submit(brief_request()));
@@ -115,7 +115,7 @@ TEST(Readers, AHandleMayGoInItsOwnCallback) {
   pipeline.check_idle();
 }
 
-TEST(Callbacks, WhatTheyThrowChangesNothing) {
+TEST(Callbacks, TheirExceptionsChangeNothing) {
   Pipeline pipeline(testing::tiny_config());
   Speech quiet = pipeline.submit(brief_request());
   const Answer expected = answer_of(quiet);
@@ -153,7 +153,7 @@ TEST(Callbacks, WhatTheyThrowChangesNothing) {
   pipeline.check_idle();
 }
 
-TEST(Callbacks, ABatchWhoseListenerThrowsIsCancelled) {
+TEST(Callbacks, ABatchWhoseCallbackThrowsIsCancelled) {
   Engine engine(testing::tiny_config());
   engine.start();
   const std::vector<SpeechRequest> requests(12, brief_request(40));
@@ -164,7 +164,7 @@ TEST(Callbacks, ABatchWhoseListenerThrowsIsCancelled) {
   engine.stop(milliseconds(10'000));
 }
 
-TEST(Stopping, EndsABatchThatRuns) {
+TEST(Stopping, EndsARunningBatch) {
   std::future<std::vector<BatchResult>> batch;
   {
     EngineConfig config = testing::tiny_config();
@@ -188,7 +188,7 @@ TEST(Stopping, EndsABatchThatRuns) {
 }
 
 // Slow callbacks run on the engine's threads while pipelines are exchanged and ended under them.
-TEST(Stopping, EveryEndIsToldOnceWhileTheEngineReloadsAndStops) {
+TEST(Stopping, EveryEndIsReportedOnceDuringReloadsAndStops) {
   constexpr int kRequests = 24;
   std::atomic<int> ends[kRequests] = {};
   std::vector<Speech> speeches;
@@ -216,7 +216,7 @@ TEST(Stopping, EveryEndIsToldOnceWhileTheEngineReloadsAndStops) {
   for (const std::atomic<int>& count : ends) EXPECT_EQ(count, 1);
 }
 
-TEST(Stopping, GraceAndTimeoutsOfAnyLength) {
+TEST(Stopping, AcceptsGraceAndTimeoutsOfAnyLength) {
   Engine engine(testing::tiny_config());
   engine.start();
   SpeechRequest patient = brief_request();

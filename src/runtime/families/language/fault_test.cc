@@ -126,7 +126,7 @@ class FailingCalls : public ::testing::TestWithParam<int> {
 
 INSTANTIATE_TEST_SUITE_P(CodecThreads, FailingCalls, ::testing::Values(0, 1));
 
-TEST_P(FailingCalls, OneFailureHurtsNobody) {
+TEST_P(FailingCalls, ASingleFailureIsRetriedUnnoticed) {
   for (const Op op : kOps) {
     int64_t failed = 0;
     for (const size_t number : {1, 2, 6}) {
@@ -194,7 +194,7 @@ TEST_P(FailingCalls, ASequenceWhoseSoundAlwaysFailsEndsAlone) {
 }
 
 // The codec fails long before the text has been spoken: the language model does not go on for nobody.
-TEST_P(FailingCalls, GenerationEndsWhenItsSoundCannotBeMade) {
+TEST_P(FailingCalls, GenerationEndsWhenItsSoundCannotBeDecoded) {
   SpeechRequest request = company().requests[0];
   request.max_new_tokens = 4000;
   request.text = "A long one.";
@@ -209,7 +209,7 @@ TEST_P(FailingCalls, GenerationEndsWhenItsSoundCannotBeMade) {
 }
 
 // Nobody reads, so the language model waits when the codec fails.
-TEST(FailingCodec, EndsAPausedRequestToo) {
+TEST(FailingCodec, EndsAPausedRequest) {
   EngineConfig config = small_batches(1);
   config.prefetch_s = 0;
   Faults faults;
@@ -231,7 +231,7 @@ TEST(FailingCodec, EndsAPausedRequestToo) {
   EXPECT_GT(faults.failed(), 0);
 }
 
-TEST_P(FailingCalls, WhenEverythingFailsEverybodyIsTold) {
+TEST_P(FailingCalls, WhenEverythingFailsEveryRequestGetsAnError) {
   for (const Op op : {Op::forward, Op::generate_frames, Op::decode_streams}) {
     faults_.set([&](const OpCall& call) { return call.op == op ? Fault{error_number(1), true} : Fault{}; });
     std::vector<Speech> speeches = submit_all(pipeline_, company().requests);
@@ -242,7 +242,7 @@ TEST_P(FailingCalls, WhenEverythingFailsEverybodyIsTold) {
 }
 
 // The victim is cancelled, or its handle dropped, from within each of the calls of a run.
-TEST_P(FailingCalls, WhoGoesAwayAtAnyMomentDisturbsNobody) {
+TEST_P(FailingCalls, AClientThatLeavesAtAnyMomentDisturbsNobody) {
   for (const bool drop : {false, true}) {
     for (size_t moment = 1; moment < 40; moment += 6) {
       SCOPED_TRACE(moment);

@@ -16,7 +16,7 @@ PrefillBudget measured() {
   return budget;
 }
 
-TEST(PrefillBudget, UntilTheCostIsKnownWhoIsAheadIsSparedTheLargestSteps) {
+TEST(PrefillBudget, UntilTheCostIsKnownListenersWithLeadAvoidTheLargestSteps) {
   PrefillBudget budget(2048, kFrameUs);
   EXPECT_EQ(budget.columns(speaking(100'000)), 256);
   budget.measure(31, 1'000'000);  // too few columns to say anything
@@ -26,7 +26,7 @@ TEST(PrefillBudget, UntilTheCostIsKnownWhoIsAheadIsSparedTheLargestSteps) {
   EXPECT_EQ(PrefillBudget(100, kFrameUs).columns(speaking(100'000)), 100);
 }
 
-TEST(PrefillBudget, LeavesWhoIsAheadHisLead) {
+TEST(PrefillBudget, LeavesListenersTheirLead) {
   EXPECT_EQ(measured().columns(speaking(200'000)), 100);
   EXPECT_EQ(measured().columns(speaking(10'000'000)), 256);
   EXPECT_EQ(measured().columns(speaking(100'000)), 50);
@@ -35,7 +35,7 @@ TEST(PrefillBudget, LeavesWhoIsAheadHisLead) {
   EXPECT_EQ(measured().columns(two), 80);
 }
 
-TEST(PrefillBudget, NobodyWaitsForWhoHasRunDryOrDoesNotSpeak) {
+TEST(PrefillBudget, IsFullWhenListenersHaveRunDryOrNobodySpeaks) {
   EXPECT_EQ(measured().columns(speaking(-1'000'000)), 256);
   EXPECT_EQ(measured().columns(speaking(kFrameUs)), 256);
   std::vector<ActiveJob> paused = speaking(200'000);
@@ -44,7 +44,7 @@ TEST(PrefillBudget, NobodyWaitsForWhoHasRunDryOrDoesNotSpeak) {
   EXPECT_EQ(measured().columns({}), 256);
 }
 
-TEST(PrefillBudget, AStepIsNeverWorthLessThanALittle) {
+TEST(PrefillBudget, HasALowerBound) {
   PrefillBudget slow(256, kFrameUs);
   slow.measure(100, 10'000'000);
   EXPECT_EQ(slow.columns(speaking(150'000)), 32);

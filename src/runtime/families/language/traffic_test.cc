@@ -156,7 +156,7 @@ void expect_all_ended(const Statistics& s, const Tally& tally) {
   EXPECT_EQ(s.submitted, ended + tally.refused + tally.dropped);
 }
 
-TEST(Traffic, EveryRequestEndsOnceAndNothingStaysBehind) {
+TEST(Traffic, EveryRequestEndsOnceAndNothingLeaks) {
   const auto requests = static_cast<int>(setting("SHOAL_TRAFFIC_REQUESTS", kRequestsOfTraffic));
   const uint64_t seed = setting("SHOAL_TRAFFIC_SEED", std::random_device()());
   std::cout << requests / 2 << " requests a part, SHOAL_TRAFFIC_SEED=" << seed << std::endl;
