@@ -50,7 +50,7 @@ describe("the page", { skip: browserMissing }, () => {
   const whole = async (input, seed) =>
     (await server.http.post("/v1/audio/speech", { model: "shoal", voice: "default", input, seed, response_format: "wav", stream: false })).body;
 
-  test("speaks with the built-in voice: what is heard is what the server makes", async () => {
+  test("speaks with the built-in voice: the page plays exactly the sound of the server", async () => {
     const page = await browser.open(server.url);
     await page.getByLabel("random").uncheck();
     await page.getByLabel("Seed", { exact: true }).fill("7");
@@ -142,7 +142,7 @@ describe("the page", { skip: browserMissing }, () => {
     await page.close();
   });
 
-  test("every format can be had as a file, of the very same speech", async () => {
+  test("every format can be downloaded as a file of the same speech", async () => {
     const page = await browser.open(server.url);
     await speak(page, kShort);
     await idle(page);
@@ -165,7 +165,7 @@ describe("the page", { skip: browserMissing }, () => {
     await page.close();
   });
 
-  test("sliders and seed reach the server; untouched ones are left to it", async () => {
+  test("sliders and seed reach the server; untouched ones are not sent", async () => {
     const page = await browser.open(server.url);
     const body = async () => {
       const asked = page.waitForRequest((request) => request.url().endsWith("/v1/audio/speech"));
@@ -289,7 +289,7 @@ describe("the page", { skip: browserMissing }, () => {
     await page.close();
   });
 
-  test("a server that was away is found again", async () => {
+  test("the page finds a server again that was away", async () => {
     const page = await browser.open(server.url);
     const state = (name) => page.waitForFunction((wanted) => document.querySelector("#server-state").dataset.state === wanted, name);
     await page.route("**/v1/**", (route) => route.abort("connectionrefused"));
@@ -393,7 +393,7 @@ describe("the page of a server with two models", { skip: browserMissing }, () =>
     await page.close();
   });
 
-  test("what is heard of a Kokoro model is what it makes", async () => {
+  test("a Kokoro model plays exactly the sound of the server", async () => {
     const page = await open();
     await choose(page, "kokoro", "af_one");
     await page.getByRole("radio", { name: "af_one" }).check();
@@ -433,7 +433,7 @@ describe("the page of a server with two models", { skip: browserMissing }, () =>
 });
 
 describe("the page of a server with keys", { skip: browserMissing }, () => {
-  test("asks for the key, uses it, and keeps it in the tab alone", async () => {
+  test("asks for the key, uses it, and keeps it only in the tab", async () => {
     const server = await Server.start({ env: { SHOAL_API_KEY: "open-sesame" } });
     const browser = await Browser.start();
     try {

@@ -49,7 +49,7 @@ test("speed changes the length", async () => {
   assert.ok(slow > 2.5 * fast, `${slow} s, ${fast} s`);
 });
 
-test("instructions are taken with a warning", async () => {
+test("instructions are accepted with a warning", async () => {
   const result = await generate({ instructions: "Speak like a pirate.", outputFormat: "pcm" });
   assert.match(warningsOf(result).join(" "), /instructions/);
 });
@@ -60,14 +60,14 @@ test("emoji alone are a short silence", async () => {
   assertSilence(soundOf(result, "wav"));
 });
 
-test("an error says what was wrong", async () => {
+test("an error names its reason", async () => {
   const error = await generate({ voice: "nobody here" }).then(() => null, (thrown) => thrown);
   assert.ok(APICallError.isInstance(error), String(error));
   assert.deepEqual([error.statusCode, error.isRetryable], [400, false]);
   assert.match(error.message, /voice/);
 });
 
-test("retries by itself until there is a place", withServer(onePlace, async (narrow) => {
+test("the client retries until there is a place", withServer(onePlace, async (narrow) => {
   const taken = await narrow.http.open("POST", "/v1/audio/speech",
     { body: { model: "tts-1", voice: "alloy", input: text.repeat(20), response_format: "pcm" } });
   await new Promise((resolve) => taken.once("data", resolve));
@@ -90,7 +90,7 @@ test("an abort ends the speech", async () => {
   await until("no speech", async () => (await server().speaking()) === 0);
 });
 
-test("a key opens the door, a wrong one does not", withServer(guardedBy("sesame"), async (guarded) => {
+test("a valid key is accepted, a wrong one refused", withServer(guardedBy("sesame"), async (guarded) => {
   const error = await generate({ which: guarded, apiKey: "wrong" }).then(() => null, (thrown) => thrown);
   assert.equal(error?.statusCode, 401);
   assert.ok(soundOf(await generate({ which: guarded, apiKey: "sesame" }), "mp3").length > 0);

@@ -33,12 +33,12 @@ for (const format of ["mp3", "opus", "wav"]) {
   });
 }
 
-test("speaks pcm at the rate that was asked for", async () => {
+test("speaks pcm at the requested rate", async () => {
   const samples = await say({ format: "pcm", sample_rate: 24000, seed: 3 });
   assert.ok(likeness(samples, await say({ format: "mp3", seed: 3 })) > 0.95);
 });
 
-test("sound comes while more is being made", async () => {
+test("sound arrives while more is being made", async () => {
   const reader = (await convert({ text: text.repeat(30) })).getReader();
   const first = await reader.read();
   assert.ok(!first.done && first.value.length > 0);
@@ -66,7 +66,7 @@ test("a file is followed as a reference", async () => {
   assert.notDeepEqual(followed, await say(request));
 });
 
-test("prosody, bitrates, latency and sampling are taken", async () => {
+test("prosody, bitrates, latency and sampling are accepted", async () => {
   const request = { format: "wav", seed: 3, temperature: 0.7, top_p: 0.7, chunk_length: 200, normalize: true, latency: "balanced" };
   const plain = await say(request);
   const fast = await say({ ...request, prosody: { speed: 2, volume: 0 } });
@@ -95,7 +95,7 @@ test("errors have the package's classes and say what was wrong", async () => {
   assert.equal(unknown.statusCode, 404);
 });
 
-test("retries by itself until there is a place", withServer(onePlace, async (narrow) => {
+test("the client retries until there is a place", withServer(onePlace, async (narrow) => {
   const first = (await convert({ text: text.repeat(30) }, { which: narrow })).getReader();
   await first.read();
   const refused = await convert({}, { which: narrow }).then(() => null, (error) => error);
@@ -115,7 +115,7 @@ test("an abort ends the speech", async () => {
   await until("no speech", async () => (await server().speaking()) === 0);
 });
 
-test("a key opens the door, a wrong one does not", withServer(guardedBy("sesame"), async (guarded) => {
+test("a valid key is accepted, a wrong one refused", withServer(guardedBy("sesame"), async (guarded) => {
   const error = await convert({}, { which: guarded, apiKey: "wrong" }).then(() => null, (thrown) => thrown);
   assert.equal(error?.statusCode, 401);
   assert.ok((await say({}, { which: guarded, apiKey: "sesame" })).length > 0);

@@ -32,7 +32,7 @@ test("speaks without any option: mp3, 128 kbit/s", async () => {
 });
 
 for (const format of ["mp3", "wav", "pcm"]) {
-  test(`saved, ${format} is a file that plays`, async () => {
+  test(`a saved ${format} is a playable file`, async () => {
     const path = join(server().dir, `said.${format}`);
     await pipeline(Readable.from(speech({ format, sampleRate: 24000, referenceId: "nora" })), createWriteStream(path));
     const samples = heard(readFileSync(path), format);
@@ -40,11 +40,11 @@ for (const format of ["mp3", "wav", "pcm"]) {
   });
 }
 
-test("the header of its documents chooses a model of the hosted service and is no hindrance", async () => {
+test("the model header of the client's documentation is accepted", async () => {
   assert.ok(seconds(await say({}, { headers: { model: "s1" } })) > 0.8);
 });
 
-test("sound comes while more is being made", async () => {
+test("sound arrives while more is being made", async () => {
   const pieces = speech({}, { words: text.repeat(30) });
   const first = await pieces.next();
   assert.ok(!first.done && first.value.length > 0);
@@ -77,7 +77,7 @@ test("emoji alone are a short silence", async () => {
   assertSilence(await say({}, { words: "🎉🎉" }));
 });
 
-test("errors are its own, with the status", async () => {
+test("errors are of the client's own type, with the status", async () => {
   for (const [options, status] of [[{ format: "mp4" }, 422], [{ referenceId: "nobody here" }, 404]]) {
     const error = await thrown(options);
     assert.ok(error instanceof HttpCodeError, String(error));
@@ -85,7 +85,7 @@ test("errors are its own, with the status", async () => {
   }
 });
 
-test("a full server is an error of its own that says so", withServer(onePlace, async (narrow) => {
+test("a full server gives an error of its own that says so", withServer(onePlace, async (narrow) => {
   const first = speech({}, { which: narrow, words: text.repeat(30) });
   await first.next();
   assert.equal((await thrown({}, { which: narrow }))?.status, 429);
@@ -93,7 +93,7 @@ test("a full server is an error of its own that says so", withServer(onePlace, a
   await until("a free place", async () => (await thrown({}, { which: narrow })) === null);
 }));
 
-test("a key opens the door, a wrong one does not", withServer(guardedBy("sesame"), async (guarded) => {
+test("a valid key is accepted, a wrong one refused", withServer(guardedBy("sesame"), async (guarded) => {
   assert.equal((await thrown({}, { which: guarded, key: "wrong" }))?.status, 401);
   assert.ok((await say({}, { which: guarded, key: "sesame" })).length > 0);
 }));

@@ -44,7 +44,7 @@ async function say(words, options) {
   return samples;
 }
 
-test("speaks with what the plugin sends unasked: tts-1, alloy, speed 1", async () => {
+test("speaks with the defaults of the plugin: tts-1, alloy, speed 1", async () => {
   const samples = await say(text);
   assert.ok(seconds(samples) > 0.8 && loudness(samples) > 100);
 });
@@ -103,7 +103,7 @@ class Loudspeaker extends voice.AudioOutput {
 }
 
 // A session closes at its fourth error. By default it takes emoji out of the text itself.
-test("an agent lives on after sentences with nothing to say", async () => {
+test("an agent continues after sentences with nothing to say", async () => {
   const session = new voice.AgentSession({ tts: ttsOf(server()), ttsTextTransforms: [] });
   const errors = [];
   session.on(voice.AgentSessionEventTypes.Error, (event) => errors.push(event.error));
@@ -137,7 +137,7 @@ test("closing ends the speech", async () => {
   await until("no speech", async () => (await server().speaking()) === 0);
 });
 
-test("a key opens the door", withServer(guardedBy("sesame"), async (guarded) => {
+test("a valid key is accepted", withServer(guardedBy("sesame"), async (guarded) => {
   const samples = await samplesOf(ttsOf(guarded, { apiKey: "sesame" }).synthesize(text));
   assert.ok(seconds(samples) > 0.8);
 }));

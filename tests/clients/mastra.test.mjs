@@ -45,13 +45,13 @@ test("every speaker that it lists speaks", async () => {
   assert.ok(new Set(sounds).size >= 6, `${new Set(sounds).size} voices`);
 });
 
-test("its own speaker is the one that speaks", async () => {
+test("the chosen speaker is the one that speaks", async () => {
   const pitchOf = async (speaker) => pitch(await say({ responseFormat: "pcm" }, voiceOf(server(), { speaker })));
   const [nova, onyx] = [await pitchOf("nova"), await pitchOf("onyx")];
   assert.ok(nova > 1.25 * onyx, `nova ${nova} Hz, onyx ${onyx} Hz`);
 });
 
-test("text may come as a stream", async () => {
+test("text may be a stream", async () => {
   const options = { responseFormat: "pcm", seed: 3 };
   const stream = Readable.from([text.slice(0, 12), text.slice(12)]);
   assertSame(await say(options, voiceOf(server()), stream), await say(options));
@@ -72,7 +72,7 @@ test("an error is OpenAI's", async () => {
   await assert.rejects(say({ speaker: "nobody here" }), { name: "Error", status: 400, param: "voice" });
 });
 
-test("a key opens the door, a wrong one does not", withServer(guardedBy("sesame"), async (guarded) => {
+test("a valid key is accepted, a wrong one refused", withServer(guardedBy("sesame"), async (guarded) => {
   await assert.rejects(say({}, voiceOf(guarded, { apiKey: "wrong" })), { status: 401 });
   assert.ok((await say({}, voiceOf(guarded, { apiKey: "sesame" }))).length > 0);
 }));

@@ -39,7 +39,7 @@ test("aac is as long as pcm", async () => {
   assert.ok(Math.abs(length - seconds(await plain())) < 0.3, `${length} s, not ${seconds(await plain())} s`);
 });
 
-test("streamed is whole for the same seed, to the byte", async () => {
+test("a stream equals the whole file byte for byte with the same seed", async () => {
   const pieces = [];
   for await (const piece of (await speech({ response_format: "pcm", seed: 3 })).body) pieces.push(piece);
   assert.ok(pieces.length > 1, "in one piece");
@@ -52,7 +52,7 @@ test("OpenAI's voice names speak with eight voices", async () => {
   assert.equal(new Set(sounds).size, 8);
 });
 
-test("nova is a woman, onyx a man", async () => {
+test("nova is a female voice, onyx a male one", async () => {
   const [nova, onyx] = [pitch(await plain()), pitch(await samplesOf({ voice: "onyx" }))];
   assert.ok(nova > 1.25 * onyx, `nova ${nova} Hz, onyx ${onyx} Hz`);
 });
@@ -83,15 +83,15 @@ for (const speed of [0.25, 0.5, 1.5, 2, 4]) {
   });
 }
 
-test("speed is the same sound streamed and whole", async () => {
+test("a changed speed sounds the same streamed and whole", async () => {
   assertSame(await samplesOf({ speed: 1.5, stream: true }), await samplesOf({ speed: 1.5, stream: false }));
 });
 
-test("speed 1, which clients send unasked, changes nothing", async () => {
+test("speed 1, which clients send by default, changes nothing", async () => {
   assertSame(await samplesOf({ speed: 1 }), await plain());
 });
 
-test("instructions that a model cannot follow are taken with a warning", async () => {
+test("instructions that a model cannot follow are accepted with a warning", async () => {
   const answer = await speech({ response_format: "pcm", seed: 3, instructions: "Whisper, and smile." });
   assert.match(warningsOf(answer).join(" "), /instructions/);
   assertSame(readPcm(await bytesOf(answer)), await plain());
@@ -119,7 +119,7 @@ test("an error has status, code, param and the request's id", async () => {
 
 const story = "Every morning the fishermen went out before the sun was up. ".repeat(20);
 
-test("retries by itself until there is a place", withServer(onePlace, async (narrow) => {
+test("the client retries until there is a place", withServer(onePlace, async (narrow) => {
   const request = { model: "tts-1", voice: "onyx", response_format: "pcm" };
   const first = (await clientOf(narrow).audio.speech.create({ ...request, input: story })).body.getReader();
   await first.read();
@@ -157,7 +157,7 @@ test("the client's time limit ends the speech", async () => {
 // The deadline and what is made ahead are shorter here than by default, so that less sound will do: at 48 kHz more of it
 // than sockets hold.
 const hasty = { flags: ["--prefetch-s", "1"], env: { ...oneThread.env, SHOAL_REQUEST_TIMEOUT_S: "20" } };
-test("a listener who plays as it comes hears all of it, beyond the deadline", withServer(hasty, async (short) => {
+test("a listener that plays while receiving hears everything, even beyond the deadline", withServer(hasty, async (short) => {
   const request = { model: "tts-1", voice: "nova", input: story.slice(0, 720), response_format: "pcm", sample_rate: 48000, seed: 1 };
   const answer = await clientOf(short).audio.speech.create(request);
   const pieces = [];
@@ -171,7 +171,7 @@ test("a listener who plays as it comes hears all of it, beyond the deadline", wi
   assertSame(readPcm(Buffer.concat(pieces)), readPcm(await bytesOf(await client().audio.speech.create(request))));
 }));
 
-test("a key opens the door, a wrong one does not", withServer(guardedBy("sesame"), async (guarded) => {
+test("a valid key is accepted, a wrong one refused", withServer(guardedBy("sesame"), async (guarded) => {
   const request = { model: "tts-1", voice: "alloy", input };
   await assert.rejects(clientOf(guarded, { apiKey: "wrong" }).audio.speech.create(request), OpenAI.AuthenticationError);
   const answer = await clientOf(guarded, { apiKey: "sesame" }).audio.speech.create(request);

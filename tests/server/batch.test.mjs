@@ -15,7 +15,7 @@ async function batch(body) {
   return answer.json();
 }
 
-test("results come in the order of the items, with sound and times", async () => {
+test("results keep the order of the items and carry sound and times", async () => {
   const { success, results, total_time } = await batch({ items: texts.map((text, i) => ({ text, seed: i })) });
   assert.equal(success, true);
   assert.equal(results.length, texts.length);
@@ -87,7 +87,7 @@ test("NDJSON streams items as they end", async () => {
   assert.equal(items.find((item) => item.index === 1).audio_base64, plain.results[0].audio_base64);
 });
 
-test("a batch that is none is refused", async () => {
+test("an invalid batch is refused", async () => {
   for (const [body, status] of [
     [{}, [400, 422]], [{ items: [] }, [400, 422]], [{ items: "x" }, [400, 422]],
     [{ items: Array(65).fill({ text: "Hello." }) }, [400, 413, 422]],

@@ -73,12 +73,12 @@ for (const name of documents) {
   });
 }
 
-test("there are examples of every language", () => {
+test("SERVER.md has examples in every language", () => {
   const languages = new Set(examplesOf("docs/SERVER.md").map((example) => example.language));
   assert.deepEqual([...languages].sort(), ["js", "python", "sh"]);
 });
 
-test("every example that asks the server is run", () => {
+test("every example that calls the server is run", () => {
   for (const name of documents) {
     for (const [, mark, code] of textOf(name).matchAll(/^```(.*)\n([\s\S]*?)^```$/gm)) {
       if (/127\.0\.0\.1:8080\//.test(code)) assert.match(mark, /^\w+ test/, `${name}: not run:\n${code}`);

@@ -44,7 +44,7 @@ test("streaming gives bare 16-bit samples under audio/wav, the same as the file 
   assert.deepEqual(readPcm(stream.body), file.samples);
 });
 
-test("JSON, MessagePack and a form say the same", async () => {
+test("JSON, MessagePack and forms give the same sound", async () => {
   const body = { text, seed: 11, format: "pcm" };
   const json = (await tts(body)).body;
   assert.deepEqual((await tts(pack(body), packed)).body, json);
@@ -97,14 +97,14 @@ async function streamedTts(format) {
   return [];
 }
 
-test("the first piece of a stream comes while more is being made", async () => {
+test("the first piece of a stream arrives while more is being made", async () => {
   const message = await server().http.open("POST", "/v1/tts", { body: { text: text.repeat(40), streaming: true } });
   await new Promise((resolve) => message.once("data", resolve));
   assert.notEqual(await server().speaking(), 0);
   message.destroy();
 });
 
-test("inline references are followed, in every kind of body", async () => {
+test("inline references are followed in every kind of body", async () => {
   const audio = clip(2);
   const plain = (await tts({ text, seed: 5, format: "pcm" })).body;
   const body = { text, seed: 5, format: "pcm", references: [{ audio, text: "Hm, hm, hm." }] };
@@ -179,7 +179,7 @@ function halves(bytes) {
   });
 }
 
-test("the codec refuses what is neither sound nor codes", async () => {
+test("the codec refuses input that is neither sound nor codes", async () => {
   const post = (path, body) => server().http.post(path, pack(body), packed);
   for (const answer of [
     await post("/v1/vqgan/encode", { audios: [Buffer.alloc(500, 3)] }),

@@ -46,7 +46,7 @@ test("a body of 100 MB, declared or not", async () => {
   if (!sanitized) assert.ok(server().residentBytes() - before_it < 64 << 20, "the body was kept");
 });
 
-test("JSON that is deep, wide, broken or not text", async () => {
+test("JSON that is deep, wide, broken or not UTF-8", async () => {
   const deep = "[".repeat(200_000);
   const bodies = {
     deep, "deep and closed": deep + "]".repeat(200_000), "deep objects": '{"a":'.repeat(100_000),
@@ -144,7 +144,7 @@ test("bodies that are compressed, and bombs", async () => {
   }
 });
 
-test("requests that no HTTP is", async () => {
+test("requests that are not HTTP", async () => {
   const both = "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n";
   for (const [what, text, status] of [
     ["noise", "\x00\x01\x02\x03\r\n\r\n", 400], ["TLS hello", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400],
@@ -196,7 +196,7 @@ test("an idle connection is closed, a half-open one too", async () => {
 
 const long = "Every morning the fishermen went out before the sun was up, and came back at noon. ".repeat(60);
 
-test("readers that never read are let go, and hold up nobody", async () => {
+test("readers that never read are disconnected and block nobody", async () => {
   const body = JSON.stringify({ text: long, streaming: true });
   const request = head("/v1/tts", `Content-Length: ${body.length}\r\n`) + body;
   const sockets = Array.from({ length: 8 }, () => {
@@ -213,7 +213,7 @@ test("readers that never read are let go, and hold up nobody", async () => {
   await until("the reason in the log", () => (server().log.match(reason) ?? []).length >= 4);
 });
 
-test("clients that vanish are forgotten within moments, however far they got", async () => {
+test("clients that vanish are noticed within moments, whatever they had sent", async () => {
   const body = JSON.stringify({ text: long, streaming: true });
   for (const cut of ["before the answer", "after the first sound", "reset"]) {
     const sockets = await Promise.all(Array.from({ length: 12 }, () => new Promise((resolve) => {

@@ -33,7 +33,7 @@ const words = ["Fish", "swim", "under", "the", "cold", "moon", "and", "now", "th
 // So many words, a sentence for every seven of them.
 const textOf = (count) => Array.from({ length: count }, (_, i) => words[(i * 5 + count) % words.length] + (i % 7 === 6 ? "." : "")).join(" ") + ".";
 
-test("64 requests at a time, a third of them given up: none is lost, none mixed up", async () => {
+test("64 concurrent requests, a third of them cancelled: none is lost or mixed up", async () => {
   const kinds = Array.from({ length: 16 }, (_, i) => ({
     input: textOf(1 + ((i * 11) % 37)), voice: ["af_one", "bm_two", "af_one(2)+bm_two", "jf_three"][i % 4], lang_code: "a",
     speed: [1, 2, 0.5, 4][(i >> 2) % 4], seed: i, stream: i % 3 !== 0,
@@ -71,7 +71,7 @@ test("64 requests at a time, a third of them given up: none is lost, none mixed 
     "nobody was spoken together");
 });
 
-test("the first chunk of a long text comes before the second is spoken", async () => {
+test("the first chunk of a long text arrives before the second is spoken", async () => {
   const steps = async () => (await server.http.get("/v1/stats?model=kokoro")).json().steps;
   const start = await steps();
   const input = textOf(600);
@@ -139,7 +139,7 @@ for (const [voiceName, speed, tokens] of [
   });
 }
 
-test("captions of a long text come in lines, each with its sound, none behind the end", async () => {
+test("captions of a long text are sent line by line with their sound, and none ends after the sound", async () => {
   const input = textOf(120);
   const answer = await post("/dev/captioned_speech", speech({ input }));
   assert.equal(answer.type, "application/x-ndjson");
@@ -159,7 +159,7 @@ test("captions of a long text come in lines, each with its sound, none behind th
   assert.deepEqual(said, input.match(/\w+/g));
 });
 
-test("phonemes go out and in", async () => {
+test("phonemes that the server returns can be spoken", async () => {
   const { phonemes, tokens } = (await post("/dev/phonemize", { text: "Hello there.", language: "a" })).json();
   assert.equal(phonemes, "həlˈO ðˈɛɹ.");
   assert.equal(tokens.length, [...phonemes].length);
@@ -168,7 +168,7 @@ test("phonemes go out and in", async () => {
   assert.deepEqual(said.body.subarray(44), await speak({}));
 });
 
-test("combined voices are a file that the model reads again", async () => {
+test("combined voices are a file that the model can read", async () => {
   const answer = await post("/v1/audio/voices/combine", JSON.stringify("af_one(2)+bm_two(1)"));
   assert.equal(answer.status, 200, answer.text().slice(0, 200));
   assert.equal(answer.body.toString("latin1", 0, 4), "PK\x03\x04");
@@ -229,7 +229,7 @@ for (const [path, body, status, field] of wrong) {
   });
 }
 
-test("phonemes that the model lacks are dropped with a warning", async () => {
+test("phonemes unknown to the model are dropped with a warning", async () => {
   const answer = await post("/dev/generate_from_phonemes", { phonemes: "həlˈO¿ ðˈɛɹ.", voice: "af_one" });
   assert.equal(answer.status, 200);
   assert.match(JSON.parse(answer.headers["x-shoal-warnings"])[0], /U\+00BF/);
@@ -282,7 +282,7 @@ test("the WebSocket speaks with the model that `start` names", async () => {
   socket.close();
 });
 
-test("SIGTERM ends both, and what both speak is finished", { skip: sanitized && "takes minutes there" }, async () => {
+test("SIGTERM stops both models after their speech is finished", { skip: sanitized && "takes minutes there" }, async () => {
   await withServer({ flags: kokoroFlags(folder) }, async (leaving) => {
     const asked = ["shoal", "kokoro"].map((model) =>
       leaving.http.post("/v1/audio/speech", speech({ model, voice: "default", input: textOf(30), response_format: "wav" })));

@@ -43,7 +43,7 @@ async function speakOn(server, index, stop) {
 const patient = { flags: ["--grace-s", "240", "--request-timeout-s", "240"] };  // with slow machines
 const isWhole = (outcome) => outcome.status === 200 && outcome.whole && outcome.right;
 
-test("SIGTERM under load: what was accepted is answered to its end, and the program leaves with 0", withServer(patient, async (server) => {
+test("SIGTERM under load: accepted requests are answered completely, and the program exits with 0", withServer(patient, async (server) => {
   // All are inside before the signal: the first half is being answered, the others wait.
   const submitted = async () => (await server.metrics()).value("shoal_engine_submitted_total");
   const before_it = await submitted();
@@ -57,7 +57,7 @@ test("SIGTERM under load: what was accepted is answered to its end, and the prog
   }
 }));
 
-test("while it shuts down it says so to whoever asks, and takes nothing new", withServer(patient, async (server) => {
+test("during shutdown it reports so and accepts no new requests", withServer(patient, async (server) => {
   const speaking = await server.http.open("POST", "/v1/tts", { body: { text: long.repeat(20), streaming: true } });
   server.signal("SIGTERM");
   // The first question may go by a kept connection that is being closed.
@@ -77,7 +77,7 @@ test("while it shuts down it says so to whoever asks, and takes nothing new", wi
   assert.equal(await server.exited, 0, server.log);
 }));
 
-test("SIGTERM while clients come and go: nothing is cut off or wrong, newcomers are turned away cleanly", withServer(patient, async (server) => {
+test("SIGTERM while clients come and go: no answer is cut off or wrong, and new clients are refused cleanly", withServer(patient, async (server) => {
   const stop = { now: false };
   const clients = Array.from({ length: 12 }, (_, i) => speakOn(server, i % requests.length, stop));
   await sleep(1500);
@@ -92,7 +92,7 @@ test("SIGTERM while clients come and go: nothing is cut off or wrong, newcomers 
   }
 }));
 
-test("when the grace time is over the rest is told so in its own form, and the program leaves with 0", withServer({ flags: ["--grace-s", "1", "--request-timeout-s", "300"] }, async (server) => {
+test("after the grace time the remaining requests get an error in their own form, and the program exits with 0", withServer({ flags: ["--grace-s", "1", "--request-timeout-s", "300"] }, async (server) => {
   const text = long.repeat(400);
   const speech = { model: "shoal", voice: "default", input: text, response_format: "pcm" };
   const stream = await server.http.open("POST", "/v1/tts", { body: { text, streaming: true } });
@@ -129,7 +129,7 @@ async function withSlowModel(use) {
   }
 }
 
-test("loading that takes long holds up no SIGTERM", () => withSlowModel((folder, slow) =>
+test("slow loading does not delay SIGTERM", () => withSlowModel((folder, slow) =>
   withServer({ ready: false, flags: ["--model", join(folder, "m"), ...slow] }, async (server) => {
     await until("loading to begin", async () => (await server.http.get("/health")).json().state === "starting");
     server.signal("SIGTERM");
@@ -138,7 +138,7 @@ test("loading that takes long holds up no SIGTERM", () => withSlowModel((folder,
     assert.doesNotMatch(server.log, /ready: /);
   })()));
 
-test("SIGTERM while the second model is being loaded: what the first one speaks is finished", () => withSlowModel((folder, slow) =>
+test("SIGTERM while the second model is loading: the speech of the first one is finished", () => withSlowModel((folder, slow) =>
   withServer({ ready: false, flags: [...patient.flags, ...kokoroFlags(folder), ...slow] }, async (server) => {
     await until("the first model", () => server.log.includes("ready: "));
     const speaking = await server.http.open("POST", "/v1/tts", { body: { text: long.repeat(5), streaming: true } });
@@ -149,12 +149,12 @@ test("SIGTERM while the second model is being loaded: what the first one speaks 
     assert.doesNotMatch(server.log, /ready: kokoro/);
   })()));
 
-test("SIGINT ends it as well", withServer({}, async (server) => {
+test("SIGINT ends the server too", withServer({}, async (server) => {
   server.signal("SIGINT");
   assert.equal(await server.exited, 0, server.log);
 }));
 
-test("a second signal ends it at once", async () => {
+test("a second signal ends the server at once", async () => {
   const server = await Server.start({ flags: ["--grace-s", "600"] });
   const message = await server.http.open("POST", "/v1/tts", { body: { text: long.repeat(400), streaming: true } });
   message.on("error", () => {}).resume();
@@ -165,7 +165,7 @@ test("a second signal ends it at once", async () => {
 });
 
 // With a standard error that this process holds open and stops reading after the first lines.
-test("a log that nobody reads holds up no SIGTERM, and its lost lines are counted", async () => {
+test("a log that nobody reads does not delay SIGTERM, and its lost lines are counted", async () => {
   const dir = mkdtempSync(join(tmpdir(), "shoal_full_pipe_"));
   const pipe = join(dir, "log");
   execFileSync("mkfifo", [pipe]);
@@ -292,7 +292,7 @@ test("a deadline that passes is 504 in the route's own form; longer than the ser
   await server.assertSpeaks();
 }));
 
-test("one more than may speak is 429 at once with Retry-After, on every route that keeps a model busy", withServer({ flags: ["--max-concurrency", "2"] }, async (server) => {
+test("a request over the limit gets 429 with Retry-After at once, on every route that keeps a model busy", withServer({ flags: ["--max-concurrency", "2"] }, async (server) => {
   const held = await Promise.all([1, 2].map(() => server.http.open("POST", "/v1/tts", { body: { text: long.repeat(100), streaming: true } })));
   for (const [path, body] of [
     ["/v1/tts", { text: "Hello." }], ["/v1/audio/speech", { model: "shoal", voice: "default", input: "Hello." }],
@@ -316,7 +316,7 @@ test("a key's own limit is its own", withServer({ flags: ["--max-concurrency-per
   await until("a free place", async () => (await server.http.post("/v1/tts", { text: "Hello." }, { headers })).status === 200);
 }));
 
-test("more connections than allowed are turned away, and room is used again", withServer({ flags: ["--max-connections", "8"] }, async (server) => {
+test("connections over the limit are refused, and freed places are used again", withServer({ flags: ["--max-connections", "8"] }, async (server) => {
   server.http.close();
   const get = "GET /v1/models HTTP/1.1\r\nHost: a\r\n\r\n";
   const many = await Promise.all(Array.from({ length: 20 }, () => raw(server.port, [get], { patience_ms: 2000 })));

@@ -71,7 +71,7 @@ async function speak(pieces, start = {}) {
   return { sound, started, done, segments: live.messages.filter((message) => message.type === "segment") };
 }
 
-test("text in pieces is spoken, the same however it was cut", async () => {
+test("text in pieces sounds the same however it is cut", async () => {
   const whole = await speak([story]);
   assertSpeech(readPcm(whole.sound), whole.started.sample_rate);
   assert.ok(Math.abs(whole.done.seconds - whole.sound.length / 2 / whole.started.sample_rate) < 0.01);
@@ -93,7 +93,7 @@ test("sound comes before the text has ended", async () => {
   await live.end();
 });
 
-test("flush speaks what is there", async () => {
+test("flush speaks the text so far", async () => {
   const live = await Conversation.open();
   live.say("start", { seed: 4 });
   live.say("text", { text: "Wait for it" });
@@ -152,7 +152,7 @@ test("ping is answered, in the protocol's frames and as a message", async () => 
   await live.end();
 });
 
-test("what is wrong is said, and the conversation goes on", async () => {
+test("errors are reported and the conversation continues", async () => {
   const live = await Conversation.open();
   for (const [what, text] of Object.entries({
     "no JSON": "hello", "no object": "[1]", "no type": "{}", "unknown type": '{"type":"sing"}', "unknown field": '{"type":"ping","x":1}',
@@ -172,7 +172,7 @@ test("what is wrong is said, and the conversation goes on", async () => {
   await live.end();
 });
 
-test("a client that vanishes takes its speech with it", async () => {
+test("the speech of a client that vanishes is cancelled", async () => {
   const conversations = await Promise.all(Array.from({ length: 6 }, () => Conversation.open()));
   for (const live of conversations) {
     live.say("start");
@@ -183,7 +183,7 @@ test("a client that vanishes takes its speech with it", async () => {
   await server().assertSpeaks();
 });
 
-test("a key is wanted, an upgrade too", async () => {
+test("a key and an upgrade are required", async () => {
   const plain = await server().http.get("/v1/audio/stream");
   assert.ok([400, 426].includes(plain.status), `${plain.status}`);
   const guarded = await Server.start({ env: { SHOAL_API_KEY: "sesame" } });
@@ -228,7 +228,7 @@ test("half-sent messages of many connections share the memory of bodies", async 
   }
 });
 
-test("a browser brings its key as a subprotocol, and it stays secret", async () => {
+test("a browser sends its key as a subprotocol, and the key stays secret", async () => {
   const key = "sk-live/1=2", base64 = Buffer.from(key).toString("base64url");
   const locked = await Server.start({ env: { SHOAL_API_KEY: key } });
   const upgraded = (protocols) =>
@@ -272,7 +272,7 @@ test("frames that break the protocol close the connection, nothing else", async 
   await server().assertSpeaks();
 });
 
-test("a message that is too big is told so", async () => {
+test("a message that is too big is refused with an error", async () => {
   const live = await Conversation.open();
   live.socket.on("error", () => {});
   live.say("text", { text: "x".repeat(100 << 20) });
@@ -281,7 +281,7 @@ test("a message that is too big is told so", async () => {
   await server().assertSpeaks();
 });
 
-test("SIGTERM: what was being said is said, then the server says goodbye", async () => {
+test("SIGTERM: the current speech is finished, then the server closes the connection", async () => {
   const leaving = await Server.start();
   const live = await Conversation.open(leaving);
   live.say("start", { seed: 4 });
@@ -296,7 +296,7 @@ test("SIGTERM: what was being said is said, then the server says goodbye", async
   await leaving.stop();
 });
 
-test("when the grace time is over what is spoken fails, what waits for text is cancelled, and both hear goodbye", async () => {
+test("after the grace time the current speech fails, waiting utterances are cancelled, and both connections are closed", async () => {
   const leaving = await Server.start({ flags: ["--grace-s", "1", "--request-timeout-s", "300"] });
   const speaking = await Conversation.open(leaving), waiting = await Conversation.open(leaving);
   for (const live of [speaking, waiting]) live.say("start", { seed: 4 });

@@ -46,11 +46,11 @@ for (const format of Object.keys(types)) {
   });
 }
 
-test("without a format it is mp3", async () => {
+test("the default format is mp3", async () => {
   assert.ok(magic.mp3(await bytesOf(await speak({}))));
 });
 
-test("says exactly what the command line says", async () => {
+test("sounds exactly like the command line", async () => {
   const path = join(server().dir, "said.wav");
   execFileSync(program, ["say", input, "--seed", "7", "-o", path], { env: environment({ SHOAL_CACHE_DIR: "none" }) });
   const said = readWav(readFileSync(path));
@@ -97,13 +97,13 @@ test("server-sent events carry the same sound", async () => {
   assert.deepEqual(Buffer.concat(events.map((event) => Buffer.from(event.audio, "base64"))), plain);
 });
 
-test("the same seed is the same sound, another seed another", async () => {
+test("the same seed gives the same sound, another seed another sound", async () => {
   const [a, b, c] = await Promise.all([1, 1, 2].map(async (seed) => bytesOf(await speak({ response_format: "flac", seed }))));
   assert.deepEqual(a, b);
   assert.notDeepEqual(a, c);
 });
 
-test("speed changes the length, and instructions are taken with a warning", async () => {
+test("speed changes the length, and instructions are accepted with a warning", async () => {
   const plain = readPcm(await bytesOf(await speak({ response_format: "pcm", seed: 3, speed: 1 })));
   for (const speed of [0.5, 1.5, 2]) {
     const sound = readPcm(await bytesOf(await speak({ response_format: "pcm", seed: 3, speed })));
@@ -144,7 +144,7 @@ for (const [name, body, param] of [
   });
 }
 
-test("a text of the largest size is taken, one character more is refused", async () => {
+test("a text of the largest size is accepted, one character more is refused", async () => {
   const small = await Server.start({ flags: ["--max-text-length", "40"] });
   try {
     const say = (text) => clientOf(small).audio.speech.create(

@@ -33,7 +33,7 @@ test("/docs shows it", async () => {
   assert.ok(docs.text().includes("/v1/tts"));
 });
 
-test("the routes of the issue are there, and each route that is named answers", async () => {
+test("the document lists the expected routes, and each listed route answers", async () => {
   const document = await documentOf(server());
   const named = operations(document).map(({ method, path }) => `${method} ${path}`);
   for (const route of [
@@ -64,7 +64,7 @@ test("every body has its fields named, with a help for each", async () => {
   }
 });
 
-test("a body that is required is required, and one that is not may be left out", async () => {
+test("required bodies are required, and optional ones may be omitted", async () => {
   const document = await documentOf(server());
   for (const { method, path, operation, types, query } of operations(document)) {
     if (!types.length) continue;
@@ -76,7 +76,7 @@ test("a body that is required is required, and one that is not may be left out",
   }
 });
 
-test("query parameters are named where they are read, and are read where they are named", async () => {
+test("the document lists exactly the query parameters that are read", async () => {
   const document = await documentOf(server());
   const named = operations(document).filter(({ query }) => query.length);
   assert.deepEqual(Object.fromEntries(named.map(({ method, path, query }) => [`${method} ${path}`, query.toSorted().join()])), {
@@ -100,7 +100,7 @@ test("query parameters are named where they are read, and are read where they ar
   assert.ok(voices.length && voices.every((voice) => typeof voice === "string"));
 });
 
-test("every form that a field or a body may have is taken", async () => {
+test("every documented form of a field or body is accepted", async () => {
   const document = await documentOf(server());
   const small = await bodies();
   let asked = 0;
@@ -146,7 +146,7 @@ function allowed(schema) {
   }
 }
 
-test("a field that is named is taken, or refused with a reason that is not its name", async () => {
+test("a documented field is accepted, or refused for a reason other than its name", async () => {
   const document = await documentOf(server());
   const small = await bodies();
   for (const { method, path, schema } of operations(document)) {
@@ -163,7 +163,7 @@ test("a field that is named is taken, or refused with a reason that is not its n
   }
 });
 
-test("a field that is not named is refused by name, with its nearest neighbour", async () => {
+test("an undocumented field is refused by name, with the closest known name", async () => {
   const document = await documentOf(server());
   const small = await bodies();
   for (const { method, path, schema } of operations(document)) {
@@ -176,7 +176,7 @@ test("a field that is not named is refused by name, with its nearest neighbour",
   }
 });
 
-test("what is required is required", async () => {
+test("required fields are required", async () => {
   const document = await documentOf(server());
   const small = await bodies();
   for (const { method, path, schema } of operations(document)) {

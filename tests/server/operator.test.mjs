@@ -24,7 +24,7 @@ test("/health, /ready and /ping answer without a key", async () => {
   assert.equal((await http().get("/ping")).status, 200);
 });
 
-test("/health answers while the model is being loaded, /ready says 503", async () => {
+test("/health answers while the model is loading, /ready gives 503", async () => {
   const young = await Server.start({ ready: false });
   try {
     const ready = await young.http.get("/ready");
@@ -36,7 +36,7 @@ test("/health answers while the model is being loaded, /ready says 503", async (
   }
 });
 
-test("a full server still tells operators how it is", async () => {
+test("a full server still answers operators", async () => {
   const full = await Server.start({ flags: ["--max-connections", "4"] });
   const taken = [];
   try {
@@ -59,7 +59,7 @@ test("a full server still tells operators how it is", async () => {
   }
 });
 
-test("--operator-listen answers operators alone, also when the server is full", async () => {
+test("--operator-listen answers only operators, even when the server is full", async () => {
   const busy = await Server.start({
     flags: ["--max-connections", "1", "--operator-listen", "127.0.0.1:0"], env: { SHOAL_API_KEY: "client", SHOAL_ADMIN_KEY: "root" }, ready: false });
   const port = Number(busy.log.match(/operators are answered at http:\/\/127\.0\.0\.1:(\d+)/)[1]);
@@ -100,7 +100,7 @@ test("/invocations speaks, as SageMaker asks, in each route's form and in the fo
   assert.equal((await http().post("/invocations", { prompt: "x" })).status, 400);
 });
 
-test("metrics are what Prometheus reads, and move", async () => {
+test("metrics are valid for Prometheus and change", async () => {
   const before_it = await server().metrics();
   assert.equal((await http().post("/v1/tts", say)).status, 200);
   assert.equal((await http().post("/v1/tts", { text: 1 })).status, 422);
@@ -124,7 +124,7 @@ test("promtool accepts the metrics", async (t) => {
   assert.equal(checked.status, 0, checked.stdout + checked.stderr);
 });
 
-test("made-up paths and methods do not become series", async () => {
+test("unknown paths and methods add no series", async () => {
   for (let i = 0; i < 40; ++i) await http().get(`/v1/none/${i}`);
   const { samples } = (await server().metrics()).families.get("shoal_http_requests_total");
   const routes = new Set(samples.map((sample) => sample.labels.route));
@@ -153,7 +153,7 @@ test("a request's id: the client's own or a new one, in the header and in errors
   await until("the id in the log", () => server().log.includes("mine-17"));
 });
 
-test("what is not there is 404, what is not meant so 405, both with an id", async () => {
+test("unknown paths get 404 and wrong methods 405, both with an id", async () => {
   for (const [method, path, status] of [
     ["GET", "/v1/nothing", 404], ["POST", "/nowhere", 404], ["GET", "/v1/tts", 405], ["DELETE", "/health", 405],
     ["GET", "/../etc/passwd", 404], ["GET", "/%2e%2e/%2e%2e/etc/passwd", 404], ["GET", "/v1/models/..%2f..%2fsecret", 404],
@@ -188,7 +188,7 @@ test("admin routes do not exist without their key", async () => {
   }
 });
 
-test("with keys every route but the live checks wants one", async () => {
+test("with keys, every route except health checks requires one", async () => {
   const keys = join(server().dir, "keys");
   writeFileSync(keys, "# ours\nann:first-key\nsecond-key\n", { mode: 0o600 });
   const guarded = await Server.start({ flags: ["--api-key-file", keys], env: { SHOAL_API_KEY: "third" } });
@@ -217,7 +217,7 @@ test("with keys every route but the live checks wants one", async () => {
   }
 });
 
-test("no cross-origin headers unless asked for, and only for whom they were asked for", async () => {
+test("cross-origin headers are sent only for configured origins", async () => {
   const ask = (which, origin, method = "OPTIONS") => which.http.ask(method, "/v1/tts", {
     headers: { origin, "access-control-request-method": "POST", "access-control-request-headers": "content-type" },
     body: method === "POST" ? say : undefined,
@@ -254,7 +254,7 @@ test("logs as JSON: a line for each request", async () => {
   }
 });
 
-test("--trace writes what the engine did", async () => {
+test("--trace records the steps of the engine", async () => {
   const path = join(tmpdir(), `shoal_trace_${process.pid}.json`);
   const traced = await Server.start({ flags: ["--trace", path] });
   try {
@@ -279,7 +279,7 @@ test("a wrong flag is refused before anything is loaded", () => {
   }
 });
 
-test("a port that is taken is named", () => {
+test("a port in use is named", () => {
   const run = spawnSync(program, ["serve", "--listen", `127.0.0.1:${server().port}`],
     { encoding: "utf8", timeout: 60_000, env: environment({ SHOAL_CACHE_DIR: "none" }) });
   assert.equal(run.status, 1, run.stderr);

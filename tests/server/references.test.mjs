@@ -54,7 +54,7 @@ test("a voice is added by a form, heard, renamed and deleted", async () => {
   assert.ok(!existsSync(join(server().references, "Berta")), "asking for an unknown voice makes no folder");
 });
 
-test("voices that come with the model are heard and listed, and nobody changes them", async () => {
+test("voices of the model can be heard and listed but not changed", async () => {
   const voices = (await http().get("/v1/audio/voices")).json().voices.filter(({ fixed, alias_of }) => fixed && !alias_of).map(({ id }) => id);
   assert.ok(voices.length >= 6 && voices.includes("clara"), JSON.stringify(voices));
   const say = (reference_id) => http().post("/v1/tts", { text: "Good morning.", seed: 1, reference_id });
@@ -68,7 +68,7 @@ test("voices that come with the model are heard and listed, and nobody changes t
   assert.deepEqual((await say("clara")).body, clara.body);
 });
 
-test("answers are MessagePack unless JSON is asked for", async () => {
+test("answers are MessagePack unless the client asks for JSON", async () => {
   const added = await http().post("/v1/references/add", pack({ id: "packed", text: transcript, audio: clip(2) }), packed);
   assert.equal(added.status, 200, added.text());
   assert.equal(added.type, "application/msgpack");
@@ -85,7 +85,7 @@ test("answers are MessagePack unless JSON is asked for", async () => {
   assert.equal(decode(removed.body).success, true);
 });
 
-test("what is taken, missing, empty or no sound is refused with its own status", async () => {
+test("an id that is taken or missing and a clip that is empty or no audio each have their own status", async () => {
   assert.equal((await addForm("taken")).status, 200);
   assert.equal((await addForm("other")).status, 200);
   for (const [what, answer, status] of [
