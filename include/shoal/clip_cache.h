@@ -15,10 +15,10 @@ struct ClipCacheUsage {
 
 // The folder: cache_dir, else $SHOAL_CACHE_DIR, else $XDG_CACHE_HOME/shoal, else ~/.cache/shoal; empty: none.
 std::string clip_cache_dir(const EngineConfig& config);
-// Both see only files that Shoal wrote; a folder that does not exist has none. They throw nothing: what
-// cannot be read is not counted, what cannot be removed is still there.
+// Both count only files that Shoal wrote; a missing folder has none. They throw nothing: files that cannot be
+// read are not counted, files that cannot be removed stay.
 ClipCacheUsage clip_cache_usage(const std::string& dir);
-// Removes them and returns what was removed. Clips are encoded again when they are needed.
+// Removes them and returns how many were removed. Clips are encoded again when they are needed.
 ClipCacheUsage clear_clip_cache(const std::string& dir);
 
 }  // namespace shoal

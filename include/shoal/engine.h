@@ -1,4 +1,4 @@
-// The engine: one model that speaks for many at a time.
+// The engine: one model that serves many requests at once.
 #pragma once
 
 #include <cstddef>
@@ -30,19 +30,19 @@ struct BatchResult {
 struct BatchOptions {
   // Item i without a seed of its own gets one derived from (seed, i).
   std::optional<uint64_t> seed;
-  // Called as items end, in the order in which they do, one call at a time. If it throws, the items left are
-  // cancelled and the batch throws the same. It may take the samples out of the result, which then come back
-  // empty.
+  // Called when an item ends, in order of completion, one call at a time. If it throws, the remaining items
+  // are cancelled and the batch throws the same exception. It may move the samples out of the result; the
+  // returned result then has none.
   std::function<void(size_t index, BatchResult& result)> on_item;
   // An item whose sound grows longer ends with Error(too_large); 0: no limit.
   double max_item_s = 0;
-  // Items in the engine at a time, those that wait there included; 0: as many as find room.
+  // Items in the engine at once, including those in its queue; 0: as many as fit.
   int max_in_flight = 0;
-  // Called with the number of samples that have come of an item, before they are kept, on the thread of
-  // on_item. What it throws ends that item alone.
+  // Called on the thread of on_item with the number of samples received for an item, before they are stored.
+  // An exception ends only that item.
   std::function<void(size_t index, size_t samples)> on_samples;
-  // Asked on the thread of on_item before an item is submitted. While it says yes none is, and those that
-  // were go on.
+  // Called on the thread of on_item before an item is submitted. While it returns true no item is submitted;
+  // those already submitted continue.
   std::function<bool()> hold_back;
   // Once it is stopped, every item that has not ended ends with Error(cancelled), within one step of the
   // engine.
@@ -56,7 +56,7 @@ struct EncodedClip {
   int codebooks = 0;
 };
 
-// Whether the device computes what it should.
+// Whether the device computes correctly.
 struct SelfTest {
   std::string device;            // that the engine runs on
   bool gpu_available = false;    // this build and machine have one, whether it is used or not
@@ -64,7 +64,7 @@ struct SelfTest {
   std::string error;             // what went wrong; empty: nothing
 };
 
-// What a codec's codes look like.
+// The shape of a codec's codes.
 struct CodecShape {
   int codebooks = 0;         // codes of a frame
   int semantic_entries = 0;  // of the first codebook: its codes are 0 to this, exclusive
@@ -72,7 +72,7 @@ struct CodecShape {
   int samples_per_frame = 0;
 };
 
-// What the model that serves understands of a request.
+// Which parts of a request the serving model understands.
 struct ModelTraits {
   std::string family;       // "s1", "s2", "kokoro"
   bool phonemes = false;    // phonemize(), SpeechRequest's phonemes and language, Speech::words()
@@ -92,11 +92,11 @@ struct Phonemized {
   std::vector<std::string> warnings;  // phonemes that the model lacks, which are dropped
 };
 
-// Thread-safe. The codes and samples of a request depend on the model, its precision, the kind of device and
-// the request (its seed too), and on nothing else: not on load, order or company.
+// Thread-safe. The codes and samples of a request depend only on the model, its precision, the kind of device
+// and the request (including its seed): not on load, order or other requests.
 class Engine {
  public:
-  // Checks the configuration; loads nothing. Throws Error as EngineConfig::validate.
+  // Checks the configuration; loads nothing. Throws the Errors of EngineConfig::validate.
   explicit Engine(EngineConfig config);
   ~Engine();  // stop() without grace
   Engine(const Engine&) = delete;
@@ -105,7 +105,8 @@ class Engine {
   // Loads the model, makes the memory plan, warms up; returns when the engine is ready. Throws Error:
   // whatever loading throws, resource_exhausted with figures when the memory plan does not fit.
   void start();
-  // Refuses new requests, lets the others end for `grace`, cancels what is left, returns when all has ended.
+  // Refuses new requests, gives running ones `grace` to end, cancels the rest, and returns when all have
+  // ended.
   void stop(std::chrono::milliseconds grace = std::chrono::milliseconds{0});
   // Loads the model again (or, with a configuration, another one) beside the old, warms it up and hands over:
   // requests in flight end on the old, new ones go to the new. Returns after the hand-over. If it throws, the
@@ -118,7 +119,8 @@ class Engine {
   // resource_exhausted (queue full), unavailable (not ready, or stopping). What fails later (a damaged clip)
   // is thrown by the Speech.
   Speech submit(SpeechRequest request);
-  // The same, and the callbacks read. The returned handle only cancels and tells; keep it until on_end.
+  // The same, but the callbacks receive the sound. The returned handle can only cancel and report; keep it
+  // until on_end.
   Speech submit(SpeechRequest request, SpeechCallbacks callbacks);
 
   // All items through the same queue; results in the order of the requests. One bad item never fails another.

@@ -29,27 +29,29 @@ struct EngineConfig {
 
   // Sequences that one step advances by a frame.
   int max_batch_size = 32;
-  // Requests that may be in generation at a time, those included whose reader is slow or whose sound is being
-  // finished; 0: twice max_batch_size. Each costs the state of a codec stream.
+  // Requests in generation at once, including those with a slow reader or with sound still to decode; 0:
+  // twice max_batch_size. Each needs the state of a codec stream.
   int max_streams = 0;
   // Requests that may wait to be admitted; one more is refused with resource_exhausted.
   int max_queue = 256;
-  // How long admission may hold a request back for company. With continuous batching waiting gains little.
+  // How long admission may delay a request to batch it with others. With continuous batching waiting gains
+  // little.
   int batch_timeout_ms = 0;
   // Waiting requests of one voice are admitted together.
   bool batch_grouping = true;
   // Prompt columns that one step may prefill beside the running sequences; 0: 256 where CPU threads compute,
   // otherwise 32 for each of max_batch_size, 256 to 2,048.
   int prefill_columns = 0;
-  // Kokoro: chunks of text that come while nothing runs wait for company at least min_wait_ms, and as long as
-  // recent arrivals promise more of it, at most max_wait_ms.
+  // Kokoro: chunks that arrive while nothing runs wait at least min_wait_ms for others to batch with. They
+  // wait longer while recent arrivals make more likely, at most max_wait_ms.
   int min_wait_ms = 0;
   int max_wait_ms = 10;
-  // Kokoro: frames (25 ms of sound) of one batch, as estimated; 0: 400 where CPU threads compute, otherwise
+  // Kokoro: estimated frames (25 ms of sound) of one batch; 0: 400 where CPU threads compute, otherwise
   // 8,000. A longer chunk runs alone.
   int max_batch_frames = 0;
 
-  // Memory for keys and values in MiB; 0: kv_memory_fraction of what is free after the model is loaded.
+  // Memory for keys and values in MiB; 0: kv_memory_fraction of the memory that is free after the model is
+  // loaded.
   int64_t kv_memory_mb = 0;
   double kv_memory_fraction = 0.25;
   int kv_page_size = 32;  // tokens

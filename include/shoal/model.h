@@ -17,17 +17,16 @@
 
 namespace shoal {
 
-// What Engine::traits() would say, as far as config.json tells: family is empty where it tells nothing.
+// What Engine::traits() would return, as far as config.json shows; family is empty if it does not show.
 // Throws nothing.
 ModelTraits traits_of(const std::string& model);
 
-// Most bytes of SpeechRequest::text and of its phonemes.
+// The largest size in bytes of SpeechRequest::text and of its phonemes.
 inline constexpr int64_t kMaxTextBytes = 256 << 10;
 
-// Checks every field that can be checked without loading the model, and returns remarks about those that
-// have no effect, each "field: has no effect: why". Throws Error naming the field: invalid_argument,
-// too_large; unsupported for what only other models have, and where the request is strict instead of a
-// remark.
+// Checks every field that can be checked without loading the model. Returns a warning for each field without
+// effect, "field: has no effect: why". Throws Error naming the field: invalid_argument, too_large;
+// unsupported for fields that only other models have and, in a strict request, for fields without effect.
 std::vector<std::string> validate_request(const SpeechRequest& request, const std::string& model);
 
 // The configuration of an engine for this one request: without queue, deadline and warm-up, and with no more
@@ -37,7 +36,7 @@ EngineConfig config_for_one(EngineConfig config, const SpeechRequest& request);
 // The folder of the built-in voice: $SHOAL_VOICE_DIR, or where it was installed. Throws Error(not_found).
 std::string built_in_voice_dir();
 
-// "cpu" or "cuda:N": what a setting of the device (EngineConfig::device) means here. Throws Error:
+// "cpu" or "cuda:N": the device that EngineConfig::device selects on this machine. Throws Error:
 // invalid_argument (no such name), unavailable (no such device), unsupported (a build without GPUs).
 std::string resolve_device(const std::string& device);
 
@@ -66,7 +65,7 @@ struct PartReport {
   int64_t bytes = 0;  // in memory, in ModelReport::precision
 };
 
-// A checkpoint, compared with what its model asks for.
+// A checkpoint, compared with the tensors that its model needs.
 struct CheckpointReport {
   std::string name, path;  // name: of what it holds, "codec"
   int64_t file_bytes = 0;
@@ -76,7 +75,7 @@ struct CheckpointReport {
   std::vector<std::string> problems;  // tensors that are missing or have another shape
 };
 
-// What a model folder holds.
+// The contents of a model folder.
 struct ModelReport {
   std::string dir;
   std::string family;     // as ModelTraits::family
@@ -88,17 +87,17 @@ struct ModelReport {
   std::optional<Error> problem;     // why the model cannot be used; absent: nothing is missing
 };
 
-// Looks into the files of a model; computes nothing and loads no weights. Throws Error naming the file when
-// it cannot be read: not_found, corrupt_file, invalid_argument; unsupported for a model without a folder
-// (random weights). What is read and is not enough is ModelReport::problem.
+// Reads the metadata of a model's files; computes nothing and loads no weights. Throws Error naming the file
+// when it cannot be read: not_found, corrupt_file, invalid_argument; unsupported for a model without a folder
+// (random weights). Files that can be read but are incomplete are reported in ModelReport::problem.
 ModelReport inspect_model(const std::string& model, Precision precision = Precision::automatic);
 
-// What an engine of a configuration takes of its device, before anything is taken. Workspaces and recordings
-// are estimates.
+// The device memory that an engine with a configuration will need, estimated before anything is allocated.
+// Workspaces and CUDA graphs are approximate.
 struct MemoryEstimate {
   std::string device;     // described for people
   std::string precision;  // "float32", "bfloat16", "float16"
-  std::string capacity;   // what it is the memory for: "32 sequences ... a step, 64 streams"
+  std::string capacity;   // what the memory serves: "32 sequences ... a step, 64 streams"
   std::string remark;     // one or more sentences
   std::vector<MemoryPart> parts;
   std::vector<std::pair<std::string, int64_t>> figures;  // of the capacity, by name
@@ -106,13 +105,13 @@ struct MemoryEstimate {
 
   int64_t total_bytes() const;
   bool fits() const { return total_bytes() <= available_bytes; }
-  // Throws Error(resource_exhausted) with the parts and what is free unless it fits.
+  // Throws Error(resource_exhausted) with the parts and the free memory unless it fits.
   void check() const;
 };
 
-// Reads configurations and the headers of checkpoints, no weights. Throws Error as an engine that loads the
-// model does: not_found, corrupt_file, unsupported (precision), unavailable (device); resource_exhausted when
-// kv_memory_mb alone is more than is free.
+// Reads configurations and the headers of checkpoints, no weights. Throws the Errors of an engine that loads
+// the model: not_found, corrupt_file, unsupported (precision), unavailable (device); resource_exhausted when
+// kv_memory_mb alone exceeds the free memory.
 MemoryEstimate estimate_memory(const EngineConfig& config);
 
 }  // namespace shoal

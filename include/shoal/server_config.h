@@ -12,7 +12,7 @@ namespace shoal {
 // with their flags, environment variables and keys of a TOML file; settings.h reads those.
 struct ServerConfig {
   std::string listen = "127.0.0.1:8080";  // host:port, [v6]:port; port 0: any that is free
-  // A second address, for the operator's routes alone, with connections and a thread of its own; empty: none.
+  // A second address, only for the operator's routes, with its own connections and thread; empty: none.
   std::string operator_listen;
   int http_threads = 0;  // that move bytes; 0: one for every eight CPUs, at least one
   // What /v1/models says and `model` in a request names; empty: the model folder's name, "shoal" for the
@@ -26,8 +26,8 @@ struct ServerConfig {
   // names that the server knows by itself (OpenAI's).
   std::string voice_aliases;
 
-  // With any key, every route but the live checks wants `Authorization: Bearer KEY`. A file has one key a
-  // line, KEY or NAME:KEY; lines that begin with # are remarks. NAME stands in logs and metrics, never the
+  // With any key, every route except health checks requires `Authorization: Bearer KEY`. A file has one key
+  // per line, KEY or NAME:KEY; lines that begin with # are comments. Logs and metrics show NAME, never the
   // key.
   std::string api_key;
   std::string api_key_file;
@@ -41,8 +41,8 @@ struct ServerConfig {
   int max_connections = 4096;
   int max_body_mb = 64;           // of one request
   int max_body_memory_mb = 1024;  // of all bodies being received or handled
-  // Requests at a time that speak or keep a model busy otherwise, waiting ones included; one more is answered
-  // 429. 0: what the engine queues.
+  // Requests at once that speak or otherwise keep a model busy, including waiting ones; one more gets 429. 0:
+  // as many as the engine queues.
   int max_concurrency = 0;
   int max_concurrency_per_key = 0;  // 0: no limit of its own
   int max_text_length = 0;          // characters; 0: the engine's limit (256 KiB)
@@ -55,7 +55,7 @@ struct ServerConfig {
   int body_timeout_s = 60;    // without progress
   int min_body_rate = 1024;   // bytes a second that a body must average once body_timeout_s is over; 0: any
   int idle_timeout_s = 75;    // between requests of a connection
-  int write_timeout_s = 60;   // without a byte taken by the client
+  int write_timeout_s = 60;   // without the client reading a byte
   // SIGTERM: requests inside may end for so long.
   int grace_s = 30;
 
@@ -75,8 +75,8 @@ struct NamedModel {
   std::string name, dir;
 };
 
-// "kokoro=/srv/Kokoro-82M, german=/srv/de": in order; blanks around a name or folder do not count. Throws
-// Error(invalid_argument): a part without a name or a folder, a name twice or that is none.
+// "kokoro=/srv/Kokoro-82M, german=/srv/de": in order; blanks around a name or folder are ignored. Throws
+// Error(invalid_argument): a part without a name or folder, an invalid or duplicate name.
 std::vector<NamedModel> parse_models(std::string_view list);
 
 struct VoiceAlias {
@@ -84,9 +84,9 @@ struct VoiceAlias {
   std::string voice;  // a voice, a mix of a Kokoro model's, or "default"
 };
 
-// "alloy=clara, alloy=af_heart, narrator=default": in order; a name that stands there twice has the first of
-// its voices that a model has. Blanks around a name or voice do not count. Throws Error(invalid_argument): a
-// part without a name or a voice, a name that no voice could have, one of the model's own voice.
+// "alloy=clara, alloy=af_heart, narrator=default": in order; a name with several entries means the first of
+// their voices that a model has. Blanks around a name or voice are ignored. Throws Error(invalid_argument): a
+// part without a name or voice, a name that no voice could have, a name of the model's own voice.
 std::vector<VoiceAlias> parse_voice_aliases(std::string_view list);
 
 }  // namespace shoal

@@ -18,7 +18,7 @@ struct Setting {
   std::string type;           // "text", "integer", "number", "true or false"
   std::string group;          // heading of --help
   std::string help;           // one line
-  std::string range;          // "1 to 1024"; for texts what they may be
+  std::string range;          // "1 to 1024"; for texts the allowed values
   std::string default_value;  // as TOML writes it
   // Older names that set it: variables (S1_MINI_DEVICE), switches (--half) and keys (enable_batching).
   std::vector<std::string> older_names;
@@ -34,11 +34,11 @@ std::string variable_of(const Setting& setting);  // "SHOAL_MAX_BATCH_SIZE"
 
 // A flag that older servers have.
 struct OlderFlag {
-  std::string flag;         // "--half"
-  std::string key;          // of the setting that it sets; empty: it may only say what is so anyway
+  std::string flag;  // "--half"
+  std::string key;   // of the setting that it sets; empty: only the value that already applies is accepted
   std::string placeholder;  // of its value, "TEXT"; empty: a switch, with a --no- form
   std::string help;
-  bool of_server = false;  // for the server's command alone
+  bool of_server = false;  // only for the server's command
 };
 
 std::span<const OlderFlag> older_flags();
@@ -62,7 +62,7 @@ struct ResolvedSettings {
     std::string source;  // "flag --x", "environment S1_MINI_DEVICE", "shoal.toml:3", "default"
   };
   std::vector<Origin> origins;  // one for each setting, in the table's order
-  // Sentences for the log of a server: what was accepted but deserves a remark.
+  // Sentences for the log of a server: accepted settings that deserve a warning.
   std::vector<std::string> notes;
 };
 

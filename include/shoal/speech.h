@@ -22,7 +22,7 @@ class SpeechState;
 Speech push_to(Speech speech, SpeechCallbacks callbacks);
 }  // namespace runtime
 
-// What a request took and gave; complete once the speech has ended.
+// The cost and outcome of a request; complete once the speech has ended.
 struct SpeechSummary {
   uint64_t seed = 0;  // that was used
   int sample_rate_hz = 0;
@@ -40,7 +40,7 @@ struct SpeechSummary {
   double admitted_s = 0;     // prepared_s to here: waited in the queue
   double first_audio_s = 0;  // the first samples could be read
   double total_s = 0;
-  // Sentences for whoever asked: what was accepted but deserves a remark, as phonemes that were dropped.
+  // Warnings for the caller about an accepted request, such as phonemes that were dropped.
   std::vector<std::string> warnings;
 
   double audio_s() const { return sample_rate_hz > 0 ? static_cast<double>(samples) / sample_rate_hz : 0; }
@@ -56,15 +56,15 @@ struct SpeechProgress {
 
 // When a word, or a punctuation mark, is heard: seconds from the first sample of the speech.
 struct SpokenWord {
-  std::string word;  // as it was written; numbers as they are said
+  std::string word;  // as it was written; numbers as they are spoken
   double start_s = 0, end_s = 0;
   friend bool operator==(const SpokenWord&, const SpokenWord&) = default;
 };
 
 // The reading end of a request. Samples are mono floats in [-1, 1] at sample_rate_hz, in order, without gaps,
-// exactly those that one-shot decoding gives, at the speed and volume of the request. Every method may be
-// called from any thread, unless the handle was moved from. Dropping the handle cancels the request, and
-// returns after a call of on_ready in progress has.
+// exactly those of decoding everything at once, at the speed and volume of the request. Every method may be
+// called from any thread, unless the handle was moved from. Dropping the handle cancels the request and waits
+// for a running call of on_ready.
 class Speech {
  public:
   explicit Speech(std::shared_ptr<runtime::SpeechState> state);
@@ -77,16 +77,16 @@ class Speech {
   // Waits for samples and takes all that are there; empty: the speech has ended. Throws the Error that ended
   // it otherwise (after the samples that came before).
   std::vector<float> next();
-  // The same without waiting, or not longer than `patience`: absent when there is nothing yet.
+  // The same without waiting, or waiting at most `patience`: absent when there is nothing yet.
   std::optional<std::vector<float>> try_next(std::chrono::milliseconds patience = std::chrono::milliseconds{
                                                  0});
   // Waits to the end and takes everything that was not read. Throws as next() does.
   std::vector<float> read_all();
 
-  // Called, from a thread of the engine, when samples have arrived and at the end; at once when there is
-  // something to read already. One call may stand for several arrivals and the end: read until try_next() has
-  // nothing. It must not block and must not call the engine: it is for waking a reader.
-  // One at a time; an empty function removes it, and returns after a call in progress has.
+  // Called from a thread of the engine when samples have arrived and at the end, or at once if there is
+  // something to read already. One call may stand for several arrivals and the end: read until try_next()
+  // returns nothing. It must not block or call the engine; it only wakes a reader. Only one function at a
+  // time; an empty one removes it and waits for a running call.
   void on_ready(std::function<void()> notify);
 
   // Ends the request with Error(cancelled) unless it has ended.
@@ -107,10 +107,10 @@ class Speech {
   std::shared_ptr<runtime::SpeechState> state_;
 };
 
-// A reader that is called instead of calling. on_audio and on_end run on threads of the engine (what is there
-// before submit returns: on the submitting thread), one call at a time for one speech; a slow on_audio holds
-// up other streams. They must not stop, reload or destroy the engine, nor wait for another request: that
-// would wait for themselves. What they throw is logged and changes nothing.
+// Receives the sound by calls instead of reading it. on_audio and on_end run on threads of the engine (or,
+// for sound that is there before submit returns, on the submitting thread), one call at a time for one
+// speech; a slow on_audio delays other streams. They must not stop, reload or destroy the engine or wait for
+// another request: that would deadlock. Their exceptions are logged and change nothing.
 struct SpeechCallbacks {
   std::function<void(std::span<const float> samples)> on_audio;
   // error: null after success.

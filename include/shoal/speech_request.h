@@ -1,4 +1,4 @@
-// What a caller asks for.
+// A request for speech.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ struct ReferenceCodes {
   std::string text;
 };
 
-// Departures from the official sampling; all false: what the official code does (docs: dual_ar/MODEL.md).
+// Deviations from the official sampling; all false: the same as the official code (dual_ar/MODEL.md).
 struct Quirks {
   bool penalise_window_semantics = false;
   bool check_first_frame_end = false;
@@ -33,17 +33,17 @@ enum class Delivery {
   whole,      // for a file: large pieces, no hurry
 };
 
-// One request for every model (ModelTraits says what a model understands). What a model has no use for, and
-// what it is not known to speak well, is told in SpeechSummary::warnings, or refused by its name with
-// Error(unsupported) where `strict` says so. What would be heard as something else altogether (phonemes or
-// special tokens, clips to follow) is refused in any case.
+// One request type for every model (ModelTraits says what a model understands). Fields that a model ignores,
+// and texts that it is not known to speak well, are reported in SpeechSummary::warnings, or refused by name
+// with Error(unsupported) if `strict`. Requests that would sound like something else entirely (phonemes or
+// special tokens, clips to follow) are always refused.
 struct SpeechRequest {
   std::string text;  // UTF-8, at most 256 KiB
   // A named voice; empty: `references`, or without them the model's own choice. An unknown name is an error.
   // Models with voices of their own also take mixes: "af_bella(2)+af_sky(1)", "af_bella,af_sky".
   std::string voice;
   std::vector<ReferenceClip> references;
-  std::vector<ReferenceCodes> encoded_references;  // stand after `references`
+  std::vector<ReferenceCodes> encoded_references;  // placed after `references`
 
   // Absent: the model's own (its generation_config.json, then its family's defaults).
   std::optional<float> temperature;         // 0 to 2
@@ -60,21 +60,24 @@ struct SpeechRequest {
   // 0.25 to 4: 2 is twice as fast. Models of phonemes speak so; of others the sound is stretched, its pitch
   // kept (to 16 bits).
   double speed = 1;
-  float volume = 1;  // 0 to 10: factor of the samples; what goes beyond full scale is clipped
+  float volume = 1;  // 0 to 10: factor of the samples; samples beyond full scale are clipped
 
   // Of models that speak phonemes (ModelTraits::phonemes).
   std::string phonemes;  // instead of the text: in the model's alphabet, lines and pauses as in a text
-  // Of the text: "a", "en-us", "fr-fr", ...; empty: the engine's default_language, then that of the voice.
+  // Language of the text: "a", "en-us", "fr-fr", ...; empty: the engine's default_language, then that of the
+  // voice.
   std::string language;
   bool strict_phonemes = false;  // phonemes that the model lacks are an error; otherwise a warning
   bool trim_joins = true;        // long silence between the chunks of a text is cut to a natural pause
 
   bool strict = false;
-  // What the caller's own interface was asked for and no model has, each "name: why": told or refused, too.
+  // Options of the caller's own API that no model has, each "name: why": reported or refused like unused
+  // fields.
   std::vector<std::string> unused;
 
   Delivery delivery = Delivery::streaming;
-  // For the whole; of a stream without the time in which sound lies unread. 0: request_timeout_s.
+  // Limit for the whole request; a stream does not count the time in which sound waits unread. 0:
+  // request_timeout_s.
   std::chrono::milliseconds timeout{0};
   // Whose request it is: clients share the engine evenly. Requests without one are all of one client.
   std::string client;

@@ -1,4 +1,4 @@
-// What the engine counts, as plain values: an exporter turns them into whatever its readers want.
+// What the engine counts, as plain values that an exporter can convert.
 #pragma once
 
 #include <array>
@@ -27,12 +27,12 @@ struct Histogram {
 struct KvStatistics {
   int64_t pages = 0;          // of the pool
   int64_t pages_used = 0;     // held by sequences
-  int64_t pages_cached = 0;   // held by nobody, kept for prompts that begin alike
+  int64_t pages_cached = 0;   // held by no sequence, kept for prompts with the same beginning
   int64_t pages_free = 0;     // neither
   int64_t page_size = 0;      // tokens
   int64_t voices_cached = 0;  // whose prefixes are kept
   // Counted since the start or the last reload.
-  int64_t lookups = 0, hits = 0;  // prompts looked up; those that found at least one column
+  int64_t lookups = 0, hits = 0;  // prompts looked up; prompts for which at least one column was found
   int64_t hit_columns = 0;        // found
   int64_t missed_columns = 0;     // not found
   int64_t evictions = 0;          // cached pages given to somebody else
@@ -49,7 +49,7 @@ struct VoiceStatistics {
   int64_t dropped_files = 0;                            // damaged or foreign entries of the disk cache
 };
 
-// Of the model that serves: a reload begins anew, and the requests that end on the old one are not seen.
+// Of the serving model: a reload restarts the counts, and requests that end on the old model are not counted.
 struct Statistics {
   // Requests by how they ended.
   uint64_t submitted = 0, completed = 0, cancelled = 0, expired = 0, refused = 0, failed = 0;

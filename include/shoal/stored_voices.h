@@ -35,7 +35,7 @@ struct VoiceClip {
   std::string transcript;
 };
 
-// What is found when the clips of a voice are decoded.
+// The result of decoding the clips of a voice.
 struct VoiceExamination {
   std::string name;
   bool fixed = false;  // came with the model as clips
@@ -44,30 +44,30 @@ struct VoiceExamination {
   std::string problem;  // why the voice cannot be used; empty: it can
 };
 
-// Voices that are reference clips: those of a folder, and those that came with a model.
+// Voices that are reference clips: those in a folder, and those that came with a model.
 class ClipVoices : public Voices {
  public:
   // The clips in order of their file names; the audio is not opened. Throws Error: invalid_argument (name; a
   // transcript that is empty or not UTF-8), not_found, too_large (a transcript), io.
   virtual std::vector<VoiceClip> clips(std::string_view name) const = 0;
-  // Decodes the clips. Throws nothing: what is wrong is the examination's problem.
+  // Decodes the clips. Throws nothing: errors are reported in `problem`.
   virtual VoiceExamination examine(const std::string& name) const = 0;
-  // Every voice, usable or not: those of the folder, then those of the model, each sorted by name.
+  // Every voice, usable or not: first those in the folder, then those of the model, each sorted by name.
   virtual std::vector<VoiceExamination> examine_all() const = 0;
   // The folder of the voices that can be changed.
   virtual const std::string& dir() const = 0;
-  // The folder of those that came with the model, which need not exist; empty: the model brings none.
+  // The folder of voices that came with the model, which may not exist; empty: the model has none.
   virtual const std::string& model_dir() const = 0;
 };
 
-// Those of references_dir, and those that came with the model. The clips are not read yet. Throws
-// Error(not_found) when the built-in voice is meant and not installed.
+// The voices in references_dir and those that came with the model. The clips are not read yet. Throws
+// Error(not_found) when the built-in voice is selected but not installed.
 std::unique_ptr<ClipVoices> clip_voices(const EngineConfig& config);
 
 // Throws Error(invalid_argument) unless `name` is 1 to 255 letters, digits, '-', '_' or ' '.
 void check_voice_name(std::string_view name);
 
-// Most bytes of the words of a clip: those of an hour of speech.
+// The largest size of a clip's transcript: about an hour of speech.
 inline constexpr int64_t kMaxTranscriptBytes = 64 << 10;
 
 // Decodes a clip and checks it with its words, as a request that follows it would. `name` begins the

@@ -17,14 +17,15 @@ struct VoiceInfo {
 };
 
 // A folder of voices in the official layout (NAME/clip.wav with its words in NAME/clip.lab). Names are 1 to
-// 255 letters, digits, '-', '_' and ' ', never a path. Thread-safe; changes appear to others at once and
-// whole. Several processes may share a folder.
+// 255 letters, digits, '-', '_' and ' ', never a path. Thread-safe; others see a change at once and
+// completely. Several processes may share a folder.
 //
-// Reference clips that came with the model (as the built-in voice's) are voices, too; they are not changed:
-// that throws Error(unsupported), and their names are taken.
+// Reference clips that came with the model (such as the built-in voice's) are voices too. They cannot be
+// changed (that throws Error(unsupported)), and their names are reserved.
 //
-// Where the model has voices of its own (ModelTraits::own_voices) it is these: they have no clips, get() also
-// takes mixes, and changing them throws Error(unsupported): they are files of the model's folder.
+// For a model with voices of its own (ModelTraits::own_voices) these are the voices: they have no clips,
+// get() also accepts mixes, and changing them throws Error(unsupported), because they are files of the
+// model's folder.
 class Voices {
  public:
   virtual ~Voices() = default;

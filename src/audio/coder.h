@@ -18,8 +18,8 @@ inline void append(Bytes& out, std::span<const std::byte> bytes) {
   out.insert(out.end(), bytes.begin(), bytes.end());
 }
 
-// The C libraries behind some coders collect into `out`; no sink, hence no exception of a caller, is ever
-// reached from inside them.
+// The C libraries behind some coders append to `out`; they never call a sink, so no exception of a caller
+// passes through them.
 class Coder {
  public:
   Coder() = default;
@@ -29,7 +29,7 @@ class Coder {
 
   // Appends the bytes that `samples` complete. At most kMaxBlock samples.
   virtual void push(std::span<const int16_t> samples, Bytes& out) = 0;
-  // Appends the rest; called once, also when nothing was pushed.
+  // Appends the rest; called once, even if nothing was pushed.
   virtual void finish(Bytes& out) = 0;
   // After finish(): Encoder::final_header().
   virtual Bytes final_header() const { return {}; }
@@ -37,7 +37,7 @@ class Coder {
   static constexpr size_t kMaxBlock = 4096;
 };
 
-// options.sample_rate_hz lies in 4000 .. 192000; what else a format cannot carry throws
+// options.sample_rate_hz is in 4000 .. 192000; any other value that a format cannot carry throws
 // Error(invalid_argument).
 std::unique_ptr<Coder> make_wav_coder(const EncoderOptions& options);
 std::unique_ptr<Coder> make_pcm_coder();

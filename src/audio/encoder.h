@@ -69,10 +69,10 @@ class Encoder {
 
   // Any number of samples, also none. Throws Error(too_large) when a rewritable wav outgrows 4 GiB.
   void write(std::span<const float> mono);
-  // The last bytes. Exactly once, nothing may be written afterwards.
+  // The last bytes. Call exactly once; write nothing afterwards.
   void finish();
-  // After finish() of an encoder with a rewritable header: what the first bytes must become (may be empty: as
-  // they are). Never longer than what the sink received.
+  // After finish() of an encoder with a rewritable header: the new first bytes (may be empty: no change).
+  // Never longer than the output of the sink.
   std::vector<std::byte> final_header() const;
 
  private:

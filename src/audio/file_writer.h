@@ -9,8 +9,9 @@
 
 namespace shoal::audio {
 
-// Encodes into a temporary file in the target's folder; commit() gives it its name. Without commit() nothing
-// is left and an older file of that name keeps its content. A target that exists and is not a regular file
+// Encodes into a temporary file in the target's folder; commit() renames it to the target. Without commit()
+// the temporary file is removed and an older target keeps its content. An existing target that is not a
+// regular file
 // (/dev/null, a FIFO, a terminal) is written directly, as a stream: opening a FIFO waits for its reader, and
 // a reader that leaves raises SIGPIPE unless the program ignores it. Not synced to disk: after a power
 // failure the file may be missing.
@@ -31,8 +32,8 @@ class AudioFileWriter {
   AudioFileWriter(const AudioFileWriter&) = delete;
   AudioFileWriter& operator=(const AudioFileWriter&) = delete;
 
-  // The temporary file, or the new one that is streamed into: what to remove if the process is killed before
-  // commit(). Empty: nothing.
+  // The temporary file, or the new file being streamed into: remove it if the process is killed before
+  // commit(). Empty: nothing to remove.
   const std::string& unfinished_path() const;
   // Mono samples. Throws Error: io, resource_exhausted (disk full), too_large (a wav over 4 GiB).
   void write(std::span<const float> mono);

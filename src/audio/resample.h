@@ -1,4 +1,4 @@
-// Resampling of reference audio, equal to the one the codec was trained behind.
+// Resampling of reference audio, equal to the resampler that the codec was trained with.
 #pragma once
 
 #include <span>

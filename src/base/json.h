@@ -49,8 +49,8 @@ class Json {
   // Member that must be there.
   const Json& at(std::string_view key) const;
 
-  // Where this value stands, for messages: "config.json: layers[3].dim". Long keys and long paths are cut, so
-  // that a hostile file cannot choose the size of a message.
+  // The path of this value, for messages: "config.json: layers[3].dim". Long keys and paths are cut, so that
+  // a hostile file cannot choose the size of a message.
   std::string where() const;
 
  private:

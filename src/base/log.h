@@ -11,7 +11,7 @@ namespace shoal {
 enum class LogLevel { debug, info, warning, error };
 std::string_view name_of(LogLevel level);
 
-// Called from any thread, one call at a time. An empty function drops remarks again.
+// Called from any thread, one call at a time. An empty function discards messages again.
 using LogSink = std::function<void(LogLevel level, std::string_view message)>;
 void set_log_sink(LogSink sink);
 

@@ -1,6 +1,6 @@
-// Philox4x32-10: a counter-based random generator. A draw is a pure function of (key, counter), so the codes
-// of a request depend on nothing but its seed and position. Salmon et al., "Parallel random numbers: as easy
-// as 1, 2, 3", SC'11.
+// Philox4x32-10: a counter-based random generator. A value is a pure function of (key, counter), so the codes
+// of a request depend only on its seed and position. Salmon et al., "Parallel random numbers: as easy as 1,
+// 2, 3", SC'11.
 #pragma once
 
 #include <array>

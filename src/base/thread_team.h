@@ -31,9 +31,9 @@ class ThreadTeam {
   // The first exception of any worker is rethrown here.
   void run(FunctionRef<void(int worker)> body);
 
-  // Calls body(begin, end, worker) over pieces of [0, count) of `grain` items (the last may be shorter); each
-  // piece is claimed by whoever is free, so a worker that lost its core does not hold up the rest. Results
-  // must not depend on who computes a piece.
+  // Calls body(begin, end, worker) over pieces of [0, count) of `grain` items (the last may be shorter). Any
+  // free worker takes the next piece, so a worker that lost its core does not delay the rest. Results must
+  // not depend on which worker computes a piece.
   void parallel_for(int64_t count, int64_t grain,
                     FunctionRef<void(int64_t begin, int64_t end, int worker)> body);
 

@@ -1,4 +1,4 @@
-// What happens when, for a picture of it. Without a sink nothing is recorded, and a span costs one atomic
+// Records what happens when, for a timeline. Without a sink nothing is recorded, and a span costs one atomic
 // load.
 #pragma once
 
@@ -20,17 +20,18 @@ struct TraceNumber {
   const char* name;
   uint64_t value;
 
-  TraceNumber() = default;  // with nothing in it: a span that is not recorded must cost nothing
+  TraceNumber() = default;  // empty: a span that is not recorded must cost nothing
   TraceNumber(const char* name_, std::integral auto value_)
       : name(name_), value(static_cast<uint64_t>(value_)) {}
 };
 
-// Something that took from start_us to end_us (base/clock.h). Names last for ever (literals).
+// Something that took from start_us to end_us (base/clock.h). Names must outlive the program's traces
+// (literals).
 struct TraceEvent {
   const char* name;
   int64_t start_us, end_us;
-  uint32_t thread;     // numbered from 1 as they first appear; 0: of no thread, may overlap others
-  uint64_t track = 0;  // what tells apart those of no thread that overlap
+  uint32_t thread;     // numbered from 1 in order of appearance; 0: not bound to a thread, may overlap others
+  uint64_t track = 0;  // tells apart overlapping spans that are not bound to a thread
   std::span<const TraceNumber> numbers;
 };
 
@@ -44,7 +45,7 @@ extern std::atomic<bool> tracing;
 }  // namespace detail
 inline bool is_tracing() noexcept { return detail::tracing.load(std::memory_order_relaxed); }
 
-// Something of no thread that is over now. Never throws.
+// Records something that is already over and not bound to a thread. Never throws.
 void trace_past(const char* name, uint64_t track, int64_t start_us, int64_t end_us,
                 std::initializer_list<TraceNumber> numbers) noexcept;
 

@@ -15,7 +15,7 @@ class Option;
 
 namespace shoal::cli {
 
-// Holds what the options of one command were given; lives as long as the command does, at one place.
+// Holds the parsed options of one command; it lives as long as the command and never moves.
 class EngineSettings {
  public:
   EngineSettings() = default;

@@ -10,9 +10,9 @@ enum class Hangup {
   is_remembered  // it is a question of its own
 };
 
-// While it lives, SIGINT, SIGTERM and SIGHUP are remembered instead of killing the process, so that the work
-// can stop where nothing is left half done. A second one kills as usual. SIGHUP stays ignored where it was
-// (nohup). One at a time, on the main thread.
+// While it exists, SIGINT, SIGTERM and SIGHUP are recorded instead of killing the process, so that the work
+// can stop cleanly. A second signal kills as usual. SIGHUP stays ignored if it was (nohup). One instance at a
+// time, on the main thread.
 class InterruptGuard {
  public:
   explicit InterruptGuard(Hangup hangup = Hangup::interrupts);

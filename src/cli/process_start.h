@@ -1,4 +1,4 @@
-// What the program puts in order before it does anything else.
+// What the program sets up before anything else.
 #pragma once
 
 namespace shoal::cli {

@@ -17,7 +17,7 @@ class ProgressBar {
 
   // fraction in [0, 1]; `figures` follows the bar ("120 frames/s, 25x real time").
   void show(double fraction, const std::string& figures);
-  // Removes the line, so that what is printed next stands alone.
+  // Removes the line, so that the next output starts on an empty one.
   void clear();
 
  private:

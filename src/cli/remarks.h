@@ -1,4 +1,4 @@
-// What the library has to say, on standard error.
+// Prints the library's messages on standard error.
 #pragma once
 
 #include <string>

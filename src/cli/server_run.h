@@ -5,9 +5,8 @@
 
 namespace shoal::cli {
 
-// Throws Error as server::Server does. SIGHUP loads the models again, with the settings as they stand now
-// where a file of them was given; if the terminal that the server was started from is gone, it ends the
-// server like SIGTERM.
+// Throws the Errors of server::Server. SIGHUP reloads the models, with the current content of the settings
+// file if one was given; if the terminal that started the server is gone, SIGHUP stops it like SIGTERM.
 void run_server(const EngineSettings& settings, const ResolvedSettings& resolved);
 
 }  // namespace shoal::cli

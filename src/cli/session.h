@@ -24,8 +24,8 @@ class ComputeOptions {
   EngineSettings settings_;
 };
 
-// Settings of commands that have their own options for them: what the option said, or the environment and the
-// file where it is empty. Throw Error as resolve_settings does.
+// Settings of commands that have their own options for them: the option's value, or, if it is empty, the
+// environment's or the file's. Throw the Errors of resolve_settings.
 std::string chosen_precision(const std::string& option);  // "auto", "float32", "bfloat16", "float16"
 std::string chosen_model(const std::string& option);      // empty: the built-in voice
 

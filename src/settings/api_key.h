@@ -8,8 +8,7 @@ namespace shoal::settings {
 
 constexpr size_t kMostKeyBytes = 512;
 
-// What a header field can carry behind "Bearer ": 1 to kMostKeyBytes printable ASCII characters without
-// blanks.
+// What fits in a header field after "Bearer ": 1 to kMostKeyBytes printable ASCII characters without blanks.
 bool is_key(std::string_view text);
 
 }  // namespace shoal::settings

@@ -1,5 +1,5 @@
-// Names of the servers that Shoal replaces which have no counterpart here: they are accepted where they ask
-// for what is so anyway, and refused with a sentence where they do not.
+// Settings of the servers that Shoal replaces which have no counterpart here. A value that asks for what
+// Shoal does anyway is accepted; any other is refused with a reason.
 #pragma once
 
 #include <span>
@@ -19,8 +19,8 @@ std::span<const OfficialName> official_names();
 constexpr std::string_view kCompileBackend = "S1_MINI_COMPILE_BACKEND";
 constexpr std::string_view kDecoderPath = "decoder_checkpoint_path";
 
-// True when `name` is one of them and `text` may stand. `where` names it in messages. Throws Error:
-// unsupported for what cannot be had, invalid_argument for what means nothing.
+// True when `name` is one of them and the value `text` is acceptable. `where` names the setting in messages.
+// Throws Error: unsupported for values that Shoal does not support, invalid_argument for meaningless ones.
 bool check_official_name(std::string_view name, const std::string& text, const std::string& where);
 
 // The codec that --decoder-checkpoint-path names must be the one of the model folder. Throws

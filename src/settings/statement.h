@@ -13,7 +13,7 @@ namespace shoal::settings {
 // One setting given in one place.
 struct Statement {
   const Row* row = nullptr;
-  std::optional<Value> value;  // of the row's type; none: a switch that says nothing (enable_batching = true)
+  std::optional<Value> value;    // of the row's type; none: a switch without effect (enable_batching = true)
   const Alias* alias = nullptr;  // when an older name was used
   std::string source;            // as in ResolvedSettings::Origin
   std::string name;              // as it was written, with its source: unmistakable in a message

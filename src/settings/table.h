@@ -14,7 +14,7 @@
 
 namespace shoal::settings {
 
-// What the table sets.
+// The configuration that the table sets.
 struct Configs {
   EngineConfig engine;
   ServerConfig server;
@@ -25,7 +25,7 @@ using Field = std::variant<bool EngineConfig::*, int EngineConfig::*, int64_t En
                            double EngineConfig::*, std::string EngineConfig::*, Precision EngineConfig::*,
                            bool ServerConfig::*, int ServerConfig::*, std::string ServerConfig::*>;
 
-// What a value may be: bounds of integers and numbers, both included; words for texts.
+// The allowed values: bounds of integers and numbers, both included; words for texts.
 struct Allowed {
   double low = 0, high = 0;
   std::string_view words = {};
@@ -51,7 +51,7 @@ Value get(const Row& row, const Configs& configs);
 // Throws Error, naming the key: invalid_argument (range, a text with a NUL), and what parse_precision throws.
 // `value` has the row's type.
 void set(const Row& row, const Value& value, Configs& configs);
-// The ranges alone, of every field.
+// Only the ranges of every field.
 void check_ranges(const EngineConfig& config);
 void check_ranges(const ServerConfig& config);
 
@@ -65,15 +65,15 @@ constexpr std::string_view kPrefixes[] = {"SHOAL_", "S1_MINI_"};  // of variable
 // Where a value may be given, from the strongest to the weakest.
 enum class Source { flag, environment, file };
 
-// Another name of a setting. Most take the setting's own values; a switch is true or false and stands for a
-// value, or for none.
+// Another name of a setting. Most accept the setting's own values; a switch is true or false and stands for
+// one value, or for none.
 struct Alias {
   Source source;
   std::string_view name;
   std::string_view key;
   bool is_switch = false;
-  std::string_view if_true = {}, if_false = {};  // empty: says nothing about the setting
-  bool of_server = false;                        // a flag of the server's command alone
+  std::string_view if_true = {}, if_false = {};  // empty: no effect on the setting
+  bool of_server = false;                        // a flag only of the server's command
 };
 
 std::span<const Alias> aliases();

@@ -15,8 +15,8 @@ struct FileEntry {
   int line = 0;  // from 1
 };
 
-// Every key of the file in its order. Throws Error naming "NAME:LINE": what parse_toml_line throws, and
-// corrupt_file for bytes that are not UTF-8, control characters and keys that stand twice.
+// Every key of the file in its order. Throws Error naming "NAME:LINE": the Errors of parse_toml_line, and
+// corrupt_file for bytes that are not UTF-8, control characters and duplicate keys.
 std::vector<FileEntry> parse_toml(std::string_view text, std::string_view name);
 
 // The same of a file. Throws Error also not_found, io and too_large (over 1 MiB).

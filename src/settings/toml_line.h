@@ -14,10 +14,10 @@ struct TomlLine {
   Value value;
 };
 
-// `key = value` with a comment or without (TOML 1.0: bare and quoted keys; basic and literal strings;
-// integers in four bases, floats, booleans), or nothing for a blank line. `line` is UTF-8 without its line
-// break. Throws Error, without naming the place: corrupt_file where it is not TOML; invalid_argument for the
-// rest of TOML, which no setting needs: tables, dotted keys, arrays, dates, strings of several lines.
+// Parses `key = value` with or without a comment (TOML 1.0: bare and quoted keys; basic and literal strings;
+// integers in four bases, floats, booleans); a blank line gives nothing. `line` is UTF-8 without its line
+// break. Throws Error, without the place: corrupt_file for invalid TOML; invalid_argument for TOML that no
+// setting needs: tables, dotted keys, arrays, dates, multi-line strings.
 std::optional<TomlLine> parse_toml_line(std::string_view line);
 
 }  // namespace shoal::settings

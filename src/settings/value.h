@@ -16,9 +16,9 @@ enum class Type { boolean, integer, number, text };
 
 std::string_view name_of(Type type);  // "true or false", "integer", "number", "text"
 
-// The whole of `text` as a value of `type`; booleans are true/false, 1/0, on/off, yes/no in any case. Throws
-// Error(invalid_argument) with what was expected and what was found, without naming the setting. `range`:
-// what is expected of a number that is too large to be held.
+// Parses all of `text` as a value of `type`; booleans are true/false, 1/0, on/off, yes/no in any case. Throws
+// Error(invalid_argument) with what was expected and found, without naming the setting. `range`: the expected
+// range for a number that is too large to represent.
 Value parse_value(Type type, std::string_view text, std::string_view range = {});
 
 // For messages: texts in quotes, shortened and printable.

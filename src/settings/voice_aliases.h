@@ -1,4 +1,4 @@
-// OpenAI's voices, and those of the built-in voice that are like them.
+// OpenAI's voice names, and the similar voices of the built-in model.
 #pragma once
 
 #include <array>

@@ -9,7 +9,7 @@
 
 namespace shoal::device_memory {
 
-// Each call makes its device current for the calling thread, and leaves it so: changing back would make a
+// Each call makes its device current for the calling thread and leaves it so: switching back would create a
 // context on a device that nobody asked for.
 
 // Aligned to 256 bytes, not initialised. Throws Error: resource_exhausted (with the bytes asked for and the
@@ -20,13 +20,13 @@ void* allocate_page_locked(int64_t bytes, int device);
 void release(void* memory) noexcept;
 void release_page_locked(void* memory) noexcept;
 
-// Both wait until it is done, and order nothing: work given to streams that uses the memory must have been
-// waited for, and may be given afterwards. At least one side is a GPU's.
+// Both wait until the copy is done, but do not order other work: earlier work on streams that uses the memory
+// must have finished. At least one side is on a GPU.
 void copy(const void* from, Device from_device, void* to, Device to_device, int64_t bytes);
 void zero(void* memory, int device, int64_t bytes);
 
-// For tests: `allocations` more succeed, the one after them is refused like one for which there is no memory,
-// and then all is as before. Below 0: nothing will be refused.
+// For tests: `allocations` more succeed, the next one fails as if memory were exhausted, and later ones
+// succeed again. Below 0: none fails.
 void fail_allocation_after(int64_t allocations);
 // For the implementations: counts an allocation; whether it is the one to refuse.
 bool refuse_allocation();

@@ -5,14 +5,14 @@
 
 namespace shoal {
 
-// A matrix of weights: how it is stored, and to what a GEMM rounds its other operand before it multiplies.
+// A weight matrix: how it is stored, and to which type a GEMM rounds its other operand before multiplying.
 // Sums are f32.
 struct MatrixFormat {
   DType weights = DType::f32;
   DType operand = DType::f32;
 
   constexpr MatrixFormat() = default;
-  // Weights that are multiplied as they are stored: f32, bf16 and f16 may stand for their format.
+  // Weights multiplied in the type they are stored in: f32, bf16 and f16 convert to their format.
   constexpr MatrixFormat(DType plain) : weights(plain), operand(plain) {}
   constexpr MatrixFormat(DType stored, DType multiplied) : weights(stored), operand(multiplied) {}
 

@@ -9,9 +9,9 @@
 
 namespace shoal {
 
-// Bump allocation from one block. What is not reserved the first passes find out (the arena adds blocks, then
-// merges them into one at the next outermost Scope); after that the steady state allocates nothing, which
-// growths() lets tests prove. Not thread-safe: owned by the thread that runs the step.
+// Bump allocation from one block. Without a reservation the first passes find the size: the arena adds blocks
+// and merges them into one at the next outermost Scope. After that the steady state allocates nothing, which
+// tests prove with growths(). Not thread-safe: owned by the thread that runs the step.
 class Workspace {
  public:
   // limit_bytes: growing beyond it throws Error(resource_exhausted); 0 means no limit.
@@ -21,9 +21,8 @@ class Workspace {
 
   // Uninitialised, 64-byte aligned (256 on a GPU), valid until the enclosing Scope ends.
   TensorView alloc(DType dtype, Shape shape);
-  // Makes it one block of all that it has, and at least so many bytes: passes that need no more never make it
-  // grow.
-  // Outside of every scope. Throws Error(resource_exhausted), and it may have lost what it had.
+  // Merges all blocks into one of at least `bytes`: passes that need no more never make it grow. Call outside
+  // every scope. Throws Error(resource_exhausted); the previous memory may be lost then.
   void reserve(int64_t bytes);
   // Same shape and dtype, contiguous.
   TensorView like(TensorView other) { return alloc(other.dtype(), other.shape()); }

@@ -41,7 +41,7 @@ class Checkpoint {
 
   // In the order of the file.
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
-  // nullptr when there is none of that name.
+  // nullptr when there is no such tensor.
   const TensorView* find(std::string_view name) const;
   bool contains(std::string_view name) const { return find(name) != nullptr; }
   // A tensor of that very shape, stored as F32, BF16 or F16. Throws Error: not_found, corrupt_file.

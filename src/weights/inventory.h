@@ -1,4 +1,4 @@
-// What a model asks of a checkpoint, held against what the checkpoint has.
+// Compares the tensors that a model needs with those of a checkpoint.
 #pragma once
 
 #include <string>

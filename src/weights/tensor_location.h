@@ -1,4 +1,4 @@
-// Where a tensor lies in a file: what every parser of this folder returns.
+// The position of a tensor in a file: the result of every parser in this folder.
 #pragma once
 
 #include <array>
