@@ -1,4 +1,4 @@
-// What the engine's tests share: a tiny model in the official format, and random requests for it.
+// Shared by the engine's tests: a tiny model in the official format, and random requests for it.
 #pragma once
 
 #include <chrono>

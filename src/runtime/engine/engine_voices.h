@@ -1,5 +1,5 @@
-// The voices that an engine answers with: those of the model that serves, or else those
-// of a folder with the clips that came with the model.
+// The voices of an engine: those of the serving model, or else a folder of voices plus the clips that came
+// with the model.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What was thrown, as the Error that a request ends with.
+// Converts an exception to the Error that a request ends with.
 #pragma once
 
 #include <exception>
@@ -12,7 +12,7 @@ namespace shoal::runtime {
 Error to_error(const std::exception& error) noexcept;
 Error to_error(const std::exception_ptr& error) noexcept;
 
-// With an empty message if there is no memory for it.
+// Its message is empty if there is no memory for it.
 Error error_without_fail(ErrorCode code, const char* message) noexcept;
 
 // Of a request that ended because of its caller: cancelled, deadline_exceeded.

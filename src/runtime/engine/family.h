@@ -1,4 +1,4 @@
-// What a family of models is to the engine and to tools before a model of it is loaded.
+// The interface of a model family to the engine and to tools, before one of its models is loaded.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@
 
 namespace shoal::runtime {
 
-// Without state: one object serves every model. `model` is EngineConfig::model. Every family lies in a folder
-// of its own under runtime/families/, and only families.cc knows all of them.
+// Stateless: one object serves every model. `model` is EngineConfig::model. Each family has its own folder
+// under runtime/families/; only families.cc knows all of them.
 class Family {
  public:
   Family() = default;
@@ -23,14 +23,13 @@ class Family {
   Family(const Family&) = delete;
   Family& operator=(const Family&) = delete;
 
-  // By the name of the model or by its config.json. Throws nothing: a folder that cannot be read is of no
-  // family.
+  // By the model's name or its config.json. Throws nothing: an unreadable folder belongs to no family.
   virtual bool recognises(const std::string& model) const = 0;
   // As shoal::traits_of().
   virtual ModelTraits traits(const std::string& model) const = 0;
   // As shoal::validate_request().
   virtual std::vector<std::string> validate(const SpeechRequest& request) const = 0;
-  // What config_for_one() changes for this family alone.
+  // The changes that config_for_one() makes for this family only.
   virtual void prepare_for_one(EngineConfig& config, const SpeechRequest& request) const = 0;
   // As shoal::inspect_model().
   virtual ModelReport inspect(const std::string& model, Precision precision) const = 0;
@@ -48,7 +47,7 @@ class Family {
 // In the order in which they are asked (families/families.cc).
 std::span<const Family* const> families();
 
-// The family that recognises the model. The first one where none does: its errors say what a folder needs.
+// The family that recognises the model. If none does, the first one: its errors say what a folder needs.
 const Family& family_of(const std::string& model);
 
 }  // namespace shoal::runtime

@@ -15,27 +15,27 @@
 
 namespace shoal::runtime {
 
-// What a request is doing.
+// The state of a request.
 enum class Stage { preparing, waiting, active };
 
 // How a request comes to the queue.
 struct QueueEntry {
   bool wait = false;       // for room, instead of being refused
   std::stop_token cancel;  // ends the waiting
-  // Called now and then while it waits, from the same thread. What it throws ends the waiting.
+  // Called repeatedly by the waiting thread. An exception ends the waiting.
   std::function<void()> meanwhile;
 };
 
-// Thread-safe. Whoever lets a request in calls enter(), and whoever ends it leave(): once each.
+// Thread-safe. The owner of a request calls enter() once when it is admitted and leave() once when it ends.
 class Ledger {
  public:
   // max_waiting_room: how many of the queue's places those may take who wait for one (batches), so that the
   // rest is free for those who do not.
   Ledger(int max_queue, int max_waiting_room);
 
-  // A place in the queue for one more. Throws Error: resource_exhausted when it is full, or when it is more
-  // than half full and `client` has his share of it, unless `entry` waits (then until there is room);
-  // cancelled; unavailable once closed.
+  // Takes a place in the queue. Throws Error: resource_exhausted when the queue is full, or more than half
+  // full and `client` has its share of it, unless `entry` waits (then it waits for a place); cancelled;
+  // unavailable once closed.
   void enter(Stage stage, uint64_t client, const QueueEntry& entry);
   void move(Stage from, Stage to, uint64_t client);
   // Ends the state, counts how, and makes room. `stage`: where it was.
@@ -43,10 +43,10 @@ class Ledger {
   // For a request that entered but whose caller got an exception instead of a Speech.
   void abandon(Stage stage, uint64_t client);
 
-  // Nothing more is let in, and those that wait for room give up.
+  // Nothing more is admitted, and callers that wait for a place give up.
   void close();
-  // Waits until everybody has left, but not beyond until_us of now_us() (0: for ever); says whether they
-  // have.
+  // Waits until all requests have left, but at most until until_us of now_us() (0: forever). True if all have
+  // left.
   bool wait_until_empty(int64_t until_us);
   int64_t open() const;
 

@@ -9,11 +9,11 @@ namespace shoal::runtime {
 
 // Throws Error(unsupported) for a precision that the device does not compute in.
 void check_precision(Precision precision, Device device);
-// The name of what was chosen.
+// The name of the chosen precision.
 Precision precision_of(DType dtype);
 // automatic: 16 bits where the larger part of the checkpoint is stored so.
 DType choose_dtype(Precision precision, const weights::Checkpoint& checkpoint);
-// The same for random weights, which stand for a checkpoint of 16 bits.
+// The same for random weights, which stand for a 16-bit checkpoint.
 DType dtype_of_random_weights(Precision precision);
 
 }  // namespace shoal::runtime

@@ -1,4 +1,4 @@
-// What a request changes about the sound that its model has made: how fast it is, and how loud.
+// Changes the speed and volume of the model's sound, as a request asks.
 #pragma once
 
 #include <span>
@@ -12,22 +12,22 @@ namespace shoal::runtime {
 // Throws Error(invalid_argument): speed, volume.
 void check_prosody(const SpeechRequest& request);
 
-// Multiplies; what goes beyond full scale is clipped to [-1, 1]. A volume of 1 changes nothing, bit for bit.
+// Scales the samples and clips them to [-1, 1]. A volume of 1 changes nothing, bit for bit.
 void change_volume(std::span<float> samples, float volume);
 
-// For models that know no speed of their own. One thread at a time.
+// For models without a speed of their own. Used by one thread at a time.
 class Prosody {
  public:
   // Throws as audio::TimeStretch.
   Prosody(int sample_rate_hz, double speed, float volume);
 
-  // Appends to sound() what `made` becomes. Throws std::bad_alloc, and then does nothing else any more:
-  // samples are missing.
+  // Appends the processed `made` to sound(). After std::bad_alloc it appends nothing more, because samples
+  // are missing.
   void add(std::span<const float> made);
-  // Appends what was waiting for more, once.
+  // Appends the samples that still waited for more input. Call once.
   void add_rest();
 
-  // What was added since the last drop().
+  // The sound added since the last drop().
   std::span<const float> sound() const { return sound_; }
   void drop() { sound_.clear(); }
 

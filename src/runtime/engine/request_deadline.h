@@ -11,9 +11,10 @@ namespace shoal::runtime {
 
 // Which time of a request counts.
 enum class Counted {
-  everything,  // who wants the whole at once waits to the end
-  waiting,     // while no sound lies there for the reader to take
-  silence,     // while a listener has heard all that he was given: who plays as he receives waits for nothing
+  everything,  // all of it, for a request that does not stream
+  waiting,     // while no sound is ready for the reader
+  silence,     // while the listener has played everything it received: one that plays while receiving never
+               // waits
 };
 
 // When a request's time is up. Time before the first sound always counts. Pure: moments are microseconds of
@@ -21,11 +22,11 @@ enum class Counted {
 class RequestDeadline {
  public:
   RequestDeadline() = default;  // never
-  // allowed_us: of waiting; 0: for ever.
+  // allowed_us: the waiting time allowed; 0: unlimited.
   RequestDeadline(int64_t now_us, int64_t allowed_us, Counted counted)
       : left_us_(allowed_us), since_us_(now_us), never_(allowed_us == 0), counted_(counted) {}
 
-  // He can take so much sound more.
+  // The reader can now read this much more sound.
   void give(int64_t now_us, int64_t sound_us) {
     if (never_ || counted_ == Counted::everything) return;
     left_us_ -= waited_us(now_us);
@@ -33,7 +34,7 @@ class RequestDeadline {
     if (counted_ == Counted::silence) dry_us_ = std::max(dry_us_, now_us) + sound_us;
     unread_ = true;
   }
-  // He has taken all.
+  // The reader has read everything.
   void take(int64_t now_us) {
     left_us_ -= waited_us(now_us);
     since_us_ = std::max(since_us_, now_us);
@@ -51,21 +52,22 @@ class RequestDeadline {
   }
 
  private:
-  // So that who has little time left, and takes nothing, is not looked at all the time.
+  // So that a request with little time left whose reader takes nothing is not checked all the time.
   static constexpr int64_t kLookAgainUs = 50'000;
 
   int64_t waited_us(int64_t now_us) const {
     return unread_ ? 0 : std::max<int64_t>(0, now_us - std::max(since_us_, dry_us_));
   }
 
-  int64_t left_us_ = 0, since_us_ = 0;  // what was left then
-  int64_t dry_us_ = 0;                  // when he has heard all
+  int64_t left_us_ = 0, since_us_ = 0;  // the time left at since_us_
+  int64_t dry_us_ = 0;                  // when the listener has played everything
   bool unread_ = false, never_ = true;
   Counted counted_ = Counted::silence;
 };
 
-// Of a request that comes now. A stream's own timeout is kept also by readers who are faster than the sound;
-// the engine's, which nobody asked for, cuts off no listener who is served as fast as he listens.
+// For a request that arrives now. A stream's own timeout also applies to readers that are faster than the
+// sound. The engine's default timeout, which nobody asked for, never cuts off a listener that gets its sound
+// in real time.
 inline RequestDeadline deadline_of(const EngineConfig& config, const SpeechRequest& request, int64_t now_us) {
   constexpr int64_t kLongest = int64_t{1}
                                << 50;  // microseconds; sums with the clock's stay far from overflow

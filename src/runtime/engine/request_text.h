@@ -1,4 +1,4 @@
-// What the text of a request must be, whatever the model.
+// The rules for the text of a request, for every model.
 #pragma once
 
 #include <string>

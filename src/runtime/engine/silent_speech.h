@@ -1,4 +1,4 @@
-// The answer to a text with nothing to say.
+// The answer to a text that cannot be spoken.
 #pragma once
 
 #include "runtime/engine/ledger.h"
@@ -6,7 +6,7 @@
 
 namespace shoal::runtime {
 
-// What is heard then: long enough for every player and encoder, too short to be taken for a fault.
+// The length of the silence: long enough for every player and encoder, too short to seem a fault.
 constexpr double kSilenceS = 0.2;
 constexpr const char* kNothingToSay =
     "text: there is nothing in it that can be spoken; 0.2 seconds of silence stand for it";
@@ -14,7 +14,8 @@ constexpr const char* kNothingToSay =
 // Puts the silence and the remark into a state that has no sound yet.
 void append_silence(SpeechState& state);
 
-// A speech of nothing else, which has ended: it is counted as every request. Throws as Ledger::enter does.
+// A speech of only this silence, already ended. It is counted like every request. Throws the Errors of
+// Ledger::enter.
 Speech speak_silence(Ledger& ledger, uint64_t client, const QueueEntry& entry,
                      std::shared_ptr<SpeechState> state);
 

@@ -1,4 +1,4 @@
-// What the engine asks of a model that is ready to speak for many, whatever its family.
+// The interface of a loaded model of any family that speaks for many requests.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace shoal::runtime {
 class SpeechPipeline {
  public:
   SpeechPipeline() = default;
-  // Ends what is left with Error(unavailable).
+  // Ends the remaining requests with Error(unavailable).
   virtual ~SpeechPipeline() = default;
   SpeechPipeline(const SpeechPipeline&) = delete;
   SpeechPipeline& operator=(const SpeechPipeline&) = delete;
@@ -57,9 +57,9 @@ class SpeechPipeline {
   virtual CodecShape codec_shape() const;
   virtual Phonemized phonemize(const std::string& text, const std::string& language, bool normalise);
   virtual std::vector<float> voice_styles(const std::string& voice) const;
-  // Null: those of references_dir.
+  // Null: the voices in references_dir.
   virtual const Voices* own_voices() const { return nullptr; }
-  // Of the reference clips that came with the model; empty: there are none.
+  // The folder of the reference clips that came with the model; empty: there is none.
   virtual std::string shipped_voices_dir() const { return ""; }
 };
 

@@ -1,4 +1,4 @@
-// What a request's reader and the engine share: samples on their way, and how it ended.
+// Shared by a request's reader and the engine: samples not yet read, and how the request ended.
 #pragma once
 
 #include <atomic>
@@ -19,11 +19,12 @@
 
 namespace shoal::runtime {
 
-// Thread-safe. Samples come from one thread at a time, and the end comes once, after the last of them.
+// Thread-safe. One thread at a time appends samples; the end follows the last of them, once.
 class SpeechState {
  public:
   using ClockUs = int64_t (*)();
-  // engine: rung when the reader does what the engine may wait for. clock: of `deadline` too.
+  // engine: signalled when the reader does something that the engine may wait for. clock: also that of
+  // `deadline`.
   SpeechState(int sample_rate_hz, uint64_t seed, std::shared_ptr<WakeSignal> engine,
               RequestDeadline deadline = {}, ClockUs clock = now_us);
 
@@ -34,14 +35,14 @@ class SpeechState {
   bool pause_beyond(int64_t samples);
   // RequestDeadline::at_us.
   int64_t deadline_us(int64_t now) const;
-  // Throws std::bad_alloc, and nothing is appended. Samples of a cancelled speech are dropped.
+  // Throws std::bad_alloc and then appends nothing. Samples of a cancelled speech are dropped.
   void append(std::span<const float> samples) { append(samples, {}); }
   // With the words that are heard in them.
   void append(std::span<const float> samples, std::vector<SpokenWord> words);
   // Changes the summary under the lock.
   void update(FunctionRef<void(SpeechSummary&)> change);
   void set_progress(double fraction, int64_t frames);
-  // What was spoken, for codes(); before the end.
+  // The spoken codes, for codes(); set before the end.
   void keep_codes(std::vector<VoiceReference> spoken);
   // Ends it; later calls are our own fault (CHECK). error: absent after success. `count` sees the final
   // summary before the reader can know of the end; it must not touch this state.

@@ -1,4 +1,4 @@
-// A checkpoint's tensors beside those that its model asks for.
+// Compares a checkpoint's tensors with those that its model needs.
 #pragma once
 
 #include <span>

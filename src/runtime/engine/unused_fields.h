@@ -1,4 +1,4 @@
-// What a request asks of a model that has no use for it.
+// Collects the fields of a request that the model ignores.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace shoal::runtime {
 // Collects a remark for each such field, or refuses the first of them where the request is strict.
 class UnusedFields {
  public:
-  // Begins with those that the caller names. Throws as add().
+  // Starts with those that the caller names. Throws as add().
   explicit UnusedFields(const SpeechRequest& request);
 
   // "FIELD: has no effect: this model WHY". Throws Error(unsupported) that names the field when the request

@@ -6,7 +6,7 @@
 
 namespace shoal::runtime {
 
-// A clip in the model's codes, ready to stand in a prompt; or an utterance that was spoken.
+// A clip in the model's codes, ready for a prompt; or a spoken utterance.
 struct VoiceReference {
   std::string text;            // its transcript, UTF-8, used verbatim
   std::vector<int32_t> codes;  // [frames, num_codebooks]

@@ -11,8 +11,8 @@ namespace shoal::runtime {
 
 constexpr PageId kNoPage = -1;
 
-// A fixed number of lists; a page is in at most one of them. Everything but the constructor is O(1) and
-// allocates nothing, so that whoever moves pages about cannot fail half-way.
+// A fixed number of lists; a page is in at most one of them. All but the constructor is O(1) and allocates
+// nothing, so that moving pages cannot fail half-way.
 class PageLists {
  public:
   PageLists(int64_t pages, int64_t lists);

@@ -1,4 +1,4 @@
-// Pages by who holds them: sequences, the prefix cache, nobody.
+// Tracks which pages sequences hold, which the prefix cache holds, and which are free.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace shoal::runtime {
 
-// A page is used (it has holders), cached (it has none but is in the index) or free. Who holds an indexed
-// page holds all pages before it too, and a sequence gives its pages back last one first. Hence nobody holds
-// what follows a cached page, and a page stands behind all its children in the list of cached ones: evicting
-// from its front takes children before parents, the longest unused first, and leaves nothing that cannot be
-// reached.
+// A page is used (it has holders), cached (it has none but is in the index) or free. A holder of an indexed
+// page also holds all pages before it, and a sequence releases its pages last one first. Hence no page after
+// a cached page has a holder, and in the list of cached pages a page stands behind all its children: evicting
+// from the front takes children before parents and the least recently used first, and leaves no unreachable
+// page.
 //
 // Only the constructor allocates; nothing else here throws.
 class PagePool {
@@ -31,7 +31,7 @@ class PagePool {
 
   // A page for one holder, free or else evicted. There must be one available.
   PageId take();
-  // The same, but not `source`, which counts as used now and whose parent the caller holds; kNoPage when
+  // The same, but never `source`, which counts as used now and whose parent the caller holds; kNoPage when
   // there is no other.
   PageId take_beside(PageId source);
   bool is_shared(PageId page) const { return holders_[static_cast<size_t>(page)] > 1; }
@@ -40,9 +40,10 @@ class PagePool {
   // One less. The caller's pages last one first, then limit_voices().
   void give_back(PageId page);
 
-  // The columns `ids` behind `parent` have been written to `page`, whose one holder calls. Full pages:
-  // returns the page to go on with, another one (and `page` is given back) when that holds the same. Begun
-  // pages are indexed anew each time they have grown, unless another page holds the same and more.
+  // The columns `ids` after `parent` have been written to `page`; the caller is its only holder. Full pages:
+  // returns the page to continue with; if another page has the same content it returns that one and releases
+  // `page`. A partly filled page is indexed again each time it has grown, unless another page has the same
+  // columns and more.
   PageId publish(PageId page, PageId parent, PrefixIndex::Ids ids, uint64_t voice);
 
   void touch_voice(uint64_t voice) { voices_.touch(voice); }
@@ -72,7 +73,7 @@ class PagePool {
   std::vector<uint64_t> voice_of_;  // of indexed pages
   VoiceUses voices_;
   int64_t free_ = 0, cached_ = 0;
-  KvStatistics counters_;  // those that only rise
+  KvStatistics counters_;  // those that only increase
 };
 
 }  // namespace shoal::runtime

@@ -10,11 +10,12 @@
 
 namespace shoal::runtime {
 
-// A tree: the path from the root to a page is a prefix of prompts, its pages full but perhaps for the last.
-// Full pages are found by a hash chain (XXH3 of their ids, seeded by the key of the page before); begun ones,
-// and pages that begin like a prompt and go on otherwise, among the children of the page before. The ids are
-// compared in every case. No two full pages hold the same prefix, and no page holds what another page behind
-// the same one holds too. Knows nothing of who holds a page. Only the constructor allocates.
+// A tree: the path from the root to a page is a prefix of prompts, its pages full except perhaps the last.
+// Full pages are found by a hash chain (XXH3 of their ids, seeded by the key of the page before); partly
+// filled pages, and pages that begin like a prompt and then differ, among the children of the page before.
+// Ids are always compared. No two full pages hold the same prefix, and no page holds columns that another
+// child of the same parent already holds. The index does not know who holds a page. Only the constructor
+// allocates.
 class PrefixIndex {
  public:
   // pages of page_size columns of column_width ids, each at least 1.
@@ -24,15 +25,15 @@ class PrefixIndex {
   // as can be compared, not more than page_size.
   using Ids = std::span<const int32_t>;
 
-  // The page with exactly these page_size columns behind `parent`; kNoPage when there is none.
+  // The page after `parent` with exactly these page_size columns; kNoPage when there is none.
   PageId find(PageId parent, Ids ids) const;
   struct Match {
     PageId page = kNoPage;
     int64_t columns = 0;
   };
-  // The page behind `parent` that shares the most first columns with `ids`; kNoPage when none shares one.
+  // The page after `parent` that shares the most leading columns with `ids`; kNoPage when none shares one.
   Match longest_match(PageId parent, Ids ids) const;
-  // A begun page behind `parent` whose columns are a beginning of `ids`; kNoPage when there is none.
+  // A partly filled page after `parent` whose columns are a prefix of `ids`; kNoPage when there is none.
   PageId find_begun(PageId parent, Ids ids) const;
 
   // The page must not be in the index. 1 to page_size columns.
@@ -68,7 +69,7 @@ class PrefixIndex {
   uint64_t bucket_mask_;
   std::vector<Node> nodes_;
   std::unique_ptr<int32_t[]> ids_;  // [pages, page_size, column_width]; the system gives it as it is written
-  PageLists children_;              // behind each page, and behind none
+  PageLists children_;              // of each page, and of the root
   PageLists buckets_;               // full pages by key
 };
 

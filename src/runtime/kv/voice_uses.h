@@ -7,8 +7,8 @@
 
 namespace shoal::runtime {
 
-// Ordered by use. The voice looked for has nearly always just been used, so a search from the front is short.
-// Only the constructor allocates. Voice 0 is nobody's and is not counted.
+// Ordered by use. The requested voice has nearly always just been used, so a search from the front is short.
+// Only the constructor allocates. Voice 0 means no voice and is not counted.
 class VoiceUses {
  public:
   // Every voice has a page, so there are never more voices than pages.

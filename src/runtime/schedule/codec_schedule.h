@@ -1,4 +1,4 @@
-// What the codec decodes next. Pure.
+// Plans what the codec decodes next. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace shoal::runtime {
 struct CodecJob {
   JobId id = 0;
   int64_t waiting_frames = 0;  // generated, not decoded
-  bool ended = false;          // no more frames will come to those that wait: they are due
-  bool whole = false;          // nobody listens while it is made
+  bool ended = false;          // no more frames will come: the waiting ones are due
+  bool whole = false;          // not streamed: no listener waits for it
   bool started = false;        // some sound has left
   int64_t lead_us = 0;         // sound that its listener has yet to hear; negative: has run dry
   double speed = 1;            // a frame is heard for its length divided by this
@@ -35,10 +35,10 @@ struct CodecPiece {
 // a whole file.
 int64_t wanted_frames(const CodecJob& job, int64_t frame_us);
 
-// The pieces of one pass: streams that are due (ended, or as many frames wait as are wanted), the least lead
-// first, ties by id; then whole files that are due, the most waiting frames first. Each piece is as many
-// frames as wait, cut to what is left of max_frames_per_pass. So that streams never starve whole files, an
-// eighth of a pass of two frames or more (at least one frame) is theirs when they are due.
+// The pieces of one pass: first due streams (ended, or with as many waiting frames as wanted), the least lead
+// first, ties by id; then due whole files, the most waiting frames first. Each piece has all waiting frames,
+// cut to what is left of max_frames_per_pass. So that streams never starve whole files, an eighth of a pass
+// of two frames or more (at least one frame) is reserved for due whole files.
 std::vector<CodecPiece> plan_codec(std::span<const CodecJob> jobs, const CodecLimits& limits);
 
 }  // namespace shoal::runtime

@@ -42,7 +42,7 @@ inline int64_t pages_promised(const ActiveJob& job, int64_t page_size) {
   return missing > 0 ? missing : 0;
 }
 
-// What comes back when it goes.
+// The pages that are freed when it ends.
 inline int64_t pages_returned(const ActiveJob& job) { return job.pages_held - job.pages_shared; }
 
 // Throws Error(internal) unless every number is in its range.

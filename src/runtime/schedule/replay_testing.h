@@ -30,7 +30,7 @@ struct Request {
 struct Machine {
   ScheduleLimits limits;  // pages_available is ignored
   int64_t pages = 1000;
-  bool knows_shared_pages = true;  // tells the plan of pages_shared
+  bool knows_shared_pages = true;  // fills in pages_shared for the plan
 };
 
 // Pages of the pool by holder. Shared ones are the full pages of a voice's part of a prompt.
@@ -46,9 +46,9 @@ class PretendedPages {
   PretendedPages(int64_t pages, int64_t page_size) : pages_(pages), page_size_(page_size) {}
   int64_t available() const;
   int64_t shared(const Held& held) const;
-  // Takes what is cached of the first `columns`, all of them the voice's.
+  // Takes the cached part of the first `columns`, all of them the voice's.
   void attach(Held& held, int64_t columns);
-  // False when the pages cannot be had.
+  // False when there are not enough pages.
   bool hold(Held& held, int64_t columns);
   // The first `columns`, all of them the voice's, can be found by others.
   void publish(Held& held, int64_t columns);
@@ -77,8 +77,9 @@ class Replay {
 
   Replay(const std::vector<Request>& requests, const Machine& machine);
 
-  // Rounds until all have ended, or max_steps. One string for each: "b~" b was preempted, "c!" c ended early,
-  // "a1*" a computed a column and a frame followed, "b3" b computed three columns; "" nothing happened.
+  // Runs rounds until all have ended, or max_steps. One string per round: "b~" b was preempted, "c!" c ended
+  // early, "a1*" a computed a column and a frame followed, "b3" b computed three columns; "" nothing
+  // happened.
   std::vector<std::string> run(int64_t max_steps = 1000);
   const std::vector<Job>& jobs() const { return jobs_; }
   const Job& job(char name) const { return jobs_.at(index_of_.at(name)); }
@@ -112,7 +113,7 @@ std::string show(const StepPlan& plan);
 
 std::vector<std::string> replay(const std::vector<Request>& requests, const Machine& machine);
 
-// Everything that must hold of a plan whatever the load; reports by EXPECT. Written from the contract alone.
+// The invariants of a plan under any load; reported by EXPECT. Written only from the contract.
 void expect_sound(const StepPlan& plan, const std::vector<ActiveJob>& active, const ScheduleLimits& limits,
                   int64_t now_us);
 void expect_sound(const Admission& plan, const std::vector<WaitingJob>& waiting,

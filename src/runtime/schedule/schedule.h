@@ -1,5 +1,5 @@
-// What the language model does next. Pure: no clock, lock, device or I/O, so tests replay it step
-// by step.
+// Plans what the language model does next. Pure: no clock, lock, device or I/O, so tests replay it step by
+// step.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct WaitingJob {
   bool cancelled = false;
 };
 
-// A request that has been admitted. Its columns are its prompt's and, once it speaks, one for every frame; a
-// step computes some of those that are not in its pages yet, and a frame follows the last of them.
+// An admitted request. Its columns are those of its prompt and, once it speaks, one per frame; a step
+// computes some of the columns that are not in its pages yet, and a frame follows the last of them.
 struct ActiveJob {
   JobId id = 0;
   uint64_t client = 0, voice = 0;
@@ -33,11 +33,11 @@ struct ActiveJob {
   int64_t columns_done = 0;  // in its pages; below `columns` unless it is finishing
   int64_t pages_held = 0;
   int64_t pages_shared = 0;  // of these, others hold them too: they do not come back if it goes
-  bool started = false;      // has taken what was cached of its prompt: the rest is its own to compute
+  bool started = false;      // has taken the cached part of its prompt; it computes the rest itself
   int64_t frames = 0;        // generated of the current utterance; 0: in its prompt
   int64_t lead_us = 0;       // sound that its listener has yet to hear
   bool cancelled = false;
-  bool paused = false;     // its reader is slow: no frame, but it keeps what it has
+  bool paused = false;     // its reader is slow: no frames, but it keeps its pages
   bool finishing = false;  // generation has ended, its sound is on the way: no columns, no pages
 };
 
@@ -60,18 +60,18 @@ struct JobEnd {
 struct Admission {
   std::vector<JobEnd> ends;     // waiting jobs
   std::vector<JobId> admitted;  // in the order in which they enter
-  int64_t wake_us = 0;          // when to ask again if nothing else happens; 0: no need
+  int64_t wake_us = 0;          // when to plan again if nothing else happens; 0: no need
 };
 
-// Who enters. All may be held back for batch_timeout_us after the oldest's arrival while company can still
-// come (fewer waiting than there is room). Room is max_batch_size less active jobs that are neither paused
-// nor finishing, and max_streams less all active jobs. One after another: the client with the fewest active
-// jobs (ties: whose oldest job is older) sends its oldest job; with batch_grouping its voice's other waiting
-// jobs follow, the shortest prompt first, of any client that would not thereby exceed its even share of
-// max_batch_size while others wait. A job enters only if pages for its prompt and one frame can be had (also
-// from paused jobs) beside those promised to jobs before it, active ones included: the rest of a prompt and
-// one frame, or one more page for a speaking job. Or if nothing runs. The first that does not fit ends the
-// round, so that a long prompt is not overtaken for ever.
+// Which waiting jobs enter. All may be held back until batch_timeout_us after the oldest arrival, while more
+// jobs can still join (fewer wait than there is room for). Room is max_batch_size minus active jobs that are
+// neither paused nor finishing, and max_streams minus all active jobs. In turn: the client with the fewest
+// active jobs (ties: the older oldest job) sends its oldest job. With batch_grouping the waiting jobs of the
+// same voice follow, the shortest prompt first, of any client that would not thereby exceed its even share of
+// max_batch_size while others wait. A job enters only if there are pages (also from paused jobs) for its
+// prompt and one frame, beyond the pages promised to earlier jobs including active ones: the rest of a prompt
+// and one frame, or one more page for a speaking job. If nothing runs, it enters in any case. The first job
+// that does not fit ends the round, so that a long prompt is not overtaken forever.
 Admission plan_admission(std::span<const WaitingJob> waiting, std::span<const ActiveJob> active,
                          const ScheduleLimits& limits, int64_t now_us);
 
@@ -88,26 +88,27 @@ struct StepPlan {
   std::vector<StepRows> rows;    // those with a frame first
 };
 
-// Whether `job` has not started, an older active job of its voice (not 0; ties by id), not paused, is still
-// computing its prompt, and no job of the voice has one behind it: more will be found later.
+// Whether `job` should wait: it has not started, an older active job of its voice (not 0; ties by id) that is
+// not paused is still computing its prompt, and no job of the voice has computed one. It will find more
+// columns in the cache later.
 bool waits_for_prefix(const ActiveJob& job, std::span<const ActiveJob> active);
 
-// One step. Cancelled and late jobs end, but finishing ones are left to whoever makes their sound. Speaking
+// Plans one step. Cancelled and late jobs end, except finishing ones, which the codec loop ends. Speaking
 // jobs (one column before a frame that is not their first) go first, at most max_batch_size of them (beyond
-// it those with the least lead, then the oldest). Then prompts, and jobs that compute again what preemption
-// took, oldest first, cut to prefill_columns in all and to max_batch_size rows with a frame; a last column
-// waits for its place. A prompt that waits_for_prefix gets no rows, nor do paused and finishing jobs.
+// that, those with the least lead, then the oldest). Then come prompts, and jobs that recompute columns after
+// a preemption: oldest first, cut to prefill_columns in all and to max_batch_size rows with a frame; a last
+// column waits for its place. A prompt for which waits_for_prefix is true gets no rows, nor do paused and
+// finishing jobs.
 //
-// A prompt goes on only if the pages for all of it and one frame can be had (also from paused jobs) beside
-// one for each speaking job, and in a step that preempts for nobody else; otherwise it and all younger ones
-// wait: begun too early it would soon be preempted. A speaking job that needs a page preempts paused jobs,
-// then younger prompts, then younger speaking jobs, the youngest first each time; if that is not enough it
-// waits. The oldest job that is not paused preempts likewise in its prompt, and is never preempted itself: so
-// there is always one that goes on.
+// A prompt continues only if there are pages (also from paused jobs) for all of it and one frame, beside one
+// page for each speaking job, and only in a step that preempts for no other job. Otherwise it and all younger
+// prompts wait: if they started too early they would soon be preempted. A speaking job that needs a page
+// preempts paused jobs, then younger prompts, then younger speaking jobs, always the youngest first; if that
+// is not enough it waits. The oldest job that is not paused preempts in the same way for its prompt and is
+// never preempted itself, so one job always makes progress.
 //
-// Rows of a job that has not started mean that its prefix is to be looked up now: do so for all of those, and
-// plan the step again. Not earlier: a prompt that waits must not hold pages, or preemption would not free
-// them.
+// If the plan gives rows to jobs that have not started, look up their prefixes now, for all of them, and plan
+// the step again. Not earlier: a waiting prompt must not hold pages, or preemption would not free them.
 StepPlan plan_step(std::span<const ActiveJob> active, const ScheduleLimits& limits, int64_t now_us);
 
 }  // namespace shoal::runtime

@@ -20,7 +20,7 @@ inline constexpr std::string_view kCodeFileMagic = "SHOALCOD";
 inline constexpr std::string_view kCodeFileEnding = ".codes";
 inline constexpr std::string_view kCodeFolder = "voices";  // in the cache folder
 
-// What a file must have been written for.
+// The codec and clip that a file must have been written for.
 struct CodeFileKey {
   ClipHash clip{};
   Digest codec{};
@@ -28,8 +28,8 @@ struct CodeFileKey {
   int64_t codebook_size = 0;
 };
 
-// Of the codec's fingerprint, its codebooks and the version of the format: what a codec or a program that
-// counts otherwise has written stands under another name.
+// Covers the codec's fingerprint, its codebooks and the format version: files of other codecs or program
+// versions have other names.
 Digest codec_digest(std::string_view fingerprint, int codebooks, int64_t codebook_size);
 
 // DIR/voices/<first two digits>/<clip hash>-<start of the codec digest>.codes

@@ -16,7 +16,7 @@
 
 namespace shoal::runtime {
 
-// SHA-256 of a clip's bytes: clients choose them, so nobody may be able to make two clips collide.
+// SHA-256 of a clip's bytes: clients choose the bytes, so collisions must be infeasible.
 using ClipHash = std::array<uint8_t, 32>;
 ClipHash hash_clip(std::span<const std::byte> bytes);
 std::string hex(const ClipHash& hash);
@@ -39,17 +39,17 @@ class ClipCodes {
   int codebooks_ = 1;
 };
 
-// Thread-safe. A clip's codes depend on its bytes and on the codec that encoded it; its transcript is no part
-// of this: the same clip under other words is another voice with the same codes.
+// Thread-safe. A clip's codes depend on its bytes and on the codec that encoded it, not on its transcript:
+// the same clip with other words is another voice with the same codes.
 //
 // A file holds magic, version, codec fingerprint, clip hash, counts, codes, and a checksum over all of it; it
-// is written beside its place and renamed into it. What is damaged, or was written by another codec or for
+// is written to a temporary name and renamed. A file that is damaged, or was written by another codec or for
 // another clip, is dropped with a log line, never trusted.
 //
 // Clients choose how many clips there are, so the files have a limit. The folder is counted at the first
-// write and what is written is added; past the limit it is counted again and trimmed (trim_cache). Several
-// processes may share the folder: each sees what the others wrote when it counts, so that together they may
-// pass the limit for a while, by less than the limit for each of them.
+// write, and later writes are added; past the limit it is counted again and trimmed (trim_cache). Several
+// processes may share the folder: each sees the files of the others when it counts, so together they may
+// exceed the limit for a while, each by less than the limit.
 class CodeStore {
  public:
   struct Options {
@@ -64,7 +64,7 @@ class CodeStore {
   ~CodeStore();
 
   std::shared_ptr<const ClipCodes> find(const ClipHash& clip);
-  // Keeps and returns them. A disk that refuses is logged and costs nothing but the file.
+  // Stores and returns them. A disk error is logged and costs only the file.
   std::shared_ptr<const ClipCodes> put(const ClipHash& clip, std::vector<uint16_t> codes);
   void drop_memory();
   int64_t bytes() const;  // in memory
@@ -81,7 +81,7 @@ std::string cache_dir(const std::string& configured);
 
 // What `shoal cache` shows and clears: only files that this program wrote.
 using CacheUsage = ClipCacheUsage;  // disk_bytes: the sum of disk_bytes_of(file)
-// What a file takes of a disk that gives out blocks of 4 KiB: small files are not free.
+// The disk space of a file in blocks of 4 KiB: small files are not free.
 constexpr int64_t disk_bytes_of(int64_t file_bytes) { return (file_bytes + 4095) / 4096 * 4096; }
 CacheUsage cache_usage(const std::string& dir);
 CacheUsage clear_cache(const std::string& dir);

@@ -1,4 +1,4 @@
-// The voices that a request may name: those that were added, and those that came with the model.
+// The voices that a request may name: added ones, and those that came with the model.
 #pragma once
 
 #include <string>

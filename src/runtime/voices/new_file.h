@@ -14,15 +14,15 @@ std::string temporary_name();
 bool is_temporary_name(std::string_view name);
 
 enum class NewFile {
-  cached,  // may be lost or torn by a power failure; writable by nobody, because it never changes
+  cached,  // may be lost or torn by a power failure; read-only, because it never changes
   kept,    // on the disk when the call returns
 };
 
-// Creates `path`, which must not exist. Leaves nothing behind when it fails. Throws Error: resource_exhausted
+// Creates `path`, which must not exist. Leaves no file behind when it fails. Throws Error: resource_exhausted
 // (disk full), io.
 void write_new_file(const std::string& path, std::span<const std::byte> bytes, NewFile kind);
 
-// Names in a folder, on the disk when the call returns; where the system has no such thing, nothing happens.
+// Syncs the names in a folder to disk; does nothing on systems without such a call.
 void sync_folder(const std::string& path) noexcept;
 
 // Throws Error from errno: resource_exhausted (disk full), else io.

@@ -9,9 +9,8 @@
 
 namespace shoal::runtime {
 
-// Longest and shortest clip that can serve as a reference. The codec costs 21.5 columns of prompt a second,
-// and 30 s is what the official model card recommends at most; the rest is refused before any work is done on
-// it.
+// The longest and shortest clip that can serve as a reference. The codec needs 21.5 columns of prompt per
+// second, and the official model card recommends at most 30 s; other clips are refused before any work.
 struct ReferenceLimits {
   double max_seconds = 120;
   double min_seconds = 0.2;
@@ -20,7 +19,7 @@ struct ReferenceLimits {
 
 // `name` starts the messages.
 
-// Throws Error: invalid_argument (nothing but spaces, or not UTF-8), too_large.
+// Throws Error: invalid_argument (only spaces, or not UTF-8), too_large.
 void check_transcript(std::string_view text, std::string_view name, const ReferenceLimits& limits = {});
 
 // Throws Error: invalid_argument (silence, too short), too_large (too long).

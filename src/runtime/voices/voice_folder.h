@@ -10,9 +10,9 @@
 namespace shoal::runtime {
 
 // All state is on disk, so that several processes may share a folder: a voice is added and renamed by one
-// rename(2) of a folder, and removed by renaming it away first. Folders whose name is not a voice name (those
-// in the making) are not seen. Symbolic links are followed for reading, never for deleting: where one leads
-// is the choice of whoever can write to the folder.
+// rename(2) of a folder, and removed by first renaming it away. Folders without a valid voice name (such as
+// unfinished ones) are ignored. Symbolic links are followed for reading, never for deleting: anyone who can
+// write to the folder chooses their target.
 class VoiceFolder : public Voices {
  public:
   explicit VoiceFolder(std::string dir) : dir_(std::move(dir)) {}
@@ -24,7 +24,7 @@ class VoiceFolder : public Voices {
   void rename(const std::string& name, const std::string& new_name) override;
   void remove(const std::string& name) override;
 
-  // Whether there is a clip with a transcript, usable or not; of what is not a name: no.
+  // Whether there is a clip with a transcript, usable or not; false for an invalid name.
   bool has(std::string_view name) const;
   // Every folder with at least one clip that has a transcript, usable or not, sorted. A missing folder has
   // none.

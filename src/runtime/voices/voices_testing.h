@@ -30,7 +30,7 @@ class InTemporaryFolder : public testing::Test {
 
   const TemporaryFolder folder_;
   const std::string dir_ = folder_.path();
-  std::vector<std::string> log_;  // the sink is called by one thread at a time
+  std::vector<std::string> log_;  // one thread at a time calls the sink
 };
 
 // The code of the Error that `action` throws; internal, with a failure, when it throws none.

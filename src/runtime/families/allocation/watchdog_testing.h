@@ -12,7 +12,7 @@
 
 namespace shoal::testing {
 
-// Fails the test program when a round takes for ever: threads that wait for each other cannot be taken down.
+// Fails the test program when a round hangs: threads that wait for each other cannot be stopped.
 class Watchdog {
  public:
   explicit Watchdog(const char* what)

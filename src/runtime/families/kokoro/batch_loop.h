@@ -16,20 +16,20 @@
 
 namespace shoal::runtime {
 
-// What the loop asks of the network; tests put in calls that fail.
+// The network calls that the loop makes; tests replace them by calls that fail.
 class KokoroCalls {
  public:
-  // In this context alone. Throws Error(resource_exhausted).
+  // For this context only. Throws Error(resource_exhausted).
   KokoroCalls(const kokoro::Kokoro& network, ops::Context& ctx)
       : network_(network), ctx_(ctx), memory_(ctx.graphs ? network.step_memory(ctx) : nullptr) {}
   virtual ~KokoroCalls() = default;
-  // between: where the CPU computes; null: nothing is asked between the stages.
+  // between: called between the stages where the CPU computes; null: not called.
   virtual std::vector<kokoro::Spoken> speak(std::span<const kokoro::Utterance> batch,
                                             const kokoro::BetweenStages* between) {
     return memory_ ? network_.speak(ctx_, *memory_, batch)
                    : network_.speak(ctx_, batch, nullptr, nullptr, between);
   }
-  // Of the device's memory; 0 where nothing is recorded.
+  // Bytes of the device's memory; 0 without CUDA graphs.
   int64_t step_bytes() const { return memory_ ? memory_->bytes() : 0; }
 
  private:
@@ -44,7 +44,7 @@ class BatchLoop {
     const EngineConfig& config;
     const KokoroModel& model;
     KokoroCalls& calls;
-    ops::Execution& execution;  // used by the loop's thread alone
+    ops::Execution& execution;  // used only by the loop's thread
     Ledger& ledger;
     std::shared_ptr<WakeSignal> wake;
   };
@@ -54,8 +54,8 @@ class BatchLoop {
   BatchLoop(const BatchLoop&) = delete;
   BatchLoop& operator=(const BatchLoop&) = delete;
 
-  // Takes a job that has entered the ledger as preparing; it is ended here, whatever becomes of it. Any
-  // thread. Throws std::bad_alloc, and it is not taken.
+  // Takes a job that entered the ledger as preparing, and ends it in every case. Any thread. After
+  // std::bad_alloc the job has not been taken.
   void submit(std::shared_ptr<KokoroJob> job);
   // Every job that is here or comes ends with Error(unavailable). Any thread.
   void cancel_all();

@@ -1,4 +1,4 @@
-// The sound of one chunk behind that of another.
+// Joins the sound of consecutive chunks.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,11 @@ struct SilentEdges {
 // Silence: stretches of 5 ms below -45 dB of full scale (root of their mean square).
 SilentEdges silent_edges(std::span<const float> samples, int sample_rate_hz);
 
-// Puts the chunks of a text one behind the other. Each is made with silence at both ends, two of which are
-// too much of a pause: at a join 50 ms stay of the one in front of a chunk, and of the one behind it what the
-// mark that ends it asks for (. ? … 360 ms, ! 319, others 278, none 50), divided by the speed; nothing is
-// ever made longer. Both sides of a join are faded over 5 ms, so that it never clicks. The ends of the whole
-// speech stay as the model makes them: a text of one chunk is what the model gives, sample for sample.
+// Joins the chunks of a text. Each chunk has silence at both ends, which together make too long a pause. At a
+// join 50 ms of silence stay at the start of the second chunk; at the end of the first stays a time that
+// depends on the mark that ends it (. ? … 360 ms, ! 319, others 278, none 50), divided by the speed. Silence
+// is never lengthened. Both sides of a join are faded over 5 ms, so that it never clicks. The ends of the
+// whole speech are unchanged: a text of one chunk equals the model's output, sample for sample.
 class ChunkJoiner {
  public:
   // trim: false leaves the silences whole; joins are still faded.
@@ -37,14 +37,14 @@ class ChunkJoiner {
     std::vector<float> samples;
     std::vector<SpokenWord> words;  // seconds from the first of these samples
     std::string_view phonemes;      // its last mark says how long a pause follows
-    double pause_after_s = 0;       // silence that the text asks for, behind it
+    double pause_after_s = 0;       // silence after it that the text asks for
   };
-  // The end of what came before and this chunk, but for its last samples, which hang on whether another
-  // follows.
+  // The end of the previous sound and this chunk, except its last samples, which depend on whether another
+  // chunk follows.
   JoinedPiece add(const Chunk& chunk);
   // Silence where no chunk is: a pause at the beginning of a text or of a line.
   JoinedPiece add_pause(double seconds);
-  // What is left, once no chunk follows.
+  // The remaining samples, once no chunk follows.
   JoinedPiece end();
 
   int64_t samples() const { return done_; }  // given so far

@@ -23,8 +23,8 @@ struct ReadChunk {
   std::span<const float> style;  // of the job's voice
 };
 
-// Made by the thread that submits, then read line by line by a TextReader, whose chunks the BatchLoop speaks
-// and delivers. The loop alone ends it.
+// Created by the submitting thread, then read line by line by a TextReader, whose chunks the BatchLoop speaks
+// and delivers. Only the loop ends it.
 struct KokoroJob {
   // Set before it is queued.
   uint64_t id = 0, client = 0, seed = 0;
@@ -43,7 +43,7 @@ struct KokoroJob {
   std::optional<phonemes::Chunker> chunker;
   size_t next_line = 0, bytes_read = 0;
 
-  std::atomic<bool> ended{false};  // by the loop: nothing more needs to be read
+  std::atomic<bool> ended{false};  // set by the loop: the text need not be read further
 
   // Reader to loop.
   struct Reading {
@@ -63,7 +63,7 @@ struct KokoroJob {
     reading_.error = std::move(error);
     reading_.complete = true;
   }
-  // What was added since.
+  // The samples added since.
   Reading take() {
     const std::lock_guard lock(mutex_);
     Reading taken = std::exchange(reading_, {});

@@ -16,7 +16,7 @@
 
 namespace shoal::runtime {
 
-// A model name that stands for random weights at the published sizes with one random voice: for benchmarks.
+// A model name for random weights at the published sizes with one random voice, for benchmarks.
 inline constexpr std::string_view kRandomKokoro = "random:kokoro";
 
 // Paths. `model`: the folder, or a checkpoint in it where there are several.
@@ -24,16 +24,16 @@ struct KokoroFiles {
   std::string dir, config, weights, voices;
 };
 
-// Whether a model is of this family: kRandomKokoro, or what lies beside its config.json has an istftnet.
-// Throws nothing: what cannot be read is not.
+// Whether a model belongs to this family: kRandomKokoro, or its config.json has an istftnet. Throws nothing:
+// an unreadable model does not.
 bool is_kokoro(const std::string& model);
 
 // config.json, the checkpoint (kokoro-v1_0.pth, or the only *.pth or *.safetensors), and voices/, or the
-// folder itself where the voices lie in it. Throws Error(not_found, or invalid_argument when there are
-// several checkpoints) with one sentence that says what is missing and what to do.
+// folder itself if the voices are in it. Throws Error (not_found, or invalid_argument when there are several
+// checkpoints) with one sentence that says what is missing and what to do.
 KokoroFiles find_kokoro_files(const std::string& model);
 
-// Of a model that is not loaded: the dimensions, and what its decoder's matrices would be in.
+// Of a model that is not loaded: its dimensions, and the dtype that its decoder's matrices would have.
 struct KokoroSizes {
   kokoro::Config config;
   DType dtype = DType::f32;
@@ -82,7 +82,7 @@ class KokoroModel : public Voices {
   std::shared_ptr<const kokoro::VoicePack> random_pack_;
 };
 
-// "en-us", ..., "ja", "zh": what callers call the language of a letter; empty for a letter that is none.
+// "en-us", ..., "ja", "zh": the language of a letter in the callers' notation; empty for any other letter.
 std::string_view language_alias(char letter);
 
 }  // namespace shoal::runtime

@@ -19,7 +19,7 @@ namespace shoal::runtime::testing {
 
 using Ids = std::vector<int32_t>;
 
-// Calls that tell of themselves first, and may throw.
+// Calls that first report themselves and may throw.
 struct Watch {
   std::function<void(std::span<const kokoro::Utterance>)> on_call = [](auto) {};
   std::mutex mutex;
@@ -65,7 +65,7 @@ inline std::unique_ptr<const KokoroModel> small_model(const EngineConfig&, ops::
   return KokoroModel::random(kokoro::small_config(), Precision::float32, ctx);
 }
 
-// That model behind calls that are watched.
+// That model behind watched calls.
 class KokoroPipelineTest : public ::testing::Test {
  protected:
   static EngineConfig small() { return small_engine(); }

@@ -1,4 +1,4 @@
-// What a request means to a Kokoro model: pure decisions, before anything is pronounced.
+// Interprets a request for a Kokoro model: pure functions, before anything is pronounced.
 #pragma once
 
 #include <optional>
@@ -16,8 +16,8 @@ namespace shoal::runtime {
 // What these models understand of a request.
 ModelTraits kokoro_traits();
 
-// Every field that can be checked without a model; returns remarks about those that have no effect. Throws
-// Error: invalid_argument or too_large naming the field; unsupported for what only other models have.
+// Checks every field that needs no loaded model; returns a warning for each field without effect. Throws
+// Error: invalid_argument or too_large naming the field; unsupported for fields that only other models have.
 std::vector<std::string> validate_kokoro(const SpeechRequest& request);
 
 struct Speaker {
@@ -33,8 +33,8 @@ struct Speaker {
 // (voice), unsupported (text in a language without a front end).
 Speaker choose_speaker(const SpeechRequest& request, const EngineConfig& config, const KokoroModel& model);
 
-// The lines of a validated request, at least one; those of a text are short. Throws Error(invalid_argument):
-// markup that makes no sense, before the request is queued; phonemes that are only white space.
+// The lines of a validated request, at least one; lines of a text are short. Throws Error(invalid_argument)
+// before the request is queued: invalid markup; phonemes that are only white space.
 std::vector<phonemes::Line> lines_of(const SpeechRequest& request);
 
 // How texts are cut for this model.

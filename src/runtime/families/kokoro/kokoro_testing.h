@@ -1,4 +1,4 @@
-// What the tests of the Kokoro engine share: a folder in the official layout, and what it is asked to say.
+// Shared by the tests of the Kokoro engine: a folder in the official layout, and requests for it.
 #pragma once
 
 #include <filesystem>

@@ -17,15 +17,15 @@ namespace shoal::runtime {
 // in order. Of the loop's thread.
 class Talk {
  public:
-  // prefetch_samples: so much may lie unread before it pauses.
+  // prefetch_samples: it pauses when this many samples are unread.
   Talk(std::shared_ptr<KokoroJob> taken, int sample_rate_hz, int64_t prefetch_samples, Ledger& ledger);
 
   KokoroJob& job() const { return *job_; }
 
-  // What the reader of the text has added. Pauses are given as far as the listener has room. What fails sets
-  // `error`.
+  // Takes what the reader of the text has added. Pauses are given as far as the listener has room. A failure
+  // sets `error`.
   void take_read(int64_t now) noexcept;
-  // So much lies unread that nothing more is made: the engine is woken when that has changed.
+  // So many samples are unread that it pauses; the engine is woken when that changes.
   bool pause_if_full() { return paused = job_->state->pause_beyond(prefetch_samples_); }
   // It takes part in a batch.
   void admit(int64_t now);
@@ -35,7 +35,7 @@ class Talk {
   // Ends the request, once: error, or else the last samples and success.
   void end(std::optional<Error> error);
   bool has_ended() const { return job_->ended.load(std::memory_order_relaxed); }
-  // Nothing more comes, and everything has been given.
+  // No more chunks will come, and all sound has been delivered.
   bool is_complete() const { return is_read_ && chunks_.empty(); }
 
   // Chunks that are read and not given: `index` counts all of a request.
@@ -45,7 +45,7 @@ class Talk {
   bool needs_speaking(int64_t index) const { return !chunk(index).ids.empty() && !made_.contains(index); }
 
   bool was_heard() const { return started_us_ != 0; }
-  // When what was given has been heard.
+  // When the delivered sound will have been played.
   int64_t runs_dry_us() const { return started_us_ + joiner_.samples() * 1'000'000 / rate_hz_; }
   bool is_active() const { return stage_ == Stage::active; }
 

@@ -41,8 +41,9 @@ class TextReader {
   std::vector<std::thread> threads_;  // last: run on all of the above
 };
 
-// The ids of a chunk, between pads, and its style. Phonemes that the model lacks are taken out of the tokens
-// and returned, each once; the style follows the number of phonemes before (as the official pipeline does).
+// The ids of a chunk, between pads, and its style. Phonemes unknown to the model are removed from the tokens
+// and returned, each once; the style depends on the number of phonemes before the removal (as in the official
+// pipeline).
 struct EncodedChunk {
   ReadChunk chunk;
   std::vector<char32_t> dropped;

@@ -23,10 +23,10 @@ class ActiveSpeech {
  public:
   ActiveSpeech(std::shared_ptr<SpeechJob> job, const SpeechModel& model);
 
-  // Makes the prompt of the next utterance and all memory that its frames will need, so that nothing is
-  // allocated while it speaks. Throws Error: too_large (prompt, KV memory).
+  // Builds the prompt of the next utterance and allocates all memory that its frames will need, so that
+  // nothing is allocated while it speaks. Throws Error: too_large (prompt, KV memory).
   void begin_utterance(const KvPages& pages);
-  // Takes over what the prefix cache has of the prompt; `copy` is told of a page to copy.
+  // Takes the cached prefix of the prompt; calls `copy` for a page that must be copied.
   void attach_prefix(KvPages& pages, FunctionRef<void(PageCopy)> copy);
   // Gives its pages back; its columns will be computed again.
   void preempt();
@@ -35,7 +35,7 @@ class ActiveSpeech {
   bool rows(const StepRows& planned, SequenceRows& rows);
   // The rows have been computed; true when they ended the utterance.
   bool accept(const SequenceRows& rows);
-  // After the last utterance, or an error: gives everything back and tells the codec.
+  // After the last utterance or an error: releases everything and informs the codec.
   void end(std::optional<Error> error);
 
   ActiveJob describe(int64_t now, int64_t frame_us, int64_t prefetch_samples) const;
@@ -44,7 +44,7 @@ class ActiveSpeech {
   void next_utterance() { ++utterance_; }
   bool started() const { return started_; }
   bool ended() const { return ended_; }
-  bool silent() const;  // nothing that was spoken is sound
+  bool silent() const;  // nothing spoken so far is audible
 
  private:
   void spoke_frame();

@@ -32,7 +32,7 @@ class ClipEncoder {
   };
   struct Listener {
     std::function<void(const Result&)> done;  // must not throw
-    // Whether nobody waits for the codes any more: such a clip need not be encoded, and `done` not be called.
+    // Whether nobody waits for the codes any more: then the clip need not be encoded nor `done` called.
     // Called under a lock: it must not call the encoder, block or throw.
     std::function<bool()> gone;
   };
@@ -42,8 +42,7 @@ class ClipEncoder {
   void encode(const ClipHash& hash, std::string audio, std::string name, Listener listener);
 
  private:
-  // Clips that are encoded in one call; longer queues are taken in parts, so that the first need not wait for
-  // the last.
+  // Clips encoded in one call; longer queues are split, so that the first clip does not wait for the last.
   static constexpr size_t kClipsAtATime = 4;
 
   struct Clip {

@@ -1,4 +1,4 @@
-// Turns codes into sound, for every request in generation.
+// Decodes codes to sound for every request in generation.
 #pragma once
 
 #include <atomic>
@@ -36,15 +36,15 @@ class CodecLoop {
   CodecLoop(const CodecLoop&) = delete;
   CodecLoop& operator=(const CodecLoop&) = delete;
 
-  // Takes a job over: decodes what it publishes, ends its state and leaves the ledger when its generation has
-  // ended. Never more jobs at a time than the pool has streams. Allocates nothing. Any thread.
+  // Takes a job over: decodes the codes that it publishes, and, when its generation has ended, ends its state
+  // and leaves the ledger. Never more jobs at once than the pool has streams. Allocates nothing. Any thread.
   void admit(std::shared_ptr<SpeechJob> job);
   // Something was published, ended or cancelled.
   void ring() { (parts_.own_thread ? wake_ : *parts_.decode_loop).ring(); }
 
   bool has_own_thread() const { return parts_.own_thread; }
-  // One pass over what is due; says whether anything was. Otherwise wake_us is when a deadline comes (0:
-  // none). Never throws. Only for the thread that runs the loop.
+  // One pass over the due streams; returns whether there were any. Otherwise wake_us is the next deadline (0:
+  // none). Never throws. Only for the loop's thread.
   bool round(int64_t& wake_us) noexcept;
 
   int64_t workspace_bytes() const { return workspace_bytes_.load(std::memory_order_relaxed); }
@@ -55,7 +55,7 @@ class CodecLoop {
     std::optional<dac::CodecStream> codec;
     size_t utterance = 0;
     int64_t decoded = 0;                // frames of it that have become sound
-    int64_t shaped = 0;                 // frames of it that the job's prosody has taken
+    int64_t shaped = 0;                 // frames of it already processed by the job's prosody
     int64_t samples = 0;                // delivered, of all utterances
     int64_t first_us = 0, last_us = 0;  // when the first and the latest piece were delivered
   };

@@ -48,7 +48,7 @@ class DecodeLoop {
 
   int64_t workspace_bytes() const { return workspace_bytes_.load(std::memory_order_relaxed); }
   // For tests, while no request is open: throws Error(internal) unless all pages are accounted for and none
-  // is used.
+  // is in use.
   void check_pages() const;
 
  private:
@@ -97,7 +97,7 @@ class DecodeLoop {
   std::vector<std::shared_ptr<PreparingSpeech>> preparing_;
   std::vector<std::shared_ptr<SpeechJob>> waiting_;
   std::vector<std::unique_ptr<ActiveSpeech>> active_;
-  std::vector<ActiveJob> active_jobs_;  // what the plans see of active_, in its order
+  std::vector<ActiveJob> active_jobs_;  // active_ in the form that the plans read, in the same order
   std::vector<WaitingJob> waiting_jobs_;
   std::vector<SequenceRows> rows_;
   std::vector<ActiveSpeech*> row_owners_;

@@ -34,7 +34,7 @@ class Faults {
  public:
   using Plan = std::function<Fault(const OpCall&)>;
 
-  // From the next call on. The plan is asked by the engine's threads, one at a time.
+  // From the next call on. The engine's threads ask the plan, one at a time.
   void set(Plan plan) {
     const std::lock_guard lock(mutex_);
     plan_ = std::move(plan);
@@ -77,7 +77,7 @@ class FaultyCalls : public ModelCalls {
     fail_drawing(requests, frames);
     ModelCalls::generate_frames(ctx, memory, requests, frames);
   }
-  // Fails as either of the two calls that it stands for.
+  // Fails like either of the two calls that it replaces.
   void decode_frames(ops::Context& ctx, const dual_ar::StepMemory& memory, const ops::BatchPlan& plan,
                      std::span<const int32_t> columns, std::span<const dual_ar::FrameRequest> requests,
                      dual_ar::KvCache& cache, std::span<int32_t> frames) override {

@@ -1,5 +1,5 @@
-// The heavy calls of a model, behind a seam: the engine's loops see nothing else of it, and tests put in
-// calls that fail or are slow.
+// The heavy calls of a model, behind an interface: the engine's loops use only these, and tests replace them
+// by calls that fail or are slow.
 #pragma once
 
 #include <span>
@@ -11,9 +11,9 @@
 
 namespace shoal::runtime {
 
-// Arguments and errors are those of the functions of the same purpose in dual_ar::DualAr, dual_ar::KvCache
-// and dac::Codec. A call that throws may have written to the outputs and pages named in its arguments,
-// nothing else; calling it again, for all rows or for some of them, gives what one call would have given.
+// Arguments and errors are those of the matching functions of dual_ar::DualAr, dual_ar::KvCache and
+// dac::Codec. A call that throws may have written only to the outputs and pages in its arguments; calling it
+// again, for all rows or some of them, gives the result of a single call.
 class ModelCalls {
  public:
   explicit ModelCalls(const SpeechModel& model) : model_(model) {}

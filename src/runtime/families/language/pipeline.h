@@ -34,9 +34,9 @@ struct ThreadSplit {
 // device_computes: the threads only feed a device, which is done beside each other whatever their number.
 ThreadSplit split_threads(const EngineConfig& config, int available_cpus, bool device_computes = false);
 
-// Bytes for keys and values: kv_memory_mb, or the fraction of what the system has free, but not more than
+// Bytes for keys and values: kv_memory_mb, or the fraction of the free system memory, but not more than
 // max_batch_size sequences of full length can use. At least one page. Throws Error(resource_exhausted) when
-// kv_memory_mb is more than is free.
+// kv_memory_mb exceeds the free memory.
 int64_t plan_kv_pages(const EngineConfig& config, const dual_ar::Config& model, DType dtype,
                       int64_t available_bytes);
 
@@ -76,7 +76,7 @@ class Pipeline final : public SpeechPipeline {
   NamedVoices& voices() { return voices_; }
   std::string shipped_voices_dir() const override { return voices_.shipped().dir(); }
   const SpeechModel& model() const { return *model_; }
-  // For tests, while no request is open: throws Error(internal) if one has left anything behind.
+  // For tests, while no request is open: throws Error(internal) if a request has leaked anything.
   void check_idle() const;
 
  private:

@@ -13,11 +13,11 @@ class PrefillBudget {
   // most: of one step (prefill_columns).
   PrefillBudget(int64_t most, int64_t frame_us) : most_(most), frame_us_(frame_us) {}
 
-  // A step computed so many columns beyond one for each sequence. Steps that were hardly prompts say nothing.
+  // A step computed this many columns beyond one per sequence. Steps with few prompt columns are ignored.
   void measure(int64_t columns, int64_t took_us);
 
-  // A step must not take so long that somebody who is ahead runs dry meanwhile. Who has run dry already, or
-  // has only begun, is not helped by making others wait for their first sound (docs/PERF.md).
+  // A step must not take so long that a listener with lead runs dry meanwhile. A listener that has already
+  // run dry, or has only begun, would not gain if others waited longer for their first sound (docs/PERF.md).
   int64_t columns(std::span<const ActiveJob> active) const;
 
  private:

@@ -18,7 +18,7 @@ class Preparer {
  public:
   Preparer(const SpeechModel& model, const NamedVoices& voices, ClipEncoder& encoder);
 
-  // Called once, with the job or with why there is none. Must not throw.
+  // Called once, with the job or the reason why there is none. Must not throw.
   using Done = std::function<void(std::shared_ptr<SpeechJob>, const std::exception_ptr&)>;
   // Makes the job of a validated request and returns it. With clips it returns null, and `done` gets the job:
   // before the return when all of them are in a cache, otherwise from the encoder's thread, or never if the

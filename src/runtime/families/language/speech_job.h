@@ -14,8 +14,8 @@
 
 namespace shoal::runtime {
 
-// A request whose clips are being encoded. The preparation goes on with it, or the decode loop ends it before
-// (cancelled, late, stopping): whoever claims it.
+// A request whose clips are being encoded. Either the preparation continues with it, or the decode loop ends
+// it first (cancelled, late, stopping): the first to claim it.
 struct PreparingSpeech {
   std::shared_ptr<SpeechState> state;
   int64_t submitted_us = 0;
@@ -63,8 +63,7 @@ struct SpeechJob {
     generation_ended_.store(true, std::memory_order_release);
   }
   bool generation_ended() const { return generation_ended_.load(std::memory_order_acquire); }
-  // Once generation_ended(), and taken once: nothing is copied, so that a request can be told that memory ran
-  // out.
+  // After generation_ended(), once. Nothing is copied, so that a request can report that memory ran out.
   bool failed() const { return error_.has_value(); }
   std::optional<Error> take_error() { return std::move(error_); }
 

@@ -16,8 +16,8 @@
 
 namespace shoal::runtime {
 
-// A model name that stands for random weights at the published sizes, read from nowhere: for benchmarks.
-// Texts are read with the built-in voice's tokenizer.
+// A model name for random weights at the published sizes, for benchmarks; nothing is read. Texts use the
+// built-in voice's tokenizer.
 inline constexpr std::string_view kRandomS1Mini = "random:s1-mini";
 
 struct ModelOptions {
@@ -27,16 +27,16 @@ struct ModelOptions {
   bool semantic_only = false;  // never sample text tokens (the reference samples over everything)
 };
 
-// What generation_config.json beside the weights says, where it stands. Absent values are the family's own
-// (dual_ar::Sampling).
+// The values in generation_config.json beside the weights, if it exists. Absent values are those of the
+// family (dual_ar::Sampling).
 struct GenerationDefaults {
   std::optional<float> temperature, top_p, repetition_penalty;
   bool normalise = false;  // key "normalize": the model wants numbers, dates and money as English words
-  // Key "languages": those that the model has learned, ISO 639-1; empty: it does not say.
+  // Key "languages": the languages that the model has learned, ISO 639-1; empty: unknown.
   std::vector<std::string> languages;
 
-  // Throws Error(invalid_argument) naming the file for values out of range, corrupt_file for those of another
-  // type.
+  // Throws Error naming the file: invalid_argument for values out of range, corrupt_file for values of
+  // another type.
   static GenerationDefaults read(const std::string& model_dir);
 };
 
@@ -71,7 +71,7 @@ class SpeechModel {
 };
 
 // The folder of the reference clips that come with a model (NAME/clip.opus, NAME/clip.lab): `voices` in its
-// folder. dir: as in ModelOptions. Empty where nothing is read from a folder.
+// folder. dir: as in ModelOptions. Empty for a model without a folder.
 std::string shipped_voices_dir_of(const std::string& dir);
 
 // The configuration of a model folder with the semantic ids of its tokenizer filled in.
@@ -80,7 +80,7 @@ dual_ar::Config read_language_model_config(const weights::ModelFiles& files,
 // Throws Error(corrupt_file) unless tokenizer, language model and codec speak of the same tokens and codes.
 void check_consistency(const text::Tokenizer& tokenizer, const dual_ar::Config& language_model,
                        const dac::Config& codec, const std::string& dir);
-// codec_config.json where it stands, otherwise the published values (dac/MODEL.md).
+// codec_config.json if it exists, otherwise the published values (dac/MODEL.md).
 dac::Config read_codec_config(const weights::ModelFiles& files);
 
 }  // namespace shoal::runtime

@@ -24,19 +24,18 @@ struct SpeechPlan {
   text::SpecialTokens special_tokens = text::SpecialTokens::recognise;
 };
 
-// Every field that can be checked without a model; returns remarks about those that have no effect. Throws
-// Error naming the field: invalid_argument or too_large; unsupported for what only other models have.
+// Checks every field that needs no loaded model; returns a warning for each field without effect. Throws
+// Error naming the field: invalid_argument or too_large; unsupported for fields that only other models have.
 std::vector<std::string> validate(const SpeechRequest& request);
 
-// What to say of a validated text whose letters are mostly those of no language that the model has learned
-// (GenerationDefaults::languages): it becomes noise. Throws Error(unsupported) instead when the request is
-// strict.
+// The warning for a validated text whose letters mostly belong to no language that the model has learned
+// (GenerationDefaults::languages): such a text becomes noise. In a strict request it throws
+// Error(unsupported) instead.
 std::optional<std::string> remark_on_language(const SpeechRequest& request, const SpeechModel& model);
 
-// The request's values over the model's own (its family's, then its generation_config.json's), and the text
-// split. S1: sentences gathered up to chunk_length bytes; S2: speaker turns grouped by its own rule, or
-// sentences when there are no speaker tags. `seed` is used when the request has none. The request has been
-// validated.
+// The request's values over the model's own (generation_config.json over the family's), and the split text.
+// S1: sentences gathered up to chunk_length bytes; S2: speaker turns grouped by its own rule, or sentences if
+// there are no speaker tags. `seed` is used when the request has none. The request has been validated.
 SpeechPlan plan_speech(const SpeechRequest& request, const SpeechModel& model,
                        std::vector<VoiceReference> references, uint64_t seed);
 

@@ -34,9 +34,9 @@ class StepRunner {
 
   int64_t memory_bytes() const { return memory_.bytes(); }
 
-  // Rows that want a frame come first. A step that throws is run again in halves, down to single sequences:
-  // because no result depends on the company it is computed in, the others get exactly what they would have
-  // got. `before_retry` is called once before that.
+  // Rows that need a frame come first. A step that throws is run again in halves, down to single sequences: a
+  // result does not depend on the other rows of its batch, so the other sequences get exactly the same
+  // result. `before_retry` is called once before that.
   void run(std::span<SequenceRows> rows, FunctionRef<void()> before_retry);
 
  private:

@@ -1,4 +1,4 @@
-// For the traffic test: somebody who asks for speech in all the ways there are, and checks what comes.
+// For the traffic test: a client that asks for speech in every possible way and checks the answers.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@
 
 namespace shoal::runtime::testing {
 
-// A request, and what it gets when it is alone.
+// A request, and its result when it runs alone.
 struct Kind {
   SpeechRequest request;
   Answer alone;
