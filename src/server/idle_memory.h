@@ -1,5 +1,5 @@
-// Memory that a peak took goes back to the system once the server has nothing to do: the allocator alone
-// would keep it, in pieces, until the next peak.
+// Returns the memory of a peak to the system once the server is idle: the allocator itself would keep it, in
+// pieces, until the next peak.
 #pragma once
 
 #include <chrono>
@@ -11,13 +11,14 @@
 
 namespace shoal::server {
 
-// What the server is doing, as far as memory is concerned.
+// The server's activity, as far as memory is concerned.
 struct Activity {
   int open = 0;        // requests that speak
   uint64_t ended = 0;  // of all that ever did
 };
 
-// Decides when: nothing is open, nothing has ended since the last look, and something since the last time.
+// Decides when to release memory: nothing is open, nothing has ended since the last check, and something has
+// ended since the last release.
 class IdleWatch {
  public:
   bool is_time(const Activity& now);
@@ -50,7 +51,7 @@ class IdleMemory {
 // Sets the allocator of the process so that little of what requests take stays in pieces: one heap for all
 // threads, and blocks of sound and bodies apart from it. Before threads are started.
 void keep_heap_whole();
-// What the allocator holds and nobody uses goes back to the system.
+// Returns unused memory of the allocator to the system.
 void give_back_free_memory();
 
 }  // namespace shoal::server

@@ -10,15 +10,16 @@
 
 namespace shoal::server {
 
-// The keys of clients, or of administrators. Keeps their digests alone.
+// The keys of clients, or of administrators. Stores only their digests.
 class ApiKeys {
  public:
   ApiKeys() = default;  // none
-  // `key` and the keys of the file `path`, each perhaps empty. The file has one key a line, KEY or NAME:KEY;
-  // blank lines and lines that begin with # are skipped. Keys without a name are called key-N by their place
-  // among all, `key` being the first. `field` is the setting of `key`, for messages and for the remark on a
-  // file that every user of the machine may read. Throws Error, never with a key in it: invalid_argument
-  // naming the line (form, a key or name that stands twice, no key at all), not_found, io, too_large.
+  // `key` and the keys of the file `path`, each perhaps empty. The file has one key per line, KEY or
+  // NAME:KEY; blank lines and lines that begin with # are skipped. Keys without a name are called key-N by
+  // their position, `key` being the first. `field` is the setting of `key`, for messages and for the warning
+  // about a file that every user of the machine may read. Throws Error, never with a key in it:
+  // invalid_argument naming the line (format, a duplicate key or name, no key at all), not_found, io,
+  // too_large.
   ApiKeys(const std::string& key, const std::string& path, std::string_view field = "api_key");
 
   bool empty() const { return keys_.empty(); }

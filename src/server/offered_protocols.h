@@ -1,4 +1,5 @@
-// What a WebSocket's client offers in Sec-WebSocket-Protocol: the one header that a browser's page can set.
+// The subprotocols that a WebSocket client offers in Sec-WebSocket-Protocol: the only header that a page in a
+// browser can set.
 #pragma once
 
 #include <optional>
@@ -11,12 +12,13 @@ namespace shoal::server {
 
 // The protocol of /v1/audio/stream (docs/LIVE.md).
 constexpr std::string_view kLiveProtocol = "shoal";
-// Before an API key. A protocol is a token (RFC 6455 4.1): what a token cannot hold comes in base64url.
+// Prefix of an API key. A protocol is a token (RFC 6455 4.1): a key with other characters is sent in
+// base64url.
 constexpr std::string_view kKeyPrefix = "shoal-api-key.", kBase64KeyPrefix = "shoal-api-key-base64url.";
 
 struct OfferedProtocols {
   bool live = false;               // kLiveProtocol is among them
-  std::optional<std::string> key;  // the first; "" where it is no base64url
+  std::optional<std::string> key;  // the first key; "" if it is invalid base64url
 };
 
 OfferedProtocols offered_protocols(const Headers& headers);

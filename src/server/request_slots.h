@@ -1,4 +1,4 @@
-// How many requests may keep the models busy at a time, in all and for one client.
+// Limits how many requests keep the models busy at once, in all and per client.
 #pragma once
 
 #include <cstdint>

@@ -31,7 +31,7 @@ class Router : public Application {
   Activity activity() const;
 
  private:
-  // `head` as its path means it: without slashes that say nothing.
+  // `head` with its path normalised: without redundant slashes.
   void tidy_path(Request& head) const;
   Verdict judge_route(const Route& route, Request& head, bool upgrade);
   const Route* find(std::string_view method, std::string_view path) const;
@@ -42,7 +42,7 @@ class Router : public Application {
   std::optional<HttpError> check_key(const Route& route, Request& head, bool upgrade) const;
   int64_t body_limit(const Route& route) const;
   Headers common_headers(const Request& request) const;
-  // What a handler threw as an answer; counted, and what is our fault logged.
+  // Converts an exception of a handler to an answer; counts it, and logs it if it is our fault.
   HttpError failure_of(const Request& request, std::exception_ptr thrown);
 
   Services& services_;
@@ -52,7 +52,7 @@ class Router : public Application {
   RequestSlots slots_;
 };
 
-// The style of errors for paths that are not in the table: that of the family they look like.
+// The style of errors for unknown paths: that of the API they resemble.
 ErrorStyle style_of_path(std::string_view path);
 
 }  // namespace shoal::server

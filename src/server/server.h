@@ -31,10 +31,10 @@ class Server {
   // and that model's old one serves on. Returns whether all went well.
   bool reload(const EngineConfig* engine = nullptr);
   uint16_t port() const;
-  // /ready says 503, new work is refused, what is inside may end for `grace`. Then the engines end the rest,
-  // each route says so in its own form (503, an error event, 1001), and who does not take that is cut off.
-  // Returns true when everything ended by itself. Another thread may be in load() meanwhile: the model that
-  // it is at is not waited for. One that is in reload() is.
+  // /ready answers 503, new work is refused, running requests may end for `grace`. Then the engines end the
+  // rest, each route reports it in its own form (503, an error event, 1001), and clients that do not read
+  // that are cut off. Returns true when everything ended by itself. Another thread may be in load()
+  // meanwhile; it does not wait for the model being loaded. It does wait for a reload().
   bool stop(std::chrono::milliseconds grace);
 
  private:

@@ -1,4 +1,4 @@
-// What a form collects.
+// Collects the fields of a form.
 #pragma once
 
 #include "server/body/value.h"
@@ -12,10 +12,10 @@ constexpr size_t kMaxFormFields = 256;
 // BodyError(invalid_argument): an empty name, one that is not UTF-8, a text that is not, too many fields.
 void add_form_field(Value::Object& form, std::string name, Value value);
 
-// A form whose names say what is in what, as programs write arrays of objects ("references[0][audio]",
-// "references[0].audio"), as the value that they mean; other names stay as they are. Indices count from 0 in
-// the order of the fields. Throws BodyError(invalid_argument): an index that leaves one out, a name that is
-// both a value and what holds others.
+// Converts a form whose names describe nested values, as programs write arrays of objects
+// ("references[0][audio]", "references[0].audio"), to that value; other names stay as they are. Indices count
+// from 0 in the order of the fields. Throws BodyError(invalid_argument): a skipped index, a name that is both
+// a value and a container.
 Value nested_form(Value::Object form);
 
 }  // namespace shoal::server

@@ -19,9 +19,8 @@ struct MediaType {
   bool is_utf8() const;
 };
 
-// Absent: it has no such form. Quoted values lose their quotes, and the backslash before a quote or a
-// backslash: what else stands behind one is taken as it is, because browsers once sent C:\names so (RFC 7578
-// has no rule).
+// Absent: malformed. Quoted values lose their quotes, and the backslash before a quote or a backslash; any
+// other character after a backslash keeps it, because browsers once sent C:\names so (RFC 7578 has no rule).
 std::optional<MediaType> parse_media_type(std::string_view text);
 
 // Calls `use` with the parts of a comma-separated field until it returns true, and returns whether it did.
@@ -33,7 +32,7 @@ bool lists(std::string_view field, std::string_view word);
 
 // Whether it can be the name of a field (RFC 9110, 5.6.2).
 bool is_token(std::string_view text);
-// ASCII letters alone.
+// Compares ASCII letters only.
 std::string to_lower(std::string_view text);
 // Without blanks and tabs around it.
 std::string_view trimmed(std::string_view text);

@@ -1,4 +1,4 @@
-// Where in a tree something stands, for messages; and the limits that every reader of a tree keeps.
+// The path of a value in a tree, for messages; and the limits that every reader of a tree enforces.
 #pragma once
 
 #include <string>
@@ -32,7 +32,7 @@ template <typename... Parts>
   throw BodyError(ErrorCode::invalid_argument, path_of(place), concat(parts...));
 }
 
-// Counts what a reader makes. Each throws BodyError(invalid_argument).
+// Counts the values that a reader creates. Each call throws BodyError(invalid_argument) beyond the limit.
 class TreeLimits {
  public:
   void count_value(const Place& place);

@@ -25,7 +25,7 @@ struct FieldDoc {
   std::string default_value;    // JSON; empty: none
   std::vector<FieldDoc> items;  // fields of the objects in an array, or of an object
   std::vector<FieldDoc> item;   // of an array of other values: one, which describes each of them
-  std::vector<FieldDoc> forms;  // what the value may be instead
+  std::vector<FieldDoc> forms;  // other forms that the value may have
 };
 
 // One field of a T.
@@ -48,10 +48,9 @@ struct Range {
   double low = std::numeric_limits<double>::lowest(), high = std::numeric_limits<double>::max();
 };
 
-// Fields. M may be the plain type or an optional of it; null and absence leave the member as it is.
-// Everything that does not fit throws BodyError(invalid_argument) that names the field, what was expected and
-// what was found. Numbers and switches may be texts in forms ("0.8", "true"), where nothing else can be
-// written.
+// Fields. M may be the plain type or an optional of it; null and absence leave the member unchanged. Any
+// other value that does not fit throws BodyError(invalid_argument) with the field, what was expected and what
+// was found. Numbers and switches may be texts ("0.8", "true"), because forms can send nothing else.
 template <typename T, typename M>
 Field<T> integer(std::string name, M T::* member, Range range, std::string help);  // also 3.0
 template <typename T, typename M>
@@ -70,11 +69,11 @@ class Schema;
 template <typename T, typename U>
 Field<T> list(std::string name, std::vector<U> T::* member, const Schema<U>& items, int64_t max_items,
               std::string help);
-// Known to clients, not to be had: anything but null, false, "" and `neutral` is BodyError(unsupported) with
-// the sentence `why`.
+// A field that clients know but Shoal does not support: any value but null, false, "" and `neutral` is
+// BodyError(unsupported) with the sentence `why`.
 template <typename T>
 Field<T> refused(std::string name, std::string type, std::string why, Value neutral = {});
-// The same, but taken: "name: why" is added to the T's `unused`.
+// The same, but accepted: "name: why" is added to the T's `unused`.
 template <typename T>
 Field<T> unused(std::string name, std::string type, std::string why, Value neutral = {});
 

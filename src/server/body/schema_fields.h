@@ -11,7 +11,7 @@
 
 namespace shoal::server {
 
-// Each throws BodyError(invalid_argument, where) with what was expected and what was found.
+// Each throws BodyError(invalid_argument, where) with what was expected and found.
 int64_t read_integer(const Value& value, const std::string& where, Range range);
 double read_number(const Value& value, const std::string& where, Range range);
 bool read_boolean(const Value& value, const std::string& where);
@@ -24,7 +24,7 @@ const Value::Array& read_array(const Value& value, const std::string& where, int
 const Value::Object& read_object(const Value& value, const std::string& where);
 // Whether the value is null, false, "" or `neutral`.
 bool says_nothing(const Value& value, const Value& neutral);
-// BodyError(unsupported) with `why` unless it says nothing.
+// BodyError(unsupported) with `why` unless the value is neutral.
 void refuse(const Value& value, const std::string& where, const std::string& why, const Value& neutral);
 
 [[noreturn]] void fail_missing(const std::string& where, std::string_view name);

@@ -35,10 +35,10 @@ struct Value {
   bool operator==(const Value&) const = default;
 };
 
-// For answers: what is not known is null there, not "".
+// For answers: unknown texts are null, not "".
 inline Value text_or_null(const std::string& text) { return text.empty() ? Value{} : Value{text}; }
 
-// What is wrong with a body, and where.
+// An error in a body, with its place.
 class BodyError : public Error {
  public:
   // `where`: path of the field ("references[1].audio"), empty for the body as a whole.
@@ -62,8 +62,8 @@ Value read_msgpack(std::string_view body);
 // multipart/form-data: a file becomes Bytes, any other part a text; a repeated name becomes an Array of its
 // parts. At most 256 of them. `boundary` as in the Content-Type, without quotes.
 Value read_form(std::string_view body, std::string_view boundary);
-// By Content-Type, with its parameters. Throws also BodyError(unsupported) for others (415), with those that
-// are taken in the message.
+// By Content-Type, with its parameters. For other types throws BodyError(unsupported) (415) that lists the
+// accepted ones.
 Value read_body(std::string_view content_type, std::string_view body);
 
 // The other way; texts must be UTF-8. Bytes become base64 in JSON.

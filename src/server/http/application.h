@@ -1,4 +1,4 @@
-// What the transport asks of those who use it.
+// The interface between the transport and its application.
 #pragma once
 
 #include <chrono>
@@ -9,13 +9,13 @@
 
 namespace shoal::server {
 
-// What may be said of a request once its head is there.
+// The application's decision about a request once its head has arrived.
 struct Verdict {
   std::optional<Response> refusal;  // sent at once; the body is not read, the connection closed
   std::optional<Response> answer;   // sent instead of what handle() would say
   int64_t max_body_bytes = 0;       // more is answered with refuse(413); for a WebSocket: of one message
   bool websocket = false;           // the request is an upgrade, and welcome
-  std::string subprotocol;          // of the WebSocket, among those that the client offers; empty: none
+  std::string subprotocol;          // of the WebSocket, chosen from those that the client offers; empty: none
   // An operator asks how the server is: answered even when there are too many connections.
   bool for_operators = false;
 };
@@ -29,7 +29,7 @@ struct RequestRecord {
   std::chrono::steady_clock::duration duration{};
 };
 
-// Called on the threads of connections, on several at a time. Nothing may block.
+// Called on the threads of connections, several at once. Nothing may block.
 class Application {
  public:
   virtual ~Application() = default;
@@ -38,9 +38,9 @@ class Application {
   // Answers it; whatever it throws has been its own to answer, and cuts the connection.
   virtual Task<> handle(Exchange& exchange) = 0;
   virtual Task<> converse(WebSocket& socket) = 0;
-  // The answer to what the transport refuses by itself: 400 (malformed), 408 (too slow), 413, 417, 426, 431,
-  // 501, 503 (too many connections, or no memory for bodies). `head` holds what is known of the request,
-  // perhaps nothing; sets its id where judge() has not seen it.
+  // The answer to a request that the transport refuses itself: 400 (malformed), 408 (too slow), 413, 417,
+  // 426, 431, 501, 503 (too many connections, or no memory for bodies). `head` holds what is known of the
+  // request, perhaps nothing; sets its id if judge() has not seen it.
   virtual Response refuse(Request& head, int status, std::string_view message) = 0;
   // The exchange is over.
   virtual void record(const Request& request, const RequestRecord& record) = 0;

@@ -13,7 +13,7 @@ class BodyBudget {
  public:
   explicit BodyBudget(int64_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // False: that would be too much, and nothing was taken.
+  // False: it would exceed the budget, and nothing was taken.
   bool take(int64_t bytes) {
     if (held_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= max_bytes_) return true;
     give_back(bytes);
@@ -27,7 +27,7 @@ class BodyBudget {
   std::atomic<int64_t> held_{0};
 };
 
-// What one body, or one message, has taken of it; given back when this goes.
+// The memory that one body or message has taken from it; the destructor gives it back.
 class BodyShare {
  public:
   explicit BodyShare(BodyBudget& budget) : budget_(budget) {}
@@ -35,8 +35,8 @@ class BodyShare {
   BodyShare(const BodyShare&) = delete;
   BodyShare& operator=(const BodyShare&) = delete;
 
-  // Holds at least `bytes`; as it grows twice what it was, where that is at most `most` and there is room:
-  // memory that grows so is copied seldom. False: there is no room, and nothing was taken.
+  // Holds at least `bytes`, growing by a factor of two where that is at most `most` and fits: memory that
+  // grows so is copied seldom. False: it does not fit, and nothing was taken.
   bool hold(int64_t bytes, int64_t most) {
     if (bytes <= held_) return true;
     const int64_t generous = std::max(bytes, std::min(2 * held_, most));

@@ -18,10 +18,10 @@ class BodyDecoder {
   enum class Result {
     good,
     malformed,
-    too_dense,  // more than kMostFactor times what came in: somebody wants our memory
+    too_dense,  // more than kMostFactor times the input: a decompression bomb
     stopped,    // by the one who takes
   };
-  // What a few bytes may become whatever they are, and how many times larger the rest may grow.
+  // The size that any small input may expand to, and the largest factor for the rest.
   static constexpr int64_t kFreeBytes = int64_t{1} << 20, kMostFactor = 100;
 
   // The names of codings that are read, for messages.
@@ -34,7 +34,7 @@ class BodyDecoder {
   BodyDecoder(const BodyDecoder&) = delete;
   BodyDecoder& operator=(const BodyDecoder&) = delete;
 
-  // What comes out goes to `take`, in pieces of at most 64 KiB, until that returns false. Holds some 40 KiB.
+  // Passes the output to `take` in pieces of at most 64 KiB until that returns false. Holds about 40 KiB.
   // Throws std::bad_alloc.
   Result feed(std::string_view bytes, const std::function<bool(std::string_view piece)>& take);
   // The end has come where one may be.

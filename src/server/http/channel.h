@@ -29,26 +29,26 @@ class Channel {
     size_t bytes = 0;
   };
 
-  // `tls`: nullptr for plain. `write_timeout`: without a byte taken.
+  // `tls`: nullptr for plain connections. `write_timeout`: time without the client reading a byte.
   Channel(Socket socket, boost::asio::ssl::context* tls, std::chrono::milliseconds write_timeout);
 
-  // What is not done by then is cancelled, and expired() from then on.
+  // Operations that are not done by then are cancelled, and expired() is true from then on.
   void set_deadline(std::chrono::milliseconds from_now);
   void clear_deadline() { deadline_ = TimePoint::max(); }
   bool expired() const { return expired_; }
   void sweep(TimePoint now);
 
-  // The handshake of TLS; nothing for plain.
+  // The TLS handshake; does nothing on plain connections.
   Task<Error> open();
   Task<Transfer> read_some(boost::asio::mutable_buffer into);
-  // Returns when the kernel has taken everything. Sets a deadline of its own, which ends with it.
+  // Returns when the kernel has taken everything. Sets its own deadline for the duration of the call.
   Task<Error> write(boost::asio::const_buffer first, boost::asio::const_buffer second = {},
                     boost::asio::const_buffer third = {});
-  // Tells the peer that nothing follows, then reads what it still sends until it closes or `patience` is
-  // over: closing a socket with unread bytes resets the connection, and the peer might never see the answer.
+  // Shuts down sending, then reads what the peer still sends until it closes or `patience` is over: closing a
+  // socket with unread bytes resets the connection, and the peer might never see the answer.
   Task<> finish(std::chrono::milliseconds patience);
-  void cancel();        // what is waiting for the socket
-  void stop_reading();  // what has arrived can be read, then comes the end
+  void cancel();        // cancels operations that wait for the socket
+  void stop_reading();  // bytes that have arrived can still be read, then comes the end
   void close();
   void reset();  // so that the peer knows that something is missing
 

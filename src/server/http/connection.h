@@ -22,9 +22,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // Until it is closed.
   Task<> run();
-  // Ends what has taken too long.
+  // Ends operations that have exceeded their deadline.
   void sweep(TimePoint now);
-  // Closes when nothing is going on; else after the answer it is at.
+  // Closes the connection if it is idle, otherwise after the current answer.
   void drain();
   // Closes at once. True: something was going on.
   bool cut();
@@ -34,7 +34,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   enum class Next {
     request,
     close,  // gently: everything sent shall arrive
-    drop,   // nobody is there any more
+    drop,   // the peer is gone
     reset,  // the client shall see that something is missing
   };
   using Progress = RequestReader::Progress;
@@ -43,7 +43,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Task<Progress> receive_head();
   Task<Progress> receive_body();
   Task<bool> receive();
-  // `ready`: what the application has said at the head.
+  // `ready`: the application's decision about the head.
   Task<Next> handle(std::optional<Response> ready);
   Task<> answer(HttpExchange& exchange, std::optional<Response>& ready);
   Task<Next> converse(Verdict verdict);
@@ -51,7 +51,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Next after(const HttpExchange& exchange) const;
   // No coroutines: g++ 12 destroys braced arguments of a co_await twice.
   Task<Next> turn_away();
-  Next leave();  // nobody waits for an answer
+  Next leave();  // the client no longer waits for an answer
   Task<Next> refuse(int status, std::string_view message);
   Task<Next> refuse(const Refusal& refusal) { return refuse(refusal.status, refusal.message); }
   std::chrono::milliseconds body_patience(TimePoint begun) const;

@@ -1,4 +1,4 @@
-// Sees a client leave while nothing is read from it.
+// Notices that a client has left while nothing is read from it.
 #pragma once
 
 #include <boost/asio/basic_waitable_timer.hpp>
@@ -10,15 +10,15 @@
 
 namespace shoal::server {
 
-// The end, a reset and a half-close are all taken for leaving, within a millisecond; with unread bytes in the
-// way (a pipelined request, the goodbye of TLS) within 100.
+// The end, a reset and a half-close all count as leaving, and are noticed within a millisecond; if unread
+// bytes are in the way (a pipelined request, the closing message of TLS), within 100.
 class DisconnectWatcher : public std::enable_shared_from_this<DisconnectWatcher> {
  public:
   // `gone` is called at most once, from the socket's thread. The socket must stay until stop().
   DisconnectWatcher(Socket& socket, std::function<void()> gone);
 
   void start() { wait(); }
-  // Cancels what waits for the socket.
+  // Cancels operations that wait for the socket.
   void stop();
 
  private:

@@ -20,10 +20,10 @@ class Exchange {
 
   // A whole answer.
   virtual Task<> respond(Response response) = 0;
-  // An answer in pieces: head (its body, if any, is the first piece), pieces, end. A piece goes out at once,
-  // and write() returns when the socket has taken it: a slow reader holds up its own handler and nobody else.
-  // Chunked; to HTTP/1.0 until the connection closes. An answer that is not ended when its handler returns or
-  // throws is cut off, so that the client sees that it is not whole.
+  // An answer in pieces: head (its body, if any, is the first piece), pieces, end. Each piece is sent at
+  // once, and write() returns when the socket has taken it: a slow reader delays only its own handler.
+  // Chunked; for HTTP/1.0 the end is the close of the connection. An answer that is not ended when its
+  // handler returns or throws is cut off, so that the client sees that it is incomplete.
   virtual Task<> begin(Response head) = 0;
   virtual Task<> write(std::string_view bytes) = 0;
   virtual Task<> end() = 0;
@@ -35,7 +35,7 @@ class Exchange {
   virtual void on_gone(std::function<void()> notify) = 0;
 };
 
-// An open WebSocket. The same rules of threads; one reader and one writer at a time.
+// An open WebSocket. The same thread rules; one reader and one writer at a time.
 class WebSocket {
  public:
   struct Message {
@@ -49,8 +49,8 @@ class WebSocket {
 
   // The next message of at most the route's max_body_bytes; absent: the peer has closed. Pings are answered.
   // It counts as memory of bodies until the next read(). Throws Error(cancelled) when the connection broke or
-  // the peer broke the protocol, Error(resource_exhausted) when there is no memory for it (the peer was
-  // told).
+  // the peer violated the protocol, Error(resource_exhausted) when there is no memory for it (the peer has
+  // been informed).
   virtual Task<std::optional<Message>> read() = 0;
   virtual Task<> write_text(std::string_view text) = 0;
   virtual Task<> write_binary(std::string_view bytes) = 0;

@@ -1,5 +1,5 @@
-// What the head of a request must be beyond its grammar, so that no two readers of the same bytes (a proxy
-// before us, and we) can take them for different requests. RFC 9110, RFC 9112.
+// Rules for the head of a request beyond its grammar, so that two readers of the same bytes (a proxy in
+// front, and we) cannot take them for different requests. RFC 9110, RFC 9112.
 #pragma once
 
 #include <optional>
@@ -15,18 +15,18 @@ struct Refusal {
   std::string message;  // one sentence
 };
 
-// Host, Content-Length, Transfer-Encoding and Expect. `version`: 10 or 11. Chunked is the only coding known
-// (others: 501); it never stands beside a length, nor in HTTP/1.0.
+// Host, Content-Length, Transfer-Encoding and Expect. `version`: 10 or 11. Chunked is the only known coding
+// (others: 501); it is refused together with a length, and in HTTP/1.0.
 std::optional<Refusal> check_head(const Request& request, int version);
 
 // Fills path and query of `request` from the target of the request line: "/path?query", "http://host/path",
 // "*". A broken %-escape and NUL are refused.
 std::optional<Refusal> decode_target(std::string_view target, Request& request);
 
-// What a client must send to open a WebSocket (RFC 6455 4.2.1). 426: another version than 13.
+// The fields that a client must send to open a WebSocket (RFC 6455 4.2.1). 426: a version other than 13.
 std::optional<Refusal> check_websocket(const Request& request);
 
-// `token` stands in the comma-separated lists of all fields called `name`.
+// `token` is in the comma-separated lists of all fields called `name`.
 bool has_token(const Headers& headers, std::string_view name, std::string_view token);
 
 }  // namespace shoal::server

@@ -53,7 +53,8 @@ class Lane {
 
   TransportState& state_;
   std::unordered_set<Connection*> connections_;
-  // Destroyed before what its coroutines refer to, after what refers to it.
+  // Must be destroyed before the objects that its coroutines refer to, and after the objects that refer to
+  // it.
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<Executor> work_{context_.get_executor()};
   Acceptor acceptor_{context_.get_executor()};

@@ -1,4 +1,4 @@
-// Which hosts are this machine, whoever asks.
+// Which host names mean this machine on every machine.
 #pragma once
 
 #include <string_view>

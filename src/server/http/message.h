@@ -18,7 +18,7 @@ class Headers {
   Headers(std::initializer_list<Field> fields) : fields_(fields) {}
 
   void add(std::string name, std::string value) { fields_.emplace_back(std::move(name), std::move(value)); }
-  // The first of that name; nullptr when there is none.
+  // The first field of that name; nullptr when there is none.
   const std::string* find(std::string_view name) const;
   auto begin() const { return fields_.begin(); }
   auto end() const { return fields_.end(); }
@@ -55,7 +55,7 @@ struct Response {
   Headers headers;  // besides Content-Type, Content-Length, Transfer-Encoding, Connection, Date
 };
 
-// "Not Found"; "Unknown" for statuses nobody uses here.
+// "Not Found"; "Unknown" for statuses that the server never sends.
 std::string_view phrase_of(int status);
 
 }  // namespace shoal::server

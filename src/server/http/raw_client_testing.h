@@ -43,7 +43,7 @@ class RawClient {
     bool tls = false;
     bool v6 = false;
     int receive_buffer = 0;               // bytes; 0: the system's
-    const char* tls12_ciphers = nullptr;  // TLS 1.2 with these alone
+    const char* tls12_ciphers = nullptr;  // TLS 1.2 with only these ciphers
   };
   explicit RawClient(uint16_t port) : RawClient(port, Options{}) {}
   RawClient(uint16_t port, Options options) {
@@ -98,7 +98,7 @@ class RawClient {
     X509_free(certificate);
     return serial;
   }
-  // The peer has ended the connection (an end, or a reset) and sent nothing more.
+  // The peer has ended the connection (an end, or a reset) without sending more.
   bool closed() { return received_.empty() && !receive() && ended_; }
   bool was_reset() const { return reset_; }
 
@@ -166,7 +166,7 @@ class RawClient {
     connected_ = SSL_connect(tls_) == 1;
   }
 
-  // False: nothing more comes.
+  // False: the connection has ended.
   bool receive() {
     if (ended_ || socket_ < 0) return false;
     char bytes[16384];

@@ -15,14 +15,14 @@
 namespace shoal::server {
 
 // space() and received() bring bytes, advance() reads them: to the end of the head, then, after
-// accept_body(), to the end of the body. What came behind it is kept for the next request.
+// accept_body(), to the end of the body. Bytes after it are kept for the next request.
 class RequestReader {
  public:
   enum class Progress {
     more,     // bytes are wanted
     head,     // request() has everything but its body: accept_body() is due
     whole,    // the body is there
-    refused,  // refusal() says why; nothing behind it can be read
+    refused,  // refusal() says why; later bytes cannot be read
   };
 
   // A line of a chunk and the trailers are held to max_head_bytes too.
@@ -40,8 +40,8 @@ class RequestReader {
   bool has_bytes() const { return begin_ < end_; }
   // The head, once there, is judged by its owner in between.
   Progress advance();
-  // A longer body is refused with 413, one that the budget has no room for with 503, one of a coding that is
-  // not read with 415. Content-Encoding is undone: limit and budget are of what comes out.
+  // A longer body is refused with 413, one that does not fit in the budget with 503, one with an unknown
+  // coding with 415. Content-Encoding is decoded: limit and budget apply to the decoded body.
   void accept_body(int64_t max_bytes);
   // Valid once the head is there.
   bool has_body() const;
@@ -56,7 +56,7 @@ class RequestReader {
   int64_t body_bytes() const { return static_cast<int64_t>(request_.body.size()); }
   // Before Content-Encoding is undone, without the framing of chunks.
   int64_t received_body_bytes() const { return received_body_bytes_; }
-  // Bytes behind the head, for the one who reads the connection from now on.
+  // Bytes after the head, for the next reader of the connection.
   std::string take_rest();
 
  private:

@@ -18,12 +18,12 @@ enum class BodyEnd {
 struct AnswerFraming {
   BodyEnd end = BodyEnd::length;
   bool keep_alive = true;
-  bool http_1_0 = false;  // the client speaks it: it is told that the connection stays
+  bool http_1_0 = false;  // the client speaks HTTP/1.0: it is told that the connection stays open
 };
 
 // Status line, Date, the fields of `response` and those of the framing, up to the empty line. Throws
-// Error(internal) for a status outside 200 to 599, a field that would break the head (a name that is no
-// token, a control character in a value), and one that belongs to the framing.
+// Error(internal) for a status outside 200 to 599, a field that would break the head (an invalid name, a
+// control character in a value), and a field of the framing.
 std::string response_head(const Response& response, const AnswerFraming& framing, std::time_t now);
 
 // 204 and 304 have neither body nor length (RFC 9110 6.4.1).

@@ -19,10 +19,10 @@ class ServedCertificate {
   ServedCertificate(const ServedCertificate&) = delete;
   ServedCertificate& operator=(const ServedCertificate&) = delete;
 
-  // Looks at both files every `interval` on a thread of its own. What has changed and then been left alone
-  // for an interval is read; what cannot be used is logged, and the last good one stays.
+  // Checks both files every `interval` on its own thread. A file is read once it has changed and then stayed
+  // unchanged for an interval; if it is unusable, that is logged and the last good certificate stays.
   void watch(std::chrono::milliseconds interval);
-  // From any thread. Connections keep what they were opened with.
+  // From any thread. Open connections keep their certificate.
   std::shared_ptr<boost::asio::ssl::context> current() const;
 
  private:

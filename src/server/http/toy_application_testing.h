@@ -1,4 +1,4 @@
-// An application of a few routes that does what a test asks, and remembers what it saw.
+// An application with a few routes that does what a test asks, and records what it saw.
 #pragma once
 
 #include <atomic>

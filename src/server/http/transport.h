@@ -43,12 +43,11 @@ class Transport {
   // Listens and returns. Throws Error(io) with the address and why (in use, not permitted).
   void start();
   uint16_t port() const;  // after start()
-  // Closes idle connections at once and busy ones after the answer they are at; returns true when none is
-  // left within `grace`. Then `end_rest`, where there is one, makes the application end what it is still at,
-  // and its last words have a moment to arrive; what is left after that is cut off. Until then new
-  // connections are taken for one request each, which the application may refuse: who asks whether the server
-  // is ready shall hear that it is not. WebSockets are the application's to end, with 1001. Nothing may be
-  // asked of it afterwards but statistics().
+  // Closes idle connections at once and busy ones after their current answer; returns true when none is left
+  // within `grace`. Then `end_rest`, if given, makes the application end its remaining answers, which get a
+  // moment to be sent; connections left after that are cut off. Until then a new connection is accepted for
+  // one request, which the application may refuse, so that a readiness check is told that the server is not
+  // ready. The application ends WebSockets, with 1001. Afterwards only statistics() may be called.
   bool drain(std::chrono::milliseconds grace, const std::function<void()>& end_rest = {});
   TransportStatistics statistics() const;
 

@@ -22,14 +22,14 @@ struct TransportState {
   Application& application;
   std::unique_ptr<ServedCertificate> certificate;  // nullptr: plain
   BodyBudget bodies;
-  // Connections that came before a drain, and since: those are told of it and wait for nothing.
+  // Connections accepted before a drain, and since: the latter are told of the drain and wait for nothing.
   std::atomic<int64_t> residents{0}, visitors{0};
   std::atomic<int64_t> websockets{0};  // of the residents
   std::atomic<uint64_t> accepted{0}, refused{0};
   std::atomic<bool> draining{false};
 
   int64_t connections() const { return residents + visitors; }
-  // True: none is open any more.
+  // True: no connection is open any more.
   bool wait_for_residents(std::chrono::milliseconds patience);
   bool wait_for_all(std::chrono::milliseconds patience);
 

@@ -13,20 +13,20 @@ namespace shoal::server {
 
 struct WebSocketLimits {
   int64_t max_message_bytes = 0;
-  // A peer that sends nothing for half of it, while it is read from, is pinged; after the whole it is taken
-  // for dead.
+  // A peer that sends nothing for half of it, while it is read from, is pinged; after all of it the peer
+  // counts as dead.
   std::chrono::milliseconds idle_timeout{75'000};
   std::chrono::milliseconds write_timeout{60'000};  // for a piece of at most 64 KiB
   std::string subprotocol;                          // that the upgrade's answer names; empty: none
 };
 
-// What its connection sees of a WebSocket.
+// The connection's view of a WebSocket.
 class ServedWebSocket : public WebSocket {
  public:
   // Answers the upgrade. False: that could not be sent.
   virtual Task<bool> accept() = 0;
-  // Pings where it is due; `owner` holds socket and channel until the ping is out. False: the peer has been
-  // silent, or has taken nothing, for too long.
+  // Sends a ping when it is due; `owner` holds socket and channel until the ping is sent. False: the peer has
+  // been silent, or has read nothing, for too long.
   virtual bool sweep(TimePoint now, std::shared_ptr<void> owner) = 0;
   virtual bool closed_cleanly() const = 0;
   virtual uint64_t bytes_received() const = 0;

@@ -53,7 +53,7 @@ class WebSocketSession final : public ServedWebSocket {
 
   static TimePoint now() { return std::chrono::steady_clock::now(); }
   Task<> write(bool text, std::string_view bytes);
-  // What may come next has its place in the budget before it comes. False: there is none.
+  // Reserves memory in the budget for the next message before it arrives. False: there is not enough.
   bool make_room(std::string& data);
   void heard();
 
@@ -163,7 +163,7 @@ Task<std::optional<WebSocket::Message>> WebSocketSession<Stream>::read() {
   if (error && closing_) co_return std::nullopt;  // close() reads the rest
   if (error) fail(ErrorCode::cancelled, "the WebSocket broke: ", error.message());
   message.text = socket_.got_text();
-  // Beast checks what it is given, and is given nothing by a last frame that is empty.
+  // Beast checks its input, and gets none from a last frame that is empty.
   if (message.text && ends_within_character(message.data)) {
     co_await close(1007, "text must be UTF-8");
     fail(ErrorCode::cancelled, "the WebSocket broke: a text ends within a character");

@@ -1,4 +1,4 @@
-// What the engine counts, in the exporter's own terms.
+// The engine's statistics as metric families of the exporter.
 #pragma once
 
 #include <prometheus/collectable.h>
@@ -18,7 +18,7 @@ class EngineFamilies : public prometheus::Collectable {
   // draining: the server takes no requests any more, whatever its engines would.
   EngineFamilies(std::span<const ModelHealth> models, const TransportStatistics& transport, bool draining)
       : models_(models), transport_(transport), draining_(draining) {}
-  // Before a model is loaded its engine's numbers are absent rather than zero; shoal_ready says so.
+  // Before a model is loaded its engine's numbers are absent rather than zero; shoal_ready tells why.
   std::vector<prometheus::MetricFamily> Collect() const override;
 
  private:

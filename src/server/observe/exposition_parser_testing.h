@@ -1,4 +1,4 @@
-// For tests: a reader of the text exposition format 0.0.4 that accepts nothing but the format.
+// For tests: a strict reader of the text exposition format 0.0.4.
 // https://prometheus.io/docs/instrumenting/exposition_formats/
 #pragma once
 
@@ -19,7 +19,7 @@ class Exposition {
  public:
   using Labels = std::map<std::string, std::string>;
 
-  // Throws std::runtime_error for everything that is not valid.
+  // Throws std::runtime_error for all invalid input.
   explicit Exposition(std::string_view text) {
     require(text.empty() || text.back() == '\n', "the last line has no end");
     while (!text.empty()) {

@@ -14,12 +14,12 @@ class LineWriter {
   // `fd` stays open and its flags stay as they are: other processes may share it.
   explicit LineWriter(int fd);
 
-  // Whether the whole line was taken. False: the descriptor takes nothing any more, or the patience of
+  // Whether the whole line was written. False: the descriptor accepts no more, or the patience of
   // close_soon() is over.
   bool write(std::string_view line);
 
-  // From now on a reader that takes nothing for a second, or is not done after five, is waited for no longer:
-  // lines fail at once then. Any thread.
+  // From now on a reader that reads nothing for a second, or has not finished after five, is no longer waited
+  // for: lines then fail at once. Any thread.
   void close_soon();
 
  private:

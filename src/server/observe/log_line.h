@@ -17,13 +17,11 @@ struct LogField {
 
 enum class LogFormat { text, json };
 
-// What stands behind time and level. JSON: members of an object, `"message":"...","name":...`; text:
-// `message name=value ...`, fields that are empty left out. One line of valid UTF-8; long texts are cut, and
-// end in
-// "...".
+// The line after time and level. JSON: members of an object, `"message":"...","name":...`; text: `message
+// name=value ...`, without empty fields. One line of valid UTF-8; long texts are cut and end in "...".
 std::string log_line(LogFormat format, std::string_view message, const std::vector<LogField>& fields);
 
-// A text of any bytes as one word of a line of text: in quotes where it would not be told from what follows.
+// A text of any bytes as one word of a text line: quoted if it would be ambiguous.
 std::string log_word(std::string_view text);
 
 }  // namespace shoal::server

@@ -1,4 +1,4 @@
-// What the server counts, and all of it as Prometheus text.
+// What the server counts, and all metrics as Prometheus text.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ class ServerMetrics {
   void count_error(std::string_view code);  // by ErrorCode name
   void speaking(int change);                // requests that speak now
   // From a request whose body has been read and understood, or the first text of a live utterance, to the
-  // first sound written. Batches, which are no listeners, have none.
+  // first sound written. Not measured for batches, which nobody listens to.
   void live_first_audio(double seconds);
 
   // Text of the exposition format 0.0.4: the server's own and the engines' (names shoal_..., units in the

@@ -13,7 +13,7 @@ constexpr std::string_view kEventBreak = ",\n";  // before each event but the fi
 
 // The opening bracket and a first event, which names the process.
 std::string trace_head();
-// Calls a thread by what it was first seen to do.
+// Names a thread after the first activity seen on it.
 void append_thread_name(std::string& out, uint32_t thread, std::string_view name);
 // A complete event of a thread ("X"); without one, the two of something that overlaps others ("b", "e").
 // Times are microseconds since origin_us; what began before it began then. Numbers above 2^53 are texts:

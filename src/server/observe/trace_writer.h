@@ -12,16 +12,16 @@
 
 namespace shoal::server {
 
-// Chrome's trace format: a JSON array of events, one a line. While it is being written the end of the array
-// is missing and at most a second of events, which both viewers put up with: a killed program leaves a
-// readable file. A thread of its own writes, so that a slow disk holds up nobody; events are dropped, and
-// counted in the log, while 16 MiB of them wait.
+// Chrome's trace format: a JSON array of events, one per line. While it is being written, the end of the
+// array and at most a second of events are missing; both viewers accept that, so a killed program leaves a
+// readable file. Its own thread writes, so that a slow disk delays nothing; while 16 MiB of events wait,
+// further ones are dropped and counted in the log.
 class TraceWriter {
  public:
   static constexpr int64_t kMostBytes = int64_t{512} << 20;
 
-  // Empties or makes the file and becomes the trace sink. Before the file has more than `most_bytes` the
-  // recording ends, as it does when it cannot be written; the log says so. Throws Error(io) with the path.
+  // Creates or empties the file and becomes the trace sink. The recording ends before the file exceeds
+  // `most_bytes`, or when writing fails; the log says so. Throws Error(io) with the path.
   explicit TraceWriter(const std::string& path, int64_t most_bytes = kMostBytes);
   ~TraceWriter();  // the file is a whole JSON document then
   TraceWriter(const TraceWriter&) = delete;
@@ -40,7 +40,7 @@ class TraceWriter {
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
-  std::string waiting_;  // whole events, each behind a comma
+  std::string waiting_;  // whole events, each after a comma
   std::vector<uint32_t> named_threads_;
   int64_t dropped_ = 0;
   bool exit_ = false;

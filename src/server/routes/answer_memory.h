@@ -8,7 +8,7 @@
 
 namespace shoal::server {
 
-// Gives back what it holds when it goes. The budget outlives it.
+// Its destructor gives back what it holds. The budget must outlive it.
 class AnswerMemory {
  public:
   explicit AnswerMemory(BodyBudget& budget) : budget_(&budget) {}
@@ -17,8 +17,8 @@ class AnswerMemory {
   AnswerMemory& operator=(AnswerMemory&&) = delete;
   ~AnswerMemory() { budget_->give_back(bytes_); }
 
-  // Holds so many bytes from now on, or so many more. Throws Error(resource_exhausted), and holds what it
-  // did.
+  // Changes the held bytes to this amount, or by this amount. Throws Error(resource_exhausted) and then
+  // changes nothing.
   void resize(int64_t bytes);
   void take(int64_t bytes) { resize(bytes_ + bytes); }
   void let_go(int64_t bytes) { resize(bytes_ - bytes); }

@@ -29,9 +29,9 @@ struct BatchRequest {
 
 std::vector<FieldDoc> batch_docs(const ServerConfig& config);
 
-// Reads the body and decodes clips to measure them, so it belongs on a worker. What is wrong with one item
-// becomes the item's error; what concerns all of them is thrown: BodyError, Error: unavailable,
-// resource_exhausted when the engine's queue is full.
+// Reads the body and decodes clips to measure them, so it must run on a worker. An error in one item becomes
+// that item's error; errors of the whole batch are thrown: BodyError, Error: unavailable, resource_exhausted
+// when the engine's queue is full.
 BatchRequest read_batch(Services& services, const Request& request);
 
 }  // namespace shoal::server

@@ -21,16 +21,16 @@ struct BatchAnswer {
   AnswerMemory memory;  // of `json`, until it has been sent
 };
 
-// Lives on the connection's thread. Sound that is being made, and answers that wait, are counted as answers
-// that are sent whole; an item for which there is no more memory fails alone. A client who does not take what
-// there is holds up his own batch alone.
+// Lives on the connection's thread. Sound in progress and waiting answers count against the memory of whole
+// answers; an item for which there is no memory fails alone. A client that does not read its results delays
+// only its own batch.
 class BatchRun {
  public:
-  // Starts. What has not ended when `gone` stops, or after batch.timeout, of which only time in next()
-  // counts, is cancelled. `from` outlives it.
+  // Starts. Items that have not ended are cancelled when `gone` stops or after batch.timeout, which counts
+  // only time in next(). `from` must outlive it.
   BatchRun(Executor executor, Services& services, const Request& from, BatchRequest batch,
            const std::stop_token& gone);
-  // Cancels and waits. Call next() to the end first, so that there is nothing to wait for.
+  // Cancels and waits. Call next() to the end first to avoid the wait.
   ~BatchRun();
   BatchRun(const BatchRun&) = delete;
   BatchRun& operator=(const BatchRun&) = delete;

@@ -22,7 +22,7 @@ inline std::string clip_file(double seconds, audio::Format format = audio::Forma
                                audio::voice_like(8000, seconds)));
 }
 
-// A flac of hours of silence: it takes a byte for every 40 samples or so.
+// A flac of hours of silence: about one byte per 40 samples.
 inline std::string long_flac(int seconds) {
   std::string file;
   const auto encoder = audio::make_encoder(

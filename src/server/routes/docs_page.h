@@ -6,8 +6,7 @@
 
 namespace shoal::server {
 
-// HTML of an OpenAPI document: every route with its fields, answers and key. Needs nothing else, no script
-// either.
+// HTML of an OpenAPI document: every route with its fields, answers and key. Self-contained, without scripts.
 std::string docs_page(std::string_view openapi);
 
 }  // namespace shoal::server

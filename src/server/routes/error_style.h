@@ -25,12 +25,12 @@ struct HttpError {
   bool breaks_schema = false;  // the field is missing, unknown, of the wrong kind or out of its range
 };
 
-// The one place where codes become statuses. invalid_argument 400 (fish: 422 for a field that breaks the
-// schema, as its framework answers), not_found 404, already_exists 409, unsupported 400 (a body of the wrong
-// media type: 415), corrupt_file 400, too_large 413, cancelled 499, deadline_exceeded 504, resource_exhausted
-// 429 with Retry-After, unavailable 503 with Retry-After, io and internal 500 with a message that tells
-// nothing of the inside (the log has it). `param` is a BodyError's field, or the name that other messages
-// about an argument begin with ("text: ..."; "reference 2: ..." is references[1].audio).
+// The only mapping of codes to statuses. invalid_argument 400 (fish: 422 for a field that violates the
+// schema, like its framework), not_found 404, already_exists 409, unsupported 400 (a body of the wrong media
+// type: 415), corrupt_file 400, too_large 413, cancelled 499, deadline_exceeded 504, resource_exhausted 429
+// with Retry-After, unavailable 503 with Retry-After, io and internal 500 with a message without internal
+// details (the log has them). `param` is a BodyError's field, or the name at the beginning of other messages
+// about an argument ("text: ..."; "reference 2: ..." is references[1].audio).
 HttpError http_error(const Error& error);
 // Every body carries the request's id too. A 415 of fish lists its media types in the header Accept.
 Response error_response(ErrorStyle style, const HttpError& error, const std::string& request_id);

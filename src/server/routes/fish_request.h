@@ -13,7 +13,7 @@
 namespace shoal::server {
 
 struct FishRequest {
-  std::string model;  // empty: that of the request's headers, else the first
+  std::string model;  // empty: the model of the request's headers, otherwise the first
   std::string text;
   int chunk_length = 200;
   std::string format = "wav", latency = "normal", use_memory_cache = "off";
@@ -21,8 +21,8 @@ struct FishRequest {
   std::vector<std::string> clips, clip_words;  // reference_audio, reference_text: references, too
   std::string reference_id;                    // takes precedence over references
   std::optional<uint64_t> seed;
-  // Official clients send true unasked, and the official server ignores it: true is the model's own choice
-  // (S1-mini: the text as it stands), only false is an order.
+  // Official clients always send true, and the official server ignores it: true means the model's default
+  // (S1-mini: the text unchanged), only false is an instruction.
   bool normalize = true;
   bool streaming = false;
   bool bare_wav = true;  // a streamed wav has no file header; not a field
@@ -44,9 +44,9 @@ struct FishRequest {
 
 Schema<FishRequest> fish_request_schema(const ServerConfig& config);
 
-// What a request is where its body does not say. Clients of the hosted service, told by the headers `model`
-// or `developer-id`, never ask for a stream and write what they get into files: mp3, streamed, and a wav with
-// its header, as that service answers. Others: as the official server.
+// The defaults for requests whose body does not choose. Clients of the hosted service, recognised by the
+// headers `model` or `developer-id`, never ask for a stream and write the answer to a file: they get mp3,
+// streamed, or a wav with its header, as from that service. Others: like the official server.
 FishRequest fish_defaults(const Request& request);
 // The model of the body, else of the header `model`, else the first. A name of the hosted service in the
 // header (s1, s2-pro, speech-1.6, ...) is the first model of that family, else the first that follows clips,

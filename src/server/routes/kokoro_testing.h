@@ -1,4 +1,4 @@
-// What the tests of a Kokoro model behind the routes share: the tiny model of the tree with voices made here.
+// Shared by the route tests with a Kokoro model: the tiny model of the tree with generated voices.
 #pragma once
 
 #include <bit>
@@ -89,7 +89,7 @@ inline SpeechRequest spoken_by(const std::string& voice, const std::string& text
   return request;
 }
 
-// The model alone, behind all routes that speak.
+// Only this model, behind all routes that speak.
 class KokoroRoutes : public ::testing::Test {
  protected:
   Answered ask(const std::string& path, const std::string& body) {

@@ -83,7 +83,7 @@ class LiveRoutes : public ::testing::Test {
     return of.preparing + of.waiting + of.running + of.paused + of.finishing;
   }
 
-  // What a test does when the server has said something: `type`, or "sound".
+  // Called when the server has sent something: `type`, or "sound".
   using React = std::function<void(const std::string& type, FakeWebSocket& socket)>;
 
   // Says `messages` at once and then reacts; hangs up after `dones` utterances, or not at all by itself.

@@ -48,7 +48,7 @@ class LiveReader {
   Schema<LiveStart> start_;
 };
 
-// What the server sends, as JSON.
+// The server's messages, as JSON.
 struct LiveStarted {
   std::string id, format, content_type;
   int sample_rate_hz = 0;

@@ -32,7 +32,7 @@ class LiveSession {
   Task<> speak();
   Task<> report(const Error& error);
   LiveUtterance& current() const;
-  // Ends the connection when nobody uses it, or the server goes down.
+  // Ends the connection when it is idle for too long or the server shuts down.
   Task<> watch();
   Task<> say_goodbye(uint16_t code, Error why);
   bool is_busy() const;

@@ -1,4 +1,4 @@
-// A WebSocket without a socket, and what a client hears on it.
+// A WebSocket without a socket, and what its client receives.
 #pragma once
 
 #include <deque>
@@ -12,8 +12,7 @@
 
 namespace shoal::server::testing {
 
-// Records what the server sends. The client's messages are pushed by the test, before and during the
-// conversation.
+// Records what the server sends. The test pushes the client's messages before and during the conversation.
 class FakeWebSocket final : public WebSocket {
  public:
   FakeWebSocket(Executor executor, Request request)
@@ -22,14 +21,14 @@ class FakeWebSocket final : public WebSocket {
   std::vector<Message> sent;
   std::optional<uint16_t> closed_with;                  // by the server
   std::chrono::milliseconds write_takes{0};             // each message, to a slow reader
-  std::function<void(const Message& message)> on_sent;  // called when a message has been taken
+  std::function<void(const Message& message)> on_sent;  // called when a message has been sent
 
   void say(std::string json) { say({.text = true, .data = std::move(json)}); }
   void say(Message message) {
     incoming_.push_back(std::move(message));
     arrived_.notify();
   }
-  // A close handshake, after what was said before.
+  // A close handshake, after the earlier messages.
   void hang_up() {
     hung_up_ = true;
     arrived_.notify();
@@ -90,8 +89,8 @@ class FakeWebSocket final : public WebSocket {
   bool hung_up_ = false, gone_ = false, reading_ = false, writing_ = false;
 };
 
-// Runs the only route of `bench`, a WebSocket, against a client that `act` plays: it says the first things
-// and sets on_sent. Returns what the handler threw.
+// Runs the only route of `bench`, a WebSocket, against a client played by `act`: it sends the first messages
+// and sets on_sent. Returns the handler's exception.
 inline std::optional<Error> converse(RouteBench& bench, FakeWebSocket& socket,
                                      boost::asio::io_context& context) {
   std::optional<Error> thrown;

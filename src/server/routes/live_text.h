@@ -11,26 +11,27 @@
 
 namespace shoal::server {
 
-// Segments end where sentences do. A sentence's end is one only once it is known how the next one begins
-// ("etc. and", "etc. And", "he said.)"), so a segment is released with the first character that settles it.
-// The first segment is short, so that sound begins early: it may also end at a clause. Later ones gather
+// Segments end at sentence ends. The end of a sentence is certain only once the next one has begun ("etc.
+// and", "etc. And", "he said.)"), so a segment is released with the first character that decides it. The
+// first segment is short, so that sound begins early: it may also end at a clause. Later ones gather
 // sentences.
 //
-// All segments together are the text, byte for byte. They depend on the text and on where flush() was called,
-// and not on how the text was cut into pieces.
+// All segments together are the text, byte for byte. They depend only on the text and on where flush() was
+// called, not on how the text was cut into pieces.
 class LiveText {
  public:
   // longest_bytes: of a segment; a sentence that is longer is cut at a clause, else a space, else between
   // characters. At least 50.
   explicit LiveText(size_t longest_bytes);
 
-  // Any piece, also an empty one. Throws Error(invalid_argument): not UTF-8; then nothing was added.
+  // Adds any piece, even an empty one. Throws Error(invalid_argument) if it is not UTF-8; then nothing is
+  // added.
   void add(std::string_view piece);
-  // What is there is complete, whatever follows.
+  // Treats the text so far as complete, whatever follows.
   void flush();
-  // The next segment; absent when nothing is complete.
+  // The next segment; absent when none is complete.
   std::optional<std::string> next();
-  // Not taken by next() yet.
+  // The text that next() has not returned yet.
   size_t pending_bytes() const { return ready_bytes_ + text_.size() - start_; }
 
  private:

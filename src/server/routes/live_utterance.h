@@ -29,14 +29,14 @@ struct LiveSettings {
   SpeechRequest request;     // without text; its references are encoded, its seed is there
 };
 
-// Checks and completes what a client asked for. Blocks: clips are decoded and encoded, a voice is looked up.
-// Throws Error as submitting would.
+// Checks and completes a client's request. Blocks: it decodes and encodes clips and looks up a voice. Throws
+// the Errors of submitting.
 LiveSettings live_settings(Services& services, const Request& from, LiveStart start);
 
-// Lives on the connection's thread. Segments of the text (LiveText) are spoken one after the other, each as a
-// request of its own: the next one is submitted while the one before it is heard. Segment k has the seed
-// seed_of_utterance(seed, k). Without a voice the first one's codes are the reference of those that follow,
-// as in the engine itself, so that the voice stays.
+// Lives on the connection's thread. Segments of the text (LiveText) are spoken one after the other, each as
+// its own request: the next one is submitted while the previous one is heard. Segment k has the seed
+// seed_of_utterance(seed, k). Without a voice the codes of the first segment are the reference of the later
+// ones, as in the engine itself, so that the voice stays the same.
 class LiveUtterance {
  public:
   LiveUtterance(Services& services, const Request& from, LiveWriter& writer, LiveSettings settings);
@@ -50,7 +50,7 @@ class LiveUtterance {
   // Speaks until the end, the cancellation or a failure, and sends `done`. Throws Error(cancelled) when the
   // client is gone.
   Task<> speak();
-  bool over() const { return over_; }    // `done` is on its way, or nobody is there to hear it
+  bool over() const { return over_; }    // `done` has been queued, or the client is gone
   bool ended() const { return ended_; }  // by its `end`
   bool waits_for_text() const { return ahead_.empty() && !ended_; }
 

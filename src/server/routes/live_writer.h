@@ -1,4 +1,4 @@
-// What an open conversation sends: several coroutines, one message at a time.
+// Sends messages of an open conversation: from several coroutines, one message at a time.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ class LiveWriter {
  public:
   explicit LiveWriter(WebSocket& socket) : socket_(socket), free_(socket.executor()) {}
 
-  // Each waits until the socket has taken it, and for its turn. Throws as the socket does; broken() from then
-  // on.
+  // Each waits for its turn and until the socket has taken the message. Throws as the socket does; broken()
+  // is true from then on.
   Task<> text(std::string message);
   Task<> sound(std::string bytes);
   Task<> close(uint16_t code, std::string reason);

@@ -20,18 +20,20 @@ struct ModelAlias {
   const ServedModel* model = nullptr;
 };
 
-// Immutable. What is said of a model's family needs its engine to run: until then Error(unavailable).
+// Immutable. Questions about a model's family need its engine to run: until then they throw
+// Error(unavailable).
 class Models {
  public:
   // At least one, each with a name of its own.
   explicit Models(std::vector<ServedModel> models);
 
   std::span<const ServedModel> all() const { return models_; }
-  // That of requests that name none.
+  // The model of requests that name none.
   const ServedModel& first() const { return models_.front(); }
-  // By its name. tts-1, tts-1-hd and gpt-4o-mini-tts, the names that OpenAI's clients know, are the first;
-  // "kokoro", unless one is called so, is the first of that family. A date behind these names, as OpenAI
-  // writes them (-2025-12-15, -1106), does not count. Null: there is none.
+  // The model of a name. tts-1, tts-1-hd and gpt-4o-mini-tts, the names that OpenAI's clients know, mean the
+  // first model; "kokoro", unless a model has that name, means the first of that family. A date after these
+  // names, in OpenAI's notation
+  // (-2025-12-15, -1106), is ignored. Null: there is none.
   const ServedModel* find(std::string_view name) const;
   // The same; an empty name: the first. Throws BodyError(not_found) of `model`.
   const ServedModel& named(std::string_view name) const;
@@ -39,7 +41,7 @@ class Models {
   // whether one is "kokoro".
   std::vector<ModelAlias> aliases() const;
 
-  // The first that understands what the caller needs; null: none does.
+  // The first that understands what the caller needs; null: there is none.
   const ServedModel* find_with(bool ModelTraits::* ability) const;
   // The model of a request for voices that can be added and for codes: the named one, else the first that
   // follows clips, else the first, which then says why not.

@@ -1,5 +1,4 @@
-// The body of POST /v1/audio/speech: the fields of OpenAI's API, those of Kokoro-FastAPI (0.8),
-// ours.
+// The body of POST /v1/audio/speech: the fields of OpenAI's API, those of Kokoro-FastAPI (0.8), and ours.
 #pragma once
 
 #include <cstdint>
@@ -39,13 +38,13 @@ struct OpenAiSpeech {
 };
 
 Schema<OpenAiSpeech> openai_speech_schema(const ServerConfig& config);
-// The body of /dev/captioned_speech: the same, but for what it answers with.
+// The body of /dev/captioned_speech: the same except for the format of the answer.
 Schema<OpenAiSpeech> captioned_speech_schema(const ServerConfig& config);
 
 // The model that is asked for. Clients of Kokoro-FastAPI may leave it out, where a Kokoro model is loaded.
 // Throws BodyError.
 const ServedModel& model_of(const Models& models, const OpenAiSpeech& body);
-// Each throws BodyError: what the schema cannot say. speech_request looks into the folder of voices.
+// Each throws BodyError for errors that the schema cannot express. speech_request reads the folder of voices.
 SpeechRequest speech_request(const Services& services, Engine& engine, const OpenAiSpeech& body);
 AnswerOptions answer_options(const OpenAiSpeech& body);
 

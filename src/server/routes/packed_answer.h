@@ -13,7 +13,7 @@ namespace shoal::server {
 // The media types that they answer with: application/json, application/msgpack.
 const std::vector<std::string>& packed_types();
 
-// The body by its Content-Type. Throws BodyError; unsupported, a 415, when the type is none of
+// Reads the body by its Content-Type. Throws BodyError; unsupported (415) when the type is not in
 // every_body_type().
 Value body_of(const Request& request);
 

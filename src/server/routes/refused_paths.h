@@ -7,7 +7,7 @@ namespace shoal::server {
 
 // All are Kokoro-FastAPI's (0.8).
 struct RefusedPath {
-  std::string_view path;  // and what is below it
+  std::string_view path;  // and all paths below it
   std::string_view why;   // one sentence: what serves instead
 };
 

@@ -1,4 +1,4 @@
-// What the routes' tests share: requests without sockets, and an engine on the built-in voice.
+// Shared by the routes' tests: requests without sockets, and an engine with the built-in voice.
 #pragma once
 
 #include <boost/asio/as_tuple.hpp>
@@ -22,9 +22,9 @@
 
 namespace shoal::server::testing {
 
-// What a client got.
+// What a client received.
 struct Answered {
-  int status = 0;  // 0: nothing
+  int status = 0;  // 0: no answer
   std::string content_type;
   Headers headers;
   std::vector<std::string>
@@ -52,7 +52,7 @@ class FakeExchange final : public Exchange {
 
   Answered answered;
   std::chrono::milliseconds write_takes{0};              // each piece, to a slow reader
-  std::function<bool()> holds;                           // no piece is taken while it says true
+  std::function<bool()> holds;                           // no piece is taken while it returns true
   std::function<void(FakeExchange& exchange)> on_piece;  // called when a piece has been taken
 
   // The client closes the connection. On the exchange's thread.
@@ -125,7 +125,7 @@ class FakeExchange final : public Exchange {
   bool gone_ = false;
 };
 
-// What the router does with a handler: an Error before the answer becomes one in the route's style.
+// Treats a handler like the router does: an Error before the answer becomes an answer in the route's style.
 inline Task<> serve(Services& services, const Route& route, FakeExchange& exchange) {
   std::optional<Error> error;
   std::optional<HttpError> told;

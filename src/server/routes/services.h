@@ -29,7 +29,7 @@ struct Services {
   std::function<TransportStatistics()> transport = [] { return TransportStatistics(); };
   BodyBudget answers{int64_t{config.max_body_memory_mb} << 20};  // that are sent whole
   const VoiceNames voice_names{config};
-  std::atomic<bool> grace_over{false};  // engines have stopped: what waits for its client must end too
+  std::atomic<bool> grace_over{false};  // engines have stopped: work that waits for its client must end too
 };
 
 enum class Access {
@@ -38,7 +38,7 @@ enum class Access {
   admin,   // the admin key; without one the route does not exist
 };
 
-// What a route's request may bring.
+// The limits and features of a route's requests.
 enum class BodySize {
   none,
   small,  // 1 MiB
@@ -49,7 +49,7 @@ enum class BodySize {
 struct RouteDoc {
   std::string summary;
   std::vector<FieldDoc> body;           // fields of the request; none, with body_types: it is ignored
-  std::vector<FieldDoc> body_forms;     // what the body may be instead of an object
+  std::vector<FieldDoc> body_forms;     // other forms that the body may have instead of an object
   std::vector<std::string> body_types;  // media types of the request; empty: no body
   bool body_required = true;
   std::vector<FieldDoc> query;
@@ -57,7 +57,7 @@ struct RouteDoc {
 };
 
 struct Route {
-  std::string method, path;  // exact; no patterns but a last "{name}", which stands for the rest
+  std::string method, path;  // exact; the only pattern is a last "{name}", which matches the rest
   ErrorStyle errors = ErrorStyle::plain;
   Access access = Access::client;
   BodySize body = BodySize::none;

@@ -10,7 +10,7 @@
 
 namespace shoal::server {
 
-// Says that something has changed, not what: who waits looks first, and again after every wait.
+// Signals that something has changed, not what: a waiter checks first, and again after every wait.
 class Signal {
  public:
   explicit Signal(Executor executor) : timer_(executor, Clock::time_point::max()) {}

@@ -13,7 +13,7 @@
 
 namespace shoal::server {
 
-// Of one answer; calls come one at a time, from any thread.
+// Encodes one answer; one call at a time, from any thread.
 class SoundEncoder {
  public:
   // Samples come at from_hz; the bytes hold options.sample_rate_hz. Throws Error as make_encoder.

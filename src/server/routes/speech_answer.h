@@ -21,10 +21,10 @@ struct AnswerOptions {
   Headers headers;                // e.g. Content-Disposition
 };
 
-// Submits and answers: audio as it is made, or whole. Nothing is sent before the first bytes of sound are
-// there, so that what fails until then is an error with a status. The client's leaving cancels the request.
-// Headers of the answer: x-request-id is the router's; here x-shoal-seed and x-shoal-sample-rate,
-// x-shoal-warnings where there are any by then, and, when not streaming, x-shoal-audio-seconds and, after an
+// Submits and answers: audio as it is made, or a whole file. Nothing is sent before the first bytes of sound,
+// so that earlier failures are errors with a status. If the client leaves, the request is cancelled. Headers
+// of the answer: x-request-id comes from the router; here x-shoal-seed and x-shoal-sample-rate,
+// x-shoal-warnings if there are any by then, and, when not streaming, x-shoal-audio-seconds and, after an
 // utterance that ran out of frames, x-shoal-cut-at-frames.
 Task<> answer_with_speech(Services& services, Engine& engine, Exchange& exchange, SpeechRequest request,
                           AnswerOptions options);
@@ -35,24 +35,24 @@ Task<> answer_with_speech(Services& services, Engine& engine, Exchange& exchange
 Task<> answer_with_events(Services& services, Engine& engine, Exchange& exchange, SpeechRequest request,
                           AnswerOptions options);
 
-// The same with the times of words, of models that know them: objects of JSON {audio: base64, audio_format,
-// timestamps: [{word, start_time, end_time}]} with seconds from the first sample, a line for each piece or,
-// when not streaming, one for all. `timestamps`: false leaves them null. What came with warnings says so in
-// the last.
+// The same with the times of words, for models that know them: JSON objects {audio: base64, audio_format,
+// timestamps:
+// [{word, start_time, end_time}]} with seconds from the first sample; one line per piece or, when not
+// streaming, one object for all. `timestamps`: false leaves them null. Warnings are in the last object.
 Task<> answer_with_captions(Services& services, Engine& engine, Exchange& exchange, SpeechRequest request,
                             AnswerOptions options, bool timestamps);
 
 // How long a request may take that names no timeout: as long as the engine allows, at most max_timeout_s.
 std::chrono::seconds usual_timeout(const Services& services, const Engine& engine);
 
-// What the server adds to every request before it is submitted: client, strictness, deadline within
+// Applies the server's rules to a request before it is submitted: client, strictness, deadline within
 // max_timeout_s, limits of text, references and their seconds. submit_speech calls it itself. Decodes
-// reference clips to measure them, so with any it belongs on a worker. Throws Error(invalid_argument,
-// too_large) naming the field, and what decoding a clip throws.
+// reference clips to measure them, so with clips it must run on a worker. Throws Error(invalid_argument,
+// too_large) naming the field, and the Errors of decoding a clip.
 void check_and_complete(Services& services, Engine& engine, const Request& request, SpeechRequest& speech);
 
-// Messages about a named voice or the phonemizer name files, which are nobody's business out there: throws
-// another error instead of one that does, and logs it as the request's.
+// Messages about a named voice or the phonemizer contain file names, which clients must not see: replaces
+// such an error by another one, and logs the original with the request.
 void hide_paths(const Engine& engine, const Request& request, const Error& error);
 
 // Says of a voice that is not there which one is nearest: throws another error instead of one about that.
@@ -61,7 +61,7 @@ void tell_unknown_voice(const Services& services, Engine& engine, const Error& e
 
 // check_and_complete, then Engine::submit; on a worker when there is more to prepare than a short text.
 Task<Speech> submit_speech(Services& services, Engine& engine, Exchange& exchange, SpeechRequest request);
-// The same for what is no exchange; `from` outlives it.
+// The same without an exchange; `from` must outlive it.
 Task<Speech> submit_speech(Services& services, Engine& engine, const Request& from, Executor executor,
                            SpeechRequest request);
 

@@ -1,4 +1,4 @@
-// What the bodies of all speaking routes have in common.
+// Fields that the bodies of all speaking routes share.
 #pragma once
 
 #include <chrono>
@@ -13,8 +13,8 @@ namespace shoal::server {
 // A clip as clients send it: {"audio": base64, "text": "its words"}.
 Schema<ReferenceClip> reference_clip_schema();
 
-// Models that draw no tokens refuse sampling by name, and the length of utterances. Fish-Speech's clients
-// send their usual values whether they mean them or not: to such a model these say nothing.
+// Models that do not sample tokens refuse sampling fields and the length of utterances by name. Fish-Speech's
+// clients always send their usual values; for such a model those are ignored.
 void forget_usual_sampling(const Engine& engine, SpeechRequest& request);
 
 // Rates of an answer, in Hz: what every route takes.

@@ -13,7 +13,7 @@ namespace shoal::server {
 class SpeechReader {
  public:
   SpeechReader(Speech speech, Executor executor);
-  ~SpeechReader();  // cancels what has not ended
+  ~SpeechReader();  // cancels requests that have not ended
   SpeechReader(const SpeechReader&) = delete;
   SpeechReader& operator=(const SpeechReader&) = delete;
 

@@ -1,4 +1,4 @@
-// What the tests of speaking routes share: one engine, and what its sound must be.
+// Shared by the tests of speaking routes: one engine, and the expected sound.
 #pragma once
 
 #include <string>
@@ -45,7 +45,8 @@ inline Engine& shared_engine() {
   return engine;
 }
 
-// Most frames of an utterance in the tests, a second of sound: they run where others work too.
+// The limit of frames of an utterance in the tests, about a second of sound: other tests run at the same
+// time.
 constexpr int kFrames = 20;
 
 // What HTTP clients get unless they say otherwise.
@@ -58,7 +59,7 @@ inline SpeechRequest spoken(const std::string& text, uint64_t seed = 7) {
   return request;
 }
 
-// Fields of a JSON body that say kFrames, and those that a test has of its own, before the closing brace.
+// Fields of a JSON body with kFrames and a test's own fields, before the closing brace.
 inline std::string with_length(const std::string& fields) {
   std::string all;
   if (fields.find("\"max_new_tokens\"") == std::string::npos)

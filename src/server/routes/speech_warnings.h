@@ -1,4 +1,4 @@
-// Remarks about what was accepted (SpeechSummary::warnings), as answers carry them.
+// Warnings about accepted requests (SpeechSummary::warnings), in the form of answers.
 #pragma once
 
 #include <string>

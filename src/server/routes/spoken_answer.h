@@ -50,11 +50,11 @@ class SpokenAnswer {
   Task<std::vector<float>> next();
   // The next bytes, perhaps none although there is more to come; absent: it has ended. After set_encoder.
   Task<std::optional<std::string>> next_bytes();
-  // All bytes, with a complete header where set_encoder was told that it is a file. Throws Error(too_large,
+  // All bytes, with a complete header if set_encoder was told that it is a file. Throws Error(too_large,
   // resource_exhausted).
   Task<std::string> whole_file();
-  // Counts bytes that are about to be made among those of answers that are sent whole, until they are let go
-  // or the answer has been sent. whole_file() counts its own. Throws Error(resource_exhausted).
+  // Counts bytes that are about to be made against the memory of whole answers, until they are released or
+  // the answer has been sent. whole_file() counts its own. Throws Error(resource_exhausted).
   void hold(size_t bytes) { memory_.take(static_cast<int64_t>(bytes)); }
   void let_go(size_t bytes) { memory_.let_go(static_cast<int64_t>(bytes)); }
   // is_file: the header can be completed afterwards.
@@ -63,7 +63,7 @@ class SpokenAnswer {
   // The words that end in what next() has given and were not returned before.
   std::vector<SpokenWord> new_words();
   SpeechSummary summary() { return reader_.speech().summary(); }
-  // The beginning of the answer, with what its headers tell of the speech so far.
+  // The head of the answer; its headers describe the speech so far.
   Response head(std::string content_type, Headers headers);
   // The same for an answer in pieces, which no proxy should gather or keep.
   Response stream_head(std::string content_type, Headers headers);

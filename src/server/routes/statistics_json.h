@@ -10,8 +10,7 @@ namespace shoal::server {
 // "starting", "ready", ...: the engine's, or "draining".
 std::string state_of(const Health& engine, bool draining);
 
-// What GET /v1/stats says. Seconds, bytes; shares from 0 to 1. A figure that nothing was measured for is
-// null.
+// The content of GET /v1/stats. Seconds, bytes; shares from 0 to 1. A figure without measurements is null.
 Value statistics_json(const Health& engine, const TransportStatistics& transport, bool draining);
 
 // {"used_gb", "total_gb"}; null on a CPU.

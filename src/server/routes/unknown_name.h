@@ -1,4 +1,4 @@
-// What is said of a name that nothing here has.
+// The error for a name that does not exist here.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace shoal::server {
 
-// "there is none called "clra"; the nearest is "clara"; see /v1/audio/voices": the nearest of `names` if one
-// is near. The name is a client's: it is shortened and made printable.
+// "there is none called "clra"; the nearest is "clara"; see /v1/audio/voices": suggests the closest of
+// `names` if one is close enough. The name comes from a client: it is shortened and made printable.
 std::string none_called(std::string_view wanted, std::span<const std::string> names, std::string_view see);
 
 // The name in an error of the engine about a voice that is not there; absent for any other error.

@@ -25,15 +25,15 @@ class Workers {
   // Waits for all work; more must not come.
   void join() { pool_.join(); }
 
-  // Runs `work` on a worker and resumes on `executor` with what it returned or threw. What `work` refers to
-  // must stay until then: the awaiting coroutine holds it. The executor's context does not run out of work
-  // meanwhile.
+  // Runs `work` on a worker and resumes on `executor` with its result or exception. Objects that `work`
+  // refers to must live until then: the awaiting coroutine holds them. The executor's context does not run
+  // out of work meanwhile.
   template <typename Work>
   Task<std::invoke_result_t<Work>> run(Executor executor, Work work) {
     return run_on(pool_.get_executor(), executor, std::move(work));
   }
-  // The same for what takes seconds: one after the other among all that come this way, so that the other
-  // workers stay free for what is quick.
+  // The same for work that takes seconds: such tasks run one after the other, so that the other workers stay
+  // free for short ones.
   template <typename Work>
   Task<std::invoke_result_t<Work>> run_in_turn(Executor executor, Work work) {
     return run_on(turns_, executor, std::move(work));
@@ -89,8 +89,8 @@ Task<std::invoke_result_t<Work>> Workers::run_on(Target target, Executor executo
         boost::asio::post(target, [job = job, executor = executor, resume = std::move(resume),
                                    guard = boost::asio::make_work_guard(executor)]() mutable {
           job->do_it();
-          // What it threw is the coroutine's alone before it resumes: two threads would share only the
-          // counter inside std::exception_ptr, which the thread sanitizer does not see.
+          // The exception belongs only to the coroutine before it resumes: otherwise two threads would share
+          // the counter inside std::exception_ptr, which the thread sanitizer does not see.
           job.reset();
           boost::asio::post(executor, std::move(resume));
         });
