@@ -13,7 +13,7 @@
 
 namespace shoal::text {
 
-// What a tokenizer file says.
+// The content of a tokenizer file.
 struct BpeModel {
   Vocabulary vocabulary;  // ordinary tokens; one for every single byte (require_all_bytes)
   SpecialTokenTable specials;

@@ -1,4 +1,4 @@
-// Numbers and what is written around them: money, units, percentages, fractions, years.
+// Numbers with their context: money, units, percentages, fractions, years.
 #pragma once
 
 #include "text/english_scan.h"

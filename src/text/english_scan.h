@@ -10,7 +10,7 @@
 
 namespace shoal::text {
 
-// What a rule says for the text from where it was tried up to `end`.
+// The spoken form of the text from the position where a rule was tried up to `end`.
 struct Spoken {
   std::string words;
   size_t end;
@@ -45,7 +45,7 @@ inline size_t letters_end(std::string_view text, size_t at) {
   return at;
 }
 
-// Behind one blank (also a no-break one), or `at` itself.
+// The position after one blank (also a no-break one), or `at` itself.
 inline size_t skip_blank(std::string_view text, size_t at) {
   if (char_at(text, at) == ' ') return at + 1;
   for (const std::string_view blank : {"\u00A0", "\u202F", "\u2009"}) {
@@ -54,7 +54,7 @@ inline size_t skip_blank(std::string_view text, size_t at) {
   return at;
 }
 
-// Behind a hyphen or en dash, or `at` itself.
+// The position after a hyphen or en dash, or `at` itself.
 inline size_t skip_dash(std::string_view text, size_t at) {
   if (char_at(text, at) == '-') return at + 1;
   return starts_at(text, at, "\u2013") ? at + 3 : at;
@@ -67,7 +67,7 @@ inline bool is_also_full_stop(std::string_view text, size_t dot) {
   return next > dot + 1 && is_upper_ascii(text[next]);
 }
 
-// The word of ASCII letters that ends before `at`, one blank between; empty when there is none.
+// The word of ASCII letters that ends before `at` and one blank; empty when there is none.
 inline std::string_view previous_word(std::string_view text, size_t at) {
   if (at == 0 || text[at - 1] != ' ') return {};
   size_t begin = --at;

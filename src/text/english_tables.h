@@ -22,19 +22,19 @@ struct Currency {
 // The currency whose symbol starts at `at`, or nullptr.
 const Currency* find_currency(std::string_view text, size_t at);
 
-// "k", "M", "million", ... behind an amount of money.
+// "k", "M", "million", ... after an amount of money.
 struct Multiplier {
   std::string_view spelling, word;
 };
 std::span<const Multiplier> money_multipliers();
 
-// What may stand behind a slash: "month" -> "month", "hr" -> "hour". Empty when it is not listed.
+// A unit that may follow a slash: "month" -> "month", "hr" -> "hour". Empty when it is not listed.
 std::string_view find_rate(std::string_view word);
 
-// "Nov", "Sept", "November" -> "November". Empty when it is none.
+// "Nov", "Sept", "November" -> "November". Empty for other words.
 std::string_view find_month(std::string_view word);
 
-// An abbreviation written with a dot behind it.
+// An abbreviation written with a dot after it.
 struct Abbreviation {
   std::string_view spelling, words;
   enum class When { always, before_capital, after_capital, before_number } when;
@@ -42,7 +42,7 @@ struct Abbreviation {
 };
 // The entries for this spelling (without the dot), in the order in which they are tried.
 std::span<const Abbreviation> find_abbreviations(std::string_view spelling);
-// "Street", "Avenue": the words of an abbreviation that stands after a capital.
+// "Street", "Avenue": the words of an abbreviation that follows a capital.
 bool is_said_after_capital(std::string_view word);
 
 // Names of which there were several: "Henry VIII". And things that are counted in Roman numerals: "Part IV".

@@ -1,4 +1,4 @@
-// What is neither number nor plain word: abbreviations, Roman numerals, addresses, symbols.
+// Everything besides numbers and plain words: abbreviations, Roman numerals, addresses, symbols.
 #pragma once
 
 #include "text/english_scan.h"

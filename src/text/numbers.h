@@ -13,7 +13,7 @@ std::string spell_integer(std::string_view digits);
 std::string spell_ordinal(std::string_view digits);
 // "007" -> "zero zero seven".
 std::string spell_digits(std::string_view digits);
-// "3", "14" -> "three point one four"; an empty integer part is not said ("point five").
+// "3", "14" -> "three point one four"; an empty integer part is not spoken ("point five").
 std::string spell_decimal(std::string_view integer, std::string_view fraction);
 // 1984 -> "nineteen eighty-four", 1905 -> "nineteen oh five", 1900 -> "nineteen hundred", 2005 -> "two
 // thousand five". 0 <= year <= 9999.

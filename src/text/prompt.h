@@ -11,7 +11,7 @@
 
 namespace shoal::text {
 
-// What the slow transformer reads: one column per position.
+// The input of the slow transformer: one column per position.
 struct PromptColumns {
   int num_codebooks = 0;
   // [columns, 1 + num_codebooks]. A text column is (id, 0, ..., 0); a frame of codes c is
@@ -43,8 +43,8 @@ PromptColumns build_s2_prompt(const Tokenizer& tokenizer, int num_codebooks,
                               std::span<const ReferenceCodes> history, std::string_view text,
                               SpecialTokens specials);
 
-// Cuts a dialogue at its "<|speaker:i|>" tags; every turn keeps its tag and is stripped of white space at the
-// ends. What stands before the first tag is dropped; no tag, no turns (as fish-speech splits them).
+// Splits a dialogue at its "<|speaker:i|>" tags; every turn keeps its tag and is trimmed. Text before the
+// first tag is dropped; without tags there are no turns (as in fish-speech).
 std::vector<std::string> split_s2_turns(std::string_view text);
 
 // Joins consecutive turns with "\n" into user messages of at most `max_turns` turns and `max_bytes` bytes

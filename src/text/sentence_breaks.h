@@ -10,7 +10,7 @@ namespace shoal::text {
 enum class BreakLevel { space, clause, sentence };
 
 struct Break {
-  size_t position;  // offset just behind the last character of the left side (white space comes after)
+  size_t position;  // offset just after the last character of the left side (white space follows)
   BreakLevel level;
 };
 

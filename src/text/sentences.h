@@ -14,7 +14,7 @@ namespace shoal::text {
 // at. Throws Error(invalid_argument): invalid UTF-8, or max_bytes < 16.
 std::vector<std::string> split_utterances(std::string_view text, int max_bytes);
 
-// True when there is a letter or a digit: punctuation alone makes a model babble. Well-formed UTF-8.
+// True if there is a letter or a digit: punctuation by itself makes a model babble. Well-formed UTF-8.
 bool is_speakable(std::string_view text);
 
 }  // namespace shoal::text

@@ -19,7 +19,7 @@ class SplitPattern {
   // could mean something else there.
   SplitPattern(std::string_view pattern, std::string_view file);
 
-  // Calls piece() for every match and for every stretch between matches, in order: the pieces joined are the
+  // Calls piece() for every match and every stretch between matches, in order: the joined pieces are the
   // text. `text` must be well-formed UTF-8. Throws Error(too_large) when a match needs more steps or memory
   // than the limits allow; a limit never changes the pieces.
   void split(std::string_view text, FunctionRef<void(std::string_view piece)> piece) const;

@@ -11,10 +11,10 @@
 
 namespace shoal::text {
 
-// What a spelling such as "<|im_end|>" inside the text becomes.
+// The meaning of a spelling such as "<|im_end|>" inside the text.
 enum class SpecialTokens {
   recognise,  // its control id, as fish-speech's tokenizer does
-  as_text,    // ordinary text: what a user types can never end or open a turn
+  as_text,    // ordinary text: user text can never end or open a turn
 };
 
 // Immutable once loaded; every function may be called from any thread.
@@ -23,11 +23,12 @@ class Tokenizer {
   virtual ~Tokenizer() = default;
 
   // The ids of UTF-8 text; nothing is added at either end. Throws Error(invalid_argument) for invalid UTF-8
-  // ("text: not valid UTF-8 (byte N)"), Error(too_large) when a regular expression of the tokenizer gives up.
+  // ("text: not valid UTF-8 (byte N)"), Error(too_large) when a regular expression of the tokenizer exceeds
+  // its limits.
   virtual std::vector<int32_t> encode(std::string_view text, SpecialTokens specials) const = 0;
 
-  // The bytes the ids stand for; a special token gives its spelling. They need not be whole UTF-8 characters.
-  // Throws Error(invalid_argument) for an id that the vocabulary does not have.
+  // The bytes of the ids; a special token gives its spelling. They may end inside a UTF-8 character. Throws
+  // Error(invalid_argument) for an id outside the vocabulary.
   virtual std::string decode(std::span<const int32_t> ids) const = 0;
 
   // Id of a special token by its spelling, e.g. "<|interleave|>".
@@ -43,9 +44,9 @@ class Tokenizer {
 };
 
 // Loads a tokenizer file: "*.json" as a Hugging Face tokenizer.json (special_tokens_path is not read: the
-// file holds its special tokens), anything else as tiktoken text. An empty special_tokens_path stands for
-// S1-mini's own list. Throws Error: not_found, io, too_large; corrupt_file naming the line
-// or key; unsupported naming the feature.
+// file holds its special tokens), any other as tiktoken text. An empty special_tokens_path means S1-mini's
+// own list. Throws Error: not_found, io, too_large; corrupt_file naming the line or key; unsupported naming
+// the feature.
 std::unique_ptr<const Tokenizer> load_tokenizer(const std::string& tokenizer_path,
                                                 const std::string& special_tokens_path);
 

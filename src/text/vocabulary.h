@@ -16,7 +16,7 @@ inline constexpr int64_t kMaxTokens = int64_t{1} << 22;
 // milliseconds and a look-up allocates nothing.
 class Vocabulary {
  public:
-  // 0 <= id < kMaxTokens. False, and nothing is added, when these bytes or this id are there already.
+  // 0 <= id < kMaxTokens. Returns false and adds nothing when these bytes or this id exist already.
   bool add(std::string_view bytes, int32_t id);
 
   // Id of the token, or -1.

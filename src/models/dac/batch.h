@@ -27,7 +27,7 @@ struct Batch {
   const Tap* tap = nullptr;
   ops::RaggedRows rows;
   std::span<const int64_t> starts;  // [sequences] position of each one's first row in its clip
-  std::span<const int32_t> slots;   // [sequences] where its state lies
+  std::span<const int32_t> slots;   // [sequences] the slot of each sequence's state
   // The offsets, divided by `rate`, and the slots, for kernels: made once per pass, at the lowest rate.
   TensorView device_offsets, device_slots;
   int64_t rate = 1;
@@ -36,14 +36,14 @@ struct Batch {
   Workspace& workspace() const { return *ctx->workspace; }
   // f32 [rows, channels], uninitialised.
   TensorView alloc(int64_t channels) const { return workspace().alloc(DType::f32, {rows.rows(), channels}); }
-  // What a product with `weight` reads: [rows, depth], uninitialised.
+  // The input of a product with `weight`: [rows, depth], uninitialised.
   TensorView alloc_input(const ops::PackedMatrix& weight) const {
     return workspace().alloc(ops::product_input(*ctx, weight), {rows.rows(), weight.depth});
   }
   // The same stretch of time at a rate `factor` times as high.
   Batch at_rate(int64_t factor) const;
-  // Rows [begin, end) of the whole batch: the end of one sequence, perhaps others, the start of another. What
-  // kernels read has to be made anew.
+  // Rows [begin, end) of the whole batch: the end of one sequence, perhaps whole others, the start of
+  // another. The tables that kernels read must be built again.
   Batch piece(int64_t begin, int64_t end) const;
   // With what kernels read, in the workspace of the enclosing scope.
   Batch on_device() const;
@@ -65,9 +65,9 @@ std::span<T> host_array(const ops::Context& ctx, int64_t count) {
   return {first, static_cast<size_t>(count)};
 }
 
-// How many rows a stage takes on in one go when one row makes it touch `bytes_per_row` of activations: so
-// many that these stay in the second-level caches (1 MiB for each worker), but no fewer than it takes for the
-// arithmetic on a weight to outweigh fetching it. All of them on a device that gains nothing by it.
+// How many rows a stage processes at once when each row touches `bytes_per_row` of activations: few enough
+// that these stay in the second-level caches (1 MiB per worker), but enough that the arithmetic on a weight
+// outweighs fetching it. All rows on a device that gains nothing from this.
 inline int64_t rows_in_cache(Device device, int workers, int64_t bytes_per_row) {
   constexpr int64_t kFewest = 64, kBytesPerWorker = int64_t{1} << 20;
   if (!ops::works_in_caches(device)) return INT64_MAX;

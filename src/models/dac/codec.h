@@ -20,7 +20,7 @@ class Encoder;
 class Decoder;
 class WeightSource;
 
-// What a codec is loaded for: memory and loading time are spent on nothing else.
+// The uses that a codec is loaded for: it spends memory and loading time only on these.
 enum class Parts { decode, encode, both };
 
 // Bytes of weights, by role.
@@ -31,8 +31,8 @@ struct CodecMemory {
   int64_t total() const { return encoder + quantiser + decoder; }
 };
 
-// Immutable once loaded; every method is const and may run on several threads at a time, each with its own
-// Context. Results do not depend on batching, chunking, or the number of threads: bit for bit.
+// Immutable once loaded; every method is const and may run on several threads at once, each with its own
+// Context. Results do not depend on batching, chunking or the number of threads: bit for bit.
 class Codec {
  public:
   // dtype: f32, bf16 or, where the device has such products, f16, of the matrices; sums, activations and the
@@ -66,12 +66,12 @@ class Codec {
   // samples_per_frame], clips end to end in the same order.
   void decode_batch(ops::Context& ctx, ops::RaggedRows frames, std::span<const int32_t> codes,
                     std::span<float> pcm) const;
-  // New frames of several utterances: sequence s of new_frames (possibly of no rows) belongs to *streams[s];
-  // all different, all of one pool of this codec. Their samples are written end to end to pcm
-  // [new_frames.rows()
-  // * samples_per_frame], and are those of one-shot decoding. Allocates nothing once ctx.workspace has grown.
-  // Throws Error before anything changes: invalid_argument (codes, sizes), too_large (a clip beyond
-  // kMaxPositions frames). If it throws later (out of memory), reset the streams.
+  // New frames of several utterances: sequence s of new_frames (possibly without rows) belongs to
+  // *streams[s]; the streams are all different and all of one pool of this codec. Their samples are written
+  // end to end to pcm [new_frames.rows() * samples_per_frame] and equal those of decoding everything at once.
+  // Allocates nothing once ctx.workspace has grown. Throws Error before anything changes: invalid_argument
+  // (codes, sizes), too_large (a clip beyond kMaxPositions frames). If it throws later (out of memory), reset
+  // the streams.
   void decode_streams(ops::Context& ctx, std::span<CodecStream* const> streams, ops::RaggedRows new_frames,
                       std::span<const int32_t> codes, std::span<float> pcm) const;
 

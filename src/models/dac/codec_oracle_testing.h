@@ -1,5 +1,5 @@
-// The codec as the formulas say (MODEL.md), in double, whole clips at a time, one loop per sum:
-// what the tests compare with. Shares nothing with the codec but the source of its weights.
+// The codec by the formulas (MODEL.md), in double, whole clips at once, one loop per sum: the oracle of the
+// tests. It shares only the source of the weights with the codec.
 #pragma once
 
 #include <cstdint>

@@ -10,8 +10,8 @@ namespace shoal::dac {
 // The longest clip of any window transformer, in its own rows (the newest reference code's RoPE table).
 constexpr int64_t kMaxPositions = 327680;
 
-// Defaults are those of the keys that a codec_config.json may leave out; everything else is required.
-// latent_dim, q_dim, q_inter 0 on input mean "derive"; read() and published() fill them in.
+// Defaults are those of keys that a codec_config.json may omit; all others are required. latent_dim, q_dim,
+// q_inter 0 on input mean "derive"; read() and published() fill them in.
 struct Config {
   int64_t sample_rate_hz = 0;
   int64_t encoder_dim = 0;                          // channels after encoder.block.0; doubled by every block
@@ -52,8 +52,8 @@ struct Config {
 
   // S1-mini and S2-Pro.
   static Config published();
-  // Reads a codec_config.json (keys: tests/data/fish/set_a). Keys it does not know are left alone.
-  // Throws Error: invalid_argument (a missing key, a value out of range), corrupt_file, not_found.
+  // Reads a codec_config.json (keys: tests/data/fish/set_a). Unknown keys are ignored. Throws Error:
+  // invalid_argument (a missing key, a value out of range), corrupt_file, not_found.
   static Config read(const std::string& path);
 
   // Throws Error(invalid_argument) naming the field, unless every value is in range and they fit together.

@@ -9,7 +9,7 @@
 
 namespace shoal::dac {
 
-// The largest pass, and what its inputs and samples take.
+// The size of the largest pass and the memory of its inputs and samples.
 struct DecodeSizes {
   int64_t streams = 0;  // of one pass
   int64_t frames = 0;   // of one pass, of all streams
@@ -18,8 +18,8 @@ struct DecodeSizes {
   int64_t table_pages = 0;  // of the page table, for each stream
 };
 
-// It stays where it is, so that a pass can be recorded and replayed: what varies stands in it. For one pass
-// at a time.
+// Its address never changes, so that a pass can be captured in a CUDA graph and replayed; all inputs that
+// vary are stored in it. For one pass at a time.
 class DecodeMemory {
  public:
   // Throws Error(resource_exhausted).

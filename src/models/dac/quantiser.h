@@ -19,8 +19,8 @@ struct Resampling {
   ConvNextBlock block;
 };
 
-// Latents -> codes: downsampling, pre_module, then one search per codebook on what the ones before left over.
-// The search is f32 in every dtype: it costs nothing, and a code that flips is heard.
+// Latents -> codes: downsampling, pre_module, then one search per codebook on the residual of the previous
+// ones. The search is f32 in every dtype: it costs almost nothing, and a wrong code is audible.
 class Quantiser {
  public:
   // largest_piece: frames of one sequence in one call.
@@ -54,7 +54,7 @@ class Dequantiser {
   // codes: [frames, num_codebooks], none negative -> their rows in the table of all codes.
   void find_rows(std::span<const int32_t> codes, std::span<int32_t> table_rows) const;
 
-  // batch: frames, `plan` where they stand in post_module.   table_rows: i32 [frames, num_codebooks];
+  // batch: frames, `plan` gives their positions in post_module. table_rows: i32 [frames, num_codebooks];
   // latents: f32 [frames * latents_per_frame, latent_dim].
   void forward(const Batch& batch, const WindowTransformer::Plan& plan, TensorView table_rows,
                TensorView latents) const;

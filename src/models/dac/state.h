@@ -20,14 +20,14 @@ struct History {
   int64_t width = 0;
 };
 
-// Keys and values of one window transformer: each slot owns `pages` pages of every layer and fills them round
-// and round, so logical page p of a sequence lies in page p % pages of its slot.
+// Keys and values of one window transformer: each slot owns `pages` pages of every layer and uses them as a
+// ring, so logical page p of a sequence is page p % pages of its slot.
 struct RingSpec {
   int64_t layers = 0, heads = 0, head_dim = 0;
   int64_t pages = 0;
 };
 
-// Adds up what the layers of a model need; each layer registers itself while it is loaded.
+// Adds up the state that the layers of a model need; each layer registers itself while loading.
 class StateLayout {
  public:
   History add_history(int64_t rows, int64_t width);
@@ -52,12 +52,12 @@ class StateSlots {
   int64_t bytes() const { return bytes_per_slot() * slots(); }
   int64_t bytes_per_slot() const;
 
-  // Leases a slot, to be cleared before its first use. Throws Error(resource_exhausted) when none is free.
-  // Thread-safe, as is give_back.
+  // Leases a slot, which must be cleared before its first use. Throws Error(resource_exhausted) when none is
+  // free. Thread-safe, like give_back.
   int lease();
   void give_back(int slot);
-  // Back to zeros, the state before the first input. Keys and values need no clearing: what lies before
-  // position 0 is never read.
+  // Resets to zeros, the state before the first input. Keys and values need no clearing: positions before 0
+  // are never read.
   void clear(ops::Context& ctx, int slot);
 
   // f32 [slots, floats]: the histories of every convolution, one slot a row.

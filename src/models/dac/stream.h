@@ -16,8 +16,8 @@ class Codec;
 class CodecStatePool {
  public:
   // The codec must outlive the pool and must have been loaded with its decoder; its streams are decoded on
-  // the context's device. Memory is taken here, once: bytes(). Throws Error: invalid_argument (max_streams <
-  // 1), resource_exhausted.
+  // the context's device. All memory is allocated here: bytes(). Throws Error: invalid_argument (max_streams
+  // < 1), resource_exhausted.
   CodecStatePool(const Codec& codec, ops::Context& ctx, int max_streams);
 
   const Codec& codec() const { return *codec_; }

@@ -19,8 +19,8 @@ namespace shoal::dac {
 class RopeTable {
  public:
   RopeTable(int64_t first_rows, int64_t head_dim, double base);
-  // f32 [at least positions, head_dim / 2, 2] in the memory of the context's device: the same for every
-  // number of positions that it covers and the one before it does not.  positions <= kMaxPositions.
+  // f32 [at least positions, head_dim / 2, 2] in the memory of the context's device. The size grows in steps,
+  // so the table is the same for many numbers of positions. positions <= kMaxPositions.
   TensorView covering(ops::Context& ctx, int64_t positions) const;
 
  private:
@@ -48,8 +48,8 @@ class WindowTransformer {
  public:
   WindowTransformer(Loader& loader, const std::string& prefix, const WindowTransformerShape& shape);
 
-  // Where the rows of a call stand; the same for every layer. The page table is as wide as the rotations
-  // reach, so that its size seldom changes.
+  // The positions of the rows of a call; the same for every layer. The page table is as wide as the rotation
+  // table is long, so that its size seldom changes.
   struct Plan {
     ops::BatchPlan batch;
     TensorView rope;

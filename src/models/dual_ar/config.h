@@ -50,10 +50,10 @@ struct Config {
     return family == Family::s1 && codebook_size > 1024 ? 1024 : codebook_size;
   }
 
-  // "model_type" chooses the form: "dual_ar" is flat, "fish_qwen3_omni" nested. Unknown keys are ignored.
-  // The nested form also gives the semantic range and, as eos_token_id, im_end; the tokenizer's word counts.
-  // Throws Error: not_found, io, corrupt_file; unsupported (another model_type); invalid_argument naming the
-  // key, its range and what was found.
+  // "model_type" chooses the form: "dual_ar" is flat, "fish_qwen3_omni" nested. Unknown keys are ignored. The
+  // nested form also gives the semantic range and, as eos_token_id, im_end; the tokenizer's values take
+  // precedence. Throws Error: not_found, io, corrupt_file; unsupported (another model_type); invalid_argument
+  // naming the key, its range and the value found.
   static Config read(const std::string& config_json_path);
   static Config parse(const Json& root);
 

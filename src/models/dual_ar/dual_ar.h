@@ -23,8 +23,7 @@ struct Weights;  // bind.h
 enum class HeadRows : uint8_t {
   automatic,  // all for S1, semantic for S2
   all,        // the whole vocabulary
-  semantic,   // the semantic range, then <|im_end|>: nothing else can be drawn, 38 times less to read in
-              // S1-mini
+  semantic,   // only the semantic range and <|im_end|> can be sampled: 38 times less to read in S1-mini
 };
 
 struct LoadOptions {
@@ -48,8 +47,8 @@ class Taps {
   virtual std::span<const int32_t> forced_frames() const { return {}; }
 };
 
-// Immutable once made; every const function may be called from several threads, each with a Context of its
-// own. Nothing is allocated in the steady state but from the Context's workspace.
+// Immutable once made; every const function may be called from several threads, each with its own Context. In
+// the steady state only the Context's workspace allocates.
 class DualAr {
  public:
   struct Bytes {
@@ -57,8 +56,8 @@ class DualAr {
     int64_t total() const { return embeddings + slow_layers + head + fast_layers + fast_head + rope; }
   };
 
-  // The names are those of MODEL.md 7 (weights::normalise_dual_ar_names gives them). Nothing of the
-  // checkpoint is needed afterwards. Throws Error naming file, tensor, expected and found.
+  // The names are those of MODEL.md 7 (from weights::normalise_dual_ar_names). The checkpoint is not needed
+  // afterwards. Throws Error naming file, tensor, expected and found.
   static DualAr load(const weights::Checkpoint& checkpoint, const Config& config, ops::Context& ctx,
                      const LoadOptions& options = {});
   // The same sizes with random weights, made in seconds; for benchmarks.
@@ -82,8 +81,8 @@ class DualAr {
                     KvCache& cache, TensorView hidden_out, Taps* taps = nullptr) const;
 
   // One frame for each of the first rows of memory.hidden(): head, semantic token, fast transformer, codes.
-  // frames: [rows, 1 + num_codebooks], written. Throws Error(invalid_argument) for logits that leave nothing
-  // to draw. Must be called outside of every scope of ctx.workspace unless taps look on.
+  // Writes frames: [rows, 1 + num_codebooks]. Throws Error(invalid_argument) for logits that leave no
+  // candidate. Must be called outside every scope of ctx.workspace unless there are taps.
   void generate_frames(ops::Context& ctx, const StepMemory& memory, std::span<const FrameRequest> requests,
                        std::span<int32_t> frames, Taps* taps = nullptr) const;
 

@@ -1,4 +1,4 @@
-// A folder in the form of tests/data/fish/set_a whose goldens are what the plain reference computes.
+// A folder in the form of tests/data/fish/set_a whose goldens come from the plain reference.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ class FixtureFolder {
   // "plain", and a long prompt.
   FixtureFolder(int64_t fast_dim, unsigned seed);
 
-  // By their names with "lm."; what a test changes is written so.
+  // By name with the prefix "lm."; a test writes its changes here.
   TensorFile& goldens() { return goldens_; }
   const Config& config() const { return config_; }
   void write(const TemporaryFolder& folder) const;

@@ -11,7 +11,7 @@
 
 namespace shoal::dual_ar {
 
-// Departures from the reference. All false: what the official code does.
+// Deviations from the reference. All false: the same as the official code.
 struct Quirks {
   // S1: penalise the semantic tokens of the last 16 frames. Official: the token and the codes (read as token
   // ids) of one frame, the oldest of the window (MODEL.md 5).
@@ -51,7 +51,7 @@ struct FrameRequest {
   std::span<const int32_t> penalised_tokens = {};  // token ids
   std::span<const int32_t> penalised_codes =
       {};                                       // [num_codebooks, kPenaltyWindow] codes by codebook; or empty
-  std::span<const int32_t> recent_tokens = {};  // S2: semantic tokens among these are drawn anew
+  std::span<const int32_t> recent_tokens = {};  // S2: a semantic token among these is sampled again
 };
 
 inline constexpr int64_t kPenaltyWindow = 16;  // S1: frames (MODEL.md 5)
@@ -94,7 +94,7 @@ class Utterance {
 
   int64_t max_frames() const { return max_frames_; }
   int64_t prompt_columns() const { return prompt_columns_; }
-  // Positions taken by the prompt and all frames but the last, which is fed at this position.
+  // Positions used by the prompt and all frames except the last, which is fed at this position.
   int64_t next_position() const { return prompt_columns_ + frame_count() - 1; }
 
  private:

@@ -1,5 +1,5 @@
-// The forward pass in plain loops and double precision, written from the formulas of MODEL.md alone: no op of
-// ours.
+// The forward pass in plain loops and double precision, written only from the formulas of MODEL.md: it uses
+// no op.
 #pragma once
 
 #include <cstdint>

@@ -61,12 +61,12 @@ class StepMemory {
   friend class FastFrame;
 
   StepArrays arrays(int64_t rows) const;
-  // How many rows a step of `rows` is made with: as they are, or, where steps are recorded, rounded up, so
-  // that few recordings serve all. At most rows().
+  // The number of rows with which a step of `rows` runs: the same, or, with CUDA graphs, rounded up, so that
+  // a few graphs serve all sizes. At most rows().
   int64_t padded_rows(const ops::Context& ctx, int64_t rows) const;
   // Writes how rows [0, requests) are drawn; rows from there on are padding.
   void write(const StepArrays& arrays, std::span<const FrameRequest> requests) const;
-  // Writes what is fed in: one column of each sequence of the plan.
+  // Writes the input: one column for each sequence of the plan.
   void write(const StepArrays& arrays, const ops::BatchPlan& plan, std::span<const int32_t> columns) const;
 
   int64_t serial_;   // new_step_serial

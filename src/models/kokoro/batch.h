@@ -1,4 +1,4 @@
-// What the host knows of a batch before it is computed, as arrays that kernels read.
+// What the host knows about a batch before it is computed, as arrays for kernels.
 #pragma once
 
 #include <cstdint>

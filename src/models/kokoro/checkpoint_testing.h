@@ -22,7 +22,7 @@ struct StoredArray {
   std::vector<float> values;
 };
 
-// What a model of random weights would be stored as; magnitudes of weight norms are 1, 2, 3, ...
+// The checkpoint of a model with random weights; magnitudes of weight norms are 1, 2, 3, ...
 inline std::vector<StoredArray> stored_arrays(const Config& config, NormForm form = NormForm::weight_g) {
   ThreadTeam team(1);
   const auto source = random_weights(/*seed=*/7, team);

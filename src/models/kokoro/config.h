@@ -56,19 +56,18 @@ struct Config {
   int64_t stages() const { return static_cast<int64_t>(upsample_rates.size()); }
   // Of noise_res[stage], whose dilations are kNoiseDilations: built in, too.
   int64_t noise_residual_kernel(int64_t stage) const { return stage + 1 < stages() ? 7 : 11; }
-  // Samples that one value of F0 stands for.
+  // Samples per value of F0.
   int64_t samples_per_f0() const;
   int64_t samples_per_frame() const { return 2 * samples_per_f0(); }
   // Tokens of the longest utterance, without the two pads.
   int64_t most_phonemes() const;
-  // Nothing for a code point that the vocabulary lacks.
+  // Absent for a code point that is not in the vocabulary.
   std::optional<int32_t> id_of(char32_t code_point) const;
 
   // Spec kokoro 1 and 2: Kokoro-82M v1.0.
   static Config published();
-  // Reads a config.json. Keys it does not know are left alone; those that would change the computation are
-  // refused. Throws Error: invalid_argument (a missing key, a value out of range), unsupported, corrupt_file,
-  // not_found.
+  // Reads a config.json. Unknown keys are ignored; keys that would change the computation are refused. Throws
+  // Error: invalid_argument (a missing key, a value out of range), unsupported, corrupt_file, not_found.
   static Config read(const std::string& path);
   // Takes the widths that config.json does not have from the shapes of the checkpoint's tensors, named as
   // normalise_kokoro_names leaves them. Throws Error: not_found, corrupt_file, invalid_argument.

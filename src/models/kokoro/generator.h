@@ -21,8 +21,8 @@ class Generator {
   int64_t spectrum_rate() const { return spectrum_rate_; }
   int64_t samples_per_row() const { return spectrum_rate_ * stft_.hop; }
 
-  // rows: those of f0 and the features. f0: f32 [rows, 1] in Hz.   -> f32 [rows * spectrum_rate(), 2 * bins]
-  // in the enclosing scope: the source's magnitudes and phases.
+  // rows: those of f0 and the features. f0: f32 [rows, 1] in Hz. -> f32 [rows * spectrum_rate(), 2 * bins] in
+  // the enclosing scope: magnitudes and phases of the source.
   TensorView excite(const Rows& rows, TensorView f0, const ops::SourceNoise& noise) const;
   // x: f32 [rows, upsample_initial_channel], changed; harmonics: of excite(); samples: f32 [rows *
   // samples_per_row()]; its gaps become zeros.

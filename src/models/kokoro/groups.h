@@ -7,9 +7,9 @@
 
 namespace shoal::kokoro {
 
-// The end of the group that begins with utterance `first`: that one alone, or several of `most` frames at
-// most. Groups are of about equal size: each takes its share of what is left, where there are as many as
-// these frames would need if they could be cut anywhere.   frames: of each utterance, above 0.
+// The end of the group that begins with utterance `first`: a single utterance, or several with at most `most`
+// frames in all. Groups have about equal size: with n the number of groups that the remaining frames would
+// need if they could be cut anywhere, each takes 1/n of them. frames: of each utterance, above 0.
 size_t end_of_group(std::span<const int32_t> frames, size_t first, int64_t most);
 
 }  // namespace shoal::kokoro

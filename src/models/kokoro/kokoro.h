@@ -1,4 +1,4 @@
-// Kokoro: phonemes -> sound, many utterances at a time. Maths and steps: MODEL.md.
+// Kokoro: phonemes -> sound, many utterances at once. Maths and steps: MODEL.md.
 #pragma once
 
 #include <cstdint>
@@ -33,13 +33,13 @@ struct Spoken {
   std::vector<float> samples;      // samples_per_frame() for each frame; may pass +-1
 };
 
-// Immutable once loaded; every method is const and may run on several threads at a time, each with its own
-// Context. What an utterance sounds like does not depend on the others of its batch: bit for bit.
+// Immutable once loaded; every method is const and may run on several threads at once, each with its own
+// Context. The sound of an utterance does not depend on the others of its batch: bit for bit.
 class Kokoro {
  public:
-  // dtype: f32, bf16 or, where the device has such products, f16, of the decoder's and generator's matrices.
-  // What comes before (durations depend on it) is f32, and so are sums, norms, LSTMs' states and the source.
-  // The checkpoint's names are already normalised and it may be closed afterwards. Throws Error:
+  // dtype: of the decoder's and generator's matrices: f32, bf16 or, if the device has such products, f16. The
+  // layers before them (durations depend on those) are f32, and so are sums, norms, LSTM states and the
+  // source. The checkpoint's names are already normalised and it may be closed afterwards. Throws Error:
   // not_found, corrupt_file, naming the tensors that are missing, misshapen or unknown (inventory.h).
   static Kokoro load(const weights::Checkpoint& checkpoint, const Config& config, ops::Context& ctx,
                      DType dtype);
@@ -58,18 +58,18 @@ class Kokoro {
   int64_t sample_rate_hz() const { return kSampleRateHz; }
   int64_t samples_per_frame() const;
 
-  // At least one utterance. A tap sees all of them. `noise`: instead of the seeds', for tests. `between`: not
-  // where the device computes by itself, which may still be at work on what is given up.
-  // Throws Error: invalid_argument (an utterance that is not as above); what `between` throws.
+  // At least one utterance. A tap sees all of them. `noise`: replaces the seeds' noise, for tests. `between`
+  // is not called on a device that computes asynchronously, because it may still be at work on an abandoned
+  // pass. Throws Error: invalid_argument (an invalid utterance); any exception of `between`.
   std::vector<Spoken> speak(ops::Context& ctx, std::span<const Utterance> utterances,
                             const Tap* tap = nullptr, const ops::SourceNoise* noise = nullptr,
                             const BetweenStages* between = nullptr) const;
 
-  // Memory for speak() in this context, one call at a time. Throws Error(resource_exhausted).
+  // Memory for speak() in this context, for one call at a time. Throws Error(resource_exhausted).
   std::unique_ptr<StepMemory> step_memory(ops::Context& ctx) const;
-  // The same sound; that of an utterance alone (step_memory.h) by steps over memory that stays where it is:
-  // where the context records steps (ops/step_graph.h), they are replayed. Not inside of a scope of
-  // ctx.workspace.   memory: of this model and context, and it goes before them. Throws as above.
+  // The same sound. A single utterance (step_memory.h) runs in steps over fixed memory; if the context has
+  // CUDA graphs (ops/step_graph.h), they are replayed. Not inside a scope of ctx.workspace. memory: of this
+  // model and context, destroyed before them. Throws as above.
   std::vector<Spoken> speak(ops::Context& ctx, const StepMemory& memory,
                             std::span<const Utterance> utterances) const;
 

@@ -33,7 +33,7 @@ class StyledBlock {
 
   int64_t outputs() const { return spec_.out; }
   // rows: those of x; affines: of the table that the block was loaded with. x: f32 [rows, in]; y: f32 [rows
-  // (times 2 with `upsample`), out]; rows of both may be strided; they do not overlap.
+  // (times 2 with `upsample`), out]; rows of both may be strided; x and y do not overlap.
   void forward(const Rows& rows, TensorView affines, TensorView x, TensorView y) const;
 
  private:
@@ -53,7 +53,7 @@ class SnakeBlock {
   SnakeBlock(Loader& loader, StyleTable& styles, const std::string& prefix, int64_t channels, int64_t kernel,
              const std::vector<int64_t>& dilations);
 
-  // x: f32 [rows, channels]; y: the same, apart from x; both dense. What is in the gaps of x is not read.
+  // x: f32 [rows, channels]; y: the same shape, not x; both dense. The gaps of x are not read.
   void forward(const Rows& rows, TensorView affines, TensorView x, TensorView y) const;
 
  private:

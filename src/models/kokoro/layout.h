@@ -1,4 +1,4 @@
-// Where the utterances of a batch lie.
+// The positions of the utterances of a batch in its buffers.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace shoal::kokoro {
 
-// Utterances end to end, with kGap frames of nothing before, between and behind them. The arrays live here.
+// Utterances end to end, with kGap empty frames before, between and after them. Owns the arrays.
 class Layout {
  public:
   // lengths: of each utterance, in frames (or tokens), at least 1.
   explicit Layout(std::vector<int32_t> lengths);
-  // One utterance as steps are recorded: with a longer gap behind it, so that few recordings serve all
+  // The layout of one utterance for a CUDA graph: with a longer gap after it, so that a few graphs serve all
   // lengths.
   static Layout recorded(int32_t length);
-  // total() of that of so many frames.
+  // total() of that layout for this many frames.
   static int64_t recorded_total(int64_t frames);
   // How many totals there are up to that one.
   static int64_t recorded_sizes(int64_t frames);
@@ -28,7 +28,7 @@ class Layout {
   int64_t total() const { return total_; }
   int64_t begin(int64_t utterance) const { return starts_[static_cast<size_t>(utterance)]; }
   int64_t length(int64_t utterance) const { return lengths_[static_cast<size_t>(utterance)]; }
-  // One row a frame. What kernels read lies in the context's enclosing scope.
+  // One row per frame. Arrays for kernels are in the context's enclosing scope.
   Rows rows(ops::Context& ctx, const Tap* tap, const BetweenStages* between = nullptr) const;
   // The same where the tables are in the device's memory already: i32 [2, count].
   Rows rows(ops::Context& ctx, TensorView tables) const;

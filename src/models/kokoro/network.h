@@ -16,21 +16,21 @@
 
 namespace shoal::kokoro {
 
-// What the step over tokens reads.
+// The input of the step over tokens.
 struct TokenInputs {
   TensorView parts;         // i32 [rows, 3] (PlBert::forward)
   TensorView utterance_of;  // i32 [rows], 0 in gaps
   TensorView styles;        // f32 [utterances, 2 * style_dim]: the decoder's half, then the predictor's
 };
 
-// What it makes, and the step over frames reads.
+// The output of the step over tokens: the input of the step over frames.
 struct Encoded {
   TensorView prosody, decoder;  // f32 [utterances, columns]: the norms' affines (StyleTable)
   TensorView d;                 // f32 [token rows, hidden_dim + style_dim]
   TensorView text;              // f32 [token rows, hidden_dim]
 };
 
-// What the step over frames reads.
+// The input of the step over frames.
 struct Score {
   Encoded encoded;      // its affines: of the utterances of these frames
   TensorView token_of;  // i32 [rows]: token rows; a gap's in gaps
@@ -39,7 +39,7 @@ struct Score {
 
 class Network {
  public:
-  // front: loads in f32 what comes before the decoder.
+  // front: loads the layers before the decoder in f32.
   Network(Loader& front, Loader& back, const Config& config);
 
   const Config& config() const { return config_; }
@@ -53,8 +53,8 @@ class Network {
   // The affines of TokenInputs::styles; with `shared` (which uploads), once for all that have the same style.
   void map_styles(ops::Context& ctx, TensorView styles, const SharedStyles* shared,
                   const Encoded& encoded) const;
-  // d and text, whose first rows are those of the batch; the affines are given.  logits: f32 [rows, max_dur],
-  // what durations are made of (prosody.h).
+  // d and text: their first rows are those of the batch; the affines are given. logits: f32 [rows, max_dur],
+  // from which durations follow (prosody.h).
   void encode(const Rows& rows, const TokenInputs& in, const Encoded& encoded, TensorView logits) const;
   // samples: f32 [rows * samples_per_frame()]; gaps become zeros.
   void render(const Rows& rows, const Score& score, TensorView samples) const;

@@ -15,13 +15,13 @@ class PlBert {
  public:
   PlBert(Loader& loader, const Config& config);
 
-  // Of what the embedding of an id at a position of its utterance is the sum: rows of one table.
+  // The rows of one table whose sum is the embedding of an id at a position of its utterance.
   static std::array<int32_t, 3> parts(const Config& config, int32_t id, int32_t position) {
     const auto words = static_cast<int32_t>(config.n_token);
     return {id, words + position, words + static_cast<int32_t>(config.max_positions)};
   }
-  // parts: i32 [rows, 3], in gaps those of id 0 at 0, in the device's memory. y: f32 [rows, hidden_dim] (rows
-  // may be strided).
+  // parts: i32 [rows, 3], in gaps those of id 0 at position 0, in the device's memory. y: f32 [rows,
+  // hidden_dim] (rows may be strided).
   void forward(const Rows& rows, TensorView parts, TensorView y) const;
 
  private:

@@ -1,4 +1,4 @@
-// How it is said: durations of phonemes, and the pitch and energy of every frame (MODEL.md, Tokens 2, 3 and
+// The prosody: durations of phonemes, and the pitch and energy of every frame (MODEL.md, Tokens 2, 3 and
 // Frames 6).
 #pragma once
 

@@ -16,12 +16,12 @@ namespace shoal::kokoro {
 // one after the other, without gaps.
 using Tap = FunctionRef<void(std::string_view stage, TensorView rows)>;
 
-// Called between two stages, by the thread that speaks: a pass takes seconds on a CPU. What it throws ends
-// the pass.
+// Called between two stages by the speaking thread: a pass takes seconds on a CPU. An exception ends the
+// pass.
 using BetweenStages = FunctionRef<void()>;
 
-// Frames of silence before the first utterance and between two; one more behind the last one. At every rate
-// they are as many rows as the widest convolution there looks to one side: 25 of 40, 240 (MODEL.md, A batch),
+// Frames of silence before the first utterance and between two; one more after the last. At every rate they
+// are at least as many rows as the widest convolution reaches to one side: 25 of 40, 240 (MODEL.md, A batch),
 // 2 of 2 among tokens.
 constexpr int32_t kGap = 2;
 
@@ -37,7 +37,7 @@ struct Rows {
   TensorView alloc(int64_t channels, DType dtype = DType::f32) const {
     return workspace().alloc(dtype, {count(), channels});
   }
-  // What a convolution reads.
+  // The input of a convolution.
   TensorView alloc_input(const ops::PackedMatrix& weight) const {
     return alloc(weight.depth, ops::product_input(*ctx, weight));
   }
@@ -46,13 +46,13 @@ struct Rows {
   }
   // Rows that a convolution writes: all but the last kGap frames.
   int64_t conv_count() const { return (segments.total - kGap) * segments.rate; }
-  // A stage is done, and this is what it made.
+  // Called with the output of a finished stage.
   void tell(std::string_view stage, TensorView x) const;
 };
 
-// y = conv(x), of which every row of an utterance sees as much behind itself as before: `reach` rows, at most
-// kGap frames. x: f32 or alloc_input, [rows, depth], dense, in order (zeros in gaps); y: f32 [rows, outputs],
-// may be strided. What is written into gaps, or left there, means nothing.
+// y = conv(x), where every row of an utterance sees as many rows after itself as before: `reach` rows, at
+// most kGap frames. x: f32 or alloc_input, [rows, depth], dense, in order (zeros in gaps); y: f32 [rows,
+// outputs], may be strided; its gaps have undefined values.
 void centred_conv1d(const Rows& rows, TensorView x, const ops::PackedMatrix& weight, int64_t dilation,
                     TensorView y, const ops::Epilogue& epilogue = {});
 

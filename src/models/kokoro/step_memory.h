@@ -1,6 +1,6 @@
-// What an utterance alone is spoken in: the step over its tokens and the step over its frames. It stays where
-// it is, so that the steps can be recorded and replayed (ops/step_graph.h): what varies from one to the next
-// is written here, and copied to the device at once.
+// The memory in which a single utterance is spoken: one step over its tokens and one over its frames. Its
+// address never changes, so that the steps can be captured in CUDA graphs and replayed (ops/step_graph.h):
+// inputs that vary are written here and copied to the device at once.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@
 
 namespace shoal::kokoro {
 
-// What the step over tokens reads in the device's memory, and what it leaves there for the host.
+// The inputs of the step over tokens in the device's memory, and its outputs for the host.
 struct TokenStep {
-  int64_t bytes = 0;  // of what is read
+  int64_t bytes = 0;  // of the inputs
   TensorView tables;  // Layout::tables
   TokenInputs inputs;
   TensorView logits;  // f32 [rows, max_dur]
@@ -24,7 +24,7 @@ struct TokenStep {
 
 // The same of the step over frames.
 struct FrameStep {
-  int64_t bytes = 0;    // of what is read
+  int64_t bytes = 0;    // of the inputs
   TensorView tables;    // Layout::tables
   TensorView token_of;  // i32 [rows]
   TensorView seeds;     // i64 [1]
@@ -49,14 +49,14 @@ class StepMemory {
   static bool takes(std::span<const Utterance> utterances) { return utterances.size() == 1; }
   static bool takes(const Spoken& spoken) { return spoken.frames() <= kMostRecordedFrames; }
 
-  // What lies between the steps. d and text: of the most tokens, of which a step uses its rows.
+  // Data between the two steps. d and text: sized for the most tokens; a step uses the first rows.
   Encoded encoded() const;
-  // Writes what the next step reads on the host's side. Where its arrays lie depends on the layout's total
-  // alone.
+  // Writes the inputs of the next step on the host. The positions of its arrays depend only on the layout's
+  // total.
   TokenStep write(const TokenBatch& batch) const;
   FrameStep write(const FrameBatch& batch) const;
 
-  // Ops: what has been written, to the device; what the step has made, to the host.
+  // Ops: copy the inputs to the device, and the outputs to the host.
   void bring(ops::Context& ctx, const TokenStep& step) const { token_block_.copy_to_device(ctx, step.bytes); }
   void bring(ops::Context& ctx, const FrameStep& step) const { frame_block_.copy_to_device(ctx, step.bytes); }
   void fetch(ops::Context& ctx, const TokenStep& step) const {
@@ -65,7 +65,7 @@ class StepMemory {
   void fetch(ops::Context& ctx, const FrameStep& step) const {
     samples_.copy_to_host(ctx, step.samples.bytes());
   }
-  // What has come to the host: f32 [rows, max_dur], and as many samples as the block has room for.
+  // The outputs on the host: f32 [rows, max_dur], and as many samples as the block can hold.
   TensorView host_logits(const TokenStep& step) const;
   std::span<const float> host_samples() const;
 

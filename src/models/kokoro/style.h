@@ -22,8 +22,8 @@ struct StyleColumns {
   }
 };
 
-// Which utterances of a batch have the same style: those of one voice and as many phonemes have the same row
-// of its pack (MODEL.md, Blocks).
+// Which utterances of a batch have the same style: utterances of one voice with equally many phonemes use the
+// same row of its pack (MODEL.md, Blocks).
 struct SharedStyles {
   // styles: of each utterance.
   explicit SharedStyles(std::span<const std::span<const float>> styles);

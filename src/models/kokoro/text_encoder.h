@@ -1,4 +1,4 @@
-// What is said, for the decoder: convolutions and an LSTM over phonemes (MODEL.md, Tokens 4).
+// The text features for the decoder: convolutions and an LSTM over phonemes (MODEL.md, Tokens 4).
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// What a request may write for a voice: a name, or several mixed. Pure functions of strings.
+// The voice expression of a request: a name, or a mix of several. Pure functions of strings.
 #pragma once
 
 #include <optional>
@@ -10,14 +10,14 @@
 
 namespace shoal::kokoro {
 
-// What the first two letters of a published name say: "af_heart" is American and female.
+// The meaning of the first two letters of a published name: "af_heart" is American and female.
 struct VoiceTraits {
   char language = 'a';  // a b e f h i j p z (KPipeline's language codes)
   char sex = 'f';       // f m
 };
 std::optional<VoiceTraits> traits_of(std::string_view name);
 
-// The published voice that speaks a language by default; empty for a letter that is none.
+// The published default voice of a language; empty for a letter that is no language.
 std::string_view published_default(char language);
 
 struct VoiceMix {
@@ -34,11 +34,9 @@ struct VoiceMix {
   std::string key() const;
 };
 
-// "af_bella(2)+af_sky(1)-x": weights above 0, 1 where there is none, divided by their sum, to which those
-// that are subtracted count, too (as Kokoro-FastAPI 0.8 does); or "a,b,c": the mean. A name may itself
-// contain
-// '-': the longest one that is_voice() knows is meant. Throws Error: invalid_argument, not_found (no such
-// voice), naming the part.
+// "af_bella(2)+af_sky(1)-x": weights above 0 (default 1), divided by their sum, which includes the subtracted
+// ones (as in Kokoro-FastAPI 0.8); or "a,b,c": the mean. A name may itself contain '-': the longest name that
+// is_voice() knows matches. Throws Error: invalid_argument, not_found (no such voice), naming the part.
 VoiceMix parse_voice_mix(std::string_view expression, FunctionRef<bool(std::string_view)> is_voice);
 
 }  // namespace shoal::kokoro

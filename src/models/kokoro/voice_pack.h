@@ -17,7 +17,7 @@ class VoicePack {
 
   // values: kRows * kColumns. Throws Error(corrupt_file) when one is not finite; `where` starts the message.
   VoicePack(std::vector<float> values, const std::string& where);
-  // Styles as large as those of published voices, for benchmarks and tests.
+  // Random styles with the magnitudes of published voices, for benchmarks and tests.
   static VoicePack random(uint64_t seed);
 
   std::span<const float> values() const { return values_; }
@@ -29,7 +29,7 @@ class VoicePack {
   std::vector<float> values_;
 };
 
-// How a file holds voices. What it is, its bytes say; names of files mean little ("voices-v1.0.bin" is an
+// The format of a voice file, recognised by its content; file names mean little ("voices-v1.0.bin" is an
 // npz).
 enum class VoiceFormat : uint8_t {
   tensor,  // one torch tensor [510, 1, 256] or [510, 256]: NAME.pt
@@ -39,7 +39,7 @@ enum class VoiceFormat : uint8_t {
 
 struct VoicesFile {
   VoiceFormat format = VoiceFormat::raw;
-  std::vector<std::string> names;  // of an npz; a file of one voice says nothing about its name
+  std::vector<std::string> names;  // of an npz; a file of one voice does not contain its name
 };
 
 // Reads headers only. Throws Error: not_found, io, corrupt_file, unsupported, too_large.

@@ -17,17 +17,17 @@
 namespace shoal::kokoro {
 
 struct Voice {
-  std::string key;  // equal for equal packs of one Voices: what is made of them can be kept under it
+  std::string key;                    // equal for equal packs of one Voices: a cache key
   std::optional<VoiceTraits> traits;  // of the voice named first
   std::shared_ptr<const VoicePack> pack;
 };
 
-// Thread-safe. The list is that of the time of construction; a pack is read when it is first asked for.
+// Thread-safe. The list is read at construction; a pack is read when it is first used.
 class Voices {
  public:
-  // Files NAME.pt, NAME.bin and archives of many voices (*.bin, *.npz). A name that stands in several files
-  // is taken from the first of NAME.pt, NAME.bin, archives by name. A file that is no voice is a log line,
-  // and an error for who asks for it by name. Throws Error(not_found): no such folder.
+  // Files NAME.pt, NAME.bin and archives of many voices (*.bin, *.npz). A name in several files comes from
+  // the first of NAME.pt, NAME.bin, archives by name. An invalid file causes a log line, and an error when
+  // its voice is requested. Throws Error(not_found): no such folder.
   explicit Voices(std::string dir);
 
   const std::string& dir() const { return dir_; }
@@ -38,8 +38,8 @@ class Voices {
   // were asked for. Throws Error: invalid_argument, not_found; io, corrupt_file (the file has changed).
   Voice get(std::string_view expression) const;
 
-  // The published default of a language, or where there is none its first voice. Throws Error:
-  // invalid_argument (a letter that is no language), not_found (no voice speaks it).
+  // The published default voice of a language, or else its first voice. Throws Error: invalid_argument (a
+  // letter that is no language), not_found (no voice speaks it).
   std::string default_voice(char language) const;
 
   static constexpr size_t kCachedPacks = 64;  // of 510 KiB
@@ -65,7 +65,7 @@ class Voices {
 
   std::string dir_;
   std::map<std::string, File, std::less<>> files_;      // by name of the voice
-  std::map<std::string, Error, std::less<>> unusable_;  // what is wrong with a file, by its stem
+  std::map<std::string, Error, std::less<>> unusable_;  // the error of each unusable file, by its stem
   std::vector<std::string> names_;
 
   mutable std::mutex mutex_;          // of what follows; held while a pack is read, which takes a millisecond

@@ -1,4 +1,4 @@
-// Where a text is cut for a model that speaks at most 510 phonemes at a time.
+// Cuts a text for a model that speaks at most 510 phonemes at once.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@ namespace shoal::phonemes {
 
 struct ChunkRules {
   int max_phonemes = 510;  // code points of a chunk, 16..510
-  // For a listener who waits: the first chunk ends with the first clause, or after about this many words
-  // where that is too long; the second is of at most `second_phonemes`, those behind it of max_phonemes, so
-  // that each is ready before the one in front of it has been heard. 0: every chunk as long as can be.
+  // For a waiting listener: the first chunk ends with the first clause, or after about this many words if the
+  // clause is too long; the second has at most `second_phonemes`, later ones max_phonemes, so that each is
+  // ready before the previous one has been heard. 0: every chunk is as long as possible.
   int first_words = 0;
   int second_phonemes = 200;
 };
@@ -23,18 +23,17 @@ struct Chunk {
   double pause_after_s = 0;  // silence that the text asks for
 };
 
-// Cuts token by token, with what it has already cut in mind (the rules for the first chunk are for the first
-// of a text, not of a line). No phoneme is ever lost but the space at a cut.
+// Cuts token by token and remembers earlier cuts (the rules for the first chunk apply to the first of a text,
+// not of a line). No phoneme is lost except the space at a cut.
 class Chunker {
  public:
   explicit Chunker(ChunkRules rules);  // throws Error(invalid_argument) for numbers out of range
 
-  // The chunks of one line. A chunk takes as many tokens as fit and is cut behind the last ! . ? … in it,
-  // else : or ;, else , or —, each with a closing bracket or quote; else at the last space, else anywhere. A
-  // cut is only taken when what it leaves fits into the next chunk. Chunks without anything but marks are
-  // left out.
+  // The chunks of one line. A chunk takes as many tokens as fit and is cut after the last ! . ? … in it, else
+  // : or ;, else , or —, each with a closing bracket or quote; else at the last space, else anywhere. A cut
+  // is only used if the rest fits into the next chunk. Chunks with nothing but marks are dropped.
   std::vector<Chunk> cut(std::vector<Token> tokens);
-  // The same with the silence behind the line, which is a chunk of its own where nothing is said.
+  // The same, followed by the silence after the line, which is its own chunk if nothing is spoken.
   std::vector<Chunk> cut(std::vector<Token> tokens, double pause_after_s);
 
  private:
@@ -50,8 +49,8 @@ class Chunker {
 // back, white space as single spaces and none at the ends.
 std::vector<Token> split_phonemes(std::string_view phonemes);
 
-// One space where sounds are apart, none in front and at the end. A silent token has none: it stands with the
-// one before.
+// One space between sounds, none at the beginning and end. A silent token has none: it joins the previous
+// one.
 void tidy_spaces(std::vector<Token>& tokens);
 
 }  // namespace shoal::phonemes

@@ -23,7 +23,7 @@ class Dictionary {
   static Dictionary read(const std::string& path);
   static Dictionary parse(std::string_view json, std::string_view name);
 
-  // The word as it is written, or nothing.
+  // The word as written, or nothing.
   std::optional<Entry> find(std::string_view word) const;
   size_t size() const { return entries_.size(); }
 

@@ -21,7 +21,7 @@ struct WordContext {
 
 class EnglishLexicon {
  public:
-  EnglishLexicon() = default;  // knows nothing
+  EnglishLexicon() = default;  // without any word
   // Reads us_gold.json and us_silver.json (gb_... for British) of a folder; files that are not there are left
   // out. Throws Error: not_found (no such folder), and as Dictionary::read does.
   static EnglishLexicon read(const std::string& folder, bool british);
@@ -30,11 +30,11 @@ class EnglishLexicon {
 
   bool knows_words() const { return !dictionaries_.empty(); }
 
-  // Phonemes of misaki's set, flaps as ɾ, or nothing for a word to be asked of espeak-ng. In this order:
-  // articles and other words whose form hangs on their neighbours; the dictionaries, also with the first
-  // letter in the other case; initialisms; words in capitals as small ones; -s, -ed, -ing on known stems;
-  // short unknown words in capitals letter by letter. Differs from misaki where that asks a tagger: a, the,
-  // to, in, am, used follow their next word; of forms per part of speech DEFAULT is taken.
+  // Phonemes of misaki's set, flaps as ɾ, or nothing for a word that espeak-ng must pronounce. In this order:
+  // articles and other words whose form depends on their neighbours; the dictionaries, also with the first
+  // letter in the other case; initialisms; words in capitals as lower-case ones; -s, -ed, -ing on known
+  // stems; short unknown words in capitals letter by letter. Differs from misaki where that uses a tagger: a,
+  // the, to, in, am, used depend on their next word; of forms per part of speech, DEFAULT is used.
   std::optional<std::string> pronounce(std::string_view word, const WordContext& context) const;
 
  private:

@@ -20,8 +20,8 @@ struct EspeakOptions {
   int timeout_ms = 5000;  // 1..600000 for one answer, and to wait for a helper while all are busy
 };
 
-// Where shoal-phonemizer lies: beside the running program, beside the library that holds this code, in the
-// build tree it was made in. Throws Error(unavailable) with what to install.
+// The path of shoal-phonemizer: beside the running program, beside the library that holds this code, or in
+// its build tree. Throws Error(unavailable) with what to install.
 std::string find_phonemizer();
 
 // Thread-safe. espeak-ng has one global state per process, must not be called by two threads, and is under
@@ -36,10 +36,10 @@ class EspeakPool {
   // A longer text is the caller's to split.
   static constexpr size_t kMaxTextBytes = 4096;
 
-  // What espeak-ng says for each text (well-formed UTF-8 without zero bytes, at most kMaxTextBytes), IPA with
-  // U+0361 ties. Throws Error: invalid_argument (the text), unavailable (no program, no espeak-ng, two
-  // deaths, a timeout), unsupported (espeak-ng has no such language), resource_exhausted (all busy for
-  // timeout_ms).
+  // The pronunciation of each text by espeak-ng (well-formed UTF-8 without zero bytes, at most
+  // kMaxTextBytes): IPA with U+0361 ties. Throws Error: invalid_argument (the text), unavailable (no program,
+  // no espeak-ng, two deaths, a timeout), unsupported (espeak-ng has no such language), resource_exhausted
+  // (all busy for timeout_ms).
   std::vector<std::string> to_ipa(Language language, std::span<const std::string> texts);
 
   // The same in Kokoro's phonemes.

@@ -9,7 +9,7 @@
 
 namespace shoal::phonemes {
 
-// A child process and the socket that is its standard input and output. One thread at a time.
+// A child process and the socket that is its standard input and output. Used by one thread at a time.
 class EspeakProcess {
  public:
   // Starts the program (not through a shell; it gets no descriptor of ours but the socket) and reads its
@@ -20,7 +20,8 @@ class EspeakProcess {
   EspeakProcess& operator=(const EspeakProcess&) = delete;
 
   enum class Outcome { answered, died, timed_out };
-  // Sends a message and waits for its answer. After anything but `answered` the process is of no more use.
+  // Sends a message and waits for its answer. After any outcome but `answered` the process cannot be used any
+  // more.
   Outcome exchange(const Message& request, Message& answer, int timeout_ms);
 
   pid_t pid() const { return pid_; }

@@ -19,7 +19,7 @@ namespace shoal::phonemes {
 
 enum class MessageKind : uint8_t { ok = 0, no_such_language = 1, failed = 2 };
 
-// In every direction; the helper ends when it is told more.
+// In both directions; the helper ends when it receives more.
 inline constexpr uint32_t kMaxMessageBytes = 1u << 20;
 inline constexpr uint32_t kLengthBytes = 4;
 
@@ -49,7 +49,7 @@ inline std::string pack(const Message& message) {
   return out += body;
 }
 
-// Of what stands behind the length; nothing when the bytes contradict themselves.
+// Parses the part after the length; nothing if the bytes are inconsistent.
 inline std::optional<Message> unpack(std::string_view body) {
   if (body.empty() || static_cast<unsigned char>(body[0]) > 2) return std::nullopt;
   Message message{static_cast<MessageKind>(body[0]), {}};

@@ -33,7 +33,7 @@ class FrontEnd {
 
   // A text with its pauses, links and lines (text/phonemes/markup.h), cut for the model. Empty when nothing
   // in it can be spoken and it asks for no pause. Throws Error: invalid_argument (UTF-8, markup), unsupported
-  // (stress or number flags outside English), and as EspeakPool does.
+  // (stress or number flags outside English), and the Errors of EspeakPool.
   std::vector<Chunk> chunks(std::string_view text, const TextOptions& options);
 
   // The tokens of one line. English with a dictionary: word by word; all else: clause by clause by espeak-ng.

@@ -1,4 +1,4 @@
-// For tests: what a call is refused with.
+// For tests: the Error that a call throws.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -23,8 +23,8 @@ struct EncodedPhonemes {
 // Error(invalid_argument) for invalid UTF-8.
 EncodedPhonemes encode_phonemes(std::string_view phonemes, const SymbolIds& symbols);
 
-// Takes code points without an id out of the tokens, so that durations count what is left; returns those
-// dropped, each once. (The style row follows the length from before.)
+// Removes code points without an id from the tokens, so that durations count only the rest; returns the
+// removed ones, each once. (The style row depends on the length before.)
 std::vector<char32_t> drop_unknown(std::vector<Token>& tokens, const SymbolIds& symbols);
 
 // "'¿' (U+00BF), 'ʘ' (U+0298)": for a warning or a refusal; at most ten are named.

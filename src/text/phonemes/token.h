@@ -10,8 +10,8 @@
 
 namespace shoal::phonemes {
 
-// A word or punctuation mark as it was written (numbers: as it is said) and as it is pronounced. A token
-// without phonemes is silent.
+// A word or punctuation mark as written (numbers: as spoken) and its pronunciation. A token without phonemes
+// is silent.
 struct Token {
   std::string text;
   std::string phonemes;
@@ -31,7 +31,7 @@ inline std::string phonemes_of(std::span<const Token> tokens) {
   return out;
 }
 
-// A token on its way: whoever can, fills in the phonemes.
+// A token in progress: its phonemes are filled in by the first stage that can.
 struct Piece {
   std::string text;
   std::optional<std::string> phonemes;  // known: a mark, or given by the writer
@@ -59,7 +59,7 @@ inline MarkKind mark_kind(std::string_view phonemes) {
       return MarkKind::none;
   }
 }
-// Quotes and brackets stand around words and end nothing.
+// Quotes and brackets, which surround words and end no sentence.
 inline bool is_bracket_or_quote(std::string_view phonemes) {
   return phonemes == "(" || phonemes == ")" || phonemes == "“" || phonemes == "”" || phonemes == "\"" ||
          phonemes == "«" || phonemes == "»";

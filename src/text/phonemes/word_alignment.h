@@ -11,10 +11,10 @@
 namespace shoal::phonemes {
 
 // espeak-ng speaks a clause better than its words one by one, but joins some of them ("was the" -> "wʌzðə")
-// and says others in several groups ("nginx"). Tokens for `words` such that phonemes_of(tokens) == clause,
-// cut where `alone`, the phonemes of each word by itself, fit best (least edits). A word in the middle of a
-// group has no space after it. Time and memory: phonemes of the clause times those of the words; over a
-// million the groups are dealt out one by one.
+// and splits others into several groups ("nginx"). Returns tokens for `words` such that phonemes_of(tokens)
+// == clause, cut where `alone`, the phonemes of each word by itself, fit best (fewest edits). A word in the
+// middle of a group has no space after it. Time and memory: phonemes of the clause times those of the words;
+// above a million the groups are assigned one by one.
 std::vector<Token> align_words(std::span<const std::string> words, std::string_view clause,
                                std::span<const std::string> alone);
 
