@@ -41,11 +41,11 @@ void copy_kv_pages(Context& ctx, const KvLayer& cache, std::span<const int32_t> 
 // out[row] = softmax(q . K / sqrt(head_dim)) V over the positions max(0, p - window + 1) .. p of the row's
 // own sequence (window 0: all), which append_kv has written. Query head h reads kv head h / (heads /
 // kv_heads). out: f32 [rows, heads * head_dim]. The order of summation depends only on the row's position and
-// the window: not on the other rows of the batch, nor on where the pages lie.
+// the window: not on the other rows of the batch or on the positions of the pages.
 void paged_attention(Context& ctx, TensorView qkv, const HeadLayout& layout, const BatchPlan& plan,
                      const KvLayer& cache, int64_t window, TensorView out);
 
-// How a layer attends: what does not change from one layer's call to the next.
+// The constant parameters of a layer's attention.
 struct AttentionPlan {
   HeadLayout layout;
   TensorView rope;     // make_rope_table, in the device's memory
@@ -53,9 +53,9 @@ struct AttentionPlan {
 };
 
 // qk_norm_rope, append_kv and paged_attention in one: what the models call. qkv may be changed. The plan's
-// tables, and the keys and values of positions before a sequence's first row, are older than qkv: a GPU reads
-// them while that is being computed (so a kernel that writes them must not be the last one before attend).
-// out: f32, or the dtype that the product after it reads (product_input, linear.h): [rows, heads * head_dim].
+// tables, and the keys and values of positions before a sequence's first row, must be older than qkv: a GPU
+// reads them while qkv is being computed (so the last kernel before attend must not write them). out: f32, or
+// the dtype that the next product reads (product_input, linear.h): [rows, heads * head_dim].
 void attend(Context& ctx, TensorView qkv, const AttentionPlan& attention, const QkNorm& norm,
             const BatchPlan& plan, const KvLayer& cache, TensorView out);
 

@@ -1,4 +1,4 @@
-// How the arrays of a step lie in its block (step_graph.h).
+// The layout of a step's arrays in its block (step_graph.h).
 #pragma once
 
 #include <cstdint>

@@ -49,14 +49,14 @@ struct PlanTables {
   bool single_rows = false;  // every sequence has one row (a decode step)
 };
 
-// Where the rows of a batch stand in their sequences and in the KV pages. Planned once per step, used by
-// every layer. The host's arrays are for the CPU and for checks; a GPU's kernels see `tables` only, and of
-// the host's arrays nothing but their sizes.
+// The positions of a batch's rows in their sequences and in the KV pages. Planned once per step, used by
+// every layer. The host's arrays are for the CPU and for checks; a GPU's kernels read only `tables`, and only
+// the sizes of the host's arrays.
 struct BatchPlan {
   RaggedRows rows;
   std::span<const int32_t> positions;  // [rows] absolute position of each row in its sequence
-  // [sequences, pages_per_sequence]: logical page -> physical page. Those of positions that no row sees may
-  // be anything.
+  // [sequences, pages_per_sequence]: logical page -> physical page. Entries for positions that no row sees
+  // may have any value.
   std::span<const int32_t> page_table;
   int64_t pages_per_sequence = 0;
   int64_t page_size = 0;   // tokens per page

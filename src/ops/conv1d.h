@@ -13,7 +13,7 @@ namespace shoal::ops {
 // `pool`, from float `offset` on: f32 [(taps - 1) * dilation, channels], the last inputs (after the snake),
 // zeros at the start. Read, then replaced by the newest inputs.
 struct ConvHistory {
-  TensorView pool;  // f32 [slots, floats of a slot]; empty, too, when the convolution looks back at nothing
+  TensorView pool;  // f32 [slots, floats of a slot]; empty if the convolution has no history
   int64_t offset = 0;
   std::span<const int32_t> slots;  // [sequences], all different
 };
@@ -41,10 +41,10 @@ struct ConvInput {
 void causal_conv1d(Context& ctx, const ConvInput& input, const PackedMatrix& weight, int64_t dilation,
                    TensorView y, const Epilogue& epilogue = {});
 
-// The same sums of a signal that begins with what the first result looks back at ("valid" convolution):
+// The same sums over a signal that begins with the history of the first result ("valid" convolution):
 // y[t] = epilogue(bias + sum_j w[tap j] . x[t + j * dilation]). (On a GPU an f32 matrix of one output may be
-// summed in another order here.)   x: f32 or product_input (linear.h)
-// [rows + (taps - 1) * dilation, channels], dense; y: f32 [rows, outputs] (rows may be strided), not x.
+// summed in another order here.) x: f32 or product_input (linear.h) [rows + (taps - 1) * dilation, channels],
+// dense; y: f32 [rows, outputs] (rows may be strided), not x.
 void valid_conv1d(Context& ctx, TensorView x, const PackedMatrix& weight, int64_t dilation, TensorView y,
                   const Epilogue& epilogue = {});
 
@@ -55,8 +55,8 @@ struct ResidualConvs {
   const PackedMatrix* narrow;           // 1 tap
   TensorView wide_alpha, narrow_alpha;  // f32 [channels]
 };
-// x: f32 [rows, channels]; y: x itself or, where that is faster (below), beside it; history: the wide one's.
-// The same sums as the two causal_conv1d it stands for.
+// x: f32 [rows, channels]; y: x itself or, where that is faster (below), another tensor; history: that of the
+// wide convolution. Equals the two causal_conv1d calls that it replaces.
 void residual_unit(Context& ctx, TensorView x, const ConvRows& rows, const ConvHistory& history,
                    const ResidualConvs& convs, TensorView y);
 // Whether y may be another than x: then one kernel does it all, which reads rows of x for several rows of y.

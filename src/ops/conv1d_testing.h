@@ -1,4 +1,4 @@
-// What the tests of the convolutions share.
+// Shared by the tests of the convolutions.
 #pragma once
 
 #include "ops/conv1d.h"
@@ -7,7 +7,7 @@
 namespace shoal::ops {
 
 // The histories of a batch as the ops keep them: in slots of a pool, in another order than the sequences,
-// each with something before and behind it that must stay.
+// each surrounded by values that must not change.
 class HistoryPool {
  public:
   HistoryPool(const std::vector<std::vector<float>>& histories, int64_t floats) : floats_(floats) {

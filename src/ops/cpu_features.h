@@ -16,7 +16,8 @@ std::optional<CpuIsa> parse_cpu_isa(std::string_view name);
 
 // The best this machine (and its kernel: AMX needs a permission) can do.
 CpuIsa best_cpu_isa();
-// What the ops use: best_cpu_isa(), or less when set_cpu_isa or SHOAL_CPU_ISA (read once) says so.
+// The instruction set that the ops use: best_cpu_isa(), or a lower one set by set_cpu_isa or SHOAL_CPU_ISA
+// (read once).
 CpuIsa cpu_isa();
 // For tests and benchmarks; packed matrices serve every set. Throws Error(unsupported) above the best.
 void set_cpu_isa(CpuIsa isa);

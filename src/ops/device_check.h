@@ -1,4 +1,4 @@
-// Whether a device computes what it should, asked of a running system.
+// Checks on a running system that a device computes correctly.
 #pragma once
 
 #include "tensor/tensor.h"

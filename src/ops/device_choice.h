@@ -12,7 +12,7 @@ namespace shoal::ops {
 
 struct DeviceChoice {
   Device device;
-  std::string warning;  // what the user would not expect of it; mostly empty
+  std::string warning;  // for the user if the choice may surprise; usually empty
 };
 
 // "auto": the first GPU that this version can compute on (compute capability 8.0 or later), or else the CPU,

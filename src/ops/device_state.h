@@ -1,4 +1,4 @@
-// What a device can be asked.
+// Queries about a device.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace shoal::ops {
 
-// Bytes that are free on a GPU now; nothing for the CPU, whose memory is the system's.
+// Free bytes on a GPU now; absent for the CPU, whose memory is the system's.
 std::optional<int64_t> free_device_memory(Device device);
 
-// Bytes of a GPU in all; nothing for the CPU.
+// Total bytes of a GPU; absent for the CPU.
 std::optional<int64_t> total_device_memory(Device device);
 
 // "cpu", "cuda:0 (NVIDIA H200)".
 std::string describe(Device device);
 
-// Whether work on the device runs beside the host's threads, so that the host has nothing to compute itself.
+// Whether the device computes asynchronously, so that the host's threads need not compute.
 bool computes_by_itself(Device device);
 
 // Whether work is best cut into pieces whose activations stay in the caches of the context's workers. A GPU

@@ -1,5 +1,5 @@
-// Drawing the frames of a batch: sample (sample.h) with its settings in the device's memory, so that nothing
-// comes back to the host between one draw of a frame and the next.
+// Sampling the frames of a batch: sample (sample.h) with its settings in the device's memory, so that nothing
+// returns to the host between the draws of a frame.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,15 @@
 
 namespace shoal::ops {
 
-// Most ids penalised in one draw, and most recent tokens that are drawn anew.
+// The largest numbers of penalised ids in one draw, and of recent tokens that are sampled again.
 constexpr int64_t kMostPenalised = 32, kMostRecent = 16;
 
-// How a token is drawn anew, and the number that keeps its noise apart from every codebook's.
+// The settings for sampling a token again, and the draw number that separates its noise from every
+// codebook's.
 constexpr float kRedrawTemperature = 1.0f, kRedrawTopP = 0.9f;
 constexpr uint32_t kRedrawNumber = 1000;
 
-// How the draws of one row are made. Ids out of range in the lists count for nothing.
+// The sampling settings of one row. Ids out of range in the lists are ignored.
 struct DrawRow {
   uint64_t seed = 0;
   uint32_t frame = 0;
@@ -26,8 +27,9 @@ struct DrawRow {
   int32_t penalised_codes = 0;   // for each codebook
   int32_t recent = 0;
   int32_t unused = 0;
-  int32_t tokens[kMostPenalised] = {};      // token ids
-  int32_t recent_tokens[kMostRecent] = {};  // a semantic token among these is drawn anew (dual_ar/MODEL.md 5)
+  int32_t tokens[kMostPenalised] = {};  // token ids
+  int32_t recent_tokens[kMostRecent] =
+      {};  // a semantic token among these is sampled again (dual_ar/MODEL.md 5)
 };
 
 // In the device's memory, and older than the logits: a GPU reads it while they are being computed (so a
@@ -37,8 +39,8 @@ struct DrawTable {
   TensorView codes;  // i32 [rows, codebooks, most]: codes to penalise, by codebook
 };
 
-// Which token each row of the head stands for: itself, or, in a semantic head, semantic_begin + row and at
-// last im_end. semantic_end is inclusive. Code c of codebook 0 is token semantic_begin + c.
+// The token of each row of the head: the row itself, or, in a semantic head, semantic_begin + row and im_end
+// for the last one. semantic_end is inclusive. Code c of codebook 0 is token semantic_begin + c.
 struct TokenHead {
   int32_t semantic_begin = 0, semantic_end = 0, im_end = 0;
   bool semantic = false;
@@ -47,8 +49,8 @@ struct TokenHead {
 
 // logits: f32 [rows, head rows]. Writes the first two values of every frame: the token, and its code, clamped
 // to the codebook (dual_ar/MODEL.md 4). frames: i32 [rows, 1 + codebooks], dense. The noise is keyed by
-// (seed, frame, number of the draw, row of the logits): number 0, and kRedrawNumber for a token drawn anew.
-// Errors as sample on the CPU; on a GPU a row with nothing to draw (logits that are NaN) gets token -1.
+// (seed, frame, number of the draw, row of the logits): number 0, and kRedrawNumber for a token sampled
+// again. Errors as sample on the CPU; on a GPU a row without candidates (logits that are NaN) gets token -1.
 void draw_tokens(Context& ctx, TensorView logits, const DrawTable& table, const TokenHead& head,
                  TensorView frames);
 

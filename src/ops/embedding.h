@@ -5,8 +5,8 @@
 
 namespace shoal::ops {
 
-// Ids are i32 in the device's memory. Outside of the table: an error on the CPU; on a GPU the nearest row, so
-// what comes from outside is checked before it is uploaded.
+// Ids are i32 in the device's memory. An id outside the table is an error on the CPU; a GPU reads the nearest
+// row, so ids from outside are checked before they are uploaded.
 
 // y[row] = table[ids[row]].   ids: [rows], or [rows, n] of which the first column counts (a strided column).
 // table: f32, bf16 or f16 [entries, dim], y: f32 [rows, dim]; rows of both may be strided.

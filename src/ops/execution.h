@@ -1,4 +1,4 @@
-// Everything behind a Context.
+// Owns the resources of a Context.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace shoal::ops {
 
-// Scratch memory, a stream and recordings of one thread of execution. Used by one thread at a time.
+// Scratch memory, a stream and CUDA graphs of one thread of execution. Used by one thread at a time.
 class Execution {
  public:
   struct Options {
@@ -31,7 +31,7 @@ class Execution {
   Execution& operator=(const Execution&) = delete;
 
   Context& context() { return context_; }
-  // Of the device's scratch memory. The thread of execution alone may ask.
+  // Bytes of the device's scratch memory. Only the thread of execution may call this.
   int64_t workspace_bytes() const { return workspace_.capacity_bytes(); }
 
  private:

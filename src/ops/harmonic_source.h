@@ -14,7 +14,7 @@ struct HarmonicSource {
   TensorView weights;  // f32 [kHarmonics]
   TensorView bias;     // f32 [1]
   int64_t sample_rate_hz = 24000;
-  int64_t samples_per_row = 300;  // samples a pitch value stands for; even
+  int64_t samples_per_row = 300;  // samples per pitch value; even
   float amplitude = 0.1f;         // of the sines
   float noise = 0.003f;           // standard deviation beside a voice; without one a third of the amplitude
   float voiced_above_hz = 10;
@@ -34,9 +34,9 @@ struct SourceNoise {
 };
 
 // f0: f32 [total_rows] in Hz, may be negative; segments: those of f0; out: f32 [total_rows *
-// samples_per_row]; gaps become zeros. All dense. Phases are carried in f64 from row to row (kokoro/MODEL.md,
-// Samples, last but one point) and within one to 2^-32 of a turn. A pitch that is no finite number is
-// unvoiced or adds no phase. The same for a segment in every batch, bit for bit.
+// samples_per_row]; gaps become zeros. All dense. Phases are accumulated in f64 from row to row
+// (kokoro/MODEL.md, Samples, last but one point) and within one to 2^-32 of a turn. A pitch that is not
+// finite is unvoiced or adds no phase. The same for a segment in every batch, bit for bit.
 void harmonic_source(Context& ctx, const HarmonicSource& source, TensorView f0, const Segments& segments,
                      const SourceNoise& noise, TensorView out);
 

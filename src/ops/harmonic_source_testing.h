@@ -1,4 +1,4 @@
-// What the tests of the harmonic source share on every device.
+// Shared by the tests of the harmonic source on every device.
 #pragma once
 
 #include "ops/harmonic_source.h"

@@ -1,4 +1,4 @@
-// Matrix products with their usual company.
+// Matrix products (GEMM) with their usual prologues and epilogues.
 #pragma once
 
 #include "ops/context.h"
@@ -18,7 +18,7 @@ struct Epilogue {
 };
 
 // The dtype in which a product reads its input: that of its operands (tensor/formats.h). A producer that
-// writes it at once (linear_swiglu, attend) saves a pass. On the CPU f32: its products round by themselves.
+// writes it directly (linear_swiglu, attend) saves a pass. On the CPU f32: its products round internally.
 DType product_input(const Context& ctx, const PackedMatrix& weight);
 
 // x: f32 or product_input [rows, depth] (rows may be strided), y: f32 [rows, outputs] (rows may be strided);

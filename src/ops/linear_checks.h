@@ -1,4 +1,4 @@
-// What the products of linear.h and residual.h hold their callers to.
+// Argument checks of the products of linear.h and residual.h.
 #pragma once
 
 #include "ops/linear.h"

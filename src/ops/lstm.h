@@ -22,13 +22,13 @@ struct PackedLstm {
 };
 
 // dtype: of the products with the inputs (f32, bf16, or f16 on a GPU). The recurrence is in f32 on the CPU; a
-// GPU may keep its weights in bf16 when dtype is no f32. Cell states are f32.
+// GPU may keep its weights in bf16 unless dtype is f32. Cell states are f32.
 PackedLstm pack_lstm(Context& ctx, const LstmDirection& forward, const LstmDirection& backward, DType dtype);
 
-// y[t] = [h forward | h backward] for every row of every segment; both directions begin at their end of the
-// segment with zero states. The same for a segment in every batch, bit for bit.   x: f32 [total_rows, inputs]
-// (rows may be strided), y: f32 [total_rows, 2 * hidden] (rows may be strided); its gaps become zeros. Takes
-// 8 * hidden floats of the workspace for each row.
+// y[t] = [h forward | h backward] for every row of every segment; each direction begins at its end of the
+// segment with zero states. The same for a segment in every batch, bit for bit. x: f32 [total_rows, inputs]
+// (rows may be strided), y: f32 [total_rows, 2 * hidden] (rows may be strided); its gaps become zeros. Uses 8
+// * hidden floats of the workspace per row.
 void bidirectional_lstm(Context& ctx, TensorView x, const Segments& segments, const PackedLstm& lstm,
                         TensorView y);
 

@@ -1,4 +1,4 @@
-// What the tests of LSTMs share on every device.
+// Shared by the tests of LSTMs on every device.
 #pragma once
 
 #include "ops/lstm.h"

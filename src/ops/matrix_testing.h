@@ -1,4 +1,4 @@
-// What the tests of the matrix ops share: every instruction set and dtype as a parameter, random operands,
+// Shared by the tests of the matrix ops: every instruction set and dtype as a parameter, random operands,
 // bounds.
 #pragma once
 

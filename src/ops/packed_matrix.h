@@ -12,9 +12,9 @@ namespace shoal::ops {
 // y[n] = sum over taps and k of w[n][tap][k] * x[tap][k] (+ bias[n]). A linear layer has one tap; a causal
 // convolution has one per kernel position. Rows are outputs. Made once at load, immutable afterwards.
 //
-// The order in which a product is summed depends only on (format, instruction set, taps, depth): never on how
-// many input rows are computed together, on the thread, or on the neighbouring outputs. So a row alone equals
-// itself in any batch, bit for bit (docs/ARCHITECTURE.md, Determinism).
+// The order of a product's sum depends only on (format, instruction set, taps, depth): never on how many
+// input rows are computed together, on the thread, or on the neighbouring outputs. So a row gives the same
+// bits alone and in any batch (docs/ARCHITECTURE.md, Determinism).
 struct PackedMatrix {
   DType dtype = DType::f32;    // of the stored weights: f32, bf16, or (GPU) f16
   DType operand = DType::f32;  // to which a GEMM rounds its other operand
@@ -28,7 +28,8 @@ struct PackedMatrix {
 
 // weight: [outputs, depth], or [outputs, taps, depth]; f32, bf16 or f16; rows may be strided. bias:
 // f32/bf16/f16 [outputs] or an empty view. format: one that the device multiplies (device_state.h); values
-// are rounded to nearest even. The sources lie in host memory; the result in that of the context's device.
+// are rounded to nearest even. The sources are in host memory; the result is in the memory of the context's
+// device.
 PackedMatrix pack_matrix(Context& ctx, TensorView weight, TensorView bias, MatrixFormat format);
 
 // Several matrices of equal depth stacked along their outputs (wq, wk, wv stored apart).

@@ -42,10 +42,9 @@ SamplingDistribution sampling_distribution(std::span<const float> logits, const 
 
 constexpr int64_t kMostVocabulary = 1 << 18;
 
-// tokens[row] = the id drawn from logits[row]: argmax of p_i / q_i, the lowest id on ties.   logits: f32
+// tokens[row] = the id sampled from logits[row]: argmax of p_i / q_i, the lowest id on ties. logits: f32
 // [rows, vocab <= kMostVocabulary] (rows may be strided), left unchanged. Throws Error(invalid_argument) for
-// settings out of range, ids outside the vocabulary, and logits that are NaN or +inf or leave nothing to
-// draw.
+// settings out of range, ids outside the vocabulary, and logits that are NaN or +inf or leave no candidate.
 void sample(Context& ctx, TensorView logits, std::span<const SampleRow> rows, std::span<int32_t> tokens);
 
 }  // namespace shoal::ops

@@ -23,7 +23,7 @@ constexpr float negative_log(float u) {
   return -(n * 0.693145752f + (s * (2.0f + tail) + n * 1.42860677e-6f));
 }
 
-// Where a draw stands: key of the generator and upper words of its counter.
+// The key of the generator and the upper words of its counter for one draw.
 struct NoiseStream {
   uint64_t seed;
   uint32_t frame, codebook;

@@ -1,5 +1,5 @@
-// What the tests of the ops over segments share on every device: batches with gaps, styles, and how far a
-// norm may be from its definition.
+// Shared by the tests of the ops over segments on every device: batches with gaps, styles, and error bounds
+// of a norm.
 #pragma once
 
 #include <bit>
@@ -16,7 +16,7 @@ using Frames = std::vector<int32_t>;
 constexpr float kEps = 1e-5f;
 constexpr int64_t kBlockRows = 64;  // whose mean is one chain of sums
 
-// Utterances with gaps before, between and behind.
+// Utterances with gaps before, between and after them.
 struct Batch {
   Frames starts, frames;
   int64_t total = 0, rate = 1, extra = 0;
@@ -64,7 +64,7 @@ inline Floats rows_of(TensorView view, int64_t begin, int64_t end) {
   return values;
 }
 
-// The rows of no segment hold +0 in every channel.
+// Expects +0 in every channel of rows outside all segments.
 inline void expect_empty_gaps(const Floats& y, int64_t width, const Segments& segments, int64_t times = 1) {
   int64_t segment = 0;
   for (int64_t row = 0; row < segments.total_rows() * times; ++row) {
@@ -91,7 +91,7 @@ inline Floats random_rows(const Segments& segments, int64_t width, unsigned seed
 inline double error_of_norm(double x, double z, double scale, double shift, double mean_magnitude,
                             double deviation) {
   const double mean_error = (kBlockRows + 4) * kUnit * mean_magnitude + 2e-12;
-  // Half of what the sum of squares is off, and what the means of the blocks add to it.
+  // Half of the error of the sum of squares, plus the contribution of the block means.
   const double relative = (kBlockRows / 2 + 8) * kUnit + mean_error / deviation;
   return std::abs(scale) * (mean_error + 2 * kUnit * std::abs(x)) + relative * std::abs(z - shift) +
          2 * kUnit * (std::abs(z) + std::abs(shift));
@@ -102,7 +102,7 @@ inline double activated(double z, After after, double alpha) {
   return after == After::snake ? ref::plain_snake(z, alpha) : z;
 }
 
-// What the activation makes of an error of z and adds itself.
+// The activation's effect on an error of z, plus its own error.
 inline double error_of_activation(double z, double y, double error, After after, double alpha) {
   if (after != After::snake) return error + kUnit * std::abs(y);
   return 2 * error + 2 * kUnit * (std::abs(z) + std::abs(y)) + (1.5e-7 + 4 * kUnit) / std::abs(alpha);

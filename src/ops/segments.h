@@ -8,14 +8,14 @@
 
 namespace shoal::ops {
 
-// Segment s owns rows [begin(s), begin(s) + rows(s)) of a buffer of total_rows(); no two share a row, and the
-// rows of no segment are gaps. A buffer is in order when its gaps are zeros: then a convolution over all of
-// it is that of every segment alone between zeros, as long as the gaps are as wide as half of its reach (spec
-// kokoro 7). What an op writes into gaps is said by the op.
+// Segment s owns rows [begin(s), begin(s) + rows(s)) of a buffer of total_rows(); segments do not overlap,
+// and rows outside all segments are gaps. A buffer is in order when its gaps are zeros: then a convolution
+// over all of it equals that of every segment by itself between zeros, if the gaps are at least half as wide
+// as its reach (kokoro/MODEL.md). Each op says what it writes into gaps.
 struct Segments {
   std::span<const int32_t> starts;  // [segments] first frame of each, rising
   std::span<const int32_t> frames;  // [segments] frames of each, at least 1
-  int64_t total = 0;                // frames of the buffer, gaps before, between and behind included
+  int64_t total = 0;                // frames of the buffer, including gaps before, between and after segments
   int64_t rate = 1;                 // rows a frame
   int64_t extra = 0;       // rows that every segment has beyond frames * rate (the spectrum's last one)
   TensorView tables = {};  // i32 [2, segments]: starts, frames, where kernels read them; empty on the CPU

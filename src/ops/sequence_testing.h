@@ -1,4 +1,4 @@
-// What the tests of the ops over segments of a sequence share: a batch of utterances, its gaps full of
+// Shared by the tests of the ops over segments of a sequence: a batch of utterances, its gaps full of
 // garbage.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace shoal::ops {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// Utterances of these frames, `gap` frames before, between and behind them.
+// Utterances of these frames, with `gap` frames before, between and after them.
 struct Utterances {
   std::vector<int32_t> starts, frames;
   int64_t total;

@@ -12,22 +12,22 @@
 
 namespace shoal::ops {
 
-// What a recorded step is: whose, which, and its sizes; new_step_serial of its memory may stand for one that
-// is always the same.
+// Identifies a recorded step: its owner, which step of it, and its sizes. A step that always uses the same
+// memory may be identified by that memory's new_step_serial.
 struct StepKey {
   const void* owner = nullptr;
   int64_t step = 0, rows = 0, sequences = 0;
   auto operator<=>(const StepKey&) const = default;
 };
 
-// A number that no other memory of steps has: it may lie where another lay, whose steps must not be replayed
-// on it.
+// A number that no other step memory has. An address is not enough: new memory may lie where freed memory
+// lay, and the old steps must not be replayed on it.
 inline int64_t new_step_serial() {
   static std::atomic<int64_t> last{0};
   return ++last;
 }
 
-// The recordings of one Context. Not thread-safe. CPU: holds nothing.
+// The CUDA graphs of one Context. Not thread-safe. CPU: always empty.
 class StepGraphs {
  public:
   StepGraphs();
@@ -45,13 +45,13 @@ class StepGraphs {
   std::map<StepKey, std::unique_ptr<Recording>> recordings_;
 };
 
-// Does what `body` does. Without ctx.graphs it calls it. With them: the first time of a key it calls it (so
-// that the workspace grows), the second time it records it, from then on it replays the recording without
-// calling body. So body must consist of ops alone; they must work on memory that stays where it is between
-// calls with this key (owned tensors, and scratch taken from ctx.workspace inside body); what varies must
-// stand in that memory. body must not upload, download or wait: copies of fixed host memory are ops too
-// (copy_step below). Must be called outside of every scope of ctx.workspace. A recording whose scratch has
-// moved is made anew.
+// Executes `body`. Without ctx.graphs it calls body. With them, the first time of a key it calls body (so
+// that the workspace grows), the second time it captures body's launches in a CUDA graph, and from then on it
+// replays the graph without calling body. So body must consist only of ops; they must work on memory whose
+// address is the same in all calls with this key (owned tensors, and scratch taken from ctx.workspace inside
+// body); inputs that vary must be stored in that memory. body must not upload, download or wait: copies of
+// fixed host memory are ops too (StepBlock below). Must be called outside every scope of ctx.workspace. A
+// graph whose scratch has moved is captured again.
 void run_step(Context& ctx, const StepKey& key, FunctionRef<void()> body);
 
 // Memory of a step that the host writes or reads, and its twin on the device. CPU: one and the same memory.

@@ -9,9 +9,8 @@ namespace shoal::ops {
 
 enum class StreamPriority : uint8_t { normal, high };
 
-// What a CUDA stream of ours is: the stream, page-locked memory for uploads on their way, and what kernels
-// need to know of the device (cuda/device/stream_state.h). Used by one thread at a time. Waits for its work
-// when it dies.
+// A CUDA stream with page-locked memory for pending uploads, and the facts about the device that kernels need
+// (cuda/device/stream_state.h). Used by one thread at a time. Its destructor waits for its work.
 class Stream {
  public:
   // Null for the CPU. Throws Error: unavailable (no such device, or this build has no CUDA),

@@ -1,4 +1,4 @@
-// Between the host's memory and the device's. On the CPU nothing is copied.
+// Copies between the host's memory and the device's. On the CPU nothing is copied.
 #pragma once
 
 #include <span>
@@ -23,7 +23,7 @@ Tensor resident(Context& ctx, Tensor host);
 
 // y = 0.  Any dtype, dense.
 void fill_zero(Context& ctx, TensorView y);
-// Waits for everything given to the context. Throws what a kernel failed with.
+// Waits for all work of the context. Throws the error of a failed kernel.
 void synchronize(Context& ctx);
 
 // The plan with its tables uploaded (one copy).

@@ -1,4 +1,4 @@
-// What the tests of the vector ops share beyond matrix_testing.h: every instruction set as a parameter.
+// Shared by the tests of the vector ops beyond matrix_testing.h: every instruction set as a parameter.
 #pragma once
 
 #include "ops/cpu/kernels/vector_kernels.h"

@@ -1,4 +1,4 @@
-// What the ops of a build without CUDA have in common.
+// Shared by the ops of a build without CUDA.
 #pragma once
 
 #include "base/error.h"

@@ -1,5 +1,4 @@
-// The matrix ops as their definitions say, in double, one loop per index: what the fast ones are tested
-// against.
+// The matrix ops by definition, in double, one loop per index: the oracles of the fast ones.
 #pragma once
 
 #include <cstdint>

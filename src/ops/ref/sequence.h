@@ -1,4 +1,4 @@
-// What runs along an utterance as its definition says, in double, for one utterance alone.
+// The ops along an utterance by definition, in double, for one utterance.
 #pragma once
 
 #include "ops/ref/matrix.h"
@@ -17,9 +17,9 @@ struct Bounded {
   Values values, bounds;
 };
 
-// h of every row, from the first row to the last.   x: [rows, inputs] -> [rows, hidden]
-// Bounds: each gate errs by (inputs + hidden + 8) units of its magnitudes and by what the hidden values
-// before it err; cells and hidden values by what their factors do and 8 units.
+// h of every row, from the first row to the last. x: [rows, inputs] -> [rows, hidden]
+// Bounds: the error of a gate is (inputs + hidden + 8) units of its magnitudes plus the error from the
+// previous hidden values; the error of cells and hidden values is that of their factors plus 8 units.
 Bounded lstm(const Values& x, const Lstm& weights);
 
 // Draw number `harmonic` of a sample (harmonic_source.h): Philox's words, then logarithm and cosine in

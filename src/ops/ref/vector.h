@@ -1,4 +1,4 @@
-// The vector ops as their definitions say, in double: what the fast ones are tested against.
+// The vector ops by definition, in double: the oracles of the fast ones.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ Values rms_norm(const Values& x, const Values& weight, double eps);
 Values layer_norm(const Values& x, const Values& weight, const Values& bias, double eps);
 
 double leaky_relu(double x, double slope);
-// x + sin^2(alpha x) / alpha (kokoro/MODEL.md, Blocks), which that of matrix.h divides by alpha + 1e-9.
+// x + sin^2(alpha x) / alpha (kokoro/MODEL.md, Blocks); the snake of matrix.h divides by alpha + 1e-9.
 double plain_snake(double x, double alpha);
 // (1 + scale) (x - mean) / sqrt(var + eps) + shift of one utterance, x: [rows, channels], scales and shifts:
-// [channels]; mean and biased variance are those of the channel (kokoro/MODEL.md, Blocks).
+// [channels]; with the mean and biased variance of each channel (kokoro/MODEL.md, Blocks).
 Values adain(const Values& x, const Values& scales, const Values& shifts, double eps);
 // A transposed convolution of one utterance, x: [rows, channels] -> [2 * rows, channels]: a kernel of 3 taps
 // a channel, stride 2, padding 1, output padding 1 (kokoro/MODEL.md, Blocks). weight: [3, channels], bias:

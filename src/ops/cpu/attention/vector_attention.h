@@ -80,7 +80,7 @@ struct Attention {
   }
 
  private:
-  // Rows outside [begin, end) need not exist: others stand in for them.
+  // Rows outside [begin, end) need not exist: existing rows are read instead.
   static void transpose_keys(const AttentionChunk& c, int first, int begin, int end, float* block) {
     const void* rows[16];
     for (int i = 0; i < 16; ++i) rows[i] = c.keys[smaller(larger(first + i, begin), end - 1)];

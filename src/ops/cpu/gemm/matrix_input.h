@@ -13,10 +13,10 @@ enum class RowFormat : uint8_t {
   bf16,
 };
 
-// What the kernels in use want of rows that are multiplied as `operand`.
+// The form that the active kernels need for rows multiplied as `operand`.
 RowFormat row_format(DType operand);
 
-// x for a matrix of one tap; x itself where nothing needs to change. Valid until the caller's workspace scope
+// x for a matrix of one tap; x itself if it already has that form. Valid until the caller's workspace scope
 // ends.
 StagedInput stage_rows(Context& ctx, TensorView x, const PackedMatrix& weight);
 
@@ -24,12 +24,12 @@ StagedInput stage_rows(Context& ctx, TensorView x, const PackedMatrix& weight);
 // histories are replaced by the newest inputs.
 struct StagedSequences {
   TensorView rows;  // [sum of (look_back + new rows) of sequences that have rows, padded width]
-  std::span<const Segment> segments;  // input_row: where the first output's oldest tap lies
+  std::span<const Segment> segments;  // input_row: the row of the first output's oldest tap
 };
 StagedSequences stage_sequences(Context& ctx, const ConvInput& input, int64_t look_back, RowFormat format,
                                 int64_t padded_width);
 
-// A signal that begins with what its first output looks back at.
+// A signal that begins with the history of its first output.
 StagedInput stage_signal(Context& ctx, TensorView x, const PackedMatrix& weight, int64_t dilation);
 
 StagedInput stage_convolution(Context& ctx, const ConvInput& input, const PackedMatrix& weight,

@@ -33,7 +33,7 @@ constexpr int kMostPanels = 4;  // of one block
 //         avx512_bf16: what VDPBF16PS does to each pair of k, in order.
 struct ProductKernel {
   int most_rows;                // of one block
-  int row_step;                 // blocks of a multiple of it waste nothing
+  int row_step;                 // multiples of it waste no blocks
   int (*panels_for)(int rows);  // panels of a block of so many rows: as the registers allow, at most 4
   void (*multiply)(const ProductBlock&);  // rows <= most_rows, panels <= max(2, panels_for(rows))
 };
@@ -41,7 +41,7 @@ struct ProductKernel {
 struct MatrixKernels {
   ProductKernel f32, bf16;
   bool reads_bf16;  // bf16 products take their input as bf16; otherwise as float already rounded to bf16
-  // Bracket the multiply calls of one thread; null when there is nothing to set up.
+  // Called by each thread before and after its multiply calls; null when there is nothing to set up.
   void (*enter)();
   void (*leave)();
 };

@@ -1,4 +1,4 @@
-// The kernel table of one instruction set: instantiated by vector_<isa>.cc alone.
+// The kernel table of one instruction set: instantiated only by vector_<isa>.cc.
 #pragma once
 
 #include "ops/cpu/attention/vector_attention.h"

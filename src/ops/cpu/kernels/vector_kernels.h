@@ -13,8 +13,8 @@ namespace shoal::ops {
 // How a row of keys or values is stored.
 enum class KvRow : uint8_t { f32, bf16 };
 
-// One kv head's keys and values of at most kAttentionChunk consecutive positions, and the queries that look
-// at them. Per query the result stands alone: it does not depend on which other queries share the call.
+// Keys and values of one kv head for at most kAttentionChunk consecutive positions, and the queries that
+// attend to them. The result of a query does not depend on the other queries of the call.
 struct AttentionChunk {
   // [kAttentionChunk] rows of head_dim elements, one per position; only those that a query sees are read.
   const void* const* keys;
@@ -50,14 +50,14 @@ struct Above {
   int64_t count, equal;
 };
 
-// The entries among which a token is drawn: those of the blocks that are at least `least`. At least one.
+// The entries from which a token is sampled: blocks with values of at least `least`. At least one.
 struct Race {
   const float* logits;  // whole blocks: what pads the last one is below `least`
   float least, max, temperature;
   const int32_t* blocks;  // [block_count] ascending, as from blocks_at_least
   int64_t block_count;
   NoiseStream noise;
-  uint32_t first_block;  // of the noise: entry 0 has that of id 4 * first_block
+  uint32_t first_block;  // of the noise: entry 0 uses that of id 4 * first_block
 };
 
 // Rows of one segment and what becomes of them: act((x - mean) * scale + shift), per channel.
@@ -67,7 +67,7 @@ struct NormedRows {
   int64_t rows, channels;
   const float *mean, *scale, *shift;  // [channels]
   const float *alpha, *inverse;       // [channels] of a snake, z + sin^2(alpha z) * inverse; null: none
-  float slope;                        // of negative values, where there is no snake
+  float slope;                        // for negative values, when there is no snake
   void* y;
   int64_t y_stride;  // elements
   bool bf16;         // of y, else f32
@@ -93,7 +93,7 @@ struct VectorKernels {
   // Rotates the pairs (x[2j], x[2j+1]) by cos_sin[2j], cos_sin[2j+1]; n is even.
   void (*rotate_pairs)(const float* cos_sin, float* x, int64_t n);
 
-  // Per channel the mean of a block of rows and the sum of the squares of what is left without it.
+  // Per channel the mean of a block of rows and the sum of squared deviations from it.
   void (*channel_moments)(const float* x, int64_t x_stride, int64_t rows, int64_t channels, float* mean,
                           float* squares);
   void (*norm_rows)(const NormedRows& rows);
@@ -112,12 +112,12 @@ struct VectorKernels {
   // out = weighted sum / sum of weights.
   void (*attention_finish)(const float* sum, float* out, int head_dim);
 
-  // Largest value; sets *has_nan when there is a NaN (the value is then of no use). n >= 1.
+  // The largest value; sets *has_nan when there is a NaN (then the value is meaningless). n >= 1.
   float (*max)(const float* x, int64_t n, bool* has_nan);
   // weights[i] = exp(x[i] - max) rounded to a multiple of 2^-35; returns their sum, which is exact for
   // n <= 2^18 and so does not depend on the order of summation.
   double (*softmax_weights)(const float* x, float max, float* weights, int64_t n);
-  // What lies above the pivot, and how many equal it.
+  // The sum of weights above the pivot, and the number of values equal to it.
   Above (*above)(const WeightedLogits& entries, float pivot);
   // Moves the entries low < logit < high, in order, to `within`, which may be `entries`, and sets its count;
   // returns the sum of their weights.

@@ -1,4 +1,4 @@
-// What the ops over segments share: work cut into pieces of a segment, and empty gaps.
+// Shared by the ops over segments: work cut into pieces of a segment, and zeroed gaps.
 #pragma once
 
 #include <cstring>
@@ -36,7 +36,7 @@ inline std::span<const SegmentPiece> cut_segments(Context& ctx, const Segments& 
   return pieces;
 }
 
-// Rows of y, f32 [total_rows, width], that are of no segment become zeros.
+// Sets the rows of y, f32 [total_rows, width], outside all segments to zeros.
 inline void clear_gaps(const Segments& segments, TensorView y) {
   for_each_piece(
       segments, 0, segments.total_rows(), [](int64_t, int64_t, int64_t) {},

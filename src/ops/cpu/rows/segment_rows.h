@@ -12,7 +12,7 @@ namespace shoal::ops::cpu {
 template <typename Inside, typename Gap>
 void for_each_piece(const Segments& segments, int64_t begin, int64_t end, Inside inside, Gap gap) {
   const auto behind = [&](int64_t row, int32_t start) { return row < start * segments.rate; };
-  // The last segment that starts at or before `begin`, which may lie in it; else the first one.
+  // The last segment that starts at or before `begin` (which may be inside it); else the first one.
   int64_t segment = std::upper_bound(segments.starts.begin(), segments.starts.end(), begin, behind) -
                     segments.starts.begin();
   segment = std::max<int64_t>(0, segment - 1);

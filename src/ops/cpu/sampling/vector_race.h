@@ -34,9 +34,9 @@ struct NoiseRace {
     int64_t entry = 0;
   };
 
-  // A weight is at most 1 and the noise -log(u) at least 1 - u: below the leader lies whatever has 1 - u >= 1
-  // / score. Beyond that by more than the roundings (5e-7) nothing can even draw level, and most of a flat
-  // distribution is done with after the generator.
+  // A weight is at most 1 and the noise -log(u) at least 1 - u, so entries with 1 - u >= 1 / score are below
+  // the leader. Beyond that by more than the rounding error (5e-7) an entry cannot even tie, so most entries
+  // of a flat distribution need only the generator.
   static constexpr float kReach = 1.0001f;
 
   // 1 - u, which is exact, of the largest u of each block.

@@ -9,13 +9,12 @@
 
 namespace shoal::ops::cpu {
 
-// Settings are checked by the caller. Works in `scratch` (64-byte aligned, scratch_bytes) and allocates
-// nothing.
+// The caller checks the settings. Works in `scratch` (64-byte aligned, scratch_bytes) and allocates nothing.
 //
-// Kept are the longest run of ranks (logit descending, id ascending) whose probabilities sum to at most
-// top_p, at least rank 0. The sums are exact (VectorKernels::softmax_weights), so the run's least logit is
-// found without sorting: take the entries within a growing distance of the maximum until they hold top_p,
-// then search among them as quickselect does, by weight. The draw looks at the kept alone.
+// Keeps the longest run of ranks (logit descending, id ascending) whose probabilities sum to at most top_p,
+// at least rank 0. The sums are exact (VectorKernels::softmax_weights), so the run's least logit is found
+// without sorting: take the entries within a growing distance of the maximum until they hold top_p, then
+// search among them by weight, like quickselect. Only the kept entries are sampled.
 class RowSampler {
  public:
   static int64_t scratch_bytes(int64_t vocab);

@@ -31,7 +31,7 @@ struct Search {
     double sums[8] = {};
     Rows<V>::pieces(n, [&](int64_t i, int count) {
       const V distance = load_or_lowest(x + i, count) - V::all(max);
-      // e^-25 < 2^-36 is rounded to nothing, as is most of the vocabulary when a model is sure.
+      // e^-25 < 2^-36 is rounded to zero, as is most of the vocabulary when a model is certain.
       if (V::bits(V::less(V::all(-25.0f), distance)) == 0)
         return Rows<V>::store(V::zero(), weights + i, count);
       const V e = cpu::exp_nonpositive(distance);
@@ -60,7 +60,7 @@ struct Search {
 
   static double narrow(const WeightedLogits& entries, float low, float high, WeightedLogits* within) {
     double sums[8] = {};
-    int64_t found = 0;  // <= i: what is overwritten has been read
+    int64_t found = 0;  // <= i: only entries that have been read are overwritten
     Rows<V>::pieces(entries.count, [&](int64_t i, int count) {
       const V x = load_or_lowest(entries.logits + i, count);
       const auto above = V::less(V::all(low), x), below = V::less(x, V::all(high));

@@ -1,6 +1,5 @@
-// The CPU kernels of what runs along an utterance: recurrences, the harmonic source, short spectra. Chosen
-// once per call by cpu_isa(); like those of vector_kernels.h they give the same bits on every instruction
-// set.
+// The CPU kernels of ops along an utterance: recurrences, the harmonic source, short spectra. Chosen once per
+// call by cpu_isa(); like those of vector_kernels.h they give the same bits on every instruction set.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +14,7 @@ struct LstmState {
   float* after;         // [hidden], not `before`
 };
 
-constexpr int64_t kLstmGroup = 16;  // units whose weights lie together
+constexpr int64_t kLstmGroup = 16;  // units whose weights are stored together
 
 struct LstmStep {
   // [groups of units, hidden, 4 gates, kLstmGroup]: weights of the gates i, f, g, o; units beyond `hidden`
@@ -27,7 +26,7 @@ struct LstmStep {
 };
 
 constexpr int kSourceBlock = 64;            // samples that share 16 blocks of the generator, per harmonic
-constexpr uint32_t kSourceNoiseStream = 1;  // last word of the counter; that of token draws is 0
+constexpr uint32_t kSourceNoiseStream = 1;  // last word of the counter; 0 for the sampling of tokens
 
 // kSourceBlock samples of a harmonic source.
 struct SourceBlock {
@@ -45,8 +44,8 @@ struct SourceBlock {
 constexpr int kStftFrames = 16;  // frames of a block
 constexpr int kMostPoints = 64;
 
-// A DFT of `points` with its window, for frames that lie side by side. Tables: [points / 2 + 1 bins,
-// points / 2], entry (k, n - 1) = w[n] cos(2 pi k n / points), and the same with sin.
+// A DFT of `points` with its window, for 16 frames side by side. Tables: [points / 2 + 1 bins, points / 2],
+// entry (k, n - 1) = w[n] cos(2 pi k n / points), and the same with sin.
 struct StftTables {
   int points;
   const float *cosines, *sines;

@@ -61,8 +61,7 @@ V cosine_of_unit(V r) {
   return V::fma(z * z, q, V::fma(z, V::all(-0.5f), V::all(1.0f)));
 }
 
-// The lanes of t that are not in `reducible` done one by one; out of line, so that it costs the others
-// nothing.
+// Computes the lanes of t outside `reducible` one by one; out of line, so that it does not slow the others.
 template <typename V>
 [[gnu::noinline, gnu::cold]] V sine_lanes(V t, V s, uint32_t reducible) {
   float lanes[16], arguments[16];
@@ -94,7 +93,7 @@ V sine_of_turns(V x) {
   return V::fma(x * z, q, x * V::all(0x1.921fb6p+2f));
 }
 
-// A turn f in [0, 1] as sin(2 pi f) and cos(2 pi f); what is folded here is exact for multiples of 2^-24.
+// sin(2 pi f) and cos(2 pi f) of a turn f in [0, 1]; the range reduction is exact for multiples of 2^-24.
 template <typename V>
 V sine_of_turn(V f) {  // -sin(2 pi x), x = f - 1/2; sin rises and falls alike about 1/4
   const V x = f - V::all(0.5f), quarter = V::all(0.25f);

@@ -1,4 +1,4 @@
-// The harmonic source, 16 samples to a vector. What is drawn is said by ops/harmonic_source.h.
+// The harmonic source, 16 samples per vector. ops/harmonic_source.h defines its noise.
 #pragma once
 
 #include "ops/cpu/sequence/sequence_math.h"

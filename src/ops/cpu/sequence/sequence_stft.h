@@ -1,6 +1,6 @@
-// Short Fourier transforms of 16 frames at once: a lane is a frame. What is even and odd about the middle of
-// a frame is added up apart, so that a bin takes points / 2 products for each of its parts. The window's
-// first value is 0: the first sample of a frame takes no part.
+// Short Fourier transforms of 16 frames at once: each lane is a frame. The even and odd parts about the
+// middle of a frame are summed separately, so that a bin takes points / 2 products for each of its parts. The
+// window's first value is 0: the first sample of a frame is not read.
 #pragma once
 
 #include "ops/cpu/rows/vector_rows.h"

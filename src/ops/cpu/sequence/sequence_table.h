@@ -1,4 +1,4 @@
-// The kernel table of one instruction set: instantiated by sequence_<isa>.cc alone.
+// The kernel table of one instruction set: instantiated only by sequence_<isa>.cc.
 #pragma once
 
 #include "ops/cpu/sequence/sequence_lstm.h"

@@ -1,5 +1,5 @@
-// Kernels over rows of utterances that lie end to end: statistics along time and what is done with them.
-// Templates over Vector16<Isa>; lanes are channels.
+// Kernels over rows of packed utterances: statistics along time and the norms that use them. Templates over
+// Vector16<Isa>; lanes are channels.
 #pragma once
 
 #include "ops/cpu/kernels/vector_kernels.h"

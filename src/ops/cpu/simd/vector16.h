@@ -30,7 +30,7 @@ namespace shoal::ops::cpu {
 template <typename Isa>
 struct Vector16;
 
-// Added to a float it rounds to an integer, which then stands in the low mantissa bits.
+// Adding it to a float rounds the float to an integer, which is then in the low mantissa bits.
 inline constexpr float kMagic = 12582912.0f;  // 1.5 * 2^23
 
 // Bits of sqrt 1/2.

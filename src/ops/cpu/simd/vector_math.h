@@ -46,8 +46,7 @@ V sin_squared(V t) {
 // sin(x)^2 for arguments beyond the range of the reduction above.
 float sin_squared_of_large(float x);
 
-// The lanes of t that are not in `reducible` done one by one; out of line, so that it costs the others
-// nothing.
+// Computes the lanes of t outside `reducible` one by one; out of line, so that it does not slow the others.
 template <typename V>
 [[gnu::noinline, gnu::cold]] V sin_squared_lanes(V t, V s, uint32_t reducible) {
   float lanes[16], arguments[16];
@@ -71,7 +70,7 @@ V snake(V x, V alpha) {
   return x + sin_squared_any(alpha * x) / (alpha + V::all(1e-9f));
 }
 
-// x / (1 + e^-x), written so that nothing overflows.
+// x / (1 + e^-x), in a form that cannot overflow.
 template <typename V>
 V silu(V x) {
   const V e = exp_nonpositive(V::zero() - V::abs(x));
@@ -97,8 +96,8 @@ V gelu(V x) {
   return V::fnma(a, tail, V::max(V::zero(), x));
 }
 
-// 0.5 x (1 + tanh u) = x / (1 + e^(-2u)) with u = sqrt(2/pi) (x + 0.044715 x^3), written so that nothing
-// overflows.
+// 0.5 x (1 + tanh u) = x / (1 + e^(-2u)) with u = sqrt(2/pi) (x + 0.044715 x^3), in a form that cannot
+// overflow.
 template <typename V>
 V gelu_tanh(V x) {
   const V cubic = V::fma(x * x, V::all(0x1.2444f2p-4f), V::all(0x1.988454p+0f));  // 2 u / x

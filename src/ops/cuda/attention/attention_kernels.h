@@ -43,14 +43,15 @@ bool has_tensor_form(const HeadLayout& layout, DType cache);
 struct DecodeSplit {
   int64_t splits = 1;      // blocks per row and key/value head
   bool clustered = false;  // they merge through each other's shared memory; else by a second kernel
-  bool deep = false;       // of the next chunk, a block fetches the values early as well, not the keys alone
-  int64_t kept = 0;        // clustered: chunks of a block at most whose results stay in its shared memory
-                           // until the merge; those of the others go through device memory
+  bool deep = false;       // a block also fetches the values of the next chunk early, not only the keys
+  int64_t kept = 0;  // clustered: the largest number of chunks per block whose results stay in shared memory
+                     // until the merge; those of others go through device memory
 };
 DecodeSplit choose_decode_split(Context& ctx, const AttentionCall& call);
-// attend() for the sequences that have one row, tensor cores. Others are left alone.
+// attend() for the sequences that have one row, on tensor cores. Other sequences are left unchanged.
 void decode_attention(Context& ctx, const AttentionCall& call, const DecodeSplit& split);
-// paged_attention() of prepared q, tensor cores. skip_single_rows: leaves alone what decode_attention does.
+// paged_attention() of prepared q, on tensor cores. skip_single_rows: leaves out the sequences of
+// decode_attention.
 void prefill_attention(Context& ctx, const AttentionCall& call, TensorView rounded_q, bool skip_single_rows);
 
 // paged_attention() of prepared q in qkv, lanes.

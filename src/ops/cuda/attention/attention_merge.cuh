@@ -24,8 +24,8 @@ struct MergeWeights {
   float before, chunk;
 };
 
-// Puts a chunk's maximum to those before it; the weights of both sums from then on. Nothing before the chunk:
-// 0 and 1. Nothing in the chunk: 1 and (of sums that are 0) any.
+// Merges a chunk's maximum with that of the chunks before it; returns the weights of both sums. No chunk
+// before: 0 and 1. Nothing visible in the chunk: 1 and (of sums that are 0) any.
 __device__ inline MergeWeights merge_maximum(float& maximum, float chunk) {
   const float larger = fmaxf(maximum, chunk);
   const MergeWeights weights{weight_of(maximum, larger), weight_of(chunk, larger)};
@@ -37,7 +37,7 @@ __device__ inline float merged(float before, float chunk, const MergeWeights& we
   return __fmaf_rn(chunk, weights.chunk, __fmul_rn(before, weights.before));
 }
 
-// What a sum of values is multiplied by in the end; of a row without keys (padding) 0.
+// The final factor of a sum of values; 0 for a row without keys (padding).
 __device__ inline float share(float sum) { return sum > 0 ? __fdiv_rn(1.0f, sum) : 0.0f; }
 
 }  // namespace shoal::ops::cuda

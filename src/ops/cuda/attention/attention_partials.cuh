@@ -53,7 +53,7 @@ __device__ void merge_chunks(const Out& out, int64_t row, const HeadTile& tile, 
   }
 }
 
-// All threads of the cluster: what they wrote before is seen after.
+// For all threads of the cluster: their earlier writes are visible afterwards.
 __device__ inline void cluster_barrier() {
   __syncwarp();
 #if __CUDA_ARCH__ >= 900
@@ -61,7 +61,7 @@ __device__ inline void cluster_barrier() {
 #endif
 }
 
-// At the end: what this block keeps has been read, and what it read of others has been used.
+// At the end: others have read what this block keeps, and this block has used what it read of others.
 __device__ inline void end_cluster() {
   __syncwarp();
 #if __CUDA_ARCH__ >= 900
@@ -69,7 +69,7 @@ __device__ inline void end_cluster() {
 #endif
 }
 
-// What stands here in the shared memory of another block of the cluster.
+// The same address in the shared memory of another block of the cluster.
 __device__ inline float2 load_remote([[maybe_unused]] const float* here, [[maybe_unused]] int block) {
   float2 value = {0, 0};
 #if __CUDA_ARCH__ >= 900

@@ -17,7 +17,7 @@ struct alignas(2 * sizeof(T)) Pair {
   T x, y;
 };
 
-// Where the positions of sequences lie.
+// The positions of the sequences in the batch.
 template <typename T>
 struct Pages {
   T* k;
@@ -134,7 +134,7 @@ struct HeadPairs {
       x[i] = {__fmaf_rn(a.x, t.x, -__fmul_rn(a.y, t.y)), __fmaf_rn(a.y, t.x, __fmul_rn(a.x, t.y))};
     }
   }
-  // Of a position beyond the table (a broken promise of the caller) the last row is taken.
+  // For a position beyond the table (the caller broke its contract) the last row is used.
   __device__ void load_turns(const HeadTurn& turn, int position, int dim) {
     load(turn.rope + static_cast<int64_t>(min(position, turn.rope_positions - 1)) * dim, dim);
   }

@@ -1,5 +1,5 @@
-// What the tests of attention on CUDA share: sequences with all their rows, pages for their keys and values,
-// and steps that compute any pieces of them in any batch.
+// Shared by the tests of attention on CUDA: sequences with all their rows, pages for their keys and values,
+// and steps that compute any part of them in any batch.
 #pragma once
 
 #include <algorithm>
@@ -55,7 +55,7 @@ inline World make_world(World world, const std::vector<int64_t>& lengths) {
   return world;
 }
 
-// Pages of a world: shuffled over the pool, or in order; what is never written is NaN.
+// Pages of a world: shuffled over the pool, or in order; slots that are never written hold NaN.
 struct Pool {
   int64_t page_size, per_sequence;
   Tensor k, v;
