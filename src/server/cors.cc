@@ -14,7 +14,7 @@ constexpr std::string_view kStrangeHost =
     "its "
     "origin in --cors-origins, or set an API key";
 
-// Without a slash behind it, which people copy along.
+// Without a trailing slash, which people copy along.
 std::string_view origin_in(std::string_view text) {
   text = trimmed(text);
   while (text.ends_with('/')) text.remove_suffix(1);
@@ -27,9 +27,8 @@ std::string_view authority_of(std::string_view origin) {
   return scheme == std::string_view::npos ? origin : origin.substr(scheme + 3);
 }
 
-// The fields that the page's request will have (the openai package sends a dozen of x-stainless-*), as far as
-// they are names of fields. Who is allowed to ask may ask with any; a wildcard does not stand for
-// authorization.
+// The fields that the page's request will have (the openai package sends a dozen of x-stainless-*), if they
+// are valid field names. An allowed origin may send any field; a wildcard would not include authorization.
 std::string allowed_headers(const Request& preflight) {
   const std::string* asked = preflight.headers.find("access-control-request-headers");
   if (!asked) return "authorization, content-type, x-request-id, accept";

@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kSmallBody = 1 << 20;
 constexpr int kRetryAfter_s = 1;  // when connections or memory have run out
 
-// "/v1/models/{id}" stands for whatever is below it: names of models may have slashes.
+// "/v1/models/{id}" matches everything below it: names of models may have slashes.
 bool matches(std::string_view pattern, std::string_view path) {
   if (!pattern.ends_with('}')) return pattern == path;
   const std::string_view before = pattern.substr(0, pattern.rfind('/') + 1);
@@ -55,9 +55,9 @@ class WithHeaders : public Exchange {
   const Headers headers_;
 };
 
-// That may be at the models at a time: more than the models take would only wait here, each with its memory.
-// A reader who has not taken all yet is none of the engine's any more, so there is room for twice those that
-// it speaks for.
+// The limit of requests at the models at once: further ones would only wait here, each with its memory. A
+// request whose reader is still reading has already left the engine, so there is room for twice the number
+// that the models speak for.
 int64_t most_requests(const Services& services) {
   if (services.config.max_concurrency > 0) return services.config.max_concurrency;
   int64_t most = 0;
@@ -269,7 +269,7 @@ Task<> Router::handle(Exchange& bare) {
   }
   if (!thrown) co_return;
   const HttpError error = failure_of(bare.request(), thrown);
-  // What has begun cannot become an error any more: it is cut off, and the client sees that it is not whole.
+  // A started answer cannot become an error: it is cut off, so that the client sees that it is incomplete.
   if (exchange.begun()) tell_why_cut_off(bare.request(), thrown);
   if (exchange.begun() || error.code == ErrorCode::cancelled) co_return;
   co_await exchange.respond(error_response(route.errors, error, bare.request().id));

@@ -109,8 +109,8 @@ class Server::Impl {
       operators_.emplace(operators_options(config_), services_, operators_part(table_), keys_, admin_keys_);
   }
 
-  // What was cut off while a worker was at it refers to its exchange, which the transport holds until it
-  // goes.
+  // An exchange that was cut off while a worker used it is still referred to; the transport holds it until
+  // its own end.
   ~Impl() {
     transport_.drain(std::chrono::milliseconds(0));
     operators_.reset();
@@ -165,7 +165,7 @@ class Server::Impl {
     draining_ = true;
     const bool all_ended = transport_.drain(grace, [this] { stop_engines(); });
     stop_engines();
-    // Last: who asks how the end goes on is answered until then.
+    // Last: readiness checks are answered until then.
     if (operators_) operators_->transport.drain(kForOperators);
     return all_ended;
   }

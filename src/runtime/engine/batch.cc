@@ -16,7 +16,7 @@ namespace shoal::runtime {
 namespace {
 
 constexpr std::chrono::milliseconds kNoDeadline = std::chrono::hours(24 * 365);
-constexpr std::chrono::milliseconds kAskAgain{20};  // whoever holds the batch back
+constexpr std::chrono::milliseconds kAskAgain{20};  // for hold_back
 
 // Indices of speeches that have something to read, each once, in the order in which they became ready. A push
 // cannot fail: the speech would never be read.
@@ -32,7 +32,7 @@ class ReadyQueue {
     }
     changed_.notify_one();
   }
-  // Absent: it was interrupted, or nothing came for so long.
+  // Absent: interrupted, or nothing arrived within the time.
   std::optional<size_t> pop(std::chrono::milliseconds patience) {
     std::unique_lock lock(mutex_);
     const bool woken = changed_.wait_for(lock, patience, [this] { return count_ > 0 || interrupted_; });
@@ -101,7 +101,7 @@ class Batch {
   }
 
  private:
-  // Whoever waits goes on reading: what nobody reads would lie in the engine, uncounted.
+  // Keep reading while waiting: unread sound would accumulate in the engine, uncounted.
   void make_way() {
     take_ready();
     while (!heed_cancel() && must_wait())

@@ -18,8 +18,8 @@ namespace shoal {
 using runtime::QueueEntry;
 using Pipeline = runtime::SpeechPipeline;
 
-// Which pipeline serves, and what became of the ones before it. A caller holds the pipeline it uses, so that
-// a hand-over waits for nobody.
+// The serving pipeline and the previous ones that still have requests. A caller holds the pipeline that it
+// uses, so that a hand-over waits for nobody.
 class Engine::Impl {
  public:
   explicit Impl(EngineConfig config)

@@ -85,7 +85,7 @@ void Ledger::wait_for_room(std::unique_lock<std::mutex>& lock, const QueueEntry&
   const auto is_over = [this] { return closed_ || queued() < std::min(max_queue_, max_waiting_room_); };
   while (!changed_.wait_for(lock, entry.cancel, kMeanwhile, is_over) && !entry.cancel.stop_requested()) {
     if (!entry.meanwhile) continue;
-    lock.unlock();  // what the waiting caller does may end requests
+    lock.unlock();  // the waiting caller may end requests in its callback
     entry.meanwhile();
     lock.lock();
   }

@@ -10,7 +10,7 @@
 namespace shoal::runtime {
 namespace {
 
-// What a callback throws neither ends the speech nor keeps the other calls from coming.
+// An exception of a callback neither ends the speech nor prevents the other calls.
 template <typename Callback, typename... Arguments>
 void call_guarded(const Callback& callback, Arguments... arguments) noexcept {
   if (!callback) return;
@@ -25,7 +25,7 @@ void call_guarded(const Callback& callback, Arguments... arguments) noexcept {
 
 Speech push_to(Speech speech, SpeechCallbacks callbacks) {
   const std::shared_ptr<SpeechState> state = speech.state_;
-  // The state keeps what it calls; a pointer back would keep both for ever.
+  // The state holds this callback; a pointer back would keep both alive forever.
   SpeechState* const source = state.get();
   state->on_ready([source, callbacks = std::move(callbacks), over = false]() mutable {
     while (!over) {

@@ -110,7 +110,7 @@ std::vector<float> SpeechState::read_all() {
 
 void SpeechState::notify() noexcept {
   const std::lock_guard lock(notify_mutex_);
-  const auto call = notify_;  // may be replaced, with itself destroyed, by what it calls
+  const auto call = notify_;  // the call may replace the function, which destroys it
   if (!call) return;
   try {
     (*call)();

@@ -14,7 +14,7 @@ constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
 int64_t number_in(const char* path) {
   std::ifstream file(path);
   int64_t value = 0;
-  return file >> value ? value : kUnknown;  // "max" is no number
+  return file >> value ? value : kUnknown;  // "max" does not parse as a number
 }
 
 int64_t system_available() {

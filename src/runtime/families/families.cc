@@ -1,4 +1,4 @@
-// The families of models. Nothing else in the program knows them all.
+// The list of model families. Nothing else in the program knows them all.
 #include "runtime/engine/family.h"
 #include "runtime/families/kokoro/kokoro_family.h"
 #include "runtime/families/language/language_family.h"
@@ -14,7 +14,7 @@ const Family* the() {
 
 }  // namespace
 
-// What no family recognises is loaded by the first one, whose errors say what a folder needs.
+// The first family loads a model that none recognises: its errors say what a folder needs.
 std::span<const Family* const> families() {
   static const Family* const all[] = {
       the<LanguageFamily>(),

@@ -55,7 +55,8 @@ PageId PagePool::take() {
 
 PageId PagePool::take_beside(PageId source) {
   const bool cached = holders_[static_cast<size_t>(source)] == 0;
-  if (cached) {  // to the end of the list: what follows it stands before it, what it follows is held
+  if (cached) {  // to the end of the list: pages that follow it come before it; the pages that it follows are
+                 // held
     idle_.remove(source);
     idle_.push_back(kCached, source);
   }
@@ -129,7 +130,7 @@ void PagePool::drop_cached_of(uint64_t voice) {
     if (owner != voice) continue;
     if (const PageId child = index_.first_child(page); child == kNoPage) {
       forget(page);
-    } else {  // children come first, so these are another voice's, and it needs what stands before them
+    } else {  // children come first, so these belong to another voice, which needs the pages before them
       voices_.remove_page(owner);
       owner = voice_of_[static_cast<size_t>(child)];
       voices_.add_page(owner);

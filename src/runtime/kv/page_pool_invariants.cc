@@ -11,7 +11,8 @@ void PagePool::check_invariants(std::span<const int64_t> holders) const {
   check_voices();
 }
 
-// Every page is used, cached or free, as its holders and the index say; children stand before their parents.
+// Every page is used, cached or free, consistent with its holders and the index; children come before their
+// parents.
 void PagePool::check_lists(std::span<const int64_t> holders) const {
   std::vector<bool> seen(holders.size());
   int64_t free = 0, cached = 0;

@@ -30,7 +30,7 @@ int64_t PrefixIndex::common_columns(PageId page, Ids wanted) const {
 }
 
 PageId PrefixIndex::find(PageId parent, Ids wanted) const {
-  // Equal keys prove nothing: the parent and the ids decide.
+  // Equal keys may be a collision: the parent and the ids decide.
   for (PageId page = buckets_.first(bucket_of(key_of(parent, wanted))); page != kNoPage;
        page = buckets_.after(page))
     if (node(page).parent == parent && std::ranges::equal(ids(page), wanted)) return page;

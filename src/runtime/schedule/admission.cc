@@ -14,7 +14,7 @@ int64_t earliest(int64_t a_us, int64_t b_us) {
   return std::min(a_us, b_us);
 }
 
-// Those that do not end, oldest first.
+// Jobs that do not end now, oldest first.
 std::vector<const WaitingJob*> end_jobs(std::span<const WaitingJob> waiting, int64_t now_us,
                                         std::vector<JobEnd>& ends) {
   std::vector<const WaitingJob*> queue;
@@ -122,7 +122,7 @@ AdmissionRound::Turn AdmissionRound::turn_of(Client& client) {
   return {client.active, oldest.arrival_us, oldest.id, &client};
 }
 
-// False, and nothing changes, when its pages cannot be had.
+// Returns false and changes nothing if there are not enough pages.
 bool AdmissionRound::try_admit(Entry& entry) {
   const int64_t pages = pages_for(entry.job->prompt_columns + 1, limits_.page_size);
   const bool is_alone = nothing_runs_ && admitted_.empty();

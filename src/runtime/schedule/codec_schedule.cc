@@ -26,7 +26,7 @@ int64_t kept_for(std::span<const CodecJob* const> whole_files, int64_t max_frame
   return waiting;
 }
 
-// One piece after another until `frames` are given; returns what is left.
+// Adds pieces until `frames` are used up; returns the rest.
 int64_t give_pieces(std::span<const CodecJob* const> jobs, int64_t frames, std::vector<CodecPiece>& pieces) {
   for (const CodecJob* job : jobs) {
     if (frames == 0) break;

@@ -40,7 +40,7 @@ class StepPlanner {
   int64_t pages_left_, columns_left_, frames_left_;
   std::vector<Entry> entries_;              // neither ended nor finishing, oldest first
   std::vector<Entry*> prompts_, speaking_;  // of entries_, oldest first
-  // Those of them that can still be preempted; the next is the last.
+  // Jobs that can still be preempted; the last one is next.
   std::vector<Entry*> paused_victims_, prompt_victims_, speaking_victims_;
   int64_t promised_to_oldest_ = 0;  // pages, if it is in its prompt
   StepPlan plan_;
@@ -89,8 +89,8 @@ void StepPlanner::sort_by_kind() {
   }
 }
 
-// The oldest job that is not paused must go on whatever happens, or nobody might. When it speaks, it does so
-// as an ordinary speaking job: nobody is older.
+// The oldest job that is not paused must always make progress, or no job might. When it speaks, it counts as
+// an ordinary speaking job: no job is older.
 void StepPlanner::prefill_oldest() {
   if (prompts_.empty()) return;
   Entry& entry = *prompts_.front();
@@ -155,7 +155,7 @@ int64_t StepPlanner::pages_needed(const Entry& entry, int64_t columns) const {
   return std::max<int64_t>(0, pages - entry.job->pages_held);
 }
 
-// Preempts until `pages` are left or nobody gives way to `taker`.
+// Preempts until `pages` are free or no job may be preempted for `taker`.
 void StepPlanner::make_room(int64_t pages, const Entry& taker) {
   for (std::vector<Entry*>* victims : {&paused_victims_, &prompt_victims_, &speaking_victims_}) {
     while (pages_left_ < pages && !victims->empty()) {
@@ -167,8 +167,8 @@ void StepPlanner::make_room(int64_t pages, const Entry& taker) {
   }
 }
 
-// Only the old take from the young, so that two jobs never preempt each other in turn. Prompts but the oldest
-// take from paused jobs alone, because they do not go on when that is not enough.
+// Only older jobs preempt younger ones, so that two jobs never preempt each other in turn. Prompts other than
+// the oldest preempt only paused jobs, because they do not continue if that is not enough.
 bool StepPlanner::gives_way(const Entry& victim, const Entry& taker) const {
   return victim.job->paused || is_older(*taker.job, *victim.job);
 }

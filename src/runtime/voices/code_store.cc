@@ -46,7 +46,7 @@ class RecentClips {
     return found->second->second;
   }
 
-  // What was there already wins, so that all users of a clip share one copy.
+  // An existing entry wins, so that all users of a clip share one copy.
   Codes insert(const ClipHash& clip, Codes codes) {
     if (Codes present = find(clip)) return present;
     clips_.emplace_front(clip, codes);
@@ -95,8 +95,8 @@ void replace_file(const std::string& path, std::span<const std::byte> bytes) {
   fail_with_errno(path, "cannot be written");
 }
 
-// Says that the file was used: trim_cache takes the longest unused first. A minute is fine enough, and spares
-// the disk most writes. Where it cannot be said the file only goes sooner.
+// Records the use of the file: trim_cache removes the least recently used first. A resolution of a minute is
+// enough and saves most disk writes. If the use cannot be recorded, the file is only removed earlier.
 void renew(const std::string& path, time_t modified_s) {
   constexpr time_t kFineEnough_s = 60;
   const time_t now_s = std::time(nullptr);
@@ -124,7 +124,7 @@ struct CodeStore::State {
   mutable std::mutex mutex;  // guards recent and counts; never held over the disk
   RecentClips recent;
   VoiceStatistics counts;
-  std::atomic<bool> disk_refused{false};  // and that was said
+  std::atomic<bool> disk_refused{false};  // and that was logged
   std::mutex disk_mutex;                  // guards disk_bytes, also while the folder is trimmed
   std::optional<int64_t> disk_bytes;      // of all files in the folder, as far as we know
 

@@ -66,8 +66,8 @@ std::string joined(const std::vector<int64_t>& values) {
   return text + "]";
 }
 
-// Every field, in the order of the struct; q_dim only where it is not latent_dim: what was stored when it
-// could not differ keeps its fingerprint.
+// Every field, in the order of the struct; q_dim only where it differs from latent_dim, so that files from
+// before q_dim existed keep their fingerprint.
 std::string description(const dac::Config& c) {
   return concat(
       c.sample_rate_hz, ' ', c.encoder_dim, joined(c.encoder_rates), joined(c.encoder_transformer_layers),

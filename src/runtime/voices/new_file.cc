@@ -56,7 +56,7 @@ class Output {
 }  // namespace
 
 std::string temporary_name() {
-  // The process id tells apart processes of one machine, the random number those of several.
+  // The process id distinguishes processes of one machine, the random number machines.
   static const uint32_t kProcess = std::random_device{}();
   static std::atomic<uint64_t> counter{0};
   return concat(kTemporaryStart, std::hex, getpid(), "-", kProcess, "-", counter.fetch_add(1), kTemporaryEnd);

@@ -21,8 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Those of the official server. What a file really is, its bytes say; what cannot be read is an error when
-// the voice is used, rather than a clip that is silently missing from it.
+// File endings of the official server. The content decides what a file is; an unreadable file is an error
+// when the voice is used, not a clip that is silently missing.
 constexpr std::array<std::string_view, 11> kAudioEndings = {".wav", ".flac", ".mp3", ".ogg", ".opus", ".aiff",
                                                             ".aif", ".aifc", ".m4a", ".aac", ".wma"};
 
@@ -173,7 +173,7 @@ void VoiceFolder::add(const std::string& name, const std::string& audio, const s
   check_voice_name(name);
   const ReferenceLimits limits;
   const std::string where = concat("voice \"", name, "\"");
-  check_transcript(text, where, limits);  // costs nothing; decoding does
+  check_transcript(text, where, limits);  // cheap, unlike decoding
   check_reference(audio::decode_clip(bytes_of(audio), where, {.max_seconds = limits.max_seconds}), text,
                   where, limits);
   std::error_code error;
@@ -208,7 +208,7 @@ void VoiceFolder::remove(const std::string& name) {
     fail_with_errno(from, "cannot be removed");
   }
   std::error_code error;
-  fs::remove_all(away, error);  // of a symbolic link, the link alone
+  fs::remove_all(away, error);  // for a symbolic link, only the link
   if (error) log(LogLevel::warning, away, ": left behind: ", error.message());
   sync_folder(dir_);
 }

@@ -37,7 +37,7 @@ std::optional<size_t> index_in(std::string_view text) {
   return index;
 }
 
-// "references[0][audio]" -> references, 0, audio; empty for a name that is none of these.
+// "references[0][audio]" -> references, 0, audio; empty for any other name.
 std::vector<Step> steps_of(std::string_view name) {
   const size_t first = name.find_first_of("[.");
   if (first == 0 || first == std::string_view::npos) return {};

@@ -19,7 +19,7 @@ std::string_view take_token(std::string_view& rest) {
   return token;
 }
 
-// `rest` begins behind the quote.
+// `rest` begins after the quote.
 std::optional<std::string> take_quoted(std::string_view& rest) {
   std::string value;
   while (!rest.empty()) {

@@ -1,6 +1,5 @@
-// multipart/form-data: RFC 7578, with the delimiters of RFC 2046 5.1. Stricter than that one where two
-// readers could differ about what is inside: nothing may stand before the first delimiter or after the last
-// but a line break.
+// multipart/form-data: RFC 7578, with the delimiters of RFC 2046 5.1. Stricter where two readers could
+// disagree about the content: only a line break may come before the first delimiter or after the last.
 #include <algorithm>
 
 #include "base/printable.h"
@@ -23,7 +22,7 @@ bool is_boundary(std::string_view boundary) {
          !boundary.ends_with(' ');
 }
 
-// What the head of a part says.
+// The content of a part's head.
 struct PartHead {
   std::string name;
   bool is_file = false;
@@ -63,7 +62,7 @@ class FormReader {
     return true;
   }
 
-  // Behind the boundary: either the end, or the end of its line.
+  // After the boundary: either the end, or the end of its line.
   bool at_last_delimiter() {
     const bool last = take("--");
     rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t"), rest_.size()));

@@ -1,5 +1,5 @@
 // The MessagePack specification, github.com/msgpack/msgpack/blob/master/spec.md. Its lengths are claims:
-// nothing is allocated for one before the bytes that it counts are there.
+// nothing is allocated for a length before its bytes have arrived.
 #include <bit>
 #include <cmath>
 

@@ -23,7 +23,7 @@ std::string shown_number(double number) {
   return {digits.begin(), end};
 }
 
-// What a value is, for the end of a sentence.
+// Describes a value, for the end of a sentence.
 std::string shown(const Value& value) {
   if (value.is_null()) return "null";
   if (const auto* boolean = value.as<bool>()) return *boolean ? "true" : "false";
@@ -40,7 +40,7 @@ template <typename... Parts>
   throw BodyError(ErrorCode::invalid_argument, where, concat(parts...));
 }
 
-// A bound that no int64 reaches is none that would help anybody.
+// A bound that no int64 reaches is not shown: it would help nobody.
 std::string limits_of(Range range) {
   const bool low = range.low > -kTwoTo63;
   const bool high = range.high < kTwoTo63;

@@ -19,7 +19,8 @@ class JsonWriter {
     const auto end = std::to_chars(digits.begin(), digits.end(), value).ptr;
     const std::string_view text(digits.begin(), end);
     out_ += text;
-    if (text.find_first_of(".e") == std::string_view::npos) out_ += ".0";  // read again as what it was
+    if (text.find_first_of(".e") == std::string_view::npos)
+      out_ += ".0";  // so that it reads back as a double
   }
   void operator()(const std::string& text) {
     CHECK(is_utf8(text), "a text of ", text.size(), " bytes");

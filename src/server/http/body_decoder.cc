@@ -35,7 +35,7 @@ BodyDecoder::Result BodyDecoder::feed(std::string_view bytes,
   std::array<char, kDecodedPiece> piece;
   bool more = !bytes.empty();
   while (more) {
-    // A member may follow another in a gzip file; nothing follows the one of zlib.
+    // A gzip file may have several members; zlib data ends after the first.
     if (ended_ && (coding_ != Coding::gzip || inflateReset(stream_.get()) != Z_OK)) return Result::malformed;
     ended_ = false;
     const size_t part = std::min(bytes.size(), size_t{std::numeric_limits<uInt>::max()});
@@ -52,7 +52,7 @@ BodyDecoder::Result BodyDecoder::feed(std::string_view bytes,
     ended_ = status == Z_STREAM_END;
     if (is_too_dense()) return Result::too_dense;
     if (made > 0 && !take({piece.data(), made})) return Result::stopped;
-    // A full piece may have left more inside, with nothing more to put in.
+    // When a piece was filled, more output may be pending even without input.
     more = !bytes.empty() || (!ended_ && made == kDecodedPiece);
   }
   return Result::good;

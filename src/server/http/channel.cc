@@ -15,11 +15,11 @@ namespace asio = boost::asio;
 
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable_t<Executor>());
 
-// At most so much is offered at a time, so that a slow reader's progress is seen.
+// At most this much is offered at once, so that a slow reader's progress is visible.
 constexpr size_t kPiece = 64 << 10;
 
-// Unsent bytes that the kernel may hold. It would take megabytes otherwise, minutes of mp3, so that nobody
-// would see how fast the reader is.
+// Limit of unsent bytes in the kernel. By default it would hold megabytes, minutes of mp3, and hide how fast
+// the reader is.
 constexpr int kMostUnsentBytes = 128 << 10;
 
 }  // namespace
@@ -61,7 +61,7 @@ Task<Channel::Error> Channel::write(asio::const_buffer first, asio::const_buffer
                                     asio::const_buffer third) {
   const std::array<asio::const_buffer, 3> parts = {first, second, third};
   set_deadline(write_timeout_);
-  // Called before each piece with what has been taken so far.
+  // Called before each piece with the bytes taken so far.
   const auto next_piece = [this, taken = size_t{0}](const Error& error, size_t bytes) mutable {
     if (bytes > taken) set_deadline(write_timeout_);
     taken = bytes;

@@ -9,12 +9,12 @@
 namespace shoal::server {
 namespace {
 
-// For a client to notice that nothing more will be read.
+// Time for a client to notice that nothing more will be read.
 constexpr std::chrono::milliseconds kLinger{3000};
 // For one connection too many, or one during a drain, to send its request.
 constexpr std::chrono::milliseconds kRefusalPatience{1000};
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-// So much of a body must come within body_timeout: a byte now and then is no progress.
+// This much of a body must arrive within body_timeout: a byte now and then is no progress.
 constexpr int64_t kProgressBytes = 1 << 10;
 
 std::string address_of(const Socket& socket) {
@@ -77,7 +77,7 @@ bool Connection::cut() {
   return busy;
 }
 
-// False: nothing will come any more, or not in time.
+// False: nothing more will arrive, or not in time.
 Task<bool> Connection::receive() {
   const std::span<char> space = reader_.space();
   const Channel::Transfer got = co_await channel_.read_some(boost::asio::buffer(space.data(), space.size()));
@@ -113,8 +113,8 @@ Task<Connection::Progress> Connection::receive_head() {
   co_return progress;
 }
 
-// For the next kProgressBytes. The whole body may take body_timeout, and the time in which min_body_rate
-// brings what has come: steady trickling is no progress either.
+// The deadline for the next kProgressBytes. The whole body may take body_timeout plus the time in which
+// min_body_rate delivers the bytes received so far: steady trickling is no progress either.
 std::chrono::milliseconds Connection::body_patience(TimePoint begun) const {
   using std::chrono::milliseconds;
   const TransportOptions& options = state_.options;
@@ -206,7 +206,8 @@ Task<Connection::Next> Connection::handle(std::optional<Response> ready) {
 }
 
 Connection::Next Connection::after(const HttpExchange& exchange) const {
-  // Kept alive although a drain has begun since: as idle, with what the client may have sent already.
+  // Kept alive although a drain has begun since: treated as idle, including bytes that the client may have
+  // sent already.
   if (exchange.whole()) return exchange.keep_alive() ? Next::request : Next::close;
   const bool stuck = exchange.gone() || channel_.expired();
   return stuck || exchange.ends_with_connection() ? Next::reset : Next::close;

@@ -19,7 +19,7 @@ Sight peek(int descriptor) {
   const ssize_t got = recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? Sight::nothing : Sight::end;
   if (got == 0) return Sight::end;
-  // The end may stand behind bytes that are not ours to read.
+  // The end may come after bytes that are not ours to read.
   pollfd ended{.fd = descriptor, .events = POLLRDHUP, .revents = 0};
   if (poll(&ended, 1, 0) > 0 && (ended.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) return Sight::end;
   return Sight::bytes;
@@ -41,8 +41,8 @@ void DisconnectWatcher::stop() {
 void DisconnectWatcher::wait() {
   socket_.async_wait(boost::asio::socket_base::wait_read,
                      [self = shared_from_this()](boost::system::error_code error) {
-                       // Cancelled: another wait of the socket was over (a write that took too long); whoever
-                       // did it ends the exchange.
+                       // Cancelled: another wait of the socket has ended (a write that took too long); its
+                       // owner ends the exchange.
                        if (!error && self->gone_) self->look();
                      });
 }

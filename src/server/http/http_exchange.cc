@@ -33,7 +33,7 @@ void HttpExchange::require_client() const {
   if (too_slow_) fail(ErrorCode::deadline_exceeded, "the client took nothing for write_timeout_s");
 }
 
-// Nothing is begun when the head cannot be made.
+// Nothing is sent if the head is invalid.
 std::string HttpExchange::begin_head(const Response& response, BodyEnd end) {
   CHECK(!begun(), "an exchange has one answer");
   require_client();

@@ -24,16 +24,16 @@ using boost::system::error_code;
 constexpr auto kAwaitAccept = asio::as_tuple(asio::use_awaitable_t<Executor>());
 constexpr std::chrono::milliseconds kSweepInterval{500};
 constexpr std::chrono::milliseconds kAcceptPause{100};  // when descriptors or memory have run out
-// Connections beyond the limit that may be open for a moment: each to be told so, or to be answered when an
-// operator asks. More are closed without a word.
+// Connections beyond the limit that may be open for a moment, to be refused with an answer or to serve an
+// operator. Further ones are closed without an answer.
 constexpr int64_t kRefusalRoom = 64;
 // The kernel would let a slow reader pile up megabytes. Enough for 2 s of PCM at 48 kHz, or 1 MB/s at 200 ms.
 constexpr int kSendBufferBytes = 200 << 10;
-// A peer that vanished without a word, while nothing is sent to it, is found in two minutes.
+// A peer that vanished while nothing is sent to it is detected within two minutes.
 constexpr int kProbeAfter_s = 60, kProbeInterval_s = 15, kProbes = 4;
 
 void set_option(const Socket& socket, int level, int name, int value) {
-  // Best effort: every one has a deadline behind it.
+  // Best effort: every operation has a deadline as well.
   (void)setsockopt(const_cast<Socket&>(socket).native_handle(), level, name, &value, sizeof value);
 }
 
@@ -96,12 +96,12 @@ Task<> Lane::accept() {
   }
 }
 
-// Whoever cannot be served for want of memory is closed: the next one shall find somebody who accepts.
+// A connection that cannot be served for lack of memory is closed; accepting must continue.
 void Lane::welcome(Socket socket) {
   Presence presence(state_);
   const int64_t open = state_.connections();
   const bool over_limit = open > state_.options.max_connections;
-  if (!over_limit) ++state_.accepted;  // others count when it is known what they ask
+  if (!over_limit) ++state_.accepted;  // others are counted when their request is known
   if (open > state_.options.max_connections + kRefusalRoom) {
     ++state_.refused;
     return;
@@ -152,7 +152,7 @@ std::future<void> Lane::drain() {
   });
 }
 
-// Who is already in the kernel's queue has connected: closing the acceptor would reset them.
+// Clients in the kernel's queue have connected already: closing the acceptor would reset them.
 std::future<void> Lane::stop_listening() {
   return run([this] {
     error_code error;

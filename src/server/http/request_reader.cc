@@ -29,7 +29,7 @@ bool has_fold(std::string_view lines) {
 
 }  // namespace
 
-// Beast's grammar; what it finds goes straight into the request.
+// Beast parses the grammar; its callbacks fill the request directly.
 class RequestReader::Parser final : public http::basic_parser<true> {
  public:
   explicit Parser(RequestReader& reader) : reader_(reader) {
@@ -50,7 +50,7 @@ class RequestReader::Parser final : public http::basic_parser<true> {
   }
   void on_response_impl(int, View, int, error_code&) override {}
   void on_field_impl(http::field, View name, View value, error_code&) override {
-    if (reader_.stage_ != Stage::head) return;  // trailers change nothing that has been judged
+    if (reader_.stage_ != Stage::head) return;  // trailers do not change what has been checked
     reader_.request_.headers.add({name.data(), name.size()}, {value.data(), value.size()});
   }
   void on_header_impl(error_code&) override {}
@@ -250,7 +250,7 @@ std::optional<Refusal> RequestReader::decode_body(std::string_view bytes) {
                              " times when it is decompressed, which no text or sound does")};
 }
 
-// A known length is not reserved in advance: a client that announces much and sends nothing must cost
+// A declared length is not reserved in advance: a client that declares much and sends nothing must cost
 // nothing.
 std::optional<Refusal> RequestReader::append_body(std::string_view bytes) {
   std::string& body = request_.body;

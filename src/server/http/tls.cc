@@ -28,7 +28,7 @@ std::unique_ptr<ssl::context> make_tls(const std::string& certificate_path, cons
   require_readable("tls_key", key_path);
   auto context = std::make_unique<ssl::context>(ssl::context::tls_server);
   SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_2_VERSION);
-  // TLS 1.3 has nothing else: keys that are gone after the connection, and sums that cover what they encrypt.
+  // TLS 1.3 has only such ciphers: forward secrecy, and authenticated encryption.
   CHECK(SSL_CTX_set_cipher_list(context->native_handle(), "ECDHE+AESGCM:ECDHE+CHACHA20") == 1,
         "OpenSSL knows the ciphers of TLS 1.2");
   SSL_CTX_set_options(context->native_handle(), SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);

@@ -17,7 +17,7 @@ namespace ip = boost::asio::ip;
 
 // For coroutines to end once their connections are cut.
 constexpr std::chrono::milliseconds kAfterCut{5000};
-// For those who came during a drain, or whose time is over, to be told.
+// Time to answer clients that came during a drain, or whose time is over.
 constexpr std::chrono::milliseconds kForLastWords{1500};
 // Files, the engine's own, connections that are refused.
 constexpr int kOtherDescriptors = 256;
@@ -152,7 +152,7 @@ class Transport::Impl {
 
   TransportState state_;
   ip::tcp::endpoint endpoint_;
-  // Kept until the end: whoever still posts to a lane finds its context.
+  // Kept until the end: threads that still post to a lane need its context.
   std::vector<std::unique_ptr<Lane>> lanes_;
 };
 

@@ -35,10 +35,10 @@ std::string label_of(std::string_view name) {
   return label;
 }
 
-// Numbers of several models stand in one family, told apart by their label.
+// Several models share a metric family; a label distinguishes them.
 class FamilyList {
  public:
-  // Of what is added from here on; empty: of the process.
+  // The model of the metrics added from here on; empty: of the process.
   void begin_model(std::string name) { model_ = std::move(name); }
   void counter(std::string name, std::string help, double value) {
     add(std::move(name), std::move(help), MetricType::Counter, "", {{"", value}});
@@ -55,7 +55,7 @@ class FamilyList {
     add(std::move(name), std::move(help), MetricType::Gauge, label, samples);
   }
 
-  // The engine's buckets are each for themselves, those of the exposition hold all below them too.
+  // The engine counts each bucket by itself; in the exposition a bucket includes all lower ones.
   void histogram(std::string name, std::string help, const Histogram& from) {
     ClientMetric metric = labelled();
     metric.histogram.sample_count = from.count;
@@ -69,7 +69,7 @@ class FamilyList {
     family(std::move(name), std::move(help), MetricType::Histogram).metric.push_back(std::move(metric));
   }
 
-  // Always 1: its labels tell.
+  // Always 1: the labels carry the information.
   void info(std::string name, std::string help,
             const std::vector<std::pair<std::string, std::string>>& labels) {
     ClientMetric metric = labelled();

@@ -69,7 +69,7 @@ bool LineWriter::is_patient(Clock::time_point since) const {
 int64_t LineWriter::write_some(std::string_view bytes) const {
   if (is_socket_) return send(fd_, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   if (is_pipe_) {
-    // Another process that writes into the same pipe may have taken the room since poll().
+    // Another process that writes to the same pipe may have taken the room since poll().
     const iovec piece{.iov_base = const_cast<char*>(bytes.data()), .iov_len = bytes.size()};
     const ssize_t done = pwritev2(fd_, &piece, 1, -1, RWF_NOWAIT);
     if (done >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL)) return done;

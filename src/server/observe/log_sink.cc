@@ -78,8 +78,8 @@ class ServerLog::Lines {
     logger_->set_error_handler([](const std::string&) {});  // there is nowhere to say it
   }
 
-  // Writes what is left, as far as the reader takes it. The last line says how many were lost, if there is
-  // room for it.
+  // Writes the remaining lines as far as the reader takes them. The last line reports how many were lost, if
+  // it can be written.
   ~Lines() {
     const size_t overrun = pool_->overrun_counter();
     sink_->close_soon();
@@ -98,7 +98,7 @@ class ServerLog::Lines {
   void write(LogLevel level, std::string_view message, const std::vector<LogField>& fields) {
     if (!wants(level)) return;
     const std::string line = log_line(format_, message, fields);
-    // First what was lost before this line: a report after it could already count the line itself.
+    // The lines lost before this one come first: a later report could already count this line itself.
     const int64_t now = now_us();
     int64_t due = losses_due_us_.load(std::memory_order_relaxed);
     if (now >= due && losses_due_us_.compare_exchange_strong(due, now + kLossesEveryUs)) report_losses();

@@ -27,8 +27,8 @@ const prometheus::Histogram::BucketBoundaries& latency_buckets() {
       0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120};
   return seconds;
 }
-// Route patterns come from the table, far fewer; more would be a mistake of ours, and must not fill the
-// memory of everybody who scrapes.
+// Route patterns come from the table, far fewer; more would be a bug of ours, and must not fill the memory of
+// every scraper.
 constexpr size_t kMostRoutes = 128;
 constexpr std::string_view kOther = "other";
 

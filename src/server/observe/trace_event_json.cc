@@ -14,7 +14,7 @@ void append_number(std::string& out, std::integral auto value) {
   out.append(digits, end);
 }
 
-// Names are literals of ours: nothing in them needs an escape.
+// Names are literals of ours: they need no escapes.
 void append_text(std::string& out, std::string_view name, std::string_view text) {
   ((out += ",\"") += name) += "\":\"";
   (out += text) += '"';

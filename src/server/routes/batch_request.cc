@@ -7,7 +7,7 @@
 namespace shoal::server {
 namespace {
 
-// How to speak: for all items, and, where an item says otherwise, for that item. The defaults are those of
+// How to speak: for all items, and for a single item where it has its own values. The defaults are those of
 // /v1/tts's ServeTTSRequest.
 struct Manner {
   int64_t max_new_tokens = 1024;
@@ -38,7 +38,7 @@ Field<T> seed_field(std::optional<uint64_t> T::* member, std::string help) {
   return integer("seed", member, {0}, std::move(help));
 }
 
-// The fields of Manner in a T, with those of its own.
+// Reads the fields of Manner into a T, with its own fields.
 template <typename T>
 Schema<T> with_manner(std::vector<Field<T>> fields) {
   fields.push_back(integer<T, int64_t>("max_new_tokens", &T::max_new_tokens, {0, kMostFrames},
@@ -95,8 +95,7 @@ Schema<BatchBody> batch_schema(const ServerConfig& config) {
               "Seconds until items that have not ended fail. Absent: as long as the server allows.")});
 }
 
-// What older clients of batches send unasked, besides what those of single
-// requests do.
+// Fields that older batch clients send by default, besides those of single requests.
 void forget_usual_of_batches(const Engine& engine, SpeechRequest& request) {
   constexpr float kUsualTemperature = 0.7f;
   constexpr int64_t kUsualMaxNewTokens = 2048;
@@ -145,7 +144,7 @@ BatchRequest read_batch(Services& services, const Request& request) {
   const Value value = body_of(request);
   const BatchBody body = batch_schema(services.config).read(value);
   Engine& engine = *services.models.named(body.model).engine;
-  const int rate_hz = engine.sample_rate_hz();  // throws before clips are decoded while there is no model
+  const int rate_hz = engine.sample_rate_hz();  // throws before clips are decoded if there is no model
   check_queue(engine);
   BatchRequest batch{.engine = &engine};
   batch.format = *audio::parse_format(body.format);

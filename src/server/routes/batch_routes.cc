@@ -76,7 +76,7 @@ Task<> answer_batch(Services& services, Exchange& exchange) {
     thrown = std::current_exception();
   }
   if (!thrown) co_return;
-  run.cancel();  // and wait for it here, where nobody else is held up
+  run.cancel();  // and wait for it here, where it blocks nobody else
   while (const auto left = co_await run.next()) {
   }
   std::rethrow_exception(thrown);

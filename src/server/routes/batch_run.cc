@@ -20,7 +20,7 @@ namespace asio = boost::asio;
 using Clock = std::chrono::steady_clock;
 using Timer = asio::basic_waitable_timer<Clock, asio::wait_traits<Clock>, Executor>;
 
-// An item lies whole in memory, and its base64 beside it.
+// An item is held in memory as a whole, together with its base64.
 constexpr double kMostItemSeconds = 20 * 60;
 
 double milliseconds_of(double seconds) { return std::round(seconds * 1000) / 1000; }
@@ -57,7 +57,7 @@ std::string success_json(size_t index, BatchResult& result, audio::Format format
   return write_json({std::move(told)});
 }
 
-// Makes the answer of what the item became; absent: it has. Otherwise the answer is still to be made.
+// Makes the answer of a successful item. Returns the error of a failed one, whose answer is still to be made.
 std::optional<Error> succeed(BatchAnswer& answer, BatchResult& result, audio::Format format) {
   if (result.error) return result.error;
   try {
@@ -110,7 +110,7 @@ struct BatchRun::Arrivals : std::enable_shared_from_this<Arrivals> {
     waiting_bytes -= answer->json.size();
     return answer;
   }
-  // Of what nobody will take: this may outlive the budget, in the executor.
+  // Releases results that nobody will take: this object may outlive the budget, in the executor.
   void give_back_memory() {
     const std::lock_guard lock(mutex);
     places.clear();
@@ -160,7 +160,7 @@ BatchRun::BatchRun(Executor executor, Services& services, const Request& from, B
     try {
       const std::optional<Error> error = succeed(answer, result, format);
       if (error) answer.json = failure_json(index, error_of(index, *error), result.summary.total_s);
-    } catch (const std::exception&) {  // next() says so
+    } catch (const std::exception&) {  // next() reports it
       answer.json.clear();
     }
     if (!answer.success) answer.memory.resize(0);
@@ -191,7 +191,7 @@ BatchRun::~BatchRun() {
 
 Task<std::optional<BatchAnswer>> BatchRun::next() {
   if (left_ == 0) co_return std::nullopt;
-  // The client took his time with what came before: he waited for nothing.
+  // The client was still reading earlier results: that time does not count as waiting.
   if (deadline_ != Clock::time_point::max()) deadline_ += Clock::now() - returned_;
   while (true) {
     if (auto answer = arrivals_->take()) {

@@ -65,7 +65,7 @@ Schema<Clips> encode_schema(const ServerConfig& config) {
               .required()};
 }
 
-// Decodes every clip before any is encoded: nothing is done for a request that will be refused.
+// Decodes every clip before any is encoded: a request that will be refused causes no encoding.
 std::shared_ptr<const Clips> read_clips(const ServerConfig& config, const Request& request) {
   auto clips = std::make_shared<Clips>(encode_schema(config).read(body_of(request)));
   Limits limits(config);
@@ -129,7 +129,7 @@ Task<> encode(Services& services, Exchange& exchange) {
 
 using Codes = std::vector<int32_t>;  // [frames, codebooks]
 
-// A code within its codebook. The path is made only for what is refused: there may be a million codes.
+// A code within its codebook. The path is only built for a refused code: there may be a million codes.
 int32_t read_code(const Value& value, int entries, const std::string& where, size_t book, size_t frame) {
   const int64_t* code = value.as<int64_t>();
   if (code && *code >= 0 && *code < entries) return static_cast<int32_t>(*code);
@@ -202,8 +202,8 @@ std::string half_bytes(const std::vector<float>& samples) {
   return bytes;
 }
 
-// {"audios": [...]} with one clip in memory at a time; the array's items are write_json's and
-// write_msgpack's.
+// Writes {"audios": [...]} with one clip in memory at a time; the items come from write_json and
+// write_msgpack.
 std::string opening(bool json, size_t clips) {
   if (json) return "{\"audios\":[";
   std::string text = write_msgpack(object_of("audios", Value::Array(clips)));

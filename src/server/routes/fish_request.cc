@@ -23,7 +23,7 @@ Field<FishRequest> prosody_field() {
           }};
 }
 
-// True in the cloud API unless said otherwise, and always here.
+// The cloud API's default is true; here it is always true.
 Field<FishRequest> conditioning_field() {
   const std::string name = "condition_on_previous_chunks",
                     why = "utterances always follow the first one's voice";
@@ -153,7 +153,7 @@ const ServedModel& model_of(const Models& models, const Request& request, const 
   if (!asked || asked->empty()) return models.first();
   if (const ServedModel* local = models.find(*asked)) return *local;
   const std::string_view family = family_of_hosted(*asked);
-  if (family.empty()) return models.named(*asked);  // says that there is none
+  if (family.empty()) return models.named(*asked);  // throws that there is none
   for (const ServedModel& model : models.all())
     if (is_of(model, family)) return model;
   return models.with_references("");

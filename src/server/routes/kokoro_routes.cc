@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kMostVoices = 64;                       // of a mix
 constexpr int64_t kVoiceRows = 510, kVoiceColumns = 256;  // of a published pack
 
-// The model that is named, else the first that does what the route is for.
+// The named model, or else the first one that supports the route.
 const ServedModel& model_for(const Models& models, const std::string& name, bool ModelTraits::* ability) {
   const ServedModel* model = name.empty() ? models.find_with(ability) : &models.named(name);
   if (!model) throw BodyError(ErrorCode::unsupported, "model", "no Kokoro model is loaded here");
@@ -203,7 +203,7 @@ const Schema<CombineBody>& combine_schema() {
   return schema;
 }
 
-// Kokoro-FastAPI's clients send the mix or the list alone.
+// Kokoro-FastAPI's clients send just the mix or the list.
 CombineBody read_combine(const Request& request) {
   require_body_type(request, json_type());
   const Value value = read_json(request.body);

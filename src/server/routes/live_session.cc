@@ -27,7 +27,7 @@ LiveSession::LiveSession(Services& services, WebSocket& socket, const LiveReader
 void LiveSession::spawn(Task<> task) {
   ++tasks_;
   boost::asio::co_spawn(socket_.executor(), std::move(task), [this](const std::exception_ptr&) {
-    // A broken connection ends run() too, which tells; nothing else is thrown out of them.
+    // A broken connection also ends run(), which reports it; they throw nothing else.
     --tasks_;
     task_ended_.notify();
   });
@@ -83,7 +83,7 @@ LiveUtterance& LiveSession::current() const {
 
 Task<> LiveSession::obey(LiveMessage message) {
   using Verb = LiveMessage::Verb;
-  // What was under way when an utterance failed or was cancelled is for nobody.
+  // Messages that were on their way when an utterance failed or was cancelled are ignored.
   const bool late = utterance_ && utterance_->over() && !utterance_->ended();
   switch (message.verb) {
     case Verb::start:
@@ -167,7 +167,7 @@ Task<> LiveSession::watch() {
       continue;
     }
     const bool open = utterance_ && !utterance_->over();
-    if (open && services_.grace_over) utterance_->cancel();  // nobody waits for its text any longer
+    if (open && services_.grace_over) utterance_->cancel();  // its text will not be completed
     const bool idle = Clock::now() - last_used_ >= patience;
     if (services_.draining && !open) {
       Error why(ErrorCode::unavailable, "the server is shutting down");

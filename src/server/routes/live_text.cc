@@ -17,8 +17,8 @@ using text::BreakLevel;
 using text::character_bytes;
 using text::code_point_at;
 
-// How far behind a break the text can still decide about it: a bracket that begins before the break protects
-// it when it closes within 48 bytes, and 16 characters are looked at for the beginning of the next word
+// How far text after a break can still affect it: a bracket that opens before the break protects it if it
+// closes within 48 bytes, and 16 characters are searched for the beginning of the next word
 // (text/sentence_breaks).
 constexpr size_t kMarkerBytes = 48;
 constexpr int kCharactersToNextWord = 16;

@@ -20,8 +20,7 @@ using Clock = std::chrono::steady_clock;
 
 // Text that has not been spoken: minutes of it. A language model writes ten times as fast as anybody speaks.
 constexpr size_t kMostPendingBytes = size_t{64} << 10;
-// The segment that is heard and the one after it. More would take places in the queue from others for
-// nothing.
+// The current segment and the next one. More would take places in the queue from others without a gain.
 constexpr size_t kSegmentsAhead = 2;
 
 SpeechRequest request_of(const VoiceNames& names, Engine& engine, LiveStart& start) {
@@ -39,7 +38,7 @@ SpeechRequest request_of(const VoiceNames& names, Engine& engine, LiveStart& sta
   request.speed = start.speed;
   request.volume = start.volume;
   request.language = start.language;
-  // A segment is never split again, but by models that read no more at a time.
+  // The engine never splits a segment again, except for models with a shorter limit.
   if (!engine.traits().phonemes)
     request.chunk_length = 0;
   else
@@ -55,7 +54,7 @@ void encode_references(Engine& engine, SpeechRequest& request) {
   request.references.clear();
 }
 
-// What may be told of an error.
+// The part of an error that the client may see.
 Error told_of(const Engine& engine, const Request& from, const Error& error) {
   try {
     hide_paths(engine, from, error);

@@ -109,7 +109,8 @@ Value alias_value(const ServedModel& model, const VoiceAlias& alias) {
                         {"alias_of", {alias.voice}}}};
 }
 
-// Of these models, one after the other; names alone: each once, and no alias, which could not be told apart.
+// The voices of these models in order; in a list of names each once and without aliases, which would look
+// like voices.
 Value voice_list(const VoiceNames& names, std::span<const ServedModel> models, bool names_alone) {
   Value::Array voices;
   std::set<std::string> named;

@@ -77,7 +77,7 @@ Value schema_of(const FieldDoc& field) {
 }
 
 Value parameter_of(const FieldDoc& field, std::string_view in) {
-  FieldDoc value = field;  // nothing stands for null in an address
+  FieldDoc value = field;  // a query has no null
   value.required = true;
   return {Object{{"name", text_value(field.name)},
                  {"in", text_value(in)},
@@ -86,7 +86,7 @@ Value parameter_of(const FieldDoc& field, std::string_view in) {
                  {"schema", schema_of(value)}}};
 }
 
-// Those of the path and of the query.
+// The parameters of the path and of the query.
 Array parameters_of(const Route& route) {
   Array parameters;
   const size_t brace = route.path.find('{');

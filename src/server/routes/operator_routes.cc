@@ -1,4 +1,4 @@
-// What operators ask: does it live, does it speak, how busy is it; and what the routes are.
+// Routes for operators: is it alive, can it speak, how busy is it; and the documentation of the routes.
 #include <algorithm>
 #include <memory>
 #include <mutex>
@@ -51,7 +51,7 @@ Value state_by_model(const std::vector<ModelHealth>& models, bool draining) {
   return {std::move(all)};
 }
 
-// What is said of one model is said of the first.
+// Fields for a single model describe the first one.
 Response health(Services& services, const Request&) {
   const std::vector<ModelHealth> models = health_of_models(services);
   const Health& engine = models.front().health;
@@ -212,7 +212,7 @@ std::vector<Route> operator_routes(const ServerConfig& config) {
       reload_route()};
   if (config.metrics) {
     routes.push_back(told<metrics>("/metrics", Access::client, "Figures for Prometheus.", "text/plain"));
-    routes.back().answers_while_draining = true;  // when operators want to see what is left inside
+    routes.back().answers_while_draining = true;  // operators then want to see the remaining requests
   }
   for (Route& route : routes) route.for_operators = true;
   routes.push_back(told<openapi>("/openapi.json", Access::open, "This document."));

@@ -1,4 +1,4 @@
-// The web page: `/` and what it loads.
+// The web page: `/` and its assets.
 #include <string>
 #include <string_view>
 
@@ -9,7 +9,7 @@
 namespace shoal::server {
 namespace {
 
-// Nothing from elsewhere, nothing inline, in nobody's frame.
+// No foreign content, no inline scripts, no framing.
 constexpr std::string_view kContentSecurityPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self'; connect-src "
     "'self'; "

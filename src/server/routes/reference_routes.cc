@@ -11,8 +11,8 @@
 namespace shoal::server {
 namespace {
 
-// A change of the folder of voices: what a client sends, what is done, and what is said of it. `fields` are
-// those that the official answer has besides success and message, after a failure too.
+// A change of the folder of voices: the request, the action and the answer. `fields` are those that the
+// official answer has besides success and message, even after a failure.
 struct AddVoice {
   std::string id, text, audio;
 
@@ -78,7 +78,7 @@ Value outcome(bool success, std::string message, Value::Object fields) {
   return {std::move(object)};
 }
 
-// What the folder of voices cannot do names files, which are nobody's business out there.
+// Errors of the folder of voices contain file names, which clients must not see.
 bool names_a_file(const Services& services, const Error& error) {
   return std::ranges::any_of(services.models.all(), [&error](const ServedModel& model) {
     const std::string dir = model.engine->config().references_dir;
@@ -94,7 +94,7 @@ HttpError told_of(Services& services, const Request& request, const Error& error
     for (VoiceInfo& voice : voices_of(services, request).list())
       if (!voice.fixed) names.push_back(std::move(voice.name));
     known.message = "voice: " + none_called(*wanted, names, "/v1/references/list");
-  } else if (error.code() == ErrorCode::resource_exhausted) {  // nothing else runs out here
+  } else if (error.code() == ErrorCode::resource_exhausted) {  // only the disk can be full here
     known.status = 507;
     known.retry_after_s.reset();
     known.message = "the disk for voices is full; the server's log says more, under the request id";

@@ -52,7 +52,7 @@ EngineConfig changed(EngineConfig config, const ReloadBody& body) {
   return config;
 }
 
-// One reload at a time: each needs the memory of a model.
+// One reload at a time: each needs memory for another model.
 class Turn {
  public:
   explicit Turn(std::shared_ptr<std::atomic<bool>> taken) : taken_(std::move(taken)) {

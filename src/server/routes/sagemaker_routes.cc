@@ -13,7 +13,7 @@ namespace {
 
 using Handler = std::function<Task<>(Services&, Exchange&)>;
 
-// A route that /invocations stands for: bodies that have `field` are its own.
+// A route behind /invocations: it receives the bodies that have `field`.
 struct Target {
   std::string field;
   std::string format_field;  // the container of its sound; empty: it answers no bare sound

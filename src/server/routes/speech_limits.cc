@@ -1,4 +1,4 @@
-// What the server allows a request, whichever route it came by.
+// The server's limits for a request, on every route.
 #include <algorithm>
 #include <chrono>
 
@@ -58,14 +58,14 @@ void set_deadline(const Services& services, const Engine& engine, SpeechRequest&
   if (usual.count() != engine.config().request_timeout_s) speech.timeout = usual;
 }
 
-// What stands in quotes is the client's own word, whatever it looks like.
+// Quoted text is the client's own input, whatever it looks like.
 std::string without_quoted(std::string message) {
   const size_t first = message.find('"'), last = message.rfind('"');
   if (first != last) message.erase(first, last - first);
   return message;
 }
 
-// Of the settings, or where one was found or looked for: a slash in what is said of it is a path's.
+// Whether a message mentions a setting or a path: outside quotes a slash belongs to a path.
 bool names_phonemizers_file(const std::string& message) {
   return message.starts_with("phonemizer: ") && message.find('/') != std::string::npos;
 }

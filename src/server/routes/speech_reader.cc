@@ -12,7 +12,7 @@ namespace shoal::server {
 
 namespace asio = boost::asio;
 
-// A timer that never expires stands for "something has arrived": cancelling it resumes the reader.
+// A timer that never expires signals that something has arrived: cancelling it resumes the reader.
 struct SpeechReader::State {
   using Clock = std::chrono::steady_clock;
 
@@ -22,7 +22,7 @@ struct SpeechReader::State {
   Speech speech;
   const Executor executor;
   asio::basic_waitable_timer<Clock, asio::wait_traits<Clock>, Executor> arrival;
-  std::atomic<bool> posted{false};  // a wake-up is on its way: one stands for many arrivals
+  std::atomic<bool> posted{false};  // a wake-up is pending: one serves for many arrivals
   bool cancelled = false;
 };
 
@@ -30,8 +30,7 @@ namespace {
 
 template <typename State>
 void watch(const std::shared_ptr<State>& state) {
-  // A plain pointer is safe in here: ~SpeechReader waits for a call in progress. The post holds nothing
-  // alive.
+  // A plain pointer is safe here: ~SpeechReader waits for a running call. The posted function owns nothing.
   state->speech.on_ready([state = state.get(), weak = std::weak_ptr<State>(state)] {
     if (state->posted.exchange(true)) return;
     asio::post(state->executor, [weak] {

@@ -9,7 +9,7 @@
 namespace shoal::server {
 namespace {
 
-// Of what a header carries: clients take some kilobytes of headers.
+// The limit of the header: clients accept some kilobytes of headers.
 constexpr size_t kMostWarnings = 8, kMostWarningBytes = 200;
 
 // Every character beyond ASCII as JSON escapes it.

@@ -6,7 +6,7 @@
 namespace shoal::server {
 namespace {
 
-// A body that is sent whole lies in memory: 50 minutes of 44.1 kHz PCM.
+// The limit of a body that is sent whole and so held in memory: 50 minutes of 44.1 kHz PCM.
 constexpr size_t kMostWholeBytes = size_t{256} << 20;
 
 }  // namespace

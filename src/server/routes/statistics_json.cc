@@ -17,8 +17,7 @@ Value count(Number number) {
 
 Value number(double value) { return std::isfinite(value) ? Value{value} : Value{}; }
 
-// The bound of the bucket below which the share of values lies; null: nothing was measured, or above all
-// bounds.
+// The bound of the bucket that contains the quantile; null: no measurements, or above all bounds.
 Value quantile(const Histogram& of, double share) {
   const double wanted = share * static_cast<double>(of.count);
   uint64_t below = 0;

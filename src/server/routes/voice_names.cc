@@ -36,7 +36,7 @@ bool has_voice(Engine& engine, const std::string& name) {
     engine.voices().get(name);
     return true;
   } catch (const Error& error) {
-    // A damaged one is for the engine to tell; a mix of voices, where there are none to mix, is none.
+    // The engine reports a damaged voice; a mix does not exist for models without mixes.
     const bool is_name = is_voice_name(name);
     return error.code() != ErrorCode::not_found && (is_name || error.code() != ErrorCode::invalid_argument);
   }
@@ -54,7 +54,7 @@ bool is_known_name(std::string_view name) {
   return name.empty() || name == kDefault || name == "built-in" || find_openai_voice(name);
 }
 
-// What OpenAI's name stands for unless the operator says otherwise.
+// The default target of an OpenAI name.
 std::optional<std::string> usual_voice(Engine& engine, std::string_view name) {
   if (!find_openai_voice(name)) return std::nullopt;
   if (engine.traits().own_voices) {

@@ -17,7 +17,7 @@ constexpr double kLearns = 0.1;  // how much of a running mean the newest value 
 constexpr int64_t kSpareDeviceFrames = 2000;
 constexpr int64_t kRoundPatienceUs = 1000;  // after a round that failed
 
-// Nobody wants the rest of a batch.
+// Thrown when nobody needs the rest of a batch.
 struct GivenUp {};
 
 int64_t in_turn_us(const Talk* newcomer) { return newcomer->job().submitted_us + newcomer->turn_us; }
@@ -95,7 +95,7 @@ void BatchLoop::take_incoming() {
   }
 }
 
-// What a talk ends with early, if it does.
+// The error that ends a talk early, if any.
 std::optional<Error> BatchLoop::end_of(const Talk& talk, int64_t now) {
   if (talk.job().state->cancelled()) return end_error(ErrorCode::cancelled);
   if (talk.error) return talk.error;
@@ -116,15 +116,15 @@ void BatchLoop::end_talks(int64_t now) {
   };
   const auto ending = std::stable_partition(talks_.begin(), talks_.end(), goes_on);
   if (ending == talks_.end()) return;
-  // Who is told of an end finds it counted.
+  // Counted before its reader is told.
   count_activity({talks_.begin(), ending});
   for (const auto& talk : std::span(ending, talks_.end()))
     if (!talk->has_ended()) talk->end(std::move(talk->error));
   talks_.erase(ending, talks_.end());
 }
 
-// A batch takes seconds on a CPU: who is late or gone is told within it, and what nobody waits for is given
-// up. Those that end stay in the list until the batch is through.
+// A batch takes seconds on a CPU: late and cancelled requests end during it, and a batch that nobody waits
+// for is abandoned. Ended requests stay in the list until the batch is done.
 void BatchLoop::end_within_batch(const std::vector<Chosen>& batch) {
   take_incoming();
   const int64_t now = now_us();
@@ -157,7 +157,7 @@ int64_t BatchLoop::expected_frames(const Talk& talk, const ReadChunk& chunk) con
 void BatchLoop::offer(Talk& talk, int64_t now) {
   if (talk.pause_if_full()) return;
   int64_t due_us = talk.was_heard() ? talk.runs_dry_us() : talk.job().submitted_us;
-  // Whoever listens hears the first chunk before the second is begun.
+  // Listeners hear the first chunk before the second is started.
   const bool one = !talk.was_heard() && !talk.job().whole;
   int64_t offered = 0;
   for (int64_t i = talk.first(); i < talk.end_index() && offered < parts_.config.max_batch_size; ++i) {
@@ -282,7 +282,7 @@ void BatchLoop::finish(const Chosen& chosen, kokoro::Spoken spoken) {
   if (chosen.talk->has_ended()) return;
   try {
     chosen.talk->take_spoken(chosen.index, std::move(spoken));
-  } catch (...) {  // what was given cannot be taken back
+  } catch (...) {  // delivered sound cannot be taken back
     if (!chosen.talk->error) chosen.talk->error = to_error(std::current_exception());
   }
 }

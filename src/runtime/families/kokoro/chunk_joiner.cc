@@ -14,7 +14,7 @@ constexpr double kWindowS = 0.005, kFadeS = 0.005;
 constexpr double kSilence = 0.00562341325;  // -45 dB
 constexpr double kKeptLeadS = 0.05;
 
-// Of the silence behind a chunk at a join, at speed 1 (as Kokoro-FastAPI 0.8 does).
+// Silence kept after a chunk at a join, at speed 1 (as in Kokoro-FastAPI 0.8).
 double kept_tail_s(std::string_view phonemes) {
   size_t end = phonemes.size();
   while (end > 0) {

@@ -1,4 +1,4 @@
-// What a Kokoro folder holds, and what it needs.
+// The contents of a Kokoro folder and its needs.
 #include <cstdio>
 
 #include "base/error.h"

@@ -34,7 +34,7 @@ void Talk::take_read(int64_t now) noexcept {
   try {
     if (!is_read_) take_additions(now);
     give_what_is_there();
-  } catch (...) {  // what was taken is not taken again
+  } catch (...) {  // samples already taken are not taken again
     error = to_error(std::current_exception());
   }
 }

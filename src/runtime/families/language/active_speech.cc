@@ -93,7 +93,7 @@ bool ActiveSpeech::accept(const SequenceRows& rows) {
   columns_done_ += rows.count;
   if (rows.count > 1 || rows.first < prompt_columns()) {
     job_->state->update([&](SpeechSummary& summary) { summary.computed_columns += rows.count; });
-    // Sharing is a gain, not a duty: without memory for the index nobody else finds these pages.
+    // Sharing is optional: without memory for the index no other sequence finds these pages.
     try {
       pages_.publish(prompt_.values, std::min(columns_done_, prompt_columns()));
     } catch (const std::bad_alloc&) {

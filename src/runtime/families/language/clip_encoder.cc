@@ -133,7 +133,7 @@ std::vector<std::vector<int32_t>> ClipEncoder::encode_together(const std::vector
   return codes;
 }
 
-// A clip that cannot be decoded fails alone; a batch that cannot be encoded is tried clip by clip.
+// A clip that cannot be decoded fails alone; if a batch cannot be encoded, each clip is tried by itself.
 void ClipEncoder::encode_in_work() {
   const TraceSpan span("clip encoding", {{"clips", in_work_.size()}});
   std::vector<std::vector<float>> samples;
@@ -154,7 +154,7 @@ void ClipEncoder::encode_in_work() {
     const std::vector<std::vector<int32_t>> codes = encode_together(samples);
     for (size_t i = 0; i < whose.size(); ++i) keep(whose[i], codes[i]);
     return;
-  } catch (const std::exception&) {  // the one that is at fault says so below
+  } catch (const std::exception&) {  // the faulty clip fails below
   }
   for (size_t i = 0; i < whose.size(); ++i) {
     if (results_[whose[i]].codes) continue;

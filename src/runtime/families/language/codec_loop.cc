@@ -66,7 +66,7 @@ bool CodecLoop::round(int64_t& wake_us) noexcept {
     wake_us = earliest_deadline();
     return busy;
   } catch (...) {
-    // Nothing was decoded that was not delivered: the next round finds everything as it was.
+    // Whatever was decoded has been delivered: the next round can start from the same state.
     Error error = to_error(std::current_exception());
     log(LogLevel::error, "a round of the codec loop failed: ", error.message());
     parts_.ledger.count_retry();
@@ -91,7 +91,7 @@ bool CodecLoop::pass() {
   return true;
 }
 
-// As many as a pass may take time for, so that nobody who starves waits longer than that.
+// The number of frames that a pass may have, limited by time: no starving stream waits longer than that.
 int64_t CodecLoop::frames_per_pass() const {
   if (frame_cost_us_ == 0) return kLeastFramesPerPass;
   const bool of_device = ops::computes_by_itself(ctx_.device);
@@ -118,8 +118,8 @@ int64_t CodecLoop::earliest_deadline() const {
   return earliest;
 }
 
-// Lets every stream move on to its next utterance, and closes those that are done. While a job is generated,
-// it is the decode loop that notices its end.
+// Moves every stream on to its next utterance, and closes those that are done. While a job is still
+// generating, the decode loop notices its end.
 void CodecLoop::settle() {
   const int64_t now = now_us();
   for (Stream& stream : streams_) {
@@ -182,7 +182,7 @@ CodecJob CodecLoop::describe(const Stream& stream, int64_t now) const {
                      .speed = job.speed};
   if (stream.utterance == job.plan.utterances.size() || job.state->cancelled() || job.given_up())
     return described;
-  // Closed before counted: what is published of a closed utterance is all of it.
+  // Check closed before count: then the count of a closed utterance is final.
   described.ended =
       job.closed_utterances.load(std::memory_order_acquire) > static_cast<int64_t>(stream.utterance);
   described.waiting_frames = job.published[stream.utterance].load(std::memory_order_acquire) - stream.decoded;
@@ -206,8 +206,8 @@ void CodecLoop::decode(const std::vector<CodecPiece>& pieces) {
   try {
     decode_together(pieces);
   } catch (...) {
-    // The state of these streams is not known any more: each starts its utterance again by itself, and what
-    // was delivered of it is made once more and dropped.
+    // The state of these streams is unknown: each decodes its utterance again by itself from the start, and
+    // samples that were already delivered are dropped.
     log(LogLevel::warning, "a pass of the codec failed, its streams are decoded one by one: ",
         to_error(std::current_exception()).message());
     parts_.ledger.count_retry();
@@ -275,7 +275,7 @@ void CodecLoop::deliver(Stream& stream, int64_t frames, std::span<const float> p
   stream.decoded += frames;
 }
 
-// After the last frame: what the prosody still holds. Returns what ends the speech.
+// After the last frame: delivers what the prosody still holds. Returns the error that ends the speech.
 std::optional<Error> CodecLoop::give_rest(Stream& stream) {
   SpeechJob& job = *stream.job;
   if (!job.prosody) return std::nullopt;

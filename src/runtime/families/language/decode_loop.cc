@@ -39,7 +39,8 @@ DecodeLoop::DecodeLoop(const Parts& parts)
       prefill_(columns_of_a_step(parts.config, parts.ctx.device), frame_us_),
       patience_us_(kPatienceUs),
       workspace_bytes_(parts.ctx.workspace->capacity_bytes()) {
-  // What a round appends to, so that admitting and speaking cannot run out of memory half way.
+  // Reserves the vectors that a round appends to, so that admitting and speaking cannot run out of memory
+  // half way.
   const auto streams = static_cast<size_t>(parts.config.streams());
   active_.reserve(streams);
   active_jobs_.reserve(streams);
@@ -90,8 +91,7 @@ void DecodeLoop::run() {
   }
 }
 
-// Without a thread of its own the codec decodes here what is due: generation must not run ahead of the sound
-// that it is for.
+// Without its own thread the codec decodes due frames here: generation must not run ahead of its sound.
 bool DecodeLoop::run_codec(int64_t& wake_us) {
   if (parts_.codec.has_own_thread()) return false;
   int passes = 0;
@@ -111,8 +111,8 @@ bool DecodeLoop::round(int64_t& wake_us) noexcept {
   }
 }
 
-// Whatever threw changed nothing that the next round does not find as it was. Most often memory was short for
-// a moment; if it stays short, the newest request makes room.
+// The step that threw changed nothing, so the next round can repeat it. Most often memory was short for a
+// moment; if it stays short, the newest request fails to make room.
 void DecodeLoop::on_failed_round(Error error) {
   log(LogLevel::error, "a round of the decode loop failed: ", error.message());
   parts_.ledger.count_retry();
@@ -266,7 +266,7 @@ void DecodeLoop::admit_job(JobId id) {
   }
 }
 
-// Looks the prefixes up of those that the plan lets begin; says whether there were any.
+// Looks up the prefixes of jobs that the plan starts; returns whether there were any.
 bool DecodeLoop::attach_prefixes(const std::vector<StepRows>& planned) {
   bool any = false;
   for (const StepRows& rows : planned) {
@@ -299,7 +299,7 @@ void DecodeLoop::before_retry() {
   parts_.release_memory();
 }
 
-// What is found of a prefix changes what remains to be done: the step is planned until nobody new begins.
+// A prefix found in the cache changes what remains to be computed: plan again until no further job starts.
 StepPlan DecodeLoop::plan(int64_t now) {
   while (true) {
     describe_active(now);

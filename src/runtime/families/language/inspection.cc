@@ -1,4 +1,4 @@
-// What a language model's folder holds, and what it needs.
+// The contents of a language model's folder and its needs.
 #include <cstdio>
 
 #include "base/error.h"

@@ -11,7 +11,7 @@ constexpr const char* name_of_family(dual_ar::Family family) {
   return family == dual_ar::Family::s1 ? "s1" : "s2";
 }
 
-// As ModelTraits::family; empty for what is not of this family.
+// As ModelTraits::family; empty for models of other families.
 std::string family_in(const std::string& model) {
   if (model == kRandomS1Mini) return "s1";
   try {

@@ -16,15 +16,15 @@ namespace shoal::runtime {
 namespace {
 
 constexpr int64_t kMiB = 1 << 20;
-// Two threads do more when one loop after the other has both, eight when the codec has three of its own
-// (docs/PERF.md); nothing between was measured.
+// Two threads do more if both loops use them in turn, eight if the codec has three of its own (docs/PERF.md);
+// values between were not measured.
 constexpr int kFewThreads = 8;
 constexpr const char* kWarmUpText = "Hello there.";
 
 CodeStore::Options store_options(const EngineConfig& config, const SpeechModel& model) {
   const dac::Config& codec = model.codec().config();
   const std::string& path = model.codec_path();
-  // Codes of random weights are nobody's voice: they are not kept on disk.
+  // Codes of random weights are useless later: they are not kept on disk.
   return {.max_clips = config.reference_cache_size,
           .dir = path.empty() ? "" : cache_dir(config.cache_dir),
           .fingerprint = path.empty() ? "random" : codec_fingerprint(path, codec, model.codec().dtype()),
@@ -83,7 +83,7 @@ Pipeline::Pipeline(const EngineConfig& config, const MakeCalls& make_calls)
       split_(split_threads(config, ThreadTeam::available_cpus(), ops::computes_by_itself(device_))),
       decode_team_(split_.decode),
       codec_team_(std::max(1, split_.codec)),
-      // Sound that can be made goes first: who has frames hears them, and generation that runs ahead waits.
+      // Decoding goes first: requests that have frames are heard, and generation does not run ahead.
       decode_(device_, decode_team_, {.record = config.cuda_graphs}),
       codec_(device_, split_.codec > 0 ? codec_team_ : decode_team_,
              {.priority = ops::StreamPriority::high, .record = config.cuda_graphs}),
@@ -100,8 +100,8 @@ Pipeline::Pipeline(const EngineConfig& config, const MakeCalls& make_calls)
   codec_states_.emplace(model_->codec(), codec_.context(), config.streams());
   const MemoryPlan plan = plan_memory(config, sizes_of(*model_, device_), split_.decode, available);
   plan.check();
-  // A GPU's recordings of steps hold addresses: a workspace that grows in traffic would have all of them made
-  // anew. (The codec's passes seldom reach the size that its plan allows for.)
+  // CUDA graphs contain addresses: if the workspace grew during traffic, all graphs would be captured again.
+  // (The codec's passes seldom reach the size that its plan allows for.)
   if (ops::computes_by_itself(device_)) decode_.context().workspace->reserve(plan.decode_workspace);
   cache_.emplace(language_model.config(), plan.kv_pages, config.kv_page_size, language_model.dtype(),
                  device_);

@@ -5,8 +5,8 @@
 namespace shoal::runtime {
 namespace {
 
-// Columns of prompts that are worth a step; and at most, beside somebody who is ahead, while nobody knows
-// what they cost.
+// The smallest useful number of prompt columns in a step; and the largest number beside a listener with lead,
+// while the cost is unknown.
 constexpr int64_t kLeastColumns = 32, kUnmeasuredColumns = 256;
 
 }  // namespace

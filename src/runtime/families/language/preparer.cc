@@ -117,7 +117,7 @@ std::shared_ptr<SpeechJob> Preparer::prepare(const SpeechRequest& request, std::
   std::vector<ClipSource> sources = sources_of(request);
   auto preparation = std::make_shared<Preparation>();
   preparation->request = request;
-  preparation->request.references.clear();  // their bytes have been taken over
+  preparation->request.references.clear();  // their bytes have been moved
   preparation->state = std::move(state);
   preparation->seed = seed;
   preparation->done = std::move(done);

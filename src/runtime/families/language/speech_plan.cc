@@ -76,8 +76,8 @@ std::vector<std::string> split(const SpeechRequest& request, const SpeechModel& 
   return utterances;
 }
 
-// S2: the whole dialogue is its history while it fits; beyond that the first turn, which carries the voice,
-// and nothing between.
+// S2: the whole dialogue is its history while it fits; beyond that only the first turn, which carries the
+// voice.
 text::PromptColumns build_s2(const SpeechPlan& plan, const SpeechModel& model,
                              std::span<const VoiceReference> spoken, std::string_view text) {
   const dual_ar::Config& config = model.language_model().config();

@@ -1,4 +1,4 @@
-// Stands for the web page in a program that was built without it.
+// Replaces the web page in a program that was built without it.
 #include "server/page/page.h"
 
 namespace shoal::server {
