@@ -56,29 +56,17 @@ DecodeLoop::~DecodeLoop() {
 }
 
 void DecodeLoop::submit(std::shared_ptr<SpeechJob> job) {
-  {
-    const std::lock_guard lock(incoming_mutex_);
-    incoming_.push_back(std::move(job));
-  }
+  inbox_.put(std::move(job));
   parts_.wake->ring();
 }
 
 void DecodeLoop::watch(std::shared_ptr<PreparingSpeech> speech) {
-  {
-    const std::lock_guard lock(incoming_mutex_);
-    incoming_preparing_.push_back(std::move(speech));
-  }
+  inbox_.put(std::move(speech));
   parts_.wake->ring();
 }
 
 void DecodeLoop::cancel_all(ErrorCode code, const char* message) {
-  {
-    const std::lock_guard lock(incoming_mutex_);
-    if (stopping_) return;
-    stop_code_ = code;
-    stop_message_ = message;
-    stopping_ = true;
-  }
+  inbox_.stop({code, message});
   parts_.wake->ring();
 }
 
@@ -134,7 +122,7 @@ void DecodeLoop::on_failed_round(Error error) {
 }
 
 bool DecodeLoop::work(int64_t& wake_us) {
-  take_incoming();
+  if (const auto stop = inbox_.take(waiting_, preparing_)) end_everything(*stop);
   forget_closed();
   const int64_t now = now_us();
   end_preparing(now);
@@ -142,22 +130,6 @@ bool DecodeLoop::work(int64_t& wake_us) {
   if (step(now)) return true;
   wake_us = earlier(wake_us, earliest_deadline(now));
   return false;
-}
-
-void DecodeLoop::take_incoming() {
-  bool stopping = false;
-  {
-    const std::lock_guard lock(incoming_mutex_);
-    if (waiting_.empty()) waiting_.swap(incoming_);  // even without memory
-    waiting_.reserve(waiting_.size() + incoming_.size());
-    for (auto& job : incoming_) waiting_.push_back(std::move(job));
-    incoming_.clear();
-    preparing_.reserve(preparing_.size() + incoming_preparing_.size());
-    for (auto& speech : incoming_preparing_) preparing_.push_back(std::move(speech));
-    incoming_preparing_.clear();
-    stopping = stopping_;
-  }
-  if (stopping) end_everything();
 }
 
 void DecodeLoop::end_preparing(int64_t now) {
@@ -172,8 +144,8 @@ void DecodeLoop::end_preparing(int64_t now) {
   }
 }
 
-void DecodeLoop::end_everything() {
-  const auto error = [this] { return error_without_fail(stop_code_, stop_message_); };
+void DecodeLoop::end_everything(const SpeechInbox::Stop& stop) {
+  const auto error = [&] { return error_without_fail(stop.code, stop.message); };
   for (const auto& speech : preparing_)
     if (speech->claim()) parts_.ledger.leave(*speech->state, Stage::preparing, speech->client, error());
   while (!waiting_.empty()) {

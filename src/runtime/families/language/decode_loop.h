@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "runtime/families/language/active_speech.h"
 #include "runtime/families/language/codec_loop.h"
 #include "runtime/families/language/prefill_budget.h"
+#include "runtime/families/language/speech_inbox.h"
 #include "runtime/families/language/step_runner.h"
 #include "shoal/engine_config.h"
 
@@ -58,8 +58,7 @@ class DecodeLoop {
   bool round(int64_t& wake_us) noexcept;
   bool work(int64_t& wake_us);
   bool run_codec(int64_t& wake_us);
-  void take_incoming();
-  void end_everything();
+  void end_everything(const SpeechInbox::Stop& stop);
   void end_preparing(int64_t now);
   void forget_closed();
   int64_t admit(int64_t now);
@@ -86,12 +85,7 @@ class DecodeLoop {
   StepRunner runner_;
   const int64_t frame_us_, prefetch_samples_;
 
-  std::mutex incoming_mutex_;  // guards what follows
-  std::vector<std::shared_ptr<SpeechJob>> incoming_;
-  std::vector<std::shared_ptr<PreparingSpeech>> incoming_preparing_;
-  bool stopping_ = false;
-  ErrorCode stop_code_ = ErrorCode::unavailable;
-  const char* stop_message_ = "";
+  SpeechInbox inbox_;
 
   // Of the loop's own thread.
   std::vector<std::shared_ptr<PreparingSpeech>> preparing_;
