@@ -20,8 +20,8 @@ constexpr int kDefaultAacBitrate = 64000;
 constexpr int kMinAacBitrate = 8000, kMaxAacBitrate = 160000;
 constexpr size_t kFrameSamples = 1024;
 constexpr size_t kFrameBytes = 768 + 7;  // 6144 bits of one channel, and the ADTS header
-// What a decoder gives before the first sample: the overlap of the first block, and what the encoder looks
-// ahead for transients.
+// The decoder's delay before the first sample: the overlap of the first block, and the encoder's look-ahead
+// for transients.
 constexpr size_t kDelaySamples = 1024 + 576;
 
 int bitrate_bps(const EncoderOptions& options) {

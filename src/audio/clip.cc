@@ -19,7 +19,7 @@ constexpr float kMaxAmplitude = 16.0f;
 constexpr int64_t kBlockFrames = 4096;
 
 // The file as libsndfile reads it. Its callbacks are called from C, so they must not throw; sf_count_t is
-// signed 64 bits and every value in it may be a lie of the file.
+// signed 64 bits and any value in it may come from a malicious file.
 struct MemoryFile {
   std::span<const std::byte> bytes;
   sf_count_t position = 0;

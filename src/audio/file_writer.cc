@@ -24,7 +24,7 @@ namespace {
        path, ": ", what, ": ", std::strerror(error));
 }
 
-// The file behind symbolic links, so that a link to a file keeps being one.
+// The target of symbolic links, so that a link to a file stays a link.
 std::string resolved(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr), &std::free);
   return real ? std::string(real.get()) : path;

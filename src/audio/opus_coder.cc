@@ -9,7 +9,7 @@ namespace shoal::audio {
 namespace {
 
 constexpr int kDefaultOpusBitrate = 64000;
-constexpr int kMinOpusBitrate = 6000, kMaxOpusBitrate = 256000;  // what the codec does with one channel
+constexpr int kMinOpusBitrate = 6000, kMaxOpusBitrate = 256000;  // the codec's range for one channel
 constexpr int kPacketSamples48k = 960;                           // 20 ms
 constexpr int kSerial = 0x53484F41;  // any constant: the same samples give the same bytes
 

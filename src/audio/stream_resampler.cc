@@ -9,7 +9,7 @@
 namespace shoal::audio {
 namespace {
 
-constexpr size_t kPiece = 4096;  // samples in at a time
+constexpr size_t kPiece = 4096;  // input samples per call
 
 void check(soxr_error_t error) {
   if (error) fail(ErrorCode::internal, "resampling: ", soxr_strerror(error));

@@ -9,8 +9,8 @@ namespace shoal::audio {
 namespace {
 
 constexpr int kHeaderBytes = 44;
-// Size fields of a stream: "until the end". Players, browsers, ffmpeg and libsndfile read on to the end of
-// the data; a zero (the other custom) is taken for an empty file by some.
+// Size fields of a stream: "until the end". Players, browsers, ffmpeg and libsndfile read to the end of the
+// data; some take a zero (the other convention) for an empty file.
 constexpr uint32_t kUnknownSize = 0xFFFFFFFF;
 // The RIFF size counts the data and 36 bytes of header.
 constexpr uint64_t kMaxDataBytes = 0xFFFFFFFF - (kHeaderBytes - 8);

@@ -9,7 +9,7 @@
 namespace shoal {
 namespace {
 
-// Longer than every name: what lies beyond cannot make a name nearer, only the search slower.
+// Longer than every name: characters beyond cannot make a name closer, only the search slower.
 constexpr size_t kMaxLength = 64;
 
 std::string_view core(std::string_view name, std::span<const std::string_view> prefixes) {

@@ -1,4 +1,4 @@
-// shoal bench: how fast this machine is, beside what it could be.
+// shoal bench: the speed of this machine, compared with its limits.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -32,7 +32,7 @@ struct BenchOptions {
   std::string random;  // of random_benches(), or empty: the voice of `model`
   std::string model, precision;
   std::string text;
-  std::vector<int> batches;  // empty: those of the device
+  std::vector<int> batches;  // empty: the device's default list
   bool no_load = false, json = false;
   ComputeOptions compute;
 };

@@ -1,4 +1,4 @@
-// shoal bench engine: many users at a time, in one process.
+// shoal bench engine: many users at once, in one process.
 #include "cli/bench_engine.h"
 
 #include <CLI/CLI.hpp>

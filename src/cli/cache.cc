@@ -1,4 +1,4 @@
-// shoal cache: what is kept on disk, and throwing it away.
+// shoal cache: shows and clears the files on disk.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
@@ -17,7 +17,7 @@ struct CacheOptions {
   bool json = false;
 };
 
-// What the engine would use.
+// The folder that the engine would use.
 EngineConfig config_of(const CacheOptions& options) {
   EngineConfig config = resolve_settings(process_settings({}, "")).config;
   if (!options.dir.empty()) config.cache_dir = options.dir;

@@ -31,12 +31,12 @@ struct Finding {
   std::string check, outcome, words;
 };
 
-// Checks, one after the other; what comes after a failure stands on it and is skipped.
+// Runs checks in order; the checks after a failure depend on it and are skipped.
 class Examination {
  public:
   explicit Examination(bool prints) : prints_(prints) {}
 
-  // `look` returns what it found, and throws what is wrong.
+  // `look` returns a description of the result, and throws on failure.
   void check(const char* name, const std::function<std::string()>& look) {
     if (failed()) return add({name, "skipped", ""});
     try {

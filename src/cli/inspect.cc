@@ -1,4 +1,4 @@
-// shoal inspect: what a model folder holds, what it needs, and what is missing.
+// shoal inspect: the contents of a model folder, its memory, and what is missing.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
@@ -19,7 +19,7 @@ struct InspectOptions {
   std::string dir;
   std::string precision;
   bool tensors = false, memory = false, json = false;
-  EngineSettings settings;  // of an engine, for what it would take
+  EngineSettings settings;  // of an engine, for its memory plan
 };
 
 void inspect(const InspectOptions& options) {

@@ -42,7 +42,7 @@ int64_t whole_number(std::string_view text, const std::string& whole, const char
   return value;
 }
 
-// "N" or "N-M"; nothing: 0 and 0.
+// "N" or "N-M"; an empty text: 0 and 0.
 std::pair<int64_t, int64_t> range_of(const std::string& given, const char* name) {
   if (given.empty()) return {0, 0};
   const std::string_view text = given;
@@ -53,7 +53,7 @@ std::pair<int64_t, int64_t> range_of(const std::string& given, const char* name)
   return {least, most};
 }
 
-// What the model has no use for.
+// Options that the model ignores.
 void check_traits(const LoadOptions& o, const ModelTraits& traits) {
   const auto refuse = [&](bool given, const char* name, const char* why) {
     if (given) fail(ErrorCode::invalid_argument, "bench engine: ", name, ": ", why);
@@ -224,7 +224,7 @@ class LoadRun {
     std::fflush(stdout);  // the levels may take long
   }
 
-  // Requests that nobody measures, so that every level begins with workspaces and caches in use.
+  // Requests before the measurement, so that every level starts with warm workspaces and caches.
   void warm_up(Engine& engine, const bench::Workload& workload, bench::LevelPlan plan) {
     const int count = options_.warm_up_requests.value_or(plan.open_loop() ? kOpenLoopWarmUp : plan.users);
     if (count == 0) return;

@@ -1,4 +1,4 @@
-// shoal phonemize: what a text is to a model that speaks phonemes.
+// shoal phonemize: how a model that speaks phonemes reads a text.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
@@ -58,7 +58,7 @@ void print(const std::vector<phonemes::Chunk>& chunks, bool with_words) {
 void phonemize(const PhonemizeOptions& options) {
   const EngineConfig config = options.settings.resolve().config;
   const std::string text = options.input.read();
-  text::require_utf8(text);  // what is_speakable() wants
+  text::require_utf8(text);  // is_speakable() requires it
   if (!text::is_speakable(text))
     fail(ErrorCode::invalid_argument, "text: expected at least one letter or digit, got ",
          text.empty() ? "nothing" : "only spaces and punctuation");

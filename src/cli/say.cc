@@ -28,7 +28,7 @@ struct SayOptions {
   InputText input;
   OutputOptions output;
   std::vector<std::string> clips, clip_texts;
-  SpeechRequest request;  // what the options say, but for text and references
+  SpeechRequest request;  // from the options, except text and references
   uint64_t seed = 42;     // the official command line's default
   std::string normalise = "auto", special_tokens;
   bool json = false, quiet = false;
@@ -68,7 +68,7 @@ SpeechRequest request_of(const SayOptions& options, const EngineConfig& config) 
   return request;
 }
 
-// OpenAI's names stand for voices that come with the model, where no voice is called so; as in the server.
+// As in the server, OpenAI's names mean voices that come with the model, unless a voice has that name.
 std::string voice_called(const std::string& name, const EngineConfig& config) {
   const settings::OpenAiVoice* known = settings::find_openai_voice(name);
   if (!known) return name;

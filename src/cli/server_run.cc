@@ -60,7 +60,7 @@ class ServerRun {
     }
   }
 
-  // Whether nothing is being loaded any more.
+  // Whether no model is being loaded any more.
   bool stop() {
     const int grace_s = started_with_.server.grace_s;
     log(LogLevel::info, "shutting down: requests inside have ", grace_s, " s to end");
@@ -72,7 +72,7 @@ class ServerRun {
  private:
   bool is_over() {
     if (interrupt_.received()) return true;
-    // Of somebody who has left. A program without one that sends SIGHUP wants a reload.
+    // Whether the terminal is gone. A SIGHUP to a program that never had one asks for a reload.
     hung_up_ = interrupt_.take_hangup() || hung_up_;
     return hung_up_ && had_terminal_ && !has_terminal();
   }
@@ -118,7 +118,8 @@ void run_server(const EngineSettings& settings, const ResolvedSettings& resolved
   ServerRun run(settings, resolved);
   run.serve();
   if (run.stop()) return;
-  // Loading takes seconds to minutes and cannot be interrupted. It leaves nothing half done but memory.
+  // Loading takes seconds to minutes and cannot be interrupted. If the process exits meanwhile, only memory
+  // is lost.
   logging.reset();
   std::_Exit(EXIT_SUCCESS);
 }

@@ -51,7 +51,7 @@ void print_line(const VoiceExamination& voice) {
   }
 }
 
-// Those of a model that has its own, from their files' headers.
+// Voices of a model that has its own, from the headers of their files.
 void print_model_voices(const std::string& model, bool json) {
   const ModelVoices own = model_voices(model);
   ordered_json list = ordered_json::array();
@@ -124,7 +124,7 @@ void refuse_built_in(const std::string& name) {
     fail(ErrorCode::already_exists, "voice \"", kBuiltIn, "\": is the model's own; choose another name");
 }
 
-// From a file without the line ends that editors put behind the last line: the words are used verbatim.
+// Reads a file without the trailing line ends that editors add: the words are used verbatim.
 std::string words_of(const VoicesOptions& options) {
   if (options.text.empty() == options.text_path.empty())
     fail(ErrorCode::invalid_argument,

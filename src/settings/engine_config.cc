@@ -41,7 +41,7 @@ Precision parse_precision(std::string_view name) {
 
 void EngineConfig::validate() const {
   check_device(device);
-  // Where the device is left to choose, it says so itself once it is known.
+  // An automatically chosen device checks this itself once it is known.
   if (device == "cpu" && precision == Precision::float16)
     fail(ErrorCode::unsupported, "precision: float16 needs a GPU; on a CPU use bfloat16 or float32");
   settings::check_ranges(*this);

@@ -47,7 +47,7 @@ void check_model_name(const char* field, const std::string& name) {
          " printable characters, got \"", printable(name), "\"");
 }
 
-// The key itself stands in no message.
+// No message contains the key itself.
 void check_key(std::string_view field, const std::string& key) {
   if (!key.empty() && !settings::is_key(key))
     fail(ErrorCode::invalid_argument, field, ": expected at most ", settings::kMostKeyBytes,

@@ -29,8 +29,8 @@ void check_agreement(const std::vector<Statement>& statements) {
 
 bool is_switch(const Statement& statement) { return statement.alias && statement.alias->is_switch; }
 
-// The strongest statement about `row`. A switch that a stronger source has set silences the same switch below
-// it, also where it says nothing itself: enable_batching = true in the environment lifts a false in the file.
+// The strongest statement about `row`. A switch in a stronger source hides the same switch in weaker ones,
+// even if it has no value: enable_batching = true in the environment overrides a false in the file.
 const Statement* winner(const Row& row, const std::vector<std::vector<Statement>>& sources) {
   bool switched_above = false;
   for (const std::vector<Statement>& statements : sources) {
@@ -68,8 +68,8 @@ void validate(const Config& config, const std::vector<ResolvedSettings::Origin>&
   }
 }
 
-// Older servers had one model each: their switches of batching say nothing of the others beside it, whose
-// sequences max_batch_size would set one after the other as well.
+// Older servers had one model each: their batching switches say nothing about further models, whose batches
+// max_batch_size would set to one as well.
 void check_switched_batching(const Statement* batching, const ServerConfig& server) {
   if (!batching || !is_switch(*batching) || server.models.empty()) return;
   fail(ErrorCode::unsupported, "max_batch_size: ", batching->name,
@@ -77,7 +77,7 @@ void check_switched_batching(const Statement* batching, const ServerConfig& serv
        "it is meant for all, or leave it out");
 }
 
-// Arguments of a process can be read by everybody on its machine.
+// Everybody on the machine can read the arguments of a process.
 std::string note_on_visible_key(const Row& row, const std::string& source) {
   const Setting setting{.key = std::string(row.key)};
   return concat(source, ": the list of processes shows the key; better give it in ", variable_of(setting),

@@ -32,7 +32,7 @@ Name find_variable(std::string_view variable) {
   return find_alias(Source::environment, variable);
 }
 
-// The setting's value behind a switch's.
+// The setting's value that a switch stands for.
 std::optional<Value> meaning(const Alias& alias, const Row& row, bool on) {
   const std::string_view text = on ? alias.if_true : alias.if_false;
   if (text.empty()) return std::nullopt;
@@ -80,7 +80,7 @@ bool is_service_link(std::string_view name, std::string_view value) {
          numbered || (name.ends_with("_PORT") && value.find("://") != std::string_view::npos);
 }
 
-// Variables that set nothing but are no mistakes either.
+// Variables that set nothing but are not mistakes.
 bool is_read_elsewhere(const std::string& name, const std::string& value) {
   return std::ranges::count(other_variables(), name) > 0 || is_service_link(name, value);
 }
@@ -103,7 +103,7 @@ std::string place_of(const FileEntry& entry, const std::string& path) {
   return concat(printable(path, kMaxPath), ":", entry.line);
 }
 
-// True for a key of older servers that sets nothing here.
+// True for a key of older servers that has no effect here.
 bool is_official_key(const FileEntry& entry, const std::string& path) {
   const auto name = std::ranges::find(official_names(), std::string_view(entry.key), &OfficialName::name);
   if (name == official_names().end() || !name->is_key) return false;

@@ -33,7 +33,7 @@ void check_characters(std::string_view line) {
     fail(ErrorCode::corrupt_file, "not TOML: the line has a control character");
 }
 
-// As parse_toml_line; a line that may hold a secret stands in no message.
+// As parse_toml_line, but messages do not contain a line that may hold a secret.
 std::optional<TomlLine> parse_line(std::string_view line) {
   try {
     return parse_toml_line(line);

@@ -29,7 +29,8 @@ template <typename... Parts>
 // A number that no value can hold.
 struct TooLarge {};
 
-// Digits of `base` with single underscores between them, which go. Empty: there are none, or a wrong place.
+// Digits of `base` with single underscores between them, which are removed. Empty: no digits, or an
+// underscore in a wrong place.
 std::string digits_of(std::string_view text, int base) {
   const auto is_one = [&](char c) {
     const int digit = is_digit(c)            ? c - '0'
@@ -203,7 +204,7 @@ class LineReader {
     return text;
   }
 
-  // The character behind a backslash.
+  // The character after a backslash.
   uint32_t escaped() {
     constexpr std::string_view kLetters = "btnfr\"\\", kMeanings = "\b\t\n\f\r\"\\";
     const std::string_view escape = take(2);

@@ -11,7 +11,7 @@ namespace {
 
 struct Number {
   std::string integer;   // digits without separators
-  std::string fraction;  // behind the point, or empty
+  std::string fraction;  // after the point, or empty
   bool grouped = false;  // had thousands separators
   size_t end = 0;
 
@@ -92,7 +92,7 @@ struct Match {
   std::string_view words;
   size_t end;
 };
-// "k" or " million" behind an amount of money; one letter must be glued to it.
+// "k" or " million" after an amount of money; a single letter must follow without a blank.
 Match read_multiplier(std::string_view text, size_t at) {
   const size_t begin = skip_blank(text, at), end = letters_end(text, begin);
   for (const Multiplier& multiplier : money_multipliers()) {
@@ -114,7 +114,7 @@ struct Fraction {
   std::string_view numerator, denominator;
   size_t end;
 };
-// "½" or "3/4" (at most three digits each, nothing glued behind).
+// "½" or "3/4" (at most three digits each, nothing attached after it).
 std::optional<Fraction> read_fraction(std::string_view text, size_t at) {
   for (const VulgarFraction& fraction : kVulgarFractions) {
     if (fraction.character[0] == char_at(text, at) && starts_at(text, at, fraction.character))
@@ -142,8 +142,8 @@ std::string added_fraction(const Fraction& fraction) {
   return " and " + words;
 }
 
-// The unit behind a number, and where it ends: a dot that only marks the abbreviation goes with it. A sign is
-// no abbreviation: the dot of "99%." ends a sentence, whatever case follows.
+// The unit after a number, and its end: a dot that only marks the abbreviation belongs to it. A sign is no
+// abbreviation: the dot of "99%." ends a sentence, whatever case follows.
 const Unit* read_unit(std::string_view text, size_t at, size_t& end) {
   const size_t begin = skip_blank(text, at);
   const Unit* unit = find_unit(text, begin);
@@ -222,7 +222,7 @@ std::optional<Spoken> dimensions(std::string_view text, size_t at, const Number&
   return Spoken{words + " by", next};
 }
 
-// "2½", "2 1/2", also with a unit behind.
+// "2½", "2 1/2", also followed by a unit.
 std::optional<Spoken> mixed_fraction(std::string_view text, size_t, const Number& number) {
   if (!number.fraction.empty()) return std::nullopt;
   const size_t begin = skip_blank(text, number.end);

@@ -21,7 +21,7 @@ std::optional<std::string> date_words(int year, int month, int day) {
   return concat(find_month(kMonthNumbers[month - 1]), " ", day_words(day), ", ", spell_year(year));
 }
 
-// Three groups of digits with one separator between them and nothing of the kind behind.
+// Three groups of digits with one kind of separator, and no further group.
 struct ThreeGroups {
   std::array<std::string_view, 3> digits;
   char separator;
@@ -44,7 +44,7 @@ std::optional<ThreeGroups> read_three_groups(std::string_view text, size_t at) {
   return groups;
 }
 
-// Behind "st", "nd", "rd" or "th", or `at` itself.
+// After "st", "nd", "rd" or "th", or `at` itself.
 size_t skip_ordinal_suffix(std::string_view text, size_t at) {
   for (const std::string_view suffix : {"st", "nd", "rd", "th"}) {
     if (starts_at(text, at, suffix) && !is_word_at(text, at + 2)) return at + 2;

@@ -17,7 +17,7 @@ std::string groups_words(const std::vector<std::string_view>& groups) {
   return words;
 }
 
-// Runs of digits with `separator` between them, at most `most` of them; `end` is behind the last.
+// Runs of digits with `separator` between them, at most `most` of them; `end` is after the last.
 std::vector<std::string_view> read_groups(std::string_view text, size_t at, char separator, size_t most,
                                           size_t& end) {
   std::vector<std::string_view> groups;

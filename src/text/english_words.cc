@@ -10,8 +10,8 @@
 namespace shoal::text {
 namespace {
 
-// A capitalised word stands in front, as in "Main St.", and is not itself the word for such a one: "Street
-// Ave." names no street, and in "Main St. Ave. Rd." each word said would open the next one's eyes.
+// A capitalised word precedes, as in "Main St.", and is not itself such a word: "Street Ave." names no
+// street, and in "Main St. Ave. Rd." each spoken word would make the next abbreviation match.
 bool follows_a_name(std::string_view text, size_t at) {
   const std::string_view before = previous_word(text, at);
   return !before.empty() && is_upper_ascii(before[0]) && !is_said_after_capital(before);
@@ -76,7 +76,7 @@ bool is_email(std::string_view token) {
          is_domain(token.substr(sign + 1));
 }
 
-// What is left to say of a URL: without scheme and "www."; empty when the token is none.
+// The part of a URL to speak: without scheme and "www."; empty when the token is no URL.
 std::string_view spoken_part_of_url(std::string_view token) {
   bool certain = false;
   for (const std::string_view prefix : {"http://", "https://", "ftp://", "www."}) {
@@ -127,12 +127,12 @@ std::string address_words(std::string_view address) {
 struct Symbol {
   std::string_view character, words;
 };
-// Said when a number follows at once and nothing is glued in front.
+// Spoken when a number follows at once and nothing is attached before.
 constexpr Symbol kSignsBeforeNumber[] = {{"-", "minus"},     {"\u2212", "minus"}, {"+", "plus"},
                                          {"~", "about"},     {"≈", "about"},      {"±", "plus or minus"},
                                          {"#", "number"},    {"§", "section"},    {"<", "less than"},
                                          {">", "more than"}, {"≤", "at most"},    {"≥", "at least"}};
-// Said between blanks.
+// Spoken between blanks.
 constexpr Symbol kBetweenBlanks[] = {{"+", "plus"},       {"=", "equals"},   {"×", "times"},
                                      {"÷", "divided by"}, {"≈", "is about"}, {"@", "at"}};
 
@@ -141,7 +141,7 @@ bool is_in_row(std::string_view text, size_t at, std::string_view sign) {
   return text.substr(0, at).ends_with(sign) || starts_at(text, at + sign.size(), sign);
 }
 
-// Behind a row of '&' or "&amp;".
+// After a row of '&' or "&amp;".
 size_t ampersands_end(std::string_view text, size_t at) {
   while (char_at(text, at) == '&') at += starts_at(text, at, "&amp;") ? 5 : 1;
   return at;
@@ -194,7 +194,7 @@ std::optional<Spoken> speak_roman_numeral(std::string_view text, size_t at) {
 }
 
 std::optional<Spoken> speak_address(std::string_view text, size_t at) {
-  constexpr size_t kLongest = 2048;  // bytes; a longer one nobody wants to hear
+  constexpr size_t kLongest = 2048;  // bytes; nobody wants to hear a longer one
   size_t begin = at;
   while (begin < text.size() && begin - at < 4 && std::string_view("(<[\"").find(text[begin]) < 4) ++begin;
   size_t end = begin;

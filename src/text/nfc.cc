@@ -46,7 +46,7 @@ void order_combining_marks(std::vector<utf8proc_int32_t>& characters) {
       return std::tie(a.combining_class, a.position) < std::tie(b.combining_class, b.position);
     });
     for (const Mark& mark : run) characters[at++] = mark.character;
-    if (at < characters.size()) ++at;  // the starter behind the run
+    if (at < characters.size()) ++at;  // the starter after the run
   }
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 using Rule = std::optional<Spoken> (*)(std::string_view text, size_t at);
 
-// By what stands at the position; tried in this order, the first that speaks wins.
+// Rules by the character at the position, tried in this order; the first that matches wins.
 constexpr Rule kAtDigit[] = {speak_phone_number, speak_date,     speak_digit_groups, speak_time,
                              speak_day_month,    speak_fraction, speak_amount};
 constexpr Rule kAtWord[] = {speak_month_day, speak_abbreviation, speak_roman_numeral, speak_money};  // "US$5"
@@ -40,7 +40,7 @@ class Walk {
     return at_ == 0 || std::string_view(" \n\t\r").find(text_[at_ - 1]) != std::string_view::npos;
   }
 
-  // Behind "<|...|>", or where we stand.
+  // After "<|...|>", or the current position.
   size_t special_token_end() const {
     constexpr size_t kLongest = 64;
     if (!starts_at(text_, at_, "<|")) return at_;
@@ -88,7 +88,7 @@ class Walk {
     return true;
   }
 
-  // "10-20", "$5–$10", "8:30-9:30", "1939 – 1945": behind a number, a dash in front of another says "to".
+  // "10-20", "$5–$10", "8:30-9:30", "1939 – 1945": a dash between two numbers is spoken as "to".
   void say_range() {
     const size_t blank = starts_at(text_, at_, " \u2013 ") ? 1 : 0;
     const size_t dash_end = skip_dash(text_, at_ + blank);
@@ -123,15 +123,15 @@ class Walk {
   std::string_view text_;
   size_t at_ = 0;
   std::string out_;
-  bool spoke_last_ = false;  // the end of out_ was said, not copied
+  bool spoke_last_ = false;  // the end of out_ was rewritten, not copied
 };
 
 }  // namespace
 
 std::string normalise_english(std::string_view text) {
   require_utf8(text);
-  // Words that were said can open a rule's eyes for an abbreviation in front of them ("Dr. 11/21/2026" ->
-  // "Dr. November ..."), so walk until nothing changes; the second walk nearly always finds that.
+  // Rewritten words can make a rule match an abbreviation before them ("Dr. 11/21/2026" -> "Dr. November
+  // ..."), so repeat until nothing changes; the second pass nearly always changes nothing.
   constexpr int kMostWalks = 4;
   std::string words(text);
   for (int i = 0; i < kMostWalks; ++i) {

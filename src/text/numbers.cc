@@ -48,7 +48,7 @@ int value_of(std::string_view digits) {
 // Two digits inside a longer name: "05" -> "oh five".
 std::string pair_of(int n) { return n < 10 ? "oh " + below_hundred(n) : below_hundred(n); }
 
-// Where the last word begins: behind the last blank or hyphen.
+// The start of the last word: after the last blank or hyphen.
 size_t last_word(std::string_view words) {
   const size_t separator = words.find_last_of(" -");
   return separator == std::string_view::npos ? 0 : separator + 1;
@@ -71,7 +71,7 @@ std::string spell_integer(std::string_view digits) {
   if (digits.size() > kMostDigits) return spell_digits(digits);
   std::string words;
   while (!digits.empty()) {
-    const size_t group = (digits.size() - 1) / 3;  // of three digits, behind this one
+    const size_t group = (digits.size() - 1) / 3;  // of three digits, after this one
     const int value = value_of(digits.substr(0, digits.size() - 3 * group));
     digits.remove_prefix(digits.size() - 3 * group);
     if (value == 0) continue;

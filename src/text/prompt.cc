@@ -8,8 +8,7 @@
 namespace shoal::text {
 namespace {
 
-// Appends parts one after another; each text part is encoded by itself, so that nothing merges across a
-// boundary.
+// Appends parts one after another; each text part is encoded by itself, so that no token crosses a boundary.
 class PromptWriter {
  public:
   PromptWriter(const Tokenizer& tokenizer, int num_codebooks) : tokenizer_(tokenizer) {

@@ -66,7 +66,7 @@ constexpr Block kBlocks[] = {
 
 constexpr uint32_t bit(Script script) { return 1u << static_cast<unsigned>(script); }
 
-// Of the languages that are not written in Latin letters alone, and of the most spoken ones that are.
+// The languages not written only in Latin letters, and the most spoken ones that are.
 uint32_t scripts_of(std::string_view language) {
   constexpr uint32_t kHan = bit(Script::han), kLatin = bit(Script::latin);
   static constexpr std::pair<std::string_view, uint32_t> kOthers[] = {

@@ -72,7 +72,7 @@ class BreakFinder {
     return at;
   }
 
-  // First character of the next word, behind blanks and opening quotes; '\n' at the end of the text.
+  // The first character of the next word, after blanks and opening quotes; '\n' at the end of the text.
   char32_t next_word_start(size_t at) const {
     for (int looked = 0; !at_end(at) && looked < 16; ++looked) {
       const char32_t c = peek(at);
@@ -144,7 +144,8 @@ class BreakFinder {
     return end;
   }
 
-  // Whether the single dot at `dot` can end a sentence; `after` is behind it and its closing quotes.
+  // Whether the single dot at `dot` can end a sentence; `after` is the position after it and its closing
+  // quotes.
   bool is_full_stop(size_t dot, size_t after) const {
     const std::string word = word_before(dot);
     const char32_t next = next_word_start(after);

@@ -82,7 +82,7 @@ class Packer {
   std::string_view text_;
   size_t limit_;
   std::vector<Break> breaks_;
-  size_t first_ = 0;  // the first break behind the current start
+  size_t first_ = 0;  // the first break after the current start
 };
 
 }  // namespace

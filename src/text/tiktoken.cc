@@ -10,8 +10,8 @@
 namespace shoal::text {
 namespace {
 
-// fish-speech's pattern. Its seventh alternative is a mistyped look-ahead and stays as it is: it is part of
-// what the model learned.
+// fish-speech's pattern. Its seventh alternative has a mistyped look-ahead, which is kept: the model was
+// trained with it.
 constexpr std::string_view kSplitPattern = R"((?i:'s|'t|'re|'ve|'m|'ll|'d))"
                                            R"(|\p{P})"
                                            R"(|[^\r\n\p{L}\p{N}]?\p{L}+)"
@@ -59,7 +59,7 @@ std::optional<std::string> decode_base64(std::string_view digits) {
   return out;
 }
 
-// The next line without its end; `rest` moves behind it.
+// The next line without its end; `rest` moves past it.
 std::string_view take_line(std::string_view& rest) {
   const size_t end = rest.find('\n');
   std::string_view line = rest.substr(0, end);

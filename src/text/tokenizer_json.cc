@@ -28,8 +28,8 @@ bool flag(const Json& object, std::string_view key, bool otherwise) {
   return is_absent(value) ? otherwise : value->as_bool();
 }
 
-// Byte that a character of the byte-level alphabet stands for: printable bytes stand for themselves, the
-// 68 others are numbered from U+0100 on in their order.
+// The byte of a character of the byte-level alphabet: printable bytes map to themselves, the 68 others are
+// numbered from U+0100 on in order.
 class ByteAlphabet {
  public:
   ByteAlphabet() {
@@ -139,7 +139,7 @@ void refuse_unknown_model_options(const Json& model, std::string_view file) {
     const Json* value = model.find(key);
     if (!is_absent(value) && !value->as_string().empty()) unsupported(file, concat("model with ", key));
   }
-  // unk_token needs no look: every byte has a token (BpeTokenizer), so nothing is ever unknown.
+  // unk_token can be ignored: every byte has a token (BpeTokenizer), so nothing is unknown.
   if (flag(model, "byte_fallback", false)) unsupported(file, "model with byte_fallback");
 }
 

@@ -11,8 +11,8 @@
 namespace shoal::weights {
 namespace {
 
-// The first of `names` that is a file in `folder`, or an empty string. What stands there and is no file (a
-// FIFO) is refused.
+// The first of `names` that is a file in `folder`, or an empty string. Refuses an entry that is not a file (a
+// FIFO).
 std::string first_present(const std::string& folder, std::initializer_list<std::string_view> names) {
   for (std::string_view name : names) {
     std::string path = concat(folder, name);

@@ -18,8 +18,8 @@ constexpr std::string_view kNpyMagic = "\x93NUMPY";
 constexpr size_t kMaxNpyHeaderBytes = 4096;  // three short fields, padded to 64 bytes
 constexpr std::string_view kFloat32 = "<f4";
 
-// The header of an array: a Python dict of a text, a boolean and a tuple of numbers. Nothing else is
-// understood, so nothing has to be evaluated.
+// The header of an array: a Python dict of a text, a boolean and a tuple of numbers. The parser understands
+// nothing else and evaluates nothing.
 class HeaderReader {
  public:
   HeaderReader(std::string_view header, std::string_view file, std::string_view array)

@@ -74,7 +74,7 @@ class Unpickler {
     if (stack_.size() >= kMaxEntries) too_large("values on the stack");
     stack_.push_back(ref);
   }
-  // Values below a mark are out of reach until the mark is taken away.
+  // Values below a mark cannot be reached until the mark is removed.
   PickleRef pop() {
     if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) corrupt("a value is missing on the stack");
     const PickleRef ref = stack_.back();
@@ -352,8 +352,8 @@ void Unpickler::reduce() {
   }
 }
 
-// Sets attributes of the object below: an OrderedDict of a module carries "_metadata", which nothing here
-// needs.
+// Sets attributes of the object below: an OrderedDict of a module carries "_metadata", which is not needed
+// here.
 void Unpickler::build() {
   pop();
   const PickleRef target = pop();

@@ -89,7 +89,7 @@ class TorchArchive {
 
   std::span<const std::byte> file_;
   std::string_view name_;
-  std::string root_;  // all entries lie in one folder, usually named after the file
+  std::string root_;  // the folder of all entries, usually named after the file
   std::unordered_map<std::string_view, std::span<const std::byte>> entries_;
 };
 
@@ -192,7 +192,8 @@ TensorLocation TorchArchive::read_tensor(const Pickle& pickle, const PickleValue
       std::ranges::any_of(strides, [](int64_t stride) { return stride < 0; }))
     corrupt(key, "its strides do not fit its shape");
   tensor.strides = dense_strides(tensor.shape);
-  if (tensor.shape.elements() > 0) {  // the stride of a dimension of one means nothing and may be anything
+  if (tensor.shape.elements() >
+      0) {  // the stride of a dimension of one is meaningless and may have any value
     for (size_t i = 0; i < dims.size(); ++i) {
       if (dims[i] > 1) tensor.strides[i] = strides[i];
     }

@@ -17,7 +17,7 @@ constexpr uint32_t kLocalSignature = 0x04034b50, kCentralSignature = 0x02014b50,
 constexpr uint32_t kEnd64Signature = 0x06064b50, kLocator64Signature = 0x07064b50;
 constexpr size_t kEndBytes = 22, kEnd64Bytes = 56, kLocator64Bytes = 20;
 constexpr size_t kMaxCommentBytes = 65535;
-constexpr uint32_t kSaturated32 = 0xffffffff;  // the true value stands in a zip64 field
+constexpr uint32_t kSaturated32 = 0xffffffff;  // the true value is in a zip64 field
 constexpr uint16_t kSaturated16 = 0xffff;
 constexpr uint16_t kZip64Extra = 0x0001;
 constexpr uint16_t kFlagEncrypted = 0x0001, kFlagStreamed = 0x0008, kFlagStrongEncryption = 0x0040,
@@ -54,7 +54,7 @@ void expect_signature(ByteReader& in, uint32_t expected, std::string_view what) 
     fail(ErrorCode::corrupt_file, in.name(), ": no ", what, " where one must be");
 }
 
-// Where the end record stands: the last signature whose comment ends with the file.
+// The position of the end record: the last signature whose comment ends with the file.
 size_t find_end_record(std::span<const std::byte> file, std::string_view name) {
   for (size_t comment = 0; comment <= kMaxCommentBytes && kEndBytes + comment <= file.size(); ++comment) {
     const size_t offset = file.size() - kEndBytes - comment;
@@ -66,7 +66,7 @@ size_t find_end_record(std::span<const std::byte> file, std::string_view name) {
   fail(ErrorCode::corrupt_file, name, ": not a zip archive, or cut short: it has no end record");
 }
 
-// The zip64 end record, if a locator stands right before the plain one.
+// The zip64 end record, if a locator comes right before the plain one.
 std::optional<Directory> read_directory64(std::span<const std::byte> file, size_t end_record,
                                           std::string_view name) {
   if (end_record < kLocator64Bytes) return std::nullopt;

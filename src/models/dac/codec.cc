@@ -13,8 +13,8 @@
 namespace shoal::dac {
 namespace {
 
-// Clips of a batch that are in work at a time: a long clip fills every pass by itself, and each costs the
-// state of a stream.
+// Clips of a batch processed at once: a long clip fills every pass by itself, and each needs the state of a
+// stream.
 constexpr int kClipsAtATime = 4;
 
 void check_dtype(DType dtype, Device device) {

@@ -68,7 +68,7 @@ void Decoder::forward(const Batch& batch, const DecodeMemory& memory, std::span<
                       FunctionRef<void(std::span<const float>)> take) const {
   ops::Context& ctx = *batch.ctx;
   const int64_t width = config_.num_codebooks(), rows = batch.rows.rows();
-  ops::synchronize(ctx);           // what is left of a pass that has failed may still read the memory
+  ops::synchronize(ctx);           // the rest of a failed pass may still read the memory
   std::span<const float> waiting;  // samples of the pass before
   const auto take_waiting = [&] {
     if (!waiting.empty()) take(std::exchange(waiting, {}));

@@ -120,7 +120,7 @@ TensorView Quantiser::downsample(const Batch& batch, TensorView latents) const {
   return x;
 }
 
-// found = the codes nearest to the residual; residual -= what they decode to.
+// found = the codes nearest to the residual; residual -= their decoded values.
 void Quantiser::search(const Batch& batch, int64_t index, TensorView residual, TensorView found) const {
   const Workspace::Scope scope(batch.workspace());
   const Codebook& codebook = codebooks_[static_cast<size_t>(index)];

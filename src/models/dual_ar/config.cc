@@ -64,7 +64,7 @@ class Keys {
   std::string prefix_;
 };
 
-// What a key that is absent or null stands for (the defaults of fish-speech's ModelArgs).
+// The value of an absent or null key (the defaults of fish-speech's ModelArgs).
 struct BlockDefaults {
   std::optional<int64_t> dim = {}, heads = {}, kv_heads = {}, head_dim = {}, hidden = {};
   bool qk_norm = false, qkv_bias = false, out_bias = false;

@@ -23,7 +23,7 @@ class CheckpointSource : public TensorSource {
   TensorView get(const std::string& name, const Shape& shape) override {
     return checkpoint_.get(name, shape);
   }
-  // Packed: the mapped pages would only stand beside the copy.
+  // Packed copies exist, so the mapped pages would be duplicates.
   void release() override { checkpoint_.release_pages(); }
 
  private:
@@ -40,7 +40,7 @@ BindOptions bind_options(const ops::Context& ctx, const Config& config, const Lo
   return {.dtype = options.dtype, .semantic_head = semantic};
 }
 
-// What StepKeys tell apart.
+// The steps that StepKeys distinguish.
 enum RecordedStep : int64_t { kDecodeStep, kFramesStep };
 
 // Puts the taps' own values [first, first + count) of every frame over those drawn.
@@ -56,8 +56,8 @@ void force_frames(ops::Context& ctx, const Taps* taps, int64_t first, int64_t co
   copy(changed, frames);
 }
 
-// The last row of every sequence that has rows. Sequences without rows keep what stands in their row of
-// `hidden`, so each run of sequences between them is one gather.
+// The last row of every sequence that has rows. The others keep their row of `hidden`, so each run of
+// sequences with rows is one gather.
 void gather_last_rows(ops::Context& ctx, const ops::RaggedRows& rows, TensorView x, TensorView hidden) {
   std::vector<int32_t> ids;
   for (int begin = 0, end; begin < rows.sequences(); begin = end) {

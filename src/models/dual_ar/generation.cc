@@ -114,7 +114,7 @@ bool Utterance::accept(std::span<const int32_t> frame) {
 }
 
 // Enters loop frame i = frame_count() - 2 and prepares the window of the next iteration, i + 1. Its column 0
-// is loop frame 0 while i + 1 < 16, then i + 1 - 16: both stand in slot 0 or (i + 1) mod 16 of the ring.
+// is loop frame 0 while i + 1 < 16, then i + 1 - 16: both are in slot 0 or (i + 1) mod 16 of the ring.
 void Utterance::remember(std::span<const int32_t> frame) {
   const int64_t loop = frame_count() - 2;
   if (family_ == Family::s2) {

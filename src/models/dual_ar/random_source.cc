@@ -8,8 +8,8 @@
 namespace shoal::dual_ar {
 namespace {
 
-// splitmix64: one multiply-xor chain for four bf16 values. Philox would be ten times as slow, and nobody
-// draws conclusions from these numbers.
+// splitmix64: one multiply-xor chain for four bf16 values. Philox would be ten times as slow, and these
+// numbers need no statistical quality.
 uint64_t hash(uint64_t value) {
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
   value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;

@@ -112,8 +112,8 @@ void StepMemory::write(const StepArrays& arrays, const ops::BatchPlan& plan,
   std::fill(std::copy(columns.begin(), columns.end(), arrays.columns.begin()), arrays.columns.end(), 0);
   std::fill(std::copy(plan.positions.begin(), plan.positions.end(), arrays.positions.begin()),
             arrays.positions.end(), -1);
-  // Behind a row's pages stands what stood there before: attention looks up none but those of positions that
-  // it sees, and a table with room for the longest context is most of what would be written.
+  // Table entries after a row's pages keep their old values: attention reads only entries of visible
+  // positions, and rewriting a table with room for the longest context would be most of the writes.
   for (int64_t row = 0; row < rows; ++row)
     std::copy_n(plan.page_table.begin() + row * plan.pages_per_sequence, plan.pages_per_sequence,
                 arrays.page_table.begin() + row * pages_per_sequence_);

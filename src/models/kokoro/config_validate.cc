@@ -1,4 +1,4 @@
-// What a model of this family may be, and what the ops can compute.
+// The limits of this model family and of the ops.
 #include <algorithm>
 #include <string_view>
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kBlocks = 4;
 
-// Three taps and stride 2, which as a strided convolution want a fourth tap: of nothing.
+// Three taps with stride 2; as a strided convolution they need a fourth tap, of zeros.
 ops::PackedMatrix load_halving(Loader& loader, const std::string& prefix) {
   const Tensor taps = loader.convolution(prefix, {1, 1, 3});
   const Tensor bias = loader.host_f32(prefix + ".bias", {1});
@@ -43,7 +43,7 @@ void Decoder::forward(const Rows& rows, TensorView affines, TensorView asr, Tens
                       TensorView y) const {
   ops::Context& ctx = *rows.ctx;
   const Workspace::Scope scope(*ctx.workspace);
-  // Every block reads what the one before made, beside the same text, pitch and energy.
+  // Every block reads the output of the previous one, plus the same text, pitch and energy.
   const int64_t inputs = width_ + asr_width_ + 2;
   std::array<TensorView, 2> joined = {rows.alloc(inputs), rows.alloc(inputs)};
   const TensorView company = joined[0].columns(width_, inputs);

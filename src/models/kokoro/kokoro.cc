@@ -52,7 +52,7 @@ std::vector<uint64_t> seeds_of(std::span<const Utterance> utterances) {
   return seeds;
 }
 
-// What StepKeys tell apart.
+// The steps that StepKeys distinguish.
 enum RecordedStep : int64_t { kTokenStep, kFrameStep };
 
 }  // namespace
@@ -132,8 +132,8 @@ class Kokoro::Impl {
     return spoken;
   }
 
-  // Group by group: what comes after the durations takes a thousand times the memory of what comes before. A
-  // tap sees all in one.
+  // Group by group: the stages after the durations need a thousand times the memory of those before. A tap
+  // sees all groups together.
   void render_groups(ops::Context& ctx, const Layout& tokens, const Encoded& encoded,
                      std::span<const uint64_t> seeds, const ops::SourceNoise* noise, const Tap* tap,
                      const BetweenStages* between, std::vector<Spoken>& spoken) const {

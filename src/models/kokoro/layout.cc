@@ -11,8 +11,8 @@
 namespace shoal::kokoro {
 namespace {
 
-// Convolutions write nothing into the last kGap frames (Rows::conv_count), but behind the last utterance they
-// must: the spectrum's extra row, and what a transposed one brings in late.
+// Convolutions write nothing into the last kGap frames (Rows::conv_count), except after the last utterance:
+// the spectrum's extra row, and the late rows of a transposed convolution.
 int64_t total_of(std::span<const int32_t> lengths) {
   return std::accumulate(lengths.begin(), lengths.end(), (std::ssize(lengths) + 1) * kGap + 1);
 }

@@ -37,8 +37,8 @@ void centred_conv1d(const Rows& rows, TensorView x, const ops::PackedMatrix& wei
 
 void strided_conv1d(const Rows& rows, TensorView x, const ops::PackedMatrix& weight, int64_t stride,
                     int64_t before, TensorView y) {
-  // With stride 1 over rows of `stride` inputs, tap 0 is the row before: `stride` inputs, of which `before`
-  // are wanted. Row 0 lies in a gap.
+  // With stride 1 over rows of `stride` inputs, tap 0 is the previous row: `stride` inputs, of which `before`
+  // are needed. Row 0 is in a gap.
   const int64_t count = rows.conv_count(), skipped = stride - before;
   CHECK(weight.taps == 2 && 0 <= skipped && skipped <= kGap * rows.segments.rate * stride,
         "strided_conv1d: ", weight.taps, " taps, ", before, " before");
@@ -50,7 +50,7 @@ TensorView transposed_conv1d(const Rows& rows, TensorView x, const ops::PackedMa
                              int64_t before) {
   const int64_t channels = weight.outputs / stride, count = rows.conv_count();
   const TensorView y = rows.workspace().alloc(DType::f32, {rows.count() * stride + before, channels});
-  const int64_t first = weight.taps - 1;  // rows before it lie in a gap
+  const int64_t first = weight.taps - 1;  // earlier rows are in a gap
   CHECK(first <= kGap * rows.segments.rate, "transposed_conv1d: ", weight.taps, " taps");
   const TensorView grouped = y.slice(0, count * stride).reshape({count, stride * channels});
   ops::valid_conv1d(*rows.ctx, x.slice(0, count), weight, 1, grouped.slice(first, count));

@@ -7,7 +7,7 @@
 namespace shoal::kokoro {
 namespace {
 
-// The host's side of what a step reads.
+// The host's copy of a step's inputs.
 struct TokenArrays {
   std::span<int32_t> tables, parts, utterance_of;
   std::span<float> styles;

@@ -51,7 +51,7 @@ class MixParser {
   }
 
  private:
-  // Up to the next thing that cannot be part of a name; `sign` stands before it.
+  // Reads up to the next character that cannot be part of a name; `sign` precedes it.
   std::string_view voice(char sign) {
     const std::string_view longest = rest_.substr(0, rest_.find_first_of("+,()"));
     for (size_t end = longest.size();; end = longest.rfind('-', end - 1)) {

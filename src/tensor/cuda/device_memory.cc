@@ -50,7 +50,7 @@ void* allocate_page_locked(int64_t bytes, int device) {
   return memory;
 }
 
-// Nobody could do anything about an error here, and later calls report a broken context again.
+// An error here cannot be handled, and later calls report a broken context again.
 void release(void* memory) noexcept {
   if (cudaFree(memory) != cudaSuccess) cudaGetLastError();
 }
@@ -58,7 +58,8 @@ void release_page_locked(void* memory) noexcept {
   if (cudaFreeHost(memory) != cudaSuccess) cudaGetLastError();
 }
 
-// The thread's own stream: the legacy one would wait for other threads' streams, and break what they record.
+// The thread's own stream: the legacy stream would wait for other threads' streams, and break their graph
+// captures.
 void copy(const void* from, Device from_device, void* to, Device to_device, int64_t bytes) {
   if (bytes == 0) return;
   cuda::make_current(from_device.kind == DeviceKind::cpu ? to_device.index : from_device.index);

@@ -22,15 +22,15 @@ int length_of(const std::vector<Token>& tokens, size_t begin, size_t end) {
 
 bool is_word(const Token& token) { return !token.phonemes.empty() && !is_mark(token.phonemes); }
 
-// Behind tokens[i] and a closing bracket or quote.
+// After tokens[i] and a closing bracket or quote.
 size_t behind_closers(const std::vector<Token>& tokens, size_t i) {
   size_t end = i + 1;
   while (end < tokens.size() && (tokens[end].phonemes == ")" || tokens[end].phonemes == "”")) ++end;
   return end;
 }
 
-// How many of `tokens`, which fill a chunk, go into it; `next_length` more would come behind them, and what
-// stays behind has `next_limit` to fit in.
+// How many of `tokens`, which fill a chunk, to put into it; `next_length` more would follow, and the rest
+// must fit in `next_limit`.
 size_t best_cut(const std::vector<Token>& tokens, int next_length, int next_limit) {
   const int all = length_of(tokens, 0, tokens.size());
   for (const MarkKind kind : {MarkKind::sentence, MarkKind::colon, MarkKind::dash}) {

@@ -38,7 +38,7 @@ std::string letters_of_initialism(std::string_view word) {
   return std::erase(letters, '.') > 0 && letters.size() >= 2 ? letters : std::string();
 }
 
-// What the way of writing says: nothing for small letters, a little for a capital, much for capitals.
+// The stress that capitalisation implies: none for lower case, a little for a capital, much for all capitals.
 std::optional<double> stress_of_case(std::string_view word) {
   if (is_all_capitals(word)) return 2;
   if (std::none_of(word.begin(), word.end(), is_upper)) return std::nullopt;
@@ -102,7 +102,7 @@ std::optional<std::string> EnglishLexicon::by_neighbours(std::string_view word,
   const bool before_vowel = context.next_starts_with_vowel.value_or(false);
   const std::string small = to_lower_ascii(word);
   if (word == "I") return "ˌI";
-  if (context.stress.value_or(0) > 0) return std::nullopt;  // whoever stresses it wants the full form
+  if (context.stress.value_or(0) > 0) return std::nullopt;  // explicit stress asks for the full form
   if (small == "a") {
     const bool is_article = !ends && (word == "a" || context.at_clause_start || context.among_capitals);
     return is_article ? "ɐ" : "ˈA";

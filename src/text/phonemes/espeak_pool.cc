@@ -34,7 +34,7 @@ void check_text(const std::string& text) {
 
 }  // namespace
 
-// A helper that nobody else may use meanwhile.
+// A helper reserved for this caller.
 class EspeakPool::Lease {
  public:
   Lease(EspeakPool& pool, std::string_view language) : pool_(pool), index_(pool.lease(language)) {}

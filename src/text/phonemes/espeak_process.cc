@@ -19,8 +19,8 @@ namespace {
 
 using Outcome = EspeakProcess::Outcome;
 
-// What the child does between fork and exec: its own process group (Ctrl-C is for the server, which finishes
-// what it has begun), default signals, nothing of ours but the socket.
+// Runs in the child between fork and exec: its own process group (Ctrl-C is for the server, which finishes
+// its requests), default signals, no inherited descriptor but the socket.
 class SpawnPlan {
  public:
   explicit SpawnPlan(int child_socket) {
@@ -150,7 +150,7 @@ Outcome EspeakProcess::receive(std::string& bytes, size_t count, int64_t deadlin
   return Outcome::answered;
 }
 
-// Bytes that are no message count as death: whoever sends them is not our helper any more.
+// Bytes that are no message count as death: the sender is not our helper any more.
 Outcome EspeakProcess::receive_message(Message& message, int64_t deadline_us) {
   std::string bytes;
   if (const Outcome got = receive(bytes, kLengthBytes, deadline_us); got != Outcome::answered) return got;

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kPause = "[pause:";
 constexpr int kLongLineBytes = 4000;
 
-// Seconds of the pause that starts at `at`; moves `at` behind it.
+// Seconds of the pause that starts at `at`; moves `at` past it.
 double read_pause(std::string_view text, size_t& at) {
   const std::string_view rest = text.substr(at + kPause.size(), 32);
   double seconds = 0;
@@ -46,7 +46,7 @@ void check_pauses(const std::vector<Line>& lines) {
          seconds, " s");
 }
 
-// A cut behind `text` may lie within a link.
+// A cut after `text` may be inside a link.
 bool ends_in_brackets(std::string_view text) {
   const size_t open = text.rfind('[');
   return open != std::string_view::npos && text.find(')', open) == std::string_view::npos;
@@ -119,8 +119,8 @@ bool is_scale(std::string_view word) {
   return is_one_of(word, {"hundred", "thousand", "million", "billion", "trillion"});
 }
 
-// Whether "and" belongs in front of words[i]: behind "hundred", or behind a larger scale when less than a
-// hundred is all that follows.
+// Whether "and" belongs before words[i]: after "hundred", or after a larger scale when less than a hundred
+// follows.
 bool wants_and(const std::vector<std::string_view>& words, size_t i) {
   if (i == 0 || is_scale(words[i]) || is_one_of(words[i], {"and", "point"})) return false;
   if (words[i - 1] == "hundred") return true;
@@ -131,9 +131,9 @@ bool wants_and(const std::vector<std::string_view>& words, size_t i) {
   return true;
 }
 
-constexpr char32_t kWideForms = 0xFF00;  // U+FF01 to U+FF5E are those of '!' to '~'
+constexpr char32_t kWideForms = 0xFF00;  // U+FF01 to U+FF5E correspond to '!' to '~'
 
-// Of marks written without a space behind them, and of ligatures; empty for others.
+// For marks written without a following space, and for ligatures; empty for other characters.
 std::string_view narrow_form(char32_t c) {
   switch (c) {
     case U'。':
@@ -217,7 +217,7 @@ std::vector<Span> split_links(std::string_view line) {
   const auto add_plain = [&](size_t end) {
     if (end > plain) spans.push_back({std::string(line.substr(plain, end - plain)), {}, {}, {}});
   };
-  size_t close_paren = 0;  // the first one at or behind the last place we looked from
+  size_t close_paren = 0;  // the first one at or after the last searched position
   for (size_t open = line.find('['); open != std::string_view::npos; open = line.find('[', open)) {
     // The innermost bracket is the link's, so that no character is looked at twice.
     const size_t close = line.find_first_of("[]", open + 1);

@@ -102,8 +102,8 @@ class Splitter {
   }
 
   // "U.S.A.", "Ph.D.", "a.m.": parts of one or two letters, each with its dot or, the last, without; two
-  // letters only behind a capital and beside a single one. Behind the last letter or dot, or at_ when it is
-  // none.
+  // letters only after a capital and next to a single letter. Returns the position after the last letter or
+  // dot, or at_ when there is none.
   size_t initialism_end() const {
     size_t end = at_;
     size_t parts = 0;
@@ -120,7 +120,7 @@ class Splitter {
       end = at = letters + 1;
     }
     if (parts < 2 || !has_single) return at_;
-    // The last dot ends the sentence too, where nothing follows.
+    // The last dot also ends the sentence if nothing follows.
     return text_[end - 1] == U'.' && is_last(end) ? end - 1 : end;
   }
 
@@ -149,7 +149,7 @@ class Splitter {
     if (contains(kEnglishMarks, c)) {
       size_t end = at_ + 1;
       while (peek(end) == c) ++end;
-      const size_t kept = std::min<size_t>(end - at_, 3);  // "!!!!!!!!" is no louder
+      const size_t kept = std::min<size_t>(end - at_, 3);  // "!!!!!!!!" is not louder
       const std::string phonemes = to_utf8(std::u32string(kept, c));
       return mark(end, phonemes);
     }
@@ -166,7 +166,7 @@ class Splitter {
     for (const Sign& sign : kSigns) {
       if (c == sign.sign) return sign_word(sign.word);
     }
-    space();  // silent; what it separated stays apart
+    space();  // silent, but its neighbours stay separate
   }
 
   bool opens_quote() const {

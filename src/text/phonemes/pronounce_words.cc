@@ -36,7 +36,7 @@ class WordReader {
   std::vector<Token> read() {
     ask_espeak();
     std::vector<Token> tokens(pieces_.size());
-    for (size_t i = pieces_.size(); i-- > 0;) {  // right to left: a word's form hangs on the sound behind it
+    for (size_t i = pieces_.size(); i-- > 0;) {  // right to left: a word's form depends on the sound after it
       const Piece& piece = pieces_[i];
       tokens[i] = {piece.text, piece.phonemes ? *piece.phonemes : pronounce(i), piece.space_after};
       look_back_at(i, tokens[i]);
@@ -45,7 +45,7 @@ class WordReader {
   }
 
  private:
-  // What is behind the word, as far as it is known yet.
+  // The context after the word, as far as it is known yet.
   WordContext context_of(size_t i) const {
     WordContext context;
     context.next_starts_with_vowel = next_starts_with_vowel_;

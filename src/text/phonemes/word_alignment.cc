@@ -7,7 +7,7 @@
 namespace shoal::phonemes {
 namespace {
 
-// A clause of 48 words has some 300 phonemes; more than this is no language.
+// A clause of 48 words has about 300 phonemes; more than this is not natural language.
 constexpr size_t kMostCells = 1'000'000;
 
 // Words, end to end, a space between each two; and where those spaces are.
@@ -40,7 +40,7 @@ int change_cost(char32_t a, char32_t b) {
 }
 int drop_cost(char32_t c) { return c == U' ' || is_stress(c) ? 2 : 3; }
 
-// For every position of `from` the position of `to` that it lies at, by the least edits; size from + 1.
+// For every position of `from` the aligned position of `to`, with the fewest edits; size from + 1.
 std::vector<size_t> align(const std::u32string& from, const std::u32string& to) {
   const size_t columns = to.size() + 1;
   std::vector<int> cost((from.size() + 1) * columns, 0);
@@ -73,7 +73,7 @@ std::vector<size_t> align(const std::u32string& from, const std::u32string& to) 
   return places;
 }
 
-// What no aligning is worth: the groups of the clause one by one, the last word takes what is left.
+// For clauses too long to align: the groups of the clause one by one; the last word takes the rest.
 std::vector<Token> deal_out(std::span<const std::string> words, std::string_view clause) {
   std::vector<Token> tokens;
   for (size_t i = 0; i < words.size(); ++i) {

@@ -17,7 +17,7 @@ namespace {
 using shoal::phonemes::Message;
 using shoal::phonemes::MessageKind;
 
-constexpr int kMostSecondsPerRequest = 60;  // then SIGALRM ends us, should nobody be left to do so
+constexpr int kMostSecondsPerRequest = 60;  // then SIGALRM kills us, in case nobody else does
 
 bool read_exactly(int fd, std::string& out, size_t bytes) {
   out.resize(bytes);
@@ -38,7 +38,7 @@ bool write_all(int fd, const std::string& bytes) {
   return true;
 }
 
-// What the library prints must not get between our messages.
+// The library's output must not mix with our messages.
 int take_standard_output() {
   const int answers = ::dup(STDOUT_FILENO);
   const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
