@@ -20,6 +20,8 @@
 namespace shoal::ops::cpu {
 
 // gemm
+// Of what pack() gives.
+Shape packed_shape(const PackRequest& request);
 // The panels of matrix_layout.h; the bias stays apart.
 Tensor pack(Context& ctx, const PackRequest& request);
 void linear(Context& ctx, TensorView x, const PackedMatrix& weight, TensorView y, const Epilogue& epilogue);
@@ -62,6 +64,8 @@ void draw_tokens(Context& ctx, TensorView logits, const DrawTable& table, const 
 void draw_codes(Context& ctx, TensorView logits, const DrawTable& table, int64_t codebook, TensorView frames);
 
 // sequence
+// Of what pack_recurrent gives.
+Shape recurrent_shape(int64_t hidden);
 // The recurrent weights of both directions as LstmStep reads them.
 Tensor pack_recurrent(const LstmDirection& forward, const LstmDirection& backward);
 // products: f32 [total_rows, 2 * 4 * hidden], inputs times weights; scratch afterwards.

@@ -26,12 +26,26 @@ void check_rows(const char* name, TensorView rows, Shape shape) {
         name_of(rows.dtype()), " ", rows.shape(), ", expected F32 ", shape);
 }
 
+// Of weights without memory. What a GPU pads its recurrence with is left out.
+PackedLstm sized_lstm(Context& ctx, const LstmDirection& forward, const LstmDirection& backward,
+                      DType dtype) {
+  PackedLstm packed{.inputs = forward.weight_ih.dim(1), .hidden = forward.weight_hh.dim(1)};
+  const Tensor bias = Tensor::sized(DType::f32, {2 * 4 * packed.hidden});
+  packed.input = pack_stacked(ctx, std::array{forward.weight_ih, backward.weight_ih}, bias, dtype);
+  packed.recurrent = Tensor::sized(
+      DType::f32,
+      on_cpu(ctx) ? cpu::recurrent_shape(packed.hidden) : Shape{2, 4 * packed.hidden, packed.hidden},
+      ctx.device);
+  return packed;
+}
+
 }  // namespace
 
 PackedLstm pack_lstm(Context& ctx, const LstmDirection& forward, const LstmDirection& backward, DType dtype) {
   CHECK(forward.weight_ih.rank() == 2 && forward.weight_hh.rank() == 2, "pack_lstm: weight_ih is ",
         forward.weight_ih.shape(), ", weight_hh ", forward.weight_hh.shape());
   PackedLstm packed{.inputs = forward.weight_ih.dim(1), .hidden = forward.weight_hh.dim(1)};
+  if (forward.weight_hh.is_sized_only()) return sized_lstm(ctx, forward, backward, dtype);
   Tensor bias(DType::f32, {2 * 4 * packed.hidden});
   float* sum = bias.as<float>();
   for (const LstmDirection* direction : {&forward, &backward}) {

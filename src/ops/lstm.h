@@ -22,7 +22,8 @@ struct PackedLstm {
 };
 
 // dtype: of the products with the inputs (f32, bf16, or f16 on a GPU). The recurrence is in f32 on the CPU; a
-// GPU may keep its weights in bf16 unless dtype is f32. Cell states are f32.
+// GPU may keep its weights in bf16 unless dtype is f32. Cell states are f32. Weights without memory
+// (Tensor::sized) give a result without memory.
 PackedLstm pack_lstm(Context& ctx, const LstmDirection& forward, const LstmDirection& backward, DType dtype);
 
 // y[t] = [h forward | h backward] for every row of every segment; each direction begins at its end of the

@@ -163,6 +163,17 @@ INSTANTIATE_TEST_SUITE_P(Cpu, LstmTest, every_isa(), name_of_isa);
 
 class LstmShapes : public testing::Test, protected MatrixFixture {};
 
+TEST_F(LstmShapes, WeightsWithoutMemoryTakeWhatTheyWouldTake) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    Direction forward(6, 37, 1), backward(6, 37, 11);
+    const PackedLstm real = pack_lstm(ctx_, forward.view(), backward.view(), dtype);
+    const Tensor ih = Tensor::sized(DType::f32, {4 * 37, 6}), hh = Tensor::sized(DType::f32, {4 * 37, 37}),
+                 bias = Tensor::sized(DType::f32, {4 * 37});
+    const LstmDirection sized{ih, hh, bias, bias};
+    EXPECT_EQ(pack_lstm(ctx_, sized, sized, dtype).bytes(), real.bytes());
+  }
+}
+
 TEST_F(LstmShapes, MismatchedShapesAreNamed) {
   Direction forward(6, 4, 1), narrow(5, 4, 11);
   EXPECT_THROW(pack_lstm(ctx_, forward.view(), narrow.view(), DType::f32), Error);

@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "ops/cpu_backend.h"
 #include "ops/cuda_backend.h"
 #include "ops/device_state.h"
 #include "ops/weight_source.h"
@@ -40,6 +41,13 @@ Tensor widen_bias(TensorView bias, int64_t outputs, int64_t repeats) {
   return wide;
 }
 
+// Of weights without memory. What a GPU pads its tiles with is left out.
+Tensor sized_storage(const Context& ctx, const PackRequest& request) {
+  if (on_cpu(ctx)) return Tensor::sized(request.dtype, cpu::packed_shape(request));
+  const int64_t outputs = request.outputs * (request.paired ? 2 : 1);
+  return Tensor::sized(request.dtype, {outputs, request.taps, request.depth}, ctx.device);
+}
+
 PackedMatrix pack(Context& ctx, PackRequest request, MatrixFormat format, TensorView bias,
                   int64_t bias_repeats = 1) {
   CHECK(multiplies(ctx.device, format), "weights ", name_of(format.weights), " times ",
@@ -51,6 +59,11 @@ PackedMatrix pack(Context& ctx, PackRequest request, MatrixFormat format, Tensor
   packed.outputs = request.outputs;
   packed.taps = request.taps;
   packed.depth = request.depth;
+  if (!request.parts[0].data) {
+    packed.storage = sized_storage(ctx, request);
+    if (bias.rank() > 0) packed.bias = Tensor::sized(DType::f32, {request.outputs}, ctx.device);
+    return packed;
+  }
   packed.storage = on_cpu(ctx) ? cpu::pack(ctx, request) : cuda::pack(ctx, request);
   packed.bias = resident(ctx, widen_bias(bias, request.outputs, bias_repeats));
   return packed;

@@ -29,7 +29,7 @@ struct PackedMatrix {
 // weight: [outputs, depth], or [outputs, taps, depth]; f32, bf16 or f16; rows may be strided. bias:
 // f32/bf16/f16 [outputs] or an empty view. format: one that the device multiplies (device_state.h); values
 // are rounded to nearest even. The sources are in host memory; the result is in the memory of the context's
-// device.
+// device. Sources without memory (Tensor::sized) give a result without memory.
 PackedMatrix pack_matrix(Context& ctx, TensorView weight, TensorView bias, MatrixFormat format);
 
 // Several matrices of equal depth stacked along their outputs (wq, wk, wv stored apart).

@@ -1,5 +1,6 @@
 #include "ops/packed_matrix.h"
 
+#include <array>
 #include <cstring>
 
 #include "ops/linear.h"
@@ -102,6 +103,45 @@ TEST_P(PackedMatrixTest, FewChannelsNeedLittlePadding) {
     const PackedMatrix packed = pack_conv1d(ctx_, view_of(w, {16, channels, 7}), {}, GetParam());
     const int64_t used = 16 * channels * 7 * size_of(GetParam());
     EXPECT_LE(packed.storage.bytes(), used + 16 * 31 * size_of(GetParam())) << channels;
+  }
+}
+
+// Of every form, with outputs and depths that are padded, and taps that are folded into the depth.
+TEST_P(PackedMatrixTest, OfWeightsWithoutMemoryItTakesWhatItWouldTake) {
+  const DType dtype = GetParam();
+  const auto compare = [&](const auto& pack) {
+    const PackedMatrix real = pack(false), sized = pack(true);
+    EXPECT_TRUE(sized.storage.empty());
+    EXPECT_EQ(sized.bytes(), real.bytes());
+    EXPECT_EQ(sized.outputs, real.outputs);
+    EXPECT_EQ(sized.taps, real.taps);
+    EXPECT_EQ(sized.depth, real.depth);
+  };
+  const auto tensor = [](bool sized, const Shape& shape) {
+    return sized ? Tensor::sized(DType::f32, shape) : Tensor::zeros(DType::f32, shape);
+  };
+  compare([&](bool sized) {
+    const Tensor w = tensor(sized, {19, 45}), bias = tensor(sized, {19});
+    return pack_matrix(ctx_, w, bias, dtype);
+  });
+  compare([&](bool sized) {
+    const Tensor w = tensor(sized, {19, 45});
+    const std::array parts = {w.view().slice(3, 7), w.view().slice(0, 19)};
+    return pack_stacked(ctx_, parts, {}, dtype);
+  });
+  compare([&](bool sized) {
+    const Tensor gate = tensor(sized, {33, 64}), up = tensor(sized, {33, 64});
+    return pack_gate_up(ctx_, gate, up, dtype);
+  });
+  for (const int64_t channels : {1, 5, 70}) {
+    compare([&](bool sized) {
+      const Tensor w = tensor(sized, {17, channels, 6}), bias = tensor(sized, {17});
+      return pack_strided_conv1d(ctx_, w, bias, 3, dtype);
+    });
+    compare([&](bool sized) {
+      const Tensor w = tensor(sized, {channels, 9, 6}), bias = tensor(sized, {9});
+      return pack_transposed_conv1d(ctx_, w, bias, 2, dtype);
+    });
   }
 }
 

@@ -49,7 +49,7 @@ TensorView TensorView::slice(int64_t begin, int64_t end) const {
   CHECK(rank() >= 1 && 0 <= begin && begin <= end && end <= dim(0), "slice ", begin, "..", end, " of ",
         shape_);
   TensorView part = *this;
-  part.data_ = static_cast<char*>(data_) + begin * strides_[0] * size_of(dtype_);
+  if (data_) part.data_ = static_cast<char*>(data_) + begin * strides_[0] * size_of(dtype_);
   std::array<int64_t, Shape::kMaxRank> dims{};
   for (int axis = 0; axis < rank(); ++axis) dims[static_cast<size_t>(axis)] = dim(axis);
   dims[0] = end - begin;
@@ -61,7 +61,7 @@ TensorView TensorView::columns(int64_t begin, int64_t end) const {
   CHECK(rank() >= 1 && 0 <= begin && begin <= end && end <= dim(-1), "columns ", begin, "..", end, " of ",
         shape_);
   TensorView part = *this;
-  part.data_ = static_cast<char*>(data_) + begin * size_of(dtype_);
+  if (data_) part.data_ = static_cast<char*>(data_) + begin * size_of(dtype_);
   std::array<int64_t, Shape::kMaxRank> dims{};
   for (int axis = 0; axis < rank(); ++axis) dims[static_cast<size_t>(axis)] = dim(axis);
   dims[static_cast<size_t>(rank() - 1)] = end - begin;
@@ -119,6 +119,13 @@ Tensor Tensor::zeros(DType dtype, Shape shape, Device device) {
   } else {
     device_memory::zero(tensor.view_.data(), device.index, tensor.bytes());
   }
+  return tensor;
+}
+
+Tensor Tensor::sized(DType dtype, Shape shape, Device device) {
+  CHECK(shape.rank() > 0, "a tensor without memory needs dimensions");
+  Tensor tensor;
+  tensor.view_ = TensorView(nullptr, dtype, shape, device);
   return tensor;
 }
 

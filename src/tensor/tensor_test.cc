@@ -31,6 +31,17 @@ TEST(TensorView, WrongTypeIsAnError) {
   EXPECT_NO_THROW(t.as<Bf16>());
 }
 
+TEST(Tensor, WithoutMemoryIsCountedAndEmpty) {
+  const Tensor tensor = Tensor::sized(DType::bf16, {int64_t{1} << 30, 1 << 10}, {DeviceKind::cuda, 0});
+  EXPECT_EQ(tensor.bytes(), int64_t{2} << 40);
+  EXPECT_TRUE(tensor.empty());
+  const TensorView part = tensor.view().slice(5, 9).columns(3, 7);
+  EXPECT_TRUE(part.empty() && part.is_sized_only());
+  EXPECT_EQ(part.shape(), (Shape{4, 4}));
+  EXPECT_FALSE(TensorView().is_sized_only());
+  EXPECT_EQ(Tensor().bytes(), 0);
+}
+
 TEST(Bf16, RoundsToNearestEven) {
   EXPECT_EQ(round_to_bf16(1.0f), 1.0f);
   EXPECT_EQ(float_to_bf16(1.00390625f), 0x3f80);  // halfway between 0x3f80 and 0x3f81: even

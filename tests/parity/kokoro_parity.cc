@@ -14,9 +14,9 @@
 #include "models/kokoro/layout.h"
 #include "models/kokoro/style.h"
 #include "models/kokoro/voice_pack.h"
-#include "models/kokoro/weight_source.h"
 #include "tests/parity/kokoro_fixture.h"
 #include "text/utf8.h"
+#include "weights/source.h"
 
 namespace shoal::parity {
 namespace {
@@ -39,14 +39,14 @@ void expect_near(KokoroFixture& fixture, const KokoroCase& example, const std::s
 // The parts behind the pitch, which the golden values are fed to.
 struct Vocoder {
   explicit Vocoder(KokoroFixture& fixture)
-      : source(kokoro::read_weights(fixture.checkpoint(), *fixture.ctx().team)),
+      : source(weights::read_weights(fixture.checkpoint(), *fixture.ctx().team)),
         loader(*source, fixture.ctx(), DType::f32),
         styles(fixture.config().style_dim),
         decoder(loader, styles, fixture.config()),
         generator(loader, styles, fixture.config()) {
     styles.pack(loader);
   }
-  std::unique_ptr<kokoro::WeightSource> source;
+  std::unique_ptr<weights::TensorSource> source;
   kokoro::Loader loader;
   kokoro::StyleTable styles;
   kokoro::Decoder decoder;

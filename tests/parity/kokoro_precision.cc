@@ -19,11 +19,11 @@
 #include <string_view>
 #include <utility>
 
-#include "models/kokoro/weight_source.h"
 #include "tests/parity/kokoro_fixture.h"
 #include "tests/parity/kokoro_parity.h"
 #include "tests/parity/spectral_distance.h"
 #include "weights/random_values.h"
+#include "weights/source.h"
 
 namespace shoal::parity {
 namespace {
@@ -75,29 +75,30 @@ bool is_rounded(const std::string& name) {
 }
 
 // The weights of another source with some kernels changed.
-class ChangedKernels final : public kokoro::WeightSource {
+class ChangedKernels final : public weights::TensorSource {
  public:
   using Change = std::function<void(const std::string& name, Tensor& kernel)>;
-  ChangedKernels(kokoro::WeightSource& source, Change change) : source_(source), change_(std::move(change)) {}
-  bool contains(const std::string& name) const override { return source_.contains(name); }
-  Tensor tensor(const std::string& name, const Shape& shape) override {
-    Tensor stored = source_.tensor(name, shape);
+  ChangedKernels(weights::TensorSource& source, Change change)
+      : source_(source), change_(std::move(change)) {}
+  bool contains(std::string_view name) const override { return source_.contains(name); }
+  weights::Weight tensor(const std::string& name, const Shape& shape) override {
+    Tensor stored = weights::to_f32(source_.tensor(name, shape), nullptr);
     if (name.find(".noise_convs.") != std::string::npos && name.ends_with(".weight")) change_(name, stored);
-    return stored;
+    return weights::Weight(std::move(stored));
   }
-  Tensor convolution(const std::string& name, const Shape& shape) override {
-    Tensor kernel = source_.convolution(name, shape);
+  weights::Weight convolution(const std::string& name, const Shape& shape) override {
+    Tensor kernel = weights::to_f32(source_.convolution(name, shape), nullptr);
     change_(name, kernel);
-    return kernel;
+    return weights::Weight(std::move(kernel));
   }
 
  private:
-  kokoro::WeightSource& source_;
+  weights::TensorSource& source_;
   const Change change_;
 };
 
 // Every rounded weight off by as much as rounding may cost.
-ChangedKernels shaken(kokoro::WeightSource& source, uint64_t seed, ThreadTeam& team) {
+ChangedKernels shaken(weights::TensorSource& source, uint64_t seed, ThreadTeam& team) {
   return {source, [values = weights::RandomValues(seed, team)](const std::string& name, Tensor& kernel) {
             if (!is_rounded(name)) return;
             const Tensor signs = values.draw(name, kernel.shape(), {0, 1});
@@ -107,7 +108,7 @@ ChangedKernels shaken(kokoro::WeightSource& source, uint64_t seed, ThreadTeam& t
 }
 
 // One convolution, or several with the same prefix, with four bits less than bfloat16 has.
-ChangedKernels coarse(kokoro::WeightSource& source, const std::string& prefix) {
+ChangedKernels coarse(weights::TensorSource& source, const std::string& prefix) {
   return {source, [prefix](const std::string& name, Tensor& kernel) {
             if (!name.starts_with(prefix)) return;
             for (float& weight : kernel.span<float>()) {
@@ -122,7 +123,7 @@ class Precision {
  public:
   explicit Precision(KokoroFixture& fixture)
       : fixture_(fixture),
-        source_(kokoro::read_weights(fixture.checkpoint(), *fixture.ctx().team)),
+        source_(weights::read_weights(fixture.checkpoint(), *fixture.ctx().team)),
         exact_(fixture.model()) {
     for (const uint64_t seed : kSeeds) {
       ChangedKernels weights = shaken(*source_, seed, *fixture.ctx().team);
@@ -130,8 +131,8 @@ class Precision {
     }
   }
 
-  kokoro::WeightSource& source() { return *source_; }
-  kokoro::Kokoro load(kokoro::WeightSource& weights, DType dtype) {
+  weights::TensorSource& source() { return *source_; }
+  kokoro::Kokoro load(weights::TensorSource& weights, DType dtype) {
     return kokoro::Kokoro::from(weights, fixture_.config(), fixture_.ctx(), dtype);
   }
   Run exact(const KokoroCase& example) { return run(fixture_, exact_, example); }
@@ -150,7 +151,7 @@ class Precision {
 
  private:
   KokoroFixture& fixture_;
-  const std::unique_ptr<kokoro::WeightSource> source_;
+  const std::unique_ptr<weights::TensorSource> source_;
   const kokoro::Kokoro exact_;
   std::vector<kokoro::Kokoro> shaken_;
 };

@@ -91,7 +91,7 @@ Codec::Codec(Codec&&) noexcept = default;
 Codec& Codec::operator=(Codec&&) noexcept = default;
 Codec::~Codec() = default;
 
-void Codec::bind(WeightSource& source, ops::Context& ctx, Parts parts) {
+void Codec::bind(weights::TensorSource& source, ops::Context& ctx, Parts parts) {
   if (parts != Parts::encode) decoder_ = std::make_unique<Decoder>(source, ctx, config_, dtype_);
   if (parts != Parts::decode) encoder_ = std::make_unique<Encoder>(source, ctx, config_, dtype_);
 }
@@ -99,7 +99,7 @@ void Codec::bind(WeightSource& source, ops::Context& ctx, Parts parts) {
 Codec Codec::load(const weights::Checkpoint& checkpoint, const Config& config, ops::Context& ctx, DType dtype,
                   Parts parts) {
   Codec codec(config, dtype, ctx.device);
-  codec.bind(*read_weights(checkpoint, *ctx.team), ctx, parts);
+  codec.bind(*weights::read_weights(checkpoint, *ctx.team), ctx, parts);
   return codec;
 }
 

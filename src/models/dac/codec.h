@@ -14,11 +14,14 @@
 #include "tensor/dtype.h"
 #include "weights/checkpoint.h"
 
+namespace shoal::weights {
+class TensorSource;
+}
+
 namespace shoal::dac {
 
 class Encoder;
 class Decoder;
-class WeightSource;
 
 // The uses that a codec is loaded for: it spends memory and loading time only on these.
 enum class Parts { decode, encode, both };
@@ -87,7 +90,7 @@ class Codec {
  private:
   friend class CodecStatePool;
   Codec(const Config& config, DType dtype, Device device);
-  void bind(WeightSource& source, ops::Context& ctx, Parts parts);
+  void bind(weights::TensorSource& source, ops::Context& ctx, Parts parts);
   void check_streams(std::span<CodecStream* const> streams, const ops::RaggedRows& new_frames) const;
   void decode_checked(ops::Context& ctx, std::span<CodecStream* const> streams,
                       const ops::RaggedRows& new_frames, std::span<const int32_t> codes,

@@ -10,13 +10,12 @@
 namespace shoal::dac {
 
 std::vector<double> CodecOracle::weight(const std::string& name, const Shape& shape) const {
-  const Weight found = source_.tensor(name, shape);
-  const Tensor values = weights::to_f32(found.view);
+  const Tensor values = weights::to_f32(source_.tensor(name, shape), nullptr);
   return {values.as<float>(), values.as<float>() + values.elements()};
 }
 
 std::vector<double> CodecOracle::kernel(const std::string& prefix, const Shape& shape) const {
-  const Weight found = source_.convolution(prefix, shape);
+  const weights::Weight found = source_.convolution(prefix, shape);
   return {found.view.as<float>(), found.view.as<float>() + found.view.elements()};
 }
 

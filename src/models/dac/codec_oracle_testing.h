@@ -22,7 +22,7 @@ struct OracleMap {
 
 class CodecOracle {
  public:
-  CodecOracle(WeightSource& source, const Config& config) : source_(source), config_(config) {}
+  CodecOracle(weights::TensorSource& source, const Config& config) : source_(source), config_(config) {}
 
   // codes: [frames, num_codebooks] -> samples
   std::vector<double> decode(const std::vector<int32_t>& codes) const;
@@ -53,7 +53,7 @@ class CodecOracle {
   OracleMap attention(const OracleMap& x, const std::string& prefix, const Heads& heads) const;
   void add_scaled(OracleMap& x, const OracleMap& y, const std::string& gamma) const;
 
-  WeightSource& source_;
+  weights::TensorSource& source_;
   Config config_;
 };
 

@@ -71,7 +71,7 @@ class CodecVariants : public testing::TestWithParam<Variant> {
   Config config_;
   ops::TestMachine machine_{/*threads=*/2};
   ops::Context& ctx_ = machine_.context;
-  std::unique_ptr<WeightSource> source_;
+  std::unique_ptr<weights::TensorSource> source_;
 };
 
 // Some sixty f32 roundings in a row (6e-8 each) and a decoder that enlarges them a little; the traps of spec

@@ -16,7 +16,7 @@ constexpr int64_t kMostRecordedFrames = 16;
 
 }  // namespace
 
-Decoder::Decoder(WeightSource& source, ops::Context& ctx, const Config& config, DType dtype)
+Decoder::Decoder(weights::TensorSource& source, ops::Context& ctx, const Config& config, DType dtype)
     : config_(config), frames_per_pass_(frames_per_pass(ctx.device)) {
   Loader loader(source, ctx, dtype, layout_);
   dequantiser_ = std::make_unique<Dequantiser>(loader, config, frames_per_pass_);

@@ -25,7 +25,7 @@ WindowTransformerShape transformer_shape(const Config& config, int64_t layers, i
 
 }  // namespace
 
-Encoder::Encoder(WeightSource& source, ops::Context& ctx, const Config& config, DType dtype)
+Encoder::Encoder(weights::TensorSource& source, ops::Context& ctx, const Config& config, DType dtype)
     : config_(config) {
   Loader loader(source, ctx, dtype, layout_);
   const size_t count = config.encoder_rates.size();

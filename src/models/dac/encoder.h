@@ -16,7 +16,7 @@ namespace shoal::dac {
 
 class Encoder {
  public:
-  Encoder(WeightSource& source, ops::Context& ctx, const Config& config, DType dtype);
+  Encoder(weights::TensorSource& source, ops::Context& ctx, const Config& config, DType dtype);
 
   // What an encoding clip carries between calls.
   const StateLayout& layout() const { return layout_; }

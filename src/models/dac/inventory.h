@@ -10,8 +10,8 @@ namespace shoal::dac {
 
 using weights::RequiredTensor;
 
-// In the order they are bound. Parts: "codec encoder", "codec quantiser", "codec decoder". Binds a codec of
-// random weights to find out: half a second and 0.8 GB for the published sizes.
+// In the order they are bound. Parts: "codec encoder", "codec quantiser", "codec decoder". Reads
+// and allocates nothing of the codec's size.
 std::vector<RequiredTensor> required_tensors(const Config& config, Parts parts);
 
 }  // namespace shoal::dac

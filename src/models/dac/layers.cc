@@ -5,7 +5,6 @@
 
 #include "ops/conv1d.h"
 #include "ops/norm.h"
-#include "weights/convert.h"
 
 namespace shoal::dac {
 namespace {
@@ -22,14 +21,25 @@ Tensor tiled(TensorView alpha, int64_t times) {
   return out;
 }
 
+// [channels, 1, taps] -> [taps, channels]
+Tensor transposed(TensorView kernel) {
+  const int64_t channels = kernel.dim(0), taps = kernel.dim(2);
+  Tensor out(DType::f32, {taps, channels});
+  for (int64_t c = 0; c < channels; ++c) {
+    for (int64_t tap = 0; tap < taps; ++tap)
+      out.as<float>()[tap * channels + c] = kernel.as<float>()[c * taps + tap];
+  }
+  return out;
+}
+
 }  // namespace
 
 CausalConv::CausalConv(Loader& loader, ops::PackedMatrix weight, int64_t dilation, const Spec& spec,
                        int64_t stride)
     : weight_(std::move(weight)), dilation_(dilation) {
   if (!spec.snake.empty()) {
-    const Weight alpha = loader.source().tensor(spec.snake, {1, spec.in, 1});
-    snake_alpha_ = loader.placed(tiled(weights::to_f32(alpha.view), stride));
+    const Tensor alpha = loader.host_f32(spec.snake, {1, spec.in, 1});
+    snake_alpha_ = loader.made(DType::f32, {stride * spec.in}, [&] { return tiled(alpha, stride); });
   }
   history_ = loader.layout().add_history((weight_.taps - 1) * dilation_, weight_.depth);
 }
@@ -104,12 +114,7 @@ void run_units(const Batch& batch, std::span<const ResidualUnit> units, TensorVi
 ConvNextBlock::ConvNextBlock(Loader& loader, const std::string& prefix, int64_t channels)
     : channels_(channels), history_(loader.layout().add_history(kDepthwiseKernel - 1, channels)) {
   const Tensor stored = loader.host_f32(prefix + ".dwconv.conv.weight", {channels, 1, kDepthwiseKernel});
-  Tensor transposed(DType::f32, {kDepthwiseKernel, channels});
-  for (int64_t c = 0; c < channels; ++c) {
-    for (int64_t tap = 0; tap < kDepthwiseKernel; ++tap)
-      transposed.as<float>()[tap * channels + c] = stored.as<float>()[c * kDepthwiseKernel + tap];
-  }
-  depthwise_ = loader.placed(std::move(transposed));
+  depthwise_ = loader.made(DType::f32, {kDepthwiseKernel, channels}, [&] { return transposed(stored); });
   depthwise_bias_ = loader.f32(prefix + ".dwconv.conv.bias", {channels});
   norm_weight_ = loader.f32(prefix + ".norm.weight", {channels});
   norm_bias_ = loader.f32(prefix + ".norm.bias", {channels});

@@ -1,89 +1,46 @@
 #include "models/dac/loader.h"
 
-#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "ops/transfer.h"
-#include "weights/convert.h"
 #include "weights/random_values.h"
-#include "weights/weight_norm.h"
 
 namespace shoal::dac {
 namespace {
 
-class CheckpointWeights final : public WeightSource {
- public:
-  CheckpointWeights(const weights::Checkpoint& checkpoint, ThreadTeam& team)
-      : checkpoint_(checkpoint), team_(team) {}
-  Weight tensor(const std::string& name, const Shape& shape) override {
-    const TensorView view = checkpoint_.get(name, shape);
-    release_after(view.bytes());
-    return {{}, view};
-  }
-  Weight convolution(const std::string& prefix, const Shape& shape) override {
-    Tensor folded = weights::conv_weight(checkpoint_, prefix, shape, &team_);
-    const TensorView view = folded;
-    release_after(view.bytes());
-    return {std::move(folded), view};
-  }
+using weights::Weight;
 
- private:
-  // Mapped pages that were read would stand beside the packed copies; views outlive their release.
-  void release_after(int64_t bytes) {
-    constexpr int64_t kReleaseEvery = int64_t{128} << 20;
-    unreleased_ += bytes;
-    if (unreleased_ < kReleaseEvery) return;
-    checkpoint_.release_pages();
-    unreleased_ = 0;
-  }
-
-  int64_t unreleased_ = 0;
-  const weights::Checkpoint& checkpoint_;
-  ThreadTeam& team_;
-};
-
-class RandomWeights final : public WeightSource {
- public:
-  RandomWeights(uint64_t seed, ThreadTeam& team) : values_(seed, team) {}
-  Weight tensor(const std::string& name, const Shape& shape) override {
-    Tensor values = values_.draw(name, shape, distribution(name, shape));
-    const TensorView view = values;
-    return {std::move(values), view};
-  }
-  Weight convolution(const std::string& prefix, const Shape& shape) override {
-    return tensor(prefix + ".weight", shape);
-  }
-
- private:
-  static weights::Spread distribution(std::string_view name, const Shape& shape) {
-    if (name.ends_with("norm.weight") || name.ends_with("alpha")) return {1, 0.25f};
-    if (name.ends_with("gamma")) return {0.1f, 0.05f};
-    if (name.ends_with("bias")) return {0, 0.05f};
-    if (name.ends_with("codebook.weight")) return {0, 1};
-    const double fan_in = static_cast<double>(shape.elements()) / static_cast<double>(shape[0]);
-    return {0, static_cast<float>(std::sqrt(3 / fan_in))};  // variance 1 / fan_in
-  }
-
-  weights::RandomValues values_;
-};
+weights::Spread distribution(std::string_view name, const Shape& shape) {
+  if (name.ends_with("norm.weight") || name.ends_with("alpha")) return {1, 0.25f};
+  if (name.ends_with("gamma")) return {0.1f, 0.05f};
+  if (name.ends_with("bias")) return {0, 0.05f};
+  if (name.ends_with("codebook.weight")) return {0, 1};
+  const double fan_in = static_cast<double>(shape.elements()) / static_cast<double>(shape[0]);
+  return {0, static_cast<float>(std::sqrt(3 / fan_in))};  // variance 1 / fan_in
+}
 
 }  // namespace
 
-std::unique_ptr<WeightSource> read_weights(const weights::Checkpoint& checkpoint, ThreadTeam& team) {
-  return std::make_unique<CheckpointWeights>(checkpoint, team);
-}
-
-std::unique_ptr<WeightSource> random_weights(uint64_t seed, ThreadTeam& team) {
-  return std::make_unique<RandomWeights>(seed, team);
+std::unique_ptr<weights::TensorSource> random_weights(uint64_t seed, ThreadTeam& team) {
+  return weights::draw_weights(
+      [values = weights::RandomValues(seed, team)](const std::string& name, const Shape& shape) {
+        return values.draw(name, shape, distribution(name, shape));
+      });
 }
 
 Tensor Loader::placed(Tensor host) {
   bytes_ += host.bytes();
   return ops::resident(ctx_, std::move(host));
+}
+
+Tensor Loader::made(DType dtype, const Shape& shape, FunctionRef<Tensor()> make) {
+  if (names_only()) return placed(Tensor::sized(dtype, shape, ctx_.device));
+  Tensor host = make();
+  CHECK(host.dtype() == dtype && host.shape() == shape, "made ", name_of(host.dtype()), host.shape(),
+        ", counted ", name_of(dtype), shape);
+  return placed(std::move(host));
 }
 
 ops::PackedMatrix Loader::counted(ops::PackedMatrix matrix) {
@@ -92,8 +49,7 @@ ops::PackedMatrix Loader::counted(ops::PackedMatrix matrix) {
 }
 
 Tensor Loader::host_f32(const std::string& name, const Shape& shape) {
-  Weight weight = source_.tensor(name, shape);
-  return weight.owned.empty() ? weights::to_f32(weight.view, ctx_.team) : std::move(weight.owned);
+  return weights::to_f32(source_.tensor(name, shape), ctx_.team);
 }
 
 ops::PackedMatrix Loader::linear(const std::string& prefix, int64_t outputs, int64_t depth, bool bias) {

@@ -11,7 +11,6 @@
 #include "ops/linear.h"
 #include "ops/transfer.h"
 #include "ops/vector_quantise.h"
-#include "weights/convert.h"
 
 namespace shoal::dac {
 namespace {
@@ -79,6 +78,7 @@ Quantiser::Quantiser(Loader& loader, const Config& config, int64_t largest_piece
          ConvNextBlock(loader, prefix + ".1", config.latent_dim)});
   }
   for (int64_t i = 0; i < config.num_codebooks(); ++i) codebooks_.push_back(load_codebook(loader, i));
+  if (loader.names_only()) return;
   Tensor minus_one(DType::f32, {config.latent_dim});
   std::fill_n(minus_one.as<float>(), config.latent_dim, -1.0f);
   minus_one_ = ops::resident(loader.ctx(), std::move(minus_one));
@@ -91,7 +91,7 @@ Quantiser::Codebook Quantiser::load_codebook(Loader& loader, int64_t index) cons
   codebook.in_proj = loader.conv(prefix + ".in_proj", latent, dim, 1, DType::f32);
   codebook.out_proj = loader.conv(prefix + ".out_proj", dim, latent, 1, DType::f32);
   Tensor entries = loader.host_f32(prefix + ".codebook.weight", {entries_of(config_, index), dim});
-  codebook.directions = loader.placed(normalised_rows(entries));
+  codebook.directions = loader.made(DType::f32, entries.shape(), [&] { return normalised_rows(entries); });
   codebook.entries = loader.placed(std::move(entries));
   return codebook;
 }
@@ -148,22 +148,24 @@ Dequantiser::Dequantiser(Loader& loader, const Config& config, int64_t largest_p
 
 Tensor Dequantiser::project_codebooks(Loader& loader) const {
   const int64_t dim = config_.codebook_dim, latent = config_.latent_dim;
-  Tensor table(DType::f32, {config_.total_codes(), latent});
+  const Shape shape = {config_.total_codes(), latent};
+  Tensor table = loader.names_only() ? Tensor() : Tensor(DType::f32, shape);
   Workspace scratch;
   ops::Context host{.device = {}, .team = loader.ctx().team, .workspace = &scratch};
   int64_t begin = 0;
   for (int64_t i = 0; i < config_.num_codebooks(); ++i) {
     const std::string prefix = codebook_prefix(i);
     const int64_t entries = entries_of(config_, i);
-    const Weight weight = loader.source().convolution(prefix + ".out_proj", {latent, dim, 1});
-    const Weight bias = loader.source().tensor(prefix + ".out_proj.bias", {latent});
-    const Weight stored = loader.source().tensor(prefix + ".codebook.weight", {entries, dim});
-    const Tensor codebook = weights::to_f32(stored.view);
+    const weights::Weight weight = loader.source().convolution(prefix + ".out_proj", {latent, dim, 1});
+    const weights::Weight bias = loader.source().tensor(prefix + ".out_proj.bias", {latent});
+    const Tensor codebook = loader.host_f32(prefix + ".codebook.weight", {entries, dim});
+    if (loader.names_only()) continue;
     const auto out_proj = ops::pack_conv1d(host, weight.view, bias.view, DType::f32);
     ops::linear(host, codebook, out_proj, table.view().slice(begin, begin + entries));
     begin += entries;
   }
-  return loader.placed(narrowed(std::move(table), loader.dtype(), *host.team));
+  return loader.made(loader.dtype(), shape,
+                     [&] { return narrowed(std::move(table), loader.dtype(), *host.team); });
 }
 
 void Dequantiser::find_rows(std::span<const int32_t> codes, std::span<int32_t> table_rows) const {

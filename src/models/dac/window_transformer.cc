@@ -47,7 +47,7 @@ WindowTransformer::WindowTransformer(Loader& loader, const std::string& prefix,
     layers_.push_back(load_layer(loader, concat(prefix, ".layers.", i)));
   norm_ = loader.f32(prefix + ".norm.weight", {shape.dim});
   rope_ = std::make_unique<RopeTable>(shape.block_size, shape.head_dim, shape.rope_base);
-  rope_->covering(loader.ctx(), 1);
+  if (!loader.names_only()) rope_->covering(loader.ctx(), 1);
 }
 
 WindowTransformer::Layer WindowTransformer::load_layer(Loader& loader, const std::string& prefix) const {

@@ -11,41 +11,49 @@
 namespace shoal::dual_ar {
 namespace {
 
+using weights::Weight;
+
 constexpr int64_t kConvertGrain = int64_t{1} << 16;  // elements a worker rounds at a time
 
 class Binder {
  public:
-  Binder(TensorSource& source, ops::Context& ctx, DType dtype) : source_(source), ctx_(ctx), dtype_(dtype) {}
+  Binder(weights::TensorSource& source, ops::Context& ctx, DType dtype)
+      : source_(source), ctx_(ctx), dtype_(dtype) {}
 
-  TensorView stored(const std::string& name, const Shape& shape) { return source_.get(name, shape); }
+  Weight stored(const std::string& name, const Shape& shape) { return source_.tensor(name, shape); }
 
   // Norm weights: f32 [dim].
   Tensor vector(const std::string& name, int64_t dim) {
-    const TensorView view = source_.get(name, {dim});
-    return source_.names_only() ? Tensor() : ops::resident(ctx_, weights::to_f32(view, ctx_.team));
+    return ops::resident(ctx_, weights::to_f32(stored(name, {dim}), ctx_.team));
   }
 
   ops::PackedMatrix matrix(const std::string& name, int64_t outputs, int64_t depth, bool has_bias) {
-    const TensorView weight = source_.get(name + ".weight", {outputs, depth});
-    const TensorView bias = has_bias ? source_.get(name + ".bias", {outputs}) : TensorView();
-    return pack(weight, bias);
+    const Weight weight = stored(name + ".weight", {outputs, depth});
+    const Weight bias = has_bias ? stored(name + ".bias", {outputs}) : Weight();
+    return pack(weight.view, bias.view);
   }
 
   ops::PackedMatrix pack(TensorView weight, TensorView bias = {}) {
-    return source_.names_only() ? ops::PackedMatrix() : ops::pack_matrix(ctx_, weight, bias, dtype_);
+    return ops::pack_matrix(ctx_, weight, bias, dtype_);
   }
 
   // Rows for look-ups, in the model's dtype.
   Tensor table(const std::string& name, int64_t entries, int64_t dim) {
-    const TensorView view = source_.get(name, {entries, dim});
-    if (source_.names_only()) return {};
+    Weight weight = stored(name, {entries, dim});
+    const TensorView view = weight.view;
+    if (view.is_sized_only()) return Tensor::sized(dtype_, view.shape(), ctx_.device);
     if (view.dtype() == dtype_) {
       Tensor same(dtype_, {entries, dim}, ctx_.device);
       copy(view, same);
       return same;
     }
-    Tensor wide = weights::to_f32(view, ctx_.team);
+    Tensor wide = weights::to_f32(std::move(weight), ctx_.team);
     return ops::resident(ctx_, dtype_ == DType::f32 ? std::move(wide) : narrowed(wide));
+  }
+
+  Tensor rope(int64_t positions, int64_t head_dim, double base) {
+    if (source_.names_only()) return Tensor::sized(DType::f32, {positions, head_dim / 2, 2}, ctx_.device);
+    return ops::resident(ctx_, ops::make_rope_table(positions, head_dim, base));
   }
 
   BlockWeights block(const std::string& prefix, const BlockConfig& config) {
@@ -59,18 +67,18 @@ class Binder {
     }
     block.out = matrix(attention + "wo", config.dim, config.attention_width(), config.out_bias);
     block.ffn_norm = vector(prefix + "ffn_norm.weight", config.dim);
-    const TensorView gate = stored(ffn + "w1.weight", {config.hidden, config.dim});
-    const TensorView up = stored(ffn + "w3.weight", {config.hidden, config.dim});
-    if (!source_.names_only()) block.gate_up = ops::pack_gate_up(ctx_, gate, up, dtype_);
+    const Weight gate = stored(ffn + "w1.weight", {config.hidden, config.dim});
+    const Weight up = stored(ffn + "w3.weight", {config.hidden, config.dim});
+    block.gate_up = ops::pack_gate_up(ctx_, gate.view, up.view, dtype_);
     block.down = matrix(ffn + "w2", config.dim, config.hidden, /*has_bias=*/false);
-    source_.release();
     return block;
   }
 
   // The whole vocabulary, or the semantic rows and then <|im_end|>'s.
   ops::PackedMatrix head(const Config& config, bool semantic) {
     const std::string name = config.tied_head ? "embeddings.weight" : "output.weight";
-    const TensorView rows = stored(name, {config.vocab_size, config.slow.dim});
+    const Weight weight = stored(name, {config.vocab_size, config.slow.dim});
+    const TensorView rows = weight.view;
     if (!semantic) return pack(rows);
     const std::array parts = {rows.slice(config.semantic_begin, int64_t{config.semantic_end} + 1),
                               rows.slice(config.im_end, int64_t{config.im_end} + 1)};
@@ -83,14 +91,15 @@ class Binder {
     const int64_t q_rows = config.heads * config.head_dim, kv_rows = config.kv_heads * config.head_dim;
     if (source_.contains(attention + "wqkv.weight") || !source_.contains(attention + "wq.weight"))
       return matrix(attention + "wqkv", config.qkv_width(), config.dim, config.qkv_bias);
-    const std::array parts = {stored(attention + "wq.weight", {q_rows, config.dim}),
-                              stored(attention + "wk.weight", {kv_rows, config.dim}),
-                              stored(attention + "wv.weight", {kv_rows, config.dim})};
+    const Weight q = stored(attention + "wq.weight", {q_rows, config.dim}),
+                 k = stored(attention + "wk.weight", {kv_rows, config.dim}),
+                 v = stored(attention + "wv.weight", {kv_rows, config.dim});
+    const std::array parts = {q.view, k.view, v.view};
     if (!config.qkv_bias) return ops::pack_stacked(ctx_, parts, {}, dtype_);
     const Tensor bias(DType::f32, {config.qkv_width()});
-    weights::to_f32(stored(attention + "wq.bias", {q_rows}), part(bias, 0, q_rows));
-    weights::to_f32(stored(attention + "wk.bias", {kv_rows}), part(bias, q_rows, kv_rows));
-    weights::to_f32(stored(attention + "wv.bias", {kv_rows}), part(bias, q_rows + kv_rows, kv_rows));
+    weights::to_f32(stored(attention + "wq.bias", {q_rows}).view, part(bias, 0, q_rows));
+    weights::to_f32(stored(attention + "wk.bias", {kv_rows}).view, part(bias, q_rows, kv_rows));
+    weights::to_f32(stored(attention + "wv.bias", {kv_rows}).view, part(bias, q_rows + kv_rows, kv_rows));
     return ops::pack_stacked(ctx_, parts, bias, dtype_);
   }
 
@@ -110,14 +119,15 @@ class Binder {
     return bias.span<float>().subspan(static_cast<size_t>(begin), static_cast<size_t>(count));
   }
 
-  TensorSource& source_;
+  weights::TensorSource& source_;
   ops::Context& ctx_;
   DType dtype_;
 };
 
 }  // namespace
 
-Weights bind(TensorSource& source, const Config& config, ops::Context& ctx, const BindOptions& options) {
+Weights bind(weights::TensorSource& source, const Config& config, ops::Context& ctx,
+             const BindOptions& options) {
   Binder binder(source, ctx, options.dtype);
   const BlockConfig &slow = config.slow, &fast = config.fast;
   Weights weights;
@@ -129,7 +139,6 @@ Weights bind(TensorSource& source, const Config& config, ops::Context& ctx, cons
   weights.norm = binder.vector("norm.weight", slow.dim);
   weights.semantic_head = options.semantic_head;
   weights.head = binder.head(config, options.semantic_head);
-  source.release();
 
   if (fast.dim != slow.dim)
     weights.fast_in = binder.matrix("fast_project_in", fast.dim, slow.dim, /*has_bias=*/true);
@@ -137,14 +146,10 @@ Weights bind(TensorSource& source, const Config& config, ops::Context& ctx, cons
   for (int64_t i = 0; i < config.fast_layers; ++i)
     weights.fast_layers.push_back(binder.block(concat("fast_layers.", i, "."), fast));
   weights.fast_norm = binder.vector("fast_norm.weight", fast.dim);
-  const TensorView fast_output = binder.stored("fast_output.weight", {config.codebook_size, fast.dim});
-  weights.fast_head = binder.pack(fast_output.slice(0, config.residual_codes()));
-  source.release();
-
-  weights.slow_rope =
-      ops::resident(ctx, ops::make_rope_table(config.max_positions, slow.head_dim, config.rope_base));
-  weights.fast_rope =
-      ops::resident(ctx, ops::make_rope_table(config.num_codebooks, fast.head_dim, config.rope_base));
+  const Weight fast_output = binder.stored("fast_output.weight", {config.codebook_size, fast.dim});
+  weights.fast_head = binder.pack(fast_output.view.slice(0, config.residual_codes()));
+  weights.slow_rope = binder.rope(config.max_positions, slow.head_dim, config.rope_base);
+  weights.fast_rope = binder.rope(config.num_codebooks, fast.head_dim, config.rope_base);
   return weights;
 }
 

@@ -2,8 +2,7 @@
 // (MODEL.md 7).
 #pragma once
 
-#include <string>
-#include <string_view>
+#include <memory>
 #include <vector>
 
 #include "models/dual_ar/block.h"
@@ -11,6 +10,7 @@
 #include "ops/context.h"
 #include "ops/packed_matrix.h"
 #include "tensor/tensor.h"
+#include "weights/source.h"
 
 namespace shoal::dual_ar {
 
@@ -31,24 +31,18 @@ struct Weights {
   bool semantic_head = false;   // the head has the semantic rows only
 };
 
-// Where the tensors come from.
-class TensorSource {
- public:
-  virtual ~TensorSource() = default;
-  virtual bool contains(std::string_view name) = 0;
-  // Row-major, f32, bf16 or f16, of that very shape; valid until release(). Throws Error.
-  virtual TensorView get(const std::string& name, const Shape& shape) = 0;
-  // What get() returned is no longer needed.
-  virtual void release() = 0;
-  // True when only the asking matters (inventory.h): the views carry no data and nothing is made of them.
-  virtual bool names_only() const { return false; }
-};
-
 struct BindOptions {
   DType dtype = DType::f32;  // of matrices and embeddings
   bool semantic_head = false;
 };
 
-Weights bind(TensorSource& source, const Config& config, ops::Context& ctx, const BindOptions& options);
+// Of a source of names only the weights are without memory (Tensor::sized).
+Weights bind(weights::TensorSource& source, const Config& config, ops::Context& ctx,
+             const BindOptions& options);
+
+// Tensors of any name and shape, filled from a hash: benchmarks need sizes, not meaning. bf16. Matrices: zero
+// mean, magnitudes about 1 / sqrt(inputs), so that activations keep their size through the layers; vectors
+// (norms, biases) lie in [1/2, 1). A pure function of (seed, name, index). The team must outlive it.
+std::unique_ptr<weights::TensorSource> random_weights(uint64_t seed, ThreadTeam& team);
 
 }  // namespace shoal::dual_ar

@@ -6,7 +6,6 @@
 #include "models/dual_ar/bind.h"
 #include "models/dual_ar/block.h"
 #include "models/dual_ar/fast_frame.h"
-#include "models/dual_ar/random_source.h"
 #include "ops/device_state.h"
 #include "ops/embedding.h"
 #include "ops/linear.h"
@@ -15,20 +14,6 @@
 
 namespace shoal::dual_ar {
 namespace {
-
-class CheckpointSource : public TensorSource {
- public:
-  explicit CheckpointSource(const weights::Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
-  bool contains(std::string_view name) override { return checkpoint_.contains(name); }
-  TensorView get(const std::string& name, const Shape& shape) override {
-    return checkpoint_.get(name, shape);
-  }
-  // Packed copies exist, so the mapped pages would be duplicates.
-  void release() override { checkpoint_.release_pages(); }
-
- private:
-  const weights::Checkpoint& checkpoint_;
-};
 
 BindOptions bind_options(const ops::Context& ctx, const Config& config, const LoadOptions& options) {
   check_token_ids(config);
@@ -84,17 +69,19 @@ DualAr::DualAr(DualAr&&) noexcept = default;
 DualAr& DualAr::operator=(DualAr&&) noexcept = default;
 DualAr::~DualAr() = default;
 
-DualAr DualAr::load(const weights::Checkpoint& checkpoint, const Config& config, ops::Context& ctx,
+DualAr DualAr::from(weights::TensorSource& source, const Config& config, ops::Context& ctx,
                     const LoadOptions& options) {
-  CheckpointSource source(checkpoint);
   return {config, options.dtype,
           std::make_unique<const Weights>(bind(source, config, ctx, bind_options(ctx, config, options)))};
 }
 
+DualAr DualAr::load(const weights::Checkpoint& checkpoint, const Config& config, ops::Context& ctx,
+                    const LoadOptions& options) {
+  return from(*weights::read_weights(checkpoint, *ctx.team), config, ctx, options);
+}
+
 DualAr DualAr::random(const Config& config, ops::Context& ctx, const LoadOptions& options, uint64_t seed) {
-  RandomSource source(seed, *ctx.team);
-  return {config, options.dtype,
-          std::make_unique<const Weights>(bind(source, config, ctx, bind_options(ctx, config, options)))};
+  return from(*random_weights(seed, *ctx.team), config, ctx, options);
 }
 
 DualAr::Bytes DualAr::memory() const {

@@ -15,6 +15,10 @@
 #include "tensor/tensor.h"
 #include "weights/checkpoint.h"
 
+namespace shoal::weights {
+class TensorSource;
+}
+
 namespace shoal::dual_ar {
 
 struct Weights;  // bind.h
@@ -59,6 +63,9 @@ class DualAr {
   // The names are those of MODEL.md 7 (from weights::normalise_dual_ar_names). The checkpoint is not needed
   // afterwards. Throws Error naming file, tensor, expected and found.
   static DualAr load(const weights::Checkpoint& checkpoint, const Config& config, ops::Context& ctx,
+                     const LoadOptions& options = {});
+  // Weights from wherever they come.
+  static DualAr from(weights::TensorSource& source, const Config& config, ops::Context& ctx,
                      const LoadOptions& options = {});
   // The same sizes with random weights, made in seconds; for benchmarks.
   static DualAr random(const Config& config, ops::Context& ctx, const LoadOptions& options, uint64_t seed);

@@ -1,14 +1,15 @@
 #include "models/dual_ar/inventory.h"
 
-#include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "models/dual_ar/bind.h"
+#include "ops/planning_context.h"
 
 namespace shoal::dual_ar {
 namespace {
 
-std::string part_of(const std::string& name) {
+std::string part_of(std::string_view name) {
   if (name.starts_with("layers.") || name == "norm.weight") return "slow layers";
   if (name.starts_with("fast_layers.") || name.starts_with("fast_norm") ||
       name.starts_with("fast_project_in"))
@@ -17,30 +18,13 @@ std::string part_of(const std::string& name) {
   return name == "output.weight" ? "head" : "embeddings";
 }
 
-// Writes down what the binder asks for.
-class Recorder final : public TensorSource {
- public:
-  bool names_only() const override { return true; }
-  bool contains(std::string_view) override { return false; }
-  TensorView get(const std::string& name, const Shape& shape) override {
-    const auto same = [&](const RequiredTensor& tensor) { return tensor.name == name; };
-    if (std::none_of(tensors.begin(), tensors.end(), same)) tensors.push_back({name, shape, part_of(name)});
-    return TensorView(nullptr, DType::bf16, shape);
-  }
-  void release() override {}
-
-  std::vector<RequiredTensor> tensors;
-};
-
 }  // namespace
 
 std::vector<RequiredTensor> required_tensors(const Config& config) {
-  Recorder recorder;
-  ThreadTeam team(1);
-  Workspace workspace;
-  ops::Context ctx{.device = {}, .team = &team, .workspace = &workspace, .stream = nullptr};
-  bind(recorder, config, ctx, {});
-  return std::move(recorder.tensors);
+  weights::NamesOnly names(part_of);
+  ops::PlanningContext planning;
+  bind(names, config, planning.context(), {});
+  return names.take();
 }
 
 }  // namespace shoal::dual_ar

@@ -8,7 +8,7 @@
 
 #include "base/temporary_folder_testing.h"
 #include "models/kokoro/inventory.h"
-#include "models/kokoro/weight_source.h"
+#include "models/kokoro/loader.h"
 #include "weights/archives_testing.h"
 #include "weights/name_maps.h"
 
@@ -28,7 +28,7 @@ inline std::vector<StoredArray> stored_arrays(const Config& config, NormForm for
   const auto source = random_weights(/*seed=*/7, team);
   std::vector<StoredArray> arrays;
   const auto add = [&](const std::string& name, const Shape& shape) {
-    const Tensor values = source->tensor(name, shape);
+    const Tensor values = weights::to_f32(source->tensor(name, shape), nullptr);
     arrays.push_back({name, shape, {values.span<float>().begin(), values.span<float>().end()}});
   };
   std::vector<RequiredTensor> tensors = required_tensors(config);

@@ -1,5 +1,6 @@
 #include "models/kokoro/decoder.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -15,10 +16,11 @@ constexpr int64_t kBlocks = 4;
 ops::PackedMatrix load_halving(Loader& loader, const std::string& prefix) {
   const Tensor taps = loader.convolution(prefix, {1, 1, 3});
   const Tensor bias = loader.host_f32(prefix + ".bias", {1});
-  const float* const w = taps.as<float>();
-  std::array<float, 4> padded = {w[0], w[1], w[2], 0};
-  return loader.counted(ops::pack_strided_conv1d(
-      loader.ctx(), TensorView::of(padded.data(), DType::f32, {1, 1, 4}), bias, 2, DType::f32));
+  std::array<float, 4> padded = {};
+  if (!taps.empty()) std::copy_n(taps.as<float>(), 3, padded.begin());
+  float* const values = taps.empty() ? nullptr : padded.data();
+  return loader.counted(ops::pack_strided_conv1d(loader.ctx(), TensorView::of(values, DType::f32, {1, 1, 4}),
+                                                 bias, 2, DType::f32));
 }
 
 }  // namespace

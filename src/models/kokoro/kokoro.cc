@@ -213,7 +213,7 @@ Kokoro::Kokoro(Kokoro&&) noexcept = default;
 Kokoro& Kokoro::operator=(Kokoro&&) noexcept = default;
 Kokoro::~Kokoro() = default;
 
-Kokoro Kokoro::from(WeightSource& source, const Config& config, ops::Context& ctx, DType dtype) {
+Kokoro Kokoro::from(weights::TensorSource& source, const Config& config, ops::Context& ctx, DType dtype) {
   Loader front(source, ctx, DType::f32), back(source, ctx, dtype);
   return Kokoro(std::make_unique<const Impl>(front, back, config));
 }
@@ -221,7 +221,7 @@ Kokoro Kokoro::from(WeightSource& source, const Config& config, ops::Context& ct
 Kokoro Kokoro::load(const weights::Checkpoint& checkpoint, const Config& config, ops::Context& ctx,
                     DType dtype) {
   check_tensors(checkpoint, config);
-  return from(*read_weights(checkpoint, *ctx.team), config, ctx, dtype);
+  return from(*weights::read_weights(checkpoint, *ctx.team), config, ctx, dtype);
 }
 
 Kokoro Kokoro::random(const Config& config, ops::Context& ctx, DType dtype, uint64_t seed) {

@@ -13,10 +13,13 @@
 #include "tensor/dtype.h"
 #include "weights/checkpoint.h"
 
+namespace shoal::weights {
+class TensorSource;
+}
+
 namespace shoal::kokoro {
 
 class StepMemory;
-class WeightSource;
 
 // What to say, and how.
 struct Utterance {
@@ -43,8 +46,8 @@ class Kokoro {
   // not_found, corrupt_file, naming the tensors that are missing, misshapen or unknown (inventory.h).
   static Kokoro load(const weights::Checkpoint& checkpoint, const Config& config, ops::Context& ctx,
                      DType dtype);
-  // Weights from wherever they come (weight_source.h).
-  static Kokoro from(WeightSource& source, const Config& config, ops::Context& ctx, DType dtype);
+  // Weights from wherever they come (weights/source.h).
+  static Kokoro from(weights::TensorSource& source, const Config& config, ops::Context& ctx, DType dtype);
   // Random weights of sensible size, for benchmarks and tests: a pure function of (config, seed).
   static Kokoro random(const Config& config, ops::Context& ctx, DType dtype, uint64_t seed);
 

@@ -12,16 +12,26 @@ namespace {
 
 constexpr float kHalfPower = static_cast<float>(1 / std::numbers::sqrt2);
 
+// [channels, 1, 3] -> [3, channels]
+Tensor by_tap(TensorView kernel) {
+  const int64_t channels = kernel.dim(0);
+  Tensor out(DType::f32, {3, channels});
+  for (int64_t c = 0; c < channels; ++c) {
+    for (int64_t tap = 0; tap < 3; ++tap)
+      out.as<float>()[tap * channels + c] = kernel.as<float>()[c * 3 + tap];
+  }
+  return out;
+}
+
 }  // namespace
 
 ops::PackedMatrix load_conv(Loader& loader, const std::string& prefix, const Shape& shape, bool bias,
                             float factor) {
   const Tensor weight = loader.convolution(prefix, shape);
-  Tensor shift;
-  if (bias) shift = loader.host_f32(prefix + ".bias", {shape[0]});
-  for (float& value : weight.span<float>()) value *= factor;
-  if (bias) {
-    for (float& value : shift.span<float>()) value *= factor;
+  const Tensor shift = bias ? loader.host_f32(prefix + ".bias", {shape[0]}) : Tensor();
+  for (const Tensor* tensor : {&weight, &shift}) {
+    if (tensor->empty()) continue;
+    for (float& value : tensor->span<float>()) value *= factor;
   }
   return loader.counted(ops::pack_conv1d(loader.ctx(), weight, shift.view(), loader.dtype()));
 }
@@ -36,12 +46,7 @@ StyledBlock::StyledBlock(Loader& loader, StyleTable& styles, const Spec& spec) :
     projection_ = load_conv(loader, prefix + ".conv1x1", {spec.out, spec.in, 1}, false, kHalfPower);
   if (!spec.upsample) return;
   const Tensor pool = loader.convolution(prefix + ".pool", {spec.in, 1, 3});
-  Tensor by_tap(DType::f32, {3, spec.in});
-  for (int64_t c = 0; c < spec.in; ++c) {
-    for (int64_t tap = 0; tap < 3; ++tap)
-      by_tap.as<float>()[tap * spec.in + c] = pool.as<float>()[c * 3 + tap];
-  }
-  pool_weight_ = loader.placed(std::move(by_tap));
+  pool_weight_ = loader.made({3, spec.in}, [&] { return by_tap(pool); });
   pool_bias_ = loader.f32(prefix + ".pool.bias", {spec.in});
 }
 

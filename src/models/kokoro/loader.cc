@@ -42,6 +42,13 @@ ops::PackedMatrix Loader::linear(const std::string& prefix, int64_t outputs, int
   return counted(ops::pack_matrix(ctx_, weight, offset, dtype_));
 }
 
+Tensor Loader::made(const Shape& shape, FunctionRef<Tensor()> make) {
+  if (names_only()) return placed(Tensor::sized(DType::f32, shape, ctx_.device));
+  Tensor host = make();
+  CHECK(host.shape() == shape, "made ", host.shape(), ", counted ", shape);
+  return placed(std::move(host));
+}
+
 Tensor Loader::placed(Tensor host) {
   bytes_ += host.bytes();
   return ops::resident(ctx_, std::move(host));

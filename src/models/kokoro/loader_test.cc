@@ -23,13 +23,14 @@ TEST(KokoroWeights, ConvolutionsAreFoldedOverTheirFirstAxis) {
   for (const NormForm form : {NormForm::weight_g, NormForm::parametrized}) {
     const std::vector<StoredArray> arrays = stored_arrays(small_config(), form);
     const weights::Checkpoint checkpoint = open_checkpoint(arrays);
-    const auto source = read_weights(checkpoint, team);
+    const auto source = weights::read_weights(checkpoint, team);
     const char* ending = form == NormForm::weight_g ? ".weight_v" : ".parametrizations.weight.original1";
     for (const auto& [prefix, shape] : {std::pair<std::string, Shape>{"decoder.generator.ups.0", {16, 8, 8}},
                                         {"decoder.decode.3.pool", {25, 1, 3}},
                                         {"decoder.encode.conv1", {18, 12, 3}}}) {
       const StoredArray& v = array_of(arrays, prefix + ending);
-      const Tensor folded = source->convolution(prefix, shape);
+      const weights::Weight weight = source->convolution(prefix, shape);
+      const TensorView folded = weight.view;
       const int64_t row = shape.elements() / shape[0];
       for (int64_t i = 0; i < shape[0]; ++i) {
         double squares = 0;
@@ -48,7 +49,7 @@ TEST(KokoroWeights, ConvolutionsAreFoldedOverTheirFirstAxis) {
 TEST(KokoroWeights, ShapesAreChecked) {
   ThreadTeam team(1);
   const weights::Checkpoint checkpoint = open_checkpoint(stored_arrays(small_config()));
-  const auto source = read_weights(checkpoint, team);
+  const auto source = weights::read_weights(checkpoint, team);
   EXPECT_EQ(weights::code_of([&] { source->tensor("bert_encoder.weight", {12, 10}); }),
             ErrorCode::corrupt_file);
   EXPECT_EQ(weights::code_of([&] { source->tensor("bert_encoder.wait", {10, 12}); }), ErrorCode::not_found);
@@ -60,7 +61,7 @@ TEST(KokoroWeights, RandomOnesAreAFunctionOfSeedNameAndShape) {
   ThreadTeam one(1), three(3);
   const Shape shape = {64, 9000};
   const auto values = [&](uint64_t seed, const std::string& name, ThreadTeam& team) {
-    const Tensor tensor = random_weights(seed, team)->tensor(name, shape);
+    const Tensor tensor = random_weights(seed, team)->tensor(name, shape).owned;
     return std::vector<float>(tensor.span<float>().begin(), tensor.span<float>().end());
   };
   EXPECT_EQ(values(1, "a.weight", one), values(1, "a.weight", three));
@@ -77,16 +78,18 @@ double root_mean_square(const Tensor& tensor) {
 TEST(KokoroWeights, RandomOnesKeepTheScaleOfTheirInputs) {
   ThreadTeam team(1);
   const auto source = random_weights(3, team);
-  EXPECT_NEAR(root_mean_square(source->tensor("x.weight", {300, 400})), 1 / std::sqrt(400), 0.002);
-  EXPECT_NEAR(root_mean_square(source->convolution("x.convs1.0", {64, 100, 7})), 1 / std::sqrt(700), 0.002);
+  EXPECT_NEAR(root_mean_square(source->tensor("x.weight", {300, 400}).owned), 1 / std::sqrt(400), 0.002);
+  EXPECT_NEAR(root_mean_square(source->convolution("x.convs1.0", {64, 100, 7}).owned), 1 / std::sqrt(700),
+              0.002);
   // Every output of a transposed convolution sees two inputs a channel.
-  EXPECT_NEAR(root_mean_square(source->convolution("g.ups.0", {200, 50, 20})), 1 / std::sqrt(400), 0.002);
+  EXPECT_NEAR(root_mean_square(source->convolution("g.ups.0", {200, 50, 20}).owned), 1 / std::sqrt(400),
+              0.002);
   // 50 sigmoids of the bias alone: about three frames.
   double frames = 0;
-  const Tensor logits = source->tensor("predictor.duration_proj.linear_layer.bias", {50});
+  const Tensor logits = source->tensor("predictor.duration_proj.linear_layer.bias", {50}).owned;
   for (const float logit : logits.span<float>()) frames += 1 / (1 + std::exp(-double{logit}));
   EXPECT_NEAR(frames, 3, 0.3);
-  EXPECT_NEAR(source->tensor("predictor.F0_proj.bias", {1}).as<float>()[0], 150, 5);
+  EXPECT_NEAR(source->tensor("predictor.F0_proj.bias", {1}).view.as<float>()[0], 150, 5);
 }
 
 class KokoroLoader : public testing::Test {
@@ -108,8 +111,8 @@ TEST_F(KokoroLoader, TheOwnWeightsOfANormAreFoldedIntoItsStyle) {
   arrays.push_back(weight);
   arrays.push_back(bias);
   const weights::Checkpoint plain_file = open_checkpoint(plain_arrays), file = open_checkpoint(arrays);
-  const auto plain_source = read_weights(plain_file, *device_.context.team);
-  const auto source = read_weights(file, *device_.context.team);
+  const auto plain_source = weights::read_weights(plain_file, *device_.context.team);
+  const auto source = weights::read_weights(file, *device_.context.team);
   Loader plain_loader(*plain_source, device_.context, DType::f32),
       loader(*source, device_.context, DType::f32);
   const StyleAffine plain = plain_loader.style_affine("decoder.encode.norm1.fc", channels, width);
@@ -134,7 +137,7 @@ TEST_F(KokoroLoader, TheOwnWeightsOfANormAreFoldedIntoItsStyle) {
   // One of the two alone is no norm.
   arrays.pop_back();
   const weights::Checkpoint half = open_checkpoint(arrays);
-  const auto half_source = read_weights(half, *device_.context.team);
+  const auto half_source = weights::read_weights(half, *device_.context.team);
   Loader half_loader(*half_source, device_.context, DType::f32);
   EXPECT_EQ(weights::code_of([&] { half_loader.style_affine("decoder.encode.norm1.fc", channels, width); }),
             ErrorCode::not_found);
@@ -161,10 +164,12 @@ TEST_F(KokoroLoader, ReadsTheFixtures) {
   weights::normalise_kokoro_names(checkpoint);
   Config config = Config::read(kFixture + "/config.json");
   config.take_widths(checkpoint);
-  const auto source = read_weights(checkpoint, *device_.context.team);
+  const auto source = weights::read_weights(checkpoint, *device_.context.team);
   for (const RequiredTensor& tensor : required_tensors(config)) {
-    const Tensor values = tensor.weight_normed ? source->convolution(tensor.name, tensor.shape)
-                                               : source->tensor(tensor.name, tensor.shape);
+    const Tensor values =
+        weights::to_f32(tensor.weight_normed ? source->convolution(tensor.name, tensor.shape)
+                                             : source->tensor(tensor.name, tensor.shape),
+                        nullptr);
     EXPECT_TRUE(std::isfinite(root_mean_square(values))) << tensor.name;
   }
 }

@@ -8,11 +8,11 @@ Network::Network(Loader& front, Loader& back, const Config& config)
     : config_(config),
       dtype_(back.dtype()),
       bert_(front, config),
-      text_(front, config),
       durations_(front, prosody_styles_, config),
       pitch_(front, prosody_styles_, config),
       decoder_(back, decoder_styles_, config),
-      generator_(back, decoder_styles_, config) {
+      generator_(back, decoder_styles_, config),
+      text_(front, config) {
   prosody_styles_.pack(front);
   decoder_styles_.pack(back);
   bytes_ = front.bytes() + back.bytes();

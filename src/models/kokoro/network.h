@@ -69,11 +69,11 @@ class Network {
   const DType dtype_;
   StyleTable prosody_styles_{config_.style_dim}, decoder_styles_{config_.style_dim};
   PlBert bert_;
-  TextEncoder text_;
   DurationPredictor durations_;
   PitchPredictor pitch_;
   Decoder decoder_;
   Generator generator_;
+  TextEncoder text_;
   int64_t bytes_ = 0;
 };
 

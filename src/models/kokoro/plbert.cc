@@ -25,14 +25,17 @@ Tensor load_embedding(Loader& loader, const Config& config) {
   const Tensor positions =
       loader.host_f32(prefix + "position_embeddings.weight", {config.max_positions, width});
   const Tensor types = loader.host_f32(prefix + "token_type_embeddings.weight", {2, width});
-  Tensor all(DType::f32, {config.n_token + config.max_positions + 1, width});
-  float* to = all.as<float>();
-  for (const auto& [part, rows] :
-       {std::pair(&words, config.n_token), {&positions, config.max_positions}, {&types, int64_t{1}}}) {
-    std::memcpy(to, part->as<float>(), static_cast<size_t>(rows * width) * sizeof(float));
-    to += rows * width;
-  }
-  return loader.placed(std::move(all));
+  const Shape shape = {config.n_token + config.max_positions + 1, width};
+  return loader.made(shape, [&] {
+    Tensor all(DType::f32, shape);
+    float* to = all.as<float>();
+    for (const auto& [part, rows] :
+         {std::pair(&words, config.n_token), {&positions, config.max_positions}, {&types, int64_t{1}}}) {
+      std::memcpy(to, part->as<float>(), static_cast<size_t>(rows * width) * sizeof(float));
+      to += rows * width;
+    }
+    return all;
+  });
 }
 
 ops::PackedMatrix load_qkv(Loader& loader, int64_t width) {
@@ -42,8 +45,9 @@ ops::PackedMatrix load_qkv(Loader& loader, int64_t width) {
   const Tensor bias(DType::f32, {3 * width});
   for (const char* name : {"query", "key", "value"}) {
     const Tensor part = loader.host_f32(prefix + name + ".bias", {width});
-    std::memcpy(bias.as<float>() + static_cast<int64_t>(weights.size()) * width, part.as<float>(),
-                static_cast<size_t>(part.bytes()));
+    if (!part.empty())
+      std::memcpy(bias.as<float>() + static_cast<int64_t>(weights.size()) * width, part.as<float>(),
+                  static_cast<size_t>(part.bytes()));
     weights.push_back(loader.host_f32(prefix + name + ".weight", {width, width}));
     views.push_back(weights.back());
   }

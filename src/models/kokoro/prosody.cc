@@ -67,7 +67,10 @@ PitchPredictor::Stack PitchPredictor::load_stack(Loader& loader, StyleTable& sty
   stack.blocks.emplace_back(loader, styles, StyledBlock::Spec{prefix + ".0", width, width});
   stack.blocks.emplace_back(loader, styles, StyledBlock::Spec{prefix + ".1", width, width / 2, true});
   stack.blocks.emplace_back(loader, styles, StyledBlock::Spec{prefix + ".2", width / 2, width / 2});
-  stack.projection = load_conv(loader, prefix + "_proj", {1, width / 2, 1}, true);
+  // Of all convolutions of this part, it alone is stored without weight norm.
+  stack.projection = loader.counted(
+      ops::pack_conv1d(loader.ctx(), loader.host_f32(prefix + "_proj.weight", {1, width / 2, 1}),
+                       loader.host_f32(prefix + "_proj.bias", {1}), loader.dtype()));
   return stack;
 }
 

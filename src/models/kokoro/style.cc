@@ -19,9 +19,11 @@ SharedStyles::SharedStyles(std::span<const std::span<const float>> styles) {
 
 StyleColumns StyleTable::add(Loader& loader, const std::string& prefix, int64_t channels, float scale_bias) {
   const auto [weight, bias] = loader.style_affine(prefix, channels, style_dim_);
-  weights_.insert(weights_.end(), weight.as<float>(), weight.as<float>() + weight.elements());
-  for (int64_t i = 0; i < 2 * channels; ++i)
-    biases_.push_back(bias.as<float>()[i] + (i < channels ? scale_bias : 0.0f));
+  if (!loader.names_only()) {
+    weights_.insert(weights_.end(), weight.as<float>(), weight.as<float>() + weight.elements());
+    for (int64_t i = 0; i < 2 * channels; ++i)
+      biases_.push_back(bias.as<float>()[i] + (i < channels ? scale_bias : 0.0f));
+  }
   const StyleColumns columns{.begin = columns_, .channels = channels};
   columns_ += 2 * channels;
   return columns;

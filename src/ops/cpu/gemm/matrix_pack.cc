@@ -161,10 +161,16 @@ float load_float(const void* data, DType dtype, int64_t i) {
 
 namespace cpu {
 
-Tensor pack(Context& ctx, const PackRequest& request) {
+Shape packed_shape(const PackRequest& request) {
   const PanelLayout layout = panel_layout(request.dtype, request.taps, request.depth);
   const int64_t panels = panel_count(request.outputs) * (request.paired ? 2 : 1);
-  Tensor storage(request.dtype, {panels, layout.taps, layout.depth, kPanel}, ctx.device);
+  return {panels, layout.taps, layout.depth, kPanel};
+}
+
+Tensor pack(Context& ctx, const PackRequest& request) {
+  const PanelLayout layout = panel_layout(request.dtype, request.taps, request.depth);
+  Tensor storage(request.dtype, packed_shape(request), ctx.device);
+  const int64_t panels = storage.dim(0);
   char* out = static_cast<char*>(storage.view().data());
   const PanelPacker packer(request, layout);
   ctx.team->parallel_for(panels, 1, [&](int64_t begin, int64_t end, int) {

@@ -71,9 +71,14 @@ struct Run {
 
 }  // namespace
 
+Shape recurrent_shape(int64_t hidden) {
+  return {2, (hidden + kLstmGroup - 1) / kLstmGroup, hidden, 4, kLstmGroup};
+}
+
 Tensor pack_recurrent(const LstmDirection& forward, const LstmDirection& backward) {
-  const int64_t hidden = forward.weight_hh.dim(1), groups = (hidden + kLstmGroup - 1) / kLstmGroup;
-  Tensor packed = Tensor::zeros(DType::f32, {2, groups, hidden, 4, kLstmGroup});
+  const int64_t hidden = forward.weight_hh.dim(1);
+  Tensor packed = Tensor::zeros(DType::f32, recurrent_shape(hidden));
+  const int64_t groups = packed.dim(1);
   float* out = packed.as<float>();
   for (const TensorView& weight : {forward.weight_hh, backward.weight_hh})
     for (int64_t group = 0; group < groups; ++group)

@@ -1,9 +1,9 @@
-#include "models/dual_ar/random_source.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
+
+#include "models/dual_ar/bind.h"
 
 namespace shoal::dual_ar {
 namespace {
@@ -21,21 +21,19 @@ uint64_t hash_name(uint64_t seed, const std::string& name) {
   return seed;
 }
 
-}  // namespace
-
-TensorView RandomSource::get(const std::string& name, const Shape& shape) {
+Tensor draw(uint64_t seed, ThreadTeam& team, const std::string& name, const Shape& shape) {
   const bool matrix = shape.rank() == 2;
   // Random sign, mantissa, and one of four exponents: the root mean square is about 0.88 * 2^top.
   const int top = matrix ? static_cast<int>(std::lround(0.18 - 0.5 * std::log2(shape[1]))) : -1;
   constexpr uint64_t kLanes = 0x0001000100010001u;  // four bf16 values in a word
   const uint64_t exponent = static_cast<uint64_t>((127 + top) << 7) * kLanes;
   const uint64_t sign_mask = matrix ? 0x8000 * kLanes : 0, lower_mask = matrix ? 0x0180 * kLanes : 0;
-  const uint64_t key = hash_name(seed_, name);
+  const uint64_t key = hash_name(seed, name);
 
-  const Tensor& tensor = alive_.emplace_back(DType::bf16, shape);
+  Tensor tensor(DType::bf16, shape);
   auto* bytes = static_cast<std::byte*>(tensor.view().data());
   const auto total = static_cast<uint64_t>(tensor.bytes());
-  team_.parallel_for((tensor.elements() + 3) / 4, int64_t{1} << 16, [&](int64_t begin, int64_t end, int) {
+  team.parallel_for((tensor.elements() + 3) / 4, int64_t{1} << 16, [&](int64_t begin, int64_t end, int) {
     for (auto word = static_cast<uint64_t>(begin); word < static_cast<uint64_t>(end); ++word) {
       const uint64_t bits = hash(key + word * 0x9e3779b97f4a7c15u);
       const uint64_t values =
@@ -43,7 +41,14 @@ TensorView RandomSource::get(const std::string& name, const Shape& shape) {
       std::memcpy(bytes + 8 * word, &values, std::min<uint64_t>(8, total - 8 * word));
     }
   });
-  return tensor.view();
+  return tensor;
+}
+
+}  // namespace
+
+std::unique_ptr<weights::TensorSource> random_weights(uint64_t seed, ThreadTeam& team) {
+  return weights::draw_weights(
+      [seed, &team](const std::string& name, const Shape& shape) { return draw(seed, team, name, shape); });
 }
 
 }  // namespace shoal::dual_ar

@@ -1,31 +1,11 @@
-#include "models/kokoro/weight_source.h"
-
 #include <cmath>
 #include <string_view>
 
-#include "weights/convert.h"
+#include "models/kokoro/loader.h"
 #include "weights/random_values.h"
-#include "weights/weight_norm.h"
 
 namespace shoal::kokoro {
 namespace {
-
-class CheckpointWeights final : public WeightSource {
- public:
-  CheckpointWeights(const weights::Checkpoint& checkpoint, ThreadTeam& team)
-      : checkpoint_(checkpoint), team_(team) {}
-  bool contains(const std::string& name) const override { return checkpoint_.contains(name); }
-  Tensor tensor(const std::string& name, const Shape& shape) override {
-    return weights::to_f32(checkpoint_.get(name, shape), &team_);
-  }
-  Tensor convolution(const std::string& prefix, const Shape& shape) override {
-    return weights::conv_weight(checkpoint_, prefix, shape, &team_);
-  }
-
- private:
-  const weights::Checkpoint& checkpoint_;
-  ThreadTeam& team_;
-};
 
 // 0.06 is the sigmoid of -2.75, and 50 bins of it are three frames.
 constexpr float kDurationBias = -2.75f;
@@ -51,29 +31,14 @@ weights::Spread distribution(std::string_view name, const Shape& shape) {
   return {0, keeping};
 }
 
-class RandomWeights final : public WeightSource {
- public:
-  RandomWeights(uint64_t seed, ThreadTeam& team) : values_(seed, team) {}
-  bool contains(const std::string& name) const override { return !has(name, ".norm."); }  // as published
-  Tensor tensor(const std::string& name, const Shape& shape) override {
-    return values_.draw(name, shape, distribution(name, shape));
-  }
-  Tensor convolution(const std::string& prefix, const Shape& shape) override {
-    return tensor(prefix + ".weight", shape);
-  }
-
- private:
-  weights::RandomValues values_;
-};
-
 }  // namespace
 
-std::unique_ptr<WeightSource> read_weights(const weights::Checkpoint& checkpoint, ThreadTeam& team) {
-  return std::make_unique<CheckpointWeights>(checkpoint, team);
-}
-
-std::unique_ptr<WeightSource> random_weights(uint64_t seed, ThreadTeam& team) {
-  return std::make_unique<RandomWeights>(seed, team);
+std::unique_ptr<weights::TensorSource> random_weights(uint64_t seed, ThreadTeam& team) {
+  return weights::draw_weights(
+      [values = weights::RandomValues(seed, team)](const std::string& name, const Shape& shape) {
+        return values.draw(name, shape, distribution(name, shape));
+      },
+      /*lacks=*/".norm.");  // as published
 }
 
 }  // namespace shoal::kokoro

@@ -1,0 +1,77 @@
+#include "weights/source.h"
+
+#include "weights/convert.h"
+#include "weights/weight_norm.h"
+
+namespace shoal::weights {
+namespace {
+
+class CheckpointSource final : public TensorSource {
+ public:
+  CheckpointSource(const Checkpoint& checkpoint, ThreadTeam& team) : checkpoint_(checkpoint), team_(team) {}
+  bool contains(std::string_view name) const override { return checkpoint_.contains(name); }
+  Weight tensor(const std::string& name, const Shape& shape) override {
+    const TensorView view = checkpoint_.get(name, shape);
+    release_after(view.bytes());
+    return Weight(view);
+  }
+  Weight convolution(const std::string& prefix, const Shape& shape) override {
+    Tensor folded = conv_weight(checkpoint_, prefix, shape, &team_);
+    release_after(folded.bytes());
+    return Weight(std::move(folded));
+  }
+
+ private:
+  // Views outlive their release: pages that are read again come from the file again.
+  void release_after(int64_t bytes) {
+    constexpr int64_t kReleaseEvery = int64_t{128} << 20;
+    unreleased_ += bytes;
+    if (unreleased_ < kReleaseEvery) return;
+    checkpoint_.release_pages();
+    unreleased_ = 0;
+  }
+
+  const Checkpoint& checkpoint_;
+  ThreadTeam& team_;
+  int64_t unreleased_ = 0;
+};
+
+class DrawnSource final : public TensorSource {
+ public:
+  DrawnSource(DrawTensor draw, std::string lacks) : draw_(std::move(draw)), lacks_(std::move(lacks)) {}
+  bool contains(std::string_view name) const override {
+    return lacks_.empty() || name.find(lacks_) == std::string_view::npos;
+  }
+  Weight tensor(const std::string& name, const Shape& shape) override { return Weight(draw_(name, shape)); }
+  Weight convolution(const std::string& prefix, const Shape& shape) override {
+    return tensor(prefix + ".weight", shape);
+  }
+
+ private:
+  const DrawTensor draw_;
+  const std::string lacks_;
+};
+
+}  // namespace
+
+Tensor to_f32(Weight weight, ThreadTeam* team) {
+  if (weight.view.is_sized_only()) return Tensor::sized(DType::f32, weight.view.shape());
+  if (!weight.owned.empty() && weight.owned.dtype() == DType::f32) return std::move(weight.owned);
+  return to_f32(weight.view, team);
+}
+
+std::unique_ptr<TensorSource> read_weights(const Checkpoint& checkpoint, ThreadTeam& team) {
+  return std::make_unique<CheckpointSource>(checkpoint, team);
+}
+
+std::unique_ptr<TensorSource> draw_weights(DrawTensor draw, std::string lacks) {
+  return std::make_unique<DrawnSource>(std::move(draw), std::move(lacks));
+}
+
+Weight NamesOnly::note(const std::string& name, const Shape& shape, bool weight_normed) {
+  if (known_.insert(name).second)
+    tensors_.push_back({name, shape, part_of_ ? part_of_(name) : std::string(), weight_normed});
+  return Weight(Tensor::sized(DType::f32, shape));
+}
+
+}  // namespace shoal::weights
