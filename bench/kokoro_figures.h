@@ -1,4 +1,4 @@
-// How fast a Kokoro model of the published sizes speaks, many utterances at a time.
+// The speed of a Kokoro model of the published sizes with many utterances at once.
 #pragma once
 
 #include <functional>

@@ -40,8 +40,8 @@ std::vector<int32_t> counted(int64_t count) {
   return values;
 }
 
-// A batch of equal sequences after the same prompt. Each owns the pages of what it speaks, and, unless the
-// prompt is shared, those of the prompt too.
+// A batch of equal sequences after the same prompt. Each owns the pages of its frames and, unless the prompt
+// is shared, those of its prompt.
 class DecodeBatch {
  public:
   DecodeBatch(ops::Context& ctx, const dual_ar::DualAr& model, const ModelBenchOptions& options, int batch)

@@ -9,7 +9,7 @@
 
 namespace shoal::bench {
 
-// The speeds are those of `device`; 0: not measured.
+// Speeds of `device`; 0: not measured.
 struct MachineLimits {
   std::string device;  // "cpu", "cuda:0 (NVIDIA H200)"
   // Of a GPU; empty, 0.
@@ -32,7 +32,7 @@ double share_of(double reached, double limit);
 
 // High-water mark of this process's resident memory since the last reset, bytes.
 int64_t peak_resident_bytes();
-// Starts the mark anew from what is resident now.
+// Restarts the mark at the present resident memory.
 void reset_peak_resident();
 // Resident memory now, bytes.
 int64_t resident_bytes();

@@ -1,4 +1,4 @@
-// How fast a model of given sizes runs on a device, beside what the device could do at best.
+// The speed of a model of given sizes on a device, compared with the device's limits.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct ModelBenchOptions {
   bool semantic_head = false;  // the head has the semantic rows only; otherwise as the family has it
   std::vector<int> batches = {1, 4, 8};
   int context_columns = 288;   // columns already in the KV cache; a multiple of the page size
-  bool shared_context = true;  // the sequences of a batch share the pages of these, as those of a voice do
+  bool shared_context = true;  // the sequences of a batch share these pages, like sequences of one voice
   int decode_frames = 24;      // timed frames per batch size
   int prefill_columns = 512;
   std::vector<int> prompts = {200, 1000};  // columns, for the time to the first frame
@@ -55,7 +55,7 @@ struct PrefillFigures {
   double share_of_compute_limit = 0;
 };
 
-// From the call with a prompt to its first frame on the host, nobody else being served. Median.
+// From the call with a prompt to its first frame on the host, without other load. Median.
 struct FirstFrameFigures {
   int columns = 0;
   double ms = 0;
@@ -82,14 +82,14 @@ struct ModelFigures {
   CodecFigures codec;
   int64_t language_model_bytes = 0, codec_bytes = 0;
   int64_t peak_resident_bytes = 0;
-  // On a GPU: what each part took of its memory, by what was free before and after.
+  // On a GPU: the memory of each part, measured by the free memory before and after.
   int64_t language_model_device_bytes = 0, codec_device_bytes = 0, device_bytes = 0;
 };
 
 // Multiply-adds of the published codec per second of sound, in GFLOP, counted from its sizes.
 constexpr double kCodecDecodeGflopPerSecond = 146, kCodecEncodeGflopPerSecond = 77.5;
 
-// What the device does at best with matrices of that dtype, in GFLOP/s; 0: not known.
+// The device's peak for matrices of that dtype, in GFLOP/s; 0: unknown.
 double compute_limit(const MachineLimits& limits, DType dtype);
 
 // In the order of options.batches.

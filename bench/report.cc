@@ -9,7 +9,7 @@ namespace {
 
 double gb(int64_t bytes) { return static_cast<double>(bytes) / 1e9; }
 
-// "891 GFLOP/s", or "-" for what is not known.
+// "891 GFLOP/s", or "-" if unknown.
 std::string rate(double value, const char* unit) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*f %s", value < 100 ? 1 : 0, value, unit);

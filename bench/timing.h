@@ -16,8 +16,8 @@ double seconds_of(FunctionRef<void()> work);
 double median_seconds(int warm_up, int times, FunctionRef<void()> work);
 double best_seconds(int times, FunctionRef<void()> work);
 
-// Drops a context's recorded steps when a part of a benchmark ends. They are known by the addresses of what
-// they work on (ops/step_graph.h), which the next part may have again for something else.
+// Drops a context's CUDA graphs when a part of a benchmark ends. Graphs are identified by the addresses of
+// their data (ops/step_graph.h), which the next part may reuse for something else.
 class RecordingsOfPart {
  public:
   explicit RecordingsOfPart(ops::Context& ctx) : ctx_(ctx) {}

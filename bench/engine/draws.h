@@ -5,7 +5,7 @@
 
 namespace shoal::bench {
 
-// What is drawn: choices of different kinds are independent.
+// The kinds of random choices: they are independent of each other.
 enum class Draw : uint32_t {
   arrival,
   sentence,

@@ -5,7 +5,7 @@ namespace {
 
 double per(double amount, double seconds) { return seconds > 0 ? amount / seconds : 0; }
 
-// Of what was added between the two.
+// Of the values added between the two.
 double mean_between(const Histogram& before, const Histogram& after) {
   return per(after.sum - before.sum, static_cast<double>(after.count - before.count));
 }

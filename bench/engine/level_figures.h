@@ -40,8 +40,8 @@ struct EngineFigures {
 
 EngineFigures figures_between(const Statistics& before, const Statistics& after, double seconds);
 
-// Latencies are a caller's, in seconds from the moment at which the request was due (an open loop that falls
-// behind does not hide it), of completed requests only.
+// Latencies are those of a caller, in seconds from the moment at which the request was due (an open loop that
+// falls behind does not hide it), of completed requests only.
 struct LevelFigures {
   LevelPlan plan;
   bool interrupted = false;
@@ -51,7 +51,7 @@ struct LevelFigures {
   double audio_s = 0;  // of the completed requests
   int64_t frames = 0;  // spoken in them
 
-  // While the load lasted: until the first user had nothing more to do, or the last request had arrived.
+  // While the load lasted: until the first user had no further request, or the last request had arrived.
   EngineFigures busy;
   EngineFigures whole;  // with the time in which the last requests end
 
@@ -66,7 +66,7 @@ struct LevelFigures {
   int64_t kv_pages_peak = 0;
   std::vector<MemoryPart> memory;  // at the end
   int64_t resident_bytes = 0, resident_peak_bytes = 0;
-  double submit_lag_max_s = 0;  // how far behind its own plan the load was
+  double submit_lag_max_s = 0;  // the largest delay of a submission behind its plan
 };
 
 }  // namespace shoal::bench

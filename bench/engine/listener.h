@@ -1,12 +1,12 @@
-// Somebody who plays a stream as it comes.
+// A listener that plays a stream while receiving it.
 #pragma once
 
 #include <cstdint>
 
 namespace shoal::bench {
 
-// Playback begins with the first piece and stops when nothing is left, until the next piece arrives.
-// Times in microseconds of one clock.
+// Playback begins with the first piece, stops when all sound has been played, and continues with the next
+// piece. Times in microseconds of one clock.
 class Listener {
  public:
   explicit Listener(int sample_rate_hz) : sample_rate_hz_(sample_rate_hz) {}

@@ -28,7 +28,7 @@ struct Stream {
   int64_t first_us = 0;         // of the first notice; 0: none yet
   int64_t last_us = 0;          // of the latest
   std::optional<double> gap_s;  // before the latest notice, which may turn out to be the end
-  int64_t unread_since_us = 0;  // 0: nothing is known to wait
+  int64_t unread_since_us = 0;  // 0: no sound is known to wait
   bool waiting = true;          // read as soon as a notice comes
 };
 
@@ -114,12 +114,12 @@ class LevelRun {
     stream.last_us = notice.at_us;
     if (stream.unread_since_us == 0) stream.unread_since_us = notice.at_us;
     if (!stream.waiting) return;
-    // One notice may stand for pieces and the end: those that were there before anybody was listening.
+    // One notice may stand for several pieces and the end: those from before the listener existed.
     while (read(notice.stream, stream) && stream.waiting) {
     }
   }
 
-  // Those who have played what they had.
+  // Listeners that have played everything they had.
   void read_due() {
     const int64_t now = now_us();
     while (!reads_.empty() && reads_.begin()->first <= now) {
@@ -211,7 +211,7 @@ class LevelRun {
   void interrupt() {
     figures_.interrupted = true;
     supply_.stop();
-    // Nobody plays to the end: it is read as soon as it comes, or now if it has come.
+    // Without playback the sound is read as soon as it arrives, or now if it has arrived.
     reads_.clear();
     std::vector<uint64_t> open;
     for (auto& [id, stream] : streams_) {

@@ -19,7 +19,7 @@ struct LevelProgress {
 
 // Both may be empty; asked and called on the calling thread, about twenty times a second.
 struct LevelWatch {
-  std::function<bool()> interrupted;  // true: submit no more, cancel what is open, return
+  std::function<bool()> interrupted;  // true: submit no more, cancel open requests, return
   std::function<void(const LevelProgress&)> on_progress;
 };
 

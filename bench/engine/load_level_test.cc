@@ -52,12 +52,12 @@ TEST_F(LoadLevel, ClosedLoopSpeaksEveryRequestOnce) {
   EXPECT_EQ(after.submitted - before.submitted, 12u);
   EXPECT_EQ(figures.latency_s.count, 12);
   EXPECT_EQ(figures.queue_wait_s.count, 12);
-  EXPECT_GE(figures.frames, 2 * 12 - 12);  // but for those that the model itself cut short
+  EXPECT_GE(figures.frames, 2 * 12 - 12);  // except frames that the model itself cut
   EXPECT_LE(figures.frames, 6 * 12);
   EXPECT_GT(figures.audio_s, 0);
   EXPECT_EQ(figures.prompt_columns, figures.cached_columns + figures.computed_columns);
   EXPECT_EQ(figures.never_dry() + figures.streams_with_underruns, 12);
-  // At most three at a time, and the busy part is the part with all of them.
+  // At most three at a time; the busy part is the time with three.
   EXPECT_LE(figures.whole.mean_batch, 3);
   EXPECT_GE(figures.busy.mean_batch, figures.whole.mean_batch * 0.9);
   EXPECT_LE(figures.busy.seconds, figures.elapsed_s);

@@ -18,7 +18,7 @@ struct Notice {
   int64_t at_us = 0;
 };
 
-// Thread-safe. Holds what has not been taken: at most a notice for each piece in flight.
+// Thread-safe. Holds notices until they are taken: at most one for each piece in flight.
 class Notices {
  public:
   void post(uint64_t stream) {

@@ -21,7 +21,7 @@ std::string asked_of(const LevelPlan& plan) {
   return concat(plan.users, plan.users == 1 ? " user" : " users");
 }
 
-// The users of the largest closed loop in which nobody waited: within the latency goal, and never dry.
+// The users of the largest closed loop without waiting: within the latency goal and without underruns.
 double users_served(std::span<const LevelFigures> levels) {
   int users = 0;
   for (const LevelFigures& level : levels) {

@@ -1,4 +1,4 @@
-// The floors that `shoal bench` has to be able to check, set beside what was measured.
+// The minimum figures that `shoal bench` checks, compared with the measurements.
 #pragma once
 
 #include <optional>
@@ -28,10 +28,10 @@ struct Promise {
   bool kept() const { return at_least ? measured >= goal : measured <= goal; }
 };
 
-// Those that these levels can tell: 95th percentile of request latency under 5 s at each level; 99.9 % of the
-// requests of the whole run succeed (those that were cancelled do not count); ten users or more without an
-// underrun at their latency; and where the first level has one user, 2, 4 and 8 users with at least 1.8, 3.2
-// and 5 times its throughput for at most 100, 200 and 400 ms of added latency.
+// Those that these levels can show: 95th percentile of request latency under 5 s at each level; 99.9 % of the
+// requests of the whole run succeed (cancelled ones do not count); ten users or more without an underrun at
+// their latency; and, if the first level has one user, 2, 4 and 8 users with at least 1.8, 3.2 and 5 times
+// its throughput for at most 100, 200 and 400 ms of added latency.
 std::vector<Promise> promises_of(std::span<const LevelFigures> levels);
 
 }  // namespace shoal::bench

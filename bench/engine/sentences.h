@@ -1,4 +1,4 @@
-// Texts to speak when nobody gives any.
+// Default texts to speak.
 #pragma once
 
 #include <span>

@@ -18,8 +18,8 @@ enum class Listening {
 struct LevelPlan {
   // Closed loop: so many users, each of whom submits when the last request has ended.
   int users = 1;
-  // Open loop when over 0: requests arrive at this mean rate, at random (Poisson), whatever happens to those
-  // before; `users` means nothing.
+  // Above 0: open loop, requests arrive at this mean rate at random times (Poisson), independent of earlier
+  // ones; `users` is ignored.
   double rate_per_s = 0;
   // The level ends when so many have been submitted (0: no limit) or this time has passed (0: no limit).
   int64_t requests = 0;

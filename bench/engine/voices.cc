@@ -15,7 +15,7 @@ constexpr double kMostClipSeconds = 120;
 constexpr int64_t kEnoughFrames = 64;
 constexpr uint64_t kMostTries = 16;
 
-// What the model said.
+// The codes that the model generated.
 struct Spoken {
   std::vector<int32_t> codes;  // [frames, codebooks]
   int64_t frames = 0;

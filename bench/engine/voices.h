@@ -1,4 +1,4 @@
-// Voices that nobody has recorded, to measure how prompts share their pages.
+// Synthetic voices, to measure how prompts share their pages.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,10 @@ struct VoiceOptions {
 // Throws Error(invalid_argument) naming the option.
 void check(const VoiceOptions& options);
 
-// Speaks a few sentences, and draws each voice's frames from what was spoken: codes that this model can read,
-// whatever its codebooks, and a first frame in which two voices hardly ever agree. `stop` is asked between
-// sentences. Throws Error as the engine does; cancelled; unavailable (the model said next to nothing).
+// Speaks a few sentences, and picks each voice's frames at random from the generated ones: codes that this
+// model can read, whatever its codebooks, and a first frame that rarely agrees between two voices. `stop` is
+// checked between sentences. Throws the Errors of the engine; cancelled; unavailable (the model generated
+// almost nothing).
 std::vector<ReferenceCodes> make_voices(Engine& engine, const VoiceOptions& options,
                                         const std::function<bool()>& stop = {});
 

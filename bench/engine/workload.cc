@@ -103,7 +103,7 @@ size_t Workload::voice(uint64_t index) const {
   if (!options_.shared_voice) return draw_below(voices_.size(), options_.seed, index, Draw::voice);
   const double drawn = draw_unit(options_.seed, index, Draw::voice), shared = *options_.shared_voice;
   if (drawn < shared) return 0;
-  // What is left of (0, 1) is cut into equal parts for the others.
+  // The rest of (0, 1) is divided into equal parts for the others.
   const double others = static_cast<double>(voices_.size() - 1);
   const auto other = static_cast<size_t>((drawn - shared) / (1 - shared) * others);
   return 1 + std::min(other, voices_.size() - 2);

@@ -1,4 +1,4 @@
-// What the users of a load ask for.
+// The requests of the users of a load.
 #pragma once
 
 #include <cstdint>

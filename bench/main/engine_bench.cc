@@ -27,7 +27,7 @@ constexpr const char* kUsage =
 struct Arguments {
   std::string device = "auto", json;
   DType dtype = DType::bf16;
-  std::vector<int> batches;  // empty: those of the device
+  std::vector<int> batches;  // empty: the device's default list
   bool semantic_only = false, graphs = true, load = true;
   int threads = 0;
 };
@@ -52,7 +52,7 @@ std::vector<int> numbers(std::string_view text) {
   }
 }
 
-// Nothing for what is not understood.
+// Empty if it is malformed.
 std::optional<Arguments> parse(std::span<char*> words) {
   Arguments a;
   for (size_t i = 1; i < words.size(); ++i) {

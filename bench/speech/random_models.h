@@ -17,7 +17,7 @@ namespace shoal::bench {
 struct RandomBenchOptions {
   Precision precision = Precision::automatic;
   bool semantic_only = false;  // as EngineConfig::semantic_only
-  std::vector<int> batches;    // what one step or call advances; empty: those of the device
+  std::vector<int> batches;    // sequences per step or call; empty: the device's default list
   bool with_load = true;       // measure loading a checkpoint, too, where can_load
   std::function<void(const std::string& part)> on_part;  // before each part, with its name
   // Figures as they come: a key for JSON, their JSON, and what prints them to standard output.

@@ -20,7 +20,7 @@ std::vector<int16_t> to_s16(const std::vector<float>& samples) {
   return out;
 }
 
-// What a decoder makes of 16-bit samples.
+// A decoder's output for 16-bit samples.
 std::vector<float> through_s16(const std::vector<float>& samples) {
   std::vector<float> out;
   for (const int16_t x : to_s16(samples)) out.push_back(static_cast<float>(x) / 32768.0f);
@@ -182,7 +182,7 @@ TEST(Encoder, FinalHeaderCarriesTheTrueLength) {
 }
 
 TEST(Encoder, SoundIsEncodedWithLittleDelay) {
-  // How much must be written until a listener who decodes what has arrived hears 20 ms.
+  // How much must be written until a listener who decodes the received bytes hears 20 ms.
   const auto voice = voice_like(44100, 0.5);
   const std::pair<Format, double> bounds_ms[] = {
       {Format::wav, 20.5}, {Format::flac, 26.5}, {Format::opus, 41.5}, {Format::mp3, 58.5}};

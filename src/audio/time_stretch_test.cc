@@ -13,7 +13,7 @@ constexpr double kSpeeds[] = {0.25, 0.5, 0.7, 0.99, 1.01, 1.5, 2, 3, 4};
 constexpr int kStretchRates[] = {8000, 16000, 24000, 44100, 48000};
 constexpr double kSlackS = 0.031;  // two periods of the lowest pitch that is looked for, 65 Hz
 
-// What the length may differ by, in seconds.
+// The allowed difference of the length, in seconds.
 double slack_s(double seconds, double speed) { return kSlackS + (speed < 0.5 ? 0.02 * seconds / speed : 0); }
 
 std::vector<float> stretched(int rate_hz, double speed, std::span<const float> samples, size_t largest) {
@@ -57,8 +57,7 @@ double likeness_at(std::span<const float> sound, int rate_hz, double pitch_hz) {
   return xy / std::sqrt(xx * yy);
 }
 
-// The pitch between 60 and 420 Hz that the sound is most like itself at; the shortest period of those that
-// are as good.
+// The pitch between 60 and 420 Hz with the highest autocorrelation; the shortest period of equally good ones.
 double pitch_of(std::span<const float> sound, int rate_hz) {
   double best = 0, pitch = 0;
   for (double hz = 420; hz > 60; hz -= 0.5) {

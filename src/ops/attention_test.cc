@@ -27,7 +27,7 @@ struct World {
   int64_t length(size_t s) const { return static_cast<int64_t>(qkv[s].size()) / layout.qkv_width(); }
 };
 
-// Pages of a world: shuffled over the pool, or in order; what is never written is NaN.
+// Pages of a world: shuffled over the pool, or in order; slots that are never written hold NaN.
 class Pages {
  public:
   Pages(const World& world, int64_t page_size, bool shuffled) : page_size_(page_size) {

@@ -1,4 +1,4 @@
-// Convolutions of signals that begin with what is looked back at.
+// Convolutions of signals that begin with their history.
 #include "ops/conv1d_testing.h"
 
 namespace shoal::ops {

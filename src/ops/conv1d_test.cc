@@ -41,7 +41,7 @@ TEST_P(Conv1d, SnakesItsInput) {
   for (size_t i = 0; i < bound.size(); ++i) bound[i] += from_input[i];
   std::vector<std::vector<float>> histories;
   expect_close(run(layer, {x}, histories)[0], ref::causal_conv1d(snaked, layer.kernel, 1, 2), bound);
-  // What is carried on are the inputs after the snake, not yet rounded.
+  // The history holds the inputs after the snake, not yet rounded.
   const ref::Values last(snaked.end() - layer.look_back() * 33, snaked.end());
   ref::Values history_bound;
   for (size_t i = x.size() - last.size(); i < x.size(); ++i)
@@ -226,7 +226,7 @@ class ResidualUnit : public Conv1d {
  protected:
   static constexpr int64_t kChannels = 24, kDilation = 3;
 
-  // One call, or the two convolutions that it stands for.
+  // One call, or the two convolutions that it replaces.
   std::vector<float> run(std::vector<float> x, const std::vector<int32_t>& offsets,
                          std::vector<std::vector<float>>& histories, bool as_one) {
     const int64_t rows = offsets.back();

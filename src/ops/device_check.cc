@@ -14,8 +14,8 @@ namespace {
 
 constexpr int64_t kRows = 3, kDepth = 64, kOutputs = 32;
 constexpr float kEps = 1e-5f;
-// 64 products whose magnitudes sum to at most about 60, each sum rounded by 6e-8 of it: 64 * 60 * 6e-8, and
-// four times that. What a broken device computes is further off.
+// 64 products whose magnitudes sum to at most about 60, each sum rounded by 6e-8 of it: 64 * 60 * 6e-8, times
+// four. The results of a broken device differ more.
 constexpr double kTolerance = 1e-3;
 
 // Values in [-1, 1] without a pattern that a wrong stride would keep.

@@ -20,7 +20,7 @@ std::string too_old(std::span<const CudaDevice> devices, size_t index) {
                 device.minor, ", and ", kOldestMajor, ".0 is needed");
 }
 
-// Why there is no GPU to compute on.
+// The reason why no GPU can be used.
 std::string nothing_usable(std::span<const CudaDevice> devices) {
   if (devices.empty()) return "no NVIDIA GPU was found, or no driver for it";
   return too_old(devices, 0);

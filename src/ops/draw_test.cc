@@ -21,7 +21,7 @@ TokenHead head_of(bool semantic) {
   return {.semantic_begin = 10, .semantic_end = 17, .im_end = 3, .semantic = semantic, .codebook_size = 6};
 }
 
-// Where a token stands in the head; -1: nowhere.
+// The row of a token in the head; -1: none.
 int32_t row_of(bool semantic, int32_t token) {
   if (!semantic) return token < 20 ? token : -1;
   if (token == 3) return 8;
@@ -144,7 +144,7 @@ TEST_F(DrawTest, ARecentSemanticTokenIsRedrawn) {
   }
 }
 
-// The first draw and the one made anew, as sample makes them with the settings that the contract names.
+// The first draw and the repeated one, as sample makes them with the settings of the contract.
 TEST_F(DrawTest, NoiseDependsOnTheDrawIndex) {
   std::vector<float> logits = random_values(20, 1, 0.1f);
   const TensorView view = view_of(logits, {1, 20});
@@ -177,7 +177,7 @@ TEST_F(DrawTest, NoiseDependsOnTheDrawIndex) {
 TEST_F(DrawTest, ResidualCodesArePenalisedByTheirOwnWindow) {
   std::vector<int32_t> codes(kCodebooks * kMost, 4), frame = {7, 8, 9};
   std::fill(codes.begin() + kMost, codes.end(), 2);
-  codes[kMost] = 6, codes[kMost + 1] = -1;  // no codes of the logits: they count for nothing
+  codes[kMost] = 6, codes[kMost + 1] = -1;  // outside the codes of the logits: ignored
   DrawRow row = greedy();
   row.repetition_penalty = 2;
   row.penalised_codes = kMost;

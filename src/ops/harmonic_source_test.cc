@@ -107,7 +107,7 @@ TEST_P(HarmonicSourceTest, HasTheSameBitsOnEveryInstructionSet) {
   for (size_t s = 0; s < own.size(); ++s) expect_same_bits(own[s], plain[s]);
 }
 
-// The phase stands still before the first row's middle and behind the last one's; between them it moves.
+// The phase is constant before the middle of the first row and after that of the last; between them it moves.
 TEST_P(HarmonicSourceTest, PhaseIsConstantAtBothEnds) {
   Voice voice;
   Job job{{4}, {{220, 230, 240, 250}}, {}, {std::vector<float>(4 * 300 * kHarmonics)}};
@@ -120,8 +120,8 @@ TEST_P(HarmonicSourceTest, PhaseIsConstantAtBothEnds) {
   EXPECT_NE(out[out.size() - 151], out.back());
 }
 
-// Rows at or below 10 Hz are noise alone, of a third of the amplitude; so a negative pitch is unvoiced, and
-// what is not a number is not voiced either.
+// Rows at or below 10 Hz are only noise, of a third of the amplitude; so a negative pitch is unvoiced, and so
+// is a pitch that is not a number.
 TEST_P(HarmonicSourceTest, UnvoicedRowsAreNoise) {
   Voice voice;
   voice.weights = {1, 0, 0, 0, 0, 0, 0, 0, 0};

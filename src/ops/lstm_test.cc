@@ -84,7 +84,7 @@ TEST_P(LstmTest, DirectionsAreMirrorImages) {
   expect_same_bits(columns(y[0], 40, 20, 40), turned(columns(mirrored[0], 40, 0, 20), 20));
 }
 
-// Sigmoid and tanh alone: utterances of one row, a gate that is the input, the others wide open.
+// Only sigmoid and tanh: utterances of one row, a gate that is the input, the other gates open.
 TEST_P(LstmTest, ActivationsAreExactToAFewUlps) {
   constexpr int64_t kInput = 0, kForget = 1, kCandidate = 2, kOutput = 3;
   const Outputs x = [] {
@@ -126,7 +126,7 @@ TEST_P(LstmTest, SaturatedGatesStayFinite) {
   EXPECT_THAT(y[0], testing::Each(testing::AllOf(testing::Ge(-1.0f), testing::Le(1.0f))));
 }
 
-// Rows that are columns of something wider, as where a style stands beside them.
+// Rows that are columns of a wider tensor, for example beside a style.
 TEST_P(LstmTest, RowsMayBeStrided) {
   Direction forward(6, 20, 1), backward(6, 20, 11);
   const PackedLstm lstm = pack_lstm(ctx_, forward.view(), backward.view(), DType::f32);

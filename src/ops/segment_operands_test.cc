@@ -8,7 +8,7 @@ using Floats = std::vector<float>;
 
 constexpr float kNormEps = 1e-5f;
 
-// What does not fit together, and the devices that are not there.
+// Mismatched operands, and missing devices.
 class SegmentOperands : public testing::Test, protected MatrixFixture {
  protected:
   static constexpr int64_t kRows = 10, kWidth = 4;
@@ -76,7 +76,7 @@ TEST_F(SegmentOperands, WithoutCudaTheOpsAreUnavailable) {
     }
     return ErrorCode::cancelled;
   };
-  EXPECT_EQ(code_of([&] { norm(x, style, y); }), ErrorCode::internal);  // nothing that kernels could read
+  EXPECT_EQ(code_of([&] { norm(x, style, y); }), ErrorCode::internal);  // not readable by kernels
   int32_t tables[4] = {1, 6, 4, 3};
   segments_.tables = TensorView::of(tables, DType::i32, {2, 2});
   EXPECT_EQ(code_of([&] { norm(x, style, y); }), ErrorCode::unavailable);

@@ -121,7 +121,7 @@ TEST_P(ShortStftTest, AnglesAreExactToAFewUlps) {
     const std::vector<float> y = batch.forward(ctx_, x)[0];
     const ref::Values want = ref::stft(wide(x[0]), 20, 5);
     const size_t at = 40 * 22;         // a frame in the middle
-    for (size_t k = 2; k <= 4; ++k) {  // the tone and what the window spreads it to
+    for (size_t k = 2; k <= 4; ++k) {  // the tone and its neighbours within the window's width
       const double re = want[at + 2 * k], im = want[at + 2 * k + 1];
       EXPECT_NEAR(y[at + k], std::hypot(re, im), 2e-6);
       EXPECT_NEAR(std::remainder(y[at + 11 + k] - std::atan2(im, re), 2 * std::numbers::pi), 0, 7e-7);

@@ -21,8 +21,8 @@ void check_half(const SnakeUnit::Half& half, int64_t channels, int64_t segments)
         "snake_block: style is ", half.style.shape());
 }
 
-// All rows but those at both ends that see less than the whole reach; they lie in gaps. Which rows these are
-// does not depend on the segments' lengths, so that a recorded step may have others.
+// All rows except those at both ends that see less than the whole reach; these are in gaps. They do not
+// depend on the segments' lengths, so that a captured graph works for other lengths.
 void centred_conv1d(Context& ctx, TensorView x, const Segments& segments, const SnakeUnit::Half& half,
                     TensorView y, const Epilogue& epilogue = {}) {
   const int64_t reach = (half.conv->taps - 1) / 2 * half.dilation, last = segments.count() - 1;

@@ -67,13 +67,13 @@ class SnakeBlock : public IsaTest {
     return y;
   }
 
-  // What a half makes of one segment's rows.
+  // The output of one half for the rows of one segment.
   static ref::Values wanted(const Half& half, const ref::Values& x, int64_t segment, int64_t channels) {
     ref::Values z = ref::adain(x, half.style.scales(segment, channels), half.style.shifts(segment, channels),
                                static_cast<double>(kEps));
     for (size_t i = 0; i < z.size(); ++i)
       z[i] = ref::plain_snake(z[i], half.alpha[i % static_cast<size_t>(channels)]);
-    // A causal convolution over as many more zeros as the centred one sees behind a row.
+    // A causal convolution over additional zeros, as many as the centred one sees after a row.
     const int64_t reach = (half.taps - 1) / 2 * half.dilation;
     z.resize(z.size() + static_cast<size_t>(reach * channels));
     const ref::Kernel kernel{wide(half.weight), wide(half.bias), channels, channels, half.taps};

@@ -27,8 +27,7 @@ double cpu_seconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// Seconds of the fastest of the calls made in about a fifth of a second: what the kernel can do when nothing
-// else runs.
+// Seconds of the fastest call within about a fifth of a second: the speed of the kernel on an idle machine.
 double seconds_of(FunctionRef<void()> call) {
   double fastest = 1e9;
   const double start = cpu_seconds();
@@ -140,7 +139,7 @@ struct Bench {
     draw(flat, {.top_k = 30}, "sample 155776, flat, top 30");
     draw(flat, {.top_p = kGreedyTopP}, "sample 155776, greedy");
     draw(flat, {.allowed_begin = kText, .allowed_end = kVocab - 1}, "sample 155776, 4776 allowed");
-    for (int64_t i = 0; i < kText; ++i) peaked.as<float>()[i] -= 40;  // text is no part of speech
+    for (int64_t i = 0; i < kText; ++i) peaked.as<float>()[i] -= 40;  // text tokens are suppressed in speech
     draw(peaked, {}, "sample 155776, most without weight");
     for (int64_t i = 0; i < kVocab; ++i) flat.as<float>()[i] = std::round(4 * flat.as<float>()[i]) / 4;
     draw(flat, {}, "sample 155776, flat, ties");

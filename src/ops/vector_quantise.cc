@@ -6,7 +6,7 @@
 namespace shoal::ops {
 namespace {
 
-constexpr int64_t kMostDim = 64;           // what the kernel's block of transposed entries holds
+constexpr int64_t kMostDim = 64;           // limit of the kernel's block of transposed entries
 constexpr int64_t kMostEntries = 1 << 24;  // indices are kept as floats
 
 }  // namespace

@@ -197,7 +197,8 @@ TEST_F(RouterTest, AFullQueueSaysWhenToTryAgain) {
   EXPECT_FALSE(full.header("retry-after").empty());
 }
 
-// Without a limit of its own, the server takes what its models queue and speak: the rest is told at once.
+// Without its own limit, the server accepts what its models queue and speak; further requests are refused at
+// once.
 TEST_F(RouterTest, RequestsBeyondTheCapacityOfTheModelsAreRefused) {
   boost::asio::io_context context(1);
   boost::asio::basic_waitable_timer<std::chrono::steady_clock,

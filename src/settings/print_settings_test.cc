@@ -112,7 +112,7 @@ TEST(PrintSettings, KeysAreNeverPrinted) {
   EXPECT_THAT(text, HasSubstr("api_key = \"(set)\"  # flag --api-key; the key is not shown"));
   EXPECT_THAT(text, HasSubstr("admin_key = \"(set)\"  # environment SHOAL_ADMIN_KEY; the key is not shown"));
   EXPECT_EQ(toml::parse(text).size(), all_settings().size());
-  try {  // and what stands for them does not become one
+  try {  // and the replacement text is not taken for a key
     resolve_settings({.toml_path = TemporaryFolder().write("shoal.toml", text)});
     FAIL() << "(set) was taken for a key";
   } catch (const Error& error) {

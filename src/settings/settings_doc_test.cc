@@ -1,4 +1,4 @@
-// docs/SETTINGS.md cannot drift: its tables are those that the code would write.
+// docs/SETTINGS.md cannot become outdated: its tables must equal those generated from the code.
 #include <fstream>
 #include <gtest/gtest.h>
 

@@ -23,7 +23,7 @@ class Settings : public testing::Test {
   ResolvedSettings resolve(Texts flags, Texts environment, const std::string& file = "") const {
     return resolve_settings({std::move(flags), std::move(environment), file.empty() ? "" : toml(file)});
   }
-  // The config that `environment` alone gives.
+  // The config from `environment` with no other source.
   EngineConfig with(Texts environment) const { return resolve({}, std::move(environment)).config; }
   EngineConfig with_file(const std::string& text) const { return resolve({}, {}, text).config; }
   ServerConfig server_with(Texts flags, Texts environment = {}) const {
@@ -105,7 +105,7 @@ TEST_F(Settings, EverySettingIsReadFromEverySource) {
       const auto text = kTexts.find(row.key);
       return text == kTexts.end() ? "some words" : text->second;
     }();
-    // A certificate alone is refused, and a least wait above the longest.
+    // A certificate without a key is refused, and a minimum wait above the maximum.
     const bool tls = row.key.starts_with("tls_");
     const std::string other = row.key == "tls_key" ? "tls_certificate" : "tls_key";
     const Texts beside = tls                        ? Texts{{other, "x.pem"}}
@@ -191,7 +191,7 @@ TEST_F(Settings, ABatchingSwitchForOneModelConflictsWithOthers) {
   refused({}, "enable_kokoro_batching = false", "shoal.toml:2 enable_kokoro_batching");
   refused({}, "enable_batching = false", "shoal.toml:2 enable_batching");
   refused({{"S1_MINI_ENABLE_BATCHING", "false"}}, "", "environment S1_MINI_ENABLE_BATCHING");
-  // Said of all, or saying nothing, or overridden.
+  // With models for all, without a value, or overridden.
   EXPECT_EQ(with_file(models + "max_batch_size = 1").max_batch_size, 1);
   EXPECT_EQ(with_file(models + "enable_kokoro_batching = true").max_batch_size, 32);
   EXPECT_EQ(with_file(models + "max_batch_size = 1\nenable_kokoro_batching = false").max_batch_size, 1);

@@ -10,7 +10,7 @@
 namespace shoal::settings {
 namespace {
 
-// Stands for a field of any type when fields are counted by braces.
+// Converts to any type, to count fields by brace initialisation.
 struct Anything {
   template <typename T>
   operator T() const;

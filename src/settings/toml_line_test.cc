@@ -97,7 +97,7 @@ TEST(ParseTomlLine, UnsupportedTomlIsRefusedByName) {
     EXPECT_EQ(code_of(line), ErrorCode::invalid_argument) << line;
 }
 
-// What toml++ makes of a line: nothing when it refuses it.
+// toml++'s result for a line: absent when it refuses it.
 std::optional<TomlLine> oracle(const std::string& line) {
   try {
     const toml::table table = toml::parse(line);
@@ -124,7 +124,7 @@ TEST(ParseTomlLine, AgreesWithAnotherReader) {
     if (random() % 3 == 0) line += random() % 2 ? "\"" : "'";
     for (uint64_t i = 1 + random() % 6; i > 0; --i) line += parts[random() % parts.size()];
     if (line.find('.') < line.find('=')) continue;  // dotted keys
-    // toml++ 3.3 has undefined behaviour behind 0x when no digit follows.
+    // toml++ 3.3 has undefined behaviour after 0x when no digit follows.
     if (line.find("0x") != std::string::npos && line.find("0x1") == std::string::npos) continue;
     std::optional<TomlLine> ours;
     try {

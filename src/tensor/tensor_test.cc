@@ -175,7 +175,7 @@ void take_two_blocks(Workspace& ws) {
   ws.alloc(DType::f32, {int64_t{17} << 20});
 }
 
-// Bytes of address space this process has taken.
+// Bytes of address space that this process uses.
 rlim_t address_space() {
   rlim_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;

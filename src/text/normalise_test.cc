@@ -312,7 +312,7 @@ TEST(NormaliseEnglish, PlainTextIsUnchanged) {
   }
 }
 
-// Each word said here stands where the next rule looks, which must not go on from one to the next.
+// Each rewritten word is examined by the next rule; this must not continue from one rule to the next.
 TEST(NormaliseEnglish, ChainsEnd) {
   for (const std::string link :
        {"@", "@&", "&@", "@-",    "#",    "-",    "+",    "~",    "%",     "°",      "=",     "½", "½@",
@@ -352,7 +352,7 @@ TEST(NormaliseEnglish, NormalisingTwiceEqualsOnce) {
     ASSERT_EQ(normalise_english(once), once) << "seed " << seed << ": " << text;
     ASSERT_EQ(find_invalid_utf8(once), std::string::npos) << text;
   }
-  // Few kinds of pieces at a time, so that long runs and alternations of them come up.
+  // Few kinds of pieces at a time, so that long runs and alternations of them occur.
   for (uint32_t seed = 0; seed < 20'000; ++seed) {
     std::mt19937 random(seed);
     const char* kinds[3];

@@ -87,7 +87,7 @@ TEST(SplitUtterances, LongSentencesAreCutAtClausesThenSpacesThenCharacters) {
             "when the rain stops, | we walk home; | then we eat");
   EXPECT_EQ(split("aaaa bbbb cccc dddd eeee", 16), "aaaa bbbb cccc | dddd eeee");
   EXPECT_EQ(split(std::string(40, 'a'), 16), "aaaaaaaaaaaaaaaa | aaaaaaaaaaaaaaaa | aaaaaaaa");
-  // "Oh," alone would be a fragment, and so would "uvwx".
+  // "Oh," by itself would be a fragment, and so would "uvwx".
   EXPECT_EQ(split("Oh, abcd efgh ijkl mnop qrst uvwx", 30), "Oh, abcd efgh ijkl | mnop qrst uvwx");
 }
 

@@ -1,4 +1,4 @@
-// What tokenizer files may say, and what becomes of those that lie.
+// The accepted contents of tokenizer files, and the errors for malformed ones.
 #include <chrono>
 #include <functional>
 #include <gtest/gtest.h>
@@ -67,7 +67,7 @@ TEST(Tiktoken, LongestSpecialTokenWins) {
 }
 
 TEST(Tiktoken, WhiteSpaceOfTheRegexIsThatOfUnicode) {
-  // A blank and what is not white space stay together in front of a symbol; PCRE2's own \s has U+180E.
+  // A blank and a character that is not white space stay together before a symbol; PCRE2's own \s has U+180E.
   const auto tokenizer = tiktoken(ranks_with({" \u180E$", " \u0085", " \u3000"}));
   EXPECT_EQ(encode(*tokenizer, " \u180E$"), Ids{256});
   EXPECT_EQ(encode(*tokenizer, " \u0085$"), (Ids{257, '$'}));
@@ -209,7 +209,7 @@ TEST(TokenizerJson, MergesFollowTheirRankNotTheVocabulary) {
 }
 
 TEST(TokenizerJson, TextBetweenMatchesIsAPiece) {
-  // "1" is matched by nothing, so "ab1bc" is three pieces and "b1" can not merge.
+  // No alternative matches "1", so "ab1bc" is three pieces and "b1" cannot merge.
   const Parts parts = {.extra_tokens = {"b1"}, .merges = R"("b 1")"};
   EXPECT_EQ(encode(*load(parts), "ab1bc"), (Ids{'a', 'b', '1', 'b', 'c'}));
 }

@@ -105,7 +105,8 @@ TEST_P(BothTokenizers, OneTokenizerServesManyThreads) {
   for (const auto& result : results) EXPECT_EQ(result, alone);
 }
 
-// Texts that make a careless implementation quadratic. Seconds stand for minutes: a tenth is typical.
+// Texts that make a careless implementation quadratic: seconds would become minutes; a tenth of a second is
+// typical.
 TEST_P(BothTokenizers, AMegabyteOfAnythingIsQuick) {
   std::mt19937 random(11);
   std::string tags, accents = "a";
@@ -124,7 +125,7 @@ TEST_P(BothTokenizers, AMegabyteOfAnythingIsQuick) {
 
 TEST(S1Tokenizer, TextIsCutAfter400000Characters) {
   const auto tokenizer = load_s1_fixture();
-  // The reference cuts before it looks for special tokens: one that lies across the cut is ordinary text.
+  // The reference cuts before it searches special tokens: one across the cut is ordinary text.
   const std::string long_text(399'996, '0');
   const std::vector<int32_t> across = tokenizer->encode(long_text + "<|im_end|>", SpecialTokens::recognise);
   EXPECT_NE(across.back(), tokenizer->im_end());

@@ -20,7 +20,7 @@ TEST(WeightNorm, ScalesRowsToTheirNorm) {
   const Tensor w = fold_weight_norm(TensorView::of(g.data(), DType::f32, {2, 1, 1}),
                                     TensorView::of(v.data(), DType::f32, {2, 2, 2}), nullptr);
   EXPECT_EQ(w.shape(), (Shape{2, 2, 2}));
-  const double want[] = {6, 0, 0, 8, 0, -5.0 / 13, -12.0 / 13, 0};  // 5e-30 squared is no float any more
+  const double want[] = {6, 0, 0, 8, 0, -5.0 / 13, -12.0 / 13, 0};  // 5e-30 squared underflows in float
   for (size_t i = 0; i < 8; ++i) EXPECT_NEAR(w.as<float>()[i], want[i], 1e-7 * std::abs(want[i])) << i;
 }
 

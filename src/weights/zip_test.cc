@@ -88,7 +88,7 @@ TEST(Zip, ReadsTheZip64EndRecord) {
                          {1, bytes, offset, offset + bytes + 1}};
   for (const End64& end : wrong)
     EXPECT_NE(zip_code(with(end)), std::nullopt) << end.entries << " " << end.offset;
-  // A plain record that says something else than the wide one.
+  // A plain record that contradicts the wide one.
   EXPECT_EQ(zip_code(zip_file({{"a", "12345"}}, {.entries = 3, .before = end64(good)})),
             ErrorCode::corrupt_file);
 }

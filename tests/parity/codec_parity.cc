@@ -166,7 +166,7 @@ int expect_stages(Fixture& fixture, const Recorder& taps, const std::string& pre
   return compared;
 }
 
-// What the semantic code decodes to: the first residual less the second.
+// The decoded semantic code: the first residual minus the second.
 void expect_semantic_latents(Fixture& fixture, const Recorder& taps, const std::string& prefix,
                              const std::vector<bool>& excused) {
   const Stage *before = taps.find("q0.residual_in"), *after = taps.find("q1.residual_in");

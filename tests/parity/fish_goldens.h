@@ -15,12 +15,12 @@ struct FishGoldens {
   // lm_goldens.{json,safetensors} of S1's form, or s2_goldens.* of S2's. Throws Error where one of the pair
   // is missing or unreadable.
   static FishGoldens open(const std::string& dir);
-  // Whether any file of goldens lies there: a half of the pair is for open() to refuse.
+  // Whether there is any file of goldens: open() refuses half of the pair.
   static bool lies_in(const std::string& dir);
 
   // The goldens' cases by name; none where the document has no "cases".
   const Json::Object& cases() const;
-  // The array under `key`; nullptr where there is none or it is empty.
+  // The array under `key`; nullptr if it is absent or empty.
   const Json::Array* list(const std::string& key) const;
 
   std::string dir;

@@ -30,7 +30,7 @@ inline double rms(const Values& x) {
   return std::sqrt(sum / static_cast<double>(std::max<size_t>(1, x.size())));
 }
 
-// Norm of the difference over that of the golden.
+// Norm of the difference divided by the norm of the golden.
 inline double distance(const Values& got, const Values& golden) {
   Values difference(golden.size());
   for (size_t i = 0; i < golden.size(); ++i) difference[i] = got[i] - golden[i];
@@ -90,7 +90,7 @@ class KokoroCase {
     return turned;
   }
   kokoro::Utterance utterance() const { return {.ids = ids_, .style = style_, .speed = speed_}; }
-  // For a batch of this case alone, whose first sample is number `begin` of `total`.
+  // For a batch with only this case, whose first sample has index `begin` of `total`.
   Tensor noise(int64_t begin, int64_t total, int64_t samples) const {
     Tensor given = Tensor::zeros(DType::f32, {total, ops::kHarmonics});
     if (!hash_) return given;
@@ -168,7 +168,7 @@ class KokoroFixture {
   const kokoro::Config& config() const { return config_; }
   ops::Context& ctx() { return machine_.context; }
   const weights::Checkpoint& checkpoint() const { return checkpoint_; }
-  // A case alone, with its own noise.
+  // A single case, with its own noise.
   kokoro::Spoken speak(const kokoro::Kokoro& model, const KokoroCase& example,
                        const kokoro::Tap* tap = nullptr) {
     const std::array utterances = {example.utterance()};

@@ -36,7 +36,7 @@ void expect_near(KokoroFixture& fixture, const KokoroCase& example, const std::s
   EXPECT_LE(distance(got, golden), tolerance) << what;
 }
 
-// The parts behind the pitch, which the golden values are fed to.
+// The parts after the pitch, with the golden values as inputs.
 struct Vocoder {
   explicit Vocoder(KokoroFixture& fixture)
       : source(weights::read_weights(fixture.checkpoint(), *fixture.ctx().team)),
@@ -215,7 +215,7 @@ void check_speech(KokoroFixture& fixture, const kokoro::Kokoro& model, const Kok
   expect_near(fixture, example, "audio_tail", {got.end() - std::ssize(tail), got.end()}, tail, 6 * room);
 }
 
-// The phonemes' ids between two pads; what the vocabulary lacks is dropped.
+// The phonemes' ids between two pads; phonemes outside the vocabulary are dropped.
 std::vector<int32_t> ids_of(const kokoro::Config& config, const std::string& phonemes) {
   std::vector<int32_t> ids = {0};
   for (size_t at = 0; at < phonemes.size(); at += text::character_bytes(phonemes[at])) {

@@ -57,7 +57,8 @@ class LmDriver {
   // Forgets a sequence.
   void reset(int64_t sequence) { lengths_[static_cast<size_t>(sequence)] = 0; }
 
-  // Generates from a prompt until the utterance ends, alone. Frames as in Utterance::frames().
+  // Generates from a prompt until the utterance ends, without other sequences. Frames as in
+  // Utterance::frames().
   std::vector<int32_t> generate(int64_t sequence, std::span<const int32_t> prompt,
                                 const dual_ar::Sampling& sampling, int64_t max_new_tokens,
                                 dual_ar::Taps* taps = nullptr);

@@ -1,4 +1,4 @@
-// A folder of a checkpoint with what the official code computed from it, and the count of what was compared.
+// A checkpoint folder with results of the official code, and the count of compared values.
 #pragma once
 
 #include <cstdint>
@@ -52,10 +52,10 @@ class LmFixture {
                     double bound, const std::optional<std::vector<float>>& values = {});
   // Every id equal; says whether.
   bool expect_equal(const std::string& name, const std::string& golden, std::span<const int32_t> ours);
-  // What the form allows to be missing, and is.
+  // An optional golden that is missing.
   void absent(const std::string& name, const std::string& golden) { tally_.absent(name, golden); }
 
-  // Prints what was tried; nothing compared is a failure.
+  // Prints what was tried; a failure if nothing was compared.
   void report() const { tally_.report_something(); }
 
  private:

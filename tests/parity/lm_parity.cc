@@ -61,7 +61,7 @@ std::string slow_golden(const LmFixture& fixture, const std::string& name) {
   return fixture.has(name, "slow_logits_all") ? "slow_logits_all" : "slow_logits_last";
 }
 
-// Of our slow logits, those that the golden holds.
+// Those of our slow logits that the golden has.
 std::span<const float> slow_logits(const LmFixture& fixture, const std::string& name,
                                    const std::string& golden, const CaseValues& ours) {
   const size_t count = fixture.floats(name, golden).size();
@@ -69,7 +69,7 @@ std::span<const float> slow_logits(const LmFixture& fixture, const std::string& 
                                          : std::span(ours.slow_logits);
 }
 
-// [frames, N - 1, residual_codes], from what was recorded codebook by codebook.
+// [frames, N - 1, residual_codes], from the values recorded codebook by codebook.
 std::vector<float> fast_logits(const Config& config, const TapRecorder& taps) {
   const auto width = static_cast<size_t>(config.residual_codes());
   const size_t frames = taps.values.at("fast_logits.1").size() / width;
@@ -103,8 +103,8 @@ void check_case_values(LmFixture& fixture, const DualAr& model, ops::Context& ct
                        fixture.fast_logits(name, "fast_logits_tf"));
 }
 
-// The official hidden state is what the fast transformer is given: behind the projection to fast_dim, where
-// there is one. Which codes the frame has does not matter.
+// The official hidden state is the input of the fast transformer: after the projection to fast_dim, if there
+// is one. The codes of the frame do not matter.
 void check_long_prompt(LmFixture& fixture, const DualAr& model, ops::Context& ctx) {
   if (!fixture.has("long", "prompt")) return fixture.absent("long", "prompt");
   SCOPED_TRACE(fixture.dir() + " long");

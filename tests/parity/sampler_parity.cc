@@ -20,7 +20,7 @@ std::vector<float> dense(const ops::SamplingDistribution& distribution, size_t v
   return values;
 }
 
-// What the official code divided the probabilities by: noise of Exp(1), or the uniform numbers it came from.
+// The divisor of the probabilities in the official code: noise of Exp(1), or the uniform numbers behind it.
 std::vector<float> noise_of(const Goldens& tensors, const std::string& name) {
   if (tensors.has(name + "expq")) return tensors.floats(name + "expq");
   std::vector<float> noise = tensors.floats(name + "uniform");

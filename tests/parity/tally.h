@@ -1,4 +1,4 @@
-// What a check of a folder tried, case by case, and which values it looked for in vain.
+// Counts what a check of a folder tried, case by case, and which values were missing.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ class Tally {
 
   // `values` numbers of `what` were compared in a case.
   void tried(const std::string& of_case, const std::string& what, int64_t values);
-  // What the form allows to be missing, and is.
+  // An optional value that is missing.
   void absent(const std::string& of_case, const std::string& what);
   int64_t values() const;
 
   // Prints a line for each case, counts it for the folder's total and records it with the running test.
   void report() const;
-  // The same; nothing compared is a GoogleTest failure.
+  // The same; a GoogleTest failure if nothing was compared.
   void report_something() const;
 
  private:

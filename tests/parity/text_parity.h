@@ -1,6 +1,6 @@
-// Does our text become the ids and the columns that it became for the official code? For any folder with
-// lm_goldens.* or s2_goldens.* and a tokenizer. What a folder lacks is counted as absent; failures are
-// GoogleTest failures with the folder and the case.
+// Do our ids and columns of a text equal those of the official code? For any folder with lm_goldens.* or
+// s2_goldens.* and a tokenizer. Missing goldens are counted as absent; failures are GoogleTest failures with
+// the folder and the case.
 #pragma once
 
 #include <string>

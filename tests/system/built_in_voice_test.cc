@@ -1,4 +1,4 @@
-// The built-in voice, end to end, against what the reference implementation computed (voice/goldens).
+// The built-in voice, end to end, against the reference implementation (voice/goldens).
 #include <gtest/gtest.h>
 #include <limits>
 

@@ -1,4 +1,4 @@
-// shoal doctor: what works here, and what does not.
+// shoal doctor: reports what works and what fails.
 #include "base/json.h"
 #include "tests/system/program_testing.h"
 

@@ -1,4 +1,4 @@
-// The program and its system: signals, limits, descriptors, files that are none.
+// The program and its system: signals, limits, descriptors, special files.
 #include <fcntl.h>
 #include <pty.h>
 #include <signal.h>
@@ -133,7 +133,7 @@ TEST_F(ProgramAndSystem, ClosedStandardDescriptorsAreNotReused) {
       "for i in 0 1 2; do readlink /proc/$child/fd/$i; done\n"
       "kill -TERM $child; wait $child");
   EXPECT_EQ(outcome.out, "/dev/null\n/dev/null\n/dev/null\n") << outcome.err;
-  // Sound for a standard output that is closed is not said to have been written.
+  // The program does not claim to have written sound to a closed standard output.
   EXPECT_EQ(run_shell("$SHOAL say Hello -o - --format pcm >&-").exit_code, 1);
   EXPECT_EQ(run_shell("$SHOAL say - -o out.wav <&-").exit_code, 1);
 }

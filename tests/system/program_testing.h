@@ -27,7 +27,7 @@ struct Outcome {
 class Program : public ::testing::Test {
  protected:
   void SetUp() override {
-    setenv("SHOAL_CACHE_DIR", path("cache").c_str(), 1);  // not the one of whoever runs the tests
+    setenv("SHOAL_CACHE_DIR", path("cache").c_str(), 1);  // not the cache of the person who runs the tests
   }
   void TearDown() override { unsetenv("SHOAL_CACHE_DIR"); }
 

@@ -1,4 +1,4 @@
-// Streams: pieces equal the whole, neighbours do not matter, and nothing is allocated on the way.
+// Streams: pieces equal the whole, neighbours do not matter, and decoding allocates nothing.
 #include "models/dac/stream.h"
 
 #include <algorithm>
@@ -170,7 +170,7 @@ TEST_P(Streams, StreamsOfUnequalLengthAreTheSameAloneAndInABatch) {
 }
 
 TEST_P(Streams, ClipsAreTheSameAloneAndInABatch) {
-  const std::vector<size_t> frames = {3, 0, 70, 1, 20, 9, 130};  // more than are in work at a time
+  const std::vector<size_t> frames = {3, 0, 70, 1, 20, 9, 130};  // more than are processed at once
   std::vector<int32_t> offsets = {0}, codes;
   std::vector<float> alone;
   for (const size_t count : frames) {

@@ -1,5 +1,5 @@
-// A sequence's frames and logits do not depend on its company: bit for bit, whatever shares the batch,
-// however its prompt is cut, wherever its pages lie, whatever the page size and the number of threads.
+// A sequence's frames and logits do not depend on the other sequences: bit for bit, whatever the batch, the
+// cutting of its prompt, the positions of its pages, the page size and the number of threads.
 #include <algorithm>
 #include <cstring>
 #include <gtest/gtest.h>
@@ -92,7 +92,7 @@ class Batch {
   }
 
  private:
-  // Some of the unfinished requests, in any order: prompt chunks, single frames, and chunks of nothing.
+  // Some of the unfinished requests, in any order: prompt chunks, single frames, and empty chunks.
   bool step() {
     std::vector<size_t> order;
     bool unfinished = false;
@@ -182,7 +182,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, BatchInvariance,
                            return concat(name_of(std::get<1>(suite.param)), "_", std::get<0>(suite.param));
                          });
 
-// Empty chunks leave their row of the result alone.
+// Empty chunks do not change their row of the result.
 TEST(ForwardSlow, SequencesWithoutRowsKeepTheirHiddenState) {
   std::mt19937 random(9);
   const Config config = testing::random_config(random);

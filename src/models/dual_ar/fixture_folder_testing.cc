@@ -94,7 +94,7 @@ void FixtureFolder::add_case() {
   add_stream(1.5f, prompt);
 }
 
-// The official code keeps what the fast transformer is given.
+// The official code stores the input of the fast transformer.
 void FixtureFolder::add_long_prompt() {
   const int64_t height = config_.columns(), columns = 90;
   const std::vector<int32_t> prompt = random_columns(config_, columns, random_);
@@ -106,8 +106,8 @@ void FixtureFolder::add_long_prompt() {
   goldens_.add("lm.long.slow_logits_last", {config_.vocab_size}, flat(slow.logits.back()));
 }
 
-// MODEL.md 5 for S1, greedy. The frame after the prompt is drawn without penalties and not remembered; the
-// token is penalised by the whole of the first frame that is, or by id 0, codes by those of their codebook
+// MODEL.md 5 for S1, greedy. The frame after the prompt is sampled without penalties and not remembered; the
+// token is penalised by all ids of the first remembered frame, or by id 0, codes by those of their codebook
 // and by 0.
 void FixtureFolder::add_stream(float penalty, std::span<const int32_t> prompt) {
   const int64_t books = config_.num_codebooks;

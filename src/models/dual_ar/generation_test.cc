@@ -69,7 +69,7 @@ TEST(Utterance, FirstLoopFrameIsPenalisedForZerosOnly) {
   EXPECT_THAT(request.penalised_codes, Each(0));
 }
 
-// 0 < i < 16: the semantic token competes with loop frame 0 alone, and with its codes read as token ids.
+// 0 < i < 16: the semantic token competes only with loop frame 0, and with its codes read as token ids.
 TEST(Utterance, EarlyLoopFramesPenaliseLoopFrameZero) {
   Utterance u = utterance(Family::s1);
   for (int32_t code : {9, 1, 2}) u.accept(frame(code));  // prefill frame, loop frames 0 and 1
@@ -141,7 +141,7 @@ TEST(Utterance, S2RemembersTheLastTenLoopTokensAndNeverPenalises) {
   EXPECT_THAT(request.penalised_codes, IsEmpty());
 }
 
-// How a stream of frames ends: who ends it, how many frames are taken, and how many of them are speech.
+// How a stream of frames ends: the reason, how many frames are taken, and how many of them are speech.
 struct Ending {
   const char* name;
   int64_t max_new_tokens;

@@ -52,8 +52,8 @@ class Pages {
 
 class CopiedPage : public ::testing::TestWithParam<DType> {};
 
-// Two prompts are equal up to the middle of a page; the second begins with copies of what the first has
-// written, while the first goes on behind the common columns of that page.
+// Two prompts are equal up to the middle of a page; the second begins with copies of the pages of the first,
+// while the first continues after the common columns of that page.
 TEST_P(CopiedPage, ASequenceOnACopiedPageContinuesLikeAColdOne) {
   for (const unsigned seed : {1u, 2u, 3u, 4u}) {
     std::mt19937 random(seed);

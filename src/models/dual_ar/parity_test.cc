@@ -33,7 +33,7 @@ TEST_P(LmParity, Samplers) { check_samplers(dir()); }
 INSTANTIATE_TEST_SUITE_P(Fixtures, LmParity, ::testing::Values("set_a", "set_s2"),
                          [](const auto& suite) { return std::string(suite.param); });
 
-// Where the widths differ, a projection stands between the transformers, and hidden states are stored behind
+// If the widths differ, there is a projection between the transformers, and hidden states are stored after
 // it.
 class LmParityOfWidths : public ::testing::TestWithParam<int64_t> {};
 INSTANTIATE_TEST_SUITE_P(Fast, LmParityOfWidths, ::testing::Values(64, 96, 130));
@@ -46,7 +46,7 @@ TEST_P(LmParityOfWidths, AFastTransformerOfAnotherWidthMatches) {
   check_lm_bf16(folder.path());
 }
 
-// What a check throws.
+// The message of the error that a check throws.
 std::string refusal(void (*check)(const std::string&), const TemporaryFolder& folder) {
   try {
     check(folder.path());

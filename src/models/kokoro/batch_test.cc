@@ -71,14 +71,14 @@ TEST(KokoroBatch, ArraysDescribeTheLayout) {
   EXPECT_EQ(frames.seeds[0], 7);
   EXPECT_EQ(frames.seeds[1], 8);
   EXPECT_EQ(std::ssize(frames.seeds), frames.layout.count());
-  // The second one's frames alone.
+  // Only the frames of the second one.
   const FrameBatch second(tokens.layout, 1, std::span(spoken).subspan(1), std::span(seeds).subspan(1),
                           Padding::none);
   EXPECT_EQ(second.token_of[2], 7);
   EXPECT_EQ(second.seeds[0], 8);
 }
 
-// Whether `recorded` is what is plain, and these behind it, at least once.
+// Whether `recorded` begins with `plain` and continues with these values, at least once.
 void expect_padded(const std::vector<int32_t>& recorded, const std::vector<int32_t>& plain,
                    const std::vector<int32_t>& pad) {
   ASSERT_GT(recorded.size(), plain.size());

@@ -1,4 +1,4 @@
-// What an utterance sounds like depends on nothing but itself.
+// The sound of an utterance depends only on the utterance.
 #include "models/kokoro/kokoro.h"
 
 #include <cmath>
@@ -134,8 +134,8 @@ TEST_P(KokoroBatches, GraphsMakeTheSameSound) {
   EXPECT_EQ(graphs.count() > 0, !ops::testing_on_cpu());
 }
 
-// More than one utterance, or too many frames for a memory, which only the durations tell: these are made of
-// what the step over tokens has left.
+// Several utterances, or too many frames for the memory, which only the durations show: these are computed
+// from the output of the step over tokens.
 TEST_P(KokoroBatches, UtterancesTooLargeForStepMemoryAreSpokenWithoutIt) {
   ops::StepGraphs graphs;
   const std::unique_ptr<const StepMemory> memory = model_.step_memory(machine_.context);
@@ -147,7 +147,7 @@ TEST_P(KokoroBatches, UtterancesTooLargeForStepMemoryAreSpokenWithoutIt) {
   expect_same_sound(*memory, graphs, {two, slow});
 }
 
-// What a style is made into is computed once for all utterances that have it.
+// The affines of a style are computed once for all utterances that have it.
 TEST_P(KokoroBatches, UtterancesThatShareAStyleStayApart) {
   std::vector<Line> lines;
   for (uint64_t i = 0; i < 6; ++i) lines.push_back(random_line(config_, 5 + static_cast<int>(i), i));

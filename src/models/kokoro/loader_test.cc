@@ -84,7 +84,7 @@ TEST(KokoroWeights, RandomOnesKeepTheScaleOfTheirInputs) {
   // Every output of a transposed convolution sees two inputs a channel.
   EXPECT_NEAR(root_mean_square(source->convolution("g.ups.0", {200, 50, 20}).owned), 1 / std::sqrt(400),
               0.002);
-  // 50 sigmoids of the bias alone: about three frames.
+  // 50 sigmoids of only the bias: about three frames.
   double frames = 0;
   const Tensor logits = source->tensor("predictor.duration_proj.linear_layer.bias", {50}).owned;
   for (const float logit : logits.span<float>()) frames += 1 / (1 + std::exp(-double{logit}));
@@ -134,7 +134,7 @@ TEST_F(KokoroLoader, TheOwnWeightsOfANormAreFoldedIntoItsStyle) {
       EXPECT_NEAR((1 + map(folded, c)) * x + map(folded, channels + c), want, 1e-5) << c;
     }
   }
-  // One of the two alone is no norm.
+  // One of the two without the other is no weight norm.
   arrays.pop_back();
   const weights::Checkpoint half = open_checkpoint(arrays);
   const auto half_source = weights::read_weights(half, *device_.context.team);

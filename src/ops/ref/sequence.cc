@@ -25,7 +25,7 @@ double sine(int64_t i, int64_t points) {
 }
 double window(int64_t n, int64_t points) { return 0.5 - 0.5 * cosine(n, points); }
 
-// Sum of a row of weights times inputs; what it may err by is `units` of its magnitude.
+// Sum of a row of weights times inputs; its error is at most `units` of its magnitude.
 Number product(const Values& weights, int64_t row, const double* x, int64_t count, double units) {
   Number sum;
   for (int64_t k = 0; k < count; ++k) {

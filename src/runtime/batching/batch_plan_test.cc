@@ -44,7 +44,7 @@ TEST(PlanBatch, AFirstChunkGoesBeforeListenersWithSoundLeft) {
   const WaitingChunk later = {
       .request = 1, .index = 1, .arrival_us = kLongAgo, .due_us = kNow + 2'000'000, .frames = 100};
   EXPECT_THAT(run({later, first_chunk(2, kNow)}, limits_of(1)), ElementsAre(1));
-  // And a listener about to run dry before one who has waited less.
+  // And a listener about to run dry goes before one that has waited less.
   WaitingChunk dry = later;
   dry.due_us = kNow - 1'000;
   EXPECT_THAT(run({first_chunk(2, kNow), dry}, limits_of(1)), ElementsAre(1));
@@ -136,7 +136,7 @@ TEST(ArrivalRate, FollowsTheArrivalsAndForgets) {
   EXPECT_GT(rate.per_s(now - 1), 0) << "a clock that is read in another order";
 }
 
-// A machine that takes a time for a batch, and listeners that hear what it made.
+// A machine that needs time for a batch, and listeners that play its sound.
 struct Replay {
   struct Chunk {
     WaitingChunk chunk;
@@ -210,7 +210,7 @@ struct Replay {
     EXPECT_EQ(started, chunks.size()) << "a chunk never ran";
   }
 
-  // Nobody is held back for company beyond max_wait_us.
+  // No chunk waits for others longer than max_wait_us.
   void check_wait(const std::vector<WaitingChunk>& waiting, int64_t until) const {
     const auto oldest = std::ranges::min(waiting, {}, &WaitingChunk::arrival_us).arrival_us;
     EXPECT_LE(until, std::max(oldest, idle_since_) + limits.max_wait_us);

@@ -104,7 +104,7 @@ TEST(EngineBatch, AnItemWhoseSamplesAreRefusedEndsAlone) {
   }
 }
 
-// Otherwise the sound of those that are in would lie unread, and their answers would wait too.
+// Otherwise the sound of submitted items would stay unread, and their answers would wait too.
 TEST(EngineBatch, ReadsResultsWhileWaitingForASlot) {
   Engine engine(tiny_config());
   engine.start();
@@ -148,7 +148,7 @@ TEST(EngineBatch, ExceptionsOfTheCallbackReachTheCaller) {
 TEST(EngineBatch, ACancelledBatchReturnsItsFinishedItems) {
   EngineConfig config = tiny_config();
   config.max_batch_size = config.max_streams = 2;
-  config.max_queue = 2;  // most items wait for room
+  config.max_queue = 2;  // most items wait for a place
   Engine engine(config);
   engine.start();
   std::vector<SpeechRequest> requests(20, short_request("A fish.", 0));

@@ -1,5 +1,5 @@
-// The codes and samples of a request depend on nothing but the request: bit for bit, whatever else is served,
-// in whatever order, however prompts are cut, wherever pages lie, whatever was cached or preempted.
+// The codes and samples of a request depend only on the request: bit for bit, whatever else is served, in
+// whatever order, however prompts are cut, wherever pages are, whatever was cached or preempted.
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <thread>
@@ -19,7 +19,7 @@ constexpr int kRequestsOfATrace = 32;
 
 struct Traffic {
   std::vector<SpeechRequest> requests;
-  std::vector<Answer> alone;  // one at a time, nothing cached, prompts in one piece
+  std::vector<Answer> alone;  // one request at a time, nothing cached, prompts in one piece
 };
 
 const Traffic& traffic() {
@@ -176,7 +176,7 @@ TEST(Determinism, StreamedEqualsDecodingAllCodesAtOnce) {
   }
 }
 
-// Requests of two voices in one batch, and of one voice under two transcripts: nobody hears anybody else.
+// Requests of two voices in one batch, and of one voice with two transcripts: none affects another.
 TEST(Voices, NothingLeaksBetweenRequests) {
   std::mt19937_64 random(11);
   const ReferenceCodes anna = testing::random_voice(random, 20), ben = testing::random_voice(random, 20);

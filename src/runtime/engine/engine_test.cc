@@ -188,8 +188,7 @@ TEST(Engine, DeadlinesEndWaitingAndSpeakingRequests) {
   SpeechRequest hurried = short_request("A fish.", 0);
   for (int i = 0; i < 200; ++i) hurried.text += " And another fish.";
   hurried.timeout = milliseconds(100);
-  hurried.delivery =
-      Delivery::whole;  // of a stream only time counts in which its listener has nothing to hear
+  hurried.delivery = Delivery::whole;  // for a stream only the time without sound to hear counts
   Speech running = engine.submit(hurried);
   Speech waiting = engine.submit(hurried);
   EXPECT_EQ(code_of([&] { running.read_all(); }), ErrorCode::deadline_exceeded);

@@ -1,4 +1,4 @@
-// Speed and volume of language models: what is heard is the model's sound, stretched and scaled.
+// Speed and volume of language models: the sound is the model's, stretched and scaled.
 #include "runtime/engine/prosody.h"
 
 #include <gmock/gmock.h>

@@ -24,7 +24,7 @@ TEST(RequestDeadline, PausesWhileThereIsSoundToReadOrPlay) {
   EXPECT_EQ(deadline.at_us(59 * kSecond), 60 * kSecond);
   deadline.give(10 * kSecond, 5 * kSecond);  // after ten of sixty seconds
   EXPECT_EQ(deadline.at_us(500 * kSecond), 550 * kSecond) << "fifty are left, whatever the clock says";
-  deadline.give(200 * kSecond, 5 * kSecond);  // more sound beside what lies there
+  deadline.give(200 * kSecond, 5 * kSecond);  // more sound in addition to the unread sound
   deadline.take(510 * kSecond);
   EXPECT_EQ(deadline.at_us(510 * kSecond), 560 * kSecond);
   deadline.give(520 * kSecond, 30 * kSecond);  // after twenty
@@ -83,13 +83,13 @@ TEST(SpeechState, OnlyTimeInWhichTheListenerWaitsCounts) {
   SpeechState state(8000, 1, std::make_shared<WakeSignal>(),
                     RequestDeadline(clock_us, 10 * kSecond, Counted::silence), [] { return clock_us; });
   const std::vector<float> sound(8000);
-  for (int i = 0; i < 20; ++i) {  // who takes a second when he has heard the one before
+  for (int i = 0; i < 20; ++i) {  // a listener that reads one second after playing the previous one
     state.append(sound);
     clock_us += kSecond;
     EXPECT_GT(state.deadline_us(clock_us), clock_us);
     EXPECT_EQ(state.next().size(), sound.size());
   }
-  for (int i = 0; i < 20; ++i) {  // who takes it at once, while the engine is as quick as he listens
+  for (int i = 0; i < 20; ++i) {  // a reader that reads at once from an engine that runs in real time
     state.append(sound);
     EXPECT_EQ(state.next().size(), sound.size());
     clock_us += kSecond;

@@ -1,4 +1,4 @@
-// What a trace shows of the engine, and that watching changes nothing.
+// The trace of an engine's work; tracing changes nothing.
 #include "base/trace.h"
 
 #include <algorithm>

@@ -71,7 +71,7 @@ TEST_F(VoicesByName, AreAddedRenamedAndRemovedWhileTheEngineRuns) {
   EXPECT_THROW(engine.submit(with_voice("ann")), Error);
   engine.voices().remove("bob");
   EXPECT_THROW(engine.submit(with_voice("bob")), Error);
-  // The name is free again: what is spoken is the new voice, not the remembered one.
+  // The name is free again: a request gets the new voice, not the remembered one.
   engine.voices().add("bob", chord(220), "high notes");
   EXPECT_EQ(speak(engine, with_voice("bob")), ann);
 }
@@ -90,7 +90,7 @@ TEST_F(VoicesByName, AClipInTheRequestIsTheSameVoiceAsANamedOne) {
   EXPECT_EQ(engine.statistics().voices.encoded, 1);
   inline_clip.references[0].text = "other words";
   EXPECT_NE(speak(engine, inline_clip), named);
-  EXPECT_EQ(engine.statistics().voices.encoded, 1);  // the same clip: nothing to encode
+  EXPECT_EQ(engine.statistics().voices.encoded, 1);  // the same clip: no further encoding
 }
 
 TEST_F(VoicesByName, AreEncodedOnceForAllRuns) {

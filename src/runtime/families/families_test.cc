@@ -1,4 +1,4 @@
-// Which family a model is of, and what the public API tells of one before it is loaded.
+// The family of a model, and what the public API reports about it before it is loaded.
 #include <gmock/gmock.h>
 #include <numeric>
 

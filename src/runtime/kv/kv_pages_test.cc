@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::ElementsAreArray;
 
-// One column for each letter, with a second id that tells columns apart from single ids.
+// One column per letter, with a second id that distinguishes columns from single ids.
 std::vector<int32_t> columns(std::string_view letters) {
   std::vector<int32_t> ids;
   for (const char letter : letters) ids.insert(ids.end(), {letter, -letter});
@@ -132,7 +132,7 @@ TEST(KvPages, EvictsTheLeastRecentlyUsedAndChildrenBeforeParents) {
            {4, 12, 8}, {8, 12, 4}, {12, 12, 0}, {16, 8, 0}, {20, 4, 0}, {24, 0, 0}}) {
     ASSERT_TRUE(hog.hold(held));
     pages.check_invariants();
-    // Looking would be using, so the pages are counted instead; what is left is looked up at the end.
+    // A look-up would count as a use, so the pages are counted instead; the rest is looked up at the end.
     EXPECT_EQ(pages.statistics().pages_cached, (first + second) / 4);
     EXPECT_EQ(pages.statistics().voices_cached, (first > 0) + (second > 0)) << held;
   }
@@ -277,7 +277,7 @@ TEST(KvPages, MovedAndReleasedSequencesHoldNothing) {
   const std::vector<PageId> before = table_of(first);
   SequencePages second = std::move(first);
   EXPECT_EQ(table_of(second), before);
-  EXPECT_TRUE(first.table().empty());  // NOLINT(bugprone-use-after-move): what is left is specified
+  EXPECT_TRUE(first.table().empty());  // NOLINT(bugprone-use-after-move): the moved-from state is specified
   SequencePages third(pages, 2, columns("X"));
   ASSERT_TRUE(third.hold(4));
   third = std::move(second);

@@ -40,7 +40,7 @@ struct Live {
 struct Traffic {
   unsigned seed;
   int64_t pages, page_size, max_voices;
-  bool roomy;  // nothing is ever evicted or dropped, so the oracle is exact
+  bool roomy;  // no eviction and no drop, so the oracle is exact
   int64_t steps;
 };
 
@@ -155,7 +155,7 @@ class World {
     live_.push_back(std::move(sequence));
   }
 
-  // Some columns of the prompt, or behind it; not every step is published at once.
+  // Some columns of the prompt, or after it; not every step is published at once.
   void advance(std::list<Live>::iterator sequence) {
     const auto done = static_cast<int64_t>(sequence->values.size());
     const int64_t prompt_left = sequence->prompt.columns() - done;

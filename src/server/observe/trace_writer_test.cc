@@ -39,7 +39,7 @@ class Trace : public ::testing::Test {
     return found;
   }
 
-  // Nothing when it was read in the middle of a write.
+  // Empty if it was read in the middle of a write.
   std::optional<size_t> events_so_far() const {
     try {
       return Json::parse(text() + "]", "cut off").as_array().size();
@@ -77,7 +77,7 @@ TEST_F(Trace, IsCompleteJsonOnceClosed) {
   for (const char* same : {"name", "cat"})
     EXPECT_EQ(begins[0].at(same).as_string(), ends[0].at(same).as_string());
   EXPECT_EQ(begins[0].at("id").as_integer(), ends[0].at("id").as_integer());
-  // The process, and the thread by what it was first seen to do.
+  // The process, and the thread named after its first activity.
   const std::vector<Json> names = events("M");
   ASSERT_EQ(names.size(), 2u);
   EXPECT_EQ(names[0].at("args").at("name").as_string(), "shoal");
@@ -93,7 +93,7 @@ TEST_F(Trace, AnEmptyTraceIsValidJson) {
   EXPECT_EQ(json().as_array().size(), 1u);
 }
 
-// What a killed program leaves is what stands in the file while it is written.
+// A killed program leaves the file as it is during writing.
 TEST_F(Trace, LacksOnlyTheEndWhileItIsWritten) {
   const TraceWriter writer(path());
   size_t seen = 0;
@@ -165,7 +165,7 @@ TEST_F(Trace, ContainsTheStepsOfTheEngine) {
   Speech first = engine.submit(request);
   request.seed = 6;
   Speech second = engine.submit(request);
-  EXPECT_EQ(first.read_all(), untraced);  // watching changes nothing
+  EXPECT_EQ(first.read_all(), untraced);  // tracing changes nothing
   second.read_all();
   const Statistics after = engine.statistics();  // a last step or pass may not be in it yet
   engine.stop();

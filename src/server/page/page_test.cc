@@ -58,7 +58,7 @@ TEST_F(Page, CompressedFormsUnpackToTheSameBytes) {
   EXPECT_GE(compressed, 3);  // page, script, style
 }
 
-// With its names by content, whatever is named must be there, and nothing may come from elsewhere.
+// Assets are named by their content, every referenced name must exist, and nothing may come from elsewhere.
 TEST_F(Page, EveryAssetItReferencesIsEmbedded) {
   int named = 0;
   const std::regex reference(R"re((?:href|src)="([^"]*)"|url\(([^)]*)\))re");

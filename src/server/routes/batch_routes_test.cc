@@ -128,7 +128,7 @@ TEST_F(Batches, AcceptNamesOfTheModelsOwnVoiceAndControlTokens) {
 TEST_F(Batches, OneBadItemNeverFailsAnother) {
   const std::string clip = to_base64(testing::clip_file(1));
   struct Item {
-    std::string json, told;  // what its error must say; "" for a good one
+    std::string json, told;  // the expected error; "" for a good item
   };
   const std::vector<Item> items = {
       {R"({"text":"A fish.","seed":1})", ""},
@@ -250,7 +250,7 @@ std::string endless_batch(int items, const std::string& more = "") {
   return body + "]}";
 }
 
-// An answer that waits holds up the rest of the batch, until it is taken or nobody will.
+// A waiting answer blocks the rest of the batch until it is taken or the client is gone.
 TEST_F(Batches, ResultsWaitForASlowReader) {
   boost::asio::io_context context(1);
   const Request from = json_request(kBatch, "");
@@ -278,7 +278,7 @@ TEST_F(Batches, ResultsWaitForASlowReader) {
     while (const auto answer = co_await run.next()) {
       EXPECT_TRUE(answer->success) << answer->json;
       indices.insert(answer->index);
-      if (indices.size() == most) break;  // the rest is cancelled, whoever waits with it
+      if (indices.size() == most) break;  // the rest is cancelled, including waiting items
     }
     co_return indices;
   };

@@ -22,7 +22,7 @@ using testing::text_at;
 TEST_F(KokoroRoutes, SpeechAcceptsTheFieldsOfKokoroFastApiClients) {
   SpeechRequest request = spoken_by("af_one", "Hello there, the moon.");
   const std::string usual = pcm(request);
-  // Neither model nor voice is required; what that server has unasked changes nothing.
+  // Neither model nor voice is required; fields that clients of that server send by default change nothing.
   EXPECT_TRUE(speech("").body() == usual);
   EXPECT_TRUE(speech(R"("model":"kokoro","voice":"af_one","speed":1.0,"stream":true,"return_timing":false,)"
                      R"("return_download_link":false,"download_format":null,"lang_code":"a",)"
@@ -37,7 +37,7 @@ TEST_F(KokoroRoutes, SpeechAcceptsTheFieldsOfKokoroFastApiClients) {
   request.speed = 1;
   request.voice = "af_one(2)+bm_two";
   EXPECT_TRUE(speech(R"x("voice":"af_one(4)+bm_two(2)")x").body() == pcm(request));
-  request.voice = "am_adam";  // what alloy stands for
+  request.voice = "am_adam";  // the target of alloy
   EXPECT_TRUE(speech(R"("voice":"alloy")").body() == pcm(request));
   EXPECT_TRUE(speech(R"("voice":"nova")").body() == usual) << "its voice is not there: the model's own";
   request = spoken_by("af_one", "Hello there, the moon.");

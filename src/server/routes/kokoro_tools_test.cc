@@ -26,7 +26,7 @@ using testing::text_at;
 
 TEST_F(KokoroRoutes, EveryRouteTakesASlotAndPhonemizeEndsWithItsClient) {
   for (const Route& route : kokoro_routes({})) EXPECT_TRUE(route.takes_slot) << route.path;
-  // Nobody asks the engine, which would refuse the language.
+  // The request ends before it reaches the engine, which would refuse the language.
   const Answered gone = bench.ask(json_request("/dev/phonemize", R"({"text":"Hello","language":"q"})"),
                                   [](testing::FakeExchange& exchange) { exchange.leave(); });
   ASSERT_TRUE(gone.error);
@@ -54,7 +54,7 @@ TEST_F(KokoroRoutes, Phonemize) {
   for (const PhonemeChunk& chunk : kokoro.phonemize("Hello there! [pause:1.5s] The moon.", "a").chunks)
     wanted.insert(wanted.end(), chunk.ids.begin(), chunk.ids.end());
   EXPECT_EQ(ids, wanted);
-  // What it gives can be spoken.
+  // The returned phonemes can be spoken.
   EXPECT_EQ(ask("/dev/generate_from_phonemes",
                 write_json({Value::Object{{"phonemes", {text_at(body, {"phonemes"})}},
                                           {"voice", {std::string("af_one")}}}}))
@@ -222,7 +222,7 @@ TEST_F(KokoroRoutes, VoiceFilesAppearOnlyInTheLog) {
   EXPECT_THAT(remarks.all, HasSubstr(config.model + "/voices/broken.pt"));
 }
 
-// The sound and its text lie in memory together while the one is made of the other, then the text alone.
+// Sound and text are in memory together while the text is made from the sound, then only the text.
 TEST_F(KokoroRoutes, WholeCaptionsStayWithinTheMemoryOfAnswers) {
   ServerConfig config;
   config.max_body_memory_mb = config.max_body_mb = 1;

@@ -73,7 +73,7 @@ class LiveRoutes : public ::testing::Test {
     delete engine_;
     engine_ = nullptr;
   }
-  void TearDown() override {  // nobody is left behind
+  void TearDown() override {  // no conversation is left
     for (int i = 0; i < 2000 && open_requests() > 0; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     EXPECT_EQ(open_requests(), 0);

@@ -176,7 +176,7 @@ TEST_F(LiveLimits, TheTextLimitOfTheServerAppliesToAnUtterance) {
   EXPECT_EQ(heard.spoken(), "1234567 to");
 }
 
-// As a language model writes that talks for long: what waits is bounded, what has been spoken is not counted.
+// Like a language model that writes for long: waiting text is limited, spoken text is not counted.
 TEST_F(LiveLimits, WithoutALimitAnUtteranceMayHaveAnyLength) {
   const std::string silent = piece(std::string(size_t{60} << 10, '-'));
   int left = 6;  // 360 KiB, more than a text may have

@@ -166,7 +166,7 @@ TEST_F(LiveRoutes, UtterancesFollowEachOtherEachWithItsSettings) {
   SpeechRequest same = request("A fish.", 5, 16);
   same.normalise.reset();
   EXPECT_TRUE(heard.sound[3] == said(same));
-  // A wav's samples are those of the bare ones.
+  // A wav has the same samples as pcm.
   EXPECT_TRUE(heard.sound[0].ends_with(heard.sound[3]));
 }
 
@@ -184,7 +184,7 @@ TEST_F(LiveRoutes, FlushSpeaksTheTextSoFar) {
   const Heard heard = talk({kStart, piece("No stop here"), R"({"type":"flush"})"}, 1,
                            [&](const std::string& kind, FakeWebSocket& socket) {
                              if (kind != "sound" || std::exchange(ended, true)) return;
-                             socket.say(piece(" ... "));  // nothing that can be spoken
+                             socket.say(piece(" ... "));  // not speakable
                              socket.say(kEnd);
                            });
   EXPECT_EQ(heard.spoken(), "No stop here");

@@ -18,7 +18,7 @@ void take(LiveText& text, Segments& into) {
   while (auto segment = text.next()) into.push_back(*segment);
 }
 
-// What a text becomes whose pieces end at `cuts`, flushed at the end.
+// The segments of a text whose pieces end at `cuts`, flushed at the end.
 Segments spoken(const std::string& whole, const std::vector<size_t>& cuts, size_t longest = 200) {
   LiveText text(longest);
   Segments segments;
@@ -75,7 +75,7 @@ TEST(LiveText, ASentenceIsReleasedAsSoonAsItsEndIsCertain) {
 TEST(LiveText, AnUnfinishedMarkerIsNotCut) {
   const std::string text = "(softly. And low) Come in.";
   EXPECT_EQ(bytes_until_first(text), 0u);
-  // A bracket that never closes holds nothing up for ever.
+  // A bracket that never closes does not delay the text forever.
   EXPECT_EQ(bytes_until_first("(softly. And then a great many words that do not close it, for a while"), 48u);
 }
 
@@ -137,7 +137,7 @@ TEST(LiveText, BytesThatAreNotUtf8AreRefusedAndNothingIsAdded) {
   EXPECT_EQ(text.pending_bytes(), 1u);
 }
 
-// Texts full of what the rules look at.
+// Texts with many of the characters that the rules examine.
 std::string random_text(std::mt19937_64& random) {
   static const std::vector<std::string> kParts = {"a",
                                                   "word",

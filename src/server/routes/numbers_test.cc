@@ -1,4 +1,4 @@
-// Numbers beyond what a field can be are refused by its name, never brought back into its range.
+// Numbers out of range are refused with the name of their field, never clamped.
 #include <gmock/gmock.h>
 
 #include "server/routes/live_messages.h"

@@ -27,7 +27,7 @@ class OpenAi : public ::testing::Test {
  protected:
   RouteBench bench{openai_routes, shared_engine()};
 
-  // `fields` stand behind those that every request needs.
+  // `fields` follow those that every request needs.
   static Request speech(const std::string& fields, const std::string& text = kOpenAiText) {
     return json_request("/v1/audio/speech", R"({"model":"tts-1","voice":"default","seed":7,"input":")" +
                                                 text + '"' + testing::with_length(fields));
@@ -312,7 +312,7 @@ TEST_F(OpenAi, AcceptsOnlyJson) {
   EXPECT_EQ(bench.ask(request).status, 200);
 }
 
-// The JSON of each "data:" line; nothing else may be there.
+// The JSON of each "data:" line; no other lines are allowed.
 std::vector<Value> events_of(const std::string& body) {
   std::vector<Value> events;
   std::istringstream lines(body);

@@ -93,7 +93,7 @@ TEST_F(BuiltPage, AnUnchangedPageIsNotSentAgain) {
     EXPECT_EQ(answer.header("etag"), quoted(page));
     EXPECT_EQ(answer.header("cache-control"), "no-cache");
   }
-  // Of the other encoding, or nothing that is a tag of it.
+  // Tags of the other encoding, and texts that are not tags.
   for (const std::string& tag :
        {quoted(page, "-gzip"), std::string("\"\""), std::string(page.etag), std::string(",")}) {
     EXPECT_EQ(get("/", {{"If-None-Match", tag}}).status, 200) << tag;

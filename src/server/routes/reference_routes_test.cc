@@ -250,7 +250,8 @@ TEST_F(References, AReadOnlyFolderIsOurFaultAndIsNotNamed) {
   expect_failure(bench.ask(packed_request("POST", "/v1/references/add", body)), 500, "reference_id", "x");
 }
 
-// Of files that this process may write: what a full disk does to a voice. The rest stays as it was.
+// Limits the size of files that this process may write, with the effect of a full disk on a new voice. Other
+// voices stay.
 class ShortFiles {
  public:
   explicit ShortFiles(rlim_t bytes) : signal_(std::signal(SIGXFSZ, SIG_IGN)) {

@@ -1,4 +1,4 @@
-// SageMaker's two paths: the same answers as the routes that they stand for.
+// SageMaker's two paths: the same answers as the routes behind them.
 #include <gtest/gtest.h>
 
 #include "server/routes/clip_testing.h"

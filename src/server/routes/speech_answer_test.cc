@@ -31,7 +31,7 @@ Request pcm_request(const std::string& text, int seed, const std::string& fields
                           std::to_string(seed) + R"(,"input":")" + text + '"' + testing::with_length(fields));
 }
 
-// Whether the engine has nobody left, soon.
+// Whether the engine becomes idle soon.
 bool becomes_idle(Engine& engine) {
   for (int i = 0; i < 1000; ++i) {
     const Statistics s = engine.statistics();
@@ -59,7 +59,7 @@ TEST(SpeechAnswer, ASlowReaderGetsTheSameSoundAndBlocksNobody) {
   const auto answers = bench.ask_all({pcm_request(long_text(1), 1), pcm_request(long_text(1), 2)},
                                      [&](FakeExchange& exchange) {
                                        exchanges.push_back(&exchange);
-                                       // The first takes nothing before the second has everything.
+                                       // The first reads nothing until the second has everything.
                                        if (exchanges.size() == 1)
                                          exchange.holds = [&] { return !exchanges.back()->answered.whole; };
                                      });
@@ -134,7 +134,7 @@ TEST(SpeechAnswer, AFailureAfterTheFirstSoundCutsTheAnswer) {
   }
 }
 
-// He plays as he receives: his own time does not count.
+// It plays while receiving: its own time does not count.
 TEST(SpeechAnswer, ASlowReaderGetsEverything) {
   EngineConfig config = testing::built_in_config();
   config.prefetch_s = 1;

@@ -1,4 +1,4 @@
-// What is told of names and what is not, and the memory of answers.
+// Which names errors reveal, and the memory of answers.
 #include <gtest/gtest.h>
 
 #include "server/routes/routes_testing.h"
@@ -38,7 +38,7 @@ TEST(SpeechLimits, WholeAnswersStayWithinTheirMemory) {
   EXPECT_EQ(bench.services().answers.held(), 0);
 }
 
-// One at a time, so that the others do not meet the long one.
+// One at a time, so that the others do not overlap with the long one.
 TEST(SpeechLimits, ABatchItemThatExceedsTheMemoryFailsAlone) {
   ServerConfig config;
   config.max_body_memory_mb = config.max_body_mb = 1;  // 6 seconds of samples

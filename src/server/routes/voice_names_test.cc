@@ -70,7 +70,7 @@ TEST(VoiceNames, KokoroUsesTheAliasesOfKokoroFastApi) {
   EXPECT_EQ(VoiceNames(with_aliases("alloy=bm_two")).voice_for(shared_kokoro(), "alloy"), "bm_two");
 }
 
-// Anybody may add one: it would speak for everybody who asks for OpenAI's.
+// Any client may add a voice; it would speak for everybody who uses OpenAI's names.
 TEST(VoiceNames, AnAddedVoiceIsNeverTheTargetOfAnOpenAiAlias) {
   const TemporaryFolder folder;
   folder.write("nora/clip.wav", testing::noise_wav(0.5, 1));

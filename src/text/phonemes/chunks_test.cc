@@ -39,7 +39,7 @@ TEST(Chunker, ClosingMarksStayWithTheirSentence) {
 }
 
 TEST(Chunker, PrefersACutWhoseRestFits) {
-  // Behind "a." 15 phonemes and " ggg" would be left, which do not fit: the comma is better.
+  // After "a." 15 phonemes and " ggg" would be left, which do not fit: the comma is better.
   EXPECT_EQ(cut("a. bbbb, ccc ddd ggg", {.max_phonemes = 16}), (Strings{"a. bbbb,", "ccc ddd ggg"}));
 }
 
@@ -74,7 +74,7 @@ TEST(FirstChunk, EndsWithTheFirstClause) {
 TEST(FirstChunk, EndsAfterAFewWordsWithoutAClause) {
   EXPECT_EQ(cut(words(40) + ".", {.first_words = 12})[0], words(12));
   EXPECT_EQ(cut(words(16) + ".", {.first_words = 12}),
-            Strings{words(16) + "."});  // a rest of four is no chunk
+            Strings{words(16) + "."});  // a rest of four is not a chunk
 }
 
 TEST(FirstChunk, LaterChunksAreLonger) {
@@ -125,7 +125,7 @@ TEST(Chunker, NothingIsLostAndEveryLimitHolds) {
       EXPECT_FALSE(chunk.empty() || chunk.front() == ' ' || chunk.back() == ' ');
       joined += chunk;
     }
-    // A chunk of nothing but marks at the end of all may be left out.
+    // A last chunk of only marks may be dropped.
     const std::string whole = without_spaces(phonemes_of(split_phonemes(text)));
     const std::string kept = without_spaces(joined);
     std::string bare_whole, bare_kept;

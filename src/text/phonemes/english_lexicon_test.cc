@@ -81,8 +81,8 @@ TEST(EnglishLexicon, ReadsEndingsOnKnownStems) {
   EXPECT_EQ(say("dog's"), "dˈɔɡz");
   EXPECT_EQ(say("buses"), "bˈʌsᵻz");
   EXPECT_EQ(say("cities"), "sˈɪɾiz");
-  EXPECT_EQ(say("waited"), "wˈAɾᵻd");   // a flap behind a vowel
-  EXPECT_EQ(say("wanted"), "wˈɑntᵻd");  // not behind n
+  EXPECT_EQ(say("waited"), "wˈAɾᵻd");   // a flap after a vowel
+  EXPECT_EQ(say("wanted"), "wˈɑntᵻd");  // not after n
   EXPECT_EQ(say("loved"), "lˈʌvd");
   EXPECT_EQ(say("stopped"), "stˈɑpt");
   EXPECT_EQ(say("played"), "plˈAd");

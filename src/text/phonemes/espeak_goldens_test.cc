@@ -39,8 +39,7 @@ TEST_F(EspeakGoldens, Words) {
   }
 }
 
-// As the official code reads a text by espeak-ng alone: nothing is normalised, marks stay as they are
-// written.
+// The official code's reading of a text using only espeak-ng: without normalisation, marks as written.
 TEST_F(EspeakGoldens, Sentences) {
   FrontEnd front_end({});
   const Json vectors = testing::espeak_vectors();

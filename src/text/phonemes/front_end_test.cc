@@ -76,7 +76,7 @@ TEST(FrontEnd, DictionaryWordsNeedNoEspeak) {
   EXPECT_EQ(say("apple(s) (sky)"), "ˈæpᵊlz (skˈI)");
   EXPECT_EQ(say("[sky](/skI/) is [is](2)"), "skI ɪz ˈɪz");
   EXPECT_EQ(say("\"Wait,\" (the port)..."), "“wˈAt,” (ðə pˈɔɹt)...");
-  // What is not there needs espeak-ng, and the request is told.
+  // Words outside the dictionary need espeak-ng, and the request gets an error.
   EXPECT_EQ(code_of([&] { say("sky unknownword"); }), ErrorCode::unavailable);
 }
 

@@ -108,7 +108,7 @@ TEST(Links, InvalidValuesAreRefused) {
 }
 
 TEST(Links, UnbalancedBracketsKeepTheText) {
-  // Without a target that says something, what is spoken is the text without the links' own signs.
+  // Without a meaningful target, the spoken text is the text without the brackets of the links.
   for (const char* unit : {"[", "]", "(", "[a](", "[[((", "][)("}) {
     std::string text;
     while (text.size() < 50'000) text += unit;

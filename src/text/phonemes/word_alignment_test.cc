@@ -32,7 +32,7 @@ TEST(AlignWords, AlignsAWordOfSeveralGroups) {
 }
 
 TEST(AlignWords, AlignsJoinedAndSplitWordsInOneClause) {
-  // As many groups as words, and none is where counting would put it.
+  // As many groups as words, but counting would assign every one wrongly.
   EXPECT_EQ(align({"nginx", "was", "the", "best"}, "ˈɛnʤɪn ˌɛks wʌzðə bˈɛst",
                   {"ˈɛnʤɪn ˌɛks", "wʌz", "ðə", "bˈɛst"}),
             "ˈɛnʤɪn ˌɛks_wʌz|ðə_bˈɛst|");
@@ -59,7 +59,7 @@ TEST(AlignWords, NoPhonemeIsLost) {
     std::vector<std::string> words(1 + random() % 6, "w");
     std::vector<std::string> alone;
     for (size_t i = 0; i < words.size(); ++i) alone.push_back(some(5));
-    // What comes from map_espeak: single spaces, none at the ends.
+    // The form of map_espeak's output: single spaces, none at the ends.
     std::string clause;
     for (const char c : some(30)) {
       if (c != ' ' || (!clause.empty() && clause.back() != ' ')) clause += c;

@@ -1,6 +1,6 @@
 // self_attention on the CPU: tiles of queries of one head against the keys of their segment, in chunks
 // counted from the segment's first row and merged in rising order (vector_attention.h). So a row's result
-// depends on its segment alone.
+// depends only on its segment.
 #include <algorithm>
 #include <cmath>
 

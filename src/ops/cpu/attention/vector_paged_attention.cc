@@ -1,7 +1,7 @@
 // paged_attention on the CPU. The positions of a sequence are cut into chunks of kAttentionChunk, counted
-// from position 0; each chunk gives partial sums of its own (vector_attention.h), which are merged in rising
-// order. So a row's result depends on its position and window alone: not on the rows computed beside it, nor
-// on whether its chunks were computed by one worker or by several.
+// from position 0; each chunk gives its own partial sums (vector_attention.h), which are merged in rising
+// order. So a row's result depends only on its position and window: not on the other rows, nor on how many
+// workers computed its chunks.
 #include <algorithm>
 #include <cmath>
 

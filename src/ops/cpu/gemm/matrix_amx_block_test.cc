@@ -91,7 +91,7 @@ TEST(AmxBlock, GivesTheBitsOfThePortableKernel) {
   }
 }
 
-// Rows behind the last one are read but never show.
+// Rows after the last one are read but have no effect.
 TEST(AmxBlock, MemoryAfterTheLastRowDoesNotMatter) {
   constexpr int64_t kDepth = 32;
   std::vector<Bf16> x(32 * kDepth, 0x7fc0);  // NaN

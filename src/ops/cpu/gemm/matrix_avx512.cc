@@ -8,7 +8,7 @@
 namespace shoal::ops::cpu {
 namespace {
 
-// Weights arrive from memory faster when asked for early: the hardware prefetcher alone stops at page ends.
+// Weights arrive from memory faster when prefetched early: the hardware prefetcher stops at page ends.
 constexpr int64_t kPrefetchBytes = 1024;
 
 template <int R, int P>

@@ -16,8 +16,8 @@ void activate(Activation activation, float* v, int64_t count) {
     for (int64_t i = 0; i < count; ++i) v[i] = std::tanh(v[i]);
 }
 
-// Neither activation nor scale: most rows of a codec, some as narrow as 20 outputs, where a pass a step would
-// cost more than the product itself.
+// Without activation and scale: most rows of a codec, some only 20 outputs wide, where one pass per step
+// would cost more than the product itself.
 template <bool kAccumulate>
 void store_sums(const float* __restrict sums, const float* __restrict bias, int64_t count,
                 float* __restrict y) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kElementsPerTask = 16 << 10;  // about 5 us of rounding
 constexpr int64_t kFloatsTogether = 512;        // narrow rows are staged this many values at a time
-constexpr int64_t kReadableRows = 32;  // AMX loads whole tiles: rows behind the last are read, never used
+constexpr int64_t kReadableRows = 32;  // AMX loads whole tiles: rows after the last are read, never used
 constexpr int64_t kFewRows =
     32;  // per sequence: below this, blocks of rows within one sequence are too small
 
@@ -21,7 +21,7 @@ float round_normal(float value) {
   return std::bit_cast<float>(((bits & 0x7f80u) == 0 ? bits & 0x8000u : bits) << 16);
 }
 
-// x[0, width) -> out[0, padded), zeros behind.
+// x[0, width) -> out[0, padded), followed by zeros.
 void store_row(const float* x, int64_t width, int64_t padded, RowFormat format, void* out) {
   if (format == RowFormat::bf16) {
     Bf16* to = static_cast<Bf16*>(out);
@@ -43,7 +43,7 @@ char* row_at(TensorView view, int64_t row) {
   return static_cast<char*>(view.data()) + row * view.dim(1) * size_of(view.dtype());
 }
 
-// [rows, width] with memory behind it that may be read.
+// [rows, width] followed by readable memory.
 TensorView alloc_rows(Workspace& workspace, RowFormat format, int64_t rows, int64_t width) {
   return workspace.alloc(dtype_of(format), {rows + kReadableRows, width}).slice(0, rows);
 }
@@ -74,7 +74,7 @@ TensorView stored_rows(Context& ctx, TensorView x, RowFormat format, int64_t pad
   return staged;
 }
 
-// Copies new rows behind their histories, and the newest of them into the histories.
+// Copies new rows after their histories, and the newest of them into the histories.
 class SequenceWriter {
  public:
   // alpha: the snake's, repeated for `rows_together` rows; snaked: [workers, rows_together * width]. Both
@@ -118,7 +118,7 @@ class SequenceWriter {
       store_row(x + row * width(), width(), padded(), format_, to + row * row_bytes);
   }
 
-  // Those of the rows that belong to the last `look_back` of the sequence go into its history.
+  // Rows among the last `look_back` of the sequence go into its history.
   void keep_newest(const Segment& segment, int sequence, int64_t t, int64_t count, const float* x) const {
     const int64_t slot = look_back_ - segment.rows + t;  // of the first row
     const int64_t skipped = std::max<int64_t>(0, -slot);

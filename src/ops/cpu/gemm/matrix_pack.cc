@@ -24,7 +24,7 @@ float half_to_float(uint16_t bits) {
 // A tile of weights on its way into a panel: 16 outputs x 32 k.
 using Chunk = std::array<std::array<float, kChunk>, cpu::kPanel>;
 
-// Where the elements of a chunk lie, from the start of their output; the same for all outputs.
+// The positions of a chunk's elements, relative to the start of their output; the same for all outputs.
 struct ChunkOffsets {
   std::array<int64_t, kChunk> at;
   int64_t count;
@@ -115,7 +115,7 @@ class PanelPacker {
     return outputs;
   }
 
-  // Those of the outputs first .. first + 15 that lie in a source which begins at output `skipped`.
+  // Those of the outputs first .. first + 15 that are in a source which begins at output `skipped`.
   static void fill(Outputs& outputs, int64_t skipped, const WeightSource& source, int64_t first) {
     const int64_t begin = std::max(first, skipped);
     const int64_t end = std::min(first + cpu::kPanel, skipped + source.outputs);

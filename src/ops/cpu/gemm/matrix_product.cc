@@ -8,7 +8,7 @@
 namespace shoal::ops::cpu {
 namespace {
 
-constexpr int64_t kTasksPerThread = 4;        // enough to even out a core that was taken away
+constexpr int64_t kTasksPerThread = 4;        // enough to balance the load when a core is taken away
 constexpr int64_t kSmallestTask = 32 << 10;   // bytes of weights: about 2 us, ten times the cost of a claim
 constexpr int64_t kInputInCache = 256 << 10;  // bytes of input rows that stay in L2 beside two panels
 constexpr int64_t kMostRows = 256;            // of one task

@@ -156,7 +156,7 @@ TEST_P(VectorKernelsTest, MaximumMatchesALoop) {
   }
 }
 
-// Logits with ties, of which none, some or all lie above the pivots below, and a mask.
+// Logits with ties, with none, some or all above the pivots below, and a mask.
 Floats few_values(int64_t n) {
   Floats x = random_values(n, static_cast<unsigned>(n) + 1);
   for (size_t i = 0; i < x.size(); ++i) x[i] = i % 7 == 3 ? -kInfinity : std::round(x[i]);

@@ -14,7 +14,7 @@ constexpr float kLeastTemperature = 1e-5f;  // dual_ar/MODEL.md 5
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kLowest = std::numeric_limits<float>::lowest();
 
-// 2^-36 of the maximum is reached at a distance of 25: what lies farther has no weight.
+// 2^-36 of the maximum is reached at a distance of 25: entries farther away have no weight.
 constexpr float kMostDistance = 32.0f;
 
 int64_t padded(int64_t entries) { return (entries + 15) / 16 * 16; }
@@ -116,7 +116,7 @@ void RowSampler::gather_candidates(const Limits& limits) {
 }
 
 void RowSampler::keep_within(const Limits& limits) {
-  double weight = 0;  // of the entries known to be kept, which lie above all candidates
+  double weight = 0;  // of the entries certain to be kept, which are above all candidates
   int64_t kept = 0;
   gather_candidates(limits);
   while (candidates_.count > 0) {
@@ -143,7 +143,7 @@ void RowSampler::keep_within(const Limits& limits) {
   }
 }
 
-// Keeps what is larger than the logit, and the first `kept` of the `equal` ones.
+// Keeps the entries above the logit, and the first `kept` of the `equal` ones.
 void RowSampler::cut_at(float logit, int64_t kept, int64_t equal) {
   least_ = kept > 0 ? logit : std::nextafter(logit, kInfinity);
   if (kept == 0 || kept == equal) return;

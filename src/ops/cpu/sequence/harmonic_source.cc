@@ -25,8 +25,8 @@ struct Rise {
   uint32_t start, step;  // at the first of the samples, and from each to the next
 };
 
-// Rises of a segment, [rows + 1, kHarmonics]: the first stands still before the middle of row 0, the last one
-// behind that of the last row (kokoro/MODEL.md, Samples).
+// Phase increments of a segment, [rows + 1, kHarmonics]: zero before the middle of row 0 and after that of
+// the last row (kokoro/MODEL.md, Samples).
 void sum_phases(const HarmonicSource& source, const float* f0, int64_t rows, Rise* rises) {
   const auto samples = static_cast<double>(source.samples_per_row);
   for (int64_t h = 0; h < kHarmonics; ++h) {

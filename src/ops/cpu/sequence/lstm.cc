@@ -1,6 +1,6 @@
 // The recurrence of a bidirectional LSTM. The two directions, and sets of segments of one, run in parallel;
-// the segments of a set step together, so that one pass over the weights serves them all. One segment alone
-// keeps two threads busy at most: a step takes some microseconds, too few to share.
+// the segments of a set step together, so that one pass over the weights serves all of them. A single segment
+// uses at most two threads: a step takes some microseconds, too short to share.
 #include <algorithm>
 
 #include "ops/cpu/rows/segment_pieces.h"
@@ -52,7 +52,7 @@ struct Run {
     for (int64_t t = 0; t < longest; ++t) {
       int64_t count = 0;
       for (const Turn& turn : turns) {
-        if (segments.rows(turn.segment) <= t) break;  // so have those behind it
+        if (segments.rows(turn.segment) <= t) break;  // turns are sorted, so later ones have ended too
         if (turn.set != set) continue;
         const int64_t begin = segments.begin(turn.segment), last = segments.rows(turn.segment) - 1;
         const int64_t row = direction == 0 ? begin + t : begin + last - t;

@@ -1,4 +1,4 @@
-// Short Fourier transforms on the CPU: samples are laid out so that 16 frames stand side by side
+// Short Fourier transforms on the CPU: samples are arranged so that 16 frames are side by side
 // (sequence_stft.h), and overlapping frames are added up, oldest first.
 #include <algorithm>
 
@@ -37,8 +37,8 @@ struct Forward {
 
   // Frames [first, first + count) of a segment, at most kStftFrames.
   void run(int64_t segment, int64_t first, int64_t count) const {
-    // Sample m * hop + b behind the block's first one stands at [b][m]. Those of frames that do not exist
-    // repeat the last one's.
+    // Sample m * hop + b after the block's first one is at [b][m]. Samples of missing frames repeat the last
+    // frame's.
     float staged[kMostPoints * (kStftFrames + 1)];
     const int64_t width = row_width(stft), samples = (segments.rows(segment) - 1) * stft.hop;
     const float* const own = x + segments.begin(segment) * stft.hop;
@@ -92,7 +92,7 @@ struct Inverse {
   }
 
  private:
-  // The windowed frames [first, first + count) of a segment; those that it does not have are zeros.
+  // The windowed frames [first, first + count) of a segment; frames outside the segment are zeros.
   void transform(int64_t segment, int64_t first, int64_t count, float* pieces) const {
     const int64_t frames = segments.rows(segment);
     std::fill_n(pieces, stft.points * kStride, 0.0f);

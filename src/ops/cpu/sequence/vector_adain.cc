@@ -9,15 +9,15 @@
 namespace shoal::ops::cpu {
 namespace {
 
-constexpr int64_t kBlockRows = 64;  // whose moments are taken together: 128 channels of them fit into L1
+constexpr int64_t kBlockRows = 64;         // rows per set of moments: 128 channels of them fit into L1
 constexpr int64_t kChannelsTogether = 64;  // that are merged together
 constexpr int64_t kRowsPerTask = 64;       // of the last pass
 
 int64_t blocks_of(int64_t rows) { return (rows + kBlockRows - 1) / kBlockRows; }
 
-// Moments of blocks of rows, which depend on the segment's own rows alone, are merged in order into those of
-// the segment; then all rows pass through the norm. Each step is shared out to the whole team, so that one
-// long utterance keeps all of it busy.
+// Moments of blocks of rows, which depend only on the segment's own rows, are merged in order into those of
+// the segment; then all rows pass through the norm. Each step is divided among the whole team, so that one
+// long utterance uses all of it.
 class Adain {
  public:
   Adain(Context& ctx, TensorView x, const Segments& segments)
@@ -87,8 +87,8 @@ class Adain {
     return std::min(kBlockRows, segments_.rows(segment) - block * kBlockRows);
   }
 
-  // Into the factors of channels `first` .. of one segment. In double: over 100000 rows a float would lose
-  // what the blocks have kept.
+  // Computes the factors of channels `first` .. of one segment. In double: over 100000 rows a float would
+  // lose the precision of the block moments.
   void merge(int64_t segment, int64_t first, TensorView style, float eps) const {
     const int64_t count = std::min(kChannelsTogether, channels_ - first);
     const int64_t blocks = blocks_of(segments_.rows(segment));

@@ -1,6 +1,6 @@
-// Times attend() on a GPU: microseconds of one call among those of a recorded step, each on a layer of its
-// own so that keys and values come from memory as they do in a model.
-//   ops_cuda_attention_bench [filter]      "splits": how the chunks of decode rows are best spread
+// Times attend() on a GPU: microseconds per call within a CUDA graph of many calls, each on its own layer so
+// that keys and values come from memory as in a model. ops_cuda_attention_bench [filter]      "splits": the
+// best split of the chunks of decode rows
 #include <numeric>
 
 #include "ops/cuda/attention/attention_kernels.h"

@@ -1,4 +1,4 @@
-// What a row's attention may not depend on: the kernel, the batch, the pages.
+// A row's attention must not depend on the kernel, the batch or the pages.
 #include <array>
 #include <cstring>
 
@@ -128,7 +128,7 @@ TEST_F(AttentionBitsTest, PagesOutsideTheWindowAreNeverLookedUp) {
   }
 }
 
-// In a step's table stands behind a sequence's pages what stood there before (dual_ar::StepMemory).
+// In a step's table, entries after a sequence's pages keep old values (dual_ar::StepMemory).
 TEST_F(AttentionBitsTest, PagesAfterTheLastAreNeverLookedUp) {
   constexpr int32_t kNoPage = 1 << 30;
   for (const World& kind : worlds()) {
@@ -148,7 +148,7 @@ TEST_F(AttentionBitsTest, PagesAfterTheLastAreNeverLookedUp) {
 }
 
 TEST_F(AttentionBitsTest, RingsOfPagesServeAWindow) {
-  // Logical page p lies in page p % 3: 24 slots for a window of 16 and pieces of up to 9.
+  // Logical page p is page p % 3: 24 slots for a window of 16 and pieces of up to 9.
   World world = make_world({{2, 2, 64}, DType::bf16, 16}, {100}), whole = world;
   run_alone(whole, 8);
   Pool pool = make_pool(world, 8, false);

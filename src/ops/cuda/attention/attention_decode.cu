@@ -1,7 +1,6 @@
 // attend() for sequences of one row: norm, rotation, append and attention in one kernel. A block has some
-// chunks of one row and one key/value head, whose query heads are rows of its mma tiles; what the other rows
-// of a tile hold is never looked at, since a row of a product depends on the same row of its left operand
-// alone.
+// chunks of one row and one key/value head, whose query heads are rows of its mma tiles. The other rows of a
+// tile may hold anything, since a row of a product depends only on the same row of its left operand.
 #include "ops/cuda/attention/attention_decode.cuh"
 #include "ops/cuda/device/launch.cuh"
 
@@ -22,11 +21,11 @@ struct DecodeArgs {
   Out out;
   float scale;
   HeadTiling tiling;
-  bool single_rows;  // of all sequences; else the offsets tell
+  bool single_rows;  // for all sequences; otherwise the offsets tell
   int splits;        // a power of two
   bool clustered;    // blocks merge in their cluster; else the merge kernel does
   int kept;          // chunks of a block whose results stay in its shared memory
-  float* partials;   // the others', by sequence, tile and chunk; null: there are none
+  float* partials;   // of the other chunks, by sequence, tile and chunk; null: there are none
   int most_parked;   // of a row: the room for them in partials
 
   // Of the sequence's row; -1: it has not just one.
@@ -39,14 +38,14 @@ struct DecodeArgs {
     return Partials(partials, static_cast<int64_t>(rows.sequence_count) * gridDim.y * most_parked,
                     tiling.heads_per_tile, rows.dim);
   }
-  // Where in there chunk 0 of the block's row would stand; kept ones come before the others.
+  // The position there of chunk 0 of the block's row; kept chunks come before the others.
   __device__ int64_t first_parked(int sequence) const {
     return (static_cast<int64_t>(sequence) * gridDim.y + blockIdx.y) * most_parked - kept * splits;
   }
 };
 
-// Results of a sequence's chunks that are in device memory, as the merge reads them: past the first-level
-// cache, which knows nothing of what other blocks have written.
+// Reads results of a sequence's chunks in device memory for the merge: bypassing the first-level cache, which
+// does not see the writes of other blocks.
 template <typename T>
 struct ParkedChunks {
   Partials all;
@@ -68,10 +67,10 @@ struct ParkedChunks {
   static __device__ float2 pair(const float* two) { return __ldcg(reinterpret_cast<const float2*>(two)); }
 };
 
-// A chunk's keys, its values, the next chunk's keys and so on pass through a ring of tiles. kDeep: four, so
-// that a chunk is asked for when the one before it begins; else three, each asked for as soon as nobody reads
-// what stood in its place. Four are better for few blocks; of many, four blocks fit on a Hopper
-// multiprocessor with three tiles, three with four (head_dim 128; 64 sequences of 300 positions 29.5 -> 22.9
+// A chunk's keys, its values, the next chunk's keys and so on pass through a ring of tiles. kDeep: four
+// tiles, so that a chunk is fetched when the previous one begins; else three, each fetched as soon as its
+// buffer is no longer read. Four are better for few blocks; for many, a Hopper multiprocessor holds four
+// blocks with three tiles but only three with four (head_dim 128; 64 sequences of 300 positions 29.5 -> 22.9
 // us on an H200).
 constexpr int ring_tiles(bool deep) { return deep ? 4 : 3; }
 
@@ -90,7 +89,7 @@ constexpr int64_t shared_bytes_alone(int64_t dim, bool deep) {
 
 constexpr int blocks_together(int dim, bool deep) { return (dim > 64 ? 3 : 5) + (deep ? 0 : 1); }
 
-// What a padding row gets.
+// The result of a padding row.
 template <int kDim>
 __device__ void clear_heads(const Out& out, int64_t row, const HeadTile& tile) {
   for (int dim = 2 * static_cast<int>(threadIdx.x); dim < tile.heads * kDim; dim += 2 * kTileThreads)
@@ -109,7 +108,7 @@ __global__ __launch_bounds__(kTileThreads, blocks_together(kDim, kDeep)) void de
   const int split = static_cast<int>(blockIdx.x), sequence = static_cast<int>(blockIdx.z);
   const HeadTile tile = args.tiling.tile(args.rows, static_cast<int>(blockIdx.y));
 
-  // What is older than qkv (attention.h) is on its way before that is there.
+  // Fetches the data older than qkv (attention.h) before qkv is ready.
   const int row = args.row_of(sequence);
   const int lane_key = warp * kWarpKeys + lane % kWarpKeys;  // of every chunk
   int page = args.pages.page_near(sequence, split * kChunk + lane_key);
@@ -193,14 +192,14 @@ __global__ __launch_bounds__(kTileThreads, blocks_together(kDim, kDeep)) void de
     T* const keys = keys_of(round);
     T* const values = values_of(round);
     if (round == 0)
-      wait_for_copy_groups<kDeep ? 3 : 2>();  // the keys are here, all other copies were begun behind them
+      wait_for_copy_groups<kDeep ? 3 : 2>();  // the keys have arrived; all other copies began later
     else
       wait_for_copy_groups<1>();
     if (chunk == last && warp == kKvWarp) {
       store_row<kDim>(keys, position % kChunk, head);
       store_row<kDim>(values, position % kChunk, value);
     }
-    __syncthreads();  // everybody's keys; and nobody reads the chunk before any more
+    __syncthreads();  // all keys are visible, and the previous chunk is no longer read
     if (round > 0) {
       copy_keys_behind(round);
       if constexpr (kDeep) copy_values_behind(round);
@@ -212,10 +211,10 @@ __global__ __launch_bounds__(kTileThreads, blocks_together(kDim, kDeep)) void de
       shared.maxima[warp][lane / 4] = scores.top[0];
       shared.maxima[warp][lane / 4 + 8] = scores.top[1];
     }
-    __syncthreads();  // everybody's maxima; and nobody reads the keys any more
+    __syncthreads();  // all maxima are visible, and the keys are no longer read
     if constexpr (!kDeep) copy_values_behind(round);
     weigh_keys(scores, shared.maxima, shared.weights);
-    wait_for_copy_groups<2>();  // the values are here; the next chunk's copies were begun behind them
+    wait_for_copy_groups<2>();  // the values have arrived; the next chunk's copies began later
     __syncthreads();
     WarpSums<kValueTiles> sums;
     if (first_dim < kDim) sum_values<kDim>(sums, shared.weights, values, first_dim);
@@ -252,7 +251,7 @@ __global__ __launch_bounds__(kTileThreads, blocks_together(kDim, kDeep)) void de
   }
 }
 
-// The merge where there are no clusters. Rows of one chunk are done already.
+// The merge without clusters. Rows of one chunk are already done.
 template <typename T, int kDim>
 __global__ __launch_bounds__(kTileThreads) void merge_kernel(const __grid_constant__ DecodeArgs<T> args) {
   wait_for_inputs();
@@ -285,7 +284,7 @@ int64_t blocks_of(const AttentionCall& call, int64_t splits) {
 
 // Where every block may have a multiprocessor to itself, or three tiles make no room for more.
 bool wants_deep(const StreamState& stream, const AttentionCall& call, int64_t splits) {
-  const auto together = [&](bool deep) {  // a block takes 1 KiB besides what it asks for
+  const auto together = [&](bool deep) {  // a block needs 1 KiB beyond its request
     return (stream.most_shared_bytes() + 1024) / (shared_bytes_alone(call.layout.head_dim, deep) + 1024);
   };
   return blocks_of(call, splits) <= stream.multiprocessors() || together(true) == together(false);
@@ -346,8 +345,8 @@ void decode_attention(Context& ctx, const AttentionCall& call, const DecodeSplit
                              static_cast<int>(kept),
                              static_cast<float*>(partials.data()),
                              static_cast<int>(parked)};
-    // Blocks that run together read the heads of few sequences, which stand side by side in their pages (256
-    // sequences of 300 positions 77.7 -> 76.4 us on an H200, instead of one head of all).
+    // Blocks that run at the same time read the heads of few sequences, which are adjacent in their pages
+    // (256 sequences of 300 positions 77.7 -> 76.4 us on an H200, compared with one head of all sequences).
     Grid grid{dim3(static_cast<unsigned>(split.splits), static_cast<unsigned>(tiles),
                    static_cast<unsigned>(sequences)),
               dim3(kTileThreads),

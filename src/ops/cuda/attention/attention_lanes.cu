@@ -1,4 +1,4 @@
-// paged_attention() for what the tensor cores do not take: any even head_dim, f32 caches.
+// paged_attention() for cases outside the tensor core kernels: any even head_dim, f32 caches.
 #include "ops/cuda/attention/attention_lanes.cuh"
 #include "ops/cuda/device/launch.cuh"
 
@@ -15,7 +15,7 @@ struct LaneArgs {
 
 template <typename T, int kPairs>
 __global__ __launch_bounds__(32 * kLaneWarps) void lane_kernel(const __grid_constant__ LaneArgs<T> args) {
-  constexpr int kTogether = kPairs > 4 ? 1 : 8;  // values whose loads are under way at a time
+  constexpr int kTogether = kPairs > 4 ? 1 : 8;  // values whose loads are in flight at once
   extern __shared__ __align__(16) unsigned char memory[];
   const Rows& rows = args.rows;
   const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);

@@ -99,7 +99,7 @@ __device__ void weigh(const Rows& rows, int chunk, float scale, const int (&posi
 
 template <typename T, int kDim>
 __global__ __launch_bounds__(kTileThreads) void prefill_kernel(const __grid_constant__ PrefillArgs<T> args) {
-  constexpr int kSteps = kDim / 16, kTogether = 4;  // tiles of eight dims whose sums are under way at a time
+  constexpr int kSteps = kDim / 16, kTogether = 4;  // tiles of eight dims whose sums are in flight at once
   extern __shared__ __align__(128) unsigned char memory[];
   auto& shared = *reinterpret_cast<PrefillShared<T, kDim>*>(memory);
   const Rows& rows = args.rows;
@@ -155,7 +155,7 @@ __global__ __launch_bounds__(kTileThreads) void prefill_kernel(const __grid_cons
   float maximum[2] = {kNothing, kNothing}, sum[2] = {}, total[kDim / 8][4] = {};
   for (; chunk <= last; ++chunk, stage = 1 - stage) {
     wait_for_copy_groups<0>();
-    __syncthreads();  // everybody's copies; and nobody reads the other stage any more
+    __syncthreads();  // all copies are visible, and the other stage is no longer read
     if (chunk < last) {
       copy_chunk(chunk + 1, page, 1 - stage);
       page = page_in(chunk + 2);

@@ -28,7 +28,7 @@ template <int kDim, int kHeads>
 __global__ __launch_bounds__(32 * kLaneWarps, blocks_together(kDim)) void short_kernel(
     const __grid_constant__ ShortArgs args) {
   constexpr int kPairs = (kDim / 2 + 31) / 32;
-  constexpr int kTogether = kPairs > 1 ? 4 : 8;  // values whose loads are under way at a time
+  constexpr int kTogether = kPairs > 1 ? 4 : 8;  // values whose loads are in flight at once
   __shared__ __align__(16) ShortShared<kDim, kHeads> memory[kLaneWarps];
   const Rows& rows = args.rows;
   const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);

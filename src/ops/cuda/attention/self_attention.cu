@@ -1,10 +1,10 @@
-// Attention within utterances, in f32 on the ordinary units: a block takes 16 queries of one head past the
-// keys of their segment, 64 at a time, which are on their way while those before are worked on.
+// Attention within utterances, in f32 on the ordinary units: a block moves 16 queries of one head past the
+// keys of their segment, 64 at a time; the next keys are fetched while the current ones are processed.
 //
 // A score is one chain of fma over the head's dimensions. Keys are taken in tiles counted from the segment's
-// first row: of each the largest score, then the weights relative to the largest so far, added up by eight
-// pairs of lanes; values are added in the order of their keys. Nothing depends on where a query stands in its
-// block.
+// first row. Per tile: the largest score, then the weights relative to the largest so far, added up by eight
+// pairs of lanes; values are added in the order of their keys. The position of a query in its block does not
+// matter.
 #include <cmath>
 
 #include "ops/cuda/device/alignment.h"
@@ -79,7 +79,7 @@ __device__ inline float over_lanes(float value, Combine combine) {
   return value;
 }
 
-// What a pair of queries has seen so far, in its lanes: of the values, the lane's dimensions 4 lane + 64 i.
+// The running result of a pair of queries, in its lanes: of the values, the lane's dimensions 4 lane + 64 i.
 template <int kDim>
 struct PairState {
   static constexpr int kFours = (kDim + 63) / 64;

@@ -11,8 +11,8 @@
 namespace shoal::ops::cuda {
 namespace {
 
-// From so many rows on a whole residual unit is faster at once (H200): with fewer, most multiprocessors have
-// no piece, and those that do take long for many channels.
+// From this many rows on a fused residual unit is faster (H200): with fewer, most multiprocessors have no
+// piece, and the others take long for many channels.
 int64_t least_rows_at_once(int64_t channels) { return channels <= 96 ? 1024 : channels <= 192 ? 4096 : 8192; }
 
 ProductEpilogue into(TensorView y, const PackedMatrix& weight, const Epilogue& epilogue = {}) {
@@ -37,7 +37,7 @@ Product product_of(const PreparedRows& input, const PackedMatrix& weight, const 
           .epilogue = epilogue};
 }
 
-// By the kernel for it: the order of the sums is that of the matrix, whichever it is.
+// By the matching kernel: all have the order of sums of the matrix.
 void multiply(Context& ctx, const Product& product, const float* snake_alpha = nullptr) {
   if (product.dtype == DType::f32) return f32_product(ctx, product);
   const bool is_skinny = product.rows <= kSkinnyRows && product.shape.taps == 1 && !snake_alpha;
@@ -45,13 +45,13 @@ void multiply(Context& ctx, const Product& product, const float* snake_alpha = n
   tile_product(ctx, product, snake_alpha);
 }
 
-// Rows as they are, when nothing is looked back at.
+// The rows unchanged, if there is no history.
 bool needs_no_preparation(const ConvSource& source, const PackedMatrix& weight) {
   return weight.dtype == DType::f32 && source.look_back == 0 && !source.alpha;
 }
 
-// Both convolutions in 16 bits: the first one's result passes through the second snake on its way to memory,
-// where it stands as the second reads it.
+// Both convolutions in 16 bits: the first result passes through the second snake on its way to memory, where
+// the second convolution reads it in place.
 void residual_product(Context& ctx, TensorView x, const PreparedRows& input, const ResidualConvs& convs) {
   const int64_t rows = x.dim(0), channels = x.dim(1), width = (channels + 7) / 8 * 8;
   PreparedRows between;

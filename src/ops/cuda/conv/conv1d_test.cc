@@ -110,13 +110,13 @@ TEST_P(CudaConv1d, SnakesItsInput) {
     for (size_t i = 0; i < allowed.size(); ++i) allowed[i] += from_input[i];
     Rows histories;
     expect_close(run(layer, {x}, histories)[0], expected(layer, snaked), allowed);
-    // What is carried on are the inputs after the snake, not yet rounded.
+    // The history holds the inputs after the snake, not yet rounded.
     const ref::Values last(snaked.end() - layer.look_back() * g.inputs, snaked.end());
     if (!last.empty()) expect_close(histories[0], last, history_bound);
   }
 }
 
-// What is rounded to 16 bits next has a snake of its own.
+// Inputs rounded to 16 bits have another snake kernel.
 TEST_P(CudaConv1d, SnakingInsideEqualsSnakingBefore) {
   if (dtype() != DType::f32) return;
   for (const Geometry g : {Geometry{40, 16, 3, 1}, {32, 1, 7, 1}}) {
@@ -206,9 +206,9 @@ TEST_P(CudaConv1d, ANaNStaysInItsSequence) {
   }
 }
 
-// Signals that begin with what is looked back at, in f32 and as the product reads them. A codec's last
-// convolution has a kernel of its own, which is not for signals and sums in another order: there the oracle
-// decides.
+// Signals that begin with their history, in f32 and in the dtype of the product. A codec's last convolution
+// has its own kernel, which does not support signals and sums in another order: there the oracle is the
+// reference.
 TEST_P(CudaConv1d, SignalsEqualTheCausalConvolutionOnceThatSeesOnlySignal) {
   for (const Geometry g : kGeometries) {
     const bool is_apart = g.outputs == 1 && GetParam() == DType::f32;
@@ -310,7 +310,7 @@ TEST_P(CudaConv1d, ResidualUnitsEqualTheirTwoConvolutions) {
   }
 }
 
-// A step that is recorded reads its offsets, slots and rows anew when it is replayed.
+// A replayed graph reads its current offsets, slots and rows.
 TEST_P(CudaConv1d, ReplaysReadTheCurrentContentsOfMemory) {
   ctx().graphs = &graphs();
   const Geometry g{40, 24, 7, 3};

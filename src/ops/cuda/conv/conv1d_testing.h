@@ -1,4 +1,4 @@
-// What the tests of the CUDA convolutions share.
+// Shared by the tests of the CUDA convolutions.
 #pragma once
 
 #include "ops/conv1d.h"
@@ -17,8 +17,8 @@ inline void append(std::vector<float>& all, const std::vector<float>& more) {
 
 using Rows = std::vector<std::vector<float>>;  // per sequence
 
-// Sequences end to end with their histories in slots, as the ops take them: in slots of another order than
-// the sequences, with something before and behind each history that must stay.
+// Packed sequences with their histories in slots, as the ops take them: in slots of another order than the
+// sequences, each history surrounded by values that must not change.
 class ConvTest : public CudaTest {
  protected:
   // Where histories begin in their slots: aligned for vectors or not.
@@ -58,7 +58,7 @@ class ConvTest : public CudaTest {
     return s;
   }
 
-  // Reads the histories back; nothing beside them has changed.
+  // Reads the histories back; checks that their surroundings are unchanged.
   void take(const Sequences& s, Rows& histories) {
     std::vector<float> pool = get(s.pool);
     const int64_t stride = s.pool.dim(1);

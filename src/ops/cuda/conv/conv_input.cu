@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kRowsOfThread = 4;  // that share the snake's factors and whose loads are on their way together
-constexpr int kHistoryChannels = 64;  // of a block, which owns them: it may overwrite what it has read
+constexpr int kHistoryChannels = 64;  // of a block, its only user: it may overwrite what it has read
 constexpr int kHistoryRows = kThreads / (kHistoryChannels / kEight);
 
 struct PrepareArguments {
@@ -38,9 +38,9 @@ __device__ inline void store_prepared(const PrepareArguments& a, int64_t row, in
   }
 }
 
-// One sequence's history of 64 channels: to the prepared rows, then the newest inputs take its place. Row j
-// of the new one is row j + n of the old, or an input. Blocks go through it by rising row, so that what they
-// overwrite has been read.
+// One sequence's history of 64 channels: copied to the prepared rows, then replaced by the newest inputs. Row
+// j of the new history is row j + n of the old, or an input. Blocks go through it by rising row, so that they
+// overwrite only rows that they have read.
 template <typename T>
 __device__ inline void move_history(const PrepareArguments& a) {
   const ConvSource& s = a.source;
@@ -48,7 +48,7 @@ __device__ inline void move_history(const PrepareArguments& a) {
   const int c = static_cast<int>(blockIdx.x) % a.channel_blocks * kHistoryChannels +
                 static_cast<int>(threadIdx.x) % (kHistoryChannels / kEight) * kEight;
   const int64_t begin = s.begin_of(sequence), count = s.begin_of(sequence + 1) - begin;
-  if (count <= 0) return;  // nobody reads its rows, and its history stays
+  if (count <= 0) return;  // no rows to prepare, and its history stays
   const bool present = c < s.channels;
   float* const history = s.history_of(sequence);
   const int64_t out_row = begin + static_cast<int64_t>(sequence) * s.look_back;

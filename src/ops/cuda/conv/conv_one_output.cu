@@ -25,8 +25,8 @@ struct OneOutputArguments {
   bool vectors;  // rows of x and of the histories are 16-byte aligned
 };
 
-// Where 16 bytes of an input row lie in shared memory, in units of them. The groups of four rows take turns
-// in the halves of the banks, so that the eight lanes of two groups meet no conflicts.
+// The position of 16 bytes of an input row in shared memory, in units of 16 bytes. The groups of four rows
+// alternate between the halves of the banks, so that the eight lanes of two groups have no conflicts.
 __device__ inline int place_of(int row, int chunk, int chunks) {
   return row * chunks + (chunk ^ (row / 4 % 2 * 4));
 }

@@ -19,7 +19,8 @@ using segment_testing::kEps;
 using segment_testing::random_alpha;
 using segment_testing::random_rows;
 
-// Segments that end before, at and behind the ends of pieces of 64, 128 and 256 rows, 26 rows apart and more.
+// Segments that end before, at and after the ends of pieces of 64, 128 and 256 rows, with gaps of 26 rows and
+// more.
 Batch pieces() {
   Batch batch{{}, {}, 30};
   for (const int32_t rows : {1, 63, 64, 65, 3, 127, 128, 129, 255, 256, 257, 5000, 40}) {
@@ -123,7 +124,7 @@ class CudaSnakeBlock : public SegmentTest, public testing::WithParamInterface<DT
       constexpr double kAllowed = 0.25;
       EXPECT_LE(std::sqrt(difference), kAllowed * unit * std::sqrt(size))
           << "segment " << s << ", most " << most;
-      // No row is off by more than a few roundings: those of a lost piece would be.
+      // No row may differ by more than a few roundings: rows of a lost piece would.
       EXPECT_LE(most, 64 * unit * std::sqrt(size / static_cast<double>(segments.rows(s) * channels)))
           << "segment " << s;
     }

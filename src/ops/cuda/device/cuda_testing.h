@@ -1,4 +1,4 @@
-// What the tests of the CUDA ops share: a context on a GPU, and values on their way there and back.
+// Shared by the tests of the CUDA ops: a context on a GPU, and transfers of values.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ class CudaTest : public testing::Test {
   // On the GPU, without graphs (set ctx().graphs to graphs() to have them).
   Context& ctx() { return ctx_; }
   StepGraphs& graphs() { return graphs_; }
-  // On the CPU: packs and computes what is compared with.
+  // On the CPU: packs weights and computes the expected results.
   Context& host_ctx() { return host_ctx_; }
 
   // On the GPU, dense; rounded to nearest even for bf16 and f16.

@@ -14,8 +14,8 @@ constexpr int64_t kMostReadBytes = int64_t{4} << 30;
 constexpr int kReadThreads = 512, kReadBlocksPerMultiprocessor = 4, kReadAhead = 8;
 constexpr int kRuns = 8;
 
-// Ors everything together; writes what it finds only where that is not what stands there, which keeps the
-// loads from being left out.
+// Ors everything together and writes the result only where it differs from the stored value, so that the
+// compiler cannot remove the loads.
 __global__ void __launch_bounds__(kReadThreads)
     read_words(const uint4* words, int64_t count, uint32_t* found) {
   wait_for_inputs();

@@ -5,7 +5,7 @@
 namespace shoal::ops::cuda {
 namespace {
 
-// How fast is for benchmarks to say: here it runs, and gives figures that any GPU of today lies between.
+// Benchmarks measure the speed: this test checks that it runs and gives figures in the range of today's GPUs.
 class DeviceSpeedTest : public CudaTest {};
 
 TEST_F(DeviceSpeedTest, TheSpeedOfAGpuIsMeasured) {

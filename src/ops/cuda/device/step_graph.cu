@@ -29,8 +29,8 @@ Scratch settled_scratch(Workspace& workspace) {
   return {begin, workspace.capacity_bytes()};
 }
 
-// What body launches, recorded instead of done. Only this thread is kept from what a recording forbids, so
-// that others may allocate meanwhile.
+// Captures body's launches in a graph. Only this thread is restricted during the capture, so that other
+// threads may allocate meanwhile.
 GraphHandle record(const StreamState& stream, FunctionRef<void()> body) {
   check(cudaStreamBeginCapture(stream.stream(), cudaStreamCaptureModeThreadLocal), "recording a step");
   cudaGraph_t graph = nullptr;

@@ -18,7 +18,7 @@ std::span<int32_t> host_values(const StepBlock& block) {
   return {reinterpret_cast<int32_t*>(block.host()), static_cast<size_t>(kCount)};
 }
 
-// What it leaves of `value` everywhere: zeros at the front.
+// Its result for `value` everywhere: zeros at the front.
 std::vector<int32_t> cleared(int32_t value) {
   std::vector<int32_t> values(static_cast<size_t>(kCount), value);
   std::fill_n(values.begin(), kCleared, 0);
@@ -45,7 +45,7 @@ class RecordedStep : public cuda::CudaTest {
     in_body_();
   }
 
-  // Runs the step on `value` everywhere, and returns what it left on the host.
+  // Runs the step on `value` everywhere, and returns its result on the host.
   std::vector<int32_t> run(int32_t value, int64_t rows = 1) {
     std::ranges::fill(host_values(block_), value);
     run_step(ctx(), {.owner = this, .step = 0, .rows = rows}, [&] { body(); });

@@ -55,7 +55,7 @@ StreamState::StreamState(int device, StreamPriority priority) : device_(device) 
 }
 
 StreamState::~StreamState() {
-  // An error has been seen by whoever waited for the result it spoilt, or by nobody who needed it.
+  // Ignored: the caller that waited for a spoilt result has seen the error.
   if (cudaStreamSynchronize(stream_.get()) != cudaSuccess) cudaGetLastError();
 }
 

@@ -1,4 +1,4 @@
-// Table look-ups. An id outside of a table reads the nearest row: a draw that found nothing gives -1.
+// Table look-ups. An id outside a table reads the nearest row: a draw without candidates gives -1.
 #include <cmath>
 
 #include "ops/cuda/device/launch.cuh"
@@ -62,7 +62,7 @@ struct GatheredRows {
   int dim;
 };
 
-// The sum of row(0) .. row(count - 1), in this order; eight of them are on their way at a time.
+// The sum of row(0) .. row(count - 1), in this order; eight loads are in flight at a time.
 template <typename T, typename Row>
 __device__ Eight sum_of(int count, Row row) {
   constexpr int kAtOnce = 8;

@@ -1,5 +1,4 @@
-// Norms of rows. All are bound by memory: what is read once more than needed (long rows of a
-// norm) is found in the L1 cache.
+// Norms of rows. All are bound by memory: a second read (long rows of a norm) hits the L1 cache.
 #include "ops/cuda/device/launch.cuh"
 #include "ops/cuda/rows/rows_access.cuh"
 #include "ops/cuda_backend.h"

@@ -31,7 +31,7 @@ class RowsBench : private GpuBench {
  private:
   static constexpr int kCalls = 100;  // of a recorded step
 
-  // `bytes`: that have to be moved; 0: not told.
+  // `bytes`: the bytes that must be moved; 0: not printed.
   void time(const std::string& name, int64_t bytes, FunctionRef<void()> call) {
     if (!wants(name)) return;
     const double median = median_us(kCalls, [&] {

@@ -32,7 +32,7 @@ class RowsTest : public CudaTest {
     result.view = result.memory.view().columns(skip, skip + dim);
     return result;
   }
-  // Whether nothing but the view was written.
+  // Whether only the view was written.
   void expect_gaps_untouched(const Strided& rows) {
     const std::vector<float> all = get(rows.memory);
     const std::vector<float> inside = get(rows.view);
@@ -181,7 +181,7 @@ TEST_F(RowsTest, SnakeMatchesTheOracle) {
     }
 }
 
-// The same op on the host: what the GPU must equal, bit for bit.
+// The same op on the host: the GPU must equal it bit for bit.
 class LookUpTest : public RowsTest {
  protected:
   struct Table {

@@ -1,4 +1,4 @@
-// What the tests of the ops over segments share on a GPU.
+// Shared by the tests of the ops over segments on a GPU.
 #pragma once
 
 #include <memory>

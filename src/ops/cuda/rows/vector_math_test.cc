@@ -17,7 +17,7 @@ using V = cpu::Vector16<cpu::Portable>;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// Floats of either sign, evenly among the bits of all that lie between 0 and `most`.
+// Floats of either sign, evenly spread over the bit patterns between 0 and `most`.
 std::vector<float> floats_up_to(float most, int count) {
   std::vector<float> values = {0.0f, -0.0f};
   const uint32_t step = std::bit_cast<uint32_t>(most) / static_cast<uint32_t>(count);

@@ -1,4 +1,4 @@
-// What a GPU draws is what the CPU draws from equal logits.
+// For equal logits a GPU samples the same as the CPU.
 #include "ops/draw.h"
 
 #include "ops/cuda/device/cuda_testing.h"
@@ -104,7 +104,7 @@ TEST_F(CudaDrawTest, CodesFromTheWholeVocabularyEqualTheCpu) {
   EXPECT_EQ(codes(ctx(), batch, 2, 0, 40), codes(host_ctx(), batch, 2, 0, 40));
 }
 
-// The last row of a semantic head is the end; in a whole head the tokens lie in the middle.
+// The last row of a semantic head is the end token; in a whole head the tokens are in the middle.
 TokenHead head_for(int64_t vocabulary, bool semantic) {
   const auto size = static_cast<int32_t>(vocabulary);
   TokenHead head{.semantic_begin = 1000, .semantic_end = 1000 + size - 2, .im_end = 3, .semantic = semantic};
@@ -135,7 +135,7 @@ TEST_F(CudaDrawTest, TokensFromTheWholeVocabularyEqualTheCpu) {
   EXPECT_EQ(tokens(ctx(), batch, head, 0, 40), tokens(host_ctx(), batch, head, 0, 40));
 }
 
-// Few tokens and all of them recent: every second draw is made anew, whatever the first one's settings.
+// Few tokens, all of them recent: every second draw is repeated, whatever the first settings.
 TEST_F(CudaDrawTest, RedrawsEqualTheCpu) {
   for (const int64_t vocabulary : {15, 4097, 6000}) {
     const TokenHead head = head_for(vocabulary, true);
@@ -187,7 +187,7 @@ TEST_F(CudaDrawTest, ARowWithoutCandidatesGivesMinusOneAndLeavesOthersAlone) {
   }
 }
 
-// A NaN that may not be drawn is no matter.
+// A NaN among the logits that are not allowed does not matter.
 TEST_F(CudaDrawTest, RestrictedRowsReadOnlyTheirAllowedLogits) {
   const TokenHead head{.semantic_begin = 100, .semantic_end = 299, .im_end = 7, .codebook_size = 200};
   Batch batch(10, 1000, 4);

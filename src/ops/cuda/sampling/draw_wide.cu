@@ -1,6 +1,6 @@
-// Several blocks look at a row: for its largest logit, then for its total weight and the first leader of the
-// race. Whether that one is kept, and the races after it, are left to one block, which reads the row once
-// more for each: of 155,776 logits in 5 us or so, and what a race leaves out needs no noise.
+// Several blocks process a row: for its largest logit, then for its total weight and the first leader of the
+// race. One block decides whether that leader is kept and runs further races; each of them reads the row once
+// more: 155,776 logits in about 5 us, and entries outside a race need no noise.
 #include "ops/cuda/device/launch.cuh"
 #include "ops/cuda/sampling/draw_wide.cuh"
 

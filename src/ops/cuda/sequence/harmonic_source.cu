@@ -1,7 +1,7 @@
-// The harmonic source: phases at the middles of rows, then samples. Values are the CPU's
-// (cpu/sequence/sequence_source.h), operation by operation, but for the sums of phases: these are counted in
-// units of 2^-64 of a turn, whose sums have no order, and are within 2^-32 of a turn of what the CPU sums up
-// in f64.
+// The harmonic source: phases at the middles of rows, then samples. Values equal the CPU's
+// (cpu/sequence/sequence_source.h), operation by operation, except the sums of phases: these are counted in
+// units of 2^-64 of a turn, whose sums do not depend on order, and are within 2^-32 of a turn of the CPU's
+// sums in f64.
 #include "base/philox.h"
 #include "ops/cuda/device/launch.cuh"
 #include "ops/cuda/rows/segment_rows.cuh"
@@ -38,11 +38,11 @@ struct SourceArguments {
   }
 };
 
-// Turns a sample, in units of 2^-64; a pitch that is no finite number adds none.
+// Turns per sample, in units of 2^-64; a pitch that is not finite adds none.
 __device__ inline uint64_t rate_of(float f0, int harmonic, double sample_rate) {
   if (!isfinite(f0)) return 0;
   const double turns = static_cast<double>(harmonic + 1) * static_cast<double>(f0) / sample_rate;
-  const double upper = (turns - floor(turns)) * 0x1p32;  // up to 2^32, which is none
+  const double upper = (turns - floor(turns)) * 0x1p32;  // up to 2^32, which stands for 0
   const double whole = floor(upper);
   return (static_cast<uint64_t>(whole) << 32) + static_cast<uint64_t>((upper - whole) * 0x1p32);
 }
@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(kPhaseThreads) phases_kernel(const SourceArgum
   const int64_t rows = a.segments.rows(segment);
   const float* const f0 = a.f0 + a.segments.begin(segment);
   const auto width = static_cast<uint64_t>(a.width);
-  // Behind the last row the phase stands still, as for a pitch of 0.
+  // After the last row the phase is constant, as for a pitch of 0.
   const auto pitch = [&](int64_t row) { return row < rows ? f0[row] : 0.0f; };
   uint64_t before = 0;  // turns of the rows before these 32, for one sample a row
   float next = pitch(lane);
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(kPhaseThreads) phases_kernel(const SourceArgum
     const uint64_t rate = rate_of(next, harmonic, a.sample_rate);
     next = pitch(row + 32);
     const uint64_t sum = before + sum_up_to_lane(rate, lane);
-    // Before the middle of row 0 it stands still, too.
+    // Before the middle of row 0 it is constant, too.
     const uint64_t turns = row == 0 ? rate : sum - rate, step = row == 0 ? 0 : rate;
     if (row <= rows)
       a.rise(segment, row)[harmonic] = {rounded_turns(width * turns + step / 2), rounded_turns(step)};

@@ -1,11 +1,10 @@
 // The recurrence of an LSTM of 256 units by clusters of eight blocks: each keeps the weights of 32 units in
-// its registers through all steps (128 of a thread), and all of them pass on their hidden values through
-// distributed shared memory. Nothing but the products with the inputs is read in a step.
+// its registers through all steps (128 per thread), and passes its hidden values to the others through
+// distributed shared memory. A step reads only the products with the inputs from memory.
 //
-// A unit has eight lanes, of which lane j sends its hidden value to block j, which counts the bytes that have
-// come (an mbarrier for each of two turns). A block that has got all values of a step knows that every warp
-// of the cluster has read those of the step before, so two turns of memory are enough and no other barrier is
-// needed.
+// A unit has eight lanes, of which lane j sends its hidden value to block j, which counts the received bytes
+// (an mbarrier for each of two buffers). A block that has received all values of a step knows that every warp
+// of the cluster has read those of the step before, so two buffers are enough and no other barrier is needed.
 #include <algorithm>
 
 #include "ops/cuda/sequence/lstm_step.cuh"
@@ -38,7 +37,7 @@ __device__ inline void synchronize_cluster() {
 __device__ inline void start_arrivals(uint32_t barrier) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
 }
-// What is still to come in the barrier's present phase.
+// The bytes still missing in the barrier's present phase.
 __device__ inline void expect_bytes(uint32_t barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
@@ -91,7 +90,7 @@ __global__ void __launch_bounds__(kTeamThreads, 1) lstm_cluster_kernel(const Lst
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   synchronize_cluster();
 
-  // Where this lane's unit stands in the block that the lane sends to.
+  // The position of this lane's unit in the block that the lane sends to.
   constexpr uint32_t kStateBytes = kClusterHidden * sizeof(float), kTurnBytes = kStates * kStateBytes;
   const uint32_t target =
       address_in(shared_address(hidden) + static_cast<uint32_t>(unit * sizeof(float)), lane.slice);
@@ -157,8 +156,8 @@ bool has_cluster_lstm(const Context& ctx, int64_t hidden) {
 
 void run_cluster_lstm(Context& ctx, LstmArguments arguments) {
   const int count = arguments.segments.count;
-  // Segments of a set share the latency of a step, but not its multiplications: as few as let all sets run at
-  // a time.
+  // Segments of a set share the latency of a step, but not its multiplications: a set has as few segments as
+  // let all sets run at once.
   const int together = std::max(1, state_of(ctx).multiprocessors() / (2 * kBlocks));
   int states = 1;
   while (states < kMostStates && (count + states - 1) / states > together) states *= 2;

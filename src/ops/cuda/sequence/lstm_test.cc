@@ -20,7 +20,7 @@ Direction fading(int64_t inputs, int64_t hidden, unsigned seed) {
 
 class CudaLstm : public SegmentTest {
  protected:
-  // Rows of x and y may stand among `gap` more columns.
+  // Rows of x and y may be part of wider rows with `gap` more columns.
   Outputs run(const Utterances& utterances, const Outputs& x, const PackedLstm& lstm, int64_t gap = 0) {
     poison(1 << 20);
     const Segments segments = utterances.segments();

@@ -91,7 +91,7 @@ struct FourMoments {
   }
 };
 
-// Sums of moments about a pivot, which make those of all of them together.
+// Sums of moments about a pivot, from which the total moments follow.
 struct MergedMoments {
   double sum = 0, squares = 0;  // of differences to the pivot
 
@@ -164,7 +164,7 @@ __global__ void __launch_bounds__(kThreads) moments_kernel(const AdainArguments 
   }
 }
 
-// What a segment's rows are normed with: y = (x - mean) * scale + shift.
+// The factors of a segment's norm: y = (x - mean) * scale + shift.
 struct SharedFactors {
   float mean[kNormChannels], scale[kNormChannels], shift[kNormChannels];
 };

@@ -33,7 +33,7 @@ Batch crowd() {
 
 class SegmentNorm : public SegmentTest {
  protected:
-  // y of x at every kind of stride: `gap` floats behind each row of x and of the style.
+  // y of x at every kind of stride: `gap` floats after each row of x and of the style.
   Floats run(const Floats& x, const Segments& segments, const Style& style, After after = After::nothing,
              int64_t gap = 0, DType dtype = DType::f32) {
     poison(1 << 18);

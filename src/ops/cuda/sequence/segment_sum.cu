@@ -1,5 +1,5 @@
-// What is done to the rows of segments one by one: sums, mirrored first rows, doubled rows. All are bound by
-// memory; the values are the CPU's, operation by operation.
+// Ops on single rows of segments: sums, mirrored first rows, doubled rows. All are bound by memory; the
+// values equal the CPU's, operation by operation.
 #include <algorithm>
 
 #include "ops/cuda/device/launch.cuh"

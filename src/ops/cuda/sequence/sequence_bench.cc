@@ -69,7 +69,7 @@ class SequenceBench : private GpuBench {
  private:
   static constexpr int kCalls = 20;  // of a recorded step
 
-  // `bytes`: that have to be moved at least; 0: not told.
+  // `bytes`: the bytes that must be moved at least; 0: not printed.
   double time(const std::string& name, int64_t bytes, FunctionRef<void()> call) {
     if (!wants(name)) return 0;
     const double median = median_us(kCalls, [&] {

@@ -18,7 +18,7 @@ struct StftArguments {
   const float* x;
   float* y;
   int points, hop;
-  // They travel with the launch, so that there is no memory that must live on.
+  // Passed as kernel parameters, so that no memory must outlive the launch.
   float cosines[kMostEntries], sines[kMostEntries];
   double squares[kMostStftPoints];  // of the window
 
@@ -97,8 +97,8 @@ __global__ void __launch_bounds__(kThreads) stft_kernel(const __grid_constant__ 
   }
 }
 
-// What the inverse keeps in shared memory: squares of the window, tables, spectra [frames, 2 * bins] and
-// windowed frames [frames, points] of a piece's hops and the overlap() - 1 before them.
+// The inverse's shared memory: squares of the window, tables, spectra [frames, 2 * bins] and windowed frames
+// [frames, points] of a piece's hops and the overlap() - 1 before them.
 struct InverseShared {
   double* squares;
   float *tables, *spectra, *pieces;
@@ -110,7 +110,7 @@ struct InverseShared {
   }
 };
 
-// Real and imaginary part of bin k; what the network means by magnitude and phase.
+// Real and imaginary part of bin k, from the network's form of magnitude and phase.
 __device__ inline void spectrum_of(const float* x, int k, int bins, float* to) {
   const float magnitude = exponential(x[k]), phase = sine_of(x[bins + k]);
   to[k] = magnitude * cosine_of_unit(phase);

@@ -1,5 +1,4 @@
-// Steps where there is nothing to record them with: bodies are called, and both sides of a block are one
-// memory.
+// Steps without CUDA graphs: bodies are called, and both sides of a block are the same memory.
 #include "ops/step_graph.h"
 
 #include <cstring>

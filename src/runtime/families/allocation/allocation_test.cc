@@ -1,5 +1,5 @@
-// Memory that is refused: once at any allocation, or for good from there on. Every request ends, with its own
-// answer or with an error that says so; when there is memory again, everything is as before.
+// Failing allocations: a single one, or all from some point on. Every request ends, with its own answer or
+// with an error that names the reason; when memory is available again, everything works as before.
 #include <gtest/gtest.h>
 #include <iostream>
 #include <thread>

@@ -1,5 +1,5 @@
-// Memory that is refused to a Kokoro engine: every request ends, with its own sound or with an error that
-// says so.
+// Failing allocations in a Kokoro engine: every request ends, with its own sound or with an error that names
+// the reason.
 #include <gtest/gtest.h>
 #include <random>
 

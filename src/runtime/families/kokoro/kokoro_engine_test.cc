@@ -1,4 +1,4 @@
-// A Kokoro model behind the engine's public face.
+// A Kokoro model behind the public API of the engine.
 #include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -204,7 +204,7 @@ TEST_F(KokoroEngine, DefaultsOfTheConfiguration) {
   config.default_voice.clear();
   config.default_language = "xx";
   EXPECT_EQ(error_of([&] { engine(config); }).code(), ErrorCode::invalid_argument);
-  config.default_language = "hi";  // no voice speaks it: nobody would learn that before he asks
+  config.default_language = "hi";  // no voice speaks it; without the check the first request would fail
   EXPECT_EQ(error_of([&] { engine(config); }).code(), ErrorCode::not_found);
 }
 

@@ -109,7 +109,7 @@ TEST_F(KokoroPipelineTest, SoundDeliveredBeforeAFailureIsKept) {
 
 TEST_F(KokoroPipelineTest, ASlowReaderPausesOnlyItsOwnRequest) {
   EngineConfig config = small();
-  config.prefetch_s = 0.001;  // below what a setting may be: a chunk of this model is a few milliseconds
+  config.prefetch_s = 0.001;  // below the allowed range: a chunk of this model is only a few milliseconds
   start(config);
   std::string phonemes;
   for (int i = 0; i < 40; ++i) phonemes += "aaaa aaaa aaaa. ";

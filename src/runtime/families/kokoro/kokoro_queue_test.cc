@@ -1,4 +1,4 @@
-// Who is spoken when, and who waits: turns, places, clocks, a full queue, the end.
+// Order and waiting of requests: turns, places, deadlines, a full queue, the end.
 #include <algorithm>
 #include <atomic>
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// Requests that nobody waits for any more, readers that come and go while the engine calls them, callbacks
-// that throw, and engines that stop in the middle of all that.
+// Requests that nobody waits for any more, readers that come and go during callbacks, callbacks that throw,
+// and engines that stop in the middle of all that.
 #include <atomic>
 #include <gtest/gtest.h>
 #include <thread>
@@ -25,8 +25,8 @@ SpeechRequest request_with_long_clip(uint32_t seed) {
   return request;
 }
 
-// The clips of these requests would be encoded one after another for many seconds. Whose turn comes late is
-// told in time, and what nobody waits for is not encoded.
+// The clips of these requests would take many seconds to encode one after another. Late requests end in time,
+// and a clip that nobody waits for is not encoded.
 TEST(Preparing, RequestsEndWhileTheirClipsAreEncoded) {
   EngineConfig config = testing::tiny_config();
   config.threads = 1;
@@ -143,7 +143,7 @@ TEST(Callbacks, TheirExceptionsChangeNothing) {
     pulled.on_ready(complain);
     EXPECT_EQ(answer_of(pulled), expected);
     pipeline.wait_until_empty(0);
-    while (ends == 0) std::this_thread::yield();  // it is counted before it is told
+    while (ends == 0) std::this_thread::yield();  // counted before it is reported
     EXPECT_EQ(sound, expected.sound);
     EXPECT_EQ(errors, 0);
     EXPECT_EQ(ends, 1);
@@ -168,7 +168,7 @@ TEST(Stopping, EndsARunningBatch) {
   std::future<std::vector<BatchResult>> batch;
   {
     EngineConfig config = testing::tiny_config();
-    config.max_queue = 3;  // most items wait for room
+    config.max_queue = 3;  // most items wait for a place
     Engine engine(config);
     engine.start();
     batch = engine.generate_batch_async(std::vector<SpeechRequest>(40, brief_request(30)));

@@ -1,5 +1,6 @@
-// Calls of the model that throw: once, and nobody notices; always for one request, and it alone ends with an
-// error; whatever they had written by then. And requests that go away in the middle of any call.
+// Calls of the model that throw, after writing any part of their outputs. Once: no request is affected.
+// Always for one request: only that one ends with an error. And requests that are cancelled in the middle of
+// any call.
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <latch>
@@ -22,7 +23,7 @@ using testing::Op;
 using testing::OpCall;
 
 constexpr size_t kRequestsOfAFault = 6;
-constexpr int32_t kMark = 31;  // a code that nothing but the victim's voice is made of
+constexpr int32_t kMark = 31;  // a code that only the victim's voice has
 
 EngineConfig small_batches(int codec_threads) {
   EngineConfig config = testing::tiny_config();
@@ -106,7 +107,7 @@ class FailingCalls : public ::testing::TestWithParam<int> {
     pipeline_.wait_until_empty(0);
     EXPECT_NO_THROW(pipeline_.check_idle());
   }
-  // All but the victim answer as alone; the victim ends with this error.
+  // All but the victim get the same answer as alone; the victim ends with this error.
   void expect_only_the_victim_ends_with(ErrorCode code) {
     std::vector<Speech> speeches = submit_all(pipeline_, company().requests);
     for (size_t i = 1; i < speeches.size(); ++i)
@@ -193,7 +194,7 @@ TEST_P(FailingCalls, ASequenceWhoseSoundAlwaysFailsEndsAlone) {
   expect_all_as_alone();
 }
 
-// The codec fails long before the text has been spoken: the language model does not go on for nobody.
+// The codec fails long before the text has been spoken: the language model stops too.
 TEST_P(FailingCalls, GenerationEndsWhenItsSoundCannotBeDecoded) {
   SpeechRequest request = company().requests[0];
   request.max_new_tokens = 4000;

@@ -1,7 +1,7 @@
 // Thousands of random requests from several threads: short and long, of all kinds of voices, read at once,
 // late, slowly, by callbacks, cancelled, dropped, late for their deadline, refused, with calls of the model
-// that fail now and then, in less KV memory than they want. Every one ends exactly once; who gets an answer
-// gets the very one it gets alone; nothing stays behind.
+// that sometimes fail, and with less KV memory than they need. Every request ends exactly once; an answer
+// equals that of the request alone; nothing leaks.
 //
 // SHOAL_TRAFFIC_REQUESTS and SHOAL_TRAFFIC_SEED change how many requests two parts have and which.
 #include <cstdlib>
@@ -38,12 +38,12 @@ constexpr bool kSanitized = false;
 #endif
 constexpr int kClients = 4;
 constexpr size_t kKindsOfTraffic = 48;  // of requests
-// The traffic comes in two parts, each of half of the requests. A GPU warms up longer (when a pass of the
-// codec is larger than any before, its workspace grows, and its recordings are made anew): there up to three
-// more follow, until nothing has changed since the part before. What leaks does so in every part.
+// The traffic has two parts, each with half of the requests. A GPU warms up longer (when a pass of the codec
+// is larger than any before, its workspace grows, and its CUDA graphs are captured again): there up to three
+// more parts follow, until nothing has changed since the previous part. A leak shows in every part.
 constexpr size_t kParts = 2, kMostPartsOfDevice = 5;
-// What the allocator may keep of a part more than of the one before, fragments included: less than 1 KiB for
-// each request.
+// The most that the allocator may keep of a part beyond the previous one, including fragments: less than 1
+// KiB per request.
 constexpr int64_t kMemoryBound = int64_t{4} << 20;
 
 uint64_t setting(const char* name, uint64_t otherwise) {
@@ -96,7 +96,7 @@ std::vector<Kind> make_kinds(std::mt19937_64& random, const std::string& voices_
     Speech speech = pipeline.submit(request);
     try {
       kinds.push_back({request, answer_of(speech)});
-    } catch (const Error&) {  // one that is silent even alone
+    } catch (const Error&) {  // one that is silent even when alone
     }
   }
   return kinds;
@@ -135,7 +135,7 @@ Footprint footprint(Pipeline& pipeline, Faults& faults, const std::vector<Kind>&
   return {pipeline.memory(), resident_memory()};
 }
 
-// What is not the same after the last of the parts as after the one before, memory by more than its bound.
+// The differences between the last two parts, memory only if beyond its bound.
 std::vector<std::string> changed(std::span<const Footprint> parts, bool resident_counts) {
   const Footprint &before = parts[parts.size() - 2], &after = parts.back();
   std::vector<std::string> names;
