@@ -11,7 +11,7 @@
 
 namespace shoal::bench {
 
-// The defaults are those of a CPU.
+// The defaults suit a CPU.
 struct KokoroBenchOptions {
   DType dtype = DType::f32;
   std::vector<int> batches = {1, 2, 4};

@@ -13,7 +13,7 @@
 
 namespace shoal::bench {
 
-// The defaults are those of a CPU.
+// The defaults suit a CPU.
 struct ModelBenchOptions {
   DType dtype = DType::bf16;
   bool semantic_head = false;  // the head has the semantic rows only; otherwise as the family has it
@@ -32,7 +32,7 @@ struct ModelBenchOptions {
   std::function<void(const std::string& part)> on_part = [](const std::string&) {};
 
   static constexpr int kFramesOfStream = 8;
-  // A GPU: batches of 1, 8, 64 and 256, each sequence with a context of its own, longer runs, 64 streams.
+  // For a GPU: batches of 1, 8, 64 and 256, each sequence with its own context, longer runs, 64 streams.
   static ModelBenchOptions for_device(Device device);
 };
 

@@ -24,7 +24,7 @@ enum class Draw : uint32_t {
 uint64_t draw_bits(uint64_t seed, uint64_t index, Draw kind);
 // Uniform in (0, 1).
 double draw_unit(uint64_t seed, uint64_t index, Draw kind);
-// Uniform in [0, bound) but for a bias below bound / 2^64; bound > 0.
+// Uniform in [0, bound) except for a bias below bound / 2^64; bound > 0.
 uint64_t draw_below(uint64_t bound, uint64_t seed, uint64_t index, Draw kind);
 
 // Seconds between arrivals `index` and `index` + 1 of a Poisson process: exponential with mean 1 /

@@ -56,7 +56,7 @@ struct LevelFigures {
   EngineFigures whole;  // with the time in which the last requests end
 
   Percentiles first_audio_s, chunk_gap_s, latency_s, real_time_factor, queue_wait_s;
-  // How listeners fared who play while the pieces come (also when they were read faster).
+  // Results of listeners that play while receiving (also if the pieces were read faster).
   int64_t underruns = 0, streams_with_underruns = 0;
   double dry_s = 0;
   int64_t never_dry() const { return requests.completed - streams_with_underruns; }

@@ -8,8 +8,8 @@
 
 namespace shoal::bench {
 
-// The value at rank ceil(share * n) of n sorted values (nearest rank, so one that was measured); 0 of none.
-// share: 0 to 1.
+// The value at rank ceil(share * n) of n sorted values (nearest rank, so always a measured value); 0 without
+// values. share: 0 to 1.
 double percentile(std::span<const double> sorted, double share);
 
 struct Percentiles {
@@ -17,8 +17,9 @@ struct Percentiles {
   double mean = 0, p50 = 0, p90 = 0, p95 = 0, p99 = 0, max = 0;
 };
 
-// Values in bounded memory: all of the first `most_kept`, beyond that a uniform sample of so many (Vitter's
-// algorithm R, with draws of its own, so equal values give equal percentiles). Count, mean and max are exact.
+// Values in bounded memory: all of the first `most_kept`, beyond that a uniform sample of this size (Vitter's
+// algorithm R, with its own random numbers, so equal values give equal percentiles). Count, mean and max are
+// exact.
 class Samples {
  public:
   explicit Samples(size_t most_kept = size_t{1} << 18) : most_kept_(most_kept) {}

@@ -16,12 +16,13 @@ enum class Listening {
 
 // One level of load.
 struct LevelPlan {
-  // Closed loop: so many users, each of whom submits when the last request has ended.
+  // Closed loop: the number of users; each submits when its last request has ended.
   int users = 1;
   // Above 0: open loop, requests arrive at this mean rate at random times (Poisson), independent of earlier
   // ones; `users` is ignored.
   double rate_per_s = 0;
-  // The level ends when so many have been submitted (0: no limit) or this time has passed (0: no limit).
+  // The level ends when this many requests have been submitted (0: no limit) or this time has passed (0: no
+  // limit).
   int64_t requests = 0;
   double duration_s = 0;
   Listening listening = Listening::fast;
@@ -34,7 +35,7 @@ struct LevelPlan {
   void validate() const;
 };
 
-// No clock of its own: times in microseconds are given and returned, so tests replay it.
+// Without a clock: times in microseconds are given and returned, so tests replay it.
 class Supply {
  public:
   // plan: validated.

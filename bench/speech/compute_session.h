@@ -12,7 +12,7 @@
 
 namespace shoal::bench {
 
-// A team and a device of its own. The context points into it, so it stays where it was made.
+// A team and a device. The context points into it, so it must not move.
 class ComputeSession {
  public:
   // By device, threads and cuda_graphs of the configuration. Throws Error as ops::choose_device and
@@ -32,8 +32,8 @@ class ComputeSession {
   ops::Execution execution_;
 };
 
-// Bytes that are free on the device of this setting; absent where CPU threads compute. Makes no remarks about
-// the choice. Throws Error as ops::choose_device.
+// Free bytes on the device of this setting; absent where CPU threads compute. Logs no warnings about the
+// choice. Throws the Errors of ops::choose_device.
 std::optional<int64_t> free_device_memory(const std::string& device_setting);
 
 }  // namespace shoal::bench

@@ -34,7 +34,7 @@ struct RandomBench {
 std::span<const RandomBench> random_benches();
 std::vector<std::string> names_of_random_benches();
 std::string list_of_random_benches();  // "s1-mini, kokoro"
-// Throws Error(invalid_argument) for a name that none has.
+// Throws Error(invalid_argument) for an unknown name.
 const RandomBench& random_bench(const std::string& name);
 
 // Throws Error(unsupported) for a precision that the session's device does not compute in.

@@ -127,8 +127,8 @@ class Engine {
   // Waits for room in the queue instead of failing items, and leaves most of the queue to others. Items
   // without a timeout have no deadline.
   std::vector<BatchResult> generate_batch(std::vector<SpeechRequest> requests, BatchOptions options = {});
-  // The same without waiting; on_item is called on a thread of the batch. The future never throws but for our
-  // own faults (and on_item's). It may outlive the engine. Its destructor waits for the batch: keep it.
+  // The same without waiting; on_item is called on a thread of the batch. The future throws only for our own
+  // faults and exceptions of on_item. It may outlive the engine. Its destructor waits for the batch: keep it.
   std::future<std::vector<BatchResult>> generate_batch_async(std::vector<SpeechRequest> requests,
                                                              BatchOptions options = {});
 
@@ -146,14 +146,14 @@ class Engine {
   // resource_exhausted (all of them busy).
   Phonemized phonemize(const std::string& text, const std::string& language = {},
                        bool normalise = true) const;
-  // The styles of a voice or mix as the model reads them, [510, 256] for Kokoro: what NAME.bin holds. Throws
-  // Error: unsupported (the model has no voices of its own), invalid_argument, not_found.
+  // The styles of a voice or mix in the model's layout, [510, 256] for Kokoro: the content of NAME.bin.
+  // Throws Error: unsupported (the model has no voices of its own), invalid_argument, not_found.
   std::vector<float> voice_styles(const std::string& voice) const;
 
   Voices& voices();
   Health health() const;
-  // Runs a small product on the device beside whatever it does, and compares it with the CPU's: milliseconds.
-  // Throws Error(unavailable) while the engine does not run.
+  // Runs a small product on the device while other work continues, and compares it with the CPU's:
+  // milliseconds. Throws Error(unavailable) while the engine does not run.
   SelfTest self_test() const;
   Statistics statistics() const;  // throws Error(unavailable) while it does not run
   EngineConfig config() const;

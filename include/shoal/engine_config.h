@@ -23,7 +23,7 @@ struct EngineConfig {
   // CPU threads in all; 0: every CPU this process may run on. A quarter as many more work while clips are
   // encoded.
   int threads = 0;
-  // How many of them are the codec's own. 0: none, the language model's threads run it between steps. -1:
+  // How many of them belong to the codec. 0: none, the language model's threads run it between steps. -1:
   // three eighths, or none when there are fewer than eight.
   int codec_threads = -1;
 
@@ -68,7 +68,7 @@ struct EngineConfig {
   std::string cache_dir;
   // Most MiB of them; the longest unused are removed. 0: no limit.
   int64_t cache_disk_mb = 256;
-  // Voices encoded in the background once the engine is ready: "none", "all", or names with commas between.
+  // Voices encoded in the background once the engine is ready: "none", "all", or names separated by commas.
   std::string warm_voices = "none";
   // Load the codec's encoder, which reference clips need. Named voices without it are an error.
   bool with_encoder = true;

@@ -18,8 +18,8 @@ struct ServerConfig {
   // What /v1/models says and `model` in a request names; empty: the model folder's name, "shoal" for the
   // built-in voice.
   std::string model_name;
-  // Further models of this process, "NAME=FOLDER" with commas between: parse_models. Each has an engine of
-  // its own with the settings of the first.
+  // Further models of this process, "NAME=FOLDER" separated by commas: parse_models. Each has its own engine
+  // with the settings of the first.
   std::string models;
   bool strict = false;  // of every request: SpeechRequest::strict
   // Voices under further names, "NAME=VOICE" with commas between: parse_voice_aliases. They come before the
@@ -44,7 +44,7 @@ struct ServerConfig {
   // Requests at once that speak or otherwise keep a model busy, including waiting ones; one more gets 429. 0:
   // as many as the engine queues.
   int max_concurrency = 0;
-  int max_concurrency_per_key = 0;  // 0: no limit of its own
+  int max_concurrency_per_key = 0;  // 0: no limit per key
   int max_text_length = 0;          // characters; 0: the engine's limit (256 KiB)
   int max_reference_s = 90;         // of one decoded clip
   int max_references = 8;           // clips of one request

@@ -16,7 +16,7 @@ namespace shoal {
 // A voice of a model that has its own (ModelTraits::own_voices).
 struct ModelVoice {
   std::string name;
-  std::string language;     // "en-us", "ja", ...: that its name says; empty: none
+  std::string language;     // "en-us", "ja", ...: from its name; empty: unknown
   bool is_default = false;  // of its language
 };
 

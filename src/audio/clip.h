@@ -21,7 +21,7 @@ struct Clip {
   }
 };
 
-// What a clip may cost. The decoded samples stay below max_seconds * sample_rate, whatever the file claims
+// The limits of a clip. The decoded samples stay below max_seconds * sample_rate, whatever the file claims
 // about its length.
 struct ClipLimits {
   double max_seconds = 120;

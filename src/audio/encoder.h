@@ -67,7 +67,7 @@ class Encoder {
   Encoder(const Encoder&) = delete;
   Encoder& operator=(const Encoder&) = delete;
 
-  // Any number of samples, also none. Throws Error(too_large) when a rewritable wav outgrows 4 GiB.
+  // Any number of samples, including zero. Throws Error(too_large) when a rewritable wav exceeds 4 GiB.
   void write(std::span<const float> mono);
   // The last bytes. Call exactly once; write nothing afterwards.
   void finish();

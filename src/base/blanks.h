@@ -1,4 +1,4 @@
-// Blanks at the ends of what people write.
+// Trims blanks at the ends of user input.
 #pragma once
 
 #include <algorithm>

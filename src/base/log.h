@@ -1,4 +1,4 @@
-// Where the library's remarks go. It never prints by itself: without a sink they are dropped.
+// The destination of the library's messages. It never prints by itself: without a sink they are dropped.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ std::string_view name_of(LogLevel level);
 using LogSink = std::function<void(LogLevel level, std::string_view message)>;
 void set_log_sink(LogSink sink);
 
-// Never throws: a remark that cannot be made is lost.
+// Never throws: a message that cannot be built is lost.
 void log_message(LogLevel level, std::string_view message) noexcept;
 
 // log(LogLevel::warning, "cache: ", path, ": damaged, dropped");

@@ -7,7 +7,7 @@ namespace shoal::cli {
 
 enum class Hangup {
   interrupts,    // SIGHUP is one more such signal
-  is_remembered  // it is a question of its own
+  is_remembered  // a separate question
 };
 
 // While it exists, SIGINT, SIGTERM and SIGHUP are recorded instead of killing the process, so that the work
@@ -24,7 +24,7 @@ class InterruptGuard {
   // Whether SIGHUP came since the last call; Hangup::is_remembered.
   bool take_hangup() const;
 
-  // A file that goes when a second signal kills; empty: none.
+  // A file to remove when a second signal kills; empty: none.
   void remove_if_killed(const std::string& path) const;
 
  private:

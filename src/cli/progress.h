@@ -1,4 +1,4 @@
-// A progress line for people who watch.
+// A progress line for interactive use.
 #pragma once
 
 #include <cstdint>

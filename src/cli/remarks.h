@@ -8,15 +8,15 @@
 
 namespace shoal::cli {
 
-// From now on remarks of this level and graver ones are written as they come, one line each.
+// From now on messages of at least this level are written at once, one line each.
 void show_remarks(LogLevel least);
 
 // $SHOAL_LOG_LEVEL: debug, info, warning or error; warning when it is unset or empty. Throws
 // Error(invalid_argument) for anything else.
 LogLevel wanted_remarks();
 
-// "shoal: warning: MESSAGE", a line of its own whatever the message holds: control characters, which names of
-// files may contain, become spaces.
+// "shoal: warning: MESSAGE", always on one line: control characters, which names of files may contain, become
+// spaces.
 std::string remark_line(LogLevel level, std::string_view message);
 
 }  // namespace shoal::cli

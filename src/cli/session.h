@@ -17,7 +17,7 @@ class ComputeOptions {
   void add_to(CLI::App& command) {
     settings_.add_to(command, {"device", "threads", "cuda_graphs", "semantic_only"});
   }
-  // The settings with what these options say. Throws Error as resolve_settings does.
+  // The settings including these options. Throws the Errors of resolve_settings.
   EngineConfig config() const { return settings_.resolve().config; }
 
  private:

@@ -15,8 +15,8 @@ class BlockLayout {
  public:
   explicit BlockLayout(const StepBlock* block) : block_(block) {}
 
-  // The host's side of an array of so many T's, and the device's, as a tensor of these bytes. Without a block
-  // empty, and *device stays as it is.
+  // The host's side of an array of this many T's, and the device's, as a tensor of these bytes. Without a
+  // block it is empty, and *device does not change.
   template <typename T>
   std::span<T> next(int64_t count, DType dtype, const Shape& shape, TensorView* device) {
     const int64_t offset = bytes_;

@@ -7,8 +7,9 @@
 namespace shoal::ops {
 
 // Ordered: a machine that has one has those before it (amx implies avx512_bf16). `portable` runs everywhere.
-// f32 results are bit-identical on all of them. bf16 matrix products are too, but for avx512_bf16, whose
-// instruction sums in another order, and for denormal intermediate results, which amx takes as zero.
+// f32 results are bit-identical on all of them. bf16 matrix products are too, with two exceptions:
+// avx512_bf16, whose instruction sums in another order, and denormal intermediate results, which amx flushes
+// to zero.
 enum class CpuIsa { portable, avx2, avx512, avx512_bf16, amx };
 
 std::string_view name_of(CpuIsa isa);

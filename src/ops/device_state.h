@@ -23,7 +23,7 @@ std::string describe(Device device);
 bool computes_by_itself(Device device);
 
 // Whether work is best cut into pieces whose activations stay in the caches of the context's workers. A GPU
-// wants as many rows as there are.
+// prefers as many rows as there are.
 bool works_in_caches(Device device);
 
 // Whether the device has GEMMs with matrices of that format.

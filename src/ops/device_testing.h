@@ -35,7 +35,7 @@ class NeedsTestDevice : public ::testing::Environment {
 inline ::testing::Environment* const kNeedsTestDevice =
     ::testing::AddGlobalTestEnvironment(new NeedsTestDevice);
 
-// A context of its own on that device, with a team of `threads`.
+// A separate context on that device, with a team of `threads`.
 struct TestMachine {
   explicit TestMachine(int threads = 1, bool record = false)
       : device(test_device()), team(threads), execution(device, team, {.record = record}) {}

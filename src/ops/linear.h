@@ -13,7 +13,7 @@ enum class Activation : uint8_t { none, gelu, gelu_tanh, tanh };
 // bias).
 struct Epilogue {
   Activation activation = Activation::none;
-  bool accumulate = false;  // add to what y holds
+  bool accumulate = false;  // add to the values in y
   TensorView scale = {};    // f32 [outputs] per-output factor (layer scale); empty means 1
 };
 

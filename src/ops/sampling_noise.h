@@ -1,5 +1,5 @@
 // The noise of a draw: Exp(1) variables as pure functions of (seed, frame, codebook, id), the same bits on
-// every machine and device: IEEE f32 operations only, none of them contracted.
+// every machine and device: only IEEE f32 operations, without contraction.
 #pragma once
 
 #include <bit>

@@ -10,8 +10,8 @@
 
 namespace shoal::ops {
 
-// What follows the norm.  none, leaky_relu(slope), or snake: z + sin^2(alpha z) / alpha (kokoro/MODEL.md,
-// Blocks).
+// The activation after the norm: none, leaky_relu(slope), or snake: z + sin^2(alpha z) / alpha
+// (kokoro/MODEL.md, Blocks).
 struct SegmentActivation {
   float slope = 1;              // of negative values; 1: none
   TensorView snake_alpha = {};  // f32 [channels], not 0; empty: no snake. Not together with a slope.

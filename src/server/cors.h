@@ -25,7 +25,7 @@ class CrossOrigin {
   std::string_view objection(const Request& request, bool upgrade) const;
   // Fields of every answer to this request; none when its origin is not allowed.
   Headers answer_headers(const Request& request) const;
-  // Of an answer to OPTIONS, besides those: the fields that the page asks for are allowed. `methods`: of the
+  // Additionally, in an answer to OPTIONS: the fields that the page asks for are allowed. `methods`: of the
   // path.
   Headers preflight_headers(const Request& request, std::string_view methods) const;
 

@@ -48,8 +48,8 @@ class IdleMemory {
   std::thread thread_;
 };
 
-// Sets the allocator of the process so that little of what requests take stays in pieces: one heap for all
-// threads, and blocks of sound and bodies apart from it. Before threads are started.
+// Configures the allocator of the process so that little request memory stays fragmented: one heap for all
+// threads, and large blocks of sound and bodies outside it. Call before threads are started.
 void keep_heap_whole();
 // Returns unused memory of the allocator to the system.
 void give_back_free_memory();

@@ -1,4 +1,4 @@
-// API keys: who may ask.
+// API keys.
 #pragma once
 
 #include <array>
@@ -23,8 +23,8 @@ class ApiKeys {
   ApiKeys(const std::string& key, const std::string& path, std::string_view field = "api_key");
 
   bool empty() const { return keys_.empty(); }
-  // Name of the key in "Bearer KEY"; absent for anything else. How long it takes does not depend on how much
-  // of a key is right, nor on which it is.
+  // Name of the key in "Bearer KEY"; absent for anything else. The time does not depend on how much of a key
+  // is right, nor on which key it is.
   std::optional<std::string> client_of(std::string_view authorization) const;
   // The same of a bare KEY.
   std::optional<std::string> client_with(std::string_view key) const;

@@ -1,4 +1,4 @@
-// From a request to its handler, and from whatever happens to an answer.
+// From a request to its handler, and from any outcome to an answer.
 #pragma once
 
 #include <exception>

@@ -13,8 +13,8 @@ namespace shoal::server {
 class Server {
  public:
   // Checks both configurations and reads keys and certificates; loads no model. The models of config.models
-  // have engines like the first, but for the folder. Throws Error as they do, invalid_argument for two models
-  // of one name.
+  // have engines like the first, except for the folder. Throws the Errors of these steps, and
+  // invalid_argument for two models of one name.
   Server(EngineConfig engine, ServerConfig config);
   ~Server();
   Server(const Server&) = delete;
@@ -25,10 +25,10 @@ class Server {
   // Loads and warms up the models, one after the other; once stop() has been called no more are begun. Throws
   // Error as Engine::start.
   void load();
-  // Each model again from disk beside the old, which hands over (Engine::reload), one after the other; none
-  // once stop() has been called. Without a configuration each with its own present one, otherwise with this:
-  // models after the first keep their folders, and references_dir stays. After load(). What fails is logged,
-  // and that model's old one serves on. Returns whether all went well.
+  // Reloads each model from disk (Engine::reload), one after the other; none once stop() has been called.
+  // Without a configuration each keeps its present one; with one, models after the first keep their folders,
+  // and references_dir stays. Call after load(). Failures are logged, and the old model keeps serving.
+  // Returns whether all succeeded.
   bool reload(const EngineConfig* engine = nullptr);
   uint16_t port() const;
   // /ready answers 503, new work is refused, running requests may end for `grace`. Then the engines end the

@@ -1,4 +1,4 @@
-// What each source says, before it is decided who wins.
+// The statements of each source, before their precedence decides.
 #pragma once
 
 #include <optional>

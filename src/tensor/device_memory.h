@@ -1,6 +1,5 @@
-// Memory of GPUs, and memory of the host that GPUs copy at full speed. tensor/cuda/ implements it; a build
-// without CUDA links tensor/no_cuda/, where it throws Error(unavailable). Buffer and Tensor (tensor.h) are
-// how it is used.
+// Memory of GPUs, and host memory that GPUs copy at full speed. tensor/cuda/ implements it; a build without
+// CUDA links tensor/no_cuda/, which throws Error(unavailable). Used through Buffer and Tensor (tensor.h).
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,7 @@ struct BpeModel {
   bool ranks_are_ids = false;      // tiktoken
   bool whole_pieces_first = true;  // a piece that is a token is not merged from its bytes
   bool normalise_nfc = false;
-  // The text is cut after so many characters, before anything else (0: never). tiktoken's wrapper does.
+  // The text is cut after this many characters before anything else (0: never), as in tiktoken's wrapper.
   int64_t cut_characters = 0;
 };
 

@@ -15,7 +15,7 @@ size_t find_invalid_utf8(std::string_view text);
 // Throws Error(invalid_argument) "text: not valid UTF-8 (byte N)".
 void require_utf8(std::string_view text);
 
-// The functions below want well-formed text.
+// The functions below require well-formed text.
 
 // Bytes of the character that starts with this byte.
 size_t character_bytes(char first);

@@ -36,7 +36,7 @@ class Vocabulary {
     int32_t id;
   };
   std::string_view bytes_of(const Entry& entry) const { return {arena_.data() + entry.offset, entry.length}; }
-  size_t slot_of(std::string_view bytes) const;  // where it is, or the empty slot where it would go
+  size_t slot_of(std::string_view bytes) const;  // its slot, or the empty slot for it
   void grow();
 
   std::string arena_;

@@ -45,9 +45,9 @@ struct Batch {
   // Rows [begin, end) of the whole batch: the end of one sequence, perhaps whole others, the start of
   // another. The tables that kernels read must be built again.
   Batch piece(int64_t begin, int64_t end) const;
-  // With what kernels read, in the workspace of the enclosing scope.
+  // Including the tables for kernels, in the workspace of the enclosing scope.
   Batch on_device() const;
-  // The rows and the state of a convolution, as its op wants them.
+  // The rows and the state of a convolution, in the form of its op.
   ops::ConvRows conv_rows() const { return {rows, device_offsets, device_slots, rate}; }
   ops::ConvHistory history(const History& kept) const;
   void tell(std::string_view stage, TensorView x) const {
@@ -77,9 +77,9 @@ inline int64_t rows_in_cache(const ops::Context& ctx, int64_t bytes_per_row) {
   return rows_in_cache(ctx.device, ctx.team->size(), bytes_per_row);
 }
 
-// Calls body(piece, begin, end) over consecutive pieces of at most max_rows rows, each in a scope of its own
-// of the workspace and the host's memory. Where a sequence is cut does not matter: every layer carries its
-// state over the cut. A batch that needs no cut is its own piece.
+// Calls body(piece, begin, end) over consecutive pieces of at most max_rows rows, each in its own scope of
+// the workspace and the host's memory. Where a sequence is cut does not matter: every layer carries its state
+// over the cut. A batch that needs no cut is its own piece.
 template <typename Body>
 void for_each_piece(const Batch& batch, int64_t max_rows, Body&& body) {
   const int64_t rows = batch.rows.rows();

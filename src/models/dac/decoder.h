@@ -29,8 +29,8 @@ class Decoder {
   // What `streams` utterances, decoded together, need of memory for their passes.
   DecodeSizes sizes(int streams) const;
 
-  // batch: frames, any number, of sequences that have some.   codes: [frames, num_codebooks], none negative.
-  // `take` gets the samples piece by piece, in order, while the device is already at the next ones.
+  // batch: frames, any number, of sequences that have some. codes: [frames, num_codebooks], none negative.
+  // `take` receives the samples piece by piece, in order, while the device already computes the next ones.
   void forward(const Batch& batch, const DecodeMemory& memory, std::span<const int32_t> codes,
                FunctionRef<void(std::span<const float>)> take) const;
 

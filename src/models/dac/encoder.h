@@ -34,7 +34,7 @@ class Encoder {
   static constexpr int64_t kFramesPerPass = 32;
   // Of one call of a block's transformer: enough to outweigh the reading of its weights.
   static constexpr int64_t kTransformerRows = 128;
-  // Whatever the configuration's head_dim says.
+  // Independent of the configuration's head_dim.
   static constexpr int64_t transformer_heads(int64_t dim) { return dim / 64; }
 
  private:

@@ -47,7 +47,7 @@ class Taps {
   //                   "fast_layer" i, once per pass              [rows * positions of the pass, fast.dim]
   //                   "fast_logits" k (codebook k = 1..)         [rows, residual_codes]
   virtual void record(std::string_view name, int64_t index, TensorView value) = 0;
-  // Frames to go on with instead of those drawn, [rows, 1 + num_codebooks]; empty for none.
+  // Frames to continue with instead of the sampled ones, [rows, 1 + num_codebooks]; may be empty.
   virtual std::span<const int32_t> forced_frames() const { return {}; }
 };
 

@@ -16,7 +16,7 @@ struct Quirks {
   // S1: penalise the semantic tokens of the last 16 frames. Official: the token and the codes (read as token
   // ids) of one frame, the oldest of the window (MODEL.md 5).
   bool penalise_window_semantics = false;
-  // End when the very first frame is <|im_end|>. Official: it is kept and generation goes on.
+  // End when the very first frame is <|im_end|>. Official: the frame is kept and generation continues.
   bool check_first_frame_end = false;
   // Keep the last frame when the length ran out before <|im_end|>. Official: the last frame is always
   // dropped.
@@ -74,7 +74,7 @@ class Utterance {
   // invalid_argument (sampling, no prompt, negative length).
   Utterance(const Config& config, const Sampling& sampling, int64_t prompt_columns, int64_t max_new_tokens);
 
-  // For the frame after those accepted. Not to be called once finished.
+  // For the frame after the accepted ones. Must not be called once finished.
   FrameRequest next_request() const;
 
   // Takes the next frame: the token, then the codes [1 + num_codebooks]. Returns true when it was the last.
@@ -88,8 +88,8 @@ class Utterance {
   int64_t frame_count() const { return static_cast<int64_t>(frames_.size()) / columns_; }
   std::span<const int32_t> last_frame() const;  // the column to feed next
 
-  // How many frames, from the first, are speech for sure: a frame is known not to be the dropped last one as
-  // soon as generation goes on after it. Final once finished.
+  // How many frames, from the first, are certainly speech: a frame is known not to be the dropped last one as
+  // soon as generation continues after it. Final once finished.
   int64_t speech_frames() const;
 
   int64_t max_frames() const { return max_frames_; }

@@ -1,6 +1,6 @@
-// The memory that a step of generation works on. It stays where it is, so that a step can be recorded and
-// replayed (ops/step_graph.h): what varies from step to step is written here, and copied to the device at
-// once.
+// The memory of a generation step. Its address never changes, so that a step can be captured in a CUDA graph
+// and replayed (ops/step_graph.h): inputs that vary from step to step are written here and copied to the
+// device at once.
 #pragma once
 
 #include <cstdint>

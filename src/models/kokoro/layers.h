@@ -49,7 +49,7 @@ class StyledBlock {
 // AdaINResBlock1: three times x += conv2(snake(adain(conv1(snake(adain(x)))))).
 class SnakeBlock {
  public:
-  // Dilations are those of the first convolution of each of the three.
+  // Dilations of the first convolution in each of the three units.
   SnakeBlock(Loader& loader, StyleTable& styles, const std::string& prefix, int64_t channels, int64_t kernel,
              const std::vector<int64_t>& dilations);
 

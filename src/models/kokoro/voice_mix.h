@@ -23,7 +23,7 @@ std::string_view published_default(char language);
 struct VoiceMix {
   struct Part {
     std::string voice;
-    double share = 1;  // of the mix; below 0 where it is subtracted
+    double share = 1;  // of the mix; negative if it is subtracted
   };
   std::vector<Part> parts;  // by name, each once
   std::string first;        // the voice that was named first: the mix speaks its language

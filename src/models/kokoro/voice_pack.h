@@ -21,8 +21,8 @@ class VoicePack {
   static VoicePack random(uint64_t seed);
 
   std::span<const float> values() const { return values_; }
-  // The style for a phoneme string of so many code points, unknown ones included and pads not: [kColumns].
-  // Throws Error(invalid_argument) outside of 1 to kRows.
+  // The style for a phoneme string of this many code points, including unknown ones but not pads: [kColumns].
+  // Throws Error(invalid_argument) outside 1 to kRows.
   std::span<const float> row(int64_t code_points) const;
 
  private:

@@ -13,8 +13,8 @@ struct WaitingChunk {
   uint64_t request = 0;
   int64_t index = 0;       // of the chunk in its request
   int64_t arrival_us = 0;  // since when it could be spoken
-  // When its listener wants it: a request's first chunk at its arrival, a later one when the sound that was
-  // delivered before runs dry.
+  // When its listener needs it: a request's first chunk at its arrival, a later one when the delivered sound
+  // runs dry.
   int64_t due_us = 0;
   // How much later than other due chunks it takes its turn. It grows with the number of requests of the same
   // client that were waiting when it arrived, so that a client with many requests does not block all others.

@@ -12,7 +12,7 @@ namespace shoal::runtime {
 // Bytes that are free: the device's own, or the system's where CPU threads compute.
 int64_t memory_available(Device device);
 
-// What the ops of one context may take for themselves, whatever the model: partial sums, draws, tables.
+// Scratch of the ops of one context, for any model: partial sums, sampling, tables.
 int64_t op_scratch_bytes(Device device, int threads);
 
 // Throws Error(resource_exhausted) with the parts and what is free unless they fit into `available` bytes.

@@ -29,8 +29,8 @@ struct QueueEntry {
 // Thread-safe. The owner of a request calls enter() once when it is admitted and leave() once when it ends.
 class Ledger {
  public:
-  // max_waiting_room: how many of the queue's places those may take who wait for one (batches), so that the
-  // rest is free for those who do not.
+  // max_waiting_room: how many of the queue's places callers that wait for a place (batches) may take, so
+  // that the rest stays free for callers that do not wait.
   Ledger(int max_queue, int max_waiting_room);
 
   // Takes a place in the queue. Throws Error: resource_exhausted when the queue is full, or more than half
@@ -38,7 +38,7 @@ class Ledger {
   // unavailable once closed.
   void enter(Stage stage, uint64_t client, const QueueEntry& entry);
   void move(Stage from, Stage to, uint64_t client);
-  // Ends the state, counts how, and makes room. `stage`: where it was.
+  // Ends the state, counts the outcome, and frees the place. `stage`: where it was.
   void leave(SpeechState& state, Stage stage, uint64_t client, std::optional<Error> error);
   // For a request that entered but whose caller got an exception instead of a Speech.
   void abandon(Stage stage, uint64_t client);
@@ -66,7 +66,7 @@ class Ledger {
   int64_t queued() const { return statistics_.preparing + statistics_.waiting; }
   void check_room(uint64_t client);
   void wait_for_room(std::unique_lock<std::mutex>& lock, const QueueEntry& entry);
-  // One place of the queue more or less for a client; `active` requests hold none.
+  // Adds or removes one place in the queue of a client; `active` requests hold none.
   void take_place(Stage stage, uint64_t client);
   void give_place(Stage stage, uint64_t client) noexcept;
   void count_end(std::optional<ErrorCode> code, const SpeechSummary& summary);

@@ -11,7 +11,7 @@ constexpr double kSilenceS = 0.2;
 constexpr const char* kNothingToSay =
     "text: there is nothing in it that can be spoken; 0.2 seconds of silence stand for it";
 
-// Puts the silence and the remark into a state that has no sound yet.
+// Adds the silence and the warning to a state that has no sound yet.
 void append_silence(SpeechState& state);
 
 // A speech of only this silence, already ended. It is counted like every request. Throws the Errors of

@@ -12,7 +12,7 @@
 
 namespace shoal::runtime {
 
-// One loaded model with threads, memory and queue of its own. Thread-safe.
+// One loaded model with its threads, memory and queue. Thread-safe.
 class SpeechPipeline {
  public:
   SpeechPipeline() = default;

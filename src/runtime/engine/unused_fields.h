@@ -9,7 +9,7 @@
 
 namespace shoal::runtime {
 
-// Collects a remark for each such field, or refuses the first of them where the request is strict.
+// Collects a warning for each such field, or refuses the first one if the request is strict.
 class UnusedFields {
  public:
   // Starts with those that the caller names. Throws as add().

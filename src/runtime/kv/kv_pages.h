@@ -1,5 +1,5 @@
-// Who owns which page of keys and values, and which pages hold a prompt that somebody may ask for
-// again. Bookkeeping only: the memory is dual_ar::KvCache's. Engine thread only.
+// Tracks the owners of pages of keys and values, and which pages hold a prompt that may come again.
+// Bookkeeping only: the memory is dual_ar::KvCache's. Engine thread only.
 #pragma once
 
 #include <cstdint>

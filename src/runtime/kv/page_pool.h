@@ -47,7 +47,8 @@ class PagePool {
   PageId publish(PageId page, PageId parent, PrefixIndex::Ids ids, uint64_t voice);
 
   void touch_voice(uint64_t voice) { voices_.touch(voice); }
-  // While too many voices have indexed pages, those longest unused lose theirs, but for what sequences hold.
+  // While too many voices have indexed pages, the least recently used ones lose theirs, except pages that
+  // sequences hold.
   void limit_voices();
   void drop_cached();
 

@@ -34,8 +34,8 @@ inline bool is_speaking(const ActiveJob& job) { return is_running(job) && has_pr
 
 inline int64_t pages_for(int64_t columns, int64_t page_size) { return (columns + page_size - 1) / page_size; }
 
-// Pages beyond those it holds that a running job is sure to want soon: all of its columns and a frame; when
-// it speaks, one page, which lasts for page_size frames.
+// Pages beyond those it holds that a running job will certainly need soon: for all of its columns and a
+// frame; for a speaking job one page, which lasts for page_size frames.
 inline int64_t pages_promised(const ActiveJob& job, int64_t page_size) {
   if (is_speaking(job)) return 1;
   const int64_t missing = pages_for(job.columns + 1, page_size) - job.pages_held;

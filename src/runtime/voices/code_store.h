@@ -85,7 +85,7 @@ using CacheUsage = ClipCacheUsage;  // disk_bytes: the sum of disk_bytes_of(file
 constexpr int64_t disk_bytes_of(int64_t file_bytes) { return (file_bytes + 4095) / 4096 * 4096; }
 CacheUsage cache_usage(const std::string& dir);
 CacheUsage clear_cache(const std::string& dir);
-// When our files take more than max_disk_bytes, removes those with the oldest time of modification, which a
+// When our files exceed max_disk_bytes, removes the files with the oldest modification time, which a
 // CodeStore renews when it reads one, until at most three quarters of that are left.
 struct TrimmedCache {
   CacheUsage left;

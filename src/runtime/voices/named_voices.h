@@ -13,14 +13,14 @@ namespace shoal::runtime {
 // the first one's voice.
 class NamedVoices : public ClipVoices {
  public:
-  // shipped: empty where the model brings none.
+  // shipped: empty if the model has none.
   NamedVoices(std::string added, std::string shipped)
       : added_(std::move(added)), shipped_(std::move(shipped)) {}
 
   // Sorted by name.
   std::vector<VoiceInfo> list() const override;
   VoiceInfo get(const std::string& name) const override;
-  // Besides what VoiceFolder throws: already_exists (add, rename) and unsupported (rename, remove) for the
+  // Besides the Errors of VoiceFolder: already_exists (add, rename) and unsupported (rename, remove) for the
   // name of a voice that came with the model; already_exists (add, rename) for a name of the model's own
   // voice (is_own_voice_name), which a folder made by hand may have.
   void add(const std::string& name, const std::string& audio, const std::string& text) override;

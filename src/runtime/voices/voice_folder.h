@@ -17,7 +17,7 @@ class VoiceFolder : public Voices {
  public:
   explicit VoiceFolder(std::string dir) : dir_(std::move(dir)) {}
 
-  // Without the voices whose transcripts cannot be read; each of those is a log line.
+  // Without the voices whose transcripts cannot be read; each of those causes a log line.
   std::vector<VoiceInfo> list() const override;
   VoiceInfo get(const std::string& name) const override;
   void add(const std::string& name, const std::string& audio, const std::string& text) override;

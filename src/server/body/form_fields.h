@@ -5,7 +5,7 @@
 
 namespace shoal::server {
 
-// No field of ours comes so often; each costs a search among those before it.
+// None of our fields repeats this often; each repetition costs a search among the earlier ones.
 constexpr size_t kMaxFormFields = 256;
 
 // Adds a field; a name that was there before makes an Array of its values. Throws

@@ -83,8 +83,8 @@ class Schema {
   Schema(std::initializer_list<Field<T>> fields) : fields_(fields) {}
   explicit Schema(std::vector<Field<T>> fields) : fields_(std::move(fields)) {}
 
-  // Throws BodyError: not an object; a required field missing; an unknown name, with the nearest known one;
-  // whatever the fields throw. `where` is put before the names.
+  // Throws BodyError: not an object; a missing required field; an unknown name, with the closest known one;
+  // the errors of the fields. `where` is prefixed to the names.
   T read(const Value& value, const std::string& where = "") const { return read_onto(T{}, value, where); }
   // The same, over other defaults.
   T read_onto(T into, const Value& value, const std::string& where = "") const;

@@ -1,4 +1,4 @@
-// A request body as a tree of values, whatever it was written in.
+// A request body as a tree of values, independent of its format.
 #pragma once
 
 #include <cstddef>

@@ -12,7 +12,7 @@ namespace shoal::server {
 // The application's decision about a request once its head has arrived.
 struct Verdict {
   std::optional<Response> refusal;  // sent at once; the body is not read, the connection closed
-  std::optional<Response> answer;   // sent instead of what handle() would say
+  std::optional<Response> answer;   // sent instead of calling handle()
   int64_t max_body_bytes = 0;       // more is answered with refuse(413); for a WebSocket: of one message
   bool websocket = false;           // the request is an upgrade, and welcome
   std::string subprotocol;          // of the WebSocket, chosen from those that the client offers; empty: none
@@ -35,7 +35,7 @@ class Application {
   virtual ~Application() = default;
   // Sets id, client and route of the request. `upgrade`: it asks for a WebSocket. Must not throw.
   virtual Verdict judge(Request& head, bool upgrade) = 0;
-  // Answers it; whatever it throws has been its own to answer, and cuts the connection.
+  // Answers the request; its exceptions are the application's own concern and cut the connection.
   virtual Task<> handle(Exchange& exchange) = 0;
   virtual Task<> converse(WebSocket& socket) = 0;
   // The answer to a request that the transport refuses itself: 400 (malformed), 408 (too slow), 413, 417,

@@ -19,7 +19,7 @@ class BodyDecoder {
     good,
     malformed,
     too_dense,  // more than kMostFactor times the input: a decompression bomb
-    stopped,    // by the one who takes
+    stopped,    // by the receiver
   };
   // The size that any small input may expand to, and the largest factor for the rest.
   static constexpr int64_t kFreeBytes = int64_t{1} << 20, kMostFactor = 100;

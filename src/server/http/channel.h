@@ -56,7 +56,7 @@ class Channel {
   void unread(std::string bytes) { unread_ = std::move(bytes); }
   Socket& socket() { return socket_; }
 
-  // What Beast wants of a stream.
+  // The interface that Beast expects of a stream.
   using executor_type = Executor;
   executor_type get_executor() { return socket_.get_executor(); }
   template <typename Buffers, typename Token>

@@ -33,9 +33,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   enum class Phase { idle, receiving, handling, closing };
   enum class Next {
     request,
-    close,  // gently: everything sent shall arrive
+    close,  // gently: everything sent must arrive
     drop,   // the peer is gone
-    reset,  // the client shall see that something is missing
+    reset,  // the client must see that something is missing
   };
   using Progress = RequestReader::Progress;
 

@@ -1,4 +1,4 @@
-// A thread that takes no signals: those are for the thread that waits for them.
+// A thread that blocks all signals: they go to the thread that waits for them.
 #pragma once
 
 #include <functional>

@@ -28,7 +28,7 @@ bool eventually(Condition condition) {
 }
 
 struct Answer {
-  int status = 0;                             // 0: none came
+  int status = 0;                             // 0: no answer
   std::map<std::string, std::string> fields;  // names in lower case
   std::string body;
   bool whole = false;  // up to its length or last chunk
@@ -73,7 +73,7 @@ class RawClient {
     return true;
   }
 
-  // Exactly so many bytes; fewer when the connection ends.
+  // Exactly this many bytes; fewer when the connection ends.
   std::string read(size_t bytes) {
     while (received_.size() < bytes && receive()) {
     }
@@ -90,7 +90,7 @@ class RawClient {
     }
     return take(received_.size());
   }
-  // The certificate's serial number; 0: none was shown.
+  // The certificate's serial number; 0: no certificate.
   long certificate_serial() const {
     X509* certificate = tls_ == nullptr ? nullptr : SSL_get1_peer_certificate(tls_);
     if (certificate == nullptr) return 0;

@@ -17,7 +17,7 @@ struct WebSocketLimits {
   // counts as dead.
   std::chrono::milliseconds idle_timeout{75'000};
   std::chrono::milliseconds write_timeout{60'000};  // for a piece of at most 64 KiB
-  std::string subprotocol;                          // that the upgrade's answer names; empty: none
+  std::string subprotocol;                          // in the upgrade's answer; empty: none
 };
 
 // The connection's view of a WebSocket.

@@ -15,7 +15,7 @@ namespace shoal::server {
 // outlive it.
 class EngineFamilies : public prometheus::Collectable {
  public:
-  // draining: the server takes no requests any more, whatever its engines would.
+  // draining: the server accepts no requests any more, even if its engines would.
   EngineFamilies(std::span<const ModelHealth> models, const TransportStatistics& transport, bool draining)
       : models_(models), transport_(transport), draining_(draining) {}
   // Before a model is loaded its engine's numbers are absent rather than zero; shoal_ready tells why.

@@ -1,4 +1,4 @@
-// The server's log: a line for each remark and each request.
+// The server's log: a line for each message and each request.
 #pragma once
 
 #include <cstdint>
@@ -46,12 +46,12 @@ void log_request(const Request& request, const RequestRecord& record) noexcept;
 // Lines of the current log that were lost because its reader did not keep up. 0 without a ServerLog.
 uint64_t lost_log_lines() noexcept;
 
-// Why a request failed, where its answer does not say: a line at level error with the request's id and route;
-// without a ServerLog a remark of base/log.h that names them.
+// Logs why a request failed if its answer does not say: a line at level error with the request's id and
+// route; without a ServerLog a message of base/log.h that names them.
 void log_failure(const Request& request, std::string_view why) noexcept;
 
-// Why an answer that had begun is not whole: a line with the request's id and route. At level info where the
-// client has left, error where it is our fault, else warning.
+// Logs why a started answer is incomplete: a line with the request's id and route. Level info if the client
+// has left, error if it is our fault, else warning.
 void log_cut_off(const Request& request, const Error& why) noexcept;
 
 }  // namespace shoal::server

@@ -1,4 +1,4 @@
-// What an answer that is sent whole holds of the memory for all of them.
+// The share of one whole answer in the memory for all of them.
 #pragma once
 
 #include <cstdint>

@@ -22,8 +22,8 @@ struct BatchRequest {
   audio::Format format = audio::Format::wav;
   std::chrono::milliseconds timeout{0};  // of all items together
   bool in_order = false;                 // answers come in the order of the items, otherwise as these end
-  // Of answers that wait for the client, or for one before them; while there are so many, no more items are
-  // begun.
+  // Limit of the bytes of results that wait for the client or for an earlier result; beyond it no more items
+  // are started.
   size_t most_waiting_bytes = size_t{64} << 20;
 };
 

@@ -1,4 +1,4 @@
-// What work asks that had to wait for its turn: whether anybody still wants it.
+// Tells work that waited for its turn whether the client is still there.
 #pragma once
 
 #include <chrono>

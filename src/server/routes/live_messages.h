@@ -66,7 +66,7 @@ struct LiveDone {
   std::vector<std::string> warnings;  // each once
 };
 std::string live_done(const LiveDone& done);
-// `id`: of the utterance that it ended; empty when it ended none.
+// `id`: of the utterance that it ended; empty if it ended none.
 std::string live_error(const std::string& id, const HttpError& error, const std::string& request_id);
 std::string live_pong();
 

@@ -24,7 +24,7 @@ struct ModelAlias {
 // Error(unavailable).
 class Models {
  public:
-  // At least one, each with a name of its own.
+  // At least one, each with its own name.
   explicit Models(std::vector<ServedModel> models);
 
   std::span<const ServedModel> all() const { return models_; }
@@ -37,8 +37,8 @@ class Models {
   const ServedModel* find(std::string_view name) const;
   // The same; an empty name: the first. Throws BodyError(not_found) of `model`.
   const ServedModel& named(std::string_view name) const;
-  // Those names without a date, where no model is called so. Of models that are being loaded it is not known
-  // whether one is "kokoro".
+  // Those names without a date, unless a model has the name. Whether a model is "kokoro" is unknown while it
+  // is loading.
   std::vector<ModelAlias> aliases() const;
 
   // The first that understands what the caller needs; null: there is none.

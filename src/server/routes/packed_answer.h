@@ -28,7 +28,7 @@ bool wants_json(const Request& request);
 // What wants_json reads of the query, for /openapi.json.
 FieldDoc format_parameter();
 
-// A value as that client wants it.
+// A value in the format that the client asks for.
 Response packed_response(const Request& request, const Value& value, int status = 200);
 
 }  // namespace shoal::server

@@ -1,4 +1,4 @@
-// Bodies of requests, read where they do not hold up a connection.
+// Reads the bodies of requests where that does not block a connection.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace shoal::server {
 
-// Larger bodies (clips in base64) are read on a worker: so much takes under a millisecond.
+// Larger bodies (clips in base64) are read on a worker: this size takes under a millisecond.
 constexpr size_t kQuickBodyBytes = size_t{64} << 10;
 
 // The media types that routes take.

@@ -176,7 +176,7 @@ inline Request get_request(std::string path) {
 class RouteBench {
  public:
   using Table = std::function<std::vector<Route>(const ServerConfig&)>;
-  // Starts the engine of its own that `engine` describes.
+  // Starts a separate engine, described by `engine`.
   explicit RouteBench(const Table& table, ServerConfig config = {}, EngineConfig engine = built_in_config())
       : own_engine_(std::make_unique<Engine>(std::move(engine))),
         config_(std::move(config)),

@@ -66,7 +66,7 @@ struct Route {
   std::function<Task<>(Services&, Exchange&)> handle;
   std::function<Task<>(Services&, WebSocket&)> converse;
   bool takes_slot = false;              // keeps a model busy: counts against max_concurrency
-  bool answers_while_draining = false;  // as those do that need no key
+  bool answers_while_draining = false;  // like routes that need no key
   bool for_operators = false;           // at operator_listen too, and when there are too many connections
 };
 

@@ -25,8 +25,7 @@ class SoundEncoder {
   // finish have returned.
   void complete_header(std::string& file) const;
 
-  // Whether encoding so many samples takes long enough (about a millisecond) to keep them off a connection's
-  // thread.
+  // Whether encoding this many samples takes too long (about a millisecond) for a connection's thread.
   bool is_long(size_t samples) const;
 
  private:

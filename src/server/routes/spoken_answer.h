@@ -45,10 +45,10 @@ class SpokenAnswer {
   SpokenAnswer(const SpokenAnswer&) = delete;
   SpokenAnswer& operator=(const SpokenAnswer&) = delete;
 
-  // The next samples; none: it has ended. Throws what ended the speech, and Error(invalid_argument) when
-  // there was no sound at all.
+  // The next samples; none: it has ended. Throws the error that ended the speech, and Error(invalid_argument)
+  // when there was no sound at all.
   Task<std::vector<float>> next();
-  // The next bytes, perhaps none although there is more to come; absent: it has ended. After set_encoder.
+  // The next bytes, perhaps none although more will follow; absent: it has ended. After set_encoder.
   Task<std::optional<std::string>> next_bytes();
   // All bytes, with a complete header if set_encoder was told that it is a file. Throws Error(too_large,
   // resource_exhausted).
@@ -60,7 +60,7 @@ class SpokenAnswer {
   // is_file: the header can be completed afterwards.
   void set_encoder(const AnswerOptions& options, bool is_file);
 
-  // The words that end in what next() has given and were not returned before.
+  // The words that end in the sound of next() and were not returned before.
   std::vector<SpokenWord> new_words();
   SpeechSummary summary() { return reader_.speech().summary(); }
   // The head of the answer; its headers describe the speech so far.

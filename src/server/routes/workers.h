@@ -1,4 +1,4 @@
-// Threads for what would hold up a connection's thread: clips, files, long encodings, large bodies.
+// Threads for work that would block a connection's thread: clips, files, long encodings, large bodies.
 #pragma once
 
 #include <boost/asio/async_result.hpp>

@@ -45,8 +45,8 @@ class Chunker {
   int made_ = 0;
 };
 
-// Phonemes that the caller wrote, as tokens: words by spaces, marks by themselves. phonemes_of gives them
-// back, white space as single spaces and none at the ends.
+// Phonemes given by the caller, as tokens: words by spaces, marks by themselves. phonemes_of gives them back,
+// white space as single spaces and none at the ends.
 std::vector<Token> split_phonemes(std::string_view phonemes);
 
 // One space between sounds, none at the beginning and end. A silent token has none: it joins the previous

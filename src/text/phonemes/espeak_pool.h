@@ -25,7 +25,7 @@ struct EspeakOptions {
 std::string find_phonemizer();
 
 // Thread-safe. espeak-ng has one global state per process, must not be called by two threads, and is under
-// the GPL: each helper is a process of its own. A helper that dies is replaced and asked again once; one that
+// the GPL: each helper is a separate process. A helper that dies is replaced and asked again once; one that
 // hangs is killed and its text refused.
 class EspeakPool {
  public:

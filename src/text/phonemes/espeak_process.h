@@ -12,8 +12,8 @@ namespace shoal::phonemes {
 // A child process and the socket that is its standard input and output. Used by one thread at a time.
 class EspeakProcess {
  public:
-  // Starts the program (not through a shell; it gets no descriptor of ours but the socket) and reads its
-  // first message. Throws Error(unavailable): the program is not there or cannot work, with what to install.
+  // Starts the program (not through a shell; it inherits only the socket) and reads its first message. Throws
+  // Error(unavailable): the program is missing or cannot work, with what to install.
   EspeakProcess(const std::string& program, int timeout_ms);
   ~EspeakProcess();  // ends the child, by force when it does not end by itself
   EspeakProcess(const EspeakProcess&) = delete;

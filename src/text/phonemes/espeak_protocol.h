@@ -37,7 +37,7 @@ inline uint32_t read_length(std::string_view bytes) {
   return length;
 }
 
-// The whole message, its length in front.
+// The whole message, starting with its length.
 inline std::string pack(const Message& message) {
   std::string body(1, static_cast<char>(message.kind));
   for (const std::string& part : message.strings) {

@@ -41,8 +41,8 @@ struct Span {
 // empty phonemes.
 std::vector<Span> split_links(std::string_view line);
 
-// The words of a number (text/normalise.h) as its flags want them: '&' and 'n' put "and" ("n": "'n'") where
-// British English does, 'a' says "a hundred" for "one hundred".
+// The words of a number (text/normalise.h) according to its flags: '&' and 'n' insert "and" ("n": "'n'") as
+// in British English, 'a' says "a hundred" for "one hundred".
 std::string apply_number_flags(std::string_view words, std::string_view flags);
 
 // Removes characters without sound: control and private characters become spaces; soft hyphens, zero-width

@@ -19,7 +19,7 @@ struct EncodedPhonemes {
   std::vector<char32_t> dropped;  // code points without an id, each once, in order of appearance
 };
 
-// One id per code point; those without one are left out, as the official code does. Throws
+// One id per code point; code points without one are left out, as in the official code. Throws
 // Error(invalid_argument) for invalid UTF-8.
 EncodedPhonemes encode_phonemes(std::string_view phonemes, const SymbolIds& symbols);
 

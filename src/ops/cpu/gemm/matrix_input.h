@@ -1,4 +1,4 @@
-// Brings the inputs of a product into the form that the kernels read: rounded, padded, histories in front.
+// Converts the inputs of a product to the form that the kernels read: rounded, padded, with histories first.
 #pragma once
 
 #include "ops/conv1d.h"

@@ -32,9 +32,10 @@ constexpr int kMostPanels = 4;  // of one block
 //         results, which it flushes to zero).
 //         avx512_bf16: what VDPBF16PS does to each pair of k, in order.
 struct ProductKernel {
-  int most_rows;                // of one block
-  int row_step;                 // multiples of it waste no blocks
-  int (*panels_for)(int rows);  // panels of a block of so many rows: as the registers allow, at most 4
+  int most_rows;  // of one block
+  int row_step;   // multiples of it waste no blocks
+  int (*panels_for)(
+      int rows);  // panels of a block of this many rows: as many as the registers allow, at most 4
   void (*multiply)(const ProductBlock&);  // rows <= most_rows, panels <= max(2, panels_for(rows))
 };
 

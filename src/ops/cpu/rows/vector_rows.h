@@ -7,7 +7,7 @@ namespace shoal::ops::cpu {
 
 template <typename V>
 struct Rows {
-  // body(i, count) for i = 0, 16, ...; count is 16 but for the last piece.
+  // body(i, count) for i = 0, 16, ...; count is 16 except for the last piece.
   template <typename Body>
   static void pieces(int64_t n, Body body) {
     int64_t i = 0;

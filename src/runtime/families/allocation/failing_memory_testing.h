@@ -1,12 +1,12 @@
-// operator new and aligned_alloc of the program that this is linked into, made to fail where a test wants it.
+// Replaces operator new and aligned_alloc of the program that links it; they fail where a test asks for it.
 #pragma once
 
 #include <cstdint>
 
 namespace shoal::testing {
 
-// The n-th allocation from now on fails (n >= 1), and those after it until `count` have failed. Threads that
-// spare themselves are neither counted nor failed.
+// The n-th allocation from now on fails (n >= 1), and later ones until `count` have failed. Allocations of
+// threads that spare themselves are neither counted nor failed.
 void fail_allocations(int64_t n, int64_t count);
 void fail_no_allocations();
 // Since the last of these two calls.
@@ -21,7 +21,7 @@ class Spared {
   Spared(const Spared&) = delete;
   Spared& operator=(const Spared&) = delete;
 };
-// And within one of those may fail all the same.
+// Within one of those allocations may fail again.
 class NotSpared {
  public:
   NotSpared();

@@ -12,7 +12,7 @@
 
 namespace shoal::runtime {
 
-// What speech at speed 1 takes; a running mean of what it did take replaces it.
+// The initial estimate for speech at speed 1; a running mean of measured values replaces it.
 inline constexpr int64_t kUsualFramesPerSymbol = 3;
 
 // Frames that chunks of one batch are expected to take at most (max_batch_frames, or the device's default).

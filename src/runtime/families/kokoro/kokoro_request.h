@@ -22,7 +22,7 @@ std::vector<std::string> validate_kokoro(const SpeechRequest& request);
 
 struct Speaker {
   kokoro::Voice voice;
-  // Of the text; none where phonemes are given.
+  // Of the text; none if phonemes are given.
   std::optional<phonemes::Language> language;
   std::vector<std::string> warnings;
 };

@@ -29,8 +29,8 @@ class Talk {
   bool pause_if_full() { return paused = job_->state->pause_beyond(prefetch_samples_); }
   // It takes part in a batch.
   void admit(int64_t now);
-  // The sound of chunk `index`, and whatever can be given now. Throws std::bad_alloc; samples that were given
-  // stay.
+  // Adds the sound of chunk `index` and delivers what can be delivered now. Throws std::bad_alloc; delivered
+  // samples stay.
   void take_spoken(int64_t index, kokoro::Spoken spoken);
   // Ends the request, once: error, or else the last samples and success.
   void end(std::optional<Error> error);

@@ -1,4 +1,4 @@
-// Texts into chunks of phonemes, on threads of its own: espeak-ng answers when it answers.
+// Converts texts to chunks of phonemes on its own threads, because espeak-ng may be slow.
 #pragma once
 
 #include <condition_variable>

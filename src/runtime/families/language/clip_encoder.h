@@ -20,7 +20,7 @@ namespace shoal::runtime {
 // Thread-safe. Clips that wait are encoded together, each once however many ask for it.
 class ClipEncoder {
  public:
-  // Encoding must not starve the streams that speak meanwhile: it has threads of its own, few of them.
+  // Encoding must not starve the streams that speak meanwhile: it has its own threads, and few of them.
   ClipEncoder(const SpeechModel& model, CodeStore& store, Device device, int threads);
   ~ClipEncoder();  // clips that wait get Error(unavailable)
   ClipEncoder(const ClipEncoder&) = delete;
@@ -65,8 +65,8 @@ class ClipEncoder {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Clip> waiting_;
-  // Only the encoder's thread changes it, but for new listeners. It and finished_ have their memory
-  // from the start.
+  // Only the encoder's thread changes it, except for new listeners. Its memory and that of finished_ is
+  // allocated at the start.
   std::vector<Clip> in_work_;
   std::vector<Clip> finished_;
   std::array<Result, kClipsAtATime> results_;

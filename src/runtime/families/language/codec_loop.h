@@ -23,9 +23,8 @@ class CodecLoop {
     ModelCalls& calls;
     dac::CodecStatePool& states;
     ops::Context ctx;
-    // On a thread of its own, with a team of its own; otherwise the decode loop's thread calls round()
-    // between its steps. With few CPUs that is faster: two threads that take turns wait for each other's
-    // wake-ups.
+    // With its own thread and team; otherwise the decode loop's thread calls round() between its steps. With
+    // few CPUs that is faster: two threads that take turns wait for each other's wake-ups.
     bool own_thread;
     Ledger& ledger;
     std::shared_ptr<WakeSignal> decode_loop;  // rung when a job has closed

@@ -1,4 +1,4 @@
-// For the engine's tests: a model whose calls fail where a test wants them to.
+// For the engine's tests: a model whose calls fail where a test asks for it.
 #pragma once
 
 #include <algorithm>

@@ -31,7 +31,8 @@ struct ThreadSplit {
   int codec = 0;  // 0: the language model's thread runs the codec between its steps
   int encode = 1;
 };
-// device_computes: the threads only feed a device, which is done beside each other whatever their number.
+// device_computes: the threads only feed a device; both loops can then run side by side with any number of
+// threads.
 ThreadSplit split_threads(const EngineConfig& config, int available_cpus, bool device_computes = false);
 
 // Bytes for keys and values: kv_memory_mb, or the fraction of the free system memory, but not more than

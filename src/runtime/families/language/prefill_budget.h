@@ -1,4 +1,4 @@
-// How much of the prompts one step takes on beside those who speak.
+// How many prompt columns a step computes beside the speaking sequences.
 #pragma once
 
 #include <cstdint>

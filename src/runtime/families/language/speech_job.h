@@ -43,15 +43,15 @@ struct SpeechJob {
   int64_t submitted_us = 0, arrival_us = 0;
   bool whole = false;              // Delivery::whole
   double speed = 1;                // at which the listener hears it
-  std::optional<Prosody> prosody;  // none: the model's sound as it is
+  std::optional<Prosody> prosody;  // none: the model's sound unchanged
   const SpeechPlan plan;
   text::PromptColumns first_prompt;
   const std::shared_ptr<SpeechState> state;
   int64_t text_bytes = 0;
 
   // Decode loop to codec loop. Utterance u's codes are appended to memory that was reserved when it began,
-  // then counted in published[u]: the codec may read so many. An utterance below closed_utterances gets no
-  // more.
+  // then counted in published[u]: the codec may read up to that count. An utterance below closed_utterances
+  // gets no more.
   std::vector<VoiceReference> spoken;
   std::unique_ptr<std::atomic<int64_t>[]> published;
   std::atomic<int64_t> closed_utterances{0};

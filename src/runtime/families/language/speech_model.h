@@ -31,7 +31,7 @@ struct ModelOptions {
 // family (dual_ar::Sampling).
 struct GenerationDefaults {
   std::optional<float> temperature, top_p, repetition_penalty;
-  bool normalise = false;  // key "normalize": the model wants numbers, dates and money as English words
+  bool normalise = false;  // key "normalize": the model expects numbers, dates and money as English words
   // Key "languages": the languages that the model has learned, ISO 639-1; empty: unknown.
   std::vector<std::string> languages;
 

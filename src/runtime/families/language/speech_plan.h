@@ -45,7 +45,7 @@ SpeechPlan plan_speech(const SpeechRequest& request, const SpeechModel& model,
 text::PromptColumns build_prompt(const SpeechPlan& plan, const SpeechModel& model,
                                  std::span<const VoiceReference> spoken, std::string_view text);
 
-// Which voice the prompt begins with: a hash of the references' codes and words, 0 for none.
+// Identifies the voice at the start of the prompt: a hash of the references' codes and words, 0 for none.
 uint64_t voice_of_prompt(const SpeechPlan& plan, std::span<const VoiceReference> spoken);
 
 }  // namespace shoal::runtime
