@@ -5,7 +5,7 @@
 #include <new>
 #include <utility>
 
-// Without C++ guards of its own in some versions, so it is included as C.
+// Some versions lack C++ guards, so it is included as C.
 extern "C" {
 #include <sonic.h>
 }

@@ -7,7 +7,7 @@
 namespace shoal::cli {
 
 void show_remarks(LogLevel least) {
-  // A progress line may be drawn: the remark takes its place, and it comes back below.
+  // The message replaces a progress line, which is drawn again below it.
   const char* const clear_line = isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "";
   set_log_sink([=](LogLevel level, std::string_view message) {
     // One call, so that a progress line drawn by another thread comes before or after.

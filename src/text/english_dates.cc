@@ -62,7 +62,7 @@ int day_at(std::string_view text, size_t at) {
   return small_value(text.substr(at, digits_end(text, at) - at));
 }
 
-// " 2026" or ", 2026": the year in words and where it ends.
+// " 2026" or ", 2026": the year in words and its end.
 std::optional<Spoken> read_year(std::string_view text, size_t at) {
   if (char_at(text, at) == ',') ++at;
   const size_t begin = skip_blank(text, at), end = digits_end(text, begin);

@@ -136,7 +136,7 @@ constexpr Symbol kSignsBeforeNumber[] = {{"-", "minus"},     {"\u2212", "minus"}
 constexpr Symbol kBetweenBlanks[] = {{"+", "plus"},       {"=", "equals"},   {"×", "times"},
                                      {"÷", "divided by"}, {"≈", "is about"}, {"@", "at"}};
 
-// "--5", "##", "@@@": a sign in a row of its own kind is decoration and stays, the whole row.
+// "--5", "##", "@@@": repeated signs are decoration; the whole row stays.
 bool is_in_row(std::string_view text, size_t at, std::string_view sign) {
   return text.substr(0, at).ends_with(sign) || starts_at(text, at + sign.size(), sign);
 }

@@ -10,7 +10,7 @@ namespace shoal::text {
 namespace {
 
 constexpr std::u32string_view kTerminators = U".!?\u2026\u203C\u2047\u2048\u2049\u061F\u06D4\u0964\u0965";
-// Of scripts without spaces: they end a sentence whatever follows.
+// Of scripts without spaces: they end a sentence in every case.
 constexpr std::u32string_view kFullWidthTerminators = U"\u3002\uFF01\uFF1F\uFF0E\uFF61";
 constexpr std::u32string_view kClauseMarks = U",;:\u2014\u2013\u061B\u060C";
 constexpr std::u32string_view kFullWidthClauseMarks = U"\uFF0C\uFF1B\uFF1A\u3001\uFF64\u2014";
@@ -106,7 +106,7 @@ class BreakFinder {
       breakable |= c != 0xA0 && c != 0x202F;
       at += character_bytes(text_[at]);
     }
-    // A single line end in front of a small letter is a wrapped line.
+    // A single line end before a lower-case letter is a wrapped line.
     const bool wrapped =
         newlines == 1 && is_letter(peek(at)) && !is_upper(peek(at)) && peek(at) < kFirstWideCharacter;
     if (newlines > 0 && !wrapped) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kMaxPatternBytes = 10000;
 constexpr uint32_t kHeapLimitKib = 256 * 1024;  // only the interpreter uses heap
-// Steps of one match: a run of n blanks costs about n, whatever the pattern of a real tokenizer.
+// The limit of steps of one match: a run of n blanks costs about n for the patterns of real tokenizers.
 constexpr uint32_t kMinMatchLimit = 10'000'000;
 
 // PCRE2's \s is not quite White_Space: it also takes U+180E. Escapes whose meaning differs between PCRE2 and

@@ -11,8 +11,8 @@ namespace {
 // 256 KiB of floats: long enough to hide the hand-out of a piece, short enough to share evenly.
 constexpr int64_t kGrain = 65536;
 
-// Selects by masks, because a branch (and ?: becomes one) keeps the compiler from vectorising; no denormal
-// float on the way, so exact also in threads that flush those to zero.
+// Selects by masks, because a branch (and ?: becomes one) prevents vectorisation; without denormal
+// intermediate floats, so exact also in threads that flush those to zero.
 inline float f16_to_float(uint16_t half) {
   constexpr uint32_t kRebias = (127u - 15u) << 23;
   const uint32_t magnitude = half & 0x7fffu;

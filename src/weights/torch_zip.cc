@@ -128,7 +128,7 @@ TensorLocation TorchArchive::tensor() const {
   return read_tensor(values, values.root(), "tensor");
 }
 
-// False when the dict holds none.
+// False when the dict has none.
 bool TorchArchive::append_tensors(const Pickle& pickle, const PickleValue& dict, const std::string& prefix,
                                   std::vector<TensorLocation>& found) const {
   const size_t before = found.size();

@@ -28,7 +28,7 @@ BindOptions bind_options(const ops::Context& ctx, const Config& config, const Lo
 // The steps that StepKeys distinguish.
 enum RecordedStep : int64_t { kDecodeStep, kFramesStep };
 
-// Puts the taps' own values [first, first + count) of every frame over those drawn.
+// Replaces the sampled values by the taps' own values [first, first + count) of every frame.
 void force_frames(ops::Context& ctx, const Taps* taps, int64_t first, int64_t count, TensorView frames) {
   if (!taps || taps->forced_frames().empty()) return;
   const std::span<const int32_t> forced = taps->forced_frames();

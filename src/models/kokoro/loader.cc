@@ -6,8 +6,8 @@
 namespace shoal::kokoro {
 namespace {
 
-// Channel by channel, in double: rows of scales and shifts that follow a norm with weight and bias of its
-// own. `columns`: of the style, or 1 for the biases, whose scale is counted from 1.
+// Channel by channel, in double: folds the weight and bias of a norm into the rows of scales and shifts that
+// follow it. `columns`: of the style, or 1 for the biases, whose scale is counted from 1.
 void fold_norm(const Tensor& weight, const Tensor& bias, int64_t columns, double one, std::span<float> rows) {
   const int64_t channels = weight.elements();
   for (int64_t c = 0; c < channels; ++c) {

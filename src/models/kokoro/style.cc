@@ -30,7 +30,7 @@ StyleColumns StyleTable::add(Loader& loader, const std::string& prefix, int64_t 
 }
 
 void StyleTable::pack(Loader& loader) {
-  // In f32 whatever the model's precision: it is small, and every norm depends on it.
+  // In f32 at any model precision: it is small, and every norm depends on it.
   matrix_ = loader.counted(
       ops::pack_matrix(loader.ctx(), TensorView::of(weights_.data(), DType::f32, {columns_, style_dim_}),
                        TensorView::of(biases_.data(), DType::f32, {columns_}), DType::f32));

@@ -64,7 +64,7 @@ void Voices::add(const std::string& name, File file) {
     log(LogLevel::warning, "voices: ", file.path, ": \"", printable(name), "\" is no name of a voice");
     return;
   }
-  // An archive never takes a name from a file of its own, however the two are called.
+  // A single-voice file always takes precedence over an archive, whatever their names.
   const auto [entry, is_new] = files_.emplace(name, file);
   if (!is_new && entry->second.format == VoiceFormat::npz && file.format != VoiceFormat::npz)
     entry->second = std::move(file);

@@ -72,7 +72,8 @@ class ReadyQueue {
 SpeechRequest item(SpeechRequest request, const BatchOptions& options, size_t index) {
   if (!request.seed && options.seed) request.seed = seed_of_item(*options.seed, index);
   request.delivery = Delivery::whole;
-  // The engine's own deadline is for people who wait: the last item of a long batch would never meet it.
+  // The engine's default deadline is for interactive requests: the last item of a long batch would never meet
+  // it.
   if (request.timeout.count() == 0) request.timeout = kNoDeadline;
   return request;
 }
@@ -191,7 +192,7 @@ class Batch {
   std::vector<BatchResult> results_;
   ReadyQueue ready_;
   std::stop_callback<std::function<void()>> interrupt_;
-  std::vector<std::optional<Speech>> speeches_;  // after what their callbacks use
+  std::vector<std::optional<Speech>> speeches_;  // after the members that their callbacks use
   int open_ = 0;
   bool cancelled_ = false;
 };

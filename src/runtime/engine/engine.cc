@@ -174,7 +174,7 @@ class Engine::Impl {
     retire(previous);
   }
 
-  // The pipeline that serves, and those before it that still have requests.
+  // The serving pipeline, and earlier ones that still have requests.
   void for_each_open(const std::shared_ptr<Pipeline>& serving, FunctionRef<void(Pipeline&)> act) {
     if (serving) act(*serving);
     for (const Retiring& earlier : retiring_)

@@ -94,7 +94,7 @@ std::optional<PageCopy> SequencePages::tail_copy() const { return tail_copy_; }
 std::span<const PageId> SequencePages::table() const { return table_; }
 
 int64_t SequencePages::shared_pages() const {
-  // Who holds a page holds those before it.
+  // A holder of a page also holds those before it.
   const auto own = std::find_if(table_.begin(), table_.end(),
                                 [this](PageId page) { return !pool_->pool.is_shared(page); });
   return own - table_.begin();

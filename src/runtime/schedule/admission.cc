@@ -149,7 +149,7 @@ bool AdmissionRound::admit_followers(uint64_t voice) {
     if (entry->admitted || !keeps_its_share(clients_.at(entry->job->client))) continue;
     if (!try_admit(*entry)) return false;
   }
-  voices_.erase(waiting);  // whom its share kept out comes as a leader
+  voices_.erase(waiting);  // jobs that their client's share kept out come again as leaders
   return true;
 }
 

@@ -134,7 +134,7 @@ void StepPlanner::prefill_others() {
   }
 }
 
-// Pages that prompts may be promised: speaking jobs will want one each, the oldest prompt the rest of its
+// Pages that prompts can be promised: speaking jobs will need one each, the oldest prompt the rest of its
 // own.
 int64_t StepPlanner::spare_pages() const {
   int64_t pages = pages_left_ - promised_to_oldest_;

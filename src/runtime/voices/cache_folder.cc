@@ -1,4 +1,4 @@
-// The cache folder as a whole: where it is, what this program keeps in it, and clearing that.
+// The cache folder as a whole: its path, the files that this program keeps in it, and clearing them.
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -33,7 +33,7 @@ class Folder {
 
   int fd() const { return fd_; }
 
-  // Sorted; none when it cannot be read.
+  // Sorted; empty when it cannot be read.
   std::vector<std::string> names() const {
     std::vector<std::string> names;
     const int again = fd_ < 0 ? -1 : openat(fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -118,7 +118,7 @@ std::string cache_dir(const std::string& configured) {
   const std::string named = configured.empty() ? environment("SHOAL_CACHE_DIR") : configured;
   if (named == "none") return "";
   if (!named.empty()) return named;
-  // The XDG specification wants relative paths ignored.
+  // The XDG specification says to ignore relative paths.
   if (const std::string xdg = environment("XDG_CACHE_HOME"); xdg.starts_with("/")) return xdg + "/shoal";
   if (const std::string home = environment("HOME"); home.starts_with("/")) return home + "/.cache/shoal";
   return "";

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 constexpr std::array<std::string_view, 11> kAudioEndings = {".wav", ".flac", ".mp3", ".ogg", ".opus", ".aiff",
                                                             ".aif", ".aifc", ".m4a", ".aac", ".wma"};
 
-// For messages: a hostile name chooses neither their size nor their bytes.
+// For messages: a hostile name must not control their size or bytes.
 std::string shown(std::string_view name) {
   std::string text(name.substr(0, 60));
   for (char& c : text)
@@ -43,7 +43,7 @@ bool is_audio(const fs::path& path) {
 
 fs::path transcript_of(fs::path clip) { return clip.replace_extension(".lab"); }
 
-// The names in a folder; none when it cannot be read, or what could be read.
+// The names in a folder; if it cannot be read completely, those that could be read.
 std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> paths;
   std::error_code error;
@@ -190,7 +190,7 @@ void VoiceFolder::rename(const std::string& name, const std::string& new_name) {
   const std::string from = dir_ + "/" + name;
   if (clips_in(from).empty()) fail_not_found(name, dir_);
   if (name == new_name) fail(ErrorCode::already_exists, "voice \"", name, "\": exists already");
-  if (is_symlink(from)) {  // rename(2) would replace whatever file has the new name
+  if (is_symlink(from)) {  // rename(2) would replace any existing file of the new name
     fail(ErrorCode::invalid_argument, "voice \"", name, "\": expected a folder, got a symbolic link (", from,
          "); rename the link itself");
   }

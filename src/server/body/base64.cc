@@ -21,7 +21,7 @@ constexpr std::array<uint8_t, 256> meanings() {
 }
 constexpr std::array<uint8_t, 256> kMeanings = meanings();
 
-// "data:audio/wav;base64," in front of `text` is dropped.
+// Drops a prefix "data:audio/wav;base64,".
 std::string_view without_data_url(std::string_view text) {
   if (!text.starts_with("data:")) return text;
   const size_t comma = text.find(',');

@@ -72,7 +72,7 @@ Task<Channel::Error> Channel::write(asio::const_buffer first, asio::const_buffer
     auto [plain_error, bytes] = co_await asio::async_write(socket_, parts, next_piece, kAwait);
     error = plain_error;
   } else {
-    // Each part would be a record of its own.
+    // Otherwise each part would be its own TLS record.
     std::string flat;
     flat.reserve(asio::buffer_size(parts));
     for (const asio::const_buffer& part : parts)

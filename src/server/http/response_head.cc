@@ -27,7 +27,7 @@ void append_checked(std::string& head, std::string_view name, std::string_view v
   append_field(head, name, value);
 }
 
-// Names of days and months are English whatever the locale (RFC 9110 5.6.7).
+// Names of days and months are English in every locale (RFC 9110 5.6.7).
 std::string http_date(std::time_t now) {
   static constexpr std::array kDays = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
   static constexpr std::array kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kMostMessageBytes = 4096, kMostFieldBytes = 256;
 
-// At most so many bytes, not ending within a character.
+// At most this many bytes, not ending inside a character.
 std::string cut(std::string_view text, size_t most) {
   if (text.size() <= most) return std::string(text);
   size_t end = most;

@@ -101,7 +101,7 @@ Engine& codec_of(const Services& services, const Request& request) {
   return *services.models.with_references(request.parameter("model").value_or("")).engine;
 }
 
-// No request asks for a time of its own here. From its arrival.
+// Requests cannot set a timeout here. Counted from their arrival.
 Clock::time_point deadline_of(const Services& services) {
   return Clock::now() + std::chrono::seconds(services.config.max_timeout_s);
 }

@@ -107,7 +107,7 @@ Field<FishRequest> seed_field() {
           }};
 }
 
-// Of a model of the hosted service, the family that is nearest here; empty: it has none of that name.
+// The family here that corresponds to a model of the hosted service; empty: an unknown name.
 std::string_view family_of_hosted(std::string_view name) {
   if (name.starts_with("s2")) return "s2";
   for (const std::string_view start : {"s1", "speech-", "agent-"})
@@ -115,7 +115,7 @@ std::string_view family_of_hosted(std::string_view name) {
   return "";
 }
 
-// One that is being loaded is of none yet.
+// The family of a model that is loading is unknown.
 bool is_of(const ServedModel& model, std::string_view family) {
   try {
     return model.engine->traits().family == family;

@@ -36,8 +36,8 @@ Field<OpenAiSpeech> voice_field() {
   return field;
 }
 
-// Kokoro-FastAPI's: one switch that there is, and finer ones that may only be as that server has them
-// unasked.
+// Kokoro-FastAPI's options: one supported switch, and finer ones that may only have that server's default
+// values.
 Field<OpenAiSpeech> normalization_field() {
   using T = OpenAiSpeech;
   const auto fixed = [](const char* name, bool usual) {

@@ -30,7 +30,7 @@ Value object_schema(const std::vector<FieldDoc>& fields) {
   return {schema};
 }
 
-// Absence and null are the same to every field, so whatever is not required may be null.
+// Absence and null mean the same for every field, so every optional field may be null.
 Value type_of(const FieldDoc& field) {
   if (field.required) return text_value(field.type);
   return {Array{text_value(field.type), text_value("null")}};

@@ -10,7 +10,7 @@
 namespace shoal::server {
 namespace {
 
-// What submitting may do on a connection's thread: splitting and tokenising so much text takes under a
+// The limit for submitting on a connection's thread: splitting and tokenising this much text takes under a
 // millisecond.
 constexpr size_t kQuickTextBytes = 2048;
 

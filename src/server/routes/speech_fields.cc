@@ -5,7 +5,7 @@
 namespace shoal::server {
 namespace {
 
-// What Fish-Speech's clients send unasked.
+// Values that Fish-Speech's clients send by default.
 constexpr float kUsualTemperature = 0.8f, kUsualTopP = 0.8f, kUsualPenalty = 1.1f;
 constexpr int kChunkLengthOfClient = 300;  // the official one's; others leave the server's default
 

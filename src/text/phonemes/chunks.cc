@@ -10,7 +10,7 @@ namespace shoal::phonemes {
 namespace {
 
 constexpr int kFewestFirstWords = 4;  // a shorter first clause sounds thin and is joined to the next
-constexpr int kFewestRestWords = 4;   // less is not left over for a chunk of its own
+constexpr int kFewestRestWords = 4;   // a shorter rest does not become its own chunk
 
 int length_of(const Token& token) { return count_code_points(token.phonemes) + (token.space_after ? 1 : 0); }
 
@@ -164,7 +164,7 @@ std::vector<Chunk> Chunker::cut(std::vector<Token> tokens, double pause_after_s)
 std::vector<Token> split_phonemes(std::string_view phonemes) {
   text::require_utf8(phonemes);
   std::vector<Token> tokens;
-  bool joins = false;  // the last token is a word that goes on
+  bool joins = false;  // the last token is an unfinished word
   for (const char32_t c : to_code_points(phonemes)) {
     if (text::is_white_space(c)) {
       if (!tokens.empty()) tokens.back().space_after = true;

@@ -13,7 +13,7 @@ struct Substitution {
 
 #define TIE "\u0361"
 #define SYLLABIC "\u0329"
-// Longest first, every occurrence, each on the result of those before it.
+// Longest first, every occurrence, each applied to the result of the previous ones.
 constexpr Substitution kEnglish[] = {
     {"ʔˌn" SYLLABIC, "ʔn"},
     {"ʔn" SYLLABIC, "ʔn"},
@@ -74,7 +74,7 @@ void unfold_syllabic_consonants(std::string& text) {
   text = to_utf8(to);
 }
 
-// Without "(en)", "(fr-fr)" and the like; one space for white space, none at the ends.
+// Removes "(en)", "(fr-fr)" and the like; white space becomes single spaces, none at the ends.
 std::string tidy(std::string_view ipa) {
   constexpr size_t kLongestFlag = 18;
   std::string out;

@@ -11,8 +11,7 @@
 namespace shoal::phonemes {
 namespace {
 
-// So that one request can never grow over kMaxMessageBytes, nor its answer (IPA is about twice as long as
-// text).
+// Limits a request, and its answer (IPA is about twice as long as text), to kMaxMessageBytes.
 constexpr size_t kMaxRequestBytes = 32 << 10;
 
 EspeakVersion parse_version(std::string_view text) {

@@ -23,7 +23,7 @@ constexpr Entry kLanguages[] = {
     {Language::portuguese, "pt-br", "Brazilian Portuguese"},
 };
 
-// Their text needs a front end of its own; their voices speak phonemes like any other.
+// Their text needs a separate front end; their voices speak phonemes like any other.
 struct WithoutFrontEnd {
   char letter;
   std::string_view alias, name;

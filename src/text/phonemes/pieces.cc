@@ -88,7 +88,7 @@ class Splitter {
     at_ = end;
   }
 
-  // 'em, 'tis: an apostrophe in front of a word, with another letter's worth of nothing before it.
+  // 'em, 'tis: an apostrophe before a word, without a letter before it.
   bool starts_clipped_word() const {
     if (text_[at_] != U'\'' || !is_word(at_ + 1) || (at_ > 0 && is_word(at_ - 1))) return false;
     std::u32string lower;
@@ -158,7 +158,7 @@ class Splitter {
     if (contains(kOpenQuotes, c)) return mark(at_ + 1, "“");
     if (contains(kCloseQuotes, c)) return mark(at_ + 1, "”");
     if (c == U'"') return mark(at_ + 1, opens_quote() ? "“" : "”");
-    if (contains(kDashes, c) && !pieces_.empty()) {  // in front of everything it is a list's
+    if (contains(kDashes, c) && !pieces_.empty()) {  // at the start it marks a list item
       size_t end = at_ + 1;
       while (contains(kDashes, peek(end))) ++end;
       return mark(end, "—");

@@ -10,7 +10,7 @@ namespace {
 // A clause of 48 words has about 300 phonemes; more than this is not natural language.
 constexpr size_t kMostCells = 1'000'000;
 
-// Words, end to end, a space between each two; and where those spaces are.
+// Words, joined with a space between each two; and the positions of those spaces.
 struct Joined {
   std::u32string text;
   std::vector<size_t> boundaries;

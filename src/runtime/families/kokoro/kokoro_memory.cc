@@ -9,7 +9,7 @@ namespace shoal::runtime {
 namespace {
 
 constexpr int64_t kCpuFrames = 400, kDeviceFrames = 8000;
-constexpr int64_t kFastest = 4;  // speed: so many times the tokens are in as many frames
+constexpr int64_t kFastest = 4;  // speed: this many times as many tokens in the same number of frames
 
 // As many of the longest utterances as a batch may hold, or one.
 kokoro::BatchSize largest_batch(const EngineConfig& config, const kokoro::Config& model,

@@ -66,7 +66,7 @@ KokoroPipeline::~KokoroPipeline() {
   ledger_.wait_until_empty(0);
 }
 
-// So that the first who names no voice does not find out.
+// So that the error does not wait for the first request without a voice.
 void KokoroPipeline::check_defaults() const {
   const std::string& language = config_.default_language;
   if (!config_.default_voice.empty()) model_->voice(config_.default_voice);

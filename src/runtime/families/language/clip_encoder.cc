@@ -31,7 +31,7 @@ ClipEncoder::~ClipEncoder() {
     for (const Listener& listener : clip.listeners) listener.done(stopping);
 }
 
-// A clip whose listeners have all gone, so that cancelled requests cost neither time nor memory.
+// A clip whose listeners have all gone is skipped, so that cancelled requests cost neither time nor memory.
 void ClipEncoder::forget_unwanted() {
   std::erase_if(waiting_, [](const Clip& clip) {
     return std::all_of(clip.listeners.begin(), clip.listeners.end(),

@@ -10,8 +10,8 @@
 namespace shoal::runtime {
 namespace {
 
-// Frames of one pass: enough for the codec to work well, not so many that a stream that starves waits long or
-// that the workspace becomes large. A GPU works well on many.
+// Frames of one pass: enough for the codec to be efficient, but not so many that a starving stream waits long
+// or the workspace becomes large. A GPU is efficient with many.
 constexpr int64_t kLeastFramesPerPass = 16, kMostFramesPerPass = 64, kMostFramesOfDevice = 512;
 constexpr double kPassUs = 50'000, kPassOfDeviceUs = 20'000;
 

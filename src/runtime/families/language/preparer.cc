@@ -162,7 +162,7 @@ void Preparer::one_less(Preparation& preparation) const {
 }
 
 std::shared_ptr<const ClipCodes> Preparer::encode(const std::string& audio) {
-  // Shared, so that the encoder's thread may still be leaving set_value() when this one goes on.
+  // Shared, because the encoder's thread may still be inside set_value() when this one continues.
   const auto promise = std::make_shared<std::promise<ClipEncoder::Result>>();
   std::future<ClipEncoder::Result> future = promise->get_future();
   encoder_.encode(hash_clip(std::as_bytes(std::span(audio))), audio, "audio",
