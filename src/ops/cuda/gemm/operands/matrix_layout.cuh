@@ -1,19 +1,19 @@
-// How 16-bit weight matrices lie in device memory, and the order in which products are summed.
+// The layout of 16-bit weight matrices in device memory, and the order in which products are summed.
 //
 // Layout: tiles of 8 outputs by 32 inputs, 512 bytes: output n has 64 bytes at 64 n, in which the eight
 // inputs 8c .. 8c + 7 are the 16 bytes at position c ^ (n / 2 % 4) (swizzled_chunk). Copied to shared memory
-// as they are, tiles are what wgmma takes as its operand with a swizzle of 64 bytes, and what ldmatrix reads
-// without bank conflicts. Tiles of one row of tiles follow each other by tap, then by input; rows of tiles by
-// output. Both are padded with zeros. In a SwiGLU pair, rows of tiles 2i and 2i + 1 hold outputs 8i .. 8i + 7
-// of the gate and of the up.
+// unchanged, tiles have the form that wgmma takes as its operand with a swizzle of 64 bytes, and that
+// ldmatrix reads without bank conflicts. Tiles of one row of tiles follow each other by tap, then by input;
+// rows of tiles by output. Both are padded with zeros. In a SwiGLU pair, rows of tiles 2i and 2i + 1 hold
+// outputs 8i .. 8i + 7 of the gate and of the up.
 //
 // The tensor cores multiply 16 inputs at a time, by rising input. A chain of mma.sync.m16n8k16 and one of
-// wgmma.m64nNk16 over the same inputs give the same bits (wide_test.cc holds them to it).
+// wgmma.m64nNk16 over the same inputs give the same bits (wide_test.cc checks it).
 //
 // Order: the f32 accumulator runs through the tiles of a segment by rising input, starting from zero; then
 // the segments' sums are added one after the other, starting from zero (kSegments, or one per tap for a
-// convolution). It depends on the shape of the matrix alone: not on how many rows there are, nor on the
-// kernel. So every kernel gives the same bits for a row (docs/ARCHITECTURE.md, Determinism).
+// convolution). The order depends only on the shape of the matrix: not on the number of rows or the kernel.
+// So every kernel gives the same bits for a row (docs/ARCHITECTURE.md, Determinism).
 #pragma once
 
 #include <cstdint>
@@ -47,10 +47,10 @@ int64_t segments_of(const MatrixShape& matrix);
 // Whether there is one tap, and all segments are there and have the same number of whole pairs of tiles.
 bool has_even_segments(const MatrixShape& matrix);
 
-// Where, of the four 16-byte chunks of a row, chunk c of row n lies in a tile. Its own inverse.
+// The position of chunk c of row n among the four 16-byte chunks of a row in a tile. Its own inverse.
 __host__ __device__ constexpr int swizzled_chunk(int n, int c) { return c ^ (n / 2 % 4); }
 
-// Where element (n, tap, k) lies, counted in elements. part: 0, or 1 for the up of a pair.
+// The position of element (n, tap, k), counted in elements. part: 0, or 1 for the up of a pair.
 __host__ __device__ inline int64_t element_index(const MatrixShape& shape, int64_t part, int64_t n,
                                                  int64_t tap, int64_t k) {
   const int64_t tile_row = shape.paired ? n / kTileOutputs * 2 + part : n / kTileOutputs;

@@ -6,7 +6,7 @@
 namespace shoal::ops::cuda {
 namespace {
 
-// The driver's function, found at run time: programs link the CUDA runtime alone.
+// The driver's function, found at run time: programs link only the CUDA runtime.
 PFN_cuTensorMapEncodeTiled_v12000 encoder() {
   static const auto found = [] {
     void* function = nullptr;

@@ -12,14 +12,14 @@ namespace shoal::ops::cuda {
 
 constexpr int kWeightMapUnit = 8;  // bytes of a step along a row of tiles
 
-// Rectangles of `tiles` tiles of `tile_rows` rows of tiles, [row][tile][512 bytes] in shared memory; what
-// lies outside of the matrix is zeros. Goes to kernels by value.  weight: as the layout says, 16-byte
-// aligned. Throws Error(unavailable) where the driver knows no such copies.
+// Rectangles of `tiles` tiles of `tile_rows` rows of tiles, [row][tile][512 bytes] in shared memory; zeros
+// outside the matrix. Passed to kernels by value. weight: in the layout, 16-byte aligned. Throws
+// Error(unavailable) where the driver has no such copies.
 CUtensorMap weight_map(const void* weight, const MatrixShape& shape, int tile_rows, int tiles);
 
 // Rectangles of `box_rows` rows of one tile's 32 inputs, or of two tiles' 64: [row][64 or 128 bytes] in
-// shared memory, their chunks as swizzled_chunk says, or as operand_of_pairs_at (wgmma.cuh); what lies
-// outside of the rows is zeros.  x: 16-bit elements [rows, depth], 16-byte aligned, as the stride is. stride:
+// shared memory, their chunks arranged by swizzled_chunk, or by operand_of_pairs_at (wgmma.cuh); zeros
+// outside the rows. x: 16-bit elements [rows, depth], with 16-byte aligned address and stride. stride:
 // elements. Throws as above.
 CUtensorMap rows_map(const void* x, int64_t rows, int64_t depth, int64_t stride, int box_rows, int box_tiles);
 

@@ -13,7 +13,7 @@ namespace {
 constexpr int kPackThreads = 256;
 constexpr int64_t kCopyGrain = 128 << 10;  // of one worker, through page-locked memory
 
-// Where a part's elements lie in device memory (WeightSource) and whither they go.
+// The positions of a part's elements in device memory (WeightSource), and their destination.
 struct PackArguments {
   const void* source;
   WeightSource from;  // data is not read; start counts from `source`
@@ -64,7 +64,7 @@ struct Range {
   int64_t first, last;  // elements
 };
 
-// The elements of its memory that a source reads lie in this range.
+// The elements of its memory that a source reads are in this range.
 Range range_of(const WeightSource& source, int64_t taps, int64_t depth) {
   Range range{source.output_offset(0), source.output_offset(0)}, inputs{0, 0};
   for (int64_t n = 1; n < source.outputs; ++n) {
@@ -136,7 +136,7 @@ Tensor pack(Context& ctx, const PackRequest& request) {
     else
       first_output += source.outputs;
   }
-  // Kernels read weights before they wait for what the stream did before them.
+  // Kernels read weights before they wait for earlier work of the stream.
   cuda::synchronize(ctx);
   return packed;
 }

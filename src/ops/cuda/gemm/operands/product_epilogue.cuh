@@ -20,7 +20,7 @@ __device__ inline float activated(float v, Activation activation) {
   return activation == Activation::tanh ? tanhf(v) : v;
 }
 
-// x / y to within an ulp, for y in 1 .. 2^126. Without the branches of an exact division, behind which values
+// x / y to within an ulp, for y in 1 .. 2^126. Without the branches of an exact division, after which values
 // of one thread wait for each other.
 __device__ inline float quotient(float x, float y) {
   float inverse;
@@ -29,14 +29,14 @@ __device__ inline float quotient(float x, float y) {
   return __fmaf_rn(__fmaf_rn(-near, y, x), inverse, near);
 }
 
-// silu(gate) * up. A gate below -87 gives gate times 2^-126 instead of nearly nothing; an infinite one is not
-// a number.
+// silu(gate) * up. A gate below -87 gives gate times 2^-126 instead of almost zero; an infinite one gives
+// NaN.
 __device__ inline float swiglu_value(float gate, float up) {
-  constexpr float kMost = 87;  // exp of more is no divisor of quotient's
+  constexpr float kMost = 87;  // exp of larger values is outside quotient's divisors
   return __fmul_rn(quotient(gate, __fadd_rn(1.0f, expf(fminf(-gate, kMost)))), up);
 }
 
-// bias: 0 where there is none; scale: 1; before: what y holds, or 0.
+// bias: 0 if there is none; scale: 1; before: the value in y, or 0.
 __device__ inline float epilogue_value(float sum, float bias, float scale, float before,
                                        Activation activation) {
   return __fadd_rn(before, __fmul_rn(scale, activated(__fadd_rn(sum, bias), activation)));

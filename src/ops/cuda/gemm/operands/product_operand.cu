@@ -62,8 +62,8 @@ __global__ void __launch_bounds__(kThreads) round_kernel(const OperandArguments 
     if (first + i * kThreads < all) store_four(static_cast<T*>(a.y) + (first + i * kThreads) * 4, held[i]);
 }
 
-// What is normed, or is not f32: a warp per row. kUsual: normed, in vectors, its weight through shared
-// memory; a kernel without the other cases' instructions.
+// Normed rows, or rows that are not f32: a warp per row. kUsual: normed, in vectors, its weight through
+// shared memory; this kernel omits the instructions of the other cases.
 template <typename T, bool kUsual>
 __global__ void __launch_bounds__(kThreads) operand_kernel(const OperandArguments a) {
   extern __shared__ float4 shared_weight[];
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(kThreads) operand_kernel(const OperandArgument
   else
     for (int k = lane; k < a.depth; k += 32)
       *a.place<T>(row, k) = narrowed_value<T>(load_any(a.x, a.x_dtype, row * a.x_stride + k));
-  // What stands between the last input, or the last four, and the end.
+  // The elements between the last input, or the last four, and the end.
   for (int k = (weight ? (a.depth + 3) / 4 * 4 : a.depth) + lane; k < a.padded; k += 32)
     *a.place<T>(row, k) = narrowed_value<T>(0.0f);
 }

@@ -6,10 +6,9 @@
 
 namespace shoal::ops::cuda {
 
-// What a sum over `terms` inputs may be off by, in units of the sum of magnitudes. The tensor cores add 16
-// products and the sum so far after cutting all of them off at the last bit of the largest: 17 times two
-// units for each 16 inputs, of which whole tiles are counted, in every tap. Additions of segments and the
-// bias come after.
+// The error bound of a sum over `terms` inputs, in units of the sum of magnitudes. The tensor cores add 16
+// products and the sum so far after truncating all of them at the last bit of the largest: 17 times two units
+// for each 16 inputs, counted in whole tiles, in every tap. Additions of segments and the bias come after.
 inline ref::Values product_bound(const ref::Values& magnitude, int64_t terms, DType dtype, int64_t taps = 1) {
   const int64_t units =
       dtype == DType::f32 ? taps * terms + 16 + taps : taps * 34 * 2 * ((terms + 31) / 32) + 16 + taps;

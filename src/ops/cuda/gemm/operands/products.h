@@ -1,4 +1,4 @@
-// The matrix products that ops are made of, and what they read.
+// The matrix products behind the ops, and their operands.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct ProductEpilogue {
 // Where the taps of a convolution find their rows: tap j of row t multiplies row first_rows[t] + j * dilation
 // of x, or t + j * dilation.
 struct TapRows {
-  const int32_t* first_rows = nullptr;  // [rows] in device memory; null: that of row t is row t
+  const int32_t* first_rows = nullptr;  // [rows] in device memory; null: row t starts at row t
   int64_t dilation = 1;
 };
 
@@ -44,9 +44,9 @@ struct Product {
 // How many rows skinny_product (skinny_product.h) takes at most.
 constexpr int64_t kSkinnyRows = 16;
 
-// x as a product reads it: [rows, depth rounded up to a multiple of 8] of `dtype`, dense, in
-// ctx.workspace, normed (then x is f32) when there is a norm.  x: f32, bf16 or f16 [rows, depth], rows may be
-// strided.  sums: what is added to x first, where there is a norm.
+// x in the form that a product reads: [rows, depth rounded up to a multiple of 8] of `dtype`, dense, in
+// ctx.workspace, normed (then x is f32) when there is a norm. x: f32, bf16 or f16 [rows, depth], rows may be
+// strided. sums: added to x first, if there is a norm.
 TensorView product_operand(Context& ctx, TensorView x, DType dtype, const RmsNorm* norm = nullptr,
                            TensorView sums = {});
 // Whether products of such weights read x as it is.

@@ -30,7 +30,7 @@ __device__ float4 plus(const float4& a, const float4& b) {
   return {__fadd_rn(a.x, b.x), __fadd_rn(a.y, b.y), __fadd_rn(a.z, b.z), __fadd_rn(a.w, b.w)};
 }
 
-// x += sums, of a row; what(k, the four from k on) of what becomes of it.
+// x += sums, for a row; calls what(k, the four results from k on).
 template <typename What>
 __device__ inline void settle_row(const SettleArguments& a, int64_t row, What&& what) {
   float* const x = a.x + row * a.x_stride;
@@ -65,8 +65,8 @@ __global__ void __launch_bounds__(kThreads) settle_kernel(const SettleArguments 
   settle_row(a, blockIdx.x, [](int, const float4&) {});
 }
 
-// And the operand of the product behind it. The row passes through shared memory to the warps, each of which
-// measures all of it: RowNorm's order is that of one warp.
+// Also makes the operand of the next product. The row passes through shared memory to the warps, each of
+// which computes the moments of the whole row: RowNorm's order is that of one warp.
 template <typename T>
 __global__ void __launch_bounds__(kThreads) settled_operand_kernel(const SettleArguments a) {
   extern __shared__ float4 shared_fours[];

@@ -1,4 +1,4 @@
-// From the sums of a product to its result in memory, four neighbouring outputs at a time.
+// From the sums of a product to its result in memory, four adjacent outputs at a time.
 #pragma once
 
 #include "ops/cuda/gemm/operands/product_epilogue.cuh"
@@ -43,13 +43,13 @@ __device__ inline void store_four(void* y, int64_t index, DType dtype, const Fou
         make_uint2(rounded_pair(dtype, values[0], values[1]), rounded_pair(dtype, values[2], values[3]));
 }
 
-// Outputs n .. n + 3 of a row, of which those below `outputs` exist.
+// Outputs n .. n + 3 of a row; only those below `outputs` exist.
 struct OutputPlace {
   int64_t row;
   int n;
 };
 
-// What y holds, where it is added to; else zeros.
+// The values of y, if the result is added to them; else zeros.
 __device__ inline void load_before(const TileArguments& arguments, const OutputPlace& place,
                                    FourFloats& before) {
   const ProductEpilogue& epilogue = arguments.epilogue;
@@ -74,7 +74,7 @@ __device__ inline void store_outputs(const TileArguments& arguments, const Outpu
     if (place.n + i < arguments.outputs) store_value(epilogue.y, at + i, epilogue.y_dtype, values[i]);
 }
 
-// finish_outputs (below) where arguments.plain says that nothing is special.
+// finish_outputs (below), specialised for arguments.plain.
 __device__ inline void finish_plain(const TileArguments& arguments, const OutputPlace& place,
                                     const FourFloats& before, FourFloats& sums) {
   const ProductEpilogue& epilogue = arguments.epilogue;
@@ -91,7 +91,7 @@ __device__ inline void finish_plain(const TileArguments& arguments, const Output
   for (int i = 0; i < 4; ++i) sums[i] = near_snake(sums[i], alpha[i], snake_inverse(alpha[i]));
 }
 
-// sums -> what is stored.
+// sums -> stored values.
 __device__ inline void finish_outputs(const TileArguments& arguments, const OutputPlace& place,
                                       const FourFloats& before, FourFloats& sums) {
   if (arguments.plain) return finish_plain(arguments, place, before, sums);

@@ -7,9 +7,9 @@
 namespace shoal::ops::cuda {
 namespace {
 
-// The fewest that suit are taken, and no fewer: what limits a product is how much all blocks together read
-// out of the second-level cache (about 6,500 bytes a clock on an H200), so that 64 blocks that read half as
-// much are no slower than twice as many.
+// The smallest suitable size is taken, but not smaller: a product is limited by how much all blocks together
+// read from the second-level cache (about 6,500 bytes a clock on an H200), so that 64 blocks that read half
+// as much are no slower than twice as many.
 constexpr int kBlockOutputs[] = {64, 96};
 constexpr int64_t kFewestRows = 65, kFewestWeightStages = 4;
 

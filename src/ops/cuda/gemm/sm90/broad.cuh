@@ -25,12 +25,12 @@ constexpr int kBroadStages = kBroadDepth / (2 * kTileInputs), kBroadSegmentStage
 struct BroadArguments {
   TileArguments tile;
   BroadPlan plan;
-  bool lines;           // results leave by rows, not as they lie in registers (store_broad)
+  bool lines;           // results are stored by rows, not in the order of the registers (store_broad)
   CUtensorMap rows;     // two tiles of the rows of a block
   CUtensorMap weights;  // two tiles of the outputs of a block
 };
 
-// What a block makes, and where it lies in its shared memory.
+// The work of a block, and the layout of its shared memory.
 template <int kOutputs>
 struct BroadBlock {
   static constexpr int kWeightBytes = kOutputs * 128;  // of a stage
@@ -76,7 +76,7 @@ struct BroadBlock {
     return step - within + within % 2 * kBroadSegmentStages + within / 2;
   }
 
-  // By one thread; what is constant.
+  // By one thread; for constant data.
   __device__ void load_weights() const {
     constexpr int kStageUnits = 2 * kTileBytes / kWeightMapUnit;
     WideRing ring;
@@ -102,8 +102,8 @@ struct BroadBlock {
   }
 };
 
-// A warp's results -> y. Through its rows, once its group has multiplied them, where the results of blocks
-// are aligned to 16 bytes and nothing is added to: f32, or the rounded ones of pairs.
+// A warp's results -> y. Through the shared memory of its rows, once its group has multiplied them, if the
+// results of blocks are aligned to 16 bytes and y is overwritten: f32, or the rounded results of pairs.
 template <int kOutputs>
 __device__ inline void store_broad(const BroadBlock<kOutputs>& block, int group,
                                    float (&totals)[kOutputs / 2]) {
@@ -161,7 +161,7 @@ class BroadConsumer {
   }
 
  private:
-  // Begins the products of a stage; those of the stage before are done.
+  // Starts the products of a stage; those of the previous stage are done.
   __device__ void multiply(Sums& sums, uint32_t add) {
     wait_for_phase(block_.weights_full(weights_.stage), weights_.parity);
     wait_for_phase(block_.rows_full(rows_.stage), rows_.parity);

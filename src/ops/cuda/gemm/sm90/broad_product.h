@@ -19,7 +19,8 @@ struct BroadPlan {
 };
 BroadPlan broad_plan(const MatrixShape& matrix, int64_t rows, const Machine& machine);
 
-// Where the GPU can, there is a plan, and the epilogue is plain (tile_arguments.cuh). False: nothing is done.
+// If the GPU supports it, there is a plan, and the epilogue is plain (tile_arguments.cuh). Otherwise returns
+// false and does nothing.
 bool broad_product(Context& ctx, const Product& product);
 
 }  // namespace shoal::ops::cuda

@@ -1,6 +1,6 @@
-// What a warp of the tensor cores has summed (wgmma.cuh), to memory through 2 KiB of shared memory of its
-// own: as it lies in registers, four lanes have eight neighbours of a row, so that a store writes eight lines
-// of 128 bytes a piece of each; from here it writes lines as they are.
+// Stores the sums of a warp's tensor core products (wgmma.cuh) through its own 2 KiB of shared memory. In
+// registers, four lanes have eight adjacent values of a row, so a direct store would write a piece of each of
+// eight lines of 128 bytes; from shared memory whole lines are written.
 #pragma once
 
 #include "ops/cuda/gemm/operands/tile_store.cuh"

@@ -1,9 +1,9 @@
 // The segments' sums of products of 17 to 256 rows of x and 16-bit weights of few outputs on the tensor cores
-// of sm_90a, in the layout and the order of matrix_layout.cuh: what comes after attention and the inner
-// product of a layer, whose sums the norm behind it adds up (residual.cu).
+// of sm_90a, in the layout and the order of matrix_layout.cuh: for the products after attention and at the
+// end of a layer, whose sums the next norm adds up (residual.cu).
 //
-// A block has one segment of its inputs, whole, in its shared memory: nothing passes through a ring. Rows
-// come 64 inputs at a time, each such copy with a barrier of its own. Sums leave as whole lines.
+// A block has one whole segment of its inputs in its shared memory, without a ring. Rows arrive 64 inputs at
+// a time, each copy with its own barrier. Sums are stored as whole lines.
 #pragma once
 
 #include <cuda.h>
@@ -27,7 +27,7 @@ struct PartialArguments {
   int output_blocks;
 };
 
-// What a block makes, and where it lies in its shared memory.
+// The work of a block, and the layout of its shared memory.
 template <int kRowGroups, int kTileRows>
 struct PartialBlock {
   static constexpr int kRows = 64 * kRowGroups, kThreads = 128 * kRowGroups, kWarps = kThreads / 32;
@@ -51,7 +51,7 @@ struct PartialBlock {
     return weights_full() + 8 * static_cast<uint32_t>(1 + pair);
   }
 
-  // Of what is constant; by all threads, until a barrier of the block.
+  // Fetches constant data; by all threads, up to a barrier of the block.
   __device__ void start_weights() const {
     const int warp = static_cast<int>(threadIdx.x / 32);
     const auto row_bytes = static_cast<uint32_t>(a.segment_tiles * kTileBytes);

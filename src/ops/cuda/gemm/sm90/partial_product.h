@@ -15,7 +15,7 @@ struct PartialPlan {
 PartialPlan partial_plan(const MatrixShape& matrix, int64_t rows, const Machine& machine);
 
 // sums = the sums of each segment of x weight^T (matrix_layout.cuh), without the epilogue: f32 [segments,
-// rows, outputs], dense. False, and nothing is done: no such kernels, or no plan.
+// rows, outputs], dense. Returns false and does nothing without such kernels or without a plan.
 bool partial_product(Context& ctx, const Product& product, TensorView sums);
 
 }  // namespace shoal::ops::cuda

@@ -23,7 +23,8 @@ class ProductBits : public WideKernelsTest {
     scale_ = put(random_values(matrix.outputs, 5), {matrix.outputs});
   }
 
-  // What `multiply` makes of y, in rows that lie apart: so far that four outputs are stored at once, or not.
+  // The result of `multiply` on y, in separate rows: either with a stride that allows storing four outputs at
+  // once, or not.
   template <typename Multiply>
   std::vector<float> result(int64_t rows, Multiply multiply) {
     const int64_t stride = apart_ ? (shape_.outputs + 11) / 8 * 8 : shape_.outputs + 5;
@@ -31,7 +32,7 @@ class ProductBits : public WideKernelsTest {
     multiply(y.view().columns(0, shape_.outputs));
     return get(y);
   }
-  // With every part of an epilogue, but of a pair, which has none; or, where y is overwritten, bias alone.
+  // With every part of an epilogue (a pair has none); or, if y is overwritten, only a bias.
   Product product_of(TensorView x, TensorView y) const {
     Product product{.shape = shape_,
                     .dtype = dtype(),

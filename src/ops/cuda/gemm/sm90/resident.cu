@@ -7,7 +7,7 @@
 namespace shoal::ops::cuda {
 namespace {
 
-constexpr int kBlockRows[] = {6, 4, 2};  // the fewest that suit are taken: most blocks at work
+constexpr int kBlockRows[] = {6, 4, 2};  // the smallest suitable size is taken: most blocks at work
 constexpr int kResidentRows = 64;
 
 // Whether the sums of a segment find room where its rows were: rows of kOutputs and the padding.

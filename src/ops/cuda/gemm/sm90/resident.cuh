@@ -1,13 +1,12 @@
 // Products of 17 to 64 rows of x and 16-bit weights on the tensor cores of sm_90a, in the layout and the
 // order of matrix_layout.cuh: each step of decoding for many sequences.
 //
-// All of the rows lie in the shared memory of a block, beside its part of the matrix: nothing passes through
-// a ring, no copy waits for a place. That counts for more than what it costs, that there is no room for the
-// blocks of the next kernel to start early (4,096 x 1,024 and 64 rows with the norm before it 9.2 -> 6.5 us
-// on an H200).
+// All rows are in the shared memory of a block, beside its part of the matrix: there is no ring, and no copy
+// waits for a free buffer. This gains more than it costs (the blocks of the next kernel have no room to start
+// early): 4,096 x 1,024 and 64 rows with the norm before it 9.2 -> 6.5 us on an H200.
 //
-// Four warpgroups multiply a segment each at a time, and leave its sums where its rows were; then all threads
-// add the segments in order.
+// Four warpgroups multiply one segment each at a time, and store its sums over its rows; then all threads add
+// the segments in order.
 #pragma once
 
 #include "ops/cuda/device/launch.cuh"
@@ -36,7 +35,7 @@ struct ResidentShared {
   }
 };
 
-// By one thread, of what is constant: asks for the block's part of the matrix, which lies in one piece.
+// By one thread, for constant data: fetches the block's part of the matrix, which is contiguous.
 __device__ inline void start_block(const ResidentShared& shared, int first, int valid) {
   const TileArguments& t = shared.a.tile;
   init_barrier(shared.weights_full(), 1);
@@ -69,8 +68,7 @@ __device__ inline void add_segments(const ResidentArguments& a, const char* at, 
     if (s < a.tile.segments) add_four(total, reinterpret_cast<const float*>(at + s * a.plan.segment_bytes));
 }
 
-// The sums of a segment of 64 rows, by a warpgroup. What stands behind rows that do not exist may be
-// anything.
+// The sums of a segment of 64 rows, by a warpgroup. Missing rows may hold anything.
 template <typename T, int kSums>
 __device__ inline void multiply_segment(const ResidentArguments& a, uint32_t rows, uint32_t weights,
                                         float (&sums)[kSums]) {

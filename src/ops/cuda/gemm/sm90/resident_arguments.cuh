@@ -1,4 +1,4 @@
-// What the kernel of resident.cuh is told.
+// The arguments of the kernel of resident.cuh.
 #pragma once
 
 #include <cuda.h>

@@ -1,4 +1,4 @@
-// Multiplications of 64 inputs at a time, whose rows came by tensor maps (resident.cuh, partial.cuh,
+// Multiplications of 64 inputs at a time, whose rows were copied by tensor maps (resident.cuh, partial.cuh,
 // broad.cuh).
 #pragma once
 
@@ -12,8 +12,8 @@ __device__ inline void wait_for_group(int group) {
   asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
 }
 
-// sums = rows weights, or sums += rows weights, over a pair of tiles: rows as operand_of_pairs_at names them,
-// the second tile of weights right behind the first.
+// sums = rows weights, or sums += rows weights, over a pair of tiles: rows in the form of
+// operand_of_pairs_at, the second tile of weights directly after the first.
 template <typename T, int kSums>
 __device__ inline void multiply_pair(float (&sums)[kSums], uint64_t rows, uint64_t weights, uint32_t add) {
   constexpr uint64_t kNextTile = kTileBytes >> 4;

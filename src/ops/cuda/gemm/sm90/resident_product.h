@@ -16,7 +16,7 @@ struct ResidentPlan {
 };
 ResidentPlan resident_plan(const MatrixShape& matrix, int64_t rows, const Machine& machine);
 
-// Where the GPU can and there is a plan. False: nothing is done.
+// If the GPU supports it and there is a plan. Otherwise returns false and does nothing.
 bool resident_product(Context& ctx, const Product& product);
 
 }  // namespace shoal::ops::cuda

@@ -27,7 +27,7 @@ class WideConsumer {
   __device__ WideConsumer(const WideArguments& arguments, const WideShared<kShape>& shared, int group)
       : shared_(shared), group_(group), copied_(!arguments.has_row_map()), pairs_(arguments.map_tiles == 2) {}
 
-  // sums = the products over a segment of so many tiles.
+  // sums = the products over a segment of this many tiles.
   __device__ void run_segment(int tiles, Sums& sums) {
     const auto weight_group = static_cast<uint32_t>(shared_.plan.stage_tiles * kTileBytes);
     uint32_t add = 0;
@@ -87,7 +87,7 @@ class WideConsumer {
   const WideShared<kShape>& shared_;
   int group_;
   bool copied_;  // rows come by copies of threads, whose writes the tensor cores must be shown
-  bool pairs_;   // and lie by pairs of tiles
+  bool pairs_;   // and are arranged by pairs of tiles
   WideRing ring_;
 };
 

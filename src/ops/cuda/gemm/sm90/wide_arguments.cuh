@@ -1,4 +1,4 @@
-// What the kernels of wide.cuh are told.
+// The arguments of the kernels of wide.cuh.
 #pragma once
 
 #include <cuda.h>
@@ -21,7 +21,7 @@ struct WideArguments {
   __device__ bool has_row_map() const { return !tile.first_rows; }
 };
 
-// Starts the kernel of wide_choice.h's choice on so many blocks.
+// Starts the kernel of wide_choice.h's choice on this many blocks.
 template <typename T>
 void launch_wide(Context& ctx, const WideChoice& choice, int64_t blocks, const WideArguments& arguments);
 

@@ -8,9 +8,9 @@ namespace {
 
 constexpr int kMostStages = 8;
 
-// What a shape takes on an H200, in microseconds: least squares of the relative errors over 478 measured
-// products (ops_cuda_conv_bench wide), those near the fastest counting most. Convolutions among them
-// brought their rows 16 bytes at a time.
+// The time of a shape on an H200, in microseconds: least squares of the relative errors over 478 measured
+// products (ops_cuda_conv_bench wide), weighted towards those near the fastest. Convolutions among them
+// copied their rows 16 bytes at a time.
 struct WideTimes {
   double start;    // until the first stage is there
   double tile;     // of 32 inputs of a result
@@ -30,25 +30,25 @@ constexpr std::array<WideTimes, kWideShapes.size()> kTimes = {{
     {3.9, 0.081, 0.8, 0},
 }};
 
-// Of all multiprocessors, those that clusters of eight leave no gaps on.
+// The part of all multiprocessors that clusters of eight can fill.
 constexpr double kClustered = 120.0 / 132;
 
 int64_t blocks_of(int64_t items, int64_t per_block) { return (items + per_block - 1) / per_block; }
 
 const WideShape& shape_of(const WideChoice& choice) { return kWideShapes[static_cast<size_t>(choice.shape)]; }
 
-// How many blocks a multiprocessor has to do, one after the other or in the time of so many.
+// How many blocks a multiprocessor executes, one after the other or in an equivalent time.
 double blocks_of_one(const WideShape& shape, double blocks, int multiprocessors) {
   const double share = blocks / multiprocessors;
   if (shape.blocks == 1) return std::ceil(share);
-  // Where several blocks share a multiprocessor, those of the last round have it to themselves; clusters need
-  // room for all of their blocks at once.
+  // If several blocks share a multiprocessor, the blocks of the last round have it to themselves; clusters
+  // need room for all of their blocks at once.
   const double rounds = shape.split ? std::ceil(share / (shape.blocks * kClustered)) : 1;
   return rounds > 1 ? rounds * shape.blocks : std::max(1.0, share);
 }
 
-// Tiles of 32 inputs of a stage: those of a segment without a remainder, if they can be, and four if
-// so large stages still follow each other: one costs 0.2 microseconds whatever its size (H200).
+// Tiles of 32 inputs per stage: a divisor of a segment's tiles if possible, and four if such large stages can
+// still be pipelined: a stage costs 0.2 microseconds at any size (H200).
 int stage_tiles_of(int64_t segment_tiles, int64_t room_tiles) {
   if (segment_tiles % 4 == 0 && room_tiles >= 3 * 4) return 4;
   if (segment_tiles % 2 == 0) return 2;
@@ -65,7 +65,7 @@ WidePlan wide_plan(const WideChoice& choice, const MatrixShape& matrix, const Ma
       shape.split ? int64_t{4} * plan.local_segments * shape.rows() * (shape.outputs + kWideSumPadding)
                   : int64_t{4} * shape.rows() * (kWideChunk + kWideSumPadding);
   const int64_t barriers = 16 * kMostStages;
-  // A block takes 1 KiB besides what it asks for.
+  // A block needs 1 KiB beyond its request.
   const int64_t room = (machine.shared_bytes + 1024) / shape.blocks - 1024 - sums - barriers;
   const int64_t tile = int64_t{64} * (shape.rows() + shape.outputs);
   plan.stage_tiles = stage_tiles_of(matrix.segment_tiles(), room / tile);

@@ -1,4 +1,4 @@
-// Which kernel of wide.cuh multiplies a matrix: all give the same bits, so this is about time alone.
+// Chooses the kernel of wide.cuh for a matrix: all give the same bits, so only time matters.
 #pragma once
 
 #include <array>
@@ -10,14 +10,14 @@
 
 namespace shoal::ops::cuda {
 
-// A block makes 64 * row_groups x outputs sums, each group of 64 rows in a warpgroup of its own. Unsplit, a
+// A block computes 64 * row_groups x outputs sums, each group of 64 rows in its own warpgroup. Unsplit, a
 // block goes through all segments, one result after the other until none is left. Split, the blocks of a
-// cluster share the segments of one result between them.
+// cluster divide the segments of one result among themselves.
 struct WideShape {
   int row_groups, outputs;
   bool split;
   int blocks;              // per multiprocessor that it leaves room for
-  int consumer_registers;  // of a thread that multiplies, at the cost of those that load; 0: all have as many
+  int consumer_registers;  // per multiplying thread, taken from the loading threads; 0: all have equally many
 
   constexpr int rows() const { return 64 * row_groups; }
   constexpr int threads() const { return 128 * (row_groups + 1); }
@@ -36,7 +36,7 @@ constexpr std::array<WideShape, 10> kWideShapes = {{
     {1, 32, true, 2, 0},
 }};
 
-// What is left to a thread that loads where the others take registers.
+// The registers left to a loading thread if the others take more.
 constexpr int kLoaderRegisters = 56;
 
 struct WideChoice {
@@ -54,9 +54,9 @@ struct WidePlan {
 };
 WidePlan wide_plan(const WideChoice& choice, const MatrixShape& matrix, const Machine& machine);
 
-// Floats between rows of sums: eight lie behind each row, against bank conflicts.
+// Floats between rows of sums: eight padding floats after each row, against bank conflicts.
 constexpr int kWideSumPadding = 8;
-// Unsplit, a warp's sums pass through shared memory so many outputs at a time.
+// Unsplit, a warp's sums pass through shared memory this many outputs at a time.
 constexpr int kWideChunk = 32;
 
 bool can_do(const WideChoice& choice, const MatrixShape& matrix, const Machine& machine);

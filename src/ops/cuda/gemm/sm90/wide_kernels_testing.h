@@ -1,4 +1,4 @@
-// What the tests of kernels share that only some GPUs can run (has_wgmma).
+// Shared by the tests of kernels that only some GPUs can run (has_wgmma).
 #pragma once
 
 #include "ops/cuda/device/cuda_testing.h"

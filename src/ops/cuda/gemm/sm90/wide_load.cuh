@@ -35,7 +35,7 @@ struct WideRing {
   }
 };
 
-// Where things lie in a block's shared memory.
+// The layout of a block's shared memory.
 template <int kShape>
 struct WideShared {
   using Sizes = WideSizes<kShape>;
@@ -63,8 +63,8 @@ struct WideShared {
   }
 };
 
-// The results of a block, one after the other, and its segments of each. The blocks of few kind (of rows or
-// of outputs) run fastest, so that those at work share what they read.
+// The results of a block, one after the other, and its segments of each. The dimension with fewer blocks
+// (rows or outputs) runs fastest, so that concurrent blocks share what they read.
 struct WideWork {
   const WideArguments& arguments;
   int result, results, step;
@@ -102,8 +102,8 @@ struct WideWork {
   }
 };
 
-// By one thread. Weights are constant: the first stages are asked for before the inputs are there. A stage
-// that is not full brings the next segment's tiles as well, which nobody reads.
+// By one thread. Weights are constant: the first stages are fetched before the inputs are ready. A stage that
+// is not full also loads the next segment's tiles, which are not read.
 template <int kShape>
 __device__ inline void load_weights(const WideArguments& arguments, const WideShared<kShape>& shared) {
   using Sizes = WideSizes<kShape>;
@@ -122,7 +122,7 @@ __device__ inline void load_weights(const WideArguments& arguments, const WideSh
   }
 }
 
-// By one thread, with a row map. Rows that do not exist and what lies behind a row's end are zeros.
+// By one thread, with a row map. Missing rows and the data after a row's end are zeros.
 template <int kShape>
 __device__ inline void load_mapped_rows(const WideArguments& arguments, const WideShared<kShape>& shared) {
   using Sizes = WideSizes<kShape>;
@@ -145,8 +145,8 @@ __device__ inline void load_mapped_rows(const WideArguments& arguments, const Wi
   }
 }
 
-// Without one. By warp `warp` of kRowWarps, which copies every third eight rows: lane 4 r + c the 16 bytes c
-// of row r. Rows that do not exist and what lies behind a row's end are zeros.
+// Without one. By warp `warp` of kRowWarps, which copies every third group of eight rows: lane 4 r + c the 16
+// bytes c of row r. Missing rows and the data after a row's end are zeros.
 template <int kShape>
 __device__ inline void load_rows(const WideArguments& arguments, const WideShared<kShape>& shared, int warp) {
   using Sizes = WideSizes<kShape>;

@@ -40,7 +40,7 @@ __device__ inline void store_pair(const ProductEpilogue& e, int64_t at, float lo
     *reinterpret_cast<uint32_t*>(static_cast<uint16_t*>(e.y) + at) = rounded_pair(e.y_dtype, low, high);
 }
 
-// v + bias, times scale, for what a thread has of `tiles` rows of tiles.
+// v + bias, times scale, for a thread's part of `tiles` rows of tiles.
 template <int kSums>
 __device__ inline void apply_factors(const ProductEpilogue& e, int n, int tiles, float (&v)[kSums]) {
 #pragma unroll
@@ -72,7 +72,7 @@ __device__ inline void apply_snake(const float* alphas, int n, int tiles, float 
   }
 }
 
-// v -> y; kAdds: plus what y holds, or plus 0 where it is not added to (no product is -0).
+// v -> y; kAdds: plus the value in y, or plus 0 if y is overwritten (no product is -0).
 template <bool kAdds, int kSums>
 __device__ inline void store_sums(const TileArguments& a, const ThreadPlaces& places, int tiles,
                                   const float (&v)[kSums]) {
@@ -106,7 +106,7 @@ __device__ inline void store_sums(const TileArguments& a, const ThreadPlaces& pl
   }
 }
 
-// Of gates and the ups that stand a tile behind them.
+// Of gates and the ups one tile after them.
 template <int kSums>
 __device__ inline void swiglu_of(const float (&totals)[kSums], float (&results)[kSums / 2]) {
 #pragma unroll
@@ -138,15 +138,15 @@ __device__ inline void store_plain(const TileArguments& a, int64_t row, int n, f
   }
 }
 
-// Where, among the outputs of a block side by side, the sums of four results begin: of a pair, those of the
-// gate; the up's stand a tile behind them.
+// The position, among the adjacent outputs of a block, of the first of four sums: for a pair, of the gate;
+// the up's are one tile later.
 template <bool kPaired>
 __device__ inline int sums_of_four(int column) {
   return kPaired ? column / 2 * 2 * kTileOutputs + column % 2 * 4 : column * 4;
 }
 
-// A warp's rows and one chunk of its outputs, which lie in `shared`. Places are asked for what they hold
-// before any of them is written.
+// A warp's rows and one chunk of its outputs, in `shared`. All old values are read before any new one is
+// written.
 template <bool kPaired>
 __device__ inline void store_chunk(const TileArguments& arguments, const float* shared, int pitch,
                                    int64_t row, int n) {
@@ -207,7 +207,7 @@ __device__ inline void store_totals(const TileArguments& arguments, float* share
   }
 }
 
-// The segments' sums of four results, added in order. They lie in the blocks of the cluster, [segment of the
+// The segments' sums of four results, added in order. They are in the blocks of the cluster, [segment of the
 // block][row][kSumPitch]; at: of segment 0.
 template <int kShape>
 __device__ inline void gather_four(const WideArguments& arguments, uint32_t at, FourFloats& total) {

@@ -217,8 +217,8 @@ __device__ inline void store_shared(const TileArguments& arguments, int row_bloc
   }
 }
 
-// One block: kRows x kOutputs of the result. blockIdx.x: the blocks of few kind (of rows or of outputs) run
-// fastest, so that those at work share what they read; blockIdx.y: the segment, when split.
+// One block: kRows x kOutputs of the result. blockIdx.x: the dimension with fewer blocks (rows or outputs)
+// runs fastest, so that concurrent blocks share what they read; blockIdx.y: the segment, when split.
 template <typename T, int kShape>
 __global__ void __launch_bounds__(TileSizes<kShape>::kThreads)
     tile_kernel(const __grid_constant__ TileArguments arguments) {

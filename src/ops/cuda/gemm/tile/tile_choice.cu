@@ -5,7 +5,7 @@
 namespace shoal::ops::cuda {
 namespace {
 
-// An H200, in microseconds. Rates are what such kernels reach, not what is printed on the box.
+// An H200, in microseconds. Rates are those that such kernels reach, not the nominal ones.
 constexpr double kStartUs = 1.5;            // of a block: until its first tile is there
 constexpr double kTileUs = 0.06;            // of one tile in a chain: its two multiplications and its loads
 constexpr double kGroupsUs = 0.7;           // to add up the groups of a block

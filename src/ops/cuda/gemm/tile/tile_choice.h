@@ -1,4 +1,4 @@
-// Which kernel multiplies a matrix: all give the same bits, so this is about time alone.
+// Chooses the kernel for a matrix: all give the same bits, so only time matters.
 #pragma once
 
 #include <array>
@@ -10,9 +10,9 @@
 
 namespace shoal::ops::cuda {
 
-// A block of threads makes `rows` x `outputs` sums. Its warps are row_warps x output_warps over these, times
-// depth_groups: with 1 every warp runs through all segments and keeps their total in registers; otherwise
-// every group of warps has a segment of its own and the block adds their sums up in order (few rows: so many
+// A block of threads computes `rows` x `outputs` sums. Its warps are row_warps x output_warps over these,
+// times depth_groups: with 1 every warp runs through all segments and keeps their total in registers;
+// otherwise every group of warps has its own segment and the block adds their sums in order (for few rows:
 // more warps work on a short sum).
 struct TileShape {
   int rows, outputs;
@@ -34,7 +34,7 @@ constexpr std::array<TileShape, 10> kTileShapes = {{
 }};
 
 // Dynamic shared memory of a block: its stages, or the sums that take their place.
-constexpr int kSumPadding = 8;  // floats behind every row of sums (tile.cuh)
+constexpr int kSumPadding = 8;  // padding floats after every row of sums (tile.cuh)
 constexpr int64_t shared_bytes_of(const TileShape& shape) {
   const int64_t stages =
       int64_t{64} * (shape.rows + shape.outputs) * shape.stage_tiles * shape.stages * shape.depth_groups;
@@ -48,7 +48,7 @@ struct TileChoice {
   friend bool operator==(const TileChoice&, const TileChoice&) = default;
 };
 
-// When split, the result has at most so many tiles: each needs a counter (StreamState::counters).
+// When split, the result has at most this many tiles: each needs a counter (StreamState::counters).
 constexpr int64_t kMostSplitTiles = 1024;
 
 // Whether the kernel can do it at all.

@@ -23,8 +23,8 @@ struct TileSizes {
   static constexpr int kStageChunks = kStageTiles * (kRowChunks + kWeightChunks);
   static constexpr int kRowCopies = (kRowChunks + kGroupThreads - 1) / kGroupThreads;  // of a thread per tile
   static constexpr int kWeightCopies = kWeightChunks / kGroupThreads;
-  // Sums of the groups lie in rows with 8 floats behind them, so that rows g = 0..3 of a half-warp's 8-byte
-  // stores fall into different banks.
+  // Rows of the groups' sums have 8 padding floats, so that rows g = 0..3 of a half-warp's 8-byte stores fall
+  // into different banks.
   static constexpr int kSumPitch = kOutputs + kSumPadding;
   static constexpr int64_t kSharedBytes = shared_bytes_of(kThis);
   static_assert(kRows % (16 * kThis.row_warps) == 0 && kOutputs % (16 * kThis.output_warps) == 0);
@@ -48,14 +48,14 @@ class TileLoader {
     tap_ = begin / arguments.tap_tiles;
     chunk_ = (begin - tap_ * arguments.tap_tiles) * 4 + thread % 4;
     const int first = output_block * (Sizes::kOutputs / kTileOutputs);
-    // A thread copies the same 16 bytes of every (kGroupThreads / 32)-th tile. Those behind the last row of
-    // tiles are not copied: what comes of them is not stored.
+    // A thread copies the same 16 bytes of every (kGroupThreads / 32)-th tile. Tiles after the last row of
+    // tiles are not copied: their results are not stored.
     weights_ =
         arguments.weight + static_cast<int64_t>(first + thread / 32) * arguments.row_tiles * 32 + thread % 32;
     weight_rows_ = arguments.tile_rows - first - thread / 32;
   }
 
-  // Which rows of x the block's rows are; those behind the last are the last one again. Reads first_rows.
+  // The rows of x for the block's rows; rows after the last repeat the last one. Reads first_rows.
   __device__ void find_rows(int64_t first_row) {
 #pragma unroll
     for (int i = 0; i < Sizes::kRowCopies; ++i) {
