@@ -28,8 +28,8 @@ struct DrawRow {
   int32_t recent = 0;
   int32_t unused = 0;
   int32_t tokens[kMostPenalised] = {};  // token ids
-  int32_t recent_tokens[kMostRecent] =
-      {};  // a semantic token among these is sampled again (dual_ar/MODEL.md 5)
+  // A semantic token among these is sampled again (dual_ar/MODEL.md 5).
+  int32_t recent_tokens[kMostRecent] = {};
 };
 
 // In the device's memory, and older than the logits: a GPU reads it while they are being computed (so a

@@ -105,9 +105,8 @@ std::optional<std::string> ApiKeys::client_of(std::string_view authorization) co
 }
 
 std::optional<std::string> ApiKeys::client_with(std::string_view key) const {
-  const Digest digest = digest_of(
-      is_key(key) ? key
-                  : std::string_view());  // without a valid key: the digest of "", which belongs to no key
+  // Without a valid key: the digest of "", which belongs to no key.
+  const Digest digest = digest_of(is_key(key) ? key : std::string_view());
   size_t found = keys_.size();
   for (size_t i = 0; i < keys_.size(); ++i) {
     const bool same = CRYPTO_memcmp(keys_[i].digest.data(), digest.data(), digest.size()) == 0;

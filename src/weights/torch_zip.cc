@@ -192,8 +192,8 @@ TensorLocation TorchArchive::read_tensor(const Pickle& pickle, const PickleValue
       std::ranges::any_of(strides, [](int64_t stride) { return stride < 0; }))
     corrupt(key, "its strides do not fit its shape");
   tensor.strides = dense_strides(tensor.shape);
-  if (tensor.shape.elements() >
-      0) {  // the stride of a dimension of one is meaningless and may have any value
+  // The stride of a dimension of one is meaningless and may have any value.
+  if (tensor.shape.elements() > 0) {
     for (size_t i = 0; i < dims.size(); ++i) {
       if (dims[i] > 1) tensor.strides[i] = strides[i];
     }

@@ -28,8 +28,8 @@ struct Config {
   int64_t codebook_dim = 0;
 
   // pre_module and post_module
-  int64_t q_dim =
-      0;  // their width; if it differs from latent_dim (the default), linear maps convert at both ends
+  // Their width; if it differs from latent_dim (the default), linear maps convert at both ends.
+  int64_t q_dim = 0;
   int64_t q_layers = 0, q_heads = 0, q_head_dim = 64;
   int64_t q_inter = 0;  // default 3 * q_dim
   int64_t q_window = 0;

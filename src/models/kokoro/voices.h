@@ -68,8 +68,8 @@ class Voices {
   std::map<std::string, Error, std::less<>> unusable_;  // the error of each unusable file, by its stem
   std::vector<std::string> names_;
 
-  mutable std::mutex
-      mutex_;  // guards the members below; held while a pack is read, which takes a millisecond
+  // Guards the members below; held while a pack is read, which takes a millisecond.
+  mutable std::mutex mutex_;
   mutable std::list<Cached> recent_;  // the last one used first
 };
 

@@ -188,7 +188,8 @@ TEST(Engine, DeadlinesEndWaitingAndSpeakingRequests) {
   SpeechRequest hurried = short_request("A fish.", 0);
   for (int i = 0; i < 200; ++i) hurried.text += " And another fish.";
   hurried.timeout = milliseconds(100);
-  hurried.delivery = Delivery::whole;  // for a stream only the time without sound to hear counts
+  // For a stream only the time without sound to hear counts.
+  hurried.delivery = Delivery::whole;
   Speech running = engine.submit(hurried);
   Speech waiting = engine.submit(hurried);
   EXPECT_EQ(code_of([&] { running.read_all(); }), ErrorCode::deadline_exceeded);

@@ -19,8 +19,8 @@ class JsonWriter {
     const auto end = std::to_chars(digits.begin(), digits.end(), value).ptr;
     const std::string_view text(digits.begin(), end);
     out_ += text;
-    if (text.find_first_of(".e") == std::string_view::npos)
-      out_ += ".0";  // so that it reads back as a double
+    // So that it reads back as a double.
+    if (text.find_first_of(".e") == std::string_view::npos) out_ += ".0";
   }
   void operator()(const std::string& text) {
     CHECK(is_utf8(text), "a text of ", text.size(), " bytes");

@@ -48,8 +48,8 @@ class WebSocketSession final : public ServedWebSocket {
  private:
   static constexpr auto kAwait = boost::asio::as_tuple(boost::asio::use_awaitable_t<Executor>());
   static constexpr size_t kPiece = 64 << 10;
-  static constexpr size_t kFirstPiece =
-      4 << 10;  // a socket that waits for a message has this much memory, uncounted
+  // A socket that waits for a message has this much memory, uncounted.
+  static constexpr size_t kFirstPiece = 4 << 10;
   static constexpr std::chrono::seconds kGoodbye{5};  // for the peer to answer a close
 
   static TimePoint now() { return std::chrono::steady_clock::now(); }

@@ -34,8 +34,8 @@ constexpr int kMostPanels = 4;  // of one block
 struct ProductKernel {
   int most_rows;  // of one block
   int row_step;   // multiples of it waste no blocks
-  int (*panels_for)(
-      int rows);  // panels of a block of this many rows: as many as the registers allow, at most 4
+  // Panels of a block of this many rows: as many as the registers allow, at most 4.
+  int (*panels_for)(int rows);
   void (*multiply)(const ProductBlock&);  // rows <= most_rows, panels <= max(2, panels_for(rows))
 };
 
