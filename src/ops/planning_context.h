@@ -1,4 +1,5 @@
-// What models are bound in when only the sizes of their weights matter (weights::NamesOnly).
+// What models are bound in when only sizes matter: those of weights (weights::NamesOnly), and of what is
+// taken of a workspace.
 #pragma once
 
 #include "base/thread_team.h"
@@ -9,7 +10,7 @@ namespace shoal::ops {
 // No stream and no memory: nothing can be computed in it. The device need not be there.
 class PlanningContext {
  public:
-  explicit PlanningContext(Device device = {}) {
+  explicit PlanningContext(Device device = {}) : workspace_(Workspace::counting(device)) {
     context_ = {.device = device, .team = &team_, .workspace = &workspace_};
   }
   PlanningContext(const PlanningContext&) = delete;
@@ -19,7 +20,7 @@ class PlanningContext {
 
  private:
   ThreadTeam team_{1};
-  Workspace workspace_;  // nothing is taken of it
+  Workspace workspace_;
   Context context_;
 };
 

@@ -20,6 +20,9 @@ struct StepKey {
   auto operator<=>(const StepKey&) const = default;
 };
 
+// Memory that a driver keeps for one launch of a recording: an allowance, about twice what an H200 used.
+inline constexpr int64_t kBytesOfLaunch = 2048;
+
 // A number that no other step memory has. An address is not enough: new memory may lie where freed memory
 // lay, and the old steps must not be replayed on it.
 inline int64_t new_step_serial() {

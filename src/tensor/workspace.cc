@@ -16,6 +16,12 @@ Workspace Workspace::page_locked(Device gpu, int64_t limit_bytes) {
   return workspace;
 }
 
+Workspace Workspace::counting(Device device) {
+  Workspace workspace(device);
+  workspace.counts_only_ = true;
+  return workspace;
+}
+
 int64_t Workspace::aligned(int64_t bytes) const {
   const int64_t alignment = device_.kind == DeviceKind::cpu ? kAlignment : kDeviceAlignment;
   return (bytes + alignment - 1) / alignment * alignment;
@@ -33,6 +39,11 @@ int64_t Workspace::capacity_bytes() const {
 
 TensorView Workspace::alloc(DType dtype, Shape shape) {
   const int64_t bytes = aligned(std::max<int64_t>(1, shape.elements() * size_of(dtype)));
+  if (counts_only_) {
+    used_ += bytes;
+    peak_ = std::max(peak_, used_);
+    return TensorView(nullptr, dtype, shape, device_);
+  }
   while (block_ < blocks_.size() && used_ + bytes > blocks_[block_].bytes()) {
     below_ += blocks_[block_].bytes();
     ++block_;

@@ -19,6 +19,9 @@ class Workspace {
   // Of host memory that `gpu` copies without the host's help (Buffer::page_locked).
   static Workspace page_locked(Device gpu, int64_t limit_bytes = 0);
 
+  // Takes no memory: what is allocated has none (TensorView::is_sized_only) and is counted, for plans.
+  static Workspace counting(Device device);
+
   // Uninitialised, 64-byte aligned (256 on a GPU), valid until the enclosing Scope ends.
   TensorView alloc(DType dtype, Shape shape);
   // Merges all blocks into one of at least `bytes`: passes that need no more never make it grow. Call outside
@@ -57,6 +60,7 @@ class Workspace {
   Device device_;                     // of the views
   std::optional<Device> locked_for_;  // page-locked host memory for this device
   int64_t limit_;
+  bool counts_only_ = false;
   std::vector<Buffer> blocks_;
   size_t block_ = 0;   // the block being filled
   int64_t used_ = 0;   // bytes used of it

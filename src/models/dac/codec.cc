@@ -9,6 +9,7 @@
 #include "models/dac/encoder.h"
 #include "models/dac/loader.h"
 #include "ops/device_state.h"
+#include "ops/planning_context.h"
 
 namespace shoal::dac {
 namespace {
@@ -106,6 +107,14 @@ Codec Codec::load(const weights::Checkpoint& checkpoint, const Config& config, o
 Codec Codec::random(const Config& config, ops::Context& ctx, DType dtype, Parts parts, uint64_t seed) {
   Codec codec(config, dtype, ctx.device);
   codec.bind(*random_weights(seed, *ctx.team), ctx, parts);
+  return codec;
+}
+
+Codec Codec::sized(const Config& config, Device device, DType dtype, Parts parts) {
+  Codec codec(config, dtype, device);
+  weights::NamesOnly names;
+  ops::PlanningContext planning(device);
+  codec.bind(names, planning.context(), parts);
   return codec;
 }
 

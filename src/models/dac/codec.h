@@ -47,6 +47,9 @@ class Codec {
   // Random weights of sensible size, for benchmarks and tests: a pure function of (config, seed).
   static Codec random(const Config& config, ops::Context& ctx, DType dtype, Parts parts, uint64_t seed);
 
+  // Without memory: what the codec would take can be asked, and nothing else. The device need not be there.
+  static Codec sized(const Config& config, Device device, DType dtype, Parts parts);
+
   Codec(Codec&&) noexcept;
   Codec& operator=(Codec&&) noexcept;
   ~Codec();
@@ -56,6 +59,14 @@ class Codec {
   bool can_decode() const { return decoder_ != nullptr; }
   bool can_encode() const { return encoder_ != nullptr; }
   CodecMemory memory() const;
+  // CodecStatePool::bytes_per_stream, and the rest of its bytes(), before there is a pool.
+  int64_t stream_bytes() const;
+  int64_t pass_bytes(int64_t streams) const;
+  // Intermediate tensors of decoding and of encoding at their peak, as estimated: the codec's own, and copies
+  // of what products read. What ops take besides comes on top. Of as many clips together, with their state.
+  // `threads` matter to a CPU only, which cuts its work to their caches.
+  int64_t decode_workspace_bytes(int threads) const;
+  int64_t encode_workspace_bytes(int64_t clips, int threads) const;
   // Frames of a clip of that many samples: rounded up.
   int64_t frames_for(int64_t samples) const;
 

@@ -11,6 +11,10 @@ int64_t input_bytes(const DecodeSizes& sizes) {
          BlockArrays::bytes_for(sizes.streams * sizes.table_pages);
 }
 
+int64_t sample_bytes(const DecodeSizes& sizes) {
+  return sizes.frames * sizes.samples_per_frame * static_cast<int64_t>(sizeof(float));
+}
+
 int64_t next_serial() {
   static std::atomic<int64_t> last{0};
   return ++last;
@@ -19,9 +23,9 @@ int64_t next_serial() {
 }  // namespace
 
 DecodeMemory::DecodeMemory(ops::Context& ctx, const DecodeSizes& sizes)
-    : inputs_(ctx, input_bytes(sizes)),
-      samples_(ctx, sizes.frames * sizes.samples_per_frame * static_cast<int64_t>(sizeof(float))),
-      serial_(next_serial()) {}
+    : inputs_(ctx, input_bytes(sizes)), samples_(ctx, sample_bytes(sizes)), serial_(next_serial()) {}
+
+int64_t DecodeMemory::bytes_of(const DecodeSizes& sizes) { return input_bytes(sizes) + sample_bytes(sizes); }
 
 BlockArrays::Array BlockArrays::add(Shape shape) {
   const TensorView device = block_.device(bytes_, DType::i32, shape);

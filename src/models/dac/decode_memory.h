@@ -28,6 +28,8 @@ class DecodeMemory {
   const ops::StepBlock& inputs() const { return inputs_; }
   const ops::StepBlock& samples() const { return samples_; }
   int64_t bytes() const { return inputs_.bytes() + samples_.bytes(); }
+  // The same before there is one.
+  static int64_t bytes_of(const DecodeSizes& sizes);
   // No other memory of this process has it, not even one at the same place in another's time.
   int64_t serial() const { return serial_; }
 

@@ -5,6 +5,14 @@
 #include "ops/transfer.h"
 
 namespace shoal::dac {
+namespace {
+
+// Keys, or values, of a layer.
+Shape pages_of(const RingSpec& ring, int64_t slots) {
+  return {slots * ring.pages, ring.heads, kPageSize, ring.head_dim};
+}
+
+}  // namespace
 
 History StateLayout::add_history(int64_t rows, int64_t width) {
   if (rows == 0) return {};
@@ -21,13 +29,20 @@ int StateLayout::add_ring(int64_t layers, int64_t heads, int64_t head_dim, int64
   return static_cast<int>(rings_.size()) - 1;
 }
 
+int64_t StateLayout::bytes_per_slot(DType kv_dtype) const {
+  int64_t bytes = history_floats() * size_of(DType::f32);
+  for (const RingSpec& ring : rings_)
+    bytes += ring.layers * 2 * pages_of(ring, /*slots=*/1).elements() * size_of(kv_dtype);
+  return bytes;
+}
+
 StateSlots::StateSlots(const StateLayout& layout, int slots, DType kv_dtype, Device device)
     : taken_(static_cast<size_t>(std::max(slots, 0))) {
   if (slots < 1) fail(ErrorCode::invalid_argument, "codec state: expected at least 1 stream, got ", slots);
-  histories_ = Tensor(DType::f32, {slots, std::max<int64_t>(16, layout.history_floats())}, device);
+  histories_ = Tensor(DType::f32, {slots, layout.history_floats()}, device);
   for (const RingSpec& spec : layout.rings()) {
     Ring ring{spec, {}, {}};
-    const Shape shape{slots * spec.pages, spec.heads, kPageSize, spec.head_dim};
+    const Shape shape = pages_of(spec, slots);
     for (int64_t layer = 0; layer < spec.layers; ++layer) {
       ring.k.emplace_back(kv_dtype, shape, device);
       ring.v.emplace_back(kv_dtype, shape, device);

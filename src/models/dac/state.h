@@ -1,6 +1,7 @@
 // The carried state of a sequence of streaming layers: how much each layer needs, and slots that hold it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <mutex>
 #include <vector>
@@ -34,7 +35,10 @@ class StateLayout {
   // The ring holds window - 1 past positions and `largest_piece` new ones. Returns its index.
   int add_ring(int64_t layers, int64_t heads, int64_t head_dim, int64_t window, int64_t largest_piece);
 
-  int64_t history_floats() const { return floats_; }
+  // Of one slot of a StateSlots.
+  int64_t bytes_per_slot(DType kv_dtype) const;
+  // Those of a slot's histories, some at least.
+  int64_t history_floats() const { return std::max<int64_t>(16, floats_); }
   const std::vector<RingSpec>& rings() const { return rings_; }
 
  private:

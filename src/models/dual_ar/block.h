@@ -22,6 +22,18 @@ struct BlockWeights {
   int64_t bytes() const;
 };
 
+// What a block takes of the workspace, each for as long as the scope lasts.
+struct BlockBuffers {
+  const ops::Context& ctx;
+  const BlockConfig& config;
+  const BlockWeights& weights;
+  int64_t rows;
+
+  TensorView qkv() const;    // f32 [rows, qkv_width]
+  TensorView heads() const;  // [rows, attention_width], as the projection out reads it
+  TensorView inner() const;  // [rows, hidden], as the projection down reads it
+};
+
 // x: [rows, dim], the rows of every sequence of `plan`, to which the block is added. rope:
 // ops::make_rope_table.
 void forward_block(ops::Context& ctx, const BlockConfig& config, const BlockWeights& weights, TensorView rope,

@@ -10,6 +10,7 @@
 #include "ops/embedding.h"
 #include "ops/linear.h"
 #include "ops/norm.h"
+#include "ops/planning_context.h"
 #include "ops/transfer.h"
 
 namespace shoal::dual_ar {
@@ -84,6 +85,12 @@ DualAr DualAr::random(const Config& config, ops::Context& ctx, const LoadOptions
   return from(*random_weights(seed, *ctx.team), config, ctx, options);
 }
 
+DualAr DualAr::sized(const Config& config, Device device, const LoadOptions& options) {
+  weights::NamesOnly names;
+  ops::PlanningContext planning(device);
+  return from(names, config, planning.context(), options);
+}
+
 DualAr::Bytes DualAr::memory() const {
   const Weights& w = *weights_;
   Bytes bytes;
@@ -105,6 +112,14 @@ int64_t DualAr::bytes_per_frame() const {
 
 int64_t DualAr::head_outputs() const { return weights_->head.outputs; }
 
+TensorView DualAr::alloc_rows(ops::Context& ctx, int64_t rows) const {
+  return ctx.workspace->alloc(DType::f32, {rows, config_.slow.dim});
+}
+
+TensorView DualAr::alloc_logits(ops::Context& ctx, int64_t rows) const {
+  return ctx.workspace->alloc(DType::f32, {rows, head_outputs()});
+}
+
 void DualAr::forward_slow(ops::Context& ctx, const ops::BatchPlan& plan, std::span<const int32_t> columns,
                           KvCache& cache, TensorView hidden_out, Taps* taps) const {
   const int64_t rows = plan.rows.rows();
@@ -115,7 +130,7 @@ void DualAr::forward_slow(ops::Context& ctx, const ops::BatchPlan& plan, std::sp
   if (rows == 0) return;
   check_columns(config_, columns);
   const Workspace::Scope scope(*ctx.workspace);
-  const TensorView x = ctx.workspace->alloc(DType::f32, {rows, config_.slow.dim});
+  const TensorView x = alloc_rows(ctx, rows);
   run_slow(ctx, ops::on_device(ctx, plan), ops::upload(ctx, columns).reshape({rows, config_.columns()}),
            cache, x, taps);
   gather_last_rows(ctx, plan.rows, x, hidden_out);
@@ -198,7 +213,7 @@ void DualAr::decode_frames(ops::Context& ctx, const StepMemory& memory, const op
   ops::run_step(ctx, {this, kDecodeStep, rows, memory.serial_}, [&] {
     memory.block_.copy_to_device(ctx, arrays.bytes);
     const Workspace::Scope scope(*ctx.workspace);
-    const TensorView x = ctx.workspace->alloc(DType::f32, {rows, config_.slow.dim});
+    const TensorView x = alloc_rows(ctx, rows);
     run_slow(ctx, step, arrays.device_columns, cache, x, nullptr);
     draw_frames(ctx, memory, x, arrays, nullptr);
     memory.block_.copy_to_host(ctx, arrays.frames_bytes);
@@ -210,8 +225,7 @@ void DualAr::decode_frames(ops::Context& ctx, const StepMemory& memory, const op
 
 void DualAr::draw_frames(ops::Context& ctx, const StepMemory& memory, TensorView hidden,
                          const StepArrays& arrays, Taps* taps) const {
-  Workspace& workspace = *ctx.workspace;
-  const Workspace::Scope scope(workspace);
+  const Workspace::Scope scope(*ctx.workspace);
   const Weights& w = *weights_;
   const int64_t rows = hidden.dim(0);
   const TensorView frames = arrays.device_frames;
@@ -221,7 +235,7 @@ void DualAr::draw_frames(ops::Context& ctx, const StepMemory& memory, TensorView
                             .semantic = w.semantic_head,
                             .codebook_size = static_cast<int32_t>(config_.codebook_size)};
 
-  const TensorView logits = workspace.alloc(DType::f32, {rows, w.head.outputs});
+  const TensorView logits = alloc_logits(ctx, rows);
   slow_logits(ctx, hidden, logits);
   if (taps) taps->record("slow_logits", 0, ops::to_host(ctx, logits));
   ops::draw_tokens(ctx, logits, arrays.draw_table, head, frames);
@@ -229,7 +243,7 @@ void DualAr::draw_frames(ops::Context& ctx, const StepMemory& memory, TensorView
 
   TensorView slow = hidden;
   if (config_.norm_fast_input) {
-    slow = workspace.like(hidden);
+    slow = alloc_rows(ctx, rows);
     ops::rms_norm(ctx, hidden, w.norm, config_.slow.norm_eps, slow);
   }
   FastFrame fast(ctx, config_, w, memory, rows, taps);

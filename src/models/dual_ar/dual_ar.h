@@ -70,6 +70,9 @@ class DualAr {
   // The same sizes with random weights, made in seconds; for benchmarks.
   static DualAr random(const Config& config, ops::Context& ctx, const LoadOptions& options, uint64_t seed);
 
+  // Without memory: what the model would take can be asked, and nothing else. The device need not be there.
+  static DualAr sized(const Config& config, Device device, const LoadOptions& options);
+
   DualAr(DualAr&&) noexcept;
   DualAr& operator=(DualAr&&) noexcept;
   ~DualAr();
@@ -103,12 +106,22 @@ class DualAr {
   void slow_logits(ops::Context& ctx, TensorView hidden, TensorView logits) const;
   int64_t head_outputs() const;
 
+  // Intermediate tensors at their peak on a device, of decode_frames for so many sequences and of
+  // forward_slow for so many columns: the model's own, and copies of what products read. What ops take
+  // besides comes on top.
+  int64_t decode_workspace_bytes(Device device, int64_t rows) const;
+  int64_t prefill_workspace_bytes(Device device, int64_t columns) const;
+  // Launches of a decode step.
+  int64_t launches_of_step() const;
+
  private:
   DualAr(const Config& config, DType dtype, std::unique_ptr<const Weights> weights);
   void run_slow(ops::Context& ctx, const ops::BatchPlan& plan, TensorView columns, const KvCache& cache,
                 TensorView x, Taps* taps) const;
   void draw_frames(ops::Context& ctx, const StepMemory& memory, TensorView hidden, const StepArrays& arrays,
                    Taps* taps) const;
+  TensorView alloc_rows(ops::Context& ctx, int64_t rows) const;
+  TensorView alloc_logits(ops::Context& ctx, int64_t rows) const;
 
   Config config_;
   DType dtype_ = DType::f32;

@@ -13,18 +13,25 @@ constexpr int64_t kLayerAlignment = 16;  // floats: keys and values of every lay
 
 }  // namespace
 
-FastFrame::FastFrame(ops::Context& ctx, const Config& config, const Weights& weights,
-                     const StepMemory& memory, int64_t rows, Taps* taps)
-    : ctx_(ctx), config_(config), weights_(weights), memory_(memory), rows_(rows), taps_(taps) {
-  Workspace& workspace = *ctx.workspace;
+FastBuffers::FastBuffers(Workspace& workspace, const Config& config, int64_t rows) {
   // f32 in narrower models too: at most 16 positions are not worth the rounding.
   const int64_t layer = rows * config.fast.kv_heads * config.num_codebooks * config.fast.head_dim;
   const Shape cache{config.fast_layers, (layer + kLayerAlignment - 1) / kLayerAlignment * kLayerAlignment};
-  keys_ = workspace.alloc(DType::f32, cache);
-  values_ = workspace.alloc(DType::f32, cache);
-  x_ = workspace.alloc(DType::f32, {2 * rows, config.fast.dim});
-  logits_ = workspace.alloc(DType::f32, {rows, config.residual_codes()});
+  keys = workspace.alloc(DType::f32, cache);
+  values = workspace.alloc(DType::f32, cache);
+  x = workspace.alloc(DType::f32, {2 * rows, config.fast.dim});
+  logits = workspace.alloc(DType::f32, {rows, config.residual_codes()});
 }
+
+FastFrame::FastFrame(ops::Context& ctx, const Config& config, const Weights& weights,
+                     const StepMemory& memory, int64_t rows, Taps* taps)
+    : ctx_(ctx),
+      config_(config),
+      weights_(weights),
+      memory_(memory),
+      rows_(rows),
+      taps_(taps),
+      buffers_(*ctx.workspace, config, rows) {}
 
 ops::BatchPlan FastFrame::first_plan() const {
   const StepMemory& m = memory_;
@@ -56,7 +63,7 @@ ops::BatchPlan FastFrame::next_plan() const {
 
 TensorView FastFrame::first_pass(TensorView slow, TensorView codes) {
   const int64_t dim = config_.fast.dim;
-  const TensorView pairs = x_.reshape({rows_, 2 * dim});  // both positions of a sequence side by side
+  const TensorView pairs = buffers_.x.reshape({rows_, 2 * dim});  // both positions of a sequence side by side
   project(slow, pairs.columns(0, dim));
   if (taps_) {
     const Tensor both = ops::to_host(ctx_, pairs);
@@ -64,23 +71,23 @@ TensorView FastFrame::first_pass(TensorView slow, TensorView codes) {
   }
   ops::gather_rows(ctx_, weights_.fast_embedding, codes, pairs.columns(dim, 2 * dim));
   const Workspace::Scope scope(*ctx_.workspace);
-  ops::Residual stream(ctx_, x_, weights_.fast_head.dtype);
+  ops::Residual stream(ctx_, buffers_.x, weights_.fast_head.dtype);
   run_layers(first_plan(), stream);
   ops::settled(ctx_, stream);
   position_ = 2;
-  ops::norm_linear(ctx_, pairs.columns(dim, 2 * dim), head_norm(), weights_.fast_head, logits_);
-  return logits_;
+  ops::norm_linear(ctx_, pairs.columns(dim, 2 * dim), head_norm(), weights_.fast_head, buffers_.logits);
+  return buffers_.logits;
 }
 
 TensorView FastFrame::next_pass(TensorView codes) {
-  const TensorView x = x_.slice(0, rows_);
+  const TensorView x = buffers_.x.slice(0, rows_);
   ops::gather_rows(ctx_, weights_.fast_embedding, codes, x);
   const Workspace::Scope scope(*ctx_.workspace);
   ops::Residual stream(ctx_, x, weights_.fast_head.dtype);
   run_layers(next_plan(), stream);
   ++position_;
-  ops::norm_linear(ctx_, stream, head_norm(), weights_.fast_head, logits_);
-  return logits_;
+  ops::norm_linear(ctx_, stream, head_norm(), weights_.fast_head, buffers_.logits);
+  return buffers_.logits;
 }
 
 void FastFrame::project(TensorView slow, TensorView out) {
@@ -94,7 +101,7 @@ void FastFrame::run_layers(const ops::BatchPlan& plan, ops::Residual& x) {
     return all.slice(i, i + 1).columns(0, layer.elements()).reshape(layer);
   };
   for (int64_t i = 0; i < config_.fast_layers; ++i) {
-    const ops::KvLayer cache{of_layer(keys_, i), of_layer(values_, i)};
+    const ops::KvLayer cache{of_layer(buffers_.keys, i), of_layer(buffers_.values, i)};
     forward_block(ctx_, config_.fast, weights_.fast_layers[static_cast<size_t>(i)], weights_.fast_rope, plan,
                   cache, x);
     if (taps_) taps_->record("fast_layer", i, ops::to_host(ctx_, ops::settled(ctx_, x)));

@@ -14,6 +14,15 @@ namespace shoal::dual_ar {
 
 class Taps;
 
+// What it takes of the workspace.
+struct FastBuffers {
+  FastBuffers(Workspace& workspace, const Config& config, int64_t rows);
+
+  TensorView keys, values;  // [layers, rows * kv_heads * num_codebooks * head_dim, padded]
+  TensorView x;             // [2 * rows, dim]: both positions of the first pass
+  TensorView logits;        // [rows, residual_codes]
+};
+
 // Its keys and values live in the workspace: make it inside a Workspace::Scope, drop it before the scope
 // ends.
 class FastFrame {
@@ -42,9 +51,8 @@ class FastFrame {
   const StepMemory& memory_;
   int64_t rows_;
   Taps* taps_;
-  int64_t position_ = 0;      // first one of the next pass
-  TensorView keys_, values_;  // [layers, rows * kv_heads * num_codebooks * head_dim, padded]
-  TensorView x_, logits_;
+  int64_t position_ = 0;  // first one of the next pass
+  FastBuffers buffers_;
 };
 
 }  // namespace shoal::dual_ar

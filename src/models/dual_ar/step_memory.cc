@@ -1,6 +1,7 @@
 #include "models/dual_ar/step_memory.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "ops/block_layout.h"
 #include "ops/transfer.h"
@@ -10,6 +11,7 @@ namespace {
 
 // Sizes that steps are recorded with; beyond them, multiples of the last.
 constexpr int64_t kRecordedRows[] = {1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256};
+constexpr int64_t kMostListedRows = std::end(kRecordedRows)[-1];
 
 template <typename Value>
 std::vector<int32_t> ids(int64_t count, Value value) {
@@ -88,10 +90,23 @@ StepArrays StepMemory::arrays(int64_t rows) const {
 }
 
 int64_t StepMemory::padded_rows(const ops::Context& ctx, int64_t rows) const {
-  if (!ctx.graphs) return rows;
-  const int64_t* const fit = std::lower_bound(std::begin(kRecordedRows), std::end(kRecordedRows), rows);
-  const int64_t most = std::end(kRecordedRows)[-1];
-  return std::min(rows_, fit != std::end(kRecordedRows) ? *fit : (rows + most - 1) / most * most);
+  return ctx.graphs ? std::min(rows_, recorded_rows(rows)) : rows;
+}
+
+int64_t StepMemory::bytes_of(const Config& config, int64_t rows, int64_t pages_per_sequence) {
+  const int64_t hidden = rows * config.slow.dim * int64_t{sizeof(float)};
+  return hidden + lay_out(nullptr, rows, config.columns(), pages_per_sequence).bytes;
+}
+
+int64_t StepMemory::recorded_rows(int64_t rows) {
+  const auto fit = std::ranges::lower_bound(kRecordedRows, rows);
+  return fit != std::end(kRecordedRows) ? *fit
+                                        : (rows + kMostListedRows - 1) / kMostListedRows * kMostListedRows;
+}
+
+int64_t StepMemory::recorded_sizes(int64_t rows) {
+  if (rows > kMostListedRows) return std::ssize(kRecordedRows) + (rows - 1) / kMostListedRows;
+  return std::ranges::lower_bound(kRecordedRows, rows) - std::begin(kRecordedRows) + 1;
 }
 
 void StepMemory::write(const StepArrays& arrays, std::span<const FrameRequest> requests) const {

@@ -56,6 +56,13 @@ class StepMemory {
   TensorView hidden() const { return hidden_; }
   int64_t bytes() const { return hidden_.bytes() + block_.bytes(); }
 
+  // The same before there is one.
+  static int64_t bytes_of(const Config& config, int64_t rows, int64_t pages_per_sequence);
+  // How many rows a step of `rows` is made with where steps are recorded, in memory for any number of them.
+  static int64_t recorded_rows(int64_t rows);
+  // How many such sizes steps of at most `rows` have.
+  static int64_t recorded_sizes(int64_t rows);
+
  private:
   friend class DualAr;
   friend class FastFrame;

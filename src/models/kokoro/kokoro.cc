@@ -230,7 +230,7 @@ Kokoro Kokoro::random(const Config& config, ops::Context& ctx, DType dtype, uint
 
 const Config& Kokoro::config() const { return impl_->network().config(); }
 DType Kokoro::dtype() const { return impl_->network().dtype(); }
-int64_t Kokoro::weight_bytes() const { return impl_->network().bytes(); }
+int64_t Kokoro::weight_bytes() const { return impl_->network().weight_bytes().total(); }
 int64_t Kokoro::samples_per_frame() const { return impl_->network().samples_per_frame(); }
 
 std::vector<Spoken> Kokoro::speak(ops::Context& ctx, std::span<const Utterance> utterances, const Tap* tap,

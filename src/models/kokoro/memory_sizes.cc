@@ -1,31 +1,38 @@
 #include "models/kokoro/memory_sizes.h"
 
 #include <algorithm>
-#include <string_view>
 
-#include "models/kokoro/inventory.h"
 #include "models/kokoro/layout.h"
+#include "models/kokoro/loader.h"
+#include "models/kokoro/network.h"
 #include "models/kokoro/rows.h"
 #include "models/kokoro/step_memory.h"
 #include "ops/device_state.h"
+#include "ops/planning_context.h"
+#include "ops/step_graph.h"
 
 namespace shoal::kokoro {
 namespace {
 
 constexpr int64_t kFloat = sizeof(float);
 
-// Matrices are in the model's dtype; what belongs to norms, snakes and biases is not.
-bool is_matrix(const RequiredTensor& tensor) {
-  return tensor.weight_normed || tensor.name.find(".noise_convs.") != std::string::npos;
-}
+// All parts of the model, without memory.
+class SizedNetwork {
+ public:
+  SizedNetwork(const Config& config, DType dtype, Device device)
+      : planning_(device),
+        front_(names_, planning_.context(), DType::f32),
+        back_(names_, planning_.context(), dtype),
+        network_(front_, back_, config) {}
+  const Network* operator->() const { return &network_; }
+  const Network& operator*() const { return network_; }
 
-// Scales and shifts of a part's norms: of an utterance.
-int64_t style_columns(const Config& config, std::string_view part) {
-  int64_t columns = 0;
-  for (const RequiredTensor& tensor : required_tensors(config))
-    if (tensor.part == part && tensor.name.ends_with(".fc.weight")) columns += tensor.shape[0];
-  return columns;
-}
+ private:
+  weights::NamesOnly names_;
+  ops::PlanningContext planning_;
+  Loader front_, back_;
+  Network network_;
+};
 
 // Rows of a buffer, gaps included.
 int64_t with_gaps(int64_t rows, int64_t utterances) { return rows + kGap * (utterances + 1) + 1; }
@@ -42,10 +49,12 @@ class Sizes {
     const bool rounds_itself = ops::computes_by_itself(device);
     input_ = rounds_itself ? size_of(dtype) : kFloat;
     copy_ = dtype == DType::f32 || rounds_itself ? 0 : size_of(dtype);
+    const SizedNetwork network(config, dtype, device);
+    style_columns_ = network->prosody_columns() + network->decoder_columns();
   }
 
   int64_t peak() const {
-    const int64_t styles = 2 * c_.style_dim + style_columns(c_, "predictor") + style_columns(c_, "decoder");
+    const int64_t styles = 2 * c_.style_dim + style_columns_;
     const int64_t kept = batch_.utterances * styles * kFloat +
                          tokens_ * (2 * c_.hidden_dim + c_.style_dim + 4) * kFloat +
                          (batch_.frames + frames_ - batch_.frames_together) * c_.samples_per_frame() * kFloat;
@@ -125,35 +134,21 @@ class Sizes {
   const BatchSize& batch_;
   const int64_t tokens_, frames_;  // rows
   int64_t input_ = 0, copy_ = 0;   // of one value
+  int64_t style_columns_ = 0;      // scales and shifts of an utterance's norms
 };
 
 }  // namespace
 
-WeightBytes weight_bytes(const Config& config, DType dtype) {
-  WeightBytes bytes;
-  for (const RequiredTensor& tensor : required_tensors(config)) {
-    const int64_t elements = tensor.shape.elements();
-    if (tensor.part == "decoder") {
-      int64_t& part = tensor.name.starts_with("decoder.generator.") ? bytes.generator : bytes.decoder;
-      part += elements * (is_matrix(tensor) ? size_of(dtype) : kFloat);
-    } else {
-      int64_t& part = tensor.part == "predictor"      ? bytes.prosody
-                      : tensor.part == "text_encoder" ? bytes.text_encoder
-                                                      : bytes.plbert;
-      part += elements * kFloat;
-    }
-  }
-  return bytes;
+WeightBytes weight_bytes(const Config& config, DType dtype, Device device) {
+  return SizedNetwork(config, dtype, device)->weight_bytes();
 }
 
 StepBytes step_bytes(const Config& config) {
-  // Launches at the published sizes; what the driver keeps for one is about half of this (H200).
-  constexpr int64_t kTokenLaunches = 165, kFrameLaunches = 283, kBytesOfLaunch = 2048;
+  constexpr int64_t kTokenLaunches = 165, kFrameLaunches = 283;  // at the published sizes
   const int64_t launches = Layout::recorded_sizes(config.max_positions) * kTokenLaunches +
                            Layout::recorded_sizes(StepMemory::kMostRecordedFrames) * kFrameLaunches;
-  return {.memory = StepMemory::bytes_of(config, style_columns(config, "predictor"),
-                                         style_columns(config, "decoder")),
-          .recordings = launches * kBytesOfLaunch};
+  return {.memory = StepMemory::bytes_of(*SizedNetwork(config, DType::f32, {})),
+          .recordings = launches * ops::kBytesOfLaunch};
 }
 
 int64_t workspace_bytes(const Config& config, const BatchSize& batch, DType dtype, Device device) {

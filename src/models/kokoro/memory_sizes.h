@@ -1,5 +1,5 @@
-// What a model takes of its device's memory, from its configuration alone: by the shapes of its weights and
-// of what it computes. Packed weights may be padded; that is left out.
+// What a model takes of its device's memory, from its configuration alone: weights are bound as they would be
+// loaded, without memory; workspaces are by the shapes of what is computed.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct WeightBytes {
 };
 
 // dtype: of the decoder's and the generator's matrices.
-WeightBytes weight_bytes(const Config& config, DType dtype);
+WeightBytes weight_bytes(const Config& config, DType dtype, Device device);
 
 // What is spoken in one call.
 struct BatchSize {

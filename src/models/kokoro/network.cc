@@ -3,19 +3,43 @@
 #include "ops/embedding.h"
 
 namespace shoal::kokoro {
+namespace {
+
+// What `make` makes; `bytes` grows by what that loads.
+template <typename Make>
+auto counted(const Loader& loader, int64_t& bytes, const Make& make) {
+  struct Counter {
+    const Loader& loader;
+    int64_t& bytes;
+    const int64_t before = loader.bytes();
+    ~Counter() { bytes += loader.bytes() - before; }
+  } const counter{loader, bytes};
+  return make();
+}
+
+}  // namespace
 
 Network::Network(Loader& front, Loader& back, const Config& config)
     : config_(config),
       dtype_(back.dtype()),
-      bert_(front, config),
-      durations_(front, prosody_styles_, config),
-      pitch_(front, prosody_styles_, config),
-      decoder_(back, decoder_styles_, config),
-      generator_(back, decoder_styles_, config),
-      text_(front, config) {
-  prosody_styles_.pack(front);
-  decoder_styles_.pack(back);
-  bytes_ = front.bytes() + back.bytes();
+      bert_(counted(front, bytes_.plbert, [&] { return PlBert(front, config); })),
+      durations_(
+          counted(front, bytes_.prosody, [&] { return DurationPredictor(front, prosody_styles_, config); })),
+      pitch_(counted(front, bytes_.prosody, [&] { return PitchPredictor(front, prosody_styles_, config); })),
+      decoder_(counted(back, bytes_.decoder, [&] { return Decoder(back, decoder_styles_, config); })),
+      generator_(counted(back, bytes_.generator,
+                         [&] {
+                           decoders_style_columns_ = decoder_styles_.columns();
+                           return Generator(back, decoder_styles_, config);
+                         })),
+      text_(counted(front, bytes_.text_encoder, [&] { return TextEncoder(front, config); })) {
+  int64_t styles = 0;
+  counted(front, bytes_.prosody, [&] { return prosody_styles_.pack(front), 0; });
+  counted(back, styles, [&] { return decoder_styles_.pack(back), 0; });
+  // One matrix of both parts.
+  const int64_t of_decoder = styles * decoders_style_columns_ / decoder_styles_.columns();
+  bytes_.decoder += of_decoder;
+  bytes_.generator += styles - of_decoder;
 }
 
 void Network::map_styles(ops::Context& ctx, TensorView styles, const SharedStyles* shared,

@@ -7,6 +7,7 @@
 #include "models/kokoro/decoder.h"
 #include "models/kokoro/generator.h"
 #include "models/kokoro/loader.h"
+#include "models/kokoro/memory_sizes.h"
 #include "models/kokoro/plbert.h"
 #include "models/kokoro/prosody.h"
 #include "models/kokoro/rows.h"
@@ -44,7 +45,7 @@ class Network {
 
   const Config& config() const { return config_; }
   DType dtype() const { return dtype_; }
-  int64_t bytes() const { return bytes_; }
+  const WeightBytes& weight_bytes() const { return bytes_; }
   int64_t samples_per_frame() const { return 2 * generator_.samples_per_row(); }
   // Of Encoded's affines.
   int64_t prosody_columns() const { return prosody_styles_.columns(); }
@@ -67,6 +68,8 @@ class Network {
 
   const Config config_;
   const DType dtype_;
+  WeightBytes bytes_;  // before the parts, which are counted as they are loaded
+  int64_t decoders_style_columns_ = 0;
   StyleTable prosody_styles_{config_.style_dim}, decoder_styles_{config_.style_dim};
   PlBert bert_;
   DurationPredictor durations_;
@@ -74,7 +77,6 @@ class Network {
   Decoder decoder_;
   Generator generator_;
   TextEncoder text_;
-  int64_t bytes_ = 0;
 };
 
 }  // namespace shoal::kokoro

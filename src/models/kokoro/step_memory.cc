@@ -40,11 +40,12 @@ FrameArrays lay_out(const ops::StepBlock* block, int64_t rows, FrameStep& step) 
 
 // The largest of everything.
 struct StepSizes {
-  StepSizes(const Config& config, int64_t prosody_columns, int64_t decoder_columns)
+  explicit StepSizes(const Network& network) : StepSizes(network, network.config()) {}
+  StepSizes(const Network& network, const Config& config)
       : token_rows(Layout::recorded_total(config.max_positions)),
         frame_rows(Layout::recorded_total(StepMemory::kMostRecordedFrames)),
-        prosody{1, prosody_columns},
-        decoder{1, decoder_columns},
+        prosody{1, network.prosody_columns()},
+        decoder{1, network.decoder_columns()},
         d{token_rows, config.hidden_dim + config.style_dim},
         text{token_rows, config.hidden_dim},
         logits(token_rows * config.max_dur * int64_t{sizeof(float)}),
@@ -76,7 +77,7 @@ StepMemory::StepMemory(ops::Context& ctx, const Network& network)
       max_dur_(network.config().max_dur),
       samples_per_frame_(network.samples_per_frame()),
       style_width_(2 * network.config().style_dim) {
-  const StepSizes sizes(network.config(), network.prosody_columns(), network.decoder_columns());
+  const StepSizes sizes(network);
   bytes_ = sizes.total();
   prosody_ = Tensor::zeros(DType::f32, sizes.prosody, ctx.device);
   decoder_ = Tensor::zeros(DType::f32, sizes.decoder, ctx.device);
@@ -88,9 +89,7 @@ StepMemory::StepMemory(ops::Context& ctx, const Network& network)
   samples_ = ops::StepBlock(ctx, sizes.samples);
 }
 
-int64_t StepMemory::bytes_of(const Config& config, int64_t prosody_columns, int64_t decoder_columns) {
-  return StepSizes(config, prosody_columns, decoder_columns).total();
-}
+int64_t StepMemory::bytes_of(const Network& network) { return StepSizes(network).total(); }
 
 Encoded StepMemory::encoded() const {
   return {.prosody = prosody_, .decoder = decoder_, .d = d_, .text = text_};

@@ -40,8 +40,8 @@ class StepMemory {
   StepMemory(ops::Context& ctx, const Network& network);
   // Of the device's memory.
   int64_t bytes() const { return bytes_; }
-  // The same before there is one.  columns: Network's.
-  static int64_t bytes_of(const Config& config, int64_t prosody_columns, int64_t decoder_columns);
+  // The same before there is one.
+  static int64_t bytes_of(const Network& network);
 
   // ops::new_step_serial.
   int64_t serial() const { return serial_; }

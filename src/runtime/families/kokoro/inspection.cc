@@ -51,7 +51,7 @@ ModelReport KokoroFamily::inspect(const std::string& model, Precision precision)
   const kokoro::Voices voices(files.voices);
 
   const DType dtype = choose_dtype(precision, checkpoint);
-  const int64_t weight_bytes = kokoro::weight_bytes(config, dtype).total();
+  const int64_t weight_bytes = kokoro::weight_bytes(config, dtype, {}).total();
   char memory[64];
   std::snprintf(memory, sizeof memory, "weights %.1f MB", static_cast<double>(weight_bytes) / 1e6);
   return {

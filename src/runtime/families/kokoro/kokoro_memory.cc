@@ -45,7 +45,7 @@ void KokoroMemoryPlan::check() const { check_fits(parts(), available); }
 KokoroMemoryPlan plan_kokoro_memory(const EngineConfig& config, const kokoro::Config& model, DType dtype,
                                     Device device, int threads, int64_t available) {
   KokoroMemoryPlan plan{.batch = largest_batch(config, model, ops::computes_by_itself(device)),
-                        .weights = kokoro::weight_bytes(model, dtype),
+                        .weights = kokoro::weight_bytes(model, dtype, device),
                         .available = available};
   plan.workspace =
       kokoro::workspace_bytes(model, plan.batch, dtype, device) + op_scratch_bytes(device, threads);

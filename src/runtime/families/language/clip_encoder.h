@@ -20,6 +20,9 @@ namespace shoal::runtime {
 // Thread-safe. Clips that wait are encoded together, each once however many ask for it.
 class ClipEncoder {
  public:
+  // Clips encoded in one call; longer queues are split, so that the first clip does not wait for the last.
+  static constexpr size_t kClipsAtATime = 4;
+
   // Encoding must not starve the streams that speak meanwhile: it has its own threads, and few of them.
   ClipEncoder(const SpeechModel& model, CodeStore& store, Device device, int threads);
   ~ClipEncoder();  // clips that wait get Error(unavailable)
@@ -42,9 +45,6 @@ class ClipEncoder {
   void encode(const ClipHash& hash, std::string audio, std::string name, Listener listener);
 
  private:
-  // Clips encoded in one call; longer queues are split, so that the first clip does not wait for the last.
-  static constexpr size_t kClipsAtATime = 4;
-
   struct Clip {
     ClipHash hash;
     std::string audio, name;

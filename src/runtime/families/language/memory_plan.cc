@@ -1,29 +1,33 @@
 #include "runtime/families/language/memory_plan.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "base/error.h"
+#include "models/dual_ar/step_memory.h"
 #include "ops/device_state.h"
+#include "ops/step_graph.h"
+#include "runtime/families/language/clip_encoder.h"
 #include "runtime/families/language/pipeline.h"
 
 namespace shoal::runtime {
 namespace {
 
-// What the driver keeps for a launch of a recording; an allowance, not measured. Recordings: steps of every
-// size of dual_ar::StepMemory, each with and without its column; the codec's passes of a few frames.
-constexpr int64_t kBytesOfLaunch = 2048;
+// The codec's passes of a few frames: an allowance.
 constexpr int64_t kCodecRecordings = 32, kLaunchesOfPass = 150;
 
-// Clips that the codec encodes together.
-constexpr int kClipsAtATime = 4;
+// Of steps of every size that they are recorded with, each with and without its column; and of passes.
+int64_t recordings_bytes(const EngineConfig& config, Device device, const dual_ar::DualAr& model) {
+  if (!config.cuda_graphs || !ops::computes_by_itself(device)) return 0;
+  const int64_t of_steps = 2 * dual_ar::StepMemory::recorded_sizes(config.max_batch_size);
+  return (of_steps * model.launches_of_step() + kCodecRecordings * kLaunchesOfPass) * ops::kBytesOfLaunch;
+}
 
-int64_t recordings_bytes(const EngineConfig& config, const ModelSizes& sizes) {
-  if (!config.cuda_graphs || !ops::computes_by_itself(sizes.device)) return 0;
-  // 1, 2, 4, 8, 16, 24, 32, 48, ...: not two for each doubling.
-  const auto of_steps =
-      2 * 2 * static_cast<int64_t>(std::bit_width(static_cast<unsigned>(config.max_batch_size)));
-  return (of_steps * sizes.launches_of_step() + kCodecRecordings * kLaunchesOfPass) * kBytesOfLaunch;
+// The workspace of steps: decode steps of at most so many sequences, and prompts of so many columns.
+int64_t decode_workspace(const ModelSizes& sizes, const dual_ar::DualAr& model, int64_t rows, int64_t columns,
+                         int64_t scratch) {
+  return std::max(scratch, scratch / 2 + sizes.parked_bytes(rows)) +
+         std::max(model.decode_workspace_bytes(sizes.device, rows),
+                  model.prefill_workspace_bytes(sizes.device, columns));
 }
 
 // Of prompts, in a step. A GPU takes few columns hardly faster than many: with 2,048 instead of 256, 256
@@ -68,28 +72,24 @@ int64_t MemoryPlan::total() const {
 
 MemoryPlan plan_memory(const EngineConfig& config, const ModelSizes& sizes, int threads, int64_t available) {
   const dual_ar::Config& model = sizes.language_model;
-  const int64_t streams = config.streams();
-  // Steps that are recorded are rounded up, by less than to the next power of two.
-  const auto rounded = static_cast<int64_t>(std::bit_ceil(static_cast<unsigned>(config.max_batch_size)));
-  const int64_t rows = std::min(streams, rounded);
+  const dual_ar::DualAr language_model = sizes.sized_language_model();
+  const dac::Codec codec = sizes.sized_codec();
+  const int64_t streams = config.streams(), scratch = op_scratch_bytes(sizes.device, threads);
+  const int64_t rows = std::min(streams, dual_ar::StepMemory::recorded_rows(config.max_batch_size));
+  const int64_t columns = columns_of_a_step(config, sizes.device) + config.max_batch_size;
   const int64_t pages = (model.max_positions + config.kv_page_size - 1) / config.kv_page_size;
   MemoryPlan plan{
-      .language_model = sizes.language_model_bytes(),
-      .codec = sizes.codec_bytes(),
-      .codec_streams = streams * sizes.codec_stream_bytes() + sizes.codec_pass_bytes(streams),
-      .step_arrays = sizes.step_bytes(streams, pages),
-      .codec_workspace = sizes.codec_workspace_bytes(threads) + sizes.scratch_bytes(threads),
-      .recordings = recordings_bytes(config, sizes),
+      .language_model = language_model.memory(),
+      .codec = codec.memory(),
+      .codec_streams = streams * codec.stream_bytes() + codec.pass_bytes(streams),
+      .step_arrays = dual_ar::StepMemory::bytes_of(model, streams, pages),
+      .decode_workspace = decode_workspace(sizes, language_model, rows, columns, scratch),
+      .codec_workspace = codec.decode_workspace_bytes(threads) + scratch,
+      .recordings = recordings_bytes(config, sizes.device, language_model),
       .kv_page_bytes = dual_ar::KvCache::bytes_per_token(model, sizes.dtype) * config.kv_page_size,
       .available = available};
   if (sizes.with_encoder)
-    plan.clip_workspace =
-        sizes.encoder_workspace_bytes(kClipsAtATime, threads) + sizes.scratch_bytes(threads);
-  const int64_t scratch = sizes.scratch_bytes(threads);
-  plan.decode_workspace = std::max(scratch, scratch / 2 + sizes.parked_bytes(rows)) +
-                          std::max(sizes.decode_workspace_bytes(rows),
-                                   sizes.prefill_workspace_bytes(columns_of_a_step(config, sizes.device) +
-                                                                 config.max_batch_size));
+    plan.clip_workspace = codec.encode_workspace_bytes(ClipEncoder::kClipsAtATime, threads) + scratch;
   plan.kv_pages = plan_kv_pages(config, model, sizes.dtype, std::max<int64_t>(0, available - plan.total()));
   return plan;
 }

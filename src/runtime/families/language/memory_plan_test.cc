@@ -18,7 +18,6 @@ using ::testing::HasSubstr;
 constexpr int64_t kPageSize = 16;
 constexpr int kThreads = 2;
 
-// Widths that packing does not pad, so that sizes are exact.
 ModelSizes even_sizes(DType dtype) {
   ModelSizes sizes{.dtype = dtype};
   dual_ar::Config& c = sizes.language_model;
@@ -86,7 +85,7 @@ TEST_P(PerDType, WeightsOfTheLanguageModelAreThoseThatAreLoaded) {
     const dual_ar::LoadOptions options{
         .dtype = sizes.dtype, .head_rows = semantic ? dual_ar::HeadRows::semantic : dual_ar::HeadRows::all};
     const auto loaded = dual_ar::DualAr::random(sizes.language_model, machine.ctx(), options, 1).memory();
-    const auto planned = sizes.language_model_bytes();
+    const auto planned = sizes.sized_language_model().memory();
     EXPECT_EQ(planned.embeddings, loaded.embeddings);
     EXPECT_EQ(planned.slow_layers, loaded.slow_layers);
     EXPECT_EQ(planned.head, loaded.head);
@@ -96,27 +95,22 @@ TEST_P(PerDType, WeightsOfTheLanguageModelAreThoseThatAreLoaded) {
   }
 }
 
-// The convolutions from and to one channel are padded.
 TEST_P(PerDType, WeightsOfTheCodecAreThoseThatAreLoaded) {
   Machine machine;
   ModelSizes sizes = even_sizes(GetParam());
   const auto loaded =
       dac::Codec::random(sizes.codec, machine.ctx(), sizes.dtype, dac::Parts::both, 1).memory();
-  const auto planned = sizes.codec_bytes();
-  const int64_t padding = 16 * 7 * 64 * 4;
+  const auto planned = sizes.sized_codec().memory();
   EXPECT_EQ(planned.quantiser, loaded.quantiser);
-  for (const auto& [plan, real] :
-       {std::pair(planned.decoder, loaded.decoder), {planned.encoder, loaded.encoder}}) {
-    EXPECT_LE(plan, real);
-    EXPECT_GE(plan, real - padding);
-  }
+  EXPECT_EQ(planned.decoder, loaded.decoder);
+  EXPECT_EQ(planned.encoder, loaded.encoder);
   sizes.with_encoder = false;
-  EXPECT_EQ(sizes.codec_bytes().encoder, 0);
-  EXPECT_LT(sizes.codec_bytes().quantiser, loaded.quantiser);
+  EXPECT_EQ(sizes.sized_codec().memory().encoder, 0);
+  EXPECT_LT(sizes.sized_codec().memory().quantiser, loaded.quantiser);
 
   const ModelSizes narrow = narrow_sizes(GetParam());
   EXPECT_EQ(
-      narrow.codec_bytes().quantiser,
+      narrow.sized_codec().memory().quantiser,
       dac::Codec::random(narrow.codec, machine.ctx(), narrow.dtype, dac::Parts::both, 1).memory().quantiser);
 }
 
@@ -128,10 +122,9 @@ TEST_P(PerDType, StreamsOfTheCodecTakeWhatIsPlanned) {
     const auto codec = dac::Codec::random(sizes.codec, machine.ctx(), sizes.dtype, dac::Parts::decode, 1);
     for (const int streams : {1, 3, 100}) {
       const dac::CodecStatePool pool(codec, machine.ctx(), streams);
-      EXPECT_EQ(pool.bytes_per_stream(), sizes.codec_stream_bytes());
+      EXPECT_EQ(pool.bytes_per_stream(), sizes.sized_codec().stream_bytes());
       const int64_t passes = pool.bytes() - streams * pool.bytes_per_stream();
-      EXPECT_LE(sizes.codec_pass_bytes(streams), passes);
-      EXPECT_GE(sizes.codec_pass_bytes(streams), passes - 8 * 16);  // arrays begin at multiples of 16
+      EXPECT_EQ(sizes.sized_codec().pass_bytes(streams), passes);
     }
   }
 }
@@ -141,8 +134,7 @@ TEST_P(PerDType, StepsTakeWhatIsPlanned) {
   const ModelSizes sizes = even_sizes(GetParam());
   for (const int64_t rows : {1, 5, 64}) {
     const dual_ar::StepMemory memory(machine.ctx(), sizes.language_model, rows, 33);
-    EXPECT_LE(sizes.step_bytes(rows, 33), memory.bytes() + rows * 4);
-    EXPECT_GE(sizes.step_bytes(rows, 33), memory.bytes() - 8 * 16);
+    EXPECT_EQ(dual_ar::StepMemory::bytes_of(sizes.language_model, rows, 33), memory.bytes());
   }
 }
 
@@ -188,11 +180,13 @@ int64_t peak_of_steps(const ModelSizes& sizes, int64_t rows, int64_t columns) {
 // and without the allowance most of it is really used.
 TEST_P(PerDType, WorkspacesOfStepsStayBelowTheirPlan) {
   const ModelSizes sizes = even_sizes(GetParam());
+  const dual_ar::DualAr model = sizes.sized_language_model();
   for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>(64, 16), {4, 480}, {32, 256}}) {
     const int64_t peak = peak_of_steps(sizes, rows, columns);
     const int64_t tensors =
-        std::max(sizes.decode_workspace_bytes(rows), sizes.prefill_workspace_bytes(columns));
-    EXPECT_LE(peak, tensors + sizes.scratch_bytes(kThreads)) << rows << " rows, " << columns << " columns";
+        std::max(model.decode_workspace_bytes({}, rows), model.prefill_workspace_bytes({}, columns));
+    EXPECT_LE(peak, tensors + op_scratch_bytes(sizes.device, kThreads))
+        << rows << " rows, " << columns << " columns";
     EXPECT_GE(peak, tensors * 6 / 10) << rows << " rows, " << columns << " columns";
   }
 }
@@ -203,13 +197,13 @@ TEST_P(PerDType, WorkspacesOfTheCodecStayBelowTheirPlan) {
     const auto codec = dac::Codec::random(sizes.codec, decoding.ctx(), sizes.dtype, dac::Parts::both, 1);
     const std::vector<int32_t> codes(static_cast<size_t>(130 * sizes.codec.num_codebooks()), 3);
     const std::vector<float> sound = codec.decode(decoding.ctx(), codes);
-    const int64_t decode = sizes.codec_workspace_bytes(kThreads);
-    EXPECT_LE(decoding.peak(), decode + sizes.scratch_bytes(kThreads));
+    const int64_t decode = sizes.sized_codec().decode_workspace_bytes(kThreads);
+    EXPECT_LE(decoding.peak(), decode + op_scratch_bytes(sizes.device, kThreads));
     EXPECT_GE(decoding.peak(), decode * 6 / 10);
 
     codec.encode(encoding.ctx(), sound);
-    const int64_t encode = sizes.encoder_workspace_bytes(0, kThreads);
-    EXPECT_LE(encoding.peak(), encode + sizes.scratch_bytes(kThreads));
+    const int64_t encode = sizes.sized_codec().encode_workspace_bytes(0, kThreads);
+    EXPECT_LE(encoding.peak(), encode + op_scratch_bytes(sizes.device, kThreads));
     EXPECT_GE(encoding.peak(), encode * 6 / 10);
   }
 }
@@ -333,7 +327,8 @@ TEST(MemoryPlan, CountsTheSumsThatWaitOnAGpu) {
   const dual_ar::BlockConfig& slow = sizes.language_model.slow;
   // Beside the rows, and the projection of a block.
   const int64_t others = kRows * (slow.dim + slow.qkv_width()) * 4;
-  EXPECT_GE(sizes.prefill_workspace_bytes(kRows), others + 8 * kRows * slow.dim * 4);
+  EXPECT_GE(sizes.sized_language_model().prefill_workspace_bytes(sizes.device, kRows),
+            others + 8 * kRows * slow.dim * 4);
   sizes.dtype = DType::f32;  // waits for nothing
   EXPECT_EQ(ops::pending_bytes(kRows, slow.dim, sizes.dtype), 0);
 }
