@@ -12,7 +12,7 @@ int main() {
     std::vector<shoal::SpeechRequest> requests(4);
     requests[0].text = "The first of four.";
     requests[1].text = "The second is a little longer than the first.";
-    requests[2].text = " ";  // nothing to say: this one fails
+    requests[2].text = " ";  // not speakable: this item fails
     requests[3].text = "The last.";
 
     shoal::BatchOptions options;

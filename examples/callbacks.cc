@@ -13,8 +13,8 @@ int main() {
     request.text = "Do not call us. We will call you.";
     request.seed = 7;
 
-    // Callbacks run on threads of the engine, one call at a time for one speech. They must be quick: hand the
-    // samples on to a player or a socket, and do the slow things elsewhere.
+    // Callbacks run on threads of the engine, one call at a time for one speech. They must be quick: pass the
+    // samples on to a player or a socket, and do slow work elsewhere.
     size_t pieces = 0, samples = 0;
     std::promise<bool> over;
     shoal::SpeechCallbacks callbacks;
@@ -27,7 +27,7 @@ int main() {
       over.set_value(error == nullptr);
     };
 
-    // The handle can cancel the request and tell how far it is. Keep it: dropping it cancels.
+    // The handle can cancel the request and report its progress. Keep it: dropping it cancels.
     const shoal::Speech speech = engine.submit(std::move(request), callbacks);
     const bool spoken = over.get_future().get();
     std::printf("heard %zu samples in %zu pieces\n", samples, pieces);

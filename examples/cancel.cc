@@ -6,7 +6,7 @@
 
 namespace {
 
-// Reads to the end, whatever it is; says how much there was and how it ended.
+// Reads a speech to its end; prints how much sound there was and how it ended.
 void listen(const char* what, shoal::Speech& speech) {
   size_t samples = 0;
   try {
@@ -14,7 +14,7 @@ void listen(const char* what, shoal::Speech& speech) {
       samples += piece.size();
     std::printf("%s: all %zu samples\n", what, samples);
   } catch (const shoal::Error& error) {
-    // What was made before the end has been read; then the reason is thrown.
+    // The samples made before the end have been read; then the error is thrown.
     std::printf("%s: %s after %.1f s more: %s\n", what, name_of(error.code()).data(),
                 static_cast<double>(samples) / speech.sample_rate_hz(), error.what());
   }
@@ -33,8 +33,8 @@ int main() {
     shoal::Engine engine{shoal::EngineConfig{}};
     engine.start();
 
-    // cancel() may be called from any thread; so may dropping the handle, which does the same. The engine
-    // stops within one step, and what the request held is free for others.
+    // cancel() may be called from any thread, and so may dropping the handle, which does the same. The engine
+    // stops within one step, and the request's resources are free for others.
     shoal::Speech cancelled = engine.submit(long_request());
     cancelled.next();
     cancelled.cancel();

@@ -1,4 +1,4 @@
-// An engine from start to stop: what it holds, another configuration while it serves, and an orderly end.
+// An engine from start to stop: its memory, another configuration while it serves, and an orderly shutdown.
 #include <chrono>
 #include <cstdio>
 
@@ -30,14 +30,14 @@ int main() {
     engine.start();                // loads the model and says a sentence; ready when it returns
     show(engine);
 
-    // The new model is loaded beside the old one, which ends what it has begun. Nobody is turned away.
+    // The new model is loaded beside the old one, which finishes its requests. No request is refused.
     shoal::Speech begun_before = engine.submit(request("This began before the change."));
     config.max_batch_size = 8;
     engine.reload(config);
     std::printf("across the reload: %zu samples\n", begun_before.read_all().size());
     show(engine);
 
-    // stop() refuses new requests, lets the others end for as long as it is told, and cancels the rest.
+    // stop() refuses new requests, gives running ones the grace time, and cancels the rest.
     shoal::Speech last = engine.submit(request("One more thing before we close."));
     engine.stop(std::chrono::seconds(30));
     std::printf("%s; the last request %s\n", name_of(engine.health().state).data(),

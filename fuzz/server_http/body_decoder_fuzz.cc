@@ -1,5 +1,5 @@
-// Compressed bodies: whatever the bytes are, what comes out is bounded by what went in, and does not depend
-// on how the bytes were cut.
+// Compressed bodies: for any bytes the output is bounded by the input, and does not depend on how the bytes
+// were cut.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -51,7 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto coding = data[0] % 2 == 0 ? BodyDecoder::Coding::gzip : BodyDecoder::Coding::deflate;
   const Outcome whole = decode(coding, bytes, bytes.size());
   const Outcome parts = decode(coding, bytes, 1 + data[1] % 64);
-  // A bomb may be seen in another piece of what it becomes.
+  // A bomb may be detected in another piece of the output.
   if (whole.result == BodyDecoder::Result::good) require(parts.result == BodyDecoder::Result::good);
   if (whole.result != BodyDecoder::Result::good) return 0;
   require(whole.text == parts.text && whole.ended == parts.ended);

@@ -1,4 +1,4 @@
-// The bytes of a connection: whatever they are, limits hold, nothing is lost from the books, and requests do
+// The bytes of a connection: for any bytes the limits hold, the memory accounts are correct, and requests do
 // not depend on how the bytes were cut into reads.
 #include <algorithm>
 #include <cstdint>
@@ -72,8 +72,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string whole = read_all(bytes, bytes.size());
   const std::string parts = read_all(bytes, 1 + data[0] % 32);
   if (whole == parts) return 0;
-  // What is malformed or too long may be refused sooner when less of it has been seen; never is a request
-  // another.
+  // A malformed or too long request may be refused earlier when the reads are smaller; but a request never
+  // becomes another one.
   const size_t common = std::min(whole.size(), parts.size()) - 3;
   require(whole.compare(0, common, parts, 0, common) == 0);
   const bool refused = !whole.ends_with("...") || !parts.ends_with("...");

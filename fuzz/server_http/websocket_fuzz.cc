@@ -1,5 +1,5 @@
-// Frames of a WebSocket: an echoing application must end whatever comes, messages keep their limit, and what
-// is called text is UTF-8, and every byte is in the books.
+// Frames of a WebSocket: an echoing application must end for any input, messages keep their limit, text
+// messages are UTF-8, and the memory accounts are correct.
 #include <algorithm>
 #include <boost/asio/append.hpp>
 #include <boost/asio/async_result.hpp>
@@ -77,7 +77,7 @@ void beast_close_socket(MemoryStream&) {}
 
 namespace {
 
-// By the table of Unicode (3.9, D92), not by what Beast does.
+// By the table of Unicode (3.9, D92), independent of Beast.
 bool is_utf8(std::string_view text) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   for (size_t i = 0; i < text.size();) {

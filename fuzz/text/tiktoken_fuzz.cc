@@ -8,7 +8,7 @@
 
 namespace {
 
-// Takes what stands before the next zero byte.
+// Takes the bytes before the next zero byte.
 std::string_view take_part(std::string_view& rest) {
   const size_t end = rest.find('\0');
   const std::string_view part = rest.substr(0, end);

@@ -10,7 +10,7 @@ namespace {
 
 using shoal::text::SpecialTokens;
 
-// Takes what stands before the next zero byte, or `otherwise` when that is nothing.
+// Takes the bytes before the next zero byte, or `otherwise` when there are none.
 std::string take_part(std::string_view& rest, std::string_view otherwise) {
   const size_t end = rest.find('\0');
   const std::string_view part = rest.substr(0, end);

@@ -1,6 +1,6 @@
-// Any bytes as a cache file of encoded clips: codes inside the codebook that lie in the file, or an Error.
-// The first bytes say whether the checksum and the keys are made to fit, so that what lies behind them is
-// reached.
+// Any bytes as a cache file of encoded clips: codes inside the codebook that are in the file, or an Error.
+// The first bytes decide whether the checksum and the keys are made to match, so that the code after these
+// checks is reached.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Any bytes as a safetensors file: the parser returns tensors that lie in the file, or throws shoal::Error.
+// Any bytes as a safetensors file: the parser returns tensors inside the file, or throws shoal::Error.
 #include <cstddef>
 #include <cstdint>
 
