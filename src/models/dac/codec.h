@@ -47,7 +47,7 @@ class Codec {
   // Random weights of sensible size, for benchmarks and tests: a pure function of (config, seed).
   static Codec random(const Config& config, ops::Context& ctx, DType dtype, Parts parts, uint64_t seed);
 
-  // Without memory: what the codec would take can be asked, and nothing else. The device need not be there.
+  // Without memory: only its sizes can be asked. The device need not exist.
   static Codec sized(const Config& config, Device device, DType dtype, Parts parts);
 
   Codec(Codec&&) noexcept;
@@ -62,9 +62,9 @@ class Codec {
   // CodecStatePool::bytes_per_stream, and the rest of its bytes(), before there is a pool.
   int64_t stream_bytes() const;
   int64_t pass_bytes(int64_t streams) const;
-  // Intermediate tensors of decoding and of encoding at their peak, as estimated: the codec's own, and copies
-  // of what products read. What ops take besides comes on top. Of as many clips together, with their state.
-  // `threads` matter to a CPU only, which cuts its work to their caches.
+  // Estimated peak of the intermediate tensors of decoding and of encoding: the codec's own, and copies of
+  // what products read. Scratch of the ops is extra. For this many clips together, with their state.
+  // `threads` matters only to a CPU, which cuts its work to their caches.
   int64_t decode_workspace_bytes(int threads) const;
   int64_t encode_workspace_bytes(int64_t clips, int threads) const;
   // Frames of a clip of that many samples: rounded up.

@@ -19,14 +19,14 @@ class Decoder {
  public:
   Decoder(weights::TensorSource& source, ops::Context& ctx, const Config& config, DType dtype);
 
-  // What an utterance carries between calls.
+  // The state of an utterance between calls.
   const StateLayout& layout() const { return layout_; }
   int64_t convolution_bytes() const { return convolution_bytes_; }
   int64_t quantiser_bytes() const { return quantiser_bytes_; }
 
   // Frames of all sequences that one pass takes on.
   static int64_t frames_per_pass(Device device);
-  // What `streams` utterances, decoded together, need of memory for their passes.
+  // The memory that the passes of `streams` utterances, decoded together, need.
   DecodeSizes sizes(int streams) const;
 
   // batch: frames, any number, of sequences that have some. codes: [frames, num_codebooks], none negative.

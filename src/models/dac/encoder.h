@@ -18,7 +18,7 @@ class Encoder {
  public:
   Encoder(weights::TensorSource& source, ops::Context& ctx, const Config& config, DType dtype);
 
-  // What an encoding clip carries between calls.
+  // The state of a clip between calls of the encoder.
   const StateLayout& layout() const { return layout_; }
   int64_t convolution_bytes() const { return convolution_bytes_; }
   int64_t quantiser_bytes() const { return quantiser_bytes_; }

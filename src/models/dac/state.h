@@ -37,7 +37,7 @@ class StateLayout {
 
   // Of one slot of a StateSlots.
   int64_t bytes_per_slot(DType kv_dtype) const;
-  // Those of a slot's histories, some at least.
+  // The floats of a slot's histories, at least some.
   int64_t history_floats() const { return std::max<int64_t>(16, floats_); }
   const std::vector<RingSpec>& rings() const { return rings_; }
 

@@ -1,4 +1,4 @@
-// What decoding carries from one piece of an utterance to the next.
+// The state that decoding carries from one piece of an utterance to the next.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ struct BlockWeights {
   int64_t bytes() const;
 };
 
-// What a block takes of the workspace, each for as long as the scope lasts.
+// The workspace of a block, each part for the duration of the scope.
 struct BlockBuffers {
   const ops::Context& ctx;
   const BlockConfig& config;

@@ -70,7 +70,7 @@ class DualAr {
   // The same sizes with random weights, made in seconds; for benchmarks.
   static DualAr random(const Config& config, ops::Context& ctx, const LoadOptions& options, uint64_t seed);
 
-  // Without memory: what the model would take can be asked, and nothing else. The device need not be there.
+  // Without memory: only its sizes can be asked. The device need not exist.
   static DualAr sized(const Config& config, Device device, const LoadOptions& options);
 
   DualAr(DualAr&&) noexcept;
@@ -106,9 +106,9 @@ class DualAr {
   void slow_logits(ops::Context& ctx, TensorView hidden, TensorView logits) const;
   int64_t head_outputs() const;
 
-  // Intermediate tensors at their peak on a device, of decode_frames for so many sequences and of
-  // forward_slow for so many columns: the model's own, and copies of what products read. What ops take
-  // besides comes on top.
+  // Estimated peak of the intermediate tensors on a device, of decode_frames for this many sequences and of
+  // forward_slow for this many columns: the model's own, and copies of what products read. Scratch of the ops
+  // is extra.
   int64_t decode_workspace_bytes(Device device, int64_t rows) const;
   int64_t prefill_workspace_bytes(Device device, int64_t columns) const;
   // Launches of a decode step.

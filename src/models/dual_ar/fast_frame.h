@@ -14,7 +14,7 @@ namespace shoal::dual_ar {
 
 class Taps;
 
-// What it takes of the workspace.
+// Its workspace.
 struct FastBuffers {
   FastBuffers(Workspace& workspace, const Config& config, int64_t rows);
 
@@ -30,10 +30,10 @@ class FastFrame {
   FastFrame(ops::Context& ctx, const Config& config, const Weights& weights, const StepMemory& memory,
             int64_t rows, Taps* taps);
 
-  // Position 0 reads the slow transformer's hidden state, position p > 0 the code of codebook p - 1.
-  // Position p predicts codebook p; what position 0 predicts is not used, so 0 and 1 are one pass.
-  // slow: f32 [rows, slow.dim]; codes: i32 [rows, ...], the first column, of codebook 0. Returns the logits
-  // of codebook 1, f32 [rows, residual_codes], valid until the next call.
+  // Position 0 reads the slow transformer's hidden state, position p > 0 the code of codebook p - 1. Position
+  // p predicts codebook p; the prediction of position 0 is not used, so 0 and 1 are one pass. slow: f32
+  // [rows, slow.dim]; codes: i32 [rows, ...], the first column, of codebook 0. Returns the logits of codebook
+  // 1, f32 [rows, residual_codes], valid until the next call.
   TensorView first_pass(TensorView slow, TensorView codes);
   // codes: of codebook k - 1 -> logits of codebook k; k = 2, 3, ...
   TensorView next_pass(TensorView codes);

@@ -21,7 +21,7 @@ namespace shoal::kokoro {
 
 class StepMemory;
 
-// What to say, and how.
+// An utterance to speak, with its style and speed.
 struct Utterance {
   std::span<const int32_t>
       ids;  // phonemes with the pad 0 at both ends; at least 3, at most Config::max_positions

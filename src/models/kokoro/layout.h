@@ -32,7 +32,7 @@ class Layout {
   Rows rows(ops::Context& ctx, const Tap* tap, const BetweenStages* between = nullptr) const;
   // The same where the tables are in the device's memory already: i32 [2, count].
   Rows rows(ops::Context& ctx, TensorView tables) const;
-  // What kernels read (ops::Segments::tables).   -> [2, count]
+  // The tables for kernels (ops::Segments::tables). -> [2, count]
   std::vector<int32_t> tables() const;
   // The utterance of every row; gaps belong to the first.   -> [total]
   std::vector<int32_t> utterance_of_row() const;

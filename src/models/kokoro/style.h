@@ -44,8 +44,8 @@ class StyleTable {
 
   int64_t columns() const { return columns_; }
 
-  // styles: f32 [utterances, style_dim], dense or strided; affines: f32 [utterances, columns].  shared: what
-  // several share is computed once; or null.
+  // styles: f32 [utterances, style_dim], dense or strided; affines: f32 [utterances, columns]. shared: equal
+  // styles are computed once; or null.
   void forward(ops::Context& ctx, TensorView styles, const SharedStyles* shared, TensorView affines) const;
 
  private:

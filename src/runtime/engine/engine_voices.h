@@ -40,7 +40,7 @@ class EngineVoices : public Voices {
 
  private:
   struct Held {
-    std::shared_ptr<SpeechPipeline> pipeline;  // keeps what `own` points to
+    std::shared_ptr<SpeechPipeline> pipeline;  // keeps the target of `own` alive
     const Voices* own = nullptr;
   };
   Held held() const {

@@ -25,7 +25,7 @@ class SpeechPipeline {
   virtual Speech submit(const SpeechRequest& request, QueueEntry entry) = 0;
   Speech submit(const SpeechRequest& request) { return submit(request, {}); }
 
-  // Speaks a sentence. Throws what that throws.
+  // Speaks a sentence. Throws its errors.
   virtual void warm_up() = 0;
   // Starts making ready the voices that the configuration names, in the background. Never throws.
   virtual void warm_voices() = 0;
@@ -51,7 +51,7 @@ class SpeechPipeline {
   virtual Statistics statistics() const = 0;
   virtual SelfTest self_test() const = 0;
 
-  // What not every model has: as the methods of Engine. Here: throw Error(unsupported).
+  // Optional features, as the methods of Engine. The defaults throw Error(unsupported).
   virtual EncodedClip encode(const std::string& audio);
   virtual std::vector<float> decode(const std::vector<int32_t>& codes);
   virtual CodecShape codec_shape() const;

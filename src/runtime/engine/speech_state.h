@@ -72,7 +72,7 @@ class SpeechState {
   const int64_t start_us_;
   std::atomic<bool> cancelled_{false};
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable arrived_;
   std::vector<float> unread_;
   RequestDeadline deadline_;

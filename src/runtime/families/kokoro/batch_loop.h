@@ -91,14 +91,14 @@ class BatchLoop {
   const int64_t samples_per_frame_;
   const bool device_computes_;
 
-  std::mutex incoming_mutex_;  // guards what follows
+  std::mutex incoming_mutex_;  // guards the members below
   std::deque<std::shared_ptr<KokoroJob>> incoming_;
   bool stopping_ = false;
 
   // Of the loop's own thread.
   std::vector<std::unique_ptr<Talk>> talks_;
   std::vector<WaitingChunk> waiting_;
-  std::vector<Chosen> choices_;  // beside waiting_
+  std::vector<Chosen> choices_;  // parallel to waiting_
   ArrivalRate arrivals_;
   double frames_per_symbol_;  // lately, at speed 1
   double chunk_us_ = 0;       // lately, of a chunk in a batch

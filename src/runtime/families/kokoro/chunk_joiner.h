@@ -10,7 +10,7 @@
 
 namespace shoal::runtime {
 
-// What can be heard next.
+// Sound that is ready to play.
 struct JoinedPiece {
   std::vector<float> samples;
   std::vector<SpokenWord> words;  // heard in them

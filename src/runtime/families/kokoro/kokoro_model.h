@@ -38,7 +38,7 @@ struct KokoroSizes {
   kokoro::Config config;
   DType dtype = DType::f32;
 };
-// Throws Error as KokoroModel::load does for what it reads.
+// Throws the Errors of KokoroModel::load for the files that it reads.
 KokoroSizes kokoro_sizes(const std::string& model, Precision precision, Device device);
 
 // Immutable once loaded; any thread may use it.

@@ -55,7 +55,7 @@ class KokoroPipeline final : public SpeechPipeline {
 
  private:
   void check_defaults() const;
-  // Memory of the largest batch, at once: what grows in steps takes half as much again.
+  // Allocates the memory of the largest batch at once: memory that grows in steps takes half as much again.
   void reserve_workspace();
   std::shared_ptr<KokoroJob> make_job(const SpeechRequest& request, uint64_t client) const;
   Speech say_nothing(const SpeechRequest& request, uint64_t client, const QueueEntry& entry,

@@ -13,7 +13,7 @@
 
 namespace shoal::runtime {
 
-// What these models understand of a request.
+// The parts of a request that these models understand.
 ModelTraits kokoro_traits();
 
 // Checks every field that needs no loaded model; returns a warning for each field without effect. Throws
@@ -27,10 +27,10 @@ struct Speaker {
   std::vector<std::string> warnings;
 };
 
-// The voice and the language of a request: its own, else the configuration's, else what follows from one
-// another (a voice speaks the language of its first letter; a language has a published voice; American
-// English). Throws Error: invalid_argument (language, voice; a voice whose name says no language), not_found
-// (voice), unsupported (text in a language without a front end).
+// The voice and the language of a request: its own, else the configuration's, else one from the other (a
+// voice speaks the language of its first letter; a language has a published voice), else American English.
+// Throws Error: invalid_argument (language, voice; a voice whose name gives no language), not_found (voice),
+// unsupported (text in a language without a front end).
 Speaker choose_speaker(const SpeechRequest& request, const EngineConfig& config, const KokoroModel& model);
 
 // The lines of a validated request, at least one; lines of a text are short. Throws Error(invalid_argument)
