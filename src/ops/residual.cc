@@ -4,15 +4,9 @@
 #include "ops/linear_checks.h"
 
 namespace shoal::ops {
-namespace {
-
-// Fewer are multiplied by kernels that add at once (cuda/gemm/operands/products.h).
-constexpr int64_t kFewestRows = 17;
-
-}  // namespace
 
 int64_t pending_bytes(int64_t rows, int64_t dim, DType weights) {
-  if (rows < kFewestRows || rows > kMostPendingRows || size_of(weights) != 2) return 0;
+  if (rows < kFewestPendingRows || rows > kMostPendingRows || size_of(weights) != 2) return 0;
   return kPendingSegments * rows * dim * size_of(DType::f32);
 }
 

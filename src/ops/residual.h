@@ -17,8 +17,8 @@ struct Residual {
   TensorView sums;       // f32 [segments, rows, dim]; empty: products are added at once
   bool pending = false;  // `sums` are to be added to the rows
 };
-// Sums wait for at most so many rows; more fill a GPU without.
-constexpr int64_t kMostPendingRows = 256;
+// Sums wait for so many rows: fewer are multiplied by kernels that add at once, more fill a GPU without.
+constexpr int64_t kFewestPendingRows = 17, kMostPendingRows = 256;
 // Those of every matrix on a GPU (cuda/gemm/operands/matrix_layout.cuh).
 constexpr int64_t kPendingSegments = 8;
 // Memory in which the sums of so many rows wait, where they do: products of 32-bit weights never wait.

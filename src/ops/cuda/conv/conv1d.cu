@@ -3,9 +3,7 @@
 #include "ops/cuda/conv/conv_kernels.cuh"
 #include "ops/cuda/conv/residual_unit.h"
 #include "ops/cuda/device/launch.cuh"
-#include "ops/cuda/gemm/choose.h"
-#include "ops/cuda/gemm/f32/f32_product.h"
-#include "ops/cuda/gemm/skinny/skinny_product.h"
+#include "ops/cuda/gemm/run.h"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops::cuda {
@@ -37,14 +35,6 @@ Product product_of(const PreparedRows& input, const PackedMatrix& weight, const 
           .epilogue = epilogue};
 }
 
-// By the matching kernel: all have the order of sums of the matrix.
-void multiply(Context& ctx, const Product& product, const float* snake_alpha = nullptr) {
-  if (product.dtype == DType::f32) return f32_product(ctx, product);
-  const bool is_skinny = product.rows <= kSkinnyRows && product.shape.taps == 1 && !snake_alpha;
-  if (is_skinny && skinny_product(ctx, product, product.dtype, nullptr)) return;
-  tile_product(ctx, product, snake_alpha);
-}
-
 // The rows unchanged, if there is no history.
 bool needs_no_preparation(const ConvSource& source, const PackedMatrix& weight) {
   return weight.dtype == DType::f32 && source.look_back == 0 && !source.alpha;
@@ -57,9 +47,10 @@ void residual_product(Context& ctx, TensorView x, const PreparedRows& input, con
   PreparedRows between;
   between.x = ctx.workspace->alloc(convs.wide->dtype, {rows, width});
   if (width > channels) cuda::fill_zero(ctx, between.x);
-  multiply(ctx, product_of(input, *convs.wide, into(between.x, *convs.wide), rows),
-           convs.narrow_alpha.as<float>());
-  multiply(ctx, product_of(between, *convs.narrow, into(x, *convs.narrow, {.accumulate = true}), rows));
+  run_convolution(ctx, product_of(input, *convs.wide, into(between.x, *convs.wide), rows),
+                  convs.narrow_alpha.as<float>());
+  run_convolution(ctx,
+                  product_of(between, *convs.narrow, into(x, *convs.narrow, {.accumulate = true}), rows));
 }
 
 }  // namespace
@@ -77,7 +68,7 @@ void causal_conv1d(Context& ctx, const ConvInput& input, const PackedMatrix& wei
     prepared = prepare_rows(ctx, source, dilation, weight.dtype);
   const Product product = product_of(prepared, weight, result, source.rows);
   if (has_one_input(product)) return convolve_one_input(ctx, product);
-  multiply(ctx, product);
+  run_convolution(ctx, product);
 }
 
 void valid_conv1d(Context& ctx, TensorView x, const PackedMatrix& weight, int64_t dilation, TensorView y,
@@ -85,7 +76,7 @@ void valid_conv1d(Context& ctx, TensorView x, const PackedMatrix& weight, int64_
   const Workspace::Scope scope(*ctx.workspace);
   if (!is_product_operand(x, weight.dtype)) x = product_operand(ctx, x, weight.dtype);
   const PreparedRows rows{.x = x, .taps = {.dilation = dilation}};
-  multiply(ctx, product_of(rows, weight, into(y, weight, epilogue), y.dim(0)));
+  run_convolution(ctx, product_of(rows, weight, into(y, weight, epilogue), y.dim(0)));
 }
 
 bool residual_unit_is_apart(const Context& ctx, const ResidualConvs& convs, int64_t rows) {

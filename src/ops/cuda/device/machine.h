@@ -10,6 +10,7 @@ namespace shoal::ops::cuda {
 struct Machine {
   int multiprocessors = 132;
   int64_t shared_bytes = 227 << 10;  // that one block may have, and about what a multiprocessor has
+  bool wgmma = false;                // has_wgmma
 };
 
 Machine machine_of(const Context& ctx);

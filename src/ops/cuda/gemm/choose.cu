@@ -1,13 +1,41 @@
 #include "ops/cuda/gemm/choose.h"
+#include "ops/cuda/gemm/f32/f32_product.h"
+#include "ops/cuda/gemm/operands/settled.cuh"
+#include "ops/cuda/gemm/skinny/skinny_cut.h"
+#include "ops/cuda/gemm/sm90/broad_product.h"
+#include "ops/cuda/gemm/sm90/partial_product.h"
+#include "ops/cuda/gemm/sm90/resident_product.h"
 #include "ops/cuda/gemm/sm90/wide_product.h"
 #include "ops/cuda/gemm/tile/tile_product.h"
 
 namespace shoal::ops::cuda {
 namespace {
 
+static_assert(kFewestPendingRows == kSkinnyRows + 1, "skinny kernels add at once, all others may wait");
+
 // What tile kernels of such sizes take, times tile_choice's guess: where groups of warps share the depth, and
 // elsewhere.
 constexpr double kGroupsOptimism = 1.0, kTileOptimism = 2.0;
+
+constexpr int64_t kBusyBlocks = 2;          // of f32_blocks, of a multiprocessor
+constexpr int64_t kSharedBytes = 48 << 10;  // of a block, without asking for more
+
+int64_t blocks_of(int64_t items, int64_t per_block) { return (items + per_block - 1) / per_block; }
+
+GemmKernel choose_f32(const Gemm& gemm, const Machine& machine) {
+  if (gemm.rows <= kF32FewRows && gemm.shape.taps == 1 && gemm.rows_in_place) return GemmKernel::f32_few_rows;
+  const int64_t blocks = blocks_of(gemm.rows, kF32BlockRows) * (f32_columns(gemm.shape) / kF32Columns);
+  return blocks < kBusyBlocks * machine.multiprocessors ? GemmKernel::f32_slices : GemmKernel::f32_blocks;
+}
+
+// Of many rows, or of those that skinny has no room for.
+GemmKernel choose_rounded(const Gemm& gemm, const Machine& machine) {
+  if (!machine.wgmma) return GemmKernel::tile;
+  if (gemm.linear && resident_plan(gemm.shape, gemm.rows, machine).tile_rows > 0) return GemmKernel::resident;
+  if (gemm.linear && gemm.plain && broad_plan(gemm.shape, gemm.rows, machine).outputs > 0)
+    return GemmKernel::broad;
+  return is_wide(gemm.shape, gemm.rows, machine) ? GemmKernel::wide : GemmKernel::tile;
+}
 
 }  // namespace
 
@@ -18,19 +46,18 @@ bool is_wide(const MatrixShape& matrix, int64_t rows, const Machine& machine) {
          (groups ? kGroupsOptimism : kTileOptimism) * expected_us(tile, matrix, rows, machine);
 }
 
-bool wide_product(Context& ctx, const Product& product, const float* snake_alpha) {
-  if (!has_wgmma(ctx)) return false;
-  const Machine machine = machine_of(ctx);
-  if (!is_wide(product.shape, product.rows, machine)) return false;
-  wide_product_by(ctx, product, choose_wide(product.shape, product.rows, machine), snake_alpha);
-  return true;
+GemmChoice choose(const Gemm& gemm, const Machine& machine) {
+  if (gemm.operand == DType::f32) return {choose_f32(gemm, machine)};
+  const auto skinny = [&](bool normed) {
+    return !gemm.snake && skinny_fits(gemm.shape, gemm.rows, normed, gemm.accumulate, machine);
+  };
+  if (gemm.f32_rows && skinny(gemm.norm)) return {GemmKernel::skinny, /*rounds=*/true};
+  return {skinny(false) ? GemmKernel::skinny : choose_rounded(gemm, machine)};
 }
 
-void tile_product(Context& ctx, const Product& product, const float* snake_alpha) {
-  if (wide_product(ctx, product, snake_alpha)) return;
-  tile_product_by(ctx, product, choose_tile(product.shape, product.rows, machine_of(ctx)), snake_alpha);
+bool adds_later(const Gemm& gemm, const Machine& machine) {
+  return machine.wgmma && size_of(gemm.operand) == 2 && settled_bytes(gemm.shape.outputs) <= kSharedBytes &&
+         partial_plan(gemm.shape, gemm.rows, machine).row_groups > 0;
 }
-
-void tile_product(Context& ctx, const Product& product) { tile_product(ctx, product, nullptr); }
 
 }  // namespace shoal::ops::cuda

@@ -1,4 +1,24 @@
-// Who computes a product of many rows: the kernels of tile/ or, where the GPU can, those of sm90/wide.cuh.
+// Which kernel makes a GEMM, and the only place that decides it. For 16-bit weights all kernels give the same
+// bits, and for f32 weights too (operands/matrix_layout.cuh), so a choice is about time alone. Measured on an
+// H200 (docs/perf/notebook-decode.md, notebook-codec.md).
+//
+// The first row that applies is taken; 9.0: GPUs of that compute capability, whose tensor cores `sm90` uses.
+//
+// | kernel       | weights | rows     | GPU | applies where | | f32_few_rows | f32     | 1 to 8   | all | one
+// tap, rows in place                                            | | f32_slices   | f32     | any      | all |
+// blocks of 64 x 64 results would leave half of the GPU idle        | | f32_blocks   | f32     | any      |
+// all | everywhere else                                                   | | skinny       | 16 bits | 1 to
+// 16  | all | one tap, no snake behind; its weights and inputs fit into shared  | |              |         |
+// |     | memory. Rounds f32 rows itself, and norms up to 8                 | | resident     | 16 bits | 17
+// to 64 | 9.0 | linear, even segments; the matrix and the rows fit into the       | |              | | | |
+// shared memory of all multiprocessors at once                      | | broad        | 16 bits | 65 on | 9.0
+// | linear of 1024 inputs, plain epilogue; all blocks run at once     | | wide         | 16 bits | any | 9.0
+// | expected to be faster than tile (wide_choice.h, tile_choice.h)    | | tile         | 16 bits | any      |
+// all | everywhere else                                                   |
+//
+// Convolutions never take resident or broad: those keep whole rows of x in shared memory, one for each row of
+// y, and a convolution's taps read rows that neighbours share, with a step and a start of their own
+// (TapRows).
 #pragma once
 
 #include "ops/cuda/device/machine.h"
@@ -6,14 +26,36 @@
 
 namespace shoal::ops::cuda {
 
-// 16-bit weights; any number of rows and taps.
-void tile_product(Context& ctx, const Product& product);
+enum class GemmKernel : uint8_t { f32_few_rows, f32_slices, f32_blocks, skinny, resident, broad, wide, tile };
 
-// snake_alpha: f32 [outputs]; the result passes through snake before it is stored. Null: it does not.
-void tile_product(Context& ctx, const Product& product, const float* snake_alpha);
+// What the choice depends on, besides the GPU.
+struct Gemm {
+  MatrixShape shape;
+  DType operand = DType::bf16;  // f32, bf16 or f16
+  int64_t rows = 0;             // of the result; more than 0
+  bool linear = true;           // row t of the result is of row t of x alone, and no snake follows
+  bool snake = false;           // follows; then not linear
+  bool rows_in_place = true;    // no table says where the rows of the taps are (TapRows::first_rows)
+  bool accumulate = false;      // the result is added to what is there
+  bool plain = true;            // the epilogue (TileArguments::plain)
+  // Of a linear layer with few rows: x is f32 rows that the skinny kernel can load, and a norm comes before.
+  bool f32_rows = false;
+  bool norm = false;
+};
 
-// As tile_product, where the GPU can and it is expected to be faster. False: nothing is done.
-bool wide_product(Context& ctx, const Product& product, const float* snake_alpha);
+struct GemmChoice {
+  GemmKernel kernel = GemmKernel::tile;
+  bool rounds = false;  // the kernel takes f32 rows and rounds them, after the norm if there is one; else x
+                        // is rounded and normed before (product_operand)
+  friend bool operator==(const GemmChoice&, const GemmChoice&) = default;
+};
+
+GemmChoice choose(const Gemm& gemm, const Machine& machine);
+
+// Whether the sums onto a residual stream are left for the norm behind it to add (sm90/partial.cuh): 17 to
+// 256 rows on 9.0, 16-bit weights without bias, even segments, outputs in whole blocks, and rows that fit
+// into the block that norms them.
+bool adds_later(const Gemm& gemm, const Machine& machine);
 
 // Whether the wide kernel that choose_wide gives is expected to be faster than tile_kernel.
 bool is_wide(const MatrixShape& matrix, int64_t rows, const Machine& machine);

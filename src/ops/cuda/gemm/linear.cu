@@ -1,11 +1,9 @@
 #include "ops/cuda/device/alignment.h"
 #include "ops/cuda/device/launch.cuh"
 #include "ops/cuda/gemm/choose.h"
-#include "ops/cuda/gemm/f32/f32_product.h"
 #include "ops/cuda/gemm/operands/products.h"
+#include "ops/cuda/gemm/run.h"
 #include "ops/cuda/gemm/skinny/skinny_product.h"
-#include "ops/cuda/gemm/sm90/broad_product.h"
-#include "ops/cuda/gemm/sm90/resident_product.h"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops::cuda {
@@ -20,18 +18,27 @@ Product with_input(Product product, TensorView x) {
   return product;
 }
 
-// f32 x may go into the skinny kernel, which norms and rounds it; everything else rounds it before.
+// Whether a kernel takes f32 x as it is, and rounds it after the norm.
+bool rounds_by_itself(Context& ctx, const Product& product, TensorView x, const RmsNorm* norm) {
+  if (x.dtype() != DType::f32 || !is_vectors(x) || (norm && !is_aligned(norm->weight.data()))) return false;
+  const Gemm gemm{.shape = product.shape,
+                  .operand = product.dtype,
+                  .rows = product.rows,
+                  .accumulate = product.epilogue.accumulate,
+                  .f32_rows = true,
+                  .norm = norm != nullptr};
+  return choose(gemm, machine_of(ctx)).rounds;
+}
+
 void half_product(Context& ctx, const Product& product, TensorView x, const RmsNorm* norm, TensorView sums) {
-  const bool is_skinny = product.rows <= kSkinnyRows;  // then no sums wait
-  if (x.dtype() == DType::f32 && is_skinny && is_vectors(x) && (!norm || is_aligned(norm->weight.data())))
-    if (skinny_product(ctx, with_input(product, x), DType::f32, norm)) return;
+  if (sums.empty() && rounds_by_itself(ctx, product, x, norm)) {
+    const bool done = skinny_product(ctx, with_input(product, x), DType::f32, norm);
+    CHECK(done, "the skinny kernel was chosen for ", product.rows, " rows");
+    return;
+  }
   Workspace::Scope scope(*ctx.workspace);
   if (norm || !is_product_operand(x, product.dtype)) x = product_operand(ctx, x, product.dtype, norm, sums);
-  const Product ready = with_input(product, x);
-  if (is_skinny && skinny_product(ctx, ready, product.dtype, nullptr)) return;
-  if (resident_product(ctx, ready)) return;
-  if (broad_product(ctx, ready)) return;
-  tile_product(ctx, ready);
+  run_linear(ctx, with_input(product, x));
 }
 
 void multiply(Context& ctx, TensorView x, const PackedMatrix& weight, const MatrixShape& shape,
@@ -45,7 +52,7 @@ void multiply(Context& ctx, TensorView x, const PackedMatrix& weight, const Matr
   if (!sums.empty()) add_sums(ctx, sums, x);
   Workspace::Scope scope(*ctx.workspace);
   if (norm || !is_product_operand(x, DType::f32)) x = product_operand(ctx, x, DType::f32, norm);
-  f32_product(ctx, with_input(product, x));
+  run_linear(ctx, with_input(product, x));
 }
 
 // Without bias: a pair has none.

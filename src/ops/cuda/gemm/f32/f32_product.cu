@@ -8,9 +8,7 @@ namespace {
 
 // Many rows: a block computes 64 rows by 64 columns, a thread 4 by 4, from pieces of 16 inputs in shared
 // memory. The next piece is on its way into registers meanwhile.
-constexpr int kThreads = 256, kBlockRows = 64, kPiece = 16;
-constexpr int kBusyBlocks =
-    2;  // of a multiprocessor; where there are fewer, f32_slices.cu makes more of them
+constexpr int kThreads = 256, kBlockRows = static_cast<int>(kF32BlockRows), kPiece = 16;
 constexpr int kRowPitch =
     kBlockRows + 4;  // floats: the four threads that store one row's inputs use other banks
 
@@ -91,7 +89,8 @@ __global__ void __launch_bounds__(kThreads) f32_block_kernel(const F32Arguments 
 }
 
 // Few rows of a matrix with one tap: a warp computes a segment of 32 columns, a lane one of them.
-constexpr int kFewRows = 8, kTogether = 8;  // inputs whose weights a lane asks for at once
+constexpr int kFewRows = static_cast<int>(kF32FewRows),
+              kTogether = 8;  // inputs whose weights a lane asks for at once
 
 template <int kRows>
 __device__ inline void few_rows_segment(const F32Arguments& a, int segment, int64_t column,
@@ -151,34 +150,38 @@ __global__ void __launch_bounds__(kSegments * 32) f32_few_rows_kernel(const F32A
 
 }  // namespace
 
-void f32_product(Context& ctx, const Product& product) {
+F32Arguments f32_arguments(const Product& product) {
   const MatrixShape& shape = product.shape;
   const bool several_taps = shape.taps > 1;
-  const F32Arguments arguments{.x = static_cast<const float*>(product.x),
-                               .x_stride = product.x_stride,
-                               .rows = product.rows,
-                               .taps = product.taps,
-                               .weight = static_cast<const float*>(product.weight),
-                               .columns = f32_columns(shape),
-                               .outputs = static_cast<int>(shape.outputs),
-                               .depth = static_cast<int>(shape.depth),
-                               .segments = several_taps ? static_cast<int>(shape.taps) : kSegments,
-                               .segment_inputs = static_cast<int>(shape.segment_tiles() * kTileInputs),
-                               .several_taps = several_taps,
-                               .paired = shape.paired,
-                               .epilogue = product.epilogue};
-  if (product.rows <= kFewRows && !several_taps && !product.taps.first_rows) {
-    const Grid grid{.blocks = dim3(static_cast<unsigned>(arguments.columns / 32)),
-                    .threads = dim3(kSegments * 32)};
-    launch(ctx, "f32 product", grid,
-           product.rows == 1 ? f32_few_rows_kernel<1> : f32_few_rows_kernel<kFewRows>, arguments);
-    return;
-  }
-  const int64_t row_blocks = blocks_for(product.rows, kBlockRows),
-                column_blocks = arguments.columns / kF32Columns;
-  if (row_blocks * column_blocks < int64_t{kBusyBlocks} * state_of(ctx).multiprocessors())
-    return f32_slices(ctx, arguments);
-  const Grid grid{.blocks = dim3(static_cast<unsigned>(row_blocks), static_cast<unsigned>(column_blocks)),
+  return {.x = static_cast<const float*>(product.x),
+          .x_stride = product.x_stride,
+          .rows = product.rows,
+          .taps = product.taps,
+          .weight = static_cast<const float*>(product.weight),
+          .columns = f32_columns(shape),
+          .outputs = static_cast<int>(shape.outputs),
+          .depth = static_cast<int>(shape.depth),
+          .segments = several_taps ? static_cast<int>(shape.taps) : kSegments,
+          .segment_inputs = static_cast<int>(shape.segment_tiles() * kTileInputs),
+          .several_taps = several_taps,
+          .paired = shape.paired,
+          .epilogue = product.epilogue};
+}
+
+void f32_few_rows(Context& ctx, const Product& product) {
+  CHECK(product.rows <= kF32FewRows && product.shape.taps == 1 && !product.taps.first_rows, "f32 product of ",
+        product.rows, " rows");
+  const F32Arguments arguments = f32_arguments(product);
+  const Grid grid{.blocks = dim3(static_cast<unsigned>(arguments.columns / 32)),
+                  .threads = dim3(kSegments * 32)};
+  launch(ctx, "f32 product", grid, product.rows == 1 ? f32_few_rows_kernel<1> : f32_few_rows_kernel<kFewRows>,
+         arguments);
+}
+
+void f32_blocks(Context& ctx, const Product& product) {
+  const F32Arguments arguments = f32_arguments(product);
+  const Grid grid{.blocks = dim3(static_cast<unsigned>(blocks_for(product.rows, kBlockRows)),
+                                 static_cast<unsigned>(arguments.columns / kF32Columns)),
                   .threads = dim3(kThreads)};
   launch(ctx, "f32 product", grid, f32_block_kernel, arguments);
 }

@@ -46,8 +46,6 @@ __device__ inline void store_columns(const F32Arguments& a, int64_t row, int64_t
   }
 }
 
-// By blocks of 32 rows and 32 columns whose warps share the segments (f32_slices.cu): for results too small
-// to keep the GPU busy otherwise.
-void f32_slices(Context& ctx, const F32Arguments& arguments);
+F32Arguments f32_arguments(const Product& product);
 
 }  // namespace shoal::ops::cuda

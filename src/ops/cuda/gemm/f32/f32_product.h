@@ -5,7 +5,14 @@
 
 namespace shoal::ops::cuda {
 
-// f32 weights; any number of rows and taps.
-void f32_product(Context& ctx, const Product& product);
+constexpr int64_t kF32FewRows = 8;     // f32_few_rows takes at most
+constexpr int64_t kF32BlockRows = 64;  // of a block of f32_blocks, whose columns are kF32Columns
+
+// f32 weights. few_rows: at most kF32FewRows rows of one tap, in place; the others any number of rows and
+// taps. blocks: results of kF32BlockRows x kF32Columns; slices: smaller ones, for results too small to keep
+// the GPU busy otherwise (f32_slices.cu).
+void f32_few_rows(Context& ctx, const Product& product);
+void f32_blocks(Context& ctx, const Product& product);
+void f32_slices(Context& ctx, const Product& product);
 
 }  // namespace shoal::ops::cuda

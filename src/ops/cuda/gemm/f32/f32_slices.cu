@@ -5,6 +5,7 @@
 
 #include "ops/cuda/device/launch.cuh"
 #include "ops/cuda/gemm/f32/f32_product.cuh"
+#include "ops/cuda/gemm/f32/f32_product.h"
 #include "ops/cuda/rows/row_norm.cuh"
 
 namespace shoal::ops::cuda {
@@ -149,7 +150,9 @@ __global__ void __launch_bounds__(kMostWarps * 32, 2) f32_slices_kernel(const F3
 
 }  // namespace
 
-void f32_slices(Context& ctx, const F32Arguments& arguments) {
+// By blocks of 32 rows and 32 columns whose warps share the segments.
+void f32_slices(Context& ctx, const Product& product) {
+  const F32Arguments arguments = f32_arguments(product);
   const Grid grid{.blocks = dim3(static_cast<unsigned>(blocks_for(arguments.rows, kSide)),
                                  static_cast<unsigned>(arguments.columns / kSide)),
                   .threads = dim3(static_cast<unsigned>(std::min(arguments.segments, kMostWarps) * 32))};

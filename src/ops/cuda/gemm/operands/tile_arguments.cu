@@ -10,13 +10,13 @@ bool has_wide_stores(const ProductEpilogue& epilogue) {
   return epilogue.y_stride % 4 == 0 && is_aligned(epilogue.y, 4 * size_of(epilogue.y_dtype));
 }
 
+}  // namespace
+
 bool is_plain(const MatrixShape& matrix, const ProductEpilogue& epilogue, const float* snake_alpha) {
   return has_wide_stores(epilogue) && matrix.outputs % kTileOutputs == 0 &&
          epilogue.activation == Activation::none && !(epilogue.accumulate && snake_alpha) &&
          is_aligned(epilogue.bias, 16) && is_aligned(epilogue.scale, 16) && is_aligned(snake_alpha, 16);
 }
-
-}  // namespace
 
 TileArguments tile_arguments(const Product& product, int rows, int outputs, const float* snake_alpha) {
   const MatrixShape& matrix = product.shape;

@@ -29,6 +29,9 @@ struct TileArguments {
   unsigned* counters = nullptr;
 };
 
+// Whether the epilogue is plain (TileArguments::plain).
+bool is_plain(const MatrixShape& matrix, const ProductEpilogue& epilogue, const float* snake_alpha);
+
 // Of a product by blocks of so many rows and outputs.
 TileArguments tile_arguments(const Product& product, int rows, int outputs, const float* snake_alpha);
 

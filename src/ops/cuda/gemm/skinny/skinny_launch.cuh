@@ -1,34 +1,10 @@
-// Chooses how skinny_kernel's work is cut into blocks.
+// Starts skinny_kernel for a cut (skinny_cut.h).
 #pragma once
 
-#include <algorithm>
-#include <limits>
-
 #include "ops/cuda/gemm/skinny/skinny.cuh"
+#include "ops/cuda/gemm/skinny/skinny_cut.h"
 
 namespace shoal::ops::cuda {
-
-constexpr int kBlockRows[] = {6, 4, 3, 2, 1};
-// Of weights in a block: two kernels of a chain are to fit on a multiprocessor, with their inputs.
-constexpr int kMostWeightBytes = 96 << 10;
-
-// As many rows of tiles to a block as keep the most loaded multiprocessor's part smallest; of these the most,
-// so that x is read and normed by few blocks. A segment streams through places for 24 tiles where not even
-// one row fits; a place holds a multiple of what the kernel asks for ahead.
-inline void choose_cut(SkinnyArguments& a, int multiprocessors, int most_shared_bytes) {
-  const int step = a.paired ? 2 : 1, row_bytes = a.segments * a.segment_tiles * kTileBytes;
-  const int budget = std::min(kMostWeightBytes, most_shared_bytes / 2);
-  int64_t least = std::numeric_limits<int64_t>::max();
-  for (const int rows : kBlockRows) {
-    if (rows % step != 0) continue;
-    if (rows > step && rows * row_bytes > budget) continue;
-    const int64_t load = blocks_for(blocks_for(a.tile_rows, rows), multiprocessors) * rows;
-    if (load < least) least = load, a.block_rows = rows;
-  }
-  const bool fits = a.block_rows * row_bytes <= kMostWeightBytes;
-  a.stage_tiles = fits ? a.segment_tiles : a.paired ? 4 : 12;
-  a.stages = fits ? 1 : a.paired ? 3 : 2;
-}
 
 template <typename T, SkinnyInput kInput, int kTileRows>
 void launch_skinny_rows(Context& ctx, const SkinnyArguments& a) {
@@ -60,7 +36,7 @@ void launch_skinny_input(Context& ctx, const SkinnyArguments& a) {
 template <typename T>
 bool launch_skinny(Context& ctx, SkinnyArguments a, bool float_input) {
   const StreamState& stream = state_of(ctx);
-  choose_cut(a, stream.multiprocessors(), stream.most_shared_bytes());
+  choose_cut(a, machine_of(ctx));
   if (SkinnyShared(a).bytes > stream.most_shared_bytes()) return false;
   if (a.norm_weight)
     launch_skinny_input<T, SkinnyInput::normed>(ctx, a);

@@ -1,0 +1,133 @@
+// The table of choose.h, row by row, at its limits and beside them.
+#include "ops/cuda/gemm/choose.h"
+
+#include <gtest/gtest.h>
+
+namespace shoal::ops::cuda {
+
+// What a failed expectation prints.
+void PrintTo(const GemmChoice& choice, std::ostream* out) {
+  *out << "kernel " << static_cast<int>(choice.kernel) << (choice.rounds ? ", rounds" : "");
+}
+
+namespace {
+
+const Machine kH200{132, 227 << 10, true}, kA100{108, 163 << 10}, kRtx4090{128, 99 << 10};
+// Matrices of S1-mini: wqkv, w1 and w3 as a pair, w2 and wo of the slow layers.
+const MatrixShape kQkv{4096, 1, 1024}, kGateUp{3072, 1, 1024, true}, kDown{1024, 1, 3072},
+    kOut{1024, 1, 2048};
+const MatrixShape kConv{512, 7, 512};
+
+GemmKernel kernel(const Gemm& gemm, const Machine& machine = kH200) { return choose(gemm, machine).kernel; }
+
+TEST(ChooseGemm, F32FewRowsOfOneTapInPlace) {
+  const Gemm few{.shape = {4096, 1, 1024}, .operand = DType::f32, .rows = 8};
+  EXPECT_EQ(kernel(few), GemmKernel::f32_few_rows);
+  Gemm other = few;
+  other.rows = 9;
+  EXPECT_EQ(kernel(other), GemmKernel::f32_slices);
+  other = few, other.rows_in_place = false;
+  EXPECT_EQ(kernel(other), GemmKernel::f32_slices);
+  other = few, other.shape.taps = 3;
+  EXPECT_EQ(kernel(other), GemmKernel::f32_slices);
+}
+
+// 264 blocks of 64 x 64 results keep 132 multiprocessors busy.
+TEST(ChooseGemm, F32BlocksWhereTheyKeepTheGpuBusy) {
+  const MatrixShape shape{4096, 1, 1024};
+  EXPECT_EQ(kernel({.shape = shape, .operand = DType::f32, .rows = 4 * 64}), GemmKernel::f32_slices);
+  EXPECT_EQ(kernel({.shape = shape, .operand = DType::f32, .rows = 4 * 64 + 1}), GemmKernel::f32_blocks);
+}
+
+TEST(ChooseGemm, SkinnyUpToSixteenRowsOnEveryGpu) {
+  for (const Machine& machine : {kH200, kA100, kRtx4090})
+    for (const MatrixShape& shape : {kQkv, kGateUp, kDown, kOut}) {
+      EXPECT_EQ(kernel({.shape = shape, .rows = 1}, machine), GemmKernel::skinny);
+      EXPECT_EQ(kernel({.shape = shape, .rows = 16}, machine), GemmKernel::skinny);
+      EXPECT_NE(kernel({.shape = shape, .rows = 17}, machine), GemmKernel::skinny);
+    }
+}
+
+TEST(ChooseGemm, SkinnyTakesOneTapAndNoSnake) {
+  const Gemm one_tap{.shape = {512, 1, 512}, .rows = 16, .linear = false};
+  EXPECT_EQ(kernel(one_tap), GemmKernel::skinny);
+  Gemm other = one_tap;
+  other.shape.taps = 2;
+  EXPECT_NE(kernel(other), GemmKernel::skinny);
+  other = one_tap, other.snake = true;
+  EXPECT_NE(kernel(other), GemmKernel::skinny);
+}
+
+TEST(ChooseGemm, SkinnyRoundsF32RowsAndNormsUpToEight) {
+  const GemmChoice rounding{GemmKernel::skinny, true}, not_rounding{GemmKernel::skinny, false};
+  EXPECT_EQ(choose({.shape = kQkv, .rows = 16, .f32_rows = true}, kH200), rounding);
+  EXPECT_EQ(choose({.shape = kQkv, .rows = 8, .f32_rows = true, .norm = true}, kH200), rounding);
+  EXPECT_EQ(choose({.shape = kQkv, .rows = 9, .f32_rows = true, .norm = true}, kH200), not_rounding);
+  EXPECT_EQ(choose({.shape = kQkv, .rows = 8, .norm = true}, kH200), not_rounding);
+}
+
+// Eight normed rows of 16384 inputs take 256 KiB.
+TEST(ChooseGemm, SkinnyNormsOnlyWhatFitsIntoSharedMemory) {
+  const MatrixShape shape{24, 1, 16384};
+  EXPECT_FALSE(choose({.shape = shape, .rows = 8, .f32_rows = true, .norm = true}, kH200).rounds);
+  EXPECT_EQ(kernel({.shape = shape, .rows = 8, .f32_rows = true, .norm = true}), GemmKernel::skinny);
+}
+
+TEST(ChooseGemm, ResidentFromSeventeenTo64RowsOfLinearLayers) {
+  for (const int64_t rows : {17, 64}) {
+    EXPECT_EQ(kernel({.shape = kQkv, .rows = rows}), GemmKernel::resident);
+    EXPECT_EQ(kernel({.shape = kGateUp, .rows = rows}), GemmKernel::resident);
+  }
+  EXPECT_EQ(kernel({.shape = kQkv, .rows = 65}), GemmKernel::broad);
+  EXPECT_NE(kernel({.shape = {4096, 1, 1000}, .rows = 64}), GemmKernel::resident);  // uneven segments
+  EXPECT_NE(kernel({.shape = {8192, 1, 1024}, .rows = 64}), GemmKernel::resident);  // no room for all of it
+  EXPECT_NE(kernel({.shape = kQkv, .rows = 64, .linear = false}), GemmKernel::resident);
+}
+
+TEST(ChooseGemm, BroadFrom65RowsOfPlainLinearLayersOf1024Inputs) {
+  EXPECT_EQ(kernel({.shape = kQkv, .rows = 256}), GemmKernel::broad);
+  EXPECT_EQ(kernel({.shape = kGateUp, .rows = 256}), GemmKernel::broad);
+  const auto is_other = [](GemmKernel chosen) {
+    return chosen == GemmKernel::wide || chosen == GemmKernel::tile;
+  };
+  EXPECT_TRUE(is_other(kernel({.shape = kQkv, .rows = 512})));  // more blocks than run at once
+  EXPECT_TRUE(is_other(kernel({.shape = kQkv, .rows = 256, .plain = false})));
+  EXPECT_TRUE(is_other(kernel({.shape = kQkv, .rows = 256, .linear = false})));
+  EXPECT_TRUE(is_other(kernel({.shape = {4096, 1, 1056}, .rows = 256})));
+}
+
+TEST(ChooseGemm, WideOrTileByTheirExpectedTimes) {
+  for (const MatrixShape& shape : {kConv, MatrixShape{4096, 1, 1024}, {64, 3, 40}})
+    for (const int64_t rows : {17, 100, 1000, 30'000}) {
+      const Gemm gemm{.shape = shape, .rows = rows, .linear = false, .snake = rows == 100};
+      EXPECT_EQ(kernel(gemm), is_wide(shape, rows, kH200) ? GemmKernel::wide : GemmKernel::tile);
+    }
+  EXPECT_EQ(kernel({.shape = kConv, .rows = 30'000, .linear = false}), GemmKernel::wide);
+  EXPECT_EQ(kernel({.shape = {64, 3, 40}, .rows = 17, .linear = false}), GemmKernel::tile);
+}
+
+TEST(ChooseGemm, WithoutItsTensorCoresTilesMakeWhatIsNotSkinny) {
+  for (const Machine& machine : {kA100, kRtx4090})
+    for (const int64_t rows : {17, 64, 65, 256, 4096}) {
+      EXPECT_EQ(kernel({.shape = kQkv, .rows = rows}, machine), GemmKernel::tile);
+      EXPECT_EQ(kernel({.shape = kConv, .rows = rows, .linear = false}, machine), GemmKernel::tile);
+    }
+}
+
+TEST(ChooseGemm, SumsWaitFrom17To256Rows) {
+  const auto waits = [](const MatrixShape& shape, int64_t rows, const Machine& machine = kH200,
+                        DType operand = DType::bf16) {
+    return adds_later({.shape = shape, .operand = operand, .rows = rows}, machine);
+  };
+  EXPECT_FALSE(waits(kOut, 16));
+  EXPECT_TRUE(waits(kOut, 17));
+  EXPECT_TRUE(waits(kDown, 256));
+  EXPECT_FALSE(waits(kDown, 257));
+  EXPECT_FALSE(waits(kOut, 64, kA100));
+  EXPECT_FALSE(waits(kOut, 64, kH200, DType::f32));
+  EXPECT_TRUE(waits({6144, 1, 2048}, 64));
+  EXPECT_FALSE(waits({6272, 1, 2048}, 64));  // a row of it does not fit into the block that norms it
+}
+
+}  // namespace
+}  // namespace shoal::ops::cuda

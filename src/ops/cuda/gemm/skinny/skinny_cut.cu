@@ -1,0 +1,54 @@
+#include <algorithm>
+#include <limits>
+
+#include "ops/cuda/gemm/skinny/skinny_cut.h"
+
+namespace shoal::ops::cuda {
+namespace {
+
+constexpr int kBlockRows[] = {6, 4, 3, 2, 1};
+// Of weights in a block: two kernels of a chain are to fit on a multiprocessor, with their inputs.
+constexpr int kMostWeightBytes = 96 << 10;
+
+int64_t blocks_for(int64_t items, int64_t per_block) { return (items + per_block - 1) / per_block; }
+
+}  // namespace
+
+SkinnyArguments skinny_arguments(const MatrixShape& shape, int64_t rows) {
+  return {.rows = static_cast<int>(rows),
+          .depth = static_cast<int>((shape.depth + 7) / 8 * 8),
+          .outputs = static_cast<int>(shape.outputs),
+          .tile_rows = static_cast<int>(shape.tile_rows()),
+          .row_tiles = static_cast<int>(shape.row_tiles()),
+          .segment_tiles = static_cast<int>(shape.segment_tiles()),
+          .segments = static_cast<int>(blocks_for(shape.row_tiles(), shape.segment_tiles())),
+          .paired = shape.paired};
+}
+
+void choose_cut(SkinnyArguments& a, const Machine& machine) {
+  const int step = a.paired ? 2 : 1, row_bytes = a.segments * a.segment_tiles * kTileBytes;
+  const int64_t budget = std::min<int64_t>(kMostWeightBytes, machine.shared_bytes / 2);
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (const int rows : kBlockRows) {
+    if (rows % step != 0) continue;
+    if (rows > step && rows * row_bytes > budget) continue;
+    const int64_t load = blocks_for(blocks_for(a.tile_rows, rows), machine.multiprocessors) * rows;
+    if (load < least) least = load, a.block_rows = rows;
+  }
+  const bool fits = a.block_rows * row_bytes <= kMostWeightBytes;
+  a.stage_tiles = fits ? a.segment_tiles : a.paired ? 4 : 12;
+  a.stages = fits ? 1 : a.paired ? 3 : 2;
+}
+
+bool skinny_fits(const MatrixShape& shape, int64_t rows, bool normed, bool accumulate,
+                 const Machine& machine) {
+  if (rows > (normed ? kNormRows : kSkinnyRows) || shape.taps != 1) return false;
+  constexpr float kSomeNorm = 0;
+  SkinnyArguments arguments = skinny_arguments(shape, rows);
+  if (normed) arguments.norm_weight = &kSomeNorm;
+  arguments.epilogue.accumulate = accumulate;
+  choose_cut(arguments, machine);
+  return SkinnyShared(arguments).bytes <= machine.shared_bytes;
+}
+
+}  // namespace shoal::ops::cuda

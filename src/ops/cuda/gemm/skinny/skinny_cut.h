@@ -1,0 +1,23 @@
+// How skinny_kernel's work is cut into blocks.
+#pragma once
+
+#include "ops/cuda/device/machine.h"
+#include "ops/cuda/gemm/skinny/skinny_arguments.cuh"
+
+namespace shoal::ops::cuda {
+
+// What follows from the shape of the matrix and the number of rows.
+SkinnyArguments skinny_arguments(const MatrixShape& shape, int64_t rows);
+
+// Sets block_rows, stage_tiles and stages: as many rows of tiles to a block as keep the most loaded
+// multiprocessor's part smallest; of these the most, so that x is read and normed by few blocks. A segment
+// streams through places for 24 tiles where not even one row fits; a place holds a multiple of what the
+// kernel asks for ahead.
+void choose_cut(SkinnyArguments& a, const Machine& machine);
+
+// Whether the kernel can make the GEMM at all: one tap, few rows, and room in shared memory. normed: it norms
+// f32 rows itself.
+bool skinny_fits(const MatrixShape& shape, int64_t rows, bool normed, bool accumulate,
+                 const Machine& machine);
+
+}  // namespace shoal::ops::cuda
