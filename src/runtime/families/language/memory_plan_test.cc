@@ -3,11 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <numeric>
+#include <span>
+#include <string_view>
+#include <vector>
 
 #include "models/dac/small_config_testing.h"
+#include "ops/device_testing.h"
 #include "ops/execution.h"
 #include "ops/residual.h"
+#include "runtime/engine/engine_testing.h"
 #include "runtime/families/language/pipeline.h"
+#include "shoal/model.h"
 
 namespace shoal::runtime {
 namespace {
@@ -181,13 +187,13 @@ int64_t peak_of_steps(const ModelSizes& sizes, int64_t rows, int64_t columns) {
 TEST_P(PerDType, WorkspacesOfStepsStayBelowTheirPlan) {
   const ModelSizes sizes = even_sizes(GetParam());
   const dual_ar::DualAr model = sizes.sized_language_model();
-  for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>(64, 16), {4, 480}, {32, 256}}) {
+  for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>(64, 16), {4, 480}, {32, 256}, {160, 16}}) {
     const int64_t peak = peak_of_steps(sizes, rows, columns);
     const int64_t tensors =
         std::max(model.decode_workspace_bytes({}, rows), model.prefill_workspace_bytes({}, columns));
     EXPECT_LE(peak, tensors + op_scratch_bytes(sizes.device, kThreads))
         << rows << " rows, " << columns << " columns";
-    EXPECT_GE(peak, tensors * 6 / 10) << rows << " rows, " << columns << " columns";
+    EXPECT_GE(peak, tensors * 8 / 10) << rows << " rows, " << columns << " columns";
   }
 }
 
@@ -268,6 +274,34 @@ TEST(MemoryPlan, PartsAddUpToTheTotal) {
     EXPECT_EQ(sum, plan.total());
     EXPECT_EQ(plan.clip_workspace > 0, with_encoder);
     EXPECT_EQ(plan.recordings, 0);  // a CPU records nothing
+  }
+}
+
+int64_t sum_of(std::span<const MemoryPart> parts, std::string_view beginning) {
+  int64_t sum = 0;
+  for (const MemoryPart& part : parts)
+    if (part.name.starts_with(beginning)) sum += part.bytes;
+  return sum;
+}
+
+// Planned from the headers of the files. A GPU pads its weights, which the plan leaves out.
+TEST(MemoryPlan, APipelineTakesThePlannedWeightsStreamsAndPages) {
+  for (const bool built_in_voice : {false, true}) {
+    EngineConfig config = testing::tiny_config();
+    if (built_in_voice) config.model.clear();
+    config.kv_memory_mb = 1;
+    const std::vector<MemoryPart> planned = estimate_memory(config).parts;
+    const Pipeline pipeline(config);
+    const std::vector<MemoryPart> taken = pipeline.memory();
+    if (ops::testing_on_cpu()) {
+      EXPECT_EQ(sum_of(planned, "language model,"), sum_of(taken, "language model"));
+      EXPECT_EQ(sum_of(planned, "codec, "), taken.at(1).bytes);
+    } else {
+      EXPECT_LE(sum_of(planned, "language model,"), sum_of(taken, "language model"));
+      EXPECT_LE(sum_of(planned, "codec, "), taken.at(1).bytes);
+    }
+    EXPECT_EQ(sum_of(planned, "codec streams"), sum_of(taken, "codec streams"));
+    EXPECT_EQ(sum_of(planned, "KV pages"), sum_of(taken, "KV pages"));
   }
 }
 
