@@ -187,7 +187,7 @@ int64_t peak_of_steps(const ModelSizes& sizes, int64_t rows, int64_t columns) {
 TEST_P(PerDType, WorkspacesOfStepsStayBelowTheirPlan) {
   const ModelSizes sizes = even_sizes(GetParam());
   const dual_ar::DualAr model = sizes.sized_language_model();
-  for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>(64, 16), {4, 480}, {32, 256}, {160, 16}}) {
+  for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>(64, 16), {4, 480}, {32, 256}}) {
     const int64_t peak = peak_of_steps(sizes, rows, columns);
     const int64_t tensors =
         std::max(model.decode_workspace_bytes({}, rows), model.prefill_workspace_bytes({}, columns));
