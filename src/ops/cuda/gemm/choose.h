@@ -4,17 +4,20 @@
 //
 // The first row that applies is taken; 9.0: GPUs of that compute capability, whose tensor cores `sm90` uses.
 //
-// | kernel       | weights | rows     | GPU | applies where | | f32_few_rows | f32     | 1 to 8   | all | one
-// tap, rows in place                                            | | f32_slices   | f32     | any      | all |
-// blocks of 64 x 64 results would leave half of the GPU idle        | | f32_blocks   | f32     | any      |
-// all | everywhere else                                                   | | skinny       | 16 bits | 1 to
-// 16  | all | one tap, no snake behind; its weights and inputs fit into shared  | |              |         |
-// |     | memory. Rounds f32 rows itself, and norms up to 8                 | | resident     | 16 bits | 17
-// to 64 | 9.0 | linear, even segments; the matrix and the rows fit into the       | |              | | | |
-// shared memory of all multiprocessors at once                      | | broad        | 16 bits | 65 on | 9.0
-// | linear of 1024 inputs, plain epilogue; all blocks run at once     | | wide         | 16 bits | any | 9.0
-// | expected to be faster than tile (wide_choice.h, tile_choice.h)    | | tile         | 16 bits | any      |
-// all | everywhere else                                                   |
+// clang-format off
+// | kernel       | weights | rows     | GPU | applies where                                                  |
+// |--------------|---------|----------|-----|----------------------------------------------------------------|
+// | f32_few_rows | f32     | 1 to 8   | all | one tap, rows in place                                         |
+// | f32_slices   | f32     | any      | all | blocks of 64 x 64 results would leave some of the GPU idle     |
+// | f32_blocks   | f32     | any      | all | everywhere else                                                |
+// | skinny       | 16 bits | 1 to 16  | all | one tap, no snake behind; its weights and inputs fit into      |
+// |              |         |          |     | shared memory. Rounds f32 rows itself, and norms up to 8       |
+// | resident     | 16 bits | 17 to 64 | 9.0 | linear, even segments; the matrix and the rows fit into the    |
+// |              |         |          |     | shared memory of all multiprocessors at once                   |
+// | broad        | 16 bits | 65 on    | 9.0 | linear of 1024 inputs, plain epilogue; all blocks run at once  |
+// | wide         | 16 bits | any      | 9.0 | expected to be faster than tile (wide_choice.h, tile_choice.h) |
+// | tile         | 16 bits | any      | all | everywhere else                                                |
+// clang-format on
 //
 // Convolutions never take resident or broad: those keep whole rows of x in shared memory, one for each row of
 // y, and a convolution's taps read rows that neighbours share, with a step and a start of their own
