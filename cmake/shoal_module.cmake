@@ -6,6 +6,8 @@
 # which is how the arrows of docs/ARCHITECTURE.md are enforced at link time (tools/check_includes.py does the rest).
 # LIGHT: nothing in it computes for long (shoal_light_options).
 # ON_DEVICE: with CUDA the tests run a second time on a GPU (ops/device_testing.h), under the label gpu.
+# MACHINES: tests named .../cuda (ops/op_testing.h) need a GPU. They are compiled in every build, and listed with CUDA
+# alone, under the label gpu.
 
 add_library(shoal_options INTERFACE)
 target_include_directories(shoal_options INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
@@ -52,7 +54,7 @@ endfunction()
 set(shoal_light_options $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>)
 
 function(shoal_module name)
-  cmake_parse_arguments(ARG "ON_DEVICE;LIGHT" "" "DEPENDS;LIBRARIES;SUBFOLDERS;TEST_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "ON_DEVICE;LIGHT;MACHINES" "" "DEPENDS;LIBRARIES;SUBFOLDERS;TEST_DEPENDS" ${ARGN})
   set(patterns ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   foreach(folder ${ARG_SUBFOLDERS})
     list(APPEND patterns ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cc)
@@ -90,7 +92,14 @@ function(shoal_module name)
     foreach(dependency ${ARG_TEST_DEPENDS})
       target_link_libraries(${name}_test PRIVATE shoal_${dependency})
     endforeach()
-    gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
+    if(ARG_MACHINES)
+      set(without_gpu TEST_FILTER "-*/cuda*")
+    endif()
+    gtest_discover_tests(${name}_test TEST_PREFIX "${name}." ${without_gpu} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
+    if(SHOAL_CUDA AND ARG_MACHINES)
+      gtest_discover_tests(${name}_test TEST_PREFIX "${name}." TEST_FILTER "*/cuda*" TEST_LIST ${name}_cuda_tests
+                           DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600 LABELS gpu)
+    endif()
     if(SHOAL_CUDA AND ARG_ON_DEVICE)
       gtest_discover_tests(${name}_test TEST_PREFIX "gpu.${name}." TEST_LIST ${name}_gpu_tests DISCOVERY_TIMEOUT 60
                            PROPERTIES TIMEOUT 600 LABELS gpu ENVIRONMENT SHOAL_TEST_DEVICE=cuda)

@@ -10,14 +10,15 @@ cd "$(dirname "$0")/.."
 started=$SECONDS
 build=build/cuda binaries="" out=out/gpu only=tests,sanitize,bench filter='*' minutes=8
 # Refused allocations are part of what is tested, but not by a tool that needs memory itself.
-memcheck_filter='-*TooMuch*'
+memcheck_filter='-*TooMuch*' memcheck_ops_filter='*/cuda*-*TooMuch*'
 # Racecheck is up to a hundred times slower: tests of most suites that end under it (of LSTMs and of products by
 # wgmma, nearly none do).
 racecheck_filter='AttentionOracleTest.HeadsAre*:AttentionOracleTest.Appended*:AttentionOracleTest.WholePages*'
 racecheck_filter+=':AttentionBitsTest.AttendIs*:AttentionBitsTest.Short*:AttentionBitsTest.Pages*:CudaDrawTest.ARow*'
-racecheck_filter+=':CudaDrawTest.Redraws*:CudaDepthwiseConv1d.Chunks*:SegmentNorm.AdainRuns*'
+racecheck_filter+=':CudaDrawTest.Redraws*:CudaDepthwiseConv1d.Chunks*'
 racecheck_filter+=':*CudaConv1d.Writes*BF16:*CudaLinear.MatchesTheReferenceAtAwkwardSizes/F16:F32Product.Some*'
 racecheck_filter+=':CudaHarmonicSource.Matches*:RowsTest.LayerNorm*'
+racecheck_ops_filter='*/SegmentNorm.AdainRuns*/cuda'
 benches=()
 while (($#)); do
   case "$1" in
@@ -26,7 +27,7 @@ while (($#)); do
     --out) out=$2 ;;
     --only) only=$2 ;;
     --filter) filter=$2 ;;
-    --sanitize-filter) memcheck_filter=$2 racecheck_filter=$2 ;;
+    --sanitize-filter) memcheck_filter=$2 racecheck_filter=$2 memcheck_ops_filter=$2 racecheck_ops_filter=$2 ;;
     --bench) benches+=("$2") ;;
     --minutes) minutes=$2 ;;
     *) sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
@@ -81,13 +82,16 @@ import json, sys
 print(*sorted({test["command"][0] for test in json.load(sys.stdin)["tests"] if "command" in test}), sep="\n")')
   shoal=$build/src/cli/shoal
 fi
-kernels=""
+kernels="" ops=""
 for program in "${tests[@]}"; do
   name=$(basename "$program")
   if [ "$name" = ops_cuda_test ]; then kernels=$program; fi
+  if [ "$name" = ops_test ]; then ops=$program; fi
   if wanted tests; then
-    # The models' tests run on either kind of device; of the system's, those of the built-in voice.
+    # The models' tests run on either kind of device; of the system's, those of the built-in voice; of the ops', those
+    # on a GPU.
     tests_of=$filter
+    if [ "$name" = ops_test ] && [ "$filter" = '*' ]; then tests_of='*/cuda*'; fi
     if [ "$name" = system_test ] && [ "$filter" = '*' ]; then tests_of='BuiltInVoice.*'; fi
     step "$name" test 240 env SHOAL_TEST_DEVICE=cuda "$program" --gtest_brief=1 --gtest_filter="$tests_of" \
       --gtest_output="json:$out/$name.json"
@@ -97,6 +101,10 @@ done
 if wanted sanitize && [ -n "$kernels" ]; then
   step memcheck sanitizer 120 tools/gpu_sanitize.sh memcheck "$kernels" "$memcheck_filter" "$out/memcheck"
   step racecheck sanitizer 120 tools/gpu_sanitize.sh racecheck "$kernels" "$racecheck_filter" "$out/racecheck"
+fi
+if wanted sanitize && [ -n "$ops" ]; then
+  step memcheck_ops sanitizer 120 tools/gpu_sanitize.sh memcheck "$ops" "$memcheck_ops_filter" "$out/memcheck_ops"
+  step racecheck_ops sanitizer 120 tools/gpu_sanitize.sh racecheck "$ops" "$racecheck_ops_filter" "$out/racecheck_ops"
 fi
 
 if wanted bench && [ -x "$shoal" ]; then

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ops/op_testing.h"
 #include "ops/segment_norm_testing.h"
 
 namespace shoal::ops {
@@ -9,6 +10,7 @@ namespace {
 
 using segment_testing::After;
 using segment_testing::Batch;
+using segment_testing::crowd;
 using segment_testing::expect_empty_gaps;
 using segment_testing::expect_normed;
 using segment_testing::Floats;
@@ -19,45 +21,59 @@ using segment_testing::kMixed;
 using segment_testing::random_alpha;
 using segment_testing::random_rows;
 using segment_testing::random_style;
-using segment_testing::rows_of;
+using segment_testing::step_of;
 using segment_testing::Style;
 
-class SegmentNorm : public IsaTest {
- protected:
-  Floats run(Floats x, const Segments& segments, const Style& style, After after = After::nothing) {
-    const int64_t width = static_cast<int64_t>(x.size()) / segments.total_rows();
-    Floats y(x.size(), 77.0f);
-    const Shape shape{segments.total_rows(), width};
-    adain(ctx_, view_of(x, shape), segments, style_view(style, segments), kEps, activation(after, width),
-          view_of(y, shape));
-    return y;
+// Rows of `width` with `gap` NaNs behind each.
+Floats widened(const Floats& rows, int64_t width, int64_t gap) {
+  Floats wide;
+  for (auto row = rows.begin(); row != rows.end(); row += width) {
+    wide.insert(wide.end(), row, row + width);
+    wide.insert(wide.end(), static_cast<size_t>(gap), NAN);
   }
+  return wide;
+}
 
-  static TensorView style_view(const Style& style, const Segments& segments) {
-    const int64_t width = static_cast<int64_t>(style.rows.size()) / segments.count();
-    return TensorView::of(style.rows.data(), DType::f32, {segments.count(), width});
+class SegmentNorm : public OpTest {
+ protected:
+  // y of x, with `gap` floats behind each row of x and of the style.
+  Floats run(const Floats& x, const Segments& segments, const Style& style, After after = After::nothing,
+             int64_t gap = 0, DType dtype = DType::f32) {
+    poison(1 << 18);
+    const int64_t rows = segments.total_rows(), width = static_cast<int64_t>(x.size()) / rows;
+    const Tensor in = put(widened(x, width, gap), {rows, width + gap});
+    const Tensor styles = put(widened(style.rows, 2 * width, gap), {segments.count(), 2 * width + gap});
+    const Tensor y = garbage({rows, width}, dtype);
+    adain(ctx(), in.view().columns(0, width), placed(segments), styles.view().columns(0, 2 * width), kEps,
+          activation(after, width), y);
+    return get(y);
   }
   SegmentActivation activation(After after, int64_t width) {
     if (after == After::leaky) return {.slope = 0.2f};
     if (after == After::nothing) return {};
     alpha_ = random_alpha(width);
-    return {.snake_alpha = view_of(alpha_, {width})};
+    on_device_alpha_ = put(alpha_, {width});
+    return {.snake_alpha = on_device_alpha_};
   }
 
   Floats alpha_;
+
+ private:
+  Tensor on_device_alpha_;
 };
 
 TEST_P(SegmentNorm, AdainMatchesTheOracleAndZeroesTheGaps) {
-  for (const Batch& batch : {kAlone, kMixed, kAtARate})
-    for (const int64_t width : {1, 15, 64, 100, 130})
+  for (const Batch& batch : {kAlone, kMixed, kAtARate, crowd()})
+    for (const int64_t width : {1, 15, 64, 100, 130, 256}) {
+      const Segments segments = batch.segments();
+      if (!on_gpu() && segments.total_rows() * width > 500'000) continue;
+      const Floats x = random_rows(segments, width, 5, 3.0f);
+      const Style style = random_style(segments.count(), width);
       for (const After after : {After::nothing, After::leaky, After::snake}) {
-        const Segments segments = batch.segments();
         SCOPED_TRACE(testing::Message() << segments.count() << " segments, " << width << " channels, "
                                         << static_cast<int>(after));
-        const Floats x = random_rows(segments, width, 5, 3.0f);
-        const Style style = random_style(segments.count(), width);
         const Floats y = run(x, segments, style, after);
-        for (int64_t s = 0; s < segments.count(); ++s) {
+        for (int64_t s = 0; s < segments.count(); s += step_of(segments, 50)) {
           const auto own = [&](const Floats& values) {
             return Floats(values.begin() + segments.begin(s) * width,
                           values.begin() + (segments.begin(s) + segments.rows(s)) * width);
@@ -66,80 +82,51 @@ TEST_P(SegmentNorm, AdainMatchesTheOracleAndZeroesTheGaps) {
         }
         expect_empty_gaps(y, width, segments);
       }
+    }
 }
 
 // 25 s at the last rate, and a mean that a sum in one chain would lose.
 TEST_P(SegmentNorm, StatisticsOfLongUtterancesStayExact) {
   const Batch batch{{0}, {120'001}, 120'001};
-  constexpr int64_t kWidth = 3;
-  const Floats x = random_rows(batch.segments(), kWidth, 6, 100.0f);
-  const Style style = random_style(1, kWidth);
-  expect_normed(run(x, batch.segments(), style), wide(x), style.scales(0, kWidth), style.shifts(0, kWidth));
+  for (const int64_t width : {3, 4}) {
+    const Floats x = random_rows(batch.segments(), width, 6, 100.0f);
+    const Style style = random_style(1, width);
+    expect_normed(run(x, batch.segments(), style), wide(x), style.scales(0, width), style.shifts(0, width));
+  }
 }
 
 TEST_P(SegmentNorm, ASegmentIsTheSameAloneAndInEveryBatch) {
-  constexpr int64_t kWidth = 70;
-  const Segments segments = kMixed.segments();
-  const Floats x = random_rows(segments, kWidth, 7);
-  const Style style = random_style(segments.count(), kWidth);
-  const Floats y = run(x, segments, style, After::snake);
-  for (int64_t s = 0; s < segments.count(); ++s) {
-    const int64_t rows = segments.rows(s), first = segments.begin(s) * kWidth;
-    const Batch alone{{0}, {static_cast<int32_t>(rows)}, rows};
-    const Style own{{style.rows.begin() + s * 2 * kWidth, style.rows.begin() + (s + 1) * 2 * kWidth}};
-    const Floats got =
-        run({x.begin() + first, x.begin() + first + rows * kWidth}, alone.segments(), own, After::snake);
-    expect_same_bits(got, {y.begin() + first, y.begin() + first + rows * kWidth});
-  }
-}
-
-TEST_P(SegmentNorm, TeamsOfAnySizeAndThePortableKernelsGiveTheSameBits) {
-  for (const int64_t width : {1, 30, 66, 128}) {
-    const Segments segments = kMixed.segments();
-    const Floats x = random_rows(segments, width, 8);
-    const Style style = random_style(segments.count(), width);
-    for (const After after : {After::leaky, After::snake}) {
-      const Floats two = run(x, segments, style, after);
-      for (const int threads : {1, 5}) {
-        ThreadTeam team(threads);
-        ctx_.team = &team;
-        expect_same_bits(run(x, segments, style, after), two);
+  for (const Batch& batch : {kMixed, crowd()})
+    for (const int64_t width : {70, 132}) {
+      const Segments segments = batch.segments();
+      const Floats x = random_rows(segments, width, 7);
+      const Style style = random_style(segments.count(), width);
+      const Floats y = run(x, segments, style, After::snake);
+      for (int64_t s = 0; s < segments.count(); s += step_of(segments, 75)) {
+        const int64_t rows = segments.rows(s), first = segments.begin(s) * width;
+        const Batch alone{{0}, {static_cast<int32_t>(rows)}, rows};
+        const Style own{{style.rows.begin() + s * 2 * width, style.rows.begin() + (s + 1) * 2 * width}};
+        const Floats got =
+            run({x.begin() + first, x.begin() + first + rows * width}, alone.segments(), own, After::snake);
+        expect_same_bits(got, {y.begin() + first, y.begin() + first + rows * width});
       }
-      ctx_.team = &team_;
-      set_cpu_isa(CpuIsa::portable);
-      expect_same_bits(run(x, segments, style, after), two);
-      set_cpu_isa(GetParam());
     }
-  }
 }
 
-TEST_P(SegmentNorm, AdainRunsInPlaceFromStridedRowsAndIntoBf16) {
-  constexpr int64_t kWidth = 37;
-  const Segments segments = kMixed.segments();
-  const int64_t rows = segments.total_rows();
-  Floats x = random_rows(segments, kWidth, 9);
-  const Style style = random_style(segments.count(), kWidth);
-  const Floats want = run(x, segments, style, After::leaky);
-
-  Floats wide_x(static_cast<size_t>(rows * (kWidth + 5)), NAN), y(x.size());
-  const TensorView strided = view_of(wide_x, {rows, kWidth + 5}).columns(2, 2 + kWidth);
-  for (int64_t row = 0; row < rows; ++row)
-    std::copy_n(&x[static_cast<size_t>(row * kWidth)], kWidth, strided.row<float>(row));
-  Style wide_style{Floats(style.rows.size() + static_cast<size_t>(segments.count()), NAN)};
-  for (int64_t s = 0; s < segments.count(); ++s)
-    std::copy_n(style.rows.begin() + s * 2 * kWidth, 2 * kWidth,
-                wide_style.rows.begin() + s * (2 * kWidth + 1));
-  const TensorView strided_style = style_view(wide_style, segments).columns(0, 2 * kWidth);
-  adain(ctx_, strided, segments, strided_style, kEps, {.slope = 0.2f}, view_of(y, {rows, kWidth}));
-  expect_same_bits(y, want);
-
-  const Tensor narrow(DType::bf16, {rows, kWidth});
-  const TensorView in = view_of(x, {rows, kWidth});
-  adain(ctx_, in, segments, style_view(style, segments), kEps, {.slope = 0.2f}, narrow);
-  for (size_t i = 0; i < want.size(); ++i) ASSERT_EQ(narrow.as<Bf16>()[i], float_to_bf16(want[i])) << i;
-
-  adain(ctx_, in, segments, style_view(style, segments), kEps, {.slope = 0.2f}, in);
-  expect_same_bits(x, want);
+TEST_P(SegmentNorm, AdainRunsInPlaceFromStridedRowsAndIntoSixteenBits) {
+  for (const int64_t width : {37, 64}) {
+    const Segments segments = kMixed.segments();
+    const Floats x = random_rows(segments, width, 9);
+    const Style style = random_style(segments.count(), width);
+    const Floats want = run(x, segments, style, After::leaky);
+    for (const int64_t gap : {1, 4, 5}) expect_same_bits(run(x, segments, style, After::leaky, gap), want);
+    for (const DType dtype : narrow_types())
+      expect_same_bits(run(x, segments, style, After::leaky, 0, dtype), rounded_to(want, dtype));
+    const Tensor memory = put(x, {segments.total_rows(), width});
+    adain(ctx(), memory, placed(segments), put(style.rows, {segments.count(), 2 * width}), kEps,
+          {.slope = 0.2f}, memory);
+    expect_same_bits(get(memory), want);
+  }
 }
 
 TEST_P(SegmentNorm, ANaNStaysInItsChannelOfItsSegment) {
@@ -159,99 +146,12 @@ TEST_P(SegmentNorm, ANaNStaysInItsChannelOfItsSegment) {
 }
 
 TEST_P(SegmentNorm, AConstantChannelBecomesItsShift) {
-  const Batch batch{{0}, {100}, 100};
-  const Floats x(100 * 17, 2.5f);
-  const Style style = random_style(1, 17);
-  const Floats y = run(x, batch.segments(), style);
-  for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], style.rows[17 + i % 17]);
-}
-
-TEST_P(SegmentNorm, SumsMatchTheOracle) {
-  for (const Batch& batch : {kAlone, kMixed, kAtARate})
-    for (const int64_t width : {1, 33, 128})
-      for (const size_t count : {1u, 2u, 3u}) {
-        const Segments segments = batch.segments();
-        const int64_t rows = segments.total_rows();
-        std::vector<Floats> memory;
-        std::vector<TensorView> terms;
-        for (size_t i = 0; i < count; ++i) {
-          memory.push_back(random_rows(segments, width + 3, static_cast<unsigned>(30 + 10 * i)));
-          terms.push_back(view_of(memory[i], {rows, width + 3}).columns(i, width + static_cast<int64_t>(i)));
-        }
-        const float factor = 1.0f / 3, slope = 0.1f;
-        ref::Values want, bound;
-        for (int64_t row = 0; row < rows; ++row)
-          for (int64_t c = 0; c < width; ++c) {
-            double sum = 0, size = 0;
-            for (const TensorView& term : terms)
-              sum += term.row<float>(row)[c], size += std::abs(term.row<float>(row)[c]);
-            const double y = ref::leaky_relu(factor * sum, slope);
-            want.push_back(std::isnan(y) ? 0 : y);  // of a gap
-            bound.push_back(std::isnan(y) ? 1e-45 : 4 * kUnit * factor * size + 1e-40);
-          }
-        // Into rows of their own, as bf16, and over the last term.
-        Floats apart(static_cast<size_t>(rows * (width + 2)), 77.0f);
-        const TensorView y = view_of(apart, {rows, width + 2}).columns(1, width + 1);
-        segment_sum(ctx_, terms, segments, factor, slope, y);
-        const Floats got = rows_of(y, 0, rows);
-        expect_close(got, want, bound);
-        expect_empty_gaps(got, width, segments);
-        for (int64_t row = 0; row < rows; ++row) {
-          ASSERT_EQ(apart[static_cast<size_t>(row * (width + 2))], 77.0f);
-          ASSERT_EQ(apart[static_cast<size_t>((row + 1) * (width + 2) - 1)], 77.0f);
-        }
-        const Tensor narrow(DType::bf16, {rows, width});
-        segment_sum(ctx_, terms, segments, factor, slope, narrow);
-        for (size_t i = 0; i < got.size(); ++i) ASSERT_EQ(narrow.as<Bf16>()[i], float_to_bf16(got[i])) << i;
-        segment_sum(ctx_, terms, segments, factor, slope, terms.back());
-        expect_same_bits(rows_of(terms.back(), 0, rows), got);
-      }
-}
-
-TEST_P(SegmentNorm, DoubledRowsAreATransposedConvolutionOfEachSegment) {
-  for (const Batch& batch : {kAlone, kMixed, kAtARate})
-    for (const int64_t width : {1, 16, 45}) {
-      const Segments segments = batch.segments();
-      const int64_t rows = segments.total_rows();
-      Floats memory = random_rows(segments, width + 3, 50);
-      const TensorView x = view_of(memory, {rows, width + 3}).columns(3, width + 3);
-      Floats weight = random_values(3 * width, 51), bias = random_values(width, 52);
-      Floats apart(static_cast<size_t>(2 * rows * (width + 1)), 77.0f);
-      const TensorView y = view_of(apart, {2 * rows, width + 1}).columns(0, width);
-      double_rows(ctx_, x, segments, view_of(weight, {3, width}), view_of(bias, {width}), y);
-      for (int64_t s = 0; s < segments.count(); ++s) {
-        const int64_t first = segments.begin(s), last = first + segments.rows(s);
-        const ref::Values own = wide(rows_of(x, first, last));
-        const ref::Values size =
-            ref::double_rows(magnitudes(own), magnitudes(wide(weight)), magnitudes(wide(bias)));
-        ref::Values bound;
-        for (const double m : size) bound.push_back(2 * kUnit * m + 1e-40);  // two fused sums
-        expect_close(rows_of(y, 2 * first, 2 * last), ref::double_rows(own, wide(weight), wide(bias)), bound);
-      }
-      expect_empty_gaps(rows_of(y, 0, 2 * rows), width, segments, 2);
-      for (int64_t row = 0; row < 2 * rows; ++row)
-        ASSERT_EQ(apart[static_cast<size_t>((row + 1) * (width + 1) - 1)], 77.0f);
-      const Floats got = rows_of(y, 0, 2 * rows);
-      set_cpu_isa(CpuIsa::portable);
-      double_rows(ctx_, x, segments, view_of(weight, {3, width}), view_of(bias, {width}), y);
-      expect_same_bits(rows_of(y, 0, 2 * rows), got);
-      set_cpu_isa(GetParam());
-    }
-}
-
-TEST_P(SegmentNorm, FirstRowsAreMirrorImages) {
-  const Segments segments = kMixed.segments().at(3);
-  const Floats before = random_rows(segments, 5, 61);
-  Floats x = before;
-  mirror_first_rows(ctx_, segments, view_of(x, {segments.total_rows(), 5}));
-  Floats expected = before;
-  for (int64_t s = 0; s < segments.count(); ++s) {
-    for (int64_t c = 0; c < 5; ++c) {
-      const auto first = static_cast<size_t>(segments.begin(s) * 5 + c);
-      expected[first] = before[first + 10];
-    }
+  for (const int32_t rows : {100, 101}) {
+    const Batch batch{{0}, {rows}, rows};
+    const Style style = random_style(1, 17);
+    const Floats y = run(Floats(static_cast<size_t>(rows) * 17, 2.5f), batch.segments(), style);
+    for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], style.rows[17 + i % 17]);
   }
-  expect_same_bits(x, expected);
 }
 
 TEST_P(SegmentNorm, TheSteadyStateAllocatesNothing) {
@@ -259,25 +159,49 @@ TEST_P(SegmentNorm, TheSteadyStateAllocatesNothing) {
   const Floats x = random_rows(segments, 40, 60);
   const Style style = random_style(segments.count(), 40);
   run(x, segments, style, After::snake), run(x, segments, style, After::snake);
-  const int64_t growths = workspace_.growths();
+  const int64_t growths = ctx().workspace->growths();
   run(x, segments, style, After::snake);
-  EXPECT_EQ(workspace_.growths(), growths);
+  EXPECT_EQ(ctx().workspace->growths(), growths);
 }
 
-TEST_P(SegmentNorm, WithoutSegmentsEveryRowIsAGap) {
+INSTANTIATE_TEST_SUITE_P(Machine, SegmentNorm, testing::ValuesIn(every_machine()), name_of_machine);
+
+class SegmentNormOnCpus : public SegmentNorm {};
+
+TEST_P(SegmentNormOnCpus, TeamsOfAnySizeAndThePortableKernelsGiveTheSameBits) {
+  for (const int64_t width : {1, 30, 66, 128}) {
+    const Segments segments = kMixed.segments();
+    const Floats x = random_rows(segments, width, 8);
+    const Style style = random_style(segments.count(), width);
+    ThreadTeam* const own = ctx().team;
+    for (const After after : {After::leaky, After::snake}) {
+      const Floats two = run(x, segments, style, after);
+      for (const int threads : {1, 5}) {
+        ThreadTeam team(threads);
+        ctx().team = &team;
+        expect_same_bits(run(x, segments, style, after), two);
+      }
+      ctx().team = own;
+      set_cpu_isa(CpuIsa::portable);
+      expect_same_bits(run(x, segments, style, after), two);
+      set_cpu_isa(*GetParam().isa);
+    }
+  }
+}
+
+TEST_P(SegmentNormOnCpus, WithoutSegmentsEveryRowIsAGap) {
   const Segments none{.total = 4};
-  Floats x(12, NAN), y(12, 77.0f), style;
-  const Style empty{{0}};
-  adain(ctx_, view_of(x, {4, 3}), none, TensorView::of(empty.rows.data(), DType::f32, {0, 6}), kEps, {},
-        view_of(y, {4, 3}));
-  expect_same_bits(y, Floats(12));
-  const TensorView term = view_of(x, {4, 3});
-  y.assign(12, 77.0f);
-  segment_sum(ctx_, {&term, 1}, none, 1, 1, view_of(y, {4, 3}));
-  expect_same_bits(y, Floats(12));
+  const Tensor x = garbage({4, 3}), y = put(Floats(12, 77.0f), {4, 3}),
+               other = put(Floats(12, 77.0f), {4, 3});
+  const Floats nothing = {0};
+  adain(ctx(), x, none, TensorView::of(nothing.data(), DType::f32, {0, 6}), kEps, {}, y);
+  expect_same_bits(get(y), Floats(12));
+  const TensorView term = x;
+  segment_sum(ctx(), {&term, 1}, none, 1, 1, other);
+  expect_same_bits(get(other), Floats(12));
 }
 
-INSTANTIATE_TEST_SUITE_P(Isa, SegmentNorm, every_isa(), name_of_isa);
+INSTANTIATE_TEST_SUITE_P(Cpu, SegmentNormOnCpus, testing::ValuesIn(every_cpu()), name_of_machine);
 
 }  // namespace
 }  // namespace shoal::ops

@@ -30,6 +30,20 @@ inline const Batch kAlone{{0}, {70}, 70};
 inline const Batch kMixed{{3, 10, 11, 80, 200}, {1, 1, 64, 65, 333}, 540};
 inline const Batch kAtARate{{1, 5, 20}, {3, 10, 7}, 29, 20, 1};
 
+// Many short ones, so that blocks see several, and a long one of parts that are not full.
+inline Batch crowd() {
+  Batch batch{{}, {}, 5, 2, 1};
+  for (int32_t i = 0; i < 300; ++i) {
+    batch.starts.push_back(static_cast<int32_t>(batch.total));
+    batch.frames.push_back(i == 150 ? 1801 : 1 + i * 7 % 5);
+    batch.total += batch.frames.back() + 1 + i % 3;
+  }
+  return batch;
+}
+
+// Segments between those that a test looks at.
+inline int64_t step_of(const Segments& segments, int64_t step) { return segments.count() > 100 ? step : 1; }
+
 enum class After { nothing, leaky, snake };
 
 struct Style {

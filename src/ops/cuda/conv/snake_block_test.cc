@@ -4,11 +4,12 @@
 #include <array>
 
 #include "ops/conv1d.h"
+#include "ops/cuda/device/cuda_testing.h"
 #include "ops/cuda/device/machine.h"
-#include "ops/cuda/rows/segment_testing.h"
 #include "ops/cuda_backend.h"
 #include "ops/segment_norm.h"
 #include "ops/segment_norm_testing.h"
+#include "ops/sequence_testing.h"
 
 namespace shoal::ops::cuda {
 namespace {
@@ -36,10 +37,10 @@ const Batch kManyPieces{{30, 9000}, {8900, 140'000}, 149'100};
 
 const Batch kPieces = pieces();
 
-class CudaSnakeBlock : public SegmentTest, public testing::WithParamInterface<DType> {
+class CudaSnakeBlock : public CudaTest, public testing::WithParamInterface<DType> {
  protected:
   void SetUp() override {
-    SegmentTest::SetUp();
+    CudaTest::SetUp();
     if (!IsSkipped() && !has_wgmma(ctx())) GTEST_SKIP() << "kernels of compute capability 9.0";
   }
 

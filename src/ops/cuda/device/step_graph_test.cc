@@ -173,8 +173,8 @@ TEST_F(RecordedStep, AStepThatCannotBeRecordedIsRefusedFromTheFirstRun) {
 }
 
 TEST_F(RecordedStep, OtherThreadsMayAllocateAndCopyDuringRecording) {
-  in_body_ = [] {
-    std::thread([] {
+  in_body_ = [this] {
+    std::thread([this] {
       const Tensor there = put(std::vector<int32_t>(1000, 3), {1000});
       const Tensor back(DType::i32, {1000});
       copy(there, back);

@@ -22,8 +22,7 @@ class RowsTest : public CudaTest {
     Tensor memory;
     TensorView view;
   };
-  static Strided strided(std::span<const float> values, int64_t rows, int64_t dim, int64_t skip,
-                         int64_t gap) {
+  Strided strided(std::span<const float> values, int64_t rows, int64_t dim, int64_t skip, int64_t gap) {
     const int64_t width = skip + dim + gap;
     std::vector<float> all(static_cast<size_t>(rows * width), -77.0f);
     for (int64_t row = 0; row < rows; ++row)

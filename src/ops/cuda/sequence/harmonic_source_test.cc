@@ -1,5 +1,6 @@
-#include "ops/cuda/rows/segment_testing.h"
+#include "ops/cuda/device/cuda_testing.h"
 #include "ops/harmonic_source_testing.h"
+#include "ops/sequence_testing.h"
 
 namespace shoal::ops::cuda {
 namespace {
@@ -27,7 +28,7 @@ Job job_of(std::vector<int32_t> lengths) {
   return job;
 }
 
-class CudaHarmonicSource : public SegmentTest {
+class CudaHarmonicSource : public CudaTest {
  protected:
   struct Operands {
     Segments segments;

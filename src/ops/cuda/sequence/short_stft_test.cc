@@ -1,8 +1,9 @@
 // The spectra and sounds of a GPU have the CPU's bits, whose own tests compare them with their definition.
 #include "ops/short_stft.h"
 
-#include "ops/cuda/rows/segment_testing.h"
+#include "ops/cuda/device/cuda_testing.h"
 #include "ops/ref/sequence.h"
+#include "ops/sequence_testing.h"
 
 namespace shoal::ops::cuda {
 namespace {
@@ -34,7 +35,7 @@ Rows random_rows(const Segments& segments, int64_t width, float scale) {
   return rows;
 }
 
-class CudaShortStft : public SegmentTest {
+class CudaShortStft : public CudaTest {
  protected:
   Rows forward(const Batch& batch, const Rows& x) {
     const Segments segments = batch.spectra();
