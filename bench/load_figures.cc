@@ -125,7 +125,7 @@ LoadFigures bench_s1_mini_load(DType dtype, ops::Context& ctx) {
     weights::Checkpoint language_model_file = weights::Checkpoint::open(language_model_path);
     weights::normalise_dual_ar_names(language_model_file);
     const auto language_model =
-        dual_ar::DualAr::load(language_model_file, dual_ar::Config::s1_mini(), ctx, {.dtype = dtype});
+        dual_ar::DualAr::load(language_model_file, dual_ar::Config::s1_mini(), ctx, {.formats = dtype});
     language_model_file.release_pages();
     const double between = now_s();
     weights::Checkpoint codec_file = weights::Checkpoint::open(codec_path);

@@ -44,7 +44,7 @@ ModelFigures bench_s1_mini(const MachineLimits& limits, const ModelBenchOptions&
   const dual_ar::HeadRows head =
       options.semantic_head ? dual_ar::HeadRows::semantic : dual_ar::HeadRows::automatic;
   const dual_ar::DualAr model = dual_ar::DualAr::random(
-      dual_ar::Config::s1_mini(), ctx, {.dtype = options.dtype, .head_rows = head}, options.seed);
+      dual_ar::Config::s1_mini(), ctx, {.formats = options.dtype, .head_rows = head}, options.seed);
   figures.language_model_bytes = model.memory().total();
   figures.head_outputs = model.head_outputs();
   figures.language_model_device_bytes = use.bytes();

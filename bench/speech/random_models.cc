@@ -16,7 +16,7 @@ void tell(const RandomBenchOptions& options, const char* key, const Figures& fig
 
 void run_s1_mini(const MachineLimits& limits, const RandomBenchOptions& options, ComputeSession& session) {
   ModelBenchOptions model = ModelBenchOptions::for_device(session.device());
-  model.dtype = runtime::dtype_of_random_weights(options.precision);
+  model.dtype = runtime::formats_of_random_weights(options.precision).operands;
   model.semantic_head = options.semantic_only;
   if (!options.batches.empty()) model.batches = options.batches;
   model.on_part = options.on_part;
@@ -31,7 +31,7 @@ void run_kokoro(const MachineLimits& limits, const RandomBenchOptions& options, 
   KokoroBenchOptions model = KokoroBenchOptions::for_device(session.device());
   // The published checkpoint is f32.
   if (options.precision != Precision::automatic)
-    model.dtype = runtime::dtype_of_random_weights(options.precision);
+    model.dtype = runtime::formats_of_random_weights(options.precision).operands;
   if (!options.batches.empty()) model.batches = options.batches;
   model.on_part = options.on_part;
   tell(options, "random", bench_kokoro(limits, model, session.context()));

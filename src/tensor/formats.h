@@ -26,8 +26,12 @@ struct Formats {
   DType operands = DType::f32;  // f32, bf16, or on a GPU f16
   DType kv = DType::f32;        // of keys and values in pages
 
+  constexpr Formats() = default;
   // Everything in one dtype.
-  static constexpr Formats plain(DType dtype) { return {dtype, dtype, dtype}; }
+  constexpr Formats(DType all) : weights(all), operands(all), kv(all) {}
+  constexpr Formats(DType of_weights, DType of_operands, DType of_kv)
+      : weights(of_weights), operands(of_operands), kv(of_kv) {}
+
   constexpr MatrixFormat layers() const { return {weights, operands}; }
 
   bool operator==(const Formats&) const = default;

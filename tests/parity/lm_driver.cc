@@ -27,7 +27,7 @@ LmDriver::LmDriver(const dual_ar::DualAr& model, ops::Context& ctx, const LmPagi
       pages_per_sequence_((paging.columns_per_sequence + paging.page_size - 1) / paging.page_size),
       page_table_(static_cast<size_t>(paging.sequences * pages_per_sequence_)),
       lengths_(static_cast<size_t>(paging.sequences)),
-      cache_(model.config(), paging.sequences * pages_per_sequence_, paging.page_size, model.dtype(),
+      cache_(model.config(), paging.sequences * pages_per_sequence_, paging.page_size, model.formats().kv,
              ctx.device),
       memory_(ctx, model.config(), paging.sequences, pages_per_sequence_) {
   std::iota(page_table_.begin(), page_table_.end(), 0);

@@ -21,7 +21,8 @@ constexpr double kBf16Bound = 2e-2;
 constexpr double kBf16Slack = 1.5;  // over the official bf16 run's own distance
 
 DualAr load(const LmFixture& fixture, ops::Context& ctx, DType dtype, dual_ar::HeadRows head_rows) {
-  return DualAr::load(fixture.checkpoint(), fixture.config(), ctx, {.dtype = dtype, .head_rows = head_rows});
+  return DualAr::load(fixture.checkpoint(), fixture.config(), ctx,
+                      {.formats = dtype, .head_rows = head_rows});
 }
 
 // The values of one case: the whole prompt at once, then one frame whose codes are given.

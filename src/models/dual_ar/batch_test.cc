@@ -163,7 +163,7 @@ TEST_P(BatchInvariance, ASequenceIsTheSameAloneAndInARandomBatch) {
   std::mt19937 random(seed);
   const Config config = testing::random_config(random);
   LmMachine machine;
-  const DualAr model = DualAr::random(config, machine.context, {.dtype = dtype}, seed);
+  const DualAr model = DualAr::random(config, machine.context, {.formats = dtype}, seed);
   const auto requests = random_requests(config, between(random, 2, 16), random);
   const auto answers = Batch(model, requests, random).run();
   for (size_t i = 0; i < requests.size(); ++i) {

@@ -17,8 +17,8 @@ constexpr int64_t kConvertGrain = int64_t{1} << 16;  // elements a worker rounds
 
 class Binder {
  public:
-  Binder(weights::TensorSource& source, ops::Context& ctx, DType dtype)
-      : source_(source), ctx_(ctx), dtype_(dtype) {}
+  Binder(weights::TensorSource& source, ops::Context& ctx, const Formats& formats)
+      : source_(source), ctx_(ctx), layers_(formats.layers()), plain_(formats.operands) {}
 
   Weight stored(const std::string& name, const Shape& shape) { return source_.tensor(name, shape); }
 
@@ -27,28 +27,29 @@ class Binder {
     return ops::resident(ctx_, weights::to_f32(stored(name, {dim}), ctx_.team));
   }
 
+  // Of a layer.
   ops::PackedMatrix matrix(const std::string& name, int64_t outputs, int64_t depth, bool has_bias) {
-    const Weight weight = stored(name + ".weight", {outputs, depth});
-    const Weight bias = has_bias ? stored(name + ".bias", {outputs}) : Weight();
-    return pack(weight.view, bias.view);
+    return pack(name, outputs, depth, has_bias, layers_);
   }
-
-  ops::PackedMatrix pack(TensorView weight, TensorView bias = {}) {
-    return ops::pack_matrix(ctx_, weight, bias, dtype_);
+  // Between the transformers.
+  ops::PackedMatrix projection(const std::string& name, int64_t outputs, int64_t depth) {
+    return pack(name, outputs, depth, /*has_bias=*/true, plain_);
   }
+  // Of a head.
+  ops::PackedMatrix pack_rows(TensorView weight) { return ops::pack_matrix(ctx_, weight, {}, plain_); }
 
-  // Rows for look-ups, in the model's dtype.
+  // Rows for look-ups, in the operands' dtype.
   Tensor table(const std::string& name, int64_t entries, int64_t dim) {
     Weight weight = stored(name, {entries, dim});
     const TensorView view = weight.view;
-    if (view.is_sized_only()) return Tensor::sized(dtype_, view.shape(), ctx_.device);
-    if (view.dtype() == dtype_) {
-      Tensor same(dtype_, {entries, dim}, ctx_.device);
+    if (view.is_sized_only()) return Tensor::sized(plain_, view.shape(), ctx_.device);
+    if (view.dtype() == plain_) {
+      Tensor same(plain_, {entries, dim}, ctx_.device);
       copy(view, same);
       return same;
     }
     Tensor wide = weights::to_f32(std::move(weight), ctx_.team);
-    return ops::resident(ctx_, dtype_ == DType::f32 ? std::move(wide) : narrowed(wide));
+    return ops::resident(ctx_, plain_ == DType::f32 ? std::move(wide) : narrowed(wide));
   }
 
   Tensor rope(int64_t positions, int64_t head_dim, double base) {
@@ -69,7 +70,7 @@ class Binder {
     block.ffn_norm = vector(prefix + "ffn_norm.weight", config.dim);
     const Weight gate = stored(ffn + "w1.weight", {config.hidden, config.dim});
     const Weight up = stored(ffn + "w3.weight", {config.hidden, config.dim});
-    block.gate_up = ops::pack_gate_up(ctx_, gate.view, up.view, dtype_);
+    block.gate_up = ops::pack_gate_up(ctx_, gate.view, up.view, layers_);
     block.down = matrix(ffn + "w2", config.dim, config.hidden, /*has_bias=*/false);
     return block;
   }
@@ -79,13 +80,20 @@ class Binder {
     const std::string name = config.tied_head ? "embeddings.weight" : "output.weight";
     const Weight weight = stored(name, {config.vocab_size, config.slow.dim});
     const TensorView rows = weight.view;
-    if (!semantic) return pack(rows);
+    if (!semantic) return pack_rows(rows);
     const std::array parts = {rows.slice(config.semantic_begin, int64_t{config.semantic_end} + 1),
                               rows.slice(config.im_end, int64_t{config.im_end} + 1)};
-    return ops::pack_stacked(ctx_, parts, {}, dtype_);
+    return ops::pack_stacked(ctx_, parts, {}, plain_);
   }
 
  private:
+  ops::PackedMatrix pack(const std::string& name, int64_t outputs, int64_t depth, bool has_bias,
+                         MatrixFormat format) {
+    const Weight weight = stored(name + ".weight", {outputs, depth});
+    const Weight bias = has_bias ? stored(name + ".bias", {outputs}) : Weight();
+    return ops::pack_matrix(ctx_, weight.view, bias.view, format);
+  }
+
   // One matrix, or wq, wk and wv apart (MODEL.md 7).
   ops::PackedMatrix qkv(const std::string& attention, const BlockConfig& config) {
     const int64_t q_rows = config.heads * config.head_dim, kv_rows = config.kv_heads * config.head_dim;
@@ -95,18 +103,18 @@ class Binder {
                  k = stored(attention + "wk.weight", {kv_rows, config.dim}),
                  v = stored(attention + "wv.weight", {kv_rows, config.dim});
     const std::array parts = {q.view, k.view, v.view};
-    if (!config.qkv_bias) return ops::pack_stacked(ctx_, parts, {}, dtype_);
+    if (!config.qkv_bias) return ops::pack_stacked(ctx_, parts, {}, layers_);
     const Tensor bias(DType::f32, {config.qkv_width()});
     weights::to_f32(stored(attention + "wq.bias", {q_rows}).view, part(bias, 0, q_rows));
     weights::to_f32(stored(attention + "wk.bias", {kv_rows}).view, part(bias, q_rows, kv_rows));
     weights::to_f32(stored(attention + "wv.bias", {kv_rows}).view, part(bias, q_rows + kv_rows, kv_rows));
-    return ops::pack_stacked(ctx_, parts, bias, dtype_);
+    return ops::pack_stacked(ctx_, parts, bias, layers_);
   }
 
-  // f32 values in the model's dtype.
+  // f32 values in the operands' dtype.
   Tensor narrowed(TensorView wide) const {
-    const auto narrow = dtype_ == DType::bf16 ? float_to_bf16 : float_to_f16;
-    Tensor out(dtype_, wide.shape());
+    const auto narrow = plain_ == DType::bf16 ? float_to_bf16 : float_to_f16;
+    Tensor out(plain_, wide.shape());
     const float* from = wide.as<float>();
     uint16_t* to = out.as<uint16_t>();
     ctx_.team->parallel_for(wide.elements(), kConvertGrain, [&](int64_t begin, int64_t end, int) {
@@ -121,14 +129,15 @@ class Binder {
 
   weights::TensorSource& source_;
   ops::Context& ctx_;
-  DType dtype_;
+  MatrixFormat layers_;
+  DType plain_;
 };
 
 }  // namespace
 
 Weights bind(weights::TensorSource& source, const Config& config, ops::Context& ctx,
              const BindOptions& options) {
-  Binder binder(source, ctx, options.dtype);
+  Binder binder(source, ctx, options.formats);
   const BlockConfig &slow = config.slow, &fast = config.fast;
   Weights weights;
   weights.text_embedding = binder.table("embeddings.weight", config.vocab_size, slow.dim);
@@ -140,14 +149,13 @@ Weights bind(weights::TensorSource& source, const Config& config, ops::Context& 
   weights.semantic_head = options.semantic_head;
   weights.head = binder.head(config, options.semantic_head);
 
-  if (fast.dim != slow.dim)
-    weights.fast_in = binder.matrix("fast_project_in", fast.dim, slow.dim, /*has_bias=*/true);
+  if (fast.dim != slow.dim) weights.fast_in = binder.projection("fast_project_in", fast.dim, slow.dim);
   weights.fast_embedding = binder.table("fast_embeddings.weight", config.codebook_size, fast.dim);
   for (int64_t i = 0; i < config.fast_layers; ++i)
     weights.fast_layers.push_back(binder.block(concat("fast_layers.", i, "."), fast));
   weights.fast_norm = binder.vector("fast_norm.weight", fast.dim);
   const Weight fast_output = binder.stored("fast_output.weight", {config.codebook_size, fast.dim});
-  weights.fast_head = binder.pack(fast_output.view.slice(0, config.residual_codes()));
+  weights.fast_head = binder.pack_rows(fast_output.view.slice(0, config.residual_codes()));
   weights.slow_rope = binder.rope(config.max_positions, slow.head_dim, config.rope_base);
   weights.fast_rope = binder.rope(config.num_codebooks, fast.head_dim, config.rope_base);
   return weights;

@@ -9,6 +9,7 @@
 #include "models/dual_ar/config.h"
 #include "ops/context.h"
 #include "ops/packed_matrix.h"
+#include "tensor/formats.h"
 #include "tensor/tensor.h"
 #include "weights/source.h"
 
@@ -32,7 +33,7 @@ struct Weights {
 };
 
 struct BindOptions {
-  DType dtype = DType::f32;  // of matrices and embeddings
+  Formats formats;
   bool semantic_head = false;
 };
 

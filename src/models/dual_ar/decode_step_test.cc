@@ -91,7 +91,7 @@ TEST_P(DecodeStep, ASequenceSamplesTheSameAloneAndInABatch) {
   std::mt19937 random(seed);
   const Config config = testing::random_config(random);
   LmMachine machine;
-  const DualAr model = DualAr::random(config, machine.context, {.dtype = dtype}, seed);
+  const DualAr model = DualAr::random(config, machine.context, {.formats = dtype}, seed);
   const auto requests = random_step_requests(config, 1 + static_cast<int64_t>(random() % 30), random);
   const auto answers = together(model, requests, random);
   for (size_t i = 0; i < requests.size(); ++i)

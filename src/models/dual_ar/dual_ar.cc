@@ -18,12 +18,13 @@ namespace {
 
 BindOptions bind_options(const ops::Context& ctx, const Config& config, const LoadOptions& options) {
   check_token_ids(config);
-  if (!ops::multiplies(ctx.device, options.dtype))
-    fail(ErrorCode::unsupported, "dtype of a DualAR model must be F32 or BF16 (or F16 on a GPU), got ",
-         name_of(options.dtype));
+  const Formats& formats = options.formats;
+  if (!ops::multiplies(ctx.device, formats.layers()))
+    fail(ErrorCode::unsupported, "weights of a DualAR model must be F32 or BF16 (or F16 on a GPU), got ",
+         name_of(formats.weights), " to be multiplied as ", name_of(formats.operands));
   const bool semantic = options.head_rows == HeadRows::semantic ||
                         (options.head_rows == HeadRows::automatic && config.family == Family::s2);
-  return {.dtype = options.dtype, .semantic_head = semantic};
+  return {.formats = formats, .semantic_head = semantic};
 }
 
 // The steps that StepKeys distinguish.
@@ -64,15 +65,15 @@ void check_drawn(std::span<const int32_t> frames) {
 
 }  // namespace
 
-DualAr::DualAr(const Config& config, DType dtype, std::unique_ptr<const Weights> weights)
-    : config_(config), dtype_(dtype), weights_(std::move(weights)) {}
+DualAr::DualAr(const Config& config, const Formats& formats, std::unique_ptr<const Weights> weights)
+    : config_(config), formats_(formats), weights_(std::move(weights)) {}
 DualAr::DualAr(DualAr&&) noexcept = default;
 DualAr& DualAr::operator=(DualAr&&) noexcept = default;
 DualAr::~DualAr() = default;
 
 DualAr DualAr::from(weights::TensorSource& source, const Config& config, ops::Context& ctx,
                     const LoadOptions& options) {
-  return {config, options.dtype,
+  return {config, options.formats,
           std::make_unique<const Weights>(bind(source, config, ctx, bind_options(ctx, config, options)))};
 }
 
@@ -150,7 +151,7 @@ void DualAr::run_slow(ops::Context& ctx, const ops::BatchPlan& plan, TensorView 
   ops::embed_columns(ctx, embedding, columns, x);
   if (taps) taps->record("embed", 0, ops::to_host(ctx, x));
   const Workspace::Scope scope(*ctx.workspace);
-  ops::Residual stream(ctx, x, dtype_);
+  ops::Residual stream(ctx, x, formats_.operands);
   for (int64_t i = 0; i < config_.slow_layers; ++i) {
     forward_block(ctx, config_.slow, w.slow_layers[static_cast<size_t>(i)], w.slow_rope, plan, cache.layer(i),
                   stream);

@@ -12,6 +12,7 @@
 #include "models/dual_ar/kv_cache.h"
 #include "models/dual_ar/step_memory.h"
 #include "ops/context.h"
+#include "tensor/formats.h"
 #include "tensor/tensor.h"
 #include "weights/checkpoint.h"
 
@@ -31,8 +32,9 @@ enum class HeadRows : uint8_t {
 };
 
 struct LoadOptions {
-  // f32, or bf16 (f16 on a GPU): matrices, embeddings and KV pages; activations, norms and sums are f32.
-  DType dtype = DType::f32;
+  // Those that the device multiplies (device_state.h). Embeddings are in the operands' dtype; activations,
+  // norms and sums are f32.
+  Formats formats;
   // A seed gives other draws with `all` than with `semantic`: the noise of a draw is keyed by head row.
   HeadRows head_rows = HeadRows::automatic;
 };
@@ -78,7 +80,7 @@ class DualAr {
   ~DualAr();
 
   const Config& config() const { return config_; }
-  DType dtype() const { return dtype_; }
+  const Formats& formats() const { return formats_; }
   Bytes memory() const;
   // Weight bytes read to make one frame of one sequence (single embedding rows left out).
   int64_t bytes_per_frame() const;
@@ -115,7 +117,7 @@ class DualAr {
   int64_t launches_of_step() const;
 
  private:
-  DualAr(const Config& config, DType dtype, std::unique_ptr<const Weights> weights);
+  DualAr(const Config& config, const Formats& formats, std::unique_ptr<const Weights> weights);
   void run_slow(ops::Context& ctx, const ops::BatchPlan& plan, TensorView columns, const KvCache& cache,
                 TensorView x, Taps* taps) const;
   void draw_frames(ops::Context& ctx, const StepMemory& memory, TensorView hidden, const StepArrays& arrays,
@@ -124,7 +126,7 @@ class DualAr {
   TensorView alloc_logits(ops::Context& ctx, int64_t rows) const;
 
   Config config_;
-  DType dtype_ = DType::f32;
+  Formats formats_;
   std::unique_ptr<const Weights> weights_;
 };
 

@@ -96,8 +96,8 @@ TEST_P(RandomModel, AgreesWithThePlainReference) {
   NamedWeights stored = c.weights;
   if (GetParam() % 3 == 0) testing::split_qkv(c.config, stored);
   const CheckpointFile file(stored, GetParam() % 2 == 0 ? DType::bf16 : DType::f32);
-  expect_agreement(c, run(c, file, {.dtype = DType::f32, .head_rows = HeadRows::all}), kF32Bound);
-  expect_agreement(c, run(c, file, {.dtype = DType::bf16, .head_rows = HeadRows::all}), kBf16Bound);
+  expect_agreement(c, run(c, file, {.formats = DType::f32, .head_rows = HeadRows::all}), kF32Bound);
+  expect_agreement(c, run(c, file, {.formats = DType::bf16, .head_rows = HeadRows::all}), kBf16Bound);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomModel, ::testing::Range(0u, 16u));
@@ -111,7 +111,7 @@ TEST(DualAr, S1KeepsTheFirst1024LogitsOfResidualCodebooks) {
   config.vocab_size = config.semantic_end + 3;
   const Case c = random_case(config, random);
   const CheckpointFile file(c.weights, DType::bf16);
-  expect_agreement(c, run(c, file, {.dtype = DType::f32, .head_rows = HeadRows::all}), kF32Bound);
+  expect_agreement(c, run(c, file, {.formats = DType::f32, .head_rows = HeadRows::all}), kF32Bound);
 }
 
 // One or two codebooks are the ends of the loop over passes.
@@ -150,7 +150,7 @@ TEST(DualAr, SteadyStateTakesNoMemory) {
   std::mt19937 random(5);
   const Config config = testing::random_config(random);
   LmMachine machine;
-  const DualAr model = DualAr::random(config, machine.context, {.dtype = DType::bf16}, 1);
+  const DualAr model = DualAr::random(config, machine.context, {.formats = DType::bf16}, 1);
   LmDriver driver(model, machine.context, {.columns_per_sequence = 128});
   const auto prompt = testing::random_columns(config, 20, random);
   driver.generate(0, prompt, Sampling::defaults(config.family), 3);
@@ -170,7 +170,7 @@ TEST(DualAr, ReportsItsBytes) {
   config.slow_layers = 2;
   config.fast_layers = 1;
   LmMachine machine;
-  const DualAr model = DualAr::random(config, machine.context, {.dtype = DType::bf16}, 1);
+  const DualAr model = DualAr::random(config, machine.context, {.formats = DType::bf16}, 1);
   const DualAr::Bytes bytes = model.memory();
   const int64_t slow = 2 * 2 * (440466432 / 28), fast = 2 * (50339840 / 4);
   const auto near = [](int64_t actual, int64_t exact) {  // norms are f32; packing may pad
@@ -233,9 +233,9 @@ TEST_F(LoadErrors, WrongDtypeIsNamed) {
 
 TEST_F(LoadErrors, UnsetTokenIdsAndOtherDtypesAreRefused) {
   if (ops::testing_on_cpu()) {
-    EXPECT_EQ(load({.dtype = DType::f16}).code(), ErrorCode::unsupported);
+    EXPECT_EQ(load({.formats = DType::f16}).code(), ErrorCode::unsupported);
   }
-  EXPECT_EQ(load({.dtype = DType::i8}).code(), ErrorCode::unsupported);
+  EXPECT_EQ(load({.formats = DType::i8}).code(), ErrorCode::unsupported);
   config_.im_end = -1;
   EXPECT_EQ(load().code(), ErrorCode::invalid_argument);
 }

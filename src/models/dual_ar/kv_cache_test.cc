@@ -1,5 +1,7 @@
 #include "models/dual_ar/kv_cache.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <numeric>
@@ -20,7 +22,7 @@ constexpr int64_t kPageSize = 5;
 class Pages {
  public:
   explicit Pages(const DualAr& model)
-      : model_(model), cache_(model.config(), 12, kPageSize, model.dtype(), machine_.device) {}
+      : model_(model), cache_(model.config(), 12, kPageSize, model.formats().kv, machine_.device) {}
 
   KvCache& cache() { return cache_; }
   ops::Context& context() { return machine_.context; }
@@ -50,7 +52,7 @@ class Pages {
   KvCache cache_;
 };
 
-class CopiedPage : public ::testing::TestWithParam<DType> {};
+class CopiedPage : public ::testing::TestWithParam<Formats> {};
 
 // Two prompts are equal up to the middle of a page; the second begins with copies of the pages of the first,
 // while the first continues after the common columns of that page.
@@ -59,7 +61,7 @@ TEST_P(CopiedPage, ASequenceOnACopiedPageContinuesLikeAColdOne) {
     std::mt19937 random(seed);
     const Config config = testing::random_config(random);
     parity::LmMachine machine;
-    const DualAr model = DualAr::random(config, machine.context, {.dtype = GetParam()}, seed);
+    const DualAr model = DualAr::random(config, machine.context, {.formats = GetParam()}, seed);
     const auto width = static_cast<size_t>(config.columns());
     constexpr size_t kCommon = 12, kWhole = 21;  // two full pages and two columns
     const auto first = testing::random_columns(config, kWhole, random);
@@ -83,8 +85,37 @@ TEST_P(CopiedPage, ASequenceOnACopiedPageContinuesLikeAColdOne) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Dtypes, CopiedPage, ::testing::Values(DType::f32, DType::bf16),
-                         [](const auto& suite) { return std::string(name_of(suite.param)); });
+// Keys and values have a dtype of their own.
+INSTANTIATE_TEST_SUITE_P(Formats, CopiedPage,
+                         ::testing::Values(Formats(DType::f32), Formats(DType::bf16),
+                                           Formats(DType::bf16, DType::bf16, DType::f32),
+                                           Formats(DType::f32, DType::f32, DType::bf16)),
+                         [](const auto& suite) {
+                           return concat(name_of(suite.param.weights), "_keys_", name_of(suite.param.kv));
+                         });
+
+// Of keys and values of 16 bits all are rounded, and nothing else is.
+TEST(KvCache, NarrowKeysChangeTheHiddenStateByTheirRounding) {
+  std::mt19937 random(6);
+  const Config config = testing::random_config(random);
+  const auto columns = testing::random_columns(config, 21, random);
+  const auto hidden = [&](const Formats& formats) {
+    parity::LmMachine machine;
+    const DualAr model = DualAr::random(config, machine.context, {.formats = formats}, 6);
+    Pages pages(model);
+    EXPECT_EQ(pages.cache().dtype(), formats.kv);
+    return pages.forward({7, 2, 9, 4, 0}, 0, columns);
+  };
+  const auto exact = hidden(DType::f32), narrow = hidden({DType::f32, DType::f32, DType::bf16});
+  ASSERT_EQ(exact.size(), narrow.size());
+  double largest = 0, error = 0;
+  for (size_t i = 0; i < exact.size(); ++i) {
+    largest = std::max(largest, std::abs(double{exact[i]}));
+    error = std::max(error, std::abs(double{exact[i]} - narrow[i]));
+  }
+  EXPECT_GT(error, 0);
+  EXPECT_LT(error, 0x1p-5 * largest);  // some roundings of 2^-9 for each of the layers
+}
 
 TEST(KvCache, CopiesOnlyBetweenItsOwnPages) {
   std::mt19937 random(5);

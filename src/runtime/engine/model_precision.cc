@@ -23,8 +23,8 @@ void check_precision(Precision precision, Device device) {
     fail(ErrorCode::unsupported, "precision: float16 needs a GPU; on a CPU use bfloat16 or float32");
 }
 
-Precision precision_of(DType dtype) {
-  switch (dtype) {
+Precision precision_of(const Formats& formats) {
+  switch (formats.operands) {
     case DType::bf16:
       return Precision::bfloat16;
     case DType::f16:
@@ -34,7 +34,7 @@ Precision precision_of(DType dtype) {
   }
 }
 
-DType choose_dtype(Precision precision, const weights::Checkpoint& checkpoint) {
+Formats choose_formats(Precision precision, const weights::Checkpoint& checkpoint) {
   switch (precision) {
     case Precision::float32:
       return DType::f32;
@@ -48,7 +48,7 @@ DType choose_dtype(Precision precision, const weights::Checkpoint& checkpoint) {
   return is_stored_in_16_bits(checkpoint) ? DType::bf16 : DType::f32;
 }
 
-DType dtype_of_random_weights(Precision precision) {
+Formats formats_of_random_weights(Precision precision) {
   switch (precision) {
     case Precision::float32:
       return DType::f32;

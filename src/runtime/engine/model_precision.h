@@ -1,7 +1,8 @@
-// The dtype that a precision means for a checkpoint.
+// The formats that a precision means for a checkpoint.
 #pragma once
 
 #include "shoal/engine_config.h"
+#include "tensor/formats.h"
 #include "tensor/tensor.h"
 #include "weights/checkpoint.h"
 
@@ -10,10 +11,10 @@ namespace shoal::runtime {
 // Throws Error(unsupported) for a precision that the device does not compute in.
 void check_precision(Precision precision, Device device);
 // The name of the chosen precision.
-Precision precision_of(DType dtype);
+Precision precision_of(const Formats& formats);
 // automatic: 16 bits where the larger part of the checkpoint is stored so.
-DType choose_dtype(Precision precision, const weights::Checkpoint& checkpoint);
+Formats choose_formats(Precision precision, const weights::Checkpoint& checkpoint);
 // The same for random weights, which stand for a 16-bit checkpoint.
-DType dtype_of_random_weights(Precision precision);
+Formats formats_of_random_weights(Precision precision);
 
 }  // namespace shoal::runtime

@@ -50,7 +50,7 @@ ModelReport KokoroFamily::inspect(const std::string& model, Precision precision)
   config.take_widths(checkpoint);
   const kokoro::Voices voices(files.voices);
 
-  const DType dtype = choose_dtype(precision, checkpoint);
+  const DType dtype = choose_formats(precision, checkpoint).operands;
   const int64_t weight_bytes = kokoro::weight_bytes(config, dtype, {}).total();
   char memory[64];
   std::snprintf(memory, sizeof memory, "weights %.1f MB", static_cast<double>(weight_bytes) / 1e6);

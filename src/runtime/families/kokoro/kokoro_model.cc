@@ -50,7 +50,8 @@ std::string find_checkpoint(const std::string& dir) {
 
 DType dtype_of(Precision precision, const weights::Checkpoint* checkpoint) {
   if (precision == Precision::automatic && !checkpoint) return DType::f32;
-  return checkpoint ? choose_dtype(precision, *checkpoint) : dtype_of_random_weights(precision);
+  return (checkpoint ? choose_formats(precision, *checkpoint) : formats_of_random_weights(precision))
+      .operands;
 }
 
 }  // namespace

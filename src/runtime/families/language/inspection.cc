@@ -28,13 +28,13 @@ std::string describe(const dac::Config& codec) {
                 codec.samples_per_frame(), " samples a frame");
 }
 
-ReportLine memory_line(DType dtype, int64_t weight_bytes, int64_t kv_bytes, int64_t positions) {
+ReportLine memory_line(const Formats& formats, int64_t weight_bytes, int64_t kv_bytes, int64_t positions) {
   char text[160];
   std::snprintf(text, sizeof text,
                 "weights %.1f MB; KV cache %.1f KB a position, %.1f MB for the longest sequence",
                 static_cast<double>(weight_bytes) / 1e6, static_cast<double>(kv_bytes) / 1e3,
                 static_cast<double>(kv_bytes * positions) / 1e6);
-  return {.name = concat("memory in ", name_of(precision_of(dtype))), .text = text};
+  return {.name = concat("memory in ", name_of(precision_of(formats))), .text = text};
 }
 
 }  // namespace
@@ -53,22 +53,23 @@ ModelReport LanguageFamily::inspect(const std::string& model, Precision precisio
   GenerationDefaults::read(dir);
   check_consistency(*tokenizer, lm, codec, dir);
 
-  const DType dtype = choose_dtype(precision, lm_checkpoint);
+  const Formats formats = choose_formats(precision, lm_checkpoint);
   ModelReport report{.dir = dir,
                      .family = lm.family == dual_ar::Family::s1 ? "s1" : "s2",
-                     .precision = std::string(name_of(dtype)),
+                     .precision = std::string(name_of(formats.operands)),
                      .configuration = {{"configuration", describe(lm)}, {"codec", describe(codec)}}};
   report.checkpoints = {
-      audit("language model", lm_checkpoint, files.weights, dual_ar::required_tensors(lm), dtype),
-      audit("codec", codec_checkpoint, files.codec, dac::required_tensors(codec, dac::Parts::both), dtype)};
+      audit("language model", lm_checkpoint, files.weights, dual_ar::required_tensors(lm), formats.weights),
+      audit("codec", codec_checkpoint, files.codec, dac::required_tensors(codec, dac::Parts::both),
+            formats.operands)};
   int64_t weight_bytes = 0;
   size_t problems = 0;
   for (const CheckpointReport& checkpoint : report.checkpoints) {
     weight_bytes += part_bytes(checkpoint);
     problems += checkpoint.problems.size();
   }
-  const int64_t kv_bytes = dual_ar::KvCache::bytes_per_token(lm, dtype);
-  report.remarks = {memory_line(dtype, weight_bytes, kv_bytes, lm.max_positions)};
+  const int64_t kv_bytes = dual_ar::KvCache::bytes_per_token(lm, formats.kv);
+  report.remarks = {memory_line(formats, weight_bytes, kv_bytes, lm.max_positions)};
   report.values = {{"weight_bytes", weight_bytes}, {"kv_bytes_per_token", kv_bytes}};
   if (problems > 0)
     report.problem = Error(

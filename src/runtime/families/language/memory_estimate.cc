@@ -14,7 +14,7 @@ namespace {
 ModelSizes random_s1_mini(Precision precision) {
   return {.language_model = dual_ar::Config::s1_mini(),
           .codec = dac::Config::published(),
-          .dtype = dtype_of_random_weights(precision)};
+          .formats = formats_of_random_weights(precision)};
 }
 
 ModelSizes sizes_in(const std::string& dir, Precision precision) {
@@ -24,7 +24,7 @@ ModelSizes sizes_in(const std::string& dir, Precision precision) {
                    .codec = read_codec_config(files)};
   check_consistency(*tokenizer, sizes.language_model, sizes.codec, dir);
   weights::Checkpoint checkpoint = weights::Checkpoint::open(files.weights);
-  sizes.dtype = choose_dtype(precision, checkpoint);
+  sizes.formats = choose_formats(precision, checkpoint);
   return sizes;
 }
 
@@ -50,7 +50,7 @@ MemoryEstimate LanguageFamily::estimate_memory(const EngineConfig& config, Devic
   const MemoryPlan plan = plan_memory(config, sizes, threads.decode, available);
   const int64_t columns = columns_of_a_step(config, device);
   return {.device = ops::describe(device),
-          .precision = std::string(name_of(precision_of(sizes.dtype))),
+          .precision = std::string(name_of(precision_of(sizes.formats))),
           .capacity = concat(config.max_batch_size, " sequences and ", columns,
                              " columns of prompts a step, ", config.streams(), " streams"),
           .remark = concat(plan.kv_pages, " KV pages hold ", plan.kv_pages * config.kv_page_size,

@@ -86,11 +86,12 @@ MemoryPlan plan_memory(const EngineConfig& config, const ModelSizes& sizes, int 
       .decode_workspace = decode_workspace(sizes, language_model, rows, columns, scratch),
       .codec_workspace = codec.decode_workspace_bytes(threads) + scratch,
       .recordings = recordings_bytes(config, sizes.device, language_model),
-      .kv_page_bytes = dual_ar::KvCache::bytes_per_token(model, sizes.dtype) * config.kv_page_size,
+      .kv_page_bytes = dual_ar::KvCache::bytes_per_token(model, sizes.formats.kv) * config.kv_page_size,
       .available = available};
   if (sizes.with_encoder)
     plan.clip_workspace = codec.encode_workspace_bytes(ClipEncoder::kClipsAtATime, threads) + scratch;
-  plan.kv_pages = plan_kv_pages(config, model, sizes.dtype, std::max<int64_t>(0, available - plan.total()));
+  plan.kv_pages =
+      plan_kv_pages(config, model, sizes.formats.kv, std::max<int64_t>(0, available - plan.total()));
   return plan;
 }
 

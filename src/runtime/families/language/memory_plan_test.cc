@@ -25,7 +25,7 @@ constexpr int64_t kPageSize = 16;
 constexpr int kThreads = 2;
 
 ModelSizes even_sizes(DType dtype) {
-  ModelSizes sizes{.dtype = dtype};
+  ModelSizes sizes{.formats = dtype};
   dual_ar::Config& c = sizes.language_model;
   c.vocab_size = 2048;
   c.num_codebooks = 4;
@@ -89,7 +89,8 @@ TEST_P(PerDType, WeightsOfTheLanguageModelAreThoseThatAreLoaded) {
     sizes.semantic_head = semantic;
     if (semantic) sizes.language_model.semantic_end -= 1;  // 64 rows with <|im_end|>
     const dual_ar::LoadOptions options{
-        .dtype = sizes.dtype, .head_rows = semantic ? dual_ar::HeadRows::semantic : dual_ar::HeadRows::all};
+        .formats = sizes.formats,
+        .head_rows = semantic ? dual_ar::HeadRows::semantic : dual_ar::HeadRows::all};
     const auto loaded = dual_ar::DualAr::random(sizes.language_model, machine.ctx(), options, 1).memory();
     const auto planned = sizes.sized_language_model().memory();
     EXPECT_EQ(planned.embeddings, loaded.embeddings);
@@ -105,7 +106,7 @@ TEST_P(PerDType, WeightsOfTheCodecAreThoseThatAreLoaded) {
   Machine machine;
   ModelSizes sizes = even_sizes(GetParam());
   const auto loaded =
-      dac::Codec::random(sizes.codec, machine.ctx(), sizes.dtype, dac::Parts::both, 1).memory();
+      dac::Codec::random(sizes.codec, machine.ctx(), sizes.formats.operands, dac::Parts::both, 1).memory();
   const auto planned = sizes.sized_codec().memory();
   EXPECT_EQ(planned.quantiser, loaded.quantiser);
   EXPECT_EQ(planned.decoder, loaded.decoder);
@@ -115,9 +116,10 @@ TEST_P(PerDType, WeightsOfTheCodecAreThoseThatAreLoaded) {
   EXPECT_LT(sizes.sized_codec().memory().quantiser, loaded.quantiser);
 
   const ModelSizes narrow = narrow_sizes(GetParam());
-  EXPECT_EQ(
-      narrow.sized_codec().memory().quantiser,
-      dac::Codec::random(narrow.codec, machine.ctx(), narrow.dtype, dac::Parts::both, 1).memory().quantiser);
+  EXPECT_EQ(narrow.sized_codec().memory().quantiser,
+            dac::Codec::random(narrow.codec, machine.ctx(), narrow.formats.operands, dac::Parts::both, 1)
+                .memory()
+                .quantiser);
 }
 
 TEST_P(PerDType, StreamsOfTheCodecTakeWhatIsPlanned) {
@@ -125,7 +127,8 @@ TEST_P(PerDType, StreamsOfTheCodecTakeWhatIsPlanned) {
   small.codec = dac::small_config();
   for (const ModelSizes& sizes : {even_sizes(GetParam()), small}) {
     Machine machine;
-    const auto codec = dac::Codec::random(sizes.codec, machine.ctx(), sizes.dtype, dac::Parts::decode, 1);
+    const auto codec =
+        dac::Codec::random(sizes.codec, machine.ctx(), sizes.formats.operands, dac::Parts::decode, 1);
     for (const int streams : {1, 3, 100}) {
       const dac::CodecStatePool pool(codec, machine.ctx(), streams);
       EXPECT_EQ(pool.bytes_per_stream(), sizes.sized_codec().stream_bytes());
@@ -148,9 +151,9 @@ TEST_P(PerDType, StepsTakeWhatIsPlanned) {
 int64_t peak_of_steps(const ModelSizes& sizes, int64_t rows, int64_t columns) {
   Machine machine;
   const dual_ar::Config& c = sizes.language_model;
-  const auto model = dual_ar::DualAr::random(c, machine.ctx(), {.dtype = sizes.dtype}, 1);
+  const auto model = dual_ar::DualAr::random(c, machine.ctx(), {.formats = sizes.formats}, 1);
   const int64_t pages = (columns + kPageSize) / kPageSize + 1;
-  dual_ar::KvCache cache(c, pages + rows, kPageSize, sizes.dtype);
+  dual_ar::KvCache cache(c, pages + rows, kPageSize, sizes.formats.kv);
   const dual_ar::StepMemory memory(machine.ctx(), c, rows, pages);
   std::vector<int32_t> table(static_cast<size_t>(pages)), positions(static_cast<size_t>(columns));
   std::iota(table.begin(), table.end(), 0);
@@ -200,7 +203,8 @@ TEST_P(PerDType, WorkspacesOfStepsStayBelowTheirPlan) {
 TEST_P(PerDType, WorkspacesOfTheCodecStayBelowTheirPlan) {
   for (const ModelSizes& sizes : {even_sizes(GetParam()), narrow_sizes(GetParam())}) {
     Machine decoding, encoding;
-    const auto codec = dac::Codec::random(sizes.codec, decoding.ctx(), sizes.dtype, dac::Parts::both, 1);
+    const auto codec =
+        dac::Codec::random(sizes.codec, decoding.ctx(), sizes.formats.operands, dac::Parts::both, 1);
     const std::vector<int32_t> codes(static_cast<size_t>(130 * sizes.codec.num_codebooks()), 3);
     const std::vector<float> sound = codec.decode(decoding.ctx(), codes);
     const int64_t decode = sizes.sized_codec().decode_workspace_bytes(kThreads);
@@ -232,7 +236,7 @@ TEST(MemoryPlan, KvPagesTakeTheirShareOfWhatTheRestLeaves) {
   config.kv_memory_fraction = 0.5;
   const MemoryPlan plan = plan_memory(config, sizes, kThreads, rest + left);
   EXPECT_EQ(plan.kv_page_bytes, 3 * 2 * 2 * 64 * 2 * kPageSize);
-  EXPECT_EQ(plan.kv_pages, plan_kv_pages(config, sizes.language_model, sizes.dtype, left));
+  EXPECT_EQ(plan.kv_pages, plan_kv_pages(config, sizes.language_model, sizes.formats.kv, left));
   EXPECT_EQ(plan.kv_pages, 32);
   EXPECT_LE(plan.total(), plan.available);
   EXPECT_NO_THROW(plan.check());
@@ -312,7 +316,7 @@ TEST(MemoryPlan, TwoHundredAndFiftySixStreamsOfS1MiniFitAGpu) {
   config.kv_memory_fraction = 0.9;
   const ModelSizes sizes{.language_model = dual_ar::Config::s1_mini(),
                          .codec = dac::Config::published(),
-                         .dtype = DType::bf16,
+                         .formats = DType::bf16,
                          .device = {DeviceKind::cuda, 0}};
   const MemoryPlan plan = plan_memory(config, sizes, kThreads, int64_t{78} << 30);
   EXPECT_NO_THROW(plan.check());
@@ -363,8 +367,8 @@ TEST(MemoryPlan, CountsTheSumsThatWaitOnAGpu) {
   const int64_t others = kRows * (slow.dim + slow.qkv_width()) * 4;
   EXPECT_GE(sizes.sized_language_model().prefill_workspace_bytes(sizes.device, kRows),
             others + 8 * kRows * slow.dim * 4);
-  sizes.dtype = DType::f32;  // waits for nothing
-  EXPECT_EQ(ops::pending_bytes(kRows, slow.dim, sizes.dtype), 0);
+  sizes.formats = DType::f32;  // waits for nothing
+  EXPECT_EQ(ops::pending_bytes(kRows, slow.dim, sizes.formats.operands), 0);
 }
 
 TEST(MemoryPlan, GrowsWithWhatIsServed) {

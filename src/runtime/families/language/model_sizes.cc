@@ -7,16 +7,18 @@ namespace shoal::runtime {
 dual_ar::DualAr ModelSizes::sized_language_model() const {
   return dual_ar::DualAr::sized(
       language_model, device,
-      {.dtype = dtype, .head_rows = semantic_head ? dual_ar::HeadRows::semantic : dual_ar::HeadRows::all});
+      {.formats = formats,
+       .head_rows = semantic_head ? dual_ar::HeadRows::semantic : dual_ar::HeadRows::all});
 }
 
 dac::Codec ModelSizes::sized_codec() const {
-  return dac::Codec::sized(codec, device, dtype, with_encoder ? dac::Parts::both : dac::Parts::decode);
+  return dac::Codec::sized(codec, device, formats.operands,
+                           with_encoder ? dac::Parts::both : dac::Parts::decode);
 }
 
 int64_t ModelSizes::parked_bytes(int64_t rows) const {
   const dual_ar::BlockConfig& slow = language_model.slow;
-  return ops::parked_bytes(device, {slow.heads, slow.kv_heads, slow.head_dim}, dtype, rows,
+  return ops::parked_bytes(device, {slow.heads, slow.kv_heads, slow.head_dim}, formats.kv, rows,
                            language_model.max_positions);
 }
 
@@ -24,7 +26,7 @@ ModelSizes sizes_of(const SpeechModel& model, Device device) {
   return {
       .language_model = model.language_model().config(),
       .codec = model.codec().config(),
-      .dtype = model.precision(),
+      .formats = model.formats(),
       .device = device,
       .semantic_head = model.language_model().head_outputs() != model.language_model().config().vocab_size,
       .with_encoder = model.codec().can_encode()};

@@ -9,6 +9,7 @@
 #include "models/dual_ar/config.h"
 #include "models/dual_ar/dual_ar.h"
 #include "runtime/families/language/speech_model.h"
+#include "tensor/formats.h"
 #include "tensor/tensor.h"
 
 namespace shoal::runtime {
@@ -16,7 +17,7 @@ namespace shoal::runtime {
 struct ModelSizes {
   dual_ar::Config language_model;
   dac::Config codec;
-  DType dtype = DType::f32;
+  Formats formats;  // of the language model; the codec is in the operands' dtype
   Device device;
   bool semantic_head = false;  // the head has the semantic rows and <|im_end|>'s only
   bool with_encoder = true;

@@ -103,7 +103,7 @@ Pipeline::Pipeline(const EngineConfig& config, const MakeCalls& make_calls)
   // CUDA graphs contain addresses: if the workspace grew during traffic, all graphs would be captured again.
   // (The codec's passes seldom reach the size that its plan allows for.)
   if (ops::computes_by_itself(device_)) decode_.context().workspace->reserve(plan.decode_workspace);
-  cache_.emplace(language_model.config(), plan.kv_pages, config.kv_page_size, language_model.dtype(),
+  cache_.emplace(language_model.config(), plan.kv_pages, config.kv_page_size, language_model.formats().kv,
                  device_);
   store_.emplace(store_options(config, *model_));
   codec_loop_.emplace(CodecLoop::Parts{.model = *model_,

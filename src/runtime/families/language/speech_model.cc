@@ -98,14 +98,15 @@ std::unique_ptr<const SpeechModel> SpeechModel::random_s1_mini(const ModelOption
   std::unique_ptr<SpeechModel> model(new SpeechModel);
   model->name_ = kRandomS1Mini;
   model->semantic_only_ = options.semantic_only;
-  model->precision_ = dtype_of_random_weights(options.precision);
+  model->formats_ = formats_of_random_weights(options.precision);
   // The built-in voice's words with S1-mini's own special tokens, so that there is one for each of its codes.
   model->tokenizer_ = text::load_tokenizer(files.tokenizer, "");
   dual_ar::Config config = dual_ar::Config::s1_mini();
   set_token_ids(config, *model->tokenizer_);
   model->language_model_ = dual_ar::DualAr::random(
-      config, ctx, {.dtype = model->precision_, .head_rows = head_rows(options)}, kSeed);
-  model->codec_ = dac::Codec::random(dac::Config::published(), ctx, model->precision_, parts(options), kSeed);
+      config, ctx, {.formats = model->formats_, .head_rows = head_rows(options)}, kSeed);
+  model->codec_ =
+      dac::Codec::random(dac::Config::published(), ctx, model->formats_.operands, parts(options), kSeed);
   return model;
 }
 
@@ -126,15 +127,15 @@ std::unique_ptr<const SpeechModel> SpeechModel::load(const ModelOptions& options
 
   weights::Checkpoint language_model = weights::Checkpoint::open(files.weights);
   weights::normalise_dual_ar_names(language_model);
-  model->precision_ = choose_dtype(options.precision, language_model);
+  model->formats_ = choose_formats(options.precision, language_model);
   model->language_model_ =
       dual_ar::DualAr::load(language_model, language_model_config, ctx,
-                            {.dtype = model->precision_, .head_rows = head_rows(options)});
+                            {.formats = model->formats_, .head_rows = head_rows(options)});
   language_model.release_pages();
 
   weights::Checkpoint codec = weights::Checkpoint::open(files.codec);
   weights::normalise_codec_names(codec);
-  model->codec_ = dac::Codec::load(codec, codec_config, ctx, model->precision_, parts(options));
+  model->codec_ = dac::Codec::load(codec, codec_config, ctx, model->formats_.operands, parts(options));
   model->codec_path_ = files.codec.empty() ? "" : files.codec;
   return model;
 }

@@ -48,7 +48,7 @@ class SpeechModel {
   static std::unique_ptr<const SpeechModel> load(const ModelOptions& options, ops::Context& ctx);
 
   const std::string& name() const { return name_; }  // the folder's last part; "built-in" for our own voice
-  DType precision() const { return precision_; }
+  const Formats& formats() const { return formats_; }
   bool semantic_only() const { return semantic_only_; }
   // The file that the codec came from; empty for random weights.
   const std::string& codec_path() const { return codec_path_; }
@@ -62,7 +62,7 @@ class SpeechModel {
   static std::unique_ptr<const SpeechModel> random_s1_mini(const ModelOptions& options, ops::Context& ctx);
 
   std::string name_, codec_path_;
-  DType precision_ = DType::f32;
+  Formats formats_;
   bool semantic_only_ = false;
   GenerationDefaults defaults_;
   std::unique_ptr<const text::Tokenizer> tokenizer_;
