@@ -43,7 +43,7 @@ std::vector<RequiredTensor> required_tensors(const Config& config) {
   weights::NamesOnly names([](std::string_view name) { return std::string(name.substr(0, name.find('.'))); });
   ops::PlanningContext planning;
   Loader loader(names, planning.context(), DType::f32);
-  Network(loader, loader, config);
+  const Network network(loader, loader, config);  // asks for all of its tensors
   return names.take();
 }
 
