@@ -1,111 +1,16 @@
 #include "server/router.h"
 
-#include <boost/asio/detached.hpp>
-#include <fstream>
-#include <gtest/gtest.h>
-
 #include "base/json.h"
-#include "server/routes/routes_testing.h"
+#include "server/router_testing.h"
 
 namespace shoal::server {
 namespace {
 
+using router_testing::kStream;
+using router_testing::RouterTest;
 using testing::Answered;
-using testing::FakeExchange;
 using testing::get_request;
 using testing::json_request;
-
-constexpr std::string_view kStream = "/v1/audio/stream";
-
-Route route(std::string method, std::string path, ErrorStyle errors, Access access,
-            std::function<Task<>(Services&, Exchange&)> handle) {
-  return {.method = std::move(method),
-          .path = std::move(path),
-          .errors = errors,
-          .access = access,
-          .handle = std::move(handle)};
-}
-
-Task<> say_path(Services&, Exchange& exchange) {
-  Response answer{.content_type = "text/plain", .body = exchange.request().path};
-  co_await exchange.respond(std::move(answer));
-}
-
-Task<> break_down(Services&, Exchange&) {
-  throw std::runtime_error("secret of the inside");
-  co_return;
-}
-
-Task<> run_out(Services&, Exchange&) {
-  fail(ErrorCode::resource_exhausted, "queue: full");
-  co_return;
-}
-
-Task<> break_in_the_middle(Services&, Exchange& exchange) {
-  Response head{.body = "half"};
-  co_await exchange.begin(std::move(head));
-  fail(ErrorCode::internal, "the other half is lost");
-}
-
-Task<> complain(Services&, Exchange&) {
-  throw BodyError(ErrorCode::invalid_argument, "items[2].voice", "expected a text, got 3");
-  co_return;
-}
-
-// A router around an engine that was never started.
-class RouterTest : public ::testing::Test {
- protected:
-  void make(ServerConfig config = {}) {
-    config_ = std::move(config);
-    std::vector<Route> routes = {
-        route("GET", "/health", ErrorStyle::plain, Access::open, say_path),
-        route("GET", "/v1/models", ErrorStyle::openai, Access::client, say_path),
-        route("GET", "/v1/models/{id}", ErrorStyle::openai, Access::client, say_path),
-        route("GET", "/v1/models/exact", ErrorStyle::openai, Access::client, run_out),
-        route("POST", "/v1/audio/speech", ErrorStyle::openai, Access::client, complain),
-        route("POST", "/v1/tts", ErrorStyle::fish, Access::client, break_down),
-        route("POST", "/v1/half", ErrorStyle::plain, Access::client, break_in_the_middle),
-        route("POST", "/v1/admin/reload", ErrorStyle::plain, Access::admin, say_path),
-    };
-    routes.back().body = BodySize::large;
-    routes.push_back(route("GET", "/metrics", ErrorStyle::plain, Access::client, say_path));
-    routes.back().answers_while_draining = true;
-    routes.back().for_operators = true;
-    routes.push_back({.method = "GET",
-                      .path = std::string(kStream),
-                      .errors = ErrorStyle::openai,
-                      .converse = [](Services&, WebSocket&) -> Task<> { co_return; }});
-    router_ =
-        std::make_unique<Router>(services_, std::move(routes), ApiKeys(config_.api_key, config_.api_key_file),
-                                 ApiKeys(config_.admin_key, config_.admin_key_file));
-  }
-
-  // As the transport does it: judged, then handled unless refused.
-  Answered ask(Request request) {
-    boost::asio::io_context context(1);
-    const Verdict verdict = router_->judge(request, false);
-    for (const auto& told : {verdict.refusal, verdict.answer}) {
-      if (!told) continue;
-      return {.status = told->status,
-              .content_type = told->content_type,
-              .headers = told->headers,
-              .pieces = {told->body}};
-    }
-    FakeExchange exchange(context.get_executor(), std::move(request));
-    boost::asio::co_spawn(context.get_executor(), router_->handle(exchange),
-                          [](const std::exception_ptr& thrown) { EXPECT_FALSE(thrown); });
-    context.run();
-    return std::move(exchange.answered);
-  }
-
-  ServerConfig config_;
-  std::atomic<bool> draining_{false};
-  Engine engine_{testing::built_in_config()};
-  ServerMetrics metrics_;
-  Workers workers_{1};
-  Services services_{Models({{"shoal", &engine_}}), config_, workers_, metrics_, draining_, "{}"};
-  std::unique_ptr<Router> router_;
-};
 
 std::string text_at(const Answered& answer, std::initializer_list<std::string_view> path) {
   Json json = Json::parse(answer.body(), "answer");
@@ -133,13 +38,6 @@ TEST_F(RouterTest, RedundantSlashesDoNotMatter) {
   Request admin = json_request("//v1/admin/reload", "{}");
   admin.headers.add("Authorization", "Bearer root");
   EXPECT_EQ(ask(admin).status, 404);
-}
-
-TEST_F(RouterTest, OperatorRoutesAreMarkedEvenWithAWrongKey) {
-  make({.api_key = "sesame"});
-  Request metrics = get_request("/metrics"), models = get_request("/v1/models");
-  EXPECT_TRUE(router_->judge(metrics, false).for_operators);
-  EXPECT_FALSE(router_->judge(models, false).for_operators);
 }
 
 TEST_F(RouterTest, UnsupportedPathsOfOtherServersNameTheReplacement) {
@@ -269,67 +167,6 @@ TEST_F(RouterTest, EveryAnswerCarriesTheIdOfItsRequest) {
             ask(get_request("/health")).header("x-request-id"));
 }
 
-TEST_F(RouterTest, KeysUnlockProtectedRoutes) {
-  ServerConfig config;
-  config.api_key = "sesame";
-  make(config);
-  EXPECT_EQ(ask(get_request("/health")).status, 200);
-  const Answered without = ask(get_request("/v1/models"));
-  EXPECT_EQ(without.status, 401);
-  EXPECT_EQ(without.header("www-authenticate"), "Bearer");
-  for (const char* wrong :
-       {"Bearer sesam", "Bearer sesame2", "Basic sesame", "sesame", "Bearer", "Bearer "}) {
-    Request request = get_request("/v1/models");
-    request.headers.add("Authorization", wrong);
-    const Answered refused = ask(request);
-    EXPECT_EQ(refused.status, 401) << wrong;
-    EXPECT_EQ(refused.body().find("sesame"), std::string::npos);
-  }
-  Request right = get_request("/v1/models");
-  right.headers.add("Authorization", "Bearer sesame");
-  EXPECT_EQ(ask(right).status, 200);
-}
-
-// A browser's page can set no other header of a WebSocket.
-TEST_F(RouterTest, AWebSocketMaySendItsKeyAsASubprotocol) {
-  ServerConfig config;
-  config.api_key = "sesame";
-  make(config);
-  const auto judge = [&](std::string_view path, const char* protocols, Headers more = {}) {
-    Request request = get_request(std::string(path));
-    request.headers = std::move(more);
-    request.headers.add("Sec-WebSocket-Protocol", protocols);
-    const Verdict verdict = router_->judge(request, path == kStream);
-    EXPECT_EQ(verdict.refusal.value_or(Response{}).body.find("sesame"), std::string::npos);
-    return verdict.refusal ? std::to_string(verdict.refusal->status)
-                           : concat(request.client, ' ', verdict.websocket, ' ', verdict.subprotocol);
-  };
-  EXPECT_EQ(judge(kStream, "shoal, shoal-api-key.sesame"), "key-1 1 shoal");
-  EXPECT_EQ(judge(kStream, "shoal-api-key.sesame"), "key-1 1 ") << "the key is never sent back";
-  EXPECT_EQ(judge(kStream, "shoal", {{"Authorization", "Bearer sesame"}}), "key-1 1 shoal");
-  for (const char* bad : {"shoal", "shoal-api-key.", "shoal-api-key.sesam", "shoal-api-key.sesame2"})
-    EXPECT_EQ(judge(kStream, bad), "401") << bad;
-  EXPECT_EQ(judge(kStream, "shoal-api-key.sesame", {{"Authorization", "Bearer wrong"}}), "401");
-  EXPECT_EQ(judge("/v1/models", "shoal-api-key.sesame"), "401") << "other routes have a header for it";
-  const Headers strange = {{"Host", "speech.example"}, {"Origin", "http://evil.example"}};
-  EXPECT_EQ(judge(kStream, "shoal, shoal-api-key.sesame", strange), "403");
-}
-
-TEST_F(RouterTest, AdminRoutesDoNotExistWithoutTheirKey) {
-  ServerConfig config;
-  config.api_key = "sesame";
-  make(config);
-  Request request = json_request("/v1/admin/reload", "{}");
-  request.headers.add("Authorization", "Bearer sesame");
-  EXPECT_EQ(ask(request).status, 404);
-  config.admin_key = "root";
-  make(config);
-  EXPECT_EQ(ask(request).status, 401) << "a client's key is no admin's";
-  Request admin = json_request("/v1/admin/reload", "{}");
-  admin.headers.add("Authorization", "Bearer root");
-  EXPECT_EQ(ask(admin).status, 200);
-}
-
 TEST_F(RouterTest, WhileDrainingOnlyMonitoringRoutesAnswer) {
   make();
   draining_ = true;
@@ -338,17 +175,6 @@ TEST_F(RouterTest, WhileDrainingOnlyMonitoringRoutesAnswer) {
   const Answered refused = ask(get_request("/v1/models"));
   EXPECT_EQ(refused.status, 503);
   EXPECT_FALSE(refused.header("retry-after").empty());
-}
-
-TEST_F(RouterTest, DrainingDoesNotBypassKeys) {
-  ServerConfig config;
-  config.api_key = "sesame";
-  make(config);
-  draining_ = true;
-  EXPECT_EQ(ask(get_request("/metrics")).status, 401);
-  Request with_key = get_request("/metrics");
-  with_key.headers.add("Authorization", "Bearer sesame");
-  EXPECT_EQ(ask(with_key).status, 200);
 }
 
 TEST_F(RouterTest, BodiesAreBoundedByTheirRoute) {
@@ -367,34 +193,6 @@ TEST_F(RouterTest, UpgradesAreAcceptedOnlyOnWebSocketRoutes) {
   make();
   Request request = get_request("/v1/models");
   EXPECT_EQ(router_->judge(request, true).refusal.value().status, 400);
-}
-
-TEST_F(RouterTest, PagesOfOtherOriginsMayNotPost) {
-  make();
-  Request request = json_request("/v1/tts", "{}");
-  request.headers.add("Host", "127.0.0.1:8080");
-  request.headers.add("Origin", "http://evil.example");
-  EXPECT_EQ(ask(request).status, 403);
-}
-
-// As a page has it whose name was pointed at this machine after it was loaded.
-TEST_F(RouterTest, OnlyAnOpenLoopbackServerChecksTheHost) {
-  const auto status_with = [&](const char* listen, const char* key) {
-    ServerConfig config;
-    config.listen = listen;
-    config.api_key = key;
-    make(config);
-    Request request = json_request("/v1/tts", "{}");
-    request.headers.add("Host", "evil.example:8080");
-    request.headers.add("Origin", "http://evil.example:8080");
-    request.headers.add("Authorization", "Bearer sesame");
-    return ask(request).status;
-  };
-  for (const char* loopback : {"127.0.0.1:8080", "localhost:0", "[::1]:8080"}) {
-    EXPECT_EQ(status_with(loopback, ""), 403) << loopback;
-    EXPECT_EQ(status_with(loopback, "sesame"), 500) << "its handler breaks down";
-  }
-  EXPECT_EQ(status_with("0.0.0.0:8080", ""), 500);
 }
 
 }  // namespace
