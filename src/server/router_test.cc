@@ -6,9 +6,11 @@
 namespace shoal::server {
 namespace {
 
-using router_testing::kStream;
+using router_testing::route;
 using router_testing::RouterTest;
+using router_testing::say_path;
 using testing::Answered;
+using testing::FakeExchange;
 using testing::get_request;
 using testing::json_request;
 

@@ -17,7 +17,7 @@ using testing::FakeExchange;
 inline constexpr std::string_view kStream = "/v1/audio/stream";
 
 inline Route route(std::string method, std::string path, ErrorStyle errors, Access access,
-            std::function<Task<>(Services&, Exchange&)> handle) {
+                   std::function<Task<>(Services&, Exchange&)> handle) {
   return {.method = std::move(method),
           .path = std::move(path),
           .errors = errors,
