@@ -1,0 +1,174 @@
+// A block of the decode kernel: its arguments, its shared memory, and the ring of tiles through which keys
+// and values come to it.
+#pragma once
+
+#include "ops/cuda/attention/attention_decode.cuh"
+
+namespace shoal::ops::cuda {
+
+constexpr int kKvWarp = kTileWarps - 1;  // norms the new key; the others share the query heads
+
+template <typename T>
+struct DecodeArgs {
+  Rows rows;
+  Pages<T> pages;
+  HeadTurn turn;
+  Out out;
+  float scale;
+  HeadTiling tiling;
+  bool single_rows;  // for all sequences; otherwise the offsets tell
+  int splits;        // a power of two
+  bool clustered;    // blocks merge in their cluster; else the merge kernel does
+  int kept;          // chunks of a block whose results stay in its shared memory
+  float* partials;   // of the other chunks, by sequence, tile and chunk; null: there are none
+  int most_parked;   // of a row: the room for them in partials
+
+  // Of the sequence's row; -1: it has not just one.
+  __device__ int row_of(int sequence) const {
+    if (single_rows) return sequence;
+    const int row = rows.offsets[sequence];
+    return rows.offsets[sequence + 1] - row == 1 ? row : -1;
+  }
+  __device__ Partials parked() const {
+    return Partials(partials, static_cast<int64_t>(rows.sequence_count) * gridDim.y * most_parked,
+                    tiling.heads_per_tile, rows.dim);
+  }
+  // The position there of chunk 0 of the block's row; kept chunks come before the others.
+  __device__ int64_t first_parked(int sequence) const {
+    return (static_cast<int64_t>(sequence) * gridDim.y + blockIdx.y) * most_parked - kept * splits;
+  }
+};
+
+// Reads results of a sequence's chunks in device memory for the merge: bypassing the first-level cache, which
+// does not see the writes of other blocks.
+template <typename T>
+struct ParkedChunks {
+  Partials all;
+  int64_t first;  // chunk of theirs
+  int heads, dim;
+
+  __device__ ParkedChunks(const DecodeArgs<T>& args, int sequence)
+      : all(args.parked()),
+        first(args.first_parked(sequence)),
+        heads(args.tiling.heads_per_tile),
+        dim(args.rows.dim) {}
+  __device__ float2 sum(int chunk, int head) const { return pair(all.sums + 2 * at(chunk, head)); }
+  __device__ float2 value(int chunk, int head, int first_dim) const {
+    return pair(all.values + at(chunk, head) * dim + first_dim);
+  }
+
+ private:
+  __device__ int64_t at(int chunk, int head) const { return (first + chunk) * heads + head; }
+  static __device__ float2 pair(const float* two) { return __ldcg(reinterpret_cast<const float2*>(two)); }
+};
+
+// A chunk's keys, its values, the next chunk's keys and so on pass through a ring of tiles. kDeep: four
+// tiles, so that a chunk is fetched when the previous one begins; else three, each fetched as soon as its
+// buffer is no longer read. Four are better for few blocks; for many, a Hopper multiprocessor holds four
+// blocks with three tiles but only three with four (head_dim 128; 64 sequences of 300 positions 29.5 -> 22.9
+// us on an H200).
+constexpr int ring_tiles(bool deep) { return deep ? 4 : 3; }
+
+template <typename T, int kDim, bool kDeep>
+struct DecodeShared {
+  T ring[ring_tiles(kDeep)][kChunk * kDim];
+  T q[kTileRows * kDim];
+  T weights[kTileRows * kChunk];
+  float maxima[kTileWarps][kTileRows];
+};
+
+constexpr int64_t shared_bytes_alone(int64_t dim, bool deep) {
+  return 2 * (ring_tiles(deep) * kChunk * dim + kTileRows * dim + kTileRows * kChunk) +
+         static_cast<int64_t>(sizeof(float)) * kTileWarps * kTileRows;
+}
+
+constexpr int blocks_together(int dim, bool deep) { return (dim > 64 ? 3 : 5) + (deep ? 0 : 1); }
+
+// Which row of a batch, and which of its heads, a block has.
+struct DecodeRow {
+  HeadTile tile;
+  int sequence, row;
+  int position;  // -1: padding, or the sequence has not just one row
+};
+
+// The row's key, normed and turned, and its value.
+template <int kDim>
+struct NewHead {
+  using Pairs = HeadPairs<(kDim / 2 + 31) / 32>;
+  Pairs key, value;
+};
+
+// Of every chunk: the position that this lane looks up.
+__device__ inline int lane_key() {
+  const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
+  return warp * kWarpKeys + lane % kWarpKeys;
+}
+
+// The chunks of a block: of its row every chunk number `splits`. In round r of the block `chunk` is copied
+// completely; pages are looked up a chunk ahead of the copies.
+template <typename T, int kDim, bool kDeep>
+struct ChunkRing {
+  static constexpr int kTiles = ring_tiles(kDeep);
+
+  const DecodeArgs<T>& args;
+  const DecodeRow& row;
+  const ChunkRange& range;
+  T (&tiles)[kTiles][kChunk * kDim];
+  int chunk, last;
+  int page;  // of the chunk after the one that is copied
+  int slot;  // of the chunk that is copied
+
+  // first_page: a look-up of the page of chunk number `split`.
+  __device__ __forceinline__ ChunkRing(const DecodeArgs<T>& of, const DecodeRow& at, const ChunkRange& seen,
+                                       T (&ring)[kTiles][kChunk * kDim], int split, int first_page)
+      : args(of), row(at), range(seen), tiles(ring), chunk(seen.first + split), last(seen.last()) {
+    page = range.first > 0 ? page_in(chunk) : first_page;
+    slot = slot_in(chunk, page);
+  }
+
+  // Starts the copies of the first chunk and of the next chunk's keys.
+  __device__ __forceinline__ void begin() {
+    copy(true, keys_of(0), args.pages.k);
+    copy(true, values_of(0), args.pages.v);
+    page = page_in(chunk + args.splits);
+    copy_keys_behind(0);
+    if constexpr (kDeep) copy_values_behind(0);
+  }
+
+  __device__ __forceinline__ T* keys_of(int round) const { return tiles[2 * round % kTiles]; }
+  __device__ __forceinline__ T* values_of(int round) const { return tiles[(2 * round + 1) % kTiles]; }
+
+  __device__ __forceinline__ void copy_keys_behind(int round) {
+    const bool more = chunk + args.splits <= last;
+    if (more) slot = slot_in(chunk + args.splits, page), page = page_in(chunk + 2 * args.splits);
+    copy(more, keys_of(round + 1), args.pages.k);
+  }
+  __device__ __forceinline__ void copy_values_behind(int round) const {
+    copy(chunk + args.splits <= last, values_of(round + 1), args.pages.v);
+  }
+
+  // This thread's keys have arrived; all other copies began later.
+  __device__ __forceinline__ void wait_for_keys(int round) const {
+    if (round == 0)
+      wait_for_copy_groups<kDeep ? 3 : 2>();
+    else
+      wait_for_copy_groups<1>();
+  }
+
+ private:
+  __device__ __forceinline__ int page_in(int of_chunk) const {
+    const int at = of_chunk * kChunk + lane_key();
+    return range.sees(at) ? args.pages.page_of(row.sequence, at) : 0;
+  }
+  __device__ __forceinline__ int slot_in(int of_chunk, int page_id) const {
+    const int at = of_chunk * kChunk + lane_key();
+    if (at == row.position) return kLeave;
+    return range.sees(at) ? args.pages.slot(page_id, row.tile.kv_head, at) : kClear;
+  }
+  __device__ __forceinline__ void copy(bool wanted, T* to, const T* side) const {
+    if (wanted) copy_keys<T, kDim>(to, side, slot);
+    end_copy_group();
+  }
+};
+
+}  // namespace shoal::ops::cuda
