@@ -97,9 +97,58 @@ __device__ void weigh(const Rows& rows, int chunk, float scale, const int (&posi
   }
 }
 
+// Copies the piece's query heads to shared memory: row m of the block is query head m % tile.heads of the
+// piece's row m / tile.heads.
+template <int kDim, typename T>
+__device__ __forceinline__ void copy_queries(const PrefillArgs<T>& args, const Piece& piece,
+                                             const HeadTile& tile, int used, T* to) {
+  for (int i = static_cast<int>(threadIdx.x); i < used * (kDim / 8); i += kTileThreads) {
+    const int m = i / (kDim / 8), vector = i % (kDim / 8);
+    const int64_t head = static_cast<int64_t>(piece.first + m / tile.heads) * args.rows.heads +
+                         tile.first_head + m % tile.heads;
+    copy_or_clear(to + Swizzle<kDim>::at(m, vector), args.q + head * kDim + vector * 8, true);
+  }
+}
+
+// The products of a warp's rows with the keys of a chunk.
+template <int kDim, typename T>
+__device__ __forceinline__ void score_chunk(float (&scores)[8][4], const T* queries, const T* keys,
+                                            int first_row) {
+#pragma unroll
+  for (int step = 0; step < kDim / 16; ++step) {
+    uint32_t q[4];
+    load_left<kDim>(q, queries, first_row, step);
+#pragma unroll
+    for (int n = 0; n < 8; n += 2) {
+      uint32_t pair[4];
+      load_keys<kDim>(pair, keys, n * 8, step);
+      multiply<T>(scores[n], q, pair[0], pair[1]);
+      multiply<T>(scores[n + 1], q, pair[2], pair[3]);
+    }
+  }
+}
+
+// The results of rows g = lane / 4 and g + 8 of a warp, which are rows block_row of the block.
+template <int kDim>
+__device__ __forceinline__ void store_rows(const Out& out, const float (&sum)[2],
+                                           const float (&total)[kDim / 8][4], const Piece& piece,
+                                           const HeadTile& tile, const int (&block_row)[2], int used) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    if (block_row[r] >= used) continue;
+    const int64_t row = piece.first + block_row[r] / tile.heads;
+    const int column = (tile.first_head + block_row[r] % tile.heads) * kDim + lane % 4 * 2;
+    const float factor = share(sum[r]);
+#pragma unroll
+    for (int n = 0; n < kDim / 8; ++n)
+      out.store(row, column + n * 8, total[n][2 * r] * factor, total[n][2 * r + 1] * factor);
+  }
+}
+
 template <typename T, int kDim>
 __global__ __launch_bounds__(kTileThreads) void prefill_kernel(const __grid_constant__ PrefillArgs<T> args) {
-  constexpr int kSteps = kDim / 16, kTogether = 4;  // tiles of eight dims whose sums are in flight at once
+  constexpr int kTogether = 4;
   extern __shared__ __align__(128) unsigned char memory[];
   auto& shared = *reinterpret_cast<PrefillShared<T, kDim>*>(memory);
   const Rows& rows = args.rows;
@@ -142,12 +191,7 @@ __global__ __launch_bounds__(kTileThreads) void prefill_kernel(const __grid_cons
   int chunk = seen.last < 0 ? 0 : seen.first / kChunk, stage = 0;
   int page = -1;
   if (chunk <= last) {
-    for (int i = static_cast<int>(threadIdx.x); i < used * (kDim / 8); i += kTileThreads) {
-      const int m = i / (kDim / 8), vector = i % (kDim / 8);
-      const int64_t head =
-          static_cast<int64_t>(piece.first + m / heads) * rows.heads + tile.first_head + m % heads;
-      copy_or_clear(shared.q + Swizzle<kDim>::at(m, vector), args.q + head * kDim + vector * 8, true);
-    }
+    copy_queries<kDim>(args, piece, tile, used, shared.q);
     copy_chunk(chunk, page_in(chunk), stage);
     page = page_in(chunk + 1);
   }
@@ -163,22 +207,10 @@ __global__ __launch_bounds__(kTileThreads) void prefill_kernel(const __grid_cons
     if (!seen_by_warp.touches(chunk)) continue;
 
     float scores[8][4] = {};
-#pragma unroll
-    for (int step = 0; step < kSteps; ++step) {
-      uint32_t q[4];
-      load_left<kDim>(q, shared.q, warp * kTileRows, step);
-#pragma unroll
-      for (int n = 0; n < 8; n += 2) {
-        uint32_t keys[4];
-        load_keys<kDim>(keys, shared.k[stage], n * 8, step);
-        multiply<T>(scores[n], q, keys[0], keys[1]);
-        multiply<T>(scores[n + 1], q, keys[2], keys[3]);
-      }
-    }
+    score_chunk<kDim>(scores, shared.q, shared.k[stage], warp * kTileRows);
     float top[2];
     uint32_t weights[4][4];
     weigh<T>(rows, chunk, args.scale, positions, scores, top, weights);
-
     float chunk_sum[4] = {};
 #pragma unroll
     for (int step = 0; step < kChunk / 16; ++step)
@@ -208,17 +240,7 @@ __global__ __launch_bounds__(kTileThreads) void prefill_kernel(const __grid_cons
           total[first + n][j] = merged(total[first + n][j], values[n][j], merge[j / 2]);
     }
   }
-
-#pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    if (block_row[r] >= used) continue;
-    const int64_t row = piece.first + block_row[r] / heads;
-    const int column = (tile.first_head + block_row[r] % heads) * kDim + lane % 4 * 2;
-    const float factor = share(sum[r]);
-#pragma unroll
-    for (int n = 0; n < kDim / 8; ++n)
-      args.out.store(row, column + n * 8, total[n][2 * r] * factor, total[n][2 * r + 1] * factor);
-  }
+  store_rows<kDim>(args.out, sum, total, piece, tile, block_row, used);
 }
 
 }  // namespace
