@@ -47,7 +47,7 @@ class OpFixture {
   // The machine's: on a CPU with a team of two, on a GPU without graphs.
   Context& ctx() { return execution_->context(); }
   // On the CPU: packs and computes what is compared with.
-  Context& host_ctx() { return host_.context(); }
+  Context& host_ctx() { return host_->context(); }
   // call(host_ctx()) with the portable kernels: for ops that have the same bits on every machine.
   template <typename Call>
   void with_portable_kernels(Call call) {
@@ -55,6 +55,18 @@ class OpFixture {
     set_cpu_isa(CpuIsa::portable);
     call(host_ctx());
     set_cpu_isa(isa);
+  }
+  // The same for ops that are called with put and get: what call() returns with the CPU's portable kernels in
+  // the machine's place: ctx(), put and get are the CPU's.
+  template <typename Call>
+  auto on_portable_cpu(Call call) {
+    const CpuIsa isa = cpu_isa();
+    set_cpu_isa(CpuIsa::portable);
+    std::swap(execution_, host_);
+    auto result = call();
+    std::swap(execution_, host_);
+    set_cpu_isa(isa);
+    return result;
   }
 
   // In the machine's memory, dense; rounded to nearest even for bf16 and f16.
@@ -78,9 +90,8 @@ class OpFixture {
 
  private:
   ThreadTeam team_{2}, host_team_{1};
-  Execution host_{Device{}, host_team_};
+  std::unique_ptr<Execution> host_ = std::make_unique<Execution>(Device{}, host_team_), execution_;
   std::deque<Tensor> tables_;
-  std::unique_ptr<Execution> execution_;
 };
 
 // One test of an op on one machine.

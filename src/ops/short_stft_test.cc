@@ -3,6 +3,7 @@
 #include <complex>
 #include <numbers>
 
+#include "ops/op_testing.h"
 #include "ops/ref/sequence.h"
 #include "ops/sequence_testing.h"
 
@@ -21,26 +22,20 @@ struct StftBatch {
 
   Segments segments() const { return utterances.segments(rate, 1); }
   Segments hops() const { return utterances.segments(rate); }
+  int64_t width() const { return 2 * stft.bins(); }
 
-  Rows samples(float scale = 1) const {
+  Rows samples() const {
     Rows x;
     for (const int32_t frames : utterances.frames)
-      x.push_back(random_values(frames * rate * stft.hop, static_cast<unsigned>(frames), scale));
+      x.push_back(random_values(frames * rate * stft.hop, static_cast<unsigned>(frames)));
     return x;
   }
-  Rows forward(Context& ctx, const Rows& x) const {
-    std::vector<float> in = laid_out(x, hops(), stft.hop, kNan);
-    const int64_t rows = segments().total_rows(), width = 2 * stft.bins();
-    std::vector<float> out(static_cast<size_t>(rows * width), kNan);
-    short_stft(ctx, stft, view_of(in, {rows * stft.hop}), segments(), view_of(out, {rows, width}));
-    return taken_out(out, segments(), width);
-  }
-  Rows inverse(Context& ctx, const Rows& spectra) const {
-    const int64_t rows = segments().total_rows(), width = 2 * stft.bins();
-    std::vector<float> in = laid_out(spectra, segments(), width, kNan);
-    std::vector<float> out(static_cast<size_t>(rows * stft.hop), kNan);
-    inverse_short_stft(ctx, stft, view_of(in, {rows, width}), segments(), view_of(out, {rows * stft.hop}));
-    return taken_out(out, hops(), stft.hop);
+  // As a network writes them: logarithms of magnitudes, and what the sine makes phases of.
+  Rows written_spectra() const {
+    Rows x;
+    for (int64_t s = 0; s < segments().count(); ++s)
+      x.push_back(random_values(segments().rows(s) * width(), static_cast<unsigned>(s), 3));
+    return x;
   }
 };
 
@@ -52,17 +47,36 @@ std::vector<StftBatch> batches() {
           {{20, 10}, 2, Utterances({1, 33}, 2)},
           {{8, 4}, 5, Utterances({1, 13, 14}, 1)},
           {{64, 8}, 7, Utterances({1, 9}, 2)},
+          {{64, 1}, 40, Utterances({1, 9, 5}, 1)},
           {{16, 1}, 9, Utterances({1, 20}, 3)},
           {{2, 1}, 2, Utterances({1, 70}, 1)}};
 }
 
-class ShortStftTest : public IsaTest {};
+class ShortStftTest : public OpTest {
+ protected:
+  Rows forward(const StftBatch& batch, const Rows& x) {
+    const Segments segments = batch.segments();
+    const int64_t rows = segments.total_rows();
+    const Tensor in = put(laid_out(x, batch.hops(), batch.stft.hop, kNan), {rows * batch.stft.hop});
+    const Tensor out = garbage({rows, batch.width()});
+    short_stft(ctx(), batch.stft, in, placed(segments), out);
+    return taken_out(get(out), segments, batch.width());
+  }
+  Rows inverse(const StftBatch& batch, const Rows& spectra) {
+    const Segments segments = batch.segments();
+    const int64_t rows = segments.total_rows();
+    const Tensor in = put(laid_out(spectra, segments, batch.width(), kNan), {rows, batch.width()});
+    const Tensor out = garbage({rows * batch.stft.hop});
+    inverse_short_stft(ctx(), batch.stft, in, placed(segments), out);
+    return taken_out(get(out), batch.hops(), batch.stft.hop);
+  }
+};
 
 // As complex numbers: a bin errs by (points / 2 + 4) roundings of the samples it sums (a pair of them
 // first), then by the 2e-6 of a turn's worth that magnitude and angle are rounded to.
 TEST_P(ShortStftTest, MatchesTheOracle) {
   for (const StftBatch& batch : batches()) {
-    const Rows x = batch.samples(), y = batch.forward(ctx_, x);
+    const Rows x = batch.samples(), y = forward(batch, x);
     const auto bins = static_cast<size_t>(batch.stft.bins());
     for (size_t s = 0; s < x.size(); ++s) {
       const ref::Values want = ref::stft(wide(x[s]), batch.stft.points, batch.stft.hop);
@@ -88,7 +102,7 @@ TEST_P(ShortStftTest, MatchesTheOracle) {
 // The network reads phases as numbers.
 TEST_P(ShortStftTest, PhasesAreThoseOfTheOracle) {
   for (const StftBatch& batch : batches()) {
-    const Rows x = batch.samples(), y = batch.forward(ctx_, x);
+    const Rows x = batch.samples(), y = forward(batch, x);
     const auto bins = static_cast<size_t>(batch.stft.bins());
     size_t compared = 0;
     for (size_t s = 0; s < x.size(); ++s) {
@@ -118,7 +132,7 @@ TEST_P(ShortStftTest, AnglesAreExactToAFewUlps) {
     Rows x(1);
     for (int t = 0; t < 400; ++t)
       x[0].push_back(static_cast<float>(std::cos(2 * std::numbers::pi * 3 * t / 20 + turn)));
-    const std::vector<float> y = batch.forward(ctx_, x)[0];
+    const std::vector<float> y = forward(batch, x)[0];
     const ref::Values want = ref::stft(wide(x[0]), 20, 5);
     const size_t at = 40 * 22;         // a frame in the middle
     for (size_t k = 2; k <= 4; ++k) {  // the tone and its neighbours within the window's width
@@ -131,12 +145,12 @@ TEST_P(ShortStftTest, AnglesAreExactToAFewUlps) {
 
 TEST_P(ShortStftTest, SilenceAndConstantsHavePlainPhases) {
   const StftBatch batch{{20, 5}, 4, Utterances({3, 3, 3}, 1)};
-  const std::vector<float> y = batch.forward(
-      ctx_, {std::vector<float>(60), std::vector<float>(60, 0.5f), std::vector<float>(60, -0.5f)})[0];
+  const std::vector<float> y = forward(
+      batch, {std::vector<float>(60), std::vector<float>(60, 0.5f), std::vector<float>(60, -0.5f)})[0];
   EXPECT_THAT(y, testing::Each(0.0f));
   for (const float constant : {0.5f, -0.5f}) {
     const StftBatch one{{20, 5}, 4, Utterances({3}, 1)};
-    const std::vector<float> spectra = one.forward(ctx_, {std::vector<float>(60, constant)})[0];
+    const std::vector<float> spectra = forward(one, {std::vector<float>(60, constant)})[0];
     for (size_t at = 0; at < spectra.size(); at += 22) {
       EXPECT_NEAR(spectra[at], 5, 1e-6);
       EXPECT_EQ(spectra[at + 11], constant > 0 ? 0 : kPi);
@@ -147,14 +161,11 @@ TEST_P(ShortStftTest, SilenceAndConstantsHavePlainPhases) {
 TEST_P(ShortStftTest, InverseMatchesTheOracle) {
   for (const StftBatch& batch : batches()) {
     const int64_t bins = batch.stft.bins();
-    Rows x;
-    for (int64_t s = 0; s < batch.segments().count(); ++s)
-      x.push_back(random_values(batch.segments().rows(s) * 2 * bins, static_cast<unsigned>(s), 3));
-    const Rows y = batch.inverse(ctx_, x);
+    const Rows x = batch.written_spectra(), y = inverse(batch, x);
     for (size_t s = 0; s < x.size(); ++s) {
       ref::Values spectra;
       double largest = 0;  // sum of the magnitudes of a frame
-      for (size_t at = 0; at < x[s].size(); at += static_cast<size_t>(2 * bins)) {
+      for (size_t at = 0; at < x[s].size(); at += static_cast<size_t>(batch.width())) {
         double sum = 0;
         for (size_t k = 0; k < static_cast<size_t>(bins); ++k) {
           const double magnitude = std::exp(static_cast<double>(x[s][at + k]));
@@ -177,9 +188,9 @@ TEST_P(ShortStftTest, InverseMatchesTheOracle) {
 
 // The inverse's phases end at 1 rad, so a spectrum z is given to it in four parts: z = (a - a') e^(0.9 i) +
 // (b - b') e^(-0.9 i), none below 0. Their sounds add up to the one that was transformed.
-TEST_P(ShortStftTest, RoundTrip) {
+TEST_P(ShortStftTest, TheInverseUndoesTheTransform) {
   for (const StftBatch& batch : {kKokoro, StftBatch{{20, 5}, 3, Utterances({1, 17, 40}, 1)}}) {
-    const Rows x = batch.samples(), spectra = batch.forward(ctx_, x);
+    const Rows x = batch.samples(), spectra = forward(batch, x);
     std::vector<ref::Values> sums;
     for (const std::vector<float>& sound : x) sums.emplace_back(sound.size());
     for (const double side : {1.0, -1.0})
@@ -193,7 +204,7 @@ TEST_P(ShortStftTest, RoundTrip) {
               part[k] = static_cast<float>(std::log(std::max(1e-30, sign * share)));
               part[k + 11] = static_cast<float>(std::asin(side * 0.9));
             }
-        const Rows sounds = batch.inverse(ctx_, parts);
+        const Rows sounds = inverse(batch, parts);
         for (size_t s = 0; s < x.size(); ++s)
           for (size_t t = 0; t < x[s].size(); ++t) sums[s][t] += sign * sounds[s][t];
       }
@@ -202,7 +213,7 @@ TEST_P(ShortStftTest, RoundTrip) {
   }
 }
 
-TEST_P(ShortStftTest, ASegmentIsTheSameInAnyBatchAndTeam) {
+TEST_P(ShortStftTest, ASegmentIsTheSameInAnyBatch) {
   const std::vector<int32_t> lengths = {1, 40, 3, 22};
   const auto batch_of = [](std::vector<int32_t> frames, int32_t gap) {
     return StftBatch{{20, 5}, 6, Utterances(std::move(frames), gap)};
@@ -211,31 +222,38 @@ TEST_P(ShortStftTest, ASegmentIsTheSameInAnyBatchAndTeam) {
   Rows alone, sound;
   for (size_t s = 0; s < x.size(); ++s) {
     const StftBatch one = batch_of({lengths[s]}, 1);
-    alone.push_back(one.forward(ctx_, {x[s]})[0]);
-    sound.push_back(one.inverse(ctx_, {alone[s]})[0]);
+    alone.push_back(forward(one, {x[s]})[0]);
+    sound.push_back(inverse(one, {alone[s]})[0]);
   }
-  for (const int threads : {1, 3})
-    for (const int32_t gap : {1, 8}) {
-      ThreadTeam team(threads);
-      Context ctx = ctx_;
-      ctx.team = &team;
-      const StftBatch batch = batch_of(lengths, gap);
-      const Rows y = batch.forward(ctx, x), back = batch.inverse(ctx, alone);
-      for (size_t s = 0; s < x.size(); ++s) {
-        expect_same_bits(y[s], alone[s]);
-        expect_same_bits(back[s], sound[s]);
-      }
+  for (const int32_t gap : {1, 8}) {
+    const StftBatch batch = batch_of(lengths, gap);
+    const Rows y = forward(batch, x), back = inverse(batch, alone);
+    for (size_t s = 0; s < x.size(); ++s) {
+      expect_same_bits(y[s], alone[s]);
+      expect_same_bits(back[s], sound[s]);
     }
+  }
 }
 
-TEST_P(ShortStftTest, HasTheSameBitsOnEveryInstructionSet) {
-  const Rows x = kKokoro.samples();
-  Rows own = kKokoro.forward(ctx_, x), back = kKokoro.inverse(ctx_, own);
-  set_cpu_isa(CpuIsa::portable);
-  const Rows plain = kKokoro.forward(ctx_, x), plain_back = kKokoro.inverse(ctx_, own);
-  for (size_t s = 0; s < x.size(); ++s) {
-    expect_same_bits(own[s], plain[s]);
-    expect_same_bits(back[s], plain_back[s]);
+TEST_P(ShortStftTest, SpectraHaveTheBitsOfThePortableKernels) {
+  std::vector<std::pair<StftBatch, Rows>> cases;
+  for (const StftBatch& batch : batches()) cases.emplace_back(batch, batch.samples());
+  cases.emplace_back(
+      StftBatch{{20, 5}, 4, Utterances({3, 3, 3}, 1)},
+      Rows{std::vector<float>(60), std::vector<float>(60, 0.5f), std::vector<float>(60, -0.5f)});
+  for (const auto& [batch, x] : cases) {
+    SCOPED_TRACE(testing::Message() << batch.stft.points << ' ' << batch.stft.hop);
+    const Rows want = on_portable_cpu([&] { return forward(batch, x); }), got = forward(batch, x);
+    for (size_t s = 0; s < x.size(); ++s) expect_same_bits(got[s], want[s]);
+  }
+}
+
+TEST_P(ShortStftTest, SoundsHaveTheBitsOfThePortableKernels) {
+  for (const StftBatch& batch : batches()) {
+    SCOPED_TRACE(testing::Message() << batch.stft.points << ' ' << batch.stft.hop);
+    const Rows x = batch.written_spectra();
+    const Rows want = on_portable_cpu([&] { return inverse(batch, x); }), got = inverse(batch, x);
+    for (size_t s = 0; s < x.size(); ++s) expect_same_bits(got[s], want[s]);
   }
 }
 
@@ -248,23 +266,39 @@ TEST_P(ShortStftTest, InverseTakesHugePhasesAndMagnitudes) {
   spectra[4 * 22] = std::cos(std::sin(1e9));
   const double phase = std::sin(-70000.5);
   spectra[4 * 22 + 2] = std::cos(phase), spectra[4 * 22 + 3] = std::sin(phase);
-  expect_close(batch.inverse(ctx_, {x})[0], ref::inverse_stft(spectra, 20, 5), ref::Values(40, 2e-7));
+  expect_close(inverse(batch, {x})[0], ref::inverse_stft(spectra, 20, 5), ref::Values(40, 2e-7));
   x[4 * 22 + 2] = 100;
-  EXPECT_FALSE(std::isfinite(batch.inverse(ctx_, {x})[0][20]));
+  EXPECT_FALSE(std::isfinite(inverse(batch, {x})[0][20]));
 }
 
-INSTANTIATE_TEST_SUITE_P(Cpu, ShortStftTest, every_isa(), name_of_isa);
-
-class ShortStftShapes : public testing::Test, protected MatrixFixture {};
-
-TEST_F(ShortStftShapes, MismatchedShapesAreNamed) {
+TEST_P(ShortStftTest, HopsThatDoNotDivideAndSoundsTooShortToMirrorAreRefused) {
   for (const ShortStft stft : {ShortStft{20, 3}, ShortStft{66, 11}, ShortStft{20, 20}, ShortStft{21, 7}}) {
     const StftBatch batch{stft, 120, Utterances({1}, 1)};
-    EXPECT_THROW(batch.forward(ctx_, batch.samples()), Error) << stft.points << ' ' << stft.hop;
+    EXPECT_THROW(forward(batch, batch.samples()), Error) << stft.points << ' ' << stft.hop;
   }
   const StftBatch brief{{20, 5}, 2, Utterances({1}, 1)};  // 10 samples have no eleventh to mirror
-  EXPECT_THROW(brief.forward(ctx_, brief.samples()), Error);
+  EXPECT_THROW(forward(brief, brief.samples()), Error);
 }
+
+INSTANTIATE_TEST_SUITE_P(Machine, ShortStftTest, testing::ValuesIn(every_machine()), name_of_machine);
+
+class ShortStftOnCpus : public ShortStftTest {};
+
+TEST_P(ShortStftOnCpus, TeamsOfAnySizeGiveTheSameBits) {
+  const StftBatch batch{{20, 5}, 6, Utterances({1, 40, 3, 22}, 1)};
+  const Rows x = batch.samples(), two = forward(batch, x), sound = inverse(batch, two);
+  for (const int threads : {1, 3}) {
+    ThreadTeam team(threads);
+    ctx().team = &team;
+    const Rows y = forward(batch, x), back = inverse(batch, two);
+    for (size_t s = 0; s < x.size(); ++s) {
+      expect_same_bits(y[s], two[s]);
+      expect_same_bits(back[s], sound[s]);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cpu, ShortStftOnCpus, testing::ValuesIn(every_cpu()), name_of_machine);
 
 }  // namespace
 }  // namespace shoal::ops
