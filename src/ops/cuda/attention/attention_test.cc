@@ -174,26 +174,5 @@ TEST_F(AttentionOracleTest, AppendedRowsStandInTheirSlotsAndNothingElseChanges) 
     }
 }
 
-TEST_F(AttentionOracleTest, WholePagesAreCopiedAndNothingElse) {
-  for (const Shape& shape : {Shape{300, 1, 1, 1}, Shape{300, 3, 5, 7}, Shape{300, 2, 16, 8}})
-    for (const DType dtype : kCacheTypes) {
-      const int64_t page = shape.elements() / shape[0];
-      std::vector<float> k(static_cast<size_t>(shape.elements())), v = k;
-      for (size_t i = 0; i < k.size(); ++i)
-        k[i] = static_cast<float>(i % 251), v[i] = static_cast<float>(i % 241);
-      const Tensor keys = put(k, shape, dtype), values = put(v, shape, dtype);
-      const KvLayer cache = {keys, values};
-      // More than one launch takes, some of a page more than once.
-      std::vector<int32_t> from, to;
-      for (int32_t i = 0; i < 140; ++i) from.push_back(i / 2), to.push_back(299 - i);
-      ops::copy_kv_pages(ctx(), cache, from, to);
-      for (size_t i = 0; i < from.size(); ++i)
-        for (std::vector<float>* side : {&k, &v})
-          std::copy_n(side->begin() + from[i] * page, page, side->begin() + to[i] * page);
-      EXPECT_EQ(get(cache.k), k);
-      EXPECT_EQ(get(cache.v), v);
-    }
-}
-
 }  // namespace
 }  // namespace shoal::ops::cuda
