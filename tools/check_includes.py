@@ -51,6 +51,7 @@ MAY_INCLUDE = {
     "server/page": ["base"],
     "server/routes": ["base", "audio", "text", "weights", "settings", "server/http", "server/body", "server/observe", "server/page"],
     "server": ["base", "settings", "server/http", "server/body", "server/observe", "server/routes"],
+    "fleet": ["base"],  # processes and HTTP, nothing of speech
     # Random weights are measured without an engine: threads and the dtype that a precision means are the engine's.
     "bench/speech": ["base", "ops", "runtime/engine", "bench"],
     "bench/engine": ["base", "bench"],
@@ -62,6 +63,7 @@ MAY_INCLUDE = {
         "text", "text/phonemes",  # `normalize` and `phonemize` run no model
         "bench", "bench/speech", "bench/engine",  # `bench`
         "server", "server/observe",  # `serve`
+        "fleet",  # `fleet`
     ],
 }
 # The rooms of each backend of ops, from the bottom up, and the others of the backend that each may include besides

@@ -53,6 +53,7 @@ int run(int argc, char** argv) {
   app.parse_complete_callback([] { show_remarks(wanted_remarks()); });
   add_say(app);
   add_serve(app);
+  add_fleet(app);
   add_doctor(app);
   add_voices(app);
   add_cache(app);

@@ -19,6 +19,7 @@ int run(int argc, char** argv);
 // Each adds its subcommand and its options to `app`; the action runs when the subcommand was chosen.
 void add_say(CLI::App& app);
 void add_serve(CLI::App& app);
+void add_fleet(CLI::App& app);
 void add_doctor(CLI::App& app);
 void add_voices(CLI::App& app);
 void add_cache(CLI::App& app);

@@ -28,7 +28,8 @@ void check_workers(const std::string& text, const std::string& where) {
   if (workers < 1) fail(ErrorCode::invalid_argument, where, ": expected 1, got ", workers);
   if (workers > 1)
     fail(ErrorCode::unsupported, where, ": one process with one engine serves everybody; expected 1, got ",
-         workers, " (max_batch_size says how many it serves at a time)");
+         workers,
+         " (max_batch_size says how many it serves at a time; `shoal fleet` starts several processes)");
 }
 
 void check_word(const std::string& text, std::string_view wanted, const std::string& where,

@@ -1,0 +1,58 @@
+#include "fleet/machine.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <sched.h>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace shoal::fleet {
+namespace {
+
+namespace fs = std::filesystem;
+
+// N of a name that is `prefix` and a number; otherwise -1.
+int number_after(std::string_view prefix, std::string_view name) {
+  int number = -1;
+  if (!name.starts_with(prefix)) return -1;
+  const auto [end, error] = std::from_chars(name.data() + prefix.size(), name.data() + name.size(), number);
+  return error == std::errc{} && end == name.data() + name.size() ? number : -1;
+}
+
+int node_of(int cpu) {
+  std::error_code ignored;  // without NUMA there is no such folder, and one node
+  for (const fs::directory_entry& entry :
+       fs::directory_iterator(concat("/sys/devices/system/cpu/cpu", cpu), ignored))
+    if (const int node = number_after("node", entry.path().filename().string()); node >= 0) return node;
+  return 0;
+}
+
+}  // namespace
+
+std::vector<int> usable_cpus() {
+  cpu_set_t mine;
+  std::vector<int> cpus;
+  if (sched_getaffinity(0, sizeof mine, &mine) != 0) return cpus;
+  std::map<int, int> nodes;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &mine)) continue;
+    cpus.push_back(cpu);
+    nodes[cpu] = node_of(cpu);
+  }
+  std::ranges::stable_sort(cpus, {}, [&](int cpu) { return nodes[cpu]; });
+  return cpus;
+}
+
+int visible_gpus() {
+  std::error_code ignored;
+  int count = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator("/dev", ignored))
+    if (number_after("nvidia", entry.path().filename().string()) >= 0) ++count;
+  return count;
+}
+
+}  // namespace shoal::fleet

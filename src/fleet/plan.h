@@ -1,0 +1,31 @@
+// Which workers a fleet has: a pure function of what was asked and of what the machine offers.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shoal::fleet {
+
+struct FleetRequest {
+  std::string devices = "auto";  // "cpu", "cuda:0,cuda:1"; auto: every GPU, without one the CPU
+  int per_device = 1;
+  int base_port = 8001;   // of the first worker; each further one has the next port
+  int gpus = 0;           // of this machine
+  std::vector<int> cpus;  // that the workers may use, neighbours beside each other
+};
+
+struct WorkerPlan {
+  std::string name;        // w1, w2, ...
+  std::optional<int> gpu;  // none: the CPU
+  int port = 0;
+  std::vector<int> cpus;  // empty: all
+};
+
+// Workers of one device lie beside each other. Workers on CPUs get disjoint runs of `cpus`, equal but for
+// one; those on a GPU get all. Throws Error(invalid_argument): unknown or repeated devices, ports above
+// 65535, more workers than CPUs.
+std::vector<WorkerPlan> plan_workers(const FleetRequest& request);
+
+}  // namespace shoal::fleet

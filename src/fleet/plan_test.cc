@@ -1,0 +1,65 @@
+#include "fleet/plan.h"
+
+#include <gmock/gmock.h>
+
+#include "base/error.h"
+
+namespace shoal::fleet {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<std::string> shown(const FleetRequest& request) {
+  std::vector<std::string> lines;
+  for (const WorkerPlan& worker : plan_workers(request)) {
+    std::string line =
+        concat(worker.name, " ", worker.gpu ? concat("cuda:", *worker.gpu) : "cpu", " ", worker.port);
+    for (const int cpu : worker.cpus) line += concat(" ", cpu);
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+void expect_plan_refused(const FleetRequest& request, const std::string& part) {
+  try {
+    plan_workers(request);
+    ADD_FAILURE() << "accepted: " << request.devices;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    EXPECT_THAT(error.message(), HasSubstr(part));
+  }
+}
+
+TEST(Plan, AutoIsEveryGpuAndWithoutOneTheCpu) {
+  EXPECT_THAT(shown({.gpus = 2, .cpus = {0, 1}}), ElementsAre("w1 cuda:0 8001", "w2 cuda:1 8002"));
+  EXPECT_THAT(shown({.gpus = 0, .cpus = {0, 1}}), ElementsAre("w1 cpu 8001 0 1"));
+}
+
+TEST(Plan, WorkersOfADeviceLieBesideEachOther) {
+  EXPECT_THAT(shown({.devices = "cuda:1,cuda:0", .per_device = 2, .base_port = 9000, .gpus = 2}),
+              ElementsAre("w1 cuda:1 9000", "w2 cuda:1 9001", "w3 cuda:0 9002", "w4 cuda:0 9003"));
+}
+
+TEST(Plan, WorkersOnCpusShareNoCpuAndLeaveNone) {
+  EXPECT_THAT(shown({.devices = "cpu", .per_device = 3, .cpus = {4, 5, 6, 7, 0, 1, 2}}),
+              ElementsAre("w1 cpu 8001 4 5", "w2 cpu 8002 6 7", "w3 cpu 8003 0 1 2"));
+  EXPECT_THAT(shown({.devices = "cpu,cuda:0", .per_device = 1, .gpus = 1, .cpus = {3}}),
+              ElementsAre("w1 cpu 8001 3", "w2 cuda:0 8002"));
+}
+
+TEST(Plan, RefusesWhatTheMachineDoesNotHave) {
+  for (const char* devices :
+       {"", "gpu", "cuda", "cuda:", "cuda:x", "cuda:-1", "cuda:0,", "cuda:0 ", "cuda:99999999999"})
+    expect_plan_refused({.devices = devices, .gpus = 1, .cpus = {0}},
+                        "devices: expected auto, cpu or cuda:N");
+  expect_plan_refused({.devices = "cuda:1", .gpus = 1, .cpus = {0}},
+                      "cuda:1 does not exist; this machine has 1");
+  expect_plan_refused({.devices = "cpu,cpu", .cpus = {0, 1}}, "stands there twice");
+  expect_plan_refused({.devices = "cpu", .per_device = 3, .cpus = {0, 1}}, "3 workers need as many CPUs");
+  expect_plan_refused({.devices = "cpu", .per_device = 2, .base_port = 65535, .cpus = {0, 1}}, "port 65536");
+  EXPECT_THAT(shown({.devices = "cpu", .base_port = 65535, .cpus = {0}}), ElementsAre("w1 cpu 65535 0"));
+}
+
+}  // namespace
+}  // namespace shoal::fleet

@@ -1,0 +1,41 @@
+// GET /ready of one worker without waiting: it goes on whenever its socket can be read or written.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "fleet/watch.h"
+
+namespace shoal::fleet {
+
+class Probe {
+ public:
+  Probe() = default;
+  ~Probe() { end(); }
+  Probe(const Probe&) = delete;
+  Probe& operator=(const Probe&) = delete;
+
+  // Begins a check of 127.0.0.1:`port`, which is silent if no status line has come at `deadline_us`.
+  void begin(int port, int64_t deadline_us);
+  bool is_under_way() const { return under_way_; }
+  void end();
+
+  int socket() const { return socket_; }  // to poll; -1: the connection was refused
+  short events() const;
+  // 200: ready; another status: unready. Nothing while neither an answer nor the deadline has come.
+  std::optional<CheckResult> go_on(int64_t now_us);
+
+ private:
+  std::optional<CheckResult> read_status();
+
+  int socket_ = -1;
+  bool under_way_ = false, sent_ = false;
+  int64_t deadline_us_ = 0;
+  std::string head_;
+};
+
+// 0 if a worker can listen on 127.0.0.1:`port`, otherwise the errno that says why not.
+int error_of_port(int port);
+
+}  // namespace shoal::fleet

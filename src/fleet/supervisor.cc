@@ -1,0 +1,216 @@
+#include "fleet/supervisor.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <poll.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "fleet/log_lines.h"
+#include "fleet/probe.h"
+
+namespace shoal::fleet {
+namespace {
+
+constexpr int64_t kCheckTimeout_us = 2'000'000;
+constexpr int kLook_ms = 50;         // child processes are asked so often whether they have ended
+constexpr int kRefusesSettings = 2;  // exit code
+constexpr double kSecond_us = 1e6;
+
+// Programs begin their errors with their name, and so do we.
+std::string_view without_prefix(std::string_view error) {
+  constexpr std::string_view kPrefix = "shoal: ";
+  return error.substr(error.starts_with(kPrefix) ? kPrefix.size() : 0);
+}
+
+class Worker {
+ public:
+  Worker(const FleetOptions& options, const WorkerPlan& plan)
+      : options_(options), plan_(plan), watch_(options.rules) {}
+
+  const WorkerPlan& plan() const { return plan_; }
+  const WorkerWatch& watch() const { return watch_; }
+  bool runs() const { return child_ != nullptr; }
+
+  void start() {
+    child_ = std::make_unique<Child>(options_.command(plan_));
+    lines_ = {};
+    watch_.started(now_us());
+    log(LogLevel::info, plan_.name, ": started, pid ", child_->pid(), ", port ", plan_.port);
+  }
+
+  void send(int signal) {
+    if (child_) child_->send(signal);
+  }
+
+  // Adds what poll() shall wait for.
+  void watch_for(std::vector<pollfd>& events) const {
+    if (child_ && reads_) events.push_back({.fd = child_->output(), .events = POLLIN});
+    if (probe_.socket() >= 0) events.push_back({.fd = probe_.socket(), .events = probe_.events()});
+  }
+
+  // How the process ended, if it did.
+  std::optional<Ended> look() {
+    if (!child_) return std::nullopt;
+    const std::optional<Ended> ended = child_->poll();
+    read_output();
+    if (!ended) return std::nullopt;
+    for (const std::string& line : lines_.finish()) options_.print(named_line(plan_.name, line));
+    child_.reset();
+    probe_.end();
+    reads_ = true;
+    return ended;
+  }
+
+  void check() {
+    const int64_t now = now_us();
+    if (!probe_.is_under_way() && watch_.should_check(now)) probe_.begin(plan_.port, now + kCheckTimeout_us);
+    if (probe_.is_under_way()) take(probe_.go_on(now));
+    if (!watch_.hangs(now)) return;
+    log(LogLevel::error, plan_.name, ": gives no answer; it is killed");
+    send(SIGKILL);
+    watch_.killed();
+  }
+
+  void note_end(const Ended& ended) {
+    watch_.ended(now_us());
+    if (watch_.state() == WorkerState::given_up)
+      log(LogLevel::error, plan_.name, ": ended with ", to_words(ended), ", ", watch_.failures(),
+          " times in a row: given up");
+    else
+      log(LogLevel::warning, plan_.name, ": ended with ", to_words(ended), "; restart ", watch_.failures(),
+          " of ", options_.rules.most_failures - 1, " in ",
+          static_cast<double>(watch_.pause_us()) / kSecond_us, " s");
+  }
+
+  const std::string& last_line() const { return lines_.last(); }
+
+ private:
+  void read_output() {
+    char bytes[16 * 1024];
+    constexpr int kMostReads = 64;  // a worker that writes without end must not keep us from the others
+    for (int i = 0; i < kMostReads && reads_; ++i) {
+      const ssize_t count = read(child_->output(), bytes, sizeof bytes);
+      if (count == 0) reads_ = false;
+      if (count <= 0) return;
+      for (const std::string& line : lines_.add({bytes, static_cast<size_t>(count)}))
+        options_.print(named_line(plan_.name, line));
+    }
+  }
+
+  void take(std::optional<CheckResult> result) {
+    if (!result) return;
+    probe_.end();
+    const WorkerState before = watch_.state();
+    watch_.checked(*result, now_us());
+    if (watch_.state() != before) log(LogLevel::info, plan_.name, ": ", name_of(watch_.state()));
+  }
+
+  const FleetOptions& options_;
+  const WorkerPlan plan_;
+  WorkerWatch watch_;
+  std::unique_ptr<Child> child_;
+  Probe probe_;
+  LogLines lines_;
+  bool reads_ = true;  // its output has not ended
+};
+
+class Fleet {
+ public:
+  explicit Fleet(const FleetOptions& options) : options_(options) {
+    for (const WorkerPlan& plan : options.workers) {
+      if (const int error = error_of_port(plan.port); error != 0)
+        fail(ErrorCode::invalid_argument, "base_port: port ", plan.port, " of ", plan.name,
+             " cannot be used: ", std::strerror(error));
+      workers_.push_back(std::make_unique<Worker>(options, plan));
+    }
+  }
+
+  void run() {
+    while (!options_.should_end()) {
+      start_next();
+      wait();
+      for (const auto& worker : workers_) {
+        if (const auto ended = worker->look()) note_end(*worker, *ended);
+        worker->check();
+        any_was_ready_ = any_was_ready_ || worker->watch().was_ready();
+      }
+    }
+  }
+
+  void end() {
+    log(LogLevel::info, "the fleet ends: requests inside may end");
+    for (const auto& worker : workers_) worker->send(SIGTERM);
+    const int64_t last_us = now_us() + options_.grace_us;
+    bool killed = false;
+    while (std::ranges::any_of(workers_, &Worker::runs,
+                               [](const auto& worker) -> const Worker& { return *worker; })) {
+      wait();
+      for (const auto& worker : workers_)
+        if (const auto ended = worker->look())
+          log(LogLevel::info, worker->plan().name, ": ended with ", to_words(*ended));
+      if (killed || now_us() < last_us) continue;
+      killed = true;
+      log(LogLevel::warning, "workers that have not ended in time are killed");
+      for (const auto& worker : workers_) worker->send(SIGKILL);
+    }
+  }
+
+ private:
+  void note_end(Worker& worker, const Ended& ended) {
+    if (ended.exit_code == kRefusesSettings && !any_was_ready_)
+      fail(ErrorCode::invalid_argument, worker.plan().name,
+           " refuses its settings: ", without_prefix(worker.last_line()));
+    worker.note_end(ended);
+    const bool all_given_up = std::ranges::all_of(
+        workers_, [](const auto& other) { return other->watch().state() == WorkerState::given_up; });
+    if (all_given_up)
+      fail(ErrorCode::io, "every worker has failed ", options_.rules.most_failures, " times in a row");
+  }
+
+  // Restarts that are due, and the first start of each, in order.
+  void start_next() {
+    const int64_t now = now_us();
+    for (size_t i = 0; i < first_starts_; ++i)
+      if (workers_[i]->watch().should_start(now)) workers_[i]->start();
+    if (first_starts_ > 0 && workers_[first_starts_ - 1]->watch().was_ready()) is_ready_ = true;
+    if (first_starts_ == workers_.size()) return;
+    if (first_starts_ > 0 && !is_ready_ && now - last_start_us_ < options_.stagger_us) return;
+    workers_[first_starts_++]->start();
+    last_start_us_ = now;
+    is_ready_ = false;
+  }
+
+  void wait() const {
+    std::vector<pollfd> events;
+    for (const auto& worker : workers_) worker->watch_for(events);
+    poll(events.data(), events.size(), kLook_ms);
+  }
+
+  const FleetOptions& options_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  size_t first_starts_ = 0;  // workers that have had theirs
+  int64_t last_start_us_ = 0;
+  bool is_ready_ = false;  // the last of them has been ready
+  bool any_was_ready_ = false;
+};
+
+}  // namespace
+
+void run_fleet(const FleetOptions& options) {
+  Fleet fleet(options);
+  try {
+    fleet.run();
+  } catch (const std::exception&) {
+    fleet.end();
+    throw;
+  }
+  fleet.end();
+}
+
+}  // namespace shoal::fleet

@@ -1,0 +1,81 @@
+#include "fleet/watch.h"
+
+#include <algorithm>
+
+namespace shoal::fleet {
+
+const char* name_of(WorkerState state) {
+  switch (state) {
+    case WorkerState::waiting:
+      return "waiting";
+    case WorkerState::starting:
+      return "starting";
+    case WorkerState::ready:
+      return "ready";
+    case WorkerState::unready:
+      return "unready";
+    case WorkerState::ending:
+      return "ending";
+    case WorkerState::given_up:
+      return "given up";
+  }
+  return "";
+}
+
+bool WorkerWatch::should_check(int64_t now_us) const {
+  constexpr int kOftener = 5;  // the next worker waits for this one
+  const bool is_watched = runs() && state_ != WorkerState::ending;
+  return is_watched &&
+         now_us - checked_us_ >= rules_.check_us / (state_ == WorkerState::ready ? 1 : kOftener);
+}
+
+bool WorkerWatch::hangs(int64_t now_us) const {
+  if (!runs() || state_ == WorkerState::ending) return false;
+  // A process that has not begun to listen refuses connections: that is no sign of anything until its time is
+  // over.
+  if (!has_answered_) return now_us - started_us_ > rules_.listen_us;
+  return silent_checks_ >= rules_.most_silent_checks;
+}
+
+void WorkerWatch::started(int64_t now_us) {
+  state_ = WorkerState::starting;
+  started_us_ = checked_us_ = now_us;
+  silent_checks_ = 0;
+  has_answered_ = was_ready_ = false;
+  if (has_run_) ++restarts_;
+  has_run_ = true;
+}
+
+void WorkerWatch::checked(CheckResult result, int64_t now_us) {
+  if (!runs() || state_ == WorkerState::ending) return;  // the answer of a process that is no more
+  checked_us_ = now_us;
+  if (result == CheckResult::silent) {
+    ++silent_checks_;
+    return;
+  }
+  silent_checks_ = 0;
+  has_answered_ = true;
+  if (result == CheckResult::unready) {
+    if (state_ == WorkerState::ready) state_ = WorkerState::unready;
+    return;
+  }
+  if (state_ != WorkerState::ready) ready_since_us_ = now_us;
+  state_ = WorkerState::ready;
+  was_ready_ = true;
+  if (now_us - ready_since_us_ >= rules_.steady_us) failures_ = 0;
+}
+
+void WorkerWatch::ended(int64_t now_us) {
+  ++failures_;
+  if (failures_ >= rules_.most_failures) {
+    state_ = WorkerState::given_up;
+    return;
+  }
+  pause_us_ = rules_.first_pause_us;
+  for (int i = 1; i < failures_ && pause_us_ < rules_.longest_pause_us; ++i) pause_us_ *= 2;
+  pause_us_ = std::min(pause_us_, rules_.longest_pause_us);
+  next_start_us_ = now_us + pause_us_;
+  state_ = WorkerState::waiting;
+}
+
+}  // namespace shoal::fleet

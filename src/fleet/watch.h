@@ -1,0 +1,63 @@
+// What to do with one worker and when: decisions alone, without processes, sockets or a clock of their own.
+#pragma once
+
+#include <cstdint>
+
+namespace shoal::fleet {
+
+struct WatchRules {
+  int64_t first_pause_us =
+      500'000;  // before the first restart; each further one in a row waits twice as long,
+  int64_t longest_pause_us = 30'000'000;  // but at most so long
+  int most_failures = 8;                  // in a row; then it is given up
+  int64_t steady_us = 10'000'000;         // ready for so long: the row of failures has ended
+  int64_t check_us = 1'000'000;           // between checks of a ready worker; of others a fifth of it
+  int most_silent_checks = 3;             // in a row without an answer: it hangs
+  int64_t listen_us = 30'000'000;         // from the start of the process to its first answer
+};
+
+enum class WorkerState {
+  waiting,   // for its turn, or for the end of a pause
+  starting,  // runs, and has not been ready
+  ready,
+  unready,  // was ready, and says that it is not
+  ending,   // was killed, and has not ended
+  given_up,
+};
+const char* name_of(WorkerState state);
+
+enum class CheckResult { ready, unready, silent };
+
+class WorkerWatch {
+ public:
+  explicit WorkerWatch(const WatchRules& rules) : rules_(rules) {}
+
+  WorkerState state() const { return state_; }
+  bool runs() const { return state_ != WorkerState::waiting && state_ != WorkerState::given_up; }
+  int failures() const { return failures_; }  // in a row
+  int restarts() const { return restarts_; }  // in all
+  int64_t pause_us() const { return pause_us_; }
+  bool was_ready() const { return was_ready_; }  // this process of it
+
+  // Questions about a moment. Times are microseconds of one monotonic clock.
+  bool should_start(int64_t now_us) const {
+    return state_ == WorkerState::waiting && now_us >= next_start_us_;
+  }
+  bool should_check(int64_t now_us) const;
+  bool hangs(int64_t now_us) const;
+
+  // Events.
+  void started(int64_t now_us);
+  void checked(CheckResult result, int64_t now_us);
+  void killed() { state_ = WorkerState::ending; }
+  void ended(int64_t now_us);
+
+ private:
+  const WatchRules& rules_;
+  WorkerState state_ = WorkerState::waiting;
+  int64_t next_start_us_ = 0, started_us_ = 0, checked_us_ = 0, ready_since_us_ = 0, pause_us_ = 0;
+  int failures_ = 0, restarts_ = 0, silent_checks_ = 0;
+  bool has_answered_ = false, was_ready_ = false, has_run_ = false;
+};
+
+}  // namespace shoal::fleet
