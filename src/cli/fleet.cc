@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <iostream>
+#include <optional>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -11,6 +13,7 @@
 #include "cli/engine_settings.h"
 #include "cli/integer_option.h"
 #include "cli/interrupt.h"
+#include "fleet/balancer.h"
 #include "fleet/machine.h"
 #include "fleet/supervisor.h"
 #include "server/observe/log_sink.h"
@@ -24,6 +27,9 @@ constexpr int kMostWorkers = 256;  // of a device
 struct FleetCommand {
   fleet::FleetRequest request;
   int stagger_s = 60;
+  std::string balancer = "haproxy", haproxy = "haproxy", strategy = "least-connections",
+              listen = "127.0.0.1:8000";
+  bool print_haproxy = false;
 };
 
 // The GPUs that CUDA would see, by the names that CUDA_VISIBLE_DEVICES gives them.
@@ -50,10 +56,8 @@ ResolvedSettings resolve_of_serve(std::vector<std::string> options) {
   settings.add_to(app, EngineSettings::Scope::server);
   std::ranges::reverse(options);  // CLI11 takes them from the end
   app.parse(std::move(options));
-  for (const char* given_by_us : {"--listen", "--device"})
-    if (app.get_option(given_by_us)->count() > 0)
-      fail(ErrorCode::invalid_argument, given_by_us + 2,
-           ": the fleet gives each worker its own (see base_port, devices)");
+  if (app.get_option("--device")->count() > 0)
+    fail(ErrorCode::invalid_argument, "device: the fleet gives each worker its own; expected --devices");
   if (settings.wants_print())
     fail(ErrorCode::invalid_argument,
          "print_config: `shoal serve` prints the settings, `shoal fleet` does not");
@@ -83,12 +87,35 @@ fleet::Command command_of(const fleet::WorkerPlan& worker, const std::vector<std
   return command;
 }
 
+// Nothing: --balancer none.
+std::optional<fleet::BalancerPlan> plan_balancer(const FleetCommand& asked, const ServerConfig& server) {
+  constexpr int kOwnTime_s = 15;  // a worker that is out of time says so first
+  if (asked.balancer != "haproxy" && asked.balancer != "none")
+    fail(ErrorCode::invalid_argument, "balancer: expected haproxy or none, got \"", asked.balancer, "\"");
+  fleet::BalancerPlan plan{.strategy = fleet::parse_strategy(asked.strategy),
+                           .longest_answer_s = server.max_timeout_s + kOwnTime_s,
+                           .grace_s = server.grace_s};
+  parse_balancer_address(asked.listen, plan);
+  if (asked.balancer == "none") return std::nullopt;
+  plan.workers = plan_workers(asked.request);
+  for (const fleet::WorkerPlan& worker : plan.workers)
+    if (worker.port == plan.port)
+      fail(ErrorCode::invalid_argument, "listen: port ", plan.port, " is that of ", worker.name,
+           " (see base_port)");
+  return plan;
+}
+
 void run_command(FleetCommand asked, const std::vector<std::string>& options) {
   const ResolvedSettings settings = resolve_of_serve(options);
   refuse_what_cannot_be_shared(settings.server);
   const std::vector<std::string> gpus = gpu_names();
   asked.request.gpus = static_cast<int>(gpus.size());
   asked.request.cpus = fleet::usable_cpus();
+  const std::optional<fleet::BalancerPlan> in_front = plan_balancer(asked, settings.server);
+  if (asked.print_haproxy) {
+    if (in_front) std::cout << haproxy_config(*in_front);
+    return;
+  }
   constexpr int kOwnGrace_s = 5;  // besides that of the requests, for leaving
   const InterruptGuard interrupt;
   fleet::FleetOptions fleet{
@@ -101,8 +128,30 @@ void run_command(FleetCommand asked, const std::vector<std::string>& options) {
           [](std::string_view line) {
             std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
           }};
+  std::optional<fleet::Balancer> balancer;
+  if (in_front) {
+    balancer.emplace(fleet::find_haproxy(asked.haproxy), haproxy_config(*in_front));
+    fleet.balancer = {.port = in_front->port, .command = balancer->command()};
+  }
   const server::ServerLog logging(settings.server);
   run_fleet(fleet);
+}
+
+// Options of what stands in front of the workers.
+void add_balancer_options(CLI::App& command, FleetCommand& asked) {
+  command.add_option("--balancer", asked.balancer, "haproxy; none: balancing is left to others")
+      ->type_name("TEXT")
+      ->capture_default_str();
+  command.add_option("--listen", asked.listen, "IPv4 address and port of the balancer")
+      ->type_name("TEXT")
+      ->capture_default_str();
+  command
+      .add_option("--strategy", asked.strategy, "who gets a request: least-connections, round-robin or voice")
+      ->type_name("TEXT")
+      ->capture_default_str();
+  command.add_option("--haproxy", asked.haproxy, "the program")->type_name("FILE")->capture_default_str();
+  command.add_flag("--print-haproxy", asked.print_haproxy,
+                   "print the balancer's configuration and do nothing else");
 }
 
 }  // namespace
@@ -110,11 +159,10 @@ void run_command(FleetCommand asked, const std::vector<std::string>& options) {
 void add_fleet(CLI::App& app) {
   auto asked = std::make_shared<FleetCommand>();
   CLI::App& command = *app.add_subcommand(
-      "fleet", "Run several `shoal serve` on this machine, and restart those that end or hang");
+      "fleet",
+      "Run several `shoal serve` on this machine behind one address, and restart those that end or hang");
   command.footer(
-      "Every other option is one of `shoal serve` and holds for all workers. Balancing is left to a program "
-      "in front\n"
-      "of them (docs/FLEET.md).\n"
+      "Every other option is one of `shoal serve` and holds for all workers (docs/FLEET.md).\n"
       "Examples:\n"
       "  shoal fleet --model checkpoints/openaudio-s1-mini        a worker on every GPU: ports 8001, 8002, "
       "...\n"
@@ -133,6 +181,7 @@ void add_fleet(CLI::App& app) {
   add_integer(command, "--stagger-start", {0, 3600}, store_in(asked->stagger_s),
               "a worker starts when the one before is ready, or after so many seconds")
       ->default_str("60");
+  add_balancer_options(command, *asked);
   command.allow_extras();
   command.callback([asked, &command] { run_command(*asked, command.remaining()); });
 }

@@ -28,17 +28,19 @@ std::string_view without_prefix(std::string_view error) {
   return error.substr(error.starts_with(kPrefix) ? kPrefix.size() : 0);
 }
 
+// A process of the fleet: a worker, or the balancer.
 class Worker {
  public:
-  Worker(const FleetOptions& options, const WorkerPlan& plan)
-      : options_(options), plan_(plan), watch_(options.rules) {}
+  Worker(const FleetOptions& options, const WorkerPlan& plan,
+         std::function<Command(const WorkerPlan&)> command)
+      : options_(options), plan_(plan), command_(std::move(command)), watch_(options.rules) {}
 
   const WorkerPlan& plan() const { return plan_; }
   const WorkerWatch& watch() const { return watch_; }
   bool runs() const { return child_ != nullptr; }
 
   void start() {
-    child_ = std::make_unique<Child>(options_.command(plan_));
+    child_ = std::make_unique<Child>(command_(plan_));
     lines_ = {};
     watch_.started(now_us());
     log(LogLevel::info, plan_.name, ": started, pid ", child_->pid(), ", port ", plan_.port);
@@ -113,6 +115,7 @@ class Worker {
 
   const FleetOptions& options_;
   const WorkerPlan plan_;
+  const std::function<Command(const WorkerPlan&)> command_;
   WorkerWatch watch_;
   std::unique_ptr<Child> child_;
   Probe probe_;
@@ -123,77 +126,93 @@ class Worker {
 class Fleet {
  public:
   explicit Fleet(const FleetOptions& options) : options_(options) {
-    for (const WorkerPlan& plan : options.workers) {
-      if (const int error = error_of_port(plan.port); error != 0)
-        fail(ErrorCode::invalid_argument, "base_port: port ", plan.port, " of ", plan.name,
-             " cannot be used: ", std::strerror(error));
-      workers_.push_back(std::make_unique<Worker>(options, plan));
-    }
+    for (const WorkerPlan& plan : options.workers) add(plan, "base_port", options.command);
+    if (!options.balancer) return;
+    const auto command = [&in_front = *options.balancer](const WorkerPlan&) { return in_front.command; };
+    balancer_ = &add({.name = "balancer", .port = options.balancer->port}, "listen", command);
   }
 
   void run() {
+    if (balancer_ != nullptr) balancer_->start();
     while (!options_.should_end()) {
       start_next();
       wait();
-      for (const auto& worker : workers_) {
-        if (const auto ended = worker->look()) note_end(*worker, *ended);
-        worker->check();
-        any_was_ready_ = any_was_ready_ || worker->watch().was_ready();
+      for (const auto& process : processes_) {
+        if (const auto ended = process->look()) note_end(*process, *ended);
+        process->check();
+        any_was_ready_ = any_was_ready_ || process->watch().was_ready();
       }
     }
   }
 
   void end() {
     log(LogLevel::info, "the fleet ends: requests inside may end");
-    for (const auto& worker : workers_) worker->send(SIGTERM);
+    // It accepts nobody any more, and ends once its last answer has been sent.
+    if (balancer_ != nullptr) balancer_->send(SIGUSR1);
+    for (const auto& process : processes_)
+      if (process.get() != balancer_) process->send(SIGTERM);
     const int64_t last_us = now_us() + options_.grace_us;
     bool killed = false;
-    while (std::ranges::any_of(workers_, &Worker::runs,
-                               [](const auto& worker) -> const Worker& { return *worker; })) {
+    while (std::ranges::any_of(processes_, [](const auto& process) { return process->runs(); })) {
       wait();
-      for (const auto& worker : workers_)
-        if (const auto ended = worker->look())
-          log(LogLevel::info, worker->plan().name, ": ended with ", to_words(*ended));
+      for (const auto& process : processes_)
+        if (const auto ended = process->look())
+          log(LogLevel::info, process->plan().name, ": ended with ", to_words(*ended));
       if (killed || now_us() < last_us) continue;
       killed = true;
       log(LogLevel::warning, "workers that have not ended in time are killed");
-      for (const auto& worker : workers_) worker->send(SIGKILL);
+      for (const auto& process : processes_) process->send(SIGKILL);
     }
   }
 
  private:
+  Worker& add(const WorkerPlan& plan, const char* setting,
+              std::function<Command(const WorkerPlan&)> command) {
+    if (const int error = error_of_port(plan.port); error != 0)
+      fail(ErrorCode::invalid_argument, setting, ": port ", plan.port, " of ", plan.name,
+           " cannot be used: ", std::strerror(error));
+    processes_.push_back(std::make_unique<Worker>(options_, plan, std::move(command)));
+    return *processes_.back();
+  }
+
   void note_end(Worker& worker, const Ended& ended) {
-    if (ended.exit_code == kRefusesSettings && !any_was_ready_)
+    if (ended.exit_code == kRefusesSettings && !any_was_ready_ && &worker != balancer_)
       fail(ErrorCode::invalid_argument, worker.plan().name,
            " refuses its settings: ", without_prefix(worker.last_line()));
     worker.note_end(ended);
-    const bool all_given_up = std::ranges::all_of(
-        workers_, [](const auto& other) { return other->watch().state() == WorkerState::given_up; });
-    if (all_given_up)
+    const auto is_given_up = [](const Worker& other) {
+      return other.watch().state() == WorkerState::given_up;
+    };
+    if (balancer_ != nullptr && is_given_up(*balancer_))
+      fail(ErrorCode::io, "the balancer has failed ", options_.rules.most_failures, " times in a row");
+    if (std::ranges::all_of(
+            processes_, [&](const auto& other) { return other.get() == balancer_ || is_given_up(*other); }))
       fail(ErrorCode::io, "every worker has failed ", options_.rules.most_failures, " times in a row");
   }
 
-  // Restarts that are due, and the first start of each, in order.
+  // Restarts that are due, and the first start of each worker, in order.
   void start_next() {
     const int64_t now = now_us();
     for (size_t i = 0; i < first_starts_; ++i)
-      if (workers_[i]->watch().should_start(now)) workers_[i]->start();
-    if (first_starts_ > 0 && workers_[first_starts_ - 1]->watch().was_ready()) is_ready_ = true;
-    if (first_starts_ == workers_.size()) return;
+      if (processes_[i]->watch().should_start(now)) processes_[i]->start();
+    if (balancer_ != nullptr && balancer_->watch().should_start(now)) balancer_->start();
+    if (first_starts_ > 0 && processes_[first_starts_ - 1]->watch().was_ready()) is_ready_ = true;
+    if (first_starts_ == options_.workers.size()) return;
     if (first_starts_ > 0 && !is_ready_ && now - last_start_us_ < options_.stagger_us) return;
-    workers_[first_starts_++]->start();
+    processes_[first_starts_++]->start();
     last_start_us_ = now;
     is_ready_ = false;
   }
 
   void wait() const {
     std::vector<pollfd> events;
-    for (const auto& worker : workers_) worker->watch_for(events);
+    for (const auto& process : processes_) process->watch_for(events);
     poll(events.data(), events.size(), kLook_ms);
   }
 
   const FleetOptions& options_;
-  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<Worker>> processes_;  // the workers, then the balancer
+  Worker* balancer_ = nullptr;
   size_t first_starts_ = 0;  // workers that have had theirs
   int64_t last_start_us_ = 0;
   bool is_ready_ = false;  // the last of them has been ready

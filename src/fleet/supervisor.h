@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,12 @@ namespace shoal::fleet {
 struct FleetOptions {
   std::vector<WorkerPlan> workers;
   std::function<Command(const WorkerPlan&)> command;  // of one worker
+  // In front of the workers: started before them and ended after them. It answers GET /ready, too.
+  struct InFront {
+    int port = 0;
+    Command command;
+  };
+  std::optional<InFront> balancer;
   int64_t stagger_us = 60'000'000;  // a worker starts when the one before is ready, or so long after it
   int64_t grace_us = 35'000'000;    // from SIGTERM to SIGKILL
   WatchRules rules;
@@ -24,7 +31,7 @@ struct FleetOptions {
 
 // Returns once every worker has ended; none is left when it throws either. Throws Error(invalid_argument): a
 // port is taken, or a worker refused its settings before any was ready (its last line is the message);
-// Error(io): every worker was given up.
+// Error(io): every worker, or the balancer, was given up.
 void run_fleet(const FleetOptions& options);
 
 }  // namespace shoal::fleet

@@ -1,13 +1,13 @@
 // shoal fleet: workers that are killed, stopped and left alone by their supervisor, while people are being served.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { environment, program, slowness, until } from "./harness.mjs";
-import { Http, sha256 } from "./http.mjs";
+import { collect, Http, sha256 } from "./http.mjs";
 
 const running = new Set();
 process.on("exit", () => running.forEach((fleet) => fleet.child.kill("SIGKILL")));
@@ -43,8 +43,11 @@ function isAlive(pid) {
 class Fleet {
   static async start(workers, flags = []) {
     const fleet = new Fleet();
-    fleet.base = await freePorts(workers);
-    fleet.launch(["--devices", "cpu", "--per-device", String(workers), "--base-port", String(fleet.base), "--grace-s", "120", ...flags]);
+    fleet.base = await freePorts(workers + 1);
+    const front = fleet.base + workers;
+    fleet.launch(["--devices", "cpu", "--per-device", String(workers), "--base-port", String(fleet.base), "--listen", `127.0.0.1:${front}`,
+      "--grace-s", "120", ...flags]);
+    fleet.front = new Http(front);
     fleet.http = Array.from({ length: workers }, (_, i) => new Http(fleet.base + i));
     for (let i = 0; i < workers; i++) await fleet.ready(i);
     return fleet;
@@ -71,6 +74,7 @@ class Fleet {
     return [...this.log.matchAll(new RegExp(`w${worker + 1}: started, pid (\\d+)`, "g"))].map((match) => Number(match[1]));
   }
   pid(worker) { return this.pids(worker).at(-1); }
+  balancerPid() { return Number(this.log.match(/balancer: started, pid (\d+)/)[1]); }
   allPids() { return this.http.flatMap((_, worker) => this.pids(worker)); }
 
   ready(worker) {
@@ -83,14 +87,15 @@ class Fleet {
   async stop(signal = "SIGTERM") {
     this.child.kill(signal);
     const code = await this.exited;
-    for (const http of this.http) http.close();
+    for (const http of [...this.http, this.front]) http.close();
     rmSync(this.dir, { recursive: true, force: true });
     await until("every worker to have ended", () => !this.allPids().some(isAlive), 10);
     return code;
   }
 }
 
-const fleetTest = (name, workers, body, flags) => test(name, { timeout: 300_000 * slowness }, async () => {
+const unbalanced = ["--balancer", "none"];
+const fleetTest = (name, workers, body, flags = unbalanced, skip = false) => test(name, { timeout: 300_000 * slowness, skip }, async () => {
   const fleet = await Fleet.start(workers, flags);
   try {
     await body(fleet);
@@ -171,9 +176,160 @@ test("a port that is taken is one sentence and exit code 2, and nothing runs", {
   const base = await freePorts(2);
   const other = await listen(base + 1);
   const fleet = new Fleet();
-  fleet.launch(["--devices", "cpu", "--per-device", "2", "--base-port", String(base)]);
+  fleet.launch(["--devices", "cpu", "--per-device", "2", "--base-port", String(base), ...unbalanced]);
   assert.equal(await fleet.exited, 2);
   assert.equal(fleet.log, `shoal: base_port: port ${base + 1} of w2 cannot be used: Address already in use\n`);
   other.close();
   rmSync(fleet.dir, { recursive: true, force: true });
+});
+
+// Behind HAProxy.
+const without = ["/usr/sbin/haproxy", "/usr/local/sbin/haproxy", "/usr/bin/haproxy"].some(existsSync) ? false : "HAProxy is not installed";
+const balanced = (name, workers, body, flags = []) => fleetTest(name, workers, body, flags, without);
+const ready = (fleet) => until("the balancer to be ready", async () => (await fleet.front.get("/ready").catch(() => ({}))).status === 200);
+// How often a worker was asked for its health.
+const healthy = (http) => http.get("/metrics").then((answer) => {
+  const lines = answer.text().match(/^shoal_http_requests_total\{[^}]*route="\/health"[^}]*\} \d+/gm) ?? [];
+  return lines.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+});
+// The balancer has seen that every worker is ready.
+const seesAll = (fleet) => until("the balancer to use every worker", async () => {
+  const before = await Promise.all(fleet.http.map(healthy));
+  for (let i = 0; i < 2 * fleet.http.length; i++) await fleet.front.get("/health");
+  return (await Promise.all(fleet.http.map(healthy))).every((count, worker) => count > before[worker]);
+});
+// Requests for speech that each worker has had.
+const shares = (fleet) => Promise.all(fleet.http.map(async (http) => Number((await http.get("/metrics")).text().match(/^shoal_engine_submitted_total\S* (\d+)/m)[1])));
+
+balanced("workers killed and stopped under load: every request is answered, once and rightly", 2, async (fleet) => {
+  await ready(fleet);
+  const texts = ["Good morning.", "The train leaves at noon.", "Two and two make four."];
+  const bodies = texts.map((text, seed) => ({ text, seed }));
+  const sums = [];
+  for (const body of bodies) sums.push(sha256((await fleet.http[1].post("/v1/tts", body)).body));
+  const stop = { now: false };
+  const speakOn = async (_, index) => {
+    let count = 0;
+    for (; !stop.now; count++) {
+      const which = (index + count) % bodies.length;
+      const answer = await fleet.front.post("/v1/tts", bodies[which]);
+      assert.equal(answer.status, 200, answer.text());
+      assert.ok(answer.whole);
+      assert.equal(sha256(answer.body), sums[which]);
+    }
+    return count;
+  };
+  const speaking = Promise.all(Array.from({ length: 12 }, speakOn));
+  const harm = async () => {
+    for (const [worker, signal] of [[0, "SIGKILL"], [1, "SIGKILL"], [0, "SIGSTOP"]]) {
+      const times = fleet.pids(worker).length;
+      process.kill(fleet.pid(worker), signal);
+      await until("the restart", () => fleet.pids(worker).length > times, 60);
+      await fleet.ready(worker);
+      await seesAll(fleet);
+    }
+    stop.now = true;
+  };
+  const [counts] = await Promise.all([speaking, harm()]);
+  for (const count of counts) assert.ok(count > 0);
+});
+
+balanced("a stream that had begun when its worker died ends broken", 1, async (fleet) => {
+  await ready(fleet);
+  const message = await fleet.front.open("POST", "/v1/tts", { body: { text: "On and on it goes, with no end in sight. ".repeat(60), seed: 1, streaming: true } });
+  process.kill(fleet.pid(0), "SIGKILL");
+  const answer = await collect(message);
+  assert.equal(answer.status, 200);
+  assert.ok(!answer.whole);
+  await ready(fleet);
+});
+
+balanced("with no worker the balancer says so in JSON, and a dead balancer is started again", 1, async (fleet) => {
+  await ready(fleet);
+  process.kill(fleet.balancerPid(), "SIGKILL");
+  await until("the restart", () => [...fleet.log.matchAll(/balancer: started/g)].length === 2);
+  await ready(fleet);
+  // Stopped, it is away for longer than the balancer needs to see it.
+  process.kill(fleet.pid(0), "SIGSTOP");
+  await until("no worker", async () => (await fleet.front.get("/ready")).status === 503);
+  const answer = await fleet.front.post("/v1/tts", sentence);
+  assert.equal(answer.status, 503);
+  assert.equal(answer.json().error.message, "no worker is ready");
+  await until("the restart", () => fleet.pids(0).length === 2, 40);
+  await ready(fleet);
+});
+
+balanced("strategy voice: a voice stays with its worker, by header, voice and reference_id alike", 2, async (fleet) => {
+  await seesAll(fleet);
+  const names = ["clara", "nora", "ruth", "iris", "hugo", "edgar", "felix", "oscar"];
+  const homes = new Set();
+  for (const name of names) {
+    const before = await shares(fleet);
+    const requests = [
+      ["/v1/audio/speech", { model: "shoal", input: "Hello.", voice: name, response_format: "wav" }],
+      ["/v1/tts", { text: "Hello.", reference_id: name }],
+      ["/v1/tts", { text: "Hello." }, { "x-shoal-voice": name }],
+    ];
+    for (const [path, body, headers] of requests) {
+      const answer = await fleet.front.post(path, body, { headers });
+      assert.equal(answer.status, 200, answer.text());
+    }
+    const had = (await shares(fleet)).map((count, worker) => count - before[worker]);
+    assert.deepEqual([...had].sort(), [0, requests.length], `${name}: ${had}`);
+    homes.add(had.indexOf(requests.length));
+  }
+  assert.equal(homes.size, 2, "every voice has the same worker");
+}, ["--strategy", "voice"]);
+
+balanced("round robin shares evenly, and SIGTERM answers what is inside", 2, async (fleet) => {
+  await seesAll(fleet);
+  const before = await shares(fleet);
+  for (let i = 0; i < 6; i++) assert.equal((await fleet.front.post("/v1/tts", sentence)).status, 200);
+  assert.deepEqual((await shares(fleet)).map((count, worker) => count - before[worker]), [3, 3]);
+  const inside = Array.from({ length: 4 }, () => fleet.front.post("/v1/tts", { text: "Every morning the fishermen went out. ".repeat(20), seed: 2 }));
+  await until("them to be inside", async () => (await shares(fleet)).reduce((sum, count) => sum + count) >= before[0] + before[1] + 10);
+  fleet.child.kill("SIGTERM");
+  for (const answer of await Promise.all(inside)) assert.ok(answer.status === 200 && answer.whole, answer.text().slice(0, 200));
+  for (const http of [...fleet.http, fleet.front]) http.close();
+  assert.equal(await fleet.exited, 0, fleet.log);
+  rmSync(fleet.dir, { recursive: true, force: true });
+}, ["--strategy", "round-robin"]);
+
+// Exit code, standard output and error of one run.
+const once = (flags) => new Promise((resolve) => {
+  const fleet = new Fleet();
+  fleet.launch(flags.includes("--devices") ? flags : ["--devices", "cpu", ...flags]);
+  fleet.exited.then((code) => {
+    rmSync(fleet.dir, { recursive: true, force: true });
+    resolve({ code, log: fleet.log });
+  });
+});
+
+test("bad input is one sentence and exit code 2", { timeout: 120_000 * slowness }, async () => {
+  for (const [flags, sentence] of [
+    [["--strategy", "random"], /strategy: expected least-connections, round-robin or voice, got "random"/],
+    [["--balancer", "nginx"], /balancer: expected haproxy or none, got "nginx"/],
+    [["--listen", "somewhere:1"], /listen: expected an IPv4 address and a port/],
+    [["--listen", "127.0.0.1:8001"], /listen: port 8001 is that of w1/],
+    [["--haproxy", "/no/such/haproxy"], /haproxy: .*apt-get install haproxy/],
+    [["--haproxy", "/bin/false"], /haproxy: \/bin\/false does not accept the configuration: exit code 1/],
+    [["--devices", "tpu"], /devices: expected auto, cpu or cuda:N/],
+    [["--per-device", "10000"], /per_device: /],
+    [["--model", "/no/such/model", "--balancer", "none", "--base-port", String(await freePorts(1))], /w1 refuses its settings: model folder/],
+    [["--trace", "file"], /trace: every worker would write the same file/],
+    [["--nonsense"], /--nonsense/],
+  ]) {
+    const { code, log } = await once(flags);
+    assert.equal(code, 2, `${flags}: ${log}`);
+    assert.match(log, sentence);
+    if (!flags.includes("--model")) assert.equal(log.match(/\n/g).length, 1, log);
+  }
+});
+
+test("--print-haproxy prints what HAProxy accepts", { timeout: 60_000 * slowness }, async () => {
+  const { code, log } = await once(["--print-haproxy", "--strategy", "voice", "--listen", "0.0.0.0:8765"]);
+  assert.equal(code, 0);
+  assert.match(log, /^global\n/);
+  assert.match(log, /bind 0\.0\.0\.0:8765\n/);
+  assert.match(log, /server w1 127\.0\.0\.1:8001\n$/);
 });
