@@ -1,9 +1,16 @@
 // shoal serve: the HTTP server.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <iostream>
+#include <optional>
+#include <string_view>
 
+#include "base/error.h"
 #include "cli/cli.h"
 #include "cli/engine_settings.h"
+#include "cli/fleet_run.h"
+#include "cli/integer_option.h"
 #include "cli/server_run.h"
 
 namespace shoal::cli {
@@ -17,10 +24,81 @@ void serve(const EngineSettings& settings) {
     run_server(settings, resolved);
 }
 
+constexpr const char* kFleetHeading = "Several workers (`shoal fleet` has more)";
+
+// What tools around older servers call the options of `shoal fleet`.
+struct ServeCommand {
+  EngineSettings settings;
+  int base_port = 8001, stagger_s = 60;
+  bool with_balancer = false;
+};
+
+void add_fleet_options(CLI::App& command, ServeCommand& asked) {
+  add_integer(command, "--base-port", {1, 65535}, store_in(asked.base_port),
+              "with --workers N: port of the first worker on 127.0.0.1; each further one has the next")
+      ->default_str("8001")
+      ->group(kFleetHeading);
+  command
+      .add_flag("--with-balancer", asked.with_balancer,
+                "with --workers N: HAProxy in front of them, at --listen or 127.0.0.1:8000")
+      ->group(kFleetHeading);
+  add_integer(command, "--stagger-start", {0, 3600}, store_in(asked.stagger_s),
+              "with --workers N: a worker starts when the one before is ready, or after so many seconds")
+      ->default_str("60")
+      ->group(kFleetHeading);
+}
+
+std::optional<std::string> given(const CLI::App& command, const char* flag) {
+  const CLI::Option* option = command.get_option(flag);
+  if (option->count() == 0) return std::nullopt;
+  return option->results().back();
+}
+
+// What was given, without the options that the fleet sets itself.
+std::vector<std::string> options_of_workers(const CLI::App& command) {
+  constexpr std::array<std::string_view, 6> kOfFleet = {"workers",       "base-port", "with-balancer",
+                                                        "stagger-start", "listen",    "device"};
+  std::vector<std::string> options;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() == 0 || option->get_lnames().empty()) continue;
+    const std::string& name = option->get_lnames().front();
+    if (std::ranges::count(kOfFleet, name) > 0) continue;
+    for (const std::string& value : option->results()) options.push_back("--" + name + "=" + value);
+  }
+  return options;
+}
+
+std::string devices_of(const std::string& device) {
+  // The engine's name for the first GPU, or any; auto gives the workers every GPU.
+  return device == "cuda" ? "auto" : device;
+}
+
+// Whether one server was asked for; a text that is no number is for the settings to refuse.
+bool wants_one(const CLI::App& command) {
+  for (const char* flag : {"--base-port", "--with-balancer", "--stagger-start"})
+    if (command.get_option(flag)->count() > 0) return false;
+  const std::string workers = given(command, "--workers").value_or("1");
+  return workers == "1" || workers.find_first_not_of("0123456789") != std::string::npos || workers == "0";
+}
+
+void serve_with_workers(const CLI::App& command, const ServeCommand& asked) {
+  FleetCommand fleet{.stagger_s = asked.stagger_s, .balancer = asked.with_balancer ? "haproxy" : "none"};
+  fleet.request.base_port = asked.base_port;
+  fleet.request.workers = static_cast<int>(
+      parse_integer("workers", given(command, "--workers").value_or("1"), {1, kMostWorkers}));
+  fleet.request.devices = devices_of(given(command, "--device").value_or("auto"));
+  const std::optional<std::string> listen = given(command, "--listen");
+  if (listen && !asked.with_balancer)
+    fail(ErrorCode::invalid_argument,
+         "listen: workers have ports from base_port on; with_balancer gives them one address");
+  if (listen) fleet.listen = *listen;
+  run_fleet_command(fleet, options_of_workers(command));
+}
+
 }  // namespace
 
 void add_serve(CLI::App& app) {
-  auto settings = std::make_shared<EngineSettings>();
+  auto asked = std::make_shared<ServeCommand>();
   CLI::App& command = *app.add_subcommand(
       "serve", "Serve speech over HTTP (OpenAI, Fish-Speech and Kokoro-FastAPI clients, web page)");
   command.footer(
@@ -30,8 +108,14 @@ void add_serve(CLI::App& app) {
       "  shoal serve --models kokoro=checkpoints/Kokoro-82M       two models; a request's model chooses\n"
       "  curl -s http://127.0.0.1:8080/v1/audio/speech -H 'content-type: application/json' \\\n"
       "       -d '{\"model\": \"shoal\", \"input\": \"Hello there.\", \"voice\": \"default\"}' -o hello.mp3");
-  settings->add_to(command, EngineSettings::Scope::server);
-  command.callback([settings] { serve(*settings); });
+  asked->settings.add_to(command, EngineSettings::Scope::server);
+  add_fleet_options(command, *asked);
+  command.callback([asked, &command] {
+    if (wants_one(command))
+      serve(asked->settings);
+    else
+      serve_with_workers(command, *asked);
+  });
 }
 
 }  // namespace shoal::cli

@@ -66,8 +66,13 @@ void share_cpus(std::vector<WorkerPlan>& workers, const std::vector<int>& cpus) 
 
 std::vector<WorkerPlan> plan_workers(const FleetRequest& request) {
   std::vector<WorkerPlan> workers;
-  for (const std::optional<int>& gpu : parse_devices(request.devices, request.gpus)) {
-    for (int i = 0; i < request.per_device; ++i) {
+  const std::vector<std::optional<int>> devices = parse_devices(request.devices, request.gpus);
+  const int device_count = static_cast<int>(devices.size());
+  const int wanted = request.workers.value_or(device_count * request.per_device);
+  for (int device = 0; device < device_count; ++device) {
+    const std::optional<int>& gpu = devices[static_cast<size_t>(device)];
+    const int share = wanted / device_count + (device < wanted % device_count ? 1 : 0);
+    for (int i = 0; i < share; ++i) {
       const int index = static_cast<int>(workers.size());
       workers.push_back({.name = concat("w", index + 1), .gpu = gpu, .port = request.base_port + index});
     }

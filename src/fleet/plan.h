@@ -11,9 +11,10 @@ namespace shoal::fleet {
 struct FleetRequest {
   std::string devices = "auto";  // "cpu", "cuda:0,cuda:1"; auto: every GPU, without one the CPU
   int per_device = 1;
-  int base_port = 8001;   // of the first worker; each further one has the next port
-  int gpus = 0;           // of this machine
-  std::vector<int> cpus;  // that the workers may use, neighbours beside each other
+  std::optional<int> workers;  // in all, in place of per_device: the first devices get one more than the last
+  int base_port = 8001;        // of the first worker; each further one has the next port
+  int gpus = 0;                // of this machine
+  std::vector<int> cpus;       // that the workers may use, neighbours beside each other
 };
 
 struct WorkerPlan {

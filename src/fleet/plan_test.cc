@@ -41,6 +41,14 @@ TEST(Plan, WorkersOfADeviceLieBesideEachOther) {
               ElementsAre("w1 cuda:1 9000", "w2 cuda:1 9001", "w3 cuda:0 9002", "w4 cuda:0 9003"));
 }
 
+TEST(Plan, ANumberInAllIsSpreadOverTheDevices) {
+  EXPECT_THAT(shown({.per_device = 9, .workers = 3, .gpus = 2}),
+              ElementsAre("w1 cuda:0 8001", "w2 cuda:0 8002", "w3 cuda:1 8003"));
+  EXPECT_THAT(shown({.workers = 1, .gpus = 2}), ElementsAre("w1 cuda:0 8001"));
+  EXPECT_THAT(shown({.devices = "cpu", .workers = 2, .cpus = {0, 1}}),
+              ElementsAre("w1 cpu 8001 0", "w2 cpu 8002 1"));
+}
+
 TEST(Plan, WorkersOnCpusShareNoCpuAndLeaveNone) {
   EXPECT_THAT(shown({.devices = "cpu", .per_device = 3, .cpus = {4, 5, 6, 7, 0, 1, 2}}),
               ElementsAre("w1 cpu 8001 4 5", "w2 cpu 8002 6 7", "w3 cpu 8003 0 1 2"));

@@ -59,9 +59,9 @@ class Fleet {
     this.code = null;
   }
 
-  launch(flags) {
+  launch(flags, command = "fleet") {
     // The processes of a worker belong to the supervisor: SIGKILL to it ends them, too.
-    this.child = spawn(program, ["fleet", "--cache-dir", join(this.dir, "cache"), ...flags], { env: environment(), stdio: ["ignore", "pipe", "pipe"] });
+    this.child = spawn(program, [command, "--cache-dir", join(this.dir, "cache"), ...flags], { env: environment(), stdio: ["ignore", "pipe", "pipe"] });
     for (const stream of [this.child.stdout, this.child.stderr]) stream.setEncoding("utf8").on("data", (text) => (this.log += text));
     this.exited = new Promise((resolve) => this.child.on("close", (code, signal) => {
       running.delete(this);
@@ -332,4 +332,37 @@ test("--print-haproxy prints what HAProxy accepts", { timeout: 60_000 * slowness
   assert.match(log, /^global\n/);
   assert.match(log, /bind 0\.0\.0\.0:8765\n/);
   assert.match(log, /server w1 127\.0\.0\.1:8001\n$/);
+});
+
+// As it is written for older servers, but for the ports.
+test("serve --workers 2 --base-port --with-balancer --stagger-start", { timeout: 120_000 * slowness, skip: without }, async () => {
+  const fleet = new Fleet();
+  fleet.base = await freePorts(3);
+  fleet.launch(["--workers", "2", "--base-port", String(fleet.base), "--with-balancer", "--stagger-start", "10", "--device", "cpu",
+    "--listen", `127.0.0.1:${fleet.base + 2}`, "--no-web-page", "--max-queue=7"], "serve");
+  [0, 1, 2].forEach((i) => (i < 2 ? (fleet.http ??= []).push(new Http(fleet.base + i)) : (fleet.front = new Http(fleet.base + i))));
+  for (const worker of [0, 1]) await fleet.ready(worker);
+  await ready(fleet);
+  assert.equal((await fleet.front.post("/v1/tts", sentence)).status, 200);
+  for (const http of fleet.http) assert.equal((await http.get("/")).status, 404, "an option did not reach the worker");
+  assert.equal(await fleet.stop(), 0, fleet.log);
+});
+
+test("serve --workers: bad input is one sentence and exit code 2", { timeout: 60_000 * slowness }, async () => {
+  for (const [flags, sentence] of [
+    [["--workers", "0"], /workers: expected 1, got 0/],
+    [["--workers", "many"], /workers: expected an integer/],
+    [["--workers", "1000"], /workers: expected a whole number, 1 to 256/],
+    [["--workers", "2", "--device", "tpu"], /devices: expected auto, cpu or cuda:N/],
+    [["--workers", "2", "--listen", "127.0.0.1:1"], /listen: workers have ports from base_port on/],
+    [["--workers", "2", "--device", "cpu", "--max-queue", "x"], /max_queue: /],
+    [["--workers", "2", "--device", "cpu", "--with-balancer", "--listen", "there"], /listen: expected an IPv4/],
+  ]) {
+    const fleet = new Fleet();
+    fleet.launch(flags, "serve");
+    assert.equal(await fleet.exited, 2, fleet.log);
+    assert.match(fleet.log, sentence);
+    assert.equal(fleet.log.match(/\n/g).length, 1, fleet.log);
+    rmSync(fleet.dir, { recursive: true, force: true });
+  }
 });
