@@ -23,7 +23,8 @@ namespace shoal::ops::cpu {
 // Of what pack() gives.
 Shape packed_shape(const PackRequest& request);
 // The panels of matrix_layout.h; the bias stays apart.
-Tensor pack(Context& ctx, const PackRequest& request);
+// scales: f32 [panels, 16], written for i8.
+Tensor pack(Context& ctx, const PackRequest& request, TensorView scales);
 void linear(Context& ctx, TensorView x, const PackedMatrix& weight, TensorView y, const Epilogue& epilogue);
 void linear_swiglu(Context& ctx, TensorView x, const PackedMatrix& gate_up, TensorView y);
 void causal_conv1d(Context& ctx, const ConvInput& input, const PackedMatrix& weight, int64_t dilation,

@@ -38,7 +38,7 @@ CpuIsa detect() {
   if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
       !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512dq"))
     return CpuIsa::avx2;
-  if (!__builtin_cpu_supports("avx512bf16")) return CpuIsa::avx512;
+  if (!__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_supports("avx512vnni")) return CpuIsa::avx512;
   return has_amx() ? CpuIsa::amx : CpuIsa::avx512_bf16;
 }
 

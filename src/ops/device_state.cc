@@ -31,6 +31,7 @@ bool works_in_caches(Device device) { return device.kind == DeviceKind::cpu; }
 
 bool multiplies(Device device, MatrixFormat format) {
   if (format.weights != format.operand) return false;
+  if (format.weights == DType::i8) return device.kind == DeviceKind::cpu;
   if (format.operand == DType::f16) return device.kind == DeviceKind::cuda;
   return format.operand == DType::f32 || format.operand == DType::bf16;
 }

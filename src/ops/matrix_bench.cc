@@ -130,11 +130,12 @@ class Bench {
 int run(int threads) {
   Bench bench(threads);
   bench.read_bandwidth();
-  for (const DType dtype : {DType::bf16, DType::f32}) {
+  for (const DType dtype : {DType::i8, DType::bf16, DType::f32}) {
     bench.linear_layer("1024 -> 4096", 1024, 4096, false, dtype);
     bench.linear_layer("2048 -> 1024", 2048, 1024, false, dtype);
     bench.linear_layer("1024 -> 2x3072", 1024, 3072, true, dtype);
     bench.linear_layer("3072 -> 1024", 3072, 1024, false, dtype);
+    if (dtype == DType::i8) continue;  // convolutions have no 8-bit kernels
     bench.convolution(768, 768, 7, 512, dtype);
     bench.convolution(192, 192, 7, 4096, dtype);
     bench.convolution(96, 96, 7, 8192, dtype);

@@ -41,6 +41,11 @@ Tensor widen_bias(TensorView bias, int64_t outputs, int64_t repeats) {
   return wide;
 }
 
+Shape shape_of_scales(const PackRequest& request) {
+  const Shape shape = cpu::packed_shape(request);
+  return {shape[0], shape[3]};
+}
+
 // Of weights without memory. What a GPU pads its tiles with is left out.
 Tensor sized_storage(const Context& ctx, const PackRequest& request) {
   if (on_cpu(ctx)) return Tensor::sized(request.dtype, cpu::packed_shape(request));
@@ -52,6 +57,8 @@ PackedMatrix pack(Context& ctx, PackRequest request, MatrixFormat format, Tensor
                   int64_t bias_repeats = 1) {
   CHECK(multiplies(ctx.device, format), "weights ", name_of(format.weights), " times ",
         name_of(format.operand), ", expected F32 or BF16, or F16 on a GPU, of both");
+  CHECK(format.weights != DType::i8 || request.taps == 1, "8-bit weights of ", request.taps,
+        " taps; products of 8 bits have one");
   request.dtype = format.weights;
   PackedMatrix packed;
   packed.dtype = format.weights;
@@ -61,10 +68,12 @@ PackedMatrix pack(Context& ctx, PackRequest request, MatrixFormat format, Tensor
   packed.depth = request.depth;
   if (!request.parts[0].data) {
     packed.storage = sized_storage(ctx, request);
+    if (format.weights == DType::i8) packed.scales = Tensor::sized(DType::f32, shape_of_scales(request));
     if (bias.rank() > 0) packed.bias = Tensor::sized(DType::f32, {request.outputs}, ctx.device);
     return packed;
   }
-  packed.storage = on_cpu(ctx) ? cpu::pack(ctx, request) : cuda::pack(ctx, request);
+  if (format.weights == DType::i8) packed.scales = Tensor(DType::f32, shape_of_scales(request));
+  packed.storage = on_cpu(ctx) ? cpu::pack(ctx, request, packed.scales) : cuda::pack(ctx, request);
   packed.bias = resident(ctx, widen_bias(bias, request.outputs, bias_repeats));
   return packed;
 }

@@ -22,8 +22,9 @@ struct PackedMatrix {
   int64_t taps = 1;
   int64_t depth = 0;  // K: inputs per tap
   Tensor storage;     // backend's own layout
+  Tensor scales;      // f32 [panels, 16] of i8 weights: what each output's integers count in; or empty
   Tensor bias;        // f32 [outputs], or empty
-  int64_t bytes() const { return storage.bytes() + bias.bytes(); }
+  int64_t bytes() const { return storage.bytes() + scales.bytes() + bias.bytes(); }
 };
 
 // weight: [outputs, depth], or [outputs, taps, depth]; f32, bf16 or f16; rows may be strided. bias:

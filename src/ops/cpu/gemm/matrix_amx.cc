@@ -53,6 +53,7 @@ const MatrixKernels kAmxMatrixKernels = {
              .row_step = 16,
              .panels_for = two_panels,
              .multiply = multiply_tiles<TileRegisters>},
+    .i8 = {.most_rows = 12, .row_step = 1, .panels_for = vnni_panels_for, .multiply = vnni_multiply_i8},
     .reads_bf16 = true,
     .enter = enter,
     .leave = leave,

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "ops/cpu/gemm/integers.h"
 #include "ops/cpu/kernels/vector_kernels.h"
 
 namespace shoal::ops::cpu {
@@ -172,6 +173,35 @@ StagedInput gather_taps(Context& ctx, const StagedSequences& staged, const Panel
   return {out.data(), out.dtype(), gathered, layout.depth, one_segment(*ctx.workspace, rows)};
 }
 
+// x[0, width) as integers, each group of inputs with a scale of its own, and zeros behind.
+void round_to_integers(const float* x, int64_t width, int64_t padded, int8_t* out, float* scales,
+                       int32_t* offsets) {
+  for (int64_t begin = 0; begin < padded; begin += kGroup) {
+    const int64_t count = std::clamp<int64_t>(width - begin, 0, kGroup);
+    IntegerScale scale;
+    scale.add(x + begin, static_cast<int>(count));
+    scales[begin / kGroup] = scale.scale();
+    const float factor = scale.factor();
+    int32_t sum = 0;
+    for (int64_t i = begin; i < begin + count; ++i) sum += out[i] = nearest_int8(x[i] * factor);
+    offsets[begin / kGroup] = kIntegerOffset * sum;
+    std::fill(out + begin + count, out + begin + kGroup, int8_t{0});
+  }
+}
+
+StagedInput stage_integers(Context& ctx, TensorView x, int64_t padded) {
+  const int64_t rows = x.dim(0);
+  const TensorView staged = ctx.workspace->alloc(DType::i8, {rows, padded});
+  const TensorView scales = ctx.workspace->alloc(DType::f32, {rows, padded / kGroup});
+  const TensorView offsets = ctx.workspace->alloc(DType::i32, {rows, padded / kGroup});
+  ctx.team->parallel_for(rows, input_rows_per_task(x.dim(1)), [&](int64_t begin, int64_t end, int) {
+    for (int64_t row = begin; row < end; ++row)
+      round_to_integers(x.row<float>(row), x.dim(1), padded, staged.row<int8_t>(row), scales.row<float>(row),
+                        offsets.row<int32_t>(row));
+  });
+  return {staged.data(), DType::i8, padded, 0, one_segment(*ctx.workspace, rows), scales, offsets};
+}
+
 }  // namespace
 
 RowFormat row_format(DType operand) {
@@ -181,6 +211,7 @@ RowFormat row_format(DType operand) {
 
 StagedInput stage_rows(Context& ctx, TensorView x, const PackedMatrix& weight) {
   const PanelLayout layout = panel_layout(weight.dtype, 1, weight.depth);
+  if (weight.dtype == DType::i8) return stage_integers(ctx, x, layout.depth);
   const RowFormat format = row_format(weight.operand);
   const std::span<const Segment> segments = one_segment(*ctx.workspace, x.dim(0));
   if (format == RowFormat::f32 && layout.depth == weight.depth)

@@ -19,6 +19,11 @@ struct ProductBlock {
   int64_t taps, depth;             // depth padded
   int rows, panels;
   float* sums;  // [rows][panels * 16], 64-byte aligned, room for kMostSums
+  // Of an 8-bit product, for each row and group of 128 inputs, at row * scale_stride + group: the scale, and
+  // 128 times the sum of the inputs, which weights stored as w + 128 add to the product.
+  const float* input_scales;
+  const int32_t* input_offsets;
+  int64_t scale_stride;
 };
 
 constexpr int kMostSums = 1024;
@@ -31,6 +36,9 @@ constexpr int kMostPanels = 4;  // of one block
 //         This is Intel's definition of TDPBF16PS, so AMX gives the same bits (but for denormal intermediate
 //         results, which it flushes to zero).
 //         avx512_bf16: what VDPBF16PS does to each pair of k, in order.
+//   i8:   per group of 128 k the exact integer; the sum is a chain of fused multiply-adds, over the groups,
+//   of
+//         that integer and the row's scale of the group. The same bits on every instruction set.
 struct ProductKernel {
   int most_rows;  // of one block
   int row_step;   // multiples of it waste no blocks
@@ -40,7 +48,7 @@ struct ProductKernel {
 };
 
 struct MatrixKernels {
-  ProductKernel f32, bf16;
+  ProductKernel f32, bf16, i8;
   bool reads_bf16;  // bf16 products take their input as bf16; otherwise as float already rounded to bf16
   // Called by each thread before and after its multiply calls; null when there is nothing to set up.
   void (*enter)();
@@ -51,6 +59,11 @@ struct MatrixKernels {
 int avx512_panels_for(int rows);
 void avx512_multiply_f32(const ProductBlock& block);
 void avx512_multiply_bf16(const ProductBlock& block);
+constexpr int kMostIntegerRows = 4;
+int one_panel_for(int rows);
+void avx2_multiply_i8(const ProductBlock& block);
+int vnni_panels_for(int rows);
+void vnni_multiply_i8(const ProductBlock& block);
 
 extern const MatrixKernels kPortableMatrixKernels;
 extern const MatrixKernels kAvx2MatrixKernels;

@@ -2,6 +2,8 @@
 //   f32   [panels][taps][depth][16]        depth padded to a multiple of 2
 //   bf16  [panels][taps][depth / 2][16][2] depth padded to a multiple of 32: 64 bytes hold a pair of k for 16
 //                                          outputs, a row of an AMX B tile
+//   i8    [panels][depth / 4][16][4]       one tap, depth padded to a multiple of 128, a group of inputs that
+//                                          shares a scale; weights as unsigned bytes, w + 128
 // Padding (outputs and depth) is zero. A SwiGLU pair alternates panels: gate, up, gate, up.
 #pragma once
 
@@ -11,7 +13,9 @@
 
 namespace shoal::ops::cpu {
 
-constexpr int64_t kPanel = 16;  // outputs per panel
+constexpr int64_t kPanel = 16;   // outputs per panel
+constexpr int64_t kGroup = 128;  // inputs of an 8-bit product that are rounded with one scale
+constexpr int kIntegerOffset = 128;
 
 // The extents that the kernels see.
 struct PanelLayout {
@@ -25,12 +29,12 @@ struct PanelLayout {
 
 inline PanelLayout panel_layout(DType dtype, int64_t taps, int64_t depth) {
   const bool wide = dtype == DType::f32;
-  const int64_t multiple = wide ? 2 : 32;
+  const int64_t multiple = dtype == DType::i8 ? kGroup : wide ? 2 : 32;
   PanelLayout layout;
   layout.folded = taps > 1 && (wide ? depth < 16 : depth < 64 && depth % 32 != 0);
   layout.taps = layout.folded ? 1 : taps;
   layout.depth = ((layout.folded ? taps * depth : depth) + multiple - 1) / multiple * multiple;
-  layout.panel_stride = layout.taps * layout.depth * kPanel * (wide ? 4 : 2);
+  layout.panel_stride = layout.taps * layout.depth * kPanel * size_of(dtype);
   return layout;
 }
 

@@ -2,6 +2,7 @@
 #include <array>
 #include <bit>
 
+#include "ops/cpu/gemm/integers.h"
 #include "ops/cpu/gemm/matrix_layout.h"
 #include "ops/weight_source.h"
 
@@ -59,6 +60,16 @@ uint32_t panel_bf16(float value) {
   return (bits & 0x7f80u) == 0 ? bits & 0x8000u : bits;
 }
 
+// Each weight times its output's factor, as an integer.
+void store_integers(const Chunk& chunk, const std::array<float, cpu::kPanel>& factors, char* out) {
+  uint8_t* to = reinterpret_cast<uint8_t*>(out);
+  for (int64_t k = 0; k < kChunk; k += 4)
+    for (size_t n = 0; n < cpu::kPanel; ++n)
+      for (int64_t j = 0; j < 4; ++j)
+        *to++ = static_cast<uint8_t>(cpu::nearest_int8(chunk[n][static_cast<size_t>(k + j)] * factors[n]) +
+                                     cpu::kIntegerOffset);
+}
+
 void store_chunk(const Chunk& chunk, int64_t depth, DType dtype, char* out) {
   if (dtype == DType::f32) {
     float* to = reinterpret_cast<float*>(out);
@@ -78,6 +89,23 @@ void store_chunk(const Chunk& chunk, int64_t depth, DType dtype, char* out) {
 class PanelPacker {
  public:
   PanelPacker(const PackRequest& request, cpu::PanelLayout layout) : request_(request), layout_(layout) {}
+
+  // As integers: the weights of an output share a scale.   scales: [16].
+  void pack_integers(int64_t panel, char* out, float* scales) const {
+    const Outputs outputs = outputs_of(panel);
+    std::array<cpu::IntegerScale, cpu::kPanel> found;
+    for (int64_t k = 0; k < layout_.depth; k += kChunk) {
+      const Chunk chunk = gather(outputs, 0, k);
+      for (size_t n = 0; n < cpu::kPanel; ++n) found[n].add(chunk[n].data(), kChunk);
+    }
+    std::array<float, cpu::kPanel> factors{};
+    for (size_t n = 0; n < cpu::kPanel; ++n) {
+      scales[n] = found[n].scale();
+      factors[n] = found[n].factor();
+    }
+    for (int64_t k = 0; k < layout_.depth; k += kChunk)
+      store_integers(gather(outputs, 0, k), factors, out + k * cpu::kPanel);
+  }
 
   void pack_panel(int64_t panel, char* out) const {
     const Outputs outputs = outputs_of(panel);
@@ -167,15 +195,20 @@ Shape packed_shape(const PackRequest& request) {
   return {panels, layout.taps, layout.depth, kPanel};
 }
 
-Tensor pack(Context& ctx, const PackRequest& request) {
+Tensor pack(Context& ctx, const PackRequest& request, TensorView scales) {
   const PanelLayout layout = panel_layout(request.dtype, request.taps, request.depth);
   Tensor storage(request.dtype, packed_shape(request), ctx.device);
   const int64_t panels = storage.dim(0);
   char* out = static_cast<char*>(storage.view().data());
   const PanelPacker packer(request, layout);
   ctx.team->parallel_for(panels, 1, [&](int64_t begin, int64_t end, int) {
-    for (int64_t panel = begin; panel < end; ++panel)
-      packer.pack_panel(panel, out + panel * layout.panel_stride);
+    for (int64_t panel = begin; panel < end; ++panel) {
+      char* const to = out + panel * layout.panel_stride;
+      if (request.dtype == DType::i8)
+        packer.pack_integers(panel, to, scales.row<float>(panel));
+      else
+        packer.pack_panel(panel, to);
+    }
   });
   return storage;
 }

@@ -52,11 +52,34 @@ void multiply_bf16(const ProductBlock& block) {
   }
 }
 
+void multiply_i8(const ProductBlock& block) {
+  for (int row = 0; row < block.rows; ++row) {
+    const float* scales = block.input_scales + row * block.scale_stride;
+    for (int panel = 0; panel < block.panels; ++panel) {
+      const uint8_t* w = reinterpret_cast<const uint8_t*>(block.weights + panel * block.panel_stride);
+      const int8_t* x = static_cast<const int8_t*>(block.input) + row * block.row_stride;
+      float sums[kPanel] = {};
+      for (int64_t k = 0; k < block.depth; k += kGroup) {
+        int32_t group[kPanel] = {};
+        for (int64_t i = k; i < k + kGroup; i += 4, w += 4 * kPanel)
+          for (int n = 0; n < kPanel; ++n)
+            for (int j = 0; j < 4; ++j) group[n] += (w[4 * n + j] - kIntegerOffset) * x[i + j];
+        for (int n = 0; n < kPanel; ++n)
+          sums[n] = std::fma(static_cast<float>(group[n]), scales[k / kGroup], sums[n]);
+      }
+      for (int n = 0; n < kPanel; ++n) block.sums[(row * block.panels + panel) * kPanel + n] = sums[n];
+    }
+  }
+}
+
 }  // namespace
+
+int one_panel_for(int rows) { return one_panel(rows); }
 
 const MatrixKernels kPortableMatrixKernels = {
     .f32 = {.most_rows = 4, .row_step = 1, .panels_for = one_panel, .multiply = multiply_f32},
     .bf16 = {.most_rows = 4, .row_step = 1, .panels_for = one_panel, .multiply = multiply_bf16},
+    .i8 = {.most_rows = 4, .row_step = 1, .panels_for = one_panel, .multiply = multiply_i8},
     .reads_bf16 = false,
     .enter = nullptr,
     .leave = nullptr,

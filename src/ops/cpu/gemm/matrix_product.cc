@@ -18,9 +18,9 @@ int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 // Rows of one segment times a range of panels, on one thread.
 class ProductTask {
  public:
-  ProductTask(const Product& product, const MatrixKernels& kernels)
+  explicit ProductTask(const Product& product)
       : product_(product),
-        kernel_(product.weight.dtype == DType::f32 ? kernels.f32 : kernels.bf16),
+        kernel_(kernel_for(product.weight.dtype)),
         layout_(panel_layout(product.weight.dtype, product.weight.taps, product.weight.depth)),
         weights_(static_cast<const char*>(product.weight.storage.view().data())) {}
 
@@ -40,6 +40,7 @@ class ProductTask {
   void run_block(const Segment& rows, int64_t panel, int64_t panels) const {
     alignas(64) float sums[kMostSums];
     const StagedInput& input = product_.input;
+    const bool scaled = !input.scales.empty();
     kernel_.multiply({.input = static_cast<const char*>(input.data) +
                                rows.input_row * input.row_stride * size_of(input.dtype),
                       .row_stride = input.row_stride,
@@ -50,9 +51,19 @@ class ProductTask {
                       .depth = layout_.depth,
                       .rows = static_cast<int>(rows.rows),
                       .panels = static_cast<int>(panels),
-                      .sums = sums});
+                      .sums = sums,
+                      .input_scales = scaled ? input.scales.row<float>(rows.input_row) : nullptr,
+                      .input_offsets = scaled ? input.offsets.row<int32_t>(rows.input_row) : nullptr,
+                      .scale_stride = scaled ? input.scales.stride(0) : 0});
+    if (scaled) scale_sums(sums, rows.rows, panel, panels);
     for (int64_t row = 0; row < rows.rows; ++row)
       finish(sums + row * panels * kPanel, panel, panels, product_.y.row<float>(rows.output_row + row));
+  }
+
+  void scale_sums(float* sums, int64_t rows, int64_t panel, int64_t panels) const {
+    const float* const scales = product_.weight.scales.view().row<float>(panel);
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t i = 0; i < panels * kPanel; ++i) *sums++ *= scales[i];
   }
 
   void finish(const float* sums, int64_t panel, int64_t panels, float* y) const {
@@ -138,11 +149,16 @@ const MatrixKernels& matrix_kernels() {
   return kPortableMatrixKernels;
 }
 
+const ProductKernel& kernel_for(DType weights) {
+  const MatrixKernels& kernels = matrix_kernels();
+  if (weights == DType::i8) return kernels.i8;
+  return weights == DType::f32 ? kernels.f32 : kernels.bf16;
+}
+
 void multiply(Context& ctx, const Product& product) {
   const MatrixKernels& kernels = matrix_kernels();
-  const ProductTask task(product, kernels);
-  const Cut parts =
-      cut(product, product.weight.dtype == DType::f32 ? kernels.f32 : kernels.bf16, ctx.team->size());
+  const ProductTask task(product);
+  const Cut parts = cut(product, kernel_for(product.weight.dtype), ctx.team->size());
   // Neighbouring tasks share their panels: they run at the same time and find them in the shared cache.
   ctx.team->parallel_for(parts.pieces * parts.groups, 1, [&](int64_t begin, int64_t end, int) {
     if (kernels.enter) kernels.enter();
