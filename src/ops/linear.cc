@@ -23,7 +23,7 @@ TensorView normed(Context& ctx, TensorView x, const RmsNorm& norm) {
 }  // namespace
 
 DType product_input(const Context& ctx, const PackedMatrix& weight) {
-  return on_cpu(ctx) ? DType::f32 : weight.operand;
+  return on_cpu(ctx) ? DType::f32 : weight.format.operand;
 }
 
 void linear(Context& ctx, TensorView x, const PackedMatrix& weight, TensorView y, const Epilogue& epilogue) {

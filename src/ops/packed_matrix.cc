@@ -55,14 +55,15 @@ Tensor sized_storage(const Context& ctx, const PackRequest& request) {
 
 PackedMatrix pack(Context& ctx, PackRequest request, MatrixFormat format, TensorView bias,
                   int64_t bias_repeats = 1) {
-  CHECK(multiplies(ctx.device, format), "weights ", name_of(format.weights), " times ",
-        name_of(format.operand), ", expected F32 or BF16, or F16 on a GPU, of both");
-  CHECK(format.weights != DType::i8 || request.taps == 1, "8-bit weights of ", request.taps,
-        " taps; products of 8 bits have one");
+  if (!multiplies(ctx.device, format))
+    fail(ErrorCode::unsupported, "matrix format: weights in ", name_of(format.weights), " times operands in ",
+         name_of(format.operand), ", expected one of F32, BF16, I8 (on a CPU) and F16 (on a GPU) for both");
+  if (format.weights == DType::i8 && request.taps != 1)
+    fail(ErrorCode::unsupported, "matrix format: weights in I8 times operands in I8 for ", request.taps,
+         " taps, expected one tap");
   request.dtype = format.weights;
   PackedMatrix packed;
-  packed.dtype = format.weights;
-  packed.operand = format.operand;
+  packed.format = format;
   packed.outputs = request.outputs;
   packed.taps = request.taps;
   packed.depth = request.depth;

@@ -16,9 +16,8 @@ namespace shoal::ops {
 // input rows are computed together, on the thread, or on the neighbouring outputs. So a row gives the same
 // bits alone and in any batch (docs/ARCHITECTURE.md, Determinism).
 struct PackedMatrix {
-  DType dtype = DType::f32;    // of the stored weights: f32, bf16, or (GPU) f16
-  DType operand = DType::f32;  // to which a GEMM rounds its other operand
-  int64_t outputs = 0;         // N
+  MatrixFormat format;
+  int64_t outputs = 0;  // N
   int64_t taps = 1;
   int64_t depth = 0;  // K: inputs per tap
   Tensor storage;     // backend's own layout
@@ -28,9 +27,10 @@ struct PackedMatrix {
 };
 
 // weight: [outputs, depth], or [outputs, taps, depth]; f32, bf16 or f16; rows may be strided. bias:
-// f32/bf16/f16 [outputs] or an empty view. format: one that the device multiplies (device_state.h); values
-// are rounded to nearest even. The sources are in host memory; the result is in the memory of the context's
-// device. Sources without memory (Tensor::sized) give a result without memory.
+// f32/bf16/f16 [outputs] or an empty view. format: one that the device multiplies (device_state.h), another
+// throws Error(unsupported); values are rounded to nearest even. The sources are in host memory; the result
+// is in the memory of the context's device. Sources without memory (Tensor::sized) give a result without
+// memory.
 PackedMatrix pack_matrix(Context& ctx, TensorView weight, TensorView bias, MatrixFormat format);
 
 // Several matrices of equal depth stacked along their outputs (wq, wk, wv stored apart).

@@ -160,6 +160,28 @@ TEST_P(PackedMatrixTest, RefusesUnsupportedTensors) {
   EXPECT_THROW(pack_stacked(ctx_, mixed, {}, GetParam()), Error);
 }
 
+TEST_P(PackedMatrixTest, HoldsItsFormat) {
+  std::vector<float> w(12), no_bias;
+  EXPECT_EQ(pack(w, {3, 4}, no_bias, GetParam()).format, MatrixFormat(GetParam()));
+}
+
+TEST_P(PackedMatrixTest, RefusesAFormatThatNoKernelMultipliesByBothOfItsNames) {
+  std::vector<float> w(12);
+  for (const DType other : {DType::f32, DType::bf16, DType::f16, DType::i8}) {
+    if (other == GetParam()) continue;
+    for (const MatrixFormat format : {MatrixFormat(GetParam(), other), MatrixFormat(other, GetParam())}) {
+      try {
+        pack_matrix(ctx_, view_of(w, {3, 4}), {}, format);
+        ADD_FAILURE() << name_of(format.weights) << " times " << name_of(format.operand) << " is packed";
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::unsupported) << error.what();
+        EXPECT_NE(error.message().find(concat("weights in ", name_of(format.weights))), std::string::npos);
+        EXPECT_NE(error.message().find(concat("operands in ", name_of(format.operand))), std::string::npos);
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Cpu, PackedMatrixTest, testing::Values(DType::f32, DType::bf16),
                          [](const testing::TestParamInfo<DType>& dtype) {
                            return std::string(name_of(dtype.param));

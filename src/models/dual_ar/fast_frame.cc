@@ -71,7 +71,7 @@ TensorView FastFrame::first_pass(TensorView slow, TensorView codes) {
   }
   ops::gather_rows(ctx_, weights_.fast_embedding, codes, pairs.columns(dim, 2 * dim));
   const Workspace::Scope scope(*ctx_.workspace);
-  ops::Residual stream(ctx_, buffers_.x, weights_.fast_head.operand);
+  ops::Residual stream(ctx_, buffers_.x, weights_.fast_head.format.operand);
   run_layers(first_plan(), stream);
   ops::settled(ctx_, stream);
   position_ = 2;
@@ -83,7 +83,7 @@ TensorView FastFrame::next_pass(TensorView codes) {
   const TensorView x = buffers_.x.slice(0, rows_);
   ops::gather_rows(ctx_, weights_.fast_embedding, codes, x);
   const Workspace::Scope scope(*ctx_.workspace);
-  ops::Residual stream(ctx_, x, weights_.fast_head.operand);
+  ops::Residual stream(ctx_, x, weights_.fast_head.format.operand);
   run_layers(next_plan(), stream);
   ++position_;
   ops::norm_linear(ctx_, stream, head_norm(), weights_.fast_head, buffers_.logits);

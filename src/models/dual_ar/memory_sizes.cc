@@ -20,7 +20,7 @@ void count_block(ops::Context& ctx, const BlockConfig& config, const BlockWeight
   buffers.inner();
   // The copy of a product's input.
   const int64_t widest = std::max({config.dim, config.attention_width(), config.hidden});
-  ctx.workspace->alloc(weights.qkv.operand, {rows, widest});
+  ctx.workspace->alloc(weights.qkv.format.operand, {rows, widest});
 }
 
 // Of at most so many rows, with the sums that wait between blocks, which only those of few rows do.
@@ -35,7 +35,7 @@ void count_stream(ops::Context& ctx, const BlockConfig& config, const std::vecto
   if (!ops::computes_by_itself(ctx.device)) return;
   const Workspace::Scope scope(*ctx.workspace);
   const int64_t few = std::min(rows, ops::kMostPendingRows);
-  ctx.workspace->alloc(DType::u8, {ops::pending_bytes(few, config.dim, weights.qkv.operand)});
+  ctx.workspace->alloc(DType::u8, {ops::pending_bytes(few, config.dim, weights.qkv.format.operand)});
   count_block(ctx, config, weights, few);
 }
 

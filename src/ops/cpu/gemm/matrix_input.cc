@@ -210,9 +210,9 @@ RowFormat row_format(DType operand) {
 }
 
 StagedInput stage_rows(Context& ctx, TensorView x, const PackedMatrix& weight) {
-  const PanelLayout layout = panel_layout(weight.dtype, 1, weight.depth);
-  if (weight.dtype == DType::i8) return stage_integers(ctx, x, layout.depth);
-  const RowFormat format = row_format(weight.operand);
+  const PanelLayout layout = panel_layout(weight.format.weights, 1, weight.depth);
+  if (weight.format.weights == DType::i8) return stage_integers(ctx, x, layout.depth);
+  const RowFormat format = row_format(weight.format.operand);
   const std::span<const Segment> segments = one_segment(*ctx.workspace, x.dim(0));
   if (format == RowFormat::f32 && layout.depth == weight.depth)
     return {x.data(), DType::f32, x.stride(0), 0, segments};
@@ -221,8 +221,8 @@ StagedInput stage_rows(Context& ctx, TensorView x, const PackedMatrix& weight) {
 }
 
 StagedInput stage_signal(Context& ctx, TensorView x, const PackedMatrix& weight, int64_t dilation) {
-  const PanelLayout layout = panel_layout(weight.dtype, weight.taps, weight.depth);
-  const RowFormat format = row_format(weight.operand);
+  const PanelLayout layout = panel_layout(weight.format.weights, weight.taps, weight.depth);
+  const RowFormat format = row_format(weight.format.operand);
   const int64_t width = layout.folded ? weight.depth : layout.depth;
   const bool as_it_is = format == RowFormat::f32 && width == weight.depth;
   const StagedSequences staged{as_it_is ? x : stored_rows(ctx, x, format, width),
@@ -284,10 +284,10 @@ StagedSequences stage_sequences(Context& ctx, const ConvInput& input, int64_t lo
 
 StagedInput stage_convolution(Context& ctx, const ConvInput& input, const PackedMatrix& weight,
                               int64_t dilation) {
-  const PanelLayout layout = panel_layout(weight.dtype, weight.taps, weight.depth);
+  const PanelLayout layout = panel_layout(weight.format.weights, weight.taps, weight.depth);
   const int64_t width = layout.folded ? weight.depth : layout.depth;
   const StagedSequences staged =
-      stage_sequences(ctx, input, (weight.taps - 1) * dilation, row_format(weight.operand), width);
+      stage_sequences(ctx, input, (weight.taps - 1) * dilation, row_format(weight.format.operand), width);
   const int64_t sequences = static_cast<int64_t>(staged.segments.size());
   const bool short_sequences =
       weight.taps > 1 && sequences > 1 && input.rows.rows.rows() < sequences * kFewRows;

@@ -20,8 +20,8 @@ class ProductTask {
  public:
   explicit ProductTask(const Product& product)
       : product_(product),
-        kernel_(kernel_for(product.weight.dtype)),
-        layout_(panel_layout(product.weight.dtype, product.weight.taps, product.weight.depth)),
+        kernel_(kernel_for(product.weight.format.weights)),
+        layout_(panel_layout(product.weight.format.weights, product.weight.taps, product.weight.depth)),
         weights_(static_cast<const char*>(product.weight.storage.view().data())) {}
 
   void run(const Segment& rows, int64_t panel_begin, int64_t panel_end) const {
@@ -158,7 +158,7 @@ const ProductKernel& kernel_for(DType weights) {
 void multiply(Context& ctx, const Product& product) {
   const MatrixKernels& kernels = matrix_kernels();
   const ProductTask task(product);
-  const Cut parts = cut(product, kernel_for(product.weight.dtype), ctx.team->size());
+  const Cut parts = cut(product, kernel_for(product.weight.format.weights), ctx.team->size());
   // Neighbouring tasks share their panels: they run at the same time and find them in the shared cache.
   ctx.team->parallel_for(parts.pieces * parts.groups, 1, [&](int64_t begin, int64_t end, int) {
     if (kernels.enter) kernels.enter();

@@ -26,7 +26,7 @@ ProductEpilogue into(TensorView y, const PackedMatrix& weight, const Epilogue& e
 Product product_of(const PreparedRows& input, const PackedMatrix& weight, const ProductEpilogue& epilogue,
                    int64_t rows) {
   return {.shape = shape_of(weight),
-          .dtype = weight.dtype,
+          .format = weight.format,
           .weight = weight.storage.view().data(),
           .x = input.x.data(),
           .x_stride = input.x.stride(0),
@@ -37,7 +37,7 @@ Product product_of(const PreparedRows& input, const PackedMatrix& weight, const 
 
 // The rows unchanged, if there is no history.
 bool needs_no_preparation(const ConvSource& source, const PackedMatrix& weight) {
-  return weight.dtype == DType::f32 && source.look_back == 0 && !source.alpha;
+  return weight.format.operand == DType::f32 && source.look_back == 0 && !source.alpha;
 }
 
 // Both convolutions in 16 bits: the first result passes through the second snake on its way to memory, where
@@ -45,7 +45,7 @@ bool needs_no_preparation(const ConvSource& source, const PackedMatrix& weight) 
 void residual_product(Context& ctx, TensorView x, const PreparedRows& input, const ResidualConvs& convs) {
   const int64_t rows = x.dim(0), channels = x.dim(1), width = (channels + 7) / 8 * 8;
   PreparedRows between;
-  between.x = ctx.workspace->alloc(convs.wide->dtype, {rows, width});
+  between.x = ctx.workspace->alloc(convs.wide->format.operand, {rows, width});
   if (width > channels) cuda::fill_zero(ctx, between.x);
   run_convolution(ctx, product_of(input, *convs.wide, into(between.x, *convs.wide), rows),
                   convs.narrow_alpha.as<float>());
@@ -65,7 +65,7 @@ void causal_conv1d(Context& ctx, const ConvInput& input, const PackedMatrix& wei
   if (needs_no_preparation(source, weight))
     prepared.x = input.x;
   else
-    prepared = prepare_rows(ctx, source, dilation, weight.dtype);
+    prepared = prepare_rows(ctx, source, dilation, weight.format.operand);
   const Product product = product_of(prepared, weight, result, source.rows);
   if (has_one_input(product)) return convolve_one_input(ctx, product);
   run_convolution(ctx, product);
@@ -74,7 +74,7 @@ void causal_conv1d(Context& ctx, const ConvInput& input, const PackedMatrix& wei
 void valid_conv1d(Context& ctx, TensorView x, const PackedMatrix& weight, int64_t dilation, TensorView y,
                   const Epilogue& epilogue) {
   const Workspace::Scope scope(*ctx.workspace);
-  if (!is_product_operand(x, weight.dtype)) x = product_operand(ctx, x, weight.dtype);
+  if (!is_product_operand(x, weight.format.operand)) x = product_operand(ctx, x, weight.format.operand);
   const PreparedRows rows{.x = x, .taps = {.dilation = dilation}};
   run_convolution(ctx, product_of(rows, weight, into(y, weight, epilogue), y.dim(0)));
 }
@@ -89,14 +89,14 @@ void residual_unit(Context& ctx, TensorView x, const ConvRows& rows, const ConvH
   const Workspace::Scope scope(*ctx.workspace);
   const ConvInput input{x, rows, history, convs.wide_alpha};
   const PackedMatrix &wide = *convs.wide, &narrow = *convs.narrow;
-  if (wide.dtype == DType::f32 || narrow.dtype != wide.dtype || convs.narrow_alpha.empty()) {
+  if (wide.format.operand == DType::f32 || narrow.format != wide.format || convs.narrow_alpha.empty()) {
     const TensorView between = ctx.workspace->like(x);
     cuda::causal_conv1d(ctx, input, wide, convs.dilation, between, {});
     return cuda::causal_conv1d(ctx, {between, rows, {}, convs.narrow_alpha}, narrow, 1, x,
                                {.accumulate = true});
   }
   const ConvSource source = source_of(input, (wide.taps - 1) * convs.dilation);
-  residual_product(ctx, x, prepare_rows(ctx, source, convs.dilation, wide.dtype), convs);
+  residual_product(ctx, x, prepare_rows(ctx, source, convs.dilation, wide.format.operand), convs);
 }
 
 }  // namespace shoal::ops::cuda

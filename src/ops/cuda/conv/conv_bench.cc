@@ -96,7 +96,7 @@ class ConvBench : private GpuBench {
     l.x = on_gpu(DType::bf16, {rows + shape.taps - 1, shape.depth});
     l.y = Tensor(DType::f32, {rows, shape.outputs}, kDevice);
     l.product = {.shape = shape,
-                 .dtype = DType::bf16,
+                 .format = DType::bf16,
                  .x = l.x.view().data(),
                  .x_stride = shape.depth,
                  .rows = rows,

@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kThreads) one_input_kernel(const __grid_consta
 
 bool has_one_input(const Product& product) {
   const ProductEpilogue& epilogue = product.epilogue;
-  return product.dtype == DType::f32 && product.shape.depth == 1 && product.shape.outputs % 4 == 0 &&
+  return product.format == DType::f32 && product.shape.depth == 1 && product.shape.outputs % 4 == 0 &&
          product.taps.first_rows && product.x_stride == 1 && epilogue.activation == Activation::none &&
          !epilogue.accumulate && !epilogue.scale && is_aligned(epilogue.bias) && is_aligned(epilogue.y) &&
          epilogue.y_stride % 4 == 0 && epilogue.y_dtype == DType::f32;

@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(kThreads) one_output_kernel(const __grid_const
 }  // namespace
 
 bool has_one_output(const PackedMatrix& weight, const ConvSource& source) {
-  return weight.dtype == DType::f32 && weight.outputs == 1 && weight.taps == kTaps &&
+  return weight.format == DType::f32 && weight.outputs == 1 && weight.taps == kTaps &&
          source.look_back == kLookBack && source.channels % 32 == 0 && source.channels <= kMostChannels;
 }
 

@@ -42,9 +42,9 @@ const float* values_of(TensorView view) { return view.empty() ? nullptr : view.a
 
 bool has_unit_kernel(const Context& ctx, const ResidualConvs& convs) {
   const PackedMatrix &wide = *convs.wide, &narrow = *convs.narrow;
-  return has_wgmma(ctx) && wide.dtype != DType::f32 && narrow.dtype == wide.dtype && wide.taps == kUnitTaps &&
-         convs.dilation <= kUnitMostDilation && !convs.wide_alpha.empty() && !convs.narrow_alpha.empty() &&
-         (wide.outputs == 96 || wide.outputs == 192 || wide.outputs == 384) &&
+  return has_wgmma(ctx) && wide.format.operand != DType::f32 && narrow.format == wide.format &&
+         wide.taps == kUnitTaps && convs.dilation <= kUnitMostDilation && !convs.wide_alpha.empty() &&
+         !convs.narrow_alpha.empty() && (wide.outputs == 96 || wide.outputs == 192 || wide.outputs == 384) &&
          machine_of(ctx).shared_bytes >=
              std::max({UnitShared<96>::kBytes, UnitShared<192>::kBytes, UnitShared<384>::kBytes});
 }
@@ -60,11 +60,11 @@ void residual_unit_at_once(Context& ctx, TensorView x, const ConvRows& rows, con
                                 .y = y.as<float>(),
                                 .dilation = static_cast<int>(convs.dilation),
                                 .vectors = has_vector_rows(source)};
-  if (wide.dtype == DType::bf16)
+  if (wide.format.operand == DType::bf16)
     launch_unit<__nv_bfloat16>(ctx, convs, arguments);
   else
     launch_unit<__half>(ctx, convs, arguments);
-  update_history(ctx, source, wide.dtype);
+  update_history(ctx, source, wide.format.operand);
 }
 
 }  // namespace shoal::ops::cuda

@@ -136,7 +136,7 @@ class SnakeBlockRun {
   void convolve(TensorView x, const SnakeUnit::Half& half, TensorView before, TensorView y, bool with_sums) {
     find_factors(half);
     const PackedMatrix& conv = *half.conv;
-    if (conv.dtype == DType::bf16)
+    if (conv.format.operand == DType::bf16)
       launch_conv<__nv_bfloat16>(arguments_of(x, half, before, y, with_sums));
     else
       launch_conv<__half>(arguments_of(x, half, before, y, with_sums));
@@ -206,8 +206,8 @@ class SnakeBlockRun {
 
 bool has_kernel(const SnakeUnit::Half& half, const SnakeUnit::Half& like) {
   const PackedMatrix& conv = *half.conv;
-  return (conv.outputs == 128 || conv.outputs == 256) && conv.dtype != DType::f32 &&
-         conv.dtype == like.conv->dtype && (conv.taps - 1) * half.dilation <= kStyledMostSpan;
+  return (conv.outputs == 128 || conv.outputs == 256) && conv.format.operand != DType::f32 &&
+         conv.format == like.conv->format && (conv.taps - 1) * half.dilation <= kStyledMostSpan;
 }
 
 }  // namespace

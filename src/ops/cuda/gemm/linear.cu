@@ -22,7 +22,7 @@ Product with_input(Product product, TensorView x) {
 bool rounds_by_itself(Context& ctx, const Product& product, TensorView x, const RmsNorm* norm) {
   if (x.dtype() != DType::f32 || !is_vectors(x) || (norm && !is_aligned(norm->weight.data()))) return false;
   const Gemm gemm{.shape = product.shape,
-                  .operand = product.dtype,
+                  .operand = product.format.operand,
                   .rows = product.rows,
                   .accumulate = product.epilogue.accumulate,
                   .f32_rows = true,
@@ -37,18 +37,19 @@ void half_product(Context& ctx, const Product& product, TensorView x, const RmsN
     return;
   }
   Workspace::Scope scope(*ctx.workspace);
-  if (norm || !is_product_operand(x, product.dtype)) x = product_operand(ctx, x, product.dtype, norm, sums);
+  if (norm || !is_product_operand(x, product.format.operand))
+    x = product_operand(ctx, x, product.format.operand, norm, sums);
   run_linear(ctx, with_input(product, x));
 }
 
 void multiply(Context& ctx, TensorView x, const PackedMatrix& weight, const MatrixShape& shape,
               const ProductEpilogue& epilogue, const RmsNorm* norm = nullptr, TensorView sums = {}) {
   const Product product{.shape = shape,
-                        .dtype = weight.dtype,
+                        .format = weight.format,
                         .weight = weight.storage.view().data(),
                         .rows = x.dim(0),
                         .epilogue = epilogue};
-  if (weight.dtype != DType::f32) return half_product(ctx, product, x, norm, sums);
+  if (weight.format.operand != DType::f32) return half_product(ctx, product, x, norm, sums);
   if (!sums.empty()) add_sums(ctx, sums, x);
   Workspace::Scope scope(*ctx.workspace);
   if (norm || !is_product_operand(x, DType::f32)) x = product_operand(ctx, x, DType::f32, norm);

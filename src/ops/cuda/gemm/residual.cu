@@ -9,12 +9,13 @@ namespace shoal::ops::cuda {
 bool can_add_later(const Context& ctx) { return has_wgmma(ctx); }
 
 bool linear_sums(Context& ctx, TensorView in, const PackedMatrix& weight, TensorView sums) {
-  const Gemm gemm{.shape = shape_of(weight), .operand = weight.operand, .rows = in.dim(0)};
-  if (!weight.bias.empty() || !is_product_operand(in, weight.operand) || !adds_later(gemm, machine_of(ctx)))
+  const Gemm gemm{.shape = shape_of(weight), .operand = weight.format.operand, .rows = in.dim(0)};
+  if (!weight.bias.empty() || !is_product_operand(in, weight.format.operand) ||
+      !adds_later(gemm, machine_of(ctx)))
     return false;
   return partial_product(ctx,
                          {.shape = shape_of(weight),
-                          .dtype = weight.dtype,
+                          .format = weight.format,
                           .weight = weight.storage.view().data(),
                           .x = in.data(),
                           .x_stride = in.stride(0),

@@ -23,7 +23,7 @@ void run(Context& ctx, GemmKernel kernel, const Product& product, const float* s
     case GemmKernel::f32_blocks:
       return f32_blocks(ctx, product);
     case GemmKernel::skinny:
-      return must(skinny_product(ctx, product, product.dtype, nullptr));
+      return must(skinny_product(ctx, product, product.format.operand, nullptr));
     case GemmKernel::resident:
       return must(resident_product(ctx, product));
     case GemmKernel::broad:
@@ -39,7 +39,7 @@ void run(Context& ctx, GemmKernel kernel, const Product& product, const float* s
 
 Gemm facts_of(const Product& product, bool linear, const float* snake_alpha) {
   return {.shape = product.shape,
-          .operand = product.dtype,
+          .operand = product.format.operand,
           .rows = product.rows,
           .linear = linear,
           .snake = snake_alpha != nullptr,

@@ -30,10 +30,10 @@ struct TapRows {
 
 struct Product {
   MatrixShape shape;
-  DType dtype = DType::bf16;     // of the weights: f32, bf16 or f16
+  MatrixFormat format = DType::bf16;
   const void* weight = nullptr;  // the layout of matrix_layout.cuh
-  // 16-bit weights: x is of `dtype`, its rows are 16-byte aligned, and after `depth` each has zeros up to a
-  // multiple of 8 inputs. f32 weights: f32, any alignment.
+  // Of format.operand. In 16 bits: its rows are 16-byte aligned, and after `depth` each has zeros up to a
+  // multiple of 8 inputs. In f32: any alignment.
   const void* x = nullptr;
   int64_t x_stride = 0;  // elements
   int64_t rows = 0;      // of y
@@ -49,7 +49,7 @@ constexpr int64_t kSkinnyRows = 16;
 // strided. sums: added to x first, if there is a norm.
 TensorView product_operand(Context& ctx, TensorView x, DType dtype, const RmsNorm* norm = nullptr,
                            TensorView sums = {});
-// Whether products of such weights read x as it is.
+// Whether products whose operands are of `dtype` read x as it is.
 bool is_product_operand(TensorView x, DType dtype);
 
 // The shape of a packed matrix.

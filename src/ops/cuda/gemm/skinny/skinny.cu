@@ -8,7 +8,7 @@ bool skinny_product(Context& ctx, const Product& product, DType x_dtype, const R
   const MatrixShape& shape = product.shape;
   CHECK(product.rows > 0 && product.rows <= kSkinnyRows && shape.taps == 1, "skinny product of ",
         product.rows, " rows");
-  CHECK(x_dtype == product.dtype || (x_dtype == DType::f32 && shape.depth % 8 == 0));
+  CHECK(x_dtype == product.format.operand || (x_dtype == DType::f32 && shape.depth % 8 == 0));
   if (norm && product.rows > kNormRows) return false;
   SkinnyArguments arguments = skinny_arguments(shape, product.rows);
   arguments.weight = static_cast<const uint4*>(product.weight);
@@ -18,8 +18,8 @@ bool skinny_product(Context& ctx, const Product& product, DType x_dtype, const R
   arguments.eps = norm ? norm->eps : 0.0f;
   arguments.epilogue = product.epilogue;
   const bool float_input = x_dtype == DType::f32;
-  return product.dtype == DType::bf16 ? launch_skinny<__nv_bfloat16>(ctx, arguments, float_input)
-                                      : launch_skinny<__half>(ctx, arguments, float_input);
+  return product.format.operand == DType::bf16 ? launch_skinny<__nv_bfloat16>(ctx, arguments, float_input)
+                                               : launch_skinny<__half>(ctx, arguments, float_input);
 }
 
 }  // namespace shoal::ops::cuda

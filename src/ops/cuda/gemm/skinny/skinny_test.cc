@@ -37,7 +37,7 @@ class SkinnyProduct : public CudaTest, public testing::WithParamInterface<DType>
 
   Product product_of(TensorView x, TensorView y) const {
     Product product{.shape = shape_,
-                    .dtype = dtype(),
+                    .format = dtype(),
                     .weight = weight_.storage.view().data(),
                     .x = x.data(),
                     .x_stride = x.stride(0),

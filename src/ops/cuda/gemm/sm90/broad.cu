@@ -64,7 +64,8 @@ bool broad_product(Context& ctx, const Product& product) {
                   .threads = dim3(kBroadThreads),
                   .shared_bytes = static_cast<size_t>(plan.bytes)};
   launch(ctx, "broad product", grid,
-         product.dtype == DType::bf16 ? kernel_of<__nv_bfloat16>(plan) : kernel_of<__half>(plan), arguments);
+         product.format.operand == DType::bf16 ? kernel_of<__nv_bfloat16>(plan) : kernel_of<__half>(plan),
+         arguments);
   return true;
 }
 

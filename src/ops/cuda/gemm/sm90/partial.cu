@@ -49,7 +49,8 @@ bool partial_product(Context& ctx, const Product& product, TensorView sums) {
                   .threads = dim3(static_cast<unsigned>(128 * plan.row_groups)),
                   .shared_bytes = static_cast<size_t>(plan.bytes)};
   launch(ctx, "segments of a product", grid,
-         product.dtype == DType::bf16 ? kernel_of<__nv_bfloat16>(plan) : kernel_of<__half>(plan), arguments);
+         product.format.operand == DType::bf16 ? kernel_of<__nv_bfloat16>(plan) : kernel_of<__half>(plan),
+         arguments);
   return true;
 }
 

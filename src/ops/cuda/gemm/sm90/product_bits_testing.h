@@ -35,7 +35,7 @@ class ProductBits : public WideKernelsTest {
   // With every part of an epilogue (a pair has none); or, if y is overwritten, only a bias.
   Product product_of(TensorView x, TensorView y) const {
     Product product{.shape = shape_,
-                    .dtype = dtype(),
+                    .format = dtype(),
                     .weight = weight_.storage.view().data(),
                     .x = x.data(),
                     .x_stride = x.stride(0),

@@ -57,7 +57,7 @@ bool resident_product(Context& ctx, const Product& product) {
   const ResidentArguments arguments{
       tile_arguments(product, kResidentRows, plan.tile_rows * kTileOutputs, nullptr), plan,
       rows_map(product.x, product.rows, matrix.depth, product.x_stride, plan.groups * 8, /*box_tiles=*/2)};
-  if (product.dtype == DType::bf16)
+  if (product.format.operand == DType::bf16)
     launch_resident<__nv_bfloat16>(ctx, arguments);
   else
     launch_resident<__half>(ctx, arguments);

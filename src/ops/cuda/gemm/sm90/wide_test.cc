@@ -131,7 +131,7 @@ class WideProduct : public WideKernelsTest {
     o.x_there = put(o.x, {rows, stride}, dtype());
     o.scale_there = put(o.scale, {m.outputs}), o.alpha_there = put(o.alpha, {m.outputs});
     o.product = {.shape = m,
-                 .dtype = dtype(),
+                 .format = dtype(),
                  .weight = o.weight.storage.view().data(),
                  .x = o.x_there.view().data(),
                  .x_stride = stride,

@@ -8,8 +8,8 @@ static_assert(kMostSplitTiles <= StreamState::kCounters);
 
 void tile_product_by(Context& ctx, const Product& product, const TileChoice& choice,
                      const float* snake_alpha) {
-  CHECK(product.dtype == DType::bf16 || product.dtype == DType::f16, "tile product of ",
-        name_of(product.dtype));
+  CHECK(product.format.operand == DType::bf16 || product.format.operand == DType::f16, "tile product of ",
+        name_of(product.format.operand));
   const Workspace::Scope scope(*ctx.workspace);
   const TileShape& shape = kTileShapes[static_cast<size_t>(choice.shape)];
   TileArguments arguments = tile_arguments(product, shape.rows, shape.outputs, snake_alpha);
@@ -20,7 +20,7 @@ void tile_product_by(Context& ctx, const Product& product, const TileChoice& cho
     arguments.partial = partial.as<float>();
     arguments.counters = state_of(ctx).counters();
   }
-  if (product.dtype == DType::bf16)
+  if (product.format.operand == DType::bf16)
     launch_tile<__nv_bfloat16>(ctx, choice.shape, choice.split, arguments);
   else
     launch_tile<__half>(ctx, choice.shape, choice.split, arguments);

@@ -95,7 +95,7 @@ class TileProduct : public CudaTest, public testing::WithParamInterface<DType> {
                         : pack_matrix(ctx(), w, view_of(o.bias, {m.outputs}), dtype());
     o.x_there = put(o.x, {size.rows, m.depth}, dtype());
     o.product = {.shape = m,
-                 .dtype = dtype(),
+                 .format = dtype(),
                  .weight = o.weight.storage.view().data(),
                  .x = o.x_there.view().data(),
                  .x_stride = m.depth,
