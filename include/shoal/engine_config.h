@@ -11,12 +11,18 @@ namespace shoal {
 // needs a GPU.
 enum class Precision { automatic, float32, bfloat16, float16 };
 
+// How the matrices of a language model's layers are kept. automatic: in its precision. int8: 8 bits a weight,
+// with a scale for each output; inputs are rounded to 8 bits too, in groups of 128 with a scale of their own.
+// Embeddings, heads, norms and the codec keep their precision. int8 needs a CPU and a language model.
+enum class WeightFormat { automatic, int8 };
+
 // Plain values with the defaults of a small server. docs/SETTINGS.md lists them with their flags, environment
 // variables and keys of a TOML file; settings.h reads those.
 struct EngineConfig {
   std::string model;            // folder in an official layout; empty: the built-in voice
   std::string device = "auto";  // auto, cpu; cuda, cuda:N in builds that have it
   Precision precision = Precision::automatic;
+  WeightFormat weights = WeightFormat::automatic;
   bool cuda_graphs = true;     // false: plain launches, for debugging; no effect on a CPU
   bool semantic_only = false;  // never sample text tokens (official S1 code samples over everything)
 
@@ -105,5 +111,9 @@ struct EngineConfig {
 // "auto", "float32", "bfloat16", "float16". Throws Error(invalid_argument).
 Precision parse_precision(std::string_view name);
 std::string_view name_of(Precision precision);
+
+// "auto", "int8". Throws Error(invalid_argument).
+WeightFormat parse_weight_format(std::string_view name);
+std::string_view name_of(WeightFormat format);
 
 }  // namespace shoal

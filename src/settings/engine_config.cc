@@ -39,11 +39,21 @@ Precision parse_precision(std::string_view name) {
        "\"");
 }
 
+std::string_view name_of(WeightFormat format) { return format == WeightFormat::int8 ? "int8" : "auto"; }
+
+WeightFormat parse_weight_format(std::string_view name) {
+  for (const WeightFormat format : {WeightFormat::automatic, WeightFormat::int8})
+    if (name == name_of(format)) return format;
+  fail(ErrorCode::invalid_argument, "weights: expected auto or int8, got \"", name, "\"");
+}
+
 void EngineConfig::validate() const {
   check_device(device);
   // An automatically chosen device checks this itself once it is known.
   if (device == "cpu" && precision == Precision::float16)
     fail(ErrorCode::unsupported, "precision: float16 needs a GPU; on a CPU use bfloat16 or float32");
+  if (device.starts_with("cuda") && weights == WeightFormat::int8)
+    fail(ErrorCode::unsupported, "weights: int8 needs a CPU; on a GPU use auto");
   settings::check_ranges(*this);
   if (max_streams != 0 && max_streams < max_batch_size)
     fail(ErrorCode::invalid_argument, "max_streams: expected 0 or at least max_batch_size (", max_batch_size,

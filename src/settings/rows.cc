@@ -20,6 +20,9 @@ constexpr Row kRows[] = {
     {"precision", &E::precision, "Model", words("auto, float32, bfloat16, float16"),
      "of weights and activations; auto: bfloat16 for 16-bit checkpoints, float32 for others; float16 needs a "
      "GPU"},
+    {"weights", &E::weights, "Model", words("auto, int8"),
+     "of a language model's layers; auto: in the precision; int8: half the memory of bfloat16, on a CPU "
+     "alone"},
     {"cuda_graphs", &E::cuda_graphs, "Model", kEither,
      "CUDA graphs; plain launches are for debugging; no effect on a CPU"},
     {"semantic_only", &E::semantic_only, "Model", kEither,
@@ -193,6 +196,8 @@ constexpr Alias kAliases[] = {
     {Source::file, "enable_kokoro_batching", "max_batch_size", true, "", "1"},
     {Source::flag, "half", "precision", true, "float16", ""},
     {Source::flag, "compile", "cuda_graphs"},
+    {Source::flag, "runtime_int8", "weights", true, "int8", ""},
+    {Source::file, "runtime_int8", "weights", true, "int8", ""},
     {.source = Source::flag, .name = "llama_checkpoint_path", .key = "model", .of_server = true},
 };
 

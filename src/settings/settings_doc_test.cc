@@ -1,4 +1,5 @@
 // docs/SETTINGS.md cannot become outdated: its tables must equal those generated from the code.
+#include <algorithm>
 #include <fstream>
 #include <gtest/gtest.h>
 
@@ -15,7 +16,9 @@ std::string code(std::string_view text) { return concat("`", text, "`"); }
 
 // "`S1_MINI_ENABLE_BATCHING` (false: 1)"
 std::string alias_cell(const Alias& alias) {
-  std::string cell = code(concat(alias.source == Source::flag ? "--" : "", alias.name));
+  std::string name = concat(alias.source == Source::flag ? "--" : "", alias.name);
+  if (alias.source == Source::flag) std::ranges::replace(name, '_', '-');
+  std::string cell = code(name);
   if (alias.is_switch)
     cell +=
         alias.if_true.empty() ? concat(" (false: ", alias.if_false, ")") : concat(" (", alias.if_true, ")");

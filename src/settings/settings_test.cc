@@ -86,13 +86,18 @@ TEST_F(Settings, OlderNamesHaveTheSamePrecedence) {
 }
 
 TEST_F(Settings, EverySettingIsReadFromEverySource) {
-  const std::map<std::string_view, std::string> kTexts = {
-      {"precision", "float32"}, {"device", "cpu"},
-      {"listen", "[::1]:9000"}, {"operator_listen", "[::1]:9001"},
-      {"api_key", "sk-1"},      {"admin_key", "sk-2"},
-      {"cors_origins", "*"},    {"models", "a=b"},
-      {"voice_aliases", "a=b"}, {"log_format", "json"},
-      {"log_level", "debug"}};
+  const std::map<std::string_view, std::string> kTexts = {{"precision", "float32"},
+                                                          {"device", "cpu"},
+                                                          {"weights", "int8"},
+                                                          {"listen", "[::1]:9000"},
+                                                          {"operator_listen", "[::1]:9001"},
+                                                          {"api_key", "sk-1"},
+                                                          {"admin_key", "sk-2"},
+                                                          {"cors_origins", "*"},
+                                                          {"models", "a=b"},
+                                                          {"voice_aliases", "a=b"},
+                                                          {"log_format", "json"},
+                                                          {"log_level", "debug"}};
   for (const settings::Row& row : settings::rows()) {
     SCOPED_TRACE(row.key);
     // Another value than the default, as text and as TOML.

@@ -21,9 +21,10 @@ struct Configs {
   bool operator==(const Configs&) const = default;
 };
 
-using Field = std::variant<bool EngineConfig::*, int EngineConfig::*, int64_t EngineConfig::*,
-                           double EngineConfig::*, std::string EngineConfig::*, Precision EngineConfig::*,
-                           bool ServerConfig::*, int ServerConfig::*, std::string ServerConfig::*>;
+using Field =
+    std::variant<bool EngineConfig::*, int EngineConfig::*, int64_t EngineConfig::*, double EngineConfig::*,
+                 std::string EngineConfig::*, Precision EngineConfig::*, WeightFormat EngineConfig::*,
+                 bool ServerConfig::*, int ServerConfig::*, std::string ServerConfig::*>;
 
 // The allowed values: bounds of integers and numbers, both included; words for texts.
 struct Allowed {
@@ -48,7 +49,8 @@ std::span<const Row> rows();  // of the engine, then of the server
 const Row* find_row(std::string_view key);
 
 Value get(const Row& row, const Configs& configs);
-// Throws Error, naming the key: invalid_argument (range, a text with a NUL), and what parse_precision throws.
+// Throws Error, naming the key: invalid_argument (range, a text with a NUL), and what parse_precision and
+// parse_weight_format throw.
 // `value` has the row's type.
 void set(const Row& row, const Value& value, Configs& configs);
 // Only the ranges of every field.

@@ -67,7 +67,7 @@ TEST(Table, NamesAreUniqueAndLowerCase) {
 }
 
 TEST(Table, FlagAndVariableFollowFromTheKey) {
-  const Setting& setting = engine_settings()[7];
+  const Setting& setting = engine_settings()[8];
   EXPECT_EQ(setting.key, "max_batch_size");
   EXPECT_EQ(flag_of(setting), "--max-batch-size");
   EXPECT_EQ(variable_of(setting), "SHOAL_MAX_BATCH_SIZE");
@@ -147,6 +147,17 @@ TEST(Validate, KnowsThatFloat16NeedsAGpu) {
     EXPECT_THAT(error.message(),
                 testing::AllOf(testing::StartsWith("precision: "), testing::HasSubstr("GPU")));
   }
+}
+
+TEST(WeightFormat, NamesAreReadBackAndEightBitsNeedACpu) {
+  for (const WeightFormat format : {WeightFormat::automatic, WeightFormat::int8})
+    EXPECT_EQ(parse_weight_format(name_of(format)), format);
+  for (const char* bad : {"", "INT8", "int4", "bfloat16"})
+    EXPECT_THROW(parse_weight_format(bad), Error) << bad;
+  for (const char* device : {"auto", "cpu"})
+    EXPECT_NO_THROW((EngineConfig{.device = device, .weights = WeightFormat::int8}.validate())) << device;
+  for (const char* device : {"cuda", "cuda:1"})
+    EXPECT_THROW((EngineConfig{.device = device, .weights = WeightFormat::int8}.validate()), Error) << device;
 }
 
 TEST(Precision, NamesAreReadBack) {

@@ -20,7 +20,8 @@ BindOptions bind_options(const ops::Context& ctx, const Config& config, const Lo
   check_token_ids(config);
   const Formats& formats = options.formats;
   if (!ops::multiplies(ctx.device, formats.layers()))
-    fail(ErrorCode::unsupported, "weights of a DualAR model must be F32 or BF16 (or F16 on a GPU), got ",
+    fail(ErrorCode::unsupported,
+         "weights of a DualAR model must be F32 or BF16 (or F16 on a GPU, I8 on a CPU), got ",
          name_of(formats.weights), " to be multiplied as ", name_of(formats.operands));
   const bool semantic = options.head_rows == HeadRows::semantic ||
                         (options.head_rows == HeadRows::automatic && config.family == Family::s2);

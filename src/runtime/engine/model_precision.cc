@@ -23,6 +23,16 @@ void check_precision(Precision precision, Device device) {
     fail(ErrorCode::unsupported, "precision: float16 needs a GPU; on a CPU use bfloat16 or float32");
 }
 
+void check_weights(WeightFormat weights, Device device) {
+  if (weights == WeightFormat::int8 && !ops::multiplies(device, DType::i8))
+    fail(ErrorCode::unsupported, "weights: int8 needs a CPU; on a GPU use auto");
+}
+
+Formats with_weights(Formats formats, WeightFormat weights) {
+  if (weights == WeightFormat::int8) formats.weights = DType::i8;
+  return formats;
+}
+
 Precision precision_of(const Formats& formats) {
   switch (formats.operands) {
     case DType::bf16:

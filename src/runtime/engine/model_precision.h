@@ -10,6 +10,10 @@ namespace shoal::runtime {
 
 // Throws Error(unsupported) for a precision that the device does not compute in.
 void check_precision(Precision precision, Device device);
+// Throws Error(unsupported) for weights that the device does not multiply.
+void check_weights(WeightFormat weights, Device device);
+// These formats with the layers' weights as asked for.
+Formats with_weights(Formats formats, WeightFormat weights);
 // The name of the chosen precision.
 Precision precision_of(const Formats& formats);
 // automatic: 16 bits where the larger part of the checkpoint is stored so.

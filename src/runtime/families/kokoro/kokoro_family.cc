@@ -34,6 +34,7 @@ ModelVoices KokoroFamily::own_voices(const std::string& model) const {
 }
 
 std::shared_ptr<SpeechPipeline> KokoroFamily::load(const EngineConfig& config) const {
+  check_kokoro_weights(config.weights);
   return std::make_shared<KokoroPipeline>(config);
 }
 

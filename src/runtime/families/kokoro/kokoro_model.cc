@@ -102,6 +102,12 @@ KokoroFiles find_kokoro_files(const std::string& model) {
   return files;
 }
 
+void check_kokoro_weights(WeightFormat weights) {
+  if (weights != WeightFormat::automatic)
+    fail(ErrorCode::unsupported, "weights: ", name_of(weights),
+         " is for language models; Kokoro's are kept in its precision: use auto");
+}
+
 KokoroSizes kokoro_sizes(const std::string& model, Precision precision, Device device) {
   check_precision(precision, device);
   if (model == kRandomKokoro) return {kokoro::Config::published(), dtype_of(precision, nullptr)};

@@ -33,6 +33,9 @@ bool is_kokoro(const std::string& model);
 // checkpoints) with one sentence that says what is missing and what to do.
 KokoroFiles find_kokoro_files(const std::string& model);
 
+// Throws Error(unsupported) for anything but automatic.
+void check_kokoro_weights(WeightFormat weights);
+
 // Of a model that is not loaded: its dimensions, and the dtype that its decoder's matrices would have.
 struct KokoroSizes {
   kokoro::Config config;

@@ -12,6 +12,7 @@ namespace shoal::runtime {
 
 MemoryEstimate KokoroFamily::estimate_memory(const EngineConfig& config, Device device,
                                              int64_t available) const {
+  check_kokoro_weights(config.weights);
   const KokoroSizes sizes = kokoro_sizes(config.model, config.precision, device);
   const int threads = useful_threads(config.threads, ThreadTeam::available_cpus());
   const KokoroMemoryPlan plan =

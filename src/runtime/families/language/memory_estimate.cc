@@ -30,10 +30,12 @@ ModelSizes sizes_in(const std::string& dir, Precision precision) {
 
 ModelSizes sizes_of(const EngineConfig& config, Device device) {
   check_precision(config.precision, device);
+  check_weights(config.weights, device);
   ModelSizes sizes =
       config.model == kRandomS1Mini
           ? random_s1_mini(config.precision)
           : sizes_in(config.model.empty() ? built_in_voice_dir() : config.model, config.precision);
+  sizes.formats = with_weights(sizes.formats, config.weights);
   sizes.device = device;
   sizes.semantic_head = config.semantic_only || sizes.language_model.family == dual_ar::Family::s2;
   sizes.with_encoder = config.with_encoder;

@@ -92,6 +92,7 @@ Pipeline::Pipeline(const EngineConfig& config, const MakeCalls& make_calls)
   const int64_t available = memory_available(device_);
   model_ = SpeechModel::load({.dir = config.model,
                               .precision = config.precision,
+                              .weights = config.weights,
                               .with_encoder = config.with_encoder,
                               .semantic_only = config.semantic_only},
                              decode_.context());

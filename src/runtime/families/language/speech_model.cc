@@ -98,7 +98,7 @@ std::unique_ptr<const SpeechModel> SpeechModel::random_s1_mini(const ModelOption
   std::unique_ptr<SpeechModel> model(new SpeechModel);
   model->name_ = kRandomS1Mini;
   model->semantic_only_ = options.semantic_only;
-  model->formats_ = formats_of_random_weights(options.precision);
+  model->formats_ = with_weights(formats_of_random_weights(options.precision), options.weights);
   // The built-in voice's words with S1-mini's own special tokens, so that there is one for each of its codes.
   model->tokenizer_ = text::load_tokenizer(files.tokenizer, "");
   dual_ar::Config config = dual_ar::Config::s1_mini();
@@ -112,6 +112,7 @@ std::unique_ptr<const SpeechModel> SpeechModel::random_s1_mini(const ModelOption
 
 std::unique_ptr<const SpeechModel> SpeechModel::load(const ModelOptions& options, ops::Context& ctx) {
   check_precision(options.precision, ctx.device);
+  check_weights(options.weights, ctx.device);
   if (options.dir == kRandomS1Mini) return random_s1_mini(options, ctx);
   const std::string dir = options.dir.empty() ? built_in_voice_dir() : options.dir;
   const weights::ModelFiles files = weights::find_model_files(dir);
@@ -127,7 +128,7 @@ std::unique_ptr<const SpeechModel> SpeechModel::load(const ModelOptions& options
 
   weights::Checkpoint language_model = weights::Checkpoint::open(files.weights);
   weights::normalise_dual_ar_names(language_model);
-  model->formats_ = choose_formats(options.precision, language_model);
+  model->formats_ = with_weights(choose_formats(options.precision, language_model), options.weights);
   model->language_model_ =
       dual_ar::DualAr::load(language_model, language_model_config, ctx,
                             {.formats = model->formats_, .head_rows = head_rows(options)});

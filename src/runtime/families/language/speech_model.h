@@ -23,6 +23,7 @@ inline constexpr std::string_view kRandomS1Mini = "random:s1-mini";
 struct ModelOptions {
   std::string dir;  // empty: the built-in voice; or kRandomS1Mini
   Precision precision = Precision::automatic;
+  WeightFormat weights = WeightFormat::automatic;
   bool with_encoder = false;   // needed for reference clips
   bool semantic_only = false;  // never sample text tokens (the reference samples over everything)
 };
@@ -44,7 +45,7 @@ struct GenerationDefaults {
 class SpeechModel {
  public:
   // Throws Error naming the file: not_found, corrupt_file, unsupported, resource_exhausted; as
-  // check_precision.
+  // check_precision and check_weights.
   static std::unique_ptr<const SpeechModel> load(const ModelOptions& options, ops::Context& ctx);
 
   const std::string& name() const { return name_; }  // the folder's last part; "built-in" for our own voice
