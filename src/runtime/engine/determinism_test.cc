@@ -145,9 +145,8 @@ TEST(Determinism, ThreadsAndTheirSplitChangeNothing) {
   }
 }
 
-TEST(Determinism, Bfloat16TooAloneAndTogether) {
-  EngineConfig config = testing::tiny_config();
-  config.precision = Precision::bfloat16;
+// One request at a time, and sixteen.
+void expect_the_same_alone_and_together(EngineConfig config) {
   std::vector<std::vector<Answer>> answers;
   for (const int batch : {1, 16}) {
     config.max_batch_size = batch;
@@ -159,6 +158,19 @@ TEST(Determinism, Bfloat16TooAloneAndTogether) {
     for (Speech& speech : speeches) answers.back().push_back(answer_of(speech));
   }
   EXPECT_EQ(answers[0], answers[1]);
+}
+
+TEST(Determinism, Bfloat16TooAloneAndTogether) {
+  EngineConfig config = testing::tiny_config();
+  config.precision = Precision::bfloat16;
+  expect_the_same_alone_and_together(config);
+}
+
+TEST(Determinism, EightBitWeightsTooAloneAndTogether) {
+  EngineConfig config = testing::tiny_config();
+  if (config.device.starts_with("cuda")) GTEST_SKIP() << "a GPU has no kernels of 8 bits";
+  config.weights = WeightFormat::int8;
+  expect_the_same_alone_and_together(config);
 }
 
 TEST(Determinism, StreamedEqualsDecodingAllCodesAtOnce) {
