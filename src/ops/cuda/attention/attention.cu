@@ -5,6 +5,7 @@
 #include "ops/cuda/attention/attention_rows.cuh"
 #include "ops/cuda/device/alignment.h"
 #include "ops/cuda/device/launch.cuh"
+#include "ops/cuda/rows/with_type.cuh"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops::cuda {
@@ -152,7 +153,7 @@ void prepare_heads(Context& ctx, const AttentionCall& call, const HeadPreparatio
   const Grid grid{
       dim3(static_cast<unsigned>(call.qkv.dim(0)), static_cast<unsigned>(blocks_for(heads, kPrepareWarps))),
       dim3(32 * kPrepareWarps)};
-  with_cache_type(call.cache.k.empty() ? DType::f32 : call.cache.k.dtype(), [&](auto type) {
+  with_float_type(call.cache.k.empty() ? DType::f32 : call.cache.k.dtype(), [&](auto type) {
     using T = decltype(type);
     const PrepareArgs<T> args{rows_of(call),          pages_of<T>(call),
                               turn_of(call),          static_cast<T*>(preparation.rounded.data()),

@@ -1,6 +1,7 @@
 // paged_attention() for cases outside the tensor core kernels: any even head_dim, f32 caches.
 #include "ops/cuda/attention/attention_lanes.cuh"
 #include "ops/cuda/device/launch.cuh"
+#include "ops/cuda/rows/with_type.cuh"
 
 namespace shoal::ops::cuda {
 namespace {
@@ -70,7 +71,7 @@ void lane_attention(Context& ctx, const AttentionCall& call) {
   const int64_t dim = call.layout.head_dim, tasks = call.qkv.dim(0) * call.layout.heads;
   const Grid grid{dim3(static_cast<unsigned>(blocks_for(tasks, kLaneWarps))), dim3(32 * kLaneWarps),
                   static_cast<size_t>(kLaneWarps * ((dim + 3) / 4 * 4)) * sizeof(float)};
-  with_cache_type(call.cache.k.dtype(), [&](auto type) {
+  with_float_type(call.cache.k.dtype(), [&](auto type) {
     using T = decltype(type);
     const LaneArgs<T> args{rows_of(call), pages_of<T>(call), out_of(call), score_scale(dim)};
     const auto kernel = dim <= 64 ? lane_kernel<T, 1> : dim <= 128 ? lane_kernel<T, 2> : lane_kernel<T, 16>;

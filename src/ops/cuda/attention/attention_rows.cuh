@@ -181,13 +181,4 @@ inline HeadTurn turn_of(const AttentionCall& call) {
 // 1 / sqrt(dim) for scores whose exponentials are of base 2.
 float score_scale(int64_t dim);
 
-// f(T{}) with the type of the cache's elements.
-template <typename F>
-void with_cache_type(DType dtype, F&& f) {
-  if (dtype == DType::f32) return f(float{});
-  if (dtype == DType::bf16) return f(__nv_bfloat16{});
-  CHECK(dtype == DType::f16, "keys and values are ", name_of(dtype));
-  f(__half{});
-}
-
 }  // namespace shoal::ops::cuda

@@ -5,6 +5,7 @@
 #include "ops/cuda/attention/attention_rows.cuh"
 #include "ops/cuda/ptx/async_copy.cuh"
 #include "ops/cuda/ptx/mma.cuh"
+#include "ops/cuda/rows/with_type.cuh"
 
 namespace shoal::ops::cuda {
 
@@ -145,8 +146,7 @@ void with_tensor_form(const AttentionCall& call, F&& f) {
         return f(type, std::integral_constant<int, 128>{});
     }
   };
-  if (call.cache.k.dtype() == DType::bf16) return with_dim(__nv_bfloat16{});
-  with_dim(__half{});
+  with_operand_type(call.cache.k.dtype(), with_dim);
 }
 
 }  // namespace shoal::ops::cuda

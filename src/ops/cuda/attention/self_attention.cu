@@ -11,6 +11,7 @@
 #include "ops/cuda/device/launch.cuh"
 #include "ops/cuda/ptx/async_copy.cuh"
 #include "ops/cuda/rows/segment_rows.cuh"
+#include "ops/cuda/rows/with_type.cuh"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops::cuda {
@@ -241,7 +242,7 @@ void launch_attention(Context& ctx, const Segments& segments, DType dtype,
                                  static_cast<unsigned>(arguments.heads)),
                   .threads = dim3(kThreads),
                   .shared_bytes = Tile<kDim>::kSharedFloats * sizeof(float)};
-  with_result_type(dtype, [&](auto type) {
+  with_float_type(dtype, [&](auto type) {
     launch(ctx, "self_attention", grid, self_attention_kernel<kDim, decltype(type)>, arguments);
   });
 }

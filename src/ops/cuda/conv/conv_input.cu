@@ -2,6 +2,7 @@
 #include "ops/cuda/conv/conv_input.cuh"
 #include "ops/cuda/device/alignment.h"
 #include "ops/cuda/device/launch.cuh"
+#include "ops/cuda/rows/with_type.cuh"
 
 namespace shoal::ops::cuda {
 namespace {
@@ -125,10 +126,7 @@ void launch_prepare(Context& ctx, const PrepareArguments& a, DType dtype) {
   if (blocks == 0) return;
   launch(ctx, "input of a convolution",
          {.blocks = dim3(static_cast<unsigned>(blocks)), .threads = dim3(kThreads)},
-         dtype == DType::f32    ? prepare_kernel<float>
-         : dtype == DType::bf16 ? prepare_kernel<__nv_bfloat16>
-                                : prepare_kernel<__half>,
-         a);
+         with_float_type(dtype, [](auto type) { return prepare_kernel<decltype(type)>; }), a);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "ops/cuda/conv/residual_unit.h"
 #include "ops/cuda/device/launch.cuh"
 #include "ops/cuda/device/machine.h"
+#include "ops/cuda/rows/with_type.cuh"
 
 namespace shoal::ops::cuda {
 namespace {
@@ -60,10 +61,8 @@ void residual_unit_at_once(Context& ctx, TensorView x, const ConvRows& rows, con
                                 .y = y.as<float>(),
                                 .dilation = static_cast<int>(convs.dilation),
                                 .vectors = has_vector_rows(source)};
-  if (wide.format.operand == DType::bf16)
-    launch_unit<__nv_bfloat16>(ctx, convs, arguments);
-  else
-    launch_unit<__half>(ctx, convs, arguments);
+  with_operand_type(wide.format.operand,
+                    [&](auto type) { launch_unit<decltype(type)>(ctx, convs, arguments); });
   update_history(ctx, source, wide.format.operand);
 }
 

@@ -10,6 +10,7 @@
 #include "ops/cuda/device/launch.cuh"
 #include "ops/cuda/device/machine.h"
 #include "ops/cuda/gemm/operands/products.h"
+#include "ops/cuda/rows/with_type.cuh"
 #include "ops/cuda_backend.h"
 #include "ops/snake_block.h"
 
@@ -136,10 +137,8 @@ class SnakeBlockRun {
   void convolve(TensorView x, const SnakeUnit::Half& half, TensorView before, TensorView y, bool with_sums) {
     find_factors(half);
     const PackedMatrix& conv = *half.conv;
-    if (conv.format.operand == DType::bf16)
-      launch_conv<__nv_bfloat16>(arguments_of(x, half, before, y, with_sums));
-    else
-      launch_conv<__half>(arguments_of(x, half, before, y, with_sums));
+    const StyledConvArguments arguments = arguments_of(x, half, before, y, with_sums);
+    with_operand_type(conv.format.operand, [&](auto type) { launch_conv<decltype(type)>(arguments); });
   }
 
  private:

@@ -3,6 +3,7 @@
 
 #include "ops/cuda/device/launch.cuh"
 #include "ops/cuda/rows/rows_access.cuh"
+#include "ops/cuda/rows/with_type.cuh"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops::cuda {
@@ -43,14 +44,6 @@ Table<T> table_of(TensorView table) {
           .entries = static_cast<int32_t>(table.dim(0)),
           .aligned =
               reinterpret_cast<uintptr_t>(table.data()) % 16 == 0 && table.stride(0) * sizeof(T) % 16 == 0};
-}
-
-// body(T()) with the type of the elements.
-template <typename Body>
-void with_type(DType dtype, Body body) {
-  if (dtype == DType::f32) return body(float());
-  if (dtype == DType::bf16) return body(__nv_bfloat16());
-  body(__half());
 }
 
 struct GatheredRows {
@@ -103,7 +96,7 @@ void gather(Context& ctx, const char* name, TensorView table, TensorView ids, in
                           .y = y.as<float>(),
                           .y_stride = y.stride(0),
                           .dim = static_cast<int>(y.dim(1))};
-  with_type(table.dtype(), [&](auto type) {
+  with_float_type(table.dtype(), [&](auto type) {
     using T = decltype(type);
     launch(ctx, name, grid_of(y), gather_sum_kernel<T>, table_of<T>(table), rows);
   });
@@ -169,7 +162,7 @@ void embed_columns(Context& ctx, const ColumnEmbedding& embedding, TensorView co
       .y = y.as<float>(),
       .y_stride = y.stride(0),
       .dim = static_cast<int>(y.dim(1))};
-  with_type(embedding.text.dtype(), [&](auto type) {
+  with_float_type(embedding.text.dtype(), [&](auto type) {
     using T = decltype(type);
     launch(ctx, "embed_columns", grid_of(y), embed_columns_kernel<T>, table_of<T>(embedding.text),
            table_of<T>(embedding.codebooks), rows);

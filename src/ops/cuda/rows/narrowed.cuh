@@ -5,8 +5,6 @@
 #include <cuda_fp16.h>
 #include <type_traits>
 
-#include "tensor/dtype.h"
-
 namespace shoal::ops::cuda {
 
 __device__ inline float widened(float value) { return value; }
@@ -28,14 +26,6 @@ __device__ inline void store_four(T* to, const float4& v) {
   };
   *reinterpret_cast<Four*>(to) = {narrowed_value<T>(v.x), narrowed_value<T>(v.y), narrowed_value<T>(v.z),
                                   narrowed_value<T>(v.w)};
-}
-
-// body(T()) with the type of a result's elements: f32, bf16 or f16.
-template <typename Body>
-void with_result_type(DType dtype, Body body) {
-  if (dtype == DType::f32) return body(float());
-  if (dtype == DType::bf16) return body(__nv_bfloat16());
-  body(__half());
 }
 
 }  // namespace shoal::ops::cuda

@@ -10,6 +10,7 @@
 #include "ops/cuda/device/launch.cuh"
 #include "ops/cuda/rows/segment_rows.cuh"
 #include "ops/cuda/rows/snake.cuh"
+#include "ops/cuda/rows/with_type.cuh"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops::cuda {
@@ -315,7 +316,7 @@ void adain(Context& ctx, TensorView x, const Segments& segments, TensorView styl
   const Grid grid{.blocks = dim3(static_cast<unsigned>(blocks_for(x.dim(0), arguments.norm_rows)),
                                  static_cast<unsigned>(channel_blocks)),
                   .threads = dim3(kNormFours, kNormRowThreads)};
-  with_result_type(y.dtype(), [&](auto type) {
+  with_float_type(y.dtype(), [&](auto type) {
     using T = decltype(type);
     launch(ctx, "adain", grid, snake ? norm_kernel<true, T> : norm_kernel<false, T>, arguments);
   });

@@ -4,6 +4,7 @@
 
 #include "ops/cuda/device/launch.cuh"
 #include "ops/cuda/rows/segment_rows.cuh"
+#include "ops/cuda/rows/with_type.cuh"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops::cuda {
@@ -172,7 +173,7 @@ void segment_sum(Context& ctx, std::span<const TensorView> x, const Segments& se
     arguments.x_strides[i] = x[i].stride(0);
     arguments.x_vectors[i] = has_vector_rows(x[i]);
   }
-  with_result_type(y.dtype(), [&](auto type) {
+  with_float_type(y.dtype(), [&](auto type) {
     launch(ctx, "segment_sum", rows.grid, sum_kernel_of<decltype(type)>(arguments.terms), arguments);
   });
 }

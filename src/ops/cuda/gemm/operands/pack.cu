@@ -5,6 +5,7 @@
 
 #include "ops/cuda/device/launch.cuh"
 #include "ops/cuda/gemm/operands/matrix_layout.cuh"
+#include "ops/cuda/rows/with_type.cuh"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops::cuda {
@@ -111,9 +112,8 @@ void pack_part(Context& ctx, const PackRequest& request, const PackArguments& wh
       .blocks = dim3(static_cast<unsigned>(blocks_for(where.from.outputs * inputs, kPackThreads))),
       .threads = dim3(kPackThreads)};
   launch(ctx, "pack", grid,
-         !tiles                         ? pack_f32_kernel
-         : request.dtype == DType::bf16 ? pack_tiles_kernel<__nv_bfloat16>
-                                        : pack_tiles_kernel<__half>,
+         tiles ? with_operand_type(request.dtype, [](auto type) { return pack_tiles_kernel<decltype(type)>; })
+               : pack_f32_kernel,
          arguments);
 }
 

@@ -6,6 +6,7 @@
 #include "ops/cuda/ptx/async_copy.cuh"
 #include "ops/cuda/rows/narrowed.cuh"
 #include "ops/cuda/rows/row_norm.cuh"
+#include "ops/cuda/rows/with_type.cuh"
 
 namespace shoal::ops::cuda {
 namespace {
@@ -133,7 +134,7 @@ TensorView product_operand(Context& ctx, TensorView x, DType dtype, const RmsNor
     const int64_t fours = rows * padded / 4;
     const Grid grid{.blocks = dim3(static_cast<unsigned>(blocks_for(fours, kHeld * kThreads))),
                     .threads = dim3(kThreads)};
-    with_result_type(dtype, [&](auto type) {
+    with_float_type(dtype, [&](auto type) {
       launch(ctx, "rounding of an operand", grid, round_kernel<decltype(type)>, arguments);
     });
     return y;
@@ -141,7 +142,7 @@ TensorView product_operand(Context& ctx, TensorView x, DType dtype, const RmsNor
   const Grid grid{.blocks = dim3(static_cast<unsigned>(blocks_for(rows, kWarps))),
                   .threads = dim3(kThreads),
                   .shared_bytes = shares_weight ? static_cast<size_t>(depth * 4) : 0};
-  with_result_type(dtype, [&](auto type) {
+  with_float_type(dtype, [&](auto type) {
     using T = decltype(type);
     launch(ctx, "operand of a product", grid,
            shares_weight ? operand_kernel<T, true> : operand_kernel<T, false>, arguments);

@@ -7,6 +7,7 @@
 #include "ops/cuda/ptx/async_copy.cuh"
 #include "ops/cuda/rows/narrowed.cuh"
 #include "ops/cuda/rows/row_norm.cuh"
+#include "ops/cuda/rows/with_type.cuh"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops::cuda {
@@ -109,7 +110,7 @@ void norm_settled(Context& ctx, TensorView x, TensorView sums, const RmsNorm& no
   arguments.eps = norm.eps;
   arguments.y = y.data();
   launch(ctx, "operand of a product, settled", grid_of(x, settled_bytes(x.dim(1))),
-         y.dtype() == DType::bf16 ? settled_operand_kernel<__nv_bfloat16> : settled_operand_kernel<__half>,
+         with_operand_type(y.dtype(), [](auto type) { return settled_operand_kernel<decltype(type)>; }),
          arguments);
 }
 

@@ -1,6 +1,7 @@
 #include "ops/cuda/gemm/skinny/skinny.cuh"
 #include "ops/cuda/gemm/skinny/skinny_cut.h"
 #include "ops/cuda/gemm/skinny/skinny_product.h"
+#include "ops/cuda/rows/with_type.cuh"
 
 namespace shoal::ops::cuda {
 
@@ -18,8 +19,9 @@ bool skinny_product(Context& ctx, const Product& product, DType x_dtype, const R
   arguments.eps = norm ? norm->eps : 0.0f;
   arguments.epilogue = product.epilogue;
   const bool float_input = x_dtype == DType::f32;
-  return product.format.operand == DType::bf16 ? launch_skinny<__nv_bfloat16>(ctx, arguments, float_input)
-                                               : launch_skinny<__half>(ctx, arguments, float_input);
+  return with_operand_type(product.format.operand, [&](auto type) {
+    return launch_skinny<decltype(type)>(ctx, arguments, float_input);
+  });
 }
 
 }  // namespace shoal::ops::cuda

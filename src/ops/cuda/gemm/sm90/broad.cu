@@ -3,6 +3,7 @@
 #include "ops/cuda/device/machine.h"
 #include "ops/cuda/gemm/operands/operand_map.cuh"
 #include "ops/cuda/gemm/sm90/broad.cuh"
+#include "ops/cuda/rows/with_type.cuh"
 
 namespace shoal::ops::cuda {
 namespace {
@@ -63,9 +64,10 @@ bool broad_product(Context& ctx, const Product& product) {
   const Grid grid{.blocks = dim3(static_cast<unsigned>(blocks)),
                   .threads = dim3(kBroadThreads),
                   .shared_bytes = static_cast<size_t>(plan.bytes)};
-  launch(ctx, "broad product", grid,
-         product.format.operand == DType::bf16 ? kernel_of<__nv_bfloat16>(plan) : kernel_of<__half>(plan),
-         arguments);
+  launch(
+      ctx, "broad product", grid,
+      with_operand_type(product.format.operand, [&](auto type) { return kernel_of<decltype(type)>(plan); }),
+      arguments);
   return true;
 }
 

@@ -1,6 +1,7 @@
 #include "ops/cuda/device/machine.h"
 #include "ops/cuda/gemm/operands/operand_map.cuh"
 #include "ops/cuda/gemm/sm90/partial.cuh"
+#include "ops/cuda/rows/with_type.cuh"
 #include "ops/residual.h"
 
 namespace shoal::ops::cuda {
@@ -48,9 +49,10 @@ bool partial_product(Context& ctx, const Product& product, TensorView sums) {
   const Grid grid{.blocks = dim3(static_cast<unsigned>(blocks)),
                   .threads = dim3(static_cast<unsigned>(128 * plan.row_groups)),
                   .shared_bytes = static_cast<size_t>(plan.bytes)};
-  launch(ctx, "segments of a product", grid,
-         product.format.operand == DType::bf16 ? kernel_of<__nv_bfloat16>(plan) : kernel_of<__half>(plan),
-         arguments);
+  launch(
+      ctx, "segments of a product", grid,
+      with_operand_type(product.format.operand, [&](auto type) { return kernel_of<decltype(type)>(plan); }),
+      arguments);
   return true;
 }
 

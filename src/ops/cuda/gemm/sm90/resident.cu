@@ -3,6 +3,7 @@
 #include "ops/cuda/device/machine.h"
 #include "ops/cuda/gemm/operands/operand_map.cuh"
 #include "ops/cuda/gemm/sm90/resident.cuh"
+#include "ops/cuda/rows/with_type.cuh"
 
 namespace shoal::ops::cuda {
 namespace {
@@ -57,10 +58,8 @@ bool resident_product(Context& ctx, const Product& product) {
   const ResidentArguments arguments{
       tile_arguments(product, kResidentRows, plan.tile_rows * kTileOutputs, nullptr), plan,
       rows_map(product.x, product.rows, matrix.depth, product.x_stride, plan.groups * 8, /*box_tiles=*/2)};
-  if (product.format.operand == DType::bf16)
-    launch_resident<__nv_bfloat16>(ctx, arguments);
-  else
-    launch_resident<__half>(ctx, arguments);
+  with_operand_type(product.format.operand,
+                    [&](auto type) { launch_resident<decltype(type)>(ctx, arguments); });
   return true;
 }
 

@@ -5,6 +5,7 @@
 #include "ops/cuda/gemm/operands/operand_map.cuh"
 #include "ops/cuda/gemm/sm90/wide_arguments.cuh"
 #include "ops/cuda/gemm/sm90/wide_product.h"
+#include "ops/cuda/rows/with_type.cuh"
 
 namespace shoal::ops::cuda {
 namespace {
@@ -24,8 +25,6 @@ void map_rows(const Product& product, const WideShape& shape, WideArguments& arg
 
 void wide_product_by(Context& ctx, const Product& product, const WideChoice& choice,
                      const float* snake_alpha) {
-  CHECK(product.format.operand == DType::bf16 || product.format.operand == DType::f16, "wide product of ",
-        name_of(product.format.operand));
   const WideShape& shape = kWideShapes[static_cast<size_t>(choice.shape)];
   const Machine machine = machine_of(ctx);
   WideArguments arguments{.tile = tile_arguments(product, shape.rows(), shape.outputs, snake_alpha),
@@ -39,10 +38,8 @@ void wide_product_by(Context& ctx, const Product& product, const WideChoice& cho
   const int64_t blocks = shape.split
                              ? results * choice.cluster
                              : std::min<int64_t>(results, int64_t{machine.multiprocessors} * shape.blocks);
-  if (product.format.operand == DType::bf16)
-    launch_wide<__nv_bfloat16>(ctx, choice, blocks, arguments);
-  else
-    launch_wide<__half>(ctx, choice, blocks, arguments);
+  with_operand_type(product.format.operand,
+                    [&](auto type) { launch_wide<decltype(type)>(ctx, choice, blocks, arguments); });
 }
 
 }  // namespace shoal::ops::cuda
