@@ -218,7 +218,8 @@ TEST_P(LstmTest, MismatchedShapesAreNamed) {
   const Utterances utterances({5}, 0);
   const Tensor x = garbage({5, 6}), y = garbage({5, 7});
   EXPECT_THROW(bidirectional_lstm(ctx(), x, placed(utterances.segments()), lstm, y), Error);
-  bidirectional_lstm(ctx(), garbage({0, 6}), Utterances({}, 0).segments(), lstm, garbage({0, 8}));
+  const Utterances none({}, 0);
+  bidirectional_lstm(ctx(), garbage({0, 6}), none.segments(), lstm, garbage({0, 8}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Machine, LstmTest, testing::ValuesIn(every_machine()), name_of_machine);

@@ -58,6 +58,12 @@ std::vector<OpMachine> every_machine() {
   return machines;
 }
 
+std::vector<OpMachine> every_product_machine() {
+  std::vector<OpMachine> machines = every_machine();
+  for (OpMachine& more : machines_of({CpuIsa::avx512_bf16, CpuIsa::amx})) machines.push_back(std::move(more));
+  return machines;
+}
+
 OpFixture::~OpFixture() { set_cpu_isa(best_cpu_isa()); }
 
 void OpFixture::open(const OpMachine& machine) {

@@ -31,6 +31,8 @@ std::vector<OpMachine> every_cpu();
 // And "cuda", in a build without CUDA too: the objects of both builds are the same. There ctest does not list
 // it (shoal_module.cmake).
 std::vector<OpMachine> every_machine();
+// And those sets that products alone have.
+std::vector<OpMachine> every_product_machine();
 
 // A machine's context, and values on their way to its memory and back.
 class OpFixture {
@@ -48,16 +50,8 @@ class OpFixture {
   Context& ctx() { return execution_->context(); }
   // On the CPU: packs and computes what is compared with.
   Context& host_ctx() { return host_->context(); }
-  // call(host_ctx()) with the portable kernels: for ops that have the same bits on every machine.
-  template <typename Call>
-  void with_portable_kernels(Call call) {
-    const CpuIsa isa = cpu_isa();
-    set_cpu_isa(CpuIsa::portable);
-    call(host_ctx());
-    set_cpu_isa(isa);
-  }
-  // The same for ops that are called with put and get: what call() returns with the CPU's portable kernels in
-  // the machine's place: ctx(), put and get are the CPU's.
+  // What call() returns with the CPU's portable kernels in the machine's place: ctx(), put and get are the
+  // CPU's.
   template <typename Call>
   auto on_portable_cpu(Call call) {
     const CpuIsa isa = cpu_isa();

@@ -79,9 +79,10 @@ TEST_P(SegmentSum, HasTheBitsOfThePortableKernels) {
         fill(segments, kMostSegmentTerms, width, gap, skip);
         for (size_t count = kMostSegmentTerms; count > 0; --count) {
           const std::span<const TensorView> here(here_.data(), count), there(there_.data(), count);
-          Floats want(static_cast<size_t>(rows * width));
-          with_portable_kernels([&](Context& host) {
-            segment_sum(host, here, segments, kFactor, kSlope, view_of(want, {rows, width}));
+          const Floats want = on_portable_cpu([&] {
+            const Tensor y = garbage({rows, width});
+            segment_sum(ctx(), here, segments, kFactor, kSlope, y);
+            return get(y);
           });
           const Tensor apart =
               put(Floats(static_cast<size_t>(rows * (width + gap)), 77.0f), {rows, width + gap});
@@ -108,11 +109,12 @@ TEST_P(SegmentRows, DoubledRowsAreATransposedConvolutionOfEachSegment) {
         const int64_t rows = segments.total_rows(), stride = width + gap;
         if (rows * width > most_values()) continue;
         Floats memory = random_rows(segments, stride, 50), weight = random_values(3 * width, 51),
-               bias = random_values(width, 52), want(static_cast<size_t>(2 * rows * width));
+               bias = random_values(width, 52);
         const TensorView x = view_of(memory, {rows, stride}).columns(gap, stride);
-        with_portable_kernels([&](Context& host) {
-          double_rows(host, x, segments, view_of(weight, {3, width}), view_of(bias, {width}),
-                      view_of(want, {2 * rows, width}));
+        const Floats want = on_portable_cpu([&] {
+          const Tensor y = garbage({2 * rows, width});
+          double_rows(ctx(), x, segments, view_of(weight, {3, width}), view_of(bias, {width}), y);
+          return get(y);
         });
         const Tensor apart = put(Floats(static_cast<size_t>(2 * rows * stride), 77.0f), {2 * rows, stride});
         const TensorView y = apart.view().columns(0, width);

@@ -23,9 +23,10 @@ struct Utterances {
       total += length + gap;
     }
   }
-  Segments segments(int64_t rate = 1, int64_t extra = 0) const {
+  Segments segments(int64_t rate = 1, int64_t extra = 0) const& {
     return {.starts = starts, .frames = frames, .total = total, .rate = rate, .extra = extra};
   }
+  Segments segments(int64_t rate = 1, int64_t extra = 0) const&& = delete;  // they would look at freed tables
 };
 
 // A buffer of total_rows x width, `garbage` where no utterance is.
