@@ -2,182 +2,31 @@
 #include <cmath>
 
 #include "base/f16.h"
-#include "ops/conv1d.h"
 #include "ops/cuda/device/cuda_testing.h"
 #include "ops/embedding.h"
 #include "ops/matrix_testing.h"
 #include "ops/norm.h"
-#include "ops/ref/vector.h"
+#include "ops/rows_testing.h"
 #include "ops/vector_quantise.h"
 
 namespace shoal::ops::cuda {
 namespace {
 
-constexpr int64_t kDims[] = {1, 2, 3, 12, 40, 127, 128, 1024, 1030, 2560};
+using RowsTest = RowsTestOf<CudaTest>;
 
-class RowsTest : public CudaTest {
- protected:
-  // `rows` rows of dim values, `gap` columns apart, the first `skip` into the memory.
-  struct Strided {
-    Tensor memory;
-    TensorView view;
-  };
-  Strided strided(std::span<const float> values, int64_t rows, int64_t dim, int64_t skip, int64_t gap) {
-    const int64_t width = skip + dim + gap;
-    std::vector<float> all(static_cast<size_t>(rows * width), -77.0f);
-    for (int64_t row = 0; row < rows; ++row)
-      std::copy_n(values.data() + row * dim, dim, all.data() + row * width + skip);
-    Strided result{put(all, {rows, width}), {}};
-    result.view = result.memory.view().columns(skip, skip + dim);
-    return result;
-  }
-  // Whether only the view was written.
-  void expect_gaps_untouched(const Strided& rows) {
-    const std::vector<float> all = get(rows.memory);
-    const std::vector<float> inside = get(rows.view);
-    const auto untouched = std::count(all.begin(), all.end(), -77.0f);
-    EXPECT_EQ(untouched, static_cast<int64_t>(all.size() - inside.size()));
-  }
-};
-
-ref::Values row_of(const std::vector<float>& values, int64_t row, int64_t dim) {
-  return {values.begin() + row * dim, values.begin() + (row + 1) * dim};
-}
-
-// A lane adds up dim / 128 squares, four accumulators and the warp another 7 sums; the root halves that
-// error; then division, sum, root, division and two products.
-double rms_roundings(int64_t dim) { return (static_cast<double>(dim) / 128 + 1 + 7) / 2 + 6; }
-
-TEST_F(RowsTest, RmsNormMatchesTheOracle) {
-  for (const int64_t dim : kDims)
-    for (const int64_t rows : {1, 3, 1025}) {
-      if (dim * rows > 1'100'000) continue;
-      const std::vector<float> values = random_values(rows * dim, 1, 2), weight = random_values(dim, 2);
-      ref::Values want, bound;
-      for (int64_t row = 0; row < rows; ++row)
-        for (const double v : ref::rms_norm(row_of(values, row, dim), wide(weight), 1e-5f)) {
-          want.push_back(v);
-          bound.push_back(rms_roundings(dim) * kUnit * std::abs(v) + 1e-37);
-        }
-      const Tensor w = put(weight, {dim});
-      for (const auto& [skip, gap] : {std::pair<int64_t, int64_t>{0, 0}, {4, 4}, {1, 2}}) {
-        const Strided x = strided(values, rows, dim, skip, gap), y = strided(values, rows, dim, gap, skip);
-        rms_norm(ctx(), x.view, w, 1e-5f, y.view);
-        expect_close(get(y.view), want, bound);
-        expect_gaps_untouched(y);
-        rms_norm(ctx(), x.view, w, 1e-5f, x.view);
-        expect_same_bits(get(x.view), get(y.view));
-      }
-    }
-}
-
-TEST_F(RowsTest, ARowsNormDependsOnThatRowAlone) {
-  constexpr int64_t kRows = 1300, kDim = 300;
-  const std::vector<float> values = random_values(kRows * kDim, 3);
-  const Tensor x = put(values, {kRows, kDim}), w = put(random_values(kDim, 4), {kDim});
-  const Tensor y(DType::f32, {kRows, kDim}, kDevice), one(DType::f32, {1, kDim}, kDevice);
-  rms_norm(ctx(), x, w, 1e-6f, y);
-  const std::vector<float> rms = get(y);
-  layer_norm(ctx(), x, w, w, 1e-6f, y);
-  const std::vector<float> layer = get(y);
-  for (const int64_t row : {int64_t{0}, int64_t{7}, kRows - 1}) {
-    const auto slice = [&](const std::vector<float>& all) {
-      return std::vector<float>(all.begin() + row * kDim, all.begin() + (row + 1) * kDim);
-    };
-    rms_norm(ctx(), x.view().slice(row, row + 1), w, 1e-6f, one);
-    expect_same_bits(get(one), slice(rms));
-    layer_norm(ctx(), x.view().slice(row, row + 1), w, w, 1e-6f, one);
-    expect_same_bits(get(one), slice(layer));
-  }
-}
-
-TEST_F(RowsTest, LayerNormMatchesTheOracle) {
-  constexpr int64_t kRows = 5;
-  for (const int64_t dim : kDims) {
-    if (dim == 1) continue;  // its variance is 0: all is eps
-    std::vector<float> values = random_values(kRows * dim, 1, 2);
-    for (float& v : values) v += 3;  // a mean to get rid of
-    const std::vector<float> weight = random_values(dim, 2), bias = random_values(dim, 3);
-    ref::Values want, bound;
-    for (int64_t row = 0; row < kRows; ++row) {
-      const ref::Values x = row_of(values, row, dim);
-      const ref::Values ones(static_cast<size_t>(dim), 1.0), zeros(static_cast<size_t>(dim), 0.0);
-      const ref::Values result = ref::layer_norm(x, wide(weight), wide(bias), 1e-6f);
-      const ref::Values normal = ref::layer_norm(x, ones, zeros, 1e-6f);
-      double mean = 0, size = 0, variance = 0;
-      for (const double v : x)
-        mean += v / static_cast<double>(dim), size += std::abs(v) / static_cast<double>(dim);
-      for (const double v : x) variance += (v - mean) * (v - mean) / static_cast<double>(dim);
-      const double scale = 1 / std::sqrt(variance + 1e-6), chain = static_cast<double>(dim) / 128 + 9;
-      for (size_t i = 0; i < result.size(); ++i) {
-        want.push_back(result[i]);
-        // the mean's own error shifts every element; the variance's scales it; then the roundings of the
-        // formula
-        bound.push_back(kUnit *
-                            (std::abs(weight[i]) * scale * (chain * size + 2 * std::abs(x[i])) +
-                             (chain / 2 + 10) * std::abs(weight[i] * normal[i]) + 2 * std::abs(result[i])) +
-                        1e-12 * scale);
-      }
-    }
-    const Tensor w = put(weight, {dim}), b = put(bias, {dim});
-    for (const auto& [skip, gap] : {std::pair<int64_t, int64_t>{0, 0}, {4, 4}, {3, 0}}) {
-      const Strided x = strided(values, kRows, dim, skip, gap), y = strided(values, kRows, dim, gap, skip);
-      layer_norm(ctx(), x.view, w, b, 1e-6f, y.view);
-      expect_close(get(y.view), want, bound);
-      expect_gaps_untouched(y);
-      layer_norm(ctx(), x.view, w, b, 1e-6f, x.view);
-      expect_same_bits(get(x.view), get(y.view));
-    }
-  }
-}
-
-TEST_F(RowsTest, EachRowUsesTheWeightsAtItsTableIndex) {
-  constexpr int64_t kRows = 40, kEntries = 3;
+TEST_F(RowsTest, ATableIndexOutsideUsesTheNearestWeights) {
+  constexpr int64_t kEntries = 3;
   for (const int64_t dim : {30, 512}) {
-    const Tensor x = put(random_values(kRows * dim, 1, 2), {kRows, dim}),
-                 y(DType::f32, {kRows, dim}, kDevice);
+    const Tensor x = put(random_values(3 * dim, 1, 2), {3, dim}), y = garbage({3, dim});
     const Tensor table = put(random_values(kEntries * 2 * dim, 2), {kEntries, 2 * dim});
     const TensorView weights = table.view().columns(0, dim), biases = table.view().columns(dim, 2 * dim);
-    std::vector<int32_t> which(kRows);
-    for (size_t row = 0; row < which.size(); ++row) which[row] = static_cast<int32_t>(row * row % kEntries);
-    which[5] = -1, which[6] = kEntries;  // the nearest row
-    layer_norm_by_row(ctx(), x, put(which, {kRows}), weights, biases, 1e-6f, y);
-    const std::vector<float> got = get(y);
-    const Tensor one(DType::f32, {1, dim}, kDevice);
-    for (int64_t row = 0; row < kRows; ++row) {
-      const int64_t own = std::clamp<int64_t>(which[static_cast<size_t>(row)], 0, kEntries - 1);
-      layer_norm(ctx(), x.view().slice(row, row + 1), weights.slice(own, own + 1).reshape({dim}),
-                 biases.slice(own, own + 1).reshape({dim}), 1e-6f, one);
-      expect_same_bits(get(one), {got.begin() + row * dim, got.begin() + (row + 1) * dim});
-    }
+    const auto normed = [&](const std::vector<int32_t>& which) {
+      layer_norm_by_row(ctx(), x, put(which, {3}), weights, biases, 1e-6f, y);
+      return get(y);
+    };
+    const std::vector<float> got = normed({-1, 1, kEntries});
+    expect_same_bits(got, normed({0, 1, kEntries - 1}));
   }
-}
-
-TEST_F(RowsTest, SnakeMatchesTheOracle) {
-  for (const int64_t channels : {1, 3, 12, 96, 1030})
-    for (const int64_t rows : {1, 5, 700}) {
-      std::vector<float> values = random_values(rows * channels, 1, 3), alpha = random_values(channels, 2);
-      for (float& a : alpha) a = std::abs(a) + 0.1f;
-      values[0] = 1e4f;  // many turns
-      ref::Values want, bound;
-      for (size_t i = 0; i < values.size(); ++i) {
-        const double a = alpha[i % static_cast<size_t>(channels)], phase = std::abs(a * values[i]);
-        want.push_back(ref::snake(values[i], a));
-        // The phase is rounded, and sin^2 changes by no more than it does; the sine itself is good to 3 units
-        // (its polynomial, the reduction, the last sum), its square to 7, and 1 / (alpha + 1e-9) adds 2.
-        bound.push_back(kUnit * (2 * std::abs(want.back()) + (phase + 10) / a));
-      }
-      const Tensor a = put(alpha, {channels});
-      for (const auto& [skip, gap] : {std::pair<int64_t, int64_t>{0, 0}, {4, 4}, {1, 2}}) {
-        const Strided x = strided(values, rows, channels, skip, gap),
-                      y = strided(values, rows, channels, gap, skip);
-        snake(ctx(), x.view, a, y.view);
-        expect_close(get(y.view), want, bound);
-        expect_gaps_untouched(y);
-        snake(ctx(), x.view, a, x.view);
-        expect_same_bits(get(x.view), get(y.view));
-      }
-    }
 }
 
 // The same op on the host: the GPU must equal it bit for bit.
