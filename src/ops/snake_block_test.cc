@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ops/op_testing.h"
 #include "ops/segment_norm_testing.h"
 
 namespace shoal::ops {
@@ -17,13 +18,14 @@ using segment_testing::Style;
 // Gaps of ten rows and more: as wide as half of the reach of five taps of dilation 5.
 const Batch kThree{{10, 30, 96}, {1, 50, 7}, 115};
 
-class SnakeBlock : public IsaTest {
+class SnakeBlock : public OpTest {
  protected:
   struct Half {
     Style style;
     Floats alpha, weight, bias;
     int64_t taps, dilation;
     PackedMatrix conv;
+    Tensor placed_style, placed_alpha;
   };
   struct Unit {
     Half first, second;
@@ -36,7 +38,9 @@ class SnakeBlock : public IsaTest {
               .bias = random_values(channels, seed + 2),
               .taps = taps,
               .dilation = dilation};
-    half.conv = pack_conv1d(ctx_, view_of(half.weight, {channels, channels, taps}),
+    half.placed_style = put(half.style.rows, {segments, 2 * channels});
+    half.placed_alpha = put(half.alpha, {channels});
+    half.conv = pack_conv1d(ctx(), view_of(half.weight, {channels, channels, taps}),
                             view_of(half.bias, {channels}), DType::f32);
     return half;
   }
@@ -49,22 +53,18 @@ class SnakeBlock : public IsaTest {
     }
     return units;
   }
-  static SnakeUnit::Half view(Half& half, int64_t channels) {
-    const int64_t segments = std::ssize(half.style.rows) / (2 * channels);
-    return {.style = view_of(half.style.rows, {segments, 2 * channels}),
-            .alpha = view_of(half.alpha, {channels}),
-            .conv = &half.conv,
-            .dilation = half.dilation};
+  static SnakeUnit::Half view(const Half& half) {
+    return {half.placed_style, half.placed_alpha, &half.conv, half.dilation};
   }
-  Floats run(Floats x, const Segments& segments, std::vector<Unit>& units, int64_t channels) {
+  Floats run(const Floats& x, const Segments& segments, const std::vector<Unit>& units, int64_t channels) {
+    poison();
     std::vector<SnakeUnit> views;
-    for (Unit& unit : units) views.push_back({view(unit.first, channels), view(unit.second, channels)});
-    Floats y(x.size(), NAN);
+    for (const Unit& unit : units) views.push_back({view(unit.first), view(unit.second)});
     const Shape shape{segments.total_rows(), channels};
-    const Floats before = x;
-    snake_block(ctx_, view_of(x, shape), segments, views, kEps, view_of(y, shape));
-    expect_same_bits(x, before);
-    return y;
+    const Tensor in = put(x, shape), y = garbage(shape);
+    snake_block(ctx(), in, placed(segments), views, kEps, y);
+    expect_same_bits(get(in), x);
+    return get(y);
   }
 
   // The output of one half for the rows of one segment.
@@ -85,7 +85,7 @@ class SnakeBlock : public IsaTest {
 TEST_P(SnakeBlock, MatchesItsDefinition) {
   constexpr int64_t kChannels = 12;
   const Segments segments = kThree.segments();
-  std::vector<Unit> units = random_units(kChannels, segments.count());
+  const std::vector<Unit> units = random_units(kChannels, segments.count());
   const Floats x = random_rows(segments, kChannels, 3, 1.0f);  // NaN in the gaps
   const Floats y = run(x, segments, units, kChannels);
   for (int64_t s = 0; s < segments.count(); ++s) {
@@ -102,21 +102,21 @@ TEST_P(SnakeBlock, MatchesItsDefinition) {
 }
 
 TEST_P(SnakeBlock, RefusesMismatchedShapes) {
-  const Segments segments = kThree.segments();
-  std::vector<Unit> units = random_units(8, segments.count());
-  std::vector<SnakeUnit> views = {{view(units[0].first, 8), view(units[0].second, 8)}};
-  Floats x(115 * 8), y(115 * 8);
-  const TensorView in = view_of(x, {115, 8}), out = view_of(y, {115, 8});
-  EXPECT_THROW(snake_block(ctx_, in, segments, {}, kEps, out), Error);
-  EXPECT_THROW(snake_block(ctx_, in, segments, views, kEps, in), Error);
-  EXPECT_THROW(snake_block(ctx_, in.slice(0, 114), segments, views, kEps, out), Error);
+  const Segments segments = placed(kThree.segments());
+  const std::vector<Unit> units = random_units(8, segments.count());
+  std::vector<SnakeUnit> views = {{view(units[0].first), view(units[0].second)}};
+  const Tensor in = garbage({115, 8}), out = garbage({115, 8});
+  EXPECT_NO_THROW(snake_block(ctx(), in, segments, views, kEps, out));
+  EXPECT_THROW(snake_block(ctx(), in, segments, {}, kEps, out), Error);
+  EXPECT_THROW(snake_block(ctx(), in, segments, views, kEps, in), Error);
+  EXPECT_THROW(snake_block(ctx(), in.view().slice(0, 114), segments, views, kEps, out), Error);
   Floats weight(8 * 8 * 2);
-  const PackedMatrix even = pack_conv1d(ctx_, view_of(weight, {8, 8, 2}), {}, DType::f32);
+  const PackedMatrix even = pack_conv1d(ctx(), view_of(weight, {8, 8, 2}), {}, DType::f32);
   views[0].second.conv = &even;
-  EXPECT_THROW(snake_block(ctx_, in, segments, views, kEps, out), Error);
+  EXPECT_THROW(snake_block(ctx(), in, segments, views, kEps, out), Error);
 }
 
-INSTANTIATE_TEST_SUITE_P(Isa, SnakeBlock, every_isa(), name_of_isa);
+INSTANTIATE_TEST_SUITE_P(Machine, SnakeBlock, testing::ValuesIn(every_machine()), name_of_machine);
 
 }  // namespace
 }  // namespace shoal::ops
