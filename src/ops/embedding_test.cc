@@ -1,121 +1,128 @@
 #include "ops/embedding.h"
 
 #include <cmath>
+#include <gmock/gmock.h>
 
-#include "base/f16.h"
-#include "ops/vector_quantise.h"
+#include "ops/rows_testing.h"
 #include "ops/vector_testing.h"
 
 namespace shoal::ops {
 namespace {
 
-class EmbeddingTest : public IsaTest {};
+constexpr DType kTableTypes[] = {DType::f32, DType::bf16, DType::f16};
+constexpr int64_t kTableDims[] = {1, 7, 8, 17, 40, 64, 1024, 1032, 2061};
 
-TensorView ids_of(const std::vector<int32_t>& ids, Shape shape) {
-  return TensorView::of(ids.data(), DType::i32, shape);
-}
+class EmbeddingTest : public RowsTestOf<OpTest> {
+ protected:
+  // A table of the dtype, and its values.
+  struct Table {
+    Tensor tensor;
+    std::vector<float> values;
+  };
+  Table table(DType dtype, int64_t entries, int64_t dim, unsigned seed) {
+    const std::vector<float> random = random_values(entries * dim, seed);
+    return {put(random, {entries, dim}, dtype), rounded_to(random, dtype)};
+  }
+  Tensor ids_of(const std::vector<int32_t>& ids, Shape shape) { return put(ids, shape); }
 
-// A table of the dtype, and its values; those of an f16 table are small integers, which it holds exactly.
-struct Table {
-  Table(DType dtype, int64_t entries, int64_t dim, unsigned seed) : tensor(dtype, {entries, dim}) {
-    std::vector<float> random = random_values(entries * dim, seed);
-    if (dtype == DType::f16)
-      for (float& value : random) value = std::round(8 * value);
-    values = rounded(random, dtype);
-    for (size_t i = 0; i < random.size(); ++i) {
-      if (dtype == DType::bf16)
-        tensor.as<Bf16>()[i] = float_to_bf16(random[i]);
-      else if (dtype == DType::f16)
-        tensor.as<F16>()[i] = float_to_f16(random[i]);
-      else
-        tensor.as<float>()[i] = random[i];
+  // op(y) writes exactly these rows, into rows of every surroundings.
+  template <typename Op>
+  void expect_exact_rows(const std::vector<float>& want, int64_t dim, Op op) {
+    const int64_t rows = std::ssize(want) / dim;
+    for (const auto& [skip, gap] : kSurroundings) {
+      const Strided y = strided(std::vector<float>(want.size(), NAN), rows, dim, skip, gap);
+      op(y.view);
+      expect_same_bits(get(y.view), want);
+      expect_gaps_untouched(y);
     }
   }
-  Tensor tensor;
-  ref::Values values;
 };
 
 TEST_P(EmbeddingTest, RowsAreCopied) {
-  for (const DType dtype : {DType::f32, DType::bf16, DType::f16})
-    for (const int64_t dim : {1, 17, 64}) {
-      const Table table(dtype, 9, dim, 1);
-      const std::vector<int32_t> ids = {8, 0, 3, 3, 7};
-      std::vector<float> y(5 * static_cast<size_t>(dim + 2), -1.0f);
-      gather_rows(ctx_, table.tensor, ids_of(ids, {5}), view_of(y, {5, dim + 2}).columns(1, dim + 1));
-      for (int64_t row = 0; row < 5; ++row) {
-        const float* got = y.data() + row * (dim + 2);
-        EXPECT_EQ(got[0], -1.0f);
-        EXPECT_EQ(got[dim + 1], -1.0f);
-        for (int64_t d = 0; d < dim; ++d)
-          ASSERT_EQ(got[1 + d], table.values[static_cast<size_t>(ids[static_cast<size_t>(row)] * dim + d)]);
-      }
-      gather_rows(ctx_, table.tensor, ids_of({}, {0}), view_of(y, {5, dim + 2}).slice(0, 0).columns(0, dim));
+  const std::vector<int32_t> ids = {8, 0, 3, 3, 7};
+  for (const DType dtype : kTableTypes)
+    for (const int64_t dim : kTableDims) {
+      const Table from = table(dtype, 9, dim, 1);
+      const Tensor which = ids_of(ids, {5});
+      std::vector<float> want;
+      for (const int32_t id : ids)
+        want.insert(want.end(), from.values.begin() + id * dim, from.values.begin() + (id + 1) * dim);
+      expect_exact_rows(want, dim, [&](TensorView y) { gather_rows(ctx(), from.tensor, which, y); });
+      gather_rows(ctx(), from.tensor, ids_of({}, {0}), garbage({0, dim}));
     }
 }
 
-// Ids and codes are columns of a matrix as well: here the second of three.
+// Ids are columns of a matrix as well: here the second of three.
 TEST_P(EmbeddingTest, OnlyTheFirstColumnOfIdsIsRead) {
-  const Table table(DType::f32, 9, 4, 1);
-  const std::vector<int32_t> ids = {8, 0, 3}, wide = {-1, 8, 99, -1, 0, 99, -1, 3, 99};
-  std::vector<float> y(12), want(12);
-  gather_rows(ctx_, table.tensor, ids_of(ids, {3}), view_of(want, {3, 4}));
-  gather_rows(ctx_, table.tensor, ids_of(wide, {3, 3}).columns(1, 3), view_of(y, {3, 4}));
-  EXPECT_EQ(y, want);
-  std::vector<float> sums(12);
-  gather_sum(ctx_, table.tensor, ids_of(wide, {3, 3}).columns(1, 2), view_of(sums, {3, 4}));
-  EXPECT_EQ(sums, want);
+  const Table from = table(DType::f32, 9, 4, 1);
+  const Tensor ids = ids_of({8, 0, 3}, {3}), wide = ids_of({-1, 8, 99, -1, 0, 99, -1, 3, 99}, {3, 3});
+  const Tensor want = garbage({3, 4}), y = garbage({3, 4}), sums = garbage({3, 4});
+  gather_rows(ctx(), from.tensor, ids, want);
+  gather_rows(ctx(), from.tensor, wide.view().columns(1, 3), y);
+  EXPECT_EQ(get(y), get(want));
+  gather_sum(ctx(), from.tensor, wide.view().columns(1, 2), sums);
+  EXPECT_EQ(get(sums), get(want));
 }
 
-TEST_P(EmbeddingTest, CodesGoToAColumn) {
-  std::vector<float> x = {1, 0, 0, 1, -1, 0}, directions = {0, 1, 1, 0, -1, 0};
-  std::vector<int32_t> codes(9, 77);
-  nearest_code(ctx_, view_of(x, {3, 2}), view_of(directions, {3, 2}), ids_of(codes, {3, 3}).columns(1, 3));
-  EXPECT_EQ(codes, (std::vector<int32_t>{77, 1, 77, 77, 0, 77, 77, 2, 77}));
+TEST_P(EmbeddingTest, TablesMayBeStrided) {
+  const std::vector<float> values = random_values(9 * 20, 1);
+  const Tensor from = put(values, {9, 20}), y = garbage({3, 13});
+  const std::vector<int32_t> ids = {8, 0, 5};
+  gather_rows(ctx(), from.view().columns(4, 17), ids_of(ids, {3}), y);
+  std::vector<float> want;
+  for (const int32_t id : ids)
+    want.insert(want.end(), values.begin() + id * 20 + 4, values.begin() + id * 20 + 17);
+  expect_same_bits(get(y), want);
 }
 
 TEST_P(EmbeddingTest, IdsOfOtherShapesAreOurFault) {
-  const Table table(DType::f32, 4, 3, 1), codes(DType::f32, 6, 3, 1);
-  std::vector<float> y(6);
-  const std::vector<int32_t> ids(6);
-  const TensorView out = view_of(y, {2, 3});
-  EXPECT_NO_THROW(gather_rows(ctx_, table.tensor, ids_of(ids, {6}).slice(0, 2), out));
-  EXPECT_THROW(gather_rows(ctx_, table.tensor, ids_of(ids, {6}), out), Error);
-  EXPECT_THROW(gather_rows(ctx_, table.tensor, out.columns(0, 1), out), Error);
-  EXPECT_THROW(gather_sum(ctx_, table.tensor, ids_of(ids, {6}).slice(0, 2), out), Error);
-  const ColumnEmbedding embedding{table.tensor, codes.tensor, 3, 2, 1, 3, false};
-  EXPECT_NO_THROW(embed_columns(ctx_, embedding, ids_of(ids, {2, 3}), out));
-  EXPECT_THROW(embed_columns(ctx_, embedding, ids_of(ids, {3, 2}), out), Error);
-  EXPECT_THROW(embed_columns(ctx_, embedding, ids_of(ids, {1, 6}).columns(0, 3), out), Error);
+  const Table from = table(DType::f32, 4, 3, 1), codes = table(DType::f32, 6, 3, 1);
+  const Tensor memory = garbage({2, 3});
+  const TensorView out = memory;
+  const std::vector<int32_t> zeros(6);
+  const Tensor ids = ids_of(zeros, {6}), two_rows = ids_of(zeros, {2, 3}), three_rows = ids_of(zeros, {3, 2}),
+               one_row = ids_of(zeros, {1, 6});
+  EXPECT_NO_THROW(gather_rows(ctx(), from.tensor, ids.view().slice(0, 2), out));
+  EXPECT_THROW(gather_rows(ctx(), from.tensor, ids, out), Error);
+  EXPECT_THROW(gather_rows(ctx(), from.tensor, out.columns(0, 1), out), Error);
+  EXPECT_THROW(gather_sum(ctx(), from.tensor, ids.view().slice(0, 2), out), Error);
+  const ColumnEmbedding embedding{from.tensor, codes.tensor, 3, 2, 1, 3, false};
+  EXPECT_NO_THROW(embed_columns(ctx(), embedding, two_rows, out));
+  EXPECT_THROW(embed_columns(ctx(), embedding, three_rows, out), Error);
+  EXPECT_THROW(embed_columns(ctx(), embedding, one_row.view().columns(0, 3), out), Error);
 }
 
 TEST_P(EmbeddingTest, SumsAreTakenInOrder) {
-  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
-    constexpr int64_t kDim = 37, kPerRow = 10, kRows = 21;
-    const Table table(dtype, 50, kDim, 2);
-    std::vector<int32_t> ids;
-    for (int64_t i = 0; i < kRows * kPerRow; ++i) ids.push_back(static_cast<int32_t>(i * 7 % 50));
-    std::vector<float> y(kRows * kDim);
-    gather_sum(ctx_, table.tensor, ids_of(ids, {kRows, kPerRow}), view_of(y, {kRows, kDim}));
-    for (int64_t row = 0; row < kRows; ++row)
-      for (int64_t d = 0; d < kDim; ++d) {
-        float want = 0;
-        for (int64_t i = 0; i < kPerRow; ++i)
-          want += static_cast<float>(
-              table.values[static_cast<size_t>(ids[static_cast<size_t>(row * kPerRow + i)] * kDim + d)]);
-        ASSERT_EQ(y[static_cast<size_t>(row * kDim + d)], want);
+  constexpr int64_t kPerRow = 10, kRows = 21;
+  std::vector<int32_t> ids;
+  for (int64_t i = 0; i < kRows * kPerRow; ++i) ids.push_back(static_cast<int32_t>(i * 7 % 50));
+  const Tensor which = ids_of(ids, {kRows, kPerRow});
+  for (const DType dtype : kTableTypes)
+    for (const int64_t dim : kTableDims) {
+      const Table from = table(dtype, 50, dim, 2);
+      for (const int64_t first : {0, 1, 9}) {  // ten, nine and one in each row
+        std::vector<float> want(static_cast<size_t>(kRows * dim));
+        for (int64_t row = 0; row < kRows; ++row)
+          for (int64_t i = first; i < kPerRow; ++i)
+            for (int64_t d = 0; d < dim; ++d)
+              want[static_cast<size_t>(row * dim + d)] +=
+                  from.values[static_cast<size_t>(ids[static_cast<size_t>(row * kPerRow + i)] * dim + d)];
+        expect_exact_rows(want, dim, [&](TensorView y) {
+          gather_sum(ctx(), from.tensor, which.view().columns(first, kPerRow), y);
+        });
       }
-  }
+    }
 }
 
 TEST_P(EmbeddingTest, ColumnsCarryCodesInTheSemanticRangeOnly) {
   constexpr int64_t kDim = 33, kBooks = 3, kSize = 5;
   for (const bool scale : {false, true}) {
-    const Table text(DType::bf16, 20, kDim, 3), codes(DType::bf16, kBooks * kSize, kDim, 4);
+    const Table text = table(DType::bf16, 20, kDim, 3), codes = table(DType::bf16, kBooks * kSize, kDim, 4);
     const ColumnEmbedding embedding{text.tensor, codes.tensor, kSize, kBooks, 10, 14, scale};
     // a text column whose codes are not looked at, both ends of the range, and the id after it
     const std::vector<int32_t> columns = {9, 99, -1, 0, 10, 4, 0, 2, 14, 1, 1, 1, 15, 0, 0, 0};
-    std::vector<float> y(4 * kDim);
-    embed_columns(ctx_, embedding, ids_of(columns, {4, 4}), view_of(y, {4, kDim}));
+    const Tensor y = garbage({4, kDim});
+    embed_columns(ctx(), embedding, ids_of(columns, {4, 4}), y);
     ref::Values want, bound;
     for (int64_t row = 0; row < 4; ++row)
       for (int64_t d = 0; d < kDim; ++d) {
@@ -132,73 +139,50 @@ TEST_P(EmbeddingTest, ColumnsCarryCodesInTheSemanticRangeOnly) {
         want.push_back(v);
         bound.push_back(5 * kUnit * size);
       }
-    expect_close(y, want, bound);
+    expect_close(get(y), want, bound);
   }
 }
 
-TEST_P(EmbeddingTest, IdsOutsideTheTableAreErrors) {
-  const Table table(DType::f32, 4, 3, 1), codes(DType::f32, 6, 3, 1);
-  std::vector<float> y(3);
-  const auto gather = [&](int32_t id) {
-    gather_rows(ctx_, table.tensor, ids_of({id}, {1}), view_of(y, {1, 3}));
-  };
+TEST_P(EmbeddingTest, ColumnsHaveTheBitsOfThePortableKernels) {
+  constexpr int64_t kBooks = 10, kSize = 5, kRows = 5;
+  std::vector<int32_t> columns;
+  for (const int32_t token : {9, 10, 14, 15, 12}) {
+    columns.push_back(token);
+    for (int32_t i = 0; i < kBooks; ++i) columns.push_back((i * 3 + token) % 5);
+  }
+  for (const DType dtype : kTableTypes)
+    for (const int64_t dim : {1, 12, 33, 1024, 1040})
+      for (const bool scale : {false, true}) {
+        const auto embed = [&](TensorView y) {
+          const Table text = table(dtype, 20, dim, 3), codes = table(dtype, kBooks * kSize, dim, 4);
+          const ColumnEmbedding embedding{text.tensor, codes.tensor, kSize, kBooks, 10, 14, scale};
+          embed_columns(ctx(), embedding, ids_of(columns, {kRows, 1 + kBooks}), y);
+          return get(y);
+        };
+        expect_exact_rows(on_portable_cpu([&] { return embed(garbage({kRows, dim})); }), dim, embed);
+      }
+}
+
+INSTANTIATE_TEST_SUITE_P(Machine, EmbeddingTest, testing::ValuesIn(every_machine()), name_of_machine);
+
+// A GPU reads the nearest row (cuda/rows/rows_test.cc).
+class EmbeddingOnCpus : public EmbeddingTest {};
+
+TEST_P(EmbeddingOnCpus, IdsOutsideTheTableAreErrors) {
+  const Table from = table(DType::f32, 4, 3, 1), codes = table(DType::f32, 6, 3, 1);
+  const Tensor y = garbage({1, 3});
+  const auto gather = [&](int32_t id) { gather_rows(ctx(), from.tensor, ids_of({id}, {1}), y); };
   EXPECT_NO_THROW(gather(3));
   EXPECT_THROW(gather(4), Error);
   EXPECT_THROW(gather(-1), Error);
-  EXPECT_THROW(gather_sum(ctx_, table.tensor, ids_of({0, 4}, {1, 2}), view_of(y, {1, 3})), Error);
-  const ColumnEmbedding embedding{table.tensor, codes.tensor, 3, 2, 1, 3, false};
+  EXPECT_THROW(gather_sum(ctx(), from.tensor, ids_of({0, 4}, {1, 2}), y), Error);
+  const ColumnEmbedding embedding{from.tensor, codes.tensor, 3, 2, 1, 3, false};
   for (const std::vector<int32_t>& column :
        {std::vector<int32_t>{4, 0, 0}, {-1, 0, 0}, {1, 3, 0}, {1, 0, -1}, {3, 0, 3}})
-    EXPECT_THROW(embed_columns(ctx_, embedding, ids_of(column, {1, 3}), view_of(y, {1, 3})), Error);
+    EXPECT_THROW(embed_columns(ctx(), embedding, ids_of(column, {1, 3}), y), Error);
 }
 
-TEST_P(EmbeddingTest, NearestCodeIsTheFirstOfTheLargestCosines) {
-  for (const int64_t entries : {1, 5, 16, 1024, 4099})
-    for (const int64_t dim : {2, 8, 19}) {
-      constexpr int64_t kRows = 70;
-      std::vector<float> x = random_values(kRows * dim, 1, 3), directions = random_values(entries * dim, 2);
-      for (int64_t e = 0; e < entries; ++e) {
-        double norm = 0;
-        for (int64_t d = 0; d < dim; ++d) norm += std::pow(directions[static_cast<size_t>(e * dim + d)], 2);
-        for (int64_t d = 0; d < dim; ++d)
-          directions[static_cast<size_t>(e * dim + d)] /= static_cast<float>(std::sqrt(norm));
-      }
-      std::fill_n(x.begin(), dim, 0.0f);  // ties with everything
-      std::vector<int32_t> codes(kRows);
-      nearest_code(ctx_, view_of(x, {kRows, dim}), view_of(directions, {entries, dim}),
-                   ids_of(codes, {kRows}));
-      EXPECT_EQ(codes[0], 0);
-      for (int64_t row = 1; row < kRows; ++row) {
-        const auto dot = [&](int64_t e) {
-          double sum = 0;
-          for (int64_t d = 0; d < dim; ++d)
-            sum += static_cast<double>(x[static_cast<size_t>(row * dim + d)]) *
-                   directions[static_cast<size_t>(e * dim + d)];
-          return sum;
-        };
-        const int32_t code = codes[static_cast<size_t>(row)];
-        ASSERT_GE(code, 0);
-        ASSERT_LT(code, entries);
-        double length = 0;
-        for (int64_t d = 0; d < dim; ++d) length += std::pow(x[static_cast<size_t>(row * dim + d)], 2);
-        for (int64_t e = 0; e < entries; ++e)  // rounding: dim products of total length |x|
-          ASSERT_LE(dot(e), dot(code) + 2 * static_cast<double>(dim) * kUnit * std::sqrt(length))
-              << e << " " << code;
-      }
-    }
-}
-
-TEST_P(EmbeddingTest, ExactTiesGoToTheFirstEntry) {
-  constexpr int64_t kEntries = 100;
-  std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8}, directions;
-  for (int64_t e = 0; e < kEntries; ++e)
-    for (int d = 0; d < 8; ++d) directions.push_back(e % 30 == 17 ? 0.125f * static_cast<float>(d) : 0.0f);
-  std::vector<int32_t> codes(1);
-  nearest_code(ctx_, view_of(x, {1, 8}), view_of(directions, {kEntries, 8}), ids_of(codes, {1}));
-  EXPECT_EQ(codes[0], 17);
-}
-
-INSTANTIATE_TEST_SUITE_P(Isa, EmbeddingTest, every_isa(), name_of_isa);
+INSTANTIATE_TEST_SUITE_P(Cpu, EmbeddingOnCpus, testing::ValuesIn(every_cpu()), name_of_machine);
 
 }  // namespace
 }  // namespace shoal::ops
