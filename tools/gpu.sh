@@ -17,9 +17,8 @@ racecheck_filter='AttentionOracleTest.HeadsAre*:AttentionOracleTest.Appended*'
 racecheck_filter+=':AttentionBitsTest.AttendIs*:AttentionBitsTest.Short*:AttentionBitsTest.Pages*:CudaDrawTest.ARow*'
 racecheck_filter+=':CudaDrawTest.Redraws*'
 racecheck_filter+=':*CudaConv1d.Writes*BF16:*CudaLinear.MatchesTheReferenceAtAwkwardSizes/F16:F32Product.Some*'
-racecheck_filter+=':RowsTest.LayerNorm*'
 racecheck_ops_filter='*/SegmentNorm.AdainRuns*/cuda:*/CopyKvPages.Moves*/cuda:*/DepthwiseConv1d.Chunks*/cuda'
-racecheck_ops_filter+=':*/HarmonicSourceTest.MatchesTheOracleWithDrawn*/cuda'
+racecheck_ops_filter+=':*/HarmonicSourceTest.MatchesTheOracleWithDrawn*/cuda:*/NormTest.LayerNorm*/cuda'
 benches=()
 while (($#)); do
   case "$1" in
