@@ -1,6 +1,7 @@
 // Chunks of 64 positions in shared memory, and their products by the tensor cores.
 #pragma once
 
+#include "ops/attention_scratch.h"
 #include "ops/cuda/attention/attention_merge.cuh"
 #include "ops/cuda/attention/attention_rows.cuh"
 #include "ops/cuda/ptx/async_copy.cuh"
@@ -9,7 +10,7 @@
 
 namespace shoal::ops::cuda {
 
-constexpr int kChunk = 64;
+constexpr int kChunk = kGpuAttentionChunk;
 constexpr int kTileRows = 16;  // of an mma
 constexpr int kTileWarps = 4, kTileThreads = 32 * kTileWarps;
 constexpr int kWarpKeys = kChunk / kTileWarps;  // positions of a chunk that a warp copies

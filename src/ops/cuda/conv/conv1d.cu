@@ -13,16 +13,6 @@ namespace {
 // piece, and the others take long for many channels.
 int64_t least_rows_at_once(int64_t channels) { return channels <= 96 ? 1024 : channels <= 192 ? 4096 : 8192; }
 
-ProductEpilogue into(TensorView y, const PackedMatrix& weight, const Epilogue& epilogue = {}) {
-  return {.bias = weight.bias.empty() ? nullptr : weight.bias.as<float>(),
-          .scale = epilogue.scale.empty() ? nullptr : epilogue.scale.as<float>(),
-          .activation = epilogue.activation,
-          .accumulate = epilogue.accumulate,
-          .y = y.data(),
-          .y_stride = y.stride(0),
-          .y_dtype = y.dtype()};
-}
-
 Product product_of(const PreparedRows& input, const PackedMatrix& weight, const ProductEpilogue& epilogue,
                    int64_t rows) {
   return {.shape = shape_of(weight),

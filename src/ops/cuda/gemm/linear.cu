@@ -56,18 +56,6 @@ void multiply(Context& ctx, TensorView x, const PackedMatrix& weight, const Matr
   run_linear(ctx, with_input(product, x));
 }
 
-// Without bias: a pair has none.
-ProductEpilogue into(TensorView y) { return {.y = y.data(), .y_stride = y.stride(0), .y_dtype = y.dtype()}; }
-
-ProductEpilogue into(TensorView y, const PackedMatrix& weight, const Epilogue& epilogue = {}) {
-  ProductEpilogue result = into(y);
-  if (!weight.bias.empty()) result.bias = weight.bias.as<float>();
-  if (!epilogue.scale.empty()) result.scale = epilogue.scale.as<float>();
-  result.activation = epilogue.activation;
-  result.accumulate = epilogue.accumulate;
-  return result;
-}
-
 }  // namespace
 
 void linear(Context& ctx, TensorView x, const PackedMatrix& weight, TensorView y, const Epilogue& epilogue) {
@@ -75,7 +63,7 @@ void linear(Context& ctx, TensorView x, const PackedMatrix& weight, TensorView y
 }
 
 void linear_swiglu(Context& ctx, TensorView x, const PackedMatrix& gate_up, TensorView y) {
-  multiply(ctx, x, gate_up, shape_of(gate_up, true), into(y));
+  multiply(ctx, x, gate_up, shape_of(gate_up, true), into(y, gate_up));
 }
 
 void norm_linear(Context& ctx, TensorView x, const RmsNorm& norm, const PackedMatrix& weight, TensorView y,
@@ -85,7 +73,7 @@ void norm_linear(Context& ctx, TensorView x, const RmsNorm& norm, const PackedMa
 
 void norm_swiglu(Context& ctx, TensorView x, const RmsNorm& norm, const PackedMatrix& gate_up, TensorView y,
                  TensorView sums) {
-  multiply(ctx, x, gate_up, shape_of(gate_up, true), into(y), &norm, sums);
+  multiply(ctx, x, gate_up, shape_of(gate_up, true), into(y, gate_up), &norm, sums);
 }
 
 }  // namespace shoal::ops::cuda

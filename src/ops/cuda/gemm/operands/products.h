@@ -52,6 +52,17 @@ TensorView product_operand(Context& ctx, TensorView x, DType dtype, const RmsNor
 // Whether products whose operands are of `dtype` read x as it is.
 bool is_product_operand(TensorView x, DType dtype);
 
+// The sums to y, with the matrix's bias if it has one.
+inline ProductEpilogue into(TensorView y, const PackedMatrix& weight, const Epilogue& epilogue = {}) {
+  return {.bias = weight.bias.empty() ? nullptr : weight.bias.as<float>(),
+          .scale = epilogue.scale.empty() ? nullptr : epilogue.scale.as<float>(),
+          .activation = epilogue.activation,
+          .accumulate = epilogue.accumulate,
+          .y = y.data(),
+          .y_stride = y.stride(0),
+          .y_dtype = y.dtype()};
+}
+
 // The shape of a packed matrix.
 inline MatrixShape shape_of(const PackedMatrix& matrix, bool paired = false) {
   return {.outputs = matrix.outputs, .taps = matrix.taps, .depth = matrix.depth, .paired = paired};
