@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <iostream>
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -14,6 +15,7 @@
 #include "cli/interrupt.h"
 #include "fleet/balancer.h"
 #include "fleet/machine.h"
+#include "fleet/runtime_socket.h"
 #include "fleet/supervisor.h"
 #include "server/observe/log_sink.h"
 
@@ -96,6 +98,33 @@ std::optional<fleet::BalancerPlan> plan_balancer(const FleetCommand& asked, cons
   return plan;
 }
 
+// The signals of a fleet. SIGHUP asks for a rolling restart; if the terminal that started the fleet is gone,
+// for its end.
+class FleetSignals {
+ public:
+  bool should_end() {
+    hung_up_ = interrupt_.take_hangup() || hung_up_;
+    return interrupt_.received() || (hung_up_ && had_terminal_ && !has_terminal());
+  }
+  bool take_hangup() { return std::exchange(hung_up_, false); }
+
+ private:
+  const InterruptGuard interrupt_{Hangup::is_remembered};
+  const bool had_terminal_ = has_terminal();
+  bool hung_up_ = false;
+};
+
+// Whether new workers would accept the settings as they are now.
+bool are_still_right(const std::vector<std::string>& options) {
+  try {
+    refuse_what_cannot_be_shared(resolve_of_serve(options).server);
+    return true;
+  } catch (const Error& error) {
+    log(LogLevel::error, "SIGHUP: ", error.message(), "; the fleet goes on as it was");
+    return false;
+  }
+}
+
 }  // namespace
 
 void run_fleet_command(FleetCommand asked, const std::vector<std::string>& options) {
@@ -104,27 +133,33 @@ void run_fleet_command(FleetCommand asked, const std::vector<std::string>& optio
   const std::vector<std::string> gpus = gpu_names();
   asked.request.gpus = static_cast<int>(gpus.size());
   asked.request.cpus = fleet::usable_cpus();
-  const std::optional<fleet::BalancerPlan> in_front = plan_balancer(asked, settings.server);
+  std::optional<fleet::BalancerPlan> in_front = plan_balancer(asked, settings.server);
   if (asked.print_haproxy) {
     if (in_front) std::cout << haproxy_config(*in_front);
     return;
   }
   constexpr int kOwnGrace_s = 5;  // besides that of the requests, for leaving
-  const InterruptGuard interrupt;
+  FleetSignals signals;
   fleet::FleetOptions fleet{
       .workers = plan_workers(asked.request),
       .command = [&](const fleet::WorkerPlan& worker) { return command_of(worker, options, gpus); },
       .stagger_us = asked.stagger_s * kSecond_us,
       .grace_us = (settings.server.grace_s + kOwnGrace_s) * kSecond_us,
-      .should_end = [&] { return interrupt.received(); },
+      .should_end = [&] { return signals.should_end(); },
+      .should_roll = [&] { return signals.take_hangup() && are_still_right(options); },
       .print =
           [](std::string_view line) {
             std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
           }};
+  std::optional<fleet::RuntimeSocket> socket;
   std::optional<fleet::Balancer> balancer;
   if (in_front) {
+    in_front->runtime_socket = socket.emplace().path();
     balancer.emplace(fleet::find_haproxy(asked.haproxy), haproxy_config(*in_front));
-    fleet.balancer = {.port = in_front->port, .command = balancer->command()};
+    fleet.balancer = {
+        .port = in_front->port,
+        .command = balancer->command(),
+        .let_in = [&](const std::string& worker, bool in) { return socket->let_in(worker, in); }};
   }
   const server::ServerLog logging(settings.server);
   run_fleet(fleet);

@@ -4,6 +4,7 @@
 #include <climits>
 #include <csignal>
 #include <cstring>
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace shoal::cli {
@@ -51,6 +52,12 @@ void InterruptGuard::remove_if_killed(const std::string& path) const {
   if (path.empty() || path.size() >= sizeof unfinished) return;
   std::memcpy(unfinished, path.c_str(), path.size() + 1);
   has_unfinished = true;
+}
+
+bool has_terminal() {
+  const int terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+  if (terminal >= 0) close(terminal);
+  return terminal >= 0;
 }
 
 }  // namespace shoal::cli

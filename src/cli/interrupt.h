@@ -31,6 +31,9 @@ class InterruptGuard {
   const bool hears_hangup_;
 };
 
+// Whether the process has a controlling terminal that is still there.
+bool has_terminal();
+
 // Exit code of a run that was interrupted: 128 + SIGINT, as shells expect.
 constexpr int kInterruptedExitCode = 130;
 

@@ -2,11 +2,9 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <fcntl.h>
 #include <future>
 #include <optional>
 #include <thread>
-#include <unistd.h>
 #include <utility>
 
 #include "base/error.h"
@@ -25,12 +23,6 @@ constexpr std::chrono::milliseconds kLook{50};
 
 bool is_under_way(const std::future<void>& work, std::chrono::milliseconds patience) {
   return work.valid() && work.wait_for(patience) != std::future_status::ready;
-}
-
-bool has_terminal() {
-  const int terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
-  if (terminal >= 0) close(terminal);
-  return terminal >= 0;
 }
 
 // Settings of the server, which only a new start changes, and the folders that stay.

@@ -25,21 +25,19 @@ constexpr const char* kLoopback = "127.0.0.1";
 // fd-hard-limit: HAProxy reserves memory for every descriptor that it may open, and containers often allow a
 // billion. Its own buffers hold a request until the answer begins: what fits can be sent again.
 std::string globals(const BalancerPlan& plan) {
+  const std::string socket = plan.runtime_socket.empty() ? ""
+                                                         : concat("    stats socket ", plan.runtime_socket,
+                                                                  " mode 600 level admin\n");
   return concat(
       "global\n"
-      "    log stdout format raw local0 notice\n"
       "    nbthread 1\n"
       "    fd-hard-limit 65536\n"
       "    tune.bufsize ",
-      kRepeatableBytes,
-      "\n"
-      "    hard-stop-after ",
-      plan.grace_s,
+      kRepeatableBytes, "\n", socket, "    hard-stop-after ", plan.grace_s,
       "s\n"
       "\n"
       "defaults\n"
       "    mode http\n"
-      "    log global\n"
       "    timeout connect 2s\n"
       "    timeout client 75s\n"
       "    timeout server ",

@@ -25,6 +25,7 @@ struct BalancerPlan {
   Strategy strategy = Strategy::least_connections;
   std::vector<WorkerPlan> workers;
   int longest_answer_s = 600;  // that a worker may take before it sends anything
+  std::string runtime_socket;  // path; empty: none
   int grace_s = 30;            // of requests inside when the fleet ends
 };
 

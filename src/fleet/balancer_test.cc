@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "base/error.h"
+#include "fleet/runtime_socket.h"
 
 namespace shoal::fleet {
 namespace {
@@ -28,7 +29,6 @@ void expect_bad_argument(const Action& action, const std::string& part) {
 
 TEST(BalancerConfig, OfTheDefaultStrategy) {
   EXPECT_EQ(haproxy_config(two_workers(Strategy::least_connections)), R"(global
-    log stdout format raw local0 notice
     nbthread 1
     fd-hard-limit 65536
     tune.bufsize 65536
@@ -36,7 +36,6 @@ TEST(BalancerConfig, OfTheDefaultStrategy) {
 
 defaults
     mode http
-    log global
     timeout connect 2s
     timeout client 75s
     timeout server 600s
@@ -116,6 +115,12 @@ TEST(Balancer, HaproxyAcceptsEveryStrategyAndNoNonsense) {
   }
   for (const Strategy strategy : {Strategy::least_connections, Strategy::round_robin, Strategy::voice})
     EXPECT_NO_THROW(Balancer(program, haproxy_config(two_workers(strategy))));
+  const RuntimeSocket socket;
+  BalancerPlan plan = two_workers(Strategy::voice);
+  plan.runtime_socket = socket.path();
+  EXPECT_THAT(haproxy_config(plan), HasSubstr("stats socket " + socket.path() + " mode 600 level admin\n"));
+  EXPECT_NO_THROW(Balancer(program, haproxy_config(plan)));
+  EXPECT_FALSE(socket.let_in("w1", true)) << "nobody listens";
   expect_bad_argument([&] { Balancer(program, "global\n    nonsense\n"); }, "unknown keyword 'nonsense'");
 }
 

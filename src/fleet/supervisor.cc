@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "fleet/log_lines.h"
 #include "fleet/probe.h"
+#include "fleet/rolling.h"
 
 namespace shoal::fleet {
 namespace {
@@ -69,18 +70,30 @@ class Worker {
     return ended;
   }
 
+  // It answers what is inside, ends, and starts again.
+  void drain() {
+    log(LogLevel::info, plan_.name, ": ends, and starts again");
+    probe_.end();
+    send(SIGTERM);
+    watch_.asked_to_end(now_us() + options_.grace_us);
+  }
+
   void check() {
     const int64_t now = now_us();
     if (!probe_.is_under_way() && watch_.should_check(now)) probe_.begin(plan_.port, now + kCheckTimeout_us);
     if (probe_.is_under_way()) take(probe_.go_on(now));
-    if (!watch_.hangs(now)) return;
-    log(LogLevel::error, plan_.name, ": gives no answer; it is killed");
+    if (!watch_.hangs(now) && !watch_.is_overdue(now)) return;
+    log(LogLevel::error, plan_.name,
+        watch_.hangs(now) ? ": gives no answer; it is killed" : ": has not ended in time; it is killed");
     send(SIGKILL);
     watch_.killed();
   }
 
   void note_end(const Ended& ended) {
+    const int failures = watch_.failures();
     watch_.ended(now_us());
+    if (watch_.failures() == failures)
+      return log(LogLevel::info, plan_.name, ": ended with ", to_words(ended));
     if (watch_.state() == WorkerState::given_up)
       log(LogLevel::error, plan_.name, ": ended with ", to_words(ended), ", ", watch_.failures(),
           " times in a row: given up");
@@ -142,6 +155,7 @@ class Fleet {
         process->check();
         any_was_ready_ = any_was_ready_ || process->watch().was_ready();
       }
+      roll();
     }
   }
 
@@ -204,6 +218,54 @@ class Fleet {
     is_ready_ = false;
   }
 
+  // The balancer sees by itself that a worker leaves, but after requests that come back with 503.
+  void let_in(Worker& worker, bool in) {
+    if (balancer_ == nullptr) return;
+    if (!options_.balancer->let_in(worker.plan().name, in))
+      log(LogLevel::warning, "the balancer was not told that ", worker.plan().name,
+          in ? " is back" : " leaves");
+    if (in)
+      std::erase(kept_out_, &worker);
+    else
+      kept_out_.push_back(&worker);
+  }
+
+  void let_in_who_is_back() {
+    const std::vector<Worker*> kept_out = kept_out_;
+    for (Worker* worker : kept_out)
+      if (worker->watch().state() == WorkerState::ready) let_in(*worker, true);
+  }
+
+  void roll() {
+    let_in_who_is_back();
+    if (options_.should_roll() && !rolling_) {
+      log(LogLevel::info, "rolling restart: one worker after the other");
+      rolling_.emplace(worker_states());
+    }
+    if (!rolling_) return;
+    if (const std::optional<size_t> next = rolling_->next(worker_states())) {
+      // The others are ready, and the balancer may not have seen it yet.
+      for (const auto& process : processes_)
+        if (process.get() != balancer_) let_in(*process, process != processes_[*next]);
+      processes_[*next]->drain();
+    }
+    if (rolling_->outcome() == RollingRestart::Outcome::goes_on) return;
+    if (rolling_->outcome() == RollingRestart::Outcome::done)
+      log(LogLevel::info, "rolling restart: done");
+    else
+      log(LogLevel::error,
+          "rolling restart: a worker failed; those whose turn had not come go on as they were");
+    rolling_.reset();
+  }
+
+  std::vector<RollingRestart::Worker> worker_states() const {
+    std::vector<RollingRestart::Worker> states;
+    for (const auto& process : processes_)
+      if (process.get() != balancer_)
+        states.push_back({process->watch().state(), process->watch().failures()});
+    return states;
+  }
+
   void wait() const {
     std::vector<pollfd> events;
     for (const auto& process : processes_) process->watch_for(events);
@@ -213,7 +275,9 @@ class Fleet {
   const FleetOptions& options_;
   std::vector<std::unique_ptr<Worker>> processes_;  // the workers, then the balancer
   Worker* balancer_ = nullptr;
-  size_t first_starts_ = 0;  // workers that have had theirs
+  std::optional<RollingRestart> rolling_;
+  std::vector<Worker*> kept_out_;  // by the balancer
+  size_t first_starts_ = 0;        // workers that have had theirs
   int64_t last_start_us_ = 0;
   bool is_ready_ = false;  // the last of them has been ready
   bool any_was_ready_ = false;

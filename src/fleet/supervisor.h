@@ -20,12 +20,17 @@ struct FleetOptions {
   struct InFront {
     int port = 0;
     Command command;
+    // Whether the worker of this name gets requests; false if that could not be said.
+    std::function<bool(const std::string& name, bool in)> let_in;
   };
   std::optional<InFront> balancer;
   int64_t stagger_us = 60'000'000;  // a worker starts when the one before is ready, or so long after it
   int64_t grace_us = 35'000'000;    // from SIGTERM to SIGKILL
   WatchRules rules;
   std::function<bool()> should_end;
+  std::function<bool()> should_roll = [] {
+    return false;
+  };  // whether a rolling restart was asked for since the last call
   std::function<void(std::string_view)> print;  // one line of a worker, named
 };
 

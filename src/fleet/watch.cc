@@ -14,6 +14,8 @@ const char* name_of(WorkerState state) {
       return "ready";
     case WorkerState::unready:
       return "unready";
+    case WorkerState::draining:
+      return "draining";
     case WorkerState::ending:
       return "ending";
     case WorkerState::given_up:
@@ -24,13 +26,13 @@ const char* name_of(WorkerState state) {
 
 bool WorkerWatch::should_check(int64_t now_us) const {
   constexpr int kOftener = 5;  // the next worker waits for this one
-  const bool is_watched = runs() && state_ != WorkerState::ending;
+  const bool is_watched = runs() && !is_leaving();
   return is_watched &&
          now_us - checked_us_ >= rules_.check_us / (state_ == WorkerState::ready ? 1 : kOftener);
 }
 
 bool WorkerWatch::hangs(int64_t now_us) const {
-  if (!runs() || state_ == WorkerState::ending) return false;
+  if (!runs() || is_leaving()) return false;
   // A process that has not begun to listen refuses connections: that is no sign of anything until its time is
   // over.
   if (!has_answered_) return now_us - started_us_ > rules_.listen_us;
@@ -41,13 +43,13 @@ void WorkerWatch::started(int64_t now_us) {
   state_ = WorkerState::starting;
   started_us_ = checked_us_ = now_us;
   silent_checks_ = 0;
-  has_answered_ = was_ready_ = false;
+  has_answered_ = was_ready_ = is_wanted_end_ = false;
   if (has_run_) ++restarts_;
   has_run_ = true;
 }
 
 void WorkerWatch::checked(CheckResult result, int64_t now_us) {
-  if (!runs() || state_ == WorkerState::ending) return;  // the answer of a process that is no more
+  if (!runs() || is_leaving()) return;  // the answer of a process that is no more
   checked_us_ = now_us;
   if (result == CheckResult::silent) {
     ++silent_checks_;
@@ -65,7 +67,18 @@ void WorkerWatch::checked(CheckResult result, int64_t now_us) {
   if (now_us - ready_since_us_ >= rules_.steady_us) failures_ = 0;
 }
 
+void WorkerWatch::asked_to_end(int64_t until_us) {
+  state_ = WorkerState::draining;
+  drained_until_us_ = until_us;
+  is_wanted_end_ = true;
+}
+
 void WorkerWatch::ended(int64_t now_us) {
+  if (is_wanted_end_) {
+    state_ = WorkerState::waiting;
+    next_start_us_ = now_us;
+    return;
+  }
   ++failures_;
   if (failures_ >= rules_.most_failures) {
     state_ = WorkerState::given_up;

@@ -20,8 +20,9 @@ enum class WorkerState {
   waiting,   // for its turn, or for the end of a pause
   starting,  // runs, and has not been ready
   ready,
-  unready,  // was ready, and says that it is not
-  ending,   // was killed, and has not ended
+  unready,   // was ready, and says that it is not
+  draining,  // was asked to end, and finishes what is inside
+  ending,    // was killed, and has not ended
   given_up,
 };
 const char* name_of(WorkerState state);
@@ -45,19 +46,27 @@ class WorkerWatch {
   }
   bool should_check(int64_t now_us) const;
   bool hangs(int64_t now_us) const;
+  bool is_overdue(int64_t now_us) const {
+    return state_ == WorkerState::draining && now_us >= drained_until_us_;
+  }
 
   // Events.
   void started(int64_t now_us);
   void checked(CheckResult result, int64_t now_us);
+  // Its end is wanted, and no failure: it starts again at once.
+  void asked_to_end(int64_t until_us);
   void killed() { state_ = WorkerState::ending; }
   void ended(int64_t now_us);
 
  private:
+  bool is_leaving() const { return state_ == WorkerState::draining || state_ == WorkerState::ending; }
+
   const WatchRules& rules_;
   WorkerState state_ = WorkerState::waiting;
-  int64_t next_start_us_ = 0, started_us_ = 0, checked_us_ = 0, ready_since_us_ = 0, pause_us_ = 0;
+  int64_t next_start_us_ = 0, started_us_ = 0, checked_us_ = 0, ready_since_us_ = 0, pause_us_ = 0,
+          drained_until_us_ = 0;
   int failures_ = 0, restarts_ = 0, silent_checks_ = 0;
-  bool has_answered_ = false, was_ready_ = false, has_run_ = false;
+  bool has_answered_ = false, was_ready_ = false, has_run_ = false, is_wanted_end_ = false;
 };
 
 }  // namespace shoal::fleet

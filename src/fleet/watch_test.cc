@@ -88,6 +88,24 @@ TEST_F(Watch, ALateAnswerOfAnEndedProcessChangesNothing) {
   EXPECT_EQ(watch_.state(), WorkerState::waiting);
 }
 
+TEST_F(Watch, AWantedEndIsNoFailureAndStartsAtOnce) {
+  make_ready(0);
+  watch_.asked_to_end(5 * kSecond);
+  watch_.checked(CheckResult::ready, kSecond);
+  EXPECT_EQ(watch_.state(), WorkerState::draining);
+  EXPECT_FALSE(watch_.should_check(4 * kSecond));
+  EXPECT_FALSE(watch_.is_overdue(5 * kSecond - 1));
+  EXPECT_TRUE(watch_.is_overdue(5 * kSecond));
+  watch_.killed();
+  EXPECT_FALSE(watch_.is_overdue(6 * kSecond));
+  watch_.ended(6 * kSecond);
+  EXPECT_TRUE(watch_.should_start(6 * kSecond));
+  EXPECT_EQ(watch_.failures(), 0);
+  watch_.started(6 * kSecond);
+  watch_.ended(7 * kSecond);
+  EXPECT_EQ(watch_.failures(), 1) << "the next end is not wanted";
+}
+
 TEST_F(Watch, AReadyWorkerIsAskedLessOften) {
   watch_.started(0);
   EXPECT_TRUE(watch_.should_check(rules_.check_us / 5));

@@ -1,7 +1,7 @@
 // shoal fleet: workers that are killed, stopped and left alone by their supervisor, while people are being served.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -365,4 +365,66 @@ test("serve --workers: bad input is one sentence and exit code 2", { timeout: 60
     assert.equal(fleet.log.match(/\n/g).length, 1, fleet.log);
     rmSync(fleet.dir, { recursive: true, force: true });
   }
+});
+
+// Speaks through the balancer until `stop.now`; every answer must be whole and right. Streams, too.
+async function speakUntil(fleet, stop, clients) {
+  const bodies = ["Good morning.", "The train leaves at noon."].flatMap((text, seed) => [{ text, seed }, { text, seed, streaming: true }]);
+  const sums = [];
+  for (const body of bodies) {
+    const answer = await fleet.front.post("/v1/tts", body);
+    assert.equal(answer.status, 200, answer.text());
+    sums.push(sha256(answer.body));
+  }
+  return Promise.all(Array.from({ length: clients }, async (_, index) => {
+    let count = 0;
+    for (; !stop.now; count++) {
+      const which = (index + count) % bodies.length;
+      const answer = await fleet.front.post("/v1/tts", bodies[which]);
+      assert.equal(answer.status, 200, answer.text());
+      assert.ok(answer.whole, `${JSON.stringify(bodies[which])}: ${answer.body.length} bytes, not whole`);
+      assert.equal(sha256(answer.body), sums[which]);
+    }
+    return count;
+  }));
+}
+
+balanced("SIGHUP: a rolling restart under load fails no request, and takes one worker at a time", 2, async (fleet) => {
+  await ready(fleet);
+  await until("the supervisor to see both", () => /w2: ready/.test(fleet.log));
+  await seesAll(fleet);
+  const stop = { now: false };
+  const speaking = speakUntil(fleet, stop, 8);
+  const before = fleet.allPids();
+  const done = async () => {
+    for (let round = 1; round <= 2; round++) {
+      fleet.child.kill("SIGHUP");
+      await until("the rolling restart", () => fleet.log.match(/rolling restart: done/g)?.length === round, 120);
+    }
+    stop.now = true;
+  };
+  const [counts] = await Promise.all([speaking, done()]);
+  assert.ok(counts.every((count) => count > 0));
+  assert.equal(fleet.allPids().length, before.length + 4);
+  assert.ok(!before.some(isAlive));
+  const events = [...fleet.log.slice(fleet.log.indexOf("rolling restart")).matchAll(/ (w\d): (ends|ready)/g)].map((match) => `${match[1]} ${match[2]}`);
+  assert.deepEqual(events, ["w1 ends", "w1 ready", "w2 ends", "w2 ready", "w1 ends", "w1 ready", "w2 ends", "w2 ready"]);
+});
+
+test("SIGHUP takes new settings from the file, and refuses wrong ones as a whole", { timeout: 120_000 * slowness, skip: without }, async () => {
+  const config = join(mkdtempSync(join(tmpdir(), "shoal_fleet_config_")), "a.toml");
+  writeFileSync(config, "web_page = true\n");
+  const fleet = await Fleet.start(2, ["--config", config]);
+  const pages = () => Promise.all(fleet.http.map(async (http) => (await http.get("/")).status));
+  assert.deepEqual(await pages(), [200, 200]);
+  writeFileSync(config, "web_page = 7\n");
+  fleet.child.kill("SIGHUP");
+  await until("the refusal", () => /SIGHUP: .*web_page.*the fleet goes on as it was/.test(fleet.log));
+  assert.equal(fleet.allPids().length, 2);
+  writeFileSync(config, "web_page = false\n");
+  fleet.child.kill("SIGHUP");
+  await until("the rolling restart", () => /rolling restart: done/.test(fleet.log), 60);
+  assert.deepEqual(await pages(), [404, 404]);
+  assert.equal(await fleet.stop(), 0, fleet.log);
+  rmSync(config);
 });
