@@ -412,7 +412,8 @@ balanced("SIGHUP: a rolling restart under load fails no request, and takes one w
 });
 
 test("SIGHUP takes new settings from the file, and refuses wrong ones as a whole", { timeout: 120_000 * slowness, skip: without }, async () => {
-  const config = join(mkdtempSync(join(tmpdir(), "shoal_fleet_config_")), "a.toml");
+  const folder = mkdtempSync(join(tmpdir(), "shoal_fleet_config_"));
+  const config = join(folder, "a.toml");
   writeFileSync(config, "web_page = true\n");
   const fleet = await Fleet.start(2, ["--config", config]);
   const pages = () => Promise.all(fleet.http.map(async (http) => (await http.get("/")).status));
@@ -426,5 +427,5 @@ test("SIGHUP takes new settings from the file, and refuses wrong ones as a whole
   await until("the rolling restart", () => /rolling restart: done/.test(fleet.log), 60);
   assert.deepEqual(await pages(), [404, 404]);
   assert.equal(await fleet.stop(), 0, fleet.log);
-  rmSync(config);
+  rmSync(folder, { recursive: true, force: true });
 });
