@@ -19,7 +19,9 @@ namespace {
 BindOptions bind_options(const ops::Context& ctx, const Config& config, const LoadOptions& options) {
   check_token_ids(config);
   const Formats& formats = options.formats;
-  if (!ops::multiplies(ctx.device, formats.layers()))
+  // Embeddings and heads are kept in the dtype of the operands, which is never 8 bits.
+  if (formats.operands == DType::i8 || !ops::multiplies(ctx.device, formats.operands) ||
+      !ops::multiplies(ctx.device, formats.layers()))
     fail(ErrorCode::unsupported,
          "weights of a DualAR model must be F32 or BF16 (or F16 on a GPU, I8 on a CPU), got ",
          name_of(formats.weights), " to be multiplied as ", name_of(formats.operands));
