@@ -115,6 +115,7 @@ bench::SpeechBenchOptions speech_options(const BenchOptions& options, const Engi
   config.model = chosen_model(options.model);
   config.device = session.device_setting();
   config.precision = parse_precision(chosen_precision(options.precision));
+  config.weights = compute.weights;
   config.cuda_graphs = compute.cuda_graphs;
   config.semantic_only = compute.semantic_only;
   config.threads = compute.threads;
@@ -125,6 +126,11 @@ bench::SpeechBenchOptions speech_options(const BenchOptions& options, const Engi
 void run_bench(const BenchOptions& options) {
   check(options);
   const EngineConfig compute = options.compute.config();
+  if (!options.random.empty() && compute.weights != WeightFormat::automatic)
+    fail(ErrorCode::unsupported,
+         "weights: --random measures them in the precision; `shoal bench engine "
+         "--random ",
+         options.random, " --weights ", name_of(compute.weights), "` measures these");
   ComputeSession session(compute);
   bench::check_precision(parse_precision(chosen_precision(options.precision)), session);
   Report report(options.json);

@@ -12,15 +12,27 @@
 namespace shoal::dual_ar {
 namespace {
 
+// The copy of a product's input. Of 8 bits: whole groups of 128, with a scale and an offset for each.
+void count_input(ops::Context& ctx, DType operand, int64_t rows, int64_t width) {
+  if (operand != DType::i8) {
+    ctx.workspace->alloc(operand, {rows, width});
+    return;
+  }
+  constexpr int64_t kGroup = 128;
+  const int64_t groups = (width + kGroup - 1) / kGroup;
+  ctx.workspace->alloc(DType::i8, {rows, groups * kGroup});
+  ctx.workspace->alloc(DType::f32, {rows, groups});
+  ctx.workspace->alloc(DType::i32, {rows, groups});
+}
+
 // A transformer over so many rows.
 void count_block(ops::Context& ctx, const BlockConfig& config, const BlockWeights& weights, int64_t rows) {
   const BlockBuffers buffers{ctx, config, weights, rows};
   buffers.qkv();
   buffers.heads();
   buffers.inner();
-  // The copy of a product's input.
   const int64_t widest = std::max({config.dim, config.attention_width(), config.hidden});
-  ctx.workspace->alloc(weights.qkv.format.operand, {rows, widest});
+  count_input(ctx, weights.qkv.format.operand, rows, widest);
 }
 
 // Of at most so many rows, with the sums that wait between blocks, which only those of few rows do.

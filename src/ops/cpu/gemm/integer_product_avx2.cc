@@ -9,7 +9,6 @@
 namespace shoal::ops::cpu {
 namespace {
 
-constexpr int64_t kGroupOfInputs = 128;
 constexpr int64_t kPrefetchBytes = 1024;
 
 // Pairs of neighbouring sums of a panel, 4 outputs a register, become 16 sums in order.
@@ -24,17 +23,17 @@ void multiply(const ProductBlock& block, const char* w, float* to) {
   __m256 low[R], high[R];
 #pragma GCC unroll 4
   for (int r = 0; r < R; ++r) low[r] = high[r] = _mm256_setzero_ps();
-  for (int64_t group = 0; group < block.depth / kGroupOfInputs; ++group) {
-    alignas(32) int16_t x[R][kGroupOfInputs];
+  for (int64_t group = 0; group < block.depth / kGroup; ++group) {
+    alignas(32) int16_t x[R][kGroup];
     __m256i sums[R][4];
     for (int r = 0; r < R; ++r) {
-      const char* at = static_cast<const char*>(block.input) + r * block.row_stride + group * kGroupOfInputs;
-      for (int64_t i = 0; i < kGroupOfInputs; i += 16)
+      const char* at = static_cast<const char*>(block.input) + r * block.row_stride + group * kGroup;
+      for (int64_t i = 0; i < kGroup; i += 16)
         _mm256_store_si256(reinterpret_cast<__m256i*>(x[r] + i),
                            _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at + i))));
       for (int c = 0; c < 4; ++c) sums[r][c] = _mm256_setzero_si256();
     }
-    for (int64_t k = 0; k < kGroupOfInputs; k += 4, w += 64) {
+    for (int64_t k = 0; k < kGroup; k += 4, w += 64) {
       _mm_prefetch(w + kPrefetchBytes, _MM_HINT_T0);
       __m256i inputs[R];
 #pragma GCC unroll 4

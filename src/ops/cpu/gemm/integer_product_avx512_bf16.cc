@@ -10,7 +10,6 @@ namespace shoal::ops::cpu {
 namespace {
 
 constexpr int kMostVnniRows = 12;
-constexpr int64_t kVnniGroup = 128;
 constexpr int64_t kVnniPrefetchBytes = 1024;
 
 // GCC 12 keeps arrays of it in registers, those of __m512i in memory (64 rows: 420 against 720 GFLOP/s).
@@ -24,9 +23,9 @@ void multiply_group(const ProductBlock& block, int64_t group) {
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
     for (int p = 0; p < P; ++p) products[r][p] = Integers{};
-  const char* x = static_cast<const char*>(block.input) + group * kVnniGroup;
-  const char* w = block.weights + group * kVnniGroup * 16;
-  for (int64_t k = 0; k < kVnniGroup; k += 4, w += 64) {
+  const char* x = static_cast<const char*>(block.input) + group * kGroup;
+  const char* w = block.weights + group * kGroup * 16;
+  for (int64_t k = 0; k < kGroup; k += 4, w += 64) {
     __m512i weights[P];
 #pragma GCC unroll 4
     for (int p = 0; p < P; ++p) {
@@ -61,7 +60,7 @@ void multiply_group(const ProductBlock& block, int64_t group) {
 template <int R, int P>
 void multiply_groups(const ProductBlock& block) {
   for (int i = 0; i < R * P; ++i) _mm512_store_ps(block.sums + i * 16, _mm512_setzero_ps());
-  for (int64_t group = 0; group < block.depth / kVnniGroup; ++group) multiply_group<R, P>(block, group);
+  for (int64_t group = 0; group < block.depth / kGroup; ++group) multiply_group<R, P>(block, group);
 }
 
 template <int R>

@@ -27,7 +27,8 @@ struct ProductBlock {
 };
 
 constexpr int kMostSums = 1024;
-constexpr int kMostPanels = 4;  // of one block
+constexpr int kMostPanels = 4;   // of one block
+constexpr int64_t kGroup = 128;  // inputs of an 8-bit product that are rounded with one scale
 
 // Order of summation, the same for every row, however many are computed together:
 //   f32:  k even and k odd are two chains of fused multiply-adds over taps and depth; the result is even +

@@ -9,12 +9,12 @@
 
 #include <cstdint>
 
+#include "ops/cpu/gemm/matrix_kernels.h"
 #include "tensor/dtype.h"
 
 namespace shoal::ops::cpu {
 
-constexpr int64_t kPanel = 16;   // outputs per panel
-constexpr int64_t kGroup = 128;  // inputs of an 8-bit product that are rounded with one scale
+constexpr int64_t kPanel = 16;  // outputs per panel
 constexpr int kIntegerOffset = 128;
 
 // The extents that the kernels see.
