@@ -1,0 +1,1 @@
+"""Names of older Python engines, on Shoal."""

@@ -1,0 +1,64 @@
+"""Nothing grows: neither memory nor threads nor open files. GROWTH_REQUESTS says how many requests (default 100)."""
+import asyncio
+import gc
+import os
+import unittest
+
+import shoal
+from support import LONG, SETTINGS, WithFolder, resident_kib
+
+REQUESTS = int(os.environ.get("GROWTH_REQUESTS", 100))
+SLACK_KIB = 8 * 1024  # the allocator's
+
+
+def things():
+    gc.collect()
+    return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
+
+
+def request(engine, i):
+    """One short request, of every kind in turn."""
+    kind = i % 5
+    brief = {"seed": i, "max_new_tokens": 3}
+    if kind == 0:
+        engine.speak("A.", **brief)
+    elif kind == 1:
+        next(engine.stream(LONG, **brief))
+    elif kind == 2:
+        asyncio.run(engine.speak_async("A.", **brief))
+    elif kind == 3:
+        engine.speak_batch(["A.", ""], **brief)
+    else:
+        try:
+            engine.speak("A.", voice="nobody")
+        except shoal.NotFound:
+            pass
+
+
+class Growth(WithFolder):
+    def test_requests_leave_nothing_behind(self):
+        with shoal.Engine(**SETTINGS) as engine:
+            for i in range(REQUESTS // 2):
+                request(engine, i)
+            before, memory = things(), resident_kib()
+            for i in range(REQUESTS // 2):
+                request(engine, i)
+            self.assertEqual(things(), before)
+            self.assertLess(resident_kib() - memory, SLACK_KIB)
+
+    def test_engines_leave_nothing_behind(self):
+        def one(i):
+            with shoal.Engine(kv_memory_mb=16, **SETTINGS) as engine:
+                engine.speak("A.", seed=i)
+
+        one(0)
+        one(1)
+        before, memory = things(), resident_kib()
+        for i in range(max(3, REQUESTS // 100)):
+            one(i)
+        self.assertEqual(things(), before)
+        self.assertLess(resident_kib() - memory, 4 * SLACK_KIB)
+
+
+if __name__ == "__main__":
+    unittest.main()
