@@ -45,25 +45,35 @@ MAY_INCLUDE = {
     "runtime/families/kokoro": ["base", "tensor", "weights", "ops", "models/kokoro", "text", "text/phonemes", "audio", "runtime/engine", "runtime/batching"],
     "runtime/families": ["base", "runtime/engine", *FAMILIES],
     "settings": ["base"],
+    # A writer of JSON is all that they need of the server.
+    "report": ["base", "server/body"],
+    "capi": ["base", "settings", "audio", "report", "server/body"],
     "server/http": ["base"],
     "server/body": ["base"],
+    "server/access": ["base", "settings", "server/http", "server/body"],
     "server/observe": ["base", "server/http"],
     "server/page": ["base"],
-    "server/routes": ["base", "audio", "text", "weights", "settings", "server/http", "server/body", "server/observe", "server/page"],
-    "server": ["base", "settings", "server/http", "server/body", "server/observe", "server/routes"],
-    "fleet": ["base"],  # processes and HTTP, nothing of speech
+    "server/routes": ["base", "audio", "text", "weights", "settings", "report", "server/http", "server/body", "server/access", "server/observe", "server/page"],
+    "server": ["base", "settings", "server/http", "server/body", "server/access", "server/observe", "server/routes"],
+    "fleet": ["base"],  # processes, nothing of speech
+    "fleet/routes": ["base", "fleet", "server/http", "server/body", "server/access"],
     # Random weights are measured without an engine: threads and the dtype that a precision means are the engine's.
     "bench/speech": ["base", "ops", "runtime/engine", "bench"],
-    "bench/engine": ["base", "bench"],
+    "bench/measure": ["base"],
+    "bench/engine": ["base", "bench", "bench/measure"],
+    "bench/runs": ["base", "bench/measure"],
+    "bench/suite": ["base", "bench", "bench/speech", "bench/measure", "bench/runs"],
+    "bench/load": ["base", "bench/measure", "bench/runs"],  # HTTP and containers of sound, nothing of engines
     # The command line programs against include/shoal, as any program could. Besides:
     "cli": [
         "base",
         "settings",  # OpenAI's names of voices; which settings a reload can change
         "audio",  # `say` writes files; a clip that is read costs at most so many bytes
         "text", "text/phonemes",  # `normalize` and `phonemize` run no model
-        "bench", "bench/speech", "bench/engine",  # `bench`
+        "bench", "bench/speech", "bench/measure", "bench/engine", "bench/runs", "bench/suite", "bench/load",  # `bench`
+        "report", "server/body",  # what `inspect` prints as JSON
         "server", "server/observe",  # `serve`
-        "fleet",  # `fleet`
+        "fleet", "fleet/routes", "server/http", "server/access",  # `fleet`
     ],
 }
 # The rooms of each backend of ops, from the bottom up, and the others of the backend that each may include besides
@@ -100,7 +110,7 @@ for backend, rooms in ROOMS.items():
         MAY_INCLUDE[f"{backend}/{room}"] = [*MAY_INCLUDE["ops"], "ops", *(f"{backend}/{other}" for other in others)]
 MAY_INCLUDE["ops/no_cuda"] = [*MAY_INCLUDE["ops"], "ops"]
 # Headers of include/shoal may be read by these; error.h by everybody.
-PUBLIC_READERS = (*RUNTIME, "settings", "server", "server/observe", "server/routes", "bench/speech", "bench/engine", "cli", "examples")
+PUBLIC_READERS = (*RUNTIME, "settings", "report", "capi", "server", "server/observe", "server/routes", "bench/speech", "bench/engine", "bench/suite", "cli", "examples")
 # Third-party headers that only some places may see.
 RESTRICTED = {
     r"^nlohmann/": ["base/json.cc", "bench/", "cli/", "server/"],
@@ -108,9 +118,9 @@ RESTRICTED = {
     r"^(sndfile|FLAC/|opus|lame/|soxr|sonic)": ["audio/"],
     r"^(pcre2|utf8proc)": ["text/"],
     r"^espeak-ng/": ["text/phonemizer/"],
-    r"^(openssl/|xxhash)": ["runtime/", "server/"],
-    r"^boost/beast": ["server/http/"],
-    r"^boost/": ["server/"],
+    r"^(openssl/|xxhash)": ["runtime/", "server/", "bench/load/"],
+    r"^boost/beast": ["server/http/", "bench/load/"],
+    r"^boost/": ["server/", "bench/load/"],
     r"^(prometheus/|spdlog/)": ["server/observe/"],
     r"^toml\+\+": ["settings/"],
 }

@@ -8,7 +8,7 @@ if git grep -nIE 'FIXME|HACK\b|^(<<<<<<<|>>>>>>>) ' -- ':!tools/check_leftovers.
   status=1
 fi
 # What a comment cites, a reader must be able to open: MODEL.md, docs/, a paper or a project by its name.
-if git grep -nIE '\bspec[ /](dual_ar|dac|kokoro|prompt|serving|compatibility)|\(design (section )?[0-9]' -- \
+if git grep -niIE '\bspec[ /](dual_ar|dac|kokoro|prompt|serving|compatibility)|\(design (section )?[0-9]' -- \
     ':!tools/check_leftovers.sh' ':!tests/data'; then
   echo "sources that are not in the repository (see above): cite MODEL.md, docs/ or the project by name" >&2
   status=1

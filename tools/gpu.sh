@@ -13,12 +13,13 @@ build=build/cuda binaries="" out=out/gpu only=tests,sanitize,bench filter='*' mi
 memcheck_filter='-*TooMuch*' memcheck_ops_filter='*/cuda*-*TooMuch*'
 # Racecheck is up to a hundred times slower: tests of most suites that end under it (of LSTMs and of products by
 # wgmma, nearly none do).
-racecheck_filter='AttentionOracleTest.HeadsAre*:AttentionOracleTest.Appended*'
-racecheck_filter+=':AttentionBitsTest.AttendIs*:AttentionBitsTest.Short*:AttentionBitsTest.Pages*:CudaDrawTest.ARow*'
-racecheck_filter+=':CudaDrawTest.Redraws*'
-racecheck_filter+=':*CudaConv1d.Writes*BF16:*CudaLinear.MatchesTheReferenceAtAwkwardSizes/F16:F32Product.Some*'
+racecheck_filter='AttentionBitsTest.Short*:F32Product.Hundreds*'
 racecheck_ops_filter='*/SegmentNorm.AdainRuns*/cuda:*/CopyKvPages.Moves*/cuda:*/DepthwiseConv1d.Chunks*/cuda'
 racecheck_ops_filter+=':*/HarmonicSourceTest.MatchesTheOracleWithDrawn*/cuda:*/NormTest.LayerNorm*/cuda'
+racecheck_ops_filter+=':*/Conv1d.Writes*/cuda_BF16:*/Linear.MatchesTheReferenceAtAwkwardSizes/cuda_F16'
+racecheck_ops_filter+=':*/AttentionTest.HeadsAre*/cuda*:*/AttentionTest.Appended*/cuda*'
+racecheck_ops_filter+=':*/AttentionBatch.PagesOutside*/cuda*:*/AttentionBatch.PagesAfter*/cuda_BF16'
+racecheck_ops_filter+=':*/DrawBatch.ARow*/cuda:*/DrawBatch.Redraws*/cuda'
 benches=()
 while (($#)); do
   case "$1" in

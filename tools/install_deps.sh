@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Installs the Debian 12 packages that Shoal needs.   tools/install_deps.sh [--test]
+# Installs the Debian 12 packages that Shoal needs.   tools/install_deps.sh [--test | --package | --wheel]
 #   (no option)  to build and run          --test  also to run the test suite, the sanitizers and the fuzzers
+#                                          --package  also to make Debian packages and to try them
+#                                          --wheel  also to make a Python wheel
 set -euo pipefail
 
 build=(g++ cmake ninja-build pkg-config git nlohmann-json3-dev libcli11-dev
@@ -8,15 +10,19 @@ build=(g++ cmake ninja-build pkg-config git nlohmann-json3-dev libcli11-dev
        libvo-aacenc-dev libsoxr-dev libsonic-dev libboost1.81-dev libspdlog-dev libfmt-dev prometheus-cpp-dev zlib1g-dev
        libpcre2-dev libutf8proc-dev libssl-dev libxxhash-dev libtomlplusplus-dev libespeak-ng-dev espeak-ng-data)
 test=(libgtest-dev libgmock-dev ccache python3 clang-19 libclang-rt-19-dev clang-tidy-19 clang-format-19
-      chromium prometheus haproxy)
+      chromium prometheus haproxy iproute2 python3-numpy python3-fastapi)
+package=(dpkg-dev file help2man lintian debootstrap curl)
+wheel=(python3 python3-venv patchelf)
 # The web page is built by npm, the tests of clients run on Node; an installation of one's own is as good as Debian's.
 command -v npm >/dev/null || build+=(nodejs npm)
 
 packages=("${build[@]}")
 case "${1:-}" in
   "") ;;
-  --test) packages+=("${test[@]}") ;;
-  *) echo "usage: tools/install_deps.sh [--test]" >&2; exit 2 ;;
+  --test) packages+=("${test[@]}" "${wheel[@]}") ;;
+  --package) packages+=("${package[@]}") ;;
+  --wheel) packages+=("${wheel[@]}") ;;
+  *) echo "usage: tools/install_deps.sh [--test | --package | --wheel]" >&2; exit 2 ;;
 esac
 
 missing=()
