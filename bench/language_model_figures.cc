@@ -50,7 +50,7 @@ class DecodeBatch {
         context_(options.context_columns),
         shared_pages_(options.shared_context ? context_ / kPageSize : 0),
         own_pages_(pages_for(context_ + kWarmUp + options.decode_frames) - shared_pages_),
-        cache_(model.config(), shared_pages_ + batch * own_pages_, kPageSize, options.dtype, ctx.device),
+        cache_(model.config(), shared_pages_ + batch * own_pages_, kPageSize, options.formats.kv, ctx.device),
         memory_(ctx, model.config(), batch, pages_for(model.config().max_positions)),  // as the engine has it
         columns_(static_cast<size_t>(batch * model.config().columns())),
         frames_(columns_.size()) {
@@ -139,7 +139,7 @@ class Prompt {
  public:
   Prompt(ops::Context& ctx, const dual_ar::DualAr& model, const ModelBenchOptions& options, int columns)
       : model_(model),
-        cache_(model.config(), pages_for(columns), kPageSize, options.dtype, ctx.device),
+        cache_(model.config(), pages_for(columns), kPageSize, options.formats.kv, ctx.device),
         memory_(ctx, model.config(), 1, pages_for(model.config().max_positions)),
         columns_(random_columns(model.config(), columns, options.seed)),
         offsets_({0, columns}),
@@ -181,7 +181,7 @@ std::vector<DecodeFigures> bench_decode(const dual_ar::DualAr& model, const Mach
     DecodeBatch sequences(ctx, model, options, batch);
     const double step_s = median_seconds(kWarmUp, options.decode_frames, [&] { sequences.step(ctx); });
     const double kv_bytes =
-        static_cast<double>(dual_ar::KvCache::bytes_per_token(model.config(), options.dtype)) *
+        static_cast<double>(dual_ar::KvCache::bytes_per_token(model.config(), options.formats.kv)) *
         static_cast<double>(sequences.kv_columns(options.decode_frames));
     const double gb = (static_cast<double>(model.bytes_per_frame()) + kv_bytes) / 1e9;
     const auto free_now = ops::free_device_memory(ctx.device);
@@ -210,10 +210,11 @@ PrefillFigures bench_prefill(const dual_ar::DualAr& model, const MachineLimits& 
       static_cast<double>(config.slow.dim * (config.slow.qkv_width() + config.slow.attention_width()) +
                           3 * config.slow.dim * config.slow.hidden);
   const double gflop = 2 * parameters * options.prefill_columns / 1e9;
-  return {.columns = options.prefill_columns,
-          .columns_per_s = options.prefill_columns / best_s,
-          .gflop_per_s = gflop / best_s,
-          .share_of_compute_limit = share_of(gflop / best_s, compute_limit(limits, options.dtype))};
+  return {
+      .columns = options.prefill_columns,
+      .columns_per_s = options.prefill_columns / best_s,
+      .gflop_per_s = gflop / best_s,
+      .share_of_compute_limit = share_of(gflop / best_s, compute_limit(limits, options.formats.operands))};
 }
 
 std::vector<FirstFrameFigures> bench_first_frame(const dual_ar::DualAr& model,

@@ -16,14 +16,10 @@
 #include "models/dual_ar/inventory.h"
 #include "weights/checkpoint.h"
 #include "weights/name_maps.h"
+#include "weights/safetensors_layout.h"
 
 namespace shoal::bench {
 namespace {
-
-struct FileTensor {
-  std::string name;
-  Shape shape;
-};
 
 // A folder that is gone at the end.
 class TemporaryFolder {
@@ -45,21 +41,6 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-std::string safetensors_header(const std::vector<FileTensor>& tensors, DType dtype) {
-  std::string json = "{";
-  int64_t offset = 0;
-  for (const FileTensor& tensor : tensors) {
-    const int64_t end = offset + tensor.shape.elements() * size_of(dtype);
-    json += concat(json.size() > 1 ? "," : "", '"', tensor.name, "\":{\"dtype\":\"", name_of(dtype),
-                   "\",\"shape\":", tensor.shape, ",\"data_offsets\":[", offset, ',', end, "]}");
-    offset = end;
-  }
-  json += '}';
-  json.resize((json.size() + 7) / 8 * 8, ' ');
-  const uint64_t length = json.size();
-  return std::string(reinterpret_cast<const char*>(&length), sizeof length) + json;
-}
-
 // One megabyte of values near 0.02, repeated: loading does not look at them.
 std::vector<char> filler(DType dtype) {
   std::vector<char> block(1 << 20);
@@ -74,12 +55,13 @@ std::vector<char> filler(DType dtype) {
   return block;
 }
 
-void write_checkpoint(const std::string& path, const std::vector<FileTensor>& tensors, DType dtype) {
+// All of one dtype.
+void write_checkpoint(const std::string& path, const std::vector<weights::NamedShape>& tensors) {
   std::ofstream file(path, std::ios::binary);
-  file << safetensors_header(tensors, dtype);
-  int64_t bytes = 0;
-  for (const FileTensor& tensor : tensors) bytes += tensor.shape.elements() * size_of(dtype);
-  const std::vector<char> block = filler(dtype);
+  const auto layout = weights::SafetensorsLayout::of(tensors);
+  file << layout.header;
+  int64_t bytes = layout.file_bytes - std::ssize(layout.header);
+  const std::vector<char> block = filler(tensors.front().dtype);
   for (; bytes > 0; bytes -= static_cast<int64_t>(block.size())) {
     file.write(block.data(), std::min<int64_t>(bytes, static_cast<int64_t>(block.size())));
   }
@@ -88,23 +70,23 @@ void write_checkpoint(const std::string& path, const std::vector<FileTensor>& te
     fail(ErrorCode::resource_exhausted, path, ": cannot be written; the disk may be full (use --no-load)");
 }
 
-std::vector<FileTensor> language_model_tensors(const dual_ar::Config& config) {
-  std::vector<FileTensor> tensors;
+std::vector<weights::NamedShape> language_model_tensors(const dual_ar::Config& config, DType dtype) {
+  std::vector<weights::NamedShape> tensors;
   for (const dual_ar::RequiredTensor& tensor : dual_ar::required_tensors(config))
-    tensors.push_back({tensor.name, tensor.shape});
+    tensors.push_back({tensor.name, dtype, tensor.shape});
   return tensors;
 }
 
 // Convolutions in the weight-normed form of the published file.
-std::vector<FileTensor> codec_tensors(const dac::Config& config) {
-  std::vector<FileTensor> tensors;
+std::vector<weights::NamedShape> codec_tensors(const dac::Config& config, DType dtype) {
+  std::vector<weights::NamedShape> tensors;
   for (const dac::RequiredTensor& tensor : dac::required_tensors(config, dac::Parts::both)) {
     if (!tensor.weight_normed) {
-      tensors.push_back({tensor.name, tensor.shape});
+      tensors.push_back({tensor.name, dtype, tensor.shape});
       continue;
     }
-    tensors.push_back({tensor.name + ".parametrizations.weight.original0", {tensor.shape[0], 1, 1}});
-    tensors.push_back({tensor.name + ".parametrizations.weight.original1", tensor.shape});
+    tensors.push_back({tensor.name + ".parametrizations.weight.original0", dtype, {tensor.shape[0], 1, 1}});
+    tensors.push_back({tensor.name + ".parametrizations.weight.original1", dtype, tensor.shape});
   }
   return tensors;
 }
@@ -115,8 +97,8 @@ LoadFigures bench_s1_mini_load(DType dtype, ops::Context& ctx) {
   const TemporaryFolder folder;
   const std::string language_model_path = folder.file("model.safetensors"),
                     codec_path = folder.file("codec.safetensors");
-  write_checkpoint(language_model_path, language_model_tensors(dual_ar::Config::s1_mini()), DType::bf16);
-  write_checkpoint(codec_path, codec_tensors(dac::Config::published()), DType::f32);
+  write_checkpoint(language_model_path, language_model_tensors(dual_ar::Config::s1_mini(), DType::bf16));
+  write_checkpoint(codec_path, codec_tensors(dac::Config::published(), DType::f32));
 
   LoadFigures figures;
   for (int pass = 0; pass < 2; ++pass) {  // the first pass warms the page cache

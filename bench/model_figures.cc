@@ -37,14 +37,17 @@ double compute_limit(const MachineLimits& limits, DType dtype) {
 }
 
 ModelFigures bench_s1_mini(const MachineLimits& limits, const ModelBenchOptions& options, ops::Context& ctx) {
-  ModelFigures figures{.name = "s1-mini, random weights", .dtype = std::string(name_of(options.dtype))};
+  ModelFigures figures{.name = "s1-mini, random weights",
+                       .dtype = std::string(name_of(options.formats.operands)),
+                       .weights_dtype = std::string(name_of(options.formats.weights)),
+                       .kv_dtype = std::string(name_of(options.formats.kv))};
   reset_peak_resident();
   const DeviceUse use(ctx.device);
   options.on_part("making random weights");
   const dual_ar::HeadRows head =
       options.semantic_head ? dual_ar::HeadRows::semantic : dual_ar::HeadRows::automatic;
   const dual_ar::DualAr model = dual_ar::DualAr::random(
-      dual_ar::Config::s1_mini(), ctx, {.formats = options.dtype, .head_rows = head}, options.seed);
+      dual_ar::Config::s1_mini(), ctx, {.formats = options.formats, .head_rows = head}, options.seed);
   figures.language_model_bytes = model.memory().total();
   figures.head_outputs = model.head_outputs();
   figures.language_model_device_bytes = use.bytes();
@@ -53,8 +56,8 @@ ModelFigures bench_s1_mini(const MachineLimits& limits, const ModelBenchOptions&
   figures.first_frame = bench_first_frame(model, options, ctx);
   options.on_part("making a random codec");
   const int64_t before_codec = use.bytes();
-  const dac::Codec codec =
-      dac::Codec::random(dac::Config::published(), ctx, options.dtype, dac::Parts::both, options.seed);
+  const dac::Codec codec = dac::Codec::random(dac::Config::published(), ctx, options.formats.operands,
+                                              dac::Parts::both, options.seed);
   figures.codec_bytes = codec.memory().total();
   figures.codec_device_bytes = use.bytes() - before_codec;
   figures.codec = bench_codec(codec, limits, options, ctx);

@@ -15,7 +15,7 @@ namespace shoal::bench {
 
 // The defaults suit a CPU.
 struct ModelBenchOptions {
-  DType dtype = DType::bf16;
+  Formats formats = DType::bf16;
   bool semantic_head = false;  // the head has the semantic rows only; otherwise as the family has it
   std::vector<int> batches = {1, 4, 8};
   int context_columns = 288;   // columns already in the KV cache; a multiple of the page size
@@ -74,7 +74,7 @@ struct CodecFigures {
 };
 
 struct ModelFigures {
-  std::string name, dtype;
+  std::string name, dtype, weights_dtype, kv_dtype;
   int64_t head_outputs = 0;
   std::vector<DecodeFigures> decode;
   PrefillFigures prefill;

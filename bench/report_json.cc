@@ -65,6 +65,8 @@ ordered_json json_of(const ModelFigures& f) {
     first_frame.push_back({{"columns", first.columns}, {"ms", first.ms}});
   return {{"model", f.name},
           {"dtype", f.dtype},
+          {"weights_dtype", f.weights_dtype},
+          {"kv_dtype", f.kv_dtype},
           {"head_rows", f.head_outputs},
           {"decode", decode},
           {"prefill", json_of(f.prefill)},

@@ -35,3 +35,14 @@ function(shoal_npm_packages)
     COMMENT "${npm_COMMENT}"
     VERBATIM)
 endfunction()
+
+# Compiles what web/ made into a target.
+function(shoal_web_source target source)
+  target_sources(${target} PRIVATE ${source})
+  # clang's -Wpedantic counts the characters of a literal.
+  set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON COMPILE_OPTIONS -Wno-overlength-strings)
+  if(source MATCHES "^${PROJECT_BINARY_DIR}")
+    set_source_files_properties(${source} PROPERTIES GENERATED ON)
+  endif()
+  add_dependencies(${target} web_assets)
+endfunction()

@@ -1,4 +1,5 @@
-// Builds the page: dist/index.html and dist/assets/NAME-HASH.EXT.   node build.mjs [--tests]
+// Builds the page, dist/index.html and dist/assets/NAME-HASH.EXT, and the report, dist/report.html, a file that holds
+// all it needs.   node build.mjs [--tests]
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { extname, join } from "node:path";
@@ -58,8 +59,49 @@ const licences = ["uplot", "@fontsource/newsreader"].map(
 );
 put("licences.txt", licences.join("\n\n----\n\n"));
 
-const page = readFileSync("src/index.html", "utf8").replace(/\{\{([^}]+)\}\}/g, (_, name) => {
-  if (!urls[name]) throw new Error(`src/index.html: nothing was built under the name ${name}`);
-  return urls[name];
+function fill(file, values) {
+  return readFileSync(file, "utf8").replace(/\{\{([^}]+)\}\}/g, (_, name) => {
+    if (!values[name]) throw new Error(`${file}: nothing was built under the name ${name}`);
+    return values[name];
+  });
+}
+writeFileSync("dist/index.html", fill("src/index.html", urls));
+
+const report = await build({
+  entryPoints: { report: "src/report/main.ts", style: "src/report/report.css" },
+  bundle: true,
+  minify: true,
+  format: "iife",
+  target,
+  charset: "ascii",
+  outdir: "report",
+  legalComments: "none", // they stand at the end of the page
+  metafile: true,
+  write: false,
+  logLevel: "warning",
 });
-writeFileSync("dist/index.html", page);
+const built = (name) => report.outputFiles.find(({ path }) => path.endsWith(name)).text.trim();
+
+// The licences of the packages that esbuild took something from, equal texts once.
+function licencesOf(inputs) {
+  const packages = new Set();
+  for (const path of inputs) {
+    const found = path.match(/^.*node_modules\/((?:@[^/]+\/)?[^/]+)/);
+    if (found) packages.add(found[0]);
+  }
+  const byText = new Map();
+  for (const folder of [...packages].sort()) {
+    const file = readdirSync(folder).find((name) => /^licen[cs]e/i.test(name));
+    const words = file ? readFileSync(join(folder, file), "utf8").trim() : JSON.parse(readFileSync(join(folder, "package.json"), "utf8")).license;
+    byText.set(words, [...(byText.get(words) ?? []), folder.replace(/^.*node_modules\//, "")]);
+  }
+  return [...byText].map(([words, names]) => `${names.join(", ")}\n\n${words}\n`).join("\n----\n\n");
+}
+const inHtml = (words) => words.replace(/[&<>]/g, (c) => `&#${c.charCodeAt(0)};`);
+
+writeFileSync("dist/report.html", fill("src/report/report.html", {
+  mark: `data:image/svg+xml;base64,${readFileSync("src/mark.svg").toString("base64")}`,
+  style: built("style.css"),
+  script: built("report.js"),
+  licences: inHtml(licencesOf(Object.keys(report.metafile.inputs))),
+}));

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/engine/samples.h"
 #include "bench/engine/supply.h"
+#include "bench/measure/samples.h"
 #include "shoal/error.h"
 #include "shoal/statistics.h"
 

@@ -1,24 +1,16 @@
 #include "bench/engine/load_table.h"
 
-#include <algorithm>
-#include <cstdio>
-
 #include "base/error.h"
+#include "bench/measure/table.h"
 
 namespace shoal::bench {
 namespace {
 
 using Row = std::vector<std::string>;
 
-std::string number(double value, int digits) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
-
-std::string ms(double seconds) { return number(seconds * 1e3, seconds < 0.01 ? 1 : 0); }
-std::string percent(double share) { return number(share * 100, 1); }
-std::string megabytes(int64_t bytes) { return number(static_cast<double>(bytes) / 1e6, 0); }
+std::string ms(double seconds) { return decimal(seconds * 1e3, seconds < 0.01 ? 1 : 0); }
+std::string percent(double share) { return decimal(share * 100, 1); }
+std::string megabytes(int64_t bytes) { return decimal(static_cast<double>(bytes) / 1e6, 0); }
 
 std::string load_of(const LevelPlan& plan) {
   return plan.open_loop() ? concat(plan.rate_per_s, "/s") : std::to_string(plan.users);
@@ -30,12 +22,12 @@ std::string throughput_table(std::span<const LevelFigures> levels) {
   const std::vector<Scaling> scaling = scaling_of(levels);
   for (size_t i = 0; i < levels.size(); ++i) {
     const LevelFigures& level = levels[i];
-    rows.push_back({load_of(level.plan), number(level.busy.audio_s_per_s, 2),
-                    number(level.busy.frames_per_s, 1), number(scaling[i].throughput, 2) + "x",
-                    number(level.busy.mean_batch, 2), number(level.busy.mean_step_ms, 2),
-                    number(level.busy.mean_codec_pass_ms, 2), number(level.real_time_factor.p50, 3),
-                    number(level.real_time_factor.p95, 3), std::to_string(level.requests.completed),
-                    std::to_string(level.requests.submitted), number(level.elapsed_s, 1)});
+    rows.push_back({load_of(level.plan), decimal(level.busy.audio_s_per_s, 2),
+                    decimal(level.busy.frames_per_s, 1), decimal(scaling[i].throughput, 2) + "x",
+                    decimal(level.busy.mean_batch, 2), decimal(level.busy.mean_step_ms, 2),
+                    decimal(level.busy.mean_codec_pass_ms, 2), decimal(level.real_time_factor.p50, 3),
+                    decimal(level.real_time_factor.p95, 3), std::to_string(level.requests.completed),
+                    std::to_string(level.requests.submitted), decimal(level.elapsed_s, 1)});
   }
   return aligned(rows);
 }
@@ -48,9 +40,9 @@ std::string latency_table(std::span<const LevelFigures> levels) {
     const Percentiles &first = levels[i].first_audio_s, &gap = levels[i].chunk_gap_s,
                       &latency = levels[i].latency_s, &queue = levels[i].queue_wait_s;
     rows.push_back({load_of(levels[i].plan), ms(first.p50), ms(first.p90), ms(first.p95), ms(first.p99),
-                    ms(first.max), ms(gap.p50), ms(gap.p95), ms(gap.p99), ms(gap.max), number(latency.p50, 2),
-                    number(latency.p95, 2), number(latency.p99, 2),
-                    number(scaling[i].added_latency_s * 1e3, 0), ms(queue.p50), ms(queue.p95),
+                    ms(first.max), ms(gap.p50), ms(gap.p95), ms(gap.p99), ms(gap.max),
+                    decimal(latency.p50, 2), decimal(latency.p95, 2), decimal(latency.p99, 2),
+                    decimal(scaling[i].added_latency_s * 1e3, 0), ms(queue.p50), ms(queue.p95),
                     ms(queue.max)});
   }
   return aligned(rows);
@@ -62,7 +54,7 @@ std::string short_listener_table(std::span<const LevelFigures> levels) {
   for (const LevelFigures& level : levels) {
     rows.push_back({load_of(level.plan), std::to_string(level.never_dry()),
                     std::to_string(level.streams_with_underruns), std::to_string(level.underruns),
-                    number(level.dry_s, 2), megabytes(level.resident_bytes),
+                    decimal(level.dry_s, 2), megabytes(level.resident_bytes),
                     megabytes(level.resident_peak_bytes)});
   }
   return aligned(rows);
@@ -75,7 +67,7 @@ std::string listener_table(std::span<const LevelFigures> levels) {
   for (const LevelFigures& level : levels) {
     rows.push_back({load_of(level.plan), std::to_string(level.never_dry()),
                     std::to_string(level.streams_with_underruns), std::to_string(level.underruns),
-                    number(level.dry_s, 2), percent(level.whole.prefix_hit_rate),
+                    decimal(level.dry_s, 2), percent(level.whole.prefix_hit_rate),
                     std::to_string(level.prompt_columns), std::to_string(level.cached_columns),
                     std::to_string(level.computed_columns), std::to_string(level.kv_pages_peak),
                     std::to_string(level.kv.pages), std::to_string(level.whole.preemptions),
@@ -101,41 +93,14 @@ std::string failure_line(const LevelFigures& level) {
   return line + "\n";
 }
 
-std::string promise_table(std::span<const LevelFigures> levels) {
-  std::vector<Row> rows = {{"promise", "goal", "measured", "kept"}};
-  for (const Promise& promise : promises_of(levels)) {
-    const std::string sign = promise.at_least ? ">= " : "<= ";
-    rows.push_back({promise.what, sign + number(promise.goal, 1) + promise.unit,
-                    number(promise.measured, 2) + promise.unit, promise.kept() ? "yes" : "NO"});
-  }
-  return aligned(rows);
-}
-
 }  // namespace
-
-std::string aligned(const std::vector<Row>& rows) {
-  std::vector<size_t> widths;
-  for (const Row& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string lines;
-  for (const Row& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) {
-      const std::string padding(widths[i] - row[i].size(), ' ');
-      lines += i == 0 ? row[i] + padding : "  " + padding + row[i];
-    }
-    lines += '\n';
-  }
-  return lines;
-}
 
 std::string load_table(std::span<const LevelFigures> levels) {
   if (levels.empty()) return "";
   std::string text = throughput_table(levels) + '\n' + latency_table(levels) + '\n' + listener_table(levels) +
                      '\n' + memory_line(levels.back());
   for (const LevelFigures& level : levels) text += failure_line(level);
-  return text + '\n' + promise_table(levels);
+  return text + '\n' + promise_table(promises_of(levels));
 }
 
 }  // namespace shoal::bench

@@ -1,31 +1,18 @@
 #include "bench/engine/supply.h"
 
-#include "base/error.h"
-#include "bench/engine/draws.h"
+#include "bench/measure/draws.h"
+#include "bench/measure/load_limits.h"
 
 namespace shoal::bench {
 namespace {
 
 constexpr int kMostUsers = 256;
-constexpr double kMostPerSecond = 10'000, kMostSeconds = 7 * 24 * 3600;
 
 int64_t us(double seconds) { return static_cast<int64_t>(seconds * 1e6); }
 
 }  // namespace
 
-void LevelPlan::validate() const {
-  if (!(rate_per_s >= 0 && rate_per_s <= kMostPerSecond))
-    fail(ErrorCode::invalid_argument, "rate: expected more than 0, at most ", kMostPerSecond,
-         " requests a second, got ", rate_per_s);
-  if (!open_loop() && (users < 1 || users > kMostUsers))
-    fail(ErrorCode::invalid_argument, "concurrency: expected 1 to ", kMostUsers, " users, got ", users);
-  if (requests < 0) fail(ErrorCode::invalid_argument, "requests: expected 1 or more, got ", requests);
-  if (!(duration_s >= 0 && duration_s <= kMostSeconds))
-    fail(ErrorCode::invalid_argument, "duration: expected more than 0, at most ", kMostSeconds,
-         " seconds, got ", duration_s);
-  if (requests == 0 && duration_s == 0)
-    fail(ErrorCode::invalid_argument, "requests: expected how many, or a duration, or the level never ends");
-}
+void LevelPlan::validate() const { check_load(*this, kMostUsers); }
 
 Supply::Supply(const LevelPlan& plan, int64_t start_us)
     : plan_(plan), start_us_(start_us), end_us_(plan.duration_s > 0 ? start_us + us(plan.duration_s) : 0) {

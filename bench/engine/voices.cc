@@ -4,8 +4,8 @@
 #include <string>
 
 #include "base/error.h"
-#include "bench/engine/draws.h"
-#include "bench/engine/sentences.h"
+#include "bench/measure/draws.h"
+#include "bench/measure/sentences.h"
 
 namespace shoal::bench {
 namespace {

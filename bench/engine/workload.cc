@@ -6,14 +6,12 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "bench/engine/draws.h"
-#include "bench/engine/sentences.h"
+#include "bench/measure/draws.h"
+#include "bench/measure/sentences.h"
 
 namespace shoal::bench {
 namespace {
 
-constexpr int64_t kMostTextsBytes = int64_t{16} << 20;
 constexpr int64_t kMostFrames = 100'000, kMostPhonemes = 50'000;
 
 // In Kokoro's vocabulary.
@@ -50,21 +48,6 @@ void check(const WorkloadOptions& options, int64_t voices) {
   if (voices < 2)
     fail(ErrorCode::invalid_argument, "shared-voice: expected two voices or more to choose from, got ",
          voices);
-}
-
-std::vector<std::string> read_texts(const std::string& path) {
-  const std::string bytes = read_file(path, kMostTextsBytes);
-  std::vector<std::string> texts;
-  for (size_t begin = 0; begin < bytes.size();) {
-    const size_t end = std::min(bytes.find('\n', begin), bytes.size());
-    std::string line = bytes.substr(begin, end - begin);
-    while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t'))
-      line.pop_back();
-    if (!line.empty()) texts.push_back(std::move(line));
-    begin = end + 1;
-  }
-  if (texts.empty()) fail(ErrorCode::invalid_argument, path, ": expected a text on each line, found none");
-  return texts;
 }
 
 Workload::Workload(WorkloadOptions options, std::vector<ReferenceCodes> voices)

@@ -29,10 +29,6 @@ struct WorkloadOptions {
 // Throws Error(invalid_argument) naming the option. voices: how many there will be.
 void check(const WorkloadOptions& options, int64_t voices);
 
-// Non-empty lines of a UTF-8 file. Throws Error: not_found, io, too_large (over 16 MiB), invalid_argument (no
-// text in it).
-std::vector<std::string> read_texts(const std::string& path);
-
 // Thread-safe: request i is a pure function of options, voices and i.
 class Workload {
  public:

@@ -7,8 +7,9 @@
 #include <set>
 
 #include "base/error.h"
-#include "bench/engine/sentences.h"
 #include "bench/engine/voices.h"
+#include "bench/measure/sentences.h"
+#include "bench/measure/texts.h"
 
 namespace shoal::bench {
 namespace {

@@ -99,7 +99,7 @@ void run(const Arguments& a) {
   ops::Execution execution(device, team, {.record = a.graphs});
   ops::Context& ctx = execution.context();
   bench::ModelBenchOptions options = bench::ModelBenchOptions::for_device(device);
-  options.dtype = a.dtype;
+  options.formats = a.dtype;
   options.semantic_head = a.semantic_only;
   if (!a.batches.empty()) options.batches = a.batches;
 
@@ -111,7 +111,7 @@ void run(const Arguments& a) {
   };
   const bench::MachineLimits limits = bench::measure_machine(ctx);
   add("machine", limits);
-  if (a.load) add("load", bench::bench_s1_mini_load(options.dtype, ctx));
+  if (a.load) add("load", bench::bench_s1_mini_load(a.dtype, ctx));
   add("random", bench::bench_s1_mini(limits, options, ctx));
   if (a.json.empty()) return;
   file << report.dump(1) << '\n';

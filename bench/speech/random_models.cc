@@ -16,18 +16,26 @@ void tell(const RandomBenchOptions& options, const char* key, const Figures& fig
 
 void run_s1_mini(const MachineLimits& limits, const RandomBenchOptions& options, ComputeSession& session) {
   ModelBenchOptions model = ModelBenchOptions::for_device(session.device());
-  model.dtype = runtime::formats_of_random_weights(options.precision).operands;
+  const Formats plain = runtime::formats_of_random_weights(options.precision);
+  model.formats = runtime::with_kv_precision(runtime::with_weights(plain, options.weights, session.device()),
+                                             options.kv_precision);
   model.semantic_head = options.semantic_only;
   if (!options.batches.empty()) model.batches = options.batches;
   model.on_part = options.on_part;
   if (options.with_load) {
     options.on_part("loading a checkpoint");
-    tell(options, "load", bench_s1_mini_load(model.dtype, session.context()));
+    tell(options, "load", bench_s1_mini_load(plain.operands, session.context()));
   }
   tell(options, "random", bench_s1_mini(limits, model, session.context()));
 }
 
 void run_kokoro(const MachineLimits& limits, const RandomBenchOptions& options, ComputeSession& session) {
+  if (options.weights != WeightFormat::automatic)
+    fail(ErrorCode::unsupported, "weights: ", name_of(options.weights),
+         " is for language models; Kokoro takes auto");
+  if (options.kv_precision == KvPrecision::int8)
+    fail(ErrorCode::unsupported,
+         "kv_precision: int8 is for language models; Kokoro keeps no keys and values");
   KokoroBenchOptions model = KokoroBenchOptions::for_device(session.device());
   // The published checkpoint is f32.
   if (options.precision != Precision::automatic)

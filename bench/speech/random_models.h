@@ -16,6 +16,8 @@ namespace shoal::bench {
 
 struct RandomBenchOptions {
   Precision precision = Precision::automatic;
+  WeightFormat weights = WeightFormat::automatic;
+  KvPrecision kv_precision = KvPrecision::automatic;
   bool semantic_only = false;  // as EngineConfig::semantic_only
   std::vector<int> batches;    // sequences per step or call; empty: the device's default list
   bool with_load = true;       // measure loading a checkpoint, too, where can_load

@@ -15,6 +15,7 @@ enum class Precision { automatic, float32, bfloat16, float16 };
 // with a scale for each output; inputs are rounded to 8 bits too, in groups of 128 with a scale of their own.
 // Embeddings, heads, norms and the codec keep their precision. int8 needs a CPU and a language model.
 enum class WeightFormat { automatic, int8 };
+enum class KvPrecision { automatic, model, int8 };
 
 // Plain values with the defaults of a small server. docs/SETTINGS.md lists them with their flags, environment
 // variables and keys of a TOML file; settings.h reads those.
@@ -23,6 +24,7 @@ struct EngineConfig {
   std::string device = "auto";  // auto, cpu; cuda, cuda:N in builds that have it
   Precision precision = Precision::automatic;
   WeightFormat weights = WeightFormat::automatic;
+  KvPrecision kv_precision = KvPrecision::automatic;  // of keys and values; automatic: the model's
   bool cuda_graphs = true;     // false: plain launches, for debugging; no effect on a CPU
   bool semantic_only = false;  // never sample text tokens (official S1 code samples over everything)
 
@@ -112,8 +114,12 @@ struct EngineConfig {
 Precision parse_precision(std::string_view name);
 std::string_view name_of(Precision precision);
 
-// "auto", "int8". Throws Error(invalid_argument).
+// "auto", "int8". Throws Error(invalid_argument); Error(unsupported) for "int4" and "fp8".
 WeightFormat parse_weight_format(std::string_view name);
 std::string_view name_of(WeightFormat format);
+
+// "auto", "model", "int8". Throws Error(invalid_argument); Error(unsupported) for "fp8".
+KvPrecision parse_kv_precision(std::string_view name);
+std::string_view name_of(KvPrecision precision);
 
 }  // namespace shoal

@@ -49,6 +49,9 @@ struct SettingSources {
   // Name -> value of the variables that begin with SHOAL_ or S1_MINI_; empty values count as unset.
   std::map<std::string, std::string> environment;
   std::string toml_path;  // empty: none
+  // The worker of a fleet that is meant: its section [workers.NAME] of the file comes before everything else.
+  // Empty: none.
+  std::string worker = {};
 };
 
 // With the process's environment, and the file named by $SHOAL_CONFIG unless `toml_path` names one.
@@ -62,6 +65,11 @@ struct ResolvedSettings {
     std::string source;  // "flag --x", "environment S1_MINI_DEVICE", "shoal.toml:3", "default"
   };
   std::vector<Origin> origins;  // one for each setting, in the table's order
+  struct OfWorker {
+    std::string worker, key;
+    std::string source;  // "shoal.toml:7"
+  };
+  std::vector<OfWorker> of_workers;  // what stands in sections of the file, whose ever they are
   // Sentences for the log of a server: accepted settings that deserve a warning.
   std::vector<std::string> notes;
 };

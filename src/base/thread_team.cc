@@ -102,6 +102,7 @@ void ThreadTeam::work(int worker, uint32_t seen) {
 }
 
 void ThreadTeam::run(FunctionRef<void(int worker)> body) {
+  if (idle_size_ > 0) return;
   if (workers_.empty()) return body(0);
   const FunctionRef<void(int)>* idle = nullptr;
   CHECK(body_.compare_exchange_strong(idle, &body, std::memory_order_acquire),
@@ -124,7 +125,7 @@ void ThreadTeam::run(FunctionRef<void(int worker)> body) {
 
 void ThreadTeam::parallel_for(int64_t count, int64_t grain, FunctionRef<void(int64_t, int64_t, int)> body) {
   CHECK(grain > 0, "grain ", grain);
-  if (count <= 0) return;
+  if (count <= 0 || idle_size_ > 0) return;
   if (count <= grain || workers_.empty()) {
     for (int64_t begin = 0; begin < count; begin += grain) body(begin, std::min(count, begin + grain), 0);
     return;

@@ -25,7 +25,10 @@ class ThreadTeam {
   ThreadTeam(const ThreadTeam&) = delete;
   ThreadTeam& operator=(const ThreadTeam&) = delete;
 
-  int size() const { return static_cast<int>(workers_.size()) + 1; }
+  // Has that size and runs nothing: for plans of what work would take.
+  static ThreadTeam idle(int size) { return ThreadTeam(Idle{size}); }
+
+  int size() const { return idle_size_ > 0 ? idle_size_ : static_cast<int>(workers_.size()) + 1; }
 
   // Calls body(worker) once on every worker, 0 <= worker < size(), and returns when all are done.
   // The first exception of any worker is rethrown here.
@@ -41,10 +44,15 @@ class ThreadTeam {
   static int available_cpus();
 
  private:
+  struct Idle {
+    int size;
+  };
+  explicit ThreadTeam(Idle idle) : idle_size_(idle.size) {}
   void work(int worker, uint32_t seen);
   void call_guarded(int worker);
   void stop() noexcept;
 
+  int idle_size_ = 0;  // of an idle team
   std::vector<std::thread> workers_;
   std::atomic<const FunctionRef<void(int)>*> body_{nullptr};  // set while a region runs
   std::atomic<uint32_t> region_{0};                           // bumped to start a region; workers wait on it

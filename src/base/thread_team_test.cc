@@ -36,6 +36,13 @@ TEST(ThreadTeam, ParallelForCoversTheRangeExactlyOnce) {
   }
 }
 
+TEST(ThreadTeam, AnIdleTeamHasASizeAndRunsNothing) {
+  ThreadTeam team = ThreadTeam::idle(64);
+  EXPECT_EQ(team.size(), 64);
+  team.run([](int) { FAIL(); });
+  team.parallel_for(100, 7, [](int64_t, int64_t, int) { FAIL(); });
+}
+
 TEST(ThreadTeam, AnExceptionReachesTheCallerAndTheTeamStaysUsable) {
   ThreadTeam team(4);
   for (int thrower = 0; thrower < 4; ++thrower) {

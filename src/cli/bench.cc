@@ -13,6 +13,8 @@
 #include "bench/speech/random_models.h"
 #include "bench/speech/speech_figures.h"
 #include "cli/bench_engine.h"
+#include "cli/bench_report.h"
+#include "cli/bench_serve.h"
 #include "cli/cli.h"
 #include "cli/integer_option.h"
 #include "cli/progress.h"
@@ -99,6 +101,8 @@ class Report {
 bench::RandomBenchOptions random_options(const BenchOptions& options, const EngineConfig& compute,
                                          Report& report) {
   return {.precision = parse_precision(chosen_precision(options.precision)),
+          .weights = compute.weights,
+          .kv_precision = compute.kv_precision,
           .semantic_only = compute.semantic_only,
           .batches = options.batches,
           .with_load = !options.no_load,
@@ -116,6 +120,7 @@ bench::SpeechBenchOptions speech_options(const BenchOptions& options, const Engi
   config.device = session.device_setting();
   config.precision = parse_precision(chosen_precision(options.precision));
   config.weights = compute.weights;
+  config.kv_precision = compute.kv_precision;
   config.cuda_graphs = compute.cuda_graphs;
   config.semantic_only = compute.semantic_only;
   config.threads = compute.threads;
@@ -126,11 +131,6 @@ bench::SpeechBenchOptions speech_options(const BenchOptions& options, const Engi
 void run_bench(const BenchOptions& options) {
   check(options);
   const EngineConfig compute = options.compute.config();
-  if (!options.random.empty() && compute.weights != WeightFormat::automatic)
-    fail(ErrorCode::unsupported,
-         "weights: --random measures them in the precision; `shoal bench engine "
-         "--random ",
-         options.random, " --weights ", name_of(compute.weights), "` measures these");
   ComputeSession session(compute);
   bench::check_precision(parse_precision(chosen_precision(options.precision)), session);
   Report report(options.json);
@@ -159,7 +159,9 @@ void add_bench(CLI::App& app) {
       "memory\n"
       "  shoal bench --random s1-mini --device cuda --semantic-only --json\n"
       "  shoal bench --random kokoro --threads 2     8 s of speech, 3 frames a phoneme\n"
-      "  shoal bench engine --help          many users at a time");
+      "  shoal bench engine --help          many users at a time\n"
+      "  shoal bench serve --help           load on any speech server, through HTTP\n"
+      "  shoal bench report --help          what was measured, as a page");
   command.add_option("--random", o.random, "sizes of random weights: " + bench::list_of_random_benches())
       ->check(CLI::IsMember(bench::names_of_random_benches()));
   command.add_option("--model", o.model,
@@ -176,6 +178,8 @@ void add_bench(CLI::App& app) {
   o.compute.add_to(command);
   command.add_flag("--json", o.json, "print the figures as JSON");
   add_bench_engine(command);
+  add_bench_serve(command);
+  add_bench_report(command);
   command.require_subcommand(0, 1);
   command.callback([options, &command] {
     if (command.get_subcommands().empty()) run_bench(*options);

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "base/version.h"
 #include "cli/interrupt.h"
 #include "cli/process_start.h"
 #include "cli/remarks.h"
@@ -38,6 +39,9 @@ int run_app(CLI::App& app, int argc, char** argv) {
   }
 }
 
+// "shoal 0.1.0" first and alone in its line, for scripts.
+std::string version_text() { return "shoal " + version() + "\ncommit " + commit() + "\n" SHOAL_FEATURES; }
+
 }  // namespace
 
 int run(int argc, char** argv) {
@@ -46,7 +50,7 @@ int run(int argc, char** argv) {
       "Shoal: text to speech, fast, from one program.\n"
       "  shoal say \"Hello there.\" -o hello.wav      speak with the built-in voice",
       "shoal");
-  app.set_version_flag("--version", "shoal " SHOAL_VERSION);
+  app.set_version_flag("--version", version_text());
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
   // Once the arguments are understood and before the subcommand acts: help needs no valid environment.
@@ -55,12 +59,15 @@ int run(int argc, char** argv) {
   add_serve(app);
   add_fleet(app);
   add_doctor(app);
+  add_ready(app);
   add_voices(app);
   add_cache(app);
   add_inspect(app);
+  add_quantize(app);
   add_normalize(app);
   add_phonemize(app);
   add_bench(app);
+  add_completion(app);
   return run_app(app, argc, argv);
 }
 

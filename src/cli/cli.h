@@ -21,11 +21,14 @@ void add_say(CLI::App& app);
 void add_serve(CLI::App& app);
 void add_fleet(CLI::App& app);
 void add_doctor(CLI::App& app);
+void add_ready(CLI::App& app);
 void add_voices(CLI::App& app);
 void add_cache(CLI::App& app);
 void add_inspect(CLI::App& app);
+void add_quantize(CLI::App& app);
 void add_normalize(CLI::App& app);
 void add_phonemize(CLI::App& app);
 void add_bench(CLI::App& app);
+void add_completion(CLI::App& app);
 
 }  // namespace shoal::cli

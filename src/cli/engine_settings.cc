@@ -44,6 +44,8 @@ void EngineSettings::add_to(CLI::App& command, Scope scope) {
   for (const OlderFlag& older : older_flags())
     if (all && older.of_server) add_older(command, older, kOlderHeading);
   add_config_to(command);
+  // For `shoal fleet` alone: whose section of the file counts.
+  if (all) command.add_option("--fleet-worker", worker_)->group("");
 }
 
 void EngineSettings::add_to(CLI::App& command, std::initializer_list<std::string_view> keys) {
@@ -97,7 +99,9 @@ ResolvedSettings EngineSettings::resolve() const {
   std::map<std::string, std::string> flags;
   for (const auto& [key, given] : given_)
     if (given.option->count() > 0) flags[key] = given.text;
-  return resolve_settings(process_settings(std::move(flags), config_path_));
+  SettingSources sources = process_settings(std::move(flags), config_path_);
+  sources.worker = worker_;
+  return resolve_settings(sources);
 }
 
 }  // namespace shoal::cli

@@ -48,7 +48,7 @@ class EngineSettings {
                   const std::string& heading);
 
   std::map<std::string, Given> given_;  // by the key of SettingSources::flags
-  std::string config_path_;
+  std::string config_path_, worker_;
   bool print_ = false;
 };
 

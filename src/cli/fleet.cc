@@ -13,6 +13,8 @@ void add_balancer_options(CLI::App& command, FleetCommand& asked) {
   command.add_option("--balancer", asked.balancer, "haproxy; none: balancing is left to others")
       ->type_name("TEXT")
       ->capture_default_str();
+  // As `shoal serve --workers` has it: here it is so anyway.
+  command.add_flag("--with-balancer")->excludes("--balancer")->group("");
   command.add_option("--listen", asked.listen, "IPv4 address and port of the balancer")
       ->type_name("TEXT")
       ->capture_default_str();
@@ -20,6 +22,15 @@ void add_balancer_options(CLI::App& command, FleetCommand& asked) {
       .add_option("--strategy", asked.strategy, "who gets a request: least-connections, round-robin or voice")
       ->type_name("TEXT")
       ->capture_default_str();
+  add_integer(
+      command, "--queue-limit", {0, 1 << 20}, store_in(asked.queue_limit),
+      "requests at all workers at once, waiting ones included; one more to speak gets 429; 0: as many as "
+      "the workers take")
+      ->default_str("0");
+  command
+      .add_option("--hosts", asked.hosts,
+                  "file of workers on other machines, read again on SIGHUP (docs/FLEET.md)")
+      ->type_name("FILE");
   command.add_option("--haproxy", asked.haproxy, "the program")->type_name("FILE")->capture_default_str();
   command.add_flag("--print-haproxy", asked.print_haproxy,
                    "print the balancer's configuration and do nothing else");
@@ -46,8 +57,8 @@ void add_fleet(CLI::App& app) {
   add_integer(command, "--per-device", {1, kMostWorkers}, store_in(asked->request.per_device),
               "workers on each device; those on the CPU share out its cores")
       ->default_str("1");
-  add_integer(command, "--workers", {1, kMostWorkers}, store_in(asked->request.workers),
-              "workers in all, spread over the devices; default: as per_device says");
+  add_integer(command, "--workers", {0, kMostWorkers}, store_in(asked->request.workers),
+              "workers in all, spread over the devices; default: as per_device says; 0: none but --hosts");
   add_integer(command, "--base-port", {1, 65535}, store_in(asked->request.base_port),
               "port of the first worker on 127.0.0.1; each further one has the next")
       ->default_str("8001");

@@ -15,6 +15,8 @@ struct FleetCommand {
   int stagger_s = 60;
   std::string balancer = "haproxy", haproxy = "haproxy", strategy = "least-connections",
               listen = "127.0.0.1:8000";
+  std::string hosts;    // file; empty: none
+  int queue_limit = 0;  // 0: none but those of the workers
   bool print_haproxy = false;
 };
 

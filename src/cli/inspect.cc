@@ -10,6 +10,7 @@
 #include "cli/memory_table.h"
 #include "cli/model_report.h"
 #include "cli/session.h"
+#include "report/model_json.h"
 #include "shoal/model.h"
 
 namespace shoal::cli {
@@ -25,7 +26,8 @@ struct InspectOptions {
 void inspect(const InspectOptions& options) {
   const ModelReport report = inspect_model(options.dir, parse_precision(chosen_precision(options.precision)));
   if (options.json) {
-    std::cout << report_json(report, options.tensors).dump(1) << std::endl;
+    const std::string json = server::write_json(report::model_json(report, options.tensors));
+    std::cout << nlohmann::ordered_json::parse(json).dump(1) << std::endl;
   } else {
     print_report(report, options.tensors);
   }

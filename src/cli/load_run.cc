@@ -13,6 +13,7 @@
 #include "bench/engine/load_level.h"
 #include "bench/engine/load_table.h"
 #include "bench/engine/voices.h"
+#include "bench/measure/texts.h"
 #include "bench/report.h"
 #include "bench/speech/compute_session.h"
 #include "cli/interrupt.h"

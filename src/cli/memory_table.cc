@@ -5,23 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/session.h"
+#include "report/model_json.h"
 #include "shoal/model.h"
 
 namespace shoal::cli {
 namespace {
-
-using nlohmann::ordered_json;
-
-ordered_json json_of(const MemoryEstimate& estimate) {
-  ordered_json report = {{"device", estimate.device}, {"precision", estimate.precision}};
-  for (const auto& [name, value] : estimate.figures) report[name] = value;
-  ordered_json& parts = report["bytes"] = ordered_json::object();
-  for (const MemoryPart& part : estimate.parts) parts[part.name] = part.bytes;
-  report["total_bytes"] = estimate.total_bytes();
-  report["available_bytes"] = estimate.available_bytes;
-  report["fits"] = estimate.fits();
-  return report;
-}
 
 void print_row(const char* name, int64_t bytes) {
   std::printf("  %-28s %10.1f MB\n", name, static_cast<double>(bytes) / 1e6);
@@ -45,7 +33,8 @@ void print_memory(const MemoryTableOptions& options, const EngineSettings& setti
   config.precision = parse_precision(chosen_precision(options.precision));
   const MemoryEstimate estimate = estimate_memory(config);
   if (options.json)
-    std::cout << json_of(estimate).dump(1) << std::endl;
+    std::cout << nlohmann::ordered_json::parse(server::write_json(report::memory_json(estimate))).dump(1)
+              << std::endl;
   else
     print(estimate);
   std::fflush(stdout);

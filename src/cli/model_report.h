@@ -1,7 +1,5 @@
-// A ModelReport as lines for people, and as JSON.
+// A ModelReport as lines for people (report/model_json.h: for programs).
 #pragma once
-
-#include <nlohmann/json_fwd.hpp>
 
 #include "shoal/model.h"
 
@@ -9,6 +7,5 @@ namespace shoal::cli {
 
 // To standard output. with_tensors: lists every tensor of the files.
 void print_report(const ModelReport& report, bool with_tensors);
-nlohmann::ordered_json report_json(const ModelReport& report, bool with_tensors);
 
 }  // namespace shoal::cli

@@ -1,25 +1,26 @@
 // shoal serve: the HTTP server.
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <array>
 #include <iostream>
 #include <optional>
-#include <string_view>
 
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/engine_settings.h"
+#include "cli/fleet_memory.h"
 #include "cli/fleet_run.h"
+#include "cli/fleet_settings.h"
 #include "cli/integer_option.h"
 #include "cli/server_run.h"
 
 namespace shoal::cli {
 namespace {
 
-void serve(const EngineSettings& settings) {
+void serve(const EngineSettings& settings, bool print_need) {
   const ResolvedSettings resolved = settings.resolve();
   if (settings.wants_print())
     std::cout << print_settings(resolved);
+  else if (print_need)
+    print_memory_need(resolved);
   else
     run_server(settings, resolved);
 }
@@ -31,6 +32,8 @@ struct ServeCommand {
   EngineSettings settings;
   int base_port = 8001, stagger_s = 60;
   bool with_balancer = false;
+  std::string strategy;     // empty: as `shoal fleet` has it
+  bool print_need = false;  // for `shoal fleet` alone
 };
 
 void add_fleet_options(CLI::App& command, ServeCommand& asked) {
@@ -41,6 +44,11 @@ void add_fleet_options(CLI::App& command, ServeCommand& asked) {
   command
       .add_flag("--with-balancer", asked.with_balancer,
                 "with --workers N: HAProxy in front of them, at --listen or 127.0.0.1:8000")
+      ->group(kFleetHeading);
+  command
+      .add_option("--strategy", asked.strategy,
+                  "with --with-balancer: who gets a request: least-connections, round-robin or voice")
+      ->type_name("TEXT")
       ->group(kFleetHeading);
   add_integer(command, "--stagger-start", {0, 3600}, store_in(asked.stagger_s),
               "with --workers N: a worker starts when the one before is ready, or after so many seconds")
@@ -54,20 +62,6 @@ std::optional<std::string> given(const CLI::App& command, const char* flag) {
   return option->results().back();
 }
 
-// What was given, without the options that the fleet sets itself.
-std::vector<std::string> options_of_workers(const CLI::App& command) {
-  constexpr std::array<std::string_view, 6> kOfFleet = {"workers",       "base-port", "with-balancer",
-                                                        "stagger-start", "listen",    "device"};
-  std::vector<std::string> options;
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->count() == 0 || option->get_lnames().empty()) continue;
-    const std::string& name = option->get_lnames().front();
-    if (std::ranges::count(kOfFleet, name) > 0) continue;
-    for (const std::string& value : option->results()) options.push_back("--" + name + "=" + value);
-  }
-  return options;
-}
-
 std::string devices_of(const std::string& device) {
   // The engine's name for the first GPU, or any; auto gives the workers every GPU.
   return device == "cuda" ? "auto" : device;
@@ -75,7 +69,7 @@ std::string devices_of(const std::string& device) {
 
 // Whether one server was asked for; a text that is no number is for the settings to refuse.
 bool wants_one(const CLI::App& command) {
-  for (const char* flag : {"--base-port", "--with-balancer", "--stagger-start"})
+  for (const char* flag : {"--base-port", "--with-balancer", "--stagger-start", "--strategy"})
     if (command.get_option(flag)->count() > 0) return false;
   const std::string workers = given(command, "--workers").value_or("1");
   return workers == "1" || workers.find_first_not_of("0123456789") != std::string::npos || workers == "0";
@@ -92,7 +86,11 @@ void serve_with_workers(const CLI::App& command, const ServeCommand& asked) {
     fail(ErrorCode::invalid_argument,
          "listen: workers have ports from base_port on; with_balancer gives them one address");
   if (listen) fleet.listen = *listen;
-  run_fleet_command(fleet, options_of_workers(command));
+  if (!asked.strategy.empty() && !asked.with_balancer)
+    fail(ErrorCode::invalid_argument, "strategy: is that of a balancer; expected with_balancer, too");
+  if (!asked.strategy.empty()) fleet.strategy = asked.strategy;
+  run_fleet_command(fleet, given_options(command, {"workers", "base-port", "with-balancer", "stagger-start",
+                                                   "strategy", "listen", "device"}));
 }
 
 }  // namespace
@@ -110,9 +108,10 @@ void add_serve(CLI::App& app) {
       "       -d '{\"model\": \"shoal\", \"input\": \"Hello there.\", \"voice\": \"default\"}' -o hello.mp3");
   asked->settings.add_to(command, EngineSettings::Scope::server);
   add_fleet_options(command, *asked);
+  command.add_flag(kPrintNeed, asked->print_need)->group("");
   command.callback([asked, &command] {
     if (wants_one(command))
-      serve(asked->settings);
+      serve(asked->settings, asked->print_need);
     else
       serve_with_workers(command, *asked);
   });

@@ -13,7 +13,9 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 BalancerPlan two_workers(Strategy strategy) {
-  return {.strategy = strategy, .workers = {{.name = "w1", .port = 8001}, {.name = "w2", .port = 8002}}};
+  return {.strategy = strategy,
+          .workers = {{.name = "w1", .port = 8001}, {.name = "w2", .port = 8002}},
+          .repeatable = {"/v1/tts", "/v1/audio/speech"}};
 }
 
 template <typename Action>
@@ -48,21 +50,24 @@ defaults
 frontend speech
     bind 127.0.0.1:8000
     acl is_ready nbsrv(workers) ge 1
-    monitor-uri /ready
-    monitor fail if !is_ready
+    acl is_asked path /ready
+    http-request return status 503 content-type application/json lf-string '{"ready":false,"workers":0}' if is_asked METH_GET !is_ready
+    http-request return status 200 content-type application/json lf-string '{"ready":true,"workers":%[nbsrv(workers)]}' if is_asked METH_GET
+    http-request set-header x-request-id %[uuid()] if !{ req.hdr(x-request-id) -m reg ^[A-Za-z0-9._-]{1,64}$ }
     default_backend workers
 
 backend workers
     balance leastconn
-    option httpchk GET /ready
-    http-check expect status 200
     http-reuse never
     retry-on conn-failure empty-response 503
-    retries 3
+    retries 10
     option redispatch 1
-    acl may_repeat path /v1/audio/speech /v1/tts /v1/tts/batch /invocations /v1/vqgan/encode /v1/vqgan/decode /dev/captioned_speech /dev/dialogue /dev/ssml /dev/generate_from_phonemes /dev/phonemize
+    acl may_repeat path /v1/tts /v1/audio/speech
     http-request disable-l7-retry if !METH_GET !may_repeat
-    default-server check inter 500ms fall 2 rise 1
+    option httpchk
+    http-check send meth GET uri /ready
+    http-check expect status 200
+    default-server check inter 500ms fall 2 rise 1 observe layer4 error-limit 1 on-error mark-down
     server w1 127.0.0.1:8001
     server w2 127.0.0.1:8002
 )");
@@ -76,12 +81,41 @@ TEST(BalancerConfig, StrategiesDiffer) {
                            HasSubstr("req.hdr(x-shoal-voice)\n"), HasSubstr("json_query('$.voice')")));
 }
 
-TEST(BalancerConfig, TheSupervisorReachesAnAddressOfTheNetwork) {
+TEST(BalancerConfig, PagesOfAnAddressOfTheNetworkAreItsOwn) {
   BalancerPlan plan = two_workers(Strategy::voice);
+  EXPECT_THAT(haproxy_config(plan), Not(HasSubstr("origin")));
   parse_balancer_address("10.1.2.3:80", plan);
-  EXPECT_THAT(haproxy_config(plan), HasSubstr("bind 10.1.2.3:80\n    bind 127.0.0.1:80\n"));
-  parse_balancer_address("0.0.0.0:80", plan);
-  EXPECT_THAT(haproxy_config(plan), AllOf(HasSubstr("bind 0.0.0.0:80\n"), Not(HasSubstr("bind 127"))));
+  EXPECT_THAT(haproxy_config(plan), AllOf(HasSubstr("bind 10.1.2.3:80\n"), HasSubstr("del-header origin")));
+}
+
+TEST(BalancerConfig, HostsAreServersWhoseSilenceEndsConnections) {
+  BalancerPlan plan = two_workers(Strategy::voice);
+  plan.hosts = {{"gpu7", {"10.0.0.7", 8080}, 2}};
+  EXPECT_THAT(haproxy_config(plan),
+              AllOf(HasSubstr("    option srvtcpka\n"),
+                    HasSubstr(concat("    server gpu7 10.0.0.7:8080 ", kHealth, " weight 2 tcp-ut 10s\n"))));
+}
+
+TEST(BalancerConfig, WhatComesFromAnotherFleetIsForItsOwnWorkers) {
+  BalancerPlan plan = two_workers(Strategy::voice);
+  EXPECT_THAT(haproxy_config(plan), Not(HasSubstr("x-shoal-fleet")));
+  plan.hosts.emplace();
+  EXPECT_THAT(haproxy_config(plan), AllOf(HasSubstr("use_backend own if { var(txn.fleets) -m found }\n"),
+                                          HasSubstr("server w2 127.0.0.1:8002 track workers/w2\n")));
+  plan.workers.clear();
+  EXPECT_THAT(haproxy_config(plan),
+              AllOf(HasSubstr("var(txn.fleets) -m int ge 8"), Not(HasSubstr("backend own"))));
+}
+
+TEST(BalancerConfig, AFullOrAbsentFleetAnswersInTheFormOfTheRoute) {
+  BalancerPlan plan = two_workers(Strategy::least_connections);
+  plan.forms = {{.paths = {"/a", "/b"}, .full = "{\"f\":1}", .absent = "{\"a\":1}"}, {.paths = {"/c"}}};
+  const std::string unlimited = haproxy_config(plan);
+  EXPECT_THAT(unlimited, AllOf(HasSubstr("return status 503"), Not(HasSubstr("return status 429"))));
+  EXPECT_THAT(unlimited, HasSubstr("lf-string '{\"a\":1}' if { path /a /b } !is_ready !METH_OPTIONS\n"));
+  plan.most_inside = 7;
+  EXPECT_THAT(haproxy_config(plan),
+              HasSubstr("lf-string '{\"f\":1}' if { path /a /b } { be_conn(workers) ge 7 } !METH_OPTIONS\n"));
 }
 
 TEST(BalancerConfig, NonsenseIsRefused) {
@@ -119,7 +153,19 @@ TEST(Balancer, HaproxyAcceptsEveryStrategyAndNoNonsense) {
   BalancerPlan plan = two_workers(Strategy::voice);
   plan.runtime_socket = socket.path();
   EXPECT_THAT(haproxy_config(plan), HasSubstr("stats socket " + socket.path() + " mode 600 level admin\n"));
+  plan.ready_socket = socket.ready_path();
+  plan.host = "0.0.0.0";
+  plan.most_inside = 7;
+  plan.forms = {{.paths = {"/a"}, .full = concat("{\"id\":\"", kRequestId, "\"}"), .absent = "{}"}};
+  plan.fleet_port = 9000;
+  plan.fleet_paths = {"/health"};
+  plan.hosts = {{"10.0.0.7:8080", {"10.0.0.7", 8080}}, {"gpu-8.b", {"10.0.0.8", 80}, 256}};
   EXPECT_NO_THROW(Balancer(program, haproxy_config(plan)));
+  plan.workers.clear();
+  EXPECT_NO_THROW(Balancer(program, haproxy_config(plan)));
+  plan.hosts->clear();
+  EXPECT_NO_THROW(Balancer(program, haproxy_config(plan)));
+  EXPECT_FALSE(socket.replace_certificate("a.pem", "b")) << "nobody listens";
   EXPECT_FALSE(socket.let_in("w1", true)) << "nobody listens";
   expect_bad_argument([&] { Balancer(program, "global\n    nonsense\n"); }, "unknown keyword 'nonsense'");
 }

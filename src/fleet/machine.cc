@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <sched.h>
 #include <string>
 #include <string_view>
+#include <unistd.h>
 
 #include "base/error.h"
 
@@ -45,6 +47,13 @@ std::vector<int> usable_cpus() {
   }
   std::ranges::stable_sort(cpus, {}, [&](int cpu) { return nodes[cpu]; });
   return cpus;
+}
+
+int64_t resident_bytes_of(pid_t pid) {
+  std::ifstream file(concat("/proc/", pid, "/statm"));
+  int64_t all_pages = 0, resident_pages = 0;
+  file >> all_pages >> resident_pages;
+  return file ? resident_pages * sysconf(_SC_PAGESIZE) : 0;
 }
 
 int visible_gpus() {

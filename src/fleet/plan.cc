@@ -48,12 +48,13 @@ std::vector<std::optional<int>> parse_devices(std::string_view list, int gpus) {
 void share_cpus(std::vector<WorkerPlan>& workers, const std::vector<int>& cpus) {
   const auto count = static_cast<size_t>(
       std::ranges::count_if(workers, [](const WorkerPlan& worker) { return !worker.gpu.has_value(); }));
-  if (count > cpus.size())
-    fail(ErrorCode::invalid_argument, "per_device: ", count,
-         " workers need as many CPUs, and this process may use ", cpus.size());
   size_t at = 0;
   for (WorkerPlan& worker : workers) {
     if (worker.gpu) continue;
+    if (count > cpus.size() && !cpus.empty()) {
+      worker.cpus = {cpus[at++ % cpus.size()]};
+      continue;
+    }
     const auto run = [&](size_t index) {
       return cpus.begin() + static_cast<ptrdiff_t>(index * cpus.size() / count);
     };
@@ -77,7 +78,7 @@ std::vector<WorkerPlan> plan_workers(const FleetRequest& request) {
       workers.push_back({.name = concat("w", index + 1), .gpu = gpu, .port = request.base_port + index});
     }
   }
-  if (workers.back().port > kLastPort)
+  if (!workers.empty() && workers.back().port > kLastPort)
     fail(ErrorCode::invalid_argument, "base_port: ", workers.size(), " workers from port ", request.base_port,
          " on would need port ", workers.back().port);
   share_cpus(workers, request.cpus);

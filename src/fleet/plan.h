@@ -25,8 +25,8 @@ struct WorkerPlan {
 };
 
 // Workers of one device lie beside each other. Workers on CPUs get disjoint runs of `cpus`, equal but for
-// one; those on a GPU get all. Throws Error(invalid_argument): unknown or repeated devices, ports above
-// 65535, more workers than CPUs.
+// one; if there are more workers than CPUs, each gets one, in turn. Those on a GPU get all. Throws
+// Error(invalid_argument): unknown or repeated devices, ports above 65535.
 std::vector<WorkerPlan> plan_workers(const FleetRequest& request);
 
 }  // namespace shoal::fleet

@@ -49,11 +49,18 @@ TEST(Plan, ANumberInAllIsSpreadOverTheDevices) {
               ElementsAre("w1 cpu 8001 0", "w2 cpu 8002 1"));
 }
 
+TEST(Plan, AFleetMayHaveNoWorkersOfItsOwn) { EXPECT_TRUE(plan_workers({.workers = 0, .gpus = 2}).empty()); }
+
 TEST(Plan, WorkersOnCpusShareNoCpuAndLeaveNone) {
   EXPECT_THAT(shown({.devices = "cpu", .per_device = 3, .cpus = {4, 5, 6, 7, 0, 1, 2}}),
               ElementsAre("w1 cpu 8001 4 5", "w2 cpu 8002 6 7", "w3 cpu 8003 0 1 2"));
   EXPECT_THAT(shown({.devices = "cpu,cuda:0", .per_device = 1, .gpus = 1, .cpus = {3}}),
               ElementsAre("w1 cpu 8001 3", "w2 cuda:0 8002"));
+}
+
+TEST(Plan, MoreWorkersThanCpusTakeThemInTurn) {
+  EXPECT_THAT(shown({.devices = "cpu", .per_device = 3, .cpus = {4, 5}}),
+              ElementsAre("w1 cpu 8001 4", "w2 cpu 8002 5", "w3 cpu 8003 4"));
 }
 
 TEST(Plan, RefusesWhatTheMachineDoesNotHave) {
@@ -64,7 +71,6 @@ TEST(Plan, RefusesWhatTheMachineDoesNotHave) {
   expect_plan_refused({.devices = "cuda:1", .gpus = 1, .cpus = {0}},
                       "cuda:1 does not exist; this machine has 1");
   expect_plan_refused({.devices = "cpu,cpu", .cpus = {0, 1}}, "stands there twice");
-  expect_plan_refused({.devices = "cpu", .per_device = 3, .cpus = {0, 1}}, "3 workers need as many CPUs");
   expect_plan_refused({.devices = "cpu", .per_device = 2, .base_port = 65535, .cpus = {0, 1}}, "port 65536");
   EXPECT_THAT(shown({.devices = "cpu", .base_port = 65535, .cpus = {0}}), ElementsAre("w1 cpu 65535 0"));
 }

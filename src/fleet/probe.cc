@@ -6,12 +6,15 @@
 #include <poll.h>
 #include <string_view>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
+
+#include "base/error.h"
 
 namespace shoal::fleet {
 namespace {
 
-constexpr std::string_view kRequest = "GET /ready HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n";
+constexpr const char* kRequest = "GET /ready HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n";
 constexpr size_t kStatusBytes = std::string_view("HTTP/1.1 200").size();
 
 sockaddr_in loopback(int port) {
@@ -24,14 +27,20 @@ bool must_wait() { return errno == EAGAIN || errno == EINPROGRESS || errno == EI
 
 }  // namespace
 
-void Probe::begin(int port, int64_t deadline_us) {
+void Probe::begin(const Target& target, int64_t deadline_us) {
   end();
   under_way_ = true;
   deadline_us_ = deadline_us;
-  socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  const sockaddr_in address = loopback(port);
-  if (socket_ < 0 || connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
-    return;
+  request_ = concat(kRequest, target.header, "\r\n");
+  const bool is_local = !target.socket.empty();
+  socket_ = ::socket(is_local ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  sockaddr_in remote = loopback(target.port);
+  inet_pton(AF_INET, target.host.c_str(), &remote.sin_addr);
+  sockaddr_un local{.sun_family = AF_UNIX};
+  target.socket.copy(local.sun_path, sizeof local.sun_path - 1);
+  const auto* address =
+      is_local ? reinterpret_cast<const sockaddr*>(&local) : reinterpret_cast<const sockaddr*>(&remote);
+  if (socket_ < 0 || connect(socket_, address, is_local ? sizeof local : sizeof remote) == 0) return;
   if (errno == EINPROGRESS) return;
   close(socket_);
   socket_ = -1;
@@ -47,12 +56,18 @@ void Probe::end() {
 short Probe::events() const { return sent_ ? POLLIN : POLLOUT; }
 
 std::optional<CheckResult> Probe::go_on(int64_t now_us) {
-  if (socket_ < 0 || now_us >= deadline_us_) return CheckResult::silent;
+  const std::optional<CheckResult> result = step();
+  if (!result && now_us >= deadline_us_) return CheckResult::silent;
+  return result;
+}
+
+std::optional<CheckResult> Probe::step() {
+  if (socket_ < 0) return CheckResult::silent;
   if (!sent_) {
     // The request fits any socket's buffer.
-    const ssize_t count = send(socket_, kRequest.data(), kRequest.size(), MSG_NOSIGNAL);
+    const ssize_t count = send(socket_, request_.data(), request_.size(), MSG_NOSIGNAL);
     if (count < 0 && must_wait()) return std::nullopt;
-    if (count != static_cast<ssize_t>(kRequest.size())) return CheckResult::silent;
+    if (count != static_cast<ssize_t>(request_.size())) return CheckResult::silent;
     sent_ = true;
   }
   return read_status();

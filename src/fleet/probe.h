@@ -1,4 +1,4 @@
-// GET /ready of one worker without waiting: it goes on whenever its socket can be read or written.
+// GET /ready of one server without waiting: it goes on whenever its socket can be read or written.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,14 @@
 
 namespace shoal::fleet {
 
+// Where a server listens.
+struct Target {
+  std::string host = "127.0.0.1";  // IPv4
+  int port = 0;
+  std::string socket;  // a path in place of them
+  std::string header;  // besides; a whole line
+};
+
 class Probe {
  public:
   Probe() = default;
@@ -16,8 +24,8 @@ class Probe {
   Probe(const Probe&) = delete;
   Probe& operator=(const Probe&) = delete;
 
-  // Begins a check of 127.0.0.1:`port`, which is silent if no status line has come at `deadline_us`.
-  void begin(int port, int64_t deadline_us);
+  // Begins a check, which is silent if no status line has come at `deadline_us`.
+  void begin(const Target& target, int64_t deadline_us);
   bool is_under_way() const { return under_way_; }
   void end();
 
@@ -27,12 +35,13 @@ class Probe {
   std::optional<CheckResult> go_on(int64_t now_us);
 
  private:
+  std::optional<CheckResult> step();
   std::optional<CheckResult> read_status();
 
   int socket_ = -1;
   bool under_way_ = false, sent_ = false;
   int64_t deadline_us_ = 0;
-  std::string head_;
+  std::string request_, head_;
 };
 
 // 0 if a worker can listen on 127.0.0.1:`port`, otherwise the errno that says why not.

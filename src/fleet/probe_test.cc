@@ -53,7 +53,7 @@ class OneAnswer {
 
 CheckResult probe_of(int port, int64_t patience_us) {
   Probe probe;
-  probe.begin(port, now_us() + patience_us);
+  probe.begin({.port = port}, now_us() + patience_us);
   while (true) {
     if (const auto result = probe.go_on(now_us())) return *result;
     pollfd event{.fd = probe.socket(), .events = probe.events()};

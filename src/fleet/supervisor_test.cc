@@ -21,7 +21,10 @@ class Supervised : public ::testing::Test {
  protected:
   FleetOptions fleet_of(const std::string& commands, int workers) {
     FleetOptions options{
-        .stagger_us = 0, .grace_us = 300'000, .rules = {.first_pause_us = 1000, .most_failures = 3}};
+        .stagger_us = 0,
+        .of_processes = {.grace_us = 300'000,
+                         .rules = {.first_pause_us = 1000, .most_failures = 3},
+                         .print = [this](std::string_view line) { lines_.emplace_back(line); }}};
     int port = 20000 + getpid() % 10000;
     for (int i = 0; i < workers; ++i) {
       while (error_of_port(port) != 0) ++port;
@@ -31,7 +34,6 @@ class Supervised : public ::testing::Test {
       return Command{
           .program = "/bin/sh", .arguments = {"-c", commands}, .environment = {"NAME=" + worker.name}};
     };
-    options.print = [this](std::string_view line) { lines_.emplace_back(line); };
     options.should_end = [this] { return now_us() > end_us_; };
     return options;
   }
@@ -72,7 +74,7 @@ TEST_F(Supervised, AProgramThatIsNotThereEndsTheFleet) {
 TEST_F(Supervised, WorkersEndInOrderWhenTheyMay) {
   FleetOptions options =
       fleet_of("trap 'echo bye; exit 0' TERM; echo begun; while :; do sleep 0.01; done", 1);
-  options.grace_us = kPatience_us;
+  options.of_processes.grace_us = kPatience_us;
   options.should_end = [this] { return !lines_.empty(); };
   run_fleet(options);
   EXPECT_THAT(lines_, ElementsAre("w1 | begun", "w1 | bye"));

@@ -20,6 +20,8 @@ const char* name_of(WorkerState state) {
       return "ending";
     case WorkerState::given_up:
       return "given up";
+    case WorkerState::unreachable:
+      return "unreachable";
   }
   return "";
 }
@@ -50,7 +52,6 @@ void WorkerWatch::started(int64_t now_us) {
 
 void WorkerWatch::checked(CheckResult result, int64_t now_us) {
   if (!runs() || is_leaving()) return;  // the answer of a process that is no more
-  checked_us_ = now_us;
   if (result == CheckResult::silent) {
     ++silent_checks_;
     return;
@@ -71,6 +72,13 @@ void WorkerWatch::asked_to_end(int64_t until_us) {
   state_ = WorkerState::draining;
   drained_until_us_ = until_us;
   is_wanted_end_ = true;
+}
+
+void WorkerWatch::forgiven(int64_t now_us) {
+  if (runs()) return;
+  state_ = WorkerState::waiting;
+  failures_ = 0;
+  next_start_us_ = now_us;
 }
 
 void WorkerWatch::ended(int64_t now_us) {

@@ -11,7 +11,8 @@ struct WatchRules {
   int64_t longest_pause_us = 30'000'000;  // but at most so long
   int most_failures = 8;                  // in a row; then it is given up
   int64_t steady_us = 10'000'000;         // ready for so long: the row of failures has ended
-  int64_t check_us = 1'000'000;           // between checks of a ready worker; of others a fifth of it
+  int64_t check_us = 500'000;             // from check to check of a ready worker; of others a fifth of it
+  int64_t check_timeout_us = 750'000;     // an answer that has not come by then will not come
   int most_silent_checks = 3;             // in a row without an answer: it hangs
   int64_t listen_us = 30'000'000;         // from the start of the process to its first answer
 };
@@ -24,6 +25,7 @@ enum class WorkerState {
   draining,  // was asked to end, and finishes what is inside
   ending,    // was killed, and has not ended
   given_up,
+  unreachable,  // of another machine, and gives no answer
 };
 const char* name_of(WorkerState state);
 
@@ -52,9 +54,12 @@ class WorkerWatch {
 
   // Events.
   void started(int64_t now_us);
+  void check_began(int64_t now_us) { checked_us_ = now_us; }
   void checked(CheckResult result, int64_t now_us);
   // Its end is wanted, and no failure: it starts again at once.
   void asked_to_end(int64_t until_us);
+  // It starts at once if it waits or was given up, with no failure behind it.
+  void forgiven(int64_t now_us);
   void killed() { state_ = WorkerState::ending; }
   void ended(int64_t now_us);
 

@@ -39,6 +39,21 @@ TEST_F(Watch, PausesGrowToTheLongestAndThenItIsGivenUp) {
   EXPECT_EQ(watch_.restarts(), 4);
 }
 
+TEST_F(Watch, OneThatWasGivenUpStartsAgainWhenItIsForgiven) {
+  for (int i = 0; i < rules_.most_failures; ++i) {
+    watch_.started(0);
+    watch_.ended(0);
+  }
+  EXPECT_EQ(watch_.state(), WorkerState::given_up);
+  watch_.forgiven(kSecond);
+  EXPECT_FALSE(watch_.should_start(kSecond - 1));
+  EXPECT_TRUE(watch_.should_start(kSecond));
+  EXPECT_EQ(watch_.failures(), 0);
+  watch_.started(kSecond);
+  watch_.forgiven(kSecond);
+  EXPECT_EQ(watch_.state(), WorkerState::starting);
+}
+
 TEST_F(Watch, AWorkerThatWasReadyForLongEnoughBeginsItsRowAnew) {
   for (int i = 0; i < 20; ++i) {
     make_ready(0);
@@ -72,6 +87,21 @@ TEST_F(Watch, SilentChecksInARowMeanThatItHangs) {
   watch_.killed();
   EXPECT_FALSE(watch_.hangs(kSecond));
   EXPECT_TRUE(watch_.runs());
+}
+
+// Checks follow each other at once while none is answered in time.
+TEST_F(Watch, AWorkerThatStopsIsFoundWithinThreeSeconds) {
+  make_ready(0);
+  int64_t now = 0;
+  watch_.check_began(now);
+  watch_.checked(CheckResult::ready, now);
+  while (!watch_.hangs(now)) {
+    while (!watch_.should_check(now)) now += 1000;
+    watch_.check_began(now);
+    now += rules_.check_timeout_us;
+    watch_.checked(CheckResult::silent, now);
+  }
+  EXPECT_LT(now, 3 * kSecond);
 }
 
 TEST_F(Watch, UntilItFirstAnswersSilenceIsNoSign) {
@@ -109,7 +139,8 @@ TEST_F(Watch, AWantedEndIsNoFailureAndStartsAtOnce) {
 TEST_F(Watch, AReadyWorkerIsAskedLessOften) {
   watch_.started(0);
   EXPECT_TRUE(watch_.should_check(rules_.check_us / 5));
-  watch_.checked(CheckResult::ready, 0);
+  watch_.check_began(0);
+  watch_.checked(CheckResult::ready, 100);
   EXPECT_FALSE(watch_.should_check(rules_.check_us - 1));
   EXPECT_TRUE(watch_.should_check(rules_.check_us));
 }

@@ -5,6 +5,7 @@
 
 #include "ops/cpu_backend.h"
 #include "ops/cuda_backend.h"
+#include "ops/device_state.h"
 
 namespace shoal::ops {
 namespace {
@@ -28,14 +29,20 @@ void check_table(const char* op, const char* name, TensorView table, const Shape
 void check_cache(const char* op, const Context& ctx, const HeadLayout& layout, const BatchPlan& plan,
                  const KvLayer& cache) {
   const DType dtype = cache.k.dtype();
-  CHECK((dtype == DType::f32 || dtype == DType::bf16 || (dtype == DType::f16 && !on_cpu(ctx))) &&
-            cache.k.rank() == 4 && cache.k.is_contiguous() &&
+  CHECK(can_attend(ctx.device, layout.head_dim, dtype) && cache.k.rank() == 4 && cache.k.is_contiguous() &&
             cache.k.shape() == (Shape{cache.k.dim(0), layout.kv_heads, plan.page_size, layout.head_dim}),
-        op, ": keys are ", name_of(dtype), " ", cache.k.shape(), ", expected dense F32 or BF16 [pages, ",
+        op, ": keys are ", name_of(dtype), " ", cache.k.shape(), ", expected dense F32, BF16 or I8 [pages, ",
         layout.kv_heads, ", ", plan.page_size, ", ", layout.head_dim, "]");
   CHECK(cache.v.dtype() == dtype && cache.v.shape() == cache.k.shape() && cache.v.is_contiguous(), op,
         ": values are ", name_of(cache.v.dtype()), " ", cache.v.shape(), ", keys ", cache.k.shape());
-  CHECK(cache.k_scales.empty() && cache.v_scales.empty(), op, ": scales beside keys of ", name_of(dtype));
+  for (const TensorView& scales : {cache.k_scales, cache.v_scales})
+    if (dtype != DType::i8)
+      CHECK(scales.empty(), op, ": scales beside keys of ", name_of(dtype));
+    else
+      CHECK(scales.dtype() == DType::f16 && scales.is_contiguous() &&
+                scales.shape() == (Shape{cache.k.dim(0), layout.kv_heads, plan.page_size}),
+            op, ": scales are ", name_of(scales.dtype()), " ", scales.shape(), ", expected dense F16 [",
+            cache.k.dim(0), ", ", layout.kv_heads, ", ", plan.page_size, "]");
 }
 
 void check_plan(const char* op, const Context& ctx, TensorView qkv, const HeadLayout& layout,
@@ -122,6 +129,12 @@ void check_page_copies(const KvLayer& cache, std::span<const int32_t> from, std:
 
 }  // namespace
 
+bool can_attend(Device device, int64_t head_dim, DType cache) {
+  const bool is_gpu = computes_by_itself(device);
+  if (cache == DType::i8) return !is_gpu || head_dim == 32 || head_dim == 64 || head_dim == 128;
+  return cache == DType::f32 || cache == DType::bf16 || (cache == DType::f16 && is_gpu);
+}
+
 Tensor make_rope_table(int64_t positions, int64_t head_dim, double base) {
   CHECK(positions >= 0 && head_dim > 0 && head_dim % 2 == 0, "rope table: ", positions,
         " positions, head_dim ", head_dim);
@@ -147,16 +160,16 @@ void qk_norm_rope(Context& ctx, TensorView qkv, const HeadLayout& layout, const 
                   const BatchPlan& plan) {
   check_rope("qk_norm_rope", ctx, qkv, layout, norm, rope, plan);
   if (qkv.dim(0) == 0) return;
-  if (!on_cpu(ctx)) return cuda::qk_norm_rope(ctx, qkv, layout, norm, rope, plan);
-  cpu::qk_norm_rope(ctx, qkv, layout, norm, rope, plan);
+  if (on_cpu(ctx)) return cpu::qk_norm_rope(ctx, qkv, layout, norm, rope, plan);
+  cuda::qk_norm_rope(ctx, qkv, layout, norm, rope, plan);
 }
 
 void append_kv(Context& ctx, TensorView qkv, const HeadLayout& layout, const BatchPlan& plan,
                const KvLayer& cache) {
   check_plan("append_kv", ctx, qkv, layout, plan, cache);
   if (qkv.dim(0) == 0) return;
-  if (!on_cpu(ctx)) return cuda::append_kv(ctx, qkv, layout, plan, cache);
-  cpu::append_kv(ctx, qkv, layout, plan, cache);
+  if (on_cpu(ctx)) return cpu::append_kv(ctx, qkv, layout, plan, cache);
+  cuda::append_kv(ctx, qkv, layout, plan, cache);
 }
 
 void copy_kv_pages(Context& ctx, const KvLayer& cache, std::span<const int32_t> from,

@@ -23,6 +23,13 @@ struct QkNorm {
   float eps = 0;
 };
 
+// Whether attention on the device can read keys and values of this dtype. I8 are integers with an f16 scale
+// for each token and head: x = integer * scale, the scale the head's largest magnitude / 127 rounded to f16.
+bool can_attend(Device device, int64_t head_dim, DType cache);
+
+// What a GPU's tensor cores round queries to, to multiply them with keys of such pages.
+inline DType query_dtype(DType cache) { return cache == DType::i8 ? DType::f16 : cache; }
+
 // In place on the q and k heads of qkv (f32 [rows, qkv_width]): RMSNorm per head when given, then rotation of
 // interleaved pairs (2j, 2j+1) by each row's position. rope: from make_rope_table; a position beyond it is an
 // error.

@@ -27,6 +27,10 @@ struct Context {
   Workspace& host_memory() const { return host ? *host : *workspace; }
 };
 
+// Whether nothing is computed: ops check their operands and take their scratch of a workspace that counts
+// (planning_context.h).
+inline bool is_planning(const Context& ctx) { return ctx.workspace->counts_only(); }
+
 inline bool on_cpu(const Context& ctx) { return ctx.device.kind == DeviceKind::cpu; }
 
 // Rows of several sequences, end to end: sequence s owns rows [offsets[s], offsets[s + 1]).

@@ -30,12 +30,12 @@ void check_slots(const char* op, Context& ctx, const ConvHistory& history, int s
         " history slots for ", sequences, " sequences");
   const int64_t slots = history.pool.dim(0);
   const Workspace::Scope scope(*ctx.workspace);
-  const TensorView taken = ctx.workspace->alloc(DType::u8, {slots});
-  std::fill_n(taken.as<uint8_t>(), slots, uint8_t{0});
+  const std::span<uint8_t> taken = ctx.workspace->array<uint8_t>(slots);
+  std::ranges::fill(taken, uint8_t{0});
   for (const int32_t slot : history.slots) {
     CHECK(0 <= slot && slot < slots, op, ": history slot ", slot, " of ", slots);
-    CHECK(std::exchange(taken.as<uint8_t>()[slot], uint8_t{1}) == 0, op, ": two sequences in history slot ",
-          slot);
+    CHECK(std::exchange(taken[static_cast<size_t>(slot)], uint8_t{1}) == 0, op,
+          ": two sequences in history slot ", slot);
   }
 }
 

@@ -2,47 +2,9 @@
 #pragma once
 
 #include "ops/conv1d.h"
-#include "ops/matrix_testing.h"
+#include "ops/product_testing.h"
 
 namespace shoal::ops {
-
-// The histories of a batch as the ops keep them: in slots of a pool, in another order than the sequences,
-// each surrounded by values that must not change.
-class HistoryPool {
- public:
-  HistoryPool(const std::vector<std::vector<float>>& histories, int64_t floats) : floats_(floats) {
-    const auto sequences = static_cast<int64_t>(histories.size());
-    pool_ = Tensor(DType::f32, {sequences + 1, kOffset + floats + 2});
-    std::ranges::fill(pool_.span<float>(), kOther);
-    for (int64_t s = 0; s < sequences; ++s) {
-      slots_.push_back(static_cast<int32_t>(sequences - s));
-      std::ranges::copy(histories[static_cast<size_t>(s)], history(s));
-    }
-  }
-
-  ConvHistory view() const { return {floats_ > 0 ? pool_.view() : TensorView(), kOffset, slots_}; }
-
-  void take(std::vector<std::vector<float>>& histories) {
-    for (size_t s = 0; s < histories.size(); ++s) {
-      float* const first = history(static_cast<int64_t>(s));
-      histories[s].assign(first, first + floats_);
-      std::fill_n(first, floats_, kOther);
-    }
-    EXPECT_THAT(pool_.span<float>(), testing::Each(kOther));
-  }
-
- private:
-  static constexpr int64_t kOffset = 3;
-  static constexpr float kOther = -77.0f;
-
-  float* history(int64_t s) const {
-    return pool_.view().row<float>(slots_[static_cast<size_t>(s)]) + kOffset;
-  }
-
-  int64_t floats_;
-  Tensor pool_;
-  std::vector<int32_t> slots_;
-};
 
 inline std::vector<float> rows_of(const std::vector<float>& x, int64_t width, int64_t begin, int64_t end) {
   return {x.begin() + begin * width, x.begin() + end * width};
@@ -126,65 +88,87 @@ struct Geometry {
   int64_t inputs, outputs, taps, dilation;
 };
 
-// Few channels (folded taps), odd ones, one output, one tap, wide dilation, channels that fill blocks
-// exactly.
-inline constexpr Geometry kGeometries[] = {{1, 24, 7, 1},  {16, 20, 7, 3}, {20, 16, 7, 9}, {40, 40, 3, 2},
-                                           {96, 1, 7, 1},  {33, 17, 5, 2}, {64, 48, 1, 1}, {15, 33, 2, 4},
-                                           {65, 30, 3, 1}, {128, 32, 7, 9}};
+inline std::ostream& operator<<(std::ostream& out, const Geometry& g) {
+  return out << g.inputs << " -> " << g.outputs << " k" << g.taps << " d" << g.dilation;
+}
 
-class Conv1d : public MatrixTest {
+// Few channels (folded taps), odd ones, one output, one tap, wide dilation, more taps than a block of a GPU
+// has groups, channels that fill blocks exactly.
+inline constexpr Geometry kGeometries[] = {{1, 24, 7, 1},  {16, 20, 7, 3},   {20, 16, 7, 9}, {40, 40, 3, 2},
+                                           {96, 1, 7, 1},  {33, 17, 5, 2},   {64, 48, 1, 1}, {15, 33, 2, 4},
+                                           {65, 30, 3, 1}, {128, 32, 7, 9},  {64, 1, 7, 1},  {24, 40, 9, 1},
+                                           {1, 9, 7, 1},   {100, 100, 7, 1}, {128, 96, 7, 9}};
+
+class Conv1d : public ConvTestOf<ProductTest> {
  protected:
   struct Layer {
     Geometry geometry;
     PackedMatrix weight;
     ref::Kernel kernel;  // the same, as the matrix holds it
     std::vector<float> alpha;
+    Tensor placed_alpha;
     int64_t look_back() const { return (geometry.taps - 1) * geometry.dilation; }
+    TensorView snake() const { return alpha.empty() ? TensorView() : placed_alpha.view(); }
   };
 
   Layer random_layer(Geometry g, bool snakes = false) {
-    std::vector<float> w = random_values(g.inputs * g.outputs * g.taps, 11),
+    std::vector<float> w = random_values(g.inputs * g.outputs * g.taps, 11, 0.3f),
                        bias = random_values(g.outputs, 12);
     Layer layer{
         g,
-        pack_conv1d(ctx_, view_of(w, {g.outputs, g.inputs, g.taps}), bias_view(bias), GetParam().dtype),
-        {rounded(w, GetParam().dtype), wide(bias), g.outputs, g.inputs, g.taps},
+        pack_conv1d(ctx(), view_of(w, {g.outputs, g.inputs, g.taps}), view_of(bias, {g.outputs}), dtype()),
+        {narrow(w), wide(bias), g.outputs, g.inputs, g.taps},
+        {},
         {}};
-    if (snakes) {
-      layer.alpha = random_values(g.inputs, 13);
-      for (float& a : layer.alpha) a = std::abs(a) + 0.1f;
-    }
+    if (!snakes) return layer;
+    layer.alpha = random_values(g.inputs, 13);
+    for (float& a : layer.alpha) a = std::abs(a) + 0.1f;
+    layer.placed_alpha = put(layer.alpha, {g.inputs});
     return layer;
   }
 
   // One call for several sequences: xs[s] are the new rows, histories[s] is read and replaced.
-  std::vector<std::vector<float>> run(Layer& layer, const std::vector<std::vector<float>>& xs,
-                                      std::vector<std::vector<float>>& histories) {
+  Rows run(const Layer& layer, const Rows& xs, Rows& histories, int64_t history_offset = kAligned,
+           int64_t rate = 1, const Epilogue& epilogue = {}) {
     const Geometry g = layer.geometry;
-    std::vector<float> x;
-    std::vector<int32_t> offsets = {0};
-    histories.resize(xs.size(), std::vector<float>(static_cast<size_t>(layer.look_back() * g.inputs)));
-    for (size_t s = 0; s < xs.size(); ++s) {
-      x.insert(x.end(), xs[s].begin(), xs[s].end());
-      offsets.push_back(static_cast<int32_t>(static_cast<int64_t>(x.size()) / g.inputs));
+    const Sequences s = place(xs, histories, g.inputs, layer.look_back(), history_offset, rate);
+    const Tensor y = garbage({s.host_offsets.back(), g.outputs});
+    causal_conv1d(ctx(), {s.x, s.rows(), s.history(), layer.snake()}, layer.weight, g.dilation, y, epilogue);
+    take(s, histories);
+    return apart(s, get(y), g.outputs);
+  }
+  std::vector<float> run_alone(const Layer& layer, const std::vector<float>& x,
+                               const Epilogue& epilogue = {}) {
+    Rows histories;
+    return run(layer, {x}, histories, kAligned, 1, epilogue)[0];
+  }
+  // convolve(y, epilogue) writes and adds `plain` to rows of y that lie apart, and touches nothing else.
+  template <typename Convolve>
+  void expect_strided(int64_t outputs, const std::vector<float>& plain, Convolve convolve) {
+    const int64_t rows = std::ssize(plain) / outputs, width = outputs + 7;
+    for (const bool accumulate : {false, true}) {
+      const std::vector<float> before = random_values(rows * width, 5);
+      std::vector<float> want = before;
+      for (int64_t i = 0; i < rows * outputs; ++i) {
+        float& to = want[static_cast<size_t>(i / outputs * width + 3 + i % outputs)];
+        to = (accumulate ? to : 0.0f) + plain[static_cast<size_t>(i)];
+      }
+      const Tensor y = put(before, {rows, width});
+      convolve(y.view().columns(3, 3 + outputs), Epilogue{.accumulate = accumulate});
+      expect_same_bits(get(y), want);
     }
-    HistoryPool pool(histories, layer.look_back() * g.inputs);
-    std::vector<float> y(static_cast<size_t>(offsets.back() * g.outputs));
-    const ConvInput input{view_of(x, {offsets.back(), g.inputs}),
-                          {.rows = {offsets}},
-                          pool.view(),
-                          layer.alpha.empty() ? TensorView() : view_of(layer.alpha, {g.inputs})};
-    causal_conv1d(ctx_, input, layer.weight, g.dilation, view_of(y, {offsets.back(), g.outputs}));
-    pool.take(histories);
-    std::vector<std::vector<float>> ys;
-    for (size_t s = 0; s < xs.size(); ++s)
-      ys.emplace_back(y.begin() + offsets[s] * g.outputs, y.begin() + offsets[s + 1] * g.outputs);
-    return ys;
   }
 
-  std::vector<float> run_alone(Layer& layer, const std::vector<float>& x) {
-    std::vector<std::vector<float>> histories;
-    return run(layer, {x}, histories)[0];
+  static ref::Values expected(const Layer& layer, const ref::Values& in) {
+    return ref::causal_conv1d(in, layer.kernel, 1, layer.geometry.dilation);
+  }
+  static ref::Kernel magnitudes_of(const ref::Kernel& kernel) {
+    return {magnitudes(kernel.weight), magnitudes(kernel.bias), kernel.first, kernel.second, kernel.size};
+  }
+  static ref::Values bound(const Layer& layer, const ref::Values& in) {
+    const Geometry g = layer.geometry;
+    return bound_of(ref::causal_conv1d(magnitudes(in), magnitudes_of(layer.kernel), 1, g.dilation), g.inputs,
+                    g.taps);
   }
 };
 

@@ -25,7 +25,8 @@
 namespace shoal::ops::cuda {
 
 // pack
-Tensor pack(Context& ctx, const PackRequest& request);
+// scales: of i8 weights, f32 [rows of tiles, 8], in the memory of the device; of others an empty view.
+Tensor pack(Context& ctx, const PackRequest& request, TensorView scales);
 
 // linear
 void linear(Context& ctx, TensorView x, const PackedMatrix& weight, TensorView y, const Epilogue& epilogue);
@@ -109,6 +110,8 @@ void draw_codes(Context& ctx, TensorView logits, const DrawTable& table, int64_t
 // transfer
 void upload(Context& ctx, const void* from, TensorView to);
 void download(Context& ctx, TensorView from, void* to);
+// Between page-locked memory of the host and the device's, without waiting.
+void copy_in_order(Context& ctx, TensorView from, TensorView to);
 void fill_zero(Context& ctx, TensorView y);
 void synchronize(Context& ctx);
 

@@ -18,6 +18,10 @@ inline std::string test_device_name() {
 }
 
 inline Device test_device() { return choose_device(test_device_name()); }
+// Skips a test of plans for a GPU where none can be made; the GPU need not be there.
+#define SKIP_WITHOUT_CUDA() \
+  if (!::shoal::ops::built_with_cuda()) GTEST_SKIP() << "plans for a GPU need a build with CUDA"
+
 inline bool testing_on_cpu() { return test_device_name() == "cpu"; }
 
 // Skips every test of a program whose device is not there.

@@ -38,8 +38,8 @@ void draw_tokens(Context& ctx, TensorView logits, const DrawTable& table, const 
         "draw_tokens: ", logits.dim(1), " logits of semantic tokens ", head.semantic_begin, " to ",
         head.semantic_end, " and the end");
   if (logits.dim(0) == 0) return;
-  if (!on_cpu(ctx)) return cuda::draw_tokens(ctx, logits, table, head, frames);
-  cpu::draw_tokens(ctx, logits, table, head, frames);
+  if (on_cpu(ctx)) return cpu::draw_tokens(ctx, logits, table, head, frames);
+  cuda::draw_tokens(ctx, logits, table, head, frames);
 }
 
 void draw_codes(Context& ctx, TensorView logits, const DrawTable& table, int64_t codebook,
@@ -48,8 +48,8 @@ void draw_codes(Context& ctx, TensorView logits, const DrawTable& table, int64_t
   CHECK(1 <= codebook && codebook < frames.dim(1) - 1, "draw_codes: codebook ", codebook, " of ",
         frames.dim(1) - 1);
   if (logits.dim(0) == 0) return;
-  if (!on_cpu(ctx)) return cuda::draw_codes(ctx, logits, table, codebook, frames);
-  cpu::draw_codes(ctx, logits, table, codebook, frames);
+  if (on_cpu(ctx)) return cpu::draw_codes(ctx, logits, table, codebook, frames);
+  cuda::draw_codes(ctx, logits, table, codebook, frames);
 }
 
 }  // namespace shoal::ops

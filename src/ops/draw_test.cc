@@ -1,20 +1,18 @@
 #include "ops/draw.h"
 
-#include <list>
 #include <set>
 #include <utility>
 #include <vector>
 
-#include "ops/matrix_testing.h"
+#include "ops/draw_testing.h"
 #include "ops/sample.h"
-#include "ops/transfer.h"
 
 namespace shoal::ops {
 namespace {
 
 using ::testing::ElementsAre;
 
-constexpr int64_t kCodebooks = 2, kMost = 16;
+constexpr int64_t kTwoCodebooks = 2, kWindow = 16;
 
 // Tokens 10..17 are semantic with 6 codes only, 3 ends, 20 in all.
 TokenHead head_of(bool semantic) {
@@ -48,15 +46,8 @@ void set_recent(DrawRow& row, const std::vector<int32_t>& tokens) {
 
 using Peaks = std::vector<std::pair<int32_t, float>>;  // (token, logit)
 
-class DrawTest : public testing::Test, protected MatrixFixture {
+class DrawTest : public DrawMachine {
  protected:
-  // In the device's memory until the test ends.
-  TensorView settings(std::vector<DrawRow> rows) {
-    kept_.push_back(std::move(rows));
-    return upload(ctx_, std::as_bytes(std::span(kept_.back())))
-        .reshape({static_cast<int64_t>(kept_.back().size()), static_cast<int64_t>(sizeof(DrawRow))});
-  }
-
   static std::vector<float> logits_of(bool semantic, const Peaks& peaks) {
     std::vector<float> logits(semantic ? 9 : 20, 0.0f);
     for (const auto& [token, logit] : peaks)
@@ -66,20 +57,20 @@ class DrawTest : public testing::Test, protected MatrixFixture {
 
   // The best token among `peaks`; the others have logit 0.
   int32_t token(bool semantic, const Peaks& peaks, const DrawRow& row) {
-    std::vector<float> logits = logits_of(semantic, peaks);
-    frame_.assign(1 + kCodebooks, -1);
-    draw_tokens(ctx_, view_of(logits, {1, static_cast<int64_t>(logits.size())}), {settings({row}), {}},
-                head_of(semantic), TensorView::of(frame_.data(), DType::i32, {1, 1 + kCodebooks}));
+    const std::vector<float> logits = logits_of(semantic, peaks);
+    const Tensor there = put(logits, {1, std::ssize(logits)}), settings = put_settings({&row, 1}),
+                 frame = put(std::vector<int32_t>(1 + kTwoCodebooks, -1), {1, 1 + kTwoCodebooks});
+    draw_tokens(ctx(), there, {settings, {}}, head_of(semantic), frame);
+    frame_ = get_ints(frame);
     EXPECT_EQ(frame_[2], -1) << "not this draw's";
     return frame_[0];
   }
   int32_t code() const { return frame_[1]; }
 
   std::vector<int32_t> frame_;
-  std::list<std::vector<DrawRow>> kept_;
 };
 
-TEST_F(DrawTest, EveryRowOfTheHeadIsItsToken) {
+TEST_P(DrawTest, EveryRowOfTheHeadIsItsToken) {
   for (const int32_t token : {3, 10, 12, 17}) {
     EXPECT_EQ(this->token(true, {{token, 9.0f}}, greedy()), token);
     EXPECT_EQ(this->token(false, {{token, 9.0f}}, greedy()), token);
@@ -88,7 +79,7 @@ TEST_F(DrawTest, EveryRowOfTheHeadIsItsToken) {
   EXPECT_EQ(token(false, {{19, 9.0f}}, greedy()), 19);
 }
 
-TEST_F(DrawTest, TextTokensAndTokensBeyondTheCodebookHaveClampedCodes) {
+TEST_P(DrawTest, TextTokensAndTokensBeyondTheCodebookHaveClampedCodes) {
   EXPECT_EQ(token(false, {{5, 9.0f}}, greedy()), 5);
   EXPECT_EQ(code(), 0);
   token(false, {{12, 9.0f}}, greedy());
@@ -97,7 +88,7 @@ TEST_F(DrawTest, TextTokensAndTokensBeyondTheCodebookHaveClampedCodes) {
   EXPECT_EQ(code(), 5);
 }
 
-TEST_F(DrawTest, RestrictedRowsNeverDrawText) {
+TEST_P(DrawTest, RestrictedRowsNeverDrawText) {
   for (const bool semantic : {false, true}) {
     DrawRow row = greedy();
     row.restricted = 1;
@@ -107,7 +98,7 @@ TEST_F(DrawTest, RestrictedRowsNeverDrawText) {
   }
 }
 
-TEST_F(DrawTest, PenalisesTokenIdsWhereverTheyStandInTheHead) {
+TEST_P(DrawTest, PenalisesTokenIdsWhereverTheyStandInTheHead) {
   for (const bool semantic : {false, true}) {
     DrawRow row = greedy();
     EXPECT_EQ(token(semantic, {{12, 9.0f}, {15, 5.0f}}, row), 12);
@@ -120,7 +111,7 @@ TEST_F(DrawTest, PenalisesTokenIdsWhereverTheyStandInTheHead) {
 }
 
 // Three equal logits: greedily the first of them; the second draw keeps two (1/3 and 2/3 <= 0.9 < 1).
-TEST_F(DrawTest, ARecentSemanticTokenIsRedrawn) {
+TEST_P(DrawTest, ARecentSemanticTokenIsRedrawn) {
   for (const bool semantic : {false, true}) {
     const Peaks peaks = {{11, 50.0f}, {13, 50.0f}, {16, 50.0f}, {3, 40.0f}};
     DrawRow row = greedy();
@@ -145,87 +136,101 @@ TEST_F(DrawTest, ARecentSemanticTokenIsRedrawn) {
 }
 
 // The first draw and the repeated one, as sample makes them with the settings of the contract.
-TEST_F(DrawTest, NoiseDependsOnTheDrawIndex) {
+TEST_P(DrawTest, NoiseDependsOnTheDrawIndex) {
   std::vector<float> logits = random_values(20, 1, 0.1f);
-  const TensorView view = view_of(logits, {1, 20});
+  const Tensor there = put(logits, {1, 20}), frame_there = put(std::vector<int32_t>(3), {1, 3});
+  const auto sampled = [&](const SampleRow& row) {
+    int32_t token = -1;
+    sample(host_ctx(), view_of(logits, {1, 20}), {&row, 1}, {&token, 1});
+    return token;
+  };
   int anew = 0;
   for (uint32_t frame = 0; frame < 50; ++frame) {
     DrawRow row{.seed = 9, .frame = frame, .temperature = 0.7f, .top_p = 0.95f};
     set_recent(row, {10, 11, 12, 13});
+    const Tensor settings = put_settings({&row, 1});
     SampleRow expected{.temperature = 0.7f, .top_p = 0.95f, .seed = 9, .frame = frame, .codebook = 0};
-    int32_t want = -1;
-    sample(ctx_, view, {&expected, 1}, {&want, 1});
+    int32_t want = sampled(expected);
     if (want >= 10 && want <= 13) {
       expected.temperature = 1.0f, expected.top_p = 0.9f, expected.codebook = 1000;
-      sample(ctx_, view, {&expected, 1}, {&want, 1});
+      want = sampled(expected);
       ++anew;
     }
-    std::vector<int32_t> frames(3);
-    draw_tokens(ctx_, view, {settings({row}), {}}, head_of(false),
-                TensorView::of(frames.data(), DType::i32, {1, 3}));
-    EXPECT_EQ(frames[0], want) << frame;
+    draw_tokens(ctx(), there, {settings, {}}, head_of(false), frame_there);
+    EXPECT_EQ(get_ints(frame_there)[0], want) << frame;
 
     expected = {.temperature = 0.7f, .top_p = 0.95f, .seed = 9, .frame = frame, .codebook = 1};
-    sample(ctx_, view, {&expected, 1}, {&want, 1});
-    draw_codes(ctx_, view, {settings({row}), {}}, 1, TensorView::of(frames.data(), DType::i32, {1, 3}));
-    EXPECT_EQ(frames[2], want) << frame;
+    draw_codes(ctx(), there, {settings, {}}, 1, frame_there);
+    EXPECT_EQ(get_ints(frame_there)[2], sampled(expected)) << frame;
   }
   EXPECT_GT(anew, 2);
   EXPECT_LT(anew, 48);
 }
 
-TEST_F(DrawTest, ResidualCodesArePenalisedByTheirOwnWindow) {
-  std::vector<int32_t> codes(kCodebooks * kMost, 4), frame = {7, 8, 9};
-  std::fill(codes.begin() + kMost, codes.end(), 2);
-  codes[kMost] = 6, codes[kMost + 1] = -1;  // outside the codes of the logits: ignored
+TEST_P(DrawTest, ResidualCodesArePenalisedByTheirOwnWindow) {
+  std::vector<int32_t> codes(kTwoCodebooks * kWindow, 4);
+  std::fill(codes.begin() + kWindow, codes.end(), 2);
+  codes[kWindow] = 6, codes[kWindow + 1] = -1;  // outside the codes of the logits: ignored
   DrawRow row = greedy();
   row.repetition_penalty = 2;
-  row.penalised_codes = kMost;
-  std::vector<float> logits = {0, 0, 9, 5, 6, 0};  // 9 / 2 < 6, and code 4 is codebook 0's affair
+  row.penalised_codes = kWindow;
+  // 9 / 2 < 6, and code 4 is codebook 0's affair.
+  const Tensor logits = put(std::vector<float>{0, 0, 9, 5, 6, 0}, {1, 6}),
+               codes_there = put(codes, {1, kTwoCodebooks, kWindow});
   const auto draw = [&] {
-    const DrawTable table{settings({row}), TensorView::of(codes.data(), DType::i32, {1, kCodebooks, kMost})};
-    draw_codes(ctx_, view_of(logits, {1, 6}), table, 1, TensorView::of(frame.data(), DType::i32, {1, 3}));
+    const Tensor settings = put_settings({&row, 1}), frame = put(std::vector<int32_t>{7, 8, 9}, {1, 3});
+    draw_codes(ctx(), logits, {settings, codes_there}, 1, frame);
+    return get_ints(frame);
   };
-  draw();
-  EXPECT_THAT(frame, ElementsAre(7, 8, 4));
+  EXPECT_THAT(draw(), ElementsAre(7, 8, 4));
   row.penalised_codes = 2;
-  draw();
-  EXPECT_THAT(frame, ElementsAre(7, 8, 2)) << "the first two of the window are no codes";
+  EXPECT_THAT(draw(), ElementsAre(7, 8, 2)) << "the first two of the window are no codes";
 }
 
-TEST_F(DrawTest, ARowIsTheSameAloneAndInABatch) {
+TEST_P(DrawTest, ARowIsTheSameAloneAndInABatch) {
   constexpr size_t kRows = 17;
-  std::vector<float> logits = random_values(kRows * 20, 3);
-  std::vector<int32_t> codes;
-  for (size_t i = 0; i < kRows * kCodebooks * kMost; ++i) codes.push_back(static_cast<int32_t>(i * 7 % 20));
+  std::vector<int32_t> window;
+  for (size_t i = 0; i < kRows * kTwoCodebooks * kWindow; ++i)
+    window.push_back(static_cast<int32_t>(i * 7 % 20));
   std::vector<DrawRow> rows(kRows);
   for (size_t i = 0; i < kRows; ++i) {
     rows[i] = {.seed = i / 3, .frame = static_cast<uint32_t>(i), .restricted = static_cast<int32_t>(i % 2)};
     penalise(rows[i], {static_cast<int32_t>(i), 12});
     set_recent(rows[i], {10, 11, static_cast<int32_t>(i)});
-    rows[i].penalised_codes = static_cast<int32_t>(i % kMost);
+    rows[i].penalised_codes = static_cast<int32_t>(i % kWindow);
   }
-  const auto codes_of = [&](size_t row, int64_t count) {
-    return TensorView::of(codes.data(), DType::i32, {kRows, kCodebooks, kMost})
-        .slice(static_cast<int64_t>(row), static_cast<int64_t>(row) + count);
+  const Tensor logits = put(random_values(kRows * 20, 3), {kRows, 20}),
+               codes = put(window, {kRows, kTwoCodebooks, kWindow}), settings = put_settings(rows);
+  const auto drawn = [&](int64_t begin, int64_t end) {
+    const Tensor frames = put(std::vector<int32_t>(static_cast<size_t>(3 * (end - begin))), {end - begin, 3});
+    const TensorView some = logits.view().slice(begin, end);
+    const DrawTable table{settings.view().slice(begin, end), codes.view().slice(begin, end)};
+    draw_tokens(ctx(), some, table, head_of(false), frames);
+    draw_codes(ctx(), some, table, 1, frames);
+    return get_ints(frames);
   };
-  const TensorView all = view_of(logits, {kRows, 20});
-  std::vector<int32_t> frames(kRows * 3), alone(3);
-  const TensorView together = TensorView::of(frames.data(), DType::i32, {kRows, 3}),
-                   one = TensorView::of(alone.data(), DType::i32, {1, 3});
-  const DrawTable table{settings(rows), codes_of(0, kRows)};
-  draw_tokens(ctx_, all, table, head_of(false), together);
-  draw_codes(ctx_, all, table, 1, together);
-  for (size_t i = 0; i < kRows; ++i) {
-    const TensorView own = all.slice(static_cast<int64_t>(i), static_cast<int64_t>(i) + 1);
-    const std::vector<DrawRow> row = {rows[i]};
-    draw_tokens(ctx_, own, {settings(row), codes_of(i, 1)}, head_of(false), one);
-    draw_codes(ctx_, own, {settings(row), codes_of(i, 1)}, 1, one);
-    EXPECT_THAT(alone, ElementsAre(frames[3 * i], frames[3 * i + 1], frames[3 * i + 2])) << i;
-  }
+  const std::vector<int32_t> together = drawn(0, kRows);
+  for (int64_t i = 0; i < static_cast<int64_t>(kRows); ++i)
+    EXPECT_EQ(drawn(i, i + 1), std::vector<int32_t>(together.begin() + 3 * i, together.begin() + 3 * i + 3))
+        << i;
 }
 
-TEST_F(DrawTest, BadLogitsAndSettingsAreErrors) {
+TEST_P(DrawTest, MismatchedTablesAndHeadsAreOurFault) {
+  const DrawRow two_rows[] = {greedy(), greedy()};
+  const Tensor logits = put(std::vector<float>(20), {1, 20}), frame = put(std::vector<int32_t>(3), {1, 3}),
+               settings = put_settings({two_rows, 1}), too_many = put_settings(two_rows);
+  EXPECT_NO_THROW(draw_codes(ctx(), logits, {settings, {}}, 1, frame));
+  EXPECT_THROW(draw_codes(ctx(), logits, {settings, {}}, 0, frame), Error);
+  EXPECT_THROW(draw_codes(ctx(), logits, {settings, {}}, 2, frame), Error);
+  EXPECT_THROW(draw_tokens(ctx(), logits, {settings, {}}, head_of(true), frame), Error);
+  EXPECT_THROW(draw_tokens(ctx(), logits, {too_many, {}}, head_of(false), frame), Error);
+}
+
+INSTANTIATE_TEST_SUITE_P(Machine, DrawTest, testing::ValuesIn(every_machine()), name_of_machine);
+
+class DrawOnCpus : public DrawTest {};
+
+TEST_P(DrawOnCpus, BadLogitsAndSettingsAreErrors) {
   const auto code_of = [&](const Peaks& peaks, const DrawRow& row) {
     try {
       token(false, peaks, row);
@@ -242,17 +247,13 @@ TEST_F(DrawTest, BadLogitsAndSettingsAreErrors) {
   EXPECT_THROW(token(false, {}, row), Error);
   row = greedy(), row.recent = -1;
   EXPECT_THROW(token(false, {}, row), Error);
-
-  std::vector<float> logits(20);
-  std::vector<int32_t> frames(3);
-  const TensorView view = view_of(logits, {1, 20}), frame = TensorView::of(frames.data(), DType::i32, {1, 3});
   row = greedy(), row.penalised_codes = 1;  // of none
-  EXPECT_THROW(draw_codes(ctx_, view, {settings({row}), {}}, 1, frame), Error);
-  EXPECT_THROW(draw_codes(ctx_, view, {settings({greedy()}), {}}, 0, frame), Error);
-  EXPECT_THROW(draw_codes(ctx_, view, {settings({greedy()}), {}}, 2, frame), Error);
-  EXPECT_THROW(draw_tokens(ctx_, view, {settings({greedy()}), {}}, head_of(true), frame), Error);
-  EXPECT_THROW(draw_tokens(ctx_, view, {settings({greedy(), greedy()}), {}}, head_of(false), frame), Error);
+  const Tensor logits = put(std::vector<float>(20), {1, 20}), frame = put(std::vector<int32_t>(3), {1, 3}),
+               settings = put_settings({&row, 1});
+  EXPECT_THROW(draw_codes(ctx(), logits, {settings, {}}, 1, frame), Error);
 }
+
+INSTANTIATE_TEST_SUITE_P(Cpu, DrawOnCpus, testing::ValuesIn(every_cpu()), name_of_machine);
 
 }  // namespace
 }  // namespace shoal::ops

@@ -37,8 +37,8 @@ void gather_rows(Context& ctx, TensorView table, TensorView ids, TensorView y) {
   CHECK(a_column && ids.dtype() == DType::i32 && ids.dim(0) == y.dim(0), "gather_rows: ids are ",
         name_of(ids.dtype()), " ", ids.shape(), " for y ", y.shape());
   if (y.dim(0) == 0) return;
-  if (!on_cpu(ctx)) return cuda::gather_rows(ctx, table, ids, y);
-  cpu::gather_rows(ctx, table, ids, y);
+  if (on_cpu(ctx)) return cpu::gather_rows(ctx, table, ids, y);
+  cuda::gather_rows(ctx, table, ids, y);
 }
 
 void gather_sum(Context& ctx, TensorView table, TensorView ids, TensorView y) {
@@ -46,15 +46,15 @@ void gather_sum(Context& ctx, TensorView table, TensorView ids, TensorView y) {
   CHECK(ids.rank() == 2 && ids.dtype() == DType::i32 && ids.dim(0) == y.dim(0) && ids.dim(1) >= 1,
         "gather_sum: ids are ", name_of(ids.dtype()), " ", ids.shape(), " for y ", y.shape());
   if (y.dim(0) == 0) return;
-  if (!on_cpu(ctx)) return cuda::gather_sum(ctx, table, ids, y);
-  cpu::gather_sum(ctx, table, ids, y);
+  if (on_cpu(ctx)) return cpu::gather_sum(ctx, table, ids, y);
+  cuda::gather_sum(ctx, table, ids, y);
 }
 
 void embed_columns(Context& ctx, const ColumnEmbedding& embedding, TensorView columns, TensorView y) {
   check_columns(embedding, columns, y);
   if (y.dim(0) == 0) return;
-  if (!on_cpu(ctx)) return cuda::embed_columns(ctx, embedding, columns, y);
-  cpu::embed_columns(ctx, embedding, columns, y);
+  if (on_cpu(ctx)) return cpu::embed_columns(ctx, embedding, columns, y);
+  cuda::embed_columns(ctx, embedding, columns, y);
 }
 
 }  // namespace shoal::ops

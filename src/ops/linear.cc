@@ -36,7 +36,7 @@ void linear(Context& ctx, TensorView x, const PackedMatrix& weight, TensorView y
 
 void linear_swiglu(Context& ctx, TensorView x, const PackedMatrix& gate_up, TensorView y) {
   check_rows("linear_swiglu", x, gate_up.depth, "x", product_input(ctx, gate_up));
-  check_swiglu_output("linear_swiglu", ctx, y, gate_up.outputs);
+  check_swiglu("linear_swiglu", ctx, gate_up, y);
   check_one_tap("linear_swiglu", gate_up, x, y);
   if (x.dim(0) == 0) return;
   if (on_cpu(ctx)) return cpu::linear_swiglu(ctx, x, gate_up, y);

@@ -30,10 +30,11 @@ inline void check_norm(const char* op, const RmsNorm& norm, int64_t depth) {
         name_of(norm.weight.dtype()), " ", norm.weight.shape(), ", expected F32 [", depth, "]");
 }
 
-// What linear_swiglu may write: f32, or on a GPU 16 bits, which are the next product's input.
-inline void check_swiglu_output(const char* op, const Context& ctx, TensorView y, int64_t hidden) {
+// linear_swiglu may write f32, or on a GPU 16 bits, which are the next product's input.
+inline void check_swiglu(const char* op, const Context& ctx, const PackedMatrix& gate_up, TensorView y) {
+  CHECK(gate_up.is_pair, op, ": a matrix that pack_gate_up has not made");
   const bool narrow = !on_cpu(ctx) && (y.dtype() == DType::bf16 || y.dtype() == DType::f16);
-  check_rows(op, y, hidden, "y", narrow ? y.dtype() : DType::f32);
+  check_rows(op, y, gate_up.outputs, "y", narrow ? y.dtype() : DType::f32);
 }
 
 inline void check_norm_linear(TensorView x, const RmsNorm& norm, const PackedMatrix& weight, TensorView y) {
@@ -48,7 +49,7 @@ inline void check_norm_swiglu(const Context& ctx, TensorView x, const RmsNorm& n
                               const PackedMatrix& gate_up, TensorView y) {
   constexpr const char* kOp = "norm_swiglu";
   check_rows(kOp, x, gate_up.depth, "x");
-  check_swiglu_output(kOp, ctx, y, gate_up.outputs);
+  check_swiglu(kOp, ctx, gate_up, y);
   check_one_tap(kOp, gate_up, x, y);
   check_norm(kOp, norm, gate_up.depth);
 }

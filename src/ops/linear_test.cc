@@ -1,202 +1,80 @@
-#include "ops/linear.h"
+#include <array>
+#include <set>
 
-#include "ops/matrix_testing.h"
-#include "ops/norm.h"
+#include "ops/linear_testing.h"
 
 namespace shoal::ops {
 namespace {
 
-struct Size {
-  int64_t rows, outputs, depth;
-};
+// Few rows and many; rows of tiles in ones, twos, fours and sixes to a block of a GPU; sums of one tile and
+// of segments of many; inputs that end within a tile, within eight and within a vector.
+constexpr LinearSize kAwkward[] = {
+    {1, 1, 1},    {3, 17, 33},    {5, 320, 1030}, {65, 96, 64},   {2, 33, 31},    {7, 16, 128},
+    {13, 48, 2},  {34, 100, 96},  {3, 12, 40},    {5, 40, 12},    {7, 17, 33},    {16, 96, 96},
+    {17, 12, 40}, {4, 1000, 257}, {9, 2200, 40},  {2, 4300, 64},  {16, 6500, 32}, {40, 96, 1000},
+    {33, 70, 31}, {16, 24, 3104}, {8, 9, 4128},   {65, 200, 264}, {40, 96, 1024}, {64, 70, 512}};
 
-constexpr Size kAwkward[] = {{1, 1, 1},   {3, 17, 33},  {5, 320, 1030}, {65, 96, 64},
-                             {2, 33, 31}, {7, 16, 128}, {13, 48, 2},    {34, 100, 96}};
-
-class Linear : public MatrixTest {
- protected:
-  struct Operands {
-    std::vector<float> x, w, bias;
-  };
-
-  static Operands random_operands(Size size) {
-    const unsigned seed = static_cast<unsigned>(size.rows * 7 + size.outputs * 3 + size.depth);
-    return {random_values(size.rows * size.depth, seed), random_values(size.outputs * size.depth, seed + 1),
-            random_values(size.outputs, seed + 2)};
-  }
-
-  std::vector<float> run(Operands& o, Size size, const Epilogue& epilogue = {}, std::vector<float> y = {}) {
-    const PackedMatrix weight = pack(o.w, {size.outputs, size.depth}, o.bias, GetParam().dtype);
-    y.resize(static_cast<size_t>(size.rows * size.outputs));
-    linear(ctx_, view_of(o.x, {size.rows, size.depth}), weight, view_of(y, {size.rows, size.outputs}),
-           epilogue);
-    return y;
-  }
-
-  static ref::Values expected(const Operands& o, int64_t depth) {
-    const DType dtype = GetParam().dtype;
-    return ref::linear(rounded(o.x, dtype), rounded(o.w, dtype), wide(o.bias), depth);
-  }
-  static ref::Values bound(const Operands& o, int64_t depth) {
-    const DType dtype = GetParam().dtype;
-    return sum_bound(ref::linear(magnitudes(rounded(o.x, dtype)), magnitudes(rounded(o.w, dtype)),
-                                 magnitudes(wide(o.bias)), depth),
-                     depth);
-  }
-};
+class Linear : public LinearTest {};
 
 TEST_P(Linear, MatchesTheReferenceAtAwkwardSizes) {
-  for (const Size size : kAwkward) {
-    SCOPED_TRACE(testing::Message() << size.rows << " x " << size.outputs << " x " << size.depth);
+  for (const LinearSize size : kAwkward) {
+    SCOPED_TRACE(testing::Message() << size);
     Operands o = random_operands(size);
     if (size.outputs == 17) o.bias.clear();
     expect_close(run(o, size), expected(o, size.depth), bound(o, size.depth));
   }
 }
 
-TEST_P(Linear, ReadsAndWritesStridedRows) {
-  const Size size{5, 40, 37};
-  Operands o = random_operands(size);
-  const PackedMatrix weight = pack(o.w, {size.outputs, size.depth}, o.bias, GetParam().dtype);
-  std::vector<float> wide_x = random_values(5 * 50, 9), wide_y(5 * 60, 7.0f);
-  for (int64_t row = 0; row < 5; ++row)
-    std::copy_n(&o.x[static_cast<size_t>(row * 37)], 37, &wide_x[static_cast<size_t>(row * 50 + 6)]);
-  linear(ctx_, view_of(wide_x, {5, 50}).columns(6, 43), weight, view_of(wide_y, {5, 60}).columns(10, 50));
-  std::vector<float> inside, outside;
-  for (size_t i = 0; i < wide_y.size(); ++i)
-    (i % 60 >= 10 && i % 60 < 50 ? inside : outside).push_back(wide_y[i]);
-  expect_same_bits(inside, run(o, size));
-  EXPECT_THAT(outside, testing::Each(7.0f));
-}
-
-TEST_P(Linear, NoRowsNeedNoWork) {
-  std::vector<float> w = random_values(6, 1), none, bias;
-  const PackedMatrix weight = pack(w, {2, 3}, bias, GetParam().dtype);
-  std::vector<float> x(3, NAN), y(2, 5.0f);
-  linear(ctx_, view_of(x, {1, 3}).slice(0, 0), weight, view_of(y, {1, 2}).slice(0, 0));
-  EXPECT_THAT(y, testing::Each(5.0f));
-}
-
-TEST_P(Linear, Epilogues) {
-  const Size size{4, 35, 70};
-  Operands o = random_operands(size);
-  for (float& w : o.w) w *= 0.2f;
-  std::vector<float> scale = random_values(size.outputs, 8), y0 = random_values(size.rows * size.outputs, 9);
-  const ref::Values product = expected(o, size.depth), error = bound(o, size.depth);
-  for (const Activation activation :
-       {Activation::none, Activation::gelu, Activation::gelu_tanh, Activation::tanh}) {
-    for (const bool accumulate : {false, true}) {
-      for (const bool scaled : {false, true}) {
-        const Epilogue epilogue{activation, accumulate,
-                                scaled ? view_of(scale, {size.outputs}) : TensorView()};
-        ref::Values want, allowed;
-        for (size_t i = 0; i < product.size(); ++i) {
-          const double v = product[i], s = scaled ? scale[i % scale.size()] : 1.0;
-          double a = v, slope = 1.0;  // of the activation, at most
-          if (activation == Activation::gelu) a = ref::gelu(v), slope = 1.13;
-          if (activation == Activation::gelu_tanh) a = ref::gelu_tanh(v), slope = 1.13;
-          if (activation == Activation::tanh) a = std::tanh(v);
-          const double start = accumulate ? y0[i] : 0.0;
-          want.push_back(start + s * a);
-          // Four units for the function itself (2 ulp), two for the scaling and the sum.
-          const double own = activation == Activation::none ? 0.0 : 4 * kUnit * (std::abs(v) + 1.0);
-          allowed.push_back(std::abs(s) * (slope * error[i] + own) +
-                            2 * kUnit * (std::abs(start) + std::abs(s * a)) + 1e-30);
-        }
-        SCOPED_TRACE(testing::Message()
-                     << "activation " << static_cast<int>(activation) << ' ' << accumulate << ' ' << scaled);
-        expect_close(run(o, size, epilogue, accumulate ? y0 : std::vector<float>{}), want, allowed);
-      }
+TEST_P(Linear, EveryNumberOfRows) {
+  for (const auto [outputs, depth] : {std::array<int64_t, 2>{12, 40}, {1000, 96}, {40, 1000}}) {
+    const LinearSize size{40, outputs, depth};
+    Operands o = random_operands(size);
+    const PackedMatrix weight = pack(o, size);
+    const Tensor x = put(o.x, {40, depth});
+    const std::vector<float> all = run(x, weight);
+    expect_close(all, expected(o, depth), bound(o, depth));
+    for (int64_t rows = 1; rows < 40; ++rows) {
+      SCOPED_TRACE(testing::Message() << rows << " rows of " << outputs << " x " << depth);
+      expect_same_bits(run(x.view().slice(0, rows), weight), {all.begin(), all.begin() + rows * outputs});
     }
   }
-}
-
-TEST_P(Linear, SwigluMatchesTheReference) {
-  for (const Size size : {Size{1, 1, 1}, {3, 17, 33}, {19, 80, 64}}) {
-    Operands gate = random_operands(size), up = random_operands({size.rows, size.outputs, size.depth + 1});
-    up.w.resize(gate.w.size());
-    for (float& w : gate.w) w *= 0.3f;
-    gate.bias.clear(), up.bias.clear();
-    up.x = gate.x;
-    const Shape shape{size.outputs, size.depth};
-    const PackedMatrix packed =
-        pack_gate_up(ctx_, view_of(gate.w, shape), view_of(up.w, shape), GetParam().dtype);
-    std::vector<float> y(static_cast<size_t>(size.rows * size.outputs));
-    linear_swiglu(ctx_, view_of(gate.x, {size.rows, size.depth}), packed,
-                  view_of(y, {size.rows, size.outputs}));
-    const ref::Values g = expected(gate, size.depth), u = expected(up, size.depth);
-    const ref::Values g_error = bound(gate, size.depth), u_error = bound(up, size.depth);
-    ref::Values want, allowed;
-    for (size_t i = 0; i < g.size(); ++i) {
-      want.push_back(ref::silu(g[i]) * u[i]);
-      // |silu'| < 1.1; exp, sum, quotient and product add at most 6 units of |g u|.
-      allowed.push_back(1.1 * g_error[i] * (std::abs(u[i]) + u_error[i]) + std::abs(g[i]) * u_error[i] +
-                        6 * kUnit * std::abs(g[i] * u[i]) + 1e-30);
-    }
-    expect_close(y, want, allowed);
-  }
-}
-
-TEST_P(Linear, NormedProductsEqualTheNormFollowedByTheProduct) {
-  const Size size{7, 40, 70};
-  Operands o = random_operands(size), up = random_operands({size.rows, size.outputs, size.depth});
-  std::vector<float> norm_weight = random_values(size.depth, 5);
-  const RmsNorm norm{view_of(norm_weight, {size.depth}), 1e-5f};
-  // Strided rows in, strided rows out.
-  std::vector<float> wide_x = random_values(size.rows * 80, 6), normed(o.x.size());
-  const TensorView x = view_of(wide_x, {size.rows, 80}).columns(3, 3 + size.depth);
-  const TensorView middle = view_of(normed, {size.rows, size.depth});
-  rms_norm(ctx_, x, norm.weight, norm.eps, middle);
-  const PackedMatrix weight = pack(o.w, {size.outputs, size.depth}, o.bias, GetParam().dtype);
-  const Shape shape{size.outputs, size.depth};
-  const PackedMatrix gate_up =
-      pack_gate_up(ctx_, view_of(o.w, shape), view_of(up.w, shape), GetParam().dtype);
-  for (const bool swiglu : {false, true}) {
-    std::vector<float> got(static_cast<size_t>(size.rows * 50), 7.0f), want = got;
-    const TensorView y = view_of(got, {size.rows, 50}).columns(5, 45),
-                     expected = view_of(want, {size.rows, 50}).columns(5, 45);
-    if (swiglu) {
-      norm_swiglu(ctx_, x, norm, gate_up, y);
-      linear_swiglu(ctx_, middle, gate_up, expected);
-    } else {
-      norm_linear(ctx_, x, norm, weight, y);
-      linear(ctx_, middle, weight, expected);
-    }
-    expect_same_bits(got, want);
-  }
-  std::vector<float> narrow(3), y(static_cast<size_t>(size.rows * size.outputs));
-  const RmsNorm wrong{view_of(narrow, {3}), 1e-5f};
-  EXPECT_THROW(norm_linear(ctx_, x, wrong, weight, view_of(y, {size.rows, size.outputs})), Error);
-  EXPECT_THROW(norm_swiglu(ctx_, x, wrong, gate_up, view_of(y, {size.rows, size.outputs})), Error);
-}
-
-TEST_P(Linear, ProductsOnTheCpuReadOnlyFloats) {
-  std::vector<float> w = random_values(6, 1), bias, y(2);
-  const PackedMatrix weight = pack(w, {2, 3}, bias, GetParam().dtype);
-  EXPECT_EQ(product_input(ctx_, weight), DType::f32);
-  const Tensor narrow = Tensor::zeros(DType::bf16, {1, 3}), narrow_y(DType::bf16, {1, 2});
-  EXPECT_THROW(linear(ctx_, narrow, weight, view_of(y, {1, 2})), Error);
-  std::vector<float> x(3);
-  EXPECT_THROW(linear(ctx_, view_of(x, {1, 3}), weight, narrow_y), Error);
-  EXPECT_THROW(linear_swiglu(ctx_, view_of(x, {1, 3}), weight, narrow_y), Error);
 }
 
 TEST_P(Linear, ARowIsTheSameAloneAndInAnyBatch) {
-  for (const Size size : {Size{67, 70, 130}, {67, 16, 33}}) {
+  for (const LinearSize size : {LinearSize{67, 70, 130},
+                                {67, 16, 33},
+                                {100, 1000, 1000},
+                                {100, 24, 3072},
+                                {100, 70, 36},
+                                {100, 9, 12}}) {
+    if (size.outputs == 1000 && !on_gpu()) continue;  // CPUs take outputs in far smaller pieces
     Operands o = random_operands(size);
-    const std::vector<float> all = run(o, size);
+    const PackedMatrix weight = pack(o, size);
+    const Tensor x = put(o.x, {size.rows, size.depth});
+    const Epilogue epilogue{.activation = size.rows == 100 ? Activation::gelu : Activation::none};
+    const std::vector<float> all = run(x, weight, epilogue);
+    // The last rows, and all of them a few at a time.
     for (const int64_t count : {1, 2, 3, 5, 6, 7, 11, 12, 13, 16, 31, 33, 66}) {
-      Operands part = o;
+      SCOPED_TRACE(testing::Message() << "the last " << count << " of " << size);
       const int64_t first = size.rows - count;
-      part.x.erase(part.x.begin(), part.x.begin() + first * size.depth);
-      expect_same_bits(run(part, {count, size.outputs, size.depth}),
+      expect_same_bits(run(x.view().slice(first, size.rows), weight, epilogue),
                        {all.begin() + first * size.outputs, all.end()});
+    }
+    for (const int64_t together : {1, 3, 16, 50}) {
+      SCOPED_TRACE(testing::Message() << size << ", " << together << " together");
+      std::vector<float> parts;
+      for (int64_t row = 0; row < size.rows; row += together) {
+        const std::vector<float> part =
+            run(x.view().slice(row, std::min(size.rows, row + together)), weight, epilogue);
+        parts.insert(parts.end(), part.begin(), part.end());
+      }
+      expect_same_bits(parts, all);
     }
   }
 }
 
 TEST_P(Linear, AnOutputIsTheSameAloneAndAmongOthers) {
-  const Size size{9, 130, 200};
+  const LinearSize size{9, 130, 200};
   Operands o = random_operands(size);
   const std::vector<float> all = run(o, size);
   Operands part = o;
@@ -208,41 +86,95 @@ TEST_P(Linear, AnOutputIsTheSameAloneAndAmongOthers) {
   expect_same_bits(run(part, {size.rows, size.outputs - 77, size.depth}), want);
 }
 
-TEST_P(Linear, TeamsOfAnySizeGiveTheSameBits) {
-  const Size size{40, 600, 300};  // cut into many tasks
-  Operands o = random_operands(size);
-  const std::vector<float> two = run(o, size);
-  for (const int threads : {1, 5}) {
-    ThreadTeam team(threads);
-    ctx_.team = &team;
-    expect_same_bits(run(o, size), two);
-  }
-  ctx_.team = &team_;
-}
-
-// f32 on every instruction set; bf16 on all but avx512_bf16, whose instruction sums otherwise.
-TEST_P(Linear, EveryInstructionSetGivesTheBitsOfThePortableKernel) {
-  if (GetParam().dtype == DType::bf16 && GetParam().isa == CpuIsa::avx512_bf16)
-    GTEST_SKIP() << "VDPBF16PS has its own order";
-  for (const Size size : kAwkward) {
+// A producer may write 16 bits at once on a GPU; rows may lie anywhere. The product sees the same numbers.
+TEST_P(Linear, AnyInputThatRoundsToTheSameGivesTheSame) {
+  for (const LinearSize size : {LinearSize{5, 40, 64}, {5, 40, 37}, {30, 40, 64}, {30, 40, 37}}) {
+    SCOPED_TRACE(testing::Message() << size);
     Operands o = random_operands(size);
-    for (const Activation activation : {Activation::gelu, Activation::gelu_tanh}) {
-      set_cpu_isa(GetParam().isa);
-      const std::vector<float> got = run(o, size, {.activation = activation});
-      set_cpu_isa(CpuIsa::portable);
-      expect_same_bits(got, run(o, size, {.activation = activation}));
+    const PackedMatrix weight = pack(o, size);
+    const std::vector<float> want = run(put(o.x, {size.rows, size.depth}), weight);
+    expect_same_bits(run(put(rounded_to(o.x, dtype()), {size.rows, size.depth}), weight), want);
+    for (const DType input : std::set{DType::f32, product_input(ctx(), weight)}) {
+      expect_same_bits(run(put(o.x, {size.rows, size.depth}, input), weight), want);
+      for (const int64_t offset : {1, 3, 8}) {
+        const int64_t stride = size.depth + 16 + offset;
+        std::vector<float> wider(static_cast<size_t>(size.rows * stride), NAN);
+        for (int64_t row = 0; row < size.rows; ++row)
+          std::copy_n(&o.x[static_cast<size_t>(row * size.depth)], size.depth,
+                      &wider[static_cast<size_t>(row * stride + offset)]);
+        const Tensor x = put(wider, {size.rows, stride}, input);
+        expect_same_bits(run(x.view().columns(offset, offset + size.depth), weight), want);
+      }
     }
   }
 }
 
-TEST_P(Linear, DenormalOperandsOfBf16ProductsAreZero) {
-  if (GetParam().dtype != DType::bf16) GTEST_SKIP() << "f32 keeps them";
-  Operands o{{1e-39f, 1.0f}, {1e30f, 1e-39f}, {}};
-  EXPECT_EQ(run(o, {1, 1, 2}), std::vector<float>{0.0f});
+TEST_P(Linear, WritesNothingBesidesItsRows) {
+  for (const LinearSize size : {LinearSize{5, 37, 40}, {30, 37, 40}, {5, 40, 37}}) {
+    Operands o = random_operands(size);
+    const PackedMatrix weight = pack(o, size);
+    const Tensor x = put(o.x, {size.rows, size.depth});
+    const Tensor y =
+        put(std::vector<float>(static_cast<size_t>((size.rows + 1) * 60), 7.0f), {size.rows + 1, 60});
+    linear(ctx(), x, weight, y.view().slice(0, size.rows).columns(11, 11 + size.outputs));
+    std::vector<float> inside, outside;
+    const std::vector<float> all = get(y);
+    for (size_t i = 0; i < all.size(); ++i) {
+      const auto row = static_cast<int64_t>(i / 60), column = static_cast<int64_t>(i % 60);
+      const bool in = row < size.rows && column >= 11 && column < 11 + size.outputs;
+      (in ? inside : outside).push_back(all[i]);
+    }
+    expect_same_bits(inside, run(x, weight));
+    EXPECT_THAT(outside, testing::Each(7.0f));
+  }
+}
+
+TEST_P(Linear, NoRowsNeedNoWork) {
+  Operands o{{}, random_values(6, 1), {}};
+  const PackedMatrix weight = pack(o, {0, 2, 3});
+  const Tensor x = garbage({1, 3}), y = put(std::vector<float>{5, 5}, {1, 2});
+  linear(ctx(), x.view().slice(0, 0), weight, y.view().slice(0, 0));
+  EXPECT_THAT(get(y), testing::Each(5.0f));
+}
+
+TEST_P(Linear, Epilogues) {
+  // The function itself (2 ulp), on a GPU with the roundings around it.
+  const double units = on_gpu() ? 8 : 4;
+  for (const int64_t rows : {4, 20}) {
+    const LinearSize size{rows, 35, 70};
+    Operands o = random_operands(size);
+    const PackedMatrix weight = pack(o, size);
+    const Tensor x = put(o.x, {rows, 70});
+    const std::vector<float> scale = random_values(35, 8), y0 = random_values(rows * 35, 9);
+    const Tensor placed_scale = put(scale, {35});
+    const ref::Values product = expected(o, size.depth), error = bound(o, size.depth);
+    for (const Activation activation :
+         {Activation::none, Activation::gelu, Activation::gelu_tanh, Activation::tanh})
+      for (const bool accumulate : {false, true})
+        for (const bool scaled : {false, true}) {
+          const Epilogue epilogue{activation, accumulate, scaled ? placed_scale.view() : TensorView()};
+          ref::Values want, allowed;
+          for (size_t i = 0; i < product.size(); ++i) {
+            const double v = product[i], s = scaled ? scale[i % 35] : 1.0, start = accumulate ? y0[i] : 0.0;
+            double a = v, slope = 1.0;  // of the activation, at most
+            if (activation == Activation::gelu) a = ref::gelu(v), slope = 1.13;
+            if (activation == Activation::gelu_tanh) a = ref::gelu_tanh(v), slope = 1.13;
+            if (activation == Activation::tanh) a = std::tanh(v);
+            want.push_back(start + s * a);
+            const double own = activation == Activation::none ? 0.0 : units * kUnit * (std::abs(v) + 1.0);
+            // Two units for the scaling and the sum.
+            allowed.push_back(std::abs(s) * (slope * error[i] + own) +
+                              2 * kUnit * (std::abs(start) + std::abs(s * a)) + 1e-30);
+          }
+          SCOPED_TRACE(testing::Message() << rows << " rows, activation " << static_cast<int>(activation)
+                                          << ' ' << accumulate << ' ' << scaled);
+          expect_close(run(x, weight, epilogue, accumulate ? y0 : std::vector<float>{}), want, allowed);
+        }
+  }
 }
 
 TEST_P(Linear, ANaNStaysInItsRow) {
-  const Size size{20, 30, 33};
+  const LinearSize size{20, 30, 33};
   Operands o = random_operands(size);
   const std::vector<float> clean = run(o, size);
   std::fill_n(o.x.begin() + 7 * size.depth, size.depth, NAN);
@@ -255,27 +187,86 @@ TEST_P(Linear, ANaNStaysInItsRow) {
 }
 
 TEST_P(Linear, TheSteadyStateAllocatesNothing) {
-  const Size size{9, 40, 50};
+  const LinearSize size{9, 40, 50};
   Operands o = random_operands(size);
   run(o, size), run(o, size);
-  const int64_t growths = workspace_.growths();
+  const int64_t growths = ctx().workspace->growths();
   run(o, size);
-  EXPECT_EQ(workspace_.growths(), growths);
+  EXPECT_EQ(ctx().workspace->growths(), growths);
 }
 
 TEST_P(Linear, MismatchedShapesAreOurFault) {
-  std::vector<float> w = random_values(6, 1), bias, x(8), y(8);
-  const PackedMatrix weight = pack(w, {2, 3}, bias, GetParam().dtype);
-  EXPECT_THROW(linear(ctx_, view_of(x, {2, 4}), weight, view_of(y, {4, 2}).slice(0, 2)), Error);
-  EXPECT_THROW(linear(ctx_, view_of(x, {2, 4}).columns(0, 3), weight, view_of(y, {2, 4})), Error);
-  EXPECT_THROW(linear(ctx_, view_of(x, {2, 4}).columns(0, 3), weight, view_of(y, {4, 2})), Error);
-  const Epilogue epilogue{.activation = Activation::none, .accumulate = false, .scale = view_of(x, {8})};
-  EXPECT_THROW(
-      linear(ctx_, view_of(x, {2, 4}).columns(0, 3), weight, view_of(y, {4, 2}).slice(0, 2), epilogue),
-      Error);
-  EXPECT_THROW(linear_swiglu(ctx_, view_of(x, {2, 4}).columns(0, 3), weight, view_of(y, {4, 2}).slice(0, 2)),
-               Error);
+  Operands o{{}, random_values(6, 1), {}};
+  const PackedMatrix weight = pack(o, {0, 2, 3}), pair = pack_pair(o.w, o.w, {2, 3});
+  const Tensor four_inputs = garbage({2, 4}), two_rows = garbage({2, 2}), four_rows = garbage({4, 2}),
+               scale = garbage({8});
+  const TensorView x = four_inputs.view().columns(0, 3);
+  EXPECT_NO_THROW(linear(ctx(), x, weight, two_rows));
+  EXPECT_THROW(linear(ctx(), four_inputs, weight, two_rows), Error);
+  EXPECT_THROW(linear(ctx(), x, weight, four_inputs), Error);
+  EXPECT_THROW(linear(ctx(), x, weight, four_rows), Error);
+  EXPECT_THROW(linear(ctx(), x, weight, two_rows, {.scale = scale}), Error);
+  EXPECT_NO_THROW(linear_swiglu(ctx(), x, pair, two_rows));
+  EXPECT_THROW(linear_swiglu(ctx(), four_inputs, pair, two_rows), Error);
+  EXPECT_THROW(linear_swiglu(ctx(), x, pair, four_rows), Error);
+  EXPECT_THROW(linear_swiglu(ctx(), x, weight, two_rows), Error);
 }
+
+INSTANTIATE_TEST_SUITE_P(Machine, Linear, testing::ValuesIn(products_on(every_product_machine())),
+                         name_of_product);
+
+class LinearOnCpus : public LinearTest {};
+
+TEST_P(LinearOnCpus, ProductsOnTheCpuReadOnlyFloats) {
+  Operands o{{}, random_values(6, 1), {}};
+  const PackedMatrix weight = pack(o, {0, 2, 3}), pair = pack_pair(o.w, o.w, {2, 3});
+  EXPECT_EQ(product_input(ctx(), weight), DType::f32);
+  const Tensor narrow = garbage({1, 3}, DType::bf16), narrow_y = garbage({1, 2}, DType::bf16),
+               x = garbage({1, 3}), y = garbage({1, 2});
+  EXPECT_THROW(linear(ctx(), narrow, weight, y), Error);
+  EXPECT_THROW(linear(ctx(), x, weight, narrow_y), Error);
+  EXPECT_THROW(linear_swiglu(ctx(), x, pair, narrow_y), Error);
+}
+
+TEST_P(LinearOnCpus, SwigluRefusesAMatrixThatIsNoPair) {
+  Operands o{{}, random_values(6, 1), {}};
+  EXPECT_THROW(run_pair(garbage({2, 3}), pack(o, {0, 2, 3})), Error);
+}
+
+TEST_P(LinearOnCpus, TeamsOfAnySizeGiveTheSameBits) {
+  const LinearSize size{40, 600, 300};  // cut into many tasks
+  Operands o = random_operands(size);
+  const std::vector<float> two = run(o, size);
+  for (const int threads : {1, 5}) {
+    ThreadTeam team(threads);
+    ctx().team = &team;
+    expect_same_bits(run(o, size), two);
+  }
+}
+
+// f32 on every instruction set; bf16 on all but avx512_bf16, whose instruction sums otherwise.
+TEST_P(LinearOnCpus, EveryInstructionSetGivesTheBitsOfThePortableKernel) {
+  if (dtype() == DType::bf16 && GetParam().machine.isa == CpuIsa::avx512_bf16)
+    GTEST_SKIP() << "VDPBF16PS has its own order";
+  for (const LinearSize size : kAwkward) {
+    Operands o = random_operands(size);
+    for (const Activation activation : {Activation::gelu, Activation::gelu_tanh}) {
+      set_cpu_isa(*GetParam().machine.isa);
+      const std::vector<float> got = run(o, size, {.activation = activation});
+      set_cpu_isa(CpuIsa::portable);
+      expect_same_bits(got, run(o, size, {.activation = activation}));
+    }
+  }
+}
+
+TEST_P(LinearOnCpus, DenormalOperandsOfBf16ProductsAreZero) {
+  if (dtype() != DType::bf16) GTEST_SKIP() << "f32 keeps them";
+  Operands o{{1e-39f, 1.0f}, {1e30f, 1e-39f}, {}};
+  EXPECT_EQ(run(o, {1, 1, 2}), std::vector<float>{0.0f});
+}
+
+INSTANTIATE_TEST_SUITE_P(Cpu, LinearOnCpus, testing::ValuesIn(products_on(every_product_cpu())),
+                         name_of_product);
 
 TEST(LinearBackends, WithoutCudaTheCudaBackendIsUnavailable) {
   ThreadTeam team(1);
@@ -289,8 +280,6 @@ TEST(LinearBackends, WithoutCudaTheCudaBackendIsUnavailable) {
     EXPECT_EQ(error.code(), ErrorCode::unavailable);
   }
 }
-
-INSTANTIATE_TEST_SUITE_P(Cpu, Linear, testing::ValuesIn(matrix_cases()), name_of_case);
 
 }  // namespace
 }  // namespace shoal::ops

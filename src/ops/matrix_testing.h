@@ -1,5 +1,4 @@
-// Shared by the tests of the matrix ops: every instruction set and dtype as a parameter, random operands,
-// bounds.
+// Shared by the tests of the matrix ops: random operands, bounds, a context on the CPU.
 #pragma once
 
 #include <algorithm>
@@ -75,26 +74,6 @@ inline ref::Values sum_bound(const ref::Values& magnitude, int64_t terms) {
   return bound;
 }
 
-struct MatrixCase {
-  CpuIsa isa;
-  DType dtype;
-};
-
-inline void PrintTo(const MatrixCase& c, std::ostream* out) {
-  *out << name_of(c.isa) << '/' << name_of(c.dtype);
-}
-
-inline std::vector<MatrixCase> matrix_cases() {
-  std::vector<MatrixCase> cases;
-  for (const CpuIsa isa : {CpuIsa::portable, CpuIsa::avx2, CpuIsa::avx512, CpuIsa::avx512_bf16, CpuIsa::amx})
-    for (const DType dtype : {DType::f32, DType::bf16}) cases.push_back({isa, dtype});
-  return cases;
-}
-
-inline std::string name_of_case(const testing::TestParamInfo<MatrixCase>& info) {
-  return std::string(name_of(info.param.isa)) + "_" + std::string(name_of(info.param.dtype));
-}
-
 // A context with a small team; the instruction set goes back to the best one afterwards.
 class MatrixFixture {
  protected:
@@ -110,14 +89,6 @@ class MatrixFixture {
   ThreadTeam team_{2};
   Workspace workspace_;
   Context ctx_{.device = {}, .team = &team_, .workspace = &workspace_};
-};
-
-class MatrixTest : public testing::TestWithParam<MatrixCase>, protected MatrixFixture {
- protected:
-  void SetUp() override {
-    if (GetParam().isa > best_cpu_isa()) GTEST_SKIP() << "this CPU has no " << name_of(GetParam().isa);
-    set_cpu_isa(GetParam().isa);
-  }
 };
 
 }  // namespace shoal::ops

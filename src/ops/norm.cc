@@ -24,8 +24,8 @@ void check(const char* op, TensorView x, TensorView weight, TensorView y) {
 void rms_norm(Context& ctx, TensorView x, TensorView weight, float eps, TensorView y) {
   check("rms_norm", x, weight, y);
   if (x.dim(0) == 0) return;
-  if (!on_cpu(ctx)) return cuda::rms_norm(ctx, x, weight, eps, y);
-  cpu::rms_norm(ctx, x, weight, eps, y);
+  if (on_cpu(ctx)) return cpu::rms_norm(ctx, x, weight, eps, y);
+  cuda::rms_norm(ctx, x, weight, eps, y);
 }
 
 void layer_norm(Context& ctx, TensorView x, TensorView weight, TensorView bias, float eps, TensorView y) {
@@ -33,8 +33,8 @@ void layer_norm(Context& ctx, TensorView x, TensorView weight, TensorView bias, 
   CHECK(bias.dtype() == DType::f32 && bias.shape() == weight.shape(), "layer_norm: bias is ",
         name_of(bias.dtype()), " ", bias.shape(), ", expected F32 ", weight.shape());
   if (x.dim(0) == 0) return;
-  if (!on_cpu(ctx)) return cuda::layer_norm(ctx, x, weight, bias, eps, y);
-  cpu::layer_norm(ctx, x, weight, bias, eps, y);
+  if (on_cpu(ctx)) return cpu::layer_norm(ctx, x, weight, bias, eps, y);
+  cuda::layer_norm(ctx, x, weight, bias, eps, y);
 }
 
 void layer_norm_by_row(Context& ctx, TensorView x, TensorView which, TensorView weights, TensorView biases,
@@ -48,8 +48,8 @@ void layer_norm_by_row(Context& ctx, TensorView x, TensorView which, TensorView 
           "layer_norm_by_row: weights or biases are ", name_of(table.dtype()), " ", table.shape(),
           ", expected F32 [n, ", x.dim(1), "]");
   if (x.dim(0) == 0) return;
-  if (!on_cpu(ctx)) return cuda::layer_norm_by_row(ctx, x, which, weights, biases, eps, y);
-  cpu::layer_norm_by_row(ctx, x, which, weights, biases, eps, y);
+  if (on_cpu(ctx)) return cpu::layer_norm_by_row(ctx, x, which, weights, biases, eps, y);
+  cuda::layer_norm_by_row(ctx, x, which, weights, biases, eps, y);
 }
 
 }  // namespace shoal::ops

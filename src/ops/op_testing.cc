@@ -42,6 +42,11 @@ int64_t row_begin(TensorView view, int64_t row) {
   return begin;
 }
 
+std::vector<OpMachine> with_cuda(std::vector<OpMachine> machines) {
+  machines.push_back({"cuda", std::nullopt});
+  return machines;
+}
+
 }  // namespace
 
 std::vector<OpMachine> machines_of(std::initializer_list<CpuIsa> sets) {
@@ -52,17 +57,12 @@ std::vector<OpMachine> machines_of(std::initializer_list<CpuIsa> sets) {
 
 std::vector<OpMachine> every_cpu() { return machines_of({CpuIsa::portable, CpuIsa::avx2, CpuIsa::avx512}); }
 
-std::vector<OpMachine> every_machine() {
-  std::vector<OpMachine> machines = every_cpu();
-  machines.push_back({"cuda", std::nullopt});
-  return machines;
+std::vector<OpMachine> every_product_cpu() {
+  return machines_of({CpuIsa::portable, CpuIsa::avx2, CpuIsa::avx512, CpuIsa::avx512_bf16, CpuIsa::amx});
 }
 
-std::vector<OpMachine> every_product_machine() {
-  std::vector<OpMachine> machines = every_machine();
-  for (OpMachine& more : machines_of({CpuIsa::avx512_bf16, CpuIsa::amx})) machines.push_back(std::move(more));
-  return machines;
-}
+std::vector<OpMachine> every_machine() { return with_cuda(every_cpu()); }
+std::vector<OpMachine> every_product_machine() { return with_cuda(every_product_cpu()); }
 
 OpFixture::~OpFixture() { set_cpu_isa(best_cpu_isa()); }
 
@@ -100,6 +100,10 @@ Tensor OpFixture::put(std::span<const int64_t> values, Shape shape) {
   return put_values(values, shape, DType::i64, ctx().device);
 }
 
+Tensor OpFixture::put(std::span<const uint8_t> values, Shape shape) {
+  return put_values(values, shape, DType::u8, ctx().device);
+}
+
 std::vector<float> OpFixture::rounded_to(std::span<const float> values, DType dtype) {
   std::vector<float> rounded(values.begin(), values.end());
   if (dtype == DType::f32) return rounded;
@@ -128,6 +132,7 @@ std::vector<uint8_t> OpFixture::get_bytes(TensorView from) {
 std::vector<float> OpFixture::get(TensorView from) {
   const std::vector<uint8_t> bytes = get_bytes(from);
   std::vector<float> values(static_cast<size_t>(from.elements()));
+  if (values.empty()) return values;
   if (from.dtype() == DType::f32) {
     std::memcpy(values.data(), bytes.data(), bytes.size());
     return values;
@@ -145,7 +150,7 @@ std::vector<int32_t> OpFixture::get_ints(TensorView from) {
   CHECK(from.dtype() == DType::i32, "dtype is ", name_of(from.dtype()));
   const std::vector<uint8_t> bytes = get_bytes(from);
   std::vector<int32_t> values(static_cast<size_t>(from.elements()));
-  std::memcpy(values.data(), bytes.data(), bytes.size());
+  if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
   return values;
 }
 

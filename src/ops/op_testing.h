@@ -32,6 +32,7 @@ std::vector<OpMachine> every_cpu();
 // it (shoal_module.cmake).
 std::vector<OpMachine> every_machine();
 // And those sets that products alone have.
+std::vector<OpMachine> every_product_cpu();
 std::vector<OpMachine> every_product_machine();
 
 // A machine's context, and values on their way to its memory and back.
@@ -67,6 +68,7 @@ class OpFixture {
   Tensor put(std::span<const float> values, Shape shape, DType dtype = DType::f32);
   Tensor put(std::span<const int32_t> values, Shape shape);
   Tensor put(std::span<const int64_t> values, Shape shape);
+  Tensor put(std::span<const uint8_t> values, Shape shape);
   // The values that put would make of these.
   static std::vector<float> rounded_to(std::span<const float> values, DType dtype);
   // Full of NaN.

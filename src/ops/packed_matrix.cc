@@ -14,18 +14,25 @@ namespace {
 
 bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16; }
 
-void check_weight(TensorView weight, int lowest_rank, int highest_rank) {
+void check_weight(const StoredMatrix& matrix, int lowest_rank, int highest_rank) {
+  const TensorView weight = matrix.weight, scales = matrix.scales;
   CHECK(weight.rank() >= lowest_rank && weight.rank() <= highest_rank, "weight ", weight.shape());
-  CHECK(is_float(weight.dtype()), "weight is ", name_of(weight.dtype()));
   CHECK(weight.elements() > 0, "weight ", weight.shape());
+  if (weight.dtype() == DType::i8)
+    CHECK(weight.rank() == 2 && scales.dtype() == DType::f32 && scales.shape() == Shape{weight.dim(0)},
+          "integers ", weight.shape(), " with scales ", scales.shape());
+  else
+    CHECK(is_float(weight.dtype()) && scales.empty(), "weight is ", name_of(weight.dtype()));
 }
 
 // [outputs, depth] or [outputs, taps, depth].
-WeightSource rows_of(TensorView weight) {
+WeightSource rows_of(const StoredMatrix& matrix) {
+  const TensorView weight = matrix.weight;
   WeightSource source{.data = weight.data(), .dtype = weight.dtype(), .outputs = weight.dim(0)};
   source.n_outer_stride = weight.stride(0);
   source.tap_stride = weight.rank() == 3 ? weight.stride(1) : 0;
   source.k_outer_stride = weight.stride(-1);
+  if (!matrix.scales.empty()) source.scales = matrix.scales.as<float>();
   return source;
 }
 
@@ -41,7 +48,9 @@ Tensor widen_bias(TensorView bias, int64_t outputs, int64_t repeats) {
   return wide;
 }
 
-Shape shape_of_scales(const PackRequest& request) {
+// On a GPU one for each output, in eights, a pair's gate and up in turn.
+Shape shape_of_scales(const Context& ctx, const PackRequest& request) {
+  if (!on_cpu(ctx)) return {(request.outputs + 7) / 8 * (request.paired ? 2 : 1), 8};
   const Shape shape = cpu::packed_shape(request);
   return {shape[0], shape[3]};
 }
@@ -57,33 +66,46 @@ PackedMatrix pack(Context& ctx, PackRequest request, MatrixFormat format, Tensor
                   int64_t bias_repeats = 1) {
   if (!multiplies(ctx.device, format))
     fail(ErrorCode::unsupported, "matrix format: weights in ", name_of(format.weights), " times operands in ",
-         name_of(format.operand), ", expected one of F32, BF16, I8 (on a CPU) and F16 (on a GPU) for both");
+         name_of(format.operand),
+         ", expected one of F32, BF16, I8 (on a CPU) and F16 (on a GPU) for both, or, on "
+         "a GPU, I8 times BF16 or F16");
   if (format.weights == DType::i8 && request.taps != 1)
-    fail(ErrorCode::unsupported, "matrix format: weights in I8 times operands in I8 for ", request.taps,
+    fail(ErrorCode::unsupported, "matrix format: weights in I8 for ", request.taps,
          " taps, expected one tap");
+  const auto has_scales = [](const WeightSource& part) { return part.scales != nullptr; };
+  if (std::ranges::any_of(request.parts, has_scales) &&
+      !(format.weights == DType::i8 && std::ranges::all_of(request.parts, has_scales)))
+    fail(ErrorCode::unsupported, "matrix format: weights are stored in I8, some or all, and asked for in ",
+         name_of(format.weights), "; expected all in I8");
   request.dtype = format.weights;
+  request.operand = format.operand;
   PackedMatrix packed;
   packed.format = format;
   packed.outputs = request.outputs;
   packed.taps = request.taps;
   packed.depth = request.depth;
+  packed.is_pair = request.paired;
   if (!request.parts[0].data) {
     packed.storage = sized_storage(ctx, request);
-    if (format.weights == DType::i8) packed.scales = Tensor::sized(DType::f32, shape_of_scales(request));
+    if (format.weights == DType::i8)
+      packed.scales = Tensor::sized(DType::f32, shape_of_scales(ctx, request), ctx.device);
     if (bias.rank() > 0) packed.bias = Tensor::sized(DType::f32, {request.outputs}, ctx.device);
     return packed;
   }
-  if (format.weights == DType::i8) packed.scales = Tensor(DType::f32, shape_of_scales(request));
-  packed.storage = on_cpu(ctx) ? cpu::pack(ctx, request, packed.scales) : cuda::pack(ctx, request);
+  if (format.weights == DType::i8)
+    packed.scales = Tensor(DType::f32, shape_of_scales(ctx, request), ctx.device);
+  packed.storage =
+      on_cpu(ctx) ? cpu::pack(ctx, request, packed.scales) : cuda::pack(ctx, request, packed.scales);
   packed.bias = resident(ctx, widen_bias(bias, request.outputs, bias_repeats));
   return packed;
 }
 
 }  // namespace
 
-PackedMatrix pack_matrix(Context& ctx, TensorView weight, TensorView bias, MatrixFormat format) {
-  check_weight(weight, 2, 3);
-  const WeightSource source = rows_of(weight);
+PackedMatrix pack_matrix(Context& ctx, const StoredMatrix& matrix, TensorView bias, MatrixFormat format) {
+  check_weight(matrix, 2, 3);
+  const WeightSource source = rows_of(matrix);
+  const TensorView weight = matrix.weight;
   return pack(ctx,
               {.parts = {&source, 1},
                .outputs = weight.dim(0),
@@ -92,27 +114,34 @@ PackedMatrix pack_matrix(Context& ctx, TensorView weight, TensorView bias, Matri
               format, bias);
 }
 
-PackedMatrix pack_stacked(Context& ctx, std::span<const TensorView> weights, TensorView bias,
+PackedMatrix pack_stacked(Context& ctx, std::span<const StoredMatrix> matrices, TensorView bias,
                           MatrixFormat format) {
-  CHECK(!weights.empty());
+  CHECK(!matrices.empty());
   std::vector<WeightSource> parts;
   int64_t outputs = 0;
-  for (const TensorView& weight : weights) {
-    check_weight(weight, 2, 2);
-    CHECK(weight.dim(1) == weights[0].dim(1), "stacking ", weight.shape(), " on ", weights[0].shape());
-    parts.push_back(rows_of(weight));
-    outputs += weight.dim(0);
+  const int64_t depth = matrices[0].weight.dim(-1);
+  for (const StoredMatrix& matrix : matrices) {
+    check_weight(matrix, 2, 2);
+    CHECK(matrix.weight.dim(1) == depth, "stacking ", matrix.weight.shape(), " on a depth of ", depth);
+    parts.push_back(rows_of(matrix));
+    outputs += matrix.weight.dim(0);
   }
-  return pack(ctx, {.parts = parts, .outputs = outputs, .depth = weights[0].dim(1)}, format, bias);
+  return pack(ctx, {.parts = parts, .outputs = outputs, .depth = depth}, format, bias);
 }
 
-PackedMatrix pack_gate_up(Context& ctx, TensorView gate, TensorView up, MatrixFormat format) {
+PackedMatrix pack_stacked(Context& ctx, std::span<const TensorView> weights, TensorView bias,
+                          MatrixFormat format) {
+  return pack_stacked(ctx, std::vector<StoredMatrix>(weights.begin(), weights.end()), bias, format);
+}
+
+PackedMatrix pack_gate_up(Context& ctx, const StoredMatrix& gate, const StoredMatrix& up,
+                          MatrixFormat format) {
   check_weight(gate, 2, 2);
   check_weight(up, 2, 2);
-  CHECK(gate.shape() == up.shape(), "gate ", gate.shape(), ", up ", up.shape());
+  const Shape& shape = gate.weight.shape();
+  CHECK(shape == up.weight.shape(), "gate ", shape, ", up ", up.weight.shape());
   const std::array parts = {rows_of(gate), rows_of(up)};
-  return pack(ctx, {.parts = parts, .paired = true, .outputs = gate.dim(0), .depth = gate.dim(1)}, format,
-              {});
+  return pack(ctx, {.parts = parts, .paired = true, .outputs = shape[0], .depth = shape[1]}, format, {});
 }
 
 PackedMatrix pack_conv1d(Context& ctx, TensorView weight, TensorView bias, MatrixFormat format) {

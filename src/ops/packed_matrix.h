@@ -19,26 +19,41 @@ struct PackedMatrix {
   MatrixFormat format;
   int64_t outputs = 0;  // N
   int64_t taps = 1;
-  int64_t depth = 0;  // K: inputs per tap
-  Tensor storage;     // backend's own layout
-  Tensor scales;      // f32 [panels, 16] of i8 weights: what each output's integers count in; or empty
-  Tensor bias;        // f32 [outputs], or empty
+  int64_t depth = 0;     // K: inputs per tap
+  bool is_pair = false;  // made by pack_gate_up
+  Tensor storage;        // backend's own layout
+  Tensor scales;  // of i8 weights: what each output's integers count in, in the backend's order; or empty
+  Tensor bias;    // f32 [outputs], or empty
   int64_t bytes() const { return storage.bytes() + scales.bytes() + bias.bytes(); }
 };
 
-// weight: [outputs, depth], or [outputs, taps, depth]; f32, bf16 or f16; rows may be strided. bias:
-// f32/bf16/f16 [outputs] or an empty view. format: one that the device multiplies (device_state.h), another
-// throws Error(unsupported); values are rounded to nearest even. The sources are in host memory; the result
-// is in the memory of the context's device. Sources without memory (Tensor::sized) give a result without
-// memory.
-PackedMatrix pack_matrix(Context& ctx, TensorView weight, TensorView bias, MatrixFormat format);
+// A matrix as a checkpoint has it: f32, bf16 or f16; or one tap of integers of -127 to 127 (i8) with what
+// those of each output count in, f32 [outputs], as round_to_int8 (round_weights.h) makes them.
+struct StoredMatrix {
+  StoredMatrix(TensorView values, TensorView scales_of_outputs = {})  // NOLINT(google-explicit-constructor)
+      : weight(values), scales(scales_of_outputs) {}
+  StoredMatrix(const Tensor& values) : weight(values) {}  // NOLINT(google-explicit-constructor)
+
+  TensorView weight, scales;
+};
+
+// weight: [outputs, depth], or [outputs, taps, depth]; rows may be strided. bias: f32/bf16/f16 [outputs] or
+// an empty view. format: one that the device multiplies (device_state.h), another throws Error(unsupported),
+// as does a matrix of integers in a format that is not i8; values are rounded to nearest even. Floats become
+// i8 by the rule of round_to_int8, so a matrix and what that makes of it give equal bits. The sources are in
+// host memory; the result is in the memory of the context's device. Sources without memory (Tensor::sized)
+// give a result without memory.
+PackedMatrix pack_matrix(Context& ctx, const StoredMatrix& matrix, TensorView bias, MatrixFormat format);
 
 // Several matrices of equal depth stacked along their outputs (wq, wk, wv stored apart).
+PackedMatrix pack_stacked(Context& ctx, std::span<const StoredMatrix> matrices, TensorView bias,
+                          MatrixFormat format);
 PackedMatrix pack_stacked(Context& ctx, std::span<const TensorView> weights, TensorView bias,
                           MatrixFormat format);
 
 // SwiGLU's pair: gate = w1, up = w3, both [hidden, depth]; used by linear_swiglu only. outputs == hidden.
-PackedMatrix pack_gate_up(Context& ctx, TensorView gate, TensorView up, MatrixFormat format);
+PackedMatrix pack_gate_up(Context& ctx, const StoredMatrix& gate, const StoredMatrix& up,
+                          MatrixFormat format);
 
 // Convolutions as matrices over channels-last rows; every one becomes a stride-1 causal convolution
 // (conv1d.h):

@@ -111,7 +111,7 @@ TEST_P(PackedMatrixTest, OfWeightsWithoutMemoryItTakesWhatItWouldTake) {
   const DType dtype = GetParam();
   const auto compare = [&](const auto& pack) {
     const PackedMatrix real = pack(false), sized = pack(true);
-    EXPECT_TRUE(sized.storage.empty());
+    EXPECT_TRUE(sized.storage.view().is_sized_only());
     EXPECT_EQ(sized.bytes(), real.bytes());
     EXPECT_EQ(sized.outputs, real.outputs);
     EXPECT_EQ(sized.taps, real.taps);

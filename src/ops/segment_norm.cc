@@ -47,8 +47,8 @@ void adain(Context& ctx, TensorView x, const Segments& segments, TensorView styl
           ", expected one of them");
   }
   if (x.dim(0) == 0) return;
-  if (!on_cpu(ctx)) return cuda::adain(ctx, x, segments, style, eps, activation, y);
-  cpu::adain(ctx, x, segments, style, eps, activation, y);
+  if (on_cpu(ctx)) return cpu::adain(ctx, x, segments, style, eps, activation, y);
+  cuda::adain(ctx, x, segments, style, eps, activation, y);
 }
 
 void segment_sum(Context& ctx, std::span<const TensorView> x, const Segments& segments, float factor,
@@ -62,8 +62,8 @@ void segment_sum(Context& ctx, std::span<const TensorView> x, const Segments& se
   }
   check_result("segment_sum", ctx, y, x[0].shape());
   if (y.dim(0) == 0) return;
-  if (!on_cpu(ctx)) return cuda::segment_sum(ctx, x, segments, factor, slope, y);
-  cpu::segment_sum(ctx, x, segments, factor, slope, y);
+  if (on_cpu(ctx)) return cpu::segment_sum(ctx, x, segments, factor, slope, y);
+  cuda::segment_sum(ctx, x, segments, factor, slope, y);
 }
 
 void mirror_first_rows(Context& ctx, const Segments& segments, TensorView x) {
@@ -71,8 +71,8 @@ void mirror_first_rows(Context& ctx, const Segments& segments, TensorView x) {
   check_rows("mirror_first_rows", x, segments);
   for (int64_t s = 0; s < segments.count(); ++s)
     CHECK(segments.rows(s) >= 3, "mirror_first_rows: segment ", s, " of ", segments.rows(s), " rows");
-  if (!on_cpu(ctx)) return cuda::mirror_first_rows(ctx, segments, x);
-  cpu::mirror_first_rows(segments, x);
+  if (on_cpu(ctx)) return cpu::mirror_first_rows(segments, x);
+  cuda::mirror_first_rows(ctx, segments, x);
 }
 
 void double_rows(Context& ctx, TensorView x, const Segments& segments, TensorView weight, TensorView bias,
@@ -84,10 +84,10 @@ void double_rows(Context& ctx, TensorView x, const Segments& segments, TensorVie
   CHECK(weight.is_contiguous(), "double_rows: rows of the weight are ", weight.stride(0), " apart");
   check_f32("double_rows", "bias", bias, {channels});
   check_f32("double_rows", "y", y, {2 * rows, channels});
-  CHECK(y.data() != x.data(), "double_rows: y is x");
+  CHECK(y.is_sized_only() || y.data() != x.data(), "double_rows: y is x");
   if (rows == 0) return;
-  if (!on_cpu(ctx)) return cuda::double_rows(ctx, x, segments, weight, bias, y);
-  cpu::double_rows(ctx, x, segments, weight, bias, y);
+  if (on_cpu(ctx)) return cpu::double_rows(ctx, x, segments, weight, bias, y);
+  cuda::double_rows(ctx, x, segments, weight, bias, y);
 }
 
 }  // namespace shoal::ops

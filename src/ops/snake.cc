@@ -12,8 +12,8 @@ void snake(Context& ctx, TensorView x, TensorView alpha, TensorView y) {
   CHECK(alpha.dtype() == DType::f32 && alpha.shape() == Shape{x.dim(1)}, "snake: alpha is ",
         name_of(alpha.dtype()), " ", alpha.shape(), ", expected F32 [", x.dim(1), "]");
   if (x.dim(0) == 0) return;
-  if (!on_cpu(ctx)) return cuda::snake(ctx, x, alpha, y);
-  cpu::snake(ctx, x, alpha, y);
+  if (on_cpu(ctx)) return cpu::snake(ctx, x, alpha, y);
+  cuda::snake(ctx, x, alpha, y);
 }
 
 }  // namespace shoal::ops

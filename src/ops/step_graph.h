@@ -57,7 +57,8 @@ class StepGraphs {
 // graph whose scratch has moved is captured again.
 void run_step(Context& ctx, const StepKey& key, FunctionRef<void()> body);
 
-// Memory of a step that the host writes or reads, and its twin on the device. CPU: one and the same memory.
+// Memory of a step that the host writes or reads, and its twin on the device. CPU: one and the same memory. A
+// plan's twin has none.
 class StepBlock {
  public:
   StepBlock() = default;
@@ -71,6 +72,8 @@ class StepBlock {
   void copy_to_host(Context& ctx, int64_t bytes) const;
 
  private:
+  void copy(Context& ctx, const Buffer& from, const Buffer& to, int64_t count) const;
+
   Buffer host_;    // page-locked
   Buffer device_;  // empty on the CPU
   Device where_;

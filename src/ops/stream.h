@@ -16,6 +16,9 @@ class Stream {
   // Null for the CPU. Throws Error: unavailable (no such device, or this build has no CUDA),
   // resource_exhausted.
   static std::unique_ptr<Stream> create(Device device, StreamPriority priority = StreamPriority::normal);
+  // Of a planning context: it runs nothing, and has the facts alone. Where the device is not there, they are
+  // those of an H200. Null for the CPU. Throws Error(unavailable) in a build without CUDA.
+  static std::unique_ptr<Stream> planning(Device device);
   virtual ~Stream() = default;
 };
 

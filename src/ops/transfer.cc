@@ -17,7 +17,7 @@ TensorView upload_bytes(Context& ctx, const void* values, DType dtype, size_t co
   const Shape shape = {static_cast<int64_t>(count)};
   if (on_cpu(ctx)) return TensorView(const_cast<void*>(values), dtype, shape);
   const TensorView view = ctx.workspace->alloc(dtype, shape);
-  if (count > 0) cuda::upload(ctx, values, view);
+  if (count > 0 && !is_planning(ctx)) cuda::upload(ctx, values, view);
   return view;
 }
 
@@ -58,6 +58,7 @@ TensorView upload(Context& ctx, std::span<const std::byte> values) {
 void download(Context& ctx, TensorView from, void* to) {
   check_dense("download", from);
   if (from.elements() == 0) return synchronize(ctx);
+  if (is_planning(ctx)) return;
   if (!on_cpu(ctx)) return cuda::download(ctx, from, to);
   std::memcpy(to, from.data(), static_cast<size_t>(from.bytes()));
 }
@@ -70,21 +71,27 @@ Tensor to_host(Context& ctx, TensorView from) {
 
 Tensor resident(Context& ctx, Tensor host) {
   if (on_cpu(ctx) || host.empty()) return host;
+  if (is_planning(ctx) || host.view().is_sized_only())
+    return Tensor::sized(host.dtype(), host.shape(), ctx.device);
   Tensor moved(host.dtype(), host.shape(), ctx.device);
   if (host.elements() > 0) cuda::upload(ctx, host.view().data(), moved);
   cuda::synchronize(ctx);
   return moved;
 }
 
+Tensor new_tensor(const Context& ctx, DType dtype, const Shape& shape) {
+  return is_planning(ctx) ? Tensor::sized(dtype, shape, ctx.device) : Tensor(dtype, shape, ctx.device);
+}
+
 void fill_zero(Context& ctx, TensorView y) {
   check_dense("fill_zero", y);
-  if (y.elements() == 0) return;
+  if (y.elements() == 0 || is_planning(ctx)) return;
   if (!on_cpu(ctx)) return cuda::fill_zero(ctx, y);
   std::memset(y.data(), 0, static_cast<size_t>(y.bytes()));
 }
 
 void synchronize(Context& ctx) {
-  if (!on_cpu(ctx)) cuda::synchronize(ctx);
+  if (!on_cpu(ctx) && !is_planning(ctx)) cuda::synchronize(ctx);
 }
 
 BatchPlan on_device(Context& ctx, const BatchPlan& plan) {
@@ -116,7 +123,7 @@ BatchPlan on_device(Context& ctx, const BatchPlan& plan) {
     std::fill_n(sequence_of.begin() + plan.rows.begin(s), plan.rows.count(s), s);
     single_rows &= plan.rows.count(s) == 1;
   }
-  cuda::upload(ctx, host.data(), device);
+  if (!is_planning(ctx)) cuda::upload(ctx, host.data(), device);
 
   BatchPlan placed = plan;
   placed.tables = {.offsets = view(offsets, {sequences + 1}),

@@ -20,6 +20,8 @@ void download(Context& ctx, TensorView from, void* to);
 Tensor to_host(Context& ctx, TensorView from);
 // Moves a host tensor to ctx.device, waiting for it; on the CPU it is the same tensor. For loading.
 Tensor resident(Context& ctx, Tensor host);
+// In the device's memory, not initialised; of a plan without memory. Throws Error(resource_exhausted).
+Tensor new_tensor(const Context& ctx, DType dtype, const Shape& shape);
 
 // y = 0.  Any dtype, dense.
 void fill_zero(Context& ctx, TensorView y);

@@ -24,8 +24,8 @@ void nearest_code(Context& ctx, TensorView x, TensorView directions, TensorView 
   if (x.dim(1) < 1 || x.dim(1) > kMostDim)
     fail(ErrorCode::unsupported, "nearest_code: code_dim is ", x.dim(1), ", expected 1 to ", kMostDim);
   if (x.dim(0) == 0) return;
-  if (!on_cpu(ctx)) return cuda::nearest_code(ctx, x, directions, codes);
-  cpu::nearest_code(ctx, x, directions, codes);
+  if (on_cpu(ctx)) return cpu::nearest_code(ctx, x, directions, codes);
+  cuda::nearest_code(ctx, x, directions, codes);
 }
 
 }  // namespace shoal::ops

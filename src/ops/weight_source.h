@@ -14,12 +14,13 @@ namespace shoal::ops {
 // are (phase, channel) pairs.
 struct WeightSource {
   const void* data = nullptr;
-  DType dtype = DType::f32;  // f32, bf16 or f16
+  DType dtype = DType::f32;  // f32, bf16 or f16; or i8, times scales
   int64_t outputs = 0;
   int64_t start = 0;
   int64_t n_inner = 1, n_outer_stride = 0, n_inner_stride = 0;
   int64_t k_inner = 1, k_outer_stride = 0, k_inner_stride = 0;
   int64_t tap_stride = 0;
+  const float* scales = nullptr;  // of i8: one for each output
 
   int64_t output_offset(int64_t n) const {
     return start + n / n_inner * n_outer_stride + n % n_inner * n_inner_stride;
@@ -36,7 +37,8 @@ struct PackRequest {
   int64_t outputs = 0;  // of the result: of all parts, or of one of the pair
   int64_t taps = 1;
   int64_t depth = 0;
-  DType dtype = DType::f32;  // of the stored result: f32, bf16, or (GPU) f16
+  DType dtype = DType::f32;    // of the stored result: f32, bf16, i8, or (GPU) f16
+  DType operand = DType::f32;  // what it is multiplied with
 };
 
 // Element i of f32, bf16 or f16 memory.

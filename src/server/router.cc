@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "server/access/offered_protocols.h"
+#include "server/access/request_id.h"
 #include "server/http/body_decoder.h"
-#include "server/http/loopback.h"
+#include "server/http/with_headers.h"
 #include "server/observe/log_sink.h"
-#include "server/offered_protocols.h"
-#include "server/request_id.h"
 #include "server/routes/refused_paths.h"
 
 namespace shoal::server {
@@ -31,29 +31,6 @@ std::string without_idle_slashes(std::string_view path) {
   if (tidy.size() > 1 && tidy.ends_with('/')) tidy.pop_back();
   return tidy;
 }
-
-// Every answer of a request carries its id and what cross-origin pages need.
-class WithHeaders : public Exchange {
- public:
-  WithHeaders(Exchange& inner, Headers headers) : inner_(inner), headers_(std::move(headers)) {}
-  const Request& request() const override { return inner_.request(); }
-  Executor executor() const override { return inner_.executor(); }
-  Task<> respond(Response response) override { return inner_.respond(completed(std::move(response))); }
-  Task<> begin(Response head) override { return inner_.begin(completed(std::move(head))); }
-  Task<> write(std::string_view bytes) override { return inner_.write(bytes); }
-  Task<> end() override { return inner_.end(); }
-  bool begun() const override { return inner_.begun(); }
-  void on_gone(std::function<void()> notify) override { inner_.on_gone(std::move(notify)); }
-
- private:
-  Response completed(Response response) const {
-    for (const auto& [name, value] : headers_) response.headers.add(name, value);
-    return response;
-  }
-
-  Exchange& inner_;
-  const Headers headers_;
-};
 
 // The limit of requests at the models at once: further ones would only wait here, each with its memory. A
 // request whose reader is still reading has already left the engine, so there is room for twice the number
@@ -80,21 +57,15 @@ ErrorStyle style_of_path(std::string_view path) {
 Router::Router(Services& services, std::vector<Route> routes, ApiKeys keys, ApiKeys admin_keys)
     : services_(services),
       routes_(std::move(routes)),
-      keys_(std::move(keys)),
-      admin_keys_(std::move(admin_keys)),
-      cross_origin_(services.config.cors_origins,
-                    keys_.empty() && is_loopback_host(host_of(services.config.listen))),
-      slots_(services.config.max_concurrency_per_key) {
-  if (admin_keys_.shares_a_key_with(keys_))
-    fail(ErrorCode::invalid_argument, "admin_key: expected a key that is no client's, got one that is both");
-}
+      gate_(std::move(keys), std::move(admin_keys), services_.config.cors_origins, services_.config.listen),
+      slots_(services_.config.max_concurrency_per_key) {}
 
 Activity Router::activity() const { return {.open = slots_.taken(), .ended = slots_.given_back()}; }
 
 const Route* Router::find(std::string_view method, std::string_view path) const {
   const Route* found = nullptr;
   for (const Route& route : routes_) {
-    if (route.access == Access::admin && admin_keys_.empty()) continue;
+    if (route.access == Access::admin && !gate_.has_admin()) continue;
     const bool same_method = route.method == method || (method == "HEAD" && route.method == "GET");
     if (!same_method || !matches(route.path, path)) continue;
     if (route.path == path) return &route;  // an exact path is stronger than a pattern
@@ -114,7 +85,7 @@ std::string Router::methods_of(std::string_view path) const {
 }
 
 Headers Router::common_headers(const Request& request) const {
-  Headers headers = cross_origin_.answer_headers(request);
+  Headers headers = gate_.cross_origin().answer_headers(request);
   if (!request.id.empty()) headers.add("x-request-id", request.id);
   return headers;
 }
@@ -144,29 +115,10 @@ Verdict Router::judge_without_route(Request& head) {
                    {{"allow", allowed}});
   }
   Response response{.status = 204, .headers = {{"allow", allowed}}};
-  for (const Headers& more : {cross_origin_.preflight_headers(head, methods), common_headers(head)}) {
+  for (const Headers& more : {gate_.cross_origin().preflight_headers(head, methods), common_headers(head)}) {
     for (const auto& [name, value] : more) response.headers.add(name, value);
   }
   return {.answer = std::move(response), .max_body_bytes = kSmallBody};
-}
-
-std::optional<HttpError> Router::check_key(const Route& route, Request& head, bool upgrade) const {
-  const ApiKeys& keys = route.access == Access::admin ? admin_keys_ : keys_;
-  if (route.access == Access::open || keys.empty()) return std::nullopt;
-  const std::string* authorization = head.headers.find("authorization");
-  std::optional<std::string> offered;
-  if (upgrade && !authorization) offered = offered_protocols(head.headers).key;
-  const auto client =
-      offered ? keys.client_with(*offered) : keys.client_of(authorization ? *authorization : std::string());
-  if (client) {
-    head.client = *client;
-    return std::nullopt;
-  }
-  const bool sent = authorization || offered;
-  std::string message = sent ? "this API key is not known" : "an API key is needed";
-  message += "; send `Authorization: Bearer KEY`";
-  if (upgrade) message += ", from a browser the subprotocols `shoal` and `shoal-api-key.KEY`";
-  return HttpError{401, ErrorCode::invalid_argument, std::move(message)};
 }
 
 int64_t Router::body_limit(const Route& route) const {
@@ -202,12 +154,8 @@ Verdict Router::judge(Request& head, bool upgrade) {
 }
 
 Verdict Router::judge_route(const Route& route, Request& head, bool upgrade) {
-  if (const auto error = check_key(route, head, upgrade)) {
-    return refusal(head, route.errors, *error, {{"www-authenticate", "Bearer"}});
-  }
-  if (const std::string_view objection = cross_origin_.objection(head, upgrade); !objection.empty()) {
-    return refusal(head, route.errors, {403, ErrorCode::invalid_argument, std::string(objection)});
-  }
+  if (auto refused = gate_.refuse(route.access, head, upgrade))
+    return refusal(head, route.errors, refused->error, std::move(refused->headers));
   if (services_.draining && route.access != Access::open && !route.answers_while_draining) {
     return refusal(head, route.errors,
                    http_error(Error(ErrorCode::unavailable, "the server is shutting down")));

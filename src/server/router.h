@@ -6,10 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "server/cors.h"
+#include "server/access/gate.h"
 #include "server/http/application.h"
 #include "server/idle_memory.h"
-#include "server/keys.h"
 #include "server/request_slots.h"
 #include "server/routes/services.h"
 
@@ -38,8 +37,6 @@ class Router : public Application {
   std::string methods_of(std::string_view path) const;
   Verdict refusal(const Request& head, ErrorStyle style, const HttpError& error, Headers headers = {});
   Verdict judge_without_route(Request& head);
-  // Absent: the key opens the route.
-  std::optional<HttpError> check_key(const Route& route, Request& head, bool upgrade) const;
   int64_t body_limit(const Route& route) const;
   Headers common_headers(const Request& request) const;
   // Converts an exception of a handler to an answer; counts it, and logs it if it is our fault.
@@ -47,8 +44,7 @@ class Router : public Application {
 
   Services& services_;
   const std::vector<Route> routes_;
-  const ApiKeys keys_, admin_keys_;
-  const CrossOrigin cross_origin_;
+  const Gate gate_;
   RequestSlots slots_;
 };
 

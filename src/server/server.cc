@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/printable.h"
+#include "server/access/keys.h"
 #include "server/http/loopback.h"
-#include "server/keys.h"
 #include "server/router.h"
 #include "server/routes/openapi.h"
 #include "server/routes/services.h"
@@ -19,15 +19,6 @@
 
 namespace shoal::server {
 namespace {
-
-std::vector<Route> table_of(const ServerConfig& config) {
-  std::vector<Route> table;
-  for (const auto part : {openai_routes, kokoro_routes, fish_routes, reference_routes, codec_routes,
-                          batch_routes, live_routes, operator_routes, sagemaker_routes, page_routes}) {
-    for (Route& route : part(config)) table.push_back(std::move(route));
-  }
-  return table;
-}
 
 int io_threads(const ServerConfig& config) {
   const int cpus = static_cast<int>(std::thread::hardware_concurrency());
@@ -100,7 +91,7 @@ class Server::Impl {
  public:
   Impl(EngineConfig engine, ServerConfig config)
       : config_(std::move(config)),
-        table_(table_of(config_)),
+        table_(route_table(config_)),
         models_(models_of(std::move(engine), config_)),
         router_(services_, table_, keys_, admin_keys_),
         transport_(transport_options(config_), router_) {

@@ -44,7 +44,30 @@ std::string_view name_of(WeightFormat format) { return format == WeightFormat::i
 WeightFormat parse_weight_format(std::string_view name) {
   for (const WeightFormat format : {WeightFormat::automatic, WeightFormat::int8})
     if (name == name_of(format)) return format;
+  if (name == "int4" || name == "fp8")
+    fail(ErrorCode::unsupported, "weights: there is no ", name, " yet; use int8");
   fail(ErrorCode::invalid_argument, "weights: expected auto or int8, got \"", name, "\"");
+}
+
+std::string_view name_of(KvPrecision precision) {
+  switch (precision) {
+    case KvPrecision::automatic:
+      return "auto";
+    case KvPrecision::model:
+      return "model";
+    case KvPrecision::int8:
+      return "int8";
+  }
+  return "auto";
+}
+
+KvPrecision parse_kv_precision(std::string_view name) {
+  for (const KvPrecision precision : {KvPrecision::automatic, KvPrecision::model, KvPrecision::int8})
+    if (name == name_of(precision)) return precision;
+  if (name == "fp8")
+    fail(ErrorCode::unsupported,
+         "kv_precision: there is no fp8; int8 takes as little memory and is more exact");
+  fail(ErrorCode::invalid_argument, "kv_precision: expected auto, model or int8, got \"", name, "\"");
 }
 
 void EngineConfig::validate() const {
@@ -52,8 +75,6 @@ void EngineConfig::validate() const {
   // An automatically chosen device checks this itself once it is known.
   if (device == "cpu" && precision == Precision::float16)
     fail(ErrorCode::unsupported, "precision: float16 needs a GPU; on a CPU use bfloat16 or float32");
-  if (device.starts_with("cuda") && weights == WeightFormat::int8)
-    fail(ErrorCode::unsupported, "weights: int8 needs a CPU; on a GPU use auto");
   settings::check_ranges(*this);
   if (max_streams != 0 && max_streams < max_batch_size)
     fail(ErrorCode::invalid_argument, "max_streams: expected 0 or at least max_batch_size (", max_batch_size,

@@ -21,8 +21,9 @@ constexpr Row kRows[] = {
      "of weights and activations; auto: bfloat16 for 16-bit checkpoints, float32 for others; float16 needs a "
      "GPU"},
     {"weights", &E::weights, "Model", words("auto, int8"),
-     "of a language model's layers; auto: in the precision; int8: half the memory of bfloat16, on a CPU "
-     "alone"},
+     "of a language model's layers; auto: in the precision; int8: half the memory of bfloat16"},
+    {"kv_precision", &E::kv_precision, "Model", words("auto, model, int8"),
+     "of a language model's keys and values; auto: the model's; int8: half the memory of bfloat16"},
     {"cuda_graphs", &E::cuda_graphs, "Model", kEither,
      "CUDA graphs; plain launches are for debugging; no effect on a CPU"},
     {"semantic_only", &E::semantic_only, "Model", kEither,
@@ -198,6 +199,8 @@ constexpr Alias kAliases[] = {
     {Source::flag, "compile", "cuda_graphs"},
     {Source::flag, "runtime_int8", "weights", true, "int8", ""},
     {Source::file, "runtime_int8", "weights", true, "int8", ""},
+    {Source::flag, "runtime_int4", "weights", true, "int4", ""},  // refused by name
+    {Source::file, "runtime_int4", "weights", true, "int4", ""},
     {.source = Source::flag, .name = "llama_checkpoint_path", .key = "model", .of_server = true},
 };
 

@@ -84,6 +84,29 @@ std::string note_on_visible_key(const Row& row, const std::string& source) {
                 " or in the file that ", flag_of(setting), "-file names");
 }
 
+// From the strongest source to the weakest.
+std::vector<std::vector<Statement>> statements_of(const SettingSources& sources,
+                                                  std::vector<ResolvedSettings::OfWorker>& of_workers) {
+  std::vector<Statement> section, file;
+  if (!sources.toml_path.empty()) {
+    for (Statement& statement : settings::file_statements(sources.toml_path)) {
+      if (!statement.worker.empty())
+        of_workers.push_back({statement.worker, std::string(statement.row->key), statement.source});
+      if (statement.worker.empty())
+        file.push_back(std::move(statement));
+      else if (statement.worker == sources.worker)
+        section.push_back(std::move(statement));
+    }
+  }
+  std::vector<std::vector<Statement>> statements;
+  statements.push_back(std::move(section));
+  statements.push_back(settings::flag_statements(sources.flags));
+  statements.push_back(settings::environment_statements(sources.environment));
+  statements.push_back(std::move(file));
+  for (const std::vector<Statement>& source : statements) check_agreement(source);
+  return statements;
+}
+
 }  // namespace
 
 SettingSources process_settings(std::map<std::string, std::string> flags, std::string toml_path) {
@@ -104,11 +127,7 @@ SettingSources process_settings(std::map<std::string, std::string> flags, std::s
 
 ResolvedSettings resolve_settings(const SettingSources& sources) {
   ResolvedSettings resolved;
-  std::vector<std::vector<Statement>> statements;
-  statements.push_back(settings::flag_statements(sources.flags));
-  statements.push_back(settings::environment_statements(sources.environment));
-  if (!sources.toml_path.empty()) statements.push_back(settings::file_statements(sources.toml_path));
-  for (const std::vector<Statement>& source : statements) check_agreement(source);
+  const std::vector<std::vector<Statement>> statements = statements_of(sources, resolved.of_workers);
   settings::Configs configs;
   for (const Row& row : settings::rows()) {
     const Statement* statement = winner(row, statements);
@@ -122,6 +141,10 @@ ResolvedSettings resolve_settings(const SettingSources& sources) {
   check_switched_batching(winner(*settings::find_row("max_batch_size"), statements), resolved.server);
   validate(resolved.config, resolved.origins);
   validate(resolved.server, resolved.origins);
+  if (sources.worker.empty() && !resolved.of_workers.empty())
+    resolved.notes.push_back(concat(resolved.of_workers.front().source, ": [workers.",
+                                    resolved.of_workers.front().worker,
+                                    "] is for a worker of a fleet, and this is none"));
   if (const auto path = sources.flags.find(std::string(settings::kDecoderPath)); path != sources.flags.end())
     settings::check_decoder_path(path->second, resolved.config.model);
   return resolved;

@@ -85,19 +85,34 @@ TEST_F(Settings, OlderNamesHaveTheSamePrecedence) {
             8);
 }
 
+TEST_F(Settings, TheSectionOfAWorkerComesBeforeEverythingElse) {
+  const std::string file = toml(
+      "max_queue = 2\nmax_batch_size = 3\n[workers.w1]\nmax_batch_size = 4\n[workers.w2]\n"
+      "max_batch_size = 5\nmax_queue = 6\n");
+  const Texts flags = {{"max_batch_size", "7"}};
+  const auto of = [&](const std::string& worker) { return resolve_settings({flags, {}, file, worker}); };
+  EXPECT_EQ(of("").config.max_batch_size, 7);
+  EXPECT_EQ(of("").notes.size(), 1u);
+  EXPECT_EQ(of("w1").config.max_batch_size, 4);
+  EXPECT_EQ(of("w1").config.max_queue, 2);
+  EXPECT_EQ(of("w2").config.max_batch_size, 5);
+  EXPECT_EQ(of("w2").config.max_queue, 6);
+  EXPECT_EQ(source_of(of("w2"), "max_queue"), file + ":7");
+  EXPECT_EQ(of("w3").config.max_batch_size, 7);
+  EXPECT_THAT(of("w3").notes, IsEmpty());
+  ASSERT_EQ(of("").of_workers.size(), 3u);
+  EXPECT_EQ(of("").of_workers[2].worker + " " + of("").of_workers[2].key, "w2 max_queue");
+  // Names and types are checked whoever is meant.
+  expect_refused({{}, {}, toml("[workers.w1]\nmax_quue = 1\n"), "w2"}, HasSubstr("nearest is max_queue"));
+}
+
 TEST_F(Settings, EverySettingIsReadFromEverySource) {
-  const std::map<std::string_view, std::string> kTexts = {{"precision", "float32"},
-                                                          {"device", "cpu"},
-                                                          {"weights", "int8"},
-                                                          {"listen", "[::1]:9000"},
-                                                          {"operator_listen", "[::1]:9001"},
-                                                          {"api_key", "sk-1"},
-                                                          {"admin_key", "sk-2"},
-                                                          {"cors_origins", "*"},
-                                                          {"models", "a=b"},
-                                                          {"voice_aliases", "a=b"},
-                                                          {"log_format", "json"},
-                                                          {"log_level", "debug"}};
+  const std::map<std::string_view, std::string> kTexts = {
+      {"precision", "float32"}, {"device", "cpu"},        {"weights", "int8"},
+      {"kv_precision", "int8"}, {"listen", "[::1]:9000"}, {"operator_listen", "[::1]:9001"},
+      {"api_key", "sk-1"},      {"admin_key", "sk-2"},    {"cors_origins", "*"},
+      {"models", "a=b"},        {"voice_aliases", "a=b"}, {"log_format", "json"},
+      {"log_level", "debug"}};
   for (const settings::Row& row : settings::rows()) {
     SCOPED_TRACE(row.key);
     // Another value than the default, as text and as TOML.

@@ -125,7 +125,8 @@ Statement from_entry(const FileEntry& entry, const std::string& path) {
           .value = is_switch ? meaning(*name.alias, *name.row, std::get<bool>(value)) : value,
           .alias = name.alias,
           .source = name.alias ? concat(where, " ", entry.key) : where,
-          .name = concat(where, " ", entry.key)};
+          .name = concat(where, " ", entry.key),
+          .worker = entry.worker};
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ struct Statement {
   std::string source;            // as in ResolvedSettings::Origin
   std::string name;              // as it was written, with its source: unmistakable in a message
   bool of_flag = false;
+  std::string worker = {};  // of whose section of the file it is; empty: of none
 };
 
 // Each throws Error(invalid_argument, unsupported): unknown names, values of the wrong type, names that are

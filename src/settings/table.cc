@@ -89,7 +89,7 @@ Value get(const Row& row, const Configs& configs) {
   return std::visit(
       [&]<typename T, typename C>(T C::* field) -> Value {
         const T& value = part<C>(configs).*field;
-        if constexpr (std::is_same_v<T, Precision> || std::is_same_v<T, WeightFormat>)
+        if constexpr (std::is_enum_v<T>)
           return std::string(name_of(value));
         else if constexpr (is_counted<T>)
           return static_cast<int64_t>(value);
@@ -108,6 +108,8 @@ void set(const Row& row, const Value& value, Configs& configs) {
           into = parse_precision(std::get<std::string>(value));
         else if constexpr (std::is_same_v<T, WeightFormat>)
           into = parse_weight_format(std::get<std::string>(value));
+        else if constexpr (std::is_same_v<T, KvPrecision>)
+          into = parse_kv_precision(std::get<std::string>(value));
         else if constexpr (is_counted<T>)
           into = static_cast<T>(std::get<int64_t>(value));
         else

@@ -67,7 +67,7 @@ TEST(Table, NamesAreUniqueAndLowerCase) {
 }
 
 TEST(Table, FlagAndVariableFollowFromTheKey) {
-  const Setting& setting = engine_settings()[8];
+  const Setting& setting = engine_settings()[9];
   EXPECT_EQ(setting.key, "max_batch_size");
   EXPECT_EQ(flag_of(setting), "--max-batch-size");
   EXPECT_EQ(variable_of(setting), "SHOAL_MAX_BATCH_SIZE");
@@ -149,15 +149,31 @@ TEST(Validate, KnowsThatFloat16NeedsAGpu) {
   }
 }
 
-TEST(WeightFormat, NamesAreReadBackAndEightBitsNeedACpu) {
+TEST(WeightFormat, NamesAreReadBack) {
   for (const WeightFormat format : {WeightFormat::automatic, WeightFormat::int8})
     EXPECT_EQ(parse_weight_format(name_of(format)), format);
-  for (const char* bad : {"", "INT8", "int4", "bfloat16"})
-    EXPECT_THROW(parse_weight_format(bad), Error) << bad;
-  for (const char* device : {"auto", "cpu"})
+  for (const std::string bad : {"", "INT8", "int4", "fp8", "bfloat16"}) try {
+      parse_weight_format(bad);
+      ADD_FAILURE() << bad;
+    } catch (const Error& error) {
+      const bool is_known = bad == "int4" || bad == "fp8";
+      EXPECT_EQ(error.code(), is_known ? ErrorCode::unsupported : ErrorCode::invalid_argument) << bad;
+      EXPECT_NE(error.message().find("int8"), std::string::npos);
+    }
+  for (const char* device : {"auto", "cpu", "cuda", "cuda:1"})
     EXPECT_NO_THROW((EngineConfig{.device = device, .weights = WeightFormat::int8}.validate())) << device;
-  for (const char* device : {"cuda", "cuda:1"})
-    EXPECT_THROW((EngineConfig{.device = device, .weights = WeightFormat::int8}.validate()), Error) << device;
+}
+
+TEST(KvPrecisionNames, AreReadBackAndFp8IsUnsupported) {
+  for (const KvPrecision precision : {KvPrecision::automatic, KvPrecision::model, KvPrecision::int8})
+    EXPECT_EQ(parse_kv_precision(name_of(precision)), precision);
+  for (const char* bad : {"", "INT8", "bf16", "fp8"}) try {
+      parse_kv_precision(bad);
+      ADD_FAILURE() << bad;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(),
+                bad == std::string("fp8") ? ErrorCode::unsupported : ErrorCode::invalid_argument);
+    }
 }
 
 TEST(Precision, NamesAreReadBack) {

@@ -24,6 +24,21 @@ std::string_view next_line(std::string_view& text) {
   return line;
 }
 
+// NAME of a line "[workers.NAME]"; nothing: another line.
+std::optional<std::string> section_in(std::string_view line) {
+  constexpr std::string_view kBlanks = " \t";
+  constexpr std::string_view kStart = "[workers.";
+  line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
+  if (!line.starts_with(kStart)) return std::nullopt;
+  line.remove_prefix(kStart.size());
+  const size_t end =
+      line.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
+  if (end == 0 || end == std::string_view::npos || line[end] != ']') return std::nullopt;
+  const size_t after = line.find_first_not_of(kBlanks, end + 1);
+  if (after != std::string_view::npos && line[after] != '#') return std::nullopt;
+  return std::string(line.substr(0, end));
+}
+
 void check_characters(std::string_view line) {
   if (!is_utf8(line)) fail(ErrorCode::corrupt_file, "not TOML: the line is not UTF-8");
   const auto is_control = [](char c) {
@@ -51,18 +66,26 @@ std::optional<TomlLine> parse_line(std::string_view line) {
 std::vector<FileEntry> parse_toml(std::string_view text, std::string_view name) {
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   std::vector<FileEntry> entries;
-  std::map<std::string, int> lines;  // by key
-  for (int number = 1; !text.empty(); ++number) {
+  std::map<std::string, int> lines;  // of sections and keys
+  std::string worker;
+  int number = 1;
+  const auto stands_here = [&](const std::string& what, const std::string& as_written) {
+    const auto [first, is_new] = lines.emplace(what, number);
+    if (!is_new)
+      fail(ErrorCode::corrupt_file, "not TOML: \"", printable(as_written), "\" stands in line ",
+           first->second, " too");
+  };
+  for (; !text.empty(); ++number) {
     const std::string_view line = next_line(text);
     try {
       check_characters(line);
-      const std::optional<TomlLine> said = parse_line(line);
-      if (!said) continue;
-      const auto [first, is_new] = lines.emplace(said->key, number);
-      if (!is_new)
-        fail(ErrorCode::corrupt_file, "not TOML: \"", printable(said->key), "\" stands in line ",
-             first->second, " too");
-      entries.push_back({said->key, said->value, number});
+      if (const std::optional<std::string> section = section_in(line)) {
+        worker = *section;
+        stands_here("[" + worker, "workers." + worker);
+      } else if (const std::optional<TomlLine> said = parse_line(line)) {
+        stands_here(concat(worker, "]", said->key), said->key);
+        entries.push_back({worker, said->key, said->value, number});
+      }
     } catch (const Error& error) {
       fail(error.code(), printable(name, kMaxPath), ":", number, ": ", error.message());
     }

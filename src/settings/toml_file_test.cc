@@ -83,6 +83,21 @@ TEST(ParseToml, NamesBothPlacesOfAKey) {
   }
 }
 
+TEST(ParseToml, SectionsOfWorkers) {
+  const auto entries =
+      parse_toml("a = 1\n[workers.w1]\na = 2\n \t[workers.the_2-nd] # b\na = 3\nb = 4\n", "t");
+  ASSERT_EQ(entries.size(), 4u);
+  std::string workers;
+  for (const FileEntry& entry : entries) workers += entry.worker + " ";
+  EXPECT_EQ(workers, " w1 the_2-nd the_2-nd ");
+  expect_corrupt("[workers.w1]\na = 1\n[workers.w2]\n[workers.w1]\n",
+                 "shoal.toml:4: not TOML: \"workers.w1\" stands");
+  expect_corrupt("[workers.w1]\na = 1\na = 1\n", "shoal.toml:3: not TOML: \"a\" stands in line 2");
+  for (const char* other :
+       {"[workers]", "[workers.]", "[workers.w1", "[workers.w1] x", "[workers.a.b]", "[worker.w1]"})
+    EXPECT_THROW(parse_toml(other, "t"), Error) << other;
+}
+
 TEST(ParseToml, AMegabyteOfSettingsIsReadInOnePass) {
   std::string text;
   for (int i = 0; text.size() < 1'000'000; ++i) text += "k" + std::to_string(i) + " = 1\n";

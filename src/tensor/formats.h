@@ -32,11 +32,6 @@ struct Formats {
   constexpr Formats(DType of_weights, DType of_operands, DType of_kv)
       : weights(of_weights), operands(of_operands), kv(of_kv) {}
 
-  // Weights of 8 bits are multiplied by operands of 8 bits.
-  constexpr MatrixFormat layers() const {
-    return weights == DType::i8 ? MatrixFormat(DType::i8) : MatrixFormat(weights, operands);
-  }
-
   bool operator==(const Formats&) const = default;
 };
 

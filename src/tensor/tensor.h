@@ -37,7 +37,7 @@ constexpr bool matches(DType dtype) {
 }  // namespace detail
 
 // Strides are in elements; the last dimension is always dense (stride 1). Whether an op reads or writes a
-// view is said by the op's contract, not by the type. A default view is empty (data() == nullptr).
+// view is said by the op's contract, not by the type. A default view is empty.
 class TensorView {
  public:
   TensorView() = default;
@@ -59,7 +59,7 @@ class TensorView {
   int64_t stride(int axis) const { return strides_[static_cast<size_t>(axis < 0 ? axis + rank() : axis)]; }
   int64_t elements() const { return shape_.elements(); }
   int64_t bytes() const { return elements() * size_of(dtype_); }
-  bool empty() const { return data_ == nullptr; }
+  bool empty() const { return data_ == nullptr && rank() == 0; }
   // A shape without memory (Tensor::sized).
   bool is_sized_only() const { return data_ == nullptr && rank() > 0; }
   bool is_contiguous() const;
@@ -122,8 +122,8 @@ class Tensor {
   // Uninitialised. Throws Error(resource_exhausted) when memory is refused.
   Tensor(DType dtype, Shape shape, Device device = {});
   static Tensor zeros(DType dtype, Shape shape, Device device = {});
-  // Of at least one dimension, and without memory: bytes() says what it would take. Its views are empty; what
-  // packs or moves weights makes sized tensors of sized ones. For plans and inventories.
+  // Of at least one dimension, and without memory: bytes() says what it would take. What packs or moves
+  // weights makes sized tensors of sized ones. For plans and inventories.
   static Tensor sized(DType dtype, Shape shape, Device device = {});
 
   TensorView view() const { return view_; }
@@ -134,7 +134,7 @@ class Tensor {
   DType dtype() const { return view_.dtype(); }
   int64_t dim(int axis) const { return view_.dim(axis); }
   int64_t elements() const { return view_.elements(); }
-  int64_t bytes() const { return view_.empty() && !view_.is_sized_only() ? 0 : view_.bytes(); }
+  int64_t bytes() const { return view_.empty() ? 0 : view_.bytes(); }
   bool empty() const { return view_.empty(); }
   template <typename T>
   T* as() const {

@@ -1,5 +1,6 @@
 #include "tensor/tensor.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -31,12 +32,12 @@ TEST(TensorView, WrongTypeIsAnError) {
   EXPECT_NO_THROW(t.as<Bf16>());
 }
 
-TEST(Tensor, WithoutMemoryIsCountedAndEmpty) {
+TEST(Tensor, WithoutMemoryIsCountedAndNotEmpty) {
   const Tensor tensor = Tensor::sized(DType::bf16, {int64_t{1} << 30, 1 << 10}, {DeviceKind::cuda, 0});
   EXPECT_EQ(tensor.bytes(), int64_t{2} << 40);
-  EXPECT_TRUE(tensor.empty());
+  EXPECT_FALSE(tensor.empty());
   const TensorView part = tensor.view().slice(5, 9).columns(3, 7);
-  EXPECT_TRUE(part.empty() && part.is_sized_only());
+  EXPECT_TRUE(part.is_sized_only());
   EXPECT_EQ(part.shape(), (Shape{4, 4}));
   EXPECT_FALSE(TensorView().is_sized_only());
   EXPECT_EQ(Tensor().bytes(), 0);
@@ -95,6 +96,29 @@ TEST(Workspace, APageLockedWorkspaceIsHostMemory) {
     EXPECT_THROW(ws.alloc(DType::i32, {int64_t{1} << 20}), Error);
   }
   EXPECT_TRUE(ws.empty());
+}
+
+TEST(Workspace, CountsWhatARealOneWouldGive) {
+  Workspace real, counting = Workspace::counting({});
+  real.reserve(1 << 20);
+  for (Workspace* ws : {&real, &counting}) {
+    const Workspace::Scope outer(*ws);
+    ws->alloc(DType::f32, {100});
+    {
+      const Workspace::Scope inner(*ws);
+      const std::span<int32_t> array = ws->array<int32_t>(1000);
+      std::ranges::fill(array, 7);
+      ws->alloc(DType::u8, {3});
+    }
+    EXPECT_EQ(ws->alloc(DType::f32, {1}).empty(), false);
+    EXPECT_EQ(ws->array<char>(0).size(), 0u);
+  }
+  EXPECT_EQ(real.peak_bytes(), 448 + 4032 + 64);
+  EXPECT_EQ(counting.peak_bytes(), real.peak_bytes());
+  EXPECT_TRUE(counting.counts_only() && counting.empty());
+  Workspace on_gpu = Workspace::counting({DeviceKind::cuda, 0});
+  EXPECT_TRUE(on_gpu.alloc(DType::f32, {1 << 20, 1 << 20}).is_sized_only());
+  EXPECT_THROW(on_gpu.array<float>(1), Error);
 }
 
 TEST(Workspace, SteadyStateAllocatesNothing) {

@@ -24,7 +24,7 @@ Workspace Workspace::counting(Device device) {
 
 int64_t Workspace::aligned(int64_t bytes) const {
   const int64_t alignment = device_.kind == DeviceKind::cpu ? kAlignment : kDeviceAlignment;
-  return (bytes + alignment - 1) / alignment * alignment;
+  return (std::max<int64_t>(1, bytes) + alignment - 1) / alignment * alignment;
 }
 
 Buffer Workspace::block(int64_t bytes) const {
@@ -38,12 +38,23 @@ int64_t Workspace::capacity_bytes() const {
 }
 
 TensorView Workspace::alloc(DType dtype, Shape shape) {
-  const int64_t bytes = aligned(std::max<int64_t>(1, shape.elements() * size_of(dtype)));
-  if (counts_only_) {
-    used_ += bytes;
-    peak_ = std::max(peak_, used_);
-    return TensorView(nullptr, dtype, shape, device_);
-  }
+  const int64_t bytes = aligned(shape.elements() * size_of(dtype));
+  return TensorView(counts_only_ ? count(bytes) : take(bytes), dtype, shape, device_);
+}
+
+void* Workspace::array_bytes(int64_t bytes) {
+  CHECK(device_.kind == DeviceKind::cpu, "an array of the host in a GPU's memory");
+  if (counts_only_) count(aligned(bytes));
+  return take(aligned(bytes));
+}
+
+void* Workspace::count(int64_t bytes) {
+  counted_ += bytes;
+  peak_ = std::max(peak_, counted_);
+  return nullptr;
+}
+
+void* Workspace::take(int64_t bytes) {
   while (block_ < blocks_.size() && used_ + bytes > blocks_[block_].bytes()) {
     below_ += blocks_[block_].bytes();
     ++block_;
@@ -52,8 +63,8 @@ TensorView Workspace::alloc(DType dtype, Shape shape) {
   if (block_ == blocks_.size()) grow(bytes);
   char* data = static_cast<char*>(blocks_[block_].data()) + used_;
   used_ += bytes;
-  peak_ = std::max(peak_, below_ + used_);
-  return TensorView(data, dtype, shape, device_);
+  if (!counts_only_) peak_ = std::max(peak_, below_ + used_);
+  return data;
 }
 
 void Workspace::grow(int64_t bytes) {
@@ -79,7 +90,7 @@ void Workspace::reserve(int64_t bytes) {
 }
 
 Workspace::Scope::Scope(Workspace& workspace)
-    : workspace_(workspace), block_(workspace.block_), used_(workspace.used_) {
+    : workspace_(workspace), block_(workspace.block_), used_(workspace.used_), counted_(workspace.counted_) {
   if (workspace_.depth_ == 0 && workspace_.below_ + workspace_.used_ == 0) workspace_.reserve(0);
   ++workspace_.depth_;  // last: a scope whose merge throws is never left
 }
@@ -88,6 +99,7 @@ Workspace::Scope::~Scope() {
   --workspace_.depth_;
   while (workspace_.block_ > block_) workspace_.below_ -= workspace_.blocks_[--workspace_.block_].bytes();
   workspace_.used_ = used_;
+  workspace_.counted_ = counted_;
 }
 
 }  // namespace shoal

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <type_traits>
 #include <vector>
 
 #include "tensor/tensor.h"
@@ -19,11 +21,19 @@ class Workspace {
   // Of host memory that `gpu` copies without the host's help (Buffer::page_locked).
   static Workspace page_locked(Device gpu, int64_t limit_bytes = 0);
 
-  // Takes no memory: what is allocated has none (TensorView::is_sized_only) and is counted, for plans.
+  // For plans: what is allocated is counted, and has no memory (TensorView::is_sized_only), but arrays.
   static Workspace counting(Device device);
+  bool counts_only() const { return counts_only_; }
 
   // Uninitialised, 64-byte aligned (256 on a GPU), valid until the enclosing Scope ends.
   TensorView alloc(DType dtype, Shape shape);
+  // The same of values that the host writes at once. On a CPU.
+  template <typename T>
+  std::span<T> array(int64_t count) {
+    static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 64);
+    void* const first = array_bytes(count * static_cast<int64_t>(sizeof(T)));
+    return {static_cast<T*>(first), static_cast<size_t>(count)};
+  }
   // Merges all blocks into one of at least `bytes`: passes that need no more never make it grow. Call outside
   // every scope. Throws Error(resource_exhausted); the previous memory may be lost then.
   void reserve(int64_t bytes);
@@ -41,7 +51,7 @@ class Workspace {
    private:
     Workspace& workspace_;
     size_t block_;
-    int64_t used_;
+    int64_t used_, counted_;
   };
 
   int64_t capacity_bytes() const;
@@ -54,6 +64,9 @@ class Workspace {
  private:
   friend class Scope;
   int64_t aligned(int64_t bytes) const;
+  void* array_bytes(int64_t bytes);
+  void* count(int64_t bytes);
+  void* take(int64_t bytes);
   void grow(int64_t bytes);
   Buffer block(int64_t bytes) const;
 
@@ -62,9 +75,10 @@ class Workspace {
   int64_t limit_;
   bool counts_only_ = false;
   std::vector<Buffer> blocks_;
-  size_t block_ = 0;   // the block being filled
-  int64_t used_ = 0;   // bytes used of it
-  int64_t below_ = 0;  // bytes used of the blocks before it
+  size_t block_ = 0;     // the block being filled
+  int64_t used_ = 0;     // bytes used of it
+  int64_t below_ = 0;    // bytes used of the blocks before it
+  int64_t counted_ = 0;  // bytes used, where they are only counted
   int64_t peak_ = 0;
   int64_t growths_ = 0;
   int depth_ = 0;

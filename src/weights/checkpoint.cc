@@ -149,6 +149,12 @@ int64_t Checkpoint::file_bytes() const {
   return total;
 }
 
+std::vector<std::string> Checkpoint::files() const {
+  std::vector<std::string> paths;
+  for (const MappedFile& file : files_) paths.push_back(file.path());
+  return paths;
+}
+
 const TensorView* Checkpoint::find(std::string_view name) const {
   const auto entry = index_.find(name);
   return entry == index_.end() ? nullptr : &tensors_[entry->second].view;

@@ -37,7 +37,8 @@ class Checkpoint {
   Checkpoint& operator=(Checkpoint&&) = default;
 
   const std::string& path() const { return path_; }
-  int64_t file_bytes() const;  // of all mapped files
+  int64_t file_bytes() const;              // of all mapped files
+  std::vector<std::string> files() const;  // their paths: those of an index's shards
 
   // In the order of the file.
   const std::vector<StoredTensor>& tensors() const { return tensors_; }

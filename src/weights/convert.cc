@@ -1,29 +1,15 @@
 #include "weights/convert.h"
 
-#include <bit>
 #include <cstring>
 
 #include "base/error.h"
+#include "base/f16.h"
 
 namespace shoal::weights {
 namespace {
 
 // 256 KiB of floats: long enough to hide the hand-out of a piece, short enough to share evenly.
 constexpr int64_t kGrain = 65536;
-
-// Selects by masks, because a branch (and ?: becomes one) prevents vectorisation; without denormal
-// intermediate floats, so exact also in threads that flush those to zero.
-inline float f16_to_float(uint16_t half) {
-  constexpr uint32_t kRebias = (127u - 15u) << 23;
-  const uint32_t magnitude = half & 0x7fffu;
-  const uint32_t is_special = 0u - uint32_t{magnitude >= 0x7c00u};  // infinity, NaN: exponent 31 -> 255
-  const uint32_t is_denormal = 0u - uint32_t{magnitude < 0x0400u};
-  const uint32_t normal = (magnitude << 13) + kRebias + (is_special & kRebias);
-  const uint32_t denormal =
-      std::bit_cast<uint32_t>(static_cast<float>(static_cast<int32_t>(magnitude)) * 0x1p-24f);
-  const uint32_t bits = (normal & ~is_denormal) | (denormal & is_denormal);
-  return std::bit_cast<float>(bits | (half & 0x8000u) << 16);
-}
 
 void convert(TensorView stored, int64_t begin, int64_t end, float* __restrict out) {
   switch (stored.dtype()) {

@@ -1,6 +1,7 @@
 #include "weights/source.h"
 
 #include "weights/convert.h"
+#include "weights/quantised.h"
 #include "weights/weight_norm.h"
 
 namespace shoal::weights {
@@ -14,6 +15,15 @@ class CheckpointSource final : public TensorSource {
     const TensorView view = checkpoint_.get(name, shape);
     release_after(view.bytes());
     return Weight(view);
+  }
+  Weight layer_matrix(const std::string& name, const Shape& shape) override {
+    const TensorView* found = checkpoint_.find(name);
+    if (!found || found->dtype() != DType::i8) return tensor(name, shape);
+    const StoredIntegers stored = find_integers(checkpoint_, name, shape, &team_);
+    release_after(stored.integers.bytes());
+    Weight weight(stored.integers);
+    weight.scales = stored.scales;
+    return weight;
   }
   Weight convolution(const std::string& prefix, const Shape& shape) override {
     Tensor folded = conv_weight(checkpoint_, prefix, shape, &team_);

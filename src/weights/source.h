@@ -24,7 +24,8 @@ struct Weight {
   explicit Weight(Tensor made) : owned(std::move(made)), view(owned.view()) {}
 
   Tensor owned;
-  TensorView view;  // dense f32, bf16 or f16; without memory (Tensor::sized) of a source of names only
+  TensorView view;    // dense f32, bf16 or f16; without memory (Tensor::sized) of a source of names only
+  TensorView scales;  // of a layer's matrix in i8: StoredIntegers (quantised.h); else empty
 };
 
 class TensorSource {
@@ -34,6 +35,8 @@ class TensorSource {
   virtual bool contains(std::string_view name) const = 0;
   // Of that very shape. Throws Error: not_found, corrupt_file.
   virtual Weight tensor(const std::string& name, const Shape& shape) = 0;
+  // A matrix of a model's layers: also one that a checkpoint keeps in i8.
+  virtual Weight layer_matrix(const std::string& name, const Shape& shape) { return tensor(name, shape); }
   // The kernel of a convolution, f32: `prefix`.weight, or either form of weight norm folded (weight_norm.h).
   virtual Weight convolution(const std::string& prefix, const Shape& shape) = 0;
   // Whether weights are without memory: nothing is to be computed from them.

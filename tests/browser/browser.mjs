@@ -59,8 +59,8 @@ export class Browser {
     rmSync(this.profile, { recursive: true, force: true });
   }
 
-  // A page of its own on `origin`; it says what the console complained about and which requests went elsewhere.
-  async open(origin, { colorScheme = "light", width = 1280, height = 1000 } = {}) {
+  // An empty page; it says what the console complained about and which requests went elsewhere than to `home`.
+  async page(home, { colorScheme = "light", width = 1280, height = 1000 } = {}) {
     const page = await this.context.newPage();
     await page.setViewportSize({ width, height });
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
@@ -73,8 +73,14 @@ export class Browser {
     page.on("pageerror", (error) => page.complaints.push(String(error)));
     page.on("request", (request) => {
       const url = request.url();
-      if (!url.startsWith(origin + "/") && !url.startsWith("blob:" + origin)) page.strangers.push(url);
+      if (!url.startsWith(home) && !url.startsWith("blob:" + home) && !url.startsWith("data:")) page.strangers.push(url);
     });
+    return page;
+  }
+
+  // The page of a server.
+  async open(origin, options) {
+    const page = await this.page(origin + "/", options);
     await page.goto(origin + "/");
     await page.waitForFunction(() => document.querySelector("#server-state").dataset.state !== "unknown").catch(() => {
       assert.fail(`the page does not come to life: ${page.complaints.join("; ")}`);
@@ -121,4 +127,31 @@ export async function screenshot(page, name) {
   if (!folder) return;
   mkdirSync(folder, { recursive: true });
   await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
+}
+
+// In the page: texts with less contrast than WCAG AA asks for (4.5, or 3 when large).
+export function tooFaint() {
+  const channels = (colour) => colour.match(/[\d.]+/g).map(Number);
+  const luminance = ([r, g, b]) => {
+    const [x, y, z] = [r, g, b].map((c) => (c / 255 <= 0.03928 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+  const groundOf = (element) => {
+    for (let e = element; e; e = e.parentElement) {
+      const [r, g, b, a = 1] = channels(getComputedStyle(e).backgroundColor);
+      if (a === 1) return [r, g, b];
+    }
+    return [255, 255, 255];
+  };
+  const faint = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+    if (!own || element.disabled || !element.checkVisibility({ opacityProperty: true }) || element.closest("pre, noscript")) continue;
+    const style = getComputedStyle(element);
+    const [a, b] = [luminance(channels(style.color)), luminance(groundOf(element))];
+    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    const large = parseFloat(style.fontSize) >= 24;
+    if (contrast < (large ? 3 : 4.5)) faint.push(`${contrast.toFixed(2)}: ${element.textContent.trim().slice(0, 40)}`);
+  }
+  return faint;
 }

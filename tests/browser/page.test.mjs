@@ -5,7 +5,7 @@ import { after, before, describe, test } from "node:test";
 import { Server, until } from "../server/harness.mjs";
 import { kokoroFlags, kokoroFolder } from "../server/kokoro_folder.mjs";
 import { magic, readWav } from "../server/sound.mjs";
-import { analysed, Browser, browserMissing, recorded, screenshot } from "./browser.mjs";
+import { analysed, Browser, browserMissing, recorded, screenshot, tooFaint } from "./browser.mjs";
 
 const kShort = "The tide comes in, and the boats lift one by one.";
 const kLong = "Nobody hurries on the quay in the morning, and the gulls have all the time there is. ".repeat(12);
@@ -485,31 +485,4 @@ function assertHeard(ear, samples) {
     }
   }
   assert.ok(same > 0.95 * sent.length, `${same} of ${sent.length} samples were heard as they were made`);
-}
-
-// In the page: texts with less contrast than WCAG AA asks for (4.5, or 3 when large).
-function tooFaint() {
-  const channels = (colour) => colour.match(/[\d.]+/g).map(Number);
-  const luminance = ([r, g, b]) => {
-    const [x, y, z] = [r, g, b].map((c) => (c / 255 <= 0.03928 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
-    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
-  };
-  const groundOf = (element) => {
-    for (let e = element; e; e = e.parentElement) {
-      const [r, g, b, a = 1] = channels(getComputedStyle(e).backgroundColor);
-      if (a === 1) return [r, g, b];
-    }
-    return [255, 255, 255];
-  };
-  const faint = [];
-  for (const element of document.querySelectorAll("body *")) {
-    const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
-    if (!own || element.disabled || !element.checkVisibility({ opacityProperty: true }) || element.closest("pre, noscript")) continue;
-    const style = getComputedStyle(element);
-    const [a, b] = [luminance(channels(style.color)), luminance(groundOf(element))];
-    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-    const large = parseFloat(style.fontSize) >= 24;
-    if (contrast < (large ? 3 : 4.5)) faint.push(`${contrast.toFixed(2)}: ${element.textContent.trim().slice(0, 40)}`);
-  }
-  return faint;
 }

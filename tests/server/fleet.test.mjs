@@ -1,108 +1,12 @@
 // shoal fleet: workers that are killed, stopped and left alone by their supervisor, while people are being served.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { environment, program, slowness, until } from "./harness.mjs";
+import { balanced, Fleet, fleetTest, freePorts, isAlive, listen, once, ready, seesAll, shares, speakUntil, unbalanced, without } from "./fleet_harness.mjs";
+import { slowness, until } from "./harness.mjs";
 import { collect, Http, sha256 } from "./http.mjs";
-
-const running = new Set();
-process.on("exit", () => running.forEach((fleet) => fleet.child.kill("SIGKILL")));
-
-const listen = (port) => new Promise((resolve, reject) => {
-  const server = createServer().on("error", reject).listen(port, "127.0.0.1", () => resolve(server));
-});
-
-// The first of `count` neighbouring ports that are free now. Another process may take one before the fleet does.
-async function freePorts(count) {
-  for (;;) {
-    const servers = [await listen(0)];
-    const base = servers[0].address().port;
-    try {
-      while (servers.length < count && base + count < 65536) servers.push(await listen(base + servers.length));
-    } catch (error) {
-      if (error.code !== "EADDRINUSE") throw error;
-    }
-    for (const server of servers) await new Promise((closed) => server.close(closed));
-    if (servers.length === count) return base;
-  }
-}
-
-// Whether the process exists and has not ended. A zombie has.
-function isAlive(pid) {
-  try {
-    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
-  } catch {
-    return false;
-  }
-}
-
-class Fleet {
-  static async start(workers, flags = []) {
-    const fleet = new Fleet();
-    fleet.base = await freePorts(workers + 1);
-    const front = fleet.base + workers;
-    fleet.launch(["--devices", "cpu", "--per-device", String(workers), "--base-port", String(fleet.base), "--listen", `127.0.0.1:${front}`,
-      "--grace-s", "120", ...flags]);
-    fleet.front = new Http(front);
-    fleet.http = Array.from({ length: workers }, (_, i) => new Http(fleet.base + i));
-    for (let i = 0; i < workers; i++) await fleet.ready(i);
-    return fleet;
-  }
-
-  constructor() {
-    this.dir = mkdtempSync(join(tmpdir(), "shoal_fleet_"));
-    this.log = "";
-    this.code = null;
-  }
-
-  launch(flags, command = "fleet") {
-    // The processes of a worker belong to the supervisor: SIGKILL to it ends them, too.
-    this.child = spawn(program, [command, "--cache-dir", join(this.dir, "cache"), ...flags], { env: environment(), stdio: ["ignore", "pipe", "pipe"] });
-    for (const stream of [this.child.stdout, this.child.stderr]) stream.setEncoding("utf8").on("data", (text) => (this.log += text));
-    this.exited = new Promise((resolve) => this.child.on("close", (code, signal) => {
-      running.delete(this);
-      resolve(this.code = code ?? signal);
-    }));
-    running.add(this);
-  }
-
-  pids(worker) {
-    return [...this.log.matchAll(new RegExp(`w${worker + 1}: started, pid (\\d+)`, "g"))].map((match) => Number(match[1]));
-  }
-  pid(worker) { return this.pids(worker).at(-1); }
-  balancerPid() { return Number(this.log.match(/balancer: started, pid (\d+)/)[1]); }
-  allPids() { return this.http.flatMap((_, worker) => this.pids(worker)); }
-
-  ready(worker) {
-    return until(`worker ${worker + 1} to be ready`, async () => {
-      assert.equal(this.code, null, this.log);
-      return (await this.http[worker].get("/ready").catch(() => ({}))).status === 200;
-    }, 60);
-  }
-
-  async stop(signal = "SIGTERM") {
-    this.child.kill(signal);
-    const code = await this.exited;
-    for (const http of [...this.http, this.front]) http.close();
-    rmSync(this.dir, { recursive: true, force: true });
-    await until("every worker to have ended", () => !this.allPids().some(isAlive), 10);
-    return code;
-  }
-}
-
-const unbalanced = ["--balancer", "none"];
-const fleetTest = (name, workers, body, flags = unbalanced, skip = false) => test(name, { timeout: 300_000 * slowness, skip }, async () => {
-  const fleet = await Fleet.start(workers, flags);
-  try {
-    await body(fleet);
-  } finally {
-    if (fleet.code === null) assert.equal(await fleet.stop(), 0, fleet.log);
-  }
-});
 
 const sentence = { text: "Good morning.", seed: 1 };
 const cpusOf = (pid) => readFileSync(`/proc/${pid}/status`, "utf8").match(/^Cpus_allowed_list:\s+(\S+)/m)[1];
@@ -183,49 +87,33 @@ test("a port that is taken is one sentence and exit code 2, and nothing runs", {
   rmSync(fleet.dir, { recursive: true, force: true });
 });
 
-// Behind HAProxy.
-const without = ["/usr/sbin/haproxy", "/usr/local/sbin/haproxy", "/usr/bin/haproxy"].some(existsSync) ? false : "HAProxy is not installed";
-const balanced = (name, workers, body, flags = []) => fleetTest(name, workers, body, flags, without);
-const ready = (fleet) => until("the balancer to be ready", async () => (await fleet.front.get("/ready").catch(() => ({}))).status === 200);
-// How often a worker was asked for its health.
-const healthy = (http) => http.get("/metrics").then((answer) => {
-  const lines = answer.text().match(/^shoal_http_requests_total\{[^}]*route="\/health"[^}]*\} \d+/gm) ?? [];
-  return lines.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
-});
-// The balancer has seen that every worker is ready.
-const seesAll = (fleet) => until("the balancer to use every worker", async () => {
-  const before = await Promise.all(fleet.http.map(healthy));
-  for (let i = 0; i < 2 * fleet.http.length; i++) await fleet.front.get("/health");
-  return (await Promise.all(fleet.http.map(healthy))).every((count, worker) => count > before[worker]);
-});
-// Requests for speech that each worker has had.
-const shares = (fleet) => Promise.all(fleet.http.map(async (http) => Number((await http.get("/metrics")).text().match(/^shoal_engine_submitted_total\S* (\d+)/m)[1])));
-
 balanced("workers killed and stopped under load: every request is answered, once and rightly", 2, async (fleet) => {
   await ready(fleet);
-  const texts = ["Good morning.", "The train leaves at noon.", "Two and two make four."];
-  const bodies = texts.map((text, seed) => ({ text, seed }));
-  const sums = [];
-  for (const body of bodies) sums.push(sha256((await fleet.http[1].post("/v1/tts", body)).body));
   const stop = { now: false };
-  const speakOn = async (_, index) => {
-    let count = 0;
-    for (; !stop.now; count++) {
-      const which = (index + count) % bodies.length;
-      const answer = await fleet.front.post("/v1/tts", bodies[which]);
-      assert.equal(answer.status, 200, answer.text());
-      assert.ok(answer.whole);
-      assert.equal(sha256(answer.body), sums[which]);
-    }
-    return count;
-  };
-  const speaking = Promise.all(Array.from({ length: 12 }, speakOn));
+  const speaking = speakUntil(fleet, stop, 12, "whole answers");
   const harm = async () => {
     for (const [worker, signal] of [[0, "SIGKILL"], [1, "SIGKILL"], [0, "SIGSTOP"]]) {
       const times = fleet.pids(worker).length;
       process.kill(fleet.pid(worker), signal);
       await until("the restart", () => fleet.pids(worker).length > times, 60);
       await fleet.ready(worker);
+      await seesAll(fleet);
+    }
+    stop.now = true;
+  };
+  const [counts] = await Promise.all([speaking, harm()]);
+  for (const count of counts) assert.ok(count > 0);
+});
+
+balanced("two of three workers that die at once lose no request", 3, async (fleet) => {
+  await seesAll(fleet);
+  const stop = { now: false };
+  const speaking = speakUntil(fleet, stop, 24, "whole answers");
+  const harm = async () => {
+    for (let round = 1; round <= 2; round++) {
+      for (const worker of [0, 1]) process.kill(fleet.pid(worker), "SIGKILL");
+      await until("the restarts", () => [0, 1].every((worker) => fleet.pids(worker).length > round), 60);
+      for (const worker of [0, 1]) await fleet.ready(worker);
       await seesAll(fleet);
     }
     stop.now = true;
@@ -244,18 +132,10 @@ balanced("a stream that had begun when its worker died ends broken", 1, async (f
   await ready(fleet);
 });
 
-balanced("with no worker the balancer says so in JSON, and a dead balancer is started again", 1, async (fleet) => {
+balanced("a dead balancer is started again", 1, async (fleet) => {
   await ready(fleet);
   process.kill(fleet.balancerPid(), "SIGKILL");
   await until("the restart", () => [...fleet.log.matchAll(/balancer: started/g)].length === 2);
-  await ready(fleet);
-  // Stopped, it is away for longer than the balancer needs to see it.
-  process.kill(fleet.pid(0), "SIGSTOP");
-  await until("no worker", async () => (await fleet.front.get("/ready")).status === 503);
-  const answer = await fleet.front.post("/v1/tts", sentence);
-  assert.equal(answer.status, 503);
-  assert.equal(answer.json().error.message, "no worker is ready");
-  await until("the restart", () => fleet.pids(0).length === 2, 40);
   await ready(fleet);
 });
 
@@ -295,16 +175,6 @@ balanced("round robin shares evenly, and SIGTERM answers what is inside", 2, asy
   rmSync(fleet.dir, { recursive: true, force: true });
 }, ["--strategy", "round-robin"]);
 
-// Exit code, standard output and error of one run.
-const once = (flags) => new Promise((resolve) => {
-  const fleet = new Fleet();
-  fleet.launch(flags.includes("--devices") ? flags : ["--devices", "cpu", ...flags]);
-  fleet.exited.then((code) => {
-    rmSync(fleet.dir, { recursive: true, force: true });
-    resolve({ code, log: fleet.log });
-  });
-});
-
 test("bad input is one sentence and exit code 2", { timeout: 120_000 * slowness }, async () => {
   for (const [flags, sentence] of [
     [["--strategy", "random"], /strategy: expected least-connections, round-robin or voice, got "random"/],
@@ -327,7 +197,7 @@ test("bad input is one sentence and exit code 2", { timeout: 120_000 * slowness 
 });
 
 test("--print-haproxy prints what HAProxy accepts", { timeout: 60_000 * slowness }, async () => {
-  const { code, log } = await once(["--print-haproxy", "--strategy", "voice", "--listen", "0.0.0.0:8765"]);
+  const { code, log } = await once(["--print-haproxy", "--with-balancer", "--strategy", "voice", "--listen", "0.0.0.0:8765"]);
   assert.equal(code, 0);
   assert.match(log, /^global\n/);
   assert.match(log, /bind 0\.0\.0\.0:8765\n/);
@@ -335,11 +205,11 @@ test("--print-haproxy prints what HAProxy accepts", { timeout: 60_000 * slowness
 });
 
 // As it is written for older servers, but for the ports.
-test("serve --workers 2 --base-port --with-balancer --stagger-start", { timeout: 120_000 * slowness, skip: without }, async () => {
+test("serve --workers 2 --base-port --with-balancer --stagger-start --strategy", { timeout: 120_000 * slowness, skip: without }, async () => {
   const fleet = new Fleet();
   fleet.base = await freePorts(3);
   fleet.launch(["--workers", "2", "--base-port", String(fleet.base), "--with-balancer", "--stagger-start", "10", "--device", "cpu",
-    "--listen", `127.0.0.1:${fleet.base + 2}`, "--no-web-page", "--max-queue=7"], "serve");
+    "--strategy", "round-robin", "--listen", `127.0.0.1:${fleet.base + 2}`, "--no-web-page", "--max-queue=7"], "serve");
   [0, 1, 2].forEach((i) => (i < 2 ? (fleet.http ??= []).push(new Http(fleet.base + i)) : (fleet.front = new Http(fleet.base + i))));
   for (const worker of [0, 1]) await fleet.ready(worker);
   await ready(fleet);
@@ -357,6 +227,8 @@ test("serve --workers: bad input is one sentence and exit code 2", { timeout: 60
     [["--workers", "2", "--listen", "127.0.0.1:1"], /listen: workers have ports from base_port on/],
     [["--workers", "2", "--device", "cpu", "--max-queue", "x"], /max_queue: /],
     [["--workers", "2", "--device", "cpu", "--with-balancer", "--listen", "there"], /listen: expected an IPv4/],
+    [["--workers", "2", "--device", "cpu", "--with-balancer", "--strategy", "luck"], /strategy: expected least-connections/],
+    [["--workers", "2", "--device", "cpu", "--strategy", "voice"], /strategy: is that of a balancer/],
   ]) {
     const fleet = new Fleet();
     fleet.launch(flags, "serve");
@@ -366,28 +238,6 @@ test("serve --workers: bad input is one sentence and exit code 2", { timeout: 60
     rmSync(fleet.dir, { recursive: true, force: true });
   }
 });
-
-// Speaks through the balancer until `stop.now`; every answer must be whole and right. Streams, too.
-async function speakUntil(fleet, stop, clients) {
-  const bodies = ["Good morning.", "The train leaves at noon."].flatMap((text, seed) => [{ text, seed }, { text, seed, streaming: true }]);
-  const sums = [];
-  for (const body of bodies) {
-    const answer = await fleet.front.post("/v1/tts", body);
-    assert.equal(answer.status, 200, answer.text());
-    sums.push(sha256(answer.body));
-  }
-  return Promise.all(Array.from({ length: clients }, async (_, index) => {
-    let count = 0;
-    for (; !stop.now; count++) {
-      const which = (index + count) % bodies.length;
-      const answer = await fleet.front.post("/v1/tts", bodies[which]);
-      assert.equal(answer.status, 200, answer.text());
-      assert.ok(answer.whole, `${JSON.stringify(bodies[which])}: ${answer.body.length} bytes, not whole`);
-      assert.equal(sha256(answer.body), sums[which]);
-    }
-    return count;
-  }));
-}
 
 balanced("SIGHUP: a rolling restart under load fails no request, and takes one worker at a time", 2, async (fleet) => {
   await ready(fleet);

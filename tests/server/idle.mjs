@@ -1,4 +1,5 @@
-// What connections cost that do nothing: opens many, asks /health once on each, and looks at the server's memory.
+// What connections cost that do nothing: opens many, asks /health once on each, and looks at the server's memory. (`shoal
+// bench serve` has no users who say nothing, and sees no server's memory.)
 //   node tests/server/idle.mjs [--connections 2000] [--limit-mb 100] [--check]      (variables as for load.mjs)
 import net from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";

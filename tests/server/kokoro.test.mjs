@@ -97,7 +97,7 @@ test("sse carries the same sound", async () => {
   assert.deepEqual(Buffer.concat(events.map(({ audio }) => Buffer.from(audio, "base64"))), plain);
 });
 
-// Spec kokoro 11, in half frames: when words of these lengths in phonemes are heard; a space stands behind some.
+// As text/phonemes/timestamps.h has it, in half frames: when words of these lengths in phonemes are heard; a space stands behind some.
 function timesOf(durations, tokens) {
   let left = 2 * Math.max(0, durations[0] - 3), right = left, i = 1;
   return tokens.map(({ word, phonemes, space }) => {

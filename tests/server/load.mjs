@@ -1,4 +1,6 @@
-// The load of many clients on one server, with those that leave, those that read slowly and those that ask nonsense.
+// The load of many clients on one server, with those that leave, those that read slowly and those that ask nonsense, on
+// every route and in every format. It compares each answer with its bytes, and so does what `shoal bench serve` cannot; how
+// long answers take is for that to measure.
 //   SHOAL_PROGRAM=build/release/src/cli/shoal SHOAL_SERVER_CLIENTS=build/release/server_clients
 //   node tests/server/load.mjs [--clients 200] [--seconds 300] [--warm-up SECONDS] [--settle SECONDS] [--seed N]
 //        [--check] [--memory-limit SHARE] [--health-limit-ms MS] [-- flags of shoal serve]
@@ -51,7 +53,6 @@ class Load {
     this.failures = [];
     this.lost = 0;
     this.mixed_up = 0;
-    this.latency_ms = [];
   }
 
   fail(kind, entry, why) {
@@ -75,11 +76,9 @@ class Load {
   }
 
   async whole(entry, agent, read = collect) {
-    const began = performance.now();
     const answer = await read(await this.open(entry, agent).head);
     if (answer.status !== 200) return this.fail("lost", entry, `${answer.status} ${answer.text().slice(0, 200)}`);
     if (!answer.whole) return this.fail("lost", entry, `cut off after ${answer.body.length} bytes`);
-    this.latency_ms.push(performance.now() - began);
     const sum = entry.digest(answer);
     if (sum !== entry.sum) this.fail("mixed_up", entry, `${sum.slice(0, 12)}, not ${entry.sum.slice(0, 12)}`);
   }
@@ -173,21 +172,13 @@ try {
 
   const poll = pollHealth(server.port);
   const load = new Load(server.port, expected);
-  const used = process.cpuUsage();
-  const began = Date.now();
   await round(load, seconds, seed);
-  const took = Date.now() - began;
-  const cpu = process.cpuUsage(used);
   report.health = await poll.stop();
   await quiet(server);
   resident("resident_after_mb");
 
-  load.latency_ms.sort((a, b) => a - b);
-  const at = (share) => Math.round(load.latency_ms[Math.floor(load.latency_ms.length * share)] ?? 0);
   Object.assign(report, {
     requests: load.counts, lost: load.lost, mixed_up: load.mixed_up, failures: load.failures,
-    whole_latency_ms: { p50: at(0.5), p99: at(0.99) },
-    client_cpu_share: Math.round((cpu.user + cpu.system) / took / 10) / 100,
     memory_growth: report.resident_after_mb / report.resident_before_mb - 1,
     stats: (await server.stats()),
   });

@@ -22,6 +22,8 @@ test("/health, /ready and /ping answer without a key", async () => {
   assert.ok(health.uptime_s >= 0 && "queue" in health && "vram" in health);
   assert.equal((await http().get("/ready")).status, 200);
   assert.equal((await http().get("/ping")).status, 200);
+  const asked = spawnSync(program, ["ready", `127.0.0.1:${server().port}`], { env: environment() });
+  assert.equal(asked.status, 0, String(asked.stderr));
 });
 
 test("/health answers while the model is loading, /ready gives 503", async () => {

@@ -1,80 +1,59 @@
-// Time to first audio through HTTP, beside what the engine counts for the same requests: the difference is what the
-// server, the loopback and this client add.
+// Time to first audio through HTTP, as `shoal bench serve` measures it, beside what the engine counts for the same
+// requests: the difference is what the server, the loopback and the load program add.
 //   node tests/server/ttfa.mjs [--concurrency 1,16] [--requests 64] [--limit-ms 3] [--check]   (variables: load.mjs)
-import http from "node:http";
+import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { Metrics } from "./exposition.mjs";
-import { Server } from "./harness.mjs";
+import { environment, program, Server } from "./harness.mjs";
 
 const text = { type: "string" };
 const { values } = parseArgs({
   options: { concurrency: text, requests: text, "limit-ms": text, check: { type: "boolean" } },
 });
 const levels = (values.concurrency ?? "1,16").split(",").map(Number);
+const requests = Number(values.requests ?? 64);
 const limit_ms = Number(values["limit-ms"] ?? 3);
 const round = (ms) => Math.round(ms * 100) / 100;
 
 const texts = ["Good morning.", "The train leaves at noon.", "Two and two make four.", "She sells sea shells."];
 
-// Milliseconds from the request's last byte to the first byte of sound.
-function speak(port, agent, seed) {
-  const body = JSON.stringify({
-    model: "shoal", voice: "default", input: texts[seed % texts.length], response_format: "pcm", seed,
-  });
-  return new Promise((resolve, reject) => {
-    const request = http.request({
-      host: "127.0.0.1", port, method: "POST", path: "/v1/audio/speech", agent,
-      headers: { "content-type": "application/json", "content-length": body.length },
-    }, (answer) => {
-      if (answer.statusCode !== 200) reject(new Error(`status ${answer.statusCode}`));
-      let first;
-      answer.on("data", () => (first ??= performance.now() - began));
-      answer.on("end", () => resolve(first));
-      answer.on("error", reject);
-    });
-    request.on("error", reject);
-    const began = performance.now();
-    request.end(body);
-  });
+// Milliseconds from `count` requests, the trial included, to their first sound: their sum, and the median of a level.
+function load(server, concurrency, count, name) {
+  const folder = join(server.dir, name);
+  execFileSync(program, ["bench", "serve", server.url, "--texts", join(server.dir, "texts"), "--voice", "default", "--format", "pcm",
+    "--speech-seed", "1", "--warm-up", "0", "--concurrency", concurrency, "--requests", count - 1, "--output", folder],
+  { env: environment(), stdio: "pipe" });
+  const json = (file) => JSON.parse(readFileSync(join(folder, file)));
+  const { first_sound_ms: first, requests: { completed } } = json("summary.json").levels[0];
+  if (completed !== count - 1) throw new Error(`${completed} of ${count - 1} requests were answered`);
+  return { sum_ms: first.mean * completed + json("run.json").trial.first_sound_ms, p50_ms: first.p50 };
 }
 
-async function level(server, concurrency, requests, seed) {
-  const agent = new http.Agent({ keepAlive: true });
-  const times = [];
-  let next = seed;
-  await Promise.all(Array.from({ length: concurrency }, async () => {
-    while (next < seed + requests) times.push(await speak(server.port, agent, next++));
-  }));
-  agent.destroy();
-  return times.sort((a, b) => a - b);
-}
-
-const metrics = async (server) => new Metrics((await server.http.get("/metrics")).text());
-
-async function measure(server, concurrency, seed) {
-  const requests = Number(values.requests ?? 64);
-  await level(server, concurrency, 2 * concurrency, seed);
-  const before = await metrics(server);
-  const times = await level(server, concurrency, requests, seed + 1000);
-  const after = await metrics(server);
+async function measure(server, concurrency) {
+  load(server, concurrency, 2 * concurrency + 1, `warm_up_${concurrency}`);
+  const before = await server.metrics();
+  const { sum_ms, p50_ms } = load(server, concurrency, requests, `level_${concurrency}`);
+  const after = await server.metrics();
   const mean = (name) => {
     const count = after.value(`${name}_count`) - before.value(`${name}_count`);
     if (count !== requests) throw new Error(`${name} counted ${count} of ${requests} requests`);
     return ((after.value(`${name}_sum`) - before.value(`${name}_sum`)) / count) * 1000;
   };
-  const client_ms = times.reduce((sum, ms) => sum + ms, 0) / times.length;
+  const client_ms = sum_ms / requests;
   const engine_ms = mean("shoal_first_audio_seconds");
   return {
     concurrency, requests, engine_mean_ms: round(engine_ms), server_mean_ms: round(mean("shoal_http_first_audio_seconds")),
-    client_mean_ms: round(client_ms), client_p50_ms: round(times[times.length >> 1]),
-    added_ms: round(client_ms - engine_ms), ok: client_ms - engine_ms < limit_ms,
+    client_mean_ms: round(client_ms), client_p50_ms: round(p50_ms), added_ms: round(client_ms - engine_ms),
+    ok: client_ms - engine_ms < limit_ms,
   };
 }
 
 const server = await Server.start();
 const report = { limit_ms, levels: [] };
 try {
-  for (const [i, concurrency] of levels.entries()) report.levels.push(await measure(server, concurrency, 10_000 * i));
+  writeFileSync(join(server.dir, "texts"), texts.join("\n"));
+  for (const concurrency of levels) report.levels.push(await measure(server, concurrency));
 } finally {
   await server.stop();
 }

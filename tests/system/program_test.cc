@@ -192,6 +192,19 @@ TEST_F(Program, AFailedWriteLeavesTheOlderFileAndIsOurFault) {
   EXPECT_EQ(read_file(path("out.wav"), 100), "older");
 }
 
+TEST_F(Program, QuantizeWritesAFolderThatSpeaks) {
+  const Outcome made = run("quantize -o small");
+  EXPECT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("fast_layers.1"));
+  EXPECT_THAT(run("inspect small").out, HasSubstr("weights: int8"));
+  EXPECT_EQ(run("say Hello --model small -o small.wav").exit_code, 0);
+  EXPECT_EQ(run("say Hello --weights int8 -o same.wav").exit_code, 0);
+  EXPECT_EQ(read_file(path("small.wav"), 1 << 20), read_file(path("same.wav"), 1 << 20));
+  for (const char* refused : {"-o small", "-o new --mode int4", "small -o new", "random:s1-mini -o new"})
+    EXPECT_EQ(run(concat("quantize ", refused)).exit_code, 2) << refused;
+  EXPECT_FALSE(fs::exists(path("new")));
+}
+
 TEST_F(Program, InspectShowsPartsAndNamesWhatIsMissing) {
   const Outcome whole = run("inspect");
   EXPECT_EQ(whole.exit_code, 0);
@@ -256,13 +269,21 @@ TEST_F(Program, TheEnvironmentSpeaksOldAndNewNames) {
   unsetenv("S1_MINI_PRECISION");
 }
 
+TEST_F(Program, ReadySaysThatNobodyListens) {
+  EXPECT_EQ(run("ready 127.0.0.1:1").exit_code, 1);
+  EXPECT_THAT(run("ready 127.0.0.1:1").err, HasSubstr("no answer from 127.0.0.1:1"));
+  for (const std::string address : {"nonsense", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:99999", "[::1]:80"})
+    EXPECT_EQ(run("ready " + address).exit_code, 2) << address;
+}
+
 TEST_F(Program, HelpHasExamples) {
   EXPECT_THAT(run("--help").out, HasSubstr("say"));
   EXPECT_THAT(run("say --help").out, HasSubstr("Examples"));
   EXPECT_THAT(run("voices --help").out, HasSubstr("Examples"));
   EXPECT_THAT(run("voices add --help").out, HasSubstr("Examples"));
   EXPECT_THAT(run("cache --help").out, HasSubstr("Examples"));
-  EXPECT_THAT(run("--version").out, HasSubstr("shoal"));
+  EXPECT_THAT(run("--version").out,
+              MatchesRegex("shoal [0-9]+\\.[0-9]+\\.[0-9]+\ncommit [0-9a-z-]+\n.*CUDA.*\n"));
 }
 
 }  // namespace

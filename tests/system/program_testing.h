@@ -18,6 +18,7 @@ namespace shoal {
 namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 
 struct Outcome {
   int exit_code = -1;

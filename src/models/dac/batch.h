@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <new>
 #include <span>
 #include <string_view>
-#include <type_traits>
 
 #include "models/dac/state.h"
 #include "models/dac/tap.h"
@@ -58,23 +56,16 @@ struct Batch {
 // An uninitialised array that the host writes.
 template <typename T>
 std::span<T> host_array(const ops::Context& ctx, int64_t count) {
-  static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 64);
-  void* data = ctx.host_memory().alloc(DType::u8, {count * static_cast<int64_t>(sizeof(T))}).data();
-  T* first = static_cast<T*>(data);
-  for (int64_t i = 0; i < count; ++i) new (first + i) T;
-  return {first, static_cast<size_t>(count)};
+  return ctx.host_memory().array<T>(count);
 }
 
 // How many rows a stage processes at once when each row touches `bytes_per_row` of activations: few enough
 // that these stay in the second-level caches (1 MiB per worker), but enough that the arithmetic on a weight
 // outweighs fetching it. All rows on a device that gains nothing from this.
-inline int64_t rows_in_cache(Device device, int workers, int64_t bytes_per_row) {
-  constexpr int64_t kFewest = 64, kBytesPerWorker = int64_t{1} << 20;
-  if (!ops::works_in_caches(device)) return INT64_MAX;
-  return std::max(kFewest, workers * kBytesPerWorker / bytes_per_row);
-}
 inline int64_t rows_in_cache(const ops::Context& ctx, int64_t bytes_per_row) {
-  return rows_in_cache(ctx.device, ctx.team->size(), bytes_per_row);
+  constexpr int64_t kFewest = 64, kBytesPerWorker = int64_t{1} << 20;
+  if (!ops::works_in_caches(ctx.device)) return INT64_MAX;
+  return std::max(kFewest, ctx.team->size() * kBytesPerWorker / bytes_per_row);
 }
 
 // Calls body(piece, begin, end) over consecutive pieces of at most max_rows rows, each in its own scope of

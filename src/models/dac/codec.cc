@@ -259,7 +259,7 @@ std::vector<int32_t> Codec::encode(ops::Context& ctx, std::span<const float> sam
   const auto frames = static_cast<size_t>(frames_for(static_cast<int64_t>(samples.size())));
   std::vector<int32_t> codes(frames * static_cast<size_t>(config_.num_codebooks()));
   check_clips({offsets}, samples, codes);
-  StateSlots state(encoder_->layout(), 1, dtype_, device_);
+  StateSlots state(encoder_->layout(), 1, dtype_, ctx);
   encode_checked(ctx, state, {offsets}, samples, codes, tap);
   return codes;
 }
@@ -268,7 +268,7 @@ void Codec::encode_batch(ops::Context& ctx, ops::RaggedRows clips, std::span<con
                          std::span<int32_t> codes) const {
   check_clips(clips, samples, codes);
   if (clips.sequences() == 0) return;
-  StateSlots state(encoder_->layout(), std::min(clips.sequences(), kClipsAtATime), dtype_, device_);
+  StateSlots state(encoder_->layout(), std::min(clips.sequences(), kClipsAtATime), dtype_, ctx);
   size_t done = 0;
   for (int first = 0; first < clips.sequences(); first += kClipsAtATime) {
     const int last = std::min(clips.sequences(), first + kClipsAtATime);
@@ -296,9 +296,11 @@ void Codec::check_clips(const ops::RaggedRows& clips, std::span<const float> sam
   check_count("codes", codes.size(), frames * config_.num_codebooks());
 }
 
-// Clip s uses slot s. Returns the number of codes written.
+// Clip s uses slot s. The first clip goes on at frame `start`: as in a plan, the others' beginnings are part
+// of the pass. Returns the number of codes written.
 size_t Codec::encode_checked(ops::Context& ctx, StateSlots& state, const ops::RaggedRows& clips,
-                             std::span<const float> samples, std::span<int32_t> codes, const Tap* tap) const {
+                             std::span<const float> samples, std::span<int32_t> codes, const Tap* tap,
+                             int64_t start) const {
   const Workspace::Scope scope(ctx.host_memory());
   const auto offsets = host_array<int32_t>(ctx, clips.sequences() + 1);
   const auto starts = host_array<int64_t>(ctx, clips.sequences());
@@ -307,7 +309,7 @@ size_t Codec::encode_checked(ops::Context& ctx, StateSlots& state, const ops::Ra
   for (int s = 0; s < clips.sequences(); ++s) {
     const auto i = static_cast<size_t>(s);
     offsets[i + 1] = offsets[i] + static_cast<int32_t>(frames_for(clips.count(s)));
-    starts[i] = 0;
+    starts[i] = s == 0 ? start : 0;
     slots[i] = s;
     state.clear(ctx, s);
   }

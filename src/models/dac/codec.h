@@ -62,11 +62,15 @@ class Codec {
   // CodecStatePool::bytes_per_stream, and the rest of its bytes(), before there is a pool.
   int64_t stream_bytes() const;
   int64_t pass_bytes(int64_t streams) const;
-  // Estimated peak of the intermediate tensors of decoding and of encoding: the codec's own, and copies of
-  // what products read. Scratch of the ops is extra. For this many clips together, with their state.
-  // `threads` matters only to a CPU, which cuts its work to their caches.
-  int64_t decode_workspace_bytes(int threads) const;
-  int64_t encode_workspace_bytes(int64_t clips, int threads) const;
+  // What the workspace gives to decoding passes of at most `streams` utterances, and to encoding passes of so
+  // many clips, at its peak, with scratch of the ops. `threads` matters only to
+  // a CPU, which cuts its work to their caches. Throws Error(unavailable) of a
+  // GPU in a build without CUDA.
+  int64_t decode_workspace_bytes(int streams, int threads) const;
+  // Clips have at most so many frames; 0: as many as can be encoded.
+  int64_t encode_workspace_bytes(int clips, int threads, int64_t most_frames = 0) const;
+  // The state of a clip that is encoded.
+  int64_t clip_bytes() const;
   // Frames of a clip of that many samples: rounded up.
   int64_t frames_for(int64_t samples) const;
 
@@ -110,7 +114,8 @@ class Codec {
   void check_clips(const ops::RaggedRows& clips, std::span<const float> samples,
                    std::span<const int32_t> codes) const;
   size_t encode_checked(ops::Context& ctx, StateSlots& state, const ops::RaggedRows& clips,
-                        std::span<const float> samples, std::span<int32_t> codes, const Tap* tap) const;
+                        std::span<const float> samples, std::span<int32_t> codes, const Tap* tap,
+                        int64_t start = 0) const;
 
   Config config_;
   DType dtype_;

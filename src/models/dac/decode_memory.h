@@ -9,13 +9,28 @@
 
 namespace shoal::dac {
 
-// The size of the largest pass and the memory of its inputs and samples.
+// The size of a pass, as of the largest one, and of its inputs and samples.
 struct DecodeSizes {
   int64_t streams = 0;  // of one pass
   int64_t frames = 0;   // of one pass, of all streams
   int64_t codebooks = 0;
   int64_t samples_per_frame = 0;
   int64_t table_pages = 0;  // of the page table, for each stream
+};
+
+// The inputs of a pass, i32, in the host's memory and in the device's.
+struct PassInputs {
+  struct Array {
+    std::span<int32_t> host;
+    TensorView device;
+  };
+  Array offsets, slots;     // [sequences + 1], [sequences]
+  Array positions, owners;  // [frames]; owners: the sequence of each frame
+  Array table_rows;         // [frames, num_codebooks]
+  Array page_table;         // [sequences, table_pages]
+  int64_t bytes = 0;        // of all
+  // Of a pass of so many streams and frames, at the block's start. Without a block only their bytes.
+  PassInputs(const ops::StepBlock* block, const DecodeSizes& sizes);
 };
 
 // Its address never changes, so that a pass can be captured in a CUDA graph and replayed; all inputs that
@@ -36,25 +51,6 @@ class DecodeMemory {
  private:
   ops::StepBlock inputs_, samples_;
   int64_t serial_;
-};
-
-// Arrays of i32 one after the other in a block, each from a multiple of 16 bytes on.
-class BlockArrays {
- public:
-  explicit BlockArrays(const ops::StepBlock& block) : block_(block) {}
-
-  struct Array {
-    std::span<int32_t> host;
-    TensorView device;
-  };
-  Array add(Shape shape);
-  int64_t bytes() const { return bytes_; }
-  // What add() takes for that many values.
-  static int64_t bytes_for(int64_t count) { return (count * 4 + 15) / 16 * 16; }
-
- private:
-  const ops::StepBlock& block_;
-  int64_t bytes_ = 0;
 };
 
 }  // namespace shoal::dac

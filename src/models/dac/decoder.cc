@@ -105,35 +105,33 @@ Decoder::Pass Decoder::prepare(const Batch& frames, const DecodeMemory& memory,
   const TensorView rope = transformer.rope_for(frames);
   const int64_t pages = WindowTransformer::table_pages(rope.dim(0));
 
-  BlockArrays arrays(memory.inputs());
-  const auto offsets = arrays.add({sequences + 1}), slots = arrays.add({sequences});
-  const auto positions = arrays.add({rows}), owners = arrays.add({rows});
-  const auto table_rows = arrays.add({rows, config_.num_codebooks()});
-  const auto page_table = arrays.add({sequences, pages});
-  std::ranges::copy(frames.rows.offsets, offsets.host.begin());
-  std::ranges::copy(frames.slots, slots.host.begin());
+  const PassInputs in(
+      &memory.inputs(),
+      {.streams = sequences, .frames = rows, .codebooks = config_.num_codebooks(), .table_pages = pages});
+  std::ranges::copy(frames.rows.offsets, in.offsets.host.begin());
+  std::ranges::copy(frames.slots, in.slots.host.begin());
   for (int s = 0; s < sequences; ++s)
-    std::fill_n(owners.host.begin() + frames.rows.begin(s), frames.rows.count(s), s);
-  dequantiser_->find_rows(codes, table_rows.host);
-  transformer.write_plan(frames, positions.host, page_table.host);
+    std::fill_n(in.owners.host.begin() + frames.rows.begin(s), frames.rows.count(s), s);
+  dequantiser_->find_rows(codes, in.table_rows.host);
+  transformer.write_plan(frames, in.positions.host, in.page_table.host);
 
   Pass pass{.key = {this, memory.serial() * (kMaxPositions + 1) + pages, rows, sequences}, .frames = frames};
-  pass.frames.device_offsets = offsets.device;
-  pass.frames.device_slots = slots.device;
+  pass.frames.device_offsets = in.offsets.device;
+  pass.frames.device_slots = in.slots.device;
   pass.plan = {.batch = {.rows = frames.rows,
-                         .positions = positions.host,
-                         .page_table = page_table.host,
+                         .positions = in.positions.host,
+                         .page_table = in.page_table.host,
                          .pages_per_sequence = pages,
                          .page_size = kPageSize,
-                         .tables = {.offsets = offsets.device,
-                                    .positions = positions.device,
-                                    .sequences = owners.device,
-                                    .page_table = page_table.device,
+                         .tables = {.offsets = in.offsets.device,
+                                    .positions = in.positions.device,
+                                    .sequences = in.owners.device,
+                                    .page_table = in.page_table.device,
                                     .single_rows = rows == sequences}},
                .rope = rope};
-  pass.table_rows = table_rows.device;
+  pass.table_rows = in.table_rows.device;
   pass.samples = memory.samples().device(0, DType::f32, {rows * config_.samples_per_frame(), 1});
-  pass.input_bytes = arrays.bytes();
+  pass.input_bytes = in.bytes;
   return pass;
 }
 

@@ -48,7 +48,7 @@ class CausalConv {
   History history_;
 };
 
-// x + conv1(snake(conv7(snake(x)))), dilation of the conv7 1, 3 or 9. Spec dac 2.5.
+// x + conv1(snake(conv7(snake(x)))), dilation of the conv7 1, 3 or 9. dac/MODEL.md, Blocks.
 class ResidualUnit {
  public:
   ResidualUnit(Loader& loader, const std::string& prefix, int64_t channels, int64_t dilation);
@@ -67,7 +67,7 @@ class ResidualUnit {
 void run_units(const Batch& batch, std::span<const ResidualUnit> units, TensorView y,
                FunctionRef<void(TensorView)> fill);
 
-// x += gamma * W2 gelu(W1 layer_norm(depthwise7(x))). Spec dac 2.6.
+// x += gamma * W2 gelu(W1 layer_norm(depthwise7(x))). dac/MODEL.md, Blocks.
 class ConvNextBlock {
  public:
   ConvNextBlock(Loader& loader, const std::string& prefix, int64_t channels);

@@ -36,16 +36,16 @@ int64_t StateLayout::bytes_per_slot(DType kv_dtype) const {
   return bytes;
 }
 
-StateSlots::StateSlots(const StateLayout& layout, int slots, DType kv_dtype, Device device)
+StateSlots::StateSlots(const StateLayout& layout, int slots, DType kv_dtype, const ops::Context& ctx)
     : taken_(static_cast<size_t>(std::max(slots, 0))) {
   if (slots < 1) fail(ErrorCode::invalid_argument, "codec state: expected at least 1 stream, got ", slots);
-  histories_ = Tensor(DType::f32, {slots, layout.history_floats()}, device);
+  histories_ = ops::new_tensor(ctx, DType::f32, {slots, layout.history_floats()});
   for (const RingSpec& spec : layout.rings()) {
     Ring ring{spec, {}, {}};
     const Shape shape = pages_of(spec, slots);
     for (int64_t layer = 0; layer < spec.layers; ++layer) {
-      ring.k.emplace_back(kv_dtype, shape, device);
-      ring.v.emplace_back(kv_dtype, shape, device);
+      ring.k.push_back(ops::new_tensor(ctx, kv_dtype, shape));
+      ring.v.push_back(ops::new_tensor(ctx, kv_dtype, shape));
     }
     rings_.push_back(std::move(ring));
   }

@@ -49,7 +49,7 @@ class StateLayout {
 // Memory for the states of `slots` sequences. Keys and values have the dtype of the model's matrices.
 class StateSlots {
  public:
-  StateSlots(const StateLayout& layout, int slots, DType kv_dtype, Device device);
+  StateSlots(const StateLayout& layout, int slots, DType kv_dtype, const ops::Context& ctx);
 
   int slots() const { return static_cast<int>(taken_.size()); }
   int leased() const;

@@ -5,6 +5,7 @@
 
 #include "base/bf16.h"
 #include "base/f16.h"
+#include "ops/device_state.h"
 #include "ops/transfer.h"
 #include "weights/convert.h"
 
@@ -18,7 +19,10 @@ constexpr int64_t kConvertGrain = int64_t{1} << 16;  // elements a worker rounds
 class Binder {
  public:
   Binder(weights::TensorSource& source, ops::Context& ctx, const Formats& formats)
-      : source_(source), ctx_(ctx), layers_(formats.layers()), plain_(formats.operands) {}
+      : source_(source),
+        ctx_(ctx),
+        layers_(ops::layer_format(ctx.device, formats)),
+        plain_(formats.operands) {}
 
   Weight stored(const std::string& name, const Shape& shape) { return source_.tensor(name, shape); }
 
@@ -28,12 +32,13 @@ class Binder {
   }
 
   // Of a layer.
+  Weight of_layer(const std::string& name, const Shape& shape) { return source_.layer_matrix(name, shape); }
   ops::PackedMatrix matrix(const std::string& name, int64_t outputs, int64_t depth, bool has_bias) {
-    return pack(name, outputs, depth, has_bias, layers_);
+    return pack(of_layer(name + ".weight", {outputs, depth}), name, has_bias, layers_);
   }
   // Between the transformers.
   ops::PackedMatrix projection(const std::string& name, int64_t outputs, int64_t depth) {
-    return pack(name, outputs, depth, /*has_bias=*/true, plain_);
+    return pack(stored(name + ".weight", {outputs, depth}), name, /*has_bias=*/true, plain_);
   }
   // Of a head.
   ops::PackedMatrix pack_rows(TensorView weight) { return ops::pack_matrix(ctx_, weight, {}, plain_); }
@@ -68,9 +73,9 @@ class Binder {
     }
     block.out = matrix(attention + "wo", config.dim, config.attention_width(), config.out_bias);
     block.ffn_norm = vector(prefix + "ffn_norm.weight", config.dim);
-    const Weight gate = stored(ffn + "w1.weight", {config.hidden, config.dim});
-    const Weight up = stored(ffn + "w3.weight", {config.hidden, config.dim});
-    block.gate_up = ops::pack_gate_up(ctx_, gate.view, up.view, layers_);
+    const Weight gate = of_layer(ffn + "w1.weight", {config.hidden, config.dim});
+    const Weight up = of_layer(ffn + "w3.weight", {config.hidden, config.dim});
+    block.gate_up = ops::pack_gate_up(ctx_, as_stored(gate), as_stored(up), layers_);
     block.down = matrix(ffn + "w2", config.dim, config.hidden, /*has_bias=*/false);
     return block;
   }
@@ -87,11 +92,11 @@ class Binder {
   }
 
  private:
-  ops::PackedMatrix pack(const std::string& name, int64_t outputs, int64_t depth, bool has_bias,
-                         MatrixFormat format) {
-    const Weight weight = stored(name + ".weight", {outputs, depth});
-    const Weight bias = has_bias ? stored(name + ".bias", {outputs}) : Weight();
-    return ops::pack_matrix(ctx_, weight.view, bias.view, format);
+  static ops::StoredMatrix as_stored(const Weight& weight) { return {weight.view, weight.scales}; }
+
+  ops::PackedMatrix pack(const Weight& weight, const std::string& name, bool has_bias, MatrixFormat format) {
+    const Weight bias = has_bias ? stored(name + ".bias", {weight.view.dim(0)}) : Weight();
+    return ops::pack_matrix(ctx_, as_stored(weight), bias.view, format);
   }
 
   // One matrix, or wq, wk and wv apart (MODEL.md 7).
@@ -99,10 +104,10 @@ class Binder {
     const int64_t q_rows = config.heads * config.head_dim, kv_rows = config.kv_heads * config.head_dim;
     if (source_.contains(attention + "wqkv.weight") || !source_.contains(attention + "wq.weight"))
       return matrix(attention + "wqkv", config.qkv_width(), config.dim, config.qkv_bias);
-    const Weight q = stored(attention + "wq.weight", {q_rows, config.dim}),
-                 k = stored(attention + "wk.weight", {kv_rows, config.dim}),
-                 v = stored(attention + "wv.weight", {kv_rows, config.dim});
-    const std::array parts = {q.view, k.view, v.view};
+    const Weight q = of_layer(attention + "wq.weight", {q_rows, config.dim}),
+                 k = of_layer(attention + "wk.weight", {kv_rows, config.dim}),
+                 v = of_layer(attention + "wv.weight", {kv_rows, config.dim});
+    const std::array parts = {as_stored(q), as_stored(k), as_stored(v)};
     if (!config.qkv_bias) return ops::pack_stacked(ctx_, parts, {}, layers_);
     const Tensor bias(DType::f32, {config.qkv_width()});
     weights::to_f32(stored(attention + "wq.bias", {q_rows}).view, part(bias, 0, q_rows));

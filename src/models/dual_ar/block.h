@@ -22,18 +22,6 @@ struct BlockWeights {
   int64_t bytes() const;
 };
 
-// The workspace of a block, each part for the duration of the scope.
-struct BlockBuffers {
-  const ops::Context& ctx;
-  const BlockConfig& config;
-  const BlockWeights& weights;
-  int64_t rows;
-
-  TensorView qkv() const;    // f32 [rows, qkv_width]
-  TensorView heads() const;  // [rows, attention_width], as the projection out reads it
-  TensorView inner() const;  // [rows, hidden], as the projection down reads it
-};
-
 // x: [rows, dim], the rows of every sequence of `plan`, to which the block is added. rope:
 // ops::make_rope_table.
 void forward_block(ops::Context& ctx, const BlockConfig& config, const BlockWeights& weights, TensorView rope,

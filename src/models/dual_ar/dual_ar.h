@@ -108,11 +108,17 @@ class DualAr {
   void slow_logits(ops::Context& ctx, TensorView hidden, TensorView logits) const;
   int64_t head_outputs() const;
 
-  // Estimated peak of the intermediate tensors on a device, of decode_frames for this many sequences and of
-  // forward_slow for this many columns: the model's own, and copies of what products read. Scratch of the ops
-  // is extra.
-  int64_t decode_workspace_bytes(Device device, int64_t rows) const;
-  int64_t prefill_workspace_bytes(Device device, int64_t columns) const;
+  // What the workspace gives at its peak to decode_frames and forward_slow at the beginnings of sequences,
+  // with scratch of the ops. What a CPU's attention takes more of later positions is extra.
+  struct PlannedStep {
+    Device device;
+    int threads = 1;        // matters to a CPU
+    int64_t sequences = 1;  // at most
+    int64_t columns = 1;    // of forward_slow, at most
+    int64_t pages = 1;      // of page tables, for each sequence
+  };
+  int64_t decode_workspace_bytes(const PlannedStep& step) const;
+  int64_t prefill_workspace_bytes(const PlannedStep& step) const;
   // Launches of a decode step.
   int64_t launches_of_step() const;
 

@@ -27,4 +27,13 @@ std::vector<RequiredTensor> required_tensors(const Config& config) {
   return names.take();
 }
 
+std::vector<RequiredTensor> layer_matrices(const Config& config) {
+  std::vector<RequiredTensor> tensors = required_tensors(config);
+  std::erase_if(tensors, [](const RequiredTensor& tensor) {
+    const bool of_layer = tensor.name.starts_with("layers.") || tensor.name.starts_with("fast_layers.");
+    return !of_layer || tensor.shape.rank() != 2;
+  });
+  return tensors;
+}
+
 }  // namespace shoal::dual_ar

@@ -5,19 +5,30 @@
 
 namespace shoal::dual_ar {
 
-KvCache::KvCache(const Config& config, int64_t pages, int64_t page_size, DType dtype, Device device)
+KvCache::KvCache(const Config& config, int64_t pages, int64_t page_size, DType dtype, Device device,
+                 bool with_memory)
     : pages_(pages), page_size_(page_size), dtype_(dtype) {
   CHECK(pages >= 1 && page_size >= 1, pages, " pages of ", page_size);
-  CHECK(dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16, "dtype is ", name_of(dtype));
-  const Shape shape{pages, config.slow.kv_heads, page_size, config.slow.head_dim};
+  CHECK(dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16 || dtype == DType::i8, "dtype is ",
+        name_of(dtype));
+  const Shape heads{pages, config.slow.kv_heads, page_size},
+      shape{pages, config.slow.kv_heads, page_size, config.slow.head_dim};
+  const auto make = [&](DType of, const Shape& each) {
+    return with_memory ? Tensor(of, each, device) : Tensor::sized(of, each, device);
+  };
   for (int64_t layer = 0; layer < config.slow_layers; ++layer) {
-    keys_.emplace_back(dtype, shape, device);
-    values_.emplace_back(dtype, shape, device);
+    keys_.push_back(make(dtype, shape));
+    values_.push_back(make(dtype, shape));
+    if (dtype != DType::i8) continue;
+    key_scales_.push_back(make(DType::f16, heads));
+    value_scales_.push_back(make(DType::f16, heads));
   }
 }
 
 ops::KvLayer KvCache::layer(int64_t index) const {
-  return {keys_[static_cast<size_t>(index)], values_[static_cast<size_t>(index)]};
+  const auto i = static_cast<size_t>(index);
+  if (key_scales_.empty()) return {keys_[i], values_[i]};
+  return {keys_[i], values_[i], key_scales_[i], value_scales_[i]};
 }
 
 void KvCache::copy_page(ops::Context& ctx, int64_t from, int64_t to) {
@@ -30,13 +41,14 @@ void KvCache::copy_page(ops::Context& ctx, int64_t from, int64_t to) {
 
 int64_t KvCache::bytes() const {
   int64_t total = 0;
-  for (const auto* tensors : {&keys_, &values_})
+  for (const auto* tensors : {&keys_, &values_, &key_scales_, &value_scales_})
     for (const Tensor& tensor : *tensors) total += tensor.bytes();
   return total;
 }
 
 int64_t KvCache::bytes_per_token(const Config& config, DType dtype) {
-  return config.slow_layers * 2 * config.slow.kv_heads * config.slow.head_dim * size_of(dtype);
+  const int64_t scale = dtype == DType::i8 ? size_of(DType::f16) : 0;
+  return config.slow_layers * 2 * config.slow.kv_heads * (config.slow.head_dim * size_of(dtype) + scale);
 }
 
 }  // namespace shoal::dual_ar

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "models/dual_ar/dual_ar.h"
 #include "models/dual_ar/random_model_testing.h"
+#include "ops/attention.h"
 #include "ops/transfer.h"
 #include "tests/parity/lm_driver.h"
 
@@ -52,11 +53,19 @@ class Pages {
   KvCache cache_;
 };
 
+// Whether the device of the tests attends to such pages in heads as small as these models have.
+bool has_pages_of(DType kv) {
+  parity::LmMachine machine;
+  constexpr int64_t kHeadDim = 8;
+  return ops::can_attend(machine.device, kHeadDim, kv);
+}
+
 class CopiedPage : public ::testing::TestWithParam<Formats> {};
 
 // Two prompts are equal up to the middle of a page; the second begins with copies of the pages of the first,
 // while the first continues after the common columns of that page.
 TEST_P(CopiedPage, ASequenceOnACopiedPageContinuesLikeAColdOne) {
+  if (!has_pages_of(GetParam().kv)) GTEST_SKIP() << "a GPU attends to 8 bits in heads of 32, 64 or 128";
   for (const unsigned seed : {1u, 2u, 3u, 4u}) {
     std::mt19937 random(seed);
     const Config config = testing::random_config(random);
@@ -89,12 +98,14 @@ TEST_P(CopiedPage, ASequenceOnACopiedPageContinuesLikeAColdOne) {
 INSTANTIATE_TEST_SUITE_P(Formats, CopiedPage,
                          ::testing::Values(Formats(DType::f32), Formats(DType::bf16),
                                            Formats(DType::bf16, DType::bf16, DType::f32),
-                                           Formats(DType::f32, DType::f32, DType::bf16)),
+                                           Formats(DType::f32, DType::f32, DType::bf16),
+                                           Formats(DType::f32, DType::f32, DType::i8),
+                                           Formats(DType::bf16, DType::bf16, DType::i8)),
                          [](const auto& suite) {
                            return concat(name_of(suite.param.weights), "_keys_", name_of(suite.param.kv));
                          });
 
-// Of keys and values of 16 bits all are rounded, and nothing else is.
+// Keys and values of 16 or 8 bits are rounded, and nothing else is.
 TEST(KvCache, NarrowKeysChangeTheHiddenStateByTheirRounding) {
   std::mt19937 random(6);
   const Config config = testing::random_config(random);
@@ -106,15 +117,30 @@ TEST(KvCache, NarrowKeysChangeTheHiddenStateByTheirRounding) {
     EXPECT_EQ(pages.cache().dtype(), formats.kv);
     return pages.forward({7, 2, 9, 4, 0}, 0, columns);
   };
-  const auto exact = hidden(DType::f32), narrow = hidden({DType::f32, DType::f32, DType::bf16});
-  ASSERT_EQ(exact.size(), narrow.size());
-  double largest = 0, error = 0;
-  for (size_t i = 0; i < exact.size(); ++i) {
-    largest = std::max(largest, std::abs(double{exact[i]}));
-    error = std::max(error, std::abs(double{exact[i]} - narrow[i]));
+  const auto exact = hidden(DType::f32);
+  for (const DType kv : {DType::bf16, DType::i8}) {
+    if (!has_pages_of(kv)) continue;
+    const auto narrow = hidden({DType::f32, DType::f32, kv});
+    ASSERT_EQ(exact.size(), narrow.size());
+    double largest = 0, error = 0;
+    for (size_t i = 0; i < exact.size(); ++i) {
+      largest = std::max(largest, std::abs(double{exact[i]}));
+      error = std::max(error, std::abs(double{exact[i]} - narrow[i]));
+    }
+    EXPECT_GT(error, 0) << name_of(kv);
+    // Some roundings for each of the layers: of 2^-9 of a value, or of 2^-8 of the largest of its head.
+    EXPECT_LT(error, 0x1p-5 * largest) << name_of(kv);
   }
-  EXPECT_GT(error, 0);
-  EXPECT_LT(error, 0x1p-5 * largest);  // some roundings of 2^-9 for each of the layers
+}
+
+// A head of a token: its values in a byte each, and a scale of two bytes.
+TEST(KvCache, EightBitsTakeAByteAValueAndAScaleAHead) {
+  const Config config = Config::s1_mini();
+  const int64_t heads = config.slow_layers * 2 * config.slow.kv_heads;
+  EXPECT_EQ(KvCache::bytes_per_token(config, DType::i8), heads * (config.slow.head_dim + 2));
+  std::mt19937 random(3);
+  const Config tiny = testing::random_config(random);
+  EXPECT_EQ(KvCache(tiny, 5, 4, DType::i8).bytes(), 20 * KvCache::bytes_per_token(tiny, DType::i8));
 }
 
 TEST(KvCache, CopiesOnlyBetweenItsOwnPages) {

@@ -1,80 +1,90 @@
-// What a model's steps take of their workspace: the same allocations as in dual_ar.cc, of a workspace that
-// counts.
+// What a model's steps take of their workspace: the steps themselves, in a context that counts.
 #include <algorithm>
+#include <vector>
 
-#include "models/dual_ar/bind.h"
-#include "models/dual_ar/block.h"
+#include "base/function_ref.h"
 #include "models/dual_ar/dual_ar.h"
-#include "models/dual_ar/fast_frame.h"
-#include "ops/device_state.h"
+#include "models/dual_ar/kv_cache.h"
+#include "models/dual_ar/step_memory.h"
 #include "ops/planning_context.h"
+#include "ops/residual.h"
 
 namespace shoal::dual_ar {
 namespace {
 
-// The copy of a product's input. Of 8 bits: whole groups of 128, with a scale and an offset for each.
-void count_input(ops::Context& ctx, DType operand, int64_t rows, int64_t width) {
-  if (operand != DType::i8) {
-    ctx.workspace->alloc(operand, {rows, width});
-    return;
-  }
-  constexpr int64_t kGroup = 128;
-  const int64_t groups = (width + kGroup - 1) / kGroup;
-  ctx.workspace->alloc(DType::i8, {rows, groups * kGroup});
-  ctx.workspace->alloc(DType::f32, {rows, groups});
-  ctx.workspace->alloc(DType::i32, {rows, groups});
+// The most, and fewer: a GPU's sums wait only for so many rows, and a CPU divides attention of few of them.
+void for_each_count(int64_t most, FunctionRef<void(int64_t count)> take) {
+  if (most > ops::kMostPendingRows) take(ops::kMostPendingRows);
+  for (int64_t count = most; count > 0; count /= 2) take(count);
 }
 
-// A transformer over so many rows.
-void count_block(ops::Context& ctx, const BlockConfig& config, const BlockWeights& weights, int64_t rows) {
-  const BlockBuffers buffers{ctx, config, weights, rows};
-  buffers.qkv();
-  buffers.heads();
-  buffers.inner();
-  const int64_t widest = std::max({config.dim, config.attention_width(), config.hidden});
-  count_input(ctx, weights.qkv.format.operand, rows, widest);
+int64_t page_size_of(const Config& config, const DualAr::PlannedStep& step) {
+  return (config.max_positions + step.pages - 1) / step.pages;
 }
 
-// Of at most so many rows, with the sums that wait between blocks, which only those of few rows do.
-void count_stream(ops::Context& ctx, const BlockConfig& config, const std::vector<BlockWeights>& layers,
-                  int64_t rows) {
-  if (layers.empty()) return;
-  const BlockWeights& weights = layers[0];
-  {
-    const Workspace::Scope scope(*ctx.workspace);
-    count_block(ctx, config, weights, rows);
+std::vector<int32_t> zeros(int64_t count) { return std::vector<int32_t>(static_cast<size_t>(count)); }
+
+// The beginnings of sequences of at most `longest` rows, as many as there may be, where the last ones have as
+// many of these rows as they can.
+struct Beginnings {
+  Beginnings(int64_t rows, int64_t sequences, int64_t longest) {
+    sequences = std::min(rows, sequences);
+    std::vector<int64_t> counts(static_cast<size_t>(sequences), 1);
+    int64_t left = rows - sequences;
+    for (size_t s = counts.size(); s-- > 0;) {
+      const int64_t more = std::min(left, longest - 1);
+      counts[s] += more;
+      left -= more;
+    }
+    for (const int64_t count : counts) {
+      for (int64_t i = 0; i < count; ++i) positions.push_back(static_cast<int32_t>(i));
+      offsets.push_back(static_cast<int32_t>(positions.size()));
+    }
   }
-  if (!ops::computes_by_itself(ctx.device)) return;
-  const Workspace::Scope scope(*ctx.workspace);
-  const int64_t few = std::min(rows, ops::kMostPendingRows);
-  ctx.workspace->alloc(DType::u8, {ops::pending_bytes(few, config.dim, weights.qkv.format.operand)});
-  count_block(ctx, config, weights, few);
-}
+  int64_t rows() const { return offsets.back(); }
+  int64_t sequences() const { return std::ssize(offsets) - 1; }
+
+  std::vector<int32_t> offsets = {0}, positions;
+};
 
 }  // namespace
 
-int64_t DualAr::decode_workspace_bytes(Device device, int64_t rows) const {
-  ops::PlanningContext planning(device);
-  ops::Context& ctx = planning.context();
-  const Workspace::Scope scope(*ctx.workspace);
-  alloc_rows(ctx, rows);
-  count_stream(ctx, config_.slow, weights_->slow_layers, rows);
-  alloc_logits(ctx, rows);
-  if (config_.norm_fast_input) alloc_rows(ctx, rows);
-  const FastBuffers fast(*ctx.workspace, config_, rows);
-  count_stream(ctx, config_.fast, weights_->fast_layers, fast.x.dim(0));
-  return ctx.workspace->peak_bytes();
+int64_t DualAr::decode_workspace_bytes(const PlannedStep& step) const {
+  ops::PlanningContext planning(step.device, step.threads);
+  const StepMemory memory(planning.context(), config_, step.sequences, step.pages);
+  KvCache cache = KvCache::sized(config_, 1, page_size_of(config_, step), formats_.kv, step.device);
+  for_each_count(step.sequences, [&](int64_t rows) {
+    const Beginnings single(rows, rows, 1);
+    const std::vector<int32_t> ids = zeros(rows * config_.columns());
+    std::vector<int32_t> frames = ids;
+    const std::vector<int32_t> page_table = zeros(rows * step.pages);
+    const ops::BatchPlan plan{.rows = {single.offsets},
+                              .positions = single.positions,
+                              .page_table = page_table,
+                              .pages_per_sequence = step.pages,
+                              .page_size = cache.page_size()};
+    decode_frames(planning.context(), memory, plan, ids, std::vector<FrameRequest>(static_cast<size_t>(rows)),
+                  cache, frames);
+  });
+  return planning.peak_bytes();
 }
 
-int64_t DualAr::prefill_workspace_bytes(Device device, int64_t columns) const {
-  ops::PlanningContext planning(device);
-  ops::Context& ctx = planning.context();
-  const Workspace::Scope scope(*ctx.workspace);
-  alloc_rows(ctx, columns);
-  // Ids, and where the rows stand in their sequences.
-  ctx.workspace->alloc(DType::i32, {columns, config_.columns() + 2});
-  count_stream(ctx, config_.slow, weights_->slow_layers, columns);
-  return ctx.workspace->peak_bytes();
+int64_t DualAr::prefill_workspace_bytes(const PlannedStep& step) const {
+  ops::PlanningContext planning(step.device, step.threads);
+  KvCache cache = KvCache::sized(config_, 1, page_size_of(config_, step), formats_.kv, step.device);
+  for_each_count(step.columns, [&](int64_t rows) {
+    const Beginnings prompts(rows, step.sequences, config_.max_positions);
+    const std::vector<int32_t> page_table = zeros(prompts.sequences() * step.pages);
+    const Tensor hidden = Tensor::sized(DType::f32, {prompts.sequences(), config_.slow.dim}, step.device);
+    forward_slow(planning.context(),
+                 {.rows = {prompts.offsets},
+                  .positions = prompts.positions,
+                  .page_table = page_table,
+                  .pages_per_sequence = step.pages,
+                  .page_size = cache.page_size()},
+                 zeros(prompts.rows() * config_.columns()), cache, hidden);
+  });
+  return planning.peak_bytes();
 }
 
 int64_t DualAr::launches_of_step() const {

@@ -69,13 +69,14 @@ StepMemory::StepMemory(ops::Context& ctx, const Config& config, int64_t rows, in
       codebooks_(config.num_codebooks),
       rows_(rows),
       pages_per_sequence_(pages_per_sequence),
-      hidden_(Tensor::zeros(DType::f32, {rows, config.slow.dim}, ctx.device)),
+      hidden_(ops::new_tensor(ctx, DType::f32, {rows, config.slow.dim})),
       block_(ctx, lay_out(nullptr, rows, columns_, pages_per_sequence).bytes),
       counting_(ctx, ids(2 * rows + 1, [](int64_t i) { return i; })),
       pair_offsets_(ctx, ids(rows + 1, [](int64_t i) { return 2 * i; })),
       pair_sequences_(ctx, ids(2 * rows, [](int64_t i) { return i / 2; })),
       pair_positions_(ctx, ids(2 * rows, [](int64_t i) { return i % 2; })) {
   CHECK(rows >= 1 && pages_per_sequence >= 1, rows, " rows of ", pages_per_sequence, " pages");
+  ops::fill_zero(ctx, hidden_);
   for (int64_t pass = 0; pass < codebooks_; ++pass)
     pass_positions_.emplace_back(ctx, ids(rows, [pass](int64_t) { return pass; }));
 }

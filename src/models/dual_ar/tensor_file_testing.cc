@@ -2,6 +2,7 @@
 
 #include "base/bf16.h"
 #include "base/error.h"
+#include "weights/safetensors_layout.h"
 
 namespace shoal::dual_ar::testing {
 
@@ -23,17 +24,15 @@ void TensorFile::add(const std::string& name, const Shape& shape, std::span<cons
 }
 
 std::string TensorFile::bytes() const {
-  std::string header = "{", data;
-  for (const auto& [name, entry] : entries_) {
-    const size_t begin = data.size();
-    data += entry.bytes;
-    header += concat(header.size() > 1 ? "," : "", "\"", name, "\":{\"dtype\":\"", name_of(entry.dtype),
-                     "\",\"shape\":", entry.shape, ",\"data_offsets\":[", begin, ",", data.size(), "]}");
-  }
-  header += "}";
-  header.resize((header.size() + 7) / 8 * 8, ' ');
-  const uint64_t length = header.size();
-  return std::string(reinterpret_cast<const char*>(&length), sizeof(length)) + header + data;
+  std::vector<weights::NamedShape> shapes;
+  for (const auto& [name, entry] : entries_) shapes.push_back({name, entry.dtype, entry.shape});
+  const auto layout = weights::SafetensorsLayout::of(shapes);
+  std::string file = layout.header;
+  file.resize(static_cast<size_t>(layout.file_bytes));
+  auto offset = layout.offsets.begin();
+  for (const auto& [name, entry] : entries_)
+    file.replace(static_cast<size_t>(*offset++), entry.bytes.size(), entry.bytes);
+  return file;
 }
 
 }  // namespace shoal::dual_ar::testing

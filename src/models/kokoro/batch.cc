@@ -21,6 +21,12 @@ std::vector<int32_t> token_counts(std::span<const Utterance> utterances) {
   return counts;
 }
 
+SharedStyles shared_styles(std::span<const Utterance> utterances) {
+  std::vector<std::span<const float>> styles;
+  for (const Utterance& utterance : utterances) styles.push_back(utterance.style);
+  return SharedStyles(styles);
+}
+
 }  // namespace
 
 std::vector<int32_t> frame_counts(std::span<const Spoken> spoken) {
@@ -30,7 +36,9 @@ std::vector<int32_t> frame_counts(std::span<const Spoken> spoken) {
 }
 
 TokenBatch::TokenBatch(const Config& config, std::span<const Utterance> utterances, Padding padding)
-    : layout(layout_of(token_counts(utterances), padding)), utterance_of(layout.utterance_of_row()) {
+    : layout(layout_of(token_counts(utterances), padding)),
+      utterance_of(layout.utterance_of_row()),
+      shared(shared_styles(utterances)) {
   for (int64_t row = 0; row < layout.total(); ++row) {
     const auto part = PlBert::parts(config, 0, 0);
     parts.insert(parts.end(), part.begin(), part.end());

@@ -7,6 +7,7 @@
 
 #include "models/kokoro/kokoro.h"
 #include "models/kokoro/layout.h"
+#include "models/kokoro/style.h"
 
 namespace shoal::kokoro {
 
@@ -22,6 +23,7 @@ struct TokenBatch {
   std::vector<int32_t> parts;         // [rows, 3] of PlBert::forward
   std::vector<int32_t> utterance_of;  // [rows]
   std::vector<float> styles;          // [utterances, 2 * style_dim]
+  SharedStyles shared;
 };
 
 // Its frames.

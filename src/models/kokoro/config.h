@@ -23,7 +23,7 @@ struct Symbol {
   friend bool operator==(const Symbol&, const Symbol&) = default;
 };
 
-// Spec kokoro 1. Those of its parts "plbert" and "istftnet" stand beside the others.
+// The sizes in kokoro/MODEL.md. Those of its parts "plbert" and "istftnet" stand beside the others.
 struct Config {
   int64_t n_token = 0;
   int64_t hidden_dim = 0;
@@ -64,7 +64,7 @@ struct Config {
   // Absent for a code point that is not in the vocabulary.
   std::optional<int32_t> id_of(char32_t code_point) const;
 
-  // Spec kokoro 1 and 2: Kokoro-82M v1.0.
+  // Kokoro-82M v1.0: the values in parentheses in kokoro/MODEL.md.
   static Config published();
   // Reads a config.json. Unknown keys are ignored; keys that would change the computation are refused. Throws
   // Error: invalid_argument (a missing key, a value out of range), unsupported, corrupt_file, not_found.

@@ -17,8 +17,8 @@ ops::PackedMatrix load_halving(Loader& loader, const std::string& prefix) {
   const Tensor taps = loader.convolution(prefix, {1, 1, 3});
   const Tensor bias = loader.host_f32(prefix + ".bias", {1});
   std::array<float, 4> padded = {};
-  if (!taps.empty()) std::copy_n(taps.as<float>(), 3, padded.begin());
-  float* const values = taps.empty() ? nullptr : padded.data();
+  if (!loader.names_only()) std::copy_n(taps.as<float>(), 3, padded.begin());
+  float* const values = loader.names_only() ? nullptr : padded.data();
   return loader.counted(ops::pack_strided_conv1d(loader.ctx(), TensorView::of(values, DType::f32, {1, 1, 4}),
                                                  bias, 2, DType::f32));
 }

@@ -5,11 +5,10 @@
 
 #include "base/error.h"
 #include "models/kokoro/batch.h"
-#include "models/kokoro/groups.h"
+#include "models/kokoro/batch_pass.h"
 #include "models/kokoro/inventory.h"
 #include "models/kokoro/layout.h"
 #include "models/kokoro/loader.h"
-#include "models/kokoro/memory_sizes.h"
 #include "models/kokoro/network.h"
 #include "models/kokoro/prosody.h"
 #include "models/kokoro/step_memory.h"
@@ -40,12 +39,6 @@ void check(const Config& config, std::span<const Utterance> utterances) {
   for (const Utterance& utterance : utterances) check(config, utterance);
 }
 
-SharedStyles shared_styles(std::span<const Utterance> utterances) {
-  std::vector<std::span<const float>> styles;
-  for (const Utterance& utterance : utterances) styles.push_back(utterance.style);
-  return SharedStyles(styles);
-}
-
 std::vector<uint64_t> seeds_of(std::span<const Utterance> utterances) {
   std::vector<uint64_t> seeds;
   for (const Utterance& utterance : utterances) seeds.push_back(utterance.seed);
@@ -66,27 +59,13 @@ class Kokoro::Impl {
   std::vector<Spoken> speak(ops::Context& ctx, std::span<const Utterance> utterances, const Tap* tap,
                             const ops::SourceNoise* noise, const BetweenStages* between) const {
     const Workspace::Scope scope(*ctx.workspace);
-    const Config& config = network_.config();
-    const TokenBatch tokens(config, utterances, Padding::none);
-    const Rows rows = tokens.layout.rows(ctx, tap, between);
-    const int64_t count = tokens.layout.count();
-    const Encoded encoded{.prosody = ctx.workspace->alloc(DType::f32, {count, network_.prosody_columns()}),
-                          .decoder = ctx.workspace->alloc(DType::f32, {count, network_.decoder_columns()}),
-                          .d = rows.alloc(config.hidden_dim + config.style_dim),
-                          .text = rows.alloc(config.hidden_dim)};
+    const TokenBatch tokens(network_.config(), utterances, Padding::none);
+    const BatchPass pass{ctx, network_, tap, between};
     std::vector<Spoken> spoken;
-    {
-      const Workspace::Scope encoding(*ctx.workspace);
-      const TokenInputs in{.parts = ops::upload(ctx, tokens.parts).reshape({rows.count(), 3}),
-                           .utterance_of = ops::upload(ctx, tokens.utterance_of),
-                           .styles = ops::upload(ctx, tokens.styles).reshape({count, 2 * config.style_dim})};
-      const SharedStyles shared = shared_styles(utterances);
-      network_.map_styles(ctx, in.styles, &shared, encoded);
-      const TensorView logits = rows.alloc(config.max_dur);
-      network_.encode(rows, in, encoded, logits);
+    const Encoded encoded = pass.encode(tokens, [&](TensorView logits) {
       spoken = durations_of(tokens.layout, ops::to_host(ctx, logits), utterances);
-    }
-    render_groups(ctx, tokens.layout, encoded, seeds_of(utterances), noise, tap, between, spoken);
+    });
+    fetch(ctx, pass.render(tokens.layout, encoded, seeds_of(utterances), noise, spoken), spoken);
     return spoken;
   }
 
@@ -109,7 +88,8 @@ class Kokoro::Impl {
       render(ctx, memory, tokens.layout, encoded, seeds_of(utterances), spoken);
     } else {
       const Workspace::Scope scope(*ctx.workspace);
-      render_groups(ctx, tokens.layout, encoded, seeds_of(utterances), nullptr, nullptr, nullptr, spoken);
+      const BatchPass pass{ctx, network_};
+      fetch(ctx, pass.render(tokens.layout, encoded, seeds_of(utterances), nullptr, spoken), spoken);
     }
     return spoken;
   }
@@ -132,51 +112,11 @@ class Kokoro::Impl {
     return spoken;
   }
 
-  // Group by group: the stages after the durations need a thousand times the memory of those before. A tap
-  // sees all groups together.
-  void render_groups(ops::Context& ctx, const Layout& tokens, const Encoded& encoded,
-                     std::span<const uint64_t> seeds, const ops::SourceNoise* noise, const Tap* tap,
-                     const BetweenStages* between, std::vector<Spoken>& spoken) const {
-    const std::vector<int32_t> counts = frame_counts(spoken);
-    const Layout all(counts);
-    std::vector<TensorView> sounds;  // of each utterance
-    for (size_t first = 0; first < counts.size();) {
-      const size_t last = tap ? counts.size() : end_of_group(counts, first, kMostFrames);
-      const auto from = static_cast<int64_t>(first), to = static_cast<int64_t>(last);
-      const FrameBatch frames(tokens, from, std::span(spoken).subspan(first, last - first),
-                              seeds.subspan(first, last - first), Padding::none);
-      const TensorView samples =
-          ctx.workspace->alloc(DType::f32, {frames.layout.total() * samples_per_frame()});
-      const Workspace::Scope scope(*ctx.workspace);
-      Score score{.encoded = encoded,
-                  .token_of = ops::upload(ctx, frames.token_of),
-                  .noise = noise_of(ctx, frames, noise, all.begin(from))};
-      score.encoded.prosody = encoded.prosody.slice(from, to);
-      score.encoded.decoder = encoded.decoder.slice(from, to);
-      network_.render(frames.layout.rows(ctx, tap, between), score, samples);
-      for (int64_t u = 0; u < frames.layout.count(); ++u) {
-        const int64_t begin = frames.layout.begin(u);
-        sounds.push_back(samples.slice(begin * samples_per_frame(),
-                                       (begin + frames.layout.length(u)) * samples_per_frame()));
-      }
-      first = last;
-    }
+  static void fetch(ops::Context& ctx, std::span<const TensorView> sounds, std::vector<Spoken>& spoken) {
     for (size_t u = 0; u < sounds.size(); ++u) {
       spoken[u].samples.resize(static_cast<size_t>(sounds[u].elements()));
       ops::download(ctx, sounds[u], spoken[u].samples.data());
     }
-  }
-
-  // given: of all frames, of which the batch's first utterance begins at frame `begin`; or null.
-  ops::SourceNoise noise_of(ops::Context& ctx, const FrameBatch& frames, const ops::SourceNoise* given,
-                            int64_t begin) const {
-    if (!given) {
-      const std::vector<int64_t> bits(frames.seeds.begin(), frames.seeds.end());
-      return {.seeds = frames.seeds, .seed_table = ops::upload(ctx, bits)};
-    }
-    const int64_t first = begin - frames.layout.begin(0);
-    return {.given = given->given.slice(first * samples_per_frame(),
-                                        (first + frames.layout.total()) * samples_per_frame())};
   }
 
   // One utterance, by a recorded step.

@@ -30,7 +30,7 @@ ops::PackedMatrix load_conv(Loader& loader, const std::string& prefix, const Sha
   const Tensor weight = loader.convolution(prefix, shape);
   const Tensor shift = bias ? loader.host_f32(prefix + ".bias", {shape[0]}) : Tensor();
   for (const Tensor* tensor : {&weight, &shift}) {
-    if (tensor->empty()) continue;
+    if (tensor->empty() || loader.names_only()) continue;
     for (float& value : tensor->span<float>()) value *= factor;
   }
   return loader.counted(ops::pack_conv1d(loader.ctx(), weight, shift.view(), loader.dtype()));

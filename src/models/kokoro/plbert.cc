@@ -45,7 +45,7 @@ ops::PackedMatrix load_qkv(Loader& loader, int64_t width) {
   const Tensor bias(DType::f32, {3 * width});
   for (const char* name : {"query", "key", "value"}) {
     const Tensor part = loader.host_f32(prefix + name + ".bias", {width});
-    if (!part.empty())
+    if (!loader.names_only())
       std::memcpy(bias.as<float>() + static_cast<int64_t>(weights.size()) * width, part.as<float>(),
                   static_cast<size_t>(part.bytes()));
     weights.push_back(loader.host_f32(prefix + name + ".weight", {width, width}));

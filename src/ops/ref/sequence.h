@@ -32,7 +32,7 @@ struct Source {
   int64_t sample_rate_hz = 24000, samples_per_row = 300;
 };
 
-// Spec kokoro 6.1, sample by sample.   f0: [rows]; noise: [samples, harmonics] -> [samples]
+// kokoro/MODEL.md, Samples 8, sample by sample.   f0: [rows]; noise: [samples, harmonics] -> [samples]
 Values harmonic_source(const Values& f0, const Values& noise, const Source& source);
 
 // Complex spectra of mirrored samples (kokoro/MODEL.md, Samples): x [samples] -> [samples / hop + 1 frames,

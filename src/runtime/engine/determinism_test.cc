@@ -168,8 +168,16 @@ TEST(Determinism, Bfloat16TooAloneAndTogether) {
 
 TEST(Determinism, EightBitWeightsTooAloneAndTogether) {
   EngineConfig config = testing::tiny_config();
-  if (config.device.starts_with("cuda")) GTEST_SKIP() << "a GPU has no kernels of 8 bits";
   config.weights = WeightFormat::int8;
+  config.precision = Precision::bfloat16;  // a GPU multiplies weights of 8 bits by 16
+  expect_the_same_alone_and_together(config);
+}
+
+TEST(Determinism, EightBitKeysAndValuesTooAloneAndTogether) {
+  EngineConfig config = testing::tiny_config();
+  config.kv_precision = KvPrecision::int8;
+  expect_the_same_alone_and_together(config);
+  config.precision = Precision::bfloat16;
   expect_the_same_alone_and_together(config);
 }
 

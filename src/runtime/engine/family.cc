@@ -12,6 +12,11 @@ ModelVoices Family::own_voices(const std::string& model) const {
        ": has no voices of its own; its voices are reference clips");
 }
 
+QuantisationReport Family::quantise(const QuantiseOptions& options, const QuantiseProgress&) const {
+  fail(ErrorCode::unsupported, "quantise: ", printable(options.model),
+       " is no language model; weights of 8 bits are for these alone");
+}
+
 std::string Family::shipped_voices_dir(const std::string& /*model*/) const { return ""; }
 
 const Family& family_of(const std::string& model) {

@@ -9,6 +9,7 @@
 
 #include "runtime/engine/speech_pipeline.h"
 #include "shoal/model.h"
+#include "shoal/quantise.h"
 #include "shoal/stored_voices.h"
 #include "tensor/tensor.h"
 
@@ -36,6 +37,8 @@ class Family {
   // As shoal::estimate_memory(). `device` is config.device; available: bytes that are free on it.
   virtual MemoryEstimate estimate_memory(const EngineConfig& config, Device device,
                                          int64_t available) const = 0;
+  // As shoal::quantise_model(); here: throws Error(unsupported).
+  virtual QuantisationReport quantise(const QuantiseOptions& options, const QuantiseProgress& progress) const;
   // As shoal::model_voices(); here: throws Error(unsupported).
   virtual ModelVoices own_voices(const std::string& model) const;
   // The folder of the reference clips that came with the model, which need not exist; here: empty.

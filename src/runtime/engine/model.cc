@@ -1,8 +1,10 @@
 #include "shoal/model.h"
 
+#include "base/error.h"
 #include "ops/device_choice.h"
 #include "runtime/engine/device_memory.h"
 #include "runtime/engine/family.h"
+#include "shoal/quantise.h"
 
 namespace shoal {
 
@@ -31,6 +33,12 @@ ModelReport inspect_model(const std::string& model, Precision precision) {
 MemoryEstimate estimate_memory(const EngineConfig& config) {
   const Device device = ops::choose_device(config.device);
   return runtime::family_of(config.model).estimate_memory(config, device, runtime::memory_available(device));
+}
+
+QuantisationReport quantise_model(const QuantiseOptions& options, const QuantiseProgress& progress) {
+  if (options.weights != WeightFormat::int8)
+    fail(ErrorCode::invalid_argument, "weights: expected int8, got \"", name_of(options.weights), "\"");
+  return runtime::family_of(options.model).quantise(options, progress);
 }
 
 int64_t MemoryEstimate::total_bytes() const {

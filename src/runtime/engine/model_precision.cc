@@ -1,6 +1,7 @@
 #include "runtime/engine/model_precision.h"
 
 #include "base/error.h"
+#include "ops/attention.h"
 #include "ops/device_state.h"
 
 namespace shoal::runtime {
@@ -23,13 +24,23 @@ void check_precision(Precision precision, Device device) {
     fail(ErrorCode::unsupported, "precision: float16 needs a GPU; on a CPU use bfloat16 or float32");
 }
 
-void check_weights(WeightFormat weights, Device device) {
-  if (weights == WeightFormat::int8 && !ops::multiplies(device, DType::i8))
-    fail(ErrorCode::unsupported, "weights: int8 needs a CPU; on a GPU use auto");
+Formats with_weights(Formats formats, WeightFormat weights, Device device) {
+  if (weights == WeightFormat::int8) formats.weights = DType::i8;
+  if (formats.weights != DType::i8) return formats;
+  if (!ops::multiplies(device, ops::layer_format(device, formats)))
+    fail(ErrorCode::unsupported, "weights: int8 on a GPU needs 16 bits beside it; use --precision bfloat16");
+  return formats;
 }
 
-Formats with_weights(Formats formats, WeightFormat weights) {
-  if (weights == WeightFormat::int8) formats.weights = DType::i8;
+void check_kv_precision(KvPrecision kv, Device device, int64_t head_dim) {
+  if (kv == KvPrecision::int8 && !ops::can_attend(device, head_dim, DType::i8))
+    fail(ErrorCode::unsupported,
+         "kv_precision: int8 on a GPU needs heads of 32, 64 or 128 values, this model's have ", head_dim,
+         "; use auto");
+}
+
+Formats with_kv_precision(Formats formats, KvPrecision kv) {
+  if (kv == KvPrecision::int8) formats.kv = DType::i8;
   return formats;
 }
 
@@ -44,7 +55,14 @@ Precision precision_of(const Formats& formats) {
   }
 }
 
-Formats choose_formats(Precision precision, const weights::Checkpoint& checkpoint) {
+Formats choose_formats(Precision precision, const weights::Checkpoint& checkpoint,
+                       const std::optional<weights::Quantisation>& stored) {
+  if (stored) {
+    Formats formats = precision == Precision::automatic ? Formats(stored->precision)
+                                                        : choose_formats(precision, checkpoint);
+    formats.weights = DType::i8;
+    return formats;
+  }
   switch (precision) {
     case Precision::float32:
       return DType::f32;

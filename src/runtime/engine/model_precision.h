@@ -1,23 +1,31 @@
 // The formats that a precision means for a checkpoint.
 #pragma once
 
+#include <optional>
+
 #include "shoal/engine_config.h"
 #include "tensor/formats.h"
 #include "tensor/tensor.h"
 #include "weights/checkpoint.h"
+#include "weights/quantised.h"
 
 namespace shoal::runtime {
 
 // Throws Error(unsupported) for a precision that the device does not compute in.
 void check_precision(Precision precision, Device device);
-// Throws Error(unsupported) for weights that the device does not multiply.
-void check_weights(WeightFormat weights, Device device);
-// These formats with the layers' weights as asked for.
-Formats with_weights(Formats formats, WeightFormat weights);
+// These formats with the layers' weights as asked for; automatic: as they are. Throws Error(unsupported) for
+// those that the device does not multiply.
+Formats with_weights(Formats formats, WeightFormat weights, Device device);
+// Throws Error(unsupported) for keys and values that attention on the device does not read.
+void check_kv_precision(KvPrecision kv, Device device, int64_t head_dim);
+// These formats with keys and values as asked for.
+Formats with_kv_precision(Formats formats, KvPrecision kv);
 // The name of the chosen precision.
 Precision precision_of(const Formats& formats);
-// automatic: 16 bits where the larger part of the checkpoint is stored so.
-Formats choose_formats(Precision precision, const weights::Checkpoint& checkpoint);
+// automatic: 16 bits where the larger part of the checkpoint is stored so. stored: what a quantised model
+// says of itself: its layers' weights are 8 bits, and automatic is its precision.
+Formats choose_formats(Precision precision, const weights::Checkpoint& checkpoint,
+                       const std::optional<weights::Quantisation>& stored = std::nullopt);
 // The same for random weights, which stand for a 16-bit checkpoint.
 Formats formats_of_random_weights(Precision precision);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "weights/quantised.h"
+
 namespace shoal::runtime {
 namespace {
 
@@ -20,6 +22,16 @@ TensorReport report_of(const weights::StoredTensor& tensor) {
           .bytes = tensor.view.bytes()};
 }
 
+// Bytes of the scales beside the integers of 8 bits; 0: the tensor is not kept in 8 bits.
+int64_t scales_of(const weights::RequiredTensor::Found& found, const weights::Checkpoint& checkpoint) {
+  int64_t bytes = 0;
+  for (const std::string& name : found.names) {
+    if (checkpoint.find(name)->dtype() != DType::i8) continue;
+    if (const TensorView* scales = checkpoint.find(weights::scales_name(name))) bytes += scales->bytes();
+  }
+  return bytes;
+}
+
 }  // namespace
 
 CheckpointReport audit(std::string name, const weights::Checkpoint& checkpoint, const std::string& path,
@@ -30,9 +42,12 @@ CheckpointReport audit(std::string name, const weights::Checkpoint& checkpoint, 
     const weights::RequiredTensor::Found found = tensor.stored_in(checkpoint);
     used += found.names.size();
     if (!found.problem.empty()) report.problems.push_back(found.problem);
-    part_called(report, tensor.part).parameters += tensor.shape.elements();
+    PartReport& part = part_called(report, tensor.part);
+    part.parameters += tensor.shape.elements();
+    const int64_t scales = scales_of(found, checkpoint);
+    used += scales > 0 ? found.names.size() : 0;
+    part.bytes += scales > 0 ? tensor.shape.elements() + scales : tensor.shape.elements() * size_of(dtype);
   }
-  for (PartReport& part : report.parts) part.bytes = part.parameters * size_of(dtype);
   for (const weights::StoredTensor& tensor : checkpoint.tensors())
     report.tensors.push_back(report_of(tensor));
   report.unused_tensors = static_cast<int64_t>(report.tensors.size() - std::min(used, report.tensors.size()));

@@ -10,7 +10,7 @@
 
 namespace shoal::runtime {
 
-// path: of the file. dtype: of the weights in memory.
+// path: of the file. dtype: of the weights in memory, unless they are kept in 8 bits.
 CheckpointReport audit(std::string name, const weights::Checkpoint& checkpoint, const std::string& path,
                        std::span<const weights::RequiredTensor> required, DType dtype);
 

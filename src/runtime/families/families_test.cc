@@ -192,6 +192,7 @@ TEST(EstimateMemory, GrowsWithTheBatch) {
     few.model = model;
     few.kv_memory_mb = 64;
     few.max_batch_size = 1;
+    few.max_batch_frames = 4000;  // more than one utterance has
     EngineConfig many = few;
     many.max_batch_size = 8;
     EXPECT_LT(estimate_memory(few).total_bytes(), estimate_memory(many).total_bytes()) << model;

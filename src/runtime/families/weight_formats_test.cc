@@ -1,8 +1,13 @@
-// 8-bit weights: what an engine with them takes, and who refuses them.
+// 8-bit weights, keys and values: what an engine with them takes, and who refuses them.
 #include <gmock/gmock.h>
 
+#include "base/file.h"
+#include "base/json.h"
 #include "runtime/engine/engine_testing.h"
+#include "runtime/families/kokoro/kokoro_testing.h"
 #include "shoal/model.h"
+#include "shoal/quantise.h"
+#include "weights/quantised.h"
 
 namespace shoal::runtime {
 namespace {
@@ -53,6 +58,31 @@ TEST(WeightFormats, AnEngineTakesWhatItsPlanSays) {
   EXPECT_EQ(taken, planned);
 }
 
+TEST(KvPrecision, EightBitsHoldNearlyTwiceThePages) {
+  EngineConfig config = with_format("random:s1-mini", WeightFormat::automatic);
+  config.kv_memory_mb = 1024;
+  config.max_batch_size = 64;
+  const auto pages = [&] {
+    for (const auto& [name, figure] : estimate_memory(config).figures)
+      if (name == "kv_pages") return figure;
+    return int64_t{0};
+  };
+  const int64_t wide = pages();
+  config.kv_precision = KvPrecision::int8;
+  const int64_t narrow = pages();
+  const double share = static_cast<double>(narrow) / static_cast<double>(wide);
+  EXPECT_NEAR(share, 256.0 / 130.0, 0.01);  // bytes of a head of 128: two each, or one each and a scale
+}
+
+TEST(KvPrecision, KokoroHasNone) {
+  EngineConfig config =
+      with_format(std::string(SHOAL_SOURCE_DIR) + "/tests/data/kokoro/set_a", WeightFormat::automatic);
+  config.kv_precision = KvPrecision::int8;
+  EXPECT_THROW(estimate_memory(config), Error);
+  Engine engine(config);
+  EXPECT_THROW(engine.start(), Error);
+}
+
 TEST(WeightFormats, KokoroRefusesThem) {
   const EngineConfig config =
       with_format(std::string(SHOAL_SOURCE_DIR) + "/tests/data/kokoro/set_a", WeightFormat::int8);
@@ -65,6 +95,20 @@ TEST(WeightFormats, KokoroRefusesThem) {
   }
   Engine engine(config);
   EXPECT_THROW(engine.start(), Error);
+}
+
+TEST(WeightFormats, KokoroIsNeitherQuantisedNorLoadedAsQuantised) {
+  const testing::KokoroFolder kokoro;
+  const std::string dir = kokoro.folder().path(), config = dir + "/config.json";
+  const auto expect_refused = [](auto call) {
+    EXPECT_EQ(testing::error_of(call).code(), ErrorCode::unsupported);
+  };
+  expect_refused([&] { quantise_model({.model = dir, .output_dir = dir + "/new"}); });
+  const std::string text = weights::Quantisation().added_to(read_file(config, kMaxConfigBytes));
+  std::filesystem::remove(config);
+  kokoro.folder().write("config.json", text);
+  expect_refused([&] { inspect_model(dir); });
+  expect_refused([&] { Engine(with_format(dir, WeightFormat::automatic)).start(); });
 }
 
 }  // namespace

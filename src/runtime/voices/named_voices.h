@@ -28,6 +28,7 @@ class NamedVoices : public ClipVoices {
   void remove(const std::string& name) override;
 
   std::vector<VoiceClip> clips(std::string_view name) const override { return folder_of(name).clips(name); }
+  void look_at(std::string_view name, FunctionRef<void()> look) const { folder_of(name).look_at(name, look); }
   VoiceExamination examine(const std::string& name) const override;
   std::vector<VoiceExamination> examine_all() const override;
   const std::string& dir() const override { return added_.dir(); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,43 @@ bool is_temporary_name(std::string_view name);
 enum class NewFile {
   cached,  // may be lost or torn by a power failure; read-only, because it never changes
   kept,    // on the disk when the call returns
+};
+
+// A folder in the making, under a temporary name in `parent`: deleted unless it is kept, after it was
+// renamed.
+class NewFolder {
+ public:
+  // Throws Error as fail_with_errno.
+  explicit NewFolder(const std::string& parent);
+  ~NewFolder();
+  NewFolder(const NewFolder&) = delete;
+  NewFolder& operator=(const NewFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+  void keep() { path_.clear(); }
+
+ private:
+  std::string path_;
+};
+
+// A file that must be new, deleted unless it is kept. Throws Error as fail_with_errno.
+class Output {
+ public:
+  Output(std::string path, NewFile kind);
+  ~Output();
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+
+  // Fails if the disk has less room.
+  void reserve(int64_t bytes);
+  void write(int64_t offset, std::span<const std::byte> bytes);
+  void keep();
+
+ private:
+  const std::string path_;
+  const NewFile kind_;
+  int fd_ = -1;
+  bool kept_ = false;
 };
 
 // Creates `path`, which must not exist. Leaves no file behind when it fails. Throws Error: resource_exhausted

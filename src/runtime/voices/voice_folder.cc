@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <fcntl.h>
 #include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -89,31 +90,26 @@ void rename_folder(const std::string& from, const std::string& dir, const std::s
   fail_with_errno(dir + "/" + name, "cannot be written");
 }
 
-// A folder in the making, deleted unless it got a name.
-class NewFolder {
+// The folder that a path leads to now, or none. While it is open, no other gets its number.
+class HeldFolder {
  public:
-  explicit NewFolder(const std::string& dir) : path_(dir + "/" + temporary_name()) {
-    if (mkdir(path_.c_str(), 0777) != 0) fail_with_errno(path_, "cannot be created");
+  explicit HeldFolder(const std::string& path)
+      : fd_(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)), exists_(fstat(fd_, &status_) == 0) {}
+  ~HeldFolder() {
+    if (fd_ >= 0) close(fd_);
   }
-  ~NewFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  NewFolder(const NewFolder&) = delete;
-  NewFolder& operator=(const NewFolder&) = delete;
+  HeldFolder(const HeldFolder&) = delete;
+  HeldFolder& operator=(const HeldFolder&) = delete;
 
-  void write(std::string_view name, std::string_view bytes) const {
-    write_new_file(concat(path_, "/", name), bytes_of(bytes), NewFile::kept);
-  }
-  void become(const std::string& dir, const std::string& name) {
-    sync_folder(path_);
-    rename_folder(path_, dir, name);
-    path_.clear();
-    sync_folder(dir);
+  bool is(const HeldFolder& other) const {
+    return exists_ == other.exists_ && status_.st_dev == other.status_.st_dev &&
+           status_.st_ino == other.status_.st_ino;
   }
 
  private:
-  std::string path_;
+  int fd_;
+  struct stat status_{};
+  bool exists_;
 };
 
 bool is_symlink(const std::string& path) {
@@ -169,6 +165,22 @@ std::vector<VoiceClip> VoiceFolder::clips(std::string_view name) const {
   return clips;
 }
 
+void VoiceFolder::look_at(std::string_view name, FunctionRef<void()> look) const {
+  check_voice_name(name);
+  constexpr int kMostTries = 100;
+  const std::string path = concat(dir_, "/", name);
+  for (int i = 0; i < kMostTries; ++i) {
+    const HeldFolder before(path);
+    try {
+      look();
+      if (HeldFolder(path).is(before)) return;
+    } catch (const Error&) {
+      if (HeldFolder(path).is(before)) throw;
+    }
+  }
+  fail(ErrorCode::unavailable, "voice \"", name, "\": is replaced again and again");
+}
+
 void VoiceFolder::add(const std::string& name, const std::string& audio, const std::string& text) {
   check_voice_name(name);
   const ReferenceLimits limits;
@@ -179,9 +191,12 @@ void VoiceFolder::add(const std::string& name, const std::string& audio, const s
   std::error_code error;
   fs::create_directories(dir_, error);  // a failure shows in the next line
   NewFolder folder(dir_);
-  folder.write(concat("sample", ending_of(audio)), audio);
-  folder.write("sample.lab", text);
-  folder.become(dir_, name);
+  write_new_file(concat(folder.path(), "/sample", ending_of(audio)), bytes_of(audio), NewFile::kept);
+  write_new_file(folder.path() + "/sample.lab", bytes_of(text), NewFile::kept);
+  sync_folder(folder.path());
+  rename_folder(folder.path(), dir_, name);
+  folder.keep();
+  sync_folder(dir_);
 }
 
 void VoiceFolder::rename(const std::string& name, const std::string& new_name) {

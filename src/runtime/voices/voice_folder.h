@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "shoal/stored_voices.h"
 
 namespace shoal::runtime {
@@ -33,6 +34,10 @@ class VoiceFolder : public Voices {
   // invalid_argument (name; a transcript that is empty or not UTF-8), not_found, too_large (a transcript),
   // io.
   std::vector<VoiceClip> clips(std::string_view name) const;
+  // Calls `look` until the name has the same folder after it as before: then all that it read is of one
+  // voice. Another process may replace a voice at any time, between its words and its sound. Throws what
+  // `look` throws while nobody does; Error(unavailable) if the voice is replaced again and again.
+  void look_at(std::string_view name, FunctionRef<void()> look) const;
   const std::string& dir() const { return dir_; }
 
  private:

@@ -35,6 +35,41 @@ class VoiceFolderTest : public InTemporaryFolder {
   const std::string sound_ = folder_clip();
 };
 
+// Another process replaces the voice after its words were read and before its sound is.
+TEST_F(VoiceFolderTest, ALookSeesOneVoiceWhenAnotherTakesItsNameMeanwhile) {
+  const std::string other_sound = folder_clip(0.6);
+  VoiceFolder folder = voices();
+  folder.add("bob", sound_, "sound");
+  int looks = 0;
+  std::string words, audio;
+  const auto look = [&](auto meanwhile) {
+    return [&, meanwhile] {
+      const VoiceClip clip = folder.clips("bob").at(0);
+      words = clip.transcript;
+      if (++looks == 1) meanwhile();
+      audio = read_file(clip.audio_path, 1 << 20);
+    };
+  };
+  folder.look_at("bob", look([&] {
+                   folder.remove("bob");
+                   folder.add("bob", other_sound, "other sound");
+                 }));
+  EXPECT_EQ(looks, 2);
+  EXPECT_EQ(words, "other sound");
+  EXPECT_EQ(audio, other_sound);
+  looks = 0;
+  EXPECT_EQ(code_of([&] { folder.look_at("bob", look([&] { folder.remove("bob"); })); }),
+            ErrorCode::not_found);
+  EXPECT_EQ(looks, 1);
+  EXPECT_EQ(code_of([&] {
+              folder.look_at("bob", [&] {
+                if (folder.has("bob")) return folder.remove("bob");
+                folder.add("bob", sound_, "sound");
+              });
+            }),
+            ErrorCode::unavailable);
+}
+
 TEST_F(VoiceFolderTest, AddListGetRenameRemove) {
   VoiceFolder folder = voices();
   EXPECT_THAT(folder.list(), IsEmpty());  // no such folder

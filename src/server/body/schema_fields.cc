@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 
+#include "base/base64.h"
 #include "base/nearest.h"
 #include "base/printable.h"
 

@@ -70,12 +70,4 @@ Value read_body(std::string_view content_type, std::string_view body);
 std::string write_json(const Value& value);
 std::string write_msgpack(const Value& value);
 
-std::string to_base64(std::string_view bytes);
-void append_base64(std::string& out, std::string_view bytes);
-// How long that is.
-constexpr size_t base64_size(size_t bytes) { return (bytes + 2) / 3 * 4; }
-// Standard and URL alphabets, padding or not, white space ignored, a "data:...;base64," prefix dropped;
-// absent: not base64.
-std::optional<std::string> from_base64(std::string_view text);
-
 }  // namespace shoal::server

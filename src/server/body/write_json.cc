@@ -2,6 +2,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/base64.h"
 #include "base/printable.h"
 #include "server/body/value.h"
 

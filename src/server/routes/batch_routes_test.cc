@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "base/base64.h"
 #include "server/routes/batch_run.h"
 #include "server/routes/clip_testing.h"
 
@@ -274,7 +275,7 @@ TEST_F(Batches, ResultsWaitForASlowReader) {
     BatchRun run(context.get_executor(), bench_.services(), from, batch(), {});
     EXPECT_TRUE(eventually([&] { return engine_->statistics().submitted > before; }) && idle());
     EXPECT_LT(engine_->statistics().submitted, before + kItems) << "nobody has taken anything";
-    EXPECT_GT(bench_.services().answers.held(), 0);
+    EXPECT_TRUE(eventually([&] { return bench_.services().answers.held() > 0; }));
     while (const auto answer = co_await run.next()) {
       EXPECT_TRUE(answer->success) << answer->json;
       indices.insert(answer->index);

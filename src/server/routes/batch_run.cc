@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/base64.h"
 #include "server/routes/speech_answer.h"
 #include "server/routes/speech_warnings.h"
 

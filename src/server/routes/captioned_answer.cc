@@ -1,6 +1,7 @@
 // Sound with the times of its words.
 #include <utility>
 
+#include "base/base64.h"
 #include "base/error.h"
 #include "server/routes/speech_warnings.h"
 #include "server/routes/spoken_answer.h"

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <gtest/gtest.h>
 
+#include "base/base64.h"
 #include "server/routes/clip_testing.h"
 
 namespace shoal::server {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/base64.h"
 #include "server/routes/fish_request.h"
 #include "server/routes/speech_testing.h"
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <gmock/gmock.h>
 
+#include "base/base64.h"
 #include "server/routes/kokoro_testing.h"
 
 namespace shoal::server {

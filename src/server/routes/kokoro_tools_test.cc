@@ -2,6 +2,7 @@
 #include <fstream>
 #include <gmock/gmock.h>
 
+#include "base/base64.h"
 #include "base/log.h"
 #include "server/routes/kokoro_testing.h"
 #include "weights/torch_zip.h"

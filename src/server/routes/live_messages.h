@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "server/access/error_style.h"
 #include "server/body/schema.h"
-#include "server/routes/error_style.h"
 #include "shoal/speech_request.h"
 
 namespace shoal::server {

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "audio/encoder.h"
+#include "base/base64.h"
 #include "server/body/value.h"
 #include "server/routes/live_conversation_testing.h"
 #include "shoal/seeds.h"

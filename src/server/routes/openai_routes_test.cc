@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sstream>
 
+#include "base/base64.h"
 #include "server/routes/openai_speech.h"
 #include "server/routes/speech_testing.h"
 

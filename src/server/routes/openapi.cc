@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/version.h"
+
 namespace shoal::server {
 namespace {
 
@@ -242,7 +244,7 @@ std::string openapi_document(const std::vector<Route>& routes, const ServerConfi
   }
   const Object info{
       {"title", text_value("Shoal")},
-      {"version", text_value(SHOAL_VERSION)},
+      {"version", text_value(version())},
       {"description",
        text_value("Text to speech: the routes of OpenAI and Fish-Speech clients, and our own.")}};
   return write_json({Object{

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "base/version.h"
 #include "server/observe/model_health.h"
 #include "server/routes/docs_page.h"
 #include "server/routes/reload_route.h"
@@ -69,7 +70,7 @@ Response health(Services& services, const Request&) {
                         {"queue", {queue}},
                         {"uptime_s", {engine.uptime_s}},
                         {"models", state_by_model(models, services.draining)},
-                        {"version", word(SHOAL_VERSION)}});
+                        {"version", word(version())}});
 }
 
 Response ready(Services& services, const Request&) {

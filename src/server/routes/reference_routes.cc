@@ -178,7 +178,8 @@ Route changing(std::string method, std::string path, BodySize body, std::string 
                   .body_types = every_body_type(),
                   .query = {format_parameter(), model_parameter()},
                   .answer_types = packed_types()},
-          .handle = answer_packed<change<Change>>};
+          .handle = answer_packed<change<Change>>,
+          .changes = true};
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <sys/resource.h>
 
+#include "base/base64.h"
 #include "base/temporary_folder_testing.h"
 #include "server/routes/clip_testing.h"
 #include "server/routes/packed_answer.h"

@@ -102,14 +102,15 @@ Route reload_route() {
       .path = "/v1/admin/reload",
       .access = Access::admin,
       .body = BodySize::small,
-      .doc = {
-          .summary =
-              "Loads the model again, or another one, beside the one that serves, and hands over; an empty "
-              "body: the same one. What the body changes stays until the next start.",
-          .body = schema().docs(),
-          .body_types = json_type(),
-          .body_required = false,
-          .answer_types = {"application/json"}}};
+      .doc =
+          {.summary =
+               "Loads the model again, or another one, beside the one that serves, and hands over; an empty "
+               "body: the same one. What the body changes stays until the next start.",
+           .body = schema().docs(),
+           .body_types = json_type(),
+           .body_required = false,
+           .answer_types = {"application/json"}},
+      .changes = true};
   const auto taken = std::make_shared<std::atomic<bool>>(false);
   route.handle = [taken](Services& services, Exchange& exchange) {
     return reload(services, exchange, taken);

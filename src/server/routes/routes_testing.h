@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "server/access/error_style.h"
 #include "server/http/exchange.h"
-#include "server/routes/error_style.h"
 #include "server/routes/services.h"
 
 namespace shoal::server::testing {

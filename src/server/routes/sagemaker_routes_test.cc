@@ -1,6 +1,7 @@
 // SageMaker's two paths: the same answers as the routes behind them.
 #include <gtest/gtest.h>
 
+#include "base/base64.h"
 #include "server/routes/clip_testing.h"
 
 namespace shoal::server {

@@ -7,14 +7,15 @@
 #include <string_view>
 #include <vector>
 
+#include "server/access/error_style.h"
+#include "server/access/gate.h"
 #include "server/body/schema.h"
 #include "server/http/body_budget.h"
 #include "server/http/exchange.h"
+#include "server/http/workers.h"
 #include "server/observe/server_metrics.h"
-#include "server/routes/error_style.h"
 #include "server/routes/models.h"
 #include "server/routes/voice_names.h"
-#include "server/routes/workers.h"
 #include "shoal/server_config.h"
 
 namespace shoal::server {
@@ -30,12 +31,6 @@ struct Services {
   BodyBudget answers{int64_t{config.max_body_memory_mb} << 20};  // that are sent whole
   const VoiceNames voice_names{config};
   std::atomic<bool> grace_over{false};  // engines have stopped: work that waits for its client must end too
-};
-
-enum class Access {
-  open,    // no key needed: live checks, the page
-  client,  // an API key, where there are any
-  admin,   // the admin key; without one the route does not exist
 };
 
 // The limits and features of a route's requests.
@@ -66,11 +61,13 @@ struct Route {
   std::function<Task<>(Services&, Exchange&)> handle;
   std::function<Task<>(Services&, WebSocket&)> converse;
   bool takes_slot = false;              // keeps a model busy: counts against max_concurrency
+  bool changes = false;                 // what others are told: asking twice is not as good as once
   bool answers_while_draining = false;  // like routes that need no key
   bool for_operators = false;           // at operator_listen too, and when there are too many connections
 };
 
-// The parts of the table, each in its own file.
+std::vector<Route> route_table(const ServerConfig& config);
+// Its parts, each in its own file.
 std::vector<Route> openai_routes(const ServerConfig& config);
 // What Kokoro-FastAPI has besides OpenAI's API (0.8).
 std::vector<Route> kokoro_routes(const ServerConfig& config);

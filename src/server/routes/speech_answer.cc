@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "base/base64.h"
 #include "base/error.h"
 #include "server/observe/log_sink.h"
 #include "server/routes/speech_warnings.h"

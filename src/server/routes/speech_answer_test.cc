@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <thread>
 
+#include "base/base64.h"
 #include "server/routes/speech_testing.h"
 
 namespace shoal::server {

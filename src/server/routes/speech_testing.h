@@ -8,6 +8,7 @@
 #include "audio/encoder.h"
 #include "audio/stream_resampler.h"
 #include "base/temporary_folder_testing.h"
+#include "server/body/members_testing.h"
 #include "server/routes/routes_testing.h"
 
 namespace shoal::server::testing {
@@ -97,21 +98,5 @@ inline std::string decoded(const std::string& file) {
 }
 
 inline Value body_value(const Answered& answered) { return read_json(answered.body()); }
-
-// A member of a member: at(value, {"error", "param"}).
-inline Value at(const Value& value, std::initializer_list<std::string_view> path) {
-  const Value* found = &value;
-  for (const std::string_view name : path) {
-    found = found->find(name);
-    if (!found) return {std::string("(absent)")};
-  }
-  return *found;
-}
-
-inline std::string text_at(const Value& value, std::initializer_list<std::string_view> path) {
-  const Value found = at(value, path);
-  const auto* text = found.as<std::string>();
-  return text ? *text : found.is_null() ? "(null)" : "(not a text)";
-}
 
 }  // namespace shoal::server::testing

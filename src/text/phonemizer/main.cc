@@ -7,6 +7,7 @@
 #include <cstring>
 #include <espeak-ng/speak_lib.h>
 #include <fcntl.h>
+#include <filesystem>
 #include <string>
 #include <unistd.h>
 
@@ -46,8 +47,19 @@ int take_standard_output() {
   return answers;
 }
 
+// share/ beside our bin/, if espeak-ng's data were installed there with us; empty: those of the system.
+std::string own_data_folder() {
+  std::error_code failed;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", failed);
+  if (failed) return {};
+  const std::filesystem::path share = program.parent_path().parent_path() / "share";
+  return std::filesystem::is_directory(share / "espeak-ng-data", failed) ? share.string() : std::string();
+}
+
 Message start_espeak() {
-  const int rate = espeak_Initialize(AUDIO_OUTPUT_RETRIEVAL, 0, nullptr, espeakINITIALIZE_DONT_EXIT);
+  const std::string data = own_data_folder();
+  const int rate = espeak_Initialize(AUDIO_OUTPUT_RETRIEVAL, 0, data.empty() ? nullptr : data.c_str(),
+                                     espeakINITIALIZE_DONT_EXIT);
   if (rate <= 0) return {MessageKind::failed, {"espeak-ng finds no data; install espeak-ng-data"}};
   const char* data_path = nullptr;
   return {MessageKind::ok, {espeak_Info(&data_path)}};

@@ -1,7 +1,10 @@
 // What fills and copies KV pages, and turns queries and keys before.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
+#include "base/f16.h"
 #include "ops/cpu/kernels/vector_kernels.h"
 #include "ops/cpu/rows/tasks.h"
 #include "ops/cpu_backend.h"
@@ -9,9 +12,32 @@
 namespace shoal::ops::cpu {
 namespace {
 
-void store_head(const VectorKernels& kernels, const float* from, TensorView cache, int64_t slot) {
+// The largest magnitude; infinity if an element is not a number.
+float largest_magnitude(const float* x, int64_t n) {
+  float largest = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const float magnitude = std::isnan(x[i]) ? std::numeric_limits<float>::infinity() : std::abs(x[i]);
+    largest = std::max(largest, magnitude);
+  }
+  return largest;
+}
+
+// Integers, and their scale (attention.h). A head that is not finite gets a scale that is not finite either.
+void store_integers(const float* from, int8_t* to, F16* scale, int64_t dim) {
+  *scale = float_to_f16(largest_magnitude(from, dim) * (1.0f / 127.0f));
+  const float step = f16_to_float(*scale);
+  if (step == 0 || !std::isfinite(step)) return static_cast<void>(std::fill_n(to, dim, int8_t{0}));
+  const float inverse = 1.0f / step;
+  for (int64_t i = 0; i < dim; ++i)
+    to[i] = static_cast<int8_t>(std::nearbyint(std::clamp(from[i] * inverse, -127.0f, 127.0f)));
+}
+
+void store_head(const VectorKernels& kernels, const float* from, TensorView cache, TensorView scales,
+                int64_t slot) {
   const int64_t dim = cache.dim(3);
-  if (cache.dtype() == DType::bf16)
+  if (cache.dtype() == DType::i8)
+    store_integers(from, cache.as<int8_t>() + slot * dim, scales.as<F16>() + slot, dim);
+  else if (cache.dtype() == DType::bf16)
     kernels.round_bf16(from, cache.as<Bf16>() + slot * dim, dim);
   else
     std::memcpy(cache.as<float>() + slot * dim, from, static_cast<size_t>(dim) * sizeof(float));
@@ -60,8 +86,8 @@ void append_kv(Context& ctx, TensorView qkv, const HeadLayout& layout, const Bat
       const float* k = qkv.row<float>(row) + layout.heads * dim;
       for (int64_t head = 0; head < layout.kv_heads; ++head) {
         const int64_t slot = (page * layout.kv_heads + head) * plan.page_size + position % plan.page_size;
-        store_head(kernels, k + head * dim, cache.k, slot);
-        store_head(kernels, k + kv_width + head * dim, cache.v, slot);
+        store_head(kernels, k + head * dim, cache.k, cache.k_scales, slot);
+        store_head(kernels, k + kv_width + head * dim, cache.v, cache.v_scales, slot);
       }
     }
   });

@@ -3,7 +3,9 @@
 //
 // Per query, whatever the block:  score[k] = scale * (q0 k0 + q1 k1 + ..., one chain of fma in order of d);
 // m = max; w[k] = exp(score[k] - m); their sum in 16 lanes (lane = k mod 16) and the tree of Vector16::sum;
-// result[d] = w0 v0[d] + w1 v1[d] + ..., one chain of fma in order of k. Chunks are merged in order.
+// result[d] = w0 v0[d] + w1 v1[d] + ..., one chain of fma in order of k. Chunks are merged in order. Of rows
+// with scales the integers are multiplied: then score[k] is multiplied by its key's scale, and in the sum of
+// values, but not in that of weights, w[k] by its value's.
 #pragma once
 
 #include "ops/cpu/kernels/vector_kernels.h"
@@ -24,6 +26,8 @@ struct Attention {
         return use(static_cast<const float*>(nullptr));
       case KvRow::bf16:
         return use(static_cast<const uint16_t*>(nullptr));
+      case KvRow::i8:
+        return use(static_cast<const int8_t*>(nullptr));
     }
   }
 
@@ -42,12 +46,12 @@ struct Attention {
       for (; first + 16 < end; first += 32) {
         transpose_keys(c, first, begin, end, block);
         transpose_keys(c, first + 16, begin, end, block + padded * 16);
-        score<2, 2>(c, 0, block, scores + first);
+        score<2, 2>(c, 0, block, key_scales_at(c, first), scores + first);
       }
     }
     for (; first < end; first += 16) {
       transpose_keys(c, first, begin, end, block);
-      score_block(c, block, scores + first);
+      score_block(c, block, key_scales_at(c, first), scores + first);
     }
     for (int i = 0; i < c.query_count; ++i) softmax(c, i, scores + i * kAttentionChunk);
     with_row_type(c.row, [&](const auto* type) {
@@ -99,17 +103,24 @@ struct Attention {
     }
   }
 
-  static void score_block(const AttentionChunk& c, const float* block, float* scores) {
+  static const float* key_scales_at(const AttentionChunk& c, int first) {
+    return c.key_scales ? c.key_scales + first : nullptr;
+  }
+
+  static void score_block(const AttentionChunk& c, const float* block, const float* key_scales,
+                          float* scores) {
     int i = 0;
-    for (; i + V::kQueries <= c.query_count; i += V::kQueries) score<V::kQueries, 1>(c, i, block, scores);
+    for (; i + V::kQueries <= c.query_count; i += V::kQueries)
+      score<V::kQueries, 1>(c, i, block, key_scales, scores);
     if constexpr (V::kQueries > 4)
-      for (; i + 4 <= c.query_count; i += 4) score<4, 1>(c, i, block, scores);
-    for (; i + 2 <= c.query_count; i += 2) score<2, 1>(c, i, block, scores);
-    if (i < c.query_count) score<1, 1>(c, i, block, scores);
+      for (; i + 4 <= c.query_count; i += 4) score<4, 1>(c, i, block, key_scales, scores);
+    for (; i + 2 <= c.query_count; i += 2) score<2, 1>(c, i, block, key_scales, scores);
+    if (i < c.query_count) score<1, 1>(c, i, block, key_scales, scores);
   }
 
   template <int kCount, int kBlocks>
-  static void score(const AttentionChunk& c, int first, const float* block, float* scores) {
+  static void score(const AttentionChunk& c, int first, const float* block, const float* key_scales,
+                    float* scores) {
     const int head_dim = c.head_dim, next = (head_dim + 15) / 16 * 16 * 16;
     const float* q[kCount];
     V sum[kCount][kBlocks];
@@ -123,9 +134,12 @@ struct Attention {
         for (int i = 0; i < kCount; ++i) sum[i][b] = V::fma(V::all(q[i][d]), key, sum[i][b]);
       }
     const V scale = V::all(c.scale);
-    for (int i = 0; i < kCount; ++i)
-      for (int b = 0; b < kBlocks; ++b)
-        (sum[i][b] * scale).store(scores + (first + i) * kAttentionChunk + 16 * b);
+    for (int b = 0; b < kBlocks; ++b) {
+      for (int i = 0; i < kCount; ++i) sum[i][b] = sum[i][b] * scale;
+      if (key_scales)
+        for (int i = 0; i < kCount; ++i) sum[i][b] = sum[i][b] * V::load(key_scales + 16 * b);
+      for (int i = 0; i < kCount; ++i) sum[i][b].store(scores + (first + i) * kAttentionChunk + 16 * b);
+    }
   }
 
   // Scores -> weights; lanes that the query does not see become 0.
@@ -144,7 +158,7 @@ struct Attention {
     for (int k = from; k < end; k += 16) {
       const V w = cpu::exp_nonpositive(V::load(scores + k) - V::all(largest));
       const V seen = V::select(V::between(begin - k, end - k), w, V::zero());
-      seen.store(scores + k);
+      (c.value_scales ? seen * V::load(c.value_scales + k) : seen).store(scores + k);
       sum = sum + seen;
     }
     float* result = c.result[query];

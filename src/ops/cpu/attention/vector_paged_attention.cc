@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/f16.h"
 #include "ops/cpu/kernels/vector_kernels.h"
 #include "ops/cpu_backend.h"
 
@@ -46,17 +47,10 @@ struct Batch {
   }
 };
 
-template <typename T>
-std::span<T> alloc_plain(Context& ctx, int64_t count) {
-  static_assert(alignof(T) <= 64);
-  const int64_t bytes = count * static_cast<int64_t>(sizeof(T));
-  return {static_cast<T*>(ctx.workspace->alloc(DType::u8, {bytes}).data()), static_cast<size_t>(count)};
-}
-
 std::span<Tile> plan_tiles(Context& ctx, const Batch& batch) {
   const RaggedRows& rows = batch.plan.rows;
   const int64_t step = batch.rows_per_tile();
-  const std::span<Tile> tiles = alloc_plain<Tile>(ctx, rows.rows() / step + rows.sequences());
+  const std::span<Tile> tiles = ctx.workspace->array<Tile>(rows.rows() / step + rows.sequences());
   size_t used = 0;
   int64_t partial = 0;
   for (int s = 0; s < rows.sequences(); ++s)
@@ -70,6 +64,10 @@ std::span<Tile> plan_tiles(Context& ctx, const Batch& batch) {
       tiles[used++] = tile;
     }
   return tiles.first(used);
+}
+
+KvRow row_of(DType dtype) {
+  return dtype == DType::i8 ? KvRow::i8 : dtype == DType::bf16 ? KvRow::bf16 : KvRow::f32;
 }
 
 // What one worker needs for a tile and kv head; slices of the workspace.
@@ -107,7 +105,9 @@ class PagedTileWorker {
       if (used == 0) continue;
       kernels_.attention_chunk({.keys = keys_,
                                 .values = values_,
-                                .row = batch_.cache.k.dtype() == DType::bf16 ? KvRow::bf16 : KvRow::f32,
+                                .key_scales = has_scales() ? key_scales_ : nullptr,
+                                .value_scales = has_scales() ? value_scales_ : nullptr,
+                                .row = row_of(batch_.cache.k.dtype()),
                                 .head_dim = static_cast<int>(dim),
                                 .scale = 1.0f / std::sqrt(static_cast<float>(dim)),
                                 .queries = queries,
@@ -161,13 +161,19 @@ class PagedTileWorker {
  private:
   static constexpr int kMostQueries = kQueriesPerTile;
 
-  // Pointers to the keys and values of the chunk's positions that the tile sees. No other page is looked up:
-  // it may be gone.
+  bool has_scales() const { return !batch_.cache.k_scales.empty(); }
+
+  // Pointers to the keys and values of the chunk's positions that the tile sees, and their scales; those of
+  // other positions are 0. No other page is looked up: it may be gone.
   void find_rows(const Tile& tile, int64_t kv_head, int64_t chunk) {
     const BatchPlan& plan = batch_.plan;
     const int64_t dim = batch_.layout.head_dim, start = chunk * kAttentionChunk;
     const int64_t row_bytes = dim * size_of(batch_.cache.k.dtype());
     const int64_t begin = std::max(tile.first, start), end = std::min(tile.last + 1, start + kAttentionChunk);
+    if (has_scales()) {
+      std::ranges::fill(key_scales_, 0.0f);
+      std::ranges::fill(value_scales_, 0.0f);
+    }
     for (int64_t at = begin; at < end;) {
       const int64_t logical = at / plan.page_size;
       const int64_t page =
@@ -176,9 +182,12 @@ class PagedTileWorker {
             batch_.cache.k.dim(0));
       const int64_t first_slot = (page * batch_.layout.kv_heads + kv_head) * plan.page_size;
       for (const int64_t stop = std::min(end, (logical + 1) * plan.page_size); at < stop; ++at) {
-        const int64_t offset = (first_slot + at % plan.page_size) * row_bytes;
+        const int64_t slot = first_slot + at % plan.page_size, offset = slot * row_bytes;
         keys_[at - start] = static_cast<const char*>(batch_.cache.k.data()) + offset;
         values_[at - start] = static_cast<const char*>(batch_.cache.v.data()) + offset;
+        if (!has_scales()) continue;
+        key_scales_[at - start] = f16_to_float(batch_.cache.k_scales.as<F16>()[slot]);
+        value_scales_[at - start] = f16_to_float(batch_.cache.v_scales.as<F16>()[slot]);
       }
     }
   }
@@ -188,6 +197,7 @@ class PagedTileWorker {
   float* scratch_;
   const void* keys_[kAttentionChunk];
   const void* values_[kAttentionChunk];
+  float key_scales_[kAttentionChunk], value_scales_[kAttentionChunk];
 };
 
 // Few rows and long contexts, as in decoding for one listener: the chunks are computed in parallel too.
@@ -198,7 +208,7 @@ void run_split(Context& ctx, const Batch& batch, std::span<const Tile> tiles, Te
   };
   int64_t count = 0;
   for (const Tile& tile : tiles) count += tile.chunks() * kv_heads;
-  const std::span<Task> tasks = alloc_plain<Task>(ctx, count);
+  const std::span<Task> tasks = ctx.workspace->array<Task>(count);
   size_t used = 0;
   for (size_t t = 0; t < tiles.size(); ++t)
     for (int64_t head = 0; head < kv_heads; ++head)

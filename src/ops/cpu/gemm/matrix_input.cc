@@ -49,13 +49,8 @@ TensorView alloc_rows(Workspace& workspace, RowFormat format, int64_t rows, int6
   return workspace.alloc(dtype_of(format), {rows + kReadableRows, width}).slice(0, rows);
 }
 
-std::span<Segment> alloc_segments(Workspace& workspace, int64_t count) {
-  static_assert(sizeof(Segment) == 3 * sizeof(int64_t));
-  return {static_cast<Segment*>(workspace.alloc(DType::i64, {count, 3}).data()), static_cast<size_t>(count)};
-}
-
 std::span<const Segment> one_segment(Workspace& workspace, int64_t rows) {
-  const std::span<Segment> segments = alloc_segments(workspace, 1);
+  const std::span<Segment> segments = workspace.array<Segment>(1);
   segments[0] = {.input_row = 0, .output_row = 0, .rows = rows};
   return segments;
 }
@@ -234,13 +229,13 @@ StagedInput stage_signal(Context& ctx, TensorView x, const PackedMatrix& weight,
 StagedSequences stage_sequences(Context& ctx, const ConvInput& input, int64_t look_back, RowFormat format,
                                 int64_t padded_width) {
   const int64_t width = input.x.dim(1);
-  const std::span<Segment> all = alloc_segments(*ctx.workspace, input.rows.rows.sequences());
+  const std::span<Segment> all = ctx.workspace->array<Segment>(input.rows.rows.sequences());
   int64_t staged_rows = 0;
   size_t used = 0;
-  const TensorView sequence_of = ctx.workspace->alloc(DType::i32, {input.rows.rows.sequences()});
+  const std::span<int32_t> sequence_of = ctx.workspace->array<int32_t>(input.rows.rows.sequences());
   for (int s = 0; s < input.rows.rows.sequences(); ++s) {
     if (input.rows.rows.count(s) == 0) continue;
-    sequence_of.as<int32_t>()[used] = s;
+    sequence_of[used] = s;
     all[used++] = {staged_rows, input.rows.rows.begin(s), input.rows.rows.count(s)};
     staged_rows += look_back + input.rows.rows.count(s);
   }
@@ -250,13 +245,13 @@ StagedSequences stage_sequences(Context& ctx, const ConvInput& input, int64_t lo
   TensorView alpha, snaked;
   if (!input.snake_alpha.empty()) {
     alpha = ctx.workspace->alloc(DType::f32, {rows_together * width});
-    for (int64_t row = 0; row < rows_together; ++row)
+    for (int64_t row = 0; row < rows_together && !is_planning(ctx); ++row)
       std::memcpy(alpha.as<float>() + row * width, input.snake_alpha.as<float>(),
                   static_cast<size_t>(width) * sizeof(float));
     snaked = ctx.workspace->alloc(DType::f32, {ctx.team->size(), rows_together * width});
   }
   const SequenceWriter writer(input, look_back, format, staged, alpha, snaked);
-  const int32_t* sequence = sequence_of.as<int32_t>();
+  const int32_t* sequence = sequence_of.data();
 
   // All histories are read before any is overwritten.
   if (look_back > 0)

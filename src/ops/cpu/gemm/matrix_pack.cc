@@ -1,7 +1,8 @@
 #include <algorithm>
 #include <array>
-#include <bit>
+#include <cstring>
 
+#include "base/f16.h"
 #include "ops/cpu/gemm/integers.h"
 #include "ops/cpu/gemm/matrix_layout.h"
 #include "ops/weight_source.h"
@@ -10,17 +11,6 @@ namespace shoal::ops {
 namespace {
 
 constexpr int64_t kChunk = 32;  // depth of one block: two cache lines of f32 per output
-
-float half_to_float(uint16_t bits) {
-  const uint32_t sign = uint32_t{bits & 0x8000u} << 16;
-  const uint32_t exponent = (bits >> 10) & 31u, fraction = bits & 1023u;
-  if (exponent == 0) {
-    const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
-    return sign ? -magnitude : magnitude;
-  }
-  const uint32_t wide = exponent == 31 ? 255u : exponent + 112u;
-  return std::bit_cast<float>(sign | (wide << 23) | (fraction << 13));
-}
 
 // A tile of weights on its way into a panel: 16 outputs x 32 k.
 using Chunk = std::array<std::array<float, kChunk>, cpu::kPanel>;
@@ -51,7 +41,7 @@ void gather_row(const WeightSource& source, int64_t start, const ChunkOffsets& o
   if (source.dtype == DType::bf16)
     gather_row(data, offsets, out, [](uint16_t v) { return bf16_to_float(v); });
   else
-    gather_row(data, offsets, out, [](uint16_t v) { return half_to_float(v); });
+    gather_row(data, offsets, out, [](uint16_t v) { return f16_to_float(v); });
 }
 
 // Matrix units read bf16 denormals as zero; stored as zero they are zero on every instruction set.
@@ -93,6 +83,7 @@ class PanelPacker {
   // As integers: the weights of an output share a scale.   scales: [16].
   void pack_integers(int64_t panel, char* out, float* scales) const {
     const Outputs outputs = outputs_of(panel);
+    if (request_.parts[0].scales) return copy_integers(outputs, out, scales);
     std::array<cpu::IntegerScale, cpu::kPanel> found;
     for (int64_t k = 0; k < layout_.depth; k += kChunk) {
       const Chunk chunk = gather(outputs, 0, k);
@@ -125,6 +116,7 @@ class PanelPacker {
   struct Output {
     const WeightSource* source = nullptr;  // null: padding
     int64_t offset = 0;
+    float scale = 0;  // of integers
   };
   using Outputs = std::array<Output, cpu::kPanel>;
 
@@ -148,7 +140,26 @@ class PanelPacker {
     const int64_t begin = std::max(first, skipped);
     const int64_t end = std::min(first + cpu::kPanel, skipped + source.outputs);
     for (int64_t n = begin; n < end; ++n)
-      outputs[static_cast<size_t>(n - first)] = {&source, source.output_offset(n - skipped)};
+      outputs[static_cast<size_t>(n - first)] = {&source, source.output_offset(n - skipped),
+                                                 source.scales ? source.scales[n - skipped] : 0};
+  }
+
+  // Integers that are stored as such, four at a time; their rows are dense.
+  void copy_integers(const Outputs& outputs, char* out, float* scales) const {
+    for (size_t n = 0; n < cpu::kPanel; ++n) scales[n] = outputs[n].scale;
+    for (int64_t k = 0; k < layout_.depth; k += 4) {
+      const auto count = static_cast<size_t>(std::clamp<int64_t>(request_.depth - k, 0, 4));
+      for (const Output& output : outputs) {
+        uint32_t four = 0;
+        if (output.source && count == 4)
+          std::memcpy(&four, static_cast<const char*>(output.source->data) + output.offset + k, 4);
+        else if (output.source && count > 0)
+          std::memcpy(&four, static_cast<const char*>(output.source->data) + output.offset + k, count);
+        four ^= 0x01010101u * cpu::kIntegerOffset;  // adds it to each byte
+        std::memcpy(out, &four, 4);
+        out += 4;
+      }
+    }
   }
 
   Chunk gather(const Outputs& outputs, int64_t tap, int64_t k) const {
@@ -184,7 +195,7 @@ class PanelPacker {
 float load_float(const void* data, DType dtype, int64_t i) {
   if (dtype == DType::f32) return static_cast<const float*>(data)[i];
   const uint16_t bits = static_cast<const uint16_t*>(data)[i];
-  return dtype == DType::bf16 ? bf16_to_float(bits) : half_to_float(bits);
+  return dtype == DType::bf16 ? bf16_to_float(bits) : f16_to_float(bits);
 }
 
 namespace cpu {

@@ -11,7 +11,7 @@
 namespace shoal::ops {
 
 // How a row of keys or values is stored.
-enum class KvRow : uint8_t { f32, bf16 };
+enum class KvRow : uint8_t { f32, bf16, i8 };
 
 // Keys and values of one kv head for at most kAttentionChunk consecutive positions, and the queries that
 // attend to them. The result of a query does not depend on the other queries of the call.
@@ -19,6 +19,9 @@ struct AttentionChunk {
   // [kAttentionChunk] rows of head_dim elements, one per position; only those that a query sees are read.
   const void* const* keys;
   const void* const* values;
+  // [kAttentionChunk] what an element of the position's row is multiplied by; null unless rows are i8.
+  const float* key_scales = nullptr;
+  const float* value_scales = nullptr;
   KvRow row;
   int head_dim;
   float scale;                  // multiplies the scores

@@ -15,6 +15,7 @@ void check_id(const char* op, int64_t id, int64_t entries) {
 
 // The first `count` ids of every row.
 void check_ids(const char* op, TensorView ids, int64_t count, int64_t entries) {
+  if (ids.is_sized_only()) return;
   for (int64_t row = 0; row < ids.dim(0); ++row)
     for (int64_t i = 0; i < count; ++i) check_id(op, ids.row<int32_t>(row)[i], entries);
 }

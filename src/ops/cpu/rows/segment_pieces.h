@@ -10,14 +10,6 @@
 
 namespace shoal::ops::cpu {
 
-// Uninitialised, until the enclosing scope of the workspace ends.
-template <typename T>
-std::span<T> workspace_array(Context& ctx, int64_t count) {
-  static_assert(alignof(T) <= 64 && std::is_trivially_destructible_v<T>);
-  const int64_t bytes = count * static_cast<int64_t>(sizeof(T));
-  return {static_cast<T*>(ctx.workspace->alloc(DType::u8, {bytes}).data()), static_cast<size_t>(count)};
-}
-
 // Items [first, first + count) of a segment.
 struct SegmentPiece {
   int64_t segment, first, count;
@@ -28,7 +20,7 @@ inline std::span<const SegmentPiece> cut_segments(Context& ctx, const Segments& 
                                                   FunctionRef<int64_t(int64_t)> items) {
   int64_t count = 0;
   for (int64_t s = 0; s < segments.count(); ++s) count += (items(s) + step - 1) / step;
-  const std::span<SegmentPiece> pieces = workspace_array<SegmentPiece>(ctx, count);
+  const std::span<SegmentPiece> pieces = ctx.workspace->array<SegmentPiece>(count);
   size_t used = 0;
   for (int64_t s = 0; s < segments.count(); ++s)
     for (int64_t first = 0; first < items(s); first += step)
@@ -38,6 +30,7 @@ inline std::span<const SegmentPiece> cut_segments(Context& ctx, const Segments& 
 
 // Sets the rows of y, f32 [total_rows, width], outside all segments to zeros.
 inline void clear_gaps(const Segments& segments, TensorView y) {
+  if (y.is_sized_only()) return;
   for_each_piece(
       segments, 0, segments.total_rows(), [](int64_t, int64_t, int64_t) {},
       [&](int64_t begin, int64_t end) {

@@ -18,6 +18,7 @@ struct Rows {
   static V load(const uint16_t* p, int count) {
     return count == 16 ? V::load_bf16(p) : V::load_bf16(p, count);
   }
+  static V load(const int8_t* p, int count) { return count == 16 ? V::load_i8(p) : V::load_i8(p, count); }
   static void store(V v, float* p, int count) { count == 16 ? v.store(p) : v.store(p, count); }
   static void store(V v, uint16_t* p, int count) { count == 16 ? v.store_bf16(p) : v.store_bf16(p, count); }
 

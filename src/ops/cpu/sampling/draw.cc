@@ -13,10 +13,9 @@ namespace {
 
 template <typename T>
 std::span<T> alloc_array(Context& ctx, int64_t count) {
-  const int64_t bytes = count * static_cast<int64_t>(sizeof(T));
-  T* const first = static_cast<T*>(ctx.workspace->alloc(DType::u8, {bytes}).data());
-  std::uninitialized_value_construct_n(first, count);
-  return {first, static_cast<size_t>(count)};
+  const std::span<T> array = ctx.workspace->array<T>(count);
+  std::uninitialized_value_construct(array.begin(), array.end());
+  return array;
 }
 
 DrawRow settings_of(const DrawTable& table, int64_t row, int64_t codes) {

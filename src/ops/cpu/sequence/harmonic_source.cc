@@ -122,17 +122,19 @@ void harmonic_source(Context& ctx, const HarmonicSource& source, TensorView f0, 
                      const SourceNoise& noise, TensorView out) {
   const Workspace::Scope scope(*ctx.workspace);
   clear_gaps(segments, out.reshape({segments.total_rows(), source.samples_per_row}));
-  const std::span<Rise> rises =
-      workspace_array<Rise>(ctx, (segments.total_rows() + segments.count()) * kHarmonics);
+  static_assert(sizeof(Rise) == sizeof(int64_t));
+  const TensorView all =
+      ctx.workspace->alloc(DType::i64, {segments.total_rows() + segments.count(), kHarmonics});
+  Rise* const rises = static_cast<Rise*>(all.data());
   ctx.team->parallel_for(segments.count(), 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t s = begin; s < end; ++s)
       sum_phases(source, f0.as<float>() + segments.begin(s), segments.rows(s),
-                 rises.data() + (segments.begin(s) + s) * kHarmonics);
+                 rises + (segments.begin(s) + s) * kHarmonics);
   });
   const std::span<const SegmentPiece> pieces =
       cut_segments(ctx, segments, kBlocks * kSourceBlock,
                    [&](int64_t s) { return segments.rows(s) * source.samples_per_row; });
-  const SourceTask task{source, f0, segments, noise, out, rises.data()};
+  const SourceTask task{source, f0, segments, noise, out, rises};
   ctx.team->parallel_for(static_cast<int64_t>(pieces.size()), 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t i = begin; i < end; ++i) task.run(pieces[static_cast<size_t>(i)]);
   });

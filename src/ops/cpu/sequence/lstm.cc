@@ -17,13 +17,13 @@ struct Turn {
 
 // The next longest segment goes to the set with the fewest rows.
 std::span<const Turn> share_out(Context& ctx, const Segments& segments, int64_t sets) {
-  const std::span<Turn> turns = workspace_array<Turn>(ctx, segments.count());
+  const std::span<Turn> turns = ctx.workspace->array<Turn>(segments.count());
   for (size_t i = 0; i < turns.size(); ++i) turns[i] = {static_cast<int64_t>(i), 0};
   std::sort(turns.begin(), turns.end(), [&](const Turn& a, const Turn& b) {
     const int64_t rows = segments.rows(a.segment), other = segments.rows(b.segment);
     return rows > other || (rows == other && a.segment < b.segment);
   });
-  const std::span<int64_t> load = workspace_array<int64_t>(ctx, sets);
+  const std::span<int64_t> load = ctx.workspace->array<int64_t>(sets);
   std::fill(load.begin(), load.end(), 0);
   for (Turn& turn : turns) {
     turn.set = std::min_element(load.begin(), load.end()) - load.begin();
@@ -99,9 +99,9 @@ void run_lstm(Context& ctx, TensorView products, const Segments& segments, const
   if (count == 0) return;
   const int64_t sets = std::clamp<int64_t>((ctx.team->size() + 1) / 2, 1, count);
   const std::span<const Turn> turns = share_out(ctx, segments, sets);
-  const std::span<float> zeros = workspace_array<float>(ctx, (1 + 2 * count) * hidden);
+  const std::span<float> zeros = ctx.workspace->array<float>((1 + 2 * count) * hidden);
   std::fill(zeros.begin(), zeros.end(), 0.0f);
-  const std::span<LstmState> states = workspace_array<LstmState>(ctx, 2 * sets * count);
+  const std::span<LstmState> states = ctx.workspace->array<LstmState>(2 * sets * count);
   ctx.team->parallel_for(2 * sets, 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t direction = task % 2;

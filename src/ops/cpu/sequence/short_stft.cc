@@ -15,8 +15,8 @@ constexpr int64_t kStride = kPieceFrames + kStftFrames;  // room for a last bloc
 
 StftTables make_tables(Context& ctx, const ShortStft& stft, bool inverse) {
   const int64_t entries = stft.bins() * stft.points / 2;
-  const std::span<float> cosines = workspace_array<float>(ctx, entries);
-  const std::span<float> sines = workspace_array<float>(ctx, entries);
+  const std::span<float> cosines = ctx.workspace->array<float>(entries);
+  const std::span<float> sines = ctx.workspace->array<float>(entries);
   fill_stft_tables(stft, inverse, cosines, sines);
   return {static_cast<int>(stft.points), cosines.data(), sines.data()};
 }
@@ -124,7 +124,7 @@ struct Inverse {
 void short_stft(Context& ctx, const ShortStft& stft, TensorView x, const Segments& segments, TensorView y) {
   const Workspace::Scope scope(*ctx.workspace);
   clear_gaps(segments, y);
-  const std::span<int32_t> offsets = workspace_array<int32_t>(ctx, stft.points);
+  const std::span<int32_t> offsets = ctx.workspace->array<int32_t>(stft.points);
   for (int64_t n = 0; n < stft.points; ++n)
     offsets[static_cast<size_t>(n)] =
         static_cast<int32_t>(n % stft.hop * Forward::row_width(stft) + n / stft.hop);
@@ -147,7 +147,7 @@ void inverse_short_stft(Context& ctx, const ShortStft& stft, TensorView x, const
   Segments samples = segments;  // the rows that become samples
   samples.extra = 0;
   clear_gaps(samples, y.reshape({segments.total_rows(), stft.hop}));
-  const std::span<double> squares = workspace_array<double>(ctx, stft.points);
+  const std::span<double> squares = ctx.workspace->array<double>(stft.points);
   for (int64_t n = 0; n < stft.points; ++n)
     squares[static_cast<size_t>(n)] = stft_window(n, stft.points) * stft_window(n, stft.points);
   const StftTables tables = make_tables(ctx, stft, true);

@@ -22,7 +22,7 @@ class Adain {
  public:
   Adain(Context& ctx, TensorView x, const Segments& segments)
       : segments_(segments), x_(x), team_(*ctx.team), channels_(x.dim(1)) {
-    first_block_ = ctx.workspace->alloc(DType::i64, {segments.count() + 1}).as<int64_t>();
+    first_block_ = ctx.workspace->array<int64_t>(segments.count() + 1).data();
     first_block_[0] = 0;
     for (int64_t s = 0; s < segments.count(); ++s)
       first_block_[s + 1] = first_block_[s] + blocks_of(segments.rows(s));
@@ -139,7 +139,7 @@ void adain(Context& ctx, TensorView x, const Segments& segments, TensorView styl
   const float* inverse_alpha = nullptr;
   if (!activation.snake_alpha.empty()) {
     const TensorView inverse = ctx.workspace->like(activation.snake_alpha);
-    for (int64_t c = 0; c < x.dim(1); ++c)
+    for (int64_t c = 0; c < x.dim(1) && !is_planning(ctx); ++c)
       inverse.as<float>()[c] = 1.0f / activation.snake_alpha.as<float>()[c];
     inverse_alpha = inverse.as<float>();
   }

@@ -79,6 +79,16 @@ struct Vector16<Avx2> {
     for (int i = 0; i < n; ++i) lanes[i] = p[i];
     return load_bf16(lanes);
   }
+  static V load_i8(const int8_t* p) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)),
+            _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(bytes, 8)))};
+  }
+  static V load_i8(const int8_t* p, int n) {
+    int8_t lanes[16] = {};
+    for (int i = 0; i < n; ++i) lanes[i] = p[i];
+    return load_i8(lanes);
+  }
   void store(float* p) const {
     _mm256_storeu_ps(p, low);
     _mm256_storeu_ps(p + 8, high);

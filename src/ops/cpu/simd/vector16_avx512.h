@@ -41,6 +41,13 @@ struct Vector16<Avx512> {
     return {widen(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
   }
   static V load_bf16(const uint16_t* p, int n) { return {widen(_mm256_maskz_loadu_epi16(between(0, n), p))}; }
+  static V load_i8(const int8_t* p) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes))};
+  }
+  static V load_i8(const int8_t* p, int n) {
+    return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(between(0, n), p)))};
+  }
   void store(float* p) const { _mm512_storeu_ps(p, x); }
   void store(float* p, int n) const { _mm512_mask_storeu_ps(p, between(0, n), x); }
   void store_bf16(uint16_t* p) const { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), narrow(x)); }

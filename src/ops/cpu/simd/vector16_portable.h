@@ -76,6 +76,10 @@ struct Vector16<Portable> {
   static V load_bf16(const uint16_t* p, int n) {
     return make([=](int i) { return i < n ? float_of(uint32_t{p[i]} << 16) : 0.0f; });
   }
+  static V load_i8(const int8_t* p) { return load_i8(p, 16); }
+  static V load_i8(const int8_t* p, int n) {
+    return make([=](int i) { return i < n ? static_cast<float>(p[i]) : 0.0f; });
+  }
   void store(float* p) const { store(p, 16); }
   void store(float* p, int n) const {
     for (int i = 0; i < n; ++i) p[i] = lane[i];

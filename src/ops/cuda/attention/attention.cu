@@ -2,7 +2,7 @@
 #include <numbers>
 
 #include "ops/attention.h"
-#include "ops/cuda/attention/attention_rows.cuh"
+#include "ops/cuda/attention/attention_int8.cuh"
 #include "ops/cuda/device/alignment.h"
 #include "ops/cuda/device/launch.cuh"
 #include "ops/cuda/rows/with_type.cuh"
@@ -13,20 +13,20 @@ namespace {
 
 constexpr int kPrepareWarps = 8;
 
-template <typename T>
+template <typename P>
 struct PrepareArgs {
   Rows rows;
-  Pages<T> pages;
+  Pages<P> pages;
   HeadTurn turn;
-  T* rounded;  // null: not wanted
+  Operand<P>* rounded;  // null: not wanted
   bool turned, in_place, append;
   int first_head, heads;  // which of q, k and v
 };
 
 // A warp per row and head.
-template <typename T, int kPairs>
+template <typename P, int kPairs>
 __global__ __launch_bounds__(32 *
-                             kPrepareWarps) void prepare_kernel(const __grid_constant__ PrepareArgs<T> args) {
+                             kPrepareWarps) void prepare_kernel(const __grid_constant__ PrepareArgs<P> args) {
   const Rows& rows = args.rows;
   const int dim = rows.dim;
   const int row = static_cast<int>(blockIdx.x);
@@ -56,8 +56,11 @@ __global__ __launch_bounds__(32 *
   } else if (args.append) {
     const int kv_head = head - rows.heads - (is_k ? 0 : rows.kv_heads);
     const int page = args.pages.page_of(rows.sequences[row], position);
-    T* const side = is_k ? args.pages.k : args.pages.v;
-    values.store(side + static_cast<int64_t>(args.pages.slot(page, kv_head, position)) * dim, dim);
+    P* const side = is_k ? args.pages.k : args.pages.v;
+    const int slot = args.pages.slot(page, kv_head, position);
+    if constexpr (PageFormat<P>::kScaled)
+      (is_k ? args.pages.k_scales : args.pages.v_scales)[slot] = quantise(values);
+    values.store(side + static_cast<int64_t>(slot) * dim, dim);
   }
 }
 
@@ -112,14 +115,17 @@ void check_alignment(const AttentionCall& call) {
         "attention: rows of qkv are not aligned to pairs");
   CHECK(call.out.empty() || (call.out.stride(0) % 2 == 0 && is_aligned(call.out.data(), 8)),
         "attention: rows of out are not aligned to pairs");
+  CHECK(call.plan->pages_per_sequence * call.plan->page_size * call.plan->page_size <= int64_t{1} << 31,
+        "attention: ", call.plan->pages_per_sequence, " pages of ", call.plan->page_size,
+        " positions are too many to be counted (reciprocal_of)");
   CHECK(is_aligned(call.cache.k.data(), 16) && is_aligned(call.cache.v.data(), 16),
         "attention: pages are not aligned to 16 bytes");
 }
 
 TensorView round_q(Context& ctx, const AttentionCall& call, HeadPreparation preparation) {
   const HeadLayout& layout = call.layout;
-  preparation.rounded =
-      ctx.workspace->alloc(call.cache.k.dtype(), {call.qkv.dim(0), layout.heads * layout.head_dim});
+  preparation.rounded = ctx.workspace->alloc(query_dtype(call.cache.k.dtype()),
+                                             {call.qkv.dim(0), layout.heads * layout.head_dim});
   prepare_heads(ctx, call, preparation);
   return preparation.rounded;
 }
@@ -139,7 +145,8 @@ float score_scale(int64_t dim) {
 
 bool has_tensor_form(const HeadLayout& layout, DType cache) {
   const int64_t dim = layout.head_dim;
-  return (cache == DType::bf16 || cache == DType::f16) && (dim == 32 || dim == 64 || dim == 128);
+  return (cache == DType::bf16 || cache == DType::f16 || cache == DType::i8) &&
+         (dim == 32 || dim == 64 || dim == 128);
 }
 
 void prepare_heads(Context& ctx, const AttentionCall& call, const HeadPreparation& preparation) {
@@ -153,16 +160,16 @@ void prepare_heads(Context& ctx, const AttentionCall& call, const HeadPreparatio
   const Grid grid{
       dim3(static_cast<unsigned>(call.qkv.dim(0)), static_cast<unsigned>(blocks_for(heads, kPrepareWarps))),
       dim3(32 * kPrepareWarps)};
-  with_float_type(call.cache.k.empty() ? DType::f32 : call.cache.k.dtype(), [&](auto type) {
-    using T = decltype(type);
-    const PrepareArgs<T> args{rows_of(call),          pages_of<T>(call),
-                              turn_of(call),          static_cast<T*>(preparation.rounded.data()),
+  with_page_type(call.cache.k.empty() ? DType::f32 : call.cache.k.dtype(), [&](auto type) {
+    using P = decltype(type);
+    const PrepareArgs<P> args{rows_of(call),          pages_of<P>(call),
+                              turn_of(call),          static_cast<Operand<P>*>(preparation.rounded.data()),
                               preparation.turn,       preparation.in_place,
                               preparation.append,     static_cast<int>(first),
                               static_cast<int>(heads)};
-    const auto kernel = dim <= 64    ? prepare_kernel<T, 1>
-                        : dim <= 128 ? prepare_kernel<T, 2>
-                                     : prepare_kernel<T, 16>;
+    const auto kernel = dim <= 64    ? prepare_kernel<P, 1>
+                        : dim <= 128 ? prepare_kernel<P, 2>
+                                     : prepare_kernel<P, 16>;
     launch(ctx, "prepare_heads", grid, kernel, args);
   });
 }

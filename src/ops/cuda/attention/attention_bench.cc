@@ -23,6 +23,7 @@ struct Shapes {
 };
 
 constexpr Shapes kSlow{{16, 8, 128}, DType::bf16};
+constexpr Shapes kSlowInt8{{16, 8, 128}, DType::i8};
 constexpr Shapes kFast{{16, 8, 64}, DType::f32, 10};
 constexpr Shapes kCodec{{16, 16, 64}, DType::bf16, 16, 128, false};
 
@@ -31,15 +32,8 @@ class AttentionBench : private GpuBench {
   explicit AttentionBench(const char* filter) : GpuBench(filter, 1) {}
 
   void run() {
-    for (const int64_t batch : {1, 8, 64, 256})
-      for (const int64_t positions : {300, 1000})
-        attends("decode b" + std::to_string(batch) + " at " + std::to_string(positions), kSlow,
-                parts(batch, {1, positions}));
-    for (const int64_t rows : {200, 1000, 2000})
-      attends("prefill " + std::to_string(rows), kSlow, {{rows, rows}});
-    std::vector<Part> mixed = parts(32, {1, 500});
-    mixed.push_back({200, 200});
-    attends("prefill 200 beside 32 decode rows at 500", kSlow, mixed);
+    slow("", kSlow);
+    slow("int8 ", kSlowInt8);
     for (const int64_t batch : {1, 64, 256})
       for (const int64_t positions : {1, 10})
         attends("fast b" + std::to_string(batch) + " at " + std::to_string(positions), kFast,
@@ -48,11 +42,26 @@ class AttentionBench : private GpuBench {
     for (const int64_t streams : {1, 16, 64})
       attends("codec " + std::to_string(streams) + " x 4 rows at 200", kCodec, parts(streams, {4, 200}));
     attends("codec 1 x 2000 rows", kCodec, {{2000, 2000}});
-    for (const int64_t batch : {1, 2, 4, 8, 16, 32, 64, 128})
-      for (const int64_t positions : {300, 1000}) splits(batch, positions);
+    for (const int64_t batch : {1, 2, 4, 8, 16, 32, 64, 128, 256})
+      for (const int64_t positions : {300, 1000}) {
+        splits("", kSlow, batch, positions);
+        splits("int8 ", kSlowInt8, batch, positions);
+      }
   }
 
  private:
+  void slow(const std::string& format, const Shapes& shapes) {
+    for (const int64_t batch : {1, 8, 64, 256})
+      for (const int64_t positions : {300, 1000})
+        attends(format + "decode b" + std::to_string(batch) + " at " + std::to_string(positions), shapes,
+                parts(batch, {1, positions}));
+    for (const int64_t rows : {200, 1000, 2000})
+      attends(format + "prefill " + std::to_string(rows), shapes, {{rows, rows}});
+    std::vector<Part> mixed = parts(32, {1, 500});
+    mixed.push_back({200, 200});
+    attends(format + "prefill 200 beside 32 decode rows at 500", shapes, mixed);
+  }
+
   static constexpr int kCalls = 28;  // of a recorded step
 
   static std::vector<Part> parts(int64_t count, Part part) {
@@ -68,18 +77,19 @@ class AttentionBench : private GpuBench {
   }
 
   // As in a model whose sequences may become 4,096 positions long.
-  void splits(int64_t batch, int64_t positions) {
+  void splits(const std::string& format, const Shapes& shapes, int64_t batch, int64_t positions) {
     constexpr int64_t kKept = 4096 / 64;
-    const std::string name = "splits: decode b" + std::to_string(batch) + " at " + std::to_string(positions);
+    const std::string name =
+        "splits: " + format + "decode b" + std::to_string(batch) + " at " + std::to_string(positions);
     if (!wants(name)) return;
-    prepare(kSlow, parts(batch, {1, positions}), /*longest=*/4096);
+    prepare(shapes, parts(batch, {1, positions}), /*longest=*/4096);
     for (const int64_t count : {1, 2, 4, 8})
       for (const bool clustered : {true, false})
         for (const bool deep : {false, true}) {
           if (count == 1 && clustered) continue;
           const std::string how = std::string(clustered ? " clustered" : "") + (deep ? " deep" : "");
           time(name + ", " + std::to_string(count) + how, [&](int layer) {
-            const AttentionCall call{qkv_, kSlow.layout, norm(kSlow), rope_, &plan_, cache(layer), 0, out_};
+            const AttentionCall call{qkv_, shapes.layout, norm(shapes), rope_, &plan_, cache(layer), 0, out_};
             decode_attention(ctx_, call, {count, clustered, deep, clustered ? kKept : 0});
           });
         }
@@ -109,7 +119,12 @@ class AttentionBench : private GpuBench {
     constexpr int64_t kMostBytes = int64_t{4} << 30;
     const int64_t pool_bytes = 2 * shape.elements() * size_of(shapes.cache);
     caches_.resize(static_cast<size_t>(std::clamp<int64_t>(kMostBytes / pool_bytes, 1, kCalls)));
-    for (KvTensors& layer : caches_) layer = {zeros(shapes.cache, shape), zeros(shapes.cache, shape)};
+    const Shape scales = {pages, shapes.layout.kv_heads, shapes.page_size};
+    for (KvTensors& layer : caches_) {
+      layer = {zeros(shapes.cache, shape), zeros(shapes.cache, shape), {}, {}};
+      if (shapes.cache == DType::i8)
+        layer.k_scales = zeros(DType::f16, scales), layer.v_scales = zeros(DType::f16, scales);
+    }
     qkv_ = zeros(DType::f32, {rows, shapes.layout.qkv_width()});
     out_ = zeros(DType::bf16, {rows, shapes.layout.heads * dim});
     weight_ = zeros(DType::f32, {dim});
@@ -136,7 +151,7 @@ class AttentionBench : private GpuBench {
   }
   KvLayer cache(int layer) const {
     const KvTensors& own = caches_[static_cast<size_t>(layer) % caches_.size()];
-    return {own.k, own.v};
+    return {own.k, own.v, own.k_scales, own.v_scales};
   }
   Tensor zeros(DType dtype, Shape shape) {
     Tensor tensor(dtype, shape, kDevice);
@@ -152,7 +167,7 @@ class AttentionBench : private GpuBench {
   }
 
   struct KvTensors {
-    Tensor k, v;
+    Tensor k, v, k_scales, v_scales;
   };
 
   std::vector<int32_t> offsets_, positions_, sequences_, table_;

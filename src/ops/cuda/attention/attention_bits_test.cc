@@ -1,78 +1,20 @@
-// A row's attention must not depend on the kernel, the batch or the pages.
-#include <array>
-#include <cstring>
-
+// What a GPU alone has: a row's attention does not depend on the kernel, and a recording reads the tables as
+// they are when it is replayed.
+#include "ops/attention_testing.h"
 #include "ops/cuda/attention/attention_kernels.h"
-#include "ops/cuda/attention/attention_testing.h"
+#include "ops/cuda/device/cuda_testing.h"
 #include "ops/cuda/device/stream_state.h"
 #include "tensor/device_memory.h"
 
 namespace shoal::ops::cuda {
 namespace {
 
-using AttentionBitsTest = AttentionTest;
+using attention_testing::make_world;
+using attention_testing::Piece;
+using attention_testing::Pool;
+using attention_testing::World;
 
-// Of the tensor form with groups of 1, 2 and more than a tile of query heads; of lanes, with 16-bit keys and
-// f32.
-const std::vector<World>& worlds() {
-  static const std::vector<World> all = {
-      {{4, 4, 64}, DType::bf16},    {{4, 2, 128}, DType::bf16, 0, false}, {{4, 2, 128}, DType::f16, 100},
-      {{8, 1, 32}, DType::bf16, 1}, {{18, 1, 64}, DType::bf16},           {{3, 3, 20}, DType::bf16, 40},
-      {{4, 2, 64}, DType::f32},     {{6, 2, 12}, DType::f32, 70},
-  };
-  return all;
-}
-
-TEST_F(AttentionBitsTest, ARowIsTheSameInAnyBatchChunkingAndPaging) {
-  for (const World& kind : worlds()) {
-    World alone = make_world(kind, {1, 7, 130, 200, 0});
-    run_alone(alone, 16);
-
-    World ragged = alone;
-    ragged.forget();
-    // With room for long contexts the sequences of one row have a kernel of their own.
-    Pool scattered = make_pool(ragged, 10, true, 10);
-    run(ragged, scattered, {{2, 0, 130}, {4, 0, 0}, {0, 0, 1}, {3, 0, 200}, {1, 0, 7}});
-    expect_same_results(ragged, alone);
-
-    World chunked = alone;
-    chunked.forget();
-    Pool large = make_pool(chunked, 32, true, 4);
-    run(chunked, large, {{3, 0, 1}, {2, 0, 100}, Piece::padding()});
-    run(chunked, large, {{3, 1, 129}, {2, 100, 101}, {0, 0, 1}});
-    run(chunked, large, {Piece::padding(), {2, 101, 129}, {3, 129, 198}, {1, 0, 7}});
-    run(chunked, large, {{3, 198, 199}, Piece::padding(), {2, 129, 130}});
-    run(chunked, large, {{3, 199, 200}});
-    expect_same_results(chunked, alone);
-  }
-}
-
-TEST_F(AttentionBitsTest, DecodingEveryPositionGivesThePrefill) {
-  for (const World& kind : worlds()) {
-    World whole = make_world(kind, {140});
-    run_alone(whole, 16);
-    World decoded = whole;
-    decoded.forget();
-    Pool pool = make_pool(decoded, 1, true);
-    for (int64_t p = 0; p < 140; ++p) run(decoded, pool, {{0, p, p + 1}});
-    expect_same_results(decoded, whole);
-  }
-}
-
-TEST_F(AttentionBitsTest, AttendEqualsNormAppendAndAttentionInTurn) {
-  for (const World& kind : worlds()) {
-    World fused = make_world(kind, {7, 66}), in_turn = fused;
-    Pool pool = make_pool(fused, 16, true), other = make_pool(in_turn, 16, true);
-    for (const std::vector<Piece>& pieces : std::vector<std::vector<Piece>>{
-             {{0, 0, 6}, Piece::padding(), {1, 0, 65}}, {{1, 65, 66}, {0, 6, 7}}}) {
-      run(fused, pool, pieces);
-      run(in_turn, other, pieces, Way::three_in_turn);
-      EXPECT_EQ(get_bytes(pool.k), get_bytes(other.k));
-      EXPECT_EQ(get_bytes(pool.v), get_bytes(other.v));
-    }
-    expect_same_results(fused, in_turn);
-  }
-}
+using AttentionBitsTest = attention_testing::AttentionTestOf<CudaTest>;
 
 // Few positions of f32 have a kernel of their own; with room for more pages the other one runs.
 TEST_F(AttentionBitsTest, ShortSequencesAreTheSameInEitherKernel) {
@@ -113,56 +55,6 @@ TEST_F(AttentionBitsTest, ShortSequencesOfManyAreTheSameInEitherKernel) {
   }
 }
 
-TEST_F(AttentionBitsTest, PagesOutsideTheWindowAreNeverLookedUp) {
-  for (const World& kind : {World{{2, 1, 64}, DType::bf16, 20}, {{2, 1, 64}, DType::f32, 20}}) {
-    World world = make_world(kind, {200}), whole = world;
-    run_alone(whole, 8);
-    Pool pool = make_pool(world, 8, false);
-    run(world, pool, {{0, 0, 190}});
-    const std::span<int32_t> table = pool.pages_of(0);
-    for (int64_t page = 0; page < (190 - 20 + 1) / 8; ++page) table[static_cast<size_t>(page)] = -77;
-    run(world, pool, {{0, 190, 198}});
-    run(world, pool, {{0, 198, 199}});
-    run(world, pool, {{0, 199, 200}});
-    expect_same_results(world, whole);
-  }
-}
-
-// In a step's table, entries after a sequence's pages keep old values (dual_ar::StepMemory).
-TEST_F(AttentionBitsTest, PagesAfterTheLastAreNeverLookedUp) {
-  constexpr int32_t kNoPage = 1 << 30;
-  for (const World& kind : worlds()) {
-    World world = make_world(kind, {7, 200, 64}), alone = world;
-    run_alone(alone, 16);
-    Pool pool = make_pool(world, 16, true, 10);
-    for (size_t s = 0; s < 3; ++s) {
-      const std::span<int32_t> table = pool.pages_of(s);
-      for (int64_t page = (world.length(s) + 15) / 16; page < std::ssize(table); ++page)
-        table[static_cast<size_t>(page)] = page % 2 == 0 ? kNoPage : -77;
-    }
-    run(world, pool, {{0, 0, 6}, {1, 0, 198}, {2, 0, 63}});
-    run(world, pool, {{2, 63, 64}, {1, 198, 199}, {0, 6, 7}});  // each of one row, one on a whole last page
-    run(world, pool, {{1, 199, 200}});
-    expect_same_results(world, alone);
-  }
-}
-
-TEST_F(AttentionBitsTest, RingsOfPagesServeAWindow) {
-  // Logical page p is page p % 3: 24 slots for a window of 16 and pieces of up to 9.
-  World world = make_world({{2, 2, 64}, DType::bf16, 16}, {100}), whole = world;
-  run_alone(whole, 8);
-  Pool pool = make_pool(world, 8, false);
-  const std::span<int32_t> table = pool.pages_of(0);
-  for (size_t page = 0; page < table.size(); ++page) table[page] = static_cast<int32_t>(page % 3);
-  int64_t at = 0;
-  for (const int64_t piece : {5, 9, 1, 1, 9, 9, 1, 9, 9, 9, 9, 9, 9, 9, 2}) {
-    run(world, pool, {{0, at, at + piece}});
-    at += piece;
-  }
-  ASSERT_EQ(at, 100);
-  expect_same_results(world, whole);
-}
-
 TEST_F(AttentionBitsTest, EverySplitOfADecodeStepGivesTheSame) {
   constexpr int64_t kAll = 1000;  // chunks: more than a block has
   const std::vector<DecodeSplit> forms = {
@@ -192,8 +84,7 @@ TEST_F(AttentionBitsTest, EverySplitOfADecodeStepGivesTheSame) {
       for (const DecodeSplit& how : forms) {
         if (how.clustered && (splits == 1 || state_of(ctx()).architecture() < 90)) continue;
         const Tensor qkv = put(step.qkv, {step.rows(), world.layout.qkv_width()});
-        const Tensor out = put(std::vector<float>(static_cast<size_t>(step.rows() * world.out_width()), kNan),
-                               {step.rows(), world.out_width()});
+        const Tensor out = garbage({step.rows(), world.out_width()});
         const AttentionCall call{
             qkv, world.layout, {q_norm_, k_norm_, 1e-6f}, rope_, &plan, pool.layer(), world.window, out};
         decode_attention(ctx(), call, {splits, how.clustered, how.deep, how.kept});
@@ -204,27 +95,6 @@ TEST_F(AttentionBitsTest, EverySplitOfADecodeStepGivesTheSame) {
         }
       }
   }
-}
-
-TEST_F(AttentionBitsTest, SixteenBitResultsAreTheRoundedF32Results) {
-  for (const World& kind :
-       {World{{4, 2, 64}, DType::bf16}, {{4, 2, 64}, DType::f32}, {{2, 1, 6}, DType::f32}})
-    for (const int64_t begin : {60, 69}) {
-      World world = make_world(kind, {70});
-      run_alone(world, 16);
-      Pool pool = make_pool(world, 16, true);
-      run(world, pool, {{0, 0, begin}});
-      const Step step = make_step(world, pool, {{0, begin, 70}});
-      for (const DType dtype : {DType::bf16, DType::f16}) {
-        const Workspace::Scope scope(*ctx().workspace);
-        const BatchPlan plan = on_device(ctx(), step.plan(pool));
-        const Tensor qkv = put(step.qkv, {step.rows(), world.layout.qkv_width()});
-        const Tensor out(dtype, {step.rows(), world.out_width()}, kDevice);
-        compute(world, plan, pool, qkv, out, Way::attend);
-        const auto from = world.out[0].begin() + begin * world.out_width();
-        EXPECT_EQ(get(out), rounded_to(std::vector<float>(from, world.out[0].end()), dtype));
-      }
-    }
 }
 
 // A recorded step takes rows and positions from memory: the same recording decodes position after position,

@@ -23,9 +23,10 @@ __device__ void clear_heads(const Out& out, int64_t row, const HeadTile& tile) {
 // Norms and turns the row's heads, the query heads into shared memory. kKvWarp keeps the key and the value,
 // and appends them to their page if the row's last chunk is this block's. What is older than qkv is read
 // before qkv is ready.
-template <typename T, int kDim, bool kDeep>
-__device__ __forceinline__ void turn_heads(const DecodeArgs<T>& args, const DecodeRow& at,
-                                           const ChunkRing<T, kDim, kDeep>& ring, T* q, NewHead<kDim>& own) {
+template <typename P, int kDim, bool kDeep>
+__device__ __forceinline__ void turn_heads(const DecodeArgs<P>& args, const DecodeRow& at,
+                                           const ChunkRing<P, kDim, kDeep>& ring,
+                                           DecodeShared<P, kDim, kDeep>& shared, NewHead<kDim>& own) {
   const int warp = static_cast<int>(threadIdx.x / 32);
   const float* const norm_weight = warp == kKvWarp ? args.turn.k_weight : args.turn.q_weight;
   typename NewHead<kDim>::Pairs weight, turns;
@@ -38,9 +39,18 @@ __device__ __forceinline__ void turn_heads(const DecodeArgs<T>& args, const Deco
     own.value.load(args.rows.v(at.row, at.tile.kv_head), kDim);
     if (norm_weight) own.key.norm(weight, kDim, args.turn.eps);
     own.key.rotate(turns);
+    [[maybe_unused]] __half key_scale, value_scale;
+    if constexpr (PageFormat<P>::kScaled) {
+      key_scale = quantise(own.key), value_scale = quantise(own.value);
+      if (threadIdx.x % 32 == 0) shared.own_key = key_scale, shared.own_value = value_scale;
+    }
     if (at.tile.first && (ring.last - ring.chunk) % args.splits == 0) {
       const int64_t slot =
           args.pages.slot(args.pages.page_of(at.sequence, at.position), at.tile.kv_head, at.position);
+      if constexpr (PageFormat<P>::kScaled) {
+        args.pages.k_scales[slot] = key_scale;
+        args.pages.v_scales[slot] = value_scale;
+      }
       own.key.store(args.pages.k + slot * kDim, kDim);
       own.value.store(args.pages.v + slot * kDim, kDim);
     }
@@ -49,18 +59,36 @@ __device__ __forceinline__ void turn_heads(const DecodeArgs<T>& args, const Deco
       own.key.load(args.rows.q(at.row, at.tile.first_head + h), kDim);
       if (norm_weight) own.key.norm(weight, kDim, args.turn.eps);
       own.key.rotate(turns);
-      store_row<kDim>(q, h, own.key);
+      store_row<kDim>(shared.q, h, own.key);
     }
   }
 }
 
-template <typename T, int kDim, bool kDeep>
-__global__ __launch_bounds__(kTileThreads, blocks_together(kDim, kDeep)) void decode_kernel(
-    const __grid_constant__ DecodeArgs<T> args) {
+// The scales of the lane's position, the row's own included; the value's also to shared memory.
+template <typename P, int kDim, bool kDeep>
+__device__ __forceinline__ PositionScales share_scales(const ChunkRing<P, kDim, kDeep>& ring, int position,
+                                                       DecodeShared<P, kDim, kDeep>& shared) {
+  PositionScales scales = ring.scales;
+  if constexpr (PageFormat<P>::kScaled) {
+    if (ring.chunk * kChunk + lane_key() == position) scales = {shared.own_key, shared.own_value};
+    if (threadIdx.x % 32 < kWarpKeys) shared.values[lane_key()] = scales.value;
+  }
+  return scales;
+}
+
+template <typename P>
+__device__ __forceinline__ const __half* value_scales(const ScaleTile<PageFormat<P>::kScaled>& scales) {
+  if constexpr (PageFormat<P>::kScaled) return scales.values;
+  return nullptr;
+}
+
+template <typename P, int kDim, bool kDeep>
+__global__ __launch_bounds__(kTileThreads, blocks_together<P>(kDim, kDeep)) void decode_kernel(
+    const __grid_constant__ DecodeArgs<P> args) {
   constexpr int kValueTiles = kDim / 8 / kTileWarps < 2 ? 2 : kDim / 8 / kTileWarps;
-  static_assert(sizeof(DecodeShared<T, kDim, kDeep>) == shared_bytes_alone(kDim, kDeep));
-  extern __shared__ __align__(128) unsigned char memory[];
-  auto& shared = *reinterpret_cast<DecodeShared<T, kDim, kDeep>*>(memory);
+  static_assert(sizeof(DecodeShared<P, kDim, kDeep>) == shared_bytes_alone(kDim, kDeep, sizeof(P)));
+  extern __shared__ __align__(kTileAlignment) unsigned char memory[];
+  auto& shared = *reinterpret_cast<DecodeShared<P, kDim, kDeep>*>(memory);
   const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
   const int split = static_cast<int>(blockIdx.x), sequence = static_cast<int>(blockIdx.z);
   const HeadTile tile = args.tiling.tile(args.rows, static_cast<int>(blockIdx.y));
@@ -76,22 +104,22 @@ __global__ __launch_bounds__(kTileThreads, blocks_together(kDim, kDeep)) void de
     if (row >= 0 && at.position < 0 && split == 0) clear_heads<kDim>(args.out, row, tile);
     return;
   }
-  ChunkRing<T, kDim, kDeep> ring(args, at, range, shared.ring, split, page);
+  ChunkRing<P, kDim, kDeep> ring(args, at, range, shared.ring, split, page);
   ring.begin();
   NewHead<kDim> own;
-  turn_heads(args, at, ring, shared.q, own);
+  turn_heads(args, at, ring, shared, own);
   __syncthreads();
   uint32_t q[kDim / 16][4];
 #pragma unroll
-  for (int step = 0; step < kDim / 16; ++step) load_left<kDim>(q[step], shared.q, 0, step);
+  for (int step = 0; step < kDim / 16; ++step) load_queries<kDim, P>(q[step], shared.q, 0, step);
 
-  const Partials kept(reinterpret_cast<float*>(memory + sizeof(DecodeShared<T, kDim, kDeep>)), args.kept,
+  const Partials kept(reinterpret_cast<float*>(memory + sizeof(DecodeShared<P, kDim, kDeep>)), args.kept,
                       args.tiling.heads_per_tile, kDim);
   const int first_dim = warp * kValueTiles * 8;
   RunningSums<kValueTiles> total;
   for (int round = 0; ring.chunk <= ring.last; ++round, ring.chunk += args.splits) {
-    T* const keys = ring.keys_of(round);
-    T* const values = ring.values_of(round);
+    P* const keys = ring.keys_of(round);
+    P* const values = ring.values_of(round);
     ring.wait_for_keys(round);
     if (ring.chunk == ring.last && warp == kKvWarp) {  // the row's own are not read from their page
       store_row<kDim>(keys, at.position % kChunk, own.key);
@@ -99,33 +127,35 @@ __global__ __launch_bounds__(kTileThreads, blocks_together(kDim, kDeep)) void de
     }
     __syncthreads();  // all keys are visible, and the previous chunk is no longer read
     if (round > 0) {
-      ring.copy_keys_behind(round);
-      if constexpr (kDeep) ring.copy_values_behind(round);
+      ring.advance(round);
+      ring.copy_next(round);
     }
+    const PositionScales scales = share_scales(ring, at.position, shared);
     WarpScores scores;
-    score_keys<kDim>(scores, q, keys, range, ring.chunk, args.scale);
+    score_keys<kDim>(scores, q, keys, range, ring.chunk, args.scale, tile.eights(), __half2float(scales.key));
     if (lane % 4 == 0) {
       shared.maxima[warp][lane / 4] = scores.top[0];
       shared.maxima[warp][lane / 4 + 8] = scores.top[1];
     }
     __syncthreads();  // all maxima are visible, and the keys are no longer read
     if constexpr (!kDeep) ring.copy_values_behind(round);
-    weigh_keys(scores, shared.maxima, shared.weights);
+    weigh_keys(scores, shared.maxima, tile.eights(), shared.weights);
     wait_for_copy_groups<2>();  // the values have arrived; the next chunk's copies began later
     __syncthreads();
     WarpSums<kValueTiles> sums;
-    if (first_dim < kDim) sum_values<kDim>(sums, shared.weights, values, first_dim);
+    if (first_dim < kDim)
+      sum_values<kDim>(sums, shared.weights, ValueTile<P>{values, value_scales<P>(shared)}, first_dim);
     if (first_dim >= kDim) continue;
     if (active == 1)
-      total.merge(scores.top, sums);
+      total.merge(scores.top, sums, tile.eights());
     else if (round < args.kept)
-      park(kept, round, tile, args.tiling.heads_per_tile, kDim, first_dim, scores.top, sums);
+      park<P>(kept, round, tile, args.tiling.heads_per_tile, kDim, first_dim, scores.top, sums);
     else
-      park(args.parked(), args.first_parked(sequence) + ring.chunk - range.first, tile,
-           args.tiling.heads_per_tile, kDim, first_dim, scores.top, sums);
+      park<P>(args.parked(), args.first_parked(sequence) + ring.chunk - range.first, tile,
+              args.tiling.heads_per_tile, kDim, first_dim, scores.top, sums);
   }
   if (active == 1) {
-    if (first_dim < kDim) total.store(args.out, row, tile, kDim, first_dim);
+    if (first_dim < kDim) total.template store<P>(args.out, row, tile, kDim, first_dim);
   } else if (args.clustered) {
     const int shift = __ffs(args.splits) - 1;
     const ParkedChunks parked(args, sequence);
@@ -148,8 +178,8 @@ __global__ __launch_bounds__(kTileThreads, blocks_together(kDim, kDeep)) void de
 }
 
 // The merge without clusters. Rows of one chunk are already done.
-template <typename T, int kDim>
-__global__ __launch_bounds__(kTileThreads) void merge_kernel(const __grid_constant__ DecodeArgs<T> args) {
+template <typename P, int kDim>
+__global__ __launch_bounds__(kTileThreads) void merge_kernel(const __grid_constant__ DecodeArgs<P> args) {
   wait_for_inputs();
   const int sequence = static_cast<int>(blockIdx.x), row = args.row_of(sequence);
   if (row < 0) return;
@@ -178,10 +208,17 @@ int64_t blocks_of(const AttentionCall& call, int64_t splits) {
   return call.plan->rows.sequences() * tiles_of(call.layout) * splits;
 }
 
-// Where every block may have a multiprocessor to itself, or three tiles make no room for more.
+int64_t shared_bytes_alone(const AttentionCall& call, bool deep) {
+  return cuda::shared_bytes_alone(call.layout.head_dim, deep, size_of(call.cache.k.dtype()));
+}
+
+// Where every block may have a multiprocessor to itself, or three tiles make no room for more; and for tiles
+// of 8 bits, of which four take less than three of 16 (64 sequences of 1,000 positions 69 -> 55 us on an
+// H100).
 bool wants_deep(const StreamState& stream, const AttentionCall& call, int64_t splits) {
+  if (call.cache.k.dtype() == DType::i8) return true;
   const auto together = [&](bool deep) {  // a block needs 1 KiB beyond its request
-    return (stream.most_shared_bytes() + 1024) / (shared_bytes_alone(call.layout.head_dim, deep) + 1024);
+    return (stream.most_shared_bytes() + 1024) / (shared_bytes_alone(call, deep) + 1024);
   };
   return blocks_of(call, splits) <= stream.multiprocessors() || together(true) == together(false);
 }
@@ -207,7 +244,7 @@ DecodeSplit choose_decode_split(Context& ctx, const AttentionCall& call) {
   // A block may take what there is if it has the multiprocessor to itself, or could not share it anyway.
   const int64_t most = stream.most_shared_bytes();
   const bool shares = blocks_of(call, split.splits) > stream.multiprocessors() && most >= 2 * kSharingBytes;
-  const int64_t room = (shares ? kSharingBytes : most) - shared_bytes_alone(call.layout.head_dim, split.deep);
+  const int64_t room = (shares ? kSharingBytes : most) - shared_bytes_alone(call, split.deep);
   split.kept = std::clamp<int64_t>(room / kept_bytes(call.layout, 1), 0, blocks_for(chunks, split.splits));
   split.clustered = true;
   return split;
@@ -227,10 +264,10 @@ void decode_attention(Context& ctx, const AttentionCall& call, const DecodeSplit
     partials = ctx.workspace->alloc(
         DType::f32, {Partials::floats(sequences * tiles * parked, tiling.heads_per_tile, rows.dim)});
   with_tensor_form(call, [&](auto type, auto dim) {
-    using T = decltype(type);
+    using P = decltype(type);
     constexpr int kDim = decltype(dim)::value;
-    const DecodeArgs<T> args{rows,
-                             pages_of<T>(call),
+    const DecodeArgs<P> args{rows,
+                             pages_of<P>(call),
                              turn_of(call),
                              out_of(call),
                              score_scale(kDim),
@@ -246,14 +283,14 @@ void decode_attention(Context& ctx, const AttentionCall& call, const DecodeSplit
     Grid grid{dim3(static_cast<unsigned>(split.splits), static_cast<unsigned>(tiles),
                    static_cast<unsigned>(sequences)),
               dim3(kTileThreads),
-              static_cast<size_t>(shared_bytes_alone(kDim, split.deep) + kept_bytes(call.layout, kept))};
+              static_cast<size_t>(shared_bytes_alone(call, split.deep) + kept_bytes(call.layout, kept))};
     if (split.clustered) grid.cluster = static_cast<unsigned>(split.splits);
     launch(ctx, "decode_attention", grid,
-           split.deep ? decode_kernel<T, kDim, true> : decode_kernel<T, kDim, false>, args);
+           split.deep ? decode_kernel<P, kDim, true> : decode_kernel<P, kDim, false>, args);
     if (merges_later)
       launch(ctx, "merge_attention",
              Grid{dim3(static_cast<unsigned>(sequences), static_cast<unsigned>(tiles)), dim3(kTileThreads)},
-             merge_kernel<T, kDim>, args);
+             merge_kernel<P, kDim>, args);
   });
 }
 

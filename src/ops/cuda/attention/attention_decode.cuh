@@ -3,6 +3,7 @@
 // dims.
 #pragma once
 
+#include "ops/cuda/attention/attention_int8.cuh"
 #include "ops/cuda/attention/attention_partials.cuh"
 
 namespace shoal::ops::cuda {
@@ -10,11 +11,13 @@ namespace shoal::ops::cuda {
 // A head as row `row` of a tile.
 template <int kDim, typename T, int kPairs>
 __device__ void store_row(T* tile, int row, const HeadPairs<kPairs>& head) {
+  using Layout = Swizzle<kDim, T>;
+  constexpr int kVectorPairs = Layout::kPerVector / 2;
 #pragma unroll
   for (int i = 0; i < kPairs; ++i) {
     const int pair = HeadPairs<kPairs>::pair(i);
     if (2 * pair < kDim)
-      *reinterpret_cast<Pair<T>*>(tile + Swizzle<kDim>::at(row, pair / 4) + pair % 4 * 2) = {
+      *reinterpret_cast<Pair<T>*>(tile + Layout::at(row, pair / kVectorPairs) + pair % kVectorPairs * 2) = {
           narrowed_value<T>(head.x[i].x), narrowed_value<T>(head.x[i].y)};
   }
 }
@@ -28,31 +31,41 @@ struct WarpScores {
   float top[2] = {kNothing, kNothing};  // of the row: first over the warp's positions, then over the chunk's
 };
 
-template <int kDim, typename T>
-__device__ void score_keys(WarpScores& scores, const uint32_t (&q)[kDim / 16][4], const T* keys,
-                           const ChunkRange& range, int chunk, float scale) {
+// eights: of the tile's rows that have heads; the others' results are left as they are. key_scale: of
+// position number lane % 16 of the warp's; only for pages that have scales.
+template <int kDim, typename P>
+__device__ void score_keys(WarpScores& scores, const uint32_t (&q)[kDim / 16][4], const P* keys,
+                           const ChunkRange& range, int chunk, float scale, int eights,
+                           [[maybe_unused]] float key_scale) {
   const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
 #pragma unroll
   for (int step = 0; step < kDim / 16; ++step) {
     uint32_t b[4];
-    load_keys<kDim>(b, keys, warp * kWarpKeys, step);
-    multiply<T>(scores.score[0], q[step], b[0], b[1]);
-    multiply<T>(scores.score[1], q[step], b[2], b[3]);
+    load_page_keys<kDim>(b, keys, warp * kWarpKeys, step);
+    multiply<Operand<P>>(scores.score[0], q[step], b[0], b[1]);
+    multiply<Operand<P>>(scores.score[1], q[step], b[2], b[3]);
   }
 #pragma unroll
   for (int n = 0; n < 2; ++n)
 #pragma unroll
     for (int j = 0; j < 2; ++j) {
-      scores.seen[n][j] = range.sees(chunk * kChunk + warp * kWarpKeys + n * 8 + lane % 4 * 2 + j);
+      const int key = n * 8 + lane % 4 * 2 + j;
+      scores.seen[n][j] = range.sees(chunk * kChunk + warp * kWarpKeys + key);
+      float by = 1;
+      if constexpr (PageFormat<P>::kScaled) by = __shfl_sync(~0u, key_scale, key);
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
+        if (r >= eights) break;
         float& score = scores.score[n][2 * r + j];
         score = scaled_score(score, scale);
+        if constexpr (PageFormat<P>::kScaled) score = scaled_score(score, by);
         if (scores.seen[n][j]) scores.top[r] = fmaxf(scores.top[r], score);
       }
     }
 #pragma unroll
-  for (float& top : scores.top) {
+  for (int r = 0; r < 2; ++r) {
+    if (r >= eights) break;
+    float& top = scores.top[r];
     top = fmaxf(top, __shfl_xor_sync(~0u, top, 1));
     top = fmaxf(top, __shfl_xor_sync(~0u, top, 2));
   }
@@ -61,10 +74,12 @@ __device__ void score_keys(WarpScores& scores, const uint32_t (&q)[kDim / 16][4]
 // Puts the weights where all warps find them. Between two barriers: maxima of all warps before, weights
 // after.
 template <typename T>
-__device__ void weigh_keys(WarpScores& scores, const float (&maxima)[kTileWarps][kTileRows], T* weights) {
+__device__ void weigh_keys(WarpScores& scores, const float (&maxima)[kTileWarps][kTileRows], int eights,
+                           T* weights) {
   const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
+    if (r >= eights) break;
     const int row = lane / 4 + 8 * r;
 #pragma unroll
     for (int w = 0; w < kTileWarps; ++w) scores.top[r] = fmaxf(scores.top[r], maxima[w][row]);
@@ -87,8 +102,10 @@ struct WarpSums {
   float weights[4] = {}, values[kTiles][4] = {};
 };
 
-template <int kDim, int kTiles, typename T>
-__device__ void sum_values(WarpSums<kTiles>& sums, const T* weights, const T* values, int first_dim) {
+template <int kDim, int kTiles, typename P>
+__device__ void sum_values(WarpSums<kTiles>& sums, const Operand<P>* weights, const ValueTile<P>& values,
+                           int first_dim) {
+  using T = Operand<P>;
 #pragma unroll
   for (int step = 0; step < kChunk / 16; ++step) {
     uint32_t a[4];
@@ -97,11 +114,12 @@ __device__ void sum_values(WarpSums<kTiles>& sums, const T* weights, const T* va
 #pragma unroll
     for (int n = 0; n < kTiles; n += 2) {
       uint32_t b[4];
-      load_values<kDim>(b, values, first_dim + n * 8, step);
+      load_page_values<kDim>(b, values, first_dim + n * 8, step);
       multiply<T>(sums.values[n], a, b[0], b[1]);
       multiply<T>(sums.values[n + 1], a, b[2], b[3]);
     }
   }
+  arrange<P>(sums.values);
 }
 
 template <int kTiles>
@@ -109,9 +127,10 @@ struct RunningSums {
   float maximum[2] = {kNothing, kNothing};
   WarpSums<kTiles> sums;
 
-  __device__ void merge(const float (&top)[2], const WarpSums<kTiles>& chunk) {
+  __device__ void merge(const float (&top)[2], const WarpSums<kTiles>& chunk, int eights) {
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
+      if (r >= eights) break;
       const MergeWeights by = merge_maximum(maximum[r], top[r]);
       sums.weights[2 * r] = merged(sums.weights[2 * r], chunk.weights[2 * r], by);
 #pragma unroll
@@ -122,6 +141,7 @@ struct RunningSums {
     }
   }
 
+  template <typename P>
   __device__ void store(const Out& out, int row, const HeadTile& tile, int dims, int first_dim) const {
     const int lane = static_cast<int>(threadIdx.x % 32);
 #pragma unroll
@@ -131,14 +151,14 @@ struct RunningSums {
       const float factor = share(sums.weights[2 * r]);
 #pragma unroll
       for (int n = 0; n < kTiles; ++n)
-        out.store(row, (tile.first_head + head) * dims + first_dim + n * 8 + lane % 4 * 2,
+        out.store(row, (tile.first_head + head) * dims + first_dim + lane_dim<P>(n),
                   sums.values[n][2 * r] * factor, sums.values[n][2 * r + 1] * factor);
     }
   }
 };
 
 // Leaves a chunk's results for the merge, as chunk number `index`.
-template <int kTiles>
+template <typename P, int kTiles>
 __device__ void park(const Partials& partials, int64_t index, const HeadTile& tile, int heads_per_tile,
                      int dims, int first_dim, const float (&top)[2], const WarpSums<kTiles>& chunk) {
   const int lane = static_cast<int>(threadIdx.x % 32);
@@ -151,7 +171,7 @@ __device__ void park(const Partials& partials, int64_t index, const HeadTile& ti
       *reinterpret_cast<float2*>(partials.sums + 2 * at) = {top[r], chunk.weights[2 * r]};
 #pragma unroll
     for (int n = 0; n < kTiles; ++n)
-      *reinterpret_cast<float2*>(partials.values + at * dims + first_dim + n * 8 + lane % 4 * 2) = {
+      *reinterpret_cast<float2*>(partials.values + at * dims + first_dim + lane_dim<P>(n)) = {
           chunk.values[n][2 * r], chunk.values[n][2 * r + 1]};
   }
 }

@@ -8,10 +8,10 @@ namespace shoal::ops::cuda {
 
 constexpr int kKvWarp = kTileWarps - 1;  // norms the new key; the others share the query heads
 
-template <typename T>
+template <typename P>
 struct DecodeArgs {
   Rows rows;
-  Pages<T> pages;
+  Pages<P> pages;
   HeadTurn turn;
   Out out;
   float scale;
@@ -41,13 +41,13 @@ struct DecodeArgs {
 
 // Reads results of a sequence's chunks in device memory for the merge: bypassing the first-level cache, which
 // does not see the writes of other blocks.
-template <typename T>
+template <typename P>
 struct ParkedChunks {
   Partials all;
   int64_t first;  // chunk of theirs
   int heads, dim;
 
-  __device__ ParkedChunks(const DecodeArgs<T>& args, int sequence)
+  __device__ ParkedChunks(const DecodeArgs<P>& args, int sequence)
       : all(args.parked()),
         first(args.first_parked(sequence)),
         heads(args.tiling.heads_per_tile),
@@ -69,20 +69,35 @@ struct ParkedChunks {
 // us on an H200).
 constexpr int ring_tiles(bool deep) { return deep ? 4 : 3; }
 
-template <typename T, int kDim, bool kDeep>
-struct DecodeShared {
-  T ring[ring_tiles(kDeep)][kChunk * kDim];
-  T q[kTileRows * kDim];
-  T weights[kTileRows * kChunk];
+// Scales of a chunk's values, and of the row's own key and value.
+template <bool kScaled>
+struct ScaleTile {};
+template <>
+struct alignas(128) ScaleTile<true> {
+  __half values[kChunk];
+  __half own_key, own_value;
+};
+
+template <typename P, int kDim, bool kDeep>
+struct DecodeShared : ScaleTile<PageFormat<P>::kScaled> {
+  alignas(kTileAlignment) P ring[ring_tiles(kDeep)][kChunk * kDim];
+  Operand<P> q[kTileRows * kDim];
+  Operand<P> weights[kTileRows * kChunk];
   float maxima[kTileWarps][kTileRows];
 };
 
-constexpr int64_t shared_bytes_alone(int64_t dim, bool deep) {
-  return 2 * (ring_tiles(deep) * kChunk * dim + kTileRows * dim + kTileRows * kChunk) +
+// page_bytes: of a value in the pages.
+constexpr int64_t shared_bytes_alone(int64_t dim, bool deep, int64_t page_bytes) {
+  const int64_t scales = page_bytes == 1 ? static_cast<int64_t>(sizeof(ScaleTile<true>)) : 0;
+  return scales + page_bytes * ring_tiles(deep) * kChunk * dim + 2 * (kTileRows * dim + kTileRows * kChunk) +
          static_cast<int64_t>(sizeof(float)) * kTileWarps * kTileRows;
 }
 
-constexpr int blocks_together(int dim, bool deep) { return (dim > 64 ? 3 : 5) + (deep ? 0 : 1); }
+template <typename P>
+constexpr int blocks_together(int dim, bool deep) {
+  const int more = sizeof(P) == 1 ? 1 : 0;
+  return (dim > 64 ? 3 : 5) + (deep ? 0 : 1) + more;
+}
 
 // Which row of a batch, and which of its heads, a block has.
 struct DecodeRow {
@@ -104,47 +119,63 @@ __device__ inline int lane_key() {
   return warp * kWarpKeys + lane % kWarpKeys;
 }
 
+// Scales of the key and the value at a position. Not converted before their use: that would wait for them.
+struct PositionScales {
+  __half key{}, value{};
+};
+
 // The chunks of a block: of its row every chunk number `splits`. In round r of the block `chunk` is copied
 // completely; pages are looked up a chunk ahead of the copies.
-template <typename T, int kDim, bool kDeep>
+template <typename P, int kDim, bool kDeep>
 struct ChunkRing {
   static constexpr int kTiles = ring_tiles(kDeep);
 
-  const DecodeArgs<T>& args;
+  const DecodeArgs<P>& args;
   const DecodeRow& row;
   const ChunkRange& range;
-  T (&tiles)[kTiles][kChunk * kDim];
+  P (&tiles)[kTiles][kChunk * kDim];
   int chunk, last;
-  int page;  // of the chunk after the one that is copied
-  int slot;  // of the chunk that is copied
+  int page;                            // of the chunk after the one that is copied
+  int slot;                            // of the chunk that is copied
+  PositionScales scales, next_scales;  // of lane_key in this chunk and in the next; unused without scales
 
   // first_page: a look-up of the page of chunk number `split`.
-  __device__ __forceinline__ ChunkRing(const DecodeArgs<T>& of, const DecodeRow& at, const ChunkRange& seen,
-                                       T (&ring)[kTiles][kChunk * kDim], int split, int first_page)
+  __device__ __forceinline__ ChunkRing(const DecodeArgs<P>& of, const DecodeRow& at, const ChunkRange& seen,
+                                       P (&ring)[kTiles][kChunk * kDim], int split, int first_page)
       : args(of), row(at), range(seen), tiles(ring), chunk(seen.first + split), last(seen.last()) {
     page = range.first > 0 ? page_in(chunk) : first_page;
     slot = slot_in(chunk, page);
+    scales = scales_in(slot);
   }
 
   // Starts the copies of the first chunk and of the next chunk's keys.
   __device__ __forceinline__ void begin() {
-    copy(true, keys_of(0), args.pages.k);
-    copy(true, values_of(0), args.pages.v);
+    copy_both(true, 0);
     page = page_in(chunk + args.splits);
-    copy_keys_behind(0);
-    if constexpr (kDeep) copy_values_behind(0);
+    advance(0);
+    copy_next(0);
   }
 
-  __device__ __forceinline__ T* keys_of(int round) const { return tiles[2 * round % kTiles]; }
-  __device__ __forceinline__ T* values_of(int round) const { return tiles[(2 * round + 1) % kTiles]; }
+  __device__ __forceinline__ P* keys_of(int round) const { return tiles[2 * round % kTiles]; }
+  __device__ __forceinline__ P* values_of(int round) const { return tiles[(2 * round + 1) % kTiles]; }
 
-  __device__ __forceinline__ void copy_keys_behind(int round) {
-    const bool more = chunk + args.splits <= last;
-    if (more) slot = slot_in(chunk + args.splits, page), page = page_in(chunk + 2 * args.splits);
-    copy(more, keys_of(round + 1), args.pages.k);
+  // Looks up where the next chunk is.
+  __device__ __forceinline__ void advance(int round) {
+    if (round > 0) scales = next_scales;
+    if (!has_next()) return;
+    slot = slot_in(chunk + args.splits, page);
+    page = page_in(chunk + 2 * args.splits);
+    next_scales = scales_in(slot);
+  }
+  // Starts the copies of the next chunk's keys; kDeep: of its values too.
+  __device__ __forceinline__ void copy_next(int round) const {
+    if constexpr (kDeep) return copy_both(has_next(), round + 1);
+    if (has_next()) PageVectors<P, kDim>(slot).copy(keys_of(round + 1), args.pages.k);
+    end_copy_group();
   }
   __device__ __forceinline__ void copy_values_behind(int round) const {
-    copy(chunk + args.splits <= last, values_of(round + 1), args.pages.v);
+    if (has_next()) PageVectors<P, kDim>(slot).copy(values_of(round + 1), args.pages.v);
+    end_copy_group();
   }
 
   // This thread's keys have arrived; all other copies began later.
@@ -165,8 +196,19 @@ struct ChunkRing {
     if (at == row.position) return kLeave;
     return range.sees(at) ? args.pages.slot(page_id, row.tile.kv_head, at) : kClear;
   }
-  __device__ __forceinline__ void copy(bool wanted, T* to, const T* side) const {
-    if (wanted) copy_keys<T, kDim>(to, side, slot);
+  __device__ __forceinline__ PositionScales scales_in([[maybe_unused]] int of_slot) const {
+    PositionScales found;
+    if constexpr (PageFormat<P>::kScaled)
+      if (of_slot >= 0) found = {args.pages.k_scales[of_slot], args.pages.v_scales[of_slot]};
+    return found;
+  }
+  __device__ __forceinline__ bool has_next() const { return chunk + args.splits <= last; }
+  // The keys and the values of `slot`, each a group of copies.
+  __device__ __forceinline__ void copy_both(bool wanted, int round) const {
+    const PageVectors<P, kDim> vectors(slot);
+    if (wanted) vectors.copy(keys_of(round), args.pages.k);
+    end_copy_group();
+    if (wanted) vectors.copy(values_of(round), args.pages.v);
     end_copy_group();
   }
 };

@@ -1,6 +1,6 @@
 // paged_attention() for any rows: blocks of up to 64 rows (positions times query heads of one key/value
 // head), sixteen per warp, which share the chunks of keys in shared memory.
-#include "ops/cuda/attention/attention_tiles.cuh"
+#include "ops/cuda/attention/attention_int8.cuh"
 #include "ops/cuda/device/launch.cuh"
 
 namespace shoal::ops::cuda {
@@ -8,12 +8,12 @@ namespace {
 
 constexpr int kBlockRows = kTileWarps * kTileRows;
 
-template <typename T>
+template <typename P>
 struct PrefillArgs {
   Rows rows;
-  Pages<T> pages;
+  Pages<P> pages;
   Out out;
-  const T* q;  // [rows, heads, kDim]
+  const Operand<P>* q;  // [rows, heads, kDim]
   float scale;
   HeadTiling tiling;
   int rows_per_block;  // of the batch
@@ -21,19 +21,48 @@ struct PrefillArgs {
   bool skip_single_rows;
 };
 
-template <typename T, int kDim>
-struct PrefillShared {
-  T q[kBlockRows * kDim];
-  T k[2][kChunk * kDim], v[2][kChunk * kDim];
+// Scales of the keys and values of two chunks.
+template <bool kScaled>
+struct StageScales {};
+template <>
+struct alignas(16) StageScales<true> {
+  __half key_scales[2][kChunk], value_scales[2][kChunk];
 };
+
+template <typename P, int kDim>
+struct PrefillShared : StageScales<PageFormat<P>::kScaled> {
+  alignas(kTileAlignment) Operand<P> q[kBlockRows * kDim];
+  P k[2][kChunk * kDim], v[2][kChunk * kDim];
+};
+
+// The scales of a slot, as those of position `key` of the chunk in a stage.
+template <typename P, int kDim>
+__device__ __forceinline__ void copy_scales(const Pages<P>& pages, int slot, int key, int stage,
+                                            PrefillShared<P, kDim>& shared) {
+  if constexpr (PageFormat<P>::kScaled) {
+    if (threadIdx.x % 32 >= kWarpKeys) return;
+    shared.key_scales[stage][key] = slot < 0 ? __half{} : pages.k_scales[slot];
+    shared.value_scales[stage][key] = slot < 0 ? __half{} : pages.v_scales[slot];
+  }
+}
+
+struct ChunkScales {
+  const __half *keys, *values;
+};
+template <typename P>
+__device__ __forceinline__ ChunkScales scales_of(const StageScales<PageFormat<P>::kScaled>& shared,
+                                                 int stage) {
+  if constexpr (PageFormat<P>::kScaled) return {shared.key_scales[stage], shared.value_scales[stage]};
+  return {nullptr, nullptr};
+}
 
 // Rows of one sequence. The batch's rows are cut at multiples of rows_per_block and at the borders of
 // sequences: a block for every multiple, and one for every sequence (idle when that begins at a multiple).
 struct Piece {
   int sequence, first, count;
 
-  template <typename T>
-  __device__ Piece(const PrefillArgs<T>& args, int block) {
+  template <typename P>
+  __device__ Piece(const PrefillArgs<P>& args, int block) {
     const int per_block = args.rows_per_block;
     const int32_t* const offsets = args.rows.offsets;
     const bool cut = block < args.row_blocks;
@@ -65,9 +94,11 @@ struct Seen {
 };
 
 // The weights of a warp's rows for a chunk as left operands (pairs of columns packed), and the rows' maxima.
-template <typename T>
-__device__ void weigh(const Rows& rows, int chunk, float scale, const int (&positions)[2],
-                      float (&scores)[8][4], float (&top)[2], uint32_t (&weights)[4][4]) {
+// key_scales: of the chunk, where pages have scales.
+template <typename P>
+__device__ void weigh(const Rows& rows, int chunk, float scale, [[maybe_unused]] const __half* key_scales,
+                      const int (&positions)[2], float (&scores)[8][4], float (&top)[2],
+                      uint32_t (&weights)[4][4]) {
   const int column = chunk * kChunk + static_cast<int>(threadIdx.x % 4) * 2;
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
@@ -80,6 +111,8 @@ __device__ void weigh(const Rows& rows, int chunk, float scale, const int (&posi
         float& score = scores[n][2 * r + j];
         const int at = column + 8 * n + j;
         score = scaled_score(score, scale);
+        if constexpr (PageFormat<P>::kScaled)
+          score = scaled_score(score, __half2float(key_scales[at - chunk * kChunk]));
         if (first <= at && at <= last) top[r] = fmaxf(top[r], score);
       }
     top[r] = fmaxf(top[r], __shfl_xor_sync(~0u, top[r], 1));
@@ -92,16 +125,16 @@ __device__ void weigh(const Rows& rows, int chunk, float scale, const int (&posi
         const int at = column + 8 * n + j;
         p[j] = first <= at && at <= last ? weight_of(scores[n][2 * r + j], top[r]) : 0.0f;
       }
-      weights[n / 2][n % 2 * 2 + r] = packed<T>(p[0], p[1]);
+      weights[n / 2][n % 2 * 2 + r] = packed<Operand<P>>(p[0], p[1]);
     }
   }
 }
 
 // Copies the piece's query heads to shared memory: row m of the block is query head m % tile.heads of the
 // piece's row m / tile.heads.
-template <int kDim, typename T>
-__device__ __forceinline__ void copy_queries(const PrefillArgs<T>& args, const Piece& piece,
-                                             const HeadTile& tile, int used, T* to) {
+template <int kDim, typename P>
+__device__ __forceinline__ void copy_queries(const PrefillArgs<P>& args, const Piece& piece,
+                                             const HeadTile& tile, int used, Operand<P>* to) {
   for (int i = static_cast<int>(threadIdx.x); i < used * (kDim / 8); i += kTileThreads) {
     const int m = i / (kDim / 8), vector = i % (kDim / 8);
     const int64_t head = static_cast<int64_t>(piece.first + m / tile.heads) * args.rows.heads +
@@ -111,46 +144,46 @@ __device__ __forceinline__ void copy_queries(const PrefillArgs<T>& args, const P
 }
 
 // The products of a warp's rows with the keys of a chunk.
-template <int kDim, typename T>
-__device__ __forceinline__ void score_chunk(float (&scores)[8][4], const T* queries, const T* keys,
+template <int kDim, typename P>
+__device__ __forceinline__ void score_chunk(float (&scores)[8][4], const Operand<P>* queries, const P* keys,
                                             int first_row) {
 #pragma unroll
   for (int step = 0; step < kDim / 16; ++step) {
     uint32_t q[4];
-    load_left<kDim>(q, queries, first_row, step);
+    load_queries<kDim, P>(q, queries, first_row, step);
 #pragma unroll
     for (int n = 0; n < 8; n += 2) {
       uint32_t pair[4];
-      load_keys<kDim>(pair, keys, n * 8, step);
-      multiply<T>(scores[n], q, pair[0], pair[1]);
-      multiply<T>(scores[n + 1], q, pair[2], pair[3]);
+      load_page_keys<kDim>(pair, keys, n * 8, step);
+      multiply<Operand<P>>(scores[n], q, pair[0], pair[1]);
+      multiply<Operand<P>>(scores[n + 1], q, pair[2], pair[3]);
     }
   }
 }
 
 // The results of rows g = lane / 4 and g + 8 of a warp, which are rows block_row of the block.
-template <int kDim>
+template <typename P, int kDim>
 __device__ __forceinline__ void store_rows(const Out& out, const float (&sum)[2],
                                            const float (&total)[kDim / 8][4], const Piece& piece,
                                            const HeadTile& tile, const int (&block_row)[2], int used) {
-  const int lane = static_cast<int>(threadIdx.x % 32);
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
     if (block_row[r] >= used) continue;
     const int64_t row = piece.first + block_row[r] / tile.heads;
-    const int column = (tile.first_head + block_row[r] % tile.heads) * kDim + lane % 4 * 2;
+    const int column = (tile.first_head + block_row[r] % tile.heads) * kDim;
     const float factor = share(sum[r]);
 #pragma unroll
     for (int n = 0; n < kDim / 8; ++n)
-      out.store(row, column + n * 8, total[n][2 * r] * factor, total[n][2 * r + 1] * factor);
+      out.store(row, column + lane_dim<P>(n), total[n][2 * r] * factor, total[n][2 * r + 1] * factor);
   }
 }
 
-template <typename T, int kDim>
-__global__ __launch_bounds__(kTileThreads) void prefill_kernel(const __grid_constant__ PrefillArgs<T> args) {
+template <typename P, int kDim>
+__global__ __launch_bounds__(kTileThreads) void prefill_kernel(const __grid_constant__ PrefillArgs<P> args) {
+  using T = Operand<P>;
   constexpr int kTogether = 4;
-  extern __shared__ __align__(128) unsigned char memory[];
-  auto& shared = *reinterpret_cast<PrefillShared<T, kDim>*>(memory);
+  extern __shared__ __align__(kTileAlignment) unsigned char memory[];
+  auto& shared = *reinterpret_cast<PrefillShared<P, kDim>*>(memory);
   const Rows& rows = args.rows;
   const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
   const HeadTile tile = args.tiling.tile(rows, static_cast<int>(blockIdx.y));
@@ -183,9 +216,11 @@ __global__ __launch_bounds__(kTileThreads) void prefill_kernel(const __grid_cons
   };
   const auto copy_chunk = [&](int chunk, int page, int stage) {
     const int slot = page < 0 ? kClear : args.pages.slot(page, tile.kv_head, chunk * kChunk + lane_key);
-    copy_keys<T, kDim>(shared.k[stage], args.pages.k, slot);
-    copy_keys<T, kDim>(shared.v[stage], args.pages.v, slot);
+    const PageVectors<P, kDim> vectors(slot);
+    vectors.copy(shared.k[stage], args.pages.k);
+    vectors.copy(shared.v[stage], args.pages.v);
     end_copy_group();
+    copy_scales(args.pages, slot, lane_key, stage, shared);
   };
   const int last = seen.last < 0 ? -1 : seen.last / kChunk;
   int chunk = seen.last < 0 ? 0 : seen.first / kChunk, stage = 0;
@@ -210,7 +245,8 @@ __global__ __launch_bounds__(kTileThreads) void prefill_kernel(const __grid_cons
     score_chunk<kDim>(scores, shared.q, shared.k[stage], warp * kTileRows);
     float top[2];
     uint32_t weights[4][4];
-    weigh<T>(rows, chunk, args.scale, positions, scores, top, weights);
+    const auto [key_scales, value_scales] = scales_of<P>(shared, stage);
+    weigh<P>(rows, chunk, args.scale, key_scales, positions, scores, top, weights);
     float chunk_sum[4] = {};
 #pragma unroll
     for (int step = 0; step < kChunk / 16; ++step)
@@ -229,10 +265,11 @@ __global__ __launch_bounds__(kTileThreads) void prefill_kernel(const __grid_cons
 #pragma unroll
         for (int n = 0; n < kTogether; n += 2) {
           uint32_t b[4];
-          load_values<kDim>(b, shared.v[stage], (first + n) * 8, step);
+          load_page_values<kDim>(b, ValueTile<P>{shared.v[stage], value_scales}, (first + n) * 8, step);
           multiply<T>(values[n], weights[step], b[0], b[1]);
           multiply<T>(values[n + 1], weights[step], b[2], b[3]);
         }
+      arrange<P>(values);
 #pragma unroll
       for (int n = 0; n < kTogether; ++n)
 #pragma unroll
@@ -240,7 +277,7 @@ __global__ __launch_bounds__(kTileThreads) void prefill_kernel(const __grid_cons
           total[first + n][j] = merged(total[first + n][j], values[n][j], merge[j / 2]);
     }
   }
-  store_rows<kDim>(args.out, sum, total, piece, tile, block_row, used);
+  store_rows<P, kDim>(args.out, sum, total, piece, tile, block_row, used);
 }
 
 }  // namespace
@@ -250,13 +287,13 @@ void prefill_attention(Context& ctx, const AttentionCall& call, TensorView round
   const int64_t rows_per_block = kBlockRows / tiling.heads_per_tile;
   const int64_t row_blocks = blocks_for(call.qkv.dim(0), rows_per_block);
   with_tensor_form(call, [&](auto type, auto dim) {
-    using T = decltype(type);
+    using P = decltype(type);
     constexpr int kDim = decltype(dim)::value;
     const Rows rows = rows_of(call);
-    const PrefillArgs<T> args{rows,
-                              pages_of<T>(call),
+    const PrefillArgs<P> args{rows,
+                              pages_of<P>(call),
                               out_of(call),
-                              static_cast<const T*>(rounded_q.data()),
+                              static_cast<const Operand<P>*>(rounded_q.data()),
                               score_scale(kDim),
                               tiling,
                               static_cast<int>(rows_per_block),
@@ -264,8 +301,8 @@ void prefill_attention(Context& ctx, const AttentionCall& call, TensorView round
                               skip_single_rows};
     const Grid grid{dim3(static_cast<unsigned>(row_blocks + rows.sequence_count),
                          static_cast<unsigned>(call.layout.kv_heads * tiling.tiles)),
-                    dim3(kTileThreads), sizeof(PrefillShared<T, kDim>)};
-    launch(ctx, "prefill_attention", grid, prefill_kernel<T, kDim>, args);
+                    dim3(kTileThreads), sizeof(PrefillShared<P, kDim>)};
+    launch(ctx, "prefill_attention", grid, prefill_kernel<P, kDim>, args);
   });
 }
 

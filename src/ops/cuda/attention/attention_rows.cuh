@@ -17,27 +17,47 @@ struct alignas(2 * sizeof(T)) Pair {
   T x, y;
 };
 
+// What pages of P's are multiplied as.
+template <typename P>
+struct PageFormat {
+  using Operand = P;
+  static constexpr bool kScaled = false;
+};
+// Integers of 8 bits with an f16 scale for each token and head (attention_int8.cuh).
+template <>
+struct PageFormat<int8_t> {
+  using Operand = __half;
+  static constexpr bool kScaled = true;
+};
+template <typename P>
+using Operand = typename PageFormat<P>::Operand;
+
 // The positions of the sequences in the batch.
-template <typename T>
+template <typename P>
 struct Pages {
-  T* k;
-  T* v;
+  P* k;
+  P* v;
+  __half* k_scales;  // by slot; null without scales
+  __half* v_scales;
   const int32_t* table;  // [sequences, per_sequence]
   int per_sequence, page_size, kv_heads;
+  unsigned reciprocal;  // reciprocal_of(page_size)
 
   __device__ int positions() const { return per_sequence * page_size; }
+  // position / page_size. A division takes more instructions than a fragment's conversion.
+  __device__ int page_index(int position) const {
+    return static_cast<int>(static_cast<uint64_t>(static_cast<unsigned>(position)) * reciprocal >> 31);
+  }
   __device__ int page_of(int sequence, int position) const {
-    return table[static_cast<int64_t>(sequence) * per_sequence +
-                 static_cast<unsigned>(position) / static_cast<unsigned>(page_size)];
+    return table[static_cast<int64_t>(sequence) * per_sequence + page_index(position)];
   }
   // For look-ups ahead of knowing the position: of the nearest position that has a page; 0 when none has.
   __device__ int page_near(int sequence, int position) const {
     return positions() > 0 ? page_of(sequence, min(position, positions() - 1)) : 0;
   }
-  // The row of head_dim values in k and v, counted in rows.
+  // The row of head_dim values in k and v, counted in rows; also the place of its scale.
   __device__ int slot(int page, int kv_head, int position) const {
-    return (page * kv_heads + kv_head) * page_size +
-           static_cast<int>(static_cast<unsigned>(position) % static_cast<unsigned>(page_size));
+    return (page * kv_heads + kv_head) * page_size + (position - page_index(position) * page_size);
   }
 };
 
@@ -142,15 +162,23 @@ struct HeadPairs {
 
 // ---- on the host
 
+// 2^31 / size, rounded up: position * reciprocal >> 31 is position / size for positions below 2^31 / size.
+inline unsigned reciprocal_of(int64_t size) {
+  return static_cast<unsigned>(((int64_t{1} << 31) + size - 1) / size);
+}
+
 template <typename T>
 Pages<T> pages_of(const AttentionCall& call) {
   const BatchPlan& plan = *call.plan;
   return {static_cast<T*>(call.cache.k.data()),
           static_cast<T*>(call.cache.v.data()),
+          static_cast<__half*>(call.cache.k_scales.data()),
+          static_cast<__half*>(call.cache.v_scales.data()),
           static_cast<const int32_t*>(plan.tables.page_table.data()),
           static_cast<int>(plan.pages_per_sequence),
           static_cast<int>(plan.page_size),
-          static_cast<int>(call.layout.kv_heads)};
+          static_cast<int>(call.layout.kv_heads),
+          reciprocal_of(std::max<int64_t>(1, plan.page_size))};
 }
 
 inline Rows rows_of(const AttentionCall& call) {

@@ -1,7 +1,6 @@
 // Chunks of 64 positions in shared memory, and their products by the tensor cores.
 #pragma once
 
-#include "ops/attention_scratch.h"
 #include "ops/cuda/attention/attention_merge.cuh"
 #include "ops/cuda/attention/attention_rows.cuh"
 #include "ops/cuda/ptx/async_copy.cuh"
@@ -10,22 +9,26 @@
 
 namespace shoal::ops::cuda {
 
-constexpr int kChunk = kGpuAttentionChunk;
+constexpr int kChunk = 64;
 constexpr int kTileRows = 16;  // of an mma
 constexpr int kTileWarps = 4, kTileThreads = 32 * kTileWarps;
 constexpr int kWarpKeys = kChunk / kTileWarps;  // positions of a chunk that a warp copies
 
-// Rows of kDim 16-bit values; their 16-byte vectors are permuted so that eight rows of the same vector lie in
-// eight different sixteenths of the banks (ldmatrix, without conflicts).
-template <int kDim>
-struct Swizzle {
-  static constexpr int kVectors = kDim / 8;
-  static_assert(kVectors == 4 || kVectors == 8 || kVectors == 16);
+constexpr int kTileAlignment = 256;  // the longest row
 
-  // In elements.
+// Rows of kDim values, of 16 bits unless T says otherwise; their 16-byte vectors are permuted so that eight
+// rows of the same vector lie in eight different sixteenths of the banks (ldmatrix, without conflicts).
+template <int kDim, typename T = uint16_t>
+struct Swizzle {
+  static constexpr int kPerVector = 16 / sizeof(T);
+  static constexpr int kVectors = kDim / kPerVector;
+  static_assert(kVectors == 2 || kVectors == 4 || kVectors == 8 || kVectors == 16);
+
+  // In elements. Of vectors v and v ^ x in a row, the addresses differ by ^ 16 x bytes (tiles are aligned to
+  // kTileAlignment): a lane computes one address and reaches the others by one instruction each.
   __host__ __device__ static constexpr int at(int row, int vector) {
-    const int key = kVectors == 4 ? row / 2 % 4 : row % 8;
-    return row * kDim + (vector ^ key) * 8;
+    const int key = kVectors == 2 ? row / 4 % 2 : kVectors == 4 ? row / 2 % 4 : row % 8;
+    return row * kDim + (vector ^ key) * kPerVector;
   }
 };
 
@@ -37,6 +40,9 @@ __device__ inline uint32_t shared_address(const void* p) {
 struct HeadTile {
   int kv_head, first_head, heads;
   bool first;  // of its key/value head
+
+  // Of the tile's rows: how many eights of them have heads.
+  __device__ int eights() const { return heads > 8 ? 2 : 1; }
 };
 struct HeadTiling {
   int heads_per_tile;
@@ -65,34 +71,61 @@ __device__ inline void copy_or_clear(void* to_shared, const void* from, bool cop
 constexpr int kClear = -1;  // fill with zeros: nobody sees this position
 constexpr int kLeave = -2;  // somebody else fills it
 
-// One warp's positions of a chunk: rows warp * 16 .. + 15 of the tile. `slot`: of position number lane % 16.
-template <typename T, int kDim>
-__device__ void copy_keys(T* tile, const T* side, int slot) {
-  constexpr int kVectors = kDim / 8, kAtOnce = 32 / kVectors;
-  const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
-  const int vector = lane % kVectors;
+// Where the vectors of one warp's positions of a chunk are in the pages, of those that this lane copies: rows
+// warp * 16 .. + 15 of the tile. The same for keys and values.
+template <typename P, int kDim>
+struct PageVectors {
+  using Layout = Swizzle<kDim, P>;
+  static constexpr int kVectors = Layout::kVectors, kAtOnce = 32 / kVectors, kCount = kWarpKeys / kAtOnce;
+  int from[kCount];  // counted in vectors of 16 bytes; or kClear, kLeave
+
+  // slot: of position number lane % 16.
+  __device__ __forceinline__ explicit PageVectors(int slot) {
+    const int lane = static_cast<int>(threadIdx.x % 32);
 #pragma unroll
-  for (int first = 0; first < kWarpKeys; first += kAtOnce) {
-    const int key = first + lane / kVectors;
-    const int from = __shfl_sync(~0u, slot, key);
-    T* const to = tile + Swizzle<kDim>::at(warp * kWarpKeys + key, vector);
-    if (from != kLeave)
-      copy_or_clear(to, side + (from < 0 ? 0 : static_cast<int64_t>(from) * kDim + vector * 8), from >= 0);
+    for (int i = 0; i < kCount; ++i) {
+      const int row = __shfl_sync(~0u, slot, i * kAtOnce + lane / kVectors);
+      from[i] = row < 0 ? row : row * kVectors + lane % kVectors;
+    }
   }
-}
+  __device__ __forceinline__ void copy(P* tile, const P* side) const {
+    const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      const int key = warp * kWarpKeys + i * kAtOnce + lane / kVectors;
+      if (from[i] != kLeave)
+        copy_or_clear(tile + Layout::at(key, lane % kVectors),
+                      reinterpret_cast<const uint4*>(side) + static_cast<unsigned>(max(from[i], 0)),
+                      from[i] >= 0);
+    }
+  }
+};
 
 // ---- fragments
 
-__device__ inline void load_matrices(uint32_t (&r)[4], const void* row) {
+// Of shared memory, as shared_address gives it.
+using SharedAddress = uint32_t;
+
+__device__ inline SharedAddress at_vector(SharedAddress row, int other) { return row ^ 16 * other; }
+
+__device__ inline void load_matrices(uint32_t (&r)[4], SharedAddress row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-               : "r"(shared_address(row))
+               : "r"(row)
                : "memory");
 }
-__device__ inline void load_matrices_transposed(uint32_t (&r)[4], const void* row) {
+__device__ inline void load_matrices_transposed(uint32_t (&r)[4], SharedAddress row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-               : "r"(shared_address(row))
+               : "r"(row)
+               : "memory");
+}
+
+// The first two of these matrices.
+__device__ inline void load_two_matrices_transposed(uint32_t (&r)[2], SharedAddress row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0,%1}, [%2];"
+               : "=r"(r[0]), "=r"(r[1])
+               : "r"(row)
                : "memory");
 }
 
@@ -100,22 +133,24 @@ __device__ inline void load_matrices_transposed(uint32_t (&r)[4], const void* ro
 template <int kDim, typename T>
 __device__ void load_left(uint32_t (&a)[4], const T* tile, int first_row, int step) {
   const int lane = static_cast<int>(threadIdx.x % 32);
-  load_matrices(a, tile + Swizzle<kDim>::at(first_row + lane % 16, 2 * step + lane / 16));
+  load_matrices(
+      a, at_vector(shared_address(tile + Swizzle<kDim>::at(first_row + lane % 16, lane / 16)), 2 * step));
 }
 // Dims 16 step .. + 15 of keys first_key .. + 15: the right operands of the scores of eight (b[0], b[1]) and
 // eight more (b[2], b[3]) keys.
 template <int kDim, typename T>
 __device__ void load_keys(uint32_t (&b)[4], const T* keys, int first_key, int step) {
   const int lane = static_cast<int>(threadIdx.x % 32), matrix = lane / 8;
-  load_matrices(b, keys + Swizzle<kDim>::at(first_key + matrix / 2 * 8 + lane % 8, 2 * step + matrix % 2));
+  const T* const row = keys + Swizzle<kDim>::at(first_key + matrix / 2 * 8 + lane % 8, matrix % 2);
+  load_matrices(b, at_vector(shared_address(row), 2 * step));
 }
 // Positions 16 step .. + 15 of dims first_dim .. + 15: the right operands of eight (b[0], b[1]) and eight
 // more (b[2], b[3]) dims.
 template <int kDim, typename T>
 __device__ void load_values(uint32_t (&b)[4], const T* values, int first_dim, int step) {
   const int lane = static_cast<int>(threadIdx.x % 32), matrix = lane / 8;
-  load_matrices_transposed(
-      b, values + Swizzle<kDim>::at(step * 16 + matrix % 2 * 8 + lane % 8, first_dim / 8 + matrix / 2));
+  const T* const row = values + Swizzle<kDim>::at(matrix % 2 * 8 + lane % 8, matrix / 2);
+  load_matrices_transposed(b, at_vector(shared_address(row), first_dim / 8) + step * 16 * kDim * 2);
 }
 
 template <typename T>
@@ -134,7 +169,7 @@ __device__ uint32_t packed_ones() {
   return std::is_same_v<T, __half> ? 0x3c003c00u : 0x3f803f80u;
 }
 
-// f(T{}, dim as a constant) for the caches that have_tensor_form.
+// f(P{}, dim as a constant) for the pages that have_tensor_form.
 template <typename F>
 void with_tensor_form(const AttentionCall& call, F&& f) {
   const auto with_dim = [&](auto type) {
@@ -147,6 +182,7 @@ void with_tensor_form(const AttentionCall& call, F&& f) {
         return f(type, std::integral_constant<int, 128>{});
     }
   };
+  if (call.cache.k.dtype() == DType::i8) return with_dim(int8_t());
   with_operand_type(call.cache.k.dtype(), with_dim);
 }
 

@@ -75,7 +75,10 @@ bool residual_unit_is_apart(const Context& ctx, const ResidualConvs& convs, int6
 
 void residual_unit(Context& ctx, TensorView x, const ConvRows& rows, const ConvHistory& history,
                    const ResidualConvs& convs, TensorView y) {
-  if (y.data() != x.data()) return residual_unit_at_once(ctx, x, rows, history, convs, y);
+  // In a plan they have no memory, and are apart where they may be (dac's run_units).
+  const bool apart =
+      is_planning(ctx) ? cuda::residual_unit_is_apart(ctx, convs, x.dim(0)) : y.data() != x.data();
+  if (apart) return residual_unit_at_once(ctx, x, rows, history, convs, y);
   const Workspace::Scope scope(*ctx.workspace);
   const ConvInput input{x, rows, history, convs.wide_alpha};
   const PackedMatrix &wide = *convs.wide, &narrow = *convs.narrow;

@@ -1,13 +1,19 @@
 // Residual units in one kernel against the same done convolution by convolution, bit for bit.
 #include "ops/cuda/conv/residual_unit.h"
 
-#include "ops/conv1d.h"
-#include "ops/cuda/conv/conv1d_testing.h"
+#include "ops/conv1d_testing.h"
+#include "ops/cuda/device/cuda_testing.h"
 
 namespace shoal::ops::cuda {
 namespace {
 
-class CudaResidualUnit : public ConvTest, public testing::WithParamInterface<DType> {
+std::vector<float> random_alphas(int64_t channels, unsigned seed) {
+  std::vector<float> alpha = random_values(channels, seed);
+  for (float& a : alpha) a = std::abs(a) + 0.1f;
+  return alpha;
+}
+
+class CudaResidualUnit : public ConvTestOf<CudaTest>, public testing::WithParamInterface<DType> {
  protected:
   // Both convolutions of a unit.
   struct Unit {

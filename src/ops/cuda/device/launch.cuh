@@ -20,6 +20,8 @@ struct Grid {
   dim3 threads;
   size_t shared_bytes = 0;  // dynamic
   unsigned cluster = 1;     // neighbouring blocks along x that see each other's shared memory (sm_90)
+  // The next kernel reads, before it waits, what this one writes: it must not start early.
+  bool successor_starts_late = false;
 };
 
 // Programmatic dependent launch: a kernel may start while the one before it in the stream is still running,
@@ -45,10 +47,11 @@ __device__ inline void let_successor_start() {
 }
 
 // Starts a kernel in the context's stream and checks that it was accepted. The kernel's name goes into
-// errors.
+// errors. In a planning context nothing is started.
 template <typename... Parameters, typename... Arguments>
 void launch(Context& ctx, const char* name, const Grid& grid, void (*kernel)(Parameters...),
             Arguments&&... arguments) {
+  if (is_planning(ctx)) return;
   StreamState& stream = state_of(ctx);
   stream.prepare(reinterpret_cast<const void*>(kernel));
   cudaLaunchConfig_t config{};
@@ -71,6 +74,7 @@ void launch(Context& ctx, const char* name, const Grid& grid, void (*kernel)(Par
   }
   check(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(std::forward<Arguments>(arguments))...),
         name);
+  if (grid.successor_starts_late) stream.hold_next();
 }
 
 inline int64_t blocks_for(int64_t items, int64_t per_block) { return (items + per_block - 1) / per_block; }

@@ -1,9 +1,7 @@
 #include <algorithm>
-#include <cstring>
 
 #include "ops/cuda/device/launch.cuh"
 #include "ops/step_graph.h"
-#include "tensor/device_memory.h"
 
 namespace shoal::ops {
 namespace {
@@ -53,15 +51,6 @@ ExecutableHandle executable(const GraphHandle& graph) {
   return ExecutableHandle(made);
 }
 
-void copy_in_order(Context& ctx, const Buffer& from, const Buffer& to, int64_t count) {
-  if (ctx.device.kind == DeviceKind::cpu || count == 0) return;
-  const cudaMemcpyKind kind =
-      to.device().kind == DeviceKind::cpu ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice;
-  check(
-      cudaMemcpyAsync(to.data(), from.data(), static_cast<size_t>(count), kind, cuda::state_of(ctx).stream()),
-      "step block");
-}
-
 }  // namespace
 
 struct StepGraphs::Recording {
@@ -98,32 +87,6 @@ void run_step(Context& ctx, const StepKey& key, FunctionRef<void()> body) {
     known->begin = scratch.begin;
   }
   check(cudaGraphLaunch(known->launches.get(), stream.stream()), "replaying a step");
-}
-
-StepBlock::StepBlock(Context& ctx, int64_t bytes)
-    : host_(Buffer::page_locked(bytes, ctx.device)), where_(ctx.device) {
-  std::memset(host_.data(), 0, static_cast<size_t>(bytes));
-  if (where_.kind == DeviceKind::cpu) return;
-  device_ = Buffer(bytes, where_);
-  device_memory::zero(device_.data(), where_.index, bytes);
-}
-
-TensorView StepBlock::device(int64_t offset, DType dtype, Shape shape) const {
-  const Buffer& side = where_.kind == DeviceKind::cpu ? host_ : device_;
-  const TensorView view(static_cast<char*>(side.data()) + offset, dtype, shape, where_);
-  CHECK(offset >= 0 && offset % 16 == 0 && offset + view.bytes() <= bytes(), "step block: ", view.bytes(),
-        " bytes at ", offset, " of ", bytes());
-  return view;
-}
-
-void StepBlock::copy_to_device(Context& ctx, int64_t count) const {
-  CHECK(count >= 0 && count <= bytes(), "step block: ", count, " bytes of ", bytes());
-  copy_in_order(ctx, host_, device_, count);
-}
-
-void StepBlock::copy_to_host(Context& ctx, int64_t count) const {
-  CHECK(count >= 0 && count <= bytes(), "step block: ", count, " bytes of ", bytes());
-  copy_in_order(ctx, device_, host_, count);
 }
 
 }  // namespace shoal::ops

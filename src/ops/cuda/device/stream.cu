@@ -11,6 +11,11 @@ std::unique_ptr<Stream> Stream::create(Device device, StreamPriority priority) {
   return std::make_unique<cuda::StreamState>(device.index, priority);
 }
 
+std::unique_ptr<Stream> Stream::planning(Device device) {
+  if (device.kind == DeviceKind::cpu) return nullptr;
+  return std::make_unique<cuda::StreamState>(cuda::StreamState::Planning{}, device.index);
+}
+
 namespace cuda {
 namespace {
 
@@ -40,12 +45,22 @@ EventHandle make_event() {
 
 }  // namespace
 
-StreamState::StreamState(int device, StreamPriority priority) : device_(device) {
+DeviceFacts DeviceFacts::of(int device) {
+  return {.multiprocessors = attribute(cudaDevAttrMultiProcessorCount, device),
+          .architecture = 10 * attribute(cudaDevAttrComputeCapabilityMajor, device) +
+                          attribute(cudaDevAttrComputeCapabilityMinor, device),
+          .most_shared_bytes = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device)};
+}
+
+StreamState::StreamState(Planning, int device) : device_(device) {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess) cudaGetLastError();
+  if (device < devices) facts_ = DeviceFacts::of(device);
+}
+
+StreamState::StreamState(int device, StreamPriority priority)
+    : device_(device), facts_(DeviceFacts::of(device)) {
   shoal::cuda::make_current(device);
-  multiprocessors_ = attribute(cudaDevAttrMultiProcessorCount, device);
-  architecture_ = 10 * attribute(cudaDevAttrComputeCapabilityMajor, device) +
-                  attribute(cudaDevAttrComputeCapabilityMinor, device);
-  most_shared_bytes_ = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
   for (Half& half : halves_) {
     half.memory = Buffer::page_locked(kStageBytes, {DeviceKind::cuda, device});
     half.copied = make_event();
@@ -55,6 +70,7 @@ StreamState::StreamState(int device, StreamPriority priority) : device_(device) 
 }
 
 StreamState::~StreamState() {
+  if (!stream_) return;
   // Ignored: the caller that waited for a spoilt result has seen the error.
   if (cudaStreamSynchronize(stream_.get()) != cudaSuccess) cudaGetLastError();
 }
@@ -63,7 +79,7 @@ void StreamState::prepare(const void* kernel) {
   if (!prepared_.insert(kernel).second) return;
   cudaFuncAttributes found{};
   check(cudaFuncGetAttributes(&found, kernel), "attributes of a kernel");
-  const int most = most_shared_bytes_ - static_cast<int>(found.sharedSizeBytes);
+  const int most = facts_.most_shared_bytes - static_cast<int>(found.sharedSizeBytes);
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most),
         "shared memory of a kernel");
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
@@ -100,7 +116,7 @@ StreamState::Step::Step(StreamState& stream) : stream_(stream) {
 StreamState& state_of(const Context& ctx) {
   CHECK(ctx.stream, "a context of a GPU without a stream");
   auto& stream = static_cast<StreamState&>(*ctx.stream);
-  shoal::cuda::make_current(stream.device());
+  if (!is_planning(ctx)) shoal::cuda::make_current(stream.device());
   return stream;
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <type_traits>
 #include <unordered_set>
+#include <utility>
 
 #include "ops/context.h"
 #include "ops/stream.h"
@@ -24,21 +25,35 @@ struct Destroy {
 using StreamHandle = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, Destroy<cudaStreamDestroy>>;
 using EventHandle = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, Destroy<cudaEventDestroy>>;
 
+// What the choice of kernels depends on; by itself, an H200's.
+struct DeviceFacts {
+  int multiprocessors = 132;
+  int architecture = 90;              // compute capability times ten: 80, 89, 90, 100, 120
+  int most_shared_bytes = 227 << 10;  // of a block
+  static DeviceFacts of(int device);
+};
+
 class StreamState final : public Stream {
  public:
+  struct Planning {};
+
   // The most that stage() gives in one piece.
   static constexpr int64_t kStageBytes = int64_t{1} << 20;
 
   StreamState(int device, StreamPriority priority);
+  // Without a stream: only for launches that are not made (launch.cuh).
+  StreamState(Planning, int device);
   ~StreamState() override;
 
   cudaStream_t stream() const { return stream_.get(); }
   int device() const { return device_; }
-  int multiprocessors() const { return multiprocessors_; }
-  // Compute capability times ten: 80, 89, 90, 100, 120.
-  int architecture() const { return architecture_; }
-  int most_shared_bytes() const { return most_shared_bytes_; }  // of a block
-  bool can_start_early() const { return architecture_ >= 90; }
+  int multiprocessors() const { return facts_.multiprocessors; }
+  int architecture() const { return facts_.architecture; }
+  int most_shared_bytes() const { return facts_.most_shared_bytes; }
+  // Both for launch() alone. Whether the next kernel may start before the one ahead of it has ended; asked
+  // once for each.
+  bool can_start_early() { return facts_.architecture >= 90 && !std::exchange(holds_next_, false); }
+  void hold_next() { holds_next_ = true; }
   // Sets up a kernel the first time it is started: it may have all of an SM's shared memory, and every kernel
   // divides an SM's memory alike, or the next one could not start on an SM before the last has left it. These
   // are attributes of the kernel for every stream, so they are the same whoever sets them.
@@ -73,7 +88,9 @@ class StreamState final : public Stream {
   static constexpr int kHalves = 2;
   void enter_next_half();
 
-  int device_ = 0, multiprocessors_ = 0, architecture_ = 0, most_shared_bytes_ = 0;
+  int device_ = 0;
+  DeviceFacts facts_;
+  bool holds_next_ = false;
   bool in_step_ = false;
   std::unordered_set<const void*> prepared_;
   Half halves_[kHalves];

@@ -54,6 +54,13 @@ void download(Context& ctx, TensorView from, void* to) {
   if (small) std::memcpy(to, landing, bytes);
 }
 
+void copy_in_order(Context& ctx, TensorView from, TensorView to) {
+  const bool comes = to.device().kind == DeviceKind::cpu;
+  check(cudaMemcpyAsync(to.data(), from.data(), static_cast<size_t>(from.bytes()),
+                        comes ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice, state_of(ctx).stream()),
+        "step block");
+}
+
 void fill_zero(Context& ctx, TensorView y) {
   const int64_t limit = kZeroBlocksPerMultiprocessor * state_of(ctx).multiprocessors();
   const int64_t blocks = std::min(limit, blocks_for(y.bytes(), kZeroThreads * kWord));

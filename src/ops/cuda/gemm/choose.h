@@ -18,6 +18,7 @@
 // | wide         | 16 bits | any      | 9.0 | expected to be faster than tile (wide_choice.h, tile_choice.h) |
 // | tile         | 16 bits | any      | all | everywhere else                                                |
 // clang-format on
+// Weights of 8 bits: skinny reads them as they are; before every other kernel they are widened to 16 bits.
 //
 // Convolutions never take resident or broad: those keep whole rows of x in shared memory, one for each row of
 // y, and a convolution's taps read rows that neighbours share, with a step and a start of their own
@@ -35,6 +36,7 @@ enum class GemmKernel : uint8_t { f32_few_rows, f32_slices, f32_blocks, skinny, 
 struct Gemm {
   MatrixShape shape;
   DType operand = DType::bf16;  // f32, bf16 or f16
+  bool int8 = false;            // weights of 8 bits; all kernels but skinny multiply them in 16 (widened)
   int64_t rows = 0;             // of the result; more than 0
   bool linear = true;           // row t of the result is of row t of x alone, and no snake follows
   bool snake = false;           // follows; then not linear

@@ -20,7 +20,7 @@ const MatrixShape kConv{512, 7, 512};
 
 GemmKernel kernel(const Gemm& gemm, const Machine& machine = kH200) { return choose(gemm, machine).kernel; }
 
-TEST(ChooseGemm, F32FewRowsOfOneTapInPlace) {
+TEST(ChooseGemm, F32TakesFewRowsForUpToEightRowsInPlace) {
   const Gemm few{.shape = {4096, 1, 1024}, .operand = DType::f32, .rows = 8};
   EXPECT_EQ(kernel(few), GemmKernel::f32_few_rows);
   Gemm other = few;
@@ -33,13 +33,13 @@ TEST(ChooseGemm, F32FewRowsOfOneTapInPlace) {
 }
 
 // 264 blocks of 64 x 64 results keep 132 multiprocessors busy.
-TEST(ChooseGemm, F32BlocksWhereTheyKeepTheGpuBusy) {
+TEST(ChooseGemm, F32TakesBlocksWhereTheyFillTheGpu) {
   const MatrixShape shape{4096, 1, 1024};
   EXPECT_EQ(kernel({.shape = shape, .operand = DType::f32, .rows = 4 * 64}), GemmKernel::f32_slices);
   EXPECT_EQ(kernel({.shape = shape, .operand = DType::f32, .rows = 4 * 64 + 1}), GemmKernel::f32_blocks);
 }
 
-TEST(ChooseGemm, SkinnyUpToSixteenRowsOnEveryGpu) {
+TEST(ChooseGemm, UpTo16RowsTakeSkinnyOnEveryGpu) {
   for (const Machine& machine : {kH200, kA100, kRtx4090})
     for (const MatrixShape& shape : {kQkv, kGateUp, kDown, kOut}) {
       EXPECT_EQ(kernel({.shape = shape, .rows = 1}, machine), GemmKernel::skinny);
@@ -48,7 +48,7 @@ TEST(ChooseGemm, SkinnyUpToSixteenRowsOnEveryGpu) {
     }
 }
 
-TEST(ChooseGemm, SkinnyTakesOneTapAndNoSnake) {
+TEST(ChooseGemm, SeveralTapsAndSnakesNeverTakeSkinny) {
   const Gemm one_tap{.shape = {512, 1, 512}, .rows = 16, .linear = false};
   EXPECT_EQ(kernel(one_tap), GemmKernel::skinny);
   Gemm other = one_tap;
@@ -58,7 +58,7 @@ TEST(ChooseGemm, SkinnyTakesOneTapAndNoSnake) {
   EXPECT_NE(kernel(other), GemmKernel::skinny);
 }
 
-TEST(ChooseGemm, SkinnyRoundsF32RowsAndNormsUpToEight) {
+TEST(ChooseGemm, SkinnyRoundsUpTo16RowsAndNormsUpTo8) {
   const GemmChoice rounding{GemmKernel::skinny, true}, not_rounding{GemmKernel::skinny, false};
   EXPECT_EQ(choose({.shape = kQkv, .rows = 16, .f32_rows = true}, kH200), rounding);
   EXPECT_EQ(choose({.shape = kQkv, .rows = 8, .f32_rows = true, .norm = true}, kH200), rounding);
@@ -67,13 +67,13 @@ TEST(ChooseGemm, SkinnyRoundsF32RowsAndNormsUpToEight) {
 }
 
 // Eight normed rows of 16384 inputs take 256 KiB.
-TEST(ChooseGemm, SkinnyNormsOnlyWhatFitsIntoSharedMemory) {
+TEST(ChooseGemm, SkinnyNormsOnlyRowsThatFitIntoSharedMemory) {
   const MatrixShape shape{24, 1, 16384};
   EXPECT_FALSE(choose({.shape = shape, .rows = 8, .f32_rows = true, .norm = true}, kH200).rounds);
   EXPECT_EQ(kernel({.shape = shape, .rows = 8, .f32_rows = true, .norm = true}), GemmKernel::skinny);
 }
 
-TEST(ChooseGemm, ResidentFromSeventeenTo64RowsOfLinearLayers) {
+TEST(ChooseGemm, LinearLayersOf17To64RowsTakeResident) {
   for (const int64_t rows : {17, 64}) {
     EXPECT_EQ(kernel({.shape = kQkv, .rows = rows}), GemmKernel::resident);
     EXPECT_EQ(kernel({.shape = kGateUp, .rows = rows}), GemmKernel::resident);
@@ -84,7 +84,7 @@ TEST(ChooseGemm, ResidentFromSeventeenTo64RowsOfLinearLayers) {
   EXPECT_NE(kernel({.shape = kQkv, .rows = 64, .linear = false}), GemmKernel::resident);
 }
 
-TEST(ChooseGemm, BroadFrom65RowsOfPlainLinearLayersOf1024Inputs) {
+TEST(ChooseGemm, PlainLinearLayersFrom65RowsTakeBroad) {
   EXPECT_EQ(kernel({.shape = kQkv, .rows = 256}), GemmKernel::broad);
   EXPECT_EQ(kernel({.shape = kGateUp, .rows = 256}), GemmKernel::broad);
   const auto is_other = [](GemmKernel chosen) {
@@ -96,7 +96,7 @@ TEST(ChooseGemm, BroadFrom65RowsOfPlainLinearLayersOf1024Inputs) {
   EXPECT_TRUE(is_other(kernel({.shape = {4096, 1, 1056}, .rows = 256})));
 }
 
-TEST(ChooseGemm, WideOrTileByTheirExpectedTimes) {
+TEST(ChooseGemm, OtherProductsTakeTheFasterOfWideAndTile) {
   for (const MatrixShape& shape : {kConv, MatrixShape{4096, 1, 1024}, {64, 3, 40}})
     for (const int64_t rows : {17, 100, 1000, 30'000}) {
       const Gemm gemm{.shape = shape, .rows = rows, .linear = false, .snake = rows == 100};
@@ -106,7 +106,7 @@ TEST(ChooseGemm, WideOrTileByTheirExpectedTimes) {
   EXPECT_EQ(kernel({.shape = {64, 3, 40}, .rows = 17, .linear = false}), GemmKernel::tile);
 }
 
-TEST(ChooseGemm, WithoutItsTensorCoresTilesMakeWhatIsNotSkinny) {
+TEST(ChooseGemm, WithoutWgmmaMoreThan16RowsTakeTile) {
   for (const Machine& machine : {kA100, kRtx4090})
     for (const int64_t rows : {17, 64, 65, 256, 4096}) {
       EXPECT_EQ(kernel({.shape = kQkv, .rows = rows}, machine), GemmKernel::tile);
@@ -114,7 +114,7 @@ TEST(ChooseGemm, WithoutItsTensorCoresTilesMakeWhatIsNotSkinny) {
     }
 }
 
-TEST(ChooseGemm, SumsWaitFrom17To256Rows) {
+TEST(ChooseGemm, ResidualSumsWaitFor17To256Rows) {
   const auto waits = [](const MatrixShape& shape, int64_t rows, const Machine& machine = kH200,
                         DType operand = DType::bf16) {
     return adds_later({.shape = shape, .operand = operand, .rows = rows}, machine);

@@ -23,6 +23,7 @@ bool rounds_by_itself(Context& ctx, const Product& product, TensorView x, const 
   if (x.dtype() != DType::f32 || !is_vectors(x) || (norm && !is_aligned(norm->weight.data()))) return false;
   const Gemm gemm{.shape = product.shape,
                   .operand = product.format.operand,
+                  .int8 = product.scales != nullptr,
                   .rows = product.rows,
                   .accumulate = product.epilogue.accumulate,
                   .f32_rows = true,
@@ -47,6 +48,7 @@ void multiply(Context& ctx, TensorView x, const PackedMatrix& weight, const Matr
   const Product product{.shape = shape,
                         .format = weight.format,
                         .weight = weight.storage.view().data(),
+                        .scales = scales_of(weight),
                         .rows = x.dim(0),
                         .epilogue = epilogue};
   if (weight.format.operand != DType::f32) return half_product(ctx, product, x, norm, sums);

@@ -13,14 +13,15 @@ bool linear_sums(Context& ctx, TensorView in, const PackedMatrix& weight, Tensor
   if (!weight.bias.empty() || !is_product_operand(in, weight.format.operand) ||
       !adds_later(gemm, machine_of(ctx)))
     return false;
-  return partial_product(ctx,
-                         {.shape = shape_of(weight),
-                          .format = weight.format,
-                          .weight = weight.storage.view().data(),
-                          .x = in.data(),
-                          .x_stride = in.stride(0),
-                          .rows = in.dim(0)},
-                         sums);
+  const Workspace::Scope scope(*ctx.workspace);
+  const Product product{.shape = shape_of(weight),
+                        .format = weight.format,
+                        .weight = weight.storage.view().data(),
+                        .scales = scales_of(weight),
+                        .x = in.data(),
+                        .x_stride = in.stride(0),
+                        .rows = in.dim(0)};
+  return partial_product(ctx, product.scales ? widened(ctx, product) : product, sums);
 }
 
 }  // namespace shoal::ops::cuda

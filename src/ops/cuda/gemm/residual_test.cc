@@ -1,9 +1,9 @@
 // Residual streams whose sums wait have the bits of those to which products are added at once.
 #include "ops/residual.h"
 
-#include "ops/cuda/gemm/operands/product_testing.h"
 #include "ops/cuda/gemm/sm90/partial_product.h"
 #include "ops/cuda/gemm/sm90/wide_kernels_testing.h"
+#include "ops/product_testing.h"
 #include "ops/step_graph.h"
 #include "ops/transfer.h"
 
@@ -27,7 +27,7 @@ class ResidualStream : public WideKernelsTest {
   }
 };
 
-TEST(PartialPlan, SegmentsOfWholePairsOfTilesAndFewRows) {
+TEST(PartialPlan, NeedsSegmentsOfTilePairsAnd17To256Rows) {
   const Machine machine{132, 227 << 10};
   const auto plan = [&](const MatrixShape& shape, int64_t rows) {
     return partial_plan(shape, rows, machine);
@@ -88,7 +88,7 @@ TEST_P(ResidualStream, HasTheBitsOfAddingAtOnce) {
   }
 }
 
-TEST_P(ResidualStream, AProductOfAsManyInputsAsSharedMemoryHoldsIsTheSameToo) {
+TEST_P(ResidualStream, TheMostInputsThatFitHaveTheBitsOfAddingAtOnce) {
   const PackedMatrix out = matrix(1024, 3072, 2);
   for (const int64_t rows : {17, 64, 128, 200, 256}) {
     const Workspace::Scope scope(*ctx().workspace);
@@ -103,7 +103,7 @@ TEST_P(ResidualStream, AProductOfAsManyInputsAsSharedMemoryHoldsIsTheSameToo) {
   }
 }
 
-TEST_P(ResidualStream, WhatDoesNotSuitIsAddedAtOnce) {
+TEST_P(ResidualStream, UnevenSegmentsAndBiasesAreAddedAtOnce) {
   const int64_t rows = 40;
   const PackedMatrix with_bias = matrix(1024, 1024, 2, true), odd = matrix(1024, 1000, 4);
   const Tensor x = put(random_values(rows * 1024, 3), {rows, 1024}),
@@ -120,7 +120,7 @@ TEST_P(ResidualStream, WhatDoesNotSuitIsAddedAtOnce) {
   expect_same_bits(get(x), get(at_once));
 }
 
-TEST_P(ResidualStream, StepsReplayOnOtherContents) {
+TEST_P(ResidualStream, ReplaysReadTheCurrentContentsOfMemory) {
   ctx().graphs = &graphs();
   constexpr int64_t kRows = 40, kDim = 1024;
   const PackedMatrix out = matrix(kDim, kDim, 2), head = matrix(kDim, kDim, 4);

@@ -1,6 +1,7 @@
-// Values in f32, and as memory holds them: f32, bf16 or f16.
+// Values in f32, and as memory holds them: f32, bf16, f16, or integers of 8 bits.
 #pragma once
 
+#include <cstdint>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <type_traits>
@@ -16,6 +17,7 @@ __device__ inline T narrowed_value(float value) {
   if constexpr (std::is_same_v<T, float>) return value;
   if constexpr (std::is_same_v<T, __nv_bfloat16>) return __float2bfloat16_rn(value);
   if constexpr (std::is_same_v<T, __half>) return __float2half_rn(value);
+  if constexpr (std::is_same_v<T, int8_t>) return static_cast<int8_t>(__float2int_rn(value));
 }
 
 // Four values to a place that is aligned to them.

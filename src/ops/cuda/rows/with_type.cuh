@@ -2,6 +2,7 @@
 // here, and every dtype without a kernel is refused.
 #pragma once
 
+#include <cstdint>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -21,6 +22,12 @@ auto with_operand_type(DType dtype, F&& f) {
 template <typename F>
 auto with_float_type(DType dtype, F&& f) {
   return dtype == DType::f32 ? f(float()) : with_operand_type(dtype, f);
+}
+
+// f(T()) with the type of the values of KV pages: those of with_float_type, or int8_t.
+template <typename F>
+auto with_page_type(DType dtype, F&& f) {
+  return dtype == DType::i8 ? f(int8_t()) : with_float_type(dtype, f);
 }
 
 }  // namespace shoal::ops::cuda

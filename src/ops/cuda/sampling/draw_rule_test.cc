@@ -3,7 +3,7 @@
 #include "ops/cuda/sampling/draw_rule.cuh"
 
 #include "ops/cpu/kernels/vector_kernels.h"
-#include "ops/cuda/sampling/draw_testing.h"
+#include "ops/draw_testing.h"
 #include "ops/sample.h"
 
 namespace shoal::ops::cuda {

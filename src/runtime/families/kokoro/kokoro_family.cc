@@ -34,7 +34,7 @@ ModelVoices KokoroFamily::own_voices(const std::string& model) const {
 }
 
 std::shared_ptr<SpeechPipeline> KokoroFamily::load(const EngineConfig& config) const {
-  check_kokoro_weights(config.weights);
+  check_kokoro_formats(config);
   return std::make_shared<KokoroPipeline>(config);
 }
 

@@ -19,9 +19,13 @@ inline constexpr int64_t kUsualFramesPerSymbol = 3;
 int64_t frames_of_a_batch(const EngineConfig& config, bool device_computes);
 
 struct KokoroMemoryPlan {
-  kokoro::BatchSize batch;  // the largest: of the longest utterances, at their usual pace
+  // At most, of a batch: utterances; tokens, with pads, of all; frames of all at their usual pace. One long
+  // utterance may have more than a batch of several.
+  struct BatchSize {
+    int64_t utterances = 1, tokens = 1, frames = 1;
+  } batch;
   kokoro::WeightBytes weights;
-  int64_t workspace = 0;    // of that batch
+  int64_t workspace = 0;    // of the batches that take the most
   kokoro::StepBytes steps;  // recorded ones, where the device has them
   int64_t available = 0;    // what all of it is taken from
 

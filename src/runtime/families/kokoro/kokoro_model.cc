@@ -9,6 +9,7 @@
 #include "runtime/engine/model_precision.h"
 #include "weights/checkpoint.h"
 #include "weights/name_maps.h"
+#include "weights/quantised.h"
 
 namespace shoal::runtime {
 namespace {
@@ -99,13 +100,19 @@ KokoroFiles find_kokoro_files(const std::string& model) {
   files.voices = files.dir + "/voices";
   std::error_code error;
   if (!fs::is_directory(files.voices, error)) files.voices = files.dir;
+  if (weights::Quantisation::read(files.config))
+    fail(ErrorCode::unsupported, files.config,
+         ": quantization_config: weights of 8 bits are for language models");
   return files;
 }
 
-void check_kokoro_weights(WeightFormat weights) {
-  if (weights != WeightFormat::automatic)
-    fail(ErrorCode::unsupported, "weights: ", name_of(weights),
+void check_kokoro_formats(const EngineConfig& config) {
+  if (config.weights != WeightFormat::automatic)
+    fail(ErrorCode::unsupported, "weights: ", name_of(config.weights),
          " is for language models; Kokoro's are kept in its precision: use auto");
+  if (config.kv_precision == KvPrecision::int8)
+    fail(ErrorCode::unsupported,
+         "kv_precision: int8 is for language models; Kokoro keeps no keys and values");
 }
 
 KokoroSizes kokoro_sizes(const std::string& model, Precision precision, Device device) {

@@ -34,7 +34,7 @@ bool is_kokoro(const std::string& model);
 KokoroFiles find_kokoro_files(const std::string& model);
 
 // Throws Error(unsupported) for anything but automatic.
-void check_kokoro_weights(WeightFormat weights);
+void check_kokoro_formats(const EngineConfig& config);
 
 // Of a model that is not loaded: its dimensions, and the dtype that its decoder's matrices would have.
 struct KokoroSizes {

@@ -12,7 +12,7 @@ namespace shoal::runtime {
 
 MemoryEstimate KokoroFamily::estimate_memory(const EngineConfig& config, Device device,
                                              int64_t available) const {
-  check_kokoro_weights(config.weights);
+  check_kokoro_formats(config);
   const KokoroSizes sizes = kokoro_sizes(config.model, config.precision, device);
   const int threads = useful_threads(config.threads, ThreadTeam::available_cpus());
   const KokoroMemoryPlan plan =
@@ -23,8 +23,7 @@ MemoryEstimate KokoroFamily::estimate_memory(const EngineConfig& config, Device 
           .capacity = concat(plan.batch.utterances, " utterances a batch"),
           .remark = concat("A batch of at most ", plan.batch.tokens, " phonemes and ", plan.batch.frames,
                            " frames, ", audio_s,
-                           " s of sound at the usual pace. Speech that is slower takes more. The workspace "
-                           "is an estimate."),
+                           " s of sound at the usual pace. Speech that is slower takes more."),
           .parts = plan.parts(),
           .figures = {{"max_batch_size", config.max_batch_size},
                       {"batch_phonemes", plan.batch.tokens},

@@ -1,4 +1,5 @@
 #include <cstdlib>
+#include <dlfcn.h>
 #include <filesystem>
 #include <vector>
 
@@ -17,6 +18,14 @@ std::string built_in_voice_dir() {
   std::error_code failed;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", failed);
   if (!failed) places.push_back((program.parent_path().parent_path() / "share/shoal/voice").string());
+  Dl_info library{};  // where Shoal is a library of somebody else's program
+  if (::dladdr(reinterpret_cast<const void*>(&built_in_voice_dir), &library) != 0 && library.dli_fname) {
+    const std::filesystem::path folder = std::filesystem::path(library.dli_fname).parent_path();
+    places.push_back((folder / "voice").string());
+    // In lib, or in the lib of one architecture.
+    for (const auto& prefix : {folder.parent_path(), folder.parent_path().parent_path()})
+      places.push_back((prefix / "share/shoal/voice").string());
+  }
   places.emplace_back(SHOAL_BUILD_VOICE_DIR);
   std::string looked;
   for (const std::string& place : places) {

@@ -53,13 +53,16 @@ ModelReport LanguageFamily::inspect(const std::string& model, Precision precisio
   GenerationDefaults::read(dir);
   check_consistency(*tokenizer, lm, codec, dir);
 
-  const Formats formats = choose_formats(precision, lm_checkpoint);
+  const auto stored = read_quantisation(files, lm_checkpoint, lm);
+  const Formats formats = choose_formats(precision, lm_checkpoint, stored);
   ModelReport report{.dir = dir,
                      .family = lm.family == dual_ar::Family::s1 ? "s1" : "s2",
                      .precision = std::string(name_of(formats.operands)),
+                     .weights = stored ? "int8" : "",
                      .configuration = {{"configuration", describe(lm)}, {"codec", describe(codec)}}};
+  if (stored) report.configuration.push_back({"weights", "int8, of the layers' matrices"});
   report.checkpoints = {
-      audit("language model", lm_checkpoint, files.weights, dual_ar::required_tensors(lm), formats.weights),
+      audit("language model", lm_checkpoint, files.weights, dual_ar::required_tensors(lm), formats.operands),
       audit("codec", codec_checkpoint, files.codec, dac::required_tensors(codec, dac::Parts::both),
             formats.operands)};
   int64_t weight_bytes = 0;

@@ -13,6 +13,8 @@ class LanguageFamily final : public Family {
   void prepare_for_one(EngineConfig& config, const SpeechRequest& request) const override;
   ModelReport inspect(const std::string& model, Precision precision) const override;
   MemoryEstimate estimate_memory(const EngineConfig& config, Device device, int64_t available) const override;
+  QuantisationReport quantise(const QuantiseOptions& options,
+                              const QuantiseProgress& progress) const override;
   std::string shipped_voices_dir(const std::string& model) const override;
   std::shared_ptr<SpeechPipeline> load(const EngineConfig& config) const override;
 };

@@ -7,6 +7,7 @@
 #include "runtime/families/language/memory_plan.h"
 #include "runtime/families/language/pipeline.h"
 #include "weights/checkpoint.h"
+#include "weights/name_maps.h"
 
 namespace shoal::runtime {
 namespace {
@@ -24,18 +25,20 @@ ModelSizes sizes_in(const std::string& dir, Precision precision) {
                    .codec = read_codec_config(files)};
   check_consistency(*tokenizer, sizes.language_model, sizes.codec, dir);
   weights::Checkpoint checkpoint = weights::Checkpoint::open(files.weights);
-  sizes.formats = choose_formats(precision, checkpoint);
+  weights::normalise_dual_ar_names(checkpoint);
+  sizes.formats =
+      choose_formats(precision, checkpoint, read_quantisation(files, checkpoint, sizes.language_model));
   return sizes;
 }
 
 ModelSizes sizes_of(const EngineConfig& config, Device device) {
   check_precision(config.precision, device);
-  check_weights(config.weights, device);
   ModelSizes sizes =
       config.model == kRandomS1Mini
           ? random_s1_mini(config.precision)
           : sizes_in(config.model.empty() ? built_in_voice_dir() : config.model, config.precision);
-  sizes.formats = with_weights(sizes.formats, config.weights);
+  check_kv_precision(config.kv_precision, device, sizes.language_model.slow.head_dim);
+  sizes.formats = with_kv_precision(with_weights(sizes.formats, config.weights, device), config.kv_precision);
   sizes.device = device;
   sizes.semantic_head = config.semantic_only || sizes.language_model.family == dual_ar::Family::s2;
   sizes.with_encoder = config.with_encoder;
@@ -49,7 +52,7 @@ MemoryEstimate LanguageFamily::estimate_memory(const EngineConfig& config, Devic
   const ModelSizes sizes = sizes_of(config, device);
   const ThreadSplit threads =
       split_threads(config, ThreadTeam::available_cpus(), ops::computes_by_itself(device));
-  const MemoryPlan plan = plan_memory(config, sizes, threads.decode, available);
+  const MemoryPlan plan = plan_memory(config, sizes, threads, available);
   const int64_t columns = columns_of_a_step(config, device);
   return {.device = ops::describe(device),
           .precision = std::string(name_of(precision_of(sizes.formats))),

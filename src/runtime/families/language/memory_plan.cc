@@ -22,12 +22,17 @@ int64_t recordings_bytes(const EngineConfig& config, Device device, const dual_a
   return (of_steps * model.launches_of_step() + kCodecRecordings * kLaunchesOfPass) * ops::kBytesOfLaunch;
 }
 
-// The workspace of steps: decode steps of at most so many sequences, and prompts of so many columns.
-int64_t decode_workspace(const ModelSizes& sizes, const dual_ar::DualAr& model, int64_t rows, int64_t columns,
-                         int64_t scratch) {
-  return std::max(scratch, scratch / 2 + sizes.parked_bytes(rows)) +
-         std::max(model.decode_workspace_bytes(sizes.device, rows),
-                  model.prefill_workspace_bytes(sizes.device, columns));
+// The workspace of steps, with some more: not steps of every size are planned, and a CPU's attention takes
+// more at later positions.
+int64_t decode_workspace(const dual_ar::DualAr& model, const dual_ar::DualAr::PlannedStep& step) {
+  return op_scratch_bytes(step.device, step.threads) +
+         std::max(model.decode_workspace_bytes(step), model.prefill_workspace_bytes(step));
+}
+
+// With the states of the clips.
+int64_t clip_workspace(const dac::Codec& codec, int threads) {
+  constexpr int kClips = ClipEncoder::kClipsAtATime;
+  return codec.encode_workspace_bytes(kClips, threads) + kClips * codec.clip_bytes();
 }
 
 // Of prompts, in a step. A GPU takes few columns hardly faster than many: with 2,048 instead of 256, 256
@@ -70,26 +75,30 @@ int64_t MemoryPlan::total() const {
          codec_workspace + clip_workspace + recordings + kv_pages * kv_page_bytes;
 }
 
-MemoryPlan plan_memory(const EngineConfig& config, const ModelSizes& sizes, int threads, int64_t available) {
+MemoryPlan plan_memory(const EngineConfig& config, const ModelSizes& sizes, const ThreadSplit& threads,
+                       int64_t available) {
   const dual_ar::Config& model = sizes.language_model;
   const dual_ar::DualAr language_model = sizes.sized_language_model();
   const dac::Codec codec = sizes.sized_codec();
-  const int64_t streams = config.streams(), scratch = op_scratch_bytes(sizes.device, threads);
-  const int64_t rows = std::min(streams, dual_ar::StepMemory::recorded_rows(config.max_batch_size));
-  const int64_t columns = columns_of_a_step(config, sizes.device) + config.max_batch_size;
+  const int64_t streams = config.streams();
   const int64_t pages = (model.max_positions + config.kv_page_size - 1) / config.kv_page_size;
+  const dual_ar::DualAr::PlannedStep step{
+      .device = sizes.device,
+      .threads = threads.decode,
+      .sequences = std::min(streams, dual_ar::StepMemory::recorded_rows(config.max_batch_size)),
+      .columns = columns_of_a_step(config, sizes.device) + config.max_batch_size,
+      .pages = pages};
   MemoryPlan plan{
       .language_model = language_model.memory(),
       .codec = codec.memory(),
       .codec_streams = streams * codec.stream_bytes() + codec.pass_bytes(streams),
       .step_arrays = dual_ar::StepMemory::bytes_of(model, streams, pages),
-      .decode_workspace = decode_workspace(sizes, language_model, rows, columns, scratch),
-      .codec_workspace = codec.decode_workspace_bytes(threads) + scratch,
+      .decode_workspace = decode_workspace(language_model, step),
+      .codec_workspace = codec.decode_workspace_bytes(config.streams(), threads.of_codec()),
       .recordings = recordings_bytes(config, sizes.device, language_model),
       .kv_page_bytes = dual_ar::KvCache::bytes_per_token(model, sizes.formats.kv) * config.kv_page_size,
       .available = available};
-  if (sizes.with_encoder)
-    plan.clip_workspace = codec.encode_workspace_bytes(ClipEncoder::kClipsAtATime, threads) + scratch;
+  if (sizes.with_encoder) plan.clip_workspace = clip_workspace(codec, threads.encode);
   plan.kv_pages =
       plan_kv_pages(config, model, sizes.formats.kv, std::max<int64_t>(0, available - plan.total()));
   return plan;

@@ -12,6 +12,8 @@
 
 namespace shoal::runtime {
 
+struct ThreadSplit;  // pipeline.h
+
 struct MemoryPlan {
   dual_ar::DualAr::Bytes language_model;
   dac::CodecMemory codec;
@@ -34,8 +36,9 @@ struct MemoryPlan {
 int64_t columns_of_a_step(const EngineConfig& config, Device device);
 
 // available: bytes that are free before the model is loaded. The KV pages are what plan_kv_pages
-// (pipeline.h) makes of what the rest leaves; throws Error as that does. Sizes of workspaces are
-// estimates (ModelSizes). `threads` matter to a CPU only, which cuts its work to their caches.
-MemoryPlan plan_memory(const EngineConfig& config, const ModelSizes& sizes, int threads, int64_t available);
+// (pipeline.h) makes of what the rest leaves; throws Error as that does. `threads` matter to a CPU only,
+// which cuts its work to their caches.
+MemoryPlan plan_memory(const EngineConfig& config, const ModelSizes& sizes, const ThreadSplit& threads,
+                       int64_t available);
 
 }  // namespace shoal::runtime

@@ -1,7 +1,5 @@
 #include "runtime/families/language/model_sizes.h"
 
-#include "ops/attention_scratch.h"
-
 namespace shoal::runtime {
 
 dual_ar::DualAr ModelSizes::sized_language_model() const {
@@ -14,12 +12,6 @@ dual_ar::DualAr ModelSizes::sized_language_model() const {
 dac::Codec ModelSizes::sized_codec() const {
   return dac::Codec::sized(codec, device, formats.operands,
                            with_encoder ? dac::Parts::both : dac::Parts::decode);
-}
-
-int64_t ModelSizes::parked_bytes(int64_t rows) const {
-  const dual_ar::BlockConfig& slow = language_model.slow;
-  return ops::parked_bytes(device, {slow.heads, slow.kv_heads, slow.head_dim}, formats.kv, rows,
-                           language_model.max_positions);
 }
 
 ModelSizes sizes_of(const SpeechModel& model, Device device) {

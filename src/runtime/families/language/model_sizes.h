@@ -25,9 +25,6 @@ struct ModelSizes {
   // Without memory. Throws Error as loading does: invalid_argument, unsupported.
   dual_ar::DualAr sized_language_model() const;
   dac::Codec sized_codec() const;
-
-  // What attention of few sequences may take, beside half of the ops' scratch.
-  int64_t parked_bytes(int64_t rows) const;
 };
 
 // Of a model that has been loaded.

@@ -93,13 +93,14 @@ Pipeline::Pipeline(const EngineConfig& config, const MakeCalls& make_calls)
   model_ = SpeechModel::load({.dir = config.model,
                               .precision = config.precision,
                               .weights = config.weights,
+                              .kv_precision = config.kv_precision,
                               .with_encoder = config.with_encoder,
                               .semantic_only = config.semantic_only},
                              decode_.context());
   calls_ = make_calls ? make_calls(*model_) : std::make_unique<ModelCalls>(*model_);
   const dual_ar::DualAr& language_model = model_->language_model();
   codec_states_.emplace(model_->codec(), codec_.context(), config.streams());
-  const MemoryPlan plan = plan_memory(config, sizes_of(*model_, device_), split_.decode, available);
+  const MemoryPlan plan = plan_memory(config, sizes_of(*model_, device_), split_, available);
   plan.check();
   // CUDA graphs contain addresses: if the workspace grew during traffic, all graphs would be captured again.
   // (The codec's passes seldom reach the size that its plan allows for.)

@@ -30,6 +30,7 @@ struct ThreadSplit {
   int decode = 1;
   int codec = 0;  // 0: the language model's thread runs the codec between its steps
   int encode = 1;
+  int of_codec() const { return codec > 0 ? codec : decode; }
 };
 // device_computes: the threads only feed a device; both loops can then run side by side with any number of
 // threads.

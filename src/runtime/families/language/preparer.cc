@@ -80,12 +80,16 @@ std::vector<Preparer::ClipSource> Preparer::sources_of(const SpeechRequest& requ
     sources.push_back(std::move(source));
   };
   if (!request.voice.empty()) {
-    const std::vector<VoiceClip> clips = voices_.clips(request.voice);
-    if (clips.size() > kMostReferences)
-      fail(ErrorCode::too_large, "voice \"", request.voice, "\": has ", clips.size(), " clips, at most ",
-           kMostReferences, " are accepted");
-    for (const VoiceClip& clip : clips)
-      add(source_of(read_file(clip.audio_path, kMostClipBytes), clip.audio_path, clip.transcript));
+    voices_.look_at(request.voice, [&] {
+      sources.clear();
+      bytes_left = kMostClipBytes;
+      const std::vector<VoiceClip> clips = voices_.clips(request.voice);
+      if (clips.size() > kMostReferences)
+        fail(ErrorCode::too_large, "voice \"", request.voice, "\": has ", clips.size(), " clips, at most ",
+             kMostReferences, " are accepted");
+      for (const VoiceClip& clip : clips)
+        add(source_of(read_file(clip.audio_path, kMostClipBytes), clip.audio_path, clip.transcript));
+    });
     return sources;
   }
   for (size_t i = 0; i < request.references.size(); ++i) {

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "models/dual_ar/inventory.h"
 #include "runtime/engine/model_precision.h"
 #include "shoal/model.h"
 #include "weights/checkpoint.h"
@@ -82,8 +83,22 @@ dual_ar::Config read_language_model_config(const weights::ModelFiles& files,
   return config;
 }
 
+std::optional<weights::Quantisation> read_quantisation(const weights::ModelFiles& files,
+                                                       const weights::Checkpoint& checkpoint,
+                                                       const dual_ar::Config& config) {
+  const auto stored = weights::Quantisation::read(files.config);
+  weights::check_quantised(checkpoint, stored, dual_ar::layer_matrices(config));
+  return stored;
+}
+
 dac::Config read_codec_config(const weights::ModelFiles& files) {
   return files.codec_config.empty() ? dac::Config::published() : dac::Config::read(files.codec_config);
+}
+
+Formats chosen_formats(Formats plain, const ModelOptions& options, const dual_ar::Config& config,
+                       Device device) {
+  check_kv_precision(options.kv_precision, device, config.slow.head_dim);
+  return with_kv_precision(with_weights(plain, options.weights, device), options.kv_precision);
 }
 
 std::string shipped_voices_dir_of(const std::string& dir) {
@@ -98,7 +113,8 @@ std::unique_ptr<const SpeechModel> SpeechModel::random_s1_mini(const ModelOption
   std::unique_ptr<SpeechModel> model(new SpeechModel);
   model->name_ = kRandomS1Mini;
   model->semantic_only_ = options.semantic_only;
-  model->formats_ = with_weights(formats_of_random_weights(options.precision), options.weights);
+  model->formats_ = chosen_formats(formats_of_random_weights(options.precision), options,
+                                   dual_ar::Config::s1_mini(), ctx.device);
   // The built-in voice's words with S1-mini's own special tokens, so that there is one for each of its codes.
   model->tokenizer_ = text::load_tokenizer(files.tokenizer, "");
   dual_ar::Config config = dual_ar::Config::s1_mini();
@@ -112,7 +128,6 @@ std::unique_ptr<const SpeechModel> SpeechModel::random_s1_mini(const ModelOption
 
 std::unique_ptr<const SpeechModel> SpeechModel::load(const ModelOptions& options, ops::Context& ctx) {
   check_precision(options.precision, ctx.device);
-  check_weights(options.weights, ctx.device);
   if (options.dir == kRandomS1Mini) return random_s1_mini(options, ctx);
   const std::string dir = options.dir.empty() ? built_in_voice_dir() : options.dir;
   const weights::ModelFiles files = weights::find_model_files(dir);
@@ -128,7 +143,9 @@ std::unique_ptr<const SpeechModel> SpeechModel::load(const ModelOptions& options
 
   weights::Checkpoint language_model = weights::Checkpoint::open(files.weights);
   weights::normalise_dual_ar_names(language_model);
-  model->formats_ = with_weights(choose_formats(options.precision, language_model), options.weights);
+  const auto stored = read_quantisation(files, language_model, language_model_config);
+  model->formats_ = chosen_formats(choose_formats(options.precision, language_model, stored), options,
+                                   language_model_config, ctx.device);
   model->language_model_ =
       dual_ar::DualAr::load(language_model, language_model_config, ctx,
                             {.formats = model->formats_, .head_rows = head_rows(options)});

@@ -13,6 +13,7 @@
 #include "text/tokenizer.h"
 #include "weights/checkpoint.h"
 #include "weights/model_dir.h"
+#include "weights/quantised.h"
 
 namespace shoal::runtime {
 
@@ -24,6 +25,7 @@ struct ModelOptions {
   std::string dir;  // empty: the built-in voice; or kRandomS1Mini
   Precision precision = Precision::automatic;
   WeightFormat weights = WeightFormat::automatic;
+  KvPrecision kv_precision = KvPrecision::automatic;
   bool with_encoder = false;   // needed for reference clips
   bool semantic_only = false;  // never sample text tokens (the reference samples over everything)
 };
@@ -78,6 +80,11 @@ std::string shipped_voices_dir_of(const std::string& dir);
 // The configuration of a model folder with the semantic ids of its tokenizer filled in.
 dual_ar::Config read_language_model_config(const weights::ModelFiles& files,
                                            const text::Tokenizer& tokenizer);
+// What config.json says of weights of 8 bits, when the checkpoint (names normalised) is as it says; absent:
+// there are none. Throws Error as weights::Quantisation::parse and weights::check_quantised.
+std::optional<weights::Quantisation> read_quantisation(const weights::ModelFiles& files,
+                                                       const weights::Checkpoint& checkpoint,
+                                                       const dual_ar::Config& config);
 // Throws Error(corrupt_file) unless tokenizer, language model and codec speak of the same tokens and codes.
 void check_consistency(const text::Tokenizer& tokenizer, const dual_ar::Config& language_model,
                        const dac::Config& codec, const std::string& dir);

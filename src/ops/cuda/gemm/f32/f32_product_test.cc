@@ -62,7 +62,7 @@ TEST_F(F32Product, ARowIsTheSameAmongAnyNumberOfRows) {
   }
 }
 
-TEST_F(F32Product, ARowOfAConvolutionToo) {
+TEST_F(F32Product, ARowOfAConvolutionIsTheSameAmongAnyNumberOfRows) {
   for (const auto& [outputs, depth, taps] :
        {std::tuple<int64_t, int64_t, int64_t>{40, 64, 3}, {33, 20, 11}, {64, 7, 2}, {5, 130, 7}}) {
     const int64_t inputs = kVeryMany + (taps - 1) * kDilation;
@@ -76,7 +76,7 @@ TEST_F(F32Product, ARowOfAConvolutionToo) {
   }
 }
 
-TEST_F(F32Product, SomeHundredRowsMatchTheOracle) {
+TEST_F(F32Product, HundredsOfRowsMatchTheOracle) {
   for (const auto& [rows, outputs, depth] :
        {std::tuple<int64_t, int64_t, int64_t>{9, 64, 64}, {112, 96, 768}, {70, 130, 100}, {33, 31, 2}}) {
     std::vector<float> x = random_values(rows * depth, 1), weights = random_values(outputs * depth, 2),

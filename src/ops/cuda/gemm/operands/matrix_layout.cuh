@@ -7,6 +7,10 @@
 // rows of tiles by output. Both are padded with zeros. In a SwiGLU pair, rows of tiles 2i and 2i + 1 hold
 // outputs 8i .. 8i + 7 of the gate and of the up.
 //
+// 8-bit weights: the same tiles of 8 outputs by 32 inputs in 256 bytes. Lane 4 n + q of a warp has the eight
+// bytes at 8 (4 n + q): of output n the inputs 8 c + 2 q and the next, for c = 0 .. 3. Every output has a
+// scale.
+//
 // The tensor cores multiply 16 inputs at a time, by rising input. A chain of mma.sync.m16n8k16 and one of
 // wgmma.m64nNk16 over the same inputs give the same bits (wide_test.cc checks it).
 //
@@ -21,7 +25,7 @@
 namespace shoal::ops::cuda {
 
 constexpr int kTileOutputs = 8, kTileInputs = 32;
-constexpr int kTileBytes = kTileOutputs * kTileInputs * 2;
+constexpr int kTileBytes = kTileOutputs * kTileInputs * 2, kInt8TileBytes = kTileBytes / 2;
 constexpr int kSegments = 8;  // of a matrix with one tap
 
 struct MatrixShape {
@@ -39,8 +43,15 @@ struct MatrixShape {
   __host__ __device__ int64_t segment_tiles() const {
     return taps > 1 ? tap_tiles() : (tap_tiles() + kSegments - 1) / kSegments;
   }
+  // Of 16-bit weights.
   __host__ __device__ int64_t bytes() const { return tile_rows() * row_tiles() * kTileBytes; }
 };
+
+// The position of the eight weights of output n at inputs 32 tile + 2 quarter and so on, in bytes.
+__host__ __device__ inline int64_t int8_index(const MatrixShape& shape, int64_t tile_row, int64_t row,
+                                              int64_t tile, int64_t quarter) {
+  return (tile_row * shape.row_tiles() + tile) * kInt8TileBytes + (row * 4 + quarter) * 8;
+}
 
 // How many segments the sum of an output has.
 int64_t segments_of(const MatrixShape& matrix);

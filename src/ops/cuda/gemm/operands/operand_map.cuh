@@ -13,8 +13,8 @@ namespace shoal::ops::cuda {
 constexpr int kWeightMapUnit = 8;  // bytes of a step along a row of tiles
 
 // Rectangles of `tiles` tiles of `tile_rows` rows of tiles, [row][tile][512 bytes] in shared memory; zeros
-// outside the matrix. Passed to kernels by value. weight: in the layout, 16-byte aligned. Throws
-// Error(unavailable) where the driver has no such copies.
+// outside the matrix. Passed to kernels by value. weight: in the layout, 16-byte aligned; null in plans.
+// Throws Error(unavailable) where the driver has no such copies.
 CUtensorMap weight_map(const void* weight, const MatrixShape& shape, int tile_rows, int tiles);
 
 // Rectangles of `box_rows` rows of one tile's 32 inputs, or of two tiles' 64: [row][64 or 128 bytes] in

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "ops/cuda/device/launch.cuh"
-#include "ops/cuda/gemm/operands/matrix_layout.cuh"
+#include "ops/cuda/gemm/operands/pack_source.cuh"
 #include "ops/cuda/rows/with_type.cuh"
 #include "ops/cuda_backend.h"
 
@@ -13,24 +13,6 @@ namespace {
 
 constexpr int kPackThreads = 256;
 constexpr int64_t kCopyGrain = 128 << 10;  // of one worker, through page-locked memory
-
-// The positions of a part's elements in device memory (WeightSource), and their destination.
-struct PackArguments {
-  const void* source;
-  WeightSource from;  // data is not read; start counts from `source`
-  MatrixShape shape;
-  int64_t part, first_output;
-  void* to;
-};
-
-__device__ float source_value(const PackArguments& a, int64_t n, int64_t tap, int64_t k) {
-  const WeightSource& s = a.from;
-  const int64_t i = s.start + n / s.n_inner * s.n_outer_stride + n % s.n_inner * s.n_inner_stride +
-                    tap * s.tap_stride + k / s.k_inner * s.k_outer_stride + k % s.k_inner * s.k_inner_stride;
-  if (s.dtype == DType::f32) return static_cast<const float*>(a.source)[i];
-  if (s.dtype == DType::bf16) return __bfloat162float(static_cast<const __nv_bfloat16*>(a.source)[i]);
-  return __half2float(static_cast<const __half*>(a.source)[i]);
-}
 
 __device__ inline void round_to(float value, __nv_bfloat16& to) { to = __float2bfloat16_rn(value); }
 __device__ inline void round_to(float value, __half& to) { to = __float2half_rn(value); }
@@ -96,7 +78,7 @@ void copy_to_device(Context& ctx, const char* from, TensorView to) {
   }
 }
 
-void pack_part(Context& ctx, const PackRequest& request, const PackArguments& where) {
+void pack_part(Context& ctx, const PackRequest& request, const PackArguments& where, TensorView scales) {
   Workspace::Scope scope(*ctx.workspace);
   PackArguments arguments = where;
   const Range range = range_of(where.from, request.taps, request.depth);
@@ -105,6 +87,12 @@ void pack_part(Context& ctx, const PackRequest& request, const PackArguments& wh
   copy_to_device(ctx, static_cast<const char*>(where.from.data) + range.first * element, bytes);
   arguments.source = bytes.data();
   arguments.from.start -= range.first;
+  if (where.from.scales) {
+    const TensorView stored = ctx.workspace->alloc(DType::f32, {where.from.outputs});
+    copy_to_device(ctx, reinterpret_cast<const char*>(where.from.scales), stored);
+    arguments.from.scales = stored.as<float>();
+  }
+  if (request.dtype == DType::i8) return pack_int8(ctx, arguments, request.operand, scales.as<float>());
 
   const bool tiles = request.dtype != DType::f32;
   const int64_t inputs = request.taps * (tiles ? where.shape.tap_tiles() * (kTileInputs / 8) : request.depth);
@@ -119,10 +107,14 @@ void pack_part(Context& ctx, const PackRequest& request, const PackArguments& wh
 
 }  // namespace
 
-Tensor pack(Context& ctx, const PackRequest& request) {
+Tensor pack(Context& ctx, const PackRequest& request, TensorView scales) {
   const MatrixShape shape{request.outputs, request.taps, request.depth, request.paired};
-  Tensor packed(DType::u8, {request.dtype == DType::f32 ? f32_bytes(shape) : shape.bytes()}, ctx.device);
+  const int64_t bytes = request.dtype == DType::f32  ? f32_bytes(shape)
+                        : request.dtype == DType::i8 ? shape.bytes() / 2
+                                                     : shape.bytes();
+  Tensor packed(DType::u8, {bytes}, ctx.device);
   cuda::fill_zero(ctx, packed);  // outputs that pad the last tiles
+  if (!scales.empty()) cuda::fill_zero(ctx, scales);
   int64_t part = 0, first_output = 0;
   for (const WeightSource& source : request.parts) {
     pack_part(ctx, request,
@@ -130,7 +122,8 @@ Tensor pack(Context& ctx, const PackRequest& request) {
                .shape = shape,
                .part = part,
                .first_output = first_output,
-               .to = packed.view().data()});
+               .to = packed.view().data()},
+              scales);
     if (request.paired)
       ++part;
     else

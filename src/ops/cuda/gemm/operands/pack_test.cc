@@ -45,7 +45,7 @@ class CudaPack : public CudaTest, public testing::WithParamInterface<DType> {
 
 float at(const std::vector<float>& values, int64_t i) { return values[static_cast<size_t>(i)]; }
 
-TEST_P(CudaPack, MatricesOfAwkwardSizes) {
+TEST_P(CudaPack, PacksMatricesOfAwkwardSizes) {
   for (const auto [outputs, depth] :
        {std::array<int64_t, 2>{1, 1}, {8, 32}, {12, 40}, {17, 1000}, {700, 1100}}) {
     SCOPED_TRACE(testing::Message() << outputs << " x " << depth);
@@ -56,7 +56,7 @@ TEST_P(CudaPack, MatricesOfAwkwardSizes) {
   }
 }
 
-TEST_P(CudaPack, SixteenBitSources) {
+TEST_P(CudaPack, ReadsSixteenBitSources) {
   std::vector<float> w = random_values(20 * 45, 2);
   for (const DType source : {DType::bf16, DType::f16}) {
     const std::vector<float> rounded = rounded_to(w, source);
@@ -66,7 +66,7 @@ TEST_P(CudaPack, SixteenBitSources) {
   }
 }
 
-TEST_P(CudaPack, RoundsToNearestEvenAndKeepsWhatIsNotFinite) {
+TEST_P(CudaPack, RoundsToNearestEvenAndKeepsInfinities) {
   // Halfway between two bf16 and two f16: towards the even one, up and down.
   std::vector<float> w = {1.00390625f, 1.01171875f, 1.00048828125f, 1.00146484375f,
                           -0.0f,       INFINITY,    -INFINITY,      1e-41f};
@@ -74,13 +74,13 @@ TEST_P(CudaPack, RoundsToNearestEvenAndKeepsWhatIsNotFinite) {
                 [&](int64_t, int64_t, int64_t, int64_t k) { return at(w, k); });
 }
 
-TEST_P(CudaPack, ColumnsOfALargerMatrix) {
+TEST_P(CudaPack, PacksColumnsOfALargerMatrix) {
   std::vector<float> big = random_values(6 * 50, 3);
   expect_packed(pack_matrix(ctx(), view_of(big, {6, 50}).columns(3, 43), {}, GetParam()), false,
                 [&](int64_t, int64_t n, int64_t, int64_t k) { return at(big, n * 50 + 3 + k); });
 }
 
-TEST_P(CudaPack, StackedPartsShareTilesAndTheBiasGoesWithThem) {
+TEST_P(CudaPack, StackedPartsShareTilesAndHaveTheirBias) {
   std::vector<float> q = random_values(20 * 33, 4), k = random_values(3 * 33, 5),
                      v = random_values(30 * 33, 6);
   std::vector<float> all = q, bias = random_values(53, 7);
@@ -92,14 +92,14 @@ TEST_P(CudaPack, StackedPartsShareTilesAndTheBiasGoesWithThem) {
   expect_same_bits(get(packed.bias), bias);
 }
 
-TEST_P(CudaPack, GateAndUpAlternate) {
+TEST_P(CudaPack, GateAndUpAlternateByRowOfTiles) {
   std::vector<float> gate = random_values(13 * 40, 8), up = random_values(13 * 40, 9);
   expect_packed(
       pack_gate_up(ctx(), view_of(gate, {13, 40}), view_of(up, {13, 40}), GetParam()), true,
       [&](int64_t part, int64_t n, int64_t, int64_t k) { return at(part ? up : gate, n * 40 + k); });
 }
 
-TEST_P(CudaPack, Convolutions) {
+TEST_P(CudaPack, PacksConvolutionsTapByTap) {
   std::vector<float> w = random_values(9 * 70 * 6, 10);  // [out, in, kernel] or [in, out, kernel]
   const TensorView weight = view_of(w, {9, 70, 6});
   expect_packed(pack_conv1d(ctx(), weight, {}, GetParam()), false,

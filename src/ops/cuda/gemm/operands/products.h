@@ -31,7 +31,8 @@ struct TapRows {
 struct Product {
   MatrixShape shape;
   MatrixFormat format = DType::bf16;
-  const void* weight = nullptr;  // the layout of matrix_layout.cuh
+  const void* weight = nullptr;   // the layout of matrix_layout.cuh
+  const float* scales = nullptr;  // of i8 weights, by row of tiles and output in it; else null
   // Of format.operand. In 16 bits: its rows are 16-byte aligned, and after `depth` each has zeros up to a
   // multiple of 8 inputs. In f32: any alignment.
   const void* x = nullptr;
@@ -52,6 +53,10 @@ TensorView product_operand(Context& ctx, TensorView x, DType dtype, const RmsNor
 // Whether products whose operands are of `dtype` read x as it is.
 bool is_product_operand(TensorView x, DType dtype);
 
+// A product of 16-bit weights that gives the same bits as this one of 8-bit weights. They are widened into
+// ctx.workspace; the next kernel that is started must be the product's.
+Product widened(Context& ctx, Product product);
+
 // The sums to y, with the matrix's bias if it has one.
 inline ProductEpilogue into(TensorView y, const PackedMatrix& weight, const Epilogue& epilogue = {}) {
   return {.bias = weight.bias.empty() ? nullptr : weight.bias.as<float>(),
@@ -61,6 +66,10 @@ inline ProductEpilogue into(TensorView y, const PackedMatrix& weight, const Epil
           .y = y.data(),
           .y_stride = y.stride(0),
           .y_dtype = y.dtype()};
+}
+
+inline const float* scales_of(const PackedMatrix& matrix) {
+  return matrix.scales.empty() ? nullptr : matrix.scales.as<float>();
 }
 
 // The shape of a packed matrix.

@@ -13,6 +13,7 @@ bool skinny_product(Context& ctx, const Product& product, DType x_dtype, const R
   if (norm && product.rows > kNormRows) return false;
   SkinnyArguments arguments = skinny_arguments(shape, product.rows);
   arguments.weight = static_cast<const uint4*>(product.weight);
+  arguments.scales = product.scales;
   arguments.x = product.x;
   arguments.x_stride = product.x_stride;
   arguments.norm_weight = norm ? norm->weight.as<float>() : nullptr;
@@ -20,7 +21,9 @@ bool skinny_product(Context& ctx, const Product& product, DType x_dtype, const R
   arguments.epilogue = product.epilogue;
   const bool float_input = x_dtype == DType::f32;
   return with_operand_type(product.format.operand, [&](auto type) {
-    return launch_skinny<decltype(type)>(ctx, arguments, float_input);
+    using T = decltype(type);
+    return product.scales ? launch_skinny_int8<T>(ctx, arguments, float_input)
+                          : launch_skinny<T>(ctx, arguments, float_input);
   });
 }
 

@@ -14,6 +14,7 @@
 #include <algorithm>
 
 #include "ops/cuda/device/launch.cuh"
+#include "ops/cuda/gemm/operands/int8_tile.cuh"
 #include "ops/cuda/gemm/operands/product_epilogue.cuh"
 #include "ops/cuda/gemm/skinny/skinny_input.cuh"
 #include "ops/cuda/gemm/skinny/skinny_weights.cuh"
@@ -40,7 +41,7 @@ __device__ inline void load_constants(const SkinnyArguments& a, const SkinnyShar
 
 // The results of a block that a thread stores: of 8 (kHigh: 16) rows by 8 outputs for each row of tiles. What
 // each warp has summed lies where the first tiles of its segments were.
-template <int kTileRows, bool kHigh>
+template <int kTileBytes, int kTileRows, bool kHigh>
 class SkinnyResults {
  public:
   // Asks for what y holds.
@@ -113,22 +114,47 @@ class SkinnyResults {
   int first_;
 };
 
+// Weights as operands: 16 bits as they are, 8 bits times the scales of the lane's outputs.
+template <typename T, bool kInt8, int kTileRows>
+struct TileOperands {
+  static constexpr int kBytes = kInt8 ? kInt8TileBytes : kTileBytes;
+  TileScale<T> scales[kInt8 ? kTileRows : 1];
+  int place;  // of the lane in a tile, in bytes
+
+  // first: the block's first row of tiles, of which `valid` exist.
+  __device__ TileOperands(const SkinnyArguments& a, int first, int valid) {
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    if constexpr (kInt8) {
+      place = lane * 8;
+#pragma unroll
+      for (int r = 0; r < kTileRows; ++r)
+        scales[r] = TileScale<T>(__ldg(a.scales + (first + min(r, valid - 1)) * kTileOutputs + lane / 4));
+    } else {
+      place = (lane % 8 * 4 + swizzled_chunk(lane % 8, lane / 8)) * 16;  // that the lane loads for its warp
+    }
+  }
+  __device__ uint4 load(int r, const char* tile) const {
+    if constexpr (kInt8) return scales[r].operand(*reinterpret_cast<const uint2*>(tile + place));
+    return load_operand(reinterpret_cast<const uint4*>(tile + place));
+  }
+};
+
 // Sums of a segment's tiles.  input.take(t % kAhead, t, low, high): the operands of tile t.
-template <typename T, int kTileRows, int kAhead, typename Input>
-__device__ inline void multiply_segment(const SkinnyArguments& a, SegmentWeights& weights, Input& input,
-                                        int tiles, int valid, float (&sums)[kTileRows][4]) {
-  const int lane = static_cast<int>(threadIdx.x % 32);
-  const int chunk = lane % 8 * 4 + swizzled_chunk(lane % 8, lane / 8);  // that the lane loads for its warp
+template <typename T, int kTileRows, int kAhead, typename Operands, typename Input>
+__device__ inline void multiply_segment(const SkinnyArguments& a, SegmentWeights<Operands::kBytes>& weights,
+                                        const Operands& operands, Input& input, int tiles,
+                                        float (&sums)[kTileRows][4]) {
   for (int piece = 0, done = 0; done < tiles; ++piece, done += a.stage_tiles) {
     weights.wait(piece);
-    const uint4* const from = reinterpret_cast<const uint4*>(weights.place(piece)) + chunk;
+    const char* const from = weights.place(piece);
     const int count = min(a.stage_tiles, tiles - done);
     const auto multiply = [&](int s, int t) {
       uint4 low, high{};
       input.take(s, done + t, low, high);
 #pragma unroll
       for (int r = 0; r < kTileRows; ++r)  // of a row that there is not: whatever lies there, to no use
-        multiply_tile<T>(sums[r], low, high, load_operand(from + (r * a.stage_tiles + t) * 32));
+        multiply_tile<T>(sums[r], low, high,
+                         operands.load(r, from + (r * a.stage_tiles + t) * Operands::kBytes));
     };
     int start = 0;
     for (; start + kAhead <= count; start += kAhead)
@@ -145,7 +171,7 @@ __device__ inline void multiply_segment(const SkinnyArguments& a, SegmentWeights
 }
 
 // 64 or 80 registers: four or three blocks fit a multiprocessor, as far as shared memory allows.
-template <typename T, SkinnyInput kInput, int kTileRows, bool kHigh>
+template <typename T, bool kInt8, SkinnyInput kInput, int kTileRows, bool kHigh>
 __global__ void __launch_bounds__(kSkinnyThreads, kTileRows == 2 ? 4 : 3)
     skinny_kernel(const SkinnyArguments a) {
   extern __shared__ uint4 shared_vectors[];
@@ -158,9 +184,11 @@ __global__ void __launch_bounds__(kSkinnyThreads, kTileRows == 2 ? 4 : 3)
   const int begin = min(warp * a.segment_tiles, a.row_tiles),
             tiles = min(a.segment_tiles, a.row_tiles - begin);
   load_constants(a, at, shared, first);
-  SegmentWeights weights(a, at, shared, first, valid, begin, tiles);
+  using Operands = TileOperands<T, kInt8, kTileRows>;
+  SegmentWeights<Operands::kBytes> weights(a, at, shared, first, valid, begin, tiles);
+  const Operands operands(a, first, valid);
   wait_for_inputs();
-  SkinnyResults<kTileRows, kHigh> results(a, at, shared, first);
+  SkinnyResults<Operands::kBytes, kTileRows, kHigh> results(a, at, shared, first);
   float sums[kTileRows][4] = {};
   if constexpr (kInput == SkinnyInput::normed) {
     static_assert(!kHigh, "at most kNormRows are normed");
@@ -169,7 +197,7 @@ __global__ void __launch_bounds__(kSkinnyThreads, kTileRows == 2 ? 4 : 3)
     else
       stage_normed<T>(a, at, shared);
     NormedInput input(a, at, shared, begin);
-    multiply_segment<T, kTileRows, kTileRows <= 4 ? 4 : 2>(a, weights, input, tiles, valid, sums);
+    multiply_segment<T, kTileRows, kTileRows <= 4 ? 4 : 2>(a, weights, operands, input, tiles, sums);
   } else {
     constexpr bool kFloat = kInput == SkinnyInput::f32;
     // What is ahead of the multiplications takes at most 48 registers: of one row of tiles all of a segment
@@ -177,7 +205,7 @@ __global__ void __launch_bounds__(kSkinnyThreads, kTileRows == 2 ? 4 : 3)
     constexpr int kWanted = kTileRows == 1 ? 12 : kTileRows <= 4 ? 4 : 2;
     constexpr int kAhead = std::max(kWanted / (kHigh ? 2 : 1) / (kFloat ? 2 : 1), 1);
     DirectInput<T, kFloat, kHigh, kAhead> input(a, begin, tiles);
-    multiply_segment<T, kTileRows, kAhead>(a, weights, input, tiles, valid, sums);
+    multiply_segment<T, kTileRows, kAhead>(a, weights, operands, input, tiles, sums);
   }
 
   __syncwarp();
@@ -185,7 +213,8 @@ __global__ void __launch_bounds__(kSkinnyThreads, kTileRows == 2 ? 4 : 3)
 #pragma unroll
     for (int r = 0; r < kTileRows; ++r) {
       if (r >= valid) break;
-      float2* const to = reinterpret_cast<float2*>(weights.place(0) + r * a.stage_tiles * kTileBytes) + lane;
+      float2* const to =
+          reinterpret_cast<float2*>(weights.place(0) + r * a.stage_tiles * Operands::kBytes) + lane;
       to[0] = {sums[r][0], sums[r][1]};
       if constexpr (kHigh) to[32] = {sums[r][2], sums[r][3]};
     }
@@ -197,5 +226,8 @@ __global__ void __launch_bounds__(kSkinnyThreads, kTileRows == 2 ? 4 : 3)
 // False, and nothing is started: a block's part does not fit into shared memory. (skinny_launch.cuh)
 template <typename T>
 bool launch_skinny(Context& ctx, SkinnyArguments arguments, bool float_input);
+// The same for 8-bit weights, multiplied as T. (skinny_int8.cu)
+template <typename T>
+bool launch_skinny_int8(Context& ctx, SkinnyArguments arguments, bool float_input);
 
 }  // namespace shoal::ops::cuda

@@ -13,6 +13,7 @@ constexpr int kNormRows = kSegments;  // rows that a block norms at most: one by
 
 struct SkinnyArguments {
   const uint4* weight;
+  const float* scales;  // of 8-bit weights; else null
   const void* x;
   int64_t x_stride;
   int rows, depth, outputs;  // depth: rounded up to a multiple of 8
@@ -27,7 +28,8 @@ struct SkinnyArguments {
   // it streams.
   int block_rows = 0, stage_tiles = 0, stages = 0;
 
-  __host__ __device__ int stage_bytes() const { return block_rows * stage_tiles * kTileBytes; }
+  __host__ __device__ int tile_bytes() const { return scales ? kInt8TileBytes : kTileBytes; }
+  __host__ __device__ int stage_bytes() const { return block_rows * stage_tiles * tile_bytes(); }
   __host__ __device__ int segment_bytes() const { return stages * stage_bytes(); }
 };
 

@@ -26,7 +26,7 @@ SkinnyArguments skinny_arguments(const MatrixShape& shape, int64_t rows) {
 }
 
 void choose_cut(SkinnyArguments& a, const Machine& machine) {
-  const int step = a.paired ? 2 : 1, row_bytes = a.segments * a.segment_tiles * kTileBytes;
+  const int step = a.paired ? 2 : 1, row_bytes = a.segments * a.segment_tiles * a.tile_bytes();
   const int64_t budget = std::min<int64_t>(kMostWeightBytes, machine.shared_bytes / 2);
   int64_t least = std::numeric_limits<int64_t>::max();
   for (const int rows : kBlockRows) {
@@ -40,14 +40,16 @@ void choose_cut(SkinnyArguments& a, const Machine& machine) {
   a.stages = fits ? 1 : a.paired ? 3 : 2;
 }
 
-bool skinny_fits(const MatrixShape& shape, int64_t rows, bool normed, bool accumulate,
-                 const Machine& machine) {
-  if (rows > (normed ? kNormRows : kSkinnyRows) || shape.taps != 1) return false;
-  constexpr float kSomeNorm = 0;
+bool skinny_fits(const MatrixShape& shape, int64_t rows, const SkinnyForm& form, const Machine& machine) {
+  if (rows > (form.normed ? kNormRows : kSkinnyRows) || shape.taps != 1) return false;
+  constexpr float kSomething = 0;
   SkinnyArguments arguments = skinny_arguments(shape, rows);
-  if (normed) arguments.norm_weight = &kSomeNorm;
-  arguments.epilogue.accumulate = accumulate;
+  if (form.normed) arguments.norm_weight = &kSomething;
+  if (form.int8) arguments.scales = &kSomething;
+  arguments.epilogue.accumulate = form.accumulate;
   choose_cut(arguments, machine);
+  // The sums of sixteen rows take the place of two tiles of 8 bits.
+  if (form.int8 && rows > 8 && arguments.stage_tiles < 2) return false;
   return SkinnyShared(arguments).bytes <= machine.shared_bytes;
 }
 

@@ -15,9 +15,12 @@ SkinnyArguments skinny_arguments(const MatrixShape& shape, int64_t rows);
 // kernel asks for ahead.
 void choose_cut(SkinnyArguments& a, const Machine& machine);
 
-// Whether the kernel can make the GEMM at all: one tap, few rows, and room in shared memory. normed: it norms
-// f32 rows itself.
-bool skinny_fits(const MatrixShape& shape, int64_t rows, bool normed, bool accumulate,
-                 const Machine& machine);
+struct SkinnyForm {
+  bool normed = false;  // it norms f32 rows itself
+  bool accumulate = false;
+  bool int8 = false;  // weights of 8 bits
+};
+// Whether the kernel can make the GEMM at all: one tap, few rows, and room in shared memory.
+bool skinny_fits(const MatrixShape& shape, int64_t rows, const SkinnyForm& form, const Machine& machine);
 
 }  // namespace shoal::ops::cuda

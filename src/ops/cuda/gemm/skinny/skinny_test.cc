@@ -1,9 +1,9 @@
 // Products of few rows give the bits of those of many, whatever a block's part of the matrix is.
 #include "ops/cuda/device/cuda_testing.h"
-#include "ops/cuda/gemm/operands/product_testing.h"
 #include "ops/cuda/gemm/skinny/skinny_product.h"
 #include "ops/cuda/gemm/tile/tile_product.h"
 #include "ops/linear.h"
+#include "ops/product_testing.h"
 
 namespace shoal::ops::cuda {
 namespace {
@@ -74,7 +74,7 @@ class SkinnyProduct : public CudaTest, public testing::WithParamInterface<DType>
   Tensor scale_;
 };
 
-TEST_P(SkinnyProduct, IsTheTileProduct) {
+TEST_P(SkinnyProduct, HasTheBitsOfTheTileKernels) {
   for (const MatrixShape& shape : kShapes) {
     use(shape);
     const int64_t depth = shape.depth;
@@ -90,7 +90,7 @@ TEST_P(SkinnyProduct, IsTheTileProduct) {
   }
 }
 
-TEST_P(SkinnyProduct, NormsItsInput) {
+TEST_P(SkinnyProduct, NormsUpToEightRows) {
   for (const MatrixShape& shape : kShapes) {
     if (shape.depth > 4096) continue;
     use(shape);

@@ -10,7 +10,8 @@
 namespace shoal::ops::cuda {
 
 // The tiles of one segment in the rows of tiles of a block, for one warp. In shared memory: stage by stage,
-// in each the rows of tiles one after the other.
+// in each the rows of tiles one after the other.  kBytes: of a tile.
+template <int kBytes>
 class SegmentWeights {
  public:
   // Starts the copies of what there is place for. first: the block's first row of tiles, of which `valid`
@@ -32,7 +33,7 @@ class SegmentWeights {
     for (int piece = 0; piece < a.stages; ++piece) copy(piece);
     const int open = a.stages * a.stage_tiles;  // what follows is brought nearer
     if (tiles > open && lane() < valid)
-      prefetch_weights(from_ + (lane() * a.row_tiles + open) * kTileVectors, (tiles - open) * kTileBytes);
+      prefetch_weights(from_ + (lane() * a.row_tiles + open) * kTileVectors, (tiles - open) * kBytes);
   }
 
   // Waits for piece `piece`: tiles [piece * stage_tiles, (piece + 1) * stage_tiles) of each row. Pieces are
@@ -51,7 +52,7 @@ class SegmentWeights {
 #endif
   }
 
-  // Where its tiles are: of row r from r * stage_tiles * kTileBytes on.
+  // Where its tiles are: of row r from r * stage_tiles * kBytes on.
   __device__ char* place(int piece) const { return to_ + piece % a_.stages * a_.stage_bytes(); }
 
   // All lanes have used a piece: another one may take its place.
@@ -62,7 +63,7 @@ class SegmentWeights {
   }
 
  private:
-  static constexpr int kTileVectors = kTileBytes / 16;
+  static constexpr int kTileVectors = kBytes / 16;
   static __device__ int lane() { return static_cast<int>(threadIdx.x % 32); }
   static __device__ uint32_t address_of(const void* shared) {
     return static_cast<uint32_t>(__cvta_generic_to_shared(shared));
@@ -75,15 +76,14 @@ class SegmentWeights {
 #if __CUDA_ARCH__ >= 900
     if (count <= 0 || lane() != 0) return;
     const uint32_t barrier = barriers_ + piece % a_.stages * 8;
-    arrive_expecting(barrier, valid_ * count * kTileBytes);
+    arrive_expecting(barrier, valid_ * count * kBytes);
     for (int r = 0; r < valid_; ++r)
-      copy_bulk(address_of(to + r * a_.stage_tiles * kTileBytes), from + r * a_.row_tiles * kTileVectors,
-                count * kTileBytes, barrier);
+      copy_bulk(address_of(to + r * a_.stage_tiles * kBytes), from + r * a_.row_tiles * kTileVectors,
+                count * kBytes, barrier);
 #else
     for (int r = 0; r < valid_; ++r)
-      for (int t = 0; t < count; ++t)
-        copy_async<16>(to + (r * a_.stage_tiles + t) * kTileBytes + lane() * 16,
-                       from + (r * a_.row_tiles + t) * kTileVectors + lane());
+      for (int t = lane(); t < count * kTileVectors; t += 32)
+        copy_async<16>(to + r * a_.stage_tiles * kBytes + t * 16, from + r * a_.row_tiles * kTileVectors + t);
     end_copy_group();
 #endif
   }

@@ -14,7 +14,7 @@ const MatrixShape kShapes[] = {{4096, 1, 1024},       {2048, 1, 1024},       {10
 
 class BroadProduct : public ProductBits {};
 
-TEST(BroadPlan, OneRoundOfBlocksThatFit) {
+TEST(BroadPlan, AllBlocksFitAndRunAtOnce) {
   const auto outputs = [&](const MatrixShape& shape, int64_t rows) {
     const BroadPlan plan = broad_plan(shape, rows, kH200);
     if (plan.outputs == 0) return 0;
@@ -59,14 +59,14 @@ TEST_P(BroadProduct, HasTheBitsOfTheTileKernels) {
   EXPECT_GT(done, 120);
 }
 
-TEST_P(BroadProduct, LeavesWhatIsNotPlainToOthers) {
+TEST_P(BroadProduct, RefusesEpiloguesThatAreNotPlain) {
   use({1024, 1, 1024});
   const Tensor x = put(random_values(128 * 1024, 1), {128, 1024}, dtype());
   const Tensor y = put(std::vector<float>(128 * 1029), {128, 1029});
   EXPECT_FALSE(broad_product(ctx(), product_of(x, y.view().columns(0, 1024))));
 }
 
-TEST_P(BroadProduct, StepsReplayOnOtherContents) {
+TEST_P(BroadProduct, ReplaysReadTheCurrentContentsOfMemory) {
   use({2048, 1, 1024});
   expect_replays(broad_product, 200);
 }

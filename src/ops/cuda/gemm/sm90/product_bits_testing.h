@@ -1,10 +1,10 @@
 // A fixture of tests that hold one kind of product kernels to the bits of another.
 #pragma once
 
-#include "ops/cuda/gemm/operands/product_testing.h"
 #include "ops/cuda/gemm/sm90/wide_kernels_testing.h"
 #include "ops/cuda/gemm/tile/tile_product.h"
 #include "ops/linear.h"
+#include "ops/product_testing.h"
 #include "ops/step_graph.h"
 #include "ops/transfer.h"
 

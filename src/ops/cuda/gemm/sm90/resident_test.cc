@@ -13,7 +13,7 @@ const MatrixShape kShapes[] = {
 
 class ResidentProduct : public ProductBits {};
 
-TEST(ResidentPlan, ThereIsOneOnlyWhereSegmentsAreEvenAndAllFindsRoom) {
+TEST(ResidentPlan, NeedsEvenSegmentsAndRoomForTheWholeMatrix) {
   const Machine machine{132, 227 << 10};
   const auto has_plan = [&](const MatrixShape& shape, int64_t rows) {
     return resident_plan(shape, rows, machine).tile_rows > 0;
@@ -52,7 +52,7 @@ TEST_P(ResidentProduct, HasTheBitsOfTheTileKernels) {
   EXPECT_GT(done, 100);
 }
 
-TEST_P(ResidentProduct, StepsReplayOnOtherContents) {
+TEST_P(ResidentProduct, ReplaysReadTheCurrentContentsOfMemory) {
   use({1024, 1, 1024});
   expect_replays(resident_product, 40);
 }

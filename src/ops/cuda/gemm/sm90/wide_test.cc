@@ -1,12 +1,12 @@
 #include <algorithm>
 
 #include "ops/cuda/gemm/choose.h"
-#include "ops/cuda/gemm/operands/product_testing.h"
 #include "ops/cuda/gemm/skinny/skinny_product.h"
 #include "ops/cuda/gemm/sm90/wide_kernels_testing.h"
 #include "ops/cuda/gemm/sm90/wide_product.h"
 #include "ops/cuda/gemm/tile/tile_product.h"
 #include "ops/linear.h"
+#include "ops/product_testing.h"
 
 namespace shoal::ops::cuda {
 namespace {
@@ -35,7 +35,7 @@ TEST(WideChoice, EveryProductHasAKernelThatFits) {
   }
 }
 
-TEST(WideChoice, PlansKeepToTheirMemoryAndHoldEverySegment) {
+TEST(WideChoice, PlansFitIntoSharedMemoryAndHoldEverySegment) {
   for (const MatrixShape& matrix : kShapes) {
     for (const WideChoice& choice : every_choice(matrix)) {
       const WideShape& shape = kWideShapes[static_cast<size_t>(choice.shape)];
@@ -55,14 +55,14 @@ TEST(WideChoice, PlansKeepToTheirMemoryAndHoldEverySegment) {
   }
 }
 
-TEST(WideChoice, OnlySplitShapesHaveClustersAndOnlyOfSeveralSegments) {
+TEST(WideChoice, OnlySplitShapesOfSeveralSegmentsUseClusters) {
   for (const MatrixShape& matrix : kShapes)
     for (const WideChoice& choice : every_choice(matrix))
       EXPECT_EQ(choice.cluster > 1, kWideShapes[static_cast<size_t>(choice.shape)].split);
   for (const WideChoice& choice : every_choice({64, 1, 32})) EXPECT_EQ(choice.cluster, 1);
 }
 
-TEST(WideChoice, ASmallMachineHasFewerKernelsOrNone) {
+TEST(WideChoice, PlansFitOnASmallGpu) {
   const Machine small{20, 48 << 10};
   for (const WideChoice& choice : every_choice({1024, 1, 1024}, small))
     EXPECT_LE(wide_plan(choice, {1024, 1, 1024}, small).bytes, small.shared_bytes);
@@ -218,7 +218,7 @@ TEST_P(WideProduct, EveryKernelGivesTheBitsOfTheTileKernel) {
   }
 }
 
-TEST_P(WideProduct, SoDoConvolutionsOfSequencesEndToEnd) {
+TEST_P(WideProduct, ConvolutionsOfPackedSequencesGiveTheBitsOfTheTileKernel) {
   for (const Size& size : kConvSizes) {
     for (const int64_t of_sequence : {int64_t{1} << 30, int64_t{1}, int64_t{5}, int64_t{100}}) {
       compare(size, operands(size, of_sequence));
@@ -228,7 +228,7 @@ TEST_P(WideProduct, SoDoConvolutionsOfSequencesEndToEnd) {
 }
 
 // Rows that follow each other come by other copies than those that may begin anywhere.
-TEST_P(WideProduct, SoDoConvolutionsOfOneSignal) {
+TEST_P(WideProduct, ConvolutionsOfOneSignalGiveTheBitsOfTheTileKernel) {
   for (const Size& size : kConvSizes) {
     Operands o = operands(size);
     o.product.taps.first_rows = nullptr;
@@ -237,7 +237,7 @@ TEST_P(WideProduct, SoDoConvolutionsOfOneSignal) {
   }
 }
 
-TEST_P(WideProduct, EveryEpilogueIsTheTileKernels) {
+TEST_P(WideProduct, EveryEpilogueGivesTheBitsOfTheTileKernel) {
   for (const Size& size : {Size{150, {100, 1, 264}}, {70, {96, 7, 96}}}) {
     const Operands o = operands(size);
     const std::vector<float> held = random_values(size.rows * size.matrix.outputs, 7);
@@ -263,7 +263,7 @@ TEST_P(WideProduct, EveryEpilogueIsTheTileKernels) {
   }
 }
 
-TEST_P(WideProduct, APairIsSiluTimesUp) {
+TEST_P(WideProduct, APairGivesSwiglu) {
   const Size size{150, {200, 1, 520, true}};
   const Operands o = operands(size);
   const Expected gate = expected(o, o.w, false), up = expected(o, o.up, false);
@@ -279,7 +279,7 @@ TEST_P(WideProduct, APairIsSiluTimesUp) {
   expect_close(run(o.product, &choice), want, bound);
 }
 
-TEST_P(WideProduct, SkinnyProductsAreTheSame) {
+TEST_P(WideProduct, TheSkinnyKernelGivesTheSameBits) {
   const Size size{16, {72, 1, 520}};
   const Operands o = operands(size);
   const Tensor y = put(std::vector<float>(16 * 72, NAN), {16, 72});
@@ -307,7 +307,7 @@ TEST_P(WideProduct, OperandsOfAnyMagnitudeGiveTheSameBits) {
 }
 
 // A kernel after the other, as a step replays them on other contents of the same memory.
-TEST_P(WideProduct, StepsReplayOnOtherContents) {
+TEST_P(WideProduct, ReplaysReadTheCurrentContentsOfMemory) {
   ctx().graphs = &graphs();
   const Size size{200, {136, 1, 1024}};
   const Operands o = operands(size);

@@ -1,8 +1,8 @@
 #include "ops/cuda/device/cuda_testing.h"
-#include "ops/cuda/gemm/operands/product_testing.h"
 #include "ops/cuda/gemm/skinny/skinny_product.h"
 #include "ops/cuda/gemm/tile/tile_product.h"
 #include "ops/linear.h"
+#include "ops/product_testing.h"
 
 namespace shoal::ops::cuda {
 namespace {
@@ -40,21 +40,21 @@ TEST(TileChoice, EveryProductHasAKernelOnEveryMachine) {
   }
 }
 
-TEST(TileChoice, GroupsNeedNoMoreSegmentsThanTheyAre) {
+TEST(TileChoice, DepthIsSplitOnlyWhereThereAreSegmentsForAll) {
   for (const TileChoice& choice : every_choice({64, 9, 64}, 100, {}))
     EXPECT_EQ(kTileShapes[static_cast<size_t>(choice.shape)].depth_groups, 1);
   for (const TileChoice& choice : every_choice({64, 1, 32}, 100, {})) EXPECT_FALSE(choice.split);
 }
 
 // The steps of many users and the frames of one stream.
-TEST(TileChoice, FewRowsStillFillAThirdOfTheMachine) {
+TEST(TileChoice, FewRowsFillAThirdOfTheGpu) {
   for (const MatrixShape& matrix :
        {MatrixShape{4096, 1, 1024}, {1024, 1, 2048}, {3072, 1, 1024, true}, {768, 7, 768}})
     for (const int64_t rows : {32, 64, 256})
       EXPECT_GE(blocks_of(choose_tile(matrix, rows, {}), matrix, rows), 44);
 }
 
-TEST(TileChoice, ManyRowsAreLeftToTheLargestBlocks) {
+TEST(TileChoice, ManyRowsTakeTheLargestBlocks) {
   EXPECT_EQ(kTileShapes[static_cast<size_t>(choose_tile({4096, 1, 4096}, 2048, {}).shape)].rows, 128);
   EXPECT_EQ(kTileShapes[static_cast<size_t>(choose_tile({96, 7, 96}, 131072, {}).shape)].outputs, 96);
 }
@@ -119,7 +119,7 @@ class TileProduct : public CudaTest, public testing::WithParamInterface<DType> {
   }
 };
 
-TEST_P(TileProduct, EveryKernelGivesTheSameBitsWithinTheBound) {
+TEST_P(TileProduct, EveryKernelGivesTheSameBitsAndMatchesTheReference) {
   for (const Size& size : kSizes) {
     const MatrixShape& m = size.matrix;
     const Operands o = operands(size);
@@ -143,7 +143,7 @@ TEST_P(TileProduct, EveryKernelGivesTheSameBitsWithinTheBound) {
   }
 }
 
-TEST_P(TileProduct, APairIsSiluTimesUp) {
+TEST_P(TileProduct, APairGivesSwiglu) {
   const Size size{50, {40, 1, 136, true}};
   const Operands o = operands(size);
   const ref::Values x = wide(rounded_to(o.x, dtype())), gate = wide(rounded_to(o.w, dtype())),
@@ -163,7 +163,7 @@ TEST_P(TileProduct, APairIsSiluTimesUp) {
   expect_close(run(o.product, choose_tile(size.matrix, size.rows, machine_of(ctx()))), want, bound);
 }
 
-TEST_P(TileProduct, RowsDoNotKnowHowManyTheyAre) {
+TEST_P(TileProduct, ARowIsTheSameAmongAnyNumberOfRows) {
   const Operands o = operands({300, {72, 1, 520}});
   const Machine machine = machine_of(ctx());
   const std::vector<float> all = run(o.product, choose_tile(o.product.shape, 300, machine));
@@ -175,7 +175,7 @@ TEST_P(TileProduct, RowsDoNotKnowHowManyTheyAre) {
   }
 }
 
-TEST_P(TileProduct, SkinnyProductsAreTheSame) {
+TEST_P(TileProduct, TheSkinnyKernelGivesTheSameBits) {
   const Operands o = operands({16, {72, 1, 520}});
   const std::vector<float> tile = run(o.product, choose_tile(o.product.shape, 16, machine_of(ctx())));
   const Tensor y = put(std::vector<float>(16 * 72, NAN), {16, 72});
@@ -187,7 +187,7 @@ TEST_P(TileProduct, SkinnyProductsAreTheSame) {
 }
 
 // The counters of split products are ready for the next one, also where a step is replayed on other contents.
-TEST_P(TileProduct, SplitProductsCanBeRepeatedAndReplayed) {
+TEST_P(TileProduct, SplitProductsGiveTheSameBitsWhenReplayed) {
   ctx().graphs = &graphs();
   const Operands first = operands({40, {72, 1, 520}});
   const std::vector<float> more = random_values(40 * 520, 9);

@@ -3,6 +3,6 @@
 
 namespace shoal::ops::cuda {
 
-Tensor pack(Context&, const PackRequest&) { unavailable("pack"); }
+Tensor pack(Context&, const PackRequest&, TensorView) { unavailable("pack"); }
 
 }  // namespace shoal::ops::cuda

@@ -1,0 +1,80 @@
+// Any quantization_config, and a checkpoint of any scales and integers beside it: what is accepted can be
+// used, all else throws shoal::Error.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "weights/quantised.h"
+#include "weights/safetensors_layout.h"
+#include "weights/source.h"
+
+namespace {
+
+using namespace shoal;
+using namespace shoal::weights;
+
+// Takes bytes off the end; zeros when there are no more.
+uint8_t take(std::span<const uint8_t>& data) {
+  if (data.empty()) return 0;
+  const uint8_t last = data.back();
+  data = data.first(data.size() - 1);
+  return last;
+}
+
+Checkpoint make_checkpoint(std::span<const uint8_t>& data) {
+  constexpr std::array<const char*, 5> kNames = {"a.weight", "a.scales", "b.weight", "b.scales", "norm"};
+  constexpr std::array kTypes = {DType::i8, DType::f32, DType::bf16, DType::u8};
+  std::vector<NamedShape> tensors;
+  for (const char* name : kNames) {
+    const uint8_t form = take(data);
+    if (form % 8 == 7) continue;
+    const int64_t rows = 1 + form / 8 % 4, depth = 1 + form / 32;
+    tensors.push_back({name, kTypes[form % 4], form & 4 ? Shape{rows} : Shape{rows, depth}});
+  }
+  const SafetensorsLayout layout = SafetensorsLayout::of(tensors);
+  std::string file = layout.header;
+  while (std::ssize(file) < layout.file_bytes) file += static_cast<char>(take(data));
+  static const std::string path = concat("/tmp/shoal-fuzz-", getpid(), ".safetensors");
+  std::ofstream(path, std::ios::binary) << file;
+  Checkpoint checkpoint = Checkpoint::open(path);
+  unlink(path.c_str());  // the next one is another file, while this one is read
+  return checkpoint;
+}
+
+void use(const Checkpoint& checkpoint, const std::vector<RequiredTensor>& matrices) {
+  static ThreadTeam team(1);
+  const auto source = read_weights(checkpoint, team);
+  for (const RequiredTensor& matrix : matrices) {
+    const Weight weight = source->layer_matrix(matrix.name, matrix.shape);
+    if (weight.view.dtype() != DType::i8) abort();
+    for (int64_t i = 0; i < weight.view.elements(); ++i)
+      if (weight.view.as<int8_t>()[i] == INT8_MIN) abort();
+    for (int64_t row = 0; row < matrix.shape[0]; ++row)
+      if (!(weight.scales.as<float>()[row] >= 0 && std::isfinite(weight.scales.as<float>()[row]))) abort();
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  std::span<const uint8_t> data(bytes, size);
+  try {
+    const Checkpoint checkpoint = make_checkpoint(data);
+    const std::vector<RequiredTensor> matrices = {{"a.weight", {2, 3}, ""}, {"b.weight", {1, 1}, ""}};
+    check_quantised(checkpoint, Quantisation(), matrices);
+    use(checkpoint, matrices);
+  } catch (const Error&) {
+  }
+  try {
+    const std::string_view text(reinterpret_cast<const char*>(data.data()), data.size());
+    const auto read = Quantisation::parse(Json::parse(text, "fuzz"));
+    Quantisation::parse(Json::parse(read.value_or(Quantisation()).added_to(text), "fuzz"));
+  } catch (const Error&) {
+  }
+  return 0;
+}

@@ -1,0 +1,41 @@
+// Model folders with smaller weights, made of others (docs/QUANTISATION.md).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "shoal/engine_config.h"
+
+namespace shoal {
+
+struct QuantiseOptions {
+  std::string model;       // folder of a language model; empty: the built-in voice
+  std::string output_dir;  // must not exist, or be empty
+  WeightFormat weights = WeightFormat::int8;
+  int threads = 0;  // 0: every CPU this process may run on
+};
+
+// What rounding changed in a layer's matrices: its norm as a share of the norm of the weights, of all of them
+// and of the output (row) where it is largest.
+struct QuantisedLayer {
+  std::string name;  // "layers.0"
+  double mean_error = 0, worst_error = 0;
+};
+
+struct QuantisationReport {
+  int64_t bytes_before = 0, bytes_after = 0;  // of the language model's checkpoint
+  std::vector<QuantisedLayer> layers = {};
+  double seconds = 0;
+};
+
+// Told of the share that is done, in [0, 1], and what is at hand; false stops the work.
+using QuantiseProgress = std::function<bool(double share, const std::string& at)>;
+
+// Writes a folder that speaks exactly as `model` does with EngineConfig::weights, all or nothing. Takes
+// memory for one matrix. Throws Error as reading the model does; already_exists; invalid_argument (weights;
+// quantised already); unsupported (another family); resource_exhausted (disk full); io; cancelled.
+QuantisationReport quantise_model(const QuantiseOptions& options, const QuantiseProgress& progress = {});
+
+}  // namespace shoal

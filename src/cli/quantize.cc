@@ -1,0 +1,64 @@
+// shoal quantize: a model folder with smaller weights.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "cli/cli.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "cli/session.h"
+#include "shoal/quantise.h"
+
+namespace shoal::cli {
+namespace {
+
+struct QuantizeCommand {
+  QuantiseOptions options;
+  std::string weights = "int8";
+  bool quiet = false;
+};
+
+void print_table(const QuantisationReport& report, const std::string& dir) {
+  std::printf("%-16s %10s %10s\n", "error, %", "mean", "worst row");
+  for (const QuantisedLayer& layer : report.layers)
+    std::printf("%-16s %10.2f %10.2f\n", layer.name.c_str(), 100 * layer.mean_error, 100 * layer.worst_error);
+  std::printf("%s: the language model takes %.1f MB, before %.1f MB; %.1f s\n", dir.c_str(),
+              static_cast<double>(report.bytes_after) / 1e6, static_cast<double>(report.bytes_before) / 1e6,
+              report.seconds);
+}
+
+void quantize(QuantizeCommand& command) {
+  command.options.weights = parse_weight_format(command.weights);
+  command.options.model = chosen_model(command.options.model);
+  const InterruptGuard interrupt;
+  ProgressBar bar(wants_progress(command.quiet));
+  const QuantisationReport report = quantise_model(command.options, [&](double share, const std::string& at) {
+    bar.show(share, at);
+    return !interrupt.received();
+  });
+  bar.clear();
+  if (!command.quiet) print_table(report, command.options.output_dir);
+}
+
+}  // namespace
+
+void add_quantize(CLI::App& app) {
+  const auto options = std::make_shared<QuantizeCommand>();
+  CLI::App& command = *app.add_subcommand(
+      "quantize", "Write a model folder with 8-bit weights; it speaks as the model does with --weights int8");
+  command.add_option("dir,--checkpoint-path", options->options.model,
+                     "folder of a language model; default: the built-in voice");
+  command.add_option("-o,--output", options->options.output_dir, "the folder to write; must be new or empty")
+      ->type_name("DIR")
+      ->required();
+  command.add_option("--weights,--mode", options->weights, "int8")->type_name("FORMAT");
+  command.add_option("--threads", options->options.threads, "CPU threads; 0: all that this process may use")
+      ->check(CLI::Range(0, 1024));
+  command.add_flag("-q,--quiet", options->quiet, "print nothing but errors");
+  command.footer(
+      "Examples:\n"
+      "  shoal quantize /models/s1-mini -o /models/s1-mini-int8\n"
+      "  shoal serve --model /models/s1-mini-int8");
+  command.callback([options] { quantize(*options); });
+}
+
+}  // namespace shoal::cli

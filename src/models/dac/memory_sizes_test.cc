@@ -1,0 +1,166 @@
+// What the codec's passes take of their workspace is what is planned, to the byte.
+#include <gtest/gtest.h>
+#include <numeric>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "models/dac/codec.h"
+#include "models/dac/small_config_testing.h"
+#include "ops/device_testing.h"
+
+namespace shoal::dac {
+namespace {
+
+// Wide enough that the matrices of its stages are not all folded; transformers on both sides.
+Config wide_config() {
+  Config config = small_config();
+  config.encoder_dim = 32;
+  config.encoder_rates = {2, 4};
+  config.encoder_transformer_layers = {0, 1};
+  config.decoder_dim = 64;
+  config.decoder_rates = {4, 2};
+  config.latent_dim = 64;
+  config.q_dim = 48;
+  config.downsample_factor = {2, 2};
+  config.q_heads = 2;
+  config.q_head_dim = 32;
+  config.q_inter = 96;
+  config.q_window = config.enc_window = 20;
+  return config;
+}
+
+struct Planned {
+  const char* name;
+  Config config;
+  DType dtype;
+  int threads;
+};
+
+void PrintTo(const Planned& planned, std::ostream* out) { *out << planned.name; }
+
+class CodecPlan : public testing::TestWithParam<Planned> {
+ protected:
+  // Its workspace has what is planned, in one block, so that its peak is exact.
+  struct Reserved : ops::TestMachine {
+    Reserved(int of_threads, int64_t bytes) : TestMachine(of_threads) { workspace.reserve(bytes); }
+  };
+
+  // New frames of each of the streams.
+  void decode(ops::TestMachine& machine, const Codec& codec, std::vector<CodecStream>& streams,
+              std::vector<int32_t> counts) {
+    std::vector<CodecStream*> together;
+    for (CodecStream& stream : streams) together.push_back(&stream);
+    std::vector<int32_t> offsets(counts.size() + 1);
+    std::inclusive_scan(counts.begin(), counts.end(), offsets.begin() + 1);
+    const auto frames = static_cast<size_t>(offsets.back());
+    const std::vector<int32_t> codes(frames * static_cast<size_t>(config_.num_codebooks()), 3);
+    std::vector<float> pcm(frames * static_cast<size_t>(config_.samples_per_frame()));
+    codec.decode_streams(machine.context, together, {offsets}, codes, pcm);
+  }
+
+  // Clips of so many frames.
+  void encode(ops::TestMachine& machine, const Codec& codec, const std::vector<int32_t>& counts) {
+    std::vector<int32_t> offsets(counts.size() + 1);
+    for (size_t i = 0; i < counts.size(); ++i)
+      offsets[i + 1] = offsets[i] + counts[i] * static_cast<int32_t>(config_.samples_per_frame());
+    const std::vector<float> samples(static_cast<size_t>(offsets.back()), 0.25f);
+    std::vector<int32_t> codes(samples.size() / static_cast<size_t>(config_.samples_per_frame()) *
+                               static_cast<size_t>(config_.num_codebooks()));
+    codec.encode_batch(machine.context, {offsets}, samples, codes);
+  }
+
+  const Config& config_ = GetParam().config;
+  ops::TestMachine loading_;
+};
+
+TEST_P(CodecPlan, IsWhatDecodingTakes) {
+  const int threads = GetParam().threads;
+  const Codec codec = Codec::random(config_, loading_.context, GetParam().dtype, Parts::decode, 1);
+  for (const int count : {1, 5, 70}) {
+    const int64_t planned = Codec::sized(config_, loading_.device, GetParam().dtype, Parts::decode)
+                                .decode_workspace_bytes(count, threads);
+    CodecStatePool pool(codec, loading_.context, count);
+    std::vector<CodecStream> streams;
+    const int32_t most = ops::testing_on_cpu() ? 64 : 128;  // frames of a pass
+    for (int s = 0; s < std::min(count, most); ++s) streams.emplace_back(pool);
+    decode(loading_, codec, streams, std::vector(streams.size(), static_cast<int32_t>(config_.q_window)));
+    Reserved machine(threads, planned);
+    std::vector<int32_t> counts(streams.size(), 1);
+    for (int32_t frames = std::ssize(streams); frames <= most; ++frames, ++counts.back())
+      decode(machine, codec, streams, counts);
+    EXPECT_LE(machine.workspace.peak_bytes(), planned) << count << " streams";
+    EXPECT_GE(machine.workspace.peak_bytes(), planned) << count << " streams";
+    // Whatever else is decoded takes no more.
+    std::minstd_rand dice(static_cast<unsigned>(count));
+    for (int pass = 0; pass < 10; ++pass) {
+      for (int32_t& frames : counts) frames = static_cast<int32_t>(dice() % (1u << dice() % 6));
+      decode(machine, codec, streams, counts);
+    }
+    EXPECT_LE(machine.workspace.peak_bytes(), planned) << count << " streams";
+    EXPECT_EQ(machine.workspace.growths(), 1);
+  }
+}
+
+TEST_P(CodecPlan, IsWhatEncodingTakes) {
+  const int threads = GetParam().threads;
+  const Codec codec = Codec::random(config_, loading_.context, GetParam().dtype, Parts::encode, 1);
+  for (const int clips : {1, 4}) {
+    const int64_t planned = Codec::sized(config_, loading_.device, GetParam().dtype, Parts::encode)
+                                .encode_workspace_bytes(clips, threads, 64);
+    Reserved machine(threads, planned);
+    // The first pass has 32 frames of the first clip, the second one as few or as many as it may have.
+    for (int32_t frames = 32 + clips; frames <= 64; ++frames) {
+      std::vector<int32_t> counts(static_cast<size_t>(clips), 1);
+      counts[0] += 32;
+      counts.back() += frames - 32 - clips;
+      encode(machine, codec, counts);
+    }
+    EXPECT_LE(machine.workspace.peak_bytes(), planned) << clips << " clips";
+    EXPECT_GE(machine.workspace.peak_bytes(), planned) << clips << " clips";
+    std::minstd_rand dice(static_cast<unsigned>(clips));
+    for (int pass = 0; pass < 10; ++pass) {
+      std::vector<int32_t> counts(static_cast<size_t>(clips));
+      for (int32_t& frames : counts) frames = static_cast<int32_t>(dice() % (1u << dice() % 7));
+      encode(machine, codec, counts);
+    }
+    EXPECT_LE(machine.workspace.peak_bytes(), planned) << clips << " clips";
+    EXPECT_EQ(machine.workspace.growths(), 1);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CodecPlan,
+                         testing::Values(Planned{"Small", small_config(), DType::f32, 1},
+                                         Planned{"SmallBf16", small_config(), DType::bf16, 3},
+                                         Planned{"Wide", wide_config(), DType::f32, 2},
+                                         Planned{"WideBf16", wide_config(), DType::bf16, 1}),
+                         [](const auto& tested) { return std::string(tested.param.name); });
+
+// With the kernels that a GPU has for the published widths alone.
+TEST(CodecPlanOfAGpu, PublishedSizesAreThoseThatAreNeeded) {
+  if (ops::testing_on_cpu()) GTEST_SKIP() << "needs a GPU";
+  const ops::TestMachine loading(2);
+  const Codec codec = Codec::random(Config::published(), loading.context, DType::bf16, Parts::both, 1);
+  const std::vector<float> sound(static_cast<size_t>(96 * codec.config().samples_per_frame()), 0.25f);
+  const std::vector<int32_t> codes(static_cast<size_t>(128 * codec.config().num_codebooks()), 3);
+  ops::TestMachine encoding(2), decoding(2);
+  const int64_t planned = codec.encode_workspace_bytes(1, 2, 96);
+  encoding.workspace.reserve(planned);
+  codec.encode(encoding.context, sound);
+  EXPECT_EQ(encoding.workspace.peak_bytes(), planned);
+  decoding.workspace.reserve(codec.decode_workspace_bytes(1, 2));
+  codec.decode(decoding.context, codes);
+  EXPECT_EQ(decoding.workspace.peak_bytes(), codec.decode_workspace_bytes(1, 2));
+}
+
+// What kernels of an H200 take.
+TEST(CodecPlanOfAGpu, IsMadeWithoutOne) {
+  SKIP_WITHOUT_CUDA();
+  if (!ops::testing_on_cpu()) GTEST_SKIP() << "another GPU has other kernels";
+  const Codec codec = Codec::sized(Config::published(), {DeviceKind::cuda, 0}, DType::bf16, Parts::both);
+  EXPECT_NEAR(static_cast<double>(codec.decode_workspace_bytes(64, 1)), 421.0e6, 0.1e6);
+  EXPECT_NEAR(static_cast<double>(codec.encode_workspace_bytes(4, 1)), 61.9e6, 0.1e6);
+}
+
+}  // namespace
+}  // namespace shoal::dac

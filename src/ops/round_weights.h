@@ -1,0 +1,25 @@
+// Weights as the integers of 8 bits that products read, made ahead of loading.
+#pragma once
+
+#include "base/thread_team.h"
+#include "tensor/tensor.h"
+
+namespace shoal::ops {
+
+// How far rounded weights are from the weights.
+struct RoundingError {
+  double difference = 0, weights = 0;  // sums of squares
+  double worst = 0;                    // share() of the worst output
+
+  // The norm of the difference as a share of the norm of the weights.
+  double share() const;
+  void add(const RoundingError& other);
+};
+
+// weight: f32, bf16 or f16 [outputs, depth]; integers: i8 of the same shape; scales: f32 [outputs], what the
+// integers of an output count in. All dense, in host memory. The largest magnitude of an output becomes 127,
+// the others the nearest integer (ties to even), as pack_matrix makes them of floats. A pure function of the
+// weights. Throws Error(corrupt_file) for a weight that is not finite.
+RoundingError round_to_int8(ThreadTeam& team, TensorView weight, TensorView integers, TensorView scales);
+
+}  // namespace shoal::ops

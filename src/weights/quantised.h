@@ -1,0 +1,44 @@
+// A model folder that keeps its layers in 8 bits (docs/QUANTISATION.md, The file): what config.json says of
+// it, and what its checkpoint must then hold.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/json.h"
+#include "base/thread_team.h"
+#include "weights/checkpoint.h"
+#include "weights/inventory.h"
+
+namespace shoal::weights {
+
+// "quantization_config" of config.json.
+struct Quantisation {
+  DType precision = DType::bf16;  // f32 or bf16: what the precision "auto" means for the model
+
+  // Absent without such a member. Throws Error naming what is wrong with it: unsupported, or as Json does.
+  static std::optional<Quantisation> parse(const Json& config);
+  static std::optional<Quantisation> read(const std::string& config_json_path);
+  // The text of an object with members, none of them this one, with this one. Throws Error(corrupt_file).
+  std::string added_to(std::string_view config_json) const;
+};
+
+// "layers.0.attention.wo.weight" -> "layers.0.attention.wo.scales"
+std::string scales_name(std::string_view matrix);
+
+// i8 [outputs, depth], -127 to 127; and what those of an output count in: f32 [outputs], finite, at least 0.
+struct StoredIntegers {
+  TensorView integers, scales;
+};
+// Checked; the integers only by a team. Throws Error naming the tensor: not_found, corrupt_file.
+StoredIntegers find_integers(const Checkpoint& checkpoint, const std::string& matrix, const Shape& shape,
+                             ThreadTeam* team);
+
+// matrices: those that are in 8 bits if there is a `quantisation`. Missing ones are left to who reads them.
+// Throws Error naming the first tensor that is not as it should be: not_found, corrupt_file.
+void check_quantised(const Checkpoint& checkpoint, const std::optional<Quantisation>& quantisation,
+                     std::span<const RequiredTensor> matrices);
+
+}  // namespace shoal::weights
