@@ -389,7 +389,7 @@ SHOAL_API shoal_code shoal_voices_remove(shoal_voices* voices, const char* name,
 // Samples as 16-bit integers, rounded as in every file that `shoal say` writes. `pcm`: [count].
 SHOAL_API shoal_code shoal_to_pcm16(const float* samples, size_t count, int16_t* pcm, shoal_error* error);
 // A whole file, byte for byte that of `shoal say`. format: wav, pcm (16-bit little-endian), flac, opus, mp3,
-// aac. bitrate_bps: 0 for the format's default.
+// aac, or of 8000 Hz ulaw, alaw (G.711). bitrate_bps: 0 for the format's default.
 SHOAL_API shoal_code shoal_encode_sound(const char* format, int32_t sample_rate_hz, int32_t bitrate_bps,
                                         const float* samples, size_t count, shoal_buffer** bytes,
                                         shoal_error* error);

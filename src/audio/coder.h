@@ -45,5 +45,7 @@ std::unique_ptr<Coder> make_flac_coder(const EncoderOptions& options);
 std::unique_ptr<Coder> make_opus_coder(const EncoderOptions& options);
 std::unique_ptr<Coder> make_mp3_coder(const EncoderOptions& options);
 std::unique_ptr<Coder> make_aac_coder(const EncoderOptions& options);
+std::unique_ptr<Coder> make_ulaw_coder(const EncoderOptions& options);
+std::unique_ptr<Coder> make_alaw_coder(const EncoderOptions& options);
 
 }  // namespace shoal::audio

@@ -16,12 +16,14 @@ struct FormatRow {
   Format format;
   std::string_view name, mime_type;
 };
-constexpr std::array<FormatRow, 6> kFormats = {{{Format::wav, "wav", "audio/wav"},
+constexpr std::array<FormatRow, 8> kFormats = {{{Format::wav, "wav", "audio/wav"},
                                                 {Format::pcm_s16le, "pcm", "audio/pcm"},
                                                 {Format::flac, "flac", "audio/flac"},
                                                 {Format::opus, "opus", "audio/ogg"},
                                                 {Format::mp3, "mp3", "audio/mpeg"},
-                                                {Format::aac, "aac", "audio/aac"}}};
+                                                {Format::aac, "aac", "audio/aac"},
+                                                {Format::ulaw, "ulaw", "audio/basic"},
+                                                {Format::alaw, "alaw", "audio/x-alaw-basic"}}};
 
 const FormatRow& row_of(Format format) {
   const auto row = std::find_if(kFormats.begin(), kFormats.end(),
@@ -44,6 +46,10 @@ std::unique_ptr<Coder> make_coder(Format format, const EncoderOptions& options) 
       return make_mp3_coder(options);
     case Format::aac:
       return make_aac_coder(options);
+    case Format::ulaw:
+      return make_ulaw_coder(options);
+    case Format::alaw:
+      return make_alaw_coder(options);
   }
   fail(ErrorCode::internal, "format ", static_cast<int>(format), " has no encoder");
 }
@@ -54,6 +60,34 @@ std::optional<Format> parse_format(std::string_view name) {
   for (const FormatRow& row : kFormats)
     if (row.name == name) return row.format;
   return std::nullopt;
+}
+
+const std::vector<std::string>& format_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const FormatRow& row : kFormats) all.emplace_back(row.name);
+    return all;
+  }();
+  return names;
+}
+
+std::string list_of_formats() {
+  std::string list;
+  for (const FormatRow& row : kFormats) {
+    if (&row != kFormats.data()) list += &row == &kFormats.back() ? " or " : ", ";
+    list += row.name;
+  }
+  return list;
+}
+
+std::vector<std::string> mime_types() {
+  std::vector<std::string> types;
+  for (const FormatRow& row : kFormats) types.emplace_back(row.mime_type);
+  return types;
+}
+
+int usual_rate_hz(Format format, int model_rate_hz) {
+  return format == Format::ulaw || format == Format::alaw ? kG711RateHz : model_rate_hz;
 }
 
 std::string_view name_of(Format format) { return row_of(format).name; }

@@ -50,6 +50,8 @@ Bytes stream_at_once(Format format, const EncoderOptions& options, std::span<con
 
 TEST(Formats, HaveTheNamesOfTheSpeechApi) {
   for (const Format format : kAllFormats) EXPECT_EQ(parse_format(name_of(format)), format);
+  for (const std::string& name : format_names()) EXPECT_EQ(name_of(parse_format(name).value()), name);
+  EXPECT_EQ(list_of_formats(), "wav, pcm, flac, opus, mp3, aac, ulaw or alaw");
   EXPECT_EQ(parse_format("pcm"), Format::pcm_s16le);
   EXPECT_EQ(parse_format("m4a"), std::nullopt);
   EXPECT_EQ(parse_format("WAV"), std::nullopt);
@@ -57,6 +59,7 @@ TEST(Formats, HaveTheNamesOfTheSpeechApi) {
   EXPECT_EQ(mime_type(Format::mp3), "audio/mpeg");
   EXPECT_EQ(mime_type(Format::opus), "audio/ogg");
   EXPECT_EQ(mime_type(Format::pcm_s16le), "audio/pcm");
+  EXPECT_EQ(mime_type(Format::ulaw), "audio/basic");
   EXPECT_EQ(extension(Format::pcm_s16le), "pcm");
 }
 

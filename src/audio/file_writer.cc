@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 #include "base/error.h"
 
@@ -150,6 +151,8 @@ class AudioFileWriter::Output {
 };
 
 AudioFileWriter::AudioFileWriter(const std::string& path, Format format, EncoderOptions options, Mode mode) {
+  const int from_hz = std::exchange(options.sample_rate_hz, usual_rate_hz(format, options.sample_rate_hz));
+  if (options.sample_rate_hz != from_hz) resampler_.emplace(from_hz, options.sample_rate_hz);
   make_encoder(format, options, {});  // bad options are refused before the target is touched
   output_ = std::make_unique<Output>(path, mode);
   options.rewritable_header = output_->is_file();
@@ -161,9 +164,19 @@ AudioFileWriter::~AudioFileWriter() = default;
 
 const std::string& AudioFileWriter::unfinished_path() const { return output_->unfinished_path(); }
 
-void AudioFileWriter::write(std::span<const float> mono) { encoder_->write(mono); }
+void AudioFileWriter::write(std::span<const float> mono) {
+  if (!resampler_) return encoder_->write(mono);
+  resampled_.clear();
+  resampler_->push(mono, resampled_);
+  encoder_->write(resampled_);
+}
 
 void AudioFileWriter::commit() {
+  if (resampler_) {
+    resampled_.clear();
+    resampler_->finish(resampled_);
+    encoder_->write(resampled_);
+  }
   encoder_->finish();
   if (output_->is_file()) output_->overwrite_beginning(encoder_->final_header());
   output_->commit();

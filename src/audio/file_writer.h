@@ -2,10 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "audio/encoder.h"
+#include "audio/stream_resampler.h"
 
 namespace shoal::audio {
 
@@ -13,7 +16,8 @@ namespace shoal::audio {
 // the temporary file is removed and an older target keeps its content. An existing target that is not a
 // regular file
 // (/dev/null, a FIFO, a terminal) is written directly, as a stream: opening a FIFO waits for its reader, and
-// a reader that leaves raises SIGPIPE unless the program ignores it. Not synced to disk: after a power
+// a reader that leaves raises SIGPIPE unless the program ignores it. Samples at options.sample_rate_hz become
+// 8 kHz where the format is G.711. Not synced to disk: after a power
 // failure the file may be missing.
 class AudioFileWriter {
  public:
@@ -43,6 +47,8 @@ class AudioFileWriter {
  private:
   class Output;  // the open file
   std::unique_ptr<Output> output_;
+  std::optional<StreamResampler> resampler_;
+  std::vector<float> resampled_;
   std::unique_ptr<Encoder> encoder_;
 };
 

@@ -60,6 +60,21 @@ TEST_F(AudioFileWriterTest, CommittedFilesEqualEncodedOnes) {
   EXPECT_EQ(static_cast<mode_t>(fs::status(path("voice.wav")).permissions()), 0666 & ~mask);
 }
 
+TEST_F(AudioFileWriterTest, FilesForTelephonesHave8KHz) {
+  for (const Format format : {Format::ulaw, Format::alaw}) {
+    const std::string target = path("voice." + std::string(extension(format)));
+    AudioFileWriter writer(target, format, {.sample_rate_hz = 44100});
+    for (size_t at = 0; at < voice_.size(); at += 1000)
+      writer.write(std::span(voice_).subspan(at, std::min<size_t>(1000, voice_.size() - at)));
+    writer.commit();
+    StreamResampler resampler(44100, 8000);
+    std::vector<float> resampled;
+    resampler.push(voice_, resampled);
+    resampler.finish(resampled);
+    EXPECT_TRUE(content(target) == encode(format, {.sample_rate_hz = 8000}, resampled)) << name_of(format);
+  }
+}
+
 TEST_F(AudioFileWriterTest, WithoutCommitTheOldFileIsKept) {
   std::ofstream(path("a.wav")) << "old";
   {

@@ -9,7 +9,8 @@ namespace shoal::audio {
 namespace {
 
 constexpr std::pair<int, int> kRates[] = {{16000, 24000}, {44100, 24000}, {16000, 8000},
-                                          {44100, 48000}, {24000, 44100}, {44100, 8000}};
+                                          {44100, 48000}, {24000, 44100}, {44100, 8000},
+                                          {24000, 8000},  {44100, 22050}, {24000, 16000}};
 
 std::vector<float> in_pieces(int from_hz, int to_hz, std::span<const float> samples, size_t largest) {
   StreamResampler resampler(from_hz, to_hz);

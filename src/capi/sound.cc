@@ -24,7 +24,7 @@ namespace {
 
 audio::Format format_called(const char* name) {
   if (const auto format = audio::parse_format(text_of(name, "format"))) return *format;
-  fail(ErrorCode::invalid_argument, "format: expected wav, pcm, flac, opus, mp3 or aac, got \"",
+  fail(ErrorCode::invalid_argument, "format: expected ", audio::list_of_formats(), ", got \"",
        printable(name), "\"");
 }
 

@@ -86,7 +86,8 @@ TEST(CSound, RefusesUnknownFormatsAndRates) {
   shoal_error error = SHOAL_ERROR_INIT;
   const float sample = 0;
   EXPECT_EQ(shoal_encode_sound("midi", 16000, 0, &sample, 1, &bytes, &error), SHOAL_INVALID_ARGUMENT);
-  EXPECT_THAT(error.message, HasSubstr("format: expected wav, pcm, flac, opus, mp3 or aac, got \"midi\""));
+  EXPECT_THAT(error.message,
+              HasSubstr("format: expected wav, pcm, flac, opus, mp3, aac, ulaw or alaw, got \"midi\""));
   EXPECT_EQ(shoal_encode_sound("wav", 1, 0, &sample, 1, &bytes, nullptr), SHOAL_INVALID_ARGUMENT);
   EXPECT_EQ(shoal_encode_sound(nullptr, 16000, 0, &sample, 1, &bytes, nullptr), SHOAL_INVALID_ARGUMENT);
   EXPECT_EQ(shoal_encode_sound("wav", 16000, 0, nullptr, 1, &bytes, nullptr), SHOAL_INVALID_ARGUMENT);

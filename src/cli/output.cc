@@ -22,7 +22,7 @@ audio::Format output_format(const OutputOptions& options) {
     if (name == "ogg") name = "opus";
   }
   if (const auto format = audio::parse_format(name)) return *format;
-  fail(ErrorCode::invalid_argument, "format: expected wav, pcm, flac, opus, mp3 or aac, got \"", name, "\"");
+  fail(ErrorCode::invalid_argument, "format: expected ", audio::list_of_formats(), ", got \"", name, "\"");
 }
 
 std::unique_ptr<audio::AudioFileWriter> open_output(const OutputOptions& options, int sample_rate_hz) {

@@ -246,8 +246,9 @@ void add_say(CLI::App& app) {
   o.input.add_to(command);
   command.add_option("-o,--output", o.output.path,
                      "sound file; - is standard output, written as the sound is made");
-  command.add_option("--format", o.output.format,
-                     "wav, pcm, flac, opus, mp3, aac; default: the file's ending");
+  command.add_option(
+      "--format", o.output.format,
+      "wav, pcm, flac, opus, mp3, aac, or for telephones ulaw, alaw; default: the file's ending");
   command.add_flag("--stream", o.output.stream,
                    "write the file piece by piece instead of replacing it at the end");
   command.add_option("--reference", o.clips,

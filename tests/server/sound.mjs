@@ -77,6 +77,7 @@ export const magic = {
   mp3: (b) => (b[0] === 0xff && (b[1] & 0xe6) === 0xe2) || b.toString("latin1", 0, 3) === "ID3",
   aac: (b) => b[0] === 0xff && (b[1] & 0xf6) === 0xf0,  // ADTS
   pcm: (b) => b.length > 0 && b.length % 2 === 0,
+  ulaw: (b) => new Set(b).size > 30,  // it has no header: a sound has many values
   pt: (b) => b.toString("latin1", 0, 4) === "PK\x03\x04",  // of torch.save
 };
 

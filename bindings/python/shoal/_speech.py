@@ -77,8 +77,8 @@ class Sound:
         return len(self) / self.sample_rate
 
     def to_bytes(self, format: str = "wav", *, bitrate: int = 0) -> bytes:
-        """A whole sound file: wav, pcm, flac, opus, mp3 or aac. bitrate: bit/s; 0 is the format's default for speech.
-        Raises InvalidArgument for a rate or bitrate that the format does not know."""
+        """A whole sound file: wav, pcm, flac, opus, mp3, aac, or of 8 kHz ulaw or alaw. bitrate: bit/s; 0 is the
+        format's default for speech. Raises InvalidArgument for a rate or bitrate that the format does not know."""
         samples, count = _library.floats(self.data)
         return _library.call_bytes("shoal_encode_sound", _library.text_argument("format", format), self.sample_rate,
                                    int(bitrate), samples, count)

@@ -28,6 +28,7 @@ struct BatchBody : Manner {
   const Value::Array* items = nullptr;  // of the body: each is read by itself, so that it fails by itself
   std::optional<uint64_t> seed;
   std::string format = "wav", model;
+  int sample_rate = 0;
   std::optional<double> timeout;
 };
 
@@ -88,9 +89,11 @@ Schema<BatchBody> batch_schema(const ServerConfig& config) {
       {Field<BatchBody>{std::move(items), keep},
        text("model", &BatchBody::model, "A model of /v1/models; absent: the first."),
        seed_field(&BatchBody::seed, "Each item without a seed of its own gets one derived from this."),
-       choice("format", &BatchBody::format, {"wav", "pcm", "mp3", "opus", "flac", "aac"},
-              "Container of the sound.")
+       choice("format", &BatchBody::format, audio::format_names(),
+              "Container of the sound; ulaw and alaw are G.711 at 8 kHz.")
            .otherwise("\"wav\""),
+       integer("sample_rate", &BatchBody::sample_rate, kSampleRatesHz,
+               "Of the sound, in Hz; absent: 8000 for ulaw and alaw, else the model's."),
        number("timeout", &BatchBody::timeout, {0.001, static_cast<double>(config.max_timeout_s)},
               "Seconds until items that have not ended fail. Absent: as long as the server allows.")});
 }
@@ -148,7 +151,9 @@ BatchRequest read_batch(Services& services, const Request& request) {
   check_queue(engine);
   BatchRequest batch{.engine = &engine};
   batch.format = *audio::parse_format(body.format);
-  audio::make_encoder(batch.format, {.sample_rate_hz = rate_hz},
+  batch.sample_rate_hz =
+      body.sample_rate > 0 ? body.sample_rate : audio::usual_rate_hz(batch.format, rate_hz);
+  audio::make_encoder(batch.format, {.sample_rate_hz = batch.sample_rate_hz},
                       [](auto) {});  // throws what no item could be spared
   batch.seed = body.seed;
   batch.timeout = as_timeout(body.timeout.value_or(services.config.max_timeout_s));

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/base64.h"
+#include "server/routes/sound_encoder.h"
 #include "server/routes/speech_answer.h"
 #include "server/routes/speech_warnings.h"
 
@@ -26,10 +27,18 @@ constexpr double kMostItemSeconds = 20 * 60;
 
 double milliseconds_of(double seconds) { return std::round(seconds * 1000) / 1000; }
 
-std::string base64_of(audio::Format format, const std::vector<float>& samples, int sample_rate_hz) {
-  const audio::EncoderOptions options{.sample_rate_hz = sample_rate_hz, .rewritable_header = true};
-  const std::vector<std::byte> file = audio::encode(format, options, samples);
-  return to_base64({reinterpret_cast<const char*>(file.data()), file.size()});
+struct Sound {
+  audio::Format format;
+  int sample_rate_hz;
+};
+
+std::string base64_of(const Sound& sound, const std::vector<float>& samples, int from_hz) {
+  const audio::EncoderOptions options{.sample_rate_hz = sound.sample_rate_hz, .rewritable_header = true};
+  SoundEncoder encoder(sound.format, options, from_hz);
+  std::string file = encoder.encode(samples);
+  file += encoder.finish();
+  encoder.complete_header(file);
+  return to_base64(file);
 }
 
 std::string failure_json(size_t index, const Error& error, double seconds) {
@@ -42,27 +51,27 @@ std::string failure_json(size_t index, const Error& error, double seconds) {
                                    {"seed", {}}}});
 }
 
-std::string success_json(size_t index, BatchResult& result, audio::Format format) {
+std::string success_json(size_t index, BatchResult& result, const Sound& sound) {
   const SpeechSummary& summary = result.summary;
   const std::vector<float> samples = std::exchange(result.samples, {});
   Value::Object told{{"index", {static_cast<int64_t>(index)}},
                      {"success", {true}},
-                     {"audio_base64", {base64_of(format, samples, summary.sample_rate_hz)}},
+                     {"audio_base64", {base64_of(sound, samples, summary.sample_rate_hz)}},
                      {"generation_time", {milliseconds_of(summary.total_s)}},
                      {"error", {}},
                      {"seed", {static_cast<int64_t>(summary.seed)}},
-                     {"format", {std::string(audio::name_of(format))}},
-                     {"sample_rate", {int64_t{summary.sample_rate_hz}}},
+                     {"format", {std::string(audio::name_of(sound.format))}},
+                     {"sample_rate", {int64_t{sound.sample_rate_hz}}},
                      {"audio_seconds", {milliseconds_of(summary.audio_s())}}};
   if (!summary.warnings.empty()) told.emplace_back("warnings", warnings_value(summary.warnings));
   return write_json({std::move(told)});
 }
 
 // Makes the answer of a successful item. Returns the error of a failed one, whose answer is still to be made.
-std::optional<Error> succeed(BatchAnswer& answer, BatchResult& result, audio::Format format) {
+std::optional<Error> succeed(BatchAnswer& answer, BatchResult& result, const Sound& sound) {
   if (result.error) return result.error;
   try {
-    answer.json = success_json(answer.index, result, format);
+    answer.json = success_json(answer.index, result, sound);
     answer.memory.resize(std::ssize(answer.json));  // instead of the samples
     answer.success = true;
     return std::nullopt;
@@ -155,11 +164,11 @@ BatchRun::BatchRun(Executor executor, Services& services, const Request& from, B
       return hidden;
     }
   };
-  const auto report = [error_of, arrivals = arrivals_, format = batch.format](size_t index,
-                                                                              BatchResult& result) {
+  const Sound sound{batch.format, batch.sample_rate_hz};
+  const auto report = [error_of, arrivals = arrivals_, sound](size_t index, BatchResult& result) {
     BatchAnswer answer{.index = index, .memory = std::move(arrivals->memory[index])};
     try {
-      const std::optional<Error> error = succeed(answer, result, format);
+      const std::optional<Error> error = succeed(answer, result, sound);
       if (error) answer.json = failure_json(index, error_of(index, *error), result.summary.total_s);
     } catch (const std::exception&) {  // next() reports it
       answer.json.clear();

@@ -165,8 +165,8 @@ Schema<FishRequest> fish_request_schema(const ServerConfig& config) {
   return {
       text("text", &T::text, "what to say").required(),
       integer("chunk_length", &T::chunk_length, {100, 1000}, "longest utterance in bytes").otherwise("200"),
-      choice("format", &T::format, {"wav", "pcm", "mp3", "opus", "flac", "aac"},
-             "16-bit mono; opus is Ogg Opus, aac is ADTS")
+      choice("format", &T::format, audio::format_names(),
+             "16-bit mono; opus is Ogg Opus, aac is ADTS, ulaw and alaw are G.711 at 8 kHz")
           .otherwise("\"wav\""),  // of requests with Fish Audio's headers: mp3
       choice("latency", &T::latency, {"normal", "balanced"}, "no effect: sound leaves as soon as it is made")
           .otherwise("\"normal\""),

@@ -1,4 +1,5 @@
 // Fish-Speech's own API: speaking, and whether it lives.
+#include <algorithm>
 #include <memory>
 
 #include "server/routes/fish_request.h"
@@ -37,9 +38,9 @@ Route fish_speech_route(const ServerConfig& config) {
               .doc = {.summary = "Speaks a text (Fish-Speech's API)",
                       .body = schema->docs(),
                       .body_types = every_body_type(),
-                      .answer_types = {"audio/wav", "application/octet-stream", "audio/mpeg", "audio/ogg",
-                                       "audio/flac", "audio/aac"}},
+                      .answer_types = audio::mime_types()},
               .takes_slot = true};
+  std::ranges::replace(route.doc.answer_types, "audio/pcm", "application/octet-stream");
   route.handle = [schema](Services& services, Exchange& exchange) {
     return speak(services, exchange, schema);
   };

@@ -94,6 +94,7 @@ struct PhonemeSpeech {
   std::optional<double> timeout;
   bool stream = true;
   bool strict_phonemes = false;
+  int sample_rate = 0;
 };
 
 Schema<PhonemeSpeech> phoneme_speech_schema(const ServerConfig& config) {
@@ -102,9 +103,11 @@ Schema<PhonemeSpeech> phoneme_speech_schema(const ServerConfig& config) {
       text("phonemes", &T::phonemes, "in the model's alphabet; lines and [pause:1s] as in a text").required(),
       text("voice", &T::voice, "a voice or mix of /v1/audio/voices; default: the model's own"),
       text("model", &T::model, "a model of /v1/models; default: the first Kokoro model"),
-      choice("response_format", &T::response_format, {"wav", "mp3", "opus", "aac", "flac", "pcm"},
-             "pcm is 16-bit little-endian mono at the model's rate")
+      choice("response_format", &T::response_format, audio::format_names(),
+             "pcm is 16-bit little-endian mono; ulaw and alaw are G.711 at 8 kHz")
           .otherwise("\"wav\""),
+      integer("sample_rate", &T::sample_rate, kSampleRatesHz,
+              "Hz of the answer; default: 8000 for ulaw and alaw, else the model's"),
       number("speed", &T::speed, {0.25, 4}, "2 is twice as fast").otherwise("1"),
       integer("seed", &T::seed, {0}, "same seed, same sound; drawn without one"),
       number("timeout", &T::timeout, {0.001, static_cast<double>(config.max_timeout_s)},
@@ -135,6 +138,7 @@ Task<> speak_phonemes(Services& services, Exchange& exchange,
   Engine& engine = *model_for(services.models, body.model, &ModelTraits::phonemes).engine;
   SpeechRequest request = request_of(services, engine, body);
   AnswerOptions options{.format = audio::parse_format(body.response_format).value(),
+                        .sample_rate_hz = body.sample_rate,
                         .streaming = body.stream};
   const std::string voice = request.voice;
   try {
@@ -277,12 +281,6 @@ Route dev_route(std::string path, std::string summary, std::vector<FieldDoc> fie
                   .answer_types = std::move(answer_types)}};
 }
 
-const std::vector<std::string>& sound_types() {
-  static const std::vector<std::string> types = {"audio/wav", "audio/mpeg", "audio/ogg",
-                                                 "audio/aac", "audio/flac", "audio/pcm"};
-  return types;
-}
-
 }  // namespace
 
 std::vector<Route> kokoro_routes(const ServerConfig& config) {
@@ -294,7 +292,7 @@ std::vector<Route> kokoro_routes(const ServerConfig& config) {
 
   const auto phonemes = std::make_shared<const Schema<PhonemeSpeech>>(phoneme_speech_schema(config));
   routes.push_back(
-      dev_route("/dev/generate_from_phonemes", "Speaks phonemes", phonemes->docs(), sound_types()));
+      dev_route("/dev/generate_from_phonemes", "Speaks phonemes", phonemes->docs(), audio::mime_types()));
   routes.back().handle = [phonemes](Services& services, Exchange& exchange) {
     return speak_phonemes(services, exchange, phonemes);
   };

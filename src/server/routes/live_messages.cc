@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "audio/encoder.h"
 #include "server/routes/speech_fields.h"
 #include "server/routes/speech_warnings.h"
 
@@ -42,7 +43,7 @@ Schema<LiveStart> start_schema(int max_references) {
       text("id", &LiveStart::id, "Named by every message about this utterance; at most 128 bytes."),
       text("model", &LiveStart::model, "A model of /v1/models; absent: the first."),
       text("voice", &LiveStart::voice, "A voice of /v1/audio/voices; \"default\": the model's own."),
-      choice("format", &LiveStart::format, {"pcm", "wav", "opus", "flac", "mp3", "aac"},
+      choice("format", &LiveStart::format, audio::format_names(),
              "What the binary messages hold, one after the other.")
           .otherwise("\"pcm\""),
       integer("sample_rate", &LiveStart::sample_rate, kSampleRatesHz, "In Hz; absent: the model's own."),

@@ -82,7 +82,8 @@ LiveSettings live_settings(Services& services, const Request& from, LiveStart st
   settings.engine = &engine;
   settings.model_rate_hz = engine.sample_rate_hz();
   settings.keeps_voice = !engine.traits().references;
-  settings.sample_rate_hz = start.sample_rate.value_or(settings.model_rate_hz);
+  settings.sample_rate_hz =
+      start.sample_rate.value_or(audio::usual_rate_hz(settings.audio_format, settings.model_rate_hz));
   settings.request = request_of(services.voice_names, engine, start);
   check_and_complete(services, engine, from, settings.request);
   try {

@@ -152,9 +152,9 @@ Route openai_speech_route(const ServerConfig& config) {
               .doc = {.summary = "Speaks a text: sound as it is made, or as server-sent events",
                       .body = schema->docs(),
                       .body_types = json_type(),
-                      .answer_types = {"audio/mpeg", "audio/ogg", "audio/aac", "audio/flac", "audio/wav",
-                                       "audio/pcm", "text/event-stream"}},
+                      .answer_types = audio::mime_types()},
               .takes_slot = true};
+  route.doc.answer_types.emplace_back("text/event-stream");
   route.handle = [schema](Services& services, Exchange& exchange) {
     return speak(services, exchange, schema);
   };

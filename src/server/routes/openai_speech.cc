@@ -76,8 +76,8 @@ std::vector<Field<OpenAiSpeech>> speech_fields(const ServerConfig& config) {
            "model, and the default where there is one; else required"),
       text("input", &T::input, "what to say").required(),
       voice_field(),
-      choice("response_format", &T::response_format, {"mp3", "opus", "aac", "flac", "wav", "pcm"},
-             "pcm is 16-bit little-endian mono")
+      choice("response_format", &T::response_format, audio::format_names(),
+             "pcm is 16-bit little-endian mono; ulaw and alaw are G.711 at 8 kHz")
           .otherwise("\"mp3\""),
       number("speed", &T::speed, {0.25, 4}, "2 is twice as fast, at the same pitch").otherwise("1"),
       unused<T>("instructions", "string",
@@ -106,7 +106,7 @@ std::vector<Field<OpenAiSpeech>> speech_fields(const ServerConfig& config) {
               "spellings like <|im_end|> in the input are control tokens")
           .otherwise("false"),
       integer("sample_rate", &T::sample_rate, kSampleRatesHz,
-              "Hz of the answer; default: 24000 for pcm, else the model's"),
+              "Hz of the answer; default: 24000 for pcm, 8000 for ulaw and alaw, else the model's"),
       boolean(
           "strict_phonemes", &T::strict_phonemes,
           "phonemes that the model lacks are an error instead of a warning; of models that speak phonemes")

@@ -37,7 +37,7 @@ std::shared_ptr<const Targets> targets_of(const ServerConfig& config) {
 
 // The format that Accept names; "" when any will do.
 std::string accepted_format(const Request& request) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kFormats = {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kFormats = {
       {{"audio/wav", "wav"},
        {"audio/x-wav", "wav"},
        {"audio/wave", "wav"},
@@ -48,7 +48,9 @@ std::string accepted_format(const Request& request) {
        {"audio/ogg", "opus"},
        {"audio/opus", "opus"},
        {"audio/aac", "aac"},
-       {"audio/pcm", "pcm"}}};
+       {"audio/pcm", "pcm"},
+       {"audio/basic", "ulaw"},
+       {"audio/x-alaw-basic", "alaw"}}};
   const std::string* accept = request.headers.find("accept");
   if (!accept) return "";
   const std::string_view first = std::string_view(*accept).substr(0, accept->find_first_of(",; "));

@@ -9,11 +9,13 @@ namespace shoal::server {
 namespace {
 
 // Seconds of sound whose encoding takes about a millisecond; measured per 10 s: opus 57 ms, mp3 33, aac 25,
-// flac 7, wav and pcm under 1.
+// flac 7, wav, pcm and G.711 under 1.
 double seconds_per_ms(audio::Format format) {
   switch (format) {
     case audio::Format::wav:
     case audio::Format::pcm_s16le:
+    case audio::Format::ulaw:
+    case audio::Format::alaw:
       return 10;
     case audio::Format::flac:
       return 1;

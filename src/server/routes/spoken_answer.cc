@@ -33,7 +33,9 @@ Task<std::vector<float>> SpokenAnswer::next() {
 
 void SpokenAnswer::set_encoder(const AnswerOptions& options, bool is_file) {
   audio::EncoderOptions encoder = options.encoder;
-  encoder.sample_rate_hz = options.sample_rate_hz > 0 ? options.sample_rate_hz : summary().sample_rate_hz;
+  encoder.sample_rate_hz = options.sample_rate_hz > 0
+                               ? options.sample_rate_hz
+                               : audio::usual_rate_hz(options.format, summary().sample_rate_hz);
   encoder.rewritable_header = is_file;
   sample_rate_hz_ = encoder.sample_rate_hz;
   const bool bare = options.bare_wav && !is_file && options.format == audio::Format::wav;
