@@ -93,11 +93,11 @@ std::vector<weights::NamedShape> codec_tensors(const dac::Config& config, DType 
 
 }  // namespace
 
-LoadFigures bench_s1_mini_load(DType dtype, ops::Context& ctx) {
+LoadFigures bench_load(const dual_ar::Config& config, DType dtype, ops::Context& ctx) {
   const TemporaryFolder folder;
   const std::string language_model_path = folder.file("model.safetensors"),
                     codec_path = folder.file("codec.safetensors");
-  write_checkpoint(language_model_path, language_model_tensors(dual_ar::Config::s1_mini(), DType::bf16));
+  write_checkpoint(language_model_path, language_model_tensors(config, DType::bf16));
   write_checkpoint(codec_path, codec_tensors(dac::Config::published(), DType::f32));
 
   LoadFigures figures;
@@ -106,8 +106,7 @@ LoadFigures bench_s1_mini_load(DType dtype, ops::Context& ctx) {
     const double start = now_s();
     weights::Checkpoint language_model_file = weights::Checkpoint::open(language_model_path);
     weights::normalise_dual_ar_names(language_model_file);
-    const auto language_model =
-        dual_ar::DualAr::load(language_model_file, dual_ar::Config::s1_mini(), ctx, {.formats = dtype});
+    const auto language_model = dual_ar::DualAr::load(language_model_file, config, ctx, {.formats = dtype});
     language_model_file.release_pages();
     const double between = now_s();
     weights::Checkpoint codec_file = weights::Checkpoint::open(codec_path);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "models/dual_ar/config.h"
 #include "ops/context.h"
 #include "tensor/dtype.h"
 
@@ -16,9 +17,9 @@ struct LoadFigures {
   double total_s() const { return language_model_s + codec_s; }
 };
 
-// Writes random checkpoints of S1-mini's sizes (bf16 language model, f32 codec, as published; 3.3 GB) into a
-// temporary folder, loads them once to warm the page cache and once to be timed, and removes them. Throws
-// Error(resource_exhausted or io): no room.
-LoadFigures bench_s1_mini_load(DType dtype, ops::Context& ctx);
+// Writes random checkpoints of these sizes (bf16 language model, f32 codec, as published; S1-mini's take 3.3
+// GB, S2-Pro's 10.7 GB) into a temporary folder, loads them once to warm the page cache and once to be timed,
+// and removes them. Throws Error(resource_exhausted or io): no room.
+LoadFigures bench_load(const dual_ar::Config& language_model, DType dtype, ops::Context& ctx);
 
 }  // namespace shoal::bench

@@ -36,8 +36,10 @@ double compute_limit(const MachineLimits& limits, DType dtype) {
   return size_of(dtype) == 2 ? limits.bf16_gflop_per_s : limits.f32_gflop_per_s;
 }
 
-ModelFigures bench_s1_mini(const MachineLimits& limits, const ModelBenchOptions& options, ops::Context& ctx) {
-  ModelFigures figures{.name = "s1-mini, random weights",
+ModelFigures bench_language_model(const std::string& name, const dual_ar::Config& config,
+                                  const MachineLimits& limits, const ModelBenchOptions& options,
+                                  ops::Context& ctx) {
+  ModelFigures figures{.name = name + ", random weights",
                        .dtype = std::string(name_of(options.formats.operands)),
                        .weights_dtype = std::string(name_of(options.formats.weights)),
                        .kv_dtype = std::string(name_of(options.formats.kv))};
@@ -46,8 +48,8 @@ ModelFigures bench_s1_mini(const MachineLimits& limits, const ModelBenchOptions&
   options.on_part("making random weights");
   const dual_ar::HeadRows head =
       options.semantic_head ? dual_ar::HeadRows::semantic : dual_ar::HeadRows::automatic;
-  const dual_ar::DualAr model = dual_ar::DualAr::random(
-      dual_ar::Config::s1_mini(), ctx, {.formats = options.formats, .head_rows = head}, options.seed);
+  const dual_ar::DualAr model =
+      dual_ar::DualAr::random(config, ctx, {.formats = options.formats, .head_rows = head}, options.seed);
   figures.language_model_bytes = model.memory().total();
   figures.head_outputs = model.head_outputs();
   figures.language_model_device_bytes = use.bytes();

@@ -102,7 +102,10 @@ std::vector<FirstFrameFigures> bench_first_frame(const dual_ar::DualAr& model,
 CodecFigures bench_codec(const dac::Codec& codec, const MachineLimits& limits,
                          const ModelBenchOptions& options, ops::Context& ctx);
 
-// Random weights at the published sizes of S1-mini and its codec.
-ModelFigures bench_s1_mini(const MachineLimits& limits, const ModelBenchOptions& options, ops::Context& ctx);
+// Random weights of a language model of these sizes, and of the published codec. name: what the figures are
+// called.
+ModelFigures bench_language_model(const std::string& name, const dual_ar::Config& config,
+                                  const MachineLimits& limits, const ModelBenchOptions& options,
+                                  ops::Context& ctx);
 
 }  // namespace shoal::bench

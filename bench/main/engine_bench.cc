@@ -111,8 +111,8 @@ void run(const Arguments& a) {
   };
   const bench::MachineLimits limits = bench::measure_machine(ctx);
   add("machine", limits);
-  if (a.load) add("load", bench::bench_s1_mini_load(a.dtype, ctx));
-  add("random", bench::bench_s1_mini(limits, options, ctx));
+  if (a.load) add("load", bench::bench_load(dual_ar::Config::s1_mini(), a.dtype, ctx));
+  add("random", bench::bench_language_model("s1-mini", dual_ar::Config::s1_mini(), limits, options, ctx));
   if (a.json.empty()) return;
   file << report.dump(1) << '\n';
   file.close();

@@ -14,7 +14,8 @@ void tell(const RandomBenchOptions& options, const char* key, const Figures& fig
   options.on_figures(key, json_of(figures), [&] { print(figures); });
 }
 
-void run_s1_mini(const MachineLimits& limits, const RandomBenchOptions& options, ComputeSession& session) {
+void run_language_model(const std::string& name, const dual_ar::Config& config, const MachineLimits& limits,
+                        const RandomBenchOptions& options, ComputeSession& session) {
   ModelBenchOptions model = ModelBenchOptions::for_device(session.device());
   const Formats plain = runtime::formats_of_random_weights(options.precision);
   model.formats = runtime::with_kv_precision(runtime::with_weights(plain, options.weights, session.device()),
@@ -24,9 +25,17 @@ void run_s1_mini(const MachineLimits& limits, const RandomBenchOptions& options,
   model.on_part = options.on_part;
   if (options.with_load) {
     options.on_part("loading a checkpoint");
-    tell(options, "load", bench_s1_mini_load(plain.operands, session.context()));
+    tell(options, "load", bench_load(config, plain.operands, session.context()));
   }
-  tell(options, "random", bench_s1_mini(limits, model, session.context()));
+  tell(options, "random", bench_language_model(name, config, limits, model, session.context()));
+}
+
+void run_s1_mini(const MachineLimits& limits, const RandomBenchOptions& options, ComputeSession& session) {
+  run_language_model("s1-mini", dual_ar::Config::s1_mini(), limits, options, session);
+}
+
+void run_s2_pro(const MachineLimits& limits, const RandomBenchOptions& options, ComputeSession& session) {
+  run_language_model("s2-pro", dual_ar::Config::s2_pro(), limits, options, session);
 }
 
 void run_kokoro(const MachineLimits& limits, const RandomBenchOptions& options, ComputeSession& session) {
@@ -50,6 +59,7 @@ void run_kokoro(const MachineLimits& limits, const RandomBenchOptions& options, 
 std::span<const RandomBench> random_benches() {
   static const RandomBench benches[] = {
       {.name = "s1-mini", .can_load = true, .run = run_s1_mini},
+      {.name = "s2-pro", .can_load = true, .run = run_s2_pro},
       {.name = "kokoro", .run = run_kokoro},
   };
   return benches;

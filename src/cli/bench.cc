@@ -67,7 +67,7 @@ void check(const BenchOptions& options) {
   if (options.random.empty() && (options.no_load || !options.batches.empty()))
     fail(ErrorCode::invalid_argument, "bench: --no-load and --batches go with --random");
   if (options.no_load && !bench::random_bench(options.random).can_load)
-    fail(ErrorCode::invalid_argument, "bench: --no-load goes with --random s1-mini");
+    fail(ErrorCode::invalid_argument, "bench: --no-load goes with --random s1-mini or s2-pro");
 }
 
 // Figures as they come: printed at once, or gathered for one piece of JSON.
@@ -174,7 +174,8 @@ void add_bench(CLI::App& app) {
                "of kokoro: utterances of 8 s spoken together; default: 1,2,4, on a GPU 1,2,4,8,16,32")
       ->type_name("N,N,...");
   command.add_flag("--no-load", o.no_load,
-                   "with --random s1-mini: skip writing and loading a checkpoint (3.3 GB of temporary disk)");
+                   "with --random s1-mini or s2-pro: skip writing and loading a checkpoint (3.3 or 10.7 GB "
+                   "of temporary disk)");
   o.compute.add_to(command);
   command.add_flag("--json", o.json, "print the figures as JSON");
   add_bench_engine(command);

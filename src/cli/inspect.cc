@@ -41,9 +41,9 @@ void add_inspect(CLI::App& app) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App& command = *app.add_subcommand(
       "inspect", "Look inside a model folder: configuration, tensors, memory, what is missing");
-  command.add_option(
-      "dir", options->dir,
-      "model folder; default: the built-in voice; with --memory also random:s1-mini, random:kokoro");
+  command.add_option("dir", options->dir,
+                     "model folder; default: the built-in voice; with --memory also random:s1-mini, "
+                     "random:s2-pro, random:kokoro");
   command.add_option("--precision", options->precision,
                      "auto, float32, bfloat16, float16: what memory is counted in");
   command.add_flag("--tensors", options->tensors, "list every tensor");

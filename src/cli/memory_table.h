@@ -8,8 +8,8 @@
 namespace shoal::cli {
 
 struct MemoryTableOptions {
-  std::string
-      dir;  // model folder, random:s1-mini or random:kokoro; empty: the setting, or the built-in voice
+  std::string dir;  // model folder, random:s1-mini, random:s2-pro or random:kokoro; empty: the setting, or
+                    // the built-in voice
   std::string precision;  // empty: the setting
   bool json = false;
 };

@@ -185,6 +185,23 @@ Config Config::s1_mini() {
   return config;
 }
 
+Config Config::s2_pro() {
+  Config config = s1_mini();
+  config.family = Family::s2;
+  config.max_positions = 32768;
+  config.slow.dim = config.fast.dim = 2560;
+  config.slow.heads = config.fast.heads = 32;
+  config.slow.hidden = config.fast.hidden = 9728;
+  config.fast.head_dim = 128;
+  config.slow_layers = 36;
+  config.tied_head = true;
+  config.norm_fast_input = true;
+  config.semantic_begin = 151678;
+  config.semantic_end = 155773;
+  config.im_end = 151645;
+  return config;
+}
+
 void check_token_ids(const Config& config) {
   const auto inside = [&](const char* name, int32_t id) {
     if (id < 0 || id >= config.vocab_size)

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "models/dual_ar/inventory.h"
 
 namespace shoal::dual_ar {
 namespace {
@@ -122,6 +123,17 @@ TEST(Config, PublishedSizesGiveTheKnownParameterCount) {
   EXPECT_EQ(config.slow_layers * layer(config.slow), 440466432);
   EXPECT_EQ(config.fast_layers * layer(config.fast), 50339840);
   EXPECT_EQ(config.residual_codes(), 1024);
+}
+
+// 4,561,852,416 parameters in 358 tensors: the inventory of fishaudio/s2-pro (spec dual_ar 1.2).
+TEST(Config, SizesOfS2ProGiveTheKnownInventory) {
+  const Config config = Config::s2_pro();
+  EXPECT_NO_THROW(check_token_ids(config));
+  int64_t parameters = 0;
+  const std::vector<RequiredTensor> tensors = required_tensors(config);
+  for (const RequiredTensor& tensor : tensors) parameters += tensor.shape.elements();
+  EXPECT_EQ(std::ssize(tensors), 358);
+  EXPECT_EQ(parameters, 4561852416);
 }
 
 TEST(Config, TokenIdsAreCheckedAgainstTheVocabulary) {

@@ -43,6 +43,7 @@ TEST(Families, EveryModelBelongsToExactlyOneFamily) {
                                                         {std::string(SHOAL_SOURCE_DIR) + "/voice", "s1"},
                                                         {"", "s1"},
                                                         {"random:s1-mini", "s1"},
+                                                        {"random:s2-pro", "s2"},
                                                         {kData + "/kokoro/set_a", "kokoro"},
                                                         {kokoro.folder().path(), "kokoro"},
                                                         {kokoro.folder().path("kokoro-v1_0.pth"), "kokoro"},

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "runtime/families/language/pipeline.h"
+#include "runtime/families/language/random_model.h"
 #include "runtime/families/language/speech_plan.h"
 
 namespace shoal::runtime {
@@ -13,7 +14,7 @@ constexpr const char* name_of_family(dual_ar::Family family) {
 
 // As ModelTraits::family; empty for models of other families.
 std::string family_in(const std::string& model) {
-  if (model == kRandomS1Mini) return "s1";
+  if (const auto random = random_sizes(model)) return name_of_family(random->family);
   try {
     const std::string dir = model.empty() ? built_in_voice_dir() : model;
     return name_of_family(dual_ar::Config::read(dir + "/config.json").family);

@@ -6,14 +6,15 @@
 #include "runtime/families/language/language_family.h"
 #include "runtime/families/language/memory_plan.h"
 #include "runtime/families/language/pipeline.h"
+#include "runtime/families/language/random_model.h"
 #include "weights/checkpoint.h"
 #include "weights/name_maps.h"
 
 namespace shoal::runtime {
 namespace {
 
-ModelSizes random_s1_mini(Precision precision) {
-  return {.language_model = dual_ar::Config::s1_mini(),
+ModelSizes random_of(const dual_ar::Config& config, Precision precision) {
+  return {.language_model = config,
           .codec = dac::Config::published(),
           .formats = formats_of_random_weights(precision)};
 }
@@ -33,10 +34,10 @@ ModelSizes sizes_in(const std::string& dir, Precision precision) {
 
 ModelSizes sizes_of(const EngineConfig& config, Device device) {
   check_precision(config.precision, device);
+  const auto random = random_sizes(config.model);
   ModelSizes sizes =
-      config.model == kRandomS1Mini
-          ? random_s1_mini(config.precision)
-          : sizes_in(config.model.empty() ? built_in_voice_dir() : config.model, config.precision);
+      random ? random_of(*random, config.precision)
+             : sizes_in(config.model.empty() ? built_in_voice_dir() : config.model, config.precision);
   check_kv_precision(config.kv_precision, device, sizes.language_model.slow.head_dim);
   sizes.formats = with_kv_precision(with_weights(sizes.formats, config.weights, device), config.kv_precision);
   sizes.device = device;

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "models/dual_ar/inventory.h"
 #include "runtime/engine/model_precision.h"
+#include "runtime/families/language/random_model.h"
 #include "shoal/model.h"
 #include "weights/checkpoint.h"
 #include "weights/name_maps.h"
@@ -102,22 +103,21 @@ Formats chosen_formats(Formats plain, const ModelOptions& options, const dual_ar
 }
 
 std::string shipped_voices_dir_of(const std::string& dir) {
-  if (dir == kRandomS1Mini) return "";
+  if (random_sizes(dir)) return "";
   return (dir.empty() ? built_in_voice_dir() : dir) + "/voices";
 }
 
-std::unique_ptr<const SpeechModel> SpeechModel::random_s1_mini(const ModelOptions& options,
-                                                               ops::Context& ctx) {
+// Texts use the built-in voice's tokenizer; nothing else is read.
+std::unique_ptr<const SpeechModel> SpeechModel::of_random_weights(const ModelOptions& options,
+                                                                  dual_ar::Config config, ops::Context& ctx) {
   constexpr uint64_t kSeed = 1;
   const weights::ModelFiles files = weights::find_model_files(built_in_voice_dir());
   std::unique_ptr<SpeechModel> model(new SpeechModel);
-  model->name_ = kRandomS1Mini;
+  model->name_ = options.dir;
   model->semantic_only_ = options.semantic_only;
-  model->formats_ = chosen_formats(formats_of_random_weights(options.precision), options,
-                                   dual_ar::Config::s1_mini(), ctx.device);
-  // The built-in voice's words with S1-mini's own special tokens, so that there is one for each of its codes.
+  model->formats_ = chosen_formats(formats_of_random_weights(options.precision), options, config, ctx.device);
+  // The built-in voice has the special tokens of S1-mini: one for each code.
   model->tokenizer_ = text::load_tokenizer(files.tokenizer, "");
-  dual_ar::Config config = dual_ar::Config::s1_mini();
   set_token_ids(config, *model->tokenizer_);
   model->language_model_ = dual_ar::DualAr::random(
       config, ctx, {.formats = model->formats_, .head_rows = head_rows(options)}, kSeed);
@@ -128,7 +128,7 @@ std::unique_ptr<const SpeechModel> SpeechModel::random_s1_mini(const ModelOption
 
 std::unique_ptr<const SpeechModel> SpeechModel::load(const ModelOptions& options, ops::Context& ctx) {
   check_precision(options.precision, ctx.device);
-  if (options.dir == kRandomS1Mini) return random_s1_mini(options, ctx);
+  if (const auto random = random_sizes(options.dir)) return of_random_weights(options, *random, ctx);
   const std::string dir = options.dir.empty() ? built_in_voice_dir() : options.dir;
   const weights::ModelFiles files = weights::find_model_files(dir);
 

@@ -4,7 +4,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "models/dac/codec.h"
 #include "models/dual_ar/dual_ar.h"
@@ -17,12 +16,8 @@
 
 namespace shoal::runtime {
 
-// A model name for random weights at the published sizes, for benchmarks; nothing is read. Texts use the
-// built-in voice's tokenizer.
-inline constexpr std::string_view kRandomS1Mini = "random:s1-mini";
-
 struct ModelOptions {
-  std::string dir;  // empty: the built-in voice; or kRandomS1Mini
+  std::string dir;  // empty: the built-in voice; or a name that random_sizes() knows
   Precision precision = Precision::automatic;
   WeightFormat weights = WeightFormat::automatic;
   KvPrecision kv_precision = KvPrecision::automatic;
@@ -62,7 +57,8 @@ class SpeechModel {
 
  private:
   SpeechModel() = default;
-  static std::unique_ptr<const SpeechModel> random_s1_mini(const ModelOptions& options, ops::Context& ctx);
+  static std::unique_ptr<const SpeechModel> of_random_weights(const ModelOptions& options,
+                                                              dual_ar::Config config, ops::Context& ctx);
 
   std::string name_, codec_path_;
   Formats formats_;
