@@ -30,7 +30,8 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shoal", required=True)
     parser.add_argument("--fleet", action="append", required=True, metavar="DEVICES=N")
-    parser.add_argument("--users", default="64,256")
+    parser.add_argument("--users", default="64,256", help="at a time, of the whole fleet")
+    parser.add_argument("--per-device", action="store_true", help="users and requests are those of each device")
     parser.add_argument("--requests", type=int, default=512, help="of each level")
     parser.add_argument("--frames", type=int, default=96, help="the most frames of a request")
     parser.add_argument("--rounds", type=int, default=1, help="each fleet so often, in turn")
@@ -66,7 +67,8 @@ class Fleet:
 
     def __init__(self, options: argparse.Namespace, spec: str, log: Path):
         devices, _, per_device = spec.partition("=")
-        self.count = len(devices.split(",")) * int(per_device)
+        self.devices = len(devices.split(","))
+        self.count = self.devices * int(per_device)
         self.url = f"http://127.0.0.1:{options.port}"
         began = time.monotonic()
         self.process = subprocess.Popen(
@@ -108,10 +110,12 @@ class Fleet:
 
 def load(options: argparse.Namespace, fleet: Fleet, users: int, folder: Path) -> dict:
     """One level of `shoal bench serve`: its summary, and cores used meanwhile."""
+    scale = fleet.devices if options.per_device else 1
+    users, requests = users * scale, max(options.requests * scale, 2 * users * scale)
     before, began = fleet.cpu_s(), time.monotonic()
     run = subprocess.run(
         [options.shoal, "bench", "serve", fleet.url + "/v1/tts", "--concurrency", str(users), "--requests",
-         str(max(options.requests, 2 * users)), "--warm-up", str(users), "--texts", "short", "--field", "streaming=true",
+         str(requests), "--warm-up", str(users), "--texts", "short", "--field", "streaming=true",
          "--field", f"max_new_tokens={options.frames}", "--output", str(folder)], capture_output=True, text=True)
     if not (folder / "summary.json").exists():
         fleet.end()
