@@ -2,7 +2,7 @@
 """Fleets of different sizes under the same load, beside each other: seconds of sound a second, first sound, cores.
 
   tools/fleet_bench.py --shoal build/cuda/src/cli/shoal --fleet cuda:0=1 --fleet cuda:0=2 --fleet cuda:0,cuda:1=1 \\
-      --users 64,256 --requests 1024 --frames 96 --output out/fleets -- --model random:s1-mini --max-batch-size 256
+      --users 64,256 --requests 1024 --output out/fleets -- --model random:s1-mini --max-batch-size 256
 
 A fleet is DEVICES=WORKERS_OF_EACH. Each is started (`shoal fleet`, behind HAProxy), asked by `shoal bench serve` for
 short texts as streams, and ended. --kill: after the levels, the last one again while a worker is killed every 5 s.
@@ -33,7 +33,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--users", default="64,256", help="at a time, of the whole fleet")
     parser.add_argument("--per-device", action="store_true", help="users and requests are those of each device")
     parser.add_argument("--requests", type=int, default=512, help="of each level")
-    parser.add_argument("--frames", type=int, default=96, help="the most frames of a request")
+    parser.add_argument("--frames", default="64,80,96,112,128", help="the most frames of a request, in turn")
     parser.add_argument("--rounds", type=int, default=1, help="each fleet so often, in turn")
     parser.add_argument("--kill", action="store_true")
     parser.add_argument("--port", type=int, default=18000)
@@ -110,13 +110,14 @@ class Fleet:
 
 def load(options: argparse.Namespace, fleet: Fleet, users: int, folder: Path) -> dict:
     """One level of `shoal bench serve`: its summary, and cores used meanwhile."""
+    frames = [word for count in options.frames.split(",") for word in ("--field", f"max_new_tokens={count}")]
     scale = fleet.devices if options.per_device else 1
     users, requests = users * scale, max(options.requests * scale, 2 * users * scale)
     before, began = fleet.cpu_s(), time.monotonic()
     run = subprocess.run(
         [options.shoal, "bench", "serve", fleet.url + "/v1/tts", "--concurrency", str(users), "--requests",
          str(requests), "--warm-up", str(users), "--texts", "short", "--field", "streaming=true",
-         "--field", f"max_new_tokens={options.frames}", "--output", str(folder)], capture_output=True, text=True)
+         *frames, "--output", str(folder)], capture_output=True, text=True)
     if not (folder / "summary.json").exists():
         fleet.end()
         sys.exit(f"fleet_bench: shoal bench serve failed:\n{run.stdout[-1000:]}{run.stderr[-1000:]}")

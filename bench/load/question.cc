@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -40,8 +41,15 @@ void add_seed(ordered_json& body, const Question& question, uint64_t index) {
   body["seed"] = static_cast<int64_t>(seed);
 }
 
-void add_fields(ordered_json& body, const Question& question) {
-  for (const auto& [name, value] : question.fields) body[name] = value_of(value);
+// A name that stands several times has its values in turn.
+void add_fields(ordered_json& body, const Question& question, uint64_t index) {
+  const auto times = [&](const std::string& name) {
+    return static_cast<uint64_t>(
+        std::ranges::count(question.fields, name, &std::pair<std::string, std::string>::first));
+  };
+  std::map<std::string, uint64_t> seen;
+  for (const auto& [name, value] : question.fields)
+    if (seen[name]++ == index % times(name)) body[name] = value_of(value);
 }
 
 void add_named(ordered_json& body, const char* name, const std::string& value) {
@@ -78,7 +86,7 @@ std::string openai_body(const Question& question, uint64_t index) {
   add_named(body, "voice", question.voice(index));
   body["response_format"] = name_of(question.container);
   add_seed(body, question, index);
-  add_fields(body, question);
+  add_fields(body, question, index);
   return dumped(body);
 }
 
@@ -90,7 +98,7 @@ std::string fish_body(const Question& question, uint64_t index) {
   body["format"] = name_of(question.container);
   body["streaming"] = true;
   add_seed(body, question, index);
-  add_fields(body, question);
+  add_fields(body, question, index);
   return dumped(body);
 }
 
@@ -110,7 +118,7 @@ std::string batch_body(const Question& question, const Turn& turn) {
   ordered_json body;
   add_named(body, "model", question.model);
   body["format"] = name_of(question.container);
-  add_fields(body, question);
+  add_fields(body, question, turn.index);
   std::string text = dumped(body);
   text.pop_back();
   const auto items = static_cast<uint64_t>(question.items);
@@ -188,7 +196,7 @@ std::vector<std::string> messages_of(const Question& question, const Turn& turn)
   add_named(start, "model", question.model);
   add_named(start, "voice", question.voice(turn.index));
   add_seed(start, question, turn.index);
-  add_fields(start, question);
+  add_fields(start, question, turn.index);
   std::string begin = dumped(start);
   insert_reference(begin, reference_of(question.references, turn.index, turn.level_begin));
   return {begin, dumped({{"type", "text"}, {"text", question.text(turn.index)}}), R"({"type":"end"})"};

@@ -62,7 +62,7 @@ struct Question {
   int64_t items = 1;                   // texts of a request of the batch route
   References references;
   std::vector<std::pair<std::string, std::string>>
-      fields;            // more of the body: name, and a value in JSON or as text
+      fields;            // more of the body: name, and a value in JSON or as text; values of one name in turn
   HeaderFields headers;  // names and values
   std::string api_key;   // empty: none
 

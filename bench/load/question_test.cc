@@ -49,6 +49,19 @@ TEST(Question, HasTheFieldsOfItsApi) {
   EXPECT_EQ(body_in(asked("http://h/v1/tts", question, {}))["model"], "s1");
 }
 
+TEST(Question, ValuesOfOneFieldAreAskedForInTurn) {
+  Question question = usual_question();
+  question.fields = {
+      {"max_new_tokens", "64"}, {"stream", "true"}, {"max_new_tokens", "96"}, {"max_new_tokens", "128"}};
+  for (const auto& [index, frames] : {std::pair{0, 64}, {1, 96}, {2, 128}, {3, 64}}) {
+    for (const char* url : {"http://h", "http://h/v1/tts", "http://h/v1/tts/batch"}) {
+      const nlohmann::json body = body_in(asked(url, question, {.index = static_cast<uint64_t>(index)}));
+      EXPECT_EQ(body["max_new_tokens"], frames) << url;
+      EXPECT_EQ(body["stream"], true) << url;
+    }
+  }
+}
+
 TEST(Question, ABatchHasItsOwnTextsVoicesAndSeeds) {
   Question question = usual_question();
   question.items = 3;

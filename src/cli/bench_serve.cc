@@ -128,7 +128,10 @@ void add_speech_options(CLI::App& command, ServerLoadOptions& o) {
   add_integer(command, "--speech-seed", {}, store_in(o.speech_seed),
               "request i asks for the seed N + i, so that the sums of requests.jsonl can be compared")
       ->group(speech);
-  command.add_option("--field", o.fields, "one more field of the body, such as stream=true; may be repeated")
+  command
+      .add_option(
+          "--field", o.fields,
+          "one more field of the body, such as stream=true; may be repeated: values of one name in turn")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false)
       ->group(speech);

@@ -57,7 +57,7 @@ struct Config {
   static Config read(const std::string& config_json_path);
   static Config parse(const Json& root);
 
-  // The published sizes of S1-mini and S2-Pro with their token ids (spec dual_ar 1.1, 1.2); for benchmarks.
+  // The published sizes of S1-mini and S2-Pro with their token ids ; for benchmarks.
   static Config s1_mini();
   static Config s2_pro();
 };

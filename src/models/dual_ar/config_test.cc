@@ -125,7 +125,7 @@ TEST(Config, PublishedSizesGiveTheKnownParameterCount) {
   EXPECT_EQ(config.residual_codes(), 1024);
 }
 
-// 4,561,852,416 parameters in 358 tensors: the inventory of fishaudio/s2-pro (spec dual_ar 1.2).
+// 4,561,852,416 parameters in 358 tensors: the published inventory of S2-Pro.
 TEST(Config, SizesOfS2ProGiveTheKnownInventory) {
   const Config config = Config::s2_pro();
   EXPECT_NO_THROW(check_token_ids(config));
