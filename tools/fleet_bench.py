@@ -5,7 +5,8 @@
       --users 64,256 --requests 1024 --output out/fleets -- --model random:s1-mini --max-batch-size 256
 
 A fleet is DEVICES=WORKERS_OF_EACH. Each is started (`shoal fleet`, behind HAProxy), asked by `shoal bench serve` for
-short texts as streams, and ended. --kill: after the levels, the last one again while a worker is killed every 5 s.
+short texts as streams, and ended. --kill: after the levels, the last one again with four times the requests, while a
+worker is killed every 5 s. --users '': they are only started, to see how long that takes.
 Everything after -- goes to `shoal fleet`. Leaves results.json and the folders of the runs in --output.
 """
 import argparse
@@ -40,7 +41,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args(own)
     options.fleet_flags = fleet_flags
-    options.users = [int(users) for users in options.users.split(",")]
+    options.users = [int(users) for users in options.users.split(",") if users]
     return options
 
 
@@ -108,11 +109,11 @@ class Fleet:
             self.process.wait()
 
 
-def load(options: argparse.Namespace, fleet: Fleet, users: int, folder: Path) -> dict:
+def load(options: argparse.Namespace, fleet: Fleet, users: int, folder: Path, times: int = 1) -> dict:
     """One level of `shoal bench serve`: its summary, and cores used meanwhile."""
     frames = [word for count in options.frames.split(",") for word in ("--field", f"max_new_tokens={count}")]
     scale = fleet.devices if options.per_device else 1
-    users, requests = users * scale, max(options.requests * scale, 2 * users * scale)
+    users, requests = users * scale, times * max(options.requests * scale, 2 * users * scale)
     before, began = fleet.cpu_s(), time.monotonic()
     run = subprocess.run(
         [options.shoal, "bench", "serve", fleet.url + "/v1/tts", "--concurrency", str(users), "--requests",
@@ -140,7 +141,7 @@ def load_with_kills(options: argparse.Namespace, fleet: Fleet, users: int, folde
     until, killed = threading.Event(), []
     thread = threading.Thread(target=kill_workers, args=(fleet, until, killed))
     thread.start()
-    result = load(options, fleet, users, folder)
+    result = load(options, fleet, users, folder, times=4)
     until.set()
     thread.join()
     return {"workers_killed": len(killed)} | result
@@ -170,7 +171,7 @@ def main() -> None:
             for users in options.users:
                 entry["levels"].append(load(options, fleet, users, options.output / f"{name}-{users}"))
                 print(line(spec, entry["levels"][-1]), flush=True)
-            if options.kill and fleet.count > 1:
+            if options.kill and options.users and fleet.count > 1:
                 entry["killed"] = load_with_kills(options, fleet, options.users[-1], options.output / f"{name}-killed")
                 print(line(f"{spec}, {entry['killed']['workers_killed']} killed", entry["killed"]), flush=True)
             fleet.end()

@@ -66,8 +66,8 @@ TEST(Telephony, OpenAisRouteSpeaksIt) {
     const std::string body = R"({"model":"tts-1","voice":"default","seed":7,"input":")" + kCall + "\"";
     const std::string fields = listener.fields("response_format");
     const Answered stream = bench.ask(json_request("/v1/audio/speech", body + testing::with_length(fields)));
-    const Answered whole =
-        bench.ask(json_request("/v1/audio/speech", body + testing::with_length(fields + ",\"stream\":false")));
+    const Answered whole = bench.ask(
+        json_request("/v1/audio/speech", body + testing::with_length(fields + ",\"stream\":false")));
     expect_stream_and_whole(stream, whole, coded(sound, listener.format, listener.heard_hz), listener);
   }
 }
@@ -96,9 +96,9 @@ TEST(Telephony, ABatchSpeaksIt) {
   const std::vector<float> sound = sound_of(bench.engine(), request);
   for (const Listener& listener : listeners()) {
     SCOPED_TRACE(listener.fields("format"));
-    const Answered answered = bench.ask(json_request(
-        "/v1/tts/batch", "{\"items\":[{\"seed\":7,\"text\":\"" + kCall + "\"}]" +
-                             testing::with_length(listener.fields("format"))));
+    const Answered answered =
+        bench.ask(json_request("/v1/tts/batch", "{\"items\":[{\"seed\":7,\"text\":\"" + kCall + "\"}]" +
+                                                    testing::with_length(listener.fields("format"))));
     ASSERT_EQ(answered.status, 200) << answered.body();
     const Value body = testing::body_value(answered);
     const Value& item = (*body.find("results")->as<Value::Array>())[0];
