@@ -64,6 +64,7 @@ int run(int argc, char** argv) {
   add_cache(app);
   add_inspect(app);
   add_quantize(app);
+  add_package(app);
   add_normalize(app);
   add_phonemize(app);
   add_bench(app);

@@ -204,7 +204,8 @@ constexpr Alias kAliases[] = {
     {.source = Source::flag, .name = "llama_checkpoint_path", .key = "model", .of_server = true},
 };
 
-constexpr std::string_view kOtherVariables[] = {"SHOAL_CONFIG", "SHOAL_VOICE_DIR", "SHOAL_CPU_ISA"};
+constexpr std::string_view kOtherVariables[] = {"SHOAL_CONFIG", "SHOAL_MODEL_MOUNT", "SHOAL_VOICE_DIR",
+                                                "SHOAL_CPU_ISA"};
 
 }  // namespace
 

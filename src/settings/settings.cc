@@ -1,6 +1,7 @@
 #include "shoal/settings.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -14,6 +15,7 @@ using settings::Row;
 using settings::Statement;
 
 constexpr const char* kConfigVariable = "SHOAL_CONFIG";
+constexpr const char* kMountVariable = "SHOAL_MODEL_MOUNT";
 
 // Two names within one source that disagree are never a guess.
 void check_agreement(const std::vector<Statement>& statements) {
@@ -77,6 +79,19 @@ void check_switched_batching(const Statement* batching, const ServerConfig& serv
        "it is meant for all, or leave it out");
 }
 
+// Where a platform puts the model of an image, if it puts one there: what lies in the folder is the model of
+// a process that no other source gives one.
+void take_mounted_model(const SettingSources& sources, ResolvedSettings& resolved) {
+  const auto mount = sources.environment.find(kMountVariable);
+  if (mount == sources.environment.end() || mount->second.empty() || !resolved.config.model.empty()) return;
+  std::error_code absent;
+  const bool empty = std::filesystem::is_empty(mount->second, absent);
+  if (absent || empty) return;
+  resolved.config.model = mount->second;
+  const auto origin = std::ranges::find(resolved.origins, "model", &ResolvedSettings::Origin::key);
+  origin->source = concat("environment ", kMountVariable);
+}
+
 // Everybody on the machine can read the arguments of a process.
 std::string note_on_visible_key(const Row& row, const std::string& source) {
   const Setting setting{.key = std::string(row.key)};
@@ -138,6 +153,7 @@ ResolvedSettings resolve_settings(const SettingSources& sources) {
   }
   resolved.config = std::move(configs.engine);
   resolved.server = std::move(configs.server);
+  take_mounted_model(sources, resolved);
   check_switched_batching(winner(*settings::find_row("max_batch_size"), statements), resolved.server);
   validate(resolved.config, resolved.origins);
   validate(resolved.server, resolved.origins);

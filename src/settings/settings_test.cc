@@ -301,6 +301,7 @@ TEST_F(Settings, EmptyVariablesCountAsUnset) {
 
 TEST_F(Settings, VariablesOfOtherToolsAreIgnored) {
   EXPECT_EQ(with({{"SHOAL_CONFIG", "x.toml"},
+                  {"SHOAL_MODEL_MOUNT", "/no/such/folder"},
                   {"SHOAL_VOICE_DIR", "/voice"},
                   {"SHOAL_CPU_ISA", "avx2"},
                   // A Kubernetes service called shoal, one called s1-mini.

@@ -16,10 +16,11 @@ constexpr uint16_t kNormal = 1000, kGoingAway = 1001;
 
 }  // namespace
 
-LiveSession::LiveSession(Services& services, WebSocket& socket, const LiveReader& reader)
+LiveSession::LiveSession(Services& services, WebSocket& socket, const LiveReader& reader, LiveFrames frames)
     : services_(services),
       socket_(socket),
       reader_(reader),
+      frames_(frames),
       writer_(socket),
       tick_(socket.executor()),
       task_ended_(socket.executor()) {}
@@ -65,7 +66,8 @@ Task<> LiveSession::converse() {
 }
 
 Task<> LiveSession::take(WebSocket::Message message) {
-  if (!message.text) fail(ErrorCode::invalid_argument, "a binary message: expected JSON in a text message");
+  if (!message.text && frames_ == LiveFrames::text)
+    fail(ErrorCode::invalid_argument, "a binary message: expected JSON in a text message");
   const auto read = [this, &message] { return reader_.read(message.data); };
   LiveMessage order;
   if (message.data.size() <= kQuickBodyBytes)

@@ -14,10 +14,14 @@
 
 namespace shoal::server {
 
+// What the client's JSON comes in.
+enum class LiveFrames { text, text_or_binary };
+
 class LiveSession {
  public:
   // All outlive it.
-  LiveSession(Services& services, WebSocket& socket, const LiveReader& reader);
+  LiveSession(Services& services, WebSocket& socket, const LiveReader& reader,
+              LiveFrames frames = LiveFrames::text);
 
   // To the end of the connection, and of everything that was started for it. Throws as the socket does.
   Task<> run();
@@ -42,6 +46,7 @@ class LiveSession {
   Services& services_;
   WebSocket& socket_;
   const LiveReader& reader_;
+  const LiveFrames frames_;
   LiveWriter writer_;
   Signal tick_, task_ended_;
   std::unique_ptr<LiveUtterance> utterance_;
