@@ -35,7 +35,7 @@ function put(name, bytes) {
 }
 
 const made = await build({
-  entryPoints: { app: "src/app.ts", style: "src/style.css" },
+  entryPoints: { app: "src/app.ts", recorder: "src/recorder_worklet.ts", style: "src/style.css" },
   bundle: true,
   minify: true,
   format: "esm",
@@ -49,7 +49,7 @@ const made = await build({
 });
 for (const { path, contents } of made.outputFiles) {
   const name = path.split("/").pop();
-  if (name === "app.js" || name === "style.css") put(name, contents);
+  if (["app.js", "recorder.js", "style.css"].includes(name)) put(name, contents);
   else writeFileSync(path, contents); // fonts, named by esbuild
 }
 

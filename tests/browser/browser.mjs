@@ -43,7 +43,9 @@ export class Browser {
       acceptDownloads: true,
       viewport: { width: 1280, height: 1000 },
       args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-        "--disable-component-update", "--disable-sync", "--autoplay-policy=no-user-gesture-required"],
+        "--disable-component-update", "--disable-sync", "--autoplay-policy=no-user-gesture-required",
+        // A microphone that beeps, and a person who allows it.
+        "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"],
     });
     await context.addInitScript(listen);
     return new Browser(context, profile);

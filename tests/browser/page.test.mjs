@@ -6,33 +6,9 @@ import { Server, until } from "../server/harness.mjs";
 import { kokoroFlags, kokoroFolder } from "../server/kokoro_folder.mjs";
 import { magic, readWav } from "../server/sound.mjs";
 import { analysed, Browser, browserMissing, recorded, screenshot, tooFaint } from "./browser.mjs";
+import { assertClean, assertHeard, idle, kLong, kShort, played, silent, speak, status } from "./visitor.mjs";
 
-const kShort = "The tide comes in, and the boats lift one by one.";
-const kLong = "Nobody hurries on the quay in the morning, and the gulls have all the time there is. ".repeat(12);
-
-const idle = (page) => page.waitForFunction(() => !document.body.classList.contains("busy"), null, { timeout: 120_000 });
-const played = (page, meanwhile = () => {}) =>
-  until("the end of the playback", async () => {
-    await meanwhile();
-    return (await page.locator("#play").textContent()) === "Play";
-  }, 60);
-// Longer than anybody pauses between two words: what was still to come would be heard.
-async function silent(page) {
-  let since = Infinity;
-  await until("silence", async () => {
-    since = (await analysed(page)).rms < 0.003 ? Math.min(since, Date.now()) : Infinity;
-    return Date.now() - since > 1500;
-  });
-}
-const status = (page) => page.locator("#status").textContent();
-async function speak(page, text) {
-  await page.getByLabel("Text", { exact: true }).fill(text);
-  await page.getByRole("button", { name: "Speak" }).click();
-}
-function assertClean(page) {
-  assert.deepEqual(page.complaints, []);
-  assert.deepEqual(page.strangers, [], "requests that left the server");
-}
+const kCancelled = /^Cancelled; \d+\.\d seconds can be played and saved$/;
 
 describe("the page", { skip: browserMissing }, () => {
   let server;
@@ -100,10 +76,10 @@ describe("the page", { skip: browserMissing }, () => {
     await page.getByRole("button", { name: "Cancel" }).first().click();
     await until("nobody speaking", async () => (await server.speaking()) === 0, 10);
     assert.equal(await cancelled(), earlier + 1);
-    assert.equal(await status(page), "Cancelled");
+    assert.match(await status(page), kCancelled);
     assert.ok(await page.locator("#error").isHidden());
     await silent(page);
-    assert.equal(await status(page), "Cancelled");
+    assert.match(await status(page), kCancelled);
     await speak(page, kShort); // and on it goes
     await idle(page);
     assert.match(await status(page), /seconds of sound/);
@@ -123,7 +99,10 @@ describe("the page", { skip: browserMissing }, () => {
     await screenshot(page, "add_voice");
     await dialog.getByRole("button", { name: "Add voice" }).click();
     await dialog.waitFor({ state: "hidden" });
-    assert.ok(await page.getByRole("radio", { name: "Quay" }).isChecked());
+    const radio = page.getByRole("radio", { name: "Quay" });
+    assert.ok(await radio.isChecked());
+    const [row, list] = [await radio.boundingBox(), await page.locator("#voice-list").boundingBox()];
+    assert.ok(row.y >= list.y && row.y + row.height <= list.y + list.height, "the new voice is out of sight");
 
     const asked = page.waitForRequest((request) => request.url().endsWith("/v1/audio/speech"));
     await speak(page, kShort);
@@ -191,9 +170,17 @@ describe("the page", { skip: browserMissing }, () => {
   });
 
   test("errors are told in the server's own words", async () => {
+    const clip = await whole(kShort, 3);
+    const voice = new FormData();
+    for (const [name, value] of Object.entries({ id: "Gone", text: kShort, audio: new Blob([clip]) })) voice.append(name, value);
+    assert.equal((await fetch(`${server.url}/v1/references/add`, { method: "POST", body: voice })).status, 200);
     const page = await browser.open(server.url);
+    await page.getByRole("radio", { name: "Gone" }).check();
+    const headers = { "Content-Type": "application/json" };
+    const gone = await fetch(`${server.url}/v1/references/delete`, { method: "DELETE", headers, body: '{"reference_id":"Gone"}' });
+    assert.equal(gone.status, 200);
     const refused = page.waitForResponse((response) => response.url().endsWith("/v1/audio/speech"));
-    await speak(page, " ");
+    await speak(page, kShort);
     const { error } = await (await refused).json();
     const shown = page.locator("#error");
     await shown.waitFor();
@@ -212,6 +199,7 @@ describe("the page", { skip: browserMissing }, () => {
     await page.keyboard.press("Escape");
     assert.ok(await dialog.isHidden());
 
+    await page.getByRole("radio", { name: "The model's own voice" }).check();
     await speak(page, kShort); // an error does not outlive its cause
     await idle(page);
     assert.ok(await shown.isHidden());
@@ -257,7 +245,7 @@ describe("the page", { skip: browserMissing }, () => {
     await page.waitForFunction(() => document.querySelector("#status").textContent === "Speaking");
     await page.keyboard.press("Escape");
     await idle(page);
-    assert.equal(await status(page), "Cancelled");
+    assert.match(await status(page), kCancelled);
     assertClean(page);
     await page.close();
   });
@@ -296,18 +284,20 @@ describe("the page", { skip: browserMissing }, () => {
     await state("away");
     await page.getByRole("button", { name: "Speak" }).click();
     await page.locator("#error").waitFor();
-    assert.match(await page.locator("#error").textContent(), /does not answer/);
+    assert.match(await page.locator("#error").textContent(), /does not answer. Check that “shoal serve” is still running/);
     const asked = page.waitForRequest((request) => request.url().endsWith("/v1/audio/voices"));
     await page.unroute("**/v1/**");
     await state("ready");
     await asked; // voices may have changed meanwhile
+    await page.locator("#error").waitFor({ state: "hidden" });
+    assert.match(await status(page), /answers again/);
     await speak(page, kShort);
     await idle(page);
     assert.match(await status(page), /seconds of sound/);
     await page.close();
   });
 
-  for (const [colorScheme, width] of [["light", 1280], ["dark", 1280], ["light", 390], ["dark", 390]]) {
+  for (const [colorScheme, width] of [1280, 390, 320].flatMap((w) => [["light", w], ["dark", w]])) {
     test(`looks right: ${colorScheme}, ${width} pixels wide`, async () => {
       const page = await browser.open(server.url, { colorScheme, width, height: width > 600 ? 1000 : 844 });
       const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
@@ -417,7 +407,7 @@ describe("the page of a server with two models", { skip: browserMissing }, () =>
       for (let i = 0; i < 60 && (await focused()) !== "model"; ++i) await page.keyboard.press("Tab");
       assert.equal(await focused(), "model");
       await page.keyboard.press("ArrowDown");
-      await page.getByRole("radio", { name: "af_one" }).waitFor();
+      await page.locator("#voice-select option", { hasText: "af_one" }).waitFor({ state: "attached" });
       assert.equal(await focused(), "model");
       for (let i = 0; i < 60 && (await focused()) !== "sampling-speed"; ++i) await page.keyboard.press("Tab");
       await page.keyboard.press("ArrowRight");
@@ -445,7 +435,7 @@ describe("the page of a server with keys", { skip: browserMissing }, () => {
       await screenshot(page, "key");
       await key.fill("wrong");
       await key.press("Enter");
-      await page.waitForFunction(() => /Status 401/.test(document.querySelector("#key-error").textContent));
+      await page.waitForFunction(() => /does not know this API key. Check that all of it was copied/.test(document.querySelector("#key-error").textContent));
       await key.waitFor();
       await key.fill("open-sesame");
       await key.press("Enter");
@@ -464,25 +454,3 @@ describe("the page of a server with keys", { skip: browserMissing }, () => {
     }
   });
 });
-
-// Nearly every sample, in order, bit for bit. On a busy machine the listener may run dry, which is heard as silence, and
-// the recorder may lose a buffer.
-function assertHeard(ear, samples) {
-  const sent = Float32Array.from(samples, (sample) => sample / 32768);
-  const matches = (at, position, length) => {
-    for (let i = 0; i < length; ++i) if (ear[at + i] !== sent[position + i]) return false;
-    return true;
-  };
-  let position = sent.findIndex((sample) => sample !== 0);
-  let same = 0;
-  for (let at = 0; at + 32 < ear.length && position + 32 < sent.length; ++at) {
-    if (ear[at] === sent[position]) {
-      ++same;
-      ++position;
-    } else if (ear[at] !== 0) {
-      const found = sent.findIndex((_, i) => i > position && matches(at, i, 32));
-      if (found >= 0) position = found + 1;
-    }
-  }
-  assert.ok(same > 0.95 * sent.length, `${same} of ${sent.length} samples were heard as they were made`);
-}

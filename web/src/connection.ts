@@ -1,16 +1,20 @@
 // Calls to the server, with the API key if there is one.
 import { readError, ServerError } from "./errors.ts";
+import { recall, remember } from "./stored.ts";
 
 const kStored = "shoal-api-key";
+// The server's own words tell programs which header to send.
+const kNoKey = "this server asks for an API key. Type it at the top of the page.";
+const kUnknownKey =
+  "the server does not know this API key. Check that all of it was copied, or ask whoever runs the server for one that is valid.";
 
 export class Connection {
-  key = sessionStorage.getItem(kStored) ?? "";
+  key = recall(kStored) ?? "";
   onKeyWanted: (error: ServerError) => void = () => {};
 
   useKey(key: string): void {
     this.key = key.trim();
-    if (this.key) sessionStorage.setItem(kStored, this.key);
-    else sessionStorage.removeItem(kStored);
+    remember(kStored, this.key || null);
   }
 
   // Throws ServerError for every answer that is no success, and for none; AbortError when `signal` ended it.
@@ -22,12 +26,16 @@ export class Connection {
       response = await fetch(path, { ...init, headers, cache: "no-store" });
     } catch (error) {
       if (error instanceof DOMException && error.name === "AbortError") throw error;
-      throw new ServerError("the server does not answer; is it still running?", 0);
+      throw new ServerError("the server does not answer. Check that “shoal serve” is still running; this page finds it again by itself.", 0);
     }
     if (response.ok) return response;
-    const error = readError(response.status, await response.text(), response.headers.get("x-request-id") ?? "");
-    if (response.status === 401) this.onKeyWanted(error);
-    throw error;
+    const requestId = response.headers.get("x-request-id") ?? "";
+    if (response.status === 401) {
+      const error = new ServerError(this.key ? kUnknownKey : kNoKey, 401, requestId);
+      this.onKeyWanted(error);
+      throw error;
+    }
+    throw readError(response.status, await response.text(), requestId);
   }
 
   async json(path: string, init: RequestInit = {}): Promise<unknown> {
@@ -59,6 +67,6 @@ export function showError(box: HTMLElement, error: unknown): void {
 }
 
 // "max_new_tokens: ..." stays as it is: it names a field.
-function sentence(message: string): string {
+export function sentence(message: string): string {
   return /^[a-z]+ /.test(message) ? message[0]!.toUpperCase() + message.slice(1) : message;
 }

@@ -11,6 +11,9 @@ export class ServerError extends Error {
   }
 }
 
+// The connection was lost, or the server gave up, while the sound was arriving.
+export class BrokenAnswer extends Error {}
+
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;
 }

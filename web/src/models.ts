@@ -20,13 +20,15 @@ export function samples(model: Model): boolean {
 // Seen only where there is a choice.
 export class ModelChoice {
   private all: Model[] = [];
-  private chosen: Model = { id: "shoal", family: "" };
+  private chosen: Model;
   private readonly select = byId<HTMLSelectElement>("model");
 
   constructor(
     private readonly connection: Connection,
     onChange: () => void,
+    remembered?: Model,
   ) {
+    this.chosen = remembered ?? { id: "shoal", family: "" };
     this.select.addEventListener("change", () => {
       this.chosen = this.all.find(({ id }) => id === this.select.value) ?? this.chosen;
       onChange();

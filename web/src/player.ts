@@ -1,5 +1,6 @@
 // Sound that begins while it is still arriving. Plain buffer sources on the audio clock, no worklet: those exist only
 // in secure contexts, and a server in the house is reached over plain HTTP.
+import type { Prebuffer } from "./prebuffer.ts";
 import { Timeline } from "./timeline.ts";
 import { Samples, toFloat } from "./wav.ts";
 
@@ -15,26 +16,37 @@ export class Player {
   private readonly sources = new Set<AudioBufferSourceNode>();
   private complete = false;
   private closed = false;
+  private held = true; // nothing sounds until enough has arrived
+  private timer = 0;
 
-  // `context` was made during a click or key press: browsers let only those sound.
+  // `context` was made during a click or key press: browsers let only those sound. `onSound`: it begins to sound.
   constructor(
     private readonly context: AudioContext,
     readonly sampleRate: number,
+    private readonly prebuffer: Prebuffer,
+    private readonly onSound: () => void,
   ) {
     this.timeline = new Timeline(Math.round(kLead_s * sampleRate), Math.round(kLongestLead_s * sampleRate));
     this.output = context.createGain();
     this.output.connect(context.destination);
   }
 
-  append(piece: Int16Array): void {
+  // `time_s`: when it arrived, from the request on.
+  append(piece: Int16Array, time_s: number): void {
     const position = this.samples.length;
     this.samples.append(piece);
-    this.schedule(position, piece);
+    if (!this.held) return this.schedule(position, piece);
+    this.prebuffer.arrived(time_s, piece.length / this.sampleRate);
+    clearTimeout(this.timer);
+    const { hold_s } = this.prebuffer;
+    if (hold_s === 0) this.release();
+    else this.timer = window.setTimeout(() => this.release(), 1000 * hold_s);
   }
 
   // Nothing more will come.
   finish(): void {
     this.complete = true;
+    this.release();
   }
 
   play(): void {
@@ -49,6 +61,7 @@ export class Player {
   // To a position in seconds, playing or not as before.
   seek(seconds: number): void {
     if (this.closed || this.samples.length === 0) return;
+    this.release();
     const last = this.complete ? this.samples.length : this.samples.length - 1;
     const position = Math.max(0, Math.min(last, Math.round(seconds * this.sampleRate)));
     this.silence();
@@ -81,8 +94,17 @@ export class Player {
   close(): void {
     if (this.closed) return;
     this.closed = true;
+    clearTimeout(this.timer);
     this.silence();
     void this.context.close();
+  }
+
+  private release(): void {
+    clearTimeout(this.timer);
+    if (!this.held || this.closed) return;
+    this.held = false;
+    this.schedule(0, this.samples.slice());
+    this.onSound();
   }
 
   private now(): number {

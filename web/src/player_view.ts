@@ -2,6 +2,7 @@
 import { byId } from "./dom.ts";
 import { clock } from "./format.ts";
 import { Player } from "./player.ts";
+import type { Prebuffer } from "./prebuffer.ts";
 import { Waveform } from "./waveform.ts";
 
 export class PlayerView {
@@ -32,7 +33,8 @@ export class PlayerView {
     void this.context.resume();
   }
 
-  begin(sampleRate: number): void {
+  // `onSound`: enough has arrived, and it sounds.
+  begin(sampleRate: number, prebuffer: Prebuffer, onSound: () => void): void {
     if (!this.context || this.context.sampleRate !== sampleRate) {
       void this.context?.close();
       // At the rate of the speech: resampling each piece by itself would be heard where they meet.
@@ -40,14 +42,15 @@ export class PlayerView {
       void this.context.resume();
     }
     this.rate = sampleRate;
-    this.player = new Player(this.context, sampleRate);
+    this.player = new Player(this.context, sampleRate, prebuffer, onSound);
     this.waveform.begin(this.player);
     byId("player").dataset.empty = "false";
     this.play.disabled = false;
   }
 
-  piece(samples: Int16Array): void {
-    this.player?.append(samples);
+  // `time_s`: when it arrived, from the request on.
+  piece(samples: Int16Array, time_s: number): void {
+    this.player?.append(samples, time_s);
     this.waveform.append(samples);
   }
 

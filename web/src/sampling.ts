@@ -23,13 +23,27 @@ const kKinds: SliderKind[] = [
 
 type SamplingFields = Partial<Record<SliderKind["field"], number>>;
 
+// What a person has set.
+export interface SamplingState {
+  moved: SamplingFields;
+  seed: string;
+  random: boolean;
+}
+
 export class Sampling {
-  private readonly moved: SamplingFields = {};
+  private readonly moved: SamplingFields;
   private readonly rows = new Map<SliderKind, HTMLElement>();
   private readonly seed = byId<HTMLInputElement>("seed");
   private readonly random = byId<HTMLInputElement>("random-seed");
 
-  constructor(private readonly onChange: () => void) {
+  constructor(
+    private readonly onChange: () => void,
+    remembered: SamplingState = { moved: {}, seed: "", random: true },
+  ) {
+    this.moved = { ...remembered.moved };
+    this.seed.value = remembered.seed;
+    this.random.checked = remembered.random;
+    this.seed.disabled = remembered.random;
     for (const kind of kKinds) this.rows.set(kind, this.slider(kind));
     byId("sliders").append(...this.rows.values());
     this.follow(true);
@@ -58,6 +72,10 @@ export class Sampling {
     byId("sliders-title").textContent = samples ? "Sampling" : "Speech";
   }
 
+  get state(): SamplingState {
+    return { moved: this.moved, seed: this.seed.value, random: this.random.checked };
+  }
+
   get drawsSeed(): boolean {
     return this.random.checked;
   }
@@ -82,7 +100,7 @@ export class Sampling {
 
   private slider(kind: SliderKind): HTMLElement {
     const id = `sampling-${kind.field}`;
-    const input = make("input", { type: "range", id, min: `${kind.low}`, max: `${kind.high}`, step: `${kind.step}`, value: `${kind.rest}` });
+    const input = make("input", { type: "range", id, min: `${kind.low}`, max: `${kind.high}`, step: `${kind.step}`, value: `${this.moved[kind.field] ?? kind.rest}` });
     const reset = make("button", { type: "button", className: "value", disabled: true, textContent: "default" });
     const show = () => {
       const value = this.moved[kind.field];

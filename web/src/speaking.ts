@@ -1,12 +1,13 @@
 // One speech: asked for, received, heard.
-import type { Connection } from "./connection.ts";
+import { type Connection, isAbort } from "./connection.ts";
+import { BrokenAnswer } from "./errors.ts";
 import type { SpeechRequest } from "./speech_request.ts";
 import { WavReader } from "./wav.ts";
 
-// `firstAudio_ms`: from the request to the first samples in the page.
+// Times are milliseconds from the request to the samples in the page.
 export interface Listener {
   begin(sampleRate: number, firstAudio_ms: number): void;
-  piece(samples: Int16Array): void;
+  piece(samples: Int16Array, time_ms: number): void;
 }
 
 const kPath = "/v1/audio/speech";
@@ -18,6 +19,16 @@ function asked(connection: Connection, request: SpeechRequest, signal: AbortSign
     body: JSON.stringify(request),
     signal,
   });
+}
+
+// Throws BrokenAnswer when the answer ends before its end.
+async function next(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<Uint8Array | undefined> {
+  try {
+    return (await reader.read()).value;
+  } catch (error) {
+    if (isAbort(error)) throw error;
+    throw new BrokenAnswer();
+  }
 }
 
 // Always as WAV, whatever the download will be: it says its sample rate and loses nothing. Returns the milliseconds from
@@ -34,14 +45,13 @@ export async function speak(
   const wav = new WavReader();
   const reader = response.body.getReader();
   let heard = false;
-  while (true) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    const samples = wav.push(value);
+  for (let bytes = await next(reader); bytes; bytes = await next(reader)) {
+    const samples = wav.push(bytes);
     if (samples.length === 0) continue;
-    if (!heard) listener.begin(wav.sampleRate, performance.now() - begun);
+    const time_ms = performance.now() - begun;
+    if (!heard) listener.begin(wav.sampleRate, time_ms);
     heard = true;
-    listener.piece(samples);
+    listener.piece(samples, time_ms);
   }
   if (!heard) throw new Error("the server sent no sound");
   return performance.now() - begun;
@@ -49,5 +59,11 @@ export async function speak(
 
 // The same speech as a file of another format.
 export async function speakToFile(connection: Connection, request: SpeechRequest, signal: AbortSignal): Promise<Blob> {
-  return (await asked(connection, request, signal)).blob();
+  const response = await asked(connection, request, signal);
+  try {
+    return await response.blob();
+  } catch (error) {
+    if (isAbort(error)) throw error;
+    throw new BrokenAnswer();
+  }
 }

@@ -1,6 +1,6 @@
 // Live figures of the server and two small charts of the last minutes.
 import uPlot from "uplot";
-import type { Connection } from "./connection.ts";
+import { type Connection, sentence } from "./connection.ts";
 import { byId, make } from "./dom.ts";
 import { ServerError } from "./errors.ts";
 import { bytes, count, duration, milliseconds } from "./format.ts";
@@ -24,6 +24,7 @@ export class StatisticsView {
   constructor(
     private readonly connection: Connection,
     private readonly onReady: () => void, // each time the server becomes so
+    private readonly onAnswer: () => void, // each time it answers
   ) {
     document.addEventListener("visibilitychange", () => this.poll());
     this.poll();
@@ -32,11 +33,16 @@ export class StatisticsView {
   // Now, and from then on as long as the page is seen and the server answers to its key.
   poll(): void {
     clearTimeout(this.timer);
-    if (document.hidden) return;
-    void this.ask().then((goOn) => {
-      clearTimeout(this.timer);
-      if (goOn) this.timer = window.setTimeout(() => this.poll(), kPoll_ms);
-    });
+    if (!document.hidden) void this.reach();
+  }
+
+  // Whether the server answers, to the key that there is.
+  async reach(): Promise<boolean> {
+    const status = await this.ask();
+    clearTimeout(this.timer);
+    if (status !== 401) this.timer = window.setTimeout(() => this.poll(), kPoll_ms);
+    if (status === 200) this.onAnswer();
+    return status === 200;
   }
 
   // Figures of another model: its charts begin anew.
@@ -48,19 +54,20 @@ export class StatisticsView {
     this.poll();
   }
 
-  private async ask(): Promise<boolean> {
+  // Returns the status; 0 for no answer, -1 for one that cannot be read.
+  private async ask(): Promise<number> {
     try {
       const { model } = this;
       const query = model ? `?model=${encodeURIComponent(model)}` : "";
       const answer = await this.connection.json(`/v1/stats${query}`);
       if (model === this.model) this.show(readStatistics(answer));
-      return true;
+      return 200;
     } catch (error) {
       const status = error instanceof ServerError ? error.status : -1;
-      if (status === 401) this.setState("locked", "needs an API key");
+      if (status === 401) this.setState("locked", this.connection.key ? "does not know the API key" : "needs an API key");
       else this.setState(status === 0 ? "away" : "trouble", status === 0 ? "no answer" : "in trouble");
-      byId("server-note").textContent = error instanceof Error ? error.message : String(error);
-      return status !== 401;
+      byId("server-note").textContent = sentence(error instanceof Error ? error.message : String(error));
+      return status;
     }
   }
 

@@ -1,10 +1,9 @@
-// The voices of the server: chosen, added, deleted.
-import { type Connection, isAbort, showError } from "./connection.ts";
+// The voices of the server: chosen and deleted. A list beside the text; where the page is narrow, a select above the
+// button that speaks.
+import type { Connection } from "./connection.ts";
 import { byId, make } from "./dom.ts";
-import { bytes } from "./format.ts";
 import { type Model, samples } from "./models.ts";
-
-const kNameRule = /^[A-Za-z0-9\-_ ]{1,255}$/;
+import { VoiceDialog } from "./voice_dialog.ts";
 
 interface Voice {
   id: string;
@@ -30,65 +29,95 @@ function readVoices(answer: unknown, ofModel: string): Voice[] {
     .map(({ id, name, fixed }) => ({ id, name: name ?? id, fixed: fixed === true || id === kOwn.id }));
 }
 
-export class VoiceList {
-  private chosen = kOwn.id;
-  private shown = ""; // the model whose voices are listed
-  private readonly list = byId("voice-list");
-  private readonly dialog = byId<HTMLDialogElement>("voice-dialog");
-  private readonly error = byId("voice-error");
+export interface VoiceListParts {
+  connection: Connection;
+  model: () => Model;
+  onChange: () => void;
+  onError: (error: unknown) => void;
+}
 
+export class VoiceList {
+  private all: Voice[] = [];
+  private shown: string; // the model whose voices are listed
+  private readonly list = byId("voice-list");
+  private readonly select = byId<HTMLSelectElement>("voice-select");
+  private readonly deleteChosen = byId<HTMLButtonElement>("delete-voice");
+
+  // `chosen`: the voice that was chosen of each model.
   constructor(
-    private readonly connection: Connection,
-    private readonly model: () => Model,
-    private readonly onChange: () => void,
-    private readonly onError: (error: unknown) => void,
+    private readonly parts: VoiceListParts,
+    readonly chosen: Record<string, string> = {},
   ) {
-    byId("add-voice").addEventListener("click", () => this.dialog.showModal());
-    byId("voice-close").addEventListener("click", () => this.dialog.close());
-    byId("voice-form").addEventListener("submit", (event) => {
-      event.preventDefault();
-      void this.add();
+    const dialog = new VoiceDialog(parts.connection, () => this.route("add"), (name) => this.added(name));
+    byId("add-voice").addEventListener("click", () => dialog.open());
+    this.select.addEventListener("change", () => this.choose(this.select.value));
+    this.deleteChosen.addEventListener("click", () => {
+      const voice = this.all.find(({ id }) => id === this.voice());
+      if (voice) void this.remove(voice, this.select);
     });
-    const file = byId<HTMLInputElement>("voice-file");
-    file.addEventListener("change", () => {
-      const name = byId<HTMLInputElement>("voice-name");
-      const picked = file.files?.[0];
-      if (picked && !name.value) name.value = picked.name.replace(/\.[^.]*$/, "").replace(/[^A-Za-z0-9\-_ ]+/g, "_");
-    });
-    this.show([kOwn]);
+    this.shown = parts.model().id;
+    this.show(this.expected());
   }
 
   voice(): string {
-    return this.chosen;
+    return this.chosen[this.parts.model().id] ?? kOwn.id;
   }
 
   async load(): Promise<void> {
-    const model = this.model();
-    if (model.id !== this.shown) this.show([kOwn]); // never a voice of another model
+    const model = this.parts.model();
+    if (model.id !== this.shown) this.show(this.expected()); // never a voice of another model
     this.shown = model.id;
-    const answer = await this.connection.json("/v1/audio/voices");
-    if (model !== this.model()) return; // another has been chosen meanwhile
-    this.show(readVoices(answer, model.id));
+    const answer = await this.parts.connection.json("/v1/audio/voices");
+    if (model !== this.parts.model()) return; // another has been chosen meanwhile
+    const voices = readVoices(answer, model.id);
+    if (!voices.some(({ id }) => id === this.voice())) delete this.chosen[model.id];
+    this.show(voices);
     byId("add-voice").hidden = !samples(model);
-    this.onChange();
+    this.parts.onChange();
+  }
+
+  // What is known before the server has said it.
+  private expected(): Voice[] {
+    const id = this.voice();
+    return id === kOwn.id ? [kOwn] : [kOwn, { id, name: id, fixed: true }];
   }
 
   private route(name: string): string {
-    return `/v1/references/${name}?model=${encodeURIComponent(this.model().id)}`;
+    return `/v1/references/${name}?model=${encodeURIComponent(this.parts.model().id)}`;
+  }
+
+  private choose(id: string): void {
+    this.chosen[this.parts.model().id] = id;
+    this.mark();
+    this.parts.onChange();
   }
 
   private show(voices: Voice[]): void {
-    if (!voices.some((voice) => voice.id === this.chosen)) this.chosen = kOwn.id;
+    this.all = voices;
     this.list.replaceChildren(...voices.map((voice, at) => this.row(voice, at)));
+    this.select.replaceChildren(...voices.map(({ id, name }) => make("option", { value: id, textContent: name })));
+    this.mark();
+  }
+
+  // The chosen one, in sight.
+  private mark(): void {
+    const id = this.voice();
+    this.select.value = id;
+    this.deleteChosen.hidden = this.all.find((voice) => voice.id === id)?.fixed !== false;
+    for (const radio of this.list.querySelectorAll("input")) {
+      radio.checked = radio.value === id;
+      if (!radio.checked) continue;
+      const row = radio.parentElement!;
+      const [top, end] = [row.offsetTop, row.offsetTop + row.offsetHeight];
+      if (top < this.list.scrollTop) this.list.scrollTop = top;
+      else if (end > this.list.scrollTop + this.list.clientHeight) this.list.scrollTop = end - this.list.clientHeight;
+    }
   }
 
   private row(voice: Voice, at: number): HTMLElement {
     const id = `voice-${at}`;
-    const radio = make("input", { type: "radio", name: "voice", id, value: voice.id, checked: voice.id === this.chosen });
-    radio.addEventListener("change", () => {
-      this.chosen = voice.id;
-      this.onChange();
-    });
+    const radio = make("input", { type: "radio", name: "voice", id, value: voice.id });
+    radio.addEventListener("change", () => this.choose(voice.id));
     const row = make("div", { className: "voice" }, radio, make("label", { htmlFor: id, textContent: voice.name }));
     if (voice.fixed) return row;
     const remove = make("button", { type: "button", className: "quiet remove", textContent: "Delete" });
@@ -98,40 +127,12 @@ export class VoiceList {
     return row;
   }
 
-  private async add(): Promise<void> {
-    const name = byId<HTMLInputElement>("voice-name");
-    const text = byId<HTMLTextAreaElement>("voice-text");
-    const file = byId<HTMLInputElement>("voice-file");
-    const save = byId<HTMLButtonElement>("voice-save");
-    const clip = file.files?.[0];
-    if (!clip) return;
-    if (!kNameRule.test(name.value)) {
-      showError(this.error, new Error("A name has letters, digits, spaces, - and _ only."));
-      name.focus();
-      return;
-    }
-    const body = new FormData();
-    body.append("id", name.value);
-    body.append("text", text.value.trim());
-    body.append("audio", clip);
-    showError(this.error, null);
-    save.disabled = true;
-    save.textContent = `Sending ${bytes(clip.size)}`;
-    try {
-      await this.connection.json(this.route("add"), { method: "POST", body });
-      this.chosen = name.value;
-      await this.load();
-      byId<HTMLFormElement>("voice-form").reset();
-      this.dialog.close();
-    } catch (error) {
-      if (!isAbort(error)) showError(this.error, error);
-    } finally {
-      save.disabled = false;
-      save.textContent = "Add voice";
-    }
+  private async added(name: string): Promise<void> {
+    this.chosen[this.parts.model().id] = name;
+    await this.load();
   }
 
-  private async remove(voice: Voice): Promise<void> {
+  private async remove(voice: Voice, focused?: HTMLElement): Promise<void> {
     const dialog = byId<HTMLDialogElement>("delete-dialog");
     byId("delete-title").textContent = `Delete “${voice.name}”?`;
     dialog.returnValue = "keep";
@@ -139,15 +140,15 @@ export class VoiceList {
     await new Promise((done) => dialog.addEventListener("close", done, { once: true }));
     if (dialog.returnValue !== "delete") return;
     try {
-      await this.connection.json(this.route("delete"), {
+      await this.parts.connection.json(this.route("delete"), {
         method: "DELETE",
         headers: { "Content-Type": "application/json" },
         body: JSON.stringify({ reference_id: voice.id }),
       });
       await this.load();
-      this.list.querySelector("input")?.focus();
+      (focused ?? this.list.querySelector("input"))?.focus();
     } catch (error) {
-      this.onError(error);
+      this.parts.onError(error);
     }
   }
 }

@@ -16,16 +16,38 @@ constexpr std::string_view kHead = R"(<!doctype html>
 <meta name="color-scheme" content="light dark">
 <title>Shoal: routes</title>
 <style>
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
-h2 { margin: 2.5rem 0 0; font-size: 1.1rem; }
+:root { --ground: #f6f8f8; --ink: #10222a; --muted: #54666d; --line: #d9e1e3; --accent: #00697a; }
+@media (prefers-color-scheme: dark) {
+  :root { --ground: #0c1418; --ink: #e4eced; --muted: #91a4aa; --line: #24343a; --accent: #6fd3d6; }
+}
+body {
+  font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
+  background: var(--ground); color: var(--ink); overflow-wrap: anywhere;
+}
+h1 { font-size: 1.7rem; font-weight: 600; margin: 0 0 .5rem; }
+h2 { margin: 2.5rem 0 0; padding-top: .8rem; border-top: 1px solid var(--line); font-size: 1.1rem; }
 code, .method { font-family: ui-monospace, monospace; font-size: .95em; }
 .method { font-weight: 700; margin-right: .6em; }
-.key { font-size: .8rem; border: 1px solid; border-radius: .8em; padding: 0 .6em; margin-left: .8em; font-weight: 400; }
-table { border-collapse: collapse; width: 100%; margin: .5rem 0; font-size: .9rem; }
-th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid #8884; }
+.key { font-size: .8rem; border: 1px solid; border-radius: .8em; padding: 0 .6em; margin-left: .8em; font-weight: 400; white-space: nowrap; }
+a { color: var(--accent); }
+table { border-collapse: collapse; table-layout: fixed; width: 100%; margin: .5rem 0; font-size: .9rem; }
+th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); }
+th { color: var(--muted); font-weight: 600; width: 27%; }
+th:last-child { width: 46%; }
 p { margin: .3rem 0; }
 nav { columns: 16rem; margin: 1rem 0; }
-nav a { display: block; }
+nav a { display: block; padding: .1rem 0; text-decoration: none; break-inside: avoid; }
+nav a:hover, nav a:focus-visible { text-decoration: underline; }
+@media (max-width: 640px) {
+  body { margin-top: 1.2rem; }
+  nav a { padding: .35rem 0; }
+  table, tbody, tr, td { display: block; }
+  thead { position: absolute; left: -999px; }
+  tr { padding: .45rem 0; border-bottom: 1px solid var(--line); }
+  td { padding: 0; border: 0; }
+  td:first-child { font-weight: 600; }
+  td:nth-child(2) { color: var(--muted); }
+}
 </style>
 </head>
 <body>
@@ -91,7 +113,14 @@ std::vector<std::string> names_of(const Value& object) {
   return names;
 }
 
-// "integer, 1 to 64, default 8"; "string, or object"
+// As JSON, but 64 for 64.0.
+std::string number_or_text(const Value& value) {
+  std::string written = write_json(value);
+  if (!value.as<std::string>() && written.ends_with(".0")) written.resize(written.size() - 2);
+  return written;
+}
+
+// "integer, from 1, to 64, default 8"; "string, or object"
 std::string kind_of(const Value& schema) {
   std::string forms;
   for (const Value& form : items_of(member(schema, "oneOf")))
@@ -112,7 +141,7 @@ std::string kind_of(const Value& schema) {
                                      {"maxLength", "at most "},
                                      {"default", "default "}}) {
     const Value& value = member(schema, name);
-    if (!value.is_null()) parts.push_back(before + code(write_json(value)));
+    if (!value.is_null()) parts.push_back(before + code(number_or_text(value)));
   }
   return joined(parts);
 }

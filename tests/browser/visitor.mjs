@@ -1,0 +1,53 @@
+// What a visitor of the page does and hears.
+import assert from "node:assert/strict";
+import { until } from "../server/harness.mjs";
+import { analysed } from "./browser.mjs";
+
+export const kShort = "The tide comes in, and the boats lift one by one.";
+export const kLong = "Nobody hurries on the quay in the morning, and the gulls have all the time there is. ".repeat(12);
+
+export const idle = (page) => page.waitForFunction(() => !document.body.classList.contains("busy"), null, { timeout: 120_000 });
+export const played = (page, meanwhile = () => {}) =>
+  until("the end of the playback", async () => {
+    await meanwhile();
+    return (await page.locator("#play").textContent()) === "Play";
+  }, 60);
+// Longer than anybody pauses between two words: what was still to come would be heard.
+export async function silent(page) {
+  let since = Infinity;
+  await until("silence", async () => {
+    since = (await analysed(page)).rms < 0.003 ? Math.min(since, Date.now()) : Infinity;
+    return Date.now() - since > 1500;
+  });
+}
+export const status = (page) => page.locator("#status").textContent();
+export async function speak(page, text) {
+  await page.getByLabel("Text", { exact: true }).fill(text);
+  await page.getByRole("button", { name: "Speak" }).click();
+}
+export function assertClean(page) {
+  assert.deepEqual(page.complaints, []);
+  assert.deepEqual(page.strangers, [], "requests that left the server");
+}
+
+// Nearly every sample, in order, bit for bit. On a busy machine the listener may run dry, which is heard as silence, and
+// the recorder may lose a buffer.
+export function assertHeard(ear, samples) {
+  const sent = Float32Array.from(samples, (sample) => sample / 32768);
+  const matches = (at, position, length) => {
+    for (let i = 0; i < length; ++i) if (ear[at + i] !== sent[position + i]) return false;
+    return true;
+  };
+  let position = sent.findIndex((sample) => sample !== 0);
+  let same = 0;
+  for (let at = 0; at + 32 < ear.length && position + 32 < sent.length; ++at) {
+    if (ear[at] === sent[position]) {
+      ++same;
+      ++position;
+    } else if (ear[at] !== 0) {
+      const found = sent.findIndex((_, i) => i > position && matches(at, i, 32));
+      if (found >= 0) position = found + 1;
+    }
+  }
+  assert.ok(same > 0.95 * sent.length, `${same} of ${sent.length} samples were heard as they were made`);
+}
