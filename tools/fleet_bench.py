@@ -74,7 +74,7 @@ class Fleet:
         began = time.monotonic()
         self.process = subprocess.Popen(
             [options.shoal, "fleet", "--devices", devices, "--per-device", per_device, "--listen",
-             f"127.0.0.1:{options.port}", "--base-port", str(options.port + 1), "--stagger-start", "1",
+             f"127.0.0.1:{options.port}", "--base-port", str(options.port + 1), "--stagger-start", "0",
              *options.fleet_flags], stdout=log.open("w"), stderr=subprocess.STDOUT)
         while len(self.workers("ready")) < self.count:
             if self.process.poll() is not None:
@@ -84,6 +84,7 @@ class Fleet:
                 sys.exit(f"fleet_bench: the fleet {spec} is not ready after 300 s:\n{log.read_text()[-2000:]}")
             time.sleep(0.05)
         self.ready_s = time.monotonic() - began
+        time.sleep(2)  # until HAProxy has asked all of them, too
 
     def workers(self, state: str) -> list[dict]:
         answer = get_json(self.url + "/v1/workers")
