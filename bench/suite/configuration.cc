@@ -22,14 +22,15 @@ constexpr Form kForms[] = {
     {"f16", "F16", Precision::float16},
     {"f32", "F32", Precision::float32},
     {"int8", "INT8 weights", Precision::bfloat16, WeightFormat::int8},
+    {"int4", "INT4 weights", Precision::bfloat16, WeightFormat::int4},
     {"int8-kv", "INT8 KV", Precision::bfloat16, WeightFormat::automatic, KvPrecision::int8},
 };
 
 Configuration configuration_of(EngineConfig config, const std::string& key) {
   const auto form = std::ranges::find_if(kForms, [&](const Form& each) { return key == each.key; });
   if (form == std::end(kForms))
-    fail(ErrorCode::invalid_argument, "configurations: expected bf16, f16, f32, int8 or int8-kv, got \"", key,
-         "\"");
+    fail(ErrorCode::invalid_argument,
+         "configurations: expected bf16, f16, f32, int8, int4 or int8-kv, got \"", key, "\"");
   config.precision = form->precision;
   config.weights = form->weights;
   config.kv_precision = form->kv;

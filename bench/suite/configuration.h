@@ -15,7 +15,7 @@ struct Configuration {
   EngineConfig config;
 };
 
-// "bf16", "f16", "f32", "int8", "int8-kv": those that exist, in the order in which they run.
+// "bf16", "f16", "f32", "int8", "int4", "int8-kv": those that exist, in the order in which they run.
 std::span<const std::string> keys_of_configurations();
 
 // `base` in the forms of these keys. One sequence at a time; prompts are computed anew each time (the texts

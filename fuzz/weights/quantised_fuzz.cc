@@ -8,6 +8,7 @@
 #include <fstream>
 #include <unistd.h>
 
+#include "base/bf16.h"
 #include "base/error.h"
 #include "weights/quantised.h"
 #include "weights/safetensors_layout.h"
@@ -27,7 +28,8 @@ uint8_t take(std::span<const uint8_t>& data) {
 }
 
 Checkpoint make_checkpoint(std::span<const uint8_t>& data) {
-  constexpr std::array<const char*, 5> kNames = {"a.weight", "a.scales", "b.weight", "b.scales", "norm"};
+  constexpr std::array<const char*, 7> kNames = {"a.weight", "a.scales", "a.minima", "b.weight",
+                                                 "b.scales", "b.minima", "norm"};
   constexpr std::array kTypes = {DType::i8, DType::f32, DType::bf16, DType::u8};
   std::vector<NamedShape> tensors;
   for (const char* name : kNames) {
@@ -46,17 +48,41 @@ Checkpoint make_checkpoint(std::span<const uint8_t>& data) {
   return checkpoint;
 }
 
-void use(const Checkpoint& checkpoint, const std::vector<RequiredTensor>& matrices) {
+void demand(bool condition) {
+  if (!condition) std::abort();
+}
+
+void demand_integers(const Weight& weight, const Shape& shape) {
+  demand(weight.view.dtype() == DType::i8 && weight.view.shape() == shape);
+  for (int64_t i = 0; i < weight.view.elements(); ++i) demand(weight.view.as<int8_t>()[i] != INT8_MIN);
+  for (int64_t row = 0; row < shape[0]; ++row) {
+    const float scale = weight.scales.as<float>()[row];
+    demand(scale >= 0 && std::isfinite(scale));
+  }
+}
+
+void demand_nibbles(const Weight& weight, const Shape& shape) {
+  demand(weight.view.dtype() == DType::u8 && weight.view.shape() == Shape({shape[0], shape[1] / 2}));
+  demand(weight.scales.shape() == Shape({shape[0], 1}) && weight.minima.shape() == weight.scales.shape());
+  for (int64_t row = 0; row < shape[0]; ++row) {
+    const float scale = bf16_to_float(weight.scales.as<Bf16>()[row]);
+    demand(scale >= 0 && std::isfinite(scale) && std::isfinite(bf16_to_float(weight.minima.as<Bf16>()[row])));
+  }
+}
+
+void use(const Checkpoint& checkpoint, const std::vector<RequiredTensor>& matrices,
+         const Quantisation& quantisation) try {
+  check_quantised(checkpoint, quantisation, matrices);
   static ThreadTeam team(1);
   const auto source = read_weights(checkpoint, team);
   for (const RequiredTensor& matrix : matrices) {
     const Weight weight = source->layer_matrix(matrix.name, matrix.shape);
-    if (weight.view.dtype() != DType::i8) abort();
-    for (int64_t i = 0; i < weight.view.elements(); ++i)
-      if (weight.view.as<int8_t>()[i] == INT8_MIN) abort();
-    for (int64_t row = 0; row < matrix.shape[0]; ++row)
-      if (!(weight.scales.as<float>()[row] >= 0 && std::isfinite(weight.scales.as<float>()[row]))) abort();
+    if (quantisation.weights == DType::u4)
+      demand_nibbles(weight, matrix.shape);
+    else
+      demand_integers(weight, matrix.shape);
   }
+} catch (const Error&) {
 }
 
 }  // namespace
@@ -65,9 +91,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   std::span<const uint8_t> data(bytes, size);
   try {
     const Checkpoint checkpoint = make_checkpoint(data);
-    const std::vector<RequiredTensor> matrices = {{"a.weight", {2, 3}, ""}, {"b.weight", {1, 1}, ""}};
-    check_quantised(checkpoint, Quantisation(), matrices);
-    use(checkpoint, matrices);
+    use(checkpoint, {{"a.weight", {2, 3}, ""}, {"b.weight", {1, 1}, ""}}, Quantisation());
+    use(checkpoint, {{"a.weight", {2, 6}, ""}, {"b.weight", {1, 2}, ""}}, {DType::bf16, DType::u4, 64});
   } catch (const Error&) {
   }
   try {

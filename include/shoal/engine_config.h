@@ -13,8 +13,10 @@ enum class Precision { automatic, float32, bfloat16, float16 };
 
 // How the matrices of a language model's layers are kept. automatic: in its precision. int8: 8 bits a weight,
 // with a scale for each output; inputs are rounded to 8 bits too, in groups of 128 with a scale of their own.
-// Embeddings, heads, norms and the codec keep their precision. int8 needs a CPU and a language model.
-enum class WeightFormat { automatic, int8 };
+// int4: 4 bits, with a scale and a minimum for each group of 64 inputs of an output (or as many as the folder
+// of a quantised model says); inputs as for int8; CPUs only. Embeddings, heads, norms and the codec keep
+// their precision. Both need a language model.
+enum class WeightFormat { automatic, int8, int4 };
 enum class KvPrecision { automatic, model, int8 };
 
 // Plain values with the defaults of a small server. docs/SETTINGS.md lists them with their flags, environment
@@ -114,7 +116,7 @@ struct EngineConfig {
 Precision parse_precision(std::string_view name);
 std::string_view name_of(Precision precision);
 
-// "auto", "int8". Throws Error(invalid_argument); Error(unsupported) for "int4" and "fp8".
+// "auto", "int8", "int4". Throws Error(invalid_argument); Error(unsupported) for "fp8".
 WeightFormat parse_weight_format(std::string_view name);
 std::string_view name_of(WeightFormat format);
 

@@ -11,9 +11,10 @@
 namespace shoal {
 
 struct QuantiseOptions {
-  std::string model;       // folder of a language model; empty: the built-in voice
-  std::string output_dir;  // must not exist, or be empty
-  WeightFormat weights = WeightFormat::int8;
+  std::string model;                          // folder of a language model; empty: the built-in voice
+  std::string output_dir;                     // must not exist, or be empty
+  WeightFormat weights = WeightFormat::int8;  // or int4
+  int group = 0;    // of int4: inputs that share a scale and a minimum: 32, 64 or 128; 0: 64
   int threads = 0;  // 0: every CPU this process may run on
 };
 
@@ -33,9 +34,10 @@ struct QuantisationReport {
 // Told of the share that is done, in [0, 1], and what is at hand; false stops the work.
 using QuantiseProgress = std::function<bool(double share, const std::string& at)>;
 
-// Writes a folder that speaks exactly as `model` does with EngineConfig::weights, all or nothing. Takes
-// memory for one matrix. Throws Error as reading the model does; already_exists; invalid_argument (weights;
-// quantised already); unsupported (another family); resource_exhausted (disk full); io; cancelled.
+// Writes a folder that speaks exactly as `model` does with EngineConfig::weights (if the group is the usual
+// one), all or nothing. Takes memory for one matrix. Throws Error as reading the model does; already_exists;
+// invalid_argument (weights; group; quantised already); unsupported (another family); resource_exhausted
+// (disk full); io; cancelled.
 QuantisationReport quantise_model(const QuantiseOptions& options, const QuantiseProgress& progress = {});
 
 }  // namespace shoal

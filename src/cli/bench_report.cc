@@ -34,7 +34,7 @@ void add_suite_options(CLI::App& command, SuiteOptions& o) {
   const char* const suite = "Suite";
   command
       .add_option("--configurations", o.configurations,
-                  "of bf16, f16, f32, int8 (weights), int8-kv; default: those that exist here")
+                  "of bf16, f16, f32, int8 and int4 (weights), int8-kv; default: those that exist here")
       ->delimiter(',')
       ->type_name("NAME,...")
       ->group(suite);

@@ -44,20 +44,27 @@ void quantize(QuantizeCommand& command) {
 void add_quantize(CLI::App& app) {
   const auto options = std::make_shared<QuantizeCommand>();
   CLI::App& command = *app.add_subcommand(
-      "quantize", "Write a model folder with 8-bit weights; it speaks as the model does with --weights int8");
+      "quantize",
+      "Write a model folder with 8- or 4-bit weights; it speaks as the model does with --weights");
   command.add_option("dir,--checkpoint-path", options->options.model,
                      "folder of a language model; default: the built-in voice");
   command.add_option("-o,--output", options->options.output_dir, "the folder to write; must be new or empty")
       ->type_name("DIR")
       ->required();
-  command.add_option("--weights,--mode", options->weights, "int8")->type_name("FORMAT");
+  command.add_option("--weights,--mode", options->weights, "int8 or int4; default: int8")
+      ->type_name("FORMAT");
+  command
+      .add_option("--group", options->options.group,
+                  "of int4: inputs that share a scale and a minimum: 32, 64 or 128; default: 64")
+      ->type_name("N");
   command.add_option("--threads", options->options.threads, "CPU threads; 0: all that this process may use")
       ->check(CLI::Range(0, 1024));
   command.add_flag("-q,--quiet", options->quiet, "print nothing but errors");
   command.footer(
       "Examples:\n"
       "  shoal quantize /models/s1-mini -o /models/s1-mini-int8\n"
-      "  shoal serve --model /models/s1-mini-int8");
+      "  shoal serve --model /models/s1-mini-int8\n"
+      "  shoal quantize /models/s1-mini -o /models/s1-mini-int4 --weights int4 --group 32");
   command.callback([options] { quantize(*options); });
 }
 

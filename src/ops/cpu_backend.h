@@ -22,6 +22,7 @@ namespace shoal::ops::cpu {
 // gemm
 // Of what pack() gives.
 Shape packed_shape(const PackRequest& request);
+DType packed_dtype(const PackRequest& request);
 // The panels of matrix_layout.h; the bias stays apart.
 // scales: f32 [panels, 16], written for i8.
 Tensor pack(Context& ctx, const PackRequest& request, TensorView scales);

@@ -31,13 +31,17 @@ bool works_in_caches(Device device) { return device.kind == DeviceKind::cpu; }
 
 MatrixFormat layer_format(Device device, const Formats& formats) {
   if (formats.weights == DType::i8 && !computes_by_itself(device)) return DType::i8;
-  return {formats.weights, formats.operands};
+  if (formats.weights == DType::u4 && !computes_by_itself(device))
+    return {DType::u4, DType::i8, formats.group};
+  return {formats.weights, formats.operands, formats.group};
 }
 
 bool multiplies(Device device, MatrixFormat format) {
   if (format.weights == DType::i8)
     return computes_by_itself(device) ? size_of(format.operand) == 2 && multiplies(device, format.operand)
                                       : format.operand == DType::i8;
+  if (format.weights == DType::u4)
+    return !computes_by_itself(device) && format.operand == DType::i8 && is_group_of_u4(format.group);
   if (format.weights != format.operand) return false;
   if (format.operand == DType::f16) return device.kind == DeviceKind::cuda;
   return format.operand == DType::f32 || format.operand == DType::bf16;

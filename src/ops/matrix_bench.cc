@@ -63,17 +63,19 @@ class Bench {
                 kCold / seconds * 1e-9, static_cast<unsigned long long>(sums[0] & 1));
   }
 
-  void linear_layer(const char* name, int64_t depth, int64_t outputs, bool swiglu, DType dtype) {
+  void linear_layer(const char* name, int64_t depth, int64_t outputs, bool swiglu, MatrixFormat format) {
     const Tensor w = filled(DType::bf16, {outputs, depth});
     std::vector<PackedMatrix> copies;
-    const int64_t bytes = outputs * depth * size_of(dtype) * (swiglu ? 2 : 1);
+    const Tensor sized = Tensor::sized(DType::bf16, {outputs, depth});
+    const int64_t bytes = pack_matrix(ctx_, sized, {}, format).storage.bytes() * (swiglu ? 2 : 1);
     double pack_seconds = 1e9;
     for (int64_t i = 0; i <= kCold / bytes; ++i) {
       const double begin = clock();
-      copies.push_back(swiglu ? pack_gate_up(ctx_, w, w, dtype) : pack_matrix(ctx_, w, {}, dtype));
+      copies.push_back(swiglu ? pack_gate_up(ctx_, w, w, format) : pack_matrix(ctx_, w, {}, format));
       pack_seconds = std::min(pack_seconds, clock() - begin);
     }
-    std::printf("%-14s %-4s pack %.1f GB/s\n", name, name_of(dtype).data(),
+    std::printf("%-14s %-4s %s pack %.2f GB/s\n", name, name_of(format.weights).data(),
+                format.group > 0 ? concat("in groups of ", format.group, ",").c_str() : "",
                 static_cast<double>(w.bytes() * (swiglu ? 2 : 1)) / pack_seconds * 1e-9);
     for (const int64_t rows : {1, 2, 4, 8, 16, 64, 512}) {
       const Tensor x = filled(DType::f32, {rows, depth}), y = filled(DType::f32, {rows, outputs});
@@ -130,12 +132,16 @@ class Bench {
 int run(int threads) {
   Bench bench(threads);
   bench.read_bandwidth();
-  for (const DType dtype : {DType::i8, DType::bf16, DType::f32}) {
-    bench.linear_layer("1024 -> 4096", 1024, 4096, false, dtype);
-    bench.linear_layer("2048 -> 1024", 2048, 1024, false, dtype);
-    bench.linear_layer("1024 -> 2x3072", 1024, 3072, true, dtype);
-    bench.linear_layer("3072 -> 1024", 3072, 1024, false, dtype);
-    if (dtype == DType::i8) continue;  // convolutions have no 8-bit kernels
+  for (const MatrixFormat format :
+       {MatrixFormat(DType::u4, DType::i8, 32), MatrixFormat(DType::u4, DType::i8, 64),
+        MatrixFormat(DType::u4, DType::i8, 128), MatrixFormat(DType::i8), MatrixFormat(DType::bf16),
+        MatrixFormat(DType::f32)}) {
+    const DType dtype = format.weights;
+    bench.linear_layer("1024 -> 4096", 1024, 4096, false, format);
+    bench.linear_layer("2048 -> 1024", 2048, 1024, false, format);
+    bench.linear_layer("1024 -> 2x3072", 1024, 3072, true, format);
+    bench.linear_layer("3072 -> 1024", 3072, 1024, false, format);
+    if (format.operand == DType::i8) continue;  // convolutions have no kernels of integers
     bench.convolution(768, 768, 7, 512, dtype);
     bench.convolution(192, 192, 7, 4096, dtype);
     bench.convolution(96, 96, 7, 8192, dtype);

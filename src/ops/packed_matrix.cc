@@ -21,6 +21,12 @@ void check_weight(const StoredMatrix& matrix, int lowest_rank, int highest_rank)
   if (weight.dtype() == DType::i8)
     CHECK(weight.rank() == 2 && scales.dtype() == DType::f32 && scales.shape() == Shape{weight.dim(0)},
           "integers ", weight.shape(), " with scales ", scales.shape());
+  else if (weight.dtype() == DType::u8)
+    CHECK(weight.rank() == 2 && weight.dim(1) == (matrix.depth() + 1) / 2 && scales.dtype() == DType::bf16 &&
+              scales.rank() == 2 && scales.dim(0) == weight.dim(0) && scales.is_contiguous() &&
+              matrix.minima.dtype() == DType::bf16 && matrix.minima.shape() == scales.shape() &&
+              matrix.minima.is_contiguous(),
+          "integers ", weight.shape(), " with scales ", scales.shape(), ", minima ", matrix.minima.shape());
   else
     CHECK(is_float(weight.dtype()) && scales.empty(), "weight is ", name_of(weight.dtype()));
 }
@@ -32,7 +38,12 @@ WeightSource rows_of(const StoredMatrix& matrix) {
   source.n_outer_stride = weight.stride(0);
   source.tap_stride = weight.rank() == 3 ? weight.stride(1) : 0;
   source.k_outer_stride = weight.stride(-1);
-  if (!matrix.scales.empty()) source.scales = matrix.scales.as<float>();
+  if (weight.dtype() == DType::i8) source.scales = matrix.scales.as<float>();
+  if (weight.dtype() == DType::u8) {
+    source.group_scales = matrix.scales.as<Bf16>();
+    source.minima = matrix.minima.as<Bf16>();
+    source.groups = matrix.scales.dim(1);
+  }
   return source;
 }
 
@@ -57,9 +68,24 @@ Shape shape_of_scales(const Context& ctx, const PackRequest& request) {
 
 // Of weights without memory. What a GPU pads its tiles with is left out.
 Tensor sized_storage(const Context& ctx, const PackRequest& request) {
-  if (on_cpu(ctx)) return Tensor::sized(request.dtype, cpu::packed_shape(request));
+  if (on_cpu(ctx)) return Tensor::sized(cpu::packed_dtype(request), cpu::packed_shape(request));
   const int64_t outputs = request.outputs * (request.paired ? 2 : 1);
   return Tensor::sized(request.dtype, {outputs, request.taps, request.depth}, ctx.device);
+}
+
+// Integers are packed as they are stored, floats in any format.
+void check_stored_as(const PackRequest& request) {
+  const auto is_integers = [](const WeightSource& part) { return part.is_integers(); };
+  if (std::ranges::none_of(request.parts, is_integers)) return;
+  const auto fits = [&](const WeightSource& part) {
+    if (part.scales) return request.dtype == DType::i8;
+    return part.group_scales && request.dtype == DType::u4 &&
+           part.groups == (request.depth + request.group - 1) / request.group;
+  };
+  if (!std::ranges::all_of(request.parts, fits))
+    fail(ErrorCode::unsupported,
+         "matrix format: weights are stored as integers, some or all, and asked for in ",
+         name_of(request.dtype), "; expected all in the format and the groups they are stored in");
 }
 
 PackedMatrix pack(Context& ctx, PackRequest request, MatrixFormat format, TensorView bias,
@@ -68,17 +94,14 @@ PackedMatrix pack(Context& ctx, PackRequest request, MatrixFormat format, Tensor
     fail(ErrorCode::unsupported, "matrix format: weights in ", name_of(format.weights), " times operands in ",
          name_of(format.operand),
          ", expected one of F32, BF16, I8 (on a CPU) and F16 (on a GPU) for both, or, on "
-         "a GPU, I8 times BF16 or F16");
-  if (format.weights == DType::i8 && request.taps != 1)
-    fail(ErrorCode::unsupported, "matrix format: weights in I8 for ", request.taps,
+         "a GPU, I8 times BF16 or F16; or, on a CPU, U4 times I8 in groups of 32, 64 or 128");
+  if ((format.weights == DType::i8 || format.weights == DType::u4) && request.taps != 1)
+    fail(ErrorCode::unsupported, "matrix format: weights in ", name_of(format.weights), " for ", request.taps,
          " taps, expected one tap");
-  const auto has_scales = [](const WeightSource& part) { return part.scales != nullptr; };
-  if (std::ranges::any_of(request.parts, has_scales) &&
-      !(format.weights == DType::i8 && std::ranges::all_of(request.parts, has_scales)))
-    fail(ErrorCode::unsupported, "matrix format: weights are stored in I8, some or all, and asked for in ",
-         name_of(format.weights), "; expected all in I8");
   request.dtype = format.weights;
   request.operand = format.operand;
+  request.group = format.group;
+  check_stored_as(request);
   PackedMatrix packed;
   packed.format = format;
   packed.outputs = request.outputs;
@@ -110,7 +133,7 @@ PackedMatrix pack_matrix(Context& ctx, const StoredMatrix& matrix, TensorView bi
               {.parts = {&source, 1},
                .outputs = weight.dim(0),
                .taps = weight.rank() == 3 ? weight.dim(1) : 1,
-               .depth = weight.dim(-1)},
+               .depth = matrix.depth()},
               format, bias);
 }
 
@@ -119,10 +142,10 @@ PackedMatrix pack_stacked(Context& ctx, std::span<const StoredMatrix> matrices, 
   CHECK(!matrices.empty());
   std::vector<WeightSource> parts;
   int64_t outputs = 0;
-  const int64_t depth = matrices[0].weight.dim(-1);
+  const int64_t depth = matrices[0].depth();
   for (const StoredMatrix& matrix : matrices) {
     check_weight(matrix, 2, 2);
-    CHECK(matrix.weight.dim(1) == depth, "stacking ", matrix.weight.shape(), " on a depth of ", depth);
+    CHECK(matrix.depth() == depth, "stacking ", matrix.weight.shape(), " on a depth of ", depth);
     parts.push_back(rows_of(matrix));
     outputs += matrix.weight.dim(0);
   }
@@ -139,9 +162,9 @@ PackedMatrix pack_gate_up(Context& ctx, const StoredMatrix& gate, const StoredMa
   check_weight(gate, 2, 2);
   check_weight(up, 2, 2);
   const Shape& shape = gate.weight.shape();
-  CHECK(shape == up.weight.shape(), "gate ", shape, ", up ", up.weight.shape());
+  CHECK(shape == up.weight.shape() && gate.depth() == up.depth(), "gate ", shape, ", up ", up.weight.shape());
   const std::array parts = {rows_of(gate), rows_of(up)};
-  return pack(ctx, {.parts = parts, .paired = true, .outputs = shape[0], .depth = shape[1]}, format, {});
+  return pack(ctx, {.parts = parts, .paired = true, .outputs = shape[0], .depth = gate.depth()}, format, {});
 }
 
 PackedMatrix pack_conv1d(Context& ctx, TensorView weight, TensorView bias, MatrixFormat format) {

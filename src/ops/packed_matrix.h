@@ -22,27 +22,34 @@ struct PackedMatrix {
   int64_t depth = 0;     // K: inputs per tap
   bool is_pair = false;  // made by pack_gate_up
   Tensor storage;        // backend's own layout
-  Tensor scales;  // of i8 weights: what each output's integers count in, in the backend's order; or empty
+  Tensor scales;  // of i8 weights: what each output's integers count in, in the backend's order; or empty.
+                  // Those of u4 weights are in the storage.
   Tensor bias;    // f32 [outputs], or empty
   int64_t bytes() const { return storage.bytes() + scales.bytes() + bias.bytes(); }
 };
 
-// A matrix as a checkpoint has it: f32, bf16 or f16; or one tap of integers of -127 to 127 (i8) with what
-// those of each output count in, f32 [outputs], as round_to_int8 (round_weights.h) makes them.
+// A matrix as a checkpoint has it: f32, bf16 or f16; or one tap of integers as round_weights.h makes them: i8
+// with scales, f32 [outputs]; or u8, two of 4 bits a byte [outputs, depth / 2 rounded up], with scales and
+// minima, bf16 [outputs, groups].
 struct StoredMatrix {
   StoredMatrix(TensorView values, TensorView scales_of_outputs = {})  // NOLINT(google-explicit-constructor)
       : weight(values), scales(scales_of_outputs) {}
   StoredMatrix(const Tensor& values) : weight(values) {}  // NOLINT(google-explicit-constructor)
+  StoredMatrix(TensorView nibbles, TensorView scales_of_groups, TensorView minima_of_groups, int64_t inputs)
+      : weight(nibbles), scales(scales_of_groups), minima(minima_of_groups), nibbles_depth(inputs) {}
 
-  TensorView weight, scales;
+  int64_t depth() const { return nibbles_depth > 0 ? nibbles_depth : weight.dim(-1); }
+
+  TensorView weight, scales, minima;
+  int64_t nibbles_depth = 0;
 };
 
 // weight: [outputs, depth], or [outputs, taps, depth]; rows may be strided. bias: f32/bf16/f16 [outputs] or
 // an empty view. format: one that the device multiplies (device_state.h), another throws Error(unsupported),
-// as does a matrix of integers in a format that is not i8; values are rounded to nearest even. Floats become
-// i8 by the rule of round_to_int8, so a matrix and what that makes of it give equal bits. The sources are in
-// host memory; the result is in the memory of the context's device. Sources without memory (Tensor::sized)
-// give a result without memory.
+// as does a matrix of integers in another format than its own; values are rounded to nearest even. Floats
+// become i8 and u4 by the rules of round_weights.h, so a matrix and what those make of it give equal bits.
+// The sources are in host memory; the result is in the memory of the context's device. Sources without memory
+// (Tensor::sized) give a result without memory.
 PackedMatrix pack_matrix(Context& ctx, const StoredMatrix& matrix, TensorView bias, MatrixFormat format);
 
 // Several matrices of equal depth stacked along their outputs (wq, wk, wv stored apart).

@@ -1,4 +1,4 @@
-// Weights as the integers of 8 bits that products read, made ahead of loading.
+// Weights as the integers of 8 and 4 bits that products read, made ahead of loading.
 #pragma once
 
 #include "base/thread_team.h"
@@ -21,5 +21,15 @@ struct RoundingError {
 // the others the nearest integer (ties to even), as pack_matrix makes them of floats. A pure function of the
 // weights. Throws Error(corrupt_file) for a weight that is not finite.
 RoundingError round_to_int8(ThreadTeam& team, TensorView weight, TensorView integers, TensorView scales);
+
+// The same in 4 bits: groups of `group` (32, 64 or 128) neighbouring inputs of an output, the last one
+// perhaps shorter, share a scale and a minimum, and a weight is minimum + scale * integer. nibbles: u8
+// [outputs, depth / 2 rounded up], two a byte, the first in the low bits, 0 behind the last; scales and
+// minima: bf16 [outputs, groups]. Scale and minimum are those with the least sum of squared differences that
+// a search finds (cpu/gemm/nibbles.h), as pack_matrix makes them of floats.
+struct NibbleMatrix {
+  TensorView nibbles, scales, minima;
+};
+RoundingError round_to_int4(ThreadTeam& team, TensorView weight, int64_t group, const NibbleMatrix& to);
 
 }  // namespace shoal::ops

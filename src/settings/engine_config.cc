@@ -39,14 +39,23 @@ Precision parse_precision(std::string_view name) {
        "\"");
 }
 
-std::string_view name_of(WeightFormat format) { return format == WeightFormat::int8 ? "int8" : "auto"; }
+std::string_view name_of(WeightFormat format) {
+  switch (format) {
+    case WeightFormat::automatic:
+      return "auto";
+    case WeightFormat::int8:
+      return "int8";
+    case WeightFormat::int4:
+      return "int4";
+  }
+  return "auto";
+}
 
 WeightFormat parse_weight_format(std::string_view name) {
-  for (const WeightFormat format : {WeightFormat::automatic, WeightFormat::int8})
+  for (const WeightFormat format : {WeightFormat::automatic, WeightFormat::int8, WeightFormat::int4})
     if (name == name_of(format)) return format;
-  if (name == "int4" || name == "fp8")
-    fail(ErrorCode::unsupported, "weights: there is no ", name, " yet; use int8");
-  fail(ErrorCode::invalid_argument, "weights: expected auto or int8, got \"", name, "\"");
+  if (name == "fp8") fail(ErrorCode::unsupported, "weights: there is no fp8 yet; use int8");
+  fail(ErrorCode::invalid_argument, "weights: expected auto, int8 or int4, got \"", name, "\"");
 }
 
 std::string_view name_of(KvPrecision precision) {

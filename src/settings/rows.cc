@@ -20,8 +20,9 @@ constexpr Row kRows[] = {
     {"precision", &E::precision, "Model", words("auto, float32, bfloat16, float16"),
      "of weights and activations; auto: bfloat16 for 16-bit checkpoints, float32 for others; float16 needs a "
      "GPU"},
-    {"weights", &E::weights, "Model", words("auto, int8"),
-     "of a language model's layers; auto: in the precision; int8: half the memory of bfloat16"},
+    {"weights", &E::weights, "Model", words("auto, int8, int4"),
+     "of a language model's layers; auto: in the precision; int8: half the memory of bfloat16; int4 (CPUs): "
+     "28 % of it"},
     {"kv_precision", &E::kv_precision, "Model", words("auto, model, int8"),
      "of a language model's keys and values; auto: the model's; int8: half the memory of bfloat16"},
     {"cuda_graphs", &E::cuda_graphs, "Model", kEither,
@@ -199,7 +200,7 @@ constexpr Alias kAliases[] = {
     {Source::flag, "compile", "cuda_graphs"},
     {Source::flag, "runtime_int8", "weights", true, "int8", ""},
     {Source::file, "runtime_int8", "weights", true, "int8", ""},
-    {Source::flag, "runtime_int4", "weights", true, "int4", ""},  // refused by name
+    {Source::flag, "runtime_int4", "weights", true, "int4", ""},
     {Source::file, "runtime_int4", "weights", true, "int4", ""},
     {.source = Source::flag, .name = "llama_checkpoint_path", .key = "model", .of_server = true},
 };

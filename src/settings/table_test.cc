@@ -150,14 +150,13 @@ TEST(Validate, KnowsThatFloat16NeedsAGpu) {
 }
 
 TEST(WeightFormat, NamesAreReadBack) {
-  for (const WeightFormat format : {WeightFormat::automatic, WeightFormat::int8})
+  for (const WeightFormat format : {WeightFormat::automatic, WeightFormat::int8, WeightFormat::int4})
     EXPECT_EQ(parse_weight_format(name_of(format)), format);
-  for (const std::string bad : {"", "INT8", "int4", "fp8", "bfloat16"}) try {
+  for (const std::string bad : {"", "INT8", "int2", "fp8", "bfloat16"}) try {
       parse_weight_format(bad);
       ADD_FAILURE() << bad;
     } catch (const Error& error) {
-      const bool is_known = bad == "int4" || bad == "fp8";
-      EXPECT_EQ(error.code(), is_known ? ErrorCode::unsupported : ErrorCode::invalid_argument) << bad;
+      EXPECT_EQ(error.code(), bad == "fp8" ? ErrorCode::unsupported : ErrorCode::invalid_argument) << bad;
       EXPECT_NE(error.message().find("int8"), std::string::npos);
     }
   for (const char* device : {"auto", "cpu", "cuda", "cuda:1"})

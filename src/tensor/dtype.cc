@@ -20,8 +20,10 @@ int64_t size_of(DType dtype) {
     case DType::u8:
     case DType::boolean:
       return 1;
+    case DType::u4:
+      break;
   }
-  fail(ErrorCode::internal, "unknown dtype ", static_cast<int>(dtype));
+  fail(ErrorCode::internal, "no elements of whole bytes: dtype ", static_cast<int>(dtype));
 }
 
 std::string_view name_of(DType dtype) {
@@ -46,6 +48,8 @@ std::string_view name_of(DType dtype) {
       return "U8";
     case DType::boolean:
       return "BOOL";
+    case DType::u4:
+      return "U4";
   }
   return "?";
 }

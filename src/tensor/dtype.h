@@ -6,9 +6,10 @@
 
 namespace shoal {
 
-enum class DType : uint8_t { f32, f64, bf16, f16, i64, i32, i16, i8, u8, boolean };
+// u4: two a byte, the first in the low bits; names the format of a matrix, whose tensor is u8.
+enum class DType : uint8_t { f32, f64, bf16, f16, i64, i32, i16, i8, u8, boolean, u4 };
 
-// Bytes of one element.
+// Bytes of one element. u4 has none: Error(internal).
 int64_t size_of(DType dtype);
 
 // "F32", "BF16", ... : the names used by safetensors headers, and by our messages.

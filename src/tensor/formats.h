@@ -10,14 +10,20 @@ namespace shoal {
 struct MatrixFormat {
   DType weights = DType::f32;
   DType operand = DType::f32;
+  int64_t group = 0;  // of u4: inputs that share a scale and a minimum, 32, 64 or 128
 
   constexpr MatrixFormat() = default;
   // Weights multiplied in the type they are stored in: f32, bf16 and f16 convert to their format.
   constexpr MatrixFormat(DType plain) : weights(plain), operand(plain) {}
-  constexpr MatrixFormat(DType stored, DType multiplied) : weights(stored), operand(multiplied) {}
+  constexpr MatrixFormat(DType stored, DType multiplied, int64_t inputs_together = 0)
+      : weights(stored), operand(multiplied), group(inputs_together) {}
 
   bool operator==(const MatrixFormat&) const = default;
 };
+
+constexpr bool is_group_of_u4(int64_t inputs) { return inputs == 32 || inputs == 64 || inputs == 128; }
+// What weights that are made 4 bits wide share if nobody chose (docs/QUANTISATION.md).
+constexpr int64_t kUsualGroup = 64;
 
 // Of a whole model. Embeddings, heads and biases are kept in the dtype of the operands or in f32: fewer bits
 // there change the pacing of speech.
@@ -25,6 +31,7 @@ struct Formats {
   DType weights = DType::f32;   // of the layers' matrices
   DType operands = DType::f32;  // f32, bf16, or on a GPU f16
   DType kv = DType::f32;        // of keys and values in pages
+  int64_t group = 0;            // of weights in u4: MatrixFormat::group
 
   constexpr Formats() = default;
   // Everything in one dtype.

@@ -4,14 +4,17 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <limits>
 #include <unordered_set>
 
+#include "base/bf16.h"
 #include "base/error.h"
+#include "tensor/formats.h"
 
 namespace shoal::weights {
 namespace {
 
-constexpr std::string_view kMember = "quantization_config", kScalesEnd = ".scales";
+constexpr std::string_view kMember = "quantization_config", kScalesEnd = ".scales", kMinimaEnd = ".minima";
 constexpr int64_t kVersion = 1;
 
 std::string_view precision_name(DType dtype) { return dtype == DType::f32 ? "float32" : "bfloat16"; }
@@ -21,13 +24,16 @@ template <typename... Parts>
   fail(ErrorCode::corrupt_file, checkpoint.path(), ": tensor ", name, ": ", parts...);
 }
 
-void check_scales(const Checkpoint& checkpoint, const std::string& name, TensorView scales) {
-  if (scales.dtype() != DType::f32)
-    fail_tensor(checkpoint, name, "expected dtype F32, found ", name_of(scales.dtype()));
-  for (int64_t i = 0; i < scales.elements(); ++i) {
-    const float scale = scales.as<float>()[i];
-    if (!(std::isfinite(scale) && scale >= 0))
-      fail_tensor(checkpoint, name, "expected finite numbers of at least 0, found ", scale);
+// Finite numbers of at least `least`.
+void check_numbers(const Checkpoint& checkpoint, const std::string& name, TensorView numbers, DType dtype,
+                   float least) {
+  if (numbers.dtype() != dtype)
+    fail_tensor(checkpoint, name, "expected dtype ", name_of(dtype), ", found ", name_of(numbers.dtype()));
+  for (int64_t i = 0; i < numbers.elements(); ++i) {
+    const float number = dtype == DType::f32 ? numbers.as<float>()[i] : bf16_to_float(numbers.as<Bf16>()[i]);
+    if (!(std::isfinite(number) && number >= least))
+      fail_tensor(checkpoint, name, "expected finite numbers", least == 0 ? " of at least 0" : "", ", found ",
+                  number);
   }
 }
 
@@ -58,12 +64,20 @@ std::optional<Quantisation> Quantisation::parse(const Json& config) {
   expect("quant_method", "shoal");
   if (const int64_t version = member->at("version").as_integer(); version != kVersion)
     fail(ErrorCode::unsupported, member->where(), ".version: expected ", kVersion, ", found ", version);
-  expect("weights", "int8");
+  expect("weights", "int8", "int4");
   expect("precision", precision_name(DType::f32), precision_name(DType::bf16));
-  if (member->as_object().size() != 4)
-    fail(ErrorCode::unsupported, member->where(), ": expected 4 members, found ", member->as_object().size());
-  const bool is_wide = member->at("precision").as_string() == precision_name(DType::f32);
-  return Quantisation{is_wide ? DType::f32 : DType::bf16};
+  Quantisation found;
+  if (member->at("precision").as_string() == precision_name(DType::f32)) found.precision = DType::f32;
+  if (member->at("weights").as_string() == "int4") {
+    found.weights = DType::u4;
+    found.group = member->at("group").as_integer();
+    if (!is_group_of_u4(found.group))
+      fail(ErrorCode::unsupported, member->where(), ".group: expected 32, 64 or 128, found ", found.group);
+  }
+  if (const size_t members = found.group > 0 ? 5 : 4; member->as_object().size() != members)
+    fail(ErrorCode::unsupported, member->where(), ": expected ", members, " members, found ",
+         member->as_object().size());
+  return found;
 }
 
 std::optional<Quantisation> Quantisation::read(const std::string& config_json_path) {
@@ -76,12 +90,17 @@ std::string Quantisation::added_to(std::string_view config_json) const {
     fail(ErrorCode::corrupt_file, "config.json: expected an object with members, none of them ", kMember);
   const size_t last = config_json.find_last_not_of(" \t\r\n", config_json.rfind('}') - 1);
   return concat(config_json.substr(0, last + 1), ",\n \"", kMember,
-                "\": {\"quant_method\": \"shoal\", \"version\": ", kVersion,
-                ", \"weights\": \"int8\", \"precision\": \"", precision_name(precision), "\"}\n}\n");
+                "\": {\"quant_method\": \"shoal\", \"version\": ", kVersion, ", \"weights\": \"",
+                weights == DType::u4 ? concat("int4\", \"group\": ", group) : "int8\"", ", \"precision\": \"",
+                precision_name(precision), "\"}\n}\n");
 }
 
 std::string scales_name(std::string_view matrix) {
   return concat(matrix.substr(0, matrix.rfind(".weight")), kScalesEnd);
+}
+
+std::string minima_name(std::string_view matrix) {
+  return concat(matrix.substr(0, matrix.rfind(".weight")), kMinimaEnd);
 }
 
 StoredIntegers find_integers(const Checkpoint& checkpoint, const std::string& matrix, const Shape& shape,
@@ -91,29 +110,56 @@ StoredIntegers find_integers(const Checkpoint& checkpoint, const std::string& ma
     fail_tensor(checkpoint, matrix, "expected I8 ", shape, ", found ",
                 integers ? concat(name_of(integers->dtype()), " ", integers->shape()) : "none");
   const std::string scales = scales_name(matrix);
-  const StoredIntegers found{*integers, checkpoint.get(scales, {shape[0]})};
-  check_scales(checkpoint, scales, found.scales);
+  const StoredIntegers found{*integers, checkpoint.get(scales, {shape[0]}), {}};
+  check_numbers(checkpoint, scales, found.scales, DType::f32, 0);
   if (team && has_lowest(*integers, *team))
     fail_tensor(checkpoint, matrix, "expected -127 to 127, found -128");
   return found;
 }
 
+StoredIntegers find_nibbles(const Checkpoint& checkpoint, const std::string& matrix, const Shape& shape,
+                            int64_t group) {
+  const TensorView* nibbles = checkpoint.find(matrix);
+  const Shape expected{shape[0], shape[1] / 2};
+  if (!nibbles || nibbles->dtype() != DType::u8 || nibbles->shape() != expected || shape[1] % 2 != 0)
+    fail_tensor(checkpoint, matrix, "expected U8 ", expected, ", found ",
+                nibbles ? concat(name_of(nibbles->dtype()), " ", nibbles->shape()) : "none");
+  const std::string scales = scales_name(matrix), minima = minima_name(matrix);
+  const TensorView* found = checkpoint.find(scales);
+  const auto groups_of = [&](int64_t inputs) { return (shape[1] + inputs - 1) / inputs; };
+  const int64_t groups = group > 0                     ? groups_of(group)
+                         : found && found->rank() == 2 ? found->dim(1)
+                                                       : groups_of(kUsualGroup);
+  const StoredIntegers stored{*nibbles, checkpoint.get(scales, {shape[0], groups}),
+                              checkpoint.get(minima, {shape[0], groups})};
+  check_numbers(checkpoint, scales, stored.scales, DType::bf16, 0);
+  check_numbers(checkpoint, minima, stored.minima, DType::bf16, -std::numeric_limits<float>::max());
+  return stored;
+}
+
 void check_quantised(const Checkpoint& checkpoint, const std::optional<Quantisation>& quantisation,
                      std::span<const RequiredTensor> matrices) {
-  std::unordered_set<std::string> scales;
+  std::unordered_set<std::string> companions;
   for (const RequiredTensor& matrix : matrices) {
     const RequiredTensor::Found found = matrix.stored_in(checkpoint);
     for (const std::string& name : found.names) {
       const TensorView view = *checkpoint.find(name);
-      if (!quantisation && view.dtype() == DType::i8)
-        fail_tensor(checkpoint, name, "found I8, which needs a ", kMember, " in config.json");
-      scales.insert(scales_name(name));
-      if (quantisation && found.problem.empty()) find_integers(checkpoint, name, view.shape(), nullptr);
+      if (!quantisation && (view.dtype() == DType::i8 || view.dtype() == DType::u8))
+        fail_tensor(checkpoint, name, "found ", name_of(view.dtype()), ", which needs a ", kMember,
+                    " in config.json");
+      companions.insert(scales_name(name));
+      if (quantisation && quantisation->weights == DType::u4) companions.insert(minima_name(name));
+      if (!quantisation || !found.problem.empty()) continue;
+      if (quantisation->weights == DType::u4)
+        find_nibbles(checkpoint, name, {view.dim(0), matrix.shape[1]}, quantisation->group);
+      else
+        find_integers(checkpoint, name, {view.dim(0), matrix.shape[1]}, nullptr);
     }
   }
   for (const StoredTensor& tensor : checkpoint.tensors())
-    if (quantisation && tensor.name.ends_with(kScalesEnd) && !scales.contains(tensor.name))
-      fail_tensor(checkpoint, tensor.name, "belongs to no matrix of 8 bits");
+    if (quantisation && (tensor.name.ends_with(kScalesEnd) || tensor.name.ends_with(kMinimaEnd)) &&
+        !companions.contains(tensor.name))
+      fail_tensor(checkpoint, tensor.name, "belongs to no matrix of 8 or 4 bits");
 }
 
 }  // namespace shoal::weights

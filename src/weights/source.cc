@@ -18,11 +18,14 @@ class CheckpointSource final : public TensorSource {
   }
   Weight layer_matrix(const std::string& name, const Shape& shape) override {
     const TensorView* found = checkpoint_.find(name);
-    if (!found || found->dtype() != DType::i8) return tensor(name, shape);
-    const StoredIntegers stored = find_integers(checkpoint_, name, shape, &team_);
+    const bool is_int8 = found && found->dtype() == DType::i8;
+    if (!is_int8 && !(found && found->dtype() == DType::u8)) return tensor(name, shape);
+    const StoredIntegers stored =
+        is_int8 ? find_integers(checkpoint_, name, shape, &team_) : find_nibbles(checkpoint_, name, shape, 0);
     release_after(stored.integers.bytes());
     Weight weight(stored.integers);
     weight.scales = stored.scales;
+    weight.minima = stored.minima;
     return weight;
   }
   Weight convolution(const std::string& prefix, const Shape& shape) override {

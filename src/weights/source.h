@@ -25,7 +25,8 @@ struct Weight {
 
   Tensor owned;
   TensorView view;    // dense f32, bf16 or f16; without memory (Tensor::sized) of a source of names only
-  TensorView scales;  // of a layer's matrix in i8: StoredIntegers (quantised.h); else empty
+  TensorView scales;  // of a layer's matrix in i8 or 4 bits (u8): StoredIntegers (quantised.h); else empty
+  TensorView minima;  // of one in 4 bits
 };
 
 class TensorSource {
@@ -35,7 +36,7 @@ class TensorSource {
   virtual bool contains(std::string_view name) const = 0;
   // Of that very shape. Throws Error: not_found, corrupt_file.
   virtual Weight tensor(const std::string& name, const Shape& shape) = 0;
-  // A matrix of a model's layers: also one that a checkpoint keeps in i8.
+  // A matrix of a model's layers: also one that a checkpoint keeps as integers.
   virtual Weight layer_matrix(const std::string& name, const Shape& shape) { return tensor(name, shape); }
   // The kernel of a convolution, f32: `prefix`.weight, or either form of weight norm folded (weight_norm.h).
   virtual Weight convolution(const std::string& prefix, const Shape& shape) = 0;

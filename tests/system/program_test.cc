@@ -200,7 +200,13 @@ TEST_F(Program, QuantizeWritesAFolderThatSpeaks) {
   EXPECT_EQ(run("say Hello --model small -o small.wav").exit_code, 0);
   EXPECT_EQ(run("say Hello --weights int8 -o same.wav").exit_code, 0);
   EXPECT_EQ(read_file(path("small.wav"), 1 << 20), read_file(path("same.wav"), 1 << 20));
-  for (const char* refused : {"-o small", "-o new --mode int4", "small -o new", "random:s1-mini -o new"})
+  EXPECT_EQ(run("quantize -o four --mode int4").exit_code, 0);
+  EXPECT_THAT(run("inspect four").out, HasSubstr("weights: int4, of the layers' matrices, in groups of 64"));
+  EXPECT_EQ(run("say Hello --model four -o four.wav --device cpu").exit_code, 0);
+  EXPECT_EQ(run("say Hello --device cpu --runtime-int4 -o same.wav").exit_code, 0);
+  EXPECT_EQ(read_file(path("four.wav"), 1 << 20), read_file(path("same.wav"), 1 << 20));
+  for (const char* refused : {"-o small", "-o new --mode fp8", "-o new --group 64",
+                              "-o new --mode int4 --group 48", "small -o new", "random:s1-mini -o new"})
     EXPECT_EQ(run(concat("quantize ", refused)).exit_code, 2) << refused;
   EXPECT_FALSE(fs::exists(path("new")));
 }

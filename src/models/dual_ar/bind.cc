@@ -92,7 +92,10 @@ class Binder {
   }
 
  private:
-  static ops::StoredMatrix as_stored(const Weight& weight) { return {weight.view, weight.scales}; }
+  static ops::StoredMatrix as_stored(const Weight& weight) {
+    if (weight.view.dtype() != DType::u8) return {weight.view, weight.scales};
+    return {weight.view, weight.scales, weight.minima, 2 * weight.view.dim(1)};
+  }
 
   ops::PackedMatrix pack(const Weight& weight, const std::string& name, bool has_bias, MatrixFormat format) {
     const Weight bias = has_bias ? stored(name + ".bias", {weight.view.dim(0)}) : Weight();

@@ -14,7 +14,7 @@ using weights::RequiredTensor;
 // head". A tied head is counted once, with the embeddings. Reads and allocates nothing of the model's size.
 std::vector<RequiredTensor> required_tensors(const Config& config);
 
-// Those of them that weights of 8 bits replace: the matrices of the slow and the fast layers.
+// Those of them that weights of 8 or 4 bits replace: the matrices of the slow and the fast layers.
 std::vector<RequiredTensor> layer_matrices(const Config& config);
 
 }  // namespace shoal::dual_ar

@@ -32,6 +32,21 @@ Values linear(const Values& x, const Values& w, const Values& bias, int64_t dept
   return y;
 }
 
+Values int4_weights(const std::vector<uint8_t>& nibbles, const Values& scales, const Values& minima,
+                    int64_t depth, int64_t group) {
+  const int64_t row_bytes = (depth + 1) / 2, groups = (depth + group - 1) / group;
+  Values weights;
+  for (int64_t n = 0; n < static_cast<int64_t>(nibbles.size()) / row_bytes; ++n) {
+    for (int64_t k = 0; k < depth; ++k) {
+      const uint8_t byte = nibbles[static_cast<size_t>(n * row_bytes + k / 2)];
+      const int integer = k % 2 == 0 ? byte % 16 : byte / 16;
+      const auto at = static_cast<size_t>(n * groups + k / group);
+      weights.push_back(minima[at] + scales[at] * integer);
+    }
+  }
+  return weights;
+}
+
 double gelu(double x) { return 0.5 * x * (1.0 + std::erf(x / std::sqrt(2.0))); }
 
 double gelu_tanh(double x) {

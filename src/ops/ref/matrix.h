@@ -12,6 +12,12 @@ using Values = std::vector<double>;
 // empty.
 Values linear(const Values& x, const Values& w, const Values& bias, int64_t depth);
 
+// Weights of 4 bits, [outputs, depth]: minimum + scale * integer. nibbles: two a byte, the first in the low
+// bits, rows of depth / 2 bytes rounded up; scales, minima: [outputs, groups], each of `group` neighbouring
+// inputs, the last perhaps of fewer.
+Values int4_weights(const std::vector<uint8_t>& nibbles, const Values& scales, const Values& minima,
+                    int64_t depth, int64_t group);
+
 double gelu(double x);
 double gelu_tanh(double x);
 double silu(double x);

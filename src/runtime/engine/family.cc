@@ -14,7 +14,7 @@ ModelVoices Family::own_voices(const std::string& model) const {
 
 QuantisationReport Family::quantise(const QuantiseOptions& options, const QuantiseProgress&) const {
   fail(ErrorCode::unsupported, "quantise: ", printable(options.model),
-       " is no language model; weights of 8 bits are for these alone");
+       " is no language model; weights of 8 and 4 bits are for these alone");
 }
 
 std::string Family::shipped_voices_dir(const std::string& /*model*/) const { return ""; }

@@ -5,6 +5,7 @@
 #include "runtime/engine/device_memory.h"
 #include "runtime/engine/family.h"
 #include "shoal/quantise.h"
+#include "tensor/formats.h"
 
 namespace shoal {
 
@@ -36,8 +37,13 @@ MemoryEstimate estimate_memory(const EngineConfig& config) {
 }
 
 QuantisationReport quantise_model(const QuantiseOptions& options, const QuantiseProgress& progress) {
-  if (options.weights != WeightFormat::int8)
-    fail(ErrorCode::invalid_argument, "weights: expected int8, got \"", name_of(options.weights), "\"");
+  if (options.weights == WeightFormat::automatic)
+    fail(ErrorCode::invalid_argument, "weights: expected int8 or int4, got \"", name_of(options.weights),
+         "\"");
+  if (options.group != 0 && options.weights != WeightFormat::int4)
+    fail(ErrorCode::invalid_argument, "group: int8 has one scale for each output; groups are for int4");
+  if (options.group != 0 && !is_group_of_u4(options.group))
+    fail(ErrorCode::invalid_argument, "group: expected 32, 64 or 128, got ", options.group);
   return runtime::family_of(options.model).quantise(options, progress);
 }
 

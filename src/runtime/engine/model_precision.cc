@@ -17,6 +17,8 @@ bool is_stored_in_16_bits(const weights::Checkpoint& checkpoint) {
   return narrow * 2 > total;
 }
 
+bool is_integers(DType dtype) { return dtype == DType::i8 || dtype == DType::u4; }
+
 }  // namespace
 
 void check_precision(Precision precision, Device device) {
@@ -25,12 +27,22 @@ void check_precision(Precision precision, Device device) {
 }
 
 Formats with_weights(Formats formats, WeightFormat weights, Device device) {
-  if (weights == WeightFormat::int8) formats.weights = DType::i8;
-  if (formats.weights != DType::i8) return formats;
-  if (!ops::multiplies(device, ops::layer_format(device, formats)))
-    fail(ErrorCode::unsupported, "weights: int8 on a GPU needs 16 bits beside it; use --precision bfloat16");
-  return formats;
+  const DType wanted = weights == WeightFormat::int8   ? DType::i8
+                       : weights == WeightFormat::int4 ? DType::u4
+                                                       : formats.weights;
+  if (is_integers(formats.weights) && wanted != formats.weights)
+    fail(ErrorCode::unsupported, "weights: the model keeps its layers in ", name_of_weights(formats.weights),
+         ", which cannot become ", name_of(weights), "; use auto, or the model that it was made of");
+  if (wanted == DType::u4 && formats.weights != wanted) formats.group = kUsualGroup;
+  formats.weights = wanted;
+  if (!is_integers(wanted) || ops::multiplies(device, ops::layer_format(device, formats))) return formats;
+  if (wanted == DType::u4)
+    fail(ErrorCode::unsupported,
+         "weights: int4 needs a CPU (--device cpu); on a GPU use int8, made of the original model");
+  fail(ErrorCode::unsupported, "weights: int8 on a GPU needs 16 bits beside it; use --precision bfloat16");
 }
+
+std::string_view name_of_weights(DType dtype) { return dtype == DType::u4 ? "int4" : "int8"; }
 
 void check_kv_precision(KvPrecision kv, Device device, int64_t head_dim) {
   if (kv == KvPrecision::int8 && !ops::can_attend(device, head_dim, DType::i8))
@@ -60,7 +72,8 @@ Formats choose_formats(Precision precision, const weights::Checkpoint& checkpoin
   if (stored) {
     Formats formats = precision == Precision::automatic ? Formats(stored->precision)
                                                         : choose_formats(precision, checkpoint);
-    formats.weights = DType::i8;
+    formats.weights = stored->weights;
+    formats.group = stored->group;
     return formats;
   }
   switch (precision) {

@@ -14,8 +14,10 @@ namespace shoal::runtime {
 // Throws Error(unsupported) for a precision that the device does not compute in.
 void check_precision(Precision precision, Device device);
 // These formats with the layers' weights as asked for; automatic: as they are. Throws Error(unsupported) for
-// those that the device does not multiply.
+// those that the device does not multiply, and for others than the integers that the model keeps.
 Formats with_weights(Formats formats, WeightFormat weights, Device device);
+// "int8" or "int4", of weights in i8 or u4.
+std::string_view name_of_weights(DType dtype);
 // Throws Error(unsupported) for keys and values that attention on the device does not read.
 void check_kv_precision(KvPrecision kv, Device device, int64_t head_dim);
 // These formats with keys and values as asked for.
@@ -23,7 +25,7 @@ Formats with_kv_precision(Formats formats, KvPrecision kv);
 // The name of the chosen precision.
 Precision precision_of(const Formats& formats);
 // automatic: 16 bits where the larger part of the checkpoint is stored so. stored: what a quantised model
-// says of itself: its layers' weights are 8 bits, and automatic is its precision.
+// says of itself: how its layers' weights are kept, and automatic is its precision.
 Formats choose_formats(Precision precision, const weights::Checkpoint& checkpoint,
                        const std::optional<weights::Quantisation>& stored = std::nullopt);
 // The same for random weights, which stand for a 16-bit checkpoint.

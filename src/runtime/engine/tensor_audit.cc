@@ -22,14 +22,21 @@ TensorReport report_of(const weights::StoredTensor& tensor) {
           .bytes = tensor.view.bytes()};
 }
 
-// Bytes of the scales beside the integers of 8 bits; 0: the tensor is not kept in 8 bits.
-int64_t scales_of(const weights::RequiredTensor::Found& found, const weights::Checkpoint& checkpoint) {
+// What a tensor takes if it is kept as integers, with their scales and minima. count: of all these tensors.
+struct Integers {
   int64_t bytes = 0;
+  size_t count = 0;
+};
+
+Integers integers_of(const weights::RequiredTensor::Found& found, const weights::Checkpoint& checkpoint) {
+  Integers all;
   for (const std::string& name : found.names) {
-    if (checkpoint.find(name)->dtype() != DType::i8) continue;
-    if (const TensorView* scales = checkpoint.find(weights::scales_name(name))) bytes += scales->bytes();
+    const DType dtype = checkpoint.find(name)->dtype();
+    if (dtype != DType::i8 && dtype != DType::u8) continue;
+    for (const std::string& part : {name, weights::scales_name(name), weights::minima_name(name)})
+      if (const TensorView* view = checkpoint.find(part)) all.bytes += view->bytes(), ++all.count;
   }
-  return bytes;
+  return all;
 }
 
 }  // namespace
@@ -40,13 +47,12 @@ CheckpointReport audit(std::string name, const weights::Checkpoint& checkpoint, 
   size_t used = 0;
   for (const weights::RequiredTensor& tensor : required) {
     const weights::RequiredTensor::Found found = tensor.stored_in(checkpoint);
-    used += found.names.size();
     if (!found.problem.empty()) report.problems.push_back(found.problem);
     PartReport& part = part_called(report, tensor.part);
     part.parameters += tensor.shape.elements();
-    const int64_t scales = scales_of(found, checkpoint);
-    used += scales > 0 ? found.names.size() : 0;
-    part.bytes += scales > 0 ? tensor.shape.elements() + scales : tensor.shape.elements() * size_of(dtype);
+    const Integers integers = integers_of(found, checkpoint);
+    used += integers.count > 0 ? integers.count : found.names.size();
+    part.bytes += integers.count > 0 ? integers.bytes : tensor.shape.elements() * size_of(dtype);
   }
   for (const weights::StoredTensor& tensor : checkpoint.tensors())
     report.tensors.push_back(report_of(tensor));

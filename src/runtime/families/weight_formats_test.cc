@@ -46,8 +46,25 @@ TEST(WeightFormats, EightBitsHalveTheLayersAndChangeNothingElse) {
   EXPECT_EQ(layers, 2);  // slow and fast
 }
 
-TEST(WeightFormats, AnEngineTakesWhatItsPlanSays) {
-  const EngineConfig config = with_format("", WeightFormat::int8);
+// Half a byte a weight and four bytes for each 64, of 2 bytes a weight.
+TEST(WeightFormats, FourBitsTake28HundredthsOfTheLayers) {
+  const auto wide = estimate_memory(with_format("random:s1-mini", WeightFormat::automatic)).parts;
+  const auto narrow = estimate_memory(with_format("random:s1-mini", WeightFormat::int4)).parts;
+  for (size_t i = 0; i < wide.size(); ++i) {
+    const double share = static_cast<double>(narrow[i].bytes) / static_cast<double>(wide[i].bytes);
+    if (wide[i].name.starts_with("workspace")) continue;
+    EXPECT_NEAR(share, is_of_layers(wide[i].name) ? 0.28125 : 1, 0.001) << wide[i].name;
+  }
+}
+
+class EngineWithFormat : public ::testing::TestWithParam<WeightFormat> {};
+
+INSTANTIATE_TEST_SUITE_P(Integers, EngineWithFormat,
+                         ::testing::Values(WeightFormat::int8, WeightFormat::int4),
+                         [](const auto& format) { return std::string(name_of(format.param)); });
+
+TEST_P(EngineWithFormat, TakesWhatItsPlanSays) {
+  const EngineConfig config = with_format("", GetParam());
   int64_t planned = 0, taken = 0;
   for (const MemoryPart& part : estimate_memory(config).parts)
     if (part.name.starts_with("language model")) planned += part.bytes;

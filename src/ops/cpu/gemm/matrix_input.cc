@@ -169,32 +169,55 @@ StagedInput gather_taps(Context& ctx, const StagedSequences& staged, const Panel
 }
 
 // x[0, width) as integers, each group of inputs with a scale of its own, and zeros behind.
-void round_to_integers(const float* x, int64_t width, int64_t padded, int8_t* out, float* scales,
-                       int32_t* offsets) {
+void round_to_integers(const float* x, int64_t width, int64_t padded, int8_t* out, float* scales) {
   for (int64_t begin = 0; begin < padded; begin += kGroup) {
     const int64_t count = std::clamp<int64_t>(width - begin, 0, kGroup);
     IntegerScale scale;
     scale.add(x + begin, static_cast<int>(count));
     scales[begin / kGroup] = scale.scale();
     const float factor = scale.factor();
-    int32_t sum = 0;
-    for (int64_t i = begin; i < begin + count; ++i) sum += out[i] = nearest_int8(x[i] * factor);
-    offsets[begin / kGroup] = kIntegerOffset * sum;
+    for (int64_t i = begin; i < begin + count; ++i) out[i] = nearest_int8(x[i] * factor);
     std::fill(out + begin + count, out + begin + kGroup, int8_t{0});
   }
 }
 
-StagedInput stage_integers(Context& ctx, TensorView x, int64_t padded) {
+int32_t sum_of_integers(const int8_t* integers, int64_t count) {
+  int32_t sum = 0;
+  for (int64_t i = 0; i < count; ++i) sum += integers[i];
+  return sum;
+}
+
+// Of integers and their scales, what the weights are off by: those of 8 bits are stored with an offset, those
+// of 4 bits have a minimum.
+void sum_groups(const StagedInput& staged, int64_t group, int64_t row) {
+  const int8_t* const integers = static_cast<const int8_t*>(staged.data) + row * staged.row_stride;
+  if (!staged.offsets.empty()) {
+    for (int64_t g = 0; g < staged.offsets.dim(1); ++g)
+      staged.offsets.row<int32_t>(row)[g] = kIntegerOffset * sum_of_integers(integers + g * kGroup, kGroup);
+    return;
+  }
+  for (int64_t g = 0; g < staged.sums.dim(1); ++g)
+    staged.sums.row<float>(row)[g] = static_cast<float>(sum_of_integers(integers + g * group, group)) *
+                                     staged.scales.row<float>(row)[g * group / kGroup];
+}
+
+StagedInput stage_integers(Context& ctx, TensorView x, MatrixFormat weights, int64_t padded) {
   const int64_t rows = x.dim(0);
-  const TensorView staged = ctx.workspace->alloc(DType::i8, {rows, padded});
-  const TensorView scales = ctx.workspace->alloc(DType::f32, {rows, padded / kGroup});
-  const TensorView offsets = ctx.workspace->alloc(DType::i32, {rows, padded / kGroup});
+  const TensorView integers = ctx.workspace->alloc(DType::i8, {rows, padded});
+  StagedInput staged{integers.data(), DType::i8, padded, 0, one_segment(*ctx.workspace, rows)};
+  staged.scales = ctx.workspace->alloc(DType::f32, {rows, padded / kGroup});
+  if (weights.weights == DType::i8)
+    staged.offsets = ctx.workspace->alloc(DType::i32, {rows, padded / kGroup});
+  else
+    staged.sums = ctx.workspace->alloc(DType::f32, {rows, padded / weights.group});
   ctx.team->parallel_for(rows, input_rows_per_task(x.dim(1)), [&](int64_t begin, int64_t end, int) {
-    for (int64_t row = begin; row < end; ++row)
-      round_to_integers(x.row<float>(row), x.dim(1), padded, staged.row<int8_t>(row), scales.row<float>(row),
-                        offsets.row<int32_t>(row));
+    for (int64_t row = begin; row < end; ++row) {
+      round_to_integers(x.row<float>(row), x.dim(1), padded, integers.row<int8_t>(row),
+                        staged.scales.row<float>(row));
+      sum_groups(staged, weights.group, row);
+    }
   });
-  return {staged.data(), DType::i8, padded, 0, one_segment(*ctx.workspace, rows), scales, offsets};
+  return staged;
 }
 
 }  // namespace
@@ -205,8 +228,8 @@ RowFormat row_format(DType operand) {
 }
 
 StagedInput stage_rows(Context& ctx, TensorView x, const PackedMatrix& weight) {
-  const PanelLayout layout = panel_layout(weight.format.weights, 1, weight.depth);
-  if (weight.format.weights == DType::i8) return stage_integers(ctx, x, layout.depth);
+  const PanelLayout layout = panel_layout(weight.format, 1, weight.depth);
+  if (has_integers(weight.format)) return stage_integers(ctx, x, weight.format, layout.depth);
   const RowFormat format = row_format(weight.format.operand);
   const std::span<const Segment> segments = one_segment(*ctx.workspace, x.dim(0));
   if (format == RowFormat::f32 && layout.depth == weight.depth)
@@ -216,7 +239,7 @@ StagedInput stage_rows(Context& ctx, TensorView x, const PackedMatrix& weight) {
 }
 
 StagedInput stage_signal(Context& ctx, TensorView x, const PackedMatrix& weight, int64_t dilation) {
-  const PanelLayout layout = panel_layout(weight.format.weights, weight.taps, weight.depth);
+  const PanelLayout layout = panel_layout(weight.format, weight.taps, weight.depth);
   const RowFormat format = row_format(weight.format.operand);
   const int64_t width = layout.folded ? weight.depth : layout.depth;
   const bool as_it_is = format == RowFormat::f32 && width == weight.depth;
@@ -279,7 +302,7 @@ StagedSequences stage_sequences(Context& ctx, const ConvInput& input, int64_t lo
 
 StagedInput stage_convolution(Context& ctx, const ConvInput& input, const PackedMatrix& weight,
                               int64_t dilation) {
-  const PanelLayout layout = panel_layout(weight.format.weights, weight.taps, weight.depth);
+  const PanelLayout layout = panel_layout(weight.format, weight.taps, weight.depth);
   const int64_t width = layout.folded ? weight.depth : layout.depth;
   const StagedSequences staged =
       stage_sequences(ctx, input, (weight.taps - 1) * dilation, row_format(weight.format.operand), width);

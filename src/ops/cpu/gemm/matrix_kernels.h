@@ -24,11 +24,18 @@ struct ProductBlock {
   const float* input_scales;
   const int32_t* input_offsets;
   int64_t scale_stride;
+  // Of a 4-bit product: inputs of a group of weights, a divisor of 128; and for each row and such group, at
+  // row * sum_stride + group, the sum of the inputs times their scale, which counts the minimum of the
+  // weights.
+  int64_t group;
+  const float* input_sums;
+  int64_t sum_stride;
 };
 
 constexpr int kMostSums = 1024;
-constexpr int kMostPanels = 4;   // of one block
-constexpr int64_t kGroup = 128;  // inputs of an 8-bit product that are rounded with one scale
+constexpr int kMostPanels = 4;         // of one block
+constexpr int64_t kGroup = 128;        // inputs of a product of integers that are rounded with one scale
+constexpr int64_t kNibbleHeader = 64;  // bytes before the integers of a group of 4-bit weights of a panel
 
 // Order of summation, the same for every row, however many are computed together:
 //   f32:  k even and k odd are two chains of fused multiply-adds over taps and depth; the result is even +
@@ -40,6 +47,8 @@ constexpr int64_t kGroup = 128;  // inputs of an 8-bit product that are rounded 
 //   i8:   per group of 128 k the exact integer; the sum is a chain of fused multiply-adds, over the groups,
 //   of
 //         that integer and the row's scale of the group. The same bits on every instruction set.
+//   u4:   per group of weights the exact integer; two fused multiply-adds a group, in order: that integer and
+//         (weight scale * row's scale), then minimum and row's sum. The same bits on every instruction set.
 struct ProductKernel {
   int most_rows;  // of one block
   int row_step;   // multiples of it waste no blocks
@@ -49,7 +58,7 @@ struct ProductKernel {
 };
 
 struct MatrixKernels {
-  ProductKernel f32, bf16, i8;
+  ProductKernel f32, bf16, i8, u4;
   bool reads_bf16;  // bf16 products take their input as bf16; otherwise as float already rounded to bf16
   // Called by each thread before and after its multiply calls; null when there is nothing to set up.
   void (*enter)();
@@ -65,6 +74,8 @@ int one_panel_for(int rows);
 void avx2_multiply_i8(const ProductBlock& block);
 int vnni_panels_for(int rows);
 void vnni_multiply_i8(const ProductBlock& block);
+void avx2_multiply_u4(const ProductBlock& block);
+void vnni_multiply_u4(const ProductBlock& block);
 
 extern const MatrixKernels kPortableMatrixKernels;
 extern const MatrixKernels kAvx2MatrixKernels;

@@ -5,6 +5,7 @@
 #include "base/f16.h"
 #include "ops/cpu/gemm/integers.h"
 #include "ops/cpu/gemm/matrix_layout.h"
+#include "ops/cpu/gemm/nibbles.h"
 #include "ops/weight_source.h"
 
 namespace shoal::ops {
@@ -76,6 +77,24 @@ void store_chunk(const Chunk& chunk, int64_t depth, DType dtype, char* out) {
     for (size_t n = 0; n < cpu::kPanel; ++n) *to++ = pairs[n][p];
 }
 
+// A group of 4-bit weights of 16 outputs on its way into a panel.
+struct NibbleGroup {
+  std::array<cpu::NibbleScale, cpu::kPanel> scales{};
+  std::array<std::array<uint8_t, cpu::kMostInGroup>, cpu::kPanel> integers{};
+
+  // As matrix_layout.h has it.
+  void store(int64_t group, char* out) const {
+    Bf16 header[2][cpu::kPanel];
+    for (size_t n = 0; n < cpu::kPanel; ++n) header[0][n] = scales[n].scale, header[1][n] = scales[n].minimum;
+    std::memcpy(out, header, sizeof header);
+    static_assert(sizeof header == cpu::kNibbleHeader);
+    uint8_t* to = reinterpret_cast<uint8_t*>(out) + sizeof header;
+    for (size_t k = 0; k < static_cast<size_t>(group); k += 8)
+      for (const auto& of_output : integers)
+        for (size_t j = k; j < k + 4; ++j) *to++ = static_cast<uint8_t>(of_output[j] | of_output[j + 4] << 4);
+  }
+};
+
 class PanelPacker {
  public:
   PanelPacker(const PackRequest& request, cpu::PanelLayout layout) : request_(request), layout_(layout) {}
@@ -98,6 +117,22 @@ class PanelPacker {
       store_integers(gather(outputs, 0, k), factors, out + k * cpu::kPanel);
   }
 
+  // As integers of 4 bits with their scales and minima.
+  void pack_nibbles(int64_t panel, char* out) const {
+    const Outputs outputs = outputs_of(panel);
+    const int64_t bytes = cpu::group_bytes(request_.group);
+    for (int64_t k = 0; k < layout_.depth; k += request_.group, out += bytes) {
+      NibbleGroup group;
+      if (k < request_.depth) {
+        if (request_.parts[0].group_scales)
+          copy_nibbles(outputs, k, group);
+        else
+          find_nibbles(outputs, k, group);
+      }
+      group.store(request_.group, out);
+    }
+  }
+
   void pack_panel(int64_t panel, char* out) const {
     const Outputs outputs = outputs_of(panel);
     // Taps inside chunks: where the taps of a convolution are neighbours in memory, each cache line is
@@ -116,7 +151,8 @@ class PanelPacker {
   struct Output {
     const WeightSource* source = nullptr;  // null: padding
     int64_t offset = 0;
-    float scale = 0;  // of integers
+    float scale = 0;    // of integers of 8 bits
+    int64_t index = 0;  // in its source
   };
   using Outputs = std::array<Output, cpu::kPanel>;
 
@@ -141,7 +177,7 @@ class PanelPacker {
     const int64_t end = std::min(first + cpu::kPanel, skipped + source.outputs);
     for (int64_t n = begin; n < end; ++n)
       outputs[static_cast<size_t>(n - first)] = {&source, source.output_offset(n - skipped),
-                                                 source.scales ? source.scales[n - skipped] : 0};
+                                                 source.scales ? source.scales[n - skipped] : 0, n - skipped};
   }
 
   // Integers that are stored as such, four at a time; their rows are dense.
@@ -159,6 +195,36 @@ class PanelPacker {
         std::memcpy(out, &four, 4);
         out += 4;
       }
+    }
+  }
+
+  int64_t inputs_from(int64_t k) const { return std::min(request_.group, request_.depth - k); }
+
+  void find_nibbles(const Outputs& outputs, int64_t k, NibbleGroup& group) const {
+    std::array<std::array<float, cpu::kMostInGroup>, cpu::kPanel> weights;
+    for (int64_t i = 0; i < request_.group; i += kChunk) {
+      const Chunk chunk = gather(outputs, 0, k + i);
+      for (size_t n = 0; n < cpu::kPanel; ++n) std::ranges::copy(chunk[n], weights[n].begin() + i);
+    }
+    const auto count = static_cast<size_t>(inputs_from(k));
+    for (size_t n = 0; n < cpu::kPanel; ++n) {
+      if (!outputs[n].source) continue;
+      group.scales[n] = cpu::find_nibble_scale(weights[n].data(), static_cast<int>(count));
+      const cpu::NibbleRounding rounding(group.scales[n]);
+      for (size_t i = 0; i < count; ++i) group.integers[n][i] = rounding.nibble(weights[n][i]);
+    }
+  }
+
+  // Those that are stored as such; the rows of bytes are dense.
+  void copy_nibbles(const Outputs& outputs, int64_t k, NibbleGroup& group) const {
+    for (size_t n = 0; n < cpu::kPanel; ++n) {
+      const Output& output = outputs[n];
+      if (!output.source) continue;
+      const int64_t at = output.index * output.source->groups + k / request_.group;
+      group.scales[n] = {output.source->group_scales[at], output.source->minima[at]};
+      const auto* bytes = static_cast<const uint8_t*>(output.source->data) + output.offset + k / 2;
+      for (int64_t i = 0; i < inputs_from(k); ++i)
+        group.integers[n][static_cast<size_t>(i)] = bytes[i / 2] >> (i % 2 * 4) & 15;
     }
   }
 
@@ -201,14 +267,19 @@ float load_float(const void* data, DType dtype, int64_t i) {
 namespace cpu {
 
 Shape packed_shape(const PackRequest& request) {
-  const PanelLayout layout = panel_layout(request.dtype, request.taps, request.depth);
+  const PanelLayout layout = panel_layout(request.format(), request.taps, request.depth);
   const int64_t panels = panel_count(request.outputs) * (request.paired ? 2 : 1);
+  if (request.dtype == DType::u4) return {panels, layout.panel_stride};
   return {panels, layout.taps, layout.depth, kPanel};
 }
 
+DType packed_dtype(const PackRequest& request) {
+  return request.dtype == DType::u4 ? DType::u8 : request.dtype;
+}
+
 Tensor pack(Context& ctx, const PackRequest& request, TensorView scales) {
-  const PanelLayout layout = panel_layout(request.dtype, request.taps, request.depth);
-  Tensor storage(request.dtype, packed_shape(request), ctx.device);
+  const PanelLayout layout = panel_layout(request.format(), request.taps, request.depth);
+  Tensor storage(packed_dtype(request), packed_shape(request), ctx.device);
   const int64_t panels = storage.dim(0);
   char* out = static_cast<char*>(storage.view().data());
   const PanelPacker packer(request, layout);
@@ -217,6 +288,8 @@ Tensor pack(Context& ctx, const PackRequest& request, TensorView scales) {
       char* const to = out + panel * layout.panel_stride;
       if (request.dtype == DType::i8)
         packer.pack_integers(panel, to, scales.row<float>(panel));
+      else if (request.dtype == DType::u4)
+        packer.pack_nibbles(panel, to);
       else
         packer.pack_panel(panel, to);
     }

@@ -21,7 +21,7 @@ class ProductTask {
   explicit ProductTask(const Product& product)
       : product_(product),
         kernel_(kernel_for(product.weight.format.weights)),
-        layout_(panel_layout(product.weight.format.weights, product.weight.taps, product.weight.depth)),
+        layout_(panel_layout(product.weight.format, product.weight.taps, product.weight.depth)),
         weights_(static_cast<const char*>(product.weight.storage.view().data())) {}
 
   void run(const Segment& rows, int64_t panel_begin, int64_t panel_end) const {
@@ -40,7 +40,7 @@ class ProductTask {
   void run_block(const Segment& rows, int64_t panel, int64_t panels) const {
     alignas(64) float sums[kMostSums];
     const StagedInput& input = product_.input;
-    const bool scaled = !input.scales.empty();
+    const bool scaled = !input.scales.empty(), offset = !input.offsets.empty(), summed = !input.sums.empty();
     kernel_.multiply({.input = static_cast<const char*>(input.data) +
                                rows.input_row * input.row_stride * size_of(input.dtype),
                       .row_stride = input.row_stride,
@@ -53,9 +53,12 @@ class ProductTask {
                       .panels = static_cast<int>(panels),
                       .sums = sums,
                       .input_scales = scaled ? input.scales.row<float>(rows.input_row) : nullptr,
-                      .input_offsets = scaled ? input.offsets.row<int32_t>(rows.input_row) : nullptr,
-                      .scale_stride = scaled ? input.scales.stride(0) : 0});
-    if (scaled) scale_sums(sums, rows.rows, panel, panels);
+                      .input_offsets = offset ? input.offsets.row<int32_t>(rows.input_row) : nullptr,
+                      .scale_stride = scaled ? input.scales.stride(0) : 0,
+                      .group = product_.weight.format.group,
+                      .input_sums = summed ? input.sums.row<float>(rows.input_row) : nullptr,
+                      .sum_stride = summed ? input.sums.stride(0) : 0});
+    if (offset) scale_sums(sums, rows.rows, panel, panels);
     for (int64_t row = 0; row < rows.rows; ++row)
       finish(sums + row * panels * kPanel, panel, panels, product_.y.row<float>(rows.output_row + row));
   }
@@ -152,6 +155,7 @@ const MatrixKernels& matrix_kernels() {
 const ProductKernel& kernel_for(DType weights) {
   const MatrixKernels& kernels = matrix_kernels();
   if (weights == DType::i8) return kernels.i8;
+  if (weights == DType::u4) return kernels.u4;
   return weights == DType::f32 ? kernels.f32 : kernels.bf16;
 }
 

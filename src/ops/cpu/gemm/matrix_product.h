@@ -12,7 +12,7 @@ namespace shoal::ops::cpu {
 
 // The kernels of the instruction set in use (cpu_isa()).
 const MatrixKernels& matrix_kernels();
-// Of them those that read weights of this dtype: f32, bf16 or i8.
+// Of them those that read weights of this dtype: f32, bf16, i8 or u4.
 const ProductKernel& kernel_for(DType weights);
 
 // Consecutive output rows whose input rows are consecutive too.
@@ -26,7 +26,9 @@ struct StagedInput {
   DType dtype = DType::f32;
   int64_t row_stride = 0, tap_stride = 0;  // elements
   std::span<const Segment> segments;
-  TensorView scales = {}, offsets = {};  // of i8 input: f32 and i32 [rows, groups]
+  TensorView scales = {};   // of i8 input: f32 [rows, groups of 128]
+  TensorView offsets = {};  // of it for weights of 8 bits: i32 [rows, groups of 128]
+  TensorView sums = {};     // of it for weights of 4 bits: f32 [rows, groups of weights]
 };
 
 // y = epilogue(input * weight), or with `swiglu` the gated product of a pack_gate_up matrix.

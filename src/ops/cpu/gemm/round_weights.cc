@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "ops/cpu/gemm/integers.h"
+#include "ops/cpu/gemm/nibbles.h"
 #include "ops/weight_source.h"
+#include "tensor/formats.h"
 
 namespace shoal::ops {
 namespace {
@@ -27,6 +29,34 @@ float round_row(const std::vector<float>& values, int8_t* integers, RoundingErro
   return scale;
 }
 
+// One output's weights, in groups.
+void round_row_to_nibbles(const std::vector<float>& values, int64_t group, uint8_t* nibbles, Bf16* scales,
+                          Bf16* minima, RoundingError& error) {
+  std::fill(nibbles, nibbles + (values.size() + 1) / 2, uint8_t{0});
+  for (size_t begin = 0; begin < values.size(); begin += static_cast<size_t>(group)) {
+    const size_t end = std::min(values.size(), begin + static_cast<size_t>(group));
+    const cpu::NibbleScale found = cpu::find_nibble_scale(&values[begin], static_cast<int>(end - begin));
+    *scales++ = found.scale, *minima++ = found.minimum;
+    const cpu::NibbleRounding rounding(found);
+    for (size_t k = begin; k < end; ++k) {
+      const uint8_t nibble = rounding.nibble(values[k]);
+      nibbles[k / 2] = static_cast<uint8_t>(nibbles[k / 2] | nibble << (k % 2 * 4));
+      const double value = values[k];
+      const double off = value - (double{rounding.minimum()} + double{rounding.scale()} * nibble);
+      error.difference += off * off;
+      error.weights += value * value;
+    }
+  }
+  error.worst = error.share();
+}
+
+std::vector<float> row_of(TensorView weight, int64_t row) {
+  std::vector<float> values(static_cast<size_t>(weight.dim(1)));
+  for (size_t k = 0; k < values.size(); ++k)
+    values[k] = load_float(weight.data(), weight.dtype(), row * weight.dim(1) + static_cast<int64_t>(k));
+  return values;
+}
+
 }  // namespace
 
 double RoundingError::share() const { return weights > 0 ? std::sqrt(difference / weights) : 0; }
@@ -41,20 +71,37 @@ RoundingError round_to_int8(ThreadTeam& team, TensorView weight, TensorView inte
   CHECK(weight.rank() == 2 && weight.is_contiguous() && integers.is_contiguous() &&
             integers.shape() == weight.shape() && scales.shape() == Shape{weight.dim(0)},
         "weight ", weight.shape(), ", integers ", integers.shape(), ", scales ", scales.shape());
-  const int64_t depth = weight.dim(1);
   std::vector<RoundingError> errors(static_cast<size_t>(weight.dim(0)));
   team.parallel_for(weight.dim(0), kRoundGrain, [&](int64_t begin, int64_t end, int) {
-    std::vector<float> values(static_cast<size_t>(depth));
-    for (int64_t row = begin; row < end; ++row) {
-      for (int64_t k = 0; k < depth; ++k)
-        values[static_cast<size_t>(k)] = load_float(weight.data(), weight.dtype(), row * depth + k);
+    for (int64_t row = begin; row < end; ++row)
       scales.as<float>()[row] =
-          round_row(values, integers.row<int8_t>(row), errors[static_cast<size_t>(row)]);
-    }
+          round_row(row_of(weight, row), integers.row<int8_t>(row), errors[static_cast<size_t>(row)]);
   });
   RoundingError all;
   for (int64_t row = 0; row < weight.dim(0); ++row) {
     if (!std::isfinite(scales.as<float>()[row]))
+      fail(ErrorCode::corrupt_file, "a weight of output ", row, " is not a finite number");
+    all.add(errors[static_cast<size_t>(row)]);
+  }
+  return all;
+}
+
+RoundingError round_to_int4(ThreadTeam& team, TensorView weight, int64_t group, const NibbleMatrix& to) {
+  CHECK(weight.rank() == 2 && weight.is_contiguous() && is_group_of_u4(group), "weight ", weight.shape(),
+        " in groups of ", group);
+  const int64_t outputs = weight.dim(0), depth = weight.dim(1), groups = (depth + group - 1) / group;
+  CHECK(to.nibbles.shape() == Shape({outputs, (depth + 1) / 2}) && to.nibbles.is_contiguous() &&
+            to.scales.shape() == Shape({outputs, groups}) && to.minima.shape() == to.scales.shape(),
+        "weight ", weight.shape(), ", nibbles ", to.nibbles.shape(), ", scales ", to.scales.shape());
+  std::vector<RoundingError> errors(static_cast<size_t>(outputs));
+  team.parallel_for(outputs, kRoundGrain, [&](int64_t begin, int64_t end, int) {
+    for (int64_t row = begin; row < end; ++row)
+      round_row_to_nibbles(row_of(weight, row), group, to.nibbles.row<uint8_t>(row), to.scales.row<Bf16>(row),
+                           to.minima.row<Bf16>(row), errors[static_cast<size_t>(row)]);
+  });
+  RoundingError all;
+  for (int64_t row = 0; row < outputs; ++row) {
+    if (!std::isfinite(errors[static_cast<size_t>(row)].difference))
       fail(ErrorCode::corrupt_file, "a weight of output ", row, " is not a finite number");
     all.add(errors[static_cast<size_t>(row)]);
   }

@@ -102,7 +102,7 @@ KokoroFiles find_kokoro_files(const std::string& model) {
   if (!fs::is_directory(files.voices, error)) files.voices = files.dir;
   if (weights::Quantisation::read(files.config))
     fail(ErrorCode::unsupported, files.config,
-         ": quantization_config: weights of 8 bits are for language models");
+         ": quantization_config: weights of 8 and 4 bits are for language models");
   return files;
 }
 

@@ -28,6 +28,11 @@ std::string describe(const dac::Config& codec) {
                 codec.samples_per_frame(), " samples a frame");
 }
 
+std::string describe(const weights::Quantisation& stored) {
+  const std::string groups = stored.group > 0 ? concat(", in groups of ", stored.group) : "";
+  return concat(name_of_weights(stored.weights), ", of the layers' matrices", groups);
+}
+
 ReportLine memory_line(const Formats& formats, int64_t weight_bytes, int64_t kv_bytes, int64_t positions) {
   char text[160];
   std::snprintf(text, sizeof text,
@@ -58,9 +63,9 @@ ModelReport LanguageFamily::inspect(const std::string& model, Precision precisio
   ModelReport report{.dir = dir,
                      .family = lm.family == dual_ar::Family::s1 ? "s1" : "s2",
                      .precision = std::string(name_of(formats.operands)),
-                     .weights = stored ? "int8" : "",
+                     .weights = stored ? std::string(name_of_weights(stored->weights)) : "",
                      .configuration = {{"configuration", describe(lm)}, {"codec", describe(codec)}}};
-  if (stored) report.configuration.push_back({"weights", "int8, of the layers' matrices"});
+  if (stored) report.configuration.push_back({"weights", describe(*stored)});
   report.checkpoints = {
       audit("language model", lm_checkpoint, files.weights, dual_ar::required_tensors(lm), formats.operands),
       audit("codec", codec_checkpoint, files.codec, dac::required_tensors(codec, dac::Parts::both),

@@ -1,4 +1,4 @@
-// A model folder whose layers are kept in 8 bits, made of one whose are not.
+// A model folder whose layers are kept in 8 or 4 bits, made of one whose are not.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -56,15 +56,13 @@ void copy_bytes(const Source& from, std::span<const std::byte> bytes, Output& fi
 
 class QuantisedWeights {
  public:
-  QuantisedWeights(const weights::Checkpoint& from, const dual_ar::Config& config) : from_(from) {
+  QuantisedWeights(const weights::Checkpoint& from, const dual_ar::Config& config,
+                   const weights::Quantisation& to)
+      : from_(from), to_(to) {
     for (const weights::RequiredTensor& required : dual_ar::layer_matrices(config)) {
       const auto found = required.stored_in(from);
       if (!found.problem.empty()) fail(ErrorCode::corrupt_file, from.path(), ": tensor ", found.problem);
-      for (const std::string& name : found.names) {
-        const Shape shape = from.find(name)->shape();
-        shapes_.push_back({name, DType::i8, shape});
-        shapes_.push_back({weights::scales_name(name), DType::f32, {shape[0]}});
-      }
+      for (const std::string& name : found.names) add_matrix(name, from.find(name)->shape());
     }
     kept_from_ = shapes_.size();
     std::set<std::string> made;
@@ -83,7 +81,7 @@ class QuantisedWeights {
     file.write(0, std::as_bytes(std::span(layout_.header)));
     std::vector<QuantisedLayer> layers;
     ops::RoundingError of_layer;
-    for (size_t i = 0; i < kept_from_; i += 2) {
+    for (size_t i = 0; i < kept_from_; i += parts()) {
       const std::string& name = shapes_[i].name;
       const std::string layer = name.substr(0, name.find('.', name.find('.') + 1));
       if (layers.empty() || layers.back().name != layer) layers.push_back({layer}), of_layer = {};
@@ -99,13 +97,36 @@ class QuantisedWeights {
   }
 
  private:
+  // Tensors that a matrix becomes.
+  size_t parts() const { return to_.weights == DType::u4 ? 3 : 2; }
+
+  void add_matrix(const std::string& name, const Shape& shape) {
+    if (to_.weights == DType::i8) {
+      shapes_.push_back({name, DType::i8, shape});
+      shapes_.push_back({weights::scales_name(name), DType::f32, {shape[0]}});
+      return;
+    }
+    if (shape[1] % 2 != 0)
+      fail(ErrorCode::unsupported, "tensor ", name, " has ", shape[1],
+           " inputs; 4 bits need an even number of them");
+    const Shape groups{shape[0], (shape[1] + to_.group - 1) / to_.group};
+    shapes_.push_back({name, DType::u8, {shape[0], shape[1] / 2}});
+    shapes_.push_back({weights::scales_name(name), DType::bf16, groups});
+    shapes_.push_back({weights::minima_name(name), DType::bf16, groups});
+  }
+
   ops::RoundingError write_matrix(size_t i, Output& file, ThreadTeam& team) const {
-    const auto& [name, dtype, shape] = shapes_[i];
-    const Tensor integers(dtype, shape), scales(DType::f32, {shape[0]});
+    const std::string& name = shapes_[i].name;
+    std::vector<Tensor> made;
+    for (size_t part = 0; part < parts(); ++part)
+      made.emplace_back(shapes_[i + part].dtype, shapes_[i + part].shape);
     try {
-      const ops::RoundingError error = ops::round_to_int8(team, from_.get(name, shape), integers, scales);
-      file.write(layout_.offsets[i], bytes_of(integers));
-      file.write(layout_.offsets[i + 1], bytes_of(scales));
+      const TensorView weight = *from_.find(name);
+      const ops::RoundingError error =
+          to_.weights == DType::i8 ? ops::round_to_int8(team, weight, made[0], made[1])
+                                   : ops::round_to_int4(team, weight, to_.group, {made[0], made[1], made[2]});
+      for (size_t part = 0; part < parts(); ++part)
+        file.write(layout_.offsets[i + part], bytes_of(made[part]));
       from_.release_pages();
       return error;
     } catch (const Error& error) {
@@ -114,7 +135,9 @@ class QuantisedWeights {
   }
 
   const weights::Checkpoint& from_;
-  std::vector<weights::NamedShape> shapes_;  // matrices and their scales in turn; then what is kept
+  const weights::Quantisation to_;
+  std::vector<weights::NamedShape>
+      shapes_;  // matrices, each before its scales (and minima); then what is kept
   size_t kept_from_ = 0;
   weights::SafetensorsLayout layout_;
 };
@@ -167,12 +190,15 @@ fs::path free_place(const std::string& dir) {
 
 QuantisationReport write_model(const weights::ModelFiles& files, const QuantiseOptions& options,
                                const QuantiseProgress& tell) {
-  if (weights::Quantisation::read(files.config))
-    fail(ErrorCode::invalid_argument, "model ", printable(files.dir), ": its weights are of 8 bits already");
+  if (const auto stored = weights::Quantisation::read(files.config))
+    fail(ErrorCode::invalid_argument, "model ", printable(files.dir), ": its weights are ",
+         name_of_weights(stored->weights), " already; quantise the model that it was made of");
   weights::Checkpoint checkpoint = weights::Checkpoint::open(files.weights);
   weights::normalise_dual_ar_names(checkpoint);
-  const QuantisedWeights quantised(checkpoint, dual_ar::Config::read(files.config));
-  const weights::Quantisation description{choose_formats(Precision::automatic, checkpoint).operands};
+  weights::Quantisation description{choose_formats(Precision::automatic, checkpoint).operands};
+  if (options.weights == WeightFormat::int4)
+    description.weights = DType::u4, description.group = options.group > 0 ? options.group : kUsualGroup;
+  const QuantisedWeights quantised(checkpoint, dual_ar::Config::read(files.config), description);
   const std::string config = description.added_to(read_file(files.config, kMaxConfigBytes));
 
   const fs::path dir = files.dir, place = free_place(options.output_dir);

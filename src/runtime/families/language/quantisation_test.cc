@@ -1,4 +1,4 @@
-// The folder that quantise_model writes is the model that WeightFormat::int8 makes while loading.
+// The folder that quantise_model writes is the model that WeightFormat makes while loading.
 #include <csignal>
 #include <cstring>
 #include <filesystem>
@@ -58,6 +58,63 @@ TEST_F(QuantisedModel, SpeaksAsTheModelThatWasQuantisedWhileLoading) {
     engine.reload(config_of(model(), WeightFormat::int8));
     EXPECT_EQ(engine.submit(testing::short_request()).read_all(), expected) << from;
     fs::remove_all(model());
+  }
+}
+
+TEST_F(QuantisedModel, Of4BitsSpeaksAsTheModelThatWasQuantisedWhileLoading) {
+  for (const std::string& from : {tiny_config().model, std::string()}) {
+    const auto config = [&](const std::string& model, WeightFormat weights) {
+      EngineConfig made = config_of(model, weights);
+      made.device = "cpu";
+      return made;
+    };
+    const auto write = [&](int group) {
+      fs::remove_all(model());
+      quantise_model({.model = from,
+                      .output_dir = model(),
+                      .weights = WeightFormat::int4,
+                      .group = group,
+                      .threads = 2});
+    };
+    write(0);
+    const std::vector<float> expected = sound_of(config(from, WeightFormat::int4));
+    EXPECT_EQ(sound_of(config(model(), WeightFormat::automatic)), expected) << from;
+    EXPECT_EQ(sound_of(config(model(), WeightFormat::int4)), expected) << from;
+    EXPECT_NE(sound_of(config(from, WeightFormat::int8)), expected) << from;
+    EXPECT_EQ(error_of([&] { sound_of(config(model(), WeightFormat::int8)); }).code(),
+              ErrorCode::unsupported);
+    EXPECT_THAT(error_of([&] { quantise_model({.model = model(), .output_dir = model() + "2"}); }).message(),
+                HasSubstr("int4 already"));
+    write(32);
+    EXPECT_NE(sound_of(config(model(), WeightFormat::automatic)), expected) << from;
+    fs::remove_all(model());
+  }
+  for (const int group : {-1, 16, 48, 256})
+    EXPECT_EQ(error_of([&] {
+                quantise_model({.output_dir = model(), .weights = WeightFormat::int4, .group = group});
+              }).code(),
+              ErrorCode::invalid_argument);
+  EXPECT_EQ(error_of([&] { quantise_model({.output_dir = model(), .group = 64}); }).code(),
+            ErrorCode::invalid_argument);
+}
+
+TEST_F(QuantisedModel, Of4BitsIsPlannedAndReportedAsSuch) {
+  quantise_model({.output_dir = model(), .weights = WeightFormat::int4, .threads = 2});
+  EngineConfig stored = config_of(model(), WeightFormat::automatic),
+               rounded = config_of("", WeightFormat::int4);
+  stored.device = rounded.device = "cpu";
+  stored.kv_memory_mb = rounded.kv_memory_mb = 64;
+  const auto a = estimate_memory(stored).parts, b = estimate_memory(rounded).parts;
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i].bytes, b[i].bytes) << a[i].name;
+  const ModelReport before = inspect_model(""), after = inspect_model(model());
+  EXPECT_EQ(after.weights, "int4");
+  EXPECT_FALSE(after.problem);
+  EXPECT_EQ(after.checkpoints[0].unused_tensors, before.checkpoints[0].unused_tensors);
+  for (size_t i = 0; i < before.checkpoints[0].parts.size(); ++i) {
+    const PartReport &wide = before.checkpoints[0].parts[i], &narrow = after.checkpoints[0].parts[i];
+    EXPECT_EQ(narrow.bytes < 0.4 * static_cast<double>(wide.bytes), wide.name.ends_with(" layers"))
+        << wide.name;
   }
 }
 
