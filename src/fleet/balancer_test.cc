@@ -38,6 +38,7 @@ TEST(BalancerConfig, OfTheDefaultStrategy) {
 
 defaults
     mode http
+    option http-no-delay
     timeout connect 2s
     timeout client 75s
     timeout server 600s

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { Fleet, freePorts, once, shares, without } from "./fleet_harness.mjs";
@@ -201,6 +202,36 @@ test("two balancers without workers that name each other answer at once that non
   for (const fleet of fleets) await until("an answer", () => fleet.front.get("/ready").catch(() => false));
   for (let i = 0; i < 5; i++) assert.match(String((await fleets[0].front.post("/v1/tts", bodies[0])).status), /^50[38]$/);
   for (const fleet of fleets) assert.equal(await fleet.stop(), 0, fleet.log);
+});
+
+// A server that sends each piece when the one before was heard. A balancer that waits for full segments holds each
+// for 200 ms.
+test("pieces of an answer leave the balancer at once", { timeout: 120_000 * slowness, skip: without }, async (t) => {
+  const pieces = 40, own = await freePorts(2), front = own + 1, fleet = new Fleet();
+  t.after(() => fleet.child.kill("SIGKILL"));
+  let send;
+  const server = createServer((request, response) => {
+    if (request.url === "/ready") return response.end("{}");
+    let left = pieces;
+    send = () => (left-- > 0 ? response.write(Buffer.alloc(4096, 1)) : response.end());
+    send();
+  });
+  await new Promise((resolve) => server.listen(own, "127.0.0.1", resolve));
+  t.after(() => server.close().closeAllConnections());
+  writeFileSync(join(fleet.dir, "hosts"), `127.0.0.1:${own} name=paced\n`);
+  Object.assign(fleet, { front: new Http(front), http: [] });
+  fleet.launch(["--workers", "0", "--hosts", join(fleet.dir, "hosts"), "--listen", `127.0.0.1:${front}`]);
+  await until("an answer", async () => (await fleet.front.get("/ready").catch(() => ({}))).status === 200);
+  const began = performance.now(), answer = await fleet.front.open("POST", "/v1/tts", { body: { text: "Hello." } });
+  let bytes = 0, heard = 0;
+  for await (const piece of answer) {
+    bytes += piece.length;
+    for (; heard < Math.floor(bytes / 4096); heard++) send();
+  }
+  assert.equal(bytes, 4096 * pieces);
+  const held_ms = (performance.now() - began) / pieces;
+  assert.ok(held_ms < 100 * slowness, `${held_ms} ms a piece`);
+  assert.equal(await fleet.stop(), 0, fleet.log);
 });
 
 test("a hosts file with nonsense is one sentence and exit code 2", { timeout: 60_000 * slowness }, async () => {
