@@ -9,8 +9,8 @@ constexpr const char* kLoopback = "127.0.0.1";
 
 // fd-hard-limit: HAProxy reserves memory for every descriptor that it may open, and containers often allow a
 // billion. Its own buffers hold a request until the answer begins: what fits can be sent again.
-// http-no-delay: without it the kernel keeps the pieces of a chunked answer until a segment is full, on loopback
-// 64 KB, or for 200 ms.
+// http-no-delay: without it the kernel keeps the pieces of a chunked answer until a segment is full, on
+// loopback 64 KB, or for 200 ms.
 std::string globals(const BalancerPlan& plan) {
   const std::string socket = plan.runtime_socket.empty() ? ""
                                                          : concat("    stats socket ", plan.runtime_socket,
