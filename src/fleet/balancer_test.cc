@@ -74,6 +74,15 @@ backend workers
 )");
 }
 
+TEST(BalancerConfig, PathsWithANameStandForAllBelow) {
+  BalancerPlan plan = two_workers(Strategy::least_connections);
+  plan.repeatable = {"/v1/tts", "/v1/say/{voice}", "/v1/say/{voice}/stream"};
+  plan.forms = {{{"/v1/say/{voice}"}, "full", "absent"}};
+  const std::string config = haproxy_config(plan);
+  EXPECT_THAT(config, HasSubstr("    acl may_repeat path /v1/tts\n    acl may_repeat path_beg /v1/say/\n"));
+  EXPECT_THAT(config, HasSubstr("lf-string 'absent' if { path_beg /v1/say/ } !is_ready"));
+}
+
 TEST(BalancerConfig, StrategiesDiffer) {
   const std::string round_robin = haproxy_config(two_workers(Strategy::round_robin));
   EXPECT_THAT(round_robin, AllOf(HasSubstr("balance roundrobin\n"), Not(HasSubstr("voice"))));

@@ -1,3 +1,5 @@
+#include <set>
+
 #include "base/error.h"
 #include "base/printable.h"
 #include "fleet/balancer.h"
@@ -46,6 +48,22 @@ std::string joined(const std::vector<std::string>& paths) {
   return text;
 }
 
+// Criteria that together match these paths, some of which have a name in braces: all below what is before it.
+std::vector<std::string> criteria(const std::vector<std::string>& paths) {
+  std::vector<std::string> exact, all;
+  std::set<std::string> prefixes;
+  for (const std::string& path : paths) {
+    const size_t brace = path.find('{');
+    if (brace == std::string::npos)
+      exact.push_back(path);
+    else
+      prefixes.insert(path.substr(0, brace));
+  }
+  if (!exact.empty() || prefixes.empty()) all.push_back("path" + joined(exact));
+  for (const std::string& prefix : prefixes) all.push_back("path_beg " + prefix);
+  return all;
+}
+
 // Where clients come in, and where the supervisor asks whether it answers.
 std::string binds(const BalancerPlan& plan) {
   // Like the servers' own: forward secret, and with authenticated encryption.
@@ -84,9 +102,10 @@ std::string refusals(const BalancerPlan& plan) {
   std::string text;
   const auto refuse = [&](int status, const std::string& body, const std::vector<std::string>& paths,
                           const std::string& when) {
-    text += concat("    http-request return status ", status,
-                   " content-type application/json hdr retry-after 1 hdr x-request-id ", kRequestId,
-                   " lf-string '", body, "' if { path", joined(paths), " } ", when, " !METH_OPTIONS\n");
+    for (const std::string& criterion : criteria(paths))
+      text += concat("    http-request return status ", status,
+                     " content-type application/json hdr retry-after 1 hdr x-request-id ", kRequestId,
+                     " lf-string '", body, "' if { ", criterion, " } ", when, " !METH_OPTIONS\n");
   };
   for (const Form& form : plan.forms) {
     refuse(503, form.absent, form.paths, "!is_ready");
@@ -170,14 +189,15 @@ std::string hosts_of(const BalancerPlan& plan) {
 // Several workers may die at once: a request that is sent again may meet them in turn, until each of them
 // counts as dead.
 std::string sending(const char* name, const BalancerPlan& plan) {
+  std::string repeatable;
+  for (const std::string& criterion : criteria(plan.repeatable))
+    repeatable += "    acl may_repeat " + criterion + "\n";
   return concat("\nbackend ", name, "\n", balance(plan.strategy),
                 "    http-reuse never\n"
                 "    retry-on conn-failure empty-response 503\n"
                 "    retries 10\n"
-                "    option redispatch 1\n"
-                "    acl may_repeat path",
-                joined(plan.repeatable), "\n",
-                "    http-request disable-l7-retry if !METH_GET !may_repeat\n");
+                "    option redispatch 1\n",
+                repeatable, "    http-request disable-l7-retry if !METH_GET !may_repeat\n");
 }
 
 std::string backends(const BalancerPlan& plan) {

@@ -9,19 +9,13 @@
 #include "server/http/with_headers.h"
 #include "server/observe/log_sink.h"
 #include "server/routes/refused_paths.h"
+#include "server/routes/route_pattern.h"
 
 namespace shoal::server {
 namespace {
 
 constexpr int64_t kSmallBody = 1 << 20;
 constexpr int kRetryAfter_s = 1;  // when connections or memory have run out
-
-// "/v1/models/{id}" matches everything below it: names of models may have slashes.
-bool matches(std::string_view pattern, std::string_view path) {
-  if (!pattern.ends_with('}')) return pattern == path;
-  const std::string_view before = pattern.substr(0, pattern.rfind('/') + 1);
-  return path.size() > before.size() && path.starts_with(before);
-}
 
 // "//v1//models/" -> "/v1/models": what clients make of a base URL that ends with a slash.
 std::string without_idle_slashes(std::string_view path) {
@@ -48,6 +42,8 @@ int64_t most_requests(const Services& services) {
 }  // namespace
 
 ErrorStyle style_of_path(std::string_view path) {
+  if (path.starts_with("/v1/text-to-speech/") || path.starts_with("/v1/voices"))
+    return ErrorStyle::elevenlabs;
   if (path.starts_with("/v1/audio/") || path.starts_with("/v1/models")) return ErrorStyle::openai;
   if (path.starts_with("/dev/")) return ErrorStyle::kokoro;
   if (path.starts_with("/v1/admin/")) return ErrorStyle::plain;
@@ -67,9 +63,9 @@ const Route* Router::find(std::string_view method, std::string_view path) const 
   for (const Route& route : routes_) {
     if (route.access == Access::admin && !gate_.has_admin()) continue;
     const bool same_method = route.method == method || (method == "HEAD" && route.method == "GET");
-    if (!same_method || !matches(route.path, path)) continue;
+    if (!same_method || !match_path(route.path, path)) continue;
     if (route.path == path) return &route;  // an exact path is stronger than a pattern
-    found = &route;
+    if (!found || route.path.size() > found->path.size()) found = &route;  // the pattern that says more
   }
   return found;
 }
@@ -137,7 +133,7 @@ void Router::tidy_path(Request& head) const {
   std::string path = without_idle_slashes(head.path);
   if (path == head.path) return;
   const auto means = [&](const Route& route) {
-    return route.access != Access::admin && matches(route.path, path);
+    return route.access != Access::admin && match_path(route.path, path);
   };
   if (std::ranges::any_of(routes_, means)) head.path = std::move(path);
 }

@@ -17,7 +17,7 @@ import { kokoroFlags, kokoroFolder } from "./kokoro_folder.mjs";
 import { magic } from "./sound.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
-const documents = ["README.md", "docs/SERVER.md", "docs/OPERATIONS.md", "docs/LIVE.md"];
+const documents = ["README.md", "docs/SERVER.md", "docs/OPERATIONS.md", "docs/LIVE.md", "docs/CLIENTS.md"];
 const textOf = (name) => readFileSync(join(root, name), "utf8");
 const model = kokoroFolder(["af_heart", "af_bella", "af_sky"]);
 // Our own connection is idle while the examples run, and nobody would see it being closed.

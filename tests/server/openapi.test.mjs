@@ -76,6 +76,14 @@ test("required bodies are required, and optional ones may be omitted", async () 
   }
 });
 
+const elevenLabs = Object.fromEntries([
+  ...["", "/stream", "/with-timestamps", "/stream/with-timestamps"].map((way) =>
+    [`POST /v1/text-to-speech/{voice_id}${way}`, "enable_logging,optimize_streaming_latency,output_format"]),
+  ...["stream-input", "multi-stream-input"].map((way) => [`GET /v1/text-to-speech/{voice_id}/${way}`,
+    "apply_language_text_normalization,apply_text_normalization,authorization,auto_mode,enable_logging,enable_ssml_parsing," +
+    "inactivity_timeout,language_code,model_id,optimize_streaming_latency,output_format,seed,single_use_token,sync_alignment"]),
+]);
+
 test("the document lists exactly the query parameters that are read", async () => {
   const document = await documentOf(server());
   const named = operations(document).filter(({ query }) => query.length);
@@ -83,7 +91,7 @@ test("the document lists exactly the query parameters that are read", async () =
     "GET /v1/audio/voices": "legacy,model", "POST /v1/references/add": "format,model", "GET /v1/references/list": "format,model",
     "DELETE /v1/references/delete": "format,model,reference_id", "POST /v1/references/update": "format,model",
     "POST /v1/vqgan/encode": "format,model", "POST /v1/vqgan/decode": "format,model", "GET /v1/stats": "model",
-    "GET /test/gpu": "model",
+    "GET /test/gpu": "model", ...elevenLabs,
   });
   const small = await bodies();
   for (const { method, path, query, schema } of named) {

@@ -95,6 +95,24 @@ Value kokoro_body(const HttpError& error, const std::string& request_id) {
                                         {"request_id", {request_id}}}}}}};
 }
 
+// As the service has it, and as its framework tells of fields.
+Value elevenlabs_body(const HttpError& error, const std::string& request_id) {
+  if (error.status == 422) {
+    Value::Array where{{std::string("body")}, {error.param}};
+    Value::Object wrong{{"loc", {std::move(where)}},
+                        {"msg", {error.message}},
+                        {"type", {std::string("value_error")}},
+                        {"request_id", {request_id}}};
+    return {Value::Object{{"detail", {Value::Array{{std::move(wrong)}}}}}};
+  }
+  return {Value::Object{{"detail",
+                         {Value::Object{{"status", {elevenlabs_status(error)}},
+                                        {"message", {error.message}},
+                                        {"type", {std::string(openai_type(error.status))}},
+                                        {"param", error.param.empty() ? Value{} : Value{error.param}},
+                                        {"request_id", {request_id}}}}}}};
+}
+
 Value plain_body(const HttpError& error, const std::string& request_id) {
   Value::Object inner{{"code", {std::string(name_of(error.code))}}, {"message", {error.message}}};
   if (!error.param.empty()) inner.emplace_back("param", Value{error.param});
@@ -120,6 +138,15 @@ HttpError http_error(const Error& error) {
   return out;
 }
 
+std::string elevenlabs_status(const HttpError& error) {
+  if (error.status == 401) return "invalid_api_key";
+  if (error.code == ErrorCode::not_found && error.param == "voice_id") return "voice_not_found";
+  if (error.code == ErrorCode::not_found && error.param == "model_id") return "model_not_found";
+  if (error.code == ErrorCode::resource_exhausted) return "too_many_concurrent_requests";
+  if (error.code == ErrorCode::unavailable) return "system_busy";
+  return std::string(name_of(error.code));
+}
+
 Value openai_error(const HttpError& error, const std::string& request_id) {
   return {Value::Object{{"message", {error.message}},
                         {"type", {std::string(openai_type(error.status))}},
@@ -130,7 +157,8 @@ Value openai_error(const HttpError& error, const std::string& request_id) {
 
 Response error_response(ErrorStyle style, const HttpError& error, const std::string& request_id) {
   HttpError told = error;
-  if (style == ErrorStyle::fish && told.status == 400 && told.breaks_schema) told.status = 422;
+  const bool has_422 = style == ErrorStyle::fish || style == ErrorStyle::elevenlabs;
+  if (has_422 && told.status == 400 && told.breaks_schema) told.status = 422;
   Response response{.status = told.status, .content_type = "application/json", .body = {}, .headers = {}};
   switch (style) {
     case ErrorStyle::openai:
@@ -142,6 +170,9 @@ Response error_response(ErrorStyle style, const HttpError& error, const std::str
       break;
     case ErrorStyle::kokoro:
       response.body = write_json(kokoro_body(told, request_id));
+      break;
+    case ErrorStyle::elevenlabs:
+      response.body = write_json(elevenlabs_body(told, request_id));
       break;
     case ErrorStyle::plain:
       response.body = write_json(plain_body(told, request_id));

@@ -27,7 +27,8 @@ std::optional<HttpError> Gate::check_key(Access access, Request& head, bool upgr
   if (access == Access::open || keys.empty()) return std::nullopt;
   const std::string* authorization = head.headers.find("authorization");
   std::optional<std::string> offered;
-  if (upgrade && !authorization) offered = offered_protocols(head.headers).key;
+  if (const std::string* key = authorization ? nullptr : head.headers.find("xi-api-key")) offered = *key;
+  if (upgrade && !authorization && !offered) offered = offered_protocols(head.headers).key;
   const auto client =
       offered ? keys.client_with(*offered) : keys.client_of(authorization ? *authorization : std::string());
   if (client) {
@@ -36,7 +37,7 @@ std::optional<HttpError> Gate::check_key(Access access, Request& head, bool upgr
   }
   const bool sent = authorization || offered;
   std::string message = sent ? "this API key is not known" : "an API key is needed";
-  message += "; send `Authorization: Bearer KEY`";
+  message += "; send `Authorization: Bearer KEY` or `xi-api-key: KEY`";
   if (upgrade) message += ", from a browser the subprotocols `shoal` and `shoal-api-key.KEY`";
   return HttpError{401, ErrorCode::invalid_argument, std::move(message)};
 }

@@ -14,7 +14,7 @@ namespace shoal::server {
 
 enum class Access {
   open,    // no key needed: live checks, the page
-  client,  // an API key, where there are any
+  client,  // an API key, where there are any: as `Authorization: Bearer KEY`, or as ElevenLabs' `xi-api-key`
   admin,   // the admin key; without one the route does not exist
 };
 

@@ -27,6 +27,9 @@ struct LiveStart {
   double speed = 1;
   float volume = 1;
   std::string language;
+  // Of other APIs; no fields of the message.
+  int bitrate_bps = 0;
+  std::vector<std::string> unused;
 };
 
 struct LiveMessage {

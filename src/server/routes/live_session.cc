@@ -14,6 +14,27 @@ namespace {
 constexpr std::chrono::milliseconds kTick{500};
 constexpr uint16_t kNormal = 1000, kGoingAway = 1001;
 
+// The messages of docs/LIVE.md.
+class LiveMessages final : public LiveListener {
+ public:
+  LiveMessages(LiveWriter& writer, std::string id, std::string request_id)
+      : LiveListener(writer), id_(std::move(id)), request_id_(std::move(request_id)) {}
+
+  Task<> segment(int64_t index, const std::string& text, double at_s) override {
+    return writer().text(live_segment(id_, index, text, at_s));
+  }
+  Task<> sound(std::string bytes, std::vector<SpokenWord>) override {
+    if (!bytes.empty()) co_await writer().sound(std::move(bytes));
+  }
+  Task<> failed(const HttpError& error) override {
+    return writer().text(live_error(id_, error, request_id_));
+  }
+  Task<> done(const LiveDone& done) override { return writer().text(live_done(done)); }
+
+ private:
+  const std::string id_, request_id_;
+};
+
 }  // namespace
 
 LiveSession::LiveSession(Services& services, WebSocket& socket, const LiveReader& reader, LiveFrames frames)
@@ -127,7 +148,8 @@ Task<> LiveSession::start(LiveStart start) {
                             .sample_rate_hz = settings.sample_rate_hz,
                             .seed = *settings.request.seed};
   utterance_.reset();
-  utterance_ = std::make_unique<LiveUtterance>(services_, socket_.request(), writer_, std::move(settings));
+  listener_ = std::make_unique<LiveMessages>(writer_, settings.id, socket_.request().id);
+  utterance_ = std::make_unique<LiveUtterance>(services_, socket_.request(), *listener_, std::move(settings));
   co_await writer_.text(live_started(started));
   speaking_ = true;
   spawn(speak());

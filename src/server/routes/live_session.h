@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "server/routes/live_listener.h"
 #include "server/routes/live_messages.h"
 #include "server/routes/live_utterance.h"
 #include "server/routes/live_writer.h"
@@ -49,6 +50,7 @@ class LiveSession {
   const LiveFrames frames_;
   LiveWriter writer_;
   Signal tick_, task_ended_;
+  std::unique_ptr<LiveListener> listener_;  // of utterance_
   std::unique_ptr<LiveUtterance> utterance_;
   bool speaking_ = false;  // utterance_'s coroutine runs
   bool closed_ = false;

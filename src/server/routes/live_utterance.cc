@@ -38,6 +38,7 @@ SpeechRequest request_of(const VoiceNames& names, Engine& engine, LiveStart& sta
   request.speed = start.speed;
   request.volume = start.volume;
   request.language = start.language;
+  request.unused = std::move(start.unused);
   // The engine never splits a segment again, except for models with a shorter limit.
   if (!engine.traits().phonemes)
     request.chunk_length = 0;
@@ -67,6 +68,7 @@ Error told_of(const Engine& engine, const Request& from, const Error& error) {
 audio::EncoderOptions encoder_options(const LiveSettings& settings) {
   audio::EncoderOptions options;
   options.sample_rate_hz = settings.sample_rate_hz;
+  options.bitrate_bps = settings.bitrate_bps;
   return options;
 }
 
@@ -77,6 +79,7 @@ LiveSettings live_settings(Services& services, const Request& from, LiveStart st
   settings.id = start.id;
   settings.format = start.format;
   settings.audio_format = audio::parse_format(start.format).value();
+  settings.bitrate_bps = start.bitrate_bps;
   settings.longest_segment = static_cast<size_t>(start.chunk_length);
   Engine& engine = *services.models.named(start.model).engine;
   settings.engine = &engine;
@@ -97,17 +100,17 @@ LiveSettings live_settings(Services& services, const Request& from, LiveStart st
   return settings;
 }
 
-LiveUtterance::LiveUtterance(Services& services, const Request& from, LiveWriter& writer,
+LiveUtterance::LiveUtterance(Services& services, const Request& from, LiveListener& listener,
                              LiveSettings settings)
     : services_(services),
       from_(from),
-      writer_(writer),
-      executor_(writer.executor()),
+      listener_(listener),
+      executor_(listener.writer().executor()),
       settings_(std::move(settings)),
       encoder_(std::make_shared<SoundEncoder>(settings_.audio_format, encoder_options(settings_),
                                               settings_.model_rate_hz)),
       text_(settings_.longest_segment),
-      changed_(writer.executor()) {}
+      changed_(executor_) {}
 
 void LiveUtterance::add(std::string_view text) {
   if (ended_)
@@ -187,7 +190,21 @@ Task<> LiveUtterance::submit_ahead() {
   }
 }
 
-Task<> LiveUtterance::send_sound(std::vector<float> samples) {
+// Those that end in the samples that were read.
+std::vector<SpokenWord> LiveUtterance::new_words(Segment& segment) const {
+  constexpr double kRounding = 1e-6;
+  std::vector<SpokenWord> words = segment.reader->speech().words(segment.words_told);
+  const double given_s = static_cast<double>(segment.samples) / settings_.model_rate_hz + kRounding;
+  std::erase_if(words, [&](const SpokenWord& word) { return word.end_s > given_s; });
+  segment.words_told += words.size();
+  for (SpokenWord& word : words) {
+    word.start_s += segment.at_s;
+    word.end_s += segment.at_s;
+  }
+  return words;
+}
+
+Task<> LiveUtterance::send_sound(std::vector<float> samples, std::vector<SpokenWord> words) {
   samples_ += static_cast<int64_t>(samples.size());
   std::string bytes;
   if (encoder_->is_long(samples.size())) {
@@ -196,9 +213,10 @@ Task<> LiveUtterance::send_sound(std::vector<float> samples) {
   } else {
     bytes = encoder_->encode(samples);
   }
-  if (bytes.empty()) co_return;
-  co_await writer_.sound(std::move(bytes));
-  if (std::exchange(heard_, true)) co_return;
+  const bool audible = !bytes.empty();
+  if (!audible && words.empty()) co_return;
+  co_await listener_.sound(std::move(bytes), std::move(words));
+  if (!audible || std::exchange(heard_, true)) co_return;
   services_.metrics.live_first_audio(std::chrono::duration<double>(Clock::now() - *first_submitted_).count());
 }
 
@@ -210,10 +228,13 @@ Task<> LiveUtterance::speak_first() {
     if (samples.empty()) break;
     check_there();
     if (!std::exchange(announced, true)) {
-      co_await writer_.text(live_segment(settings_.id, spoken_, segment.text, seconds()));
+      segment.at_s = seconds();
+      co_await listener_.segment(spoken_, segment.text, segment.at_s);
       ++spoken_;
     }
-    co_await send_sound(std::move(samples));
+    segment.samples += static_cast<int64_t>(samples.size());
+    std::vector<SpokenWord> words = new_words(segment);
+    co_await send_sound(std::move(samples), std::move(words));
     check_there();
     co_await submit_ahead();
   }
@@ -246,14 +267,15 @@ Task<> LiveUtterance::speak_segments() {
   if (submitted_ > 0 && samples_ == 0)
     fail(ErrorCode::invalid_argument, "text: no speech came of it; it or max_new_tokens may be too short");
   std::string last = encoder_->finish();
-  if (!last.empty()) co_await writer_.sound(std::move(last));
+  std::vector<SpokenWord> no_words;
+  if (!last.empty()) co_await listener_.sound(std::move(last), std::move(no_words));
 }
 
 Task<> LiveUtterance::report(const Error& error) {
   services_.metrics.count_error(name_of(error.code()));
   const HttpError told = http_error(error);
   if (told.status == 500) log_failure(from_, error.message());
-  co_await writer_.text(live_error(settings_.id, told, from_.id));
+  co_await listener_.failed(told);
 }
 
 Task<> LiveUtterance::speak() {
@@ -270,7 +292,7 @@ Task<> LiveUtterance::speak() {
   }
   ahead_.clear();
   services_.metrics.speaking(-1);
-  if (writer_.broken()) over_ = true;
+  if (listener_.writer().broken()) over_ = true;
   if (over_) co_return;
   if (failure && !cancelled_) co_await report(told_of(*settings_.engine, from_, *failure));
   const char* outcome = cancelled_ ? "cancelled" : failure ? "failed" : "completed";
@@ -282,7 +304,7 @@ Task<> LiveUtterance::speak() {
                       .seed = *settings_.request.seed,
                       .cut_at_frames = cut_at_frames_,
                       .warnings = std::move(warnings_)};
-  co_await writer_.text(live_done(done));
+  co_await listener_.done(done);
 }
 
 }  // namespace shoal::server

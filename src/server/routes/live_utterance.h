@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 
+#include "server/routes/live_listener.h"
 #include "server/routes/live_messages.h"
 #include "server/routes/live_text.h"
-#include "server/routes/live_writer.h"
 #include "server/routes/services.h"
 #include "server/routes/sound_encoder.h"
 #include "server/routes/speech_reader.h"
@@ -22,6 +22,7 @@ struct LiveSettings {
   std::string id, format;
   audio::Format audio_format = audio::Format::pcm_s16le;
   int sample_rate_hz = 0;  // of the sound that is sent
+  int bitrate_bps = 0;     // of it; 0: its format's
   int model_rate_hz = 0;
   size_t longest_segment = 200;  // bytes
   Engine* engine = nullptr;
@@ -39,7 +40,7 @@ LiveSettings live_settings(Services& services, const Request& from, LiveStart st
 // ones, as in the engine itself, so that the voice stays the same.
 class LiveUtterance {
  public:
-  LiveUtterance(Services& services, const Request& from, LiveWriter& writer, LiveSettings settings);
+  LiveUtterance(Services& services, const Request& from, LiveListener& listener, LiveSettings settings);
 
   // Throws BodyError: too much text that waits, or in all; after end().
   void add(std::string_view text);
@@ -47,7 +48,7 @@ class LiveUtterance {
   void end();  // once is enough
   void cancel();
 
-  // Speaks until the end, the cancellation or a failure, and sends `done`. Throws Error(cancelled) when the
+  // Speaks until the end, the cancellation or a failure, and tells `done`. Throws Error(cancelled) when the
   // client is gone.
   Task<> speak();
   bool over() const { return over_; }    // `done` has been queued, or the client is gone
@@ -58,12 +59,16 @@ class LiveUtterance {
   struct Segment {
     std::string text;
     std::unique_ptr<SpeechReader> reader;
+    double at_s = 0;      // when its sound begins
+    int64_t samples = 0;  // read
+    size_t words_told = 0;
   };
 
   Task<> speak_segments();
   Task<> submit_ahead();
   Task<> speak_first();
-  Task<> send_sound(std::vector<float> samples);
+  Task<> send_sound(std::vector<float> samples, std::vector<SpokenWord> words);
+  std::vector<SpokenWord> new_words(Segment& segment) const;
   Task<> report(const Error& error);
   size_t room_ahead() const;
   bool has_voice() const;
@@ -72,7 +77,7 @@ class LiveUtterance {
 
   Services& services_;
   const Request& from_;
-  LiveWriter& writer_;
+  LiveListener& listener_;
   const Executor executor_;
   LiveSettings settings_;
   const std::shared_ptr<SoundEncoder> encoder_;

@@ -4,6 +4,7 @@
 #include <set>
 #include <span>
 
+#include "server/routes/eleven_lists.h"
 #include "server/routes/openai_speech.h"
 #include "server/routes/request_body.h"
 
@@ -80,8 +81,13 @@ Task<> list_audio_models(Services& services, Exchange& exchange) {
   co_await exchange.respond(json_response(audio_model_list(services.models)));
 }
 
+// Clients of ElevenLabs ask at the same path: those that send their header get their list.
 Task<> list_models(Services& services, Exchange& exchange, int64_t created) {
-  co_await exchange.respond(json_response(model_list(services.models, created)));
+  const bool eleven = exchange.request().headers.find("xi-api-key") != nullptr;
+  Response response =
+      json_response(eleven ? eleven_models(services.models) : model_list(services.models, created));
+  response.headers.add("Vary", "xi-api-key");
+  co_await exchange.respond(std::move(response));
 }
 
 Task<> get_model(Services& services, Exchange& exchange, int64_t created) {

@@ -93,7 +93,7 @@ Array parameters_of(const Route& route) {
   Array parameters;
   const size_t brace = route.path.find('{');
   if (brace != std::string::npos) {
-    parameters.push_back(parameter_of({.name = route.path.substr(brace + 1, route.path.size() - brace - 2),
+    parameters.push_back(parameter_of({.name = route.path.substr(brace + 1, route.path.find('}') - brace - 1),
                                        .type = "string",
                                        .help = "a name, percent-encoded",
                                        .required = true},
@@ -129,6 +129,8 @@ std::string_view error_name(ErrorStyle style) {
       return "FishError";
     case ErrorStyle::kokoro:
       return "KokoroError";
+    case ErrorStyle::elevenlabs:
+      return "ElevenLabsError";
     case ErrorStyle::plain:
       break;
   }
@@ -214,6 +216,8 @@ Value components() {
                                      {"type", property("string")},
                                      {"param", optional_text},
                                      {"request_id", property("string")}}}}}};
+  const Value eleven{
+      Object{{"description", text_value("{status, message}, or of a 422 a list of {loc, msg, type}")}}};
   const Value bearer{Object{{"type", text_value("http")}, {"scheme", text_value("bearer")}}};
   return {Object{{"responses",
                   {Object{{"OpenAiError", error_response_of({{"error", openai}})},
@@ -222,6 +226,7 @@ Value components() {
                                                            {"error", property("string")},
                                                            {"request_id", property("string")}})},
                           {"KokoroError", error_response_of({{"detail", kokoro}})},
+                          {"ElevenLabsError", error_response_of({{"detail", eleven}})},
                           {"Error", error_response_of({{"error", plain}})}}}},
                  {"securitySchemes", {Object{{"apiKey", bearer}, {"adminKey", bearer}}}}}};
 }

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "server/access/error_style.h"
 #include "server/http/exchange.h"
+#include "server/routes/route_pattern.h"
 #include "server/routes/services.h"
 
 namespace shoal::server::testing {
@@ -232,13 +233,12 @@ class RouteBench {
 
  private:
   const Route& route_of(const Request& request) const {
+    const Route* found = nullptr;  // as the router finds it
     for (const Route& route : routes_) {
-      if (route.method != request.method) continue;
-      const size_t pattern = route.path.find('{');
-      if (pattern == std::string::npos ? route.path == request.path
-                                       : request.path.compare(0, pattern, route.path, 0, pattern) == 0)
-        return route;
+      if (route.method != request.method || !match_path(route.path, request.path)) continue;
+      if (!found || route.path == request.path || route.path.size() > found->path.size()) found = &route;
     }
+    if (found) return *found;
     fail(ErrorCode::internal, "no route ", request.method, " ", request.path);
   }
 

@@ -52,7 +52,7 @@ struct RouteDoc {
 };
 
 struct Route {
-  std::string method, path;  // exact; the only pattern is a last "{name}", which matches the rest
+  std::string method, path;  // exact, or with one "{name}" (match_path)
   ErrorStyle errors = ErrorStyle::plain;
   Access access = Access::client;
   BodySize body = BodySize::none;
@@ -71,6 +71,8 @@ std::vector<Route> route_table(const ServerConfig& config);
 std::vector<Route> openai_routes(const ServerConfig& config);
 // What Kokoro-FastAPI has besides OpenAI's API (0.8).
 std::vector<Route> kokoro_routes(const ServerConfig& config);
+// ElevenLabs' API: speech, voices, WebSockets.
+std::vector<Route> eleven_routes(const ServerConfig& config);
 std::vector<Route> fish_routes(const ServerConfig& config);
 std::vector<Route> reference_routes(const ServerConfig& config);
 std::vector<Route> codec_routes(const ServerConfig& config);
