@@ -20,7 +20,7 @@ struct BatchRequest {
   std::vector<BatchItem> items;
   std::optional<uint64_t> seed;
   audio::Format format = audio::Format::wav;
-  int sample_rate_hz = 0;                // of the sound
+  int sample_rate_hz = 0;                // of the sound; 0: usual_rate_hz
   std::chrono::milliseconds timeout{0};  // of all items together
   bool in_order = false;                 // answers come in the order of the items, otherwise as these end
   // Limit of the bytes of results that wait for the client or for an earlier result; beyond it no more items

@@ -164,7 +164,9 @@ BatchRun::BatchRun(Executor executor, Services& services, const Request& from, B
       return hidden;
     }
   };
-  const Sound sound{batch.format, batch.sample_rate_hz};
+  Sound sound{batch.format, batch.sample_rate_hz};
+  if (sound.sample_rate_hz == 0)
+    sound.sample_rate_hz = audio::usual_rate_hz(batch.format, batch.engine->sample_rate_hz());
   const auto report = [error_of, arrivals = arrivals_, sound](size_t index, BatchResult& result) {
     BatchAnswer answer{.index = index, .memory = std::move(arrivals->memory[index])};
     try {
