@@ -115,6 +115,8 @@ void run_fleet_command(FleetCommand asked, const std::vector<std::string>& optio
   const std::vector<std::string> gpus = gpu_names();
   asked.request.gpus = static_cast<int>(gpus.size());
   asked.request.cpus = fleet::usable_cpus();
+  for (const int cpu : asked.request.cpus) asked.request.cpu_nodes.push_back(fleet::node_of_cpu(cpu));
+  for (const std::string& gpu : gpus) asked.request.gpu_nodes.push_back(fleet::node_of_gpu(gpu));
   const std::vector<fleet::WorkerPlan> plans = plan_workers(asked.request);
   WorkerSettings workers(options, names_of(plans));
   const ResolvedSettings resolved = workers.resolve();

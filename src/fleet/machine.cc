@@ -4,6 +4,7 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <sched.h>
 #include <string>
@@ -25,7 +26,25 @@ int number_after(std::string_view prefix, std::string_view name) {
   return error == std::errc{} && end == name.data() + name.size() ? number : -1;
 }
 
-int node_of(int cpu) {
+// The folders of /proc/driver/nvidia/gpus, by PCI address.
+std::vector<fs::path> gpu_folders() {
+  std::error_code ignored;
+  std::vector<fs::path> folders;
+  for (const fs::directory_entry& entry : fs::directory_iterator("/proc/driver/nvidia/gpus", ignored))
+    folders.push_back(entry.path());
+  std::ranges::sort(folders);
+  return folders;
+}
+
+bool says(const fs::path& file, std::string_view what) {
+  std::ifstream text(file);
+  const std::string all(std::istreambuf_iterator<char>(text), {});
+  return all.find(what) != std::string::npos;
+}
+
+}  // namespace
+
+int node_of_cpu(int cpu) {
   std::error_code ignored;  // without NUMA there is no such folder, and one node
   for (const fs::directory_entry& entry :
        fs::directory_iterator(concat("/sys/devices/system/cpu/cpu", cpu), ignored))
@@ -33,7 +52,19 @@ int node_of(int cpu) {
   return 0;
 }
 
-}  // namespace
+std::optional<int> node_of_gpu(std::string_view name) {
+  const std::vector<fs::path> folders = gpu_folders();
+  const int number = number_after("", name);
+  for (size_t i = 0; i < folders.size(); ++i) {
+    const bool is_it = number >= 0 ? static_cast<size_t>(number) == i
+                                   : name.starts_with("GPU-") && says(folders[i] / "information", name);
+    if (!is_it) continue;
+    std::ifstream file(fs::path("/sys/bus/pci/devices") / folders[i].filename() / "numa_node");
+    int node = -1;  // what the kernel says when it does not know
+    if (file >> node && node >= 0) return node;
+  }
+  return std::nullopt;
+}
 
 std::vector<int> usable_cpus() {
   cpu_set_t mine;
@@ -43,7 +74,7 @@ std::vector<int> usable_cpus() {
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (!CPU_ISSET(cpu, &mine)) continue;
     cpus.push_back(cpu);
-    nodes[cpu] = node_of(cpu);
+    nodes[cpu] = node_of_cpu(cpu);
   }
   std::ranges::stable_sort(cpus, {}, [&](int cpu) { return nodes[cpu]; });
   return cpus;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 
 #include "base/error.h"
 #include "base/printable.h"
@@ -45,22 +46,44 @@ std::vector<std::optional<int>> parse_devices(std::string_view list, int gpus) {
   }
 }
 
-void share_cpus(std::vector<WorkerPlan>& workers, const std::vector<int>& cpus) {
-  const auto count = static_cast<size_t>(
-      std::ranges::count_if(workers, [](const WorkerPlan& worker) { return !worker.gpu.has_value(); }));
-  size_t at = 0;
-  for (WorkerPlan& worker : workers) {
-    if (worker.gpu) continue;
-    if (count > cpus.size() && !cpus.empty()) {
-      worker.cpus = {cpus[at++ % cpus.size()]};
+void share_cpus(const std::vector<WorkerPlan*>& workers, const std::vector<int>& cpus) {
+  const size_t count = workers.size();
+  for (size_t i = 0; i < count && !cpus.empty(); ++i) {
+    if (count > cpus.size()) {
+      workers[i]->cpus = {cpus[i % cpus.size()]};
       continue;
     }
     const auto run = [&](size_t index) {
       return cpus.begin() + static_cast<ptrdiff_t>(index * cpus.size() / count);
     };
-    worker.cpus.assign(run(at), run(at + 1));
-    ++at;
+    workers[i]->cpus.assign(run(i), run(i + 1));
   }
+}
+
+std::vector<int> cpus_of_node(const FleetRequest& request, std::optional<int> node) {
+  std::vector<int> cpus;
+  for (size_t i = 0; node && i < std::min(request.cpus.size(), request.cpu_nodes.size()); ++i)
+    if (request.cpu_nodes[i] == *node) cpus.push_back(request.cpus[i]);
+  return cpus.empty() ? request.cpus : cpus;
+}
+
+std::optional<int> node_of(const FleetRequest& request, int gpu) {
+  const auto index = static_cast<size_t>(gpu);
+  return index < request.gpu_nodes.size() ? request.gpu_nodes[index] : std::nullopt;
+}
+
+void share_cpus(std::vector<WorkerPlan>& workers, const FleetRequest& request) {
+  std::vector<WorkerPlan*> on_cpus;
+  std::map<std::vector<int>, std::vector<WorkerPlan*>> on_gpus;  // by the CPUs that they share
+  for (WorkerPlan& worker : workers) {
+    if (worker.gpu) {
+      on_gpus[cpus_of_node(request, node_of(request, *worker.gpu))].push_back(&worker);
+    } else {
+      on_cpus.push_back(&worker);
+    }
+  }
+  share_cpus(on_cpus, request.cpus);
+  for (const auto& [cpus, those] : on_gpus) share_cpus(those, cpus);
 }
 
 }  // namespace
@@ -81,7 +104,7 @@ std::vector<WorkerPlan> plan_workers(const FleetRequest& request) {
   if (!workers.empty() && workers.back().port > kLastPort)
     fail(ErrorCode::invalid_argument, "base_port: ", workers.size(), " workers from port ", request.base_port,
          " on would need port ", workers.back().port);
-  share_cpus(workers, request.cpus);
+  share_cpus(workers, request);
   return workers;
 }
 

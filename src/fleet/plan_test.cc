@@ -32,7 +32,7 @@ void expect_plan_refused(const FleetRequest& request, const std::string& part) {
 }
 
 TEST(Plan, AutoIsEveryGpuAndWithoutOneTheCpu) {
-  EXPECT_THAT(shown({.gpus = 2, .cpus = {0, 1}}), ElementsAre("w1 cuda:0 8001", "w2 cuda:1 8002"));
+  EXPECT_THAT(shown({.gpus = 2, .cpus = {0, 1}}), ElementsAre("w1 cuda:0 8001 0", "w2 cuda:1 8002 1"));
   EXPECT_THAT(shown({.gpus = 0, .cpus = {0, 1}}), ElementsAre("w1 cpu 8001 0 1"));
 }
 
@@ -55,7 +55,21 @@ TEST(Plan, WorkersOnCpusShareNoCpuAndLeaveNone) {
   EXPECT_THAT(shown({.devices = "cpu", .per_device = 3, .cpus = {4, 5, 6, 7, 0, 1, 2}}),
               ElementsAre("w1 cpu 8001 4 5", "w2 cpu 8002 6 7", "w3 cpu 8003 0 1 2"));
   EXPECT_THAT(shown({.devices = "cpu,cuda:0", .per_device = 1, .gpus = 1, .cpus = {3}}),
-              ElementsAre("w1 cpu 8001 3", "w2 cuda:0 8002"));
+              ElementsAre("w1 cpu 8001 3", "w2 cuda:0 8002 3"));
+}
+
+TEST(Plan, WorkersOnGpusShareOutTheCpusOfTheirNode) {
+  const FleetRequest two_nodes{.gpus = 4,
+                               .gpu_nodes = {1, 0, 1, std::nullopt},
+                               .cpus = {0, 1, 2, 4, 5, 6},
+                               .cpu_nodes = {0, 0, 0, 1, 1, 1}};
+  EXPECT_THAT(shown(two_nodes), ElementsAre("w1 cuda:0 8001 4", "w2 cuda:1 8002 0 1 2", "w3 cuda:2 8003 5 6",
+                                            "w4 cuda:3 8004 0 1 2 4 5 6"));
+  // A node without CPUs of ours is as good as none.
+  EXPECT_THAT(shown({.gpus = 1, .gpu_nodes = {7}, .cpus = {0, 1}, .cpu_nodes = {0, 0}}),
+              ElementsAre("w1 cuda:0 8001 0 1"));
+  EXPECT_THAT(shown({.devices = "cuda:0", .per_device = 3, .gpus = 1, .cpus = {0, 1}}),
+              ElementsAre("w1 cuda:0 8001 0", "w2 cuda:0 8002 1", "w3 cuda:0 8003 0"));
 }
 
 TEST(Plan, MoreWorkersThanCpusTakeThemInTurn) {
