@@ -277,11 +277,17 @@ void check_codec_bf16(const std::string& dir) {
   Fixture fixture(dir, "codec, bf16", DType::bf16);
   const auto wave = fixture.codec.decode(fixture.ctx, fixture.codes("dec.codes"));
   const auto exact = fixture.goldens.floats("dec.wave");
-  const auto autocast = fixture.goldens.floats("dec.wave_bf16_autocast");
+  const auto autocast =
+      fixture.goldens.floats("dec.wave_bf16_autocast");  // a set may keep its beginning alone
   ASSERT_EQ(wave.size(), exact.size()) << "dec.wave";
-  ASSERT_EQ(autocast.size(), exact.size()) << "dec.wave_bf16_autocast";
-  EXPECT_LE(root_mean_square(wave, exact), root_mean_square(autocast, exact)) << "dec.wave_bf16_autocast";
-  fixture.tried("dec.", "wave_bf16_autocast", static_cast<int64_t>(wave.size()));
+  const size_t kept = autocast.size();
+  ASSERT_GE(kept, static_cast<size_t>(fixture.codec.config().samples_per_frame()))
+      << "dec.wave_bf16_autocast";
+  ASSERT_LE(kept, exact.size()) << "dec.wave_bf16_autocast";
+  const std::span begin(exact.data(), kept);
+  EXPECT_LE(root_mean_square(std::span(wave).first(kept), begin), root_mean_square(autocast, begin))
+      << "dec.wave_bf16_autocast";
+  fixture.tried("dec.", "wave_bf16_autocast", static_cast<int64_t>(kept));
   fixture.tally.report_something();
 }
 
