@@ -54,7 +54,7 @@ const MatrixKernels kAmxMatrixKernels = {
              .panels_for = two_panels,
              .multiply = multiply_tiles<TileRegisters>},
     .i8 = {.most_rows = 12, .row_step = 1, .panels_for = vnni_panels_for, .multiply = vnni_multiply_i8},
-    .u4 = {.most_rows = 12, .row_step = 1, .panels_for = vnni_panels_for, .multiply = vnni_multiply_u4},
+    .u4 = {.most_rows = 12, .row_step = 1, .panels_for = nibble_panels_for, .multiply = vnni_multiply_u4},
     .reads_bf16 = true,
     .enter = enter,
     .leave = leave,

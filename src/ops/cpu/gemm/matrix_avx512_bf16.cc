@@ -76,7 +76,7 @@ const MatrixKernels kAvx512Bf16MatrixKernels = {
     .f32 = {.most_rows = 6, .row_step = 1, .panels_for = avx512_panels_for, .multiply = avx512_multiply_f32},
     .bf16 = {.most_rows = kMostRows, .row_step = 1, .panels_for = panels_for, .multiply = by_rows<>},
     .i8 = {.most_rows = 12, .row_step = 1, .panels_for = vnni_panels_for, .multiply = vnni_multiply_i8},
-    .u4 = {.most_rows = 12, .row_step = 1, .panels_for = vnni_panels_for, .multiply = vnni_multiply_u4},
+    .u4 = {.most_rows = 12, .row_step = 1, .panels_for = nibble_panels_for, .multiply = vnni_multiply_u4},
     .reads_bf16 = true,
     .enter = nullptr,
     .leave = nullptr,

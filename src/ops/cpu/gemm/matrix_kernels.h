@@ -75,6 +75,7 @@ void avx2_multiply_i8(const ProductBlock& block);
 int vnni_panels_for(int rows);
 void vnni_multiply_i8(const ProductBlock& block);
 void avx2_multiply_u4(const ProductBlock& block);
+int nibble_panels_for(int rows);
 void vnni_multiply_u4(const ProductBlock& block);
 
 extern const MatrixKernels kPortableMatrixKernels;

@@ -95,6 +95,8 @@ void nibbles_by_rows(const ProductBlock& block) {
 
 }  // namespace
 
+// Of few rows four panels at a time: their sums do not wait for each other.
+int nibble_panels_for(int rows) { return rows <= 6 ? 4 : 2; }
 void vnni_multiply_u4(const ProductBlock& block) { nibbles_by_rows<>(block); }
 
 }  // namespace shoal::ops::cpu
