@@ -114,6 +114,16 @@ class Engine {
   void reload();
   void reload(EngineConfig config);
 
+  // Takes the model from memory, unless it serves a request, is held, or was last used less than `unused_for`
+  // ago. Returns whether it did, once the memory is free. Calls that need the model then throw
+  // Error(unavailable); start() loads it again.
+  bool unload(std::chrono::milliseconds unused_for);
+  // Whether a call has needed the model since unload(), or start() is loading it again.
+  bool is_wanted() const;
+  // unload() does nothing as long as the result lives, which may outlive the engine. Throws
+  // Error(unavailable) while the engine does not run.
+  std::shared_ptr<void> hold();
+
   // Queues a request and returns at once. Throws Error before anything is queued: invalid_argument, too_large
   // (the text; a prompt that can never fit the KV memory, with figures), not_found (voice),
   // resource_exhausted (queue full), unavailable (not ready, or stopping). What fails later (a damaged clip)

@@ -21,6 +21,9 @@ struct ServerConfig {
   // Further models of this process, "NAME=FOLDER" separated by commas: parse_models. Each has its own engine
   // with the settings of the first.
   std::string models;
+  // A model of several that nobody has used for so many seconds is unloaded, and loaded again for its next
+  // request, which waits; 0: never.
+  int model_ttl_s = 0;
   bool strict = false;  // of every request: SpeechRequest::strict
   // Voices under further names, "NAME=VOICE" with commas between: parse_voice_aliases. They come before the
   // names that the server knows by itself (OpenAI's).

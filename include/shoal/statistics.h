@@ -70,12 +70,22 @@ struct MemoryPart {
   int64_t bytes = 0;
 };
 
-enum class EngineState { stopped, starting, ready, reloading, stopping };
+enum class EngineState {
+  stopped,
+  starting,
+  ready,
+  reloading,
+  stopping,
+  unloaded,  // Engine::unload(): the model is loaded again when it is needed
+  loading    // again
+};
 
 struct Health {
   EngineState state = EngineState::stopped;
   std::string model, precision, device;
   double uptime_s = 0;
+  double loading_s = 0;            // since a load again began; 0: none is under way
+  double last_load_s = 0;          // how long the last load took
   std::vector<MemoryPart> memory;  // planned and held by the engine
   int64_t resident_bytes = 0;      // of the process, as the system sees it
   bool gpu_available = false;      // this build and machine have one, whether it is used or not

@@ -58,7 +58,7 @@ class ServerRun {
     log(LogLevel::info, "shutting down: requests inside have ", grace_s, " s to end");
     const bool all_ended = http_.stop(std::chrono::seconds(grace_s));
     log(LogLevel::info, all_ended ? "bye" : "bye: some requests had not ended in time");
-    return !is_under_way(work_, std::chrono::milliseconds(0));
+    return !is_under_way(work_, std::chrono::milliseconds(0)) && !http_.is_loading();
   }
 
  private:

@@ -10,6 +10,7 @@
 #include "server/observe/log_sink.h"
 #include "server/routes/refused_paths.h"
 #include "server/routes/route_pattern.h"
+#include "server/routes/wanted_models.h"
 
 namespace shoal::server {
 namespace {
@@ -200,6 +201,21 @@ void tell_why_cut_off(const Request& request, const std::exception_ptr& thrown) 
 
 }  // namespace
 
+Task<> Router::handle_with_models(const Route& route, Exchange& exchange) {
+  for (int attempt = 1;; ++attempt) {
+    std::exception_ptr thrown;
+    try {
+      co_await route.handle(services_, exchange);
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    if (!thrown) co_return;
+    if (exchange.begun() || attempt == kMostAttempts || !lacked_a_model(services_, thrown))
+      std::rethrow_exception(thrown);
+    co_await until_models_are_there(services_, exchange.executor());
+  }
+}
+
 Task<> Router::handle(Exchange& bare) {
   WithHeaders exchange(bare, common_headers(bare.request()));
   const Route& route = *find(bare.request().method, bare.request().path);
@@ -207,7 +223,7 @@ Task<> Router::handle(Exchange& bare) {
   try {
     std::optional<RequestSlots::Slot> slot;
     if (route.takes_slot) slot.emplace(slots_.take(exchange.request().client, most_requests(services_)));
-    co_await route.handle(services_, exchange);
+    co_await handle_with_models(route, exchange);
   } catch (...) {
     thrown = std::current_exception();
   }

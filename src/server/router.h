@@ -30,6 +30,8 @@ class Router : public Application {
   Activity activity() const;
 
  private:
+  // Calls the route; again when it lacked a model that had been unloaded.
+  Task<> handle_with_models(const Route& route, Exchange& exchange);
   // `head` with its path normalised: without redundant slashes.
   void tidy_path(Request& head) const;
   Verdict judge_route(const Route& route, Request& head, bool upgrade);

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <filesystem>
 #include <iterator>
+#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -12,6 +13,7 @@
 #include "base/printable.h"
 #include "server/access/keys.h"
 #include "server/http/loopback.h"
+#include "server/keeper.h"
 #include "server/router.h"
 #include "server/routes/openapi.h"
 #include "server/routes/services.h"
@@ -129,6 +131,7 @@ class Server::Impl {
       const Health health = model.engine->health();
       log(LogLevel::info, "ready: ", model.name, ", ", health.precision, " on ", health.device);
     }
+    if (config_.model_ttl_s > 0 && models_.size() > 1) keep();
   }
 
   bool reload(const EngineConfig* wanted) {
@@ -141,6 +144,7 @@ class Server::Impl {
         EngineConfig config = wanted ? *wanted : present;
         if (&model != &models_.front()) config.model = present.model;
         config.references_dir = present.references_dir;
+        if (!wanted && engine.health().state == EngineState::unloaded) continue;  // read at its next load
         engine.reload(config);
         const Health health = engine.health();
         log(LogLevel::info, "reloaded: ", model.name, ", ", health.precision, " on ", health.device);
@@ -154,6 +158,7 @@ class Server::Impl {
 
   bool stop(std::chrono::milliseconds grace) {
     draining_ = true;
+    stop_keeper();
     const bool all_ended = transport_.drain(grace, [this] { stop_engines(); });
     stop_engines();
     // Last: readiness checks are answered until then.
@@ -161,13 +166,32 @@ class Server::Impl {
     return all_ended;
   }
 
+  bool is_loading() const { return being_loaded() != nullptr; }
   uint16_t port() const { return transport_.port(); }
 
  private:
   // Everything they speak ends with `unavailable`.
   void stop_engines() {
-    for (size_t i = 0; i < loaded_; ++i) models_[i].engine->stop();
+    const Engine* const loading = being_loaded();
+    for (size_t i = 0; i < loaded_; ++i)
+      if (models_[i].engine.get() != loading) models_[i].engine->stop();
     services_.grace_over = true;
+  }
+
+  // From now on models come and go.
+  void keep() {
+    const std::lock_guard lock(keeper_mutex_);
+    if (!draining_) keeper_.emplace(served(models_), std::chrono::seconds(config_.model_ttl_s));
+  }
+
+  void stop_keeper() {
+    const std::lock_guard lock(keeper_mutex_);
+    if (keeper_) keeper_->stop();
+  }
+
+  const Engine* being_loaded() const {
+    const std::lock_guard lock(keeper_mutex_);
+    return keeper_ ? keeper_->loading() : nullptr;
   }
 
   std::string address(const std::string& listen, uint16_t its_port) const {
@@ -211,6 +235,8 @@ class Server::Impl {
   // These stop first: their threads use all of the above.
   Transport transport_;
   std::optional<Operators> operators_;
+  mutable std::mutex keeper_mutex_;
+  std::optional<Keeper> keeper_;  // under it; there once load() is done
   IdleMemory idle_memory_{[this] { return router_.activity(); }, give_back_free_memory, kQuiet};
 };
 
@@ -224,6 +250,7 @@ Server::~Server() = default;
 void Server::listen() { impl_->listen(); }
 void Server::load() { impl_->load(); }
 bool Server::reload(const EngineConfig* engine) { return impl_->reload(engine); }
+bool Server::is_loading() const { return impl_->is_loading(); }
 uint16_t Server::port() const { return impl_->port(); }
 bool Server::stop(std::chrono::milliseconds grace) { return impl_->stop(grace); }
 

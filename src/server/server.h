@@ -30,6 +30,9 @@ class Server {
   // and references_dir stays. Call after load(). Failures are logged, and the old model keeps serving.
   // Returns whether all succeeded.
   bool reload(const EngineConfig* engine = nullptr);
+  // Whether a model that had been unloaded is being loaded. Once stop() has been called no more are begun;
+  // the destructor waits for it.
+  bool is_loading() const;
   uint16_t port() const;
   // /ready answers 503, new work is refused, running requests may end for `grace`. Then the engines end the
   // rest, each route reports it in its own form (503, an error event, 1001), and clients that do not read

@@ -116,6 +116,9 @@ constexpr Row kRows[] = {
      "what clients call the model; empty: the model folder's name, shoal for the built-in voice"},
     {"models", &S::models, "Server", words("NAME=FOLDER with commas between"),
      "further models of the same process, each with an engine of its own; a request's model chooses"},
+    {"model_ttl_s", &S::model_ttl_s, "Server", between(0, kLongestPause),
+     "seconds after which a model of several that nobody has used is unloaded; its next request waits until "
+     "it is loaded again; 0: never"},
     {"strict", &S::strict, "Server", kEither,
      "refuse by name what a model has no use for or has not learned; otherwise it has no effect, and the "
      "answer's warnings say so"},

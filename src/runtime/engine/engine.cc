@@ -1,6 +1,7 @@
 #include "shoal/engine.h"
 
 #include <mutex>
+#include <optional>
 #include <system_error>
 
 #include "base/clock.h"
@@ -23,21 +24,69 @@ using Pipeline = runtime::SpeechPipeline;
 class Engine::Impl {
  public:
   explicit Impl(EngineConfig config)
-      : config_(std::move(config)), voices_(config_.references_dir, [this] { return current(); }) {
+      : config_(std::move(config)),
+        voices_(config_.references_dir, [this] { return current_unless_unloaded(); }) {
     config_.validate();
   }
   void start() {
     const std::lock_guard changing(lifecycle_);
     if (current()) fail(ErrorCode::invalid_argument, "engine: it has been started");
-    set_state(EngineState::starting);
+    const bool again = begin_start();
     try {
       install(config_);
     } catch (...) {
-      set_state(EngineState::stopped);
+      const std::lock_guard lock(mutex_);
+      state_ = again ? EngineState::unloaded : EngineState::stopped;
+      wanted_ = false;
       throw;
     }
     const std::lock_guard lock(mutex_);
-    started_us_ = now_us();
+    started_us_ = last_used_us_ = now_us();
+    last_load_s_ = seconds_since(load_began_us_);
+  }
+
+  bool unload(std::chrono::milliseconds unused_for) {
+    const std::unique_lock changing(lifecycle_, std::try_to_lock);
+    if (!changing) return false;
+    std::shared_ptr<Pipeline> last = take_unused(unused_for);
+    if (!last) return false;
+    // A request that found it a moment ago ends on it.
+    retire(last);
+    last.reset();
+    for (Retiring& earlier : retiring_) earlier.freed.wait();
+    retiring_.clear();
+    return true;
+  }
+
+  bool is_wanted() const {
+    const std::lock_guard lock(mutex_);
+    return state_ == EngineState::loading || (state_ == EngineState::unloaded && wanted_);
+  }
+
+  void end_hold() {
+    const std::lock_guard lock(mutex_);
+    --holds_;
+    last_used_us_ = now_us();
+  }
+
+  void begin_hold() {
+    const std::lock_guard lock(mutex_);
+    if (!pipeline_) fail_unavailable();
+    ++holds_;
+  }
+
+  // Or a call would be told that the model is being loaded again.
+  bool has_model() const {
+    const std::lock_guard lock(mutex_);
+    return pipeline_ || is_away_now();
+  }
+
+  // Asking for them is no use of the model.
+  ModelTraits traits() const {
+    const std::lock_guard lock(mutex_);
+    if (pipeline_) return pipeline_->traits();
+    if (is_away_now()) return *traits_;
+    fail_unavailable();
   }
 
   void reload(const EngineConfig& config) {
@@ -45,12 +94,14 @@ class Engine::Impl {
     if (config.references_dir != voices_.dir())
       fail(ErrorCode::invalid_argument, "references_dir: it cannot change while the engine runs");
     const std::lock_guard changing(lifecycle_);
-    if (!current()) fail(ErrorCode::unavailable, "engine: it is not running, so there is nothing to reload");
-    set_state(EngineState::reloading);
+    const EngineState before = state();
+    if (!current() && before != EngineState::unloaded)
+      fail(ErrorCode::unavailable, "engine: it is not running, so there is nothing to reload");
+    set_state(before == EngineState::unloaded ? EngineState::loading : EngineState::reloading);
     try {
       install(config);
     } catch (...) {
-      set_state(EngineState::ready);
+      set_state(before == EngineState::unloaded ? before : EngineState::ready);
       throw;
     }
   }
@@ -85,9 +136,10 @@ class Engine::Impl {
   }
 
   std::shared_ptr<Pipeline> serving() const {
-    auto pipeline = current();
-    if (!pipeline) fail(ErrorCode::unavailable, "the engine is not running");
-    return pipeline;
+    const std::lock_guard lock(mutex_);
+    if (!pipeline_) fail_unavailable();
+    last_used_us_ = now_us();
+    return pipeline_;
   }
 
   // A request that meets a pipeline in the moment of its hand-over goes to the next one.
@@ -98,7 +150,7 @@ class Engine::Impl {
         return pipeline->submit(request, entry);
       } catch (const Error& error) {
         if (error.code() != ErrorCode::unavailable) throw;
-        std::shared_ptr<Pipeline> next = current();
+        std::shared_ptr<Pipeline> next = current_unless_unloaded();
         if (!next || next == pipeline) throw;
         pipeline = std::move(next);
       }
@@ -119,6 +171,8 @@ class Engine::Impl {
     const std::shared_ptr<Pipeline> pipeline = current();
     const std::lock_guard lock(mutex_);
     health.state = state_;
+    health.last_load_s = last_load_s_;
+    if (state_ == EngineState::loading) health.loading_s = seconds_since(load_began_us_);
     if (!pipeline) return health;
     health.model = pipeline->model_name();
     health.precision = name_of(pipeline->precision());
@@ -144,10 +198,57 @@ class Engine::Impl {
     return pipeline_;
   }
 
+  // The same, but a model that is not in memory is wanted, and that is an error.
+  std::shared_ptr<Pipeline> current_unless_unloaded() const {
+    const std::lock_guard lock(mutex_);
+    if (is_away_now()) fail_unavailable();
+    return pipeline_;
+  }
+
+  bool is_away_now() const { return state_ == EngineState::unloaded || state_ == EngineState::loading; }
+
+  // Under mutex_, as the one before.
+  [[noreturn]] void fail_unavailable() const {
+    if (is_away_now()) wanted_ = true;
+    fail(ErrorCode::unavailable, is_away_now()
+                                     ? "the model had been unloaded; try again while it is being loaded"
+                                     : "the engine is not running");
+  }
+
+  // Whether the model is loaded again.
+  bool begin_start() {
+    const std::lock_guard lock(mutex_);
+    const bool again = state_ == EngineState::unloaded;
+    state_ = again ? EngineState::loading : EngineState::starting;
+    load_began_us_ = now_us();
+    return again;
+  }
+
+  // The serving pipeline, if nobody uses it, which from then on serves no more.
+  std::shared_ptr<Pipeline> take_unused(std::chrono::milliseconds unused_for) {
+    const std::lock_guard lock(mutex_);
+    if (!pipeline_ || holds_ > 0 || state_ != EngineState::ready) return nullptr;
+    const Statistics now = pipeline_->statistics();
+    const int64_t inside = now.preparing + now.waiting + now.running + now.paused + now.finishing;
+    if (inside > 0) last_used_us_ = now_us();
+    if (inside > 0 || now_us() - last_used_us_ < unused_for.count() * 1000) return nullptr;
+    traits_ = pipeline_->traits();
+    state_ = EngineState::unloaded;
+    wanted_ = false;
+    return std::exchange(pipeline_, nullptr);
+  }
+
+  EngineState state() const {
+    const std::lock_guard lock(mutex_);
+    return state_;
+  }
+
   void set_state(EngineState state) {
     const std::lock_guard lock(mutex_);
     state_ = state;
   }
+
+  static double seconds_since(int64_t begin_us) { return static_cast<double>(now_us() - begin_us) * 1e-6; }
 
   static std::shared_ptr<Pipeline> make_pipeline(const EngineConfig& config) {
     try {
@@ -204,7 +305,13 @@ class Engine::Impl {
   EngineConfig config_;
   runtime::EngineVoices voices_;
   std::mutex lifecycle_;      // one start, reload or stop at a time
-  mutable std::mutex mutex_;  // guards config_ and the next three
+  mutable std::mutex mutex_;  // guards config_ and what follows, to started_us_
+  mutable int64_t last_used_us_ = now_us();
+  mutable bool wanted_ = false;  // since it was unloaded
+  int holds_ = 0;
+  int64_t load_began_us_ = 0;
+  double last_load_s_ = 0;
+  std::optional<ModelTraits> traits_;  // of the model that was unloaded
   std::shared_ptr<Pipeline> pipeline_;
   EngineState state_ = EngineState::stopped;
   int64_t started_us_ = 0;
@@ -219,6 +326,14 @@ Engine::Engine(EngineConfig config) : impl_(std::make_shared<Impl>(std::move(con
 Engine::~Engine() { impl_->stop(std::chrono::milliseconds{0}); }
 
 void Engine::start() { impl_->start(); }
+bool Engine::unload(std::chrono::milliseconds unused_for) { return impl_->unload(unused_for); }
+bool Engine::is_wanted() const { return impl_->is_wanted(); }
+
+std::shared_ptr<void> Engine::hold() {
+  impl_->begin_hold();
+  return {nullptr, [impl = impl_](void*) { impl->end_hold(); }};
+}
+
 void Engine::stop(std::chrono::milliseconds grace) { impl_->stop(grace); }
 void Engine::reload() { impl_->reload(impl_->config()); }
 void Engine::reload(EngineConfig config) { impl_->reload(config); }
@@ -235,10 +350,12 @@ std::vector<BatchResult> Engine::generate_batch(std::vector<SpeechRequest> reque
 
 std::future<std::vector<BatchResult>> Engine::generate_batch_async(std::vector<SpeechRequest> requests,
                                                                    BatchOptions options) {
-  return std::async(std::launch::async,
-                    [impl = impl_, requests = std::move(requests), options = std::move(options)]() mutable {
-                      return impl->speak_batch(std::move(requests), options);
-                    });
+  std::shared_ptr<void> held;
+  if (impl_->has_model()) held = hold();
+  return std::async(std::launch::async, [impl = impl_, held = std::move(held), requests = std::move(requests),
+                                         options = std::move(options)]() mutable {
+    return impl->speak_batch(std::move(requests), options);
+  });
 }
 
 EncodedClip Engine::encode(const std::string& audio) { return impl_->serving()->encode(audio); }
@@ -247,7 +364,7 @@ std::vector<float> Engine::decode(const std::vector<int32_t>& codes) {
 }
 CodecShape Engine::codec_shape() const { return impl_->serving()->codec_shape(); }
 
-ModelTraits Engine::traits() const { return impl_->serving()->traits(); }
+ModelTraits Engine::traits() const { return impl_->traits(); }
 Phonemized Engine::phonemize(const std::string& text, const std::string& language, bool normalise) const {
   return impl_->serving()->phonemize(text, language, normalise);
 }

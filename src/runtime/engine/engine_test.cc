@@ -81,6 +81,70 @@ TEST(Engine, ReloadHandsOverWithoutDroppingARequest) {
   EXPECT_EQ(answer_of(third), before);
 }
 
+TEST(Engine, UnloadsOnlyAModelThatNobodyUses) {
+  Engine engine(tiny_config());
+  EXPECT_FALSE(engine.unload(milliseconds(0)));
+  EXPECT_EQ(code_of([&] { engine.hold(); }), ErrorCode::unavailable);
+  EXPECT_FALSE(engine.is_wanted());
+  engine.start();
+  Speech first = engine.submit(short_request());
+  const Answer before = answer_of(first);
+  EXPECT_FALSE(engine.unload(milliseconds(60'000)));
+  Speech running = engine.submit(short_request("A fish.", 400));
+  EXPECT_FALSE(engine.unload(milliseconds(0)));
+  EXPECT_FALSE(running.read_all().empty());
+  {
+    const std::shared_ptr<void> held = engine.hold();
+    EXPECT_FALSE(engine.unload(milliseconds(0)));
+  }
+  EXPECT_TRUE(eventually([&] { return engine.unload(milliseconds(0)); }));
+  EXPECT_EQ(engine.health().state, EngineState::unloaded);
+  EXPECT_TRUE(engine.health().memory.empty());
+  EXPECT_FALSE(engine.traits().family.empty());
+  EXPECT_FALSE(engine.is_wanted());
+
+  EXPECT_EQ(code_of([&] { engine.submit(short_request()); }), ErrorCode::unavailable);
+  EXPECT_TRUE(engine.is_wanted());
+  engine.start();
+  EXPECT_FALSE(engine.is_wanted());
+  EXPECT_GT(engine.health().last_load_s, 0);
+  Speech second = engine.submit(short_request());
+  EXPECT_EQ(answer_of(second), before);
+
+  EXPECT_TRUE(eventually([&] { return engine.unload(milliseconds(0)); }));
+  engine.reload();
+  EXPECT_EQ(engine.health().state, EngineState::ready);
+  EXPECT_TRUE(eventually([&] { return engine.unload(milliseconds(0)); }));
+  engine.stop();
+  EXPECT_EQ(engine.health().state, EngineState::stopped);
+  EXPECT_FALSE(engine.unload(milliseconds(0)));
+}
+
+TEST(Engine, ARequestMeetsAModelOrLearnsThatItIsAwayWhileItIsUnloaded) {
+  Engine engine(tiny_config());
+  engine.start();
+  std::atomic<bool> over{false};
+  std::thread keeper([&] {
+    while (!over)
+      if (engine.unload(milliseconds(0)) || engine.is_wanted()) engine.start();
+  });
+  int spoken = 0, away = 0;
+  for (int i = 0; i < 60; ++i) {
+    try {
+      Speech speech = engine.submit(short_request("A fish.", 2));
+      EXPECT_FALSE(speech.read_all().empty());
+      ++spoken;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::unavailable) << error.message();
+      ++away;
+    }
+  }
+  over = true;
+  keeper.join();
+  EXPECT_GT(spoken + away, 0);
+  EXPECT_EQ(spoken + away, 60);
+}
+
 TEST(Engine, SelfTestPassesOnAWorkingDevice) {
   Engine engine(tiny_config());
   EXPECT_EQ(code_of([&] { engine.self_test(); }), ErrorCode::unavailable);

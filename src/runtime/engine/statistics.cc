@@ -21,6 +21,10 @@ std::string_view name_of(EngineState state) {
       return "ready";
     case EngineState::reloading:
       return "reloading";
+    case EngineState::unloaded:
+      return "unloaded";
+    case EngineState::loading:
+      return "loading";
     case EngineState::stopping:
       return "stopping";
   }

@@ -12,9 +12,10 @@ struct ModelHealth {
   Health health;
 };
 
-// While it reloads, the old model serves.
+// While it reloads, the old model serves; a request to one that was unloaded waits for its load.
 inline bool takes_requests(const Health& engine) {
-  return engine.state == EngineState::ready || engine.state == EngineState::reloading;
+  return engine.state == EngineState::ready || engine.state == EngineState::reloading ||
+         engine.state == EngineState::unloaded || engine.state == EngineState::loading;
 }
 
 }  // namespace shoal::server

@@ -111,6 +111,7 @@ Task<> encode(Services& services, Exchange& exchange) {
   const GoneSignal gone(exchange);
   const Request& request = exchange.request();
   Engine& engine = codec_of(services, request);
+  const std::shared_ptr<void> held = engine.hold();
   const auto clips = co_await services.workers.run(
       exchange.executor(), [&services, &request] { return read_clips(services.config, request); });
   Value::Array tokens;
@@ -222,6 +223,7 @@ Task<> decode(Services& services, Exchange& exchange) {
   const GoneSignal gone(exchange);
   const Request& request = exchange.request();
   Engine& engine = codec_of(services, request);
+  const std::shared_ptr<void> held = engine.hold();
   const auto clips = co_await services.workers.run(exchange.executor(),
                                                    [&] { return read_tokens(services, engine, request); });
   const bool json = wants_json(request);

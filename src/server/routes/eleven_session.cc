@@ -8,6 +8,7 @@
 #include "server/observe/log_sink.h"
 #include "server/routes/request_body.h"
 #include "server/routes/route_pattern.h"
+#include "server/routes/wanted_models.h"
 
 namespace shoal::server {
 namespace {
@@ -94,7 +95,7 @@ Task<> ElevenSession::begin() {
     }
     return speaker;
   };
-  speaker_ = co_await services_.workers.run(socket_.executor(), find_speaker);
+  speaker_ = co_await run_with_models(services_, socket_.executor(), find_speaker);
 }
 
 // An error that ends the connection.
@@ -211,7 +212,7 @@ Task<ElevenSession::Context*> ElevenSession::open(const ElevenMessage& message) 
   const auto prepare = [&] {
     return live_settings(services_, socket_.request(), start_of(asked_, speaker_, message));
   };
-  LiveSettings settings = co_await services_.workers.run(socket_.executor(), prepare);
+  LiveSettings settings = co_await run_with_models(services_, socket_.executor(), prepare);
   Context& context = add(message.context_id, std::move(settings));
   spawn(speak(std::prev(contexts_.end())));
   co_return &context;

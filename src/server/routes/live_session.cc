@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "server/observe/log_sink.h"
 #include "server/routes/request_body.h"
+#include "server/routes/wanted_models.h"
 
 namespace shoal::server {
 namespace {
@@ -136,12 +137,10 @@ Task<> LiveSession::start(LiveStart start) {
          "type: an utterance is being spoken; wait for its `done`, or `cancel` it");
   if (services_.draining) fail(ErrorCode::unavailable, "the server is shutting down");
   while (speaking_) co_await task_ended_.wait();  // its `done` comes before this one's `started`
-  const auto prepare = [&] { return live_settings(services_, socket_.request(), std::move(start)); };
-  LiveSettings settings;
-  if (start.references.empty())
-    settings = co_await services_.workers.run(socket_.executor(), prepare);
-  else
-    settings = co_await services_.workers.run_in_turn(socket_.executor(), prepare);
+  const auto prepare = [&] { return live_settings(services_, socket_.request(), start); };
+  const bool in_turn = !start.references.empty();
+  LiveSettings settings = co_await run_with_models(services_, socket_.executor(), prepare, in_turn);
+  last_used_ = Clock::now();
   const LiveStarted started{.id = settings.id,
                             .format = settings.format,
                             .content_type = std::string(audio::mime_type(settings.audio_format)),

@@ -83,6 +83,7 @@ LiveSettings live_settings(Services& services, const Request& from, LiveStart st
   settings.longest_segment = static_cast<size_t>(start.chunk_length);
   Engine& engine = *services.models.named(start.model).engine;
   settings.engine = &engine;
+  settings.held = engine.hold();
   settings.model_rate_hz = engine.sample_rate_hz();
   settings.keeps_voice = !engine.traits().references;
   settings.sample_rate_hz =
@@ -291,6 +292,7 @@ Task<> LiveUtterance::speak() {
     failure = Error(ErrorCode::internal, error.what());
   }
   ahead_.clear();
+  settings_.held.reset();
   services_.metrics.speaking(-1);
   if (listener_.writer().broken()) over_ = true;
   if (over_) co_return;

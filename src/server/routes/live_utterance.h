@@ -26,8 +26,9 @@ struct LiveSettings {
   int model_rate_hz = 0;
   size_t longest_segment = 200;  // bytes
   Engine* engine = nullptr;
-  bool keeps_voice = false;  // from one segment to the next, without a reference
-  SpeechRequest request;     // without text; its references are encoded, its seed is there
+  std::shared_ptr<void> held;  // the engine's model, which stays in memory
+  bool keeps_voice = false;    // from one segment to the next, without a reference
+  SpeechRequest request;       // without text; its references are encoded, its seed is there
 };
 
 // Checks and completes a client's request. Blocks: it decodes and encodes clips and looks up a voice. Throws

@@ -40,6 +40,14 @@ Response json_response(const Value& value) {
   return {.status = 200, .content_type = "application/json", .body = write_json(value), .headers = {}};
 }
 
+// Whether the model is in memory, and how far a load is.
+void add_state(const Health& engine, Value::Object& members) {
+  members.emplace_back("state", Value{std::string(name_of(engine.state))});
+  if (engine.state != EngineState::loading) return;
+  members.emplace_back("loading_s", Value{engine.loading_s});
+  members.emplace_back("last_load_s", Value{engine.last_load_s});
+}
+
 // name: as it was asked for. With its family, once it is loaded.
 Value model_value(const std::string& name, const ServedModel& model, int64_t created) {
   Value::Object members{{"id", {name}},
@@ -52,6 +60,7 @@ Value model_value(const std::string& name, const ServedModel& model, int64_t cre
   } catch (const Error& error) {
     if (error.code() != ErrorCode::unavailable) throw;
   }
+  add_state(model.engine->health(), members);
   return {std::move(members)};
 }
 

@@ -134,6 +134,7 @@ Response change(Services& services, const Request& request) {
     wanted.apply(services, voices_of(services, request));
     return packed_response(request, outcome(true, wanted.done(), wanted.fields()));
   } catch (const Error& error) {
+    if (error.code() == ErrorCode::unavailable) throw;  // the model had been unloaded
     return failure(services, request, error, wanted.fields());
   }
 }
@@ -144,6 +145,7 @@ Response list(Services& services, const Request& request) {
     for (VoiceInfo& voice : voices_of(services, request).list())
       if (!voice.fixed) ids.push_back({std::move(voice.name)});
   } catch (const Error& error) {
+    if (error.code() == ErrorCode::unavailable) throw;  // the model had been unloaded
     return failure(services, request, error, {{"reference_ids", {Value::Array{}}}});
   }
   const std::string message = "Found " + std::to_string(ids.size()) + " reference voices";

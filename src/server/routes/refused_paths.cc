@@ -15,7 +15,12 @@ constexpr RefusedPath kRefused[] = {
      "SSML is not read here: send plain text to /v1/audio/speech, with [pause:1.5s] and [word](/phonemes/) "
      "in it"},
     {"/dev/unload",
-     "models stay loaded as long as the server runs; /v1/admin/reload, with an admin key, loads another one"},
+     "--model-ttl-s unloads models of several that nobody uses; /v1/admin/reload, with an admin key, loads "
+     "another one"},
+    {"/models",
+     "models do not come and go by requests here (SageMaker's multi-model endpoints): --models names "
+     "several, "
+     "--model-ttl-s unloads those that nobody uses, /v1/models lists them"},
     {"/v1/download", "nothing is kept for a download: the answer of /v1/audio/speech is the file"},
     {"/v1/test", "ask /health whether the server answers, and /ready whether it speaks"},
     {"/web", "the web page is at /"},

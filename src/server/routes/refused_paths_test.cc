@@ -8,9 +8,9 @@ namespace shoal::server {
 namespace {
 
 TEST(RefusedPaths, NameTheReplacement) {
-  for (const char* path :
-       {"/dev/dialogue", "/dev/ssml", "/dev/unload", "/v1/download/speech.mp3", "/v1/test", "/web", "/web/",
-        "/web/config", "/web/js/app.js", "/debug/threads", "/debug/storage", "/debug/system"}) {
+  for (const char* path : {"/dev/dialogue", "/dev/ssml", "/dev/unload", "/models", "/models/a",
+                           "/v1/download/speech.mp3", "/v1/test", "/web", "/web/", "/web/config",
+                           "/web/js/app.js", "/debug/threads", "/debug/storage", "/debug/system"}) {
     const RefusedPath* refused = find_refused_path(path);
     ASSERT_TRUE(refused) << path;
     EXPECT_NE(refused->why.find('/'), std::string_view::npos) << path << " names no other path";
