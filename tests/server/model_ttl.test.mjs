@@ -44,6 +44,9 @@ test("health checks see a server that is ready, and wake nobody", async () => {
     await sleep(20);
   }
   assert.equal((await server.metrics()).value("shoal_ready", { model: "again" }), 1);
+  const health = (await server.http.get("/health")).json();
+  assert.equal(health.model_loaded, false);
+  for (const { state, model } of health.models) assert.ok(state === "unloaded" && model, "its name is known");
   assert.deepEqual([(await entry("shoal")).state, (await entry("again")).state], ["unloaded", "unloaded"]);
   assert.equal((await entry("again")).family, (await entry("shoal")).family);
 });

@@ -173,6 +173,7 @@ class Engine::Impl {
     health.state = state_;
     health.last_load_s = last_load_s_;
     if (state_ == EngineState::loading) health.loading_s = seconds_since(load_began_us_);
+    if (is_away_now()) health.model = unloaded_name_;
     if (!pipeline) return health;
     health.model = pipeline->model_name();
     health.precision = name_of(pipeline->precision());
@@ -233,6 +234,7 @@ class Engine::Impl {
     if (inside > 0) last_used_us_ = now_us();
     if (inside > 0 || now_us() - last_used_us_ < unused_for.count() * 1000) return nullptr;
     traits_ = pipeline_->traits();
+    unloaded_name_ = pipeline_->model_name();
     state_ = EngineState::unloaded;
     wanted_ = false;
     return std::exchange(pipeline_, nullptr);
@@ -311,7 +313,8 @@ class Engine::Impl {
   int holds_ = 0;
   int64_t load_began_us_ = 0;
   double last_load_s_ = 0;
-  std::optional<ModelTraits> traits_;  // of the model that was unloaded
+  std::optional<ModelTraits> traits_;  // of the model that was unloaded, as the next
+  std::string unloaded_name_;
   std::shared_ptr<Pipeline> pipeline_;
   EngineState state_ = EngineState::stopped;
   int64_t started_us_ = 0;

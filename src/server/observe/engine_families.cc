@@ -210,7 +210,7 @@ void add_memory(FamilyList& list, const Health& engine) {
 
 void add_model(FamilyList& list, const Health& engine, bool draining) {
   list.gauge("shoal_ready", "Whether the engine takes requests.", takes_requests(engine) && !draining);
-  if (engine.model.empty()) return;
+  if (!is_loaded(engine)) return;
   list.info("shoal_model_info", "Always 1; the labels say what speaks.",
             {{"precision", engine.precision}, {"device", engine.device}});
   list.gauge("shoal_uptime_seconds", "Since the engine was started.", engine.uptime_s);

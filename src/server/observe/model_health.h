@@ -18,4 +18,10 @@ inline bool takes_requests(const Health& engine) {
          engine.state == EngineState::unloaded || engine.state == EngineState::loading;
 }
 
+// Whether the model is in memory.
+inline bool is_loaded(const Health& engine) {
+  return engine.state != EngineState::unloaded && engine.state != EngineState::loading &&
+         !engine.model.empty();
+}
+
 }  // namespace shoal::server

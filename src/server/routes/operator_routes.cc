@@ -59,7 +59,7 @@ Response health(Services& services, const Request&) {
   int64_t queue = 0;
   for (const ModelHealth& model : models) queue += queue_of(model.health);
   const bool loaded =
-      std::ranges::none_of(models, [](const ModelHealth& model) { return model.health.model.empty(); });
+      std::ranges::all_of(models, [](const ModelHealth& model) { return is_loaded(model.health); });
   return json_response({{"status", word("ok")},
                         {"state", {state_of(weakest_of(models), services.draining)}},
                         {"device", text_or_null(engine.device)},
