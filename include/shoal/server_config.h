@@ -14,6 +14,10 @@ struct ServerConfig {
   std::string listen = "127.0.0.1:8080";  // host:port, [v6]:port; port 0: any that is free
   // A second address, only for the operator's routes, with its own connections and thread; empty: none.
   std::string operator_listen;
+  // GET /ping is 204 while models load, as RunPod reads it, instead of 503: to others any 2xx is "healthy".
+  bool ping_tells_loading = false;
+  // Paths that Vertex AI chooses: of a check like /ready, and of a batch as its predictions; empty: none.
+  std::string health_route, predict_route;
   int http_threads = 0;  // that move bytes; 0: one for every eight CPUs, at least one
   // What /v1/models says and `model` in a request names; empty: the model folder's name, "shoal" for the
   // built-in voice.

@@ -52,10 +52,16 @@ struct SettingSources {
   // The worker of a fleet that is meant: its section [workers.NAME] of the file comes before everything else.
   // Empty: none.
   std::string worker = {};
+  // Variables that a cloud sets for a server, without a prefix of ours (docs/DEPLOY.md): PORT, AIP_...
+  std::map<std::string, std::string> platform = {};
 };
 
 // With the process's environment, and the file named by $SHOAL_CONFIG unless `toml_path` names one.
 SettingSources process_settings(std::map<std::string, std::string> flags, std::string toml_path);
+
+// The variables of RunPod and Vertex AI in this process's environment, for SettingSources::platform. They
+// come before SHOAL_LISTEN and the like, which an image sets, but after flags.
+std::map<std::string, std::string> platform_environment();
 
 struct ResolvedSettings {
   EngineConfig config;

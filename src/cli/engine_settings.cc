@@ -101,6 +101,7 @@ ResolvedSettings EngineSettings::resolve() const {
     if (given.option->count() > 0) flags[key] = given.text;
   SettingSources sources = process_settings(std::move(flags), config_path_);
   sources.worker = worker_;
+  if (with_platform_ && worker_.empty()) sources.platform = platform_environment();
   return resolve_settings(sources);
 }
 

@@ -28,6 +28,8 @@ class EngineSettings {
   // Only the settings with these keys, beside the command's own options.
   void add_to(CLI::App& command, std::initializer_list<std::string_view> keys);
   void add_config_to(CLI::App& command);
+  // resolve() minds what a cloud says of the server's port and paths, too; not for a worker of a fleet.
+  void mind_platform() { with_platform_ = true; }
 
   // What flags, environment and file say together, after parsing. Throws Error as resolve_settings does.
   ResolvedSettings resolve() const;
@@ -49,7 +51,7 @@ class EngineSettings {
 
   std::map<std::string, Given> given_;  // by the key of SettingSources::flags
   std::string config_path_, worker_;
-  bool print_ = false;
+  bool print_ = false, with_platform_ = false;
 };
 
 }  // namespace shoal::cli

@@ -21,7 +21,9 @@ struct ReadyOptions {
 
 // Where the server of these settings is asked without TLS.
 std::string listening_address() {
-  const ServerConfig server = resolve_settings(process_settings({}, "")).server;
+  SettingSources sources = process_settings({}, "");
+  sources.platform = platform_environment();
+  const ServerConfig server = resolve_settings(sources).server;
   if (server.tls_certificate.empty()) return server.listen;
   if (!server.operator_listen.empty()) return server.operator_listen;
   fail(ErrorCode::unsupported,

@@ -107,6 +107,7 @@ void add_serve(CLI::App& app) {
       "  curl -s http://127.0.0.1:8080/v1/audio/speech -H 'content-type: application/json' \\\n"
       "       -d '{\"model\": \"shoal\", \"input\": \"Hello there.\", \"voice\": \"default\"}' -o hello.mp3");
   asked->settings.add_to(command, EngineSettings::Scope::server);
+  asked->settings.mind_platform();
   add_fleet_options(command, *asked);
   command.add_flag(kPrintNeed, asked->print_need)->group("");
   command.callback([asked, &command] {

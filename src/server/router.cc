@@ -48,6 +48,7 @@ ErrorStyle style_of_path(std::string_view path) {
   if (path.starts_with("/v1/audio/") || path.starts_with("/v1/models")) return ErrorStyle::openai;
   if (path.starts_with("/dev/")) return ErrorStyle::kokoro;
   if (path.starts_with("/v1/admin/")) return ErrorStyle::plain;
+  if (path == "/v2" || path.starts_with("/v2/")) return ErrorStyle::kserve;
   return path.starts_with("/v1/") ? ErrorStyle::fish : ErrorStyle::plain;
 }
 

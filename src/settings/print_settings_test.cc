@@ -31,6 +31,7 @@ settings::Value random_value(const settings::Row& row, std::mt19937_64& random) 
   }
   if (row.key == "listen" || row.key == "operator_listen") return std::string("0.0.0.0:0");
   if (row.allowed.secret) return std::string();
+  if (row.key.ends_with("_route")) return concat("/", row.key);
   if (row.key == "cors_origins") return std::string("https://a.example, http://b:1");
   if (row.key == "log_format") return std::string("json");
   if (row.key == "log_level") return std::string("error");

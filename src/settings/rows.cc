@@ -110,6 +110,12 @@ constexpr Row kRows[] = {
     {"operator_listen", &S::operator_listen, "Server", words("host:port, [v6]:port"),
      "a second address, which answers /health, /ready, /ping, /metrics, statistics and /v1/admin alone, with "
      "connections and a thread of its own; empty: none"},
+    {"ping_tells_loading", &S::ping_tells_loading, "Server", kEither,
+     "GET /ping is 204 until the models are loaded, as RunPod reads it, not 503; to others 204 is healthy"},
+    {"health_route", &S::health_route, "Server", words("a path"),
+     "a further path that answers as /ready does, without a key; empty: none"},
+    {"predict_route", &S::predict_route, "Server", words("a path"),
+     "a path that speaks the instances of a Vertex AI prediction; empty: none"},
     {"http_threads", &S::http_threads, "Server", between(0, 256),
      "threads that move bytes; 0: one for every eight CPUs, at least one"},
     {"model_name", &S::model_name, "Server", words("a name"),

@@ -16,7 +16,7 @@
 namespace shoal {
 namespace {
 
-constexpr size_t kMostModelNameBytes = 256;
+constexpr size_t kMostModelNameBytes = 256, kMostPathBytes = 512;
 
 bool is_port(std::string_view text) {
   uint16_t port = 0;
@@ -84,6 +84,17 @@ void check_word(std::string_view field, const std::string& value, std::span<cons
   fail(ErrorCode::invalid_argument, field, ": expected ", list, ", got \"", printable(value), "\"");
 }
 
+// As Request::path has it, and no pattern of the table of routes.
+void check_path(std::string_view field, const std::string& path) {
+  const auto fits = [](char c) {
+    return c > ' ' && c < '\x7f' && std::string_view("?#%{}").find(c) == std::string_view::npos;
+  };
+  const bool tidy = path.starts_with('/') && path.find("//") == std::string::npos && !path.ends_with('/');
+  if (path.empty() || (tidy && path.size() <= kMostPathBytes && std::ranges::all_of(path, fits))) return;
+  fail(ErrorCode::invalid_argument, field, ": expected a path like /v1/predict, got \"", printable(path),
+       "\"");
+}
+
 }  // namespace
 
 std::vector<NamedModel> parse_models(std::string_view list) {
@@ -112,6 +123,10 @@ void ServerConfig::validate() const {
   settings::check_ranges(*this);
   check_listen("listen", listen);
   if (!operator_listen.empty()) check_listen("operator_listen", operator_listen);
+  check_path("health_route", health_route);
+  check_path("predict_route", predict_route);
+  if (!health_route.empty() && health_route == predict_route)
+    fail(ErrorCode::invalid_argument, "predict_route: expected another path than health_route");
   check_model_name("model_name", model_name);
   parse_models(models);
   parse_voice_aliases(voice_aliases);

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "settings/official_names.h"
+#include "settings/platform.h"
 #include "settings/statement.h"
 
 namespace shoal {
@@ -144,12 +146,20 @@ ResolvedSettings resolve_settings(const SettingSources& sources) {
   ResolvedSettings resolved;
   const std::vector<std::vector<Statement>> statements = statements_of(sources, resolved.of_workers);
   settings::Configs configs;
+  std::set<std::string_view> of_flags;  // keys
   for (const Row& row : settings::rows()) {
     const Statement* statement = winner(row, statements);
+    if (statement && statement->of_flag) of_flags.insert(row.key);
     if (statement) apply(*statement, configs);
     if (statement && row.allowed.secret && statement->of_flag)
       resolved.notes.push_back(note_on_visible_key(row, statement->source));
     resolved.origins.push_back({std::string(row.key), statement ? statement->source : "default"});
+  }
+  for (settings::PlatformValue& told : settings::platform_values(sources.platform, configs.server)) {
+    if (of_flags.contains(told.key)) continue;
+    settings::set(*settings::find_row(told.key), told.value, configs);
+    std::ranges::find(resolved.origins, told.key, &ResolvedSettings::Origin::key)->source =
+        std::move(told.source);
   }
   resolved.config = std::move(configs.engine);
   resolved.server = std::move(configs.server);

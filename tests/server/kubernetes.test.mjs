@@ -2,7 +2,7 @@
 // played with the signals and in the order of a real one.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { readdirSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -94,6 +94,21 @@ for (const overlay of ["base", ...overlays.map((name) => `overlays/${name}`)]) {
     assert.ok(container.startupProbe.periodSeconds * container.startupProbe.failureThreshold >= 600, "a model of 9 GB may take its time");
   });
 }
+
+// No schema of KServe's is published where these tests look: the pod within is checked, and the contract's names.
+test("KServe's predictor is a pod that the published schemas allow", async () => {
+  const { apiVersion, kind, spec: { predictor } } = parseAllDocuments(readFileSync(join(folder, "../kserve/inference-service.yaml"), "utf8"))[0].toJS();
+  assert.equal(`${apiVersion} ${kind}`, "serving.kserve.io/v1beta1 InferenceService");
+  const { minReplicas, maxReplicas, timeout, ...pod } = predictor;
+  assert.ok(minReplicas <= maxReplicas && timeout > 0);
+  assert.deepEqual(await problemsOf({ apiVersion: "v1", kind: "Pod", metadata: { name: "a" }, spec: pod }), []);
+  const [container] = pod.containers;
+  assert.equal(container.name, "kserve-container");
+  for (const probe of ["startupProbe", "readinessProbe"]) assert.equal(container[probe].httpGet.path, "/v2/health/ready");
+  const env = Object.fromEntries(container.env.map(({ name, value }) => [name, value]));
+  assert.equal(spawnSync(program, ["serve", "--print-config"], { env: environment(env) }).status, 0);
+  assert.ok(container.lifecycle.preStop.sleep.seconds + Number(env.SHOAL_GRACE_S) + 3 <= pod.terminationGracePeriodSeconds);
+});
 
 test("HAProxy accepts the balancer's configuration", (t) => {
   if (spawnSync("haproxy", ["-v"]).error) return t.skip("HAProxy is not installed");

@@ -31,15 +31,16 @@ export function exampleOf(document, schema, word) {
   }
 }
 
-// [{method, path, operation, schema, forms, types, query}], schema: of the JSON body, where it is an object, absent
+// With the path of a model that is there: [{method, path, operation, schema, forms, types, query}], schema: of the JSON body, where it is an object, absent
 // without one; forms: all that the body may be; query: the names of its parameters.
 export function operations(document) {
-  return Object.entries(document.paths).flatMap(([path, methods]) =>
+  // With a version they are the same routes.
+  return Object.entries(document.paths).filter(([path]) => !path.includes("/versions/")).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => {
       const content = operation.requestBody?.content ?? {};
       const forms = content["application/json"] ? formsOf(document, content["application/json"].schema) : [];
       return {
-        method: method.toUpperCase(), path, operation, types: Object.keys(content), forms,
+        method: method.toUpperCase(), path: path.replace("{model}", "shoal"), operation, types: Object.keys(content), forms,
         schema: forms.find((form) => kindOf(form) === "object"),
         query: (operation.parameters ?? []).filter((one) => one.in === "query").map((one) => one.name),
       };
@@ -80,6 +81,10 @@ export function smallBodies(audio, model, voice) {
     "POST /v1/tts/batch": { items: [{ text, seed: 1 }], max_new_tokens: 12 },
     "POST /v1/vqgan/encode": { audios: [audio] },
     "POST /invocations": { text, seed: 1, max_new_tokens: 12 },
+    "POST /v2/models/shoal/infer": { inputs: [{ name: "text_input", shape: [1], datatype: "BYTES", data: [text] }],
+      outputs: [{ name: "sample_rate" }], parameters: { seed: 1, max_new_tokens: 12 } },
+    "POST /v2/models/shoal/generate": { text_input: text, seed: 1, max_new_tokens: 12 },
+    "POST /v2/models/shoal/generate_stream": { text_input: text, seed: 1, max_new_tokens: 12 },
     "POST /dev/captioned_speech": { voice, input: "Hello.", response_format: "pcm", seed: 1 },
     "POST /dev/generate_from_phonemes": { voice, phonemes: "həlˈO", response_format: "pcm", seed: 1 },
     "POST /dev/phonemize": { text: "Hello." },

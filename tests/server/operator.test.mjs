@@ -204,7 +204,7 @@ test("with keys, every route except health checks requires one", async () => {
         else assert.match(answer.headers["www-authenticate"], /Bearer/);
       }
     }
-    for (const path of open) assert.match(path, /^\/($|health$|ready$|ping$|docs$|openapi\.json$|assets|favicon)/);
+    for (const path of open) assert.match(path, /^\/($|health$|ready$|ping$|docs$|openapi\.json$|v2\/health\/|assets|favicon)/);
     for (const key of ["first-key", "second-key", "third"]) {
       const answer = await guarded.http.post("/v1/tts", say, { headers: { authorization: `Bearer ${key}` } });
       assert.equal(answer.status, 200, `${key}: ${answer.text().slice(0, 200)}`);

@@ -174,6 +174,9 @@ Response error_response(ErrorStyle style, const HttpError& error, const std::str
     case ErrorStyle::elevenlabs:
       response.body = write_json(elevenlabs_body(told, request_id));
       break;
+    case ErrorStyle::kserve:
+      response.body = write_json({Value::Object{{"error", {told.message}}}});
+      break;
     case ErrorStyle::plain:
       response.body = write_json(plain_body(told, request_id));
       break;

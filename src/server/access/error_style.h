@@ -14,6 +14,7 @@ enum class ErrorStyle {
   fish,        // {"statusCode", "message", "error"}
   kokoro,      // {"detail": {"error", "message", "type"}} (Kokoro-FastAPI 0.8)
   elevenlabs,  // {"detail": {"status", "message"}}, of fields {"detail": [{"loc", "msg", "type"}]}
+  kserve,      // {"error": message} (open inference protocol, Triton)
   plain,       // {"error": {"code", "message", "request_id"}}: our own routes
 };
 
@@ -33,7 +34,8 @@ struct HttpError {
 // message without internal details (the log has them). `param` is a BodyError's field, or the name at the
 // beginning of other messages about an argument ("text: ..."; "reference 2: ..." is references[1].audio).
 HttpError http_error(const Error& error);
-// Every body carries the request's id too. A 415 of fish lists its media types in the header Accept.
+// Every body but kserve's carries the request's id too. A 415 of fish lists its media types in the header
+// Accept.
 Response error_response(ErrorStyle style, const HttpError& error, const std::string& request_id);
 // The word for an error in ElevenLabs' API: "voice_not_found", ...
 std::string elevenlabs_status(const HttpError& error);

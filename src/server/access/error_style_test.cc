@@ -68,6 +68,12 @@ TEST(HttpError, ErrorsNameTheField) {
   EXPECT_EQ(http_error(Error(ErrorCode::unavailable, "engine: stopped")).param, "");
 }
 
+TEST(ErrorResponse, KServeIsOneSentence) {
+  const Value body =
+      told(ErrorStyle::kserve, BodyError(ErrorCode::invalid_argument, "parameters.speed", "too fast"));
+  EXPECT_EQ(write_json(body), R"({"error":"parameters.speed: too fast"})");
+}
+
 TEST(ErrorResponse, OpenAi) {
   const Value body = told(ErrorStyle::openai, BodyError(ErrorCode::invalid_argument, "speed", "too fast"));
   EXPECT_EQ(text_at(body, {"error", "message"}), "speed: too fast");

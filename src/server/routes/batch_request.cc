@@ -1,6 +1,5 @@
 #include "server/routes/batch_request.h"
 
-#include "server/routes/packed_answer.h"
 #include "server/routes/speech_answer.h"
 #include "server/routes/speech_fields.h"
 
@@ -75,8 +74,8 @@ const Schema<ItemBody>& item_schema() {
   return schema;
 }
 
-Schema<BatchBody> batch_schema(const ServerConfig& config) {
-  FieldDoc items{.name = "items", .type = "array", .help = "What to say, each by itself.", .required = true};
+Schema<BatchBody> batch_schema(const ServerConfig& config, const std::string& list) {
+  FieldDoc items{.name = list, .type = "array", .help = "What to say, each by itself.", .required = true};
   items.max_length = config.max_batch_items;
   items.items = item_schema().docs();
   const auto keep = [most = config.max_batch_items](const Value& value, const std::string& where,
@@ -141,11 +140,13 @@ void check_queue(const Engine& engine) {
 
 }  // namespace
 
-std::vector<FieldDoc> batch_docs(const ServerConfig& config) { return batch_schema(config).docs(); }
+std::vector<FieldDoc> batch_docs(const ServerConfig& config, const std::string& list) {
+  return batch_schema(config, list).docs();
+}
 
-BatchRequest read_batch(Services& services, const Request& request) {
-  const Value value = body_of(request);
-  const BatchBody body = batch_schema(services.config).read(value);
+BatchRequest read_batch(Services& services, const Request& request, const Value& value,
+                        const std::string& list) {
+  const BatchBody body = batch_schema(services.config, list).read(value);
   Engine& engine = *services.models.named(body.model).engine;
   const int rate_hz = engine.sample_rate_hz();  // throws before clips are decoded if there is no model
   check_queue(engine);
@@ -162,7 +163,7 @@ BatchRequest read_batch(Services& services, const Request& request) {
   for (size_t i = 0; i < body.items->size(); ++i) {
     BatchItem& item = batch.items.emplace_back();
     try {
-      ItemBody read = item_schema().read_onto(defaults, (*body.items)[i], item_path("items", i));
+      ItemBody read = item_schema().read_onto(defaults, (*body.items)[i], item_path(list, i));
       item.speech = speech_of(services.voice_names, engine, read, batch.timeout);
       check_and_complete(services, engine, request, item.speech);
     } catch (const Error& error) {

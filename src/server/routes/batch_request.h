@@ -28,11 +28,13 @@ struct BatchRequest {
   size_t most_waiting_bytes = size_t{64} << 20;
 };
 
-std::vector<FieldDoc> batch_docs(const ServerConfig& config);
+// The list of texts is called `list` in bodies and errors.
+std::vector<FieldDoc> batch_docs(const ServerConfig& config, const std::string& list);
 
-// Reads the body and decodes clips to measure them, so it must run on a worker. An error in one item becomes
-// that item's error; errors of the whole batch are thrown: BodyError, Error: unavailable, resource_exhausted
-// when the engine's queue is full.
-BatchRequest read_batch(Services& services, const Request& request);
+// Reads the body of `request` and decodes clips to measure them, so it must run on a worker. An error in one
+// item becomes that item's error; errors of the whole batch are thrown: BodyError, Error: unavailable,
+// resource_exhausted when the engine's queue is full.
+BatchRequest read_batch(Services& services, const Request& request, const Value& body,
+                        const std::string& list);
 
 }  // namespace shoal::server

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <exception>
 
+#include "server/routes/batch_answer.h"
 #include "server/routes/batch_run.h"
 #include "server/routes/gone_signal.h"
 #include "server/routes/packed_answer.h"
@@ -40,8 +41,9 @@ Task<> send_lines(Exchange& exchange, BatchRun& run, std::stop_token gone) {
 
 // One object. Each result is sent as soon as all before it have been, so that the sound of a large batch is
 // not kept.
-Task<> send_object(Exchange& exchange, BatchRun& run, std::stop_token gone, Clock::time_point start) {
-  std::string before = "{\"results\":[";
+Task<> send_object(Exchange& exchange, BatchRun& run, std::stop_token gone, const char* list) {
+  const Clock::time_point start = Clock::now();
+  std::string before = concat("{\"", list, "\":[");
   bool success = true;
   while (auto answer = co_await run.next()) {
     check_not_gone(gone);
@@ -55,14 +57,17 @@ Task<> send_object(Exchange& exchange, BatchRun& run, std::stop_token gone, Cloc
   co_await exchange.write("]," + end.substr(1));
 }
 
-Task<> answer_batch(Services& services, Exchange& exchange) {
-  const Clock::time_point start = Clock::now();
+}  // namespace
+
+Task<> answer_batch(Services& services, Exchange& exchange, BatchForm form) {
   const Speaking speaking(services.metrics);
   const GoneSignal gone(exchange);
   const Request& request = exchange.request();
   const bool lines = accepts(request, kLines);
-  BatchRequest batch = co_await services.workers.run(
-      exchange.executor(), [&services, &request] { return read_batch(services, request); });
+  const auto read = [&services, &request, form] {
+    return read_batch(services, request, form.body_of(request), form.items);
+  };
+  BatchRequest batch = co_await services.workers.run(exchange.executor(), read);
   batch.in_order = !lines;
   BatchRun run(exchange.executor(), services, request, std::move(batch), gone.token());
   std::exception_ptr thrown;
@@ -70,7 +75,7 @@ Task<> answer_batch(Services& services, Exchange& exchange) {
     if (lines)
       co_await send_lines(exchange, run, gone.token());
     else
-      co_await send_object(exchange, run, gone.token(), start);
+      co_await send_object(exchange, run, gone.token(), form.results);
     co_await exchange.end();
   } catch (...) {
     thrown = std::current_exception();
@@ -82,19 +87,18 @@ Task<> answer_batch(Services& services, Exchange& exchange) {
   std::rethrow_exception(thrown);
 }
 
-}  // namespace
-
 std::vector<Route> batch_routes(const ServerConfig& config) {
-  return {{.method = "POST",
-           .path = "/v1/tts/batch",
-           .errors = ErrorStyle::fish,
-           .body = BodySize::large,
-           .doc = {.summary = "Speak many texts; one that fails does not fail the others.",
-                   .body = batch_docs(config),
-                   .body_types = packed_types(),
-                   .answer_types = {"application/json", kLines}},
-           .handle = answer_batch,
-           .takes_slot = true}};
+  return {
+      {.method = "POST",
+       .path = "/v1/tts/batch",
+       .errors = ErrorStyle::fish,
+       .body = BodySize::large,
+       .doc = {.summary = "Speak many texts; one that fails does not fail the others.",
+               .body = batch_docs(config, BatchForm().items),
+               .body_types = packed_types(),
+               .answer_types = {"application/json", kLines}},
+       .handle = [](Services& services, Exchange& exchange) { return answer_batch(services, exchange, {}); },
+       .takes_slot = true}};
 }
 
 }  // namespace shoal::server

@@ -260,6 +260,7 @@ TEST_F(Batches, ResultsWaitForASlowReader) {
     BatchRequest asked;
     asked.engine = engine_;
     asked.timeout = std::chrono::hours(1);
+    asked.sample_rate_hz = engine_->sample_rate_hz();
     asked.most_waiting_bytes = 1;
     for (size_t i = 0; i < kItems; ++i) {
       SpeechRequest speech;

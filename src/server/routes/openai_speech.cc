@@ -135,6 +135,17 @@ Schema<OpenAiSpeech> openai_speech_schema(const ServerConfig& config) {
   return Schema<OpenAiSpeech>(speech_fields(config));
 }
 
+std::vector<Field<OpenAiSpeech>> openai_speech_fields(const ServerConfig& config,
+                                                      std::initializer_list<std::string_view> names) {
+  std::vector<Field<OpenAiSpeech>> all = speech_fields(config), chosen;
+  for (const std::string_view name : names) {
+    const auto field = std::ranges::find_if(all, [&](const auto& one) { return one.doc.name == name; });
+    CHECK(field != all.end(), "no field is called ", name);
+    chosen.push_back(std::move(*field));
+  }
+  return chosen;
+}
+
 Schema<OpenAiSpeech> captioned_speech_schema(const ServerConfig& config) {
   std::vector<Field<OpenAiSpeech>> fields = speech_fields(config);
   std::erase_if(fields, [](const auto& field) { return field.doc.name == "stream_format"; });

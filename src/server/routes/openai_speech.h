@@ -38,6 +38,9 @@ struct OpenAiSpeech {
 };
 
 Schema<OpenAiSpeech> openai_speech_schema(const ServerConfig& config);
+// The fields of these names, for APIs that call them so, too.
+std::vector<Field<OpenAiSpeech>> openai_speech_fields(const ServerConfig& config,
+                                                      std::initializer_list<std::string_view> names);
 // The body of /dev/captioned_speech: the same except for the format of the answer.
 Schema<OpenAiSpeech> captioned_speech_schema(const ServerConfig& config);
 

@@ -131,6 +131,8 @@ std::string_view error_name(ErrorStyle style) {
       return "KokoroError";
     case ErrorStyle::elevenlabs:
       return "ElevenLabsError";
+    case ErrorStyle::kserve:
+      return "KServeError";
     case ErrorStyle::plain:
       break;
   }
@@ -227,6 +229,7 @@ Value components() {
                                                            {"request_id", property("string")}})},
                           {"KokoroError", error_response_of({{"detail", kokoro}})},
                           {"ElevenLabsError", error_response_of({{"detail", eleven}})},
+                          {"KServeError", error_response_of({{"error", property("string")}})},
                           {"Error", error_response_of({{"error", plain}})}}}},
                  {"securitySchemes", {Object{{"apiKey", bearer}, {"adminKey", bearer}}}}}};
 }

@@ -27,7 +27,7 @@ std::vector<Route> whole_table(const ServerConfig& config) {
   std::vector<Route> table;
   for (const auto part :
        {openai_routes, kokoro_routes, fish_routes, eleven_routes, reference_routes, codec_routes,
-        batch_routes, live_routes, operator_routes, sagemaker_routes, page_routes}) {
+        batch_routes, live_routes, operator_routes, sagemaker_routes, kserve_routes, page_routes}) {
     for (Route& route : part(config)) table.push_back(std::move(route));
   }
   return table;

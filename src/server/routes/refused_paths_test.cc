@@ -22,8 +22,9 @@ TEST(RefusedPaths, AreNotServedRoutes) {
   for (const char* path :
        {"", "/", "/dev", "/dev/dialogues", "/website", "/v1/testing", "/v1/downloads", "/nowhere"})
     EXPECT_FALSE(find_refused_path(path)) << path;
-  for (const auto part : {openai_routes, kokoro_routes, fish_routes, reference_routes, codec_routes,
-                          batch_routes, live_routes, operator_routes, sagemaker_routes, page_routes}) {
+  for (const auto part :
+       {openai_routes, kokoro_routes, fish_routes, reference_routes, codec_routes, batch_routes, live_routes,
+        operator_routes, sagemaker_routes, kserve_routes, page_routes}) {
     for (const Route& route : part(ServerConfig())) EXPECT_FALSE(find_refused_path(route.path)) << route.path;
   }
 }

@@ -211,6 +211,7 @@ class RouteBench {
     size_t over = 0;
     for (Request& request : requests) {
       const Route& route = route_of(request);
+      request.route = route.path;
       exchanges.push_back(std::make_unique<FakeExchange>(context.get_executor(), std::move(request)));
       if (prepare) prepare(*exchanges.back());
       boost::asio::co_spawn(context.get_executor(), serve(services_, route, *exchanges.back()),

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "base/error.h"
-#include "server/observe/model_health.h"
 #include "server/routes/packed_answer.h"
+#include "server/routes/readiness.h"
 #include "server/routes/services.h"
 
 namespace shoal::server {
@@ -121,10 +121,12 @@ Task<> invoke(Services& services, Exchange& exchange, std::shared_ptr<const Targ
 }
 
 Task<> ping(Services& services, Exchange& exchange) {
-  const bool ready = !services.draining && std::ranges::all_of(services.models.all(), [](const auto& model) {
-    return takes_requests(model.engine->health());
-  });
-  if (!ready) fail(ErrorCode::unavailable, "the model is not ready");
+  if (services.config.ping_tells_loading && is_loading(services)) {
+    Response initialising{.status = 204};
+    co_await exchange.respond(std::move(initialising));
+    co_return;
+  }
+  if (!is_ready(services)) fail(ErrorCode::unavailable, "the model is not ready");
   Response response{.content_type = "application/json", .body = "{\"status\":\"ready\"}"};
   co_await exchange.respond(std::move(response));
 }
@@ -184,14 +186,15 @@ std::vector<Route> sagemaker_routes(const ServerConfig& config) {
   invocations.handle = [targets](Services& services, Exchange& exchange) {
     return invoke(services, exchange, targets);
   };
-  return {
-      {.method = "GET",
-       .path = "/ping",
-       .access = Access::open,
-       .doc = {.summary = "200 when requests are taken (SageMaker)", .answer_types = {"application/json"}},
-       .handle = ping,
-       .for_operators = true},
-      std::move(invocations)};
+  return {{.method = "GET",
+           .path = "/ping",
+           .access = Access::open,
+           .doc = {.summary = "200 when requests are taken (SageMaker, RunPod); until then 503, or 204 by "
+                              "ping_tells_loading.",
+                   .answer_types = {"application/json"}},
+           .handle = ping,
+           .for_operators = true},
+          std::move(invocations)};
 }
 
 }  // namespace shoal::server

@@ -81,6 +81,10 @@ std::vector<Route> live_routes(const ServerConfig& config);  // WebSocket
 // Health, ready, metrics, statistics, documents, admin, /test/gpu.
 std::vector<Route> operator_routes(const ServerConfig& config);
 std::vector<Route> sagemaker_routes(const ServerConfig& config);
+// The open inference protocol: KServe's v2, Triton's extensions.
+std::vector<Route> kserve_routes(const ServerConfig& config);
+// At ServerConfig::health_route and predict_route.
+std::vector<Route> vertex_routes(const ServerConfig& config);
 std::vector<Route> page_routes(const ServerConfig& config);
 
 }  // namespace shoal::server
