@@ -48,6 +48,7 @@ MAY_INCLUDE = {
     # A writer of JSON is all that they need of the server.
     "report": ["base", "server/body"],
     "capi": ["base", "settings", "audio", "report", "server/body"],
+    "triton": ["base", "server/body"],  # of the engine only the C interface
     "server/http": ["base"],
     "server/body": ["base"],
     "server/access": ["base", "settings", "server/http", "server/body"],
@@ -110,7 +111,7 @@ for backend, rooms in ROOMS.items():
         MAY_INCLUDE[f"{backend}/{room}"] = [*MAY_INCLUDE["ops"], "ops", *(f"{backend}/{other}" for other in others)]
 MAY_INCLUDE["ops/no_cuda"] = [*MAY_INCLUDE["ops"], "ops"]
 # Headers of include/shoal may be read by these; error.h by everybody.
-PUBLIC_READERS = (*RUNTIME, "settings", "report", "capi", "server", "server/observe", "server/routes", "bench/speech", "bench/engine", "bench/suite", "cli", "examples")
+PUBLIC_READERS = (*RUNTIME, "settings", "report", "capi", "triton", "server", "server/observe", "server/routes", "bench/speech", "bench/engine", "bench/suite", "cli", "examples")
 # Third-party headers that only some places may see.
 RESTRICTED = {
     r"^nlohmann/": ["base/json.cc", "bench/", "cli/", "server/"],

@@ -76,9 +76,13 @@ TEST(Resample, MatchesTheOfficialCode) {
     const std::string prefix = "resample." + std::to_string(rate);
     const auto got = resample(tensors.at(prefix + ".in"), rate, 44100);
     const auto& want = tensors.at(prefix + ".out");
-    ASSERT_EQ(got.size(), want.size()) << rate;
+    // One rate is there to its end. Of the others the fixture keeps the first 45 ms in and 40 ms out: the
+    // filter reaches 0.8 ms.
+    ASSERT_GE(got.size(), want.size()) << rate;
+    ASSERT_TRUE(rate != 8000 || got.size() == want.size());
+    ASSERT_EQ(want.size(), rate == 8000 ? 4410u : 1764u);
     // The stated agreement is 2e-5. Measured: 1.2e-7, one ulp of the reference's float32 sums.
-    EXPECT_LT(max_difference(got, want), 5e-7) << rate;
+    EXPECT_LT(max_difference(std::span(got).first(want.size()), want), 5e-7) << rate;
   }
 }
 
