@@ -16,7 +16,9 @@ page() {
   # help2man asks a program; this one has the command's name.
   printf '#!/bin/sh\nexec %q %s "$@"\n' "$program" "$*" >"$wrappers/$name"
   chmod +x "$wrappers/$name"
-  help2man --no-info --section=1 --source=Shoal --version-string="$version" --name="${description%%;*}" \
+  local all=--help  # where it shows only what most people need, another shows the rest
+  if "$wrappers/$name" --help | grep -q -e --help-all; then all=--help-all; fi
+  help2man --help-option="$all" --no-info --section=1 --source=Shoal --version-string="$version" --name="${description%%;*}" \
     --include="$common" --output="$folder/$name.1" "$wrappers/$name"
   local below words
   while read -r below words; do

@@ -17,6 +17,7 @@
 #include "cli/bench_serve.h"
 #include "cli/cli.h"
 #include "cli/integer_option.h"
+#include "cli/number_option.h"
 #include "cli/progress.h"
 #include "cli/session.h"
 
@@ -163,7 +164,7 @@ void add_bench(CLI::App& app) {
       "  shoal bench serve --help           load on any speech server, through HTTP\n"
       "  shoal bench report --help          what was measured, as a page");
   command.add_option("--random", o.random, "sizes of random weights: " + bench::list_of_random_benches())
-      ->check(CLI::IsMember(bench::names_of_random_benches()));
+      ->check(one_of(bench::names_of_random_benches()));
   command.add_option("--model", o.model,
                      "model folder to speak with; default: $SHOAL_MODEL, or the built-in voice");
   command.add_option("--precision", o.precision,

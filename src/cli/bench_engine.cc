@@ -7,6 +7,7 @@
 #include "bench/speech/random_models.h"
 #include "cli/integer_option.h"
 #include "cli/load_run.h"
+#include "cli/number_option.h"
 
 namespace shoal::cli {
 namespace {
@@ -19,17 +20,19 @@ void add_load_options(CLI::App& command, LoadOptions& o) {
                                           "closed loop: users at a time, one level for each number")
                                  ->default_str("1,2,4,8")
                                  ->group(load);
-  command.add_option("--rate", o.rate_per_s, "open loop instead: requests a second, arriving at random")
+  add_number(command, "--rate", {}, store_number_in(o.rate_per_s),
+             "open loop instead: requests a second, arriving at random")
       ->excludes(concurrency)
       ->group(load);
   add_integer(command, "--requests", kRequests, store_in(o.requests),
               "of each level; default: four for each user, 8 at least")
       ->group(load);
-  command.add_option("--duration", o.duration_s, "seconds in which a level submits; default of --rate: 30")
+  add_number(command, "--duration", {}, store_number_in(o.duration_s),
+             "seconds in which a level submits; default of --rate: 30")
       ->group(load);
   command
       .add_option("--listen", o.listen, "fast: read as fast as one can; real-time: read what has been played")
-      ->check(CLI::IsMember({"fast", "real-time"}))
+      ->check(one_of({"fast", "real-time"}))
       ->capture_default_str()
       ->group(load);
   add_integer(command, "--warm-up-requests", kRequests, store_in(o.warm_up_requests),
@@ -45,7 +48,7 @@ void add_workload_options(CLI::App& command, LoadOptions& o) {
   command
       .add_option("--random", o.random,
                   "random weights of these sizes instead of a model: " + bench::list_of_random_benches())
-      ->check(CLI::IsMember(bench::names_of_random_benches()))
+      ->check(one_of(bench::names_of_random_benches()))
       ->group(workload);
   command
       .add_option("--texts", o.texts, "file with a text on each line; default: sentences of several lengths")
@@ -63,12 +66,11 @@ void add_workload_options(CLI::App& command, LoadOptions& o) {
               "synthetic reference voices; 0: the model's own voice")
       ->default_str("0")
       ->group(workload);
-  command.add_option("--voice-seconds", o.voice_seconds, "length of each voice's clip")
+  add_number(command, "--voice-seconds", {}, store_number_in(o.voice_seconds), "length of each voice's clip")
       ->default_str("5")
       ->group(workload);
-  command
-      .add_option("--shared-voice", o.shared_voice,
-                  "share of requests, 0 to 1, that use the first voice; default: all voices evenly")
+  add_number(command, "--shared-voice", {}, store_number_in(o.shared_voice),
+             "share of requests, 0 to 1, that use the first voice; default: all voices evenly")
       ->group(workload);
 }
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "bench/load/objective.h"
 #include "cli/integer_option.h"
+#include "cli/number_option.h"
 #include "cli/server_load.h"
 
 namespace shoal::cli {
@@ -23,7 +24,7 @@ void add_server_options(CLI::App& command, ServerLoadOptions& o) {
           "--api", o.api,
           "openai: POST /v1/audio/speech; fish: POST /v1/tts; batch: Shoal's POST /v1/tts/batch; live: "
           "Shoal's WebSocket /v1/audio/stream; auto: by the end of the URL, else openai")
-      ->check(CLI::IsMember({"auto", "openai", "fish", "batch", "live"}))
+      ->check(one_of({"auto", "openai", "fish", "batch", "live"}))
       ->capture_default_str()
       ->group(server);
   command.add_option("--api-key", o.api_key, "sent as a bearer token; kept out of the run's folder")
@@ -37,9 +38,9 @@ void add_server_options(CLI::App& command, ServerLoadOptions& o) {
       .add_option("--ca-file", o.ca_file, "certificates in PEM to trust with https instead of the system's")
       ->type_name("FILE")
       ->group(server);
-  command.add_option("--timeout", o.timeout_s, "seconds for a request, from its beginning to its last byte")
-      ->check(CLI::Range(0.1, 86'400.0))
-      ->capture_default_str()
+  add_number(command, "--timeout", {0.1, 86'400}, store_number_in(o.timeout_s),
+             "seconds for a request, from its beginning to its last byte")
+      ->default_str("120")
       ->group(server);
 }
 
@@ -49,10 +50,8 @@ void add_served_load_options(CLI::App& command, ServerLoadOptions& o) {
                                           "closed loop: users at a time, one level for each number")
                                  ->default_str("1,4,16")
                                  ->group(load);
-  command
-      .add_option("--rate", o.rates,
-                  "open loop instead: requests a second, arriving at random, one level for each number")
-      ->delimiter(',')
+  add_numbers(command, "--rate", o.rates,
+              "open loop instead: requests a second, arriving at random, one level for each number")
       ->excludes(concurrency)
       ->group(load);
   command
@@ -65,9 +64,8 @@ void add_served_load_options(CLI::App& command, ServerLoadOptions& o) {
   add_integer(command, "--requests,--num-requests", kServedRequests, store_in(o.requests),
               "of each level; default: four for each user, 8 at least")
       ->group(load);
-  command
-      .add_option("--duration", o.duration_s,
-                  "seconds in which a level begins requests; default of --rate: 30")
+  add_number(command, "--duration", {}, store_number_in(o.duration_s),
+             "seconds in which a level begins requests; default of --rate: 30")
       ->group(load);
   add_integer(command, "--warm-up", {0, 10'000}, store_in(o.warm_up),
               "requests before each level, not measured; default: one for each user, 4 with --rate")
@@ -79,7 +77,7 @@ void add_served_load_options(CLI::App& command, ServerLoadOptions& o) {
       .add_option(
           "--listen", o.listen,
           "fast: read as fast as it comes; real-time: read what has been played, and half a second more")
-      ->check(CLI::IsMember({"fast", "real-time"}))
+      ->check(one_of({"fast", "real-time"}))
       ->capture_default_str()
       ->group(load);
   command
@@ -111,7 +109,7 @@ void add_speech_options(CLI::App& command, ServerLoadOptions& o) {
           "--fresh-references", o.fresh,
           "the lowest bits of the clips change, so that no server has met them: with each request, or "
           "once in each level and its warm-up")
-      ->check(CLI::IsMember({"request", "level"}))
+      ->check(one_of({"request", "level"}))
       ->group(speech);
   command.add_option("--model", o.model, "default: tts-1 on OpenAI's route, elsewhere none is named")
       ->group(speech);
@@ -119,7 +117,7 @@ void add_speech_options(CLI::App& command, ServerLoadOptions& o) {
               "texts in each request of the batch route; default: 4")
       ->group(speech);
   command.add_option("--format", o.format, "of the sound")
-      ->check(CLI::IsMember({"wav", "pcm"}))
+      ->check(one_of({"wav", "pcm"}))
       ->capture_default_str()
       ->group(speech);
   add_integer(command, "--pcm-rate", {1'000, 768'000}, store_in(o.pcm_rate_hz),
@@ -154,9 +152,9 @@ void add_figure_options(CLI::App& command, ServerLoadOptions& o) {
                 "more; exit "
                 "code 1 if one is not kept; levels without --concurrency: 1,2,4,8,10")
       ->group(figures);
-  command.add_option("--silence-db", o.silence_db, "samples below this are silent, in dB of full scale")
-      ->check(CLI::Range(-120.0, -1.0))
-      ->capture_default_str()
+  add_number(command, "--silence-db", {-120, -1}, store_number_in(o.silence_db),
+             "samples below this are silent, in dB of full scale")
+      ->default_str("-50")
       ->group(figures);
   command
       .add_flag("--keep-audio", o.keep_audio,

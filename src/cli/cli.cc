@@ -1,12 +1,17 @@
 #include "cli/cli.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <new>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/version.h"
+#include "cli/colour.h"
+#include "cli/help.h"
 #include "cli/interrupt.h"
+#include "cli/mistakes.h"
 #include "cli/process_start.h"
 #include "cli/remarks.h"
 
@@ -15,16 +20,20 @@ namespace {
 
 constexpr int kOurFault = 1, kUsersFault = 2;
 
-void print_error(const std::string& message) { std::fprintf(stderr, "shoal: %s\n", message.c_str()); }
+void print_error(const std::string& message) {
+  std::fprintf(stderr, "%s %s\n", in_colour("shoal:", Colour::red, STDERR_FILENO).c_str(), message.c_str());
+}
 
 int run_app(CLI::App& app, int argc, char** argv) {
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> arguments = understood_arguments(argc, argv);
+    std::ranges::reverse(arguments);  // CLI11 takes them from the end
+    app.parse(std::move(arguments));
     return 0;
   } catch (const CLI::Success& help_or_version) {
     return app.exit(help_or_version);
   } catch (const CLI::ParseError& error) {
-    print_error(std::string(error.what()) + " (see `shoal --help`)");
+    print_error(answer_to(error, app));
     return kUsersFault;
   } catch (const Error& error) {
     print_error(error.message());
@@ -52,7 +61,7 @@ int run(int argc, char** argv) {
       "shoal");
   app.set_version_flag("--version", version_text());
   app.require_subcommand(1);
-  app.get_formatter()->column_width(34);
+  set_help_style(app);
   // Once the arguments are understood and before the subcommand acts: help needs no valid environment.
   app.parse_complete_callback([] { show_remarks(wanted_remarks()); });
   add_say(app);

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "cli/cli.h"
+#include "cli/number_option.h"
 
 namespace shoal::cli {
 
@@ -14,7 +15,7 @@ void add_completion(CLI::App& app) {
   auto shell = std::make_shared<std::string>();
   completion->add_option("shell", *shell, "bash, zsh, fish")
       ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+      ->check(one_of({"bash", "zsh", "fish"}));
   completion->footer(
       "Examples:\n"
       "  source <(shoal completion bash)\n"

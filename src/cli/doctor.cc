@@ -5,12 +5,15 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <unistd.h>
 #include <vector>
 
 #include "audio/clip.h"
 #include "base/error.h"
 #include "cli/cli.h"
+#include "cli/colour.h"
 #include "cli/engine_settings.h"
+#include "cli/help.h"
 #include "shoal/engine.h"
 #include "shoal/model.h"
 
@@ -31,6 +34,11 @@ struct Finding {
   std::string check, outcome, words;
 };
 
+std::string painted(const std::string& outcome) {
+  const Colour colour = outcome == "ok" ? Colour::green : outcome == "skipped" ? Colour::yellow : Colour::red;
+  return in_colour(outcome, colour, STDOUT_FILENO);
+}
+
 // Runs checks in order; the checks after a failure depend on it and are skipped.
 class Examination {
  public:
@@ -43,17 +51,19 @@ class Examination {
       add({name, "ok", look()});
     } catch (const std::exception& error) {
       error_ = error.what();
+      if (const auto* known = dynamic_cast<const Error*>(&error)) code_ = known->code();
       add({name, "FAILED", error_});
     }
   }
   bool failed() const { return !error_.empty(); }
   const std::string& error() const { return error_; }
+  ErrorCode code() const { return code_; }  // of the failure
   const std::vector<Finding>& findings() const { return findings_; }
 
  private:
   void add(Finding finding) {
     if (prints_) {
-      std::printf("%-11s %s%s%s\n", finding.check.c_str(), finding.outcome.c_str(),
+      std::printf("%-11s %s%s%s\n", finding.check.c_str(), painted(finding.outcome).c_str(),
                   finding.words.empty() ? "" : ": ", finding.words.c_str());
       std::fflush(stdout);
     }
@@ -63,6 +73,7 @@ class Examination {
   const bool prints_;
   std::vector<Finding> findings_;
   std::string error_;
+  ErrorCode code_ = ErrorCode::internal;
 };
 
 std::string model_of(const Health& health) {
@@ -135,7 +146,7 @@ void examine(const DoctorOptions& options) {
   examination.check("voice", [&] { return voice_of(*engine, options.voice); });
   examination.check("speech", [&] { return speech_of(*engine, options.voice); });
   if (options.json) print_json(examination, test);
-  if (examination.failed()) fail(ErrorCode::internal, "doctor: it does not speak here");
+  if (examination.failed()) fail(examination.code(), "doctor: it does not speak here");
 }
 
 }  // namespace
@@ -145,12 +156,15 @@ void add_doctor(CLI::App& app) {
   CLI::App& command = *app.add_subcommand(
       "doctor", "Check device, model, arithmetic and voice, and speak a sentence: a line for each");
   command.footer(
-      "The exit code is 1 when a check fails. Example:\n"
+      "Exit code: 0 when all is well, 2 when a setting or a file is wrong, 1 when the machine or Shoal is.\n"
+      "Example:\n"
       "  shoal doctor --model ~/checkpoints/openaudio-s1-mini --device cuda");
   command.add_option("--voice", options->voice, "a named voice to speak with; default: the model's own");
   command.add_flag("--json", options->json, "print the report as JSON");
   options->settings.add_to(command);
   command.callback([options] { examine(*options); });
+  show_first(command, {"--model", "--device", "--precision", "--voice", "--references-dir", "--json",
+                       "--config", "--print-config"});
 }
 
 }  // namespace shoal::cli

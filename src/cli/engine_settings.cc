@@ -43,6 +43,7 @@ void EngineSettings::add_to(CLI::App& command, Scope scope) {
     add_setting(command, setting, setting.group);
   for (const OlderFlag& older : older_flags())
     if (all && older.of_server) add_older(command, older, kOlderHeading);
+  if (all) address_.add_to(command);
   add_config_to(command);
   // For `shoal fleet` alone: whose section of the file counts.
   if (all) command.add_option("--fleet-worker", worker_)->group("");
@@ -102,7 +103,12 @@ ResolvedSettings EngineSettings::resolve() const {
   SettingSources sources = process_settings(std::move(flags), config_path_);
   sources.worker = worker_;
   if (with_platform_ && worker_.empty()) sources.platform = platform_environment();
-  return resolve_settings(sources);
+  if (!address_.are_given()) return resolve_settings(sources);
+  sources.flags["listen"] = address_.listen(resolve_settings(sources).server.listen);
+  ResolvedSettings resolved = resolve_settings(sources);
+  std::ranges::find(resolved.origins, "listen", &ResolvedSettings::Origin::key)->source =
+      "flags --host, --port";
+  return resolved;
 }
 
 }  // namespace shoal::cli

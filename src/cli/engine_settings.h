@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/host_and_port.h"
 #include "shoal/settings.h"
 
 namespace CLI {
@@ -50,6 +51,7 @@ class EngineSettings {
                   const std::string& heading);
 
   std::map<std::string, Given> given_;  // by the key of SettingSources::flags
+  HostAndPort address_;
   std::string config_path_, worker_;
   bool print_ = false, with_platform_ = false;
 };

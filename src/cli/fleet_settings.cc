@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "cli/engine_settings.h"
+#include "cli/mistakes.h"
 
 namespace shoal::cli {
 namespace {
@@ -26,13 +27,17 @@ class ServeOptions {
   explicit ServeOptions(std::vector<std::string> options) {
     settings_.add_to(app_, EngineSettings::Scope::server);
     std::ranges::reverse(options);  // CLI11 takes them from the end
-    app_.parse(std::move(options));
+    try {
+      app_.parse(std::move(options));
+    } catch (const CLI::ParseError& error) {
+      fail(ErrorCode::invalid_argument, answer_to(error, app_));
+    }
   }
   const CLI::App& app() const { return app_; }
   const EngineSettings& settings() const { return settings_; }
 
  private:
-  CLI::App app_;
+  CLI::App app_{"", "shoal serve"};
   EngineSettings settings_;
 };
 
@@ -89,7 +94,7 @@ std::vector<std::string> given_options(const CLI::App& command, const std::vecto
 WorkerSettings::WorkerSettings(std::vector<std::string> options, std::vector<std::string> workers)
     : workers_(std::move(workers)) {
   const ServeOptions serve(std::move(options));
-  for (const char* of_a_worker : {"--listen", "--device", kWhose})
+  for (const char* of_a_worker : {"--listen", "--host", "--port", "--device", kWhose})
     if (serve.app().get_option(of_a_worker)->count() > 0)
       fail(ErrorCode::invalid_argument, of_a_worker + 2, ": the fleet gives each worker its own");
   if (serve.settings().wants_print())

@@ -1,25 +1,15 @@
 #include "cli/integer_option.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstdlib>
 
 #include "base/error.h"
 #include "base/printable.h"
+#include "cli/option_name.h"
 
 namespace shoal::cli {
-namespace {
-
-// "--max-new-tokens" -> "max_new_tokens"
-std::string name_of(const std::string& flag) {
-  std::string name = flag.substr(2);
-  std::ranges::replace(name, '-', '_');
-  return name;
-}
-
-}  // namespace
 
 int64_t parse_integer(std::string_view name, const std::string& text, IntegerRange range) {
   errno = 0;
@@ -35,7 +25,7 @@ int64_t parse_integer(std::string_view name, const std::string& text, IntegerRan
 
 CLI::Option* add_integer(CLI::App& command, const std::string& flag, IntegerRange range,
                          std::function<void(int64_t)> set, const std::string& help) {
-  const auto take = [name = name_of(flag), range, set = std::move(set)](const std::string& text) {
+  const auto take = [name = option_name(flag), range, set = std::move(set)](const std::string& text) {
     set(parse_integer(name, text, range));
   };
   return command.add_option_function<std::string>(flag, take, help)->type_name("INT");
@@ -43,7 +33,7 @@ CLI::Option* add_integer(CLI::App& command, const std::string& flag, IntegerRang
 
 CLI::Option* add_integers(CLI::App& command, const std::string& flag, IntegerRange range,
                           std::vector<int>& into, const std::string& help) {
-  const auto take = [name = name_of(flag), range, &into](const std::vector<std::string>& texts) {
+  const auto take = [name = option_name(flag), range, &into](const std::vector<std::string>& texts) {
     into.clear();
     for (const std::string& text : texts) into.push_back(static_cast<int>(parse_integer(name, text, range)));
   };

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "cli/cli.h"
+#include "cli/integer_option.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/session.h"
@@ -53,12 +54,10 @@ void add_quantize(CLI::App& app) {
       ->required();
   command.add_option("--weights,--mode", options->weights, "int8 or int4; default: int8")
       ->type_name("FORMAT");
-  command
-      .add_option("--group", options->options.group,
-                  "of int4: inputs that share a scale and a minimum: 32, 64 or 128; default: 64")
-      ->type_name("N");
-  command.add_option("--threads", options->options.threads, "CPU threads; 0: all that this process may use")
-      ->check(CLI::Range(0, 1024));
+  add_integer(command, "--group", {0, 1 << 20}, store_in(options->options.group),
+              "of int4: inputs that share a scale and a minimum: 32, 64 or 128; default: 64");
+  add_integer(command, "--threads", {0, 1024}, store_in(options->options.threads),
+              "CPU threads; 0: all that this process may use");
   command.add_flag("-q,--quiet", options->quiet, "print nothing but errors");
   command.footer(
       "Examples:\n"

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/printable.h"
 #include "cli/cli.h"
 #include "cli/integer_option.h"
 #include "fleet/address.h"

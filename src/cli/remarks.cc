@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <unistd.h>
 
+#include "cli/colour.h"
+
 namespace shoal::cli {
 
 void show_remarks(LogLevel least) {
@@ -11,7 +13,12 @@ void show_remarks(LogLevel least) {
   const char* const clear_line = isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "";
   set_log_sink([=](LogLevel level, std::string_view message) {
     // One call, so that a progress line drawn by another thread comes before or after.
-    if (level >= least) std::fprintf(stderr, "%s%s\n", clear_line, remark_line(level, message).c_str());
+    if (level < least) return;
+    const Colour colour = level == LogLevel::error ? Colour::red : Colour::yellow;
+    const std::string line = remark_line(level, message);
+    const size_t name = std::string_view("shoal:").size();
+    std::fprintf(stderr, "%s%s%s\n", clear_line,
+                 in_colour(line.substr(0, name), colour, STDERR_FILENO).c_str(), line.c_str() + name);
   });
 }
 

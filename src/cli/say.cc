@@ -13,10 +13,11 @@
 #include "cli/input_text.h"
 #include "cli/integer_option.h"
 #include "cli/interrupt.h"
+#include "cli/number_option.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/remarks.h"
-#include "settings/voice_aliases.h"
+#include "cli/voice_choice.h"
 #include "shoal/engine.h"
 #include "shoal/model.h"
 #include "shoal/stored_voices.h"
@@ -53,30 +54,17 @@ std::vector<ReferenceClip> read_clips(const SayOptions& options) {
   return clips;
 }
 
-SpeechRequest request_of(const SayOptions& options, const EngineConfig& config) {
+SpeechRequest request_of(const SayOptions& options, const ResolvedSettings& settings) {
   SpeechRequest request = options.request;
   request.seed = options.seed;
   (options.phonemes ? request.phonemes : request.text) = options.input.read();
   if (options.normalise != "auto") request.normalise = options.normalise == "on";
   if (!options.special_tokens.empty()) request.special_tokens = options.special_tokens == "recognise";
-  request.delivery =
-      options.output.stream || options.output.path == "-" ? Delivery::streaming : Delivery::whole;
-  // The model speaks for itself.
-  if (request.voice == "built-in" && !traits_of(config.model).own_voices) request.voice.clear();
+  request.delivery = options.output.wants_stream() ? Delivery::streaming : Delivery::whole;
   request.references = read_clips(options);
-  validate_request(request, config.model);
+  request.voice = chosen_voice(request.voice, settings, !request.references.empty());
+  validate_request(request, settings.config.model);
   return request;
-}
-
-// As in the server, OpenAI's names mean voices that come with the model, unless a voice has that name.
-std::string voice_called(const std::string& name, const EngineConfig& config) {
-  const settings::OpenAiVoice* known = settings::find_openai_voice(name);
-  if (!known) return name;
-  const std::vector<VoiceInfo> voices = clip_voices(config)->list();
-  if (std::ranges::find(voices, name, &VoiceInfo::name) != voices.end()) return name;
-  for (const VoiceInfo& voice : voices)
-    if (voice.fixed && voice.name == known->named) return voice.name;
-  return name;
 }
 
 void print_json(const SayOptions& options, const Health& health, const SpeechSummary& s, double load_s) {
@@ -125,8 +113,7 @@ void warn(const SpeechSummary& summary) {
 }
 
 // Writes the samples as they come; an interrupt ends the request with Error(cancelled).
-void write_speech(Speech& speech, audio::AudioFileWriter& output, ProgressBar& bar,
-                  const InterruptGuard& interrupt) {
+void write_speech(Speech& speech, Output& output, ProgressBar& bar, const InterruptGuard& interrupt) {
   constexpr std::chrono::milliseconds kPatience{50};
   const auto started = std::chrono::steady_clock::now();
   while (true) {
@@ -146,27 +133,23 @@ void say(const SayOptions& options) {
     std::cout << print_settings(options.settings.resolve());
     return;
   }
-  const EngineConfig wanted = options.settings.resolve().config;
-  SpeechRequest request = request_of(options, wanted);
-  if (!traits_of(wanted.model).own_voices) {
-    request.voice = voice_called(request.voice, wanted);
-    if (!request.voice.empty()) clip_voices(wanted)->clips(request.voice);  // before seconds of loading
-  }
-  const EngineConfig config = config_for_one(wanted, request);
-  output_format(options.output);
+  const ResolvedSettings settings = options.settings.resolve();
+  const SpeechRequest request = request_of(options, settings);
+  const EngineConfig config = config_for_one(settings.config, request);
+  Output output(options.output);
 
   const InterruptGuard interrupt;
   const auto started = std::chrono::steady_clock::now();
   Engine engine(config);
   engine.start();
   const double load_s = seconds_since(started);
-  const auto output = open_output(options.output, engine.sample_rate_hz());
-  interrupt.remove_if_killed(output->unfinished_path());
+  output.open(engine.sample_rate_hz(), [&] { return interrupt.received(); });
+  interrupt.remove_if_killed(output.unfinished_path());
   const bool watched = wants_progress(options.quiet || options.json);
   ProgressBar bar(watched);
   Speech speech = engine.submit(request);
-  write_speech(speech, *output, bar, interrupt);
-  output->commit();
+  write_speech(speech, output, bar, interrupt);
+  output.finish();
   interrupt.remove_if_killed("");
   bar.clear();
 
@@ -175,7 +158,7 @@ void say(const SayOptions& options) {
   if (options.json) print_json(options, engine.health(), summary, load_s);
   if (watched) {
     const std::string line = figures(static_cast<double>(summary.frames), summary.audio_s(), summary.total_s);
-    std::fprintf(stderr, "%s: %s, first audio after %.0f ms\n", options.output.path.c_str(), line.c_str(),
+    std::fprintf(stderr, "%s: %s, first audio after %.0f ms\n", output.name().c_str(), line.c_str(),
                  summary.first_audio_s * 1e3);
   }
 }
@@ -201,13 +184,14 @@ void add_sampling_options(CLI::App& command, SayOptions& o) {
   add_integer(command, "--seed", {}, store_in(o.seed), "same seed, same sound")
       ->default_str("42")
       ->group("Sampling");
-  command.add_option("--temperature", o.request.temperature, "0 to 2; default: the model's own (0.8)")
+  add_number(command, "--temperature", {}, store_number_in(o.request.temperature),
+             "0 to 2; default: the model's own (0.8)")
       ->group("Sampling");
-  command.add_option("--top-p", o.request.top_p, "0 to 1; 0 is greedy; default: the model's own (0.8)")
+  add_number(command, "--top-p", {}, store_number_in(o.request.top_p),
+             "0 to 1; 0 is greedy; default: the model's own (0.8)")
       ->group("Sampling");
-  command
-      .add_option("--repetition-penalty", o.request.repetition_penalty,
-                  "above 0, at most 2; default: the model's own (1.1)")
+  add_number(command, "--repetition-penalty", {}, store_number_in(o.request.repetition_penalty),
+             "above 0, at most 2; default: the model's own (1.1)")
       ->group("Sampling");
   add_integer(command, "--top-k", {0, std::numeric_limits<int>::max()}, store_in(o.request.top_k),
               "keep only the K likeliest; 0: no limit (S2 models: 30)")
@@ -235,9 +219,10 @@ void add_sampling_options(CLI::App& command, SayOptions& o) {
 void add_say(CLI::App& app) {
   auto options = std::make_shared<SayOptions>();
   SayOptions& o = *options;
-  CLI::App& command = *app.add_subcommand("say", "Speak a text into a sound file");
+  CLI::App& command = *app.add_subcommand("say", "Speak a text, into a sound file or to be heard");
   command.footer(
       "Examples:\n"
+      "  shoal say \"Hello there.\"                    plays it\n"
       "  shoal say \"Hello there.\" -o hello.wav\n"
       "  shoal say --file chapter.txt -o chapter.mp3 --seed 7\n"
       "  shoal say \"Hello there.\" --model /models/Kokoro-82M --voice af_heart --speed 1.2 -o hello.wav\n"
@@ -245,38 +230,48 @@ void add_say(CLI::App& app) {
       "  echo \"To a player.\" | shoal say - -o - | aplay");
   o.input.add_to(command);
   command.add_option("-o,--output", o.output.path,
-                     "sound file; - is standard output, written as the sound is made");
-  command.add_option(
-      "--format", o.output.format,
-      "wav, pcm, flac, opus, mp3, aac, or for telephones ulaw, alaw; default: the file's ending");
+                     "sound file; - is standard output, written as the sound is made; default: in a terminal "
+                     "the sound is played");
+  command
+      .add_option("--player", o.output.player,
+                  "program that plays it: paplay, pw-play, aplay, ffplay, play, mpv; default: the first "
+                  "that is there")
+      ->type_name("NAME");
+  command.add_option("--format", o.output.format,
+                     "wav, pcm, flac, opus (or ogg), mp3, aac, or for telephones ulaw, alaw; default: the "
+                     "file's ending");
   command.add_flag("--stream", o.output.stream,
                    "write the file piece by piece instead of replacing it at the end");
-  command.add_option("--reference", o.clips,
-                     "clip of the voice to follow (wav, flac, ogg, mp3, aiff); repeatable");
-  command.add_option("--reference-text", o.clip_texts,
-                     "the words spoken in the clip, one for each --reference");
-  command.add_option("--voice", o.request.voice,
-                     "a named voice of --references-dir or of the model, or OpenAI's name for one of the "
-                     "model's (nova, onyx); of a Kokoro model: af_heart, "
-                     "\"af_bella(2)+af_sky(1)\" (see `shoal voices`)");
+  command
+      .add_option("--reference", o.clips,
+                  "clip of the voice to follow (wav, flac, ogg, mp3, aiff); repeatable")
+      ->allow_extra_args(false);  // the text may follow
+  command
+      .add_option("--reference-text", o.clip_texts, "the words spoken in the clip, one for each --reference")
+      ->allow_extra_args(false);
+  command.add_option(
+      "--voice", o.request.voice,
+      "a named voice of --references-dir or of the model; default: the model's own; OpenAI's name for "
+      "one of the model's (nova, onyx); of a Kokoro model: af_heart, "
+      "\"af_bella(2)+af_sky(1)\" (see `shoal voices`)");
   add_integer(command, "--chunk-length", {0, 1000}, store_in(o.request.chunk_length),
               "longest piece, in bytes, that a long text is split into: 50 to 1000; 0: never split")
       ->default_str(std::to_string(o.request.chunk_length));
-  command.add_option("--speed", o.request.speed, "0.25 to 4: 2 is twice as fast, at the same pitch")
-      ->capture_default_str();
-  command
-      .add_option("--volume", o.request.volume,
-                  "0 to 10: 2 is twice the samples (6 dB louder); clipped beyond full scale")
-      ->capture_default_str();
+  add_number(command, "--speed", {}, store_number_in(o.request.speed),
+             "0.25 to 4: 2 is twice as fast, at the same pitch")
+      ->default_str("1");
+  add_number(command, "--volume", {}, store_number_in(o.request.volume),
+             "0 to 10: 2 is twice the samples (6 dB louder); clipped beyond full scale")
+      ->default_str("1");
   command
       .add_option("--normalize", o.normalise,
                   "speak English numbers, dates, money as words: auto (the model's default), on, off")
-      ->check(CLI::IsMember({"auto", "on", "off"}))
+      ->check(one_of({"auto", "on", "off"}))
       ->capture_default_str();
   command
       .add_option("--special-tokens", o.special_tokens,
                   "spellings like <|im_end|> in the text: recognise, text")
-      ->check(CLI::IsMember({"recognise", "text"}))
+      ->check(one_of({"recognise", "text"}))
       ->default_str("recognise");
   add_phoneme_options(command, o);
   add_sampling_options(command, o);

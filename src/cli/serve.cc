@@ -9,6 +9,8 @@
 #include "cli/fleet_memory.h"
 #include "cli/fleet_run.h"
 #include "cli/fleet_settings.h"
+#include "cli/help.h"
+#include "cli/host_and_port.h"
 #include "cli/integer_option.h"
 #include "cli/server_run.h"
 
@@ -62,6 +64,14 @@ std::optional<std::string> given(const CLI::App& command, const char* flag) {
   return option->results().back();
 }
 
+// What --listen, or --host and --port, say.
+std::optional<std::string> address_of(const CLI::App& command, const std::string& otherwise) {
+  if (const auto listen = given(command, "--listen")) return listen;
+  const std::optional<std::string> host = given(command, "--host"), port = given(command, "--port");
+  if (!host && !port) return std::nullopt;
+  return HostAndPort{host.value_or(""), port.value_or("")}.listen(otherwise);
+}
+
 std::string devices_of(const std::string& device) {
   // The engine's name for the first GPU, or any; auto gives the workers every GPU.
   return device == "cuda" ? "auto" : device;
@@ -81,7 +91,7 @@ void serve_with_workers(const CLI::App& command, const ServeCommand& asked) {
   fleet.request.workers = static_cast<int>(
       parse_integer("workers", given(command, "--workers").value_or("1"), {1, kMostWorkers}));
   fleet.request.devices = devices_of(given(command, "--device").value_or("auto"));
-  const std::optional<std::string> listen = given(command, "--listen");
+  const std::optional<std::string> listen = address_of(command, fleet.listen);
   if (listen && !asked.with_balancer)
     fail(ErrorCode::invalid_argument,
          "listen: workers have ports from base_port on; with_balancer gives them one address");
@@ -90,7 +100,7 @@ void serve_with_workers(const CLI::App& command, const ServeCommand& asked) {
     fail(ErrorCode::invalid_argument, "strategy: is that of a balancer; expected with_balancer, too");
   if (!asked.strategy.empty()) fleet.strategy = asked.strategy;
   run_fleet_command(fleet, given_options(command, {"workers", "base-port", "with-balancer", "stagger-start",
-                                                   "strategy", "listen", "device"}));
+                                                   "strategy", "listen", "host", "port", "device"}));
 }
 
 }  // namespace
@@ -116,6 +126,9 @@ void add_serve(CLI::App& app) {
     else
       serve_with_workers(command, *asked);
   });
+  show_first(command, {"--model", "--models", "--device", "--listen", "--host", "--port", "--references-dir",
+                       "--voice-aliases", "--api-key-file", "--max-concurrency", "--workers", "--log-level",
+                       "--config", "--print-config"});
 }
 
 }  // namespace shoal::cli

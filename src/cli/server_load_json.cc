@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "bench/load/request_figures.h"
 #include "bench/runs/provenance.h"
 
 namespace shoal::cli {

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/printable.h"
 #include "cli/cli.h"
+#include "cli/nearest.h"
 #include "cli/session.h"
 #include "shoal/model.h"
 #include "shoal/settings.h"
@@ -152,6 +153,18 @@ void rename_voice(const VoicesOptions& options) {
 
 void remove_voice(const VoicesOptions& options) { options.voices()->remove(options.name); }
 
+// The nearest name beside that of a voice that is not there.
+void run_with_nearest(const VoicesOptions& options, void (*run)(const VoicesOptions&)) {
+  try {
+    run(options);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_found || !error.message().starts_with("voice ")) throw;
+    std::vector<std::string> names;
+    for (const VoiceInfo& voice : options.voices()->list()) names.push_back(voice.name);
+    throw Error(error.code(), error.message() + did_you_mean(options.name, names));
+  }
+}
+
 using Options = std::shared_ptr<VoicesOptions>;
 
 void add_references_dir(CLI::App& command, const Options& options) {
@@ -168,7 +181,7 @@ CLI::App& add_action(CLI::App& voices, const Options& options, const char* actio
   CLI::App& command = *voices.add_subcommand(action, help);
   command.add_option("name", options->name, "the voice: letters, digits, '-', '_' and ' '")->required();
   add_references_dir(command, options);
-  command.callback([options, run] { run(*options); });
+  command.callback([options, run] { run_with_nearest(*options, run); });
   return command;
 }
 

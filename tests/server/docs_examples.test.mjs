@@ -99,7 +99,7 @@ test("every metric that the documents name is one that the server has", async ()
 });
 
 test("every flag that the documents name is one that the program has", () => {
-  const help = spawnSync(program, ["serve", "--help"], { encoding: "utf8", env: environment() }).stdout;
+  const help = spawnSync(program, ["serve", "--help-all"], { encoding: "utf8", env: environment() }).stdout;
   for (const name of ["docs/SERVER.md", "docs/OPERATIONS.md"]) {
     for (const block of textOf(name).matchAll(/shoal serve[^`\n]*(?:\\\n[^`\n]*)*|`(--[a-z-]+)/g)) {
       for (const flag of block[0].match(/--[a-z][a-z-]*/g) ?? []) assert.ok(help.includes(flag), `${name}: ${flag}`);

@@ -18,12 +18,12 @@ TEST_F(Program, DoctorReportsAWorkingInstallation) {
 TEST_F(Program, DoctorReportsTheFailureAndSkipsTheRest) {
   fs::create_directories(dir_ / "empty_model");
   const Outcome empty = run("doctor --device cpu --model empty_model");
-  EXPECT_EQ(empty.exit_code, 1);
+  EXPECT_EQ(empty.exit_code, 2) << "a wrong folder is the user's";
   EXPECT_THAT(empty.out, ContainsRegex("device +ok: "));
   EXPECT_THAT(empty.out, ContainsRegex("model +FAILED: .*empty_model"));
   EXPECT_THAT(empty.out, ContainsRegex("speech +skipped\n"));
   const Outcome nobody = run("doctor --device cpu --voice nobody --json");
-  EXPECT_EQ(nobody.exit_code, 1);
+  EXPECT_EQ(nobody.exit_code, 2);
   const Json report = Json::parse(nobody.out, "report");
   EXPECT_THAT(report.at("error").as_string(), HasSubstr("nobody"));
   EXPECT_EQ(report.at("device").as_string(), report.at("test_tensor_device").as_string());

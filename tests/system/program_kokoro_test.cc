@@ -44,7 +44,7 @@ TEST_F(KokoroProgram, SaysPhonemesAndWords) {
 }
 
 TEST_F(KokoroProgram, RefusesByName) {
-  expect_users_fault("say Hello --model m --voice af_hone -o out.wav", "af_hone");
+  expect_users_fault("say Hello --model m --voice af_hone -o out.wav", "did you mean af_one?");
   expect_users_fault("say Hello --model m --lang xx -o out.wav", "language");
   expect_users_fault("say Hello --model m --speed 0 -o out.wav", "speed: expected 0.25 to 4, got 0");
   expect_users_fault("say Hello --model m --top-p 0.5 --strict -o out.wav", "top_p");

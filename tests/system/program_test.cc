@@ -6,6 +6,8 @@
 namespace shoal {
 namespace {
 
+using ::testing::Not;
+
 TEST_F(Program, SpeakingTwiceGivesTheSameSound) {
   ASSERT_EQ(run("say 'Hello there.' -o one.wav").exit_code, 0);
   ASSERT_EQ(run("say 'Hello there.' -o two.wav --threads 1").exit_code, 0);
@@ -64,6 +66,30 @@ TEST_F(Program, FollowsAReferenceAndANamedVoice) {
   EXPECT_THAT(run("voices").out, HasSubstr("ann"));
 }
 
+TEST_F(Program, WordsWithoutQuotesAreOneText) {
+  ASSERT_EQ(run("say 'Hello there.' -o one.wav").exit_code, 0);
+  ASSERT_EQ(run("say -o two.wav Hello there.").exit_code, 0);
+  EXPECT_EQ(read_file(path("one.wav"), 1 << 24), read_file(path("two.wav"), 1 << 24));
+  EXPECT_EQ(run("normalize '[Room 5, please]'").out, "[Room five, please]\n");
+  EXPECT_EQ(run("normalize Room -- -5").out, "Room minus five\n");
+  expect_users_fault("say Hello -o out.wav there.", "say \"Hello there.\"");
+  expect_users_fault("say Hello - -o out.wav", "in several places", "there.");
+}
+
+TEST_F(Program, ATextThatIsSentInNeedsNoDash) {
+  EXPECT_EQ(run("normalize", "Room 207.").out, "Room two hundred seven.\n");
+  EXPECT_EQ(run_shell("printf 'Room 207.' | $SHOAL normalize").out, "Room two hundred seven.\n");
+  const Outcome nobody = run_shell("$SHOAL normalize </dev/null");
+  EXPECT_EQ(nobody.exit_code, 2);
+  EXPECT_THAT(nobody.err, HasSubstr("expected something to say"));
+}
+
+TEST_F(Program, OggIsTheFileOfOpus) {
+  ASSERT_EQ(run("say Hello -o one.opus").exit_code, 0);
+  ASSERT_EQ(run("say Hello -o two --format ogg").exit_code, 0);
+  EXPECT_EQ(read_file(path("one.opus"), 1 << 24), read_file(path("two"), 1 << 24));
+}
+
 TEST_F(Program, NormalizeShowsTheWordsThatAreSpoken) {
   EXPECT_EQ(run("normalize 'It costs $20 at 8:30.'").out, "It costs twenty dollars at eight thirty.\n");
   EXPECT_EQ(run("normalize -", "Room 207.").out, "Room two hundred seven.\n");
@@ -108,8 +134,8 @@ TEST_F(Program, BadOptionsAreTheUsersFault) {
   expect_users_fault("say Hello -o out.wav --model nowhere", "nowhere");
   fs::create_directories(dir_ / "empty_model");
   expect_users_fault("say Hello -o out.wav --model empty_model", "empty_model");
-  expect_users_fault("", "subcommand");
-  expect_users_fault("sing Hello", "subcommand");
+  expect_users_fault("", "expected a command");
+  expect_users_fault("sing Hello", "unknown command sing");
 }
 
 TEST_F(Program, BadReferencesAreTheUsersFault) {
@@ -288,6 +314,15 @@ TEST_F(Program, HelpHasExamples) {
   EXPECT_THAT(run("voices --help").out, HasSubstr("Examples"));
   EXPECT_THAT(run("voices add --help").out, HasSubstr("Examples"));
   EXPECT_THAT(run("cache --help").out, HasSubstr("Examples"));
+  for (const char* command : {"serve", "doctor"}) {
+    const std::string first = run(concat(command, " --help")).out,
+                      all = run(concat(command, " --help-all")).out;
+    EXPECT_THAT(first, AllOf(HasSubstr("--model "), HasSubstr("Example"), Not(HasSubstr("--kv-page-size"))));
+    EXPECT_LT(std::count(first.begin(), first.end(), '\n'), 50) << "one screen";
+    EXPECT_THAT(all, AllOf(HasSubstr("--model "), HasSubstr("Example"), HasSubstr("--kv-page-size")));
+  }
+  EXPECT_EQ(run("help say").out, run("say --help").out);
+  EXPECT_EQ(run("version").out, run("--version").out);
   EXPECT_THAT(run("--version").out,
               MatchesRegex("shoal [0-9]+\\.[0-9]+\\.[0-9]+\ncommit [0-9a-z-]+\n.*CUDA.*\n"));
 }

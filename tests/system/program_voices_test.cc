@@ -18,6 +18,22 @@ TEST_F(Program, OneBadVoiceDoesNotHideTheOthers) {
   EXPECT_EQ(run("say Hello -o a.wav --voice built-in").exit_code, 0);
 }
 
+TEST_F(Program, NamesOfVoicesMeanWhatTheyMeanOnAServer) {
+  ASSERT_EQ(run("say Hello -o own.wav").exit_code, 0);
+  ASSERT_EQ(run("say Hello -o ruth.wav --voice ruth").exit_code, 0);
+  for (const char* name : {"default", "built-in"}) {
+    ASSERT_EQ(run(concat("say Hello -o named.wav --voice ", name)).exit_code, 0);
+    EXPECT_EQ(read_file(path("named.wav"), 1 << 20), read_file(path("own.wav"), 1 << 20)) << name;
+  }
+  ASSERT_EQ(setenv("SHOAL_VOICE_ALIASES", "nova=nobody,nova=ruth,narrator=default", 1), 0);
+  ASSERT_EQ(run("say Hello -o nova.wav --voice nova").exit_code, 0);
+  EXPECT_EQ(read_file(path("nova.wav"), 1 << 20), read_file(path("ruth.wav"), 1 << 20));
+  ASSERT_EQ(run("say Hello -o narrator.wav --voice narrator").exit_code, 0);
+  EXPECT_EQ(read_file(path("narrator.wav"), 1 << 20), read_file(path("own.wav"), 1 << 20));
+  unsetenv("SHOAL_VOICE_ALIASES");
+  expect_users_fault("say Hello -o out.wav --voice Clara", "did you mean clara?");
+}
+
 TEST_F(Program, OpenAisVoicesMapToVoicesOfTheModel) {
   ASSERT_EQ(run("say Hello -o nora.wav --voice nora").exit_code, 0);
   ASSERT_EQ(run("say Hello -o nova.wav --voice nova").exit_code, 0);

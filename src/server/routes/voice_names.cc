@@ -1,7 +1,6 @@
 #include "server/routes/voice_names.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "base/error.h"
@@ -13,20 +12,6 @@ namespace {
 
 using settings::find_openai_voice;
 using settings::kOpenAiVoices;
-
-// The published voices of Kokoro that Kokoro-FastAPI has for OpenAI's names.
-struct KokoroVoice {
-  std::string_view name, published;
-};
-constexpr std::array<KokoroVoice, 9> kKokoroVoices = {{{"alloy", "am_adam"},
-                                                       {"ash", "af_nicole"},
-                                                       {"coral", "bf_emma"},
-                                                       {"echo", "af_bella"},
-                                                       {"fable", "af_sarah"},
-                                                       {"nova", "bf_isabella"},
-                                                       {"onyx", "bm_george"},
-                                                       {"sage", "am_michael"},
-                                                       {"shimmer", "af_sky"}}};
 
 constexpr std::string_view kDefault = "default";
 
@@ -58,9 +43,7 @@ bool is_known_name(std::string_view name) {
 std::optional<std::string> usual_voice(Engine& engine, std::string_view name) {
   if (!find_openai_voice(name)) return std::nullopt;
   if (engine.traits().own_voices) {
-    const auto known = std::ranges::find(kKokoroVoices, name, &KokoroVoice::name);
-    if (known == kKokoroVoices.end()) return std::nullopt;
-    std::string published(known->published);
+    std::string published(settings::find_kokoro_voice(name));
     return has_voice(engine, published) ? std::optional(published) : std::nullopt;
   }
   if (!engine.config().with_encoder) return std::nullopt;  // a clip could not be followed
