@@ -56,7 +56,9 @@ Router::Router(Services& services, std::vector<Route> routes, ApiKeys keys, ApiK
     : services_(services),
       routes_(std::move(routes)),
       gate_(std::move(keys), std::move(admin_keys), services_.config.cors_origins, services_.config.listen),
-      slots_(services_.config.max_concurrency_per_key) {}
+      slots_(services_.config.max_concurrency_per_key) {
+  services_.usage.set_limits(gate_.limits());
+}
 
 Activity Router::activity() const { return {.open = slots_.taken(), .ended = slots_.given_back()}; }
 
@@ -178,6 +180,10 @@ HttpError Router::failure_of(const Request& request, std::exception_ptr thrown) 
   };
   try {
     std::rethrow_exception(thrown);
+  } catch (const OverLimit& error) {
+    HttpError told = counted(error);
+    told.retry_after_s = error.retry_after_s();
+    return told;
   } catch (const Error& error) {
     return counted(error);
   } catch (const std::bad_alloc&) {
@@ -217,13 +223,24 @@ Task<> Router::handle_with_models(const Route& route, Exchange& exchange) {
   }
 }
 
+RequestSlots::Slot Router::enter(const Request& request) {
+  RequestSlots::Slot slot = slots_.take(request.client, most_requests(services_));
+  services_.usage.add_request(request.client);
+  return slot;
+}
+
+std::function<Headers()> Router::limit_headers(const Route& route, const Request& request) const {
+  if (!route.takes_slot) return {};
+  return [this, &request] { return services_.usage.headers(request.client); };
+}
+
 Task<> Router::handle(Exchange& bare) {
-  WithHeaders exchange(bare, common_headers(bare.request()));
   const Route& route = *find(bare.request().method, bare.request().path);
+  WithHeaders exchange(bare, common_headers(bare.request()), limit_headers(route, bare.request()));
   std::exception_ptr thrown;
   try {
     std::optional<RequestSlots::Slot> slot;
-    if (route.takes_slot) slot.emplace(slots_.take(exchange.request().client, most_requests(services_)));
+    if (route.takes_slot) slot.emplace(enter(exchange.request()));
     co_await handle_with_models(route, exchange);
   } catch (...) {
     thrown = std::current_exception();
@@ -241,7 +258,7 @@ Task<> Router::converse(WebSocket& socket) {
   std::exception_ptr thrown;
   try {
     std::optional<RequestSlots::Slot> slot;
-    if (route.takes_slot) slot.emplace(slots_.take(socket.request().client, most_requests(services_)));
+    if (route.takes_slot) slot.emplace(enter(socket.request()));
     co_await route.converse(services_, socket);
   } catch (...) {
     thrown = std::current_exception();

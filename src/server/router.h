@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,6 +43,10 @@ class Router : public Application {
   int64_t body_limit(const Route& route) const;
   Headers common_headers(const Request& request) const;
   // Converts an exception of a handler to an answer; counts it, and logs it if it is our fault.
+  // A place among the requests that keep models busy, counted for the client's key.
+  RequestSlots::Slot enter(const Request& request);
+  // What is left of the client's limits, on routes that they are for.
+  std::function<Headers()> limit_headers(const Route& route, const Request& request) const;
   HttpError failure_of(const Request& request, std::exception_ptr thrown);
 
   Services& services_;

@@ -1,5 +1,8 @@
 // Who may ask for what: keys, origins, hosts.
+#include <fstream>
+
 #include "base/json.h"
+#include "base/temporary_folder_testing.h"
 #include "server/router_testing.h"
 
 namespace shoal::server {
@@ -62,6 +65,33 @@ TEST_F(RouterTest, AWebSocketMaySendItsKeyAsASubprotocol) {
   EXPECT_EQ(judge("/v1/models", "shoal-api-key.sesame"), "401") << "other routes have a header for it";
   const Headers strange = {{"Host", "speech.example"}, {"Origin", "http://evil.example"}};
   EXPECT_EQ(judge(kStream, "shoal, shoal-api-key.sesame", strange), "403");
+}
+
+TEST_F(RouterTest, AKeyThatHasUsedUpItsRequestsIsToldWhatIsLeft) {
+  const TemporaryFolder dir;
+  std::ofstream(dir.path("keys")) << "ann:one requests_per_minute=2\nbob:two\n";
+  make({.api_key_file = dir.path("keys")}, /*speaking=*/true);
+  const auto speak = [&](const char* key) {
+    Request request = json_request("/v1/tts", "{}");
+    request.headers.add("Authorization", concat("Bearer ", key));
+    return ask(request);
+  };
+  EXPECT_EQ(speak("one").header("x-ratelimit-remaining-requests"), "1");
+  EXPECT_EQ(speak("one").header("x-ratelimit-remaining-requests"), "0");
+  const Answered refused = speak("one");
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_EQ(refused.header("x-ratelimit-limit-requests"), "2");
+  EXPECT_EQ(refused.header("retry-after") + "s", refused.header("x-ratelimit-reset-requests"));
+  EXPECT_NE(refused.body().find("2 requests a minute"), std::string::npos) << refused.body();
+  const Answered other = speak("two");
+  EXPECT_EQ(other.status, 500) << "the route breaks down, and not the limit";
+  EXPECT_EQ(other.header("x-ratelimit-limit-requests"), "");
+}
+
+TEST_F(RouterTest, LimitsOfAnAdminKeyAreRefused) {
+  const TemporaryFolder dir;
+  std::ofstream(dir.path("keys")) << "root:one requests_per_minute=2\n";
+  EXPECT_THROW(make({.admin_key_file = dir.path("keys")}), Error);
 }
 
 TEST_F(RouterTest, AdminRoutesDoNotExistWithoutTheirKey) {

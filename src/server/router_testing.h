@@ -53,7 +53,8 @@ inline Task<> complain(Services&, Exchange&) {
 
 class RouterTest : public ::testing::Test {
  protected:
-  void make(ServerConfig config = {}) {
+  // speaking: POST /v1/tts keeps a model busy.
+  void make(ServerConfig config = {}, bool speaking = false) {
     config_ = std::move(config);
     std::vector<Route> routes = {
         route("GET", "/health", ErrorStyle::plain, Access::open, say_path),
@@ -73,6 +74,7 @@ class RouterTest : public ::testing::Test {
                       .path = std::string(kStream),
                       .errors = ErrorStyle::openai,
                       .converse = [](Services&, WebSocket&) -> Task<> { co_return; }});
+    for (Route& one : routes) one.takes_slot = speaking && one.path == "/v1/tts";
     router_ =
         std::make_unique<Router>(services_, std::move(routes), ApiKeys(config_.api_key, config_.api_key_file),
                                  ApiKeys(config_.admin_key, config_.admin_key_file));

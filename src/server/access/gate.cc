@@ -12,6 +12,9 @@ Gate::Gate(ApiKeys keys, ApiKeys admin_keys, std::string_view origins, std::stri
       cross_origin_(origins, keys_.empty() && is_loopback_host(host_of(listen))) {
   if (admin_keys_.shares_a_key_with(keys_))
     fail(ErrorCode::invalid_argument, "admin_key: expected a key that is no client's, got one that is both");
+  if (!admin_keys_.limits().empty())
+    fail(ErrorCode::invalid_argument,
+         "admin_key_file: expected keys without limits; administrators have none");
 }
 
 std::optional<Gate::Refusal> Gate::refuse(Access access, Request& head, bool upgrade) const {

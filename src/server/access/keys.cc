@@ -1,6 +1,7 @@
 #include "server/access/keys.h"
 
 #include <algorithm>
+#include <charconv>
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
 #include <sys/stat.h>
@@ -42,6 +43,30 @@ std::string_view bearer_of(std::string_view authorization) {
   return without_blanks(authorization.substr(kScheme.size()), kBlanks);
 }
 
+// " requests_per_minute=60 characters_per_day=100000", each at most once.
+KeyLimits read_limits(std::string_view text, const std::string& where) {
+  const auto refuse = [&] {
+    fail(ErrorCode::invalid_argument, where,
+         ": expected KEY or NAME:KEY, and behind a blank, if any, requests_per_minute=N, "
+         "characters_per_minute=N or characters_per_day=N, N from 1 on");
+  };
+  KeyLimits limits{};
+  for (text = without_blanks(text, kBlanks); !text.empty(); text = without_blanks(text, kBlanks)) {
+    const size_t end = std::min(text.find_first_of(kBlanks), text.size());
+    const std::string_view word = text.substr(0, end);
+    text.remove_prefix(end);
+    const size_t equals = std::min(word.find('='), word.size() - 1);
+    const std::string_view name = word.substr(0, equals), number = word.substr(equals + 1);
+    const auto kind = std::ranges::find(kKeyLimitKinds, name, &KeyLimitKind::name);
+    if (kind == kKeyLimitKinds.end()) refuse();
+    int64_t& limit = limits[static_cast<size_t>(kind - kKeyLimitKinds.begin())];
+    if (limit != 0) refuse();
+    const auto [stop, error] = std::from_chars(number.data(), number.data() + number.size(), limit);
+    if (error != std::errc() || stop != number.data() + number.size() || limit < 1) refuse();
+  }
+  return limits;
+}
+
 void remark_if_open(const std::string& path, std::string_view field) {
   struct stat status{};
   if (stat(path.c_str(), &status) == 0 && (status.st_mode & S_IROTH) != 0)
@@ -67,12 +92,20 @@ void ApiKeys::add_file(const std::string& path, std::string_view field) {
     const std::string_view line = without_blanks(rest.substr(0, end), kBlanks);
     rest.remove_prefix(std::min(end + 1, rest.size()));
     if (line.empty() || line.starts_with('#')) continue;
-    const size_t colon = line.find(':');
-    const bool named = colon != std::string_view::npos;
-    add(named ? std::string(line.substr(0, colon)) : concat("key-", keys_.size() + 1),
-        named ? line.substr(colon + 1) : line, concat(where, ":", number));
+    add_line(line, concat(where, ":", number));
   }
   if (keys_.size() == before) fail(ErrorCode::invalid_argument, where, ": expected keys, got none");
+}
+
+void ApiKeys::add_line(std::string_view line, const std::string& where) {
+  const size_t end = std::min(line.find_first_of(kBlanks), line.size());
+  const std::string_view limits = line.substr(end);
+  line = line.substr(0, end);
+  const size_t colon = line.find(':');
+  const bool named = colon != std::string_view::npos;
+  add(named ? std::string(line.substr(0, colon)) : concat("key-", keys_.size() + 1),
+      named ? line.substr(colon + 1) : line, where);
+  keys_.back().limits = read_limits(limits, where);
 }
 
 // A line that is wrong may be a key in the wrong place: no part of it is shown.
@@ -91,7 +124,7 @@ void ApiKeys::add(std::string name, std::string_view key, const std::string& whe
     if (other.digest == digest)
       fail(ErrorCode::invalid_argument, where, ": the same key stands before already, as ", other.name);
   }
-  keys_.push_back({std::move(name), digest});
+  keys_.push_back({.name = std::move(name), .digest = digest});
 }
 
 ApiKeys::Digest ApiKeys::digest_of(std::string_view key) {
@@ -115,6 +148,14 @@ std::optional<std::string> ApiKeys::client_with(std::string_view key) const {
   }
   if (found == keys_.size()) return std::nullopt;
   return keys_[found].name;
+}
+
+std::map<std::string, KeyLimits> ApiKeys::limits() const {
+  std::map<std::string, KeyLimits> all;
+  for (const Key& key : keys_) {
+    if (key.limits != KeyLimits{}) all.emplace(key.name, key.limits);
+  }
+  return all;
 }
 
 bool ApiKeys::shares_a_key_with(const ApiKeys& other) const {

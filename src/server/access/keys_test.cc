@@ -53,6 +53,22 @@ TEST_F(Keys, WithoutKeysNoClientIsKnown) {
     EXPECT_EQ(none.client_of(header), std::nullopt);
 }
 
+TEST_F(Keys, LimitsStandBehindTheKey) {
+  const ApiKeys keys("", file("ann:one requests_per_minute=60\t characters_per_day=100000 \nbob:two\n"
+                              "three characters_per_minute=5\r\n"));
+  EXPECT_EQ(keys.client_of("Bearer one"), "ann");
+  const std::map<std::string, KeyLimits> expected = {{"ann", {60, 0, 100000}}, {"key-3", {0, 5, 0}}};
+  EXPECT_EQ(keys.limits(), expected);
+}
+
+TEST_F(Keys, LimitsThatAreNoneAreRefused) {
+  for (const char* limits :
+       {"hush", "hush=1", "requests_per_minute", "requests_per_minute=", "requests_per_minute=0",
+        "requests_per_minute=-1", "requests_per_minute=1.5", "requests_per_minute=99999999999999999999",
+        "requests_per_minute= 5", "requests_per_minute=5 requests_per_minute=6", "=", "=5"})
+    expect_refused(std::string("ann:one ") + limits, ":1: expected");
+}
+
 TEST_F(Keys, EachKeyHasItsName) {
   const ApiKeys keys("sk-one",
                      file("# the web site\nsite:sk-two\r\n\n  sk-three\t\nbatch.jobs_1:a:b:c\n#x:y"));

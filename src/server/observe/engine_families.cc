@@ -222,6 +222,22 @@ void add_model(FamilyList& list, const Health& engine, bool draining) {
 
 }  // namespace
 
+std::vector<MetricFamily> key_families(std::span<const KeyFigures> keys) {
+  std::vector<Sample> requests, characters, sound;
+  for (const KeyFigures& of : keys) {
+    requests.push_back({of.key, as_double(of.requests)});
+    characters.push_back({of.key, as_double(of.characters)});
+    sound.push_back({of.key, of.sound_s});
+  }
+  FamilyList list;
+  if (keys.empty()) return list.take();
+  list.counters("shoal_key_requests_total", "Requests that kept a model busy, by the name of the API key.",
+                "key", requests);
+  list.counters("shoal_key_characters_total", "Characters that were to be spoken.", "key", characters);
+  list.counters("shoal_key_audio_seconds_total", "Seconds of sound that were made.", "key", sound);
+  return list.take();
+}
+
 std::vector<MetricFamily> EngineFamilies::Collect() const {
   FamilyList list;
   add_transport(list, transport_);

@@ -1,15 +1,25 @@
 // The engine's statistics as metric families of the exporter.
 #pragma once
 
+#include <cstdint>
 #include <prometheus/collectable.h>
 #include <prometheus/metric_family.h>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "server/http/transport.h"
 #include "server/observe/model_health.h"
 
 namespace shoal::server {
+
+// What a client has used, by the name of its API key.
+struct KeyFigures {
+  std::string key;
+  uint64_t requests = 0, characters = 0;
+  double sound_s = 0;
+};
+std::vector<prometheus::MetricFamily> key_families(std::span<const KeyFigures> keys);
 
 // A picture of one moment: the engines and the transport count for themselves. `models` and `transport` must
 // outlive it.

@@ -153,9 +153,11 @@ void ServerMetrics::speaking(int change) { families_->speaking.Increment(change)
 void ServerMetrics::live_first_audio(double seconds) { families_->first_audio.Observe(seconds); }
 
 std::string ServerMetrics::exposition(std::span<const ModelHealth> models,
-                                      const TransportStatistics& transport, bool draining) const {
+                                      const TransportStatistics& transport, bool draining,
+                                      std::span<const KeyFigures> keys) const {
   std::vector<prometheus::MetricFamily> all = families_->registry.Collect();
   for (auto& family : EngineFamilies(models, transport, draining).Collect()) all.push_back(std::move(family));
+  for (auto& family : key_families(keys)) all.push_back(std::move(family));
   std::ostringstream text;
   prometheus::TextSerializer().Serialize(text, all);
   return std::move(text).str();

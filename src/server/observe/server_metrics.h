@@ -27,9 +27,9 @@ class ServerMetrics {
   void live_first_audio(double seconds);
 
   // Text of the exposition format 0.0.4: the server's own and the engines' (names shoal_..., units in the
-  // name). `draining`: shoal_ready is 0.
+  // name). `draining`: shoal_ready is 0. `keys`: what clients have used.
   std::string exposition(std::span<const ModelHealth> models, const TransportStatistics& transport,
-                         bool draining = false) const;
+                         bool draining = false, std::span<const KeyFigures> keys = {}) const;
 
  private:
   struct Families;

@@ -166,6 +166,7 @@ BatchRequest read_batch(Services& services, const Request& request, const Value&
       ItemBody read = item_schema().read_onto(defaults, (*body.items)[i], item_path(list, i));
       item.speech = speech_of(services.voice_names, engine, read, batch.timeout);
       check_and_complete(services, engine, request, item.speech);
+      services.usage.add_characters(request.client, charged_characters(item.speech));
     } catch (const Error& error) {
       item = {.speech = {}, .error = Error(error.code(), error.message())};
     }

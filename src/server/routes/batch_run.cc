@@ -167,10 +167,12 @@ BatchRun::BatchRun(Executor executor, Services& services, const Request& from, B
   Sound sound{batch.format, batch.sample_rate_hz};
   if (sound.sample_rate_hz == 0)
     sound.sample_rate_hz = audio::usual_rate_hz(batch.format, batch.engine->sample_rate_hz());
-  const auto report = [error_of, arrivals = arrivals_, sound](size_t index, BatchResult& result) {
+  const auto report = [error_of, &services, &from, arrivals = arrivals_, sound](size_t index,
+                                                                                BatchResult& result) {
     BatchAnswer answer{.index = index, .memory = std::move(arrivals->memory[index])};
     try {
       const std::optional<Error> error = succeed(answer, result, sound);
+      if (!error) services.usage.add_sound(from.client, result.summary.audio_s());
       if (error) answer.json = failure_json(index, error_of(index, *error), result.summary.total_s);
     } catch (const std::exception&) {  // next() reports it
       answer.json.clear();

@@ -207,6 +207,7 @@ std::vector<SpokenWord> LiveUtterance::new_words(Segment& segment) const {
 
 Task<> LiveUtterance::send_sound(std::vector<float> samples, std::vector<SpokenWord> words) {
   samples_ += static_cast<int64_t>(samples.size());
+  services_.usage.add_sound(from_.client, static_cast<double>(samples.size()) / settings_.model_rate_hz);
   std::string bytes;
   if (encoder_->is_long(samples.size())) {
     auto work = [encoder = encoder_, &samples] { return encoder->encode(samples); };

@@ -83,10 +83,44 @@ Response ready(Services& services, const Request&) {
   return response;
 }
 
+// Of a server without keys the engine's own figures say it all.
+std::vector<KeyFigures> key_figures(const Services& services) {
+  std::vector<KeyFigures> figures;
+  for (KeyUsage& usage : services.usage.all()) {
+    if (!usage.key.empty())
+      figures.push_back({std::move(usage.key), usage.requests, usage.characters, usage.sound_s});
+  }
+  return figures;
+}
+
+Value::Object usage_json(const KeyUsage& usage) {
+  Value::Object limits;
+  for (const KeyLimitState& state : usage.limits)
+    limits.emplace_back(
+        std::string(state.kind->name),
+        Value{Value::Object{{"limit", {state.limit}}, {"left", {state.left}}, {"reset_s", {state.reset_s}}}});
+  return {{"key", text_or_null(usage.key)},
+          {"requests", {static_cast<int64_t>(usage.requests)}},
+          {"characters", {static_cast<int64_t>(usage.characters)}},
+          {"audio_s", {usage.sound_s}},
+          {"limits", {std::move(limits)}}};
+}
+
+Response own_usage(Services& services, const Request& request) {
+  return json_response(usage_json(services.usage.of(request.client)));
+}
+
+Response usage_of_all(Services& services, const Request&) {
+  Value::Array keys;
+  for (const KeyUsage& usage : services.usage.all()) keys.push_back({usage_json(usage)});
+  return json_response({{"keys", {std::move(keys)}}});
+}
+
 Response metrics(Services& services, const Request&) {
+  const std::vector<KeyFigures> keys = key_figures(services);
   return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
           .body = services.metrics.exposition(health_of_models(services), services.transport(),
-                                              services.draining),
+                                              services.draining, keys),
           .headers = {}};
 }
 
@@ -210,6 +244,10 @@ std::vector<Route> operator_routes(const ServerConfig& config) {
           "`models`.",
           "application/json", {model_parameter("a model of /v1/models, alone")}),
       told<workers>("/v1/workers", Access::client, "The same for each model of this server."),
+      told<own_usage>("/v1/usage", Access::client,
+                      "Requests, characters and seconds of sound of the asking key since the start, and "
+                      "what is left of its limits."),
+      told<usage_of_all>("/v1/admin/usage", Access::admin, "The same of every key that has been used."),
       reload_route()};
   if (config.metrics) {
     routes.push_back(told<metrics>("/metrics", Access::client, "Figures for Prometheus.", "text/plain"));

@@ -150,6 +150,25 @@ TEST_F(OperatorRoutes, MetricsAreValidAndChange) {
   EXPECT_GT(rise("shoal_batch_size_count"), 0);
 }
 
+TEST_F(OperatorRoutes, UsageIsToldByKey) {
+  RouteBench bench(operator_routes, *engine_);
+  Usage& usage = bench.services().usage;
+  usage.set_limits({{"ann", {0, 100, 0}}});
+  usage.add_request("ann");
+  usage.add_characters("ann", 40);
+  usage.add_sound("ann", 2.5);
+  usage.add_request("bob");
+  const Value none = read_json(get(bench, "/v1/usage").body());
+  EXPECT_EQ(value_at(none, {"requests"}), Value{int64_t{0}}) << "of whoever asks";
+  const std::string all = get(bench, "/v1/admin/usage").body();
+  EXPECT_NE(all.find(R"("key":"ann","requests":1,"characters":40,"audio_s":2.5)"), std::string::npos) << all;
+  EXPECT_NE(all.find(R"("characters_per_minute":{"limit":100,"left":60,"reset_s":)"), std::string::npos);
+  const testing::Exposition text(get(bench, "/metrics").body());
+  EXPECT_EQ(text.value("shoal_key_characters_total", {{"key", "ann"}}), 40);
+  EXPECT_EQ(text.value("shoal_key_audio_seconds_total", {{"key", "ann"}}), 2.5);
+  EXPECT_EQ(text.value("shoal_key_requests_total"), 2);
+}
+
 TEST_F(OperatorRoutes, MetricsCanBeDisabled) {
   ServerConfig config;
   config.metrics = false;
@@ -160,7 +179,7 @@ TEST_F(OperatorRoutes, KeysProtectStatisticsButNotHealthChecks) {
   for (const Route& route : operator_routes(ServerConfig{})) {
     const bool open = route.path == "/health" || route.path == "/ready" || route.path == "/docs" ||
                       route.path == "/openapi.json";
-    const bool admin = route.path == "/v1/admin/reload";
+    const bool admin = route.path.starts_with("/v1/admin/");
     EXPECT_EQ(route.access, open ? Access::open : admin ? Access::admin : Access::client) << route.path;
   }
 }

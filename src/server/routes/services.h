@@ -9,6 +9,7 @@
 
 #include "server/access/error_style.h"
 #include "server/access/gate.h"
+#include "server/access/usage.h"
 #include "server/body/schema.h"
 #include "server/http/body_budget.h"
 #include "server/http/exchange.h"
@@ -30,6 +31,7 @@ struct Services {
   std::function<TransportStatistics()> transport = [] { return TransportStatistics(); };
   BodyBudget answers{int64_t{config.max_body_memory_mb} << 20};  // that are sent whole
   const VoiceNames voice_names{config};
+  Usage usage{};                        // by API key
   std::atomic<bool> grace_over{false};  // engines have stopped: work that waits for its client must end too
 };
 

@@ -102,9 +102,12 @@ Task<Speech> submit_speech(Services& services, Engine& engine, const Request& fr
                            SpeechRequest request) {
   const auto submit = [&] {
     check_and_complete(services, engine, from, request);
+    const int64_t characters = charged_characters(request);
+    services.usage.add_characters(from.client, characters);
     try {
       return engine.submit(std::move(request));
     } catch (const Error& error) {
+      services.usage.give_back(from.client, characters);
       tell_unknown_voice(services, engine, error);
       throw;
     }

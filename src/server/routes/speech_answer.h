@@ -50,6 +50,8 @@ std::chrono::seconds usual_timeout(const Services& services, const Engine& engin
 // reference clips to measure them, so with clips it must run on a worker. Throws Error(invalid_argument,
 // too_large) naming the field, and the Errors of decoding a clip.
 void check_and_complete(Services& services, Engine& engine, const Request& request, SpeechRequest& speech);
+// The characters that a request is about to have spoken, which count against its key's limits (Usage).
+int64_t charged_characters(const SpeechRequest& speech);
 
 // Messages about a named voice or the phonemizer contain file names, which clients must not see: replaces
 // such an error by another one, and logs the original with the request.

@@ -85,6 +85,10 @@ void check_and_complete(Services& services, Engine& engine, const Request& reque
   speech.client = request.client;
 }
 
+int64_t charged_characters(const SpeechRequest& speech) {
+  return text::count_characters(speech.phonemes.empty() ? speech.text : speech.phonemes);
+}
+
 void tell_unknown_voice(const Services& services, Engine& engine, const Error& error) {
   const auto wanted = unknown_voice_of(error);
   if (!wanted) return;

@@ -24,6 +24,8 @@ Task<std::vector<float>> SpokenAnswer::next() {
     if (samples.empty() && reader_.speech().summary().samples == 0)
       fail(ErrorCode::invalid_argument, "text: no speech came of it; it or max_new_tokens may be too short");
     samples_ += std::ssize(samples);
+    const int rate_hz = reader_.speech().sample_rate_hz();
+    services_.usage.add_sound(exchange_.request().client, static_cast<double>(samples.size()) / rate_hz);
     co_return samples;
   } catch (const Error& error) {
     hide_paths(engine_, exchange_.request(), error);
