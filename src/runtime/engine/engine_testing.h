@@ -92,7 +92,7 @@ inline SpeechRequest random_request(std::mt19937_64& random, const std::vector<R
 
 // Within ten seconds.
 inline bool eventually(const std::function<bool()>& condition) {
-  for (int i = 0; i < 5000; ++i) {
+  for (int i = 0; i < 30000; ++i) {
     if (condition()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }

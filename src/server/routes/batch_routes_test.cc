@@ -29,7 +29,7 @@ std::vector<Route> batch_and_single(const ServerConfig& config) {
 }
 
 bool eventually(const std::function<bool()>& condition) {
-  for (int i = 0; i < 5000; ++i) {
+  for (int i = 0; i < 30000; ++i) {
     if (condition()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
