@@ -135,7 +135,8 @@ constexpr Row kRows[] = {
     {"api_key", &S::api_key, "Keys and TLS", secret("printable ASCII without blanks"),
      "the key that clients send; empty, and no api_key_file: no key is asked for"},
     {"api_key_file", &S::api_key_file, "Keys and TLS", words("a file"),
-     "keys of clients, a line for each: KEY or NAME:KEY, and limits behind it; lines that begin with # are remarks"},
+     "keys of clients, a line for each: KEY or NAME:KEY, and limits behind it; lines that begin with # are "
+     "remarks"},
     {"admin_key", &S::admin_key, "Keys and TLS", secret("printable ASCII without blanks"),
      "opens /v1/admin; empty, and no admin_key_file: those routes do not exist"},
     {"admin_key_file", &S::admin_key_file, "Keys and TLS", words("a file"),
