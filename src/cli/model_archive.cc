@@ -57,7 +57,7 @@ class TarHeader {
   void set_name(const std::string& name) {
     if (name.size() <= 100) return put(0, name);
     const size_t cut = name.find('/', name.size() - 101);
-    if (cut == std::string::npos || cut > 155)
+    if (cut > 155)  // npos, too
       fail(ErrorCode::unsupported, printable(name), ": the name is too long for an archive");
     put(0, std::string_view(name).substr(cut + 1));
     put(345, std::string_view(name).substr(0, cut));

@@ -60,9 +60,9 @@ Output::Output(const OutputOptions& options) : options_(options) {
 
 Output::~Output() = default;
 
-void Output::open(int sample_rate_hz, std::function<bool()> interrupted) {
+void Output::open(int sample_rate_hz, std::function<bool()> is_interrupted) {
   if (player_) {
-    playback_ = std::make_unique<Playback>(*player_, sample_rate_hz, std::move(interrupted));
+    playback_ = std::make_unique<Playback>(*player_, sample_rate_hz, std::move(is_interrupted));
     return;
   }
   using Mode = audio::AudioFileWriter::Mode;

@@ -33,7 +33,7 @@ class Output {
 
   // Opens the target, or starts the player; `interrupted` is asked while a player is waited for. Throws Error
   // as audio::AudioFileWriter and Playback do.
-  void open(int sample_rate_hz, std::function<bool()> interrupted);
+  void open(int sample_rate_hz, std::function<bool()> is_interrupted);
   // A file to remove if the process is killed before finish(); empty: none.
   std::string unfinished_path() const;
   void write(std::span<const float> mono);

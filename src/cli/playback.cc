@@ -58,8 +58,8 @@ int spawn(const std::vector<std::string>& arguments, int input) {
 
 }  // namespace
 
-Playback::Playback(const Player& player, int sample_rate_hz, std::function<bool()> interrupted)
-    : player_(player), sample_rate_hz_(sample_rate_hz), interrupted_(std::move(interrupted)) {
+Playback::Playback(const Player& player, int sample_rate_hz, std::function<bool()> is_interrupted)
+    : player_(player), sample_rate_hz_(sample_rate_hz), interrupted_(std::move(is_interrupted)) {
   const bool takes_file = player.takes == Player::Takes::file;
   if (takes_file) {
     file_ = temporary_file(pipe_);

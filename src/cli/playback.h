@@ -15,7 +15,7 @@ class Playback {
  public:
   // Starts the player, or, if it takes a file alone, opens one that finish() plays. `interrupted` is asked
   // while the player is waited for. Throws Error(io).
-  Playback(const Player& player, int sample_rate_hz, std::function<bool()> interrupted);
+  Playback(const Player& player, int sample_rate_hz, std::function<bool()> is_interrupted);
   ~Playback();  // ends a player that still plays
   Playback(const Playback&) = delete;
   Playback& operator=(const Playback&) = delete;
