@@ -34,8 +34,8 @@ struct ServerConfig {
   std::string voice_aliases;
 
   // With any key, every route except health checks requires `Authorization: Bearer KEY`. A file has one key
-  // per line, KEY or NAME:KEY, and limits behind it; lines that begin with # are comments. Logs and metrics
-  // show NAME, never the key.
+  // per line, KEY or NAME:KEY; lines that begin with # are comments. Logs and metrics show NAME, never the
+  // key.
   std::string api_key;
   std::string api_key_file;
   // Opens /v1/admin; without it those routes do not exist.

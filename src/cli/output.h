@@ -31,8 +31,8 @@ class Output {
   explicit Output(const OutputOptions& options);
   ~Output();
 
-  // Opens the target, or starts the player; `interrupted` is asked while a player is waited for. Throws Error
-  // as audio::AudioFileWriter and Playback do.
+  // Opens the target, or starts the player; `is_interrupted` is asked while a player is waited for. Throws
+  // Error as audio::AudioFileWriter and Playback do.
   void open(int sample_rate_hz, std::function<bool()> is_interrupted);
   // A file to remove if the process is killed before finish(); empty: none.
   std::string unfinished_path() const;

@@ -13,7 +13,7 @@ namespace shoal::cli {
 
 class Playback {
  public:
-  // Starts the player, or, if it takes a file alone, opens one that finish() plays. `interrupted` is asked
+  // Starts the player, or, if it takes a file alone, opens one that finish() plays. `is_interrupted` is asked
   // while the player is waited for. Throws Error(io).
   Playback(const Player& player, int sample_rate_hz, std::function<bool()> is_interrupted);
   ~Playback();  // ends a player that still plays
