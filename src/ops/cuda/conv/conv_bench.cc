@@ -29,13 +29,19 @@ class ConvBench : private GpuBench {
     for (const int64_t streams : {1, 8}) encoder(streams);
   }
 
-  // Of a language model at so many rows, and of a codec at so many frames.
+  // Of two language models at so many rows, and of a codec at so many frames.
   void wides() {
     for (const int64_t rows : {64, 256, 1000}) {
       wides({4096, 1, 1024}, rows);
       wides({1024, 1, 2048}, rows);
       wides({3072, 1, 1024, true}, rows);
       wides({1024, 1, 3072}, rows);
+    }
+    for (const int64_t rows : {32, 64, 128, 200, 256, 512, 1000}) {
+      wides({6144, 1, 2560}, rows);
+      wides({2560, 1, 4096}, rows);
+      wides({9728, 1, 2560, true}, rows);
+      wides({2560, 1, 9728}, rows);
     }
     for (const int64_t frames : {1, 64}) {
       wides({768, 7, 768}, 32 * frames);

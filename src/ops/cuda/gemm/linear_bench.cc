@@ -20,7 +20,11 @@ class LinearBench : private GpuBench {
          {Size{4096, 1024}, {1024, 2048}, {1024, 1024}, {1024, 3072}, {4097, 1024}})
       matrix(outputs, depth, DType::bf16, {1, 2, 4, 8, 16, 17, 32, 64, 128, 256, 1024, 4096});
     swiglu(3072, 1024, {1, 2, 4, 8, 16, 32, 64, 256, 1024, 4096});
-    layers({1, 2, 4, 8, 16, 32, 64, 128, 256});
+    layers("layer", kS1, {1, 2, 4, 8, 16, 32, 64, 128, 256});
+    layers("s2 layer", kS2, {1, 2, 4, 8, 16, 17, 32, 64, 128, 200, 256, 1000});
+    for (const auto [outputs, depth] : {Size{6144, 2560}, {2560, 4096}, {2560, 9728}})
+      matrix(outputs, depth, DType::bf16, {1, 8, 16, 32, 64, 128, 200, 256, 1000}, "s2 ");
+    swiglu(9728, 2560, {1, 8, 16, 32, 64, 128, 200, 256, 1000}, "s2 ");
     matrix(1024, 1024, DType::f32, {1, 8, 64, 1024, 4096});
   }
 
@@ -29,6 +33,10 @@ class LinearBench : private GpuBench {
     int64_t outputs, depth;
   };
   using Rows = std::initializer_list<int64_t>;
+  struct Layer {
+    int64_t dim, qkv, heads, hidden, count;
+  };
+  static constexpr Layer kS1{1024, 4096, 2048, 3072, 28}, kS2{2560, 6144, 4096, 9728, 8};  // of the models
   static constexpr int64_t kManyBytes = int64_t{400} << 20;  // several times the L2 of any GPU of today
 
   // One step is `calls` calls with bytes and operations (multiplications and additions) each.
@@ -53,9 +61,10 @@ class LinearBench : private GpuBench {
     return matrices;
   }
 
-  void matrix(int64_t outputs, int64_t depth, DType dtype, Rows rows_of_cases) {
+  void matrix(int64_t outputs, int64_t depth, DType dtype, Rows rows_of_cases,
+              const std::string& model = "") {
     const std::string name =
-        std::string(name_of(dtype)) + " " + std::to_string(outputs) + " x " + std::to_string(depth);
+        model + std::string(name_of(dtype)) + " " + std::to_string(outputs) + " x " + std::to_string(depth);
     if (!wants(name)) return;
     const double bytes = static_cast<double>(outputs * depth * size_of(dtype));
     const auto weights =
@@ -75,8 +84,8 @@ class LinearBench : private GpuBench {
     }
   }
 
-  void swiglu(int64_t hidden, int64_t depth, Rows rows_of_cases) {
-    const std::string name = "swiglu " + std::to_string(hidden) + " x " + std::to_string(depth);
+  void swiglu(int64_t hidden, int64_t depth, Rows rows_of_cases, const std::string& model = "") {
+    const std::string name = model + "swiglu " + std::to_string(hidden) + " x " + std::to_string(depth);
     if (!wants(name)) return;
     const auto weights = pairs(hidden, depth, 1 + kManyBytes / (hidden * depth * 4));
     const Tensor norm = on_gpu(DType::f32, {depth});
@@ -89,21 +98,21 @@ class LinearBench : private GpuBench {
     }
   }
 
-  // The products of a layer of S1-mini, one after the other, without its attention.
-  void layers(Rows rows_of_cases) {
-    if (!wants("layer")) return;
-    constexpr int64_t kDim = 1024, kQkv = 4096, kHeads = 2048, kHidden = 3072, kLayers = 28;
-    const auto qkv = copies(kQkv, kDim, DType::bf16, kLayers),
-               out = copies(kDim, kHeads, DType::bf16, kLayers);
-    const auto up = pairs(kHidden, kDim, kLayers), down = copies(kDim, kHidden, DType::bf16, kLayers);
-    const Tensor weight = on_gpu(DType::f32, {kDim});
+  // The products of layers of a model, one after the other, without their attention.
+  void layers(const std::string& name, const Layer& layer, Rows rows_of_cases) {
+    if (!wants(name)) return;
+    const auto [dim, qkv_outputs, heads_inputs, inner, count] = layer;
+    const auto qkv = copies(qkv_outputs, dim, DType::bf16, count),
+               out = copies(dim, heads_inputs, DType::bf16, count);
+    const auto up = pairs(inner, dim, count), down = copies(dim, inner, DType::bf16, count);
+    const Tensor weight = on_gpu(DType::f32, {dim});
     const RmsNorm norm{weight, 1e-6f};
-    const double elements = kQkv * kDim + kDim * kHeads + 3 * kHidden * kDim;
+    const auto elements = static_cast<double>(qkv_outputs * dim + dim * heads_inputs + 3 * inner * dim);
     for (const int64_t rows : rows_of_cases) {
-      const Tensor x = on_gpu(DType::f32, {rows, kDim}), heads = on_gpu(DType::bf16, {rows, kHeads});
-      const Tensor projected(DType::f32, {rows, kQkv}, kDevice),
-          hidden(DType::bf16, {rows, kHidden}, kDevice);
-      time("layer, rows " + std::to_string(rows), kLayers, 2 * elements,
+      const Tensor x = on_gpu(DType::f32, {rows, dim}), heads = on_gpu(DType::bf16, {rows, heads_inputs});
+      const Tensor projected(DType::f32, {rows, qkv_outputs}, kDevice),
+          hidden(DType::bf16, {rows, inner}, kDevice);
+      time(name + ", rows " + std::to_string(rows), count, 2 * elements,
            2 * elements * static_cast<double>(rows), [&] {
              const Workspace::Scope scope(*ctx_.workspace);
              Residual stream(ctx_, x, DType::bf16);

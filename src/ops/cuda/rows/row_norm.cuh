@@ -31,8 +31,9 @@ __device__ inline float4 normed_four(const float4& x, float factor, const float4
 
 // y = x / sqrt(mean(x^2) + eps) * weight.  measure() by all lanes of a warp, then write(); what has been read
 // stays in registers (of a row of more than kHeld * 128 inputs, the last piece). Order: lane l has four
-// accumulators; number c takes the squares of inputs 128 i + 4 l + c by rising i.
-class RowNorm {
+// accumulators; number c takes the squares of inputs 128 i + 4 l + c by rising i. kHeld changes no bits.
+template <int kHeld>
+class RowNormOf {
  public:
   __device__ void measure(const float* row, int depth, float eps, bool vectors) {
     float4 sums{};
@@ -72,7 +73,7 @@ class RowNorm {
 
  private:
   static __device__ int lane() { return static_cast<int>(threadIdx.x % 32); }
-  static constexpr int kHeld = 8, kPiece = kHeld * 128;
+  static constexpr int kPiece = kHeld * 128;
 
   __device__ void read(const float* row, int begin, int depth, bool vectors) {
 #pragma unroll
@@ -82,5 +83,6 @@ class RowNorm {
   float4 held_[kHeld];
   float factor_;
 };
+using RowNorm = RowNormOf<8>;
 
 }  // namespace shoal::ops::cuda

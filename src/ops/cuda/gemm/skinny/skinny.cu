@@ -1,17 +1,14 @@
 #include "ops/cuda/gemm/skinny/skinny.cuh"
 #include "ops/cuda/gemm/skinny/skinny_cut.h"
 #include "ops/cuda/gemm/skinny/skinny_product.h"
+#include "ops/cuda/gemm/skinny/streamed_cut.h"
+#include "ops/cuda/gemm/skinny/streamed_product.h"
 #include "ops/cuda/rows/with_type.cuh"
 
 namespace shoal::ops::cuda {
 
-bool skinny_product(Context& ctx, const Product& product, DType x_dtype, const RmsNorm* norm) {
-  const MatrixShape& shape = product.shape;
-  CHECK(product.rows > 0 && product.rows <= kSkinnyRows && shape.taps == 1, "skinny product of ",
-        product.rows, " rows");
-  CHECK(x_dtype == product.format.operand || (x_dtype == DType::f32 && shape.depth % 8 == 0));
-  if (norm && product.rows > kNormRows) return false;
-  SkinnyArguments arguments = skinny_arguments(shape, product.rows);
+SkinnyArguments skinny_arguments(const Product& product, const RmsNorm* norm) {
+  SkinnyArguments arguments = skinny_arguments(product.shape, product.rows);
   arguments.weight = static_cast<const uint4*>(product.weight);
   arguments.scales = product.scales;
   arguments.x = product.x;
@@ -19,7 +16,20 @@ bool skinny_product(Context& ctx, const Product& product, DType x_dtype, const R
   arguments.norm_weight = norm ? norm->weight.as<float>() : nullptr;
   arguments.eps = norm ? norm->eps : 0.0f;
   arguments.epilogue = product.epilogue;
+  return arguments;
+}
+
+bool skinny_product(Context& ctx, const Product& product, DType x_dtype, const RmsNorm* norm) {
+  const MatrixShape& shape = product.shape;
+  CHECK(product.rows > 0 && product.rows <= kSkinnyRows && shape.taps == 1, "skinny product of ",
+        product.rows, " rows");
+  CHECK(x_dtype == product.format.operand || (x_dtype == DType::f32 && shape.depth % 8 == 0));
+  if (norm && product.rows > kNormRows) return false;
   const bool float_input = x_dtype == DType::f32;
+  if ((norm || !float_input) && is_streamed(shape, product.scales != nullptr, machine_of(ctx)) &&
+      streamed_product(ctx, product, norm))
+    return true;
+  const SkinnyArguments arguments = skinny_arguments(product, norm);
   return with_operand_type(product.format.operand, [&](auto type) {
     using T = decltype(type);
     return product.scales ? launch_skinny_int8<T>(ctx, arguments, float_input)

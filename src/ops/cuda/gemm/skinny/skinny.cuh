@@ -140,10 +140,10 @@ struct TileOperands {
 };
 
 // Sums of a segment's tiles.  input.take(t % kAhead, t, low, high): the operands of tile t.
-template <typename T, int kTileRows, int kAhead, typename Operands, typename Input>
-__device__ inline void multiply_segment(const SkinnyArguments& a, SegmentWeights<Operands::kBytes>& weights,
-                                        const Operands& operands, Input& input, int tiles,
-                                        float (&sums)[kTileRows][4]) {
+// Weights: SegmentWeights, or what gives pieces like it.
+template <typename T, int kTileRows, int kAhead, typename Weights, typename Operands, typename Input>
+__device__ inline void multiply_segment(const SkinnyArguments& a, Weights& weights, const Operands& operands,
+                                        Input& input, int tiles, float (&sums)[kTileRows][4]) {
   for (int piece = 0, done = 0; done < tiles; ++piece, done += a.stage_tiles) {
     weights.wait(piece);
     const char* const from = weights.place(piece);

@@ -33,16 +33,22 @@ struct SkinnyArguments {
   __host__ __device__ int segment_bytes() const { return stages * stage_bytes(); }
 };
 
-// The parts of a block's shared memory, in bytes from its start, where the weights are, segment after
-// segment.
-struct SkinnyShared {
+// Where normed rows are in a block's shared memory, in bytes from its start.
+struct NormedShared {
   int x_stride;  // 16-byte vectors between normed rows of x: an odd number, so that eight rows' vectors of
                  // one place use all banks once
-  int x, norm;
-  int bias, scale, before, factor, barriers;
+  int x, norm;   // the rows; the norm's weights
+  int factor;    // of a single row
+};
+
+// The parts of a block's shared memory, in bytes from its start, where the weights are, segment after
+// segment.
+struct SkinnyShared : NormedShared {
+  int bias, scale, before, barriers;
   int bytes;
 
-  __host__ __device__ explicit SkinnyShared(const SkinnyArguments& a) : x_stride(a.row_tiles * 4 + 1) {
+  __host__ __device__ explicit SkinnyShared(const SkinnyArguments& a) {
+    x_stride = a.row_tiles * 4 + 1;
     const int row_bytes = a.norm_weight ? a.row_tiles * kTileInputs * 4 : 0;
     x = a.segments * a.segment_bytes();
     norm = x + (a.norm_weight ? a.rows * x_stride * 16 : 0);

@@ -38,6 +38,11 @@ class DirectInput {
     low_chunks_ = row < a.rows ? chunks : 0;
     high_chunks_ = row + 8 < a.rows ? chunks : 0;
     from_ = static_cast<const Element*>(a.x) + row * a.x_stride + chunk * 8;
+    restart();
+  }
+
+  // Asks for the first tiles of the segment, which are to be taken once more.
+  __device__ void restart() {
 #pragma unroll
     for (int s = 0; s < kAhead; ++s) load(s, s);
   }
@@ -86,7 +91,7 @@ class DirectInput {
 // Normed rows, at most kNormRows, which lie in shared memory.
 class NormedInput {
  public:
-  __device__ NormedInput(const SkinnyArguments& a, const SkinnyShared& at, const char* shared, int begin) {
+  __device__ NormedInput(const SkinnyArguments& a, const NormedShared& at, const char* shared, int begin) {
     const int lane = static_cast<int>(threadIdx.x % 32);
     // What the lane loads for its warp.
     from_ = reinterpret_cast<const uint4*>(shared + at.x) + min(lane % 8, a.rows - 1) * at.x_stride +
@@ -98,6 +103,7 @@ class NormedInput {
     low = load_operand(from_ + t * 4);
     if (!exists_) low = uint4{};
   }
+  __device__ void restart() const {}
 
  private:
   const uint4* from_;
@@ -105,14 +111,14 @@ class NormedInput {
 };
 
 // Norms the rows of x into shared memory, zeros after `depth`; the norm's weights are on their way there.
-// Warp w norms row w.
-template <typename T>
-__device__ inline void stage_normed(const SkinnyArguments& a, const SkinnyShared& at, char* shared) {
+// Warp w norms row w.  Norm: RowNormOf, by how much of a row registers hold.
+template <typename T, typename Norm = RowNorm>
+__device__ inline void stage_normed(const SkinnyArguments& a, const NormedShared& at, char* shared) {
   const float* weight = reinterpret_cast<const float*>(shared + at.norm);
   const int row = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
   const bool exists = row < a.rows;
   const float* const from = static_cast<const float*>(a.x) + row * a.x_stride;
-  RowNorm norm;
+  Norm norm;
   if (exists) norm.measure(from, a.depth, a.eps, true);
   wait_for_copies();
   __syncthreads();
@@ -127,14 +133,14 @@ __device__ inline void stage_normed(const SkinnyArguments& a, const SkinnyShared
 }
 
 // The same for a single row: its first warp measures it, then each one writes what it multiplies itself.
-template <typename T>
-__device__ inline void stage_one_normed(const SkinnyArguments& a, const SkinnyShared& at, char* shared,
+template <typename T, typename Norm = RowNorm>
+__device__ inline void stage_one_normed(const SkinnyArguments& a, const NormedShared& at, char* shared,
                                         int begin, int tiles) {
   const float* const from = static_cast<const float*>(a.x);
   const float* const weight = reinterpret_cast<const float*>(shared + at.norm);
   float& factor = *reinterpret_cast<float*>(shared + at.factor);
   if (threadIdx.x < 32) {
-    RowNorm norm;
+    Norm norm;
     norm.measure(from, a.depth, a.eps, true);
     if (threadIdx.x == 0) factor = norm.factor();
   }

@@ -2,8 +2,12 @@
 #pragma once
 
 #include "ops/cuda/gemm/operands/products.h"
+#include "ops/cuda/gemm/skinny/skinny_arguments.cuh"
 
 namespace shoal::ops::cuda {
+
+// Of the product, not cut yet. norm: null if there is none.
+SkinnyArguments skinny_arguments(const Product& product, const RmsNorm* norm);
 
 // At most kSkinnyRows rows, 16-bit weights, one tap. x may also be f32 (x_dtype), to which the norm is
 // applied first when there is one; then its rows are 16-byte aligned and depth is a multiple of 8. False, and

@@ -1,0 +1,27 @@
+#include <algorithm>
+
+#include "ops/cuda/device/launch.cuh"
+#include "ops/cuda/gemm/skinny/skinny_product.h"
+#include "ops/cuda/gemm/skinny/streamed_cut.h"
+#include "ops/cuda/gemm/skinny/streamed_product.h"
+#include "ops/cuda/rows/with_type.cuh"
+
+namespace shoal::ops::cuda {
+
+bool streamed_product(Context& ctx, const Product& product, const RmsNorm* norm, int blocks) {
+  const Machine machine = machine_of(ctx);
+  SkinnyArguments arguments = skinny_arguments(product, norm);
+  if (!machine.wgmma || !choose_stream(arguments, machine)) return false;
+  const auto units = static_cast<int>(blocks_for(arguments.tile_rows, arguments.block_rows));
+  blocks = std::min(units, blocks > 0 ? blocks : machine.multiprocessors);
+  with_operand_type(product.format.operand, [&](auto type) {
+    using T = decltype(type);
+    if (arguments.scales)
+      launch_streamed<T, true>(ctx, arguments, blocks);
+    else
+      launch_streamed<T, false>(ctx, arguments, blocks);
+  });
+  return true;
+}
+
+}  // namespace shoal::ops::cuda

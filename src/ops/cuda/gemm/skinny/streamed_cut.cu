@@ -1,0 +1,43 @@
+#include <algorithm>
+#include <limits>
+
+#include "ops/cuda/gemm/skinny/streamed_cut.h"
+
+namespace shoal::ops::cuda {
+namespace {
+
+constexpr int kStageTiles[] = {8, 4, 2};  // the most that leave three stages
+constexpr int kWantedStages = 3, kFewestStages = 2;
+constexpr int64_t kReserved = 1 << 10;  // of every block, beyond what it asks for
+constexpr int64_t kHeldByBlock = 96 << 10;
+
+int64_t parts_of(int64_t items, int64_t per_part) { return (items + per_part - 1) / per_part; }
+
+}  // namespace
+
+bool choose_stream(SkinnyArguments& a, const Machine& machine) {
+  const int step = a.paired ? 2 : 1;
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (const int rows : {2, 1}) {
+    if (rows % step != 0) continue;
+    const int64_t load = parts_of(parts_of(a.tile_rows, rows), machine.multiprocessors) * rows;
+    if (load < least) least = load, a.block_rows = rows;
+  }
+  a.stages = 0;
+  const int64_t room = (machine.shared_bytes + kReserved) / 2 - kReserved - StreamedShared(a).bytes;
+  for (const int tiles : kStageTiles) {
+    // Inputs that come from global memory are asked for so many tiles ahead.
+    if (!a.norm_weight && tiles % (a.block_rows == 1 ? 8 : 4) != 0) continue;
+    a.stage_tiles = tiles;
+    a.stages = static_cast<int>(
+        std::clamp<int64_t>(room / (int64_t{a.segments} * a.stage_bytes()), 0, kMostStreamedStages));
+    if (a.stages >= kWantedStages) break;
+  }
+  return a.stages >= kFewestStages;
+}
+
+bool is_streamed(const MatrixShape& shape, bool int8, const Machine& machine) {
+  return machine.wgmma && shape.bytes() / (int8 ? 2 : 1) > machine.multiprocessors * kHeldByBlock;
+}
+
+}  // namespace shoal::ops::cuda

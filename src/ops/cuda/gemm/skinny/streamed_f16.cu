@@ -1,0 +1,7 @@
+#include "ops/cuda/gemm/skinny/streamed_launch.cuh"
+
+namespace shoal::ops::cuda {
+
+template void launch_streamed<__half, false>(Context&, const SkinnyArguments&, int);
+
+}  // namespace shoal::ops::cuda

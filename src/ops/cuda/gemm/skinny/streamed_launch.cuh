@@ -1,0 +1,25 @@
+// Starts streamed_kernel for a cut (streamed_cut.h).
+#pragma once
+
+#include "ops/cuda/gemm/skinny/streamed.cuh"
+#include "ops/cuda/gemm/skinny/streamed_product.h"
+
+namespace shoal::ops::cuda {
+
+template <typename T, bool kInt8, int kTileRows>
+auto streamed_kernel_of(const SkinnyArguments& a) {
+  if (a.norm_weight) return streamed_kernel<T, kInt8, true, kTileRows, false>;
+  return a.rows > 8 ? streamed_kernel<T, kInt8, false, kTileRows, true>
+                    : streamed_kernel<T, kInt8, false, kTileRows, false>;
+}
+
+template <typename T, bool kInt8>
+void launch_streamed(Context& ctx, const SkinnyArguments& a, int blocks) {
+  const Grid grid{.blocks = dim3(static_cast<unsigned>(blocks)),
+                  .threads = dim3(kSkinnyThreads),
+                  .shared_bytes = static_cast<size_t>(StreamedShared(a).bytes)};
+  launch(ctx, "streamed product", grid,
+         a.block_rows == 1 ? streamed_kernel_of<T, kInt8, 1>(a) : streamed_kernel_of<T, kInt8, 2>(a), a);
+}
+
+}  // namespace shoal::ops::cuda

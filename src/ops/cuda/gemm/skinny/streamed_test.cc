@@ -1,0 +1,129 @@
+// Products of few rows whose weights stream have the bits of the others, however many units a block has.
+#include "ops/cuda/gemm/skinny/skinny_cut.h"
+#include "ops/cuda/gemm/skinny/skinny_product.h"
+#include "ops/cuda/gemm/skinny/streamed_cut.h"
+#include "ops/cuda/gemm/skinny/streamed_product.h"
+#include "ops/cuda/gemm/sm90/product_bits_testing.h"
+
+namespace shoal::ops::cuda {
+namespace {
+
+const Machine kH200{132, 227 << 10, true};
+
+// One and several units to a block; a last unit of one row of tiles; outputs and inputs that end within a
+// tile; segments that are missing or shorter; pieces that are not full; S2-Pro's depths.
+const MatrixShape kShapes[] = {{8, 1, 16},       {72, 1, 520},         {1000, 1, 264},      {24, 1, 3072},
+                               {4104, 1, 1024},  {2120, 1, 2560},      {328, 1, 4096},      {137, 1, 9728},
+                               {3, 1, 16, true}, {1100, 1, 136, true}, {520, 1, 2560, true}};
+
+class StreamedProduct : public ProductBits {
+ protected:
+  std::vector<float> by_streams(TensorView x, int blocks, const RmsNorm* norm = nullptr) {
+    return result(x.dim(0), [&](TensorView y) {
+      EXPECT_TRUE(streamed_product(ctx(), product_of(x, y), norm, blocks));
+    });
+  }
+};
+
+TEST(StreamedCut, TwoBlocksFitOnAMultiprocessor) {
+  constexpr float kSomething = 0;
+  for (const MatrixShape& shape :
+       {MatrixShape{6144, 1, 2560}, {2560, 1, 4096}, {9728, 1, 2560, true}, {2560, 1, 9728}, {4097, 1, 2560}})
+    for (const int64_t rows : {1, 8, 16})
+      for (const bool normed : {false, true})
+        for (const bool int8 : {false, true}) {
+          if (normed && (rows > kNormRows || shape.depth > 4096)) continue;
+          SkinnyArguments a = skinny_arguments(shape, rows);
+          if (normed) a.norm_weight = &kSomething;
+          if (int8) a.scales = &kSomething;
+          SCOPED_TRACE(testing::Message() << rows << " rows of " << shape.outputs << " x " << shape.depth);
+          ASSERT_TRUE(choose_stream(a, kH200));
+          EXPECT_LE(2 * (StreamedShared(a).bytes + 1024), 228 << 10);
+          EXPECT_GE(a.stages, 3);
+          // At least 48 KB of weights on their way, to make up for the time that memory takes.
+          EXPECT_GE(a.segments * a.segment_bytes(), 48 << 10);
+        }
+}
+
+TEST(StreamedCut, TakesMatricesLargerThanWhatBlocksHold) {
+  EXPECT_TRUE(is_streamed({2560, 1, 4096}, false, kH200));
+  EXPECT_FALSE(is_streamed({2560, 1, 4096}, true, kH200));
+  EXPECT_TRUE(is_streamed({2560, 1, 9728}, true, kH200));
+  EXPECT_FALSE(is_streamed({3072, 1, 1024, true}, false, kH200));  // S1-mini's largest
+  EXPECT_FALSE(is_streamed({2560, 1, 4096}, false, {108, 163 << 10}));
+}
+
+TEST_P(StreamedProduct, HasTheBitsOfTheTileKernels) {
+  for (const MatrixShape& shape : kShapes) {
+    use(shape);
+    const int64_t depth = shape.depth;
+    const Tensor x = put(random_values(16 * depth, 1), {16, depth}, dtype());
+    for (const int64_t rows : {1, 2, 7, 8, 9, 16}) {
+      SCOPED_TRACE(testing::Message() << rows << " rows of " << shape.outputs << " x " << depth
+                                      << (shape.paired ? ", paired" : ""));
+      const TensorView some = x.view().slice(0, rows);
+      const std::vector<float> want = by_tiles(some);
+      for (const int blocks : {0, 1, 7}) expect_same_bits(by_streams(some, blocks), want);
+    }
+  }
+}
+
+TEST_P(StreamedProduct, NormsUpToEightRows) {
+  for (const MatrixShape& shape : kShapes) {
+    if (shape.depth > 4096 || shape.depth % 8 != 0) continue;
+    use(shape);
+    const int64_t depth = shape.depth;
+    const Tensor x = put(random_values(8 * depth, 1, 3.0f), {8, depth}),
+                 weight = put(random_values(depth, 5), {depth});
+    const RmsNorm norm{weight, 1e-5f};
+    for (const int64_t rows : {1, 2, 5, 8}) {
+      SCOPED_TRACE(testing::Message() << rows << " rows of " << shape.outputs << " x " << depth
+                                      << (shape.paired ? ", paired" : ""));
+      const TensorView some = x.view().slice(0, rows);
+      const Workspace::Scope scope(*ctx().workspace);
+      const std::vector<float> want = by_tiles(product_operand(ctx(), some, dtype(), &norm));
+      for (const int blocks : {0, 3}) expect_same_bits(by_streams(some, blocks, &norm), want);
+    }
+  }
+}
+
+TEST_P(StreamedProduct, IntegersHaveTheBitsOfTheSkinnyKernel) {
+  const MatrixFormat int8{DType::i8, dtype()};
+  for (const auto& [outputs, depth] :
+       std::vector<std::pair<int64_t, int64_t>>{{72, 520}, {1000, 264}, {1064, 2560}, {137, 9728}}) {
+    std::vector<float> w = random_values(outputs * depth, 2, 0.3f);
+    const PackedMatrix weight = pack_matrix(ctx(), view_of(w, {outputs, depth}), {}, int8);
+    const Tensor x = put(random_values(16 * depth, 1), {16, depth}, dtype());
+    for (const int64_t rows : {1, 8, 9, 16}) {
+      SCOPED_TRACE(testing::Message() << rows << " rows of " << outputs << " x " << depth);
+      std::vector<float> results[2];
+      for (const bool streamed : {false, true}) {
+        const Tensor y = put(random_values(rows * outputs, 6), {rows, outputs});
+        const Product product{.shape = shape_of(weight),
+                              .format = weight.format,
+                              .weight = weight.storage.view().data(),
+                              .scales = scales_of(weight),
+                              .x = x.view().data(),
+                              .x_stride = depth,
+                              .rows = rows,
+                              .epilogue = into(y, weight, {.accumulate = true})};
+        EXPECT_TRUE(streamed ? streamed_product(ctx(), product, nullptr, 5)
+                             : skinny_product(ctx(), product, dtype(), nullptr));
+        results[streamed] = get(y);
+      }
+      expect_same_bits(results[1], results[0]);
+    }
+  }
+}
+
+TEST_P(StreamedProduct, ReplaysReadTheCurrentContentsOfMemory) {
+  use({2120, 1, 2560});
+  expect_replays([](Context& ctx, const Product& product) { return streamed_product(ctx, product, nullptr); },
+                 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(HalfFloats, StreamedProduct, testing::Values(DType::bf16, DType::f16),
+                         [](const auto& tested) { return std::string(name_of(tested.param)); });
+
+}  // namespace
+}  // namespace shoal::ops::cuda
