@@ -79,6 +79,22 @@ std::vector<int32_t> Goldens::columns(const std::string& name, int64_t height) c
   return values;
 }
 
+std::vector<size_t> kept_rows(size_t all, size_t kept) {
+  std::vector<size_t> rows(kept, all - 1);
+  for (size_t i = 0; i + 1 < kept; ++i) rows[i] = i * (all - 1) / (kept - 1);
+  return rows;
+}
+
+std::vector<float> keep_rows(std::span<const float> values, size_t width, size_t kept) {
+  std::vector<float> out;
+  out.reserve(width * kept);
+  for (const size_t row : kept_rows(values.size() / width, kept)) {
+    const auto one = values.subspan(row * width, width);
+    out.insert(out.end(), one.begin(), one.end());
+  }
+  return out;
+}
+
 std::vector<std::string> unread_goldens() {
   std::vector<std::string> all;
   for (const auto& [path, names] : unread())

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,13 @@ class Goldens {
  private:
   weights::Checkpoint file_;
 };
+
+// To be small, a golden may hold fewer rows (or samples) than were computed: evenly spaced ones, the first
+// and the last included; a single one is the last. Which ones, of `all`, follows from how many are kept, 1 ..
+// all.
+std::vector<size_t> kept_rows(size_t all, size_t kept);
+// Those rows of values [all, width].
+std::vector<float> keep_rows(std::span<const float> values, size_t width, size_t kept);
 
 // "FILE: NAME" of every golden in the files opened so far that nothing has read, sorted.
 std::vector<std::string> unread_goldens();

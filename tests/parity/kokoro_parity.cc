@@ -138,7 +138,9 @@ void check_source(KokoroFixture& fixture, const Vocoder& vocoder, const KokoroCa
                                        rows.segments.rows(0) * per_row));
   vocoder.generator.excite(rows, f0, {.given = noise});
   const Values golden = example.column("har_source");
-  const Values& got = recorder.find("har_source")->values;
+  const Values& source = recorder.find("har_source")->values;
+  ASSERT_GE(source.size(), golden.size()) << "har_source";
+  const Values got = keep_rows(source, 1, golden.size());
   expect_near(fixture, example, "har_source", got, golden, kSourceRms);
   float largest = 0, worst = 0;
   for (size_t i = 0; i < golden.size(); ++i) {

@@ -46,8 +46,8 @@ class LmFixture {
   std::vector<float> fast_logits(const std::string& name, const std::string& golden) const;
 
   // A GoogleTest failure that names the golden unless distance(ours, its values) is at most `bound`; counts
-  // the values. `values`: as they are compared, where they are not those stored. A golden that is missing is
-  // a failure too.
+  // the values. ours: every row; the golden may keep fewer (kept_rows). `values`: as they are compared, where
+  // they are not those stored. A golden that is missing is a failure too.
   void expect_close(const std::string& name, const std::string& golden, std::span<const float> ours,
                     double bound, const std::optional<std::vector<float>>& values = {});
   // Every id equal; says whether.

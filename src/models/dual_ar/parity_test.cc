@@ -80,6 +80,27 @@ TEST_F(DamagedFolder, DifferingValuesAreReported) {
   }
 }
 
+// The first, a middle and the last row of a golden.
+TEST_F(DamagedFolder, AGoldenMayKeepThreeOfItsRowsButNoOthers) {
+  auto& golden = content_.goldens().at("lm.plain.layer1");
+  const std::string all = golden.bytes;
+  const int64_t rows = golden.shape[0];
+  const auto keep = [&](std::initializer_list<int64_t> chosen) {
+    const size_t width = all.size() / static_cast<size_t>(rows);
+    golden.bytes.clear();
+    for (const int64_t row : chosen) golden.bytes += all.substr(static_cast<size_t>(row) * width, width);
+    golden.shape = {3, content_.config().slow.dim};
+    write();
+  };
+  ASSERT_GT(rows, 4);
+  keep({0, (rows - 1) / 2, rows - 1});
+  check_lm_values(folder_.path());
+  for (const auto others : {std::initializer_list<int64_t>{0, 1, rows - 1}, {0, (rows - 1) / 2, rows - 2}}) {
+    keep(others);
+    EXPECT_NONFATAL_FAILURE(check_lm_values(folder_.path()), "lm.plain.layer1");
+  }
+}
+
 TEST_F(DamagedFolder, ADifferingStreamIsReported) {
   const char* const name = "lm.plain.greedy_rp1.5_tokens";
   content_.goldens().at(name).bytes[0] ^= 0x01;
