@@ -10,7 +10,8 @@ build=(g++ cmake ninja-build pkg-config git nlohmann-json3-dev libcli11-dev
        libvo-aacenc-dev libsoxr-dev libsonic-dev libboost1.81-dev libspdlog-dev libfmt-dev prometheus-cpp-dev zlib1g-dev
        libpcre2-dev libutf8proc-dev libssl-dev libxxhash-dev libtomlplusplus-dev libespeak-ng-dev espeak-ng-data)
 test=(libgtest-dev libgmock-dev ccache python3 clang-19 libclang-rt-19-dev clang-tidy-19 clang-format-19
-      chromium prometheus haproxy iproute2 python3-numpy python3-fastapi)
+      chromium prometheus haproxy iproute2 python3-numpy python3-fastapi
+      curl python3-httpx python3-aiohttp python3-requests)
 package=(dpkg-dev file help2man lintian debootstrap curl)
 wheel=(python3 python3-venv patchelf)
 # The web page is built by npm, the tests of clients run on Node; an installation of one's own is as good as Debian's.

@@ -167,7 +167,10 @@ Verdict Router::judge_route(const Route& route, Request& head, bool upgrade) {
                    {{"upgrade", "websocket"}});
   }
   Verdict welcome{.max_body_bytes = body_limit(route), .websocket = upgrade};
-  if (upgrade && offered_protocols(head.headers).live) welcome.subprotocol = kLiveProtocol;
+  if (!upgrade) return welcome;
+  const OfferedProtocols offered = offered_protocols(head.headers);
+  if (offered.realtime) welcome.subprotocol = kRealtimeProtocol;
+  if (offered.live) welcome.subprotocol = kLiveProtocol;
   return welcome;
 }
 

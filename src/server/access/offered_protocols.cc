@@ -8,7 +8,8 @@ namespace shoal::server {
 namespace {
 
 std::optional<std::string> key_in(std::string_view protocol) {
-  if (protocol.starts_with(kKeyPrefix)) return std::string(protocol.substr(kKeyPrefix.size()));
+  for (const std::string_view prefix : {kKeyPrefix, kRealtimeKeyPrefix})
+    if (protocol.starts_with(prefix)) return std::string(protocol.substr(prefix.size()));
   if (!protocol.starts_with(kBase64KeyPrefix)) return std::nullopt;
   return from_base64(protocol.substr(kBase64KeyPrefix.size())).value_or("");
 }
@@ -19,6 +20,8 @@ OfferedProtocols offered_protocols(const Headers& headers) {
   OfferedProtocols offered;
   const auto look_at = [&](std::string_view protocol) {
     if (protocol == kLiveProtocol) offered.live = true;
+    if (protocol == kRealtimeProtocol) offered.realtime = true;
+    if (protocol == kRealtimeBeta) offered.realtime_beta = true;
     if (!offered.key) offered.key = key_in(protocol);
     return false;
   };

@@ -75,6 +75,8 @@ std::vector<Route> openai_routes(const ServerConfig& config);
 std::vector<Route> kokoro_routes(const ServerConfig& config);
 // ElevenLabs' API: speech, voices, WebSockets.
 std::vector<Route> eleven_routes(const ServerConfig& config);
+// OpenAI's Realtime API: a WebSocket.
+std::vector<Route> realtime_routes(const ServerConfig& config);
 std::vector<Route> fish_routes(const ServerConfig& config);
 std::vector<Route> reference_routes(const ServerConfig& config);
 std::vector<Route> codec_routes(const ServerConfig& config);
