@@ -55,7 +55,8 @@ MAY_INCLUDE = {
     "server/observe": ["base", "server/http"],
     "server/page": ["base"],
     "server/routes": ["base", "audio", "text", "weights", "settings", "report", "server/http", "server/body", "server/access", "server/observe", "server/page"],
-    "server": ["base", "settings", "server/http", "server/body", "server/access", "server/observe", "server/routes"],
+    "server/wyoming": ["base", "audio", "server/http", "server/body", "server/access", "server/observe", "server/routes"],
+    "server": ["base", "settings", "server/http", "server/body", "server/access", "server/observe", "server/routes", "server/wyoming"],
     "fleet": ["base"],  # processes, nothing of speech
     "fleet/routes": ["base", "fleet", "server/http", "server/body", "server/access"],
     # Random weights are measured without an engine: threads and the dtype that a precision means are the engine's.
@@ -111,7 +112,7 @@ for backend, rooms in ROOMS.items():
         MAY_INCLUDE[f"{backend}/{room}"] = [*MAY_INCLUDE["ops"], "ops", *(f"{backend}/{other}" for other in others)]
 MAY_INCLUDE["ops/no_cuda"] = [*MAY_INCLUDE["ops"], "ops"]
 # Headers of include/shoal may be read by these; error.h by everybody.
-PUBLIC_READERS = (*RUNTIME, "settings", "report", "capi", "triton", "server", "server/observe", "server/routes", "bench/speech", "bench/engine", "bench/suite", "cli", "examples")
+PUBLIC_READERS = (*RUNTIME, "settings", "report", "capi", "triton", "server", "server/observe", "server/routes", "server/wyoming", "bench/speech", "bench/engine", "bench/suite", "cli", "examples")
 # Third-party headers that only some places may see.
 RESTRICTED = {
     r"^nlohmann/": ["base/json.cc", "bench/", "cli/", "server/"],

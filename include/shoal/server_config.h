@@ -14,6 +14,11 @@ struct ServerConfig {
   std::string listen = "127.0.0.1:8080";  // host:port, [v6]:port; port 0: any that is free
   // A second address, only for the operator's routes, with its own connections and thread; empty: none.
   std::string operator_listen;
+  // Where programs that speak the Wyoming protocol (Home Assistant) are answered, "tcp://host:port" and
+  // "unix:///path" with commas between: parse_wyoming; empty: nowhere. The protocol has no keys: when clients
+  // of HTTP need one, an address beyond this machine needs wyoming_without_key too.
+  std::string wyoming;
+  bool wyoming_without_key = false;
   // GET /ping is 204 while models load, as RunPod reads it, instead of 503: to others any 2xx is "healthy".
   bool ping_tells_loading = false;
   // Paths that Vertex AI chooses: of a check like /ready, and of a batch as its predictions; empty: none.
@@ -85,6 +90,16 @@ struct NamedModel {
 // "kokoro=/srv/Kokoro-82M, german=/srv/de": in order; blanks around a name or folder are ignored. Throws
 // Error(invalid_argument): a part without a name or folder, an invalid or duplicate name.
 std::vector<NamedModel> parse_models(std::string_view list);
+
+struct WyomingAddress {
+  std::string listen;  // host:port or [v6]:port of TCP; empty: a UNIX socket
+  std::string path;    // of the UNIX socket
+};
+
+// "tcp://127.0.0.1:10200, unix:///run/shoal/wyoming.sock": in order; blanks around a part are ignored. Looks
+// nothing up. Throws Error(invalid_argument): another scheme, an address or path that none could have, one
+// that stands there twice.
+std::vector<WyomingAddress> parse_wyoming(std::string_view list);
 
 struct VoiceAlias {
   std::string name;

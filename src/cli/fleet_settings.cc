@@ -15,7 +15,7 @@ namespace {
 // What the fleet uses itself, and workers have none of.
 constexpr std::array<std::string_view, 3> kOfFleet = {"operator_listen", "tls_certificate", "tls_key"};
 // What each worker has of its own, or cannot have.
-constexpr std::array<std::string_view, 3> kOfWorkers = {"listen", "device", "trace"};
+constexpr std::array<std::string_view, 4> kOfWorkers = {"listen", "device", "trace", "wyoming"};
 // What the fleet asks its workers with, tells them by, or promises for all of them.
 constexpr std::array<std::string_view, 6> kOfAll = {"api_key",        "api_key_file", "admin_key",
                                                     "admin_key_file", "grace_s",      "references_dir"};
@@ -109,6 +109,11 @@ ResolvedSettings WorkerSettings::resolve(const fleet::Settings& changes) const {
   if (!resolved.server.trace.empty())
     fail(ErrorCode::invalid_argument,
          "trace: every worker would write the same file; expected none in a fleet");
+  if (!resolved.server.wyoming.empty())
+    fail(ErrorCode::invalid_argument,
+         "wyoming: every worker would listen at the same address; expected none in a fleet (run a `shoal "
+         "serve` "
+         "of its own for Home Assistant)");
   for (const ResolvedSettings::OfWorker& entry : resolved.of_workers) check_section(entry, workers_);
   if (!resolved.of_workers.empty())
     for (const std::string& worker : workers_) check_share(resolve_one(worker, changes), worker);

@@ -27,8 +27,12 @@ class Router : public Application {
   Response refuse(Request& head, int status, std::string_view message) override;
   void record(const Request& request, const RequestRecord& record) override;
 
-  // May be called by any thread.
+  // May be called by any thread, as all that follow.
   Activity activity() const;
+  // A place among the requests that keep models busy, counted for the client's key. Throws
+  // Error(resource_exhausted).
+  RequestSlots::Slot enter(const Request& request);
+  bool has_keys() const { return gate_.has_keys(); }
 
  private:
   // Calls the route; again when it lacked a model that had been unloaded.
@@ -42,11 +46,9 @@ class Router : public Application {
   Verdict judge_without_route(Request& head);
   int64_t body_limit(const Route& route) const;
   Headers common_headers(const Request& request) const;
-  // Converts an exception of a handler to an answer; counts it, and logs it if it is our fault.
-  // A place among the requests that keep models busy, counted for the client's key.
-  RequestSlots::Slot enter(const Request& request);
   // What is left of the client's limits, on routes that they are for.
   std::function<Headers()> limit_headers(const Route& route, const Request& request) const;
+  // Converts an exception of a handler to an answer; counts it, and logs it if it is our fault.
   HttpError failure_of(const Request& request, std::exception_ptr thrown);
 
   Services& services_;

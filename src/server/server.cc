@@ -17,6 +17,7 @@
 #include "server/router.h"
 #include "server/routes/openapi.h"
 #include "server/routes/services.h"
+#include "server/wyoming/listener.h"
 #include "shoal/engine.h"
 
 namespace shoal::server {
@@ -100,12 +101,14 @@ class Server::Impl {
     services_.transport = [this] { return transport_.statistics(); };
     if (!config_.operator_listen.empty())
       operators_.emplace(operators_options(config_), services_, operators_part(table_), keys_, admin_keys_);
+    if (!config_.wyoming.empty()) wyoming_.emplace(wyoming_host_);
   }
 
   // An exchange that was cut off while a worker used it is still referred to; the transport holds it until
   // its own end.
   ~Impl() {
     transport_.drain(std::chrono::milliseconds(0));
+    if (wyoming_) wyoming_->stop();
     operators_.reset();
     workers_.join();
   }
@@ -117,6 +120,11 @@ class Server::Impl {
       operators_->transport.start();
       log(LogLevel::info, "operators are answered at ",
           address(config_.operator_listen, operators_->transport.port()));
+    }
+    if (wyoming_) {
+      wyoming_->start();
+      for (const std::string& where : wyoming_->addresses())
+        log(LogLevel::info, "Wyoming is spoken at ", where);
     }
     transport_.start();
     log(LogLevel::info, "listening on ", address(config_.listen, port()));
@@ -159,8 +167,17 @@ class Server::Impl {
   bool stop(std::chrono::milliseconds grace) {
     draining_ = true;
     stop_keeper();
-    const bool all_ended = transport_.drain(grace, [this] { stop_engines(); });
+    const auto end = std::chrono::steady_clock::now() + grace;
+    if (wyoming_) wyoming_->drain();
+    bool all_ended = transport_.drain(grace, [this] { stop_engines(); });
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    if (wyoming_) all_ended &= wyoming_->wait(std::max(left, std::chrono::milliseconds(0)));
     stop_engines();
+    if (wyoming_) {
+      wyoming_->wait(kForLastEvents);
+      wyoming_->stop();
+    }
     // Last: readiness checks are answered until then.
     if (operators_) operators_->transport.drain(kForOperators);
     return all_ended;
@@ -217,6 +234,7 @@ class Server::Impl {
   };
 
   static constexpr std::chrono::milliseconds kForOperators{500};  // an answer that is on its way
+  static constexpr std::chrono::milliseconds kForLastEvents{1500};
   static constexpr std::chrono::seconds kQuiet{3};
   static constexpr int kWorkers = 4;  // for clips, long encodings, folders of voices, a reload
 
@@ -232,9 +250,19 @@ class Server::Impl {
   const ApiKeys keys_{config_.api_key, config_.api_key_file};
   const ApiKeys admin_keys_{config_.admin_key, config_.admin_key_file, "admin_key"};
   Router router_;
+  const WyomingHost wyoming_host_{
+      .services = services_,
+      .enter =
+          [this](const Request& request) {
+            return std::make_shared<RequestSlots::Slot>(router_.enter(request));
+          },
+      .record = [this](const Request& request,
+                       const RequestRecord& record) { router_.record(request, record); },
+      .client = router_.has_keys() ? "wyoming" : ""};
   // These stop first: their threads use all of the above.
   Transport transport_;
   std::optional<Operators> operators_;
+  std::optional<WyomingListener> wyoming_;
   mutable std::mutex keeper_mutex_;
   std::optional<Keeper> keeper_;  // under it; there once load() is done
   IdleMemory idle_memory_{[this] { return router_.activity(); }, give_back_free_memory, kQuiet};

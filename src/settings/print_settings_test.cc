@@ -30,6 +30,7 @@ settings::Value random_value(const settings::Row& row, std::mt19937_64& random) 
       break;
   }
   if (row.key == "listen" || row.key == "operator_listen") return std::string("0.0.0.0:0");
+  if (row.key == "wyoming") return std::string("tcp://[::1]:0, unix:///run/a b.sock");
   if (row.allowed.secret) return std::string();
   if (row.key.ends_with("_route")) return concat("/", row.key);
   if (row.key == "cors_origins") return std::string("https://a.example, http://b:1");

@@ -110,6 +110,11 @@ constexpr Row kRows[] = {
     {"operator_listen", &S::operator_listen, "Server", words("host:port, [v6]:port"),
      "a second address, which answers /health, /ready, /ping, /metrics, statistics and /v1/admin alone, with "
      "connections and a thread of its own; empty: none"},
+    {"wyoming", &S::wyoming, "Server", words("tcp://host:port, unix:///path, with commas between"),
+     "where Home Assistant and others that speak the Wyoming protocol are answered; empty: nowhere"},
+    {"wyoming_without_key", &S::wyoming_without_key, "Server", kEither,
+     "allow addresses of wyoming beyond this machine although clients of HTTP need a key; the protocol has "
+     "none"},
     {"ping_tells_loading", &S::ping_tells_loading, "Server", kEither,
      "GET /ping is 204 until the models are loaded, as RunPod reads it, not 503; to others 204 is healthy"},
     {"health_route", &S::health_route, "Server", words("a path"),

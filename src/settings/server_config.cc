@@ -1,44 +1,20 @@
 #include "shoal/server_config.h"
 
 #include <algorithm>
-#include <arpa/inet.h>
 #include <array>
-#include <charconv>
 #include <span>
 #include <string_view>
-#include <sys/socket.h>
 
 #include "base/blanks.h"
 #include "base/error.h"
 #include "settings/api_key.h"
 #include "settings/table.h"
+#include "settings/wyoming_address.h"
 
 namespace shoal {
 namespace {
 
 constexpr size_t kMostModelNameBytes = 256, kMostPathBytes = 512;
-
-bool is_port(std::string_view text) {
-  uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  return error == std::errc{} && end == text.data() + text.size();
-}
-
-bool is_ipv6(std::string_view text) {
-  in6_addr address;
-  return inet_pton(AF_INET6, std::string(text).c_str(), &address) == 1;
-}
-
-void check_listen(std::string_view field, const std::string& listen) {
-  const size_t colon = listen.rfind(':');
-  const std::string_view host = std::string_view(listen).substr(0, std::min(colon, listen.size()));
-  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
-  const bool plain = bracketed ? is_ipv6(host.substr(1, host.size() - 2))
-                               : !host.empty() && host.find_first_of(":[]/@ ") == std::string_view::npos;
-  if (colon != std::string::npos && plain && is_port(std::string_view(listen).substr(colon + 1))) return;
-  fail(ErrorCode::invalid_argument, field, ": expected host:port or [v6]:port, got \"", printable(listen),
-       "\"");
-}
 
 void check_model_name(const char* field, const std::string& name) {
   const bool shown_as_it_is = printable(name, kMostModelNameBytes) == name;
@@ -121,8 +97,9 @@ void ServerConfig::validate() const {
   constexpr std::array<std::string_view, 2> kFormats = {"text", "json"};
   constexpr std::array<std::string_view, 4> kLevels = {"debug", "info", "warning", "error"};
   settings::check_ranges(*this);
-  check_listen("listen", listen);
-  if (!operator_listen.empty()) check_listen("operator_listen", operator_listen);
+  settings::check_listen("listen", listen);
+  if (!operator_listen.empty()) settings::check_listen("operator_listen", operator_listen);
+  settings::check_wyoming(*this);
   check_path("health_route", health_route);
   check_path("predict_route", predict_route);
   if (!health_route.empty() && health_route == predict_route)

@@ -57,6 +57,37 @@ TEST(ServerConfig, AddressesHaveAHostAndAPort) {
   EXPECT_THAT(message_of({.operator_listen = "9090"}), StartsWith("operator_listen: expected host:port"));
 }
 
+TEST(ServerConfig, WyomingIsSpokenOverTcpAndUnixSockets) {
+  const std::string list = " tcp://0.0.0.0:10200,unix:///run/a b/w.sock , tcp://[::1]:0, tcp://[::1]:0";
+  EXPECT_EQ(message_of({.wyoming = list}), "accepted");
+  const std::vector<WyomingAddress> parsed = parse_wyoming(list);
+  ASSERT_EQ(parsed.size(), 4u);
+  EXPECT_EQ(parsed[0].listen + parsed[1].path + parsed[2].listen, "0.0.0.0:10200/run/a b/w.sock[::1]:0");
+  EXPECT_TRUE(parse_wyoming(" ").empty());
+  for (const char* bad :
+       {"10200", "tcp://", "tcp://:1", "tcp://a:b", "http://a:1", "unix://", "unix://a", "unix:///",
+        "unix:///a/", "tcp://a:1,", ",", "TCP://a:1", "tcp://a:1 tcp://b:1", "tcp://a:1/"})
+    EXPECT_THAT(message_of({.wyoming = bad}), StartsWith("wyoming: expected tcp://host:port or unix:///path"))
+        << bad;
+  EXPECT_EQ(message_of({.wyoming = "unix:///" + std::string(106, 'a')}), "accepted");
+  EXPECT_THAT(message_of({.wyoming = "unix:///" + std::string(107, 'a')}), HasSubstr("107 bytes"));
+  EXPECT_THAT(message_of({.wyoming = "tcp://a:1, tcp://a:1"}), HasSubstr("twice"));
+}
+
+TEST(ServerConfig, KeysKeepWyomingOnThisMachineUnlessItsSettingSaysOtherwise) {
+  for (const char* near :
+       {"tcp://127.0.0.1:1", "tcp://127.8.9.1:1", "tcp://localhost:1", "tcp://[::1]:1", "unix:///run/w.sock"})
+    EXPECT_EQ(message_of({.wyoming = near, .api_key = "sk-1"}), "accepted") << near;
+  for (const char* far : {"tcp://0.0.0.0:1", "tcp://[::]:1", "tcp://192.168.1.2:1", "tcp://my-host:1",
+                          "tcp://127.0.0.1.example:1", "unix:///run/w.sock, tcp://0.0.0.0:1"}) {
+    EXPECT_EQ(message_of({.wyoming = far}), "accepted") << far;
+    EXPECT_THAT(message_of({.wyoming = far, .api_key = "sk-1"}),
+                AllOf(StartsWith("wyoming: "), HasSubstr("wyoming_without_key"), Not(HasSubstr("sk-1"))));
+    EXPECT_THAT(message_of({.wyoming = far, .api_key_file = "keys"}), StartsWith("wyoming: "));
+    EXPECT_EQ(message_of({.wyoming = far, .wyoming_without_key = true, .api_key = "sk-1"}), "accepted");
+  }
+}
+
 TEST(ServerConfig, KeysFitInAHeaderAndAppearInNoMessage) {
   EXPECT_EQ(message_of({.api_key = "sk-~!:=+/._"}), "accepted");
   for (const char* bad : {"hush hush", "hush\n", "hush\x7f", "h\xc3\xbbsh", "\thush"}) {

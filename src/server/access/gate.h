@@ -30,6 +30,7 @@ class Gate {
   Gate(ApiKeys keys, ApiKeys admin_keys, std::string_view origins, std::string_view listen);
 
   std::map<std::string, KeyLimits> limits() const { return keys_.limits(); }
+  bool has_keys() const { return !keys_.empty(); }
   bool has_admin() const { return !admin_keys_.empty(); }
   // Why this request may not use a route: its key, or the page that it comes from. Nothing: it may, and
   // head.client is set. `upgrade`: it asks for a WebSocket.

@@ -35,28 +35,33 @@ class Exchange {
   virtual void on_gone(std::function<void()> notify) = 0;
 };
 
+// Takes the messages of an open conversation. The same thread rules; one writer at a time.
+class MessageSink {
+ public:
+  virtual ~MessageSink() = default;
+  virtual Executor executor() const = 0;
+  virtual Task<> write_text(std::string_view text) = 0;
+  virtual Task<> write_binary(std::string_view bytes) = 0;
+  // Codes of RFC 6455: 1000 normal, 1001 going away, 1008 policy, 1009 too big, 1011 our fault, 1013
+  // try again later (IANA's registry).
+  virtual Task<> close(uint16_t code, std::string_view reason) = 0;
+};
+
 // An open WebSocket. The same thread rules; one reader and one writer at a time.
-class WebSocket {
+class WebSocket : public MessageSink {
  public:
   struct Message {
     bool text = true;  // else binary
     std::string data;  // text has been checked to be UTF-8
   };
 
-  virtual ~WebSocket() = default;
   virtual const Request& request() const = 0;  // that was upgraded
-  virtual Executor executor() const = 0;
 
   // The next message of at most the route's max_body_bytes; absent: the peer has closed. Pings are answered.
   // It counts as memory of bodies until the next read(). Throws Error(cancelled) when the connection broke or
   // the peer violated the protocol, Error(resource_exhausted) when there is no memory for it (the peer has
   // been informed).
   virtual Task<std::optional<Message>> read() = 0;
-  virtual Task<> write_text(std::string_view text) = 0;
-  virtual Task<> write_binary(std::string_view bytes) = 0;
-  // Codes of RFC 6455: 1000 normal, 1001 going away, 1008 policy, 1009 too big, 1011 our fault, 1013
-  // try again later (IANA's registry).
-  virtual Task<> close(uint16_t code, std::string_view reason) = 0;
 };
 
 }  // namespace shoal::server

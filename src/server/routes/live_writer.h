@@ -10,7 +10,7 @@ namespace shoal::server {
 
 class LiveWriter {
  public:
-  explicit LiveWriter(WebSocket& socket) : socket_(socket), free_(socket.executor()) {}
+  explicit LiveWriter(MessageSink& socket) : socket_(socket), free_(socket.executor()) {}
 
   // Each waits for its turn and until the socket has taken the message. Throws as the socket does; broken()
   // is true from then on.
@@ -24,7 +24,7 @@ class LiveWriter {
   enum class Kind { text, sound, close };
   Task<> send(Kind kind, std::string data, uint16_t code);
 
-  WebSocket& socket_;
+  MessageSink& socket_;
   Signal free_;
   bool busy_ = false, broken_ = false;
 };
