@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/philox.h"
 #include "bench/model_figures.h"
 #include "bench/timing.h"
@@ -35,12 +37,35 @@ double pass_seconds(const dac::Codec& codec, const ModelBenchOptions& options, i
                         [&] { codec.decode_streams(ctx, streams, {offsets}, codes, pcm); });
 }
 
+// Seconds of sound a second, of clips of 3 to 15 s that are encoded together.
+double clips_audio_s_per_s(const dac::Codec& codec, std::span<const float> sound, int count,
+                           ops::Context& ctx) {
+  constexpr double kShortest_s = 3, kLongest_s = 15;
+  constexpr int kTimes = 5;
+  const auto rate = static_cast<double>(codec.config().sample_rate_hz);
+  std::vector<float> samples;
+  std::vector<int32_t> offsets = {0};
+  int64_t frames = 0;
+  for (int i = 0; i < count; ++i) {
+    // 7 and the counts of clips in use share no factor: lengths come in no order.
+    const double length_s =
+        kShortest_s + (kLongest_s - kShortest_s) * (i * 7 % count) / std::max(1, count - 1);
+    const size_t length = std::min(sound.size(), static_cast<size_t>(length_s * rate));
+    samples.insert(samples.end(), sound.begin(), sound.begin() + static_cast<std::ptrdiff_t>(length));
+    offsets.push_back(static_cast<int32_t>(samples.size()));
+    frames += codec.frames_for(static_cast<int64_t>(length));
+  }
+  std::vector<int32_t> codes(static_cast<size_t>(frames * codec.config().num_codebooks()));
+  const double seconds = best_seconds(kTimes, [&] { codec.encode_batch(ctx, {offsets}, samples, codes); });
+  return static_cast<double>(samples.size()) / rate / seconds;
+}
+
 }  // namespace
 
 CodecFigures bench_codec(const dac::Codec& codec, const MachineLimits& limits,
                          const ModelBenchOptions& options, ops::Context& ctx) {
   constexpr int kClips = 2;
-  constexpr int kPasses = 20;
+  constexpr int kPasses = 20, kClipsTogether = 32;
   const dac::Config& config = codec.config();
   const double limit = compute_limit(limits, codec.dtype());
   const double clip_s = options.codec_frames / config.frames_per_second();
@@ -59,6 +84,11 @@ CodecFigures bench_codec(const dac::Codec& codec, const MachineLimits& limits,
   figures.encode_times_real_time = clip_s / encode_s;
   figures.encode_gflop_per_s = kCodecEncodeGflopPerSecond * clip_s / encode_s;
   figures.encode_share_of_compute_limit = share_of(figures.encode_gflop_per_s, limit);
+
+  if (options.codec_streams > 0) {
+    figures.clips = kClipsTogether;
+    figures.clips_audio_s_per_s = clips_audio_s_per_s(codec, sound, kClipsTogether, ctx);
+  }
 
   options.on_part("codec streams");
   figures.one_frame_ms = pass_seconds(codec, options, 1, 1, options.codec_repeats, ctx) * 1e3;

@@ -64,6 +64,8 @@ struct FirstFrameFigures {
 struct CodecFigures {
   double decode_times_real_time = 0, encode_times_real_time = 0;  // one clip
   double clip_s = 0;                                              // its length
+  int clips = 0;                                                  // of the next one; 0: not measured
+  double clips_audio_s_per_s = 0;                                 // clips of 3 to 15 s, encoded together
   double decode_gflop_per_s = 0, encode_gflop_per_s = 0;
   double decode_share_of_compute_limit = 0, encode_share_of_compute_limit = 0;
   double one_frame_ms = 0;  // one new frame of one stream that is under way. Median

@@ -30,6 +30,8 @@ void print(const CodecFigures& f) {
   std::printf(", clip of %.0f s\n", f.clip_s);
   std::printf("            one frame of one stream %.2f ms\n", f.one_frame_ms);
   if (f.streams == 0) return;
+  std::printf("            %d clips of 3 to 15 s encoded together: %.0f s of sound a second\n", f.clips,
+              f.clips_audio_s_per_s);
   std::printf(
       "            %d streams by %d frames: %.0f s of sound a second, pass %.2f ms (%s of the limit)\n",
       f.streams, ModelBenchOptions::kFramesOfStream, f.streams_audio_s_per_s, f.streams_pass_ms,

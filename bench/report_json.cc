@@ -34,6 +34,7 @@ ordered_json json_of(const CodecFigures& f) {
                        {"encode_gflop_per_s", f.encode_gflop_per_s},
                        {"encode_share_of_compute_limit", known(f.encode_share_of_compute_limit)},
                        {"one_frame_ms", f.one_frame_ms}};
+  if (f.clips > 0) json["encode_together"] = {{"clips", f.clips}, {"audio_s_per_s", f.clips_audio_s_per_s}};
   if (f.streams > 0)
     json["streams"] = {{"streams", f.streams},
                        {"frames_of_each", ModelBenchOptions::kFramesOfStream},

@@ -44,12 +44,25 @@ Batch Batch::piece(int64_t begin, int64_t end) const {
   return other;
 }
 
+int64_t Batch::end_of_piece(int64_t begin, int64_t most_of_one) const {
+  for (int s = 0; s < sequences(); ++s) {
+    const int64_t first = std::max(begin, rows.begin(s)), end = rows.begin(s) + rows.count(s);
+    if (end - first > most_of_one) return first + most_of_one;
+  }
+  return rows.rows();
+}
+
 Batch Batch::on_device() const {
   Batch placed = *this;
   placed.device_offsets = ops::upload(*ctx, rows.offsets);
   placed.device_slots = ops::upload(*ctx, slots);
   placed.rate = 1;
   return placed;
+}
+
+Batch Batch::with_tables() const {
+  const bool lacks = !ops::works_in_caches(ctx->device) && device_offsets.empty();
+  return lacks ? on_device() : *this;
 }
 
 ops::ConvHistory Batch::history(const History& kept) const {

@@ -43,8 +43,13 @@ struct Batch {
   // Rows [begin, end) of the whole batch: the end of one sequence, perhaps whole others, the start of
   // another. The tables that kernels read must be built again.
   Batch piece(int64_t begin, int64_t end) const;
+  // The row behind the last one of a piece that begins with row `begin` and has at most `most_of_one` rows of
+  // a sequence.
+  int64_t end_of_piece(int64_t begin, int64_t most_of_one) const;
   // Including the tables for kernels, in the workspace of the enclosing scope.
   Batch on_device() const;
+  // The same where a device reads them and they are not there yet.
+  Batch with_tables() const;
   // The rows and the state of a convolution, in the form of its op.
   ops::ConvRows conv_rows() const { return {rows, device_offsets, device_slots, rate}; }
   ops::ConvHistory history(const History& kept) const;
@@ -61,24 +66,31 @@ std::span<T> host_array(const ops::Context& ctx, int64_t count) {
 
 // How many rows a stage processes at once when each row touches `bytes_per_row` of activations: few enough
 // that these stay in the second-level caches (1 MiB per worker), but enough that the arithmetic on a weight
-// outweighs fetching it. All rows on a device that gains nothing from this.
-inline int64_t rows_in_cache(const ops::Context& ctx, int64_t bytes_per_row) {
+// outweighs fetching it. A device that computes by itself takes `device_rows` at once.
+inline int64_t rows_at_once(const ops::Context& ctx, int64_t bytes_per_row, int64_t device_rows) {
   constexpr int64_t kFewest = 64, kBytesPerWorker = int64_t{1} << 20;
-  if (!ops::works_in_caches(ctx.device)) return INT64_MAX;
+  if (!ops::works_in_caches(ctx.device)) return device_rows;
   return std::max(kFewest, ctx.team->size() * kBytesPerWorker / bytes_per_row);
 }
 
-// Calls body(piece, begin, end) over consecutive pieces of at most max_rows rows, each in its own scope of
-// the workspace and the host's memory. Where a sequence is cut does not matter: every layer carries its state
-// over the cut. A batch that needs no cut is its own piece.
-template <typename Body>
-void for_each_piece(const Batch& batch, int64_t max_rows, Body&& body) {
+// Calls body(piece, begin, end) over consecutive pieces, each in its own scope of the workspace and the
+// host's memory. end_of(begin) is where the piece that begins there ends. Where a sequence is cut does not
+// matter: every layer carries its state over the cut. A batch that needs no cut is its own piece.
+template <typename EndOf, typename Body>
+void for_each_piece_until(const Batch& batch, EndOf&& end_of, Body&& body) {
   const int64_t rows = batch.rows.rows();
   for (int64_t begin = 0, end; begin < rows; begin = end) {
-    end = begin + std::min(rows - begin, max_rows);
+    end = end_of(begin);
     const Workspace::Scope scope(batch.workspace()), host_scope(batch.ctx->host_memory());
     body(end - begin == rows ? batch : batch.piece(begin, end), begin, end);
   }
+}
+
+// The same over pieces of at most max_rows rows.
+template <typename Body>
+void for_each_piece(const Batch& batch, int64_t max_rows, Body&& body) {
+  const int64_t rows = batch.rows.rows();
+  for_each_piece_until(batch, [&](int64_t begin) { return begin + std::min(rows - begin, max_rows); }, body);
 }
 
 }  // namespace shoal::dac

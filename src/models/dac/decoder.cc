@@ -7,8 +7,13 @@
 namespace shoal::dac {
 namespace {
 
-// Enough rows to outweigh the reading of the weights; more make the ring of keys and values longer.
-constexpr int64_t kFramesPerPass = 128, kFramesPerPassInCaches = 64;
+// Frames of a pass: enough rows to outweigh the reading of the weights, and a GPU's launches. Of one stream
+// fewer: its ring of keys and values has room for them.
+constexpr int64_t kFramesPerPass = 512, kFramesPerPassInCaches = 64;
+constexpr int64_t kFramesOfStream = 128, kFramesOfStreamInCaches = 64;
+
+// Of a piece of the high rates on a GPU: what a pass holds there takes 0.8 MB for each frame of a rate.
+constexpr int64_t kFramesOfPiece = 128;
 
 // Larger passes keep a device busy for longer than it takes to launch them, and would be recorded in more
 // sizes than ever come again.
@@ -17,9 +22,9 @@ constexpr int64_t kMostRecordedFrames = 16;
 }  // namespace
 
 Decoder::Decoder(weights::TensorSource& source, ops::Context& ctx, const Config& config, DType dtype)
-    : config_(config), frames_per_pass_(frames_per_pass(ctx.device)) {
+    : config_(config), device_(ctx.device) {
   Loader loader(source, ctx, dtype, layout_);
-  dequantiser_ = std::make_unique<Dequantiser>(loader, config, frames_per_pass_);
+  dequantiser_ = std::make_unique<Dequantiser>(loader, config, frames_of_stream(ctx.device));
   quantiser_bytes_ = loader.bytes();
 
   const CausalConv::Spec first{
@@ -56,9 +61,14 @@ int64_t Decoder::frames_per_pass(Device device) {
   return ops::works_in_caches(device) ? kFramesPerPassInCaches : kFramesPerPass;
 }
 
+int64_t Decoder::frames_of_stream(Device device) {
+  return ops::works_in_caches(device) ? kFramesOfStreamInCaches : kFramesOfStream;
+}
+
 DecodeSizes Decoder::sizes(int streams) const {
-  return {.streams = std::min<int64_t>(streams, frames_per_pass_),
-          .frames = frames_per_pass_,
+  const int64_t most = frames_per_pass(device_);
+  return {.streams = std::min<int64_t>(streams, most),
+          .frames = std::min(most, streams * frames_of_stream(device_)),
           .codebooks = config_.num_codebooks(),
           .samples_per_frame = config_.samples_per_frame(),
           .table_pages = WindowTransformer::table_pages(kMaxPositions)};
@@ -74,7 +84,7 @@ void Decoder::forward(const Batch& batch, const DecodeMemory& memory, std::span<
     if (!waiting.empty()) take(std::exchange(waiting, {}));
   };
   for (int64_t begin = 0, end; begin < rows; begin = end) {
-    end = std::min(rows, begin + frames_per_pass_);
+    end = std::min(batch.end_of_piece(begin, frames_of_stream(device_)), begin + frames_per_pass(device_));
     const Workspace::Scope scope(ctx.host_memory());
     const Pass pass = prepare(
         batch.piece(begin, end), memory,
@@ -159,16 +169,19 @@ void Decoder::consume(size_t index, const Batch& batch, TensorView x, TensorView
   }
   const Block& block = blocks_[index];
   const int64_t bytes_per_row = 3 * block.stride * block.out * static_cast<int64_t>(sizeof(float));
-  for_each_piece(
-      batch, rows_in_cache(*batch.ctx, bytes_per_row), [&](const Batch& piece, int64_t begin, int64_t end) {
-        const Batch finer = piece.at_rate(block.stride);
-        const TensorView y = finer.alloc(block.out);
-        run_units(finer, block.units, y,
-                  [&](TensorView input) { block.conv.forward(piece, x.slice(begin, end), input); });
-        if (batch.tap) batch.tell(concat("model", index + 1), y);
-        const int64_t hop = block.samples_per_row;
-        consume(index + 1, finer, y, samples.slice(begin * hop, end * hop));
-      });
+  for_each_piece(batch,
+                 rows_at_once(*batch.ctx, bytes_per_row,
+                              kFramesOfPiece * config_.samples_per_frame() / block.samples_per_row),
+                 [&](const Batch& piece, int64_t begin, int64_t end) {
+                   const Batch placed = piece.with_tables(), finer = placed.at_rate(block.stride);
+                   const TensorView y = finer.alloc(block.out);
+                   run_units(finer, block.units, y, [&](TensorView input) {
+                     block.conv.forward(placed, x.slice(begin, end), input);
+                   });
+                   if (batch.tap) batch.tell(concat("model", index + 1), y);
+                   const int64_t hop = block.samples_per_row;
+                   consume(index + 1, finer, y, samples.slice(begin * hop, end * hop));
+                 });
 }
 
 }  // namespace shoal::dac

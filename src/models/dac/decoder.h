@@ -24,8 +24,9 @@ class Decoder {
   int64_t convolution_bytes() const { return convolution_bytes_; }
   int64_t quantiser_bytes() const { return quantiser_bytes_; }
 
-  // Frames of all sequences that one pass takes on.
+  // Frames of all sequences that one pass takes on, and of one sequence.
   static int64_t frames_per_pass(Device device);
+  static int64_t frames_of_stream(Device device);
   // The memory that the passes of `streams` utterances, decoded together, need.
   DecodeSizes sizes(int streams) const;
 
@@ -59,7 +60,7 @@ class Decoder {
   void consume(size_t index, const Batch& batch, TensorView x, TensorView samples) const;
 
   Config config_;
-  int64_t frames_per_pass_;
+  Device device_;
   StateLayout layout_;
   int64_t convolution_bytes_ = 0, quantiser_bytes_ = 0;
   std::unique_ptr<Dequantiser> dequantiser_;

@@ -4,12 +4,36 @@
 #include <string>
 #include <utility>
 
+#include "ops/device_state.h"
 #include "ops/transfer.h"
 
 namespace shoal::dac {
 namespace {
 
-WindowTransformerShape transformer_shape(const Config& config, int64_t layers, int64_t dim) {
+// How a batch is cut. Each layer carries its state over a cut, so the codes are the same.
+struct Cuts {
+  int64_t frames;            // of a pass
+  int64_t transformer_rows;  // of a sequence in one call of a block's transformer
+  int64_t quantiser_frames;  // of a sequence in one call of the quantiser's
+  int64_t piece_bytes;       // on the way through a block's units: they stay in the second-level cache
+
+  // Rows of a piece, whole tiles of the kernels.
+  int64_t rows_of(int64_t bytes_per_row) const {
+    constexpr int64_t kTile = 128;
+    return std::max<int64_t>(1, piece_bytes / bytes_per_row / kTile) * kTile;
+  }
+};
+
+// A GPU's launches outlast the work of few frames. The transformers keep room for their rows in each clip's
+// state, so theirs are fewer.
+constexpr Cuts kCutsInCaches = {
+    .frames = 32, .transformer_rows = 128, .quantiser_frames = 32, .piece_bytes = 0};
+constexpr Cuts kCuts = {
+    .frames = 256, .transformer_rows = 256, .quantiser_frames = 128, .piece_bytes = int64_t{50} << 20};
+
+const Cuts& cuts_of(Device device) { return ops::works_in_caches(device) ? kCutsInCaches : kCuts; }
+
+WindowTransformerShape transformer_shape(const Config& config, int64_t layers, int64_t dim, int64_t piece) {
   return {.layers = layers,
           .dim = dim,
           .heads = Encoder::transformer_heads(dim),
@@ -18,7 +42,7 @@ WindowTransformerShape transformer_shape(const Config& config, int64_t layers, i
           .channels = dim,
           .window = config.enc_window,
           .block_size = config.enc_block_size,
-          .largest_piece = Encoder::kTransformerRows,
+          .largest_piece = piece,
           .rope_base = config.rope_base,
           .eps = config.norm_eps};
 }
@@ -26,7 +50,7 @@ WindowTransformerShape transformer_shape(const Config& config, int64_t layers, i
 }  // namespace
 
 Encoder::Encoder(weights::TensorSource& source, ops::Context& ctx, const Config& config, DType dtype)
-    : config_(config) {
+    : config_(config), device_(ctx.device) {
   Loader loader(source, ctx, dtype, layout_);
   const size_t count = config.encoder_rates.size();
   const CausalConv::Spec first{
@@ -48,9 +72,11 @@ Encoder::Encoder(weights::TensorSource& source, ops::Context& ctx, const Config&
   last_ = std::make_unique<CausalConv>(CausalConv::plain(loader, last, dtype));
   convolution_bytes_ = loader.bytes();
 
-  quantiser_ = std::make_unique<Quantiser>(loader, config, kFramesPerPass);
+  quantiser_ = std::make_unique<Quantiser>(loader, config, cuts_of(device_).quantiser_frames);
   quantiser_bytes_ = loader.bytes() - convolution_bytes_;
 }
+
+int64_t Encoder::frames_per_pass(Device device) { return cuts_of(device).frames; }
 
 Encoder::Block Encoder::load_block(Loader& loader, size_t index, int64_t samples_per_row) const {
   const std::string prefix = concat("encoder.block.", index);
@@ -67,20 +93,22 @@ Encoder::Block Encoder::load_block(Loader& loader, size_t index, int64_t samples
   Block block{stride, in, samples_per_row, std::move(units), CausalConv::strided(loader, spec, stride), {}};
   const int64_t layers = config_.encoder_transformer_layers[index - 1];
   if (layers > 0) {
-    block.transformer = std::make_unique<WindowTransformer>(loader, prefix + ".block.5",
-                                                            transformer_shape(config_, layers, out));
+    block.transformer = std::make_unique<WindowTransformer>(
+        loader, prefix + ".block.5",
+        transformer_shape(config_, layers, out, cuts_of(device_).transformer_rows));
   }
   return block;
 }
 
 void Encoder::forward(const Batch& batch, const ops::RaggedRows& clips, std::span<const float> samples,
                       std::span<int32_t> codes) const {
-  const auto width = static_cast<size_t>(config_.num_codebooks());
-  for_each_piece(batch, kFramesPerPass, [&](const Batch& piece, int64_t begin, int64_t end) {
+  // Read once, behind the last pass: a device need not wait for the host between passes.
+  const Tensor found = ops::new_tensor(*batch.ctx, DType::i32, {batch.rows.rows(), config_.num_codebooks()});
+  for_each_piece(batch, cuts_of(device_).frames, [&](const Batch& piece, int64_t begin, int64_t end) {
     const TensorView wave = padded_wave(batch, begin, end, clips, samples);
-    const auto first = static_cast<size_t>(begin), count = static_cast<size_t>(end - begin);
-    encode_piece(piece.on_device(), wave, codes.subspan(first * width, count * width));
+    encode_piece(piece.on_device(), wave, found.view().slice(begin, end));
   });
+  ops::download(*batch.ctx, found, codes.data());
 }
 
 TensorView Encoder::padded_wave(const Batch& batch, int64_t begin, int64_t end, const ops::RaggedRows& clips,
@@ -100,7 +128,7 @@ TensorView Encoder::padded_wave(const Batch& batch, int64_t begin, int64_t end, 
   return ops::upload(*batch.ctx, std::span<const float>(wave)).reshape({(end - begin) * hop, 1});
 }
 
-void Encoder::encode_piece(const Batch& batch, TensorView wave, std::span<int32_t> codes) const {
+void Encoder::encode_piece(const Batch& batch, TensorView wave, TensorView codes) const {
   const Workspace::Scope scope(batch.workspace());
   const Batch latents = batch.at_rate(config_.latents_per_frame());
   const TensorView x = latents.alloc(config_.encoder_dim << blocks_.size());
@@ -108,9 +136,7 @@ void Encoder::encode_piece(const Batch& batch, TensorView wave, std::span<int32_
   const TensorView z = latents.alloc(config_.latent_dim);
   last_->forward(latents, x, z);
   if (batch.tap) batch.tell(concat("block", blocks_.size() + 2), z);
-  const TensorView found = batch.workspace().alloc(DType::i32, {batch.rows.rows(), config_.num_codebooks()});
-  quantiser_->forward(batch, z, found);
-  ops::download(*batch.ctx, found, codes.data());
+  quantiser_->forward(batch, z, codes);
 }
 
 // The high rates run in pieces that stay in the cache: each piece of a block's output asks the block before
@@ -123,20 +149,17 @@ void Encoder::produce(size_t index, const Batch& batch, TensorView wave, TensorV
   }
   const Block& block = blocks_[index - 1];
   const int64_t bytes_per_row = 3 * block.stride * block.in * static_cast<int64_t>(sizeof(float));
-  for_each_piece(batch, rows_in_cache(*batch.ctx, bytes_per_row),
+  for_each_piece(batch, rows_at_once(*batch.ctx, bytes_per_row, cuts_of(device_).rows_of(bytes_per_row)),
                  [&](const Batch& piece, int64_t begin, int64_t end) {
-                   const Batch finer = piece.at_rate(block.stride);
-                   const TensorView x = finer.alloc(block.in);
+                   const Batch placed = piece.with_tables();
+                   const Batch finer = placed.at_rate(block.stride);
                    const int64_t hop = block.samples_per_row;
-                   produce(index - 1, finer, wave.slice(begin * hop, end * hop), x);
-                   for (const ResidualUnit& unit : block.units) unit.forward(finer, x, x);
-                   block.conv.forward(piece, x, y.slice(begin, end));
+                   const TensorView x = run_units(finer, block.units, block.in, [&](TensorView input) {
+                     produce(index - 1, finer, wave.slice(begin * hop, end * hop), input);
+                   });
+                   block.conv.forward(placed, x, y.slice(begin, end));
                  });
-  if (block.transformer) {
-    for_each_piece(batch, kTransformerRows, [&](const Batch& piece, int64_t begin, int64_t end) {
-      block.transformer->forward(piece, block.transformer->plan(piece), y.slice(begin, end));
-    });
-  }
+  if (block.transformer) block.transformer->forward(batch, y);
   if (batch.tap) batch.tell(concat("block", index), y);
 }
 

@@ -31,9 +31,8 @@ class Encoder {
   void forward(const Batch& batch, const ops::RaggedRows& clips, std::span<const float> samples,
                std::span<int32_t> codes) const;
 
-  static constexpr int64_t kFramesPerPass = 32;
-  // Of one call of a block's transformer: enough to outweigh the reading of its weights.
-  static constexpr int64_t kTransformerRows = 128;
+  // Of one pass.
+  static int64_t frames_per_pass(Device device);
   // Independent of the configuration's head_dim.
   static constexpr int64_t transformer_heads(int64_t dim) { return dim / 64; }
 
@@ -50,12 +49,14 @@ class Encoder {
   // The samples of frames [begin, end) of the batch, on the device: f32 [frames * samples_per_frame, 1].
   TensorView padded_wave(const Batch& batch, int64_t begin, int64_t end, const ops::RaggedRows& clips,
                          std::span<const float> samples) const;
-  void encode_piece(const Batch& batch, TensorView wave, std::span<int32_t> codes) const;
+  // codes: i32 [frames, num_codebooks].
+  void encode_piece(const Batch& batch, TensorView wave, TensorView codes) const;
   // y: output of block `index` (counted from 1; 0 is the first convolution) for the rows of `batch`, whose
   // samples are `wave`.
   void produce(size_t index, const Batch& batch, TensorView wave, TensorView y) const;
 
   Config config_;
+  Device device_;
   StateLayout layout_;
   int64_t convolution_bytes_ = 0, quantiser_bytes_ = 0;
   int64_t most_frames_ = kMaxPositions;

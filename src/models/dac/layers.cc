@@ -1,6 +1,7 @@
 #include "models/dac/layers.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "ops/conv1d.h"
@@ -109,6 +110,23 @@ void run_units(const Batch& batch, std::span<const ResidualUnit> units, TensorVi
     unit.forward(batch, from, to);
     from = to;
   }
+}
+
+TensorView run_units(const Batch& batch, std::span<const ResidualUnit> units, int64_t channels,
+                     FunctionRef<void(TensorView)> fill) {
+  TensorView from = batch.alloc(channels);
+  fill(from);
+  std::optional<TensorView> other;
+  for (const ResidualUnit& unit : units) {
+    if (!unit.is_apart(batch)) {
+      unit.forward(batch, from, from);
+      continue;
+    }
+    if (!other) other = batch.alloc(channels);
+    unit.forward(batch, from, *other);
+    std::swap(from, *other);
+  }
+  return from;
 }
 
 ConvNextBlock::ConvNextBlock(Loader& loader, const std::string& prefix, int64_t channels)

@@ -67,6 +67,11 @@ class ResidualUnit {
 void run_units(const Batch& batch, std::span<const ResidualUnit> units, TensorView y,
                FunctionRef<void(TensorView)> fill);
 
+// The same in buffers of its own, of the enclosing scope: until the input is there, only one is taken, so
+// that `fill` may use the memory of the other. Returns the result.
+TensorView run_units(const Batch& batch, std::span<const ResidualUnit> units, int64_t channels,
+                     FunctionRef<void(TensorView)> fill);
+
 // x += gamma * W2 gelu(W1 layer_norm(depthwise7(x))). dac/MODEL.md, Blocks.
 class ConvNextBlock {
  public:

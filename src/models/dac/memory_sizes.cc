@@ -1,6 +1,5 @@
 // What a codec's passes take of the device's memory: the passes themselves, in a context that counts.
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "models/dac/codec.h"
@@ -11,21 +10,25 @@
 namespace shoal::dac {
 namespace {
 
-// `rows` of `sequences`, where all but the last have one: pieces of a pass meet as many sequences as they
-// can.
-std::vector<int32_t> crowded(int64_t rows, int64_t sequences) {
+// `rows` of `sequences`, of which the last ones have as many as a sequence may, the first ones one: pieces of
+// a pass meet as many sequences as they can.
+std::vector<int32_t> crowded(int64_t rows, int64_t sequences, int64_t most_of_one) {
   std::vector<int32_t> offsets(static_cast<size_t>(sequences) + 1);
-  std::iota(offsets.begin(), offsets.end(), 0);
-  offsets.back() = static_cast<int32_t>(rows);
+  int64_t end = rows;
+  for (int64_t s = sequences; s > 0; --s) {
+    offsets[static_cast<size_t>(s)] = static_cast<int32_t>(end);
+    end -= std::clamp<int64_t>(end - (s - 1), 1, most_of_one);
+  }
   return offsets;
 }
 
 // Every number of frames that a pass of so many sequences may have, one pass after the other. The most is not
 // always what takes the most: a CPU stages few rows of each sequence in a form of their own, and a GPU has
 // other kernels for few rows.
-void for_each_pass(int64_t sequences, int64_t most_frames,
+void for_each_pass(int64_t sequences, int64_t most_frames, int64_t most_of_one,
                    FunctionRef<void(const std::vector<int32_t>& offsets)> pass) {
-  for (int64_t frames = sequences; frames <= most_frames; ++frames) pass(crowded(frames, sequences));
+  for (int64_t frames = sequences; frames <= most_frames; ++frames)
+    pass(crowded(frames, sequences, most_of_one));
 }
 
 }  // namespace
@@ -41,31 +44,34 @@ int64_t Codec::pass_bytes(int64_t streams) const {
 int64_t Codec::decode_workspace_bytes(int streams, int threads) const {
   ops::PlanningContext planning(device_, threads);
   CodecStatePool pool(*this, planning.context(), streams);
-  const int64_t most = Decoder::frames_per_pass(device_);
+  const DecodeSizes sizes = decoder_->sizes(streams);
   std::vector<CodecStream> opened;
   std::vector<CodecStream*> together;
-  for (int64_t s = 0; s < std::min<int64_t>(streams, most); ++s) opened.emplace_back(pool);
+  for (int64_t s = 0; s < sizes.streams; ++s) opened.emplace_back(pool);
   for (CodecStream& stream : opened) together.push_back(&stream);
-  const std::vector<int32_t> codes(static_cast<size_t>(most * config_.num_codebooks()));
-  for_each_pass(std::ssize(opened), most, [&](const std::vector<int32_t>& offsets) {
-    for (CodecStream& stream : opened) stream.frames_done_ = config_.q_window;  // attention sees all it may
-    decode_checked(planning.context(), together, {offsets}, codes, [](std::span<const float>) {}, nullptr);
-  });
+  const std::vector<int32_t> codes(static_cast<size_t>(sizes.frames * config_.num_codebooks()));
+  for_each_pass(sizes.streams, sizes.frames, Decoder::frames_of_stream(device_),
+                [&](const std::vector<int32_t>& offsets) {
+                  for (CodecStream& stream : opened)
+                    stream.frames_done_ = config_.q_window;  // attention sees all it may
+                  decode_checked(
+                      planning.context(), together, {offsets}, codes, [](std::span<const float>) {}, nullptr);
+                });
   return planning.peak_bytes();
 }
 
 int64_t Codec::encode_workspace_bytes(int clips, int threads, int64_t most_frames) const {
-  constexpr int64_t kMost = Encoder::kFramesPerPass;
+  const int64_t most = Encoder::frames_per_pass(device_);
   if (most_frames == 0) most_frames = encoder_->most_frames();
   ops::PlanningContext planning(device_, threads);
   StateSlots state(encoder_->layout(), clips, dtype_, planning.context());
   const int64_t hop = config_.samples_per_frame();
-  const std::vector<float> samples(static_cast<size_t>(kMost * hop));
-  std::vector<int32_t> codes(static_cast<size_t>(kMost * config_.num_codebooks()));
-  for_each_pass(std::min<int64_t>(clips, kMost), kMost, [&](std::vector<int32_t> offsets) {
+  const std::vector<float> samples(static_cast<size_t>(most * hop));
+  std::vector<int32_t> codes(static_cast<size_t>(most * config_.num_codebooks()));
+  for_each_pass(std::min<int64_t>(clips, most), most, most, [&](std::vector<int32_t> offsets) {
     for (int32_t& offset : offsets) offset *= static_cast<int32_t>(hop);
     encode_checked(planning.context(), state, {offsets}, samples, codes, nullptr,
-                   std::max<int64_t>(0, most_frames - kMost));
+                   std::max<int64_t>(0, most_frames - most));
   });
   return planning.peak_bytes();
 }

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "models/dac/codec.h"
+#include "models/dac/decoder.h"
+#include "models/dac/encoder.h"
 #include "models/dac/small_config_testing.h"
 #include "ops/device_testing.h"
 
@@ -82,13 +84,19 @@ TEST_P(CodecPlan, IsWhatDecodingTakes) {
                                 .decode_workspace_bytes(count, threads);
     CodecStatePool pool(codec, loading_.context, count);
     std::vector<CodecStream> streams;
-    const int32_t most = ops::testing_on_cpu() ? 64 : 128;  // frames of a pass
-    for (int s = 0; s < std::min(count, most); ++s) streams.emplace_back(pool);
+    const int64_t of_stream = Decoder::frames_of_stream(loading_.device);
+    const int64_t most = std::min(Decoder::frames_per_pass(loading_.device), count * of_stream);
+    for (int s = 0; s < std::min<int64_t>(count, most); ++s) streams.emplace_back(pool);
     decode(loading_, codec, streams, std::vector(streams.size(), static_cast<int32_t>(config_.q_window)));
     Reserved machine(threads, planned);
     std::vector<int32_t> counts(streams.size(), 1);
-    for (int32_t frames = std::ssize(streams); frames <= most; ++frames, ++counts.back())
+    // One frame more each time, of the last stream that may have more.
+    size_t grows = counts.size() - 1;
+    for (int64_t frames = std::ssize(streams); frames <= most; ++frames) {
       decode(machine, codec, streams, counts);
+      if (counts[grows] == of_stream && grows > 0) --grows;
+      ++counts[grows];
+    }
     EXPECT_LE(machine.workspace.peak_bytes(), planned) << count << " streams";
     EXPECT_GE(machine.workspace.peak_bytes(), planned) << count << " streams";
     // Whatever else is decoded takes no more.
@@ -106,14 +114,15 @@ TEST_P(CodecPlan, IsWhatEncodingTakes) {
   const int threads = GetParam().threads;
   const Codec codec = Codec::random(config_, loading_.context, GetParam().dtype, Parts::encode, 1);
   for (const int clips : {1, 4}) {
+    const auto full = static_cast<int32_t>(Encoder::frames_per_pass(loading_.device));
     const int64_t planned = Codec::sized(config_, loading_.device, GetParam().dtype, Parts::encode)
-                                .encode_workspace_bytes(clips, threads, 64);
+                                .encode_workspace_bytes(clips, threads, 2 * full);
     Reserved machine(threads, planned);
-    // The first pass has 32 frames of the first clip, the second one as few or as many as it may have.
-    for (int32_t frames = 32 + clips; frames <= 64; ++frames) {
+    // The first pass is full of the first clip's frames, the second one has as few or as many as it may have.
+    for (int32_t frames = full + clips; frames <= 2 * full; ++frames) {
       std::vector<int32_t> counts(static_cast<size_t>(clips), 1);
-      counts[0] += 32;
-      counts.back() += frames - 32 - clips;
+      counts[0] += full;
+      counts.back() += frames - full - clips;
       encode(machine, codec, counts);
     }
     EXPECT_LE(machine.workspace.peak_bytes(), planned) << clips << " clips";
@@ -141,10 +150,11 @@ TEST(CodecPlanOfAGpu, PublishedSizesAreThoseThatAreNeeded) {
   if (ops::testing_on_cpu()) GTEST_SKIP() << "needs a GPU";
   const ops::TestMachine loading(2);
   const Codec codec = Codec::random(Config::published(), loading.context, DType::bf16, Parts::both, 1);
-  const std::vector<float> sound(static_cast<size_t>(96 * codec.config().samples_per_frame()), 0.25f);
+  const int64_t frames = 2 * Encoder::frames_per_pass(loading.device);
+  const std::vector<float> sound(static_cast<size_t>(frames * codec.config().samples_per_frame()), 0.25f);
   const std::vector<int32_t> codes(static_cast<size_t>(128 * codec.config().num_codebooks()), 3);
   ops::TestMachine encoding(2), decoding(2);
-  const int64_t planned = codec.encode_workspace_bytes(1, 2, 96);
+  const int64_t planned = codec.encode_workspace_bytes(1, 2, frames);
   encoding.workspace.reserve(planned);
   codec.encode(encoding.context, sound);
   EXPECT_EQ(encoding.workspace.peak_bytes(), planned);
@@ -158,8 +168,8 @@ TEST(CodecPlanOfAGpu, IsMadeWithoutOne) {
   SKIP_WITHOUT_CUDA();
   if (!ops::testing_on_cpu()) GTEST_SKIP() << "another GPU has other kernels";
   const Codec codec = Codec::sized(Config::published(), {DeviceKind::cuda, 0}, DType::bf16, Parts::both);
-  EXPECT_NEAR(static_cast<double>(codec.decode_workspace_bytes(64, 1)), 421.0e6, 0.1e6);
-  EXPECT_NEAR(static_cast<double>(codec.encode_workspace_bytes(4, 1)), 61.9e6, 0.1e6);
+  EXPECT_NEAR(static_cast<double>(codec.decode_workspace_bytes(64, 1)), 436.8e6, 0.1e6);
+  EXPECT_NEAR(static_cast<double>(codec.encode_workspace_bytes(4, 1)), 100.5e6, 0.1e6);
 }
 
 }  // namespace

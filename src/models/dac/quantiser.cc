@@ -99,7 +99,7 @@ Quantiser::Codebook Quantiser::load_codebook(Loader& loader, int64_t index) cons
 void Quantiser::forward(const Batch& batch, TensorView latents, TensorView codes) const {
   const Workspace::Scope scope(batch.workspace());
   const TensorView residual = downsample(batch, latents);
-  pre_module_.forward(batch, pre_module_.plan(batch), residual);
+  pre_module_.forward(batch, residual);
   batch.tell("pre_module", residual);
   for (int64_t i = 0; i < config_.num_codebooks(); ++i) search(batch, i, residual, codes.columns(i, i + 1));
 }

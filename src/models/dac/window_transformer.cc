@@ -115,6 +115,15 @@ void WindowTransformer::forward(const Batch& batch, const Plan& plan, TensorView
   ops::norm_linear(ctx, inner, {norm_, shape_.eps}, output_, x);
 }
 
+void WindowTransformer::forward(const Batch& batch, TensorView x) const {
+  for_each_piece_until(
+      batch, [&](int64_t begin) { return batch.end_of_piece(begin, shape_.largest_piece); },
+      [&](const Batch& piece, int64_t begin, int64_t end) {
+        const Batch placed = piece.with_tables();
+        forward(placed, plan(placed), x.slice(begin, end));
+      });
+}
+
 void WindowTransformer::run_layers(const Batch& batch, const Plan& plan, TensorView x) const {
   for (int64_t i = 0; i < shape_.layers; ++i) {
     attend(batch, plan, i, x);

@@ -66,6 +66,8 @@ class WindowTransformer {
 
   // x: f32 [rows, channels], in place.
   void forward(const Batch& batch, const Plan& plan, TensorView x) const;
+  // The same for any number of rows of a sequence: in pieces, each with a plan of its own.
+  void forward(const Batch& batch, TensorView x) const;
 
  private:
   struct Layer {

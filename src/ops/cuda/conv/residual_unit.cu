@@ -17,7 +17,7 @@ void launch_unit(Context& ctx, const ResidualConvs& convs, UnitArguments argumen
                       Sizes::kStageTiles);
   };
   arguments.wide = stages_of(*convs.wide, Sizes::kWideOutputs);
-  arguments.narrow = stages_of(*convs.narrow, kUnitOutputs);
+  arguments.narrow = stages_of(*convs.narrow, Sizes::kNarrowOutputs);
   const int blocks =
       std::min(most_pieces(arguments.source, UnitSizes<kChannels>::kRows), machine_of(ctx).multiprocessors);
   launch(ctx, "residual unit",
@@ -27,14 +27,25 @@ void launch_unit(Context& ctx, const ResidualConvs& convs, UnitArguments argumen
          unit_kernel<T, kChannels>, arguments);
 }
 
-template <typename T>
-void launch_unit(Context& ctx, const ResidualConvs& convs, const UnitArguments& arguments) {
-  if (arguments.source.channels == 96)
-    launch_unit<T, 96>(ctx, convs, arguments);
-  else if (arguments.source.channels == 192)
-    launch_unit<T, 192>(ctx, convs, arguments);
-  else
-    launch_unit<T, 384>(ctx, convs, arguments);
+// Calls what.operator()<channels>(), if there is a kernel for so many channels. Returns whether there is.
+template <typename What>
+bool with_channels(int64_t channels, What&& what) {
+  switch (channels) {
+    case 64:
+      return what.template operator()<64>(), true;
+    case 96:
+      return what.template operator()<96>(), true;
+    case 128:
+      return what.template operator()<128>(), true;
+    case 192:
+      return what.template operator()<192>(), true;
+    case 256:
+      return what.template operator()<256>(), true;
+    case 384:
+      return what.template operator()<384>(), true;
+    default:
+      return false;
+  }
 }
 
 const float* values_of(TensorView view) { return view.empty() ? nullptr : view.as<float>(); }
@@ -43,11 +54,14 @@ const float* values_of(TensorView view) { return view.empty() ? nullptr : view.a
 
 bool has_unit_kernel(const Context& ctx, const ResidualConvs& convs) {
   const PackedMatrix &wide = *convs.wide, &narrow = *convs.narrow;
+  bool fits = false;
   return has_wgmma(ctx) && wide.format.operand != DType::f32 && narrow.format == wide.format &&
          wide.taps == kUnitTaps && convs.dilation <= kUnitMostDilation && !convs.wide_alpha.empty() &&
-         !convs.narrow_alpha.empty() && (wide.outputs == 96 || wide.outputs == 192 || wide.outputs == 384) &&
-         machine_of(ctx).shared_bytes >=
-             std::max({UnitShared<96>::kBytes, UnitShared<192>::kBytes, UnitShared<384>::kBytes});
+         !convs.narrow_alpha.empty() &&
+         with_channels(
+             wide.outputs,
+             [&]<int kChannels> { fits = machine_of(ctx).shared_bytes >= UnitShared<kChannels>::kBytes; }) &&
+         fits;
 }
 
 void residual_unit_at_once(Context& ctx, TensorView x, const ConvRows& rows, const ConvHistory& history,
@@ -61,8 +75,10 @@ void residual_unit_at_once(Context& ctx, TensorView x, const ConvRows& rows, con
                                 .y = y.as<float>(),
                                 .dilation = static_cast<int>(convs.dilation),
                                 .vectors = has_vector_rows(source)};
-  with_operand_type(wide.format.operand,
-                    [&](auto type) { launch_unit<decltype(type)>(ctx, convs, arguments); });
+  with_operand_type(wide.format.operand, [&](auto type) {
+    with_channels(wide.outputs,
+                  [&]<int kChannels> { launch_unit<decltype(type), kChannels>(ctx, convs, arguments); });
+  });
   update_history(ctx, source, wide.format.operand);
 }
 

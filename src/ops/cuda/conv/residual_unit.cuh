@@ -7,9 +7,9 @@
 // later, and nothing is stored once for each tap. Two warpgroups multiply: the wide convolution, whose result
 // passes through the second snake in registers and is, there, the operand of the narrow one.
 //
-// The weights of 96 channels stay in shared memory for all pieces, and each warpgroup has pieces of its own,
-// so that one multiplies while the other is between its products. The weights of more channels pass through a
-// ring of stages, and both warpgroups have 64 rows of every piece. Sums run in the order of
+// The weights of 64 and 96 channels stay in shared memory for all pieces, and each warpgroup has pieces of
+// its own, so that one multiplies while the other is between its products. The weights of more channels pass
+// through a ring of stages, and both warpgroups have 64 rows of every piece. Sums run in the order of
 // matrix_layout.cuh: the bits are those of the two products one by one.
 #pragma once
 
@@ -58,12 +58,13 @@ class UnitConsumer {
   }
 
  private:
-  static constexpr int kWideSums = Sizes::kWideOutputs / 2, kNarrowSums = kUnitOutputs / 2;
+  static constexpr int kWideSums = Sizes::kWideOutputs / 2, kNarrowSums = Sizes::kNarrowOutputs / 2;
   static constexpr int kSegmentTiles =  // of the narrow convolution
       (Sizes::kTapTiles + kSegments - 1) / kSegments;
   static constexpr int kNarrowSegments = (Sizes::kTapTiles + kSegmentTiles - 1) / kSegmentTiles;
   // Where there are registers for it, a segment's products begin before those of the one before have ended.
-  static constexpr int kWideTurns = kChannels == 96 ? 2 : 1, kNarrowTurns = kChannels == 192 ? 2 : 1;
+  static constexpr int kWideTurns = Sizes::kResident ? 2 : 1;
+  static constexpr int kNarrowTurns = kChannels == 128 || kChannels == 192 ? 2 : 1;
 
   template <int kSums>
   __device__ static void add(float (&totals)[kSums], const float (&sums)[kSums]) {
@@ -215,7 +216,7 @@ class UnitConsumer {
   }
 
   // Outputs that are finished together, of which a thread has four neighbours of each of its rows.
-  static constexpr int kChunk = 16, kChunks = kUnitOutputs / kChunk;
+  static constexpr int kChunk = 16, kChunks = Sizes::kNarrowOutputs / kChunk;
   using Held = float4[kChunks][2];  // what x holds where they go
   __device__ static int column() {
     return static_cast<int>(threadIdx.x % 2) * 8 + static_cast<int>(threadIdx.x % 4 / 2) * 4;
@@ -225,8 +226,8 @@ class UnitConsumer {
   __device__ void load_held(int64_t first, int count, int part, Held& held) const {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      const float* const from =
-          a_.source.x + (first + min(row_ + 8 * i, count - 1)) * kChannels + part * kUnitOutputs + column();
+      const float* const from = a_.source.x + (first + min(row_ + 8 * i, count - 1)) * kChannels +
+                                part * Sizes::kNarrowOutputs + column();
 #pragma unroll
       for (int chunk = 0; chunk < kChunks; ++chunk)
         held[chunk][i] = __ldcs(reinterpret_cast<const float4*>(from + chunk * kChunk));  // its last use
@@ -234,8 +235,8 @@ class UnitConsumer {
   }
   __device__ void store_with_held(int64_t first, int count, int part, const float (&totals)[kNarrowSums],
                                   const Held& held) const {
-    const float* const biases = shared_.factors().narrow_bias + part * kUnitOutputs + column();
-    float* const to = a_.y + (first + row_) * kChannels + part * kUnitOutputs + column();
+    const float* const biases = shared_.factors().narrow_bias + part * Sizes::kNarrowOutputs + column();
+    float* const to = a_.y + (first + row_) * kChannels + part * Sizes::kNarrowOutputs + column();
 #pragma unroll
     for (int chunk = 0; chunk < kChunks; ++chunk) {
       const float4 bias = *reinterpret_cast<const float4*>(biases + chunk * kChunk);

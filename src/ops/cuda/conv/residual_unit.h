@@ -5,7 +5,7 @@
 
 namespace shoal::ops::cuda {
 
-// Whether there is a kernel for it: 96, 192 or 384 channels, 16 bits, sm_90a.
+// Whether there is a kernel for it: 64, 96, 128, 192, 256 or 384 channels, 16 bits, sm_90a.
 bool has_unit_kernel(const Context& ctx, const ResidualConvs& convs);
 // y = x + conv1(snake(conv7(snake(x)))), and the history is replaced.  y: f32 [rows, channels], not x.
 void residual_unit_at_once(Context& ctx, TensorView x, const ConvRows& rows, const ConvHistory& history,

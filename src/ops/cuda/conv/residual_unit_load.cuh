@@ -18,7 +18,7 @@ __device__ inline void for_stages(const UnitArguments& a, What&& what) {
       what(a.wide, i * kUnits, part * (Sizes::kWideOutputs / kTileOutputs), Sizes::kWideBytes);
   for (int part = 0; part < Sizes::kNarrowParts; ++part)
     for (int i = 0; i < Sizes::kTapStages; ++i)
-      what(a.narrow, i * kUnits, part * (kUnitOutputs / kTileOutputs), Sizes::kNarrowBytes);
+      what(a.narrow, i * kUnits, part * (Sizes::kNarrowOutputs / kTileOutputs), Sizes::kNarrowBytes);
 }
 
 template <int kChannels>
@@ -260,7 +260,7 @@ __device__ inline void load_pieces(const UnitArguments& a, const UnitShared<kCha
 template <typename T, int kChannels>
 __device__ inline void load_first_piece(const UnitArguments& a, const UnitShared<kChannels>& shared,
                                         int thread) {
-  constexpr int kThreads = 192;
+  constexpr int kThreads = UnitSizes<kChannels>::kFirstThreads;
   using Rows = UnitRows<T, kChannels, kThreads, 16>;
   typename Rows::Pieces pieces(a.source);
   if (pieces.has_piece() && thread < kThreads) {

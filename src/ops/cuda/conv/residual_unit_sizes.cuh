@@ -13,7 +13,6 @@
 namespace shoal::ops::cuda {
 
 constexpr int kUnitTaps = 7, kUnitMostDilation = 9;
-constexpr int kUnitOutputs = 96;  // of the narrow convolution that are made at a time
 
 struct UnitArguments {
   CUtensorMap wide, narrow;  // stages of weights
@@ -25,47 +24,72 @@ struct UnitArguments {
   bool vectors = false;  // histories are aligned to 16 bytes
 };
 
+// What differs by the number of channels.
+struct UnitDivision {
+  bool own_pieces;  // each of the two warpgroups that multiply has pieces of its own, or 64 rows of every one
+  int wide_outputs;    // of the wide convolution that are made at a time
+  int narrow_outputs;  // of the narrow one
+  int stage_tiles;     // a stage holds one part's weights for so many tiles of inputs of one tap
+  int ring_bytes;      // of stages in turn; 0: all weights stay in shared memory
+  int buffers;         // of rows
+  int loading_warps;   // whole warpgroups: rows, weights, and idle ones
+  int row_warps;       // that bring rows
+  int rows_of_thread;  // whose loads are on their way together
+  int loader_registers;
+};
+
+// 96, 192 and 384: a codec's decoder. 64, 128 and 256: its encoder.
+template <int kChannels>
+constexpr UnitDivision unit_division() {
+  if constexpr (kChannels == 64) return {true, 64, 64, 2, 0, 4, 8, 4, 4, 80};
+  if constexpr (kChannels == 96) return {true, 96, 96, 3, 0, 3, 8, 6, 4, 80};
+  if constexpr (kChannels == 128) return {false, 128, 64, 2, 131072, 2, 8, 4, 8, 80};
+  if constexpr (kChannels == 192) return {false, 192, 96, 2, 73728, 2, 4, 3, 8, 72};
+  if constexpr (kChannels == 256) return {false, 128, 64, 2, 114688, 1, 4, 2, 8, 72};
+  if constexpr (kChannels == 384) return {false, 96, 96, 3, 73728, 1, 4, 3, 8, 72};
+  return {};
+}
+
 template <int kChannels>
 struct UnitSizes {
-  static_assert(kChannels == 96 || kChannels == 192 || kChannels == 384);
-  // Each of the two warpgroups that multiply has pieces of its own, or 64 rows of every piece.
-  static constexpr bool kOwnPieces = kChannels == 96;
+  static constexpr UnitDivision kDivision = unit_division<kChannels>();
+  static_assert(kDivision.wide_outputs > 0, "there is no kernel for so many channels");
+  static constexpr bool kOwnPieces = kDivision.own_pieces;
   static constexpr int kRows = kOwnPieces ? 64 : 128;
-  static constexpr int kWideOutputs = kChannels == 192 ? 192 : 96;  // that are made at a time
-  static constexpr int kWideParts = kChannels / kWideOutputs, kNarrowParts = kChannels / kUnitOutputs;
+  static constexpr int kWideOutputs = kDivision.wide_outputs, kNarrowOutputs = kDivision.narrow_outputs;
+  static constexpr int kWideParts = kChannels / kWideOutputs, kNarrowParts = kChannels / kNarrowOutputs;
   static constexpr int kTapTiles = kChannels / kTileInputs;
 
-  // A stage holds one part's weights for some tiles of inputs of one tap.
-  static constexpr int kStageTiles = kChannels == 192 ? 2 : 3;
+  static constexpr int kStageTiles = kDivision.stage_tiles;
   static constexpr int kTileRowBytes = kStageTiles * kTileBytes;
   static constexpr int kWideBytes = kWideOutputs / kTileOutputs * kTileRowBytes;
-  static constexpr int kNarrowBytes = kUnitOutputs / kTileOutputs * kTileRowBytes;
+  static constexpr int kNarrowBytes = kNarrowOutputs / kTileOutputs * kTileRowBytes;
   static constexpr int kTapStages = kTapTiles / kStageTiles;
   static constexpr int kWideStages = kUnitTaps * kTapStages;  // of one part of the outputs
   static constexpr int kPieceStages = kWideParts * kWideStages + kNarrowParts * kTapStages;
-  static constexpr bool kResident = kChannels == 96;
-  static constexpr int kStages = kResident ? kPieceStages : 73728 / kWideBytes;
+  static constexpr bool kResident = kDivision.ring_bytes == 0;
+  static constexpr int kStages = kResident ? kPieceStages : kDivision.ring_bytes / kWideBytes;
 
   // Eight rows of one operand lie in 128 bytes; one row more than a multiple of eight, so that neighbouring
   // channels of a row lie in different banks.
   static constexpr int kPitch = (kRows + (kUnitTaps - 1) * kUnitMostDilation + 7) / 8 * 8 + 1;
   static constexpr int kBufferBytes = kChannels / kEight * kPitch * 16;
-  static constexpr int kBuffers = kChannels == 96 ? 3 : kChannels == 192 ? 2 : 1;
+  static constexpr int kBuffers = kDivision.buffers;
   // From 16 channels to the next, as operands count.
   static constexpr uint64_t kSixteenChannels = 2 * kPitch;
 
   // The first warps bring rows, the next one weights. Registers go where they are needed.
-  static constexpr int kLoadingWarps = kChannels == 96 ? 8 : 4, kConsumerWarps = 8;
-  static constexpr int kRowWarps = kChannels == 96 ? 6 : 3;
-  static constexpr int kRowsOfThread = kChannels == 96 ? 4 : 8;  // whose loads are on their way together
+  static constexpr int kLoadingWarps = kDivision.loading_warps, kConsumerWarps = 8;
+  static constexpr int kRowWarps = kDivision.row_warps, kRowsOfThread = kDivision.rows_of_thread;
   // Who multiplies brings a block's first piece, with more loads on their way than the row warps have
   // registers for: nothing else can overlap it.
-  static constexpr bool kFirstByConsumers = kChannels != 96;
-  static constexpr int kBufferConsumers = kOwnPieces ? 4 : 8;  // warps that let a buffer go
+  static constexpr bool kFirstByConsumers = !kOwnPieces;
+  static constexpr int kFirstThreads = kChannels % 96 == 0 ? 192 : 256;  // of them
+  static constexpr int kBufferConsumers = kOwnPieces ? 4 : 8;            // warps that let a buffer go
   static constexpr int kThreads = 32 * (kLoadingWarps + kConsumerWarps);
   // What a block starts with is shared out anew; asking for more would wait for ever.
   static constexpr int kRegistersAtStart = 65536 / kThreads / 8 * 8;
-  static constexpr int kLoaderRegisters = kChannels == 96 ? 80 : 72;
+  static constexpr int kLoaderRegisters = kDivision.loader_registers;
   static constexpr int kConsumerRegisters =
       kRegistersAtStart + (kRegistersAtStart - kLoaderRegisters) * kLoadingWarps / kConsumerWarps;
   static_assert(kConsumerRegisters % 8 == 0);

@@ -69,7 +69,7 @@ class CudaResidualUnit : public ConvTestOf<CudaTest>, public testing::WithParamI
 };
 
 TEST_P(CudaResidualUnit, EqualsItsTwoConvolutions) {
-  for (const int64_t channels : {96, 192, 384}) {
+  for (const int64_t channels : {64, 96, 128, 192, 256, 384}) {
     for (const int64_t dilation : {1, 3, 9}) {
       SCOPED_TRACE(testing::Message() << channels << " channels, dilation " << dilation);
       const Unit unit = random_unit(channels, dilation);
@@ -89,7 +89,7 @@ TEST_P(CudaResidualUnit, EqualsItsTwoConvolutions) {
 // However a sequence is cut, whatever else is in the batch: pieces that begin at other rows, blocks that have
 // other neighbours.
 TEST_P(CudaResidualUnit, StreamedEqualsWholeAndAloneEqualsInABatch) {
-  for (const int64_t channels : {96, 192, 384}) {
+  for (const int64_t channels : {64, 96, 128, 192, 256, 384}) {
     SCOPED_TRACE(testing::Message() << channels << " channels");
     const Unit unit = random_unit(channels, 9);
     if (!has_unit_kernel(ctx(), unit.convs())) GTEST_SKIP() << "no such kernel for this GPU";

@@ -101,18 +101,25 @@ SHOAL_MULTIPLY_WIDE(48, 96, 48, 49, 50, 51, SHOAL_SUMS_48(0))
 SHOAL_MULTIPLY_WIDE(64, 128, 64, 65, 66, 67, SHOAL_SUMS_32(0), SHOAL_SUMS_32(32))
 SHOAL_MULTIPLY_WIDE(96, 192, 96, 97, 98, 99, SHOAL_SUMS_48(0), SHOAL_SUMS_48(48))
 
-// The same for 96 outputs, with the 64 rows in registers: a[0] holds inputs 2 q, 2 q + 1 of row g, a[1] of
-// row g + 8, a[2] and a[3] the inputs eight behind them.
-template <typename T>
-__device__ inline void multiply_registers(float (&sums)[48], const uint32_t* a, uint64_t b, uint32_t add) {
-  asm volatile(
-      "{\n\t.reg .pred adds;\n\tsetp.ne.b32 adds, %53, 0;\n\t"
-      "wgmma.mma_async.sync.aligned.m64n96k16.f32.%54.%54 {" SHOAL_NAMES_48
-      "}, {%48,%49,%50,%51}, %52, adds, 1, 1, 0;\n\t}"
-      : SHOAL_SUMS_48(0)
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add), "C"(OperandName<T>::kValue));
-}
+// The same with the 64 rows in registers: a[0] holds inputs 2 q, 2 q + 1 of row g, a[1] of row g + 8, a[2]
+// and a[3] the inputs eight behind them.
+#define SHOAL_MULTIPLY_REGISTERS(count, outputs, a_0, a_1, a_2, a_3, b_at, add_at, type_at, ...)  \
+  template <typename T>                                                                           \
+  __device__ inline void multiply_registers(float(&sums)[count], const uint32_t* a, uint64_t b,   \
+                                            uint32_t add) {                                       \
+    asm volatile("{\n\t.reg .pred adds;\n\tsetp.ne.b32 adds, %" #add_at                           \
+                 ", 0;\n\t"                                                                       \
+                 "wgmma.mma_async.sync.aligned.m64n" #outputs "k16.f32.%" #type_at ".%" #type_at  \
+                 " {" SHOAL_NAMES_##count "}, {%" #a_0 ",%" #a_1 ",%" #a_2 ",%" #a_3 "}, %" #b_at \
+                                          ", adds, 1, 1, 0;\n\t}"                                 \
+                 : __VA_ARGS__                                                                    \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add),                  \
+                   "C"(OperandName<T>::kValue));                                                  \
+  }
+SHOAL_MULTIPLY_REGISTERS(32, 64, 32, 33, 34, 35, 36, 37, 38, SHOAL_SUMS_32(0))
+SHOAL_MULTIPLY_REGISTERS(48, 96, 48, 49, 50, 51, 52, 53, 54, SHOAL_SUMS_48(0))
 
+#undef SHOAL_MULTIPLY_REGISTERS
 #undef SHOAL_MULTIPLY_WIDE
 #undef SHOAL_SUMS_48
 #undef SHOAL_SUMS_32
