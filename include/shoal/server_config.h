@@ -33,6 +33,9 @@ struct ServerConfig {
   // A model of several that nobody has used for so many seconds is unloaded, and loaded again for its next
   // request, which waits; 0: never.
   int model_ttl_s = 0;
+  // Folders below this one are models that may come by POST /models and go by DELETE /models/NAME
+  // (SageMaker's multi-model endpoints); empty: those routes do not exist.
+  std::string models_root;
   bool strict = false;  // of every request: SpeechRequest::strict
   // Voices under further names, "NAME=VOICE" with commas between: parse_voice_aliases. They come before the
   // names that the server knows by itself (OpenAI's).

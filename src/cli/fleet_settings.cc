@@ -114,6 +114,10 @@ ResolvedSettings WorkerSettings::resolve(const fleet::Settings& changes) const {
          "wyoming: every worker would listen at the same address; expected none in a fleet (run a `shoal "
          "serve` "
          "of its own for Home Assistant)");
+  if (!resolved.server.models_root.empty())
+    fail(ErrorCode::invalid_argument,
+         "models_root: a model that a request brings would come to one worker alone; expected none in a "
+         "fleet");
   for (const ResolvedSettings::OfWorker& entry : resolved.of_workers) check_section(entry, workers_);
   if (!resolved.of_workers.empty())
     for (const std::string& worker : workers_) check_share(resolve_one(worker, changes), worker);

@@ -1,5 +1,7 @@
 #include "server/keeper.h"
 
+#include <span>
+
 #include "base/error.h"
 #include "base/log.h"
 #include "server/idle_memory.h"
@@ -11,8 +13,8 @@ constexpr std::chrono::milliseconds kRound{50};  // between looks at the models
 
 }  // namespace
 
-Keeper::Keeper(std::vector<ServedModel> models, std::chrono::seconds ttl)
-    : models_(std::move(models)), ttl_(ttl), thread_([this] { run(); }) {}
+Keeper::Keeper(const Models& models, std::chrono::seconds ttl)
+    : models_(models), ttl_(ttl), thread_([this] { run(); }) {}
 
 Keeper::~Keeper() {
   stop();
@@ -29,9 +31,11 @@ void Keeper::stop() {
 
 void Keeper::run() {
   while (true) {
-    for (const ServedModel& model : models_) {
+    const auto held = models_.held();
+    const std::span<const ServedModel> models = models_.all();
+    for (const ServedModel& model : models) {
       if (model.engine->is_wanted()) load(model);
-      if (!model.engine->unload(ttl_)) continue;
+      if (models.size() == 1 || !model.engine->unload(ttl_)) continue;
       give_back_free_memory();
       log(LogLevel::info, "unloaded: ", model.name, ", which nobody used for ", ttl_.count(), " s");
     }

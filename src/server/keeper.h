@@ -15,8 +15,8 @@ namespace shoal::server {
 // One thread, so one load at a time.
 class Keeper {
  public:
-  // models: several, whose engines outlive it. ttl: how long nobody has used one that is unloaded.
-  Keeper(std::vector<ServedModel> models, std::chrono::seconds ttl);
+  // models: outlive it. ttl: how long nobody has used one that is unloaded, if there are several.
+  Keeper(const Models& models, std::chrono::seconds ttl);
   ~Keeper();  // waits for a load that is under way
   Keeper(const Keeper&) = delete;
   Keeper& operator=(const Keeper&) = delete;
@@ -30,7 +30,7 @@ class Keeper {
   void run();
   void load(const ServedModel& model);
 
-  const std::vector<ServedModel> models_;
+  const Models& models_;
   const std::chrono::seconds ttl_;
   std::mutex mutex_;
   std::condition_variable stopped_;

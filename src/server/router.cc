@@ -213,6 +213,7 @@ void tell_why_cut_off(const Request& request, const std::exception_ptr& thrown) 
 
 Task<> Router::handle_with_models(const Route& route, Exchange& exchange) {
   for (int attempt = 1;; ++attempt) {
+    const auto held = services_.models.held();
     std::exception_ptr thrown;
     try {
       co_await route.handle(services_, exchange);
@@ -220,7 +221,9 @@ Task<> Router::handle_with_models(const Route& route, Exchange& exchange) {
       thrown = std::current_exception();
     }
     if (!thrown) co_return;
-    if (exchange.begun() || attempt == kMostAttempts || !lacked_a_model(services_, thrown))
+    // A model may have left the list after the request had found it.
+    const bool changed = services_.models.held() != held && is_unavailable(thrown);
+    if (exchange.begun() || attempt == kMostAttempts || !(changed || lacked_a_model(services_, thrown)))
       std::rethrow_exception(thrown);
     co_await until_models_are_there(services_, exchange.executor());
   }
@@ -239,6 +242,7 @@ std::function<Headers()> Router::limit_headers(const Route& route, const Request
 
 Task<> Router::handle(Exchange& bare) {
   const Route& route = *find(bare.request().method, bare.request().path);
+  const auto held = services_.models.held();
   WithHeaders exchange(bare, common_headers(bare.request()), limit_headers(route, bare.request()));
   std::exception_ptr thrown;
   try {
@@ -258,6 +262,7 @@ Task<> Router::handle(Exchange& bare) {
 
 Task<> Router::converse(WebSocket& socket) {
   const Route& route = *find("GET", socket.request().path);
+  const auto held = services_.models.held();
   std::exception_ptr thrown;
   try {
     std::optional<RequestSlots::Slot> slot;

@@ -139,18 +139,19 @@ class Server::Impl {
       const Health health = model.engine->health();
       log(LogLevel::info, "ready: ", model.name, ", ", health.precision, " on ", health.device);
     }
-    if (config_.model_ttl_s > 0 && models_.size() > 1) keep();
+    if (config_.model_ttl_s > 0 && (models_.size() > 1 || !config_.models_root.empty())) keep();
   }
 
   bool reload(const EngineConfig* wanted) {
     bool all_well = true;
-    for (const OwnedModel& model : models_) {
+    const auto held = services_.models.held();
+    for (const ServedModel& model : services_.models.all()) {
       if (draining_) return false;
       try {
         Engine& engine = *model.engine;
         const EngineConfig present = engine.config();
         EngineConfig config = wanted ? *wanted : present;
-        if (&model != &models_.front()) config.model = present.model;
+        if (&engine != models_.front().engine.get()) config.model = present.model;
         config.references_dir = present.references_dir;
         if (!wanted && engine.health().state == EngineState::unloaded) continue;  // read at its next load
         engine.reload(config);
@@ -183,7 +184,7 @@ class Server::Impl {
     return all_ended;
   }
 
-  bool is_loading() const { return being_loaded() != nullptr; }
+  bool is_loading() const { return being_loaded() != nullptr || services_.loads > 0; }
   uint16_t port() const { return transport_.port(); }
 
  private:
@@ -192,13 +193,15 @@ class Server::Impl {
     const Engine* const loading = being_loaded();
     for (size_t i = 0; i < loaded_; ++i)
       if (models_[i].engine.get() != loading) models_[i].engine->stop();
+    for (const auto& engine : services_.models.added())
+      if (engine.get() != loading) engine->stop();
     services_.grace_over = true;
   }
 
   // From now on models come and go.
   void keep() {
     const std::lock_guard lock(keeper_mutex_);
-    if (!draining_) keeper_.emplace(served(models_), std::chrono::seconds(config_.model_ttl_s));
+    if (!draining_) keeper_.emplace(services_.models, std::chrono::seconds(config_.model_ttl_s));
   }
 
   void stop_keeper() {

@@ -20,13 +20,11 @@ constexpr const char* kVertexPort = "AIP_HTTP_PORT";
 constexpr std::array kRunPod = {"RUNPOD_POD_ID", "RUNPOD_ENDPOINT_ID", kHealthPort};
 constexpr std::array<std::pair<const char*, std::string_view>, 2> kRoutes = {
     {{"AIP_HEALTH_ROUTE", "health_route"}, {"AIP_PREDICT_ROUTE", "predict_route"}}};
-constexpr std::array kPlatformVariables = {kPort,
-                                           kHealthPort,
-                                           kVertexPort,
-                                           "RUNPOD_POD_ID",
-                                           "RUNPOD_ENDPOINT_ID",
-                                           "AIP_HEALTH_ROUTE",
-                                           "AIP_PREDICT_ROUTE"};
+constexpr const char* kMultiModel = "SAGEMAKER_MULTI_MODEL";
+constexpr const char* kModelsRoot = "/opt/ml/models";  // where SageMaker unpacks them
+constexpr std::array kPlatformVariables = {
+    kPort,           kMultiModel,          kHealthPort,        kVertexPort,
+    "RUNPOD_POD_ID", "RUNPOD_ENDPOINT_ID", "AIP_HEALTH_ROUTE", "AIP_PREDICT_ROUTE"};
 
 class Variables {
  public:
@@ -81,6 +79,8 @@ std::vector<PlatformValue> platform_values(const std::map<std::string, std::stri
   }
   if (const char* name = variables.first_of(kRunPod))
     values.push_back({"ping_tells_loading", true, source_of(name)});
+  if (const std::string* several = variables.find(kMultiModel); several && *several == "true")
+    values.push_back({"models_root", std::string(kModelsRoot), source_of(kMultiModel)});
   for (const auto& [name, key] : kRoutes)
     if (const std::string* path = variables.find(name)) values.push_back({key, *path, source_of(name)});
   return values;

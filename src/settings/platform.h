@@ -1,5 +1,6 @@
 // What clouds say of a server in variables of their own: RunPod (PORT, PORT_HEALTH, RUNPOD_POD_ID,
-// RUNPOD_ENDPOINT_ID) and Vertex AI (AIP_HTTP_PORT, AIP_HEALTH_ROUTE, AIP_PREDICT_ROUTE).
+// RUNPOD_ENDPOINT_ID), SageMaker (SAGEMAKER_MULTI_MODEL) and Vertex AI (AIP_HTTP_PORT, AIP_HEALTH_ROUTE,
+// AIP_PREDICT_ROUTE).
 #pragma once
 
 #include <map>

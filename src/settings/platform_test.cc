@@ -1,4 +1,4 @@
-// What RunPod and Vertex AI set for a server.
+// What RunPod, Vertex AI and SageMaker set for a server.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -53,6 +53,13 @@ TEST(Platform, OnlyRunPodIsToldThatAServerIsLoading) {
     EXPECT_TRUE(on_platform({{variable, "8080"}}).server.ping_tells_loading) << variable;
   for (const char* variable : {"PORT", "AIP_HTTP_PORT"})
     EXPECT_FALSE(on_platform({{variable, "8080"}}).server.ping_tells_loading) << variable;
+}
+
+TEST(Platform, MultiModelEndpointsHaveTheFolderOfTheirModels) {
+  EXPECT_EQ(on_platform({{"SAGEMAKER_MULTI_MODEL", "true"}}).server.models_root, "/opt/ml/models");
+  EXPECT_EQ(on_platform({{"SAGEMAKER_MULTI_MODEL", "false"}}).server.models_root, "");
+  EXPECT_EQ(on_platform({{"SAGEMAKER_MULTI_MODEL", "true"}}, {{"models_root", "/m"}}).server.models_root,
+            "/m");
 }
 
 TEST(Platform, WhatIsNoPortOrPathIsRefusedByItsName) {

@@ -130,6 +130,10 @@ constexpr Row kRows[] = {
     {"model_ttl_s", &S::model_ttl_s, "Server", between(0, kLongestPause),
      "seconds after which a model of several that nobody has used is unloaded; its next request waits until "
      "it is loaded again; 0: never"},
+    {"models_root", &S::models_root, "Server", words("a folder"),
+     "models below it come by POST /models and go by DELETE /models/NAME, as SageMaker's multi-model "
+     "endpoints "
+     "ask; empty: those routes do not exist"},
     {"strict", &S::strict, "Server", kEither,
      "refuse by name what a model has no use for or has not learned; otherwise it has no effect, and the "
      "answer's warnings say so"},

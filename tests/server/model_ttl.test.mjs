@@ -126,9 +126,3 @@ test("one model alone stays", withServer({ flags: ["--model-ttl-s", "1"] }, asyn
   await sleep(3000);
   assert.equal((await alone.http.get("/v1/models/shoal")).json().state, "ready");
 }));
-
-test("what multi-model endpoints ask is refused by name", async () => {
-  const answer = await server.http.post("/models", { model_name: "a", url: "/opt/ml/models/a/model" });
-  assert.equal(answer.status, 404);
-  assert.match(answer.text(), /--models/);
-});

@@ -122,6 +122,7 @@ test("the image starts as the platform starts it", () => {
   assert.match(file, /SHOAL_LISTEN=0\.0\.0\.0:8080/);
   assert.match(file, /SHOAL_MODEL_MOUNT=\/opt\/ml\/model/);
   assert.match(file, /com\.amazonaws\.sagemaker\.capabilities\.bidirectional-streaming="true"/);
+  assert.match(file, /com\.amazonaws\.sagemaker\.capabilities\.multi-models="true"/);
   assert.match(file, /^STOPSIGNAL SIGTERM$/m);
 });
 

@@ -44,25 +44,84 @@ const ServedModel* first_with(std::span<const ServedModel> models, const Fits& f
 
 }  // namespace
 
-Models::Models(std::vector<ServedModel> models) : models_(std::move(models)) {
-  CHECK(!models_.empty(), "a server without a model");
-  for (const ServedModel& model : models_)
-    CHECK(std::ranges::count(models_, model.name, &ServedModel::name) == 1, "two models called ", model.name);
+Models::Models(std::vector<ServedModel> models) : current_(std::make_shared<List>(std::move(models))) {
+  CHECK(!all().empty(), "a server without a model");
+  for (const ServedModel& model : all())
+    CHECK(std::ranges::count(all(), model.name, &ServedModel::name) == 1, "two models called ", model.name);
+}
+
+// One after the other: a long chain would need a deep stack.
+Models::List::~List() {
+  while (next && next.use_count() == 1) {
+    std::shared_ptr<List> after = std::move(next->next);
+    next = std::move(after);
+  }
+}
+
+std::shared_ptr<const void> Models::held() const {
+  const std::lock_guard lock(mutex_);
+  return current_;
+}
+
+void Models::replace(std::vector<ServedModel> models) {
+  auto list = std::make_shared<List>(std::move(models));
+  current_->next = list;
+  current_ = std::move(list);
+}
+
+bool Models::add(ServedModel model) {
+  const std::lock_guard lock(mutex_);
+  std::vector<ServedModel> models = current_->models;
+  if (std::ranges::count(models, model.name, &ServedModel::name) > 0) return false;
+  std::erase_if(added_, [](const auto& engine) { return engine.expired(); });
+  added_.push_back(model.owner);
+  models.push_back(std::move(model));
+  replace(std::move(models));
+  return true;
+}
+
+std::shared_ptr<Engine> Models::remove(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  std::vector<ServedModel> models = current_->models;
+  const auto found = std::ranges::find(models, name, &ServedModel::name);
+  if (found == models.end() || !found->owner) return nullptr;
+  std::shared_ptr<Engine> engine = found->owner;
+  models.erase(found);
+  replace(std::move(models));
+  return engine;
+}
+
+std::vector<std::shared_ptr<Engine>> Models::added() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<Engine>> engines;
+  for (const auto& added : added_)
+    if (auto engine = added.lock()) engines.push_back(std::move(engine));
+  return engines;
+}
+
+std::span<const ServedModel> Models::all() const {
+  const std::lock_guard lock(mutex_);
+  return current_->models;
+}
+
+const ServedModel* Models::find_exact(std::string_view name) const {
+  const std::span<const ServedModel> models = all();
+  const auto found = std::ranges::find(models, name, &ServedModel::name);
+  return found == models.end() ? nullptr : &*found;
 }
 
 const ServedModel* Models::find(std::string_view name) const {
-  const auto found = std::ranges::find(models_, name, &ServedModel::name);
-  if (found != models_.end()) return &*found;
+  if (const ServedModel* found = find_exact(name)) return found;
   const std::string_view alias = without_date(name);
   if (std::ranges::count(kOpenAiModels, alias) > 0) return &first();
   if (alias != kKokoro) return nullptr;
-  return first_with(models_, [](const ModelTraits& traits) { return traits.family == kKokoro; });
+  return first_with(all(), [](const ModelTraits& traits) { return traits.family == kKokoro; });
 }
 
 std::vector<ModelAlias> Models::aliases() const {
   std::vector<ModelAlias> aliases;
   const auto add = [&](std::string_view name) {
-    if (std::ranges::count(models_, name, &ServedModel::name) > 0) return;
+    if (find_exact(name)) return;
     try {
       if (const ServedModel* model = find(name)) aliases.push_back({std::string(name), model});
     } catch (const Error& error) {
@@ -79,17 +138,17 @@ const ServedModel& Models::named(std::string_view name) const {
   const ServedModel* found = find(name);
   if (found) return *found;
   std::vector<std::string> names;
-  for (const ServedModel& model : models_) names.push_back(model.name);
+  for (const ServedModel& model : all()) names.push_back(model.name);
   for (ModelAlias& alias : aliases()) names.push_back(std::move(alias.name));
   throw BodyError(ErrorCode::not_found, "model", none_called(name, names, "/v1/models"));
 }
 
 const ServedModel* Models::find_with(bool ModelTraits::* ability) const {
-  return first_with(models_, [ability](const ModelTraits& traits) { return traits.*ability; });
+  return first_with(all(), [ability](const ModelTraits& traits) { return traits.*ability; });
 }
 
 const ServedModel& Models::with_references(std::string_view name) const {
-  if (!name.empty() || models_.size() == 1) return named(name);
+  if (!name.empty() || all().size() == 1) return named(name);
   const ServedModel* found = find_with(&ModelTraits::references);
   return found ? *found : first();
 }

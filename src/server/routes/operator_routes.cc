@@ -126,9 +126,11 @@ Response metrics(Services& services, const Request&) {
 
 Value::Object statistics(Services& services, const ServedModel& model) {
   Value figures = statistics_json(model.engine->health(), services.transport(), services.draining);
+  const auto models = services.models.all();
+  const auto place = std::ranges::find(models, model.name, &ServedModel::name) - models.begin();
   Value::Object& members = std::get<Value::Object>(figures.data);
   members.emplace(members.begin(), "name", Value{model.name});
-  members.emplace(members.begin(), "id", Value{&model - services.models.all().data()});
+  members.emplace(members.begin(), "id", Value{int64_t{place}});
   return std::move(members);
 }
 

@@ -18,9 +18,8 @@ constexpr RefusedPath kRefused[] = {
      "--model-ttl-s unloads models of several that nobody uses; /v1/admin/reload, with an admin key, loads "
      "another one"},
     {"/models",
-     "models do not come and go by requests here (SageMaker's multi-model endpoints): --models names "
-     "several, "
-     "--model-ttl-s unloads those that nobody uses, /v1/models lists them"},
+     "models come and go by requests (SageMaker's multi-model endpoints) only with --models-root; --models "
+     "names several, --model-ttl-s unloads those that nobody uses, /v1/models lists them"},
     {"/v1/download", "nothing is kept for a download: the answer of /v1/audio/speech is the file"},
     {"/v1/test", "ask /health whether the server answers, and /ready whether it speaks"},
     {"/web", "the web page is at /"},

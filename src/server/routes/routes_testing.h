@@ -128,6 +128,7 @@ class FakeExchange final : public Exchange {
 
 // Treats a handler like the router does: an Error before the answer becomes an answer in the route's style.
 inline Task<> serve(Services& services, const Route& route, FakeExchange& exchange) {
+  const auto held = services.models.held();
   std::optional<Error> error;
   std::optional<HttpError> told;
   try {

@@ -1,11 +1,13 @@
-// What SageMaker asks of a container: GET /ping and POST /invocations.
+// What SageMaker asks of a container: GET /ping and POST /invocations, POST /models/NAME/invoke.
 #include <algorithm>
 #include <array>
 #include <optional>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "server/routes/packed_answer.h"
 #include "server/routes/readiness.h"
+#include "server/routes/route_pattern.h"
 #include "server/routes/services.h"
 
 namespace shoal::server {
@@ -94,7 +96,29 @@ struct Invocation {
   std::optional<std::string> body;  // JSON, which every target takes, where Accept chose the format
 };
 
-Invocation read_invocation(const Targets& targets, const Request& request) {
+// The model that the platform's header names, as it is or without the end of its archive's name; "" without
+// the header. Throws BodyError(not_found).
+std::string target_model(const Services& services, const Request& request) {
+  constexpr std::string_view kArchive = ".tar.gz";
+  const std::string* header = request.headers.find("X-Amzn-SageMaker-Target-Model");
+  if (!header || header->empty()) return "";
+  std::string_view name = *header;
+  const bool is_archive = name.size() > kArchive.size() && name.ends_with(kArchive);
+  if (is_archive && !services.models.find_exact(name)) name.remove_suffix(kArchive.size());
+  return services.models.named(name).name;
+}
+
+void set_member(Value& body, const std::string& name, const std::string& text) {
+  auto& members = std::get<Value::Object>(body.data);
+  const auto found = std::ranges::find(members, name, &Value::Object::value_type::first);
+  if (found == members.end())
+    members.emplace_back(name, Value{text});
+  else
+    found->second = Value{text};
+}
+
+// model: that speaks, whatever the body says; "": the body says it.
+Invocation read_invocation(const Targets& targets, const Request& request, const std::string& model) {
   Value body = body_of(request);
   const auto target =
       std::ranges::find_if(targets, [&](const Target& one) { return body.find(one.field) != nullptr; });
@@ -102,15 +126,19 @@ Invocation read_invocation(const Targets& targets, const Request& request) {
     throw BodyError(ErrorCode::invalid_argument, "",
                     "expected the body of /v1/tts/batch (items), /v1/audio/speech (input) or /v1/tts (text)");
   const std::string format = accepted_format(request);
-  if (format.empty() || target->format_field.empty() || body.find(target->format_field))
-    return {.target = &*target, .body = {}};
-  std::get<Value::Object>(body.data).emplace_back(target->format_field, Value{format});
+  const bool sets_format =
+      !format.empty() && !target->format_field.empty() && !body.find(target->format_field);
+  if (!sets_format && model.empty()) return {.target = &*target, .body = {}};
+  if (sets_format) set_member(body, target->format_field, format);
+  if (!model.empty()) set_member(body, "model", model);
   return {.target = &*target, .body = write_json(body)};
 }
 
-Task<> invoke(Services& services, Exchange& exchange, std::shared_ptr<const Targets> targets) {
+// As the body says, with that model; "": with the body's.
+Task<> speak_with(Services& services, Exchange& exchange, std::shared_ptr<const Targets> targets,
+                  std::string model) {
   const Request& request = exchange.request();
-  auto read = [&request, targets] { return read_invocation(*targets, request); };
+  auto read = [&request, targets, model] { return read_invocation(*targets, request, model); };
   Invocation invocation = co_await services.workers.run(exchange.executor(), std::move(read));
   if (!invocation.body) {
     co_await invocation.target->route.handle(services, exchange);
@@ -118,6 +146,20 @@ Task<> invoke(Services& services, Exchange& exchange, std::shared_ptr<const Targ
   }
   RewrittenExchange rewritten(exchange, std::move(*invocation.body));
   co_await invocation.target->route.handle(services, rewritten);
+}
+
+Task<> invoke(Services& services, Exchange& exchange, std::shared_ptr<const Targets> targets) {
+  std::string model = target_model(services, exchange.request());
+  co_await speak_with(services, exchange, std::move(targets), std::move(model));
+}
+
+Task<> invoke_named(Services& services, Exchange& exchange, std::shared_ptr<const Targets> targets) {
+  const Request& request = exchange.request();
+  std::string model(match_path(request.route, request.path).value_or(""));
+  if (!services.models.find_exact(model))
+    throw BodyError(ErrorCode::not_found, "",
+                    concat("there is no model \"", printable(model), "\"; POST /models loads one"));
+  co_await speak_with(services, exchange, std::move(targets), std::move(model));
 }
 
 Task<> ping(Services& services, Exchange& exchange) {
@@ -186,15 +228,30 @@ std::vector<Route> sagemaker_routes(const ServerConfig& config) {
   invocations.handle = [targets](Services& services, Exchange& exchange) {
     return invoke(services, exchange, targets);
   };
-  return {{.method = "GET",
-           .path = "/ping",
-           .access = Access::open,
-           .doc = {.summary = "200 when requests are taken (SageMaker, RunPod); until then 503, or 204 by "
-                              "ping_tells_loading.",
-                   .answer_types = {"application/json"}},
-           .handle = ping,
-           .for_operators = true},
-          std::move(invocations)};
+  std::vector<Route> routes;
+  if (!config.models_root.empty()) {
+    Route named{.method = "POST",
+                .path = "/models/{name}/invoke",
+                .body = BodySize::large,
+                .doc = invocations.doc,
+                .takes_slot = true};
+    named.doc.summary = "As /invocations, with that model.";
+    named.handle = [targets](Services& services, Exchange& exchange) {
+      return invoke_named(services, exchange, targets);
+    };
+    routes.push_back(std::move(named));
+  }
+  routes.push_back(
+      {.method = "GET",
+       .path = "/ping",
+       .access = Access::open,
+       .doc = {.summary = "200 when requests are taken (SageMaker, RunPod); until then 503, or 204 by "
+                          "ping_tells_loading.",
+               .answer_types = {"application/json"}},
+       .handle = ping,
+       .for_operators = true});
+  routes.push_back(std::move(invocations));
+  return routes;
 }
 
 }  // namespace shoal::server

@@ -22,7 +22,7 @@
 namespace shoal::server {
 
 struct Services {
-  const Models models;
+  Models models;
   const ServerConfig& config;
   Workers& workers;
   ServerMetrics& metrics;
@@ -33,6 +33,7 @@ struct Services {
   const VoiceNames voice_names{config};
   Usage usage{};                        // by API key
   std::atomic<bool> grace_over{false};  // engines have stopped: work that waits for its client must end too
+  std::atomic<int> loads{0};            // of models that requests bring, under way
 };
 
 // The limits and features of a route's requests.
@@ -85,6 +86,9 @@ std::vector<Route> live_routes(const ServerConfig& config);  // WebSocket
 // Health, ready, metrics, statistics, documents, admin, /test/gpu.
 std::vector<Route> operator_routes(const ServerConfig& config);
 std::vector<Route> sagemaker_routes(const ServerConfig& config);
+// Models that come and go by requests, as SageMaker's multi-model endpoints ask; none without
+// ServerConfig::models_root.
+std::vector<Route> multi_model_routes(const ServerConfig& config);
 // The open inference protocol: KServe's v2, Triton's extensions.
 std::vector<Route> kserve_routes(const ServerConfig& config);
 // At ServerConfig::health_route and predict_route.

@@ -18,14 +18,18 @@ bool any_is_wanted(const Services& services) {
 
 }  // namespace
 
-bool lacked_a_model(const Services& services, const std::exception_ptr& thrown) {
+bool is_unavailable(const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);
   } catch (const Error& error) {
-    return error.code() == ErrorCode::unavailable && any_is_wanted(services);
+    return error.code() == ErrorCode::unavailable;
   } catch (...) {
     return false;
   }
+}
+
+bool lacked_a_model(const Services& services, const std::exception_ptr& thrown) {
+  return is_unavailable(thrown) && any_is_wanted(services);
 }
 
 Task<> until_models_are_there(const Services& services, Executor executor) {

@@ -12,6 +12,9 @@ namespace shoal::server {
 // How often a request is begun again before it is told that its model is not there.
 constexpr int kMostAttempts = 3;
 
+// Whether what was thrown is Error(unavailable).
+bool is_unavailable(const std::exception_ptr& thrown);
+
 // Whether what was thrown may be because a model had been unloaded that is now being loaded again.
 bool lacked_a_model(const Services& services, const std::exception_ptr& thrown);
 

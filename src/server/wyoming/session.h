@@ -51,6 +51,7 @@ class WyomingSession {
 
   const WyomingHost& host_;
   Services& services_;
+  const std::shared_ptr<const void> models_held_ = services_.models.held();
   WyomingChannel& channel_;
   LiveWriter writer_;
   Signal tick_, task_ended_;

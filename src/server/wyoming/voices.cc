@@ -64,8 +64,9 @@ void choose_by_language(const Services& services, const std::string& language, L
   }
   // Models that follow the text read any language that they have learned.
   const auto follows_text = [](const ServedModel& model) { return !model.engine->traits().own_voices; };
-  const auto found = std::ranges::find_if(services.models.all(), follows_text);
-  if (found != services.models.all().end()) {
+  const auto models = services.models.all();
+  const auto found = std::ranges::find_if(models, follows_text);
+  if (found != models.end()) {
     start.model = found->name;
   } else if (voices_have_one) {
     throw BodyError(
