@@ -31,6 +31,11 @@ set(shoal_cuda_options --expt-relaxed-constexpr -lineinfo -Xcompiler=-Wall,-Wext
 if(SHOAL_WARNINGS_AS_ERRORS)
   list(APPEND shoal_cuda_options "SHELL:-Werror all-warnings" -Xcompiler=-Werror)
 endif()
+# For a machine that only shows that the kernels compile: two fifths of the time, and kernels that nobody should wait for.
+option(SHOAL_CUDA_QUICK "Compile CUDA kernels quickly, not to quick code" OFF)
+if(SHOAL_CUDA_QUICK)
+  list(APPEND shoal_cuda_options -Ofc=max)
+endif()
 target_compile_options(shoal_options INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:${shoal_cuda_options}>")
 
 # Test sources compile twice as fast with little optimisation, or under a sanitizer with none; these tests compute for
