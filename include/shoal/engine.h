@@ -78,6 +78,12 @@ struct ModelTraits {
   bool phonemes = false;    // phonemize(), SpeechRequest's phonemes and language, Speech::words()
   bool own_voices = false;  // voices are files of the model's folder, and may be mixed
   bool references = true;   // follows clips: references, encode(), decode(), voices that can be added
+  bool speakers =
+      false;  // several in one text: "<|speaker:0|>Hello. <|speaker:1|>Hi.", SpeechRequest::voices
+  // How a text says in what manner to speak: "brackets" (free words, "[whispers]"), "parentheses" (known
+  // words,
+  // "(excited)"), "" (it cannot).
+  std::string tags;
 };
 
 // How a text would be spoken.

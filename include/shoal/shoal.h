@@ -148,7 +148,7 @@ typedef struct shoal_request shoal_request;
 SHOAL_API shoal_code shoal_request_new(shoal_request** request, shoal_error* error);
 SHOAL_API void shoal_request_free(shoal_request* request);
 // A field by its name. Numbers in decimal ("0.7"), truth as "true" or "false"; NULL: the default again.
-//   text, voice, language, phonemes, client   texts
+//   text, voice, language, phonemes, client   texts; voices   a text, too: "0=clara,1=hugo"
 //   seed, top_k, max_new_tokens, chunk_length, timeout_ms   integers
 //   temperature, top_p, repetition_penalty, speed, volume   numbers
 //   normalise, special_tokens, strict, strict_phonemes, trim_joins   true or false
@@ -200,8 +200,9 @@ SHOAL_API void shoal_engine_free_later(shoal_engine* engine);
 
 // Every function below gives SHOAL_UNAVAILABLE while the engine does not run, except health and voices.
 SHOAL_API shoal_code shoal_engine_sample_rate(const shoal_engine* engine, int32_t* hz, shoal_error* error);
-// What the model understands: {"family", "phonemes", "own_voices", "references", "sample_rate_hz", "codec":
-// {"codebooks", "semantic_entries", "residual_entries", "samples_per_frame"} or null}.
+// What the model understands: {"family", "phonemes", "own_voices", "references", "speakers", "tags",
+// "sample_rate_hz", "codec": {"codebooks", "semantic_entries", "residual_entries", "samples_per_frame"} or
+// null}.
 SHOAL_API shoal_code shoal_engine_traits(const shoal_engine* engine, shoal_buffer** json, shoal_error* error);
 // {"state": "stopped", "starting", "ready", "reloading" or "stopping", "model", "precision", "device",
 // "uptime_s", "gpu_available", "memory": {part: bytes}, "device_memory": {"used_bytes", "total_bytes"} or

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace shoal {
@@ -13,13 +14,26 @@ namespace shoal {
 struct ReferenceClip {
   std::string audio;  // bytes of a wav, flac, ogg, mp3 or aiff file
   std::string text;   // the words spoken in it, UTF-8, used verbatim
+  // Whose voice it is, of the turns in the text (ModelTraits::speakers); absent: of the first clip speaker 0,
+  // of the second 1, ..., as the official code has it. With a number for one clip all need one.
+  std::optional<int> speaker = {};
 };
 
 // A clip in the model's own codes (Engine::encode gives them): a reference that costs no encoding.
 struct ReferenceCodes {
   std::vector<int32_t> codes;  // [frames, codebooks]
   std::string text;
+  std::optional<int> speaker = {};  // as in ReferenceClip
 };
+
+// The voice of the turns "<|speaker:N|>..." of a text.
+struct SpeakerVoice {
+  int speaker = 0;
+  std::string voice;  // as SpeechRequest::voice
+};
+// "0=clara", and "0=clara,1=hugo". Throws Error(invalid_argument).
+SpeakerVoice parse_speaker_voice(std::string_view text);
+std::vector<SpeakerVoice> parse_speaker_voices(std::string_view text);
 
 // Deviations from the official sampling; all false: the same as the official code (dual_ar/MODEL.md).
 struct Quirks {
@@ -44,6 +58,9 @@ struct SpeechRequest {
   std::string voice;
   std::vector<ReferenceClip> references;
   std::vector<ReferenceCodes> encoded_references;  // placed after `references`
+  // Instead of `voice` and `references`, for a text of several speakers (ModelTraits::speakers): the voice of
+  // each. Every speaker of the text needs one.
+  std::vector<SpeakerVoice> voices;
 
   // Absent: the model's own (its generation_config.json, then its family's defaults).
   std::optional<float> temperature;         // 0 to 2

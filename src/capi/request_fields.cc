@@ -19,7 +19,8 @@ using settings::Type;
 using RequestMember =
     std::variant<std::string R::*, bool R::*, std::optional<bool> R::*, int R::*, std::optional<int> R::*,
                  int64_t R::*, std::optional<uint64_t> R::*, float R::*, std::optional<float> R::*,
-                 double R::*, std::chrono::milliseconds R::*, Delivery R::*, bool Quirks::*>;
+                 double R::*, std::chrono::milliseconds R::*, Delivery R::*, std::vector<SpeakerVoice> R::*,
+                 bool Quirks::*>;
 
 struct RequestField {
   std::string_view name;
@@ -30,6 +31,7 @@ struct RequestField {
 constexpr RequestField kRequestFields[] = {
     {"text", &R::text, "what to say, at most 256 KiB"},
     {"voice", &R::voice, "a named voice, or a mix of a model's own voices; empty: the model's own choice"},
+    {"voices", &R::voices, "the voice of each speaker of the text, of an S2 model: \"0=clara,1=hugo\""},
     {"seed", &R::seed, "same seed, same sound; drawn without one"},
     {"temperature", &R::temperature, "0 to 2"},
     {"top_p", &R::top_p, "0 to 1; 0 is greedy"},
@@ -109,6 +111,7 @@ T parse_as(std::string_view text) {
   if constexpr (std::is_same_v<T, uint64_t>) return parse_seed(text);
   if constexpr (std::is_same_v<T, int>) return parse_int(text);
   if constexpr (std::is_same_v<T, Delivery>) return parse_delivery(text);
+  if constexpr (std::is_same_v<T, std::vector<SpeakerVoice>>) return parse_speaker_voices(text);
   if constexpr (std::is_same_v<T, std::string>) return std::string(text);
   if constexpr (std::is_same_v<T, bool>) return std::get<bool>(settings::parse_value(Type::boolean, text));
   if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, std::chrono::milliseconds>)
@@ -120,6 +123,7 @@ T parse_as(std::string_view text) {
 std::string default_text(const std::string& value) { return value; }
 std::string default_text(bool value) { return value ? "true" : "false"; }
 std::string default_text(std::chrono::milliseconds value) { return concat(value.count()); }
+std::string default_text(const std::vector<SpeakerVoice>&) { return ""; }
 std::string default_text(Delivery value) { return value == Delivery::whole ? "whole" : "streaming"; }
 template <typename T>
   requires std::is_arithmetic_v<T>

@@ -19,6 +19,7 @@ TEST(CRequest, SetsEveryFieldByItsName) {
   const Request request = made<Request>(shoal_request_new);
   const std::vector<std::pair<const char*, const char*>> values = {{"text", "Grüße."},
                                                                    {"voice", "clara"},
+                                                                   {"voices", "0=clara,1=hugo"},
                                                                    {"seed", "18446744073709551615"},
                                                                    {"temperature", "0.25"},
                                                                    {"top_p", "0.5"},
@@ -50,6 +51,9 @@ TEST(CRequest, SetsEveryFieldByItsName) {
   const SpeechRequest& r = request->value;
   EXPECT_EQ(r.text, "Grüße.");
   EXPECT_EQ(r.voice, "clara");
+  ASSERT_EQ(r.voices.size(), 2u);
+  EXPECT_EQ(r.voices[1].speaker, 1);
+  EXPECT_EQ(r.voices[1].voice, "hugo");
   EXPECT_EQ(r.seed, UINT64_MAX);
   EXPECT_EQ(r.temperature, 0.25f);
   EXPECT_EQ(r.top_p, 0.5f);
@@ -105,6 +109,7 @@ TEST(CRequest, NamesTheFieldThatIsWrong) {
   EXPECT_THAT(refused("top_k", "3000000000"), HasSubstr("top_k: expected an integer of 32 bits"));
   EXPECT_THAT(refused("max_new_tokens", "99999999999999999999"), HasSubstr("an integer of 64 bits"));
   EXPECT_THAT(refused("strict", "perhaps"), HasSubstr("strict: expected true or false"));
+  EXPECT_THAT(refused("voices", "clara"), HasSubstr("voices: expected NUMBER=VOICE"));
   EXPECT_THAT(refused("delivery", "soon"), HasSubstr("delivery: expected streaming or whole"));
 }
 

@@ -42,17 +42,18 @@ void add_inspect(CLI::App& app) {
   CLI::App& command = *app.add_subcommand(
       "inspect", "Look inside a model folder: configuration, tensors, memory, what is missing");
   command.add_option("dir", options->dir,
-                     "model folder; default: the built-in voice; with --memory also random:s1-mini, "
-                     "random:s2-pro, random:kokoro");
+                     "model folder; default: the built-in voice; also random:s1-mini and random:s2-pro, with "
+                     "--memory random:kokoro");
   command.add_option("--precision", options->precision,
                      "auto, float32, bfloat16, float16: what memory is counted in");
   command.add_flag("--tensors", options->tensors, "list every tensor");
   command.add_flag("--memory", options->memory,
                    "instead: the memory that an engine with these settings takes of its device");
   command.add_flag("--json", options->json, "print the report as JSON");
-  options->settings.add_to(command, {"device", "max_batch_size", "max_batch_frames", "max_streams",
-                                     "prefill_columns", "kv_memory_mb", "kv_memory_fraction", "kv_page_size",
-                                     "semantic_only", "with_encoder", "threads", "cuda_graphs"});
+  options->settings.add_to(command,
+                           {"device", "max_batch_size", "max_batch_frames", "max_streams", "prefill_columns",
+                            "kv_memory_mb", "kv_memory_fraction", "kv_page_size", "weights", "kv_precision",
+                            "semantic_only", "with_encoder", "threads", "cuda_graphs"});
   command.footer(
       "Examples:\n"
       "  shoal inspect /models/s1-mini                    what is in it, and what is missing\n"

@@ -29,8 +29,9 @@ struct SayOptions {
   InputText input;
   OutputOptions output;
   std::vector<std::string> clips, clip_texts;
-  SpeechRequest request;  // from the options, except text and references
-  uint64_t seed = 42;     // the official command line's default
+  std::vector<std::string> speakers;  // NUMBER=VOICE
+  SpeechRequest request;              // from the options, except text and references
+  uint64_t seed = 42;                 // the official command line's default
   std::string normalise = "auto", special_tokens;
   bool json = false, quiet = false;
   bool phonemes = false;  // the text is phonemes
@@ -54,6 +55,17 @@ std::vector<ReferenceClip> read_clips(const SayOptions& options) {
   return clips;
 }
 
+SpeakerVoice speaker_voice(const std::string& text, const ResolvedSettings& settings) {
+  SpeakerVoice speaker;
+  try {
+    speaker = parse_speaker_voice(text);
+  } catch (const Error& error) {
+    fail(error.code(), "speaker: ", error.message());
+  }
+  speaker.voice = chosen_voice(speaker.voice, settings, false);
+  return speaker;
+}
+
 SpeechRequest request_of(const SayOptions& options, const ResolvedSettings& settings) {
   SpeechRequest request = options.request;
   request.seed = options.seed;
@@ -63,6 +75,8 @@ SpeechRequest request_of(const SayOptions& options, const ResolvedSettings& sett
   request.delivery = options.output.wants_stream() ? Delivery::streaming : Delivery::whole;
   request.references = read_clips(options);
   request.voice = chosen_voice(request.voice, settings, !request.references.empty());
+  for (const std::string& speaker : options.speakers)
+    request.voices.push_back(speaker_voice(speaker, settings));
   validate_request(request, settings.config.model);
   return request;
 }
@@ -227,6 +241,8 @@ void add_say(CLI::App& app) {
       "  shoal say --file chapter.txt -o chapter.mp3 --seed 7\n"
       "  shoal say \"Hello there.\" --model /models/Kokoro-82M --voice af_heart --speed 1.2 -o hello.wav\n"
       "  shoal say \"In your voice.\" --reference me.flac --reference-text \"What I say there.\" -o out.wav\n"
+      "  shoal say \"<|speaker:0|>Hello. <|speaker:1|>Hi.\" --model /models/s2-pro --speaker 0=clara "
+      "--speaker 1=hugo -o talk.wav\n"
       "  echo \"To a player.\" | shoal say - -o - | aplay");
   o.input.add_to(command);
   command.add_option("-o,--output", o.output.path,
@@ -254,6 +270,12 @@ void add_say(CLI::App& app) {
       "a named voice of --references-dir or of the model; default: the model's own; OpenAI's name for "
       "one of the model's (nova, onyx); of a Kokoro model: af_heart, "
       "\"af_bella(2)+af_sky(1)\" (see `shoal voices`)");
+  command
+      .add_option("--speaker", o.speakers,
+                  "the voice of a speaker of the text, of an S2 model: 0=clara for the turns after "
+                  "<|speaker:0|>; repeatable; with --reference the first clip is speaker 0's")
+      ->type_name("N=VOICE")
+      ->allow_extra_args(false);
   add_integer(command, "--chunk-length", {0, 1000}, store_in(o.request.chunk_length),
               "longest piece, in bytes, that a long text is split into: 50 to 1000; 0: never split")
       ->default_str(std::to_string(o.request.chunk_length));

@@ -124,16 +124,23 @@ Object health_members(const Health& of) {
           {"resident_bytes", count(of.resident_bytes)}};
 }
 
-Value traits_json(const Engine& engine) {
-  const ModelTraits traits = engine.traits();
-  // Models without clips have no codec to ask.
-  const Value codec = traits.references ? codec_json(engine.codec_shape()) : Value{};
-  return {Object{{"family", {traits.family}},
-                 {"phonemes", {traits.phonemes}},
+Value understood_json(const ModelTraits& traits) {
+  return {Object{{"phonemes", {traits.phonemes}},
                  {"own_voices", {traits.own_voices}},
                  {"references", {traits.references}},
-                 {"sample_rate_hz", count(engine.sample_rate_hz())},
-                 {"codec", codec}}};
+                 {"speakers", {traits.speakers}},
+                 {"tags", text_or_null(traits.tags)}}};
+}
+
+Value traits_json(const Engine& engine) {
+  const ModelTraits traits = engine.traits();
+  Object members{{"family", {traits.family}}};
+  Value understood = understood_json(traits);
+  for (auto& member : *understood.as<Object>()) members.push_back(std::move(member));
+  members.emplace_back("sample_rate_hz", count(engine.sample_rate_hz()));
+  // Models without clips have no codec to ask.
+  members.emplace_back("codec", traits.references ? codec_json(engine.codec_shape()) : Value{});
+  return {std::move(members)};
 }
 
 Value self_test_json(const SelfTest& test) {

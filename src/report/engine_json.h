@@ -19,6 +19,8 @@ server::Value::Object statistics_members(const Statistics& of);
 // "resident_bytes".
 server::Value::Object health_members(const Health& of);
 
+// What a model understands: the members of ModelTraits but its family.
+server::Value understood_json(const ModelTraits& traits);
 // The members of ModelTraits, "sample_rate_hz", and "codec": null for a model without one. Throws
 // Error(unavailable).
 server::Value traits_json(const Engine& engine);

@@ -1,5 +1,7 @@
 #include "text/normalise.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "text/characters.h"
 #include "text/english_amounts.h"
@@ -22,11 +24,13 @@ constexpr Rule kAtSign[] = {speak_phone_number, speak_money, speak_fraction};  /
 // One walk over the text from left to right.
 class Walk {
  public:
-  explicit Walk(std::string_view text) : text_(text) { out_.reserve(text.size() + text.size() / 4); }
+  Walk(std::string_view text, Brackets brackets) : text_(text), brackets_(brackets) {
+    out_.reserve(text.size() + text.size() / 4);
+  }
 
   std::string run() {
     while (at_ < text_.size()) {
-      if (const size_t end = special_token_end(); end > at_) {
+      if (const size_t end = std::max(special_token_end(), bracket_end()); end > at_) {
         copy_to(end);
       } else if (!(at_token_start() && speak(speak_address)) && !speak_here()) {
         copy_to(end_of_plain());
@@ -48,6 +52,13 @@ class Walk {
     const auto belongs = [](char c) { return is_letter_ascii(c) || is_digit(c) || c == '_' || c == ':'; };
     while (end - at_ < kLongest && belongs(char_at(text_, end))) ++end;
     return starts_at(text_, end, "|>") ? end + 2 : at_;
+  }
+
+  // After a bracket that is kept, or the current position.
+  size_t bracket_end() const {
+    if (brackets_ == Brackets::read || text_[at_] != '[') return at_;
+    const size_t end = text_.find_first_of("[]\n", at_ + 1);
+    return end != std::string_view::npos && text_[end] == ']' ? end + 1 : at_;
   }
 
   bool speak_here() {
@@ -121,6 +132,7 @@ class Walk {
   }
 
   std::string_view text_;
+  const Brackets brackets_;
   size_t at_ = 0;
   std::string out_;
   bool spoke_last_ = false;  // the end of out_ was rewritten, not copied
@@ -128,14 +140,14 @@ class Walk {
 
 }  // namespace
 
-std::string normalise_english(std::string_view text) {
+std::string normalise_english(std::string_view text, Brackets brackets) {
   require_utf8(text);
   // Rewritten words can make a rule match an abbreviation before them ("Dr. 11/21/2026" -> "Dr. November
   // ..."), so repeat until nothing changes; the second pass nearly always changes nothing.
   constexpr int kMostWalks = 4;
   std::string words(text);
   for (int i = 0; i < kMostWalks; ++i) {
-    std::string again = Walk(words).run();
+    std::string again = Walk(words, brackets).run();
     if (again == words) break;
     words = std::move(again);
   }

@@ -11,6 +11,10 @@ namespace shoal::text {
 // twenty-six". Everything else is kept byte for byte, also markers such as "(excited)" and spellings of
 // special tokens ("<|speaker:0|>"). Normalised text does not change any more. Time is proportional to the
 // length. Throws Error(invalid_argument) for invalid UTF-8.
-std::string normalise_english(std::string_view text);
+//
+// Brackets::keep leaves what stands in square brackets within a line as it is: instructions to an S2 model
+// ("[whispers for 2 seconds]"). A bracket that never closes is text.
+enum class Brackets { read, keep };
+std::string normalise_english(std::string_view text, Brackets brackets = Brackets::read);
 
 }  // namespace shoal::text

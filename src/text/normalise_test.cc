@@ -373,6 +373,26 @@ TEST(NormaliseEnglish, NormalisingTwiceEqualsOnce) {
   }
 }
 
+TEST(NormaliseEnglish, BracketsAreKeptWhereTheyInstruct) {
+  const auto kept = [](const std::string& text) { return normalise_english(text, Brackets::keep); };
+  EXPECT_EQ(kept("[pause for 2 s] It is 5 kg. [50% louder, Dr. No]"),
+            "[pause for 2 s] It is five kilograms. [50% louder, Dr. No]");
+  EXPECT_EQ(kept("5 [2] 5[2]5"), "five [2] five[2]five");
+  EXPECT_EQ(kept("[2"), "[two");                   // never closes
+  EXPECT_EQ(kept("[2\n2]"), "[two\ntwo]");         // not within a line
+  EXPECT_EQ(kept("[2 [3] 4]"), "[two [3] four]");  // the innermost
+  EXPECT_EQ(kept("\u4F60[\u4F60 2]"), "\u4F60[\u4F60 2]");
+  EXPECT_EQ(normalise_english("[2]"), "[two]");
+  for (uint32_t seed = 0; seed < 2'000; ++seed) {
+    std::mt19937 random(seed);
+    std::string text;
+    for (const char* bracket : {"[", "]", "[", "[", "]"})
+      text += random_text(random, random() % 12) + bracket;
+    const std::string once = kept(text);
+    ASSERT_EQ(kept(once), once) << "seed " << seed;
+  }
+}
+
 TEST(NormaliseEnglish, InvalidUtf8IsTheCallersFault) { EXPECT_THROW(normalise_english("5 \xff"), Error); }
 
 TEST(NormaliseEnglish, AMegabyteOfAnythingIsQuick) {
@@ -380,12 +400,13 @@ TEST(NormaliseEnglish, AMegabyteOfAnythingIsQuick) {
   for (const std::string& unit :
        {std::string("a"), std::string("1"), std::string("1 "), std::string("111 "), std::string("111-"),
         std::string("1."), std::string("1/2 "), std::string("$1 "), std::string("("), std::string("<|"),
-        std::string("a@"), std::string("a."), std::string("Dr. "), std::string("1,111"), std::string("&"),
-        std::string("Nov 5 "), std::string("\u00BD"), random_text(random, 50'000)}) {
+        std::string("a@"), std::string("a."), std::string("["), std::string("Dr. "), std::string("1,111"),
+        std::string("&"), std::string("Nov 5 "), std::string("\u00BD"), random_text(random, 50'000)}) {
     std::string text;
     while (text.size() < 1'000'000) text += unit;
     const auto begin = std::chrono::steady_clock::now();
     normalise_english(text);
+    normalise_english(text, Brackets::keep);
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8)) << unit.substr(0, 8);
   }
 }

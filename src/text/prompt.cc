@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "text/characters.h"
+#include "text/speaker_tags.h"
 
 namespace shoal::text {
 namespace {
@@ -57,29 +58,15 @@ void require_special(const Tokenizer& tokenizer, std::string_view spelling) {
          "\", needed by the prompt, is missing");
 }
 
-struct SpeakerTag {
-  size_t begin, end;
-};
-
-// The next "<|speaker:i|>" (i in decimal digits) at or after `from`.
-std::optional<SpeakerTag> find_speaker_tag(std::string_view text, size_t from) {
-  constexpr std::string_view kOpen = "<|speaker:", kClose = "|>";
-  for (size_t begin = from; (begin = text.find(kOpen, begin)) != std::string_view::npos; ++begin) {
-    const size_t digits = begin + kOpen.size();
-    const size_t end = text.find_first_not_of("0123456789", digits);
-    if (end == std::string_view::npos) return std::nullopt;
-    if (end > digits && text.substr(end).starts_with(kClose)) return SpeakerTag{begin, end + kClose.size()};
-  }
-  return std::nullopt;
-}
-
 // The texts of the references, one a line, each under a speaker tag.
 std::string tagged_texts(std::span<const ReferenceCodes> references) {
   std::string joined;
   for (size_t i = 0; i < references.size(); ++i) {
+    const ReferenceCodes& reference = references[i];
     if (i > 0) joined += '\n';
-    if (!find_speaker_tag(references[i].text, 0)) joined += concat("<|speaker:", i, "|>");
-    joined += references[i].text;
+    if (!find_speaker_tag(reference.text))
+      joined += concat("<|speaker:", reference.speaker.value_or(static_cast<int>(i)), "|>");
+    joined += reference.text;
   }
   return joined;
 }
@@ -141,7 +128,7 @@ PromptColumns build_s2_prompt(const Tokenizer& tokenizer, int num_codebooks,
 
 std::vector<std::string> split_s2_turns(std::string_view text) {
   std::vector<std::string> turns;
-  std::optional<SpeakerTag> tag = find_speaker_tag(text, 0);
+  std::optional<SpeakerTag> tag = find_speaker_tag(text);
   while (tag) {
     const std::optional<SpeakerTag> next = find_speaker_tag(text, tag->end);
     const size_t end = next ? next->begin : text.size();

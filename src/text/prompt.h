@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +26,7 @@ struct ReferenceCodes {
   std::string text;                // UTF-8, used verbatim
   const int32_t* codes = nullptr;  // [frames, num_codebooks]; must outlive the call it is passed to
   int64_t frames = 0;
+  std::optional<int> speaker = {};  // S2: whose voice it is; absent: of the speaker with its index
 };
 
 // S1 layout: <|interleave|>, one group per reference (speaker tag, text, codes, <|im_end|>), speaker tag,
@@ -35,7 +37,8 @@ PromptColumns build_s1_prompt(const Tokenizer& tokenizer, int num_codebooks,
                               std::span<const ReferenceCodes> references, std::string_view text,
                               SpecialTokens specials);
 
-// S2 chat layout: a system message with the references, then for every earlier batch its user message and its
+// S2 chat layout: a system message with the references, each under the tag of its speaker unless its text has
+// tags, then for every earlier batch its user message and its
 // codes as the assistant's answer, then the user message `text` and the opening of the answer. Errors as
 // above.
 PromptColumns build_s2_prompt(const Tokenizer& tokenizer, int num_codebooks,

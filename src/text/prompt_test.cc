@@ -55,6 +55,21 @@ TEST(S1Prompt, BadCodesAreNamed) {
   EXPECT_EQ(message_of({0, -1, 0, 0}), "reference codes: frame 0, codebook 1: code -1, expected 0 or more");
 }
 
+TEST(S2Prompt, AReferenceStandsUnderItsSpeakerUnlessItsTextHasTags) {
+  const auto tokenizer = load_s2_fixture();
+  const std::vector<int32_t> codes = {3, 1};
+  const auto prompt = [&](std::initializer_list<std::optional<int>> speakers, const std::string& first) {
+    std::vector<ReferenceCodes> references;
+    for (const auto& speaker : speakers)
+      references.push_back({references.empty() ? first : "Other words.", codes.data(), 1, speaker});
+    return build_s2_prompt(*tokenizer, 2, references, {}, "<|speaker:1|>Hi.", SpecialTokens::as_text).values;
+  };
+  EXPECT_EQ(prompt({0, 1}, "Words."), prompt({{}, {}}, "Words."));  // by place, as the official code
+  EXPECT_EQ(prompt({4, 1}, "Words."), prompt({{}, 1}, "<|speaker:4|>Words."));
+  EXPECT_NE(prompt({4, 1}, "Words."), prompt({0, 1}, "Words."));
+  EXPECT_EQ(prompt({4, 1}, "<|speaker:2|>Words."), prompt({2, 1}, "Words."));
+}
+
 TEST(S2Turns, GroupsKeepBothLimitsAndEveryTurn) {
   const std::vector<std::string> turns = {"aaaa", "bb", "c", "dddddddd", "e", "f", "g", "h", "i", "j"};
   EXPECT_EQ(group_s2_turns(turns, 7),

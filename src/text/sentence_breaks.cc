@@ -19,6 +19,7 @@ constexpr std::u32string_view kClosers =
 constexpr std::u32string_view kOpeners =
     U"\"'([{\u201C\u2018\u00AB\u00BF\u00A1\u300C\u300E\u3010\u300A\uFF08*_";
 constexpr size_t kLongestMarker = 48;  // bytes of a bracket that is kept in one piece
+constexpr size_t kLongestTag = 200;    // the same of a square one, which may be a sentence (S2)
 
 // Compared in lower case, without the last dot.
 constexpr std::string_view kNeverEnd[] = {
@@ -89,7 +90,8 @@ class BreakFinder {
   // A short bracket is a marker or an aside: kept whole.
   void protect_marker(size_t at) {
     if (at < protected_until_) return;
-    for (size_t i = at + 1; i < text_.size() && i - at < kLongestMarker && text_[i] != '\n'; ++i) {
+    const size_t longest = text_[at] == '[' ? kLongestTag : kLongestMarker;
+    for (size_t i = at + 1; i < text_.size() && i - at < longest && text_[i] != '\n'; ++i) {
       if (text_[i] != ')' && text_[i] != ']') continue;
       protected_until_ = i + 1;
       return;

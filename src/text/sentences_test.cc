@@ -101,6 +101,8 @@ TEST(SplitUtterances, SplitsAtLineEnds) {
 TEST(SplitUtterances, MarkersAndAccentsStayWhole) {
   EXPECT_EQ(split("He ran off (in a hurry tone) home again", 24),
             "He ran off | (in a hurry tone) home | again");
+  const std::string tag = "[in a voice that nobody in this town has ever heard. before, I think]";
+  EXPECT_EQ(split("Go on, then. " + tag + " Now.", 70), "Go on, then. | " + tag + " | Now.");
   std::string accents;
   for (int i = 0; i < 10; ++i) accents += "e\u0301";
   for (const std::string& utterance : split_utterances(accents, 16)) EXPECT_EQ(utterance.size() % 3, 0u);
@@ -116,8 +118,9 @@ TEST(SplitUtterances, AMegabyteOfAnythingIsQuick) {
   std::string dots;
   while (dots.size() < 1'000'000) dots += "a. ";
   for (const std::string& text :
-       {std::string(1'000'000, 'a'), std::string(1'000'000, '('), std::string(1'000'000, '.'),
-        std::string(1'000'000, '"'), std::string(1'000'000, ' '), dots, random_text(random, 600'000)}) {
+       {std::string(1'000'000, 'a'), std::string(1'000'000, '('), std::string(1'000'000, '['),
+        std::string(1'000'000, '.'), std::string(1'000'000, '"'), std::string(1'000'000, ' '), dots,
+        random_text(random, 600'000)}) {
     for (const int limit : {16, 200, 100'000}) {
       const auto begin = std::chrono::steady_clock::now();
       split_utterances(text, limit);

@@ -156,7 +156,7 @@ class Engine:
 
     @property
     def traits(self) -> dict[str, Any]:
-        """What the model understands: family, phonemes, own_voices, references, codec."""
+        """What the model understands: family, phonemes, own_voices, references, speakers, tags, codec."""
         return _library.call_json("shoal_engine_traits", self._running().value)
 
     def stats(self) -> dict[str, Any]:

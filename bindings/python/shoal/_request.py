@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         """Keywords of `speak_batch`. What is left out, or None, is the model's own."""
 
         voice: str | None  # a named voice; Kokoro also takes mixes: "af_bella(2)+af_sky(1)"
+        voices: dict[int, str] | None  # S2: the voice of each speaker of the text, {0: "clara", 1: "hugo"}
         references: Sequence[Reference | tuple[Any, str]] | None  # clips of a voice to follow
         temperature: float | None  # 0 to 2
         top_p: float | None  # 0 to 1; 0 is greedy
@@ -44,8 +45,8 @@ if TYPE_CHECKING:
 
 # Of the engine under the same name, and with the same meaning (speech_request.h).
 FIELDS = frozenset((
-    "voice", "seed", "temperature", "top_p", "repetition_penalty", "top_k", "max_new_tokens", "chunk_length",
-    "normalise", "special_tokens", "speed", "volume", "language", "phonemes", "strict", "strict_phonemes",
+    "voice", "voices", "seed", "temperature", "top_p", "repetition_penalty", "top_k", "max_new_tokens",
+    "chunk_length", "normalise", "special_tokens", "speed", "volume", "language", "phonemes", "strict", "strict_phonemes",
     "trim_joins", "client", "penalise_window_semantics", "check_first_frame_end", "keep_last_frame_without_end"))
 _TEXTS = frozenset(("voice", "language", "phonemes", "client"))
 _INTEGERS = frozenset(("seed", "top_k", "max_new_tokens", "chunk_length"))
@@ -115,6 +116,18 @@ def check_type(name: str, value: Any) -> None:
         raise TypeError(f"{name}: expected {expected}, got {type(value).__name__}")
 
 
+def _voices_argument(voices: Any) -> bytes:
+    """Voices by speaker, as the library reads them: "0=clara,1=hugo"."""
+    if not isinstance(voices, dict):
+        raise TypeError(f'voices: expected a dict such as {{0: "clara", 1: "hugo"}}, got {type(voices).__name__}')
+    for speaker, voice in voices.items():
+        if not isinstance(speaker, int) or isinstance(speaker, bool):
+            raise TypeError(f"voices: expected int as the number of a speaker, got {type(speaker).__name__}")
+        if not isinstance(voice, str):
+            raise TypeError(f"voices[{speaker}]: expected str, got {type(voice).__name__}")
+    return _library.text_argument("voices", ",".join(f"{speaker}={voice}" for speaker, voice in voices.items()))
+
+
 def _add_reference(handle: _library.Handle, number: int, reference: Any) -> None:
     name = f"references[{number}]"
     if not isinstance(reference, tuple) or len(reference) != 2:
@@ -148,6 +161,8 @@ def request_handle(request: Request, **fixed: Any) -> _library.Handle:
         elif name == "timeout":
             check_type(name, value)
             put("timeout_ms", str(max(1, round(float(value) * 1000)) if value > 0 else 0).encode())
+        elif name == "voices":
+            put(name, _voices_argument(value))
         elif name in _TEXTS or name == "delivery":
             put(name, _library.text_argument(name, value))
         else:

@@ -12,7 +12,9 @@ class Arguments(WithEngine):
     def test_wrong_types_are_type_errors(self):
         speak = self.engine.speak
         for refused in (lambda: speak(7), lambda: speak(None), lambda: speak(b"Hello."),
-                        lambda: speak("Hello.", voice=7), lambda: speak("Hello.", seed="7"),
+                        lambda: speak("Hello.", voice=7),
+                        lambda: speak("Hello.", voices="0=clara"), lambda: speak("Hello.", voices={"0": "clara"}),
+                        lambda: speak("Hello.", voices={0: 7}), lambda: speak("Hello.", seed="7"),
                         lambda: speak("Hello.", seed=7.5), lambda: speak("Hello.", seed=True),
                         lambda: speak("Hello.", temperature="hot"), lambda: speak("Hello.", speed=[1]),
                         lambda: speak("Hello.", strict=1), lambda: speak("Hello.", strict="yes"),
@@ -30,6 +32,7 @@ class Arguments(WithEngine):
         speak = self.engine.speak
         for refused, words in ((lambda: speak("Hello.", temperature=7), "temperature"),
                                (lambda: speak("Hello.", temperature=float("nan")), "temperature"),
+                               (lambda: speak("Hello.", voices={-1: "clara"}), "voices: expected NUMBER=VOICE"),
                                (lambda: speak("Hello.", seed=-1), "seed"),
                                (lambda: speak("Hello.", seed=2**70), "seed"),
                                (lambda: speak("Hello.", speed=5), "speed: expected 0.25 to 4"),

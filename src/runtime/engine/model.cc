@@ -4,6 +4,7 @@
 #include "ops/device_choice.h"
 #include "runtime/engine/device_memory.h"
 #include "runtime/engine/family.h"
+#include "runtime/engine/speaker_voices.h"
 #include "shoal/quantise.h"
 #include "tensor/formats.h"
 
@@ -12,7 +13,11 @@ namespace shoal {
 ModelTraits traits_of(const std::string& model) { return runtime::family_of(model).traits(model); }
 
 std::vector<std::string> validate_request(const SpeechRequest& request, const std::string& model) {
-  return runtime::family_of(model).validate(request);
+  const runtime::Family& family = runtime::family_of(model);
+  std::vector<std::string> warnings = family.validate(request);
+  const ModelTraits traits = family.traits(model);
+  if (!traits.family.empty()) runtime::check_speakers(request, traits);
+  return warnings;
 }
 
 EngineConfig config_for_one(EngineConfig config, const SpeechRequest& request) {

@@ -60,6 +60,17 @@ CheckpointReport audit(std::string name, const weights::Checkpoint& checkpoint, 
   return report;
 }
 
+CheckpointReport sizes_of_random(std::string name, std::span<const weights::RequiredTensor> required,
+                                 DType dtype) {
+  CheckpointReport report{.name = std::move(name), .path = "random weights"};
+  for (const weights::RequiredTensor& tensor : required) {
+    PartReport& part = part_called(report, tensor.part);
+    part.parameters += tensor.shape.elements();
+    part.bytes += tensor.shape.elements() * size_of(dtype);
+  }
+  return report;
+}
+
 int64_t part_bytes(const CheckpointReport& report) {
   int64_t bytes = 0;
   for (const PartReport& part : report.parts) bytes += part.bytes;

@@ -14,6 +14,10 @@ namespace shoal::runtime {
 CheckpointReport audit(std::string name, const weights::Checkpoint& checkpoint, const std::string& path,
                        std::span<const weights::RequiredTensor> required, DType dtype);
 
+// The same of random weights: the parts alone, no file.
+CheckpointReport sizes_of_random(std::string name, std::span<const weights::RequiredTensor> required,
+                                 DType dtype);
+
 // Of all parts, in memory.
 int64_t part_bytes(const CheckpointReport& report);
 

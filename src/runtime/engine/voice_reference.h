@@ -1,6 +1,7 @@
 // Reference clips: the sound and words of a voice, as codes.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@ struct VoiceReference {
   std::string text;            // its transcript, UTF-8, used verbatim
   std::vector<int32_t> codes;  // [frames, num_codebooks]
   int64_t frames = 0;
+  std::optional<int> speaker = {};  // as ReferenceClip::speaker
 };
 
 }  // namespace shoal::runtime

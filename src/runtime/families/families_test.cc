@@ -86,6 +86,8 @@ TEST(Families, TraitsAreThoseOfTheLoadedModel) {
     EXPECT_EQ(told.phonemes, loaded.phonemes);
     EXPECT_EQ(told.own_voices, loaded.own_voices);
     EXPECT_EQ(told.references, loaded.references);
+    EXPECT_EQ(told.speakers, loaded.speakers);
+    EXPECT_EQ(told.tags, loaded.tags);
   }
 }
 
@@ -150,6 +152,18 @@ TEST(InspectModel, ReportsThePartsOfALanguageModel) {
   EXPECT_EQ(integer_of(narrow, "weight_bytes"), bytes / 2);
   EXPECT_EQ(integer_of(narrow, "kv_bytes_per_token"), integer_of(report, "kv_bytes_per_token") / 2);
   EXPECT_FALSE(report.problem) << report.problem->message();
+}
+
+TEST(InspectModel, ReportsTheSizesOfRandomWeights) {
+  const ModelReport report = inspect_model("random:s2-pro", Precision::bfloat16);
+  EXPECT_EQ(report.family, "s2");
+  ASSERT_EQ(report.checkpoints.size(), 2u);
+  int64_t parameters = 0;
+  for (const PartReport& part : report.checkpoints[0].parts) parameters += part.parameters;
+  EXPECT_EQ(parameters, 4'561'852'416);  // of the published checkpoint
+  ASSERT_EQ(report.values.size(), 2u);
+  EXPECT_EQ(std::get<int64_t>(report.values[1].value), 147'456);  // bytes of keys and values a column
+  EXPECT_FALSE(report.problem);
 }
 
 TEST(InspectModel, ReportsTheVoicesOfAModelThatHasThem) {

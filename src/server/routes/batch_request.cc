@@ -19,6 +19,7 @@ struct Manner {
 
 struct ItemBody : Manner {
   std::string text, voice, reference_audio, reference_text;
+  std::vector<SpeakerVoice> voices;
   std::optional<uint64_t> seed;
 };
 
@@ -68,6 +69,7 @@ const Schema<ItemBody>& item_schema() {
   static const Schema<ItemBody> schema = with_manner<ItemBody>(
       {text("text", &ItemBody::text, "What to say.").required(),
        text("voice", &ItemBody::voice, "A voice of /v1/audio/voices; \"default\": the model's own."),
+       voices_field(&ItemBody::voices),
        bytes("reference_audio", &ItemBody::reference_audio, "A clip of a voice to follow."),
        text("reference_text", &ItemBody::reference_text, "The words spoken in the clip."),
        seed_field(&ItemBody::seed, "Absent: derived from the batch's seed and the item's place, or drawn.")});
@@ -107,7 +109,7 @@ void forget_usual_of_batches(const Engine& engine, SpeechRequest& request) {
   if (request.max_new_tokens == kUsualMaxNewTokens) request.max_new_tokens = SpeechRequest().max_new_tokens;
 }
 
-SpeechRequest speech_of(const VoiceNames& names, Engine& engine, ItemBody& item,
+SpeechRequest speech_of(const Services& services, Engine& engine, ItemBody& item,
                         std::chrono::milliseconds timeout) {
   if (!item.reference_audio.empty() && item.reference_text.empty())
     fail(ErrorCode::invalid_argument, "reference_text: expected the words of reference_audio, got nothing");
@@ -116,9 +118,11 @@ SpeechRequest speech_of(const VoiceNames& names, Engine& engine, ItemBody& item,
          "reference_audio: expected the clip that reference_text is spoken in, got nothing");
   SpeechRequest speech;
   speech.text = std::move(item.text);
-  speech.voice = names.voice_for(engine, item.voice, !item.reference_audio.empty());
+  speech.voice = services.voice_names.voice_for(engine, item.voice, !item.reference_audio.empty());
+  speech.voices = voices_for(services, engine, std::move(item.voices));
   if (!item.reference_audio.empty())
-    speech.references.push_back({std::move(item.reference_audio), std::move(item.reference_text)});
+    speech.references.push_back(
+        {.audio = std::move(item.reference_audio), .text = std::move(item.reference_text)});
   take_sampling(item, speech);
   forget_usual_of_batches(engine, speech);
   speech.speed = item.speed;
@@ -164,7 +168,7 @@ BatchRequest read_batch(Services& services, const Request& request, const Value&
     BatchItem& item = batch.items.emplace_back();
     try {
       ItemBody read = item_schema().read_onto(defaults, (*body.items)[i], item_path(list, i));
-      item.speech = speech_of(services.voice_names, engine, read, batch.timeout);
+      item.speech = speech_of(services, engine, read, batch.timeout);
       check_and_complete(services, engine, request, item.speech);
       services.usage.add_characters(request.client, charged_characters(item.speech));
     } catch (const Error& error) {

@@ -1,6 +1,7 @@
 #include "server/routes/fish_request.h"
 
 #include <cmath>
+#include <utility>
 
 #include "base/error.h"
 #include "server/body/place.h"
@@ -33,12 +34,39 @@ Field<FishRequest> conditioning_field() {
           }};
 }
 
+// [[clip, clip], [clip]]: an array of clips for each speaker, as the hosted service has it.
+void read_clips_by_speaker(const Value::Array& speakers, int64_t most, const std::string& where,
+                           FishRequest& into) {
+  const Schema<ReferenceClip> schema = reference_clip_schema();
+  std::vector<ReferenceClip> clips;
+  for (size_t speaker = 0; speaker < speakers.size(); ++speaker) {
+    const std::string place = item_path(where, speaker);
+    const Value::Array& own = read_array(speakers[speaker], place, most);
+    for (size_t i = 0; i < own.size(); ++i) {
+      clips.push_back(schema.read(own[i], item_path(place, i)));
+      clips.back().speaker = static_cast<int>(speaker);
+    }
+  }
+  if (static_cast<int64_t>(clips.size()) > most)
+    throw BodyError(ErrorCode::invalid_argument, where,
+                    concat("expected at most ", most, " clips, found ", clips.size()));
+  into.references = std::move(clips);
+}
+
 // Forms write an array as JSON.
 Field<FishRequest> references_field(int64_t most) {
   Field<FishRequest> field = list("references", &FishRequest::references, reference_clip_schema(), most,
-                                  "clips of a voice to follow; in a form JSON, or references[0][audio], a "
-                                  "file, and references[0][text], its words");
-  field.read = [of_array = field.read](const Value& value, const std::string& where, FishRequest& into) {
+                                  "clips of a voice to follow, or an array of clips for each speaker of the "
+                                  "text; in a form JSON, or references[0][audio], a file, and "
+                                  "references[0][text], its words");
+  const auto of_array = [of_clips = field.read, most](const Value& value, const std::string& where,
+                                                      FishRequest& into) {
+    const auto* array = value.as<Value::Array>();
+    if (array && !array->empty() && array->front().as<Value::Array>())
+      return read_clips_by_speaker(*array, most, where, into);
+    of_clips(value, where, into);
+  };
+  field.read = [of_array](const Value& value, const std::string& where, FishRequest& into) {
     const auto* text = value.as<std::string>();
     if (!text) return of_array(value, where, into);
     Value array;
@@ -82,6 +110,30 @@ Field<FishRequest> clip_field(int64_t most) {
 Field<FishRequest> clip_words_field(int64_t most) {
   FieldDoc doc{.name = "reference_text", .type = "string", .help = "the words spoken in reference_audio"};
   return repeated(std::move(doc), &FishRequest::clip_words, most, read_text);
+}
+
+// One voice, or one for each speaker.
+Field<FishRequest> reference_id_field() {
+  FieldDoc doc{.name = "reference_id",
+               .type = "string",
+               .help =
+                   "a stored voice; an array: one for each speaker of the text, of models that "
+                   "understand speakers; takes precedence over references"};
+  FieldDoc name{.name = "voice", .type = "string", .help = "a stored voice", .required = true};
+  FieldDoc many{.name = "reference_id", .type = "array", .help = "of speaker 0, 1, ...", .item = {name}};
+  doc.forms = {many};
+  return {std::move(doc), [](const Value& value, const std::string& where, FishRequest& into) {
+            constexpr int64_t kMostSpeakers = 16;
+            if (!value.as<Value::Array>()) {
+              into.reference_id = read_text(value, where);
+              return;
+            }
+            const Value::Array& array = read_array(value, where, kMostSpeakers);
+            for (size_t i = 0; i < array.size(); ++i)
+              into.reference_ids.push_back(read_text(array[i], item_path(where, i)));
+            if (array.size() != 1) return;
+            into.reference_id = std::exchange(into.reference_ids, {}).front();
+          }};
 }
 
 std::vector<ReferenceClip> references_of(const FishRequest& body) {
@@ -173,7 +225,7 @@ Schema<FishRequest> fish_request_schema(const ServerConfig& config) {
       references_field(config.max_references),
       clip_field(config.max_references),
       clip_words_field(config.max_references),
-      text("reference_id", &T::reference_id, "a stored voice; takes precedence over references"),
+      reference_id_field(),
       seed_field(),
       choice("use_memory_cache", &T::use_memory_cache, {"on", "off"},
              "no effect: encoded clips are kept by their content")
@@ -223,7 +275,10 @@ SpeechRequest speech_request(const Services& services, Engine& engine, const Fis
   request.text = body.text;
   request.voice = services.voice_names.voice_for(engine, body.reference_id);
   std::vector<ReferenceClip> references = references_of(body);
-  if (body.reference_id.empty()) request.references = std::move(references);
+  for (size_t i = 0; i < body.reference_ids.size(); ++i)
+    request.voices.push_back({static_cast<int>(i), body.reference_ids[i]});
+  request.voices = voices_for(services, engine, std::move(request.voices));
+  if (body.reference_id.empty() && body.reference_ids.empty()) request.references = std::move(references);
   take_sampling(body, request);
   forget_usual_sampling(engine, request);
   if (body.prosody_speed && body.speed != 1 && *body.prosody_speed != body.speed)

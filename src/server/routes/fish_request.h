@@ -20,6 +20,7 @@ struct FishRequest {
   std::vector<ReferenceClip> references;
   std::vector<std::string> clips, clip_words;  // reference_audio, reference_text: references, too
   std::string reference_id;                    // takes precedence over references
+  std::vector<std::string> reference_ids;      // the same, one for each speaker
   std::optional<uint64_t> seed;
   // Official clients always send true, and the official server ignores it: true means the model's default
   // (S1-mini: the text unchanged), only false is an instruction.

@@ -51,7 +51,8 @@ SpeechRequest request_of(const VoiceNames& names, Engine& engine, LiveStart& sta
 // Once for all segments.
 void encode_references(Engine& engine, SpeechRequest& request) {
   for (const ReferenceClip& clip : request.references)
-    request.encoded_references.push_back({.codes = engine.encode(clip.audio).codes, .text = clip.text});
+    request.encoded_references.push_back(
+        {.codes = engine.encode(clip.audio).codes, .text = clip.text, .speaker = clip.speaker});
   request.references.clear();
 }
 

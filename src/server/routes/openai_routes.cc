@@ -4,6 +4,7 @@
 #include <set>
 #include <span>
 
+#include "report/engine_json.h"
 #include "server/routes/eleven_lists.h"
 #include "server/routes/openai_speech.h"
 #include "server/routes/request_body.h"
@@ -56,7 +57,9 @@ Value model_value(const std::string& name, const ServedModel& model, int64_t cre
                         {"owned_by", {std::string("shoal")}}};
   if (name != model.name) members.emplace_back("alias_of", Value{model.name});
   try {
-    members.emplace_back("family", Value{model.engine->traits().family});
+    const ModelTraits traits = model.engine->traits();
+    members.emplace_back("family", Value{traits.family});
+    members.emplace_back("understands", report::understood_json(traits));
   } catch (const Error& error) {
     if (error.code() != ErrorCode::unavailable) throw;
   }

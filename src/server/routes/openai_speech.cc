@@ -100,6 +100,7 @@ std::vector<Field<OpenAiSpeech>> speech_fields(const ServerConfig& config) {
              "seconds that it may wait for the server; default: the server's"),
       list("references", &T::references, reference_clip_schema(), config.max_references,
            "clips of a voice to follow, instead of a named one"),
+      voices_field(&T::voices),
       boolean("stream", &T::stream, "false: one body with its length and a complete file header")
           .otherwise("true"),
       boolean("special_tokens", &T::special_tokens,
@@ -171,7 +172,7 @@ audio::Format format_of(const OpenAiSpeech& body) {
 }  // namespace
 
 SpeechRequest speech_request(const Services& services, Engine& engine, const OpenAiSpeech& body) {
-  if (!body.voice && !engine.traits().own_voices) fail_missing("", "voice");
+  if (!body.voice && body.voices.empty() && !engine.traits().own_voices) fail_missing("", "voice");
   if (body.normalize && body.normalization && *body.normalize != *body.normalization)
     refuse_field(ErrorCode::invalid_argument, "normalization_options.normalize",
                  "says another thing than normalize; give one of them");
@@ -179,8 +180,10 @@ SpeechRequest speech_request(const Services& services, Engine& engine, const Ope
     refuse_field(ErrorCode::invalid_argument, "stream", "events are a stream: leave it out, or take audio");
   SpeechRequest request;
   request.text = body.input;
-  request.voice = services.voice_names.voice_for(engine, body.voice.value_or(""), !body.references.empty());
+  request.voice = services.voice_names.voice_for(engine, body.voice.value_or(""),
+                                                 !body.references.empty() || !body.voices.empty());
   request.references = body.references;
+  request.voices = voices_for(services, engine, body.voices);
   take_sampling(body, request);
   request.normalise = body.normalize ? body.normalize : body.normalization;
   request.speed = body.speed;

@@ -29,6 +29,7 @@ struct OpenAiSpeech {
   std::optional<bool> normalize;
   std::optional<double> timeout;  // seconds
   std::vector<ReferenceClip> references;
+  std::vector<SpeakerVoice> voices;
   bool stream = true;
   bool special_tokens = false;
   bool strict_phonemes = false;

@@ -113,7 +113,7 @@ Task<Speech> submit_speech(Services& services, Engine& engine, const Request& fr
     }
   };
   const bool quick = request.text.size() + request.phonemes.size() <= kQuickTextBytes &&
-                     request.voice.empty() && request.references.empty();
+                     request.voice.empty() && request.references.empty() && request.voices.empty();
   try {
     if (quick) co_return submit();
     Speech speech = co_await services.workers.run(executor, submit);

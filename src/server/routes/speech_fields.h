@@ -4,14 +4,33 @@
 #include <chrono>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "server/body/schema.h"
 #include "server/routes/services.h"
 
 namespace shoal::server {
 
-// A clip as clients send it: {"audio": base64, "text": "its words"}.
+// A clip as clients send it: {"audio": base64, "text": "its words"}, and of models that read speakers whose
+// voice it is: "speaker": 0.
 Schema<ReferenceClip> reference_clip_schema();
+
+// The voice of each speaker: {"0": "clara", "1": "hugo"}. Throws BodyError(invalid_argument).
+std::vector<SpeakerVoice> read_voices(const Value& value, const std::string& where);
+template <typename Body>
+Field<Body> voices_field(std::vector<SpeakerVoice> Body::* member) {
+  FieldDoc doc{.name = "voices",
+               .type = "object",
+               .help =
+                   "the voice of each speaker of the text, of models that understand speakers: "
+                   "{\"0\": \"clara\", \"1\": \"hugo\"} for \"<|speaker:0|>Hi. <|speaker:1|>Hello.\""};
+  return {std::move(doc), [member](const Value& value, const std::string& where, Body& into) {
+            into.*member = read_voices(value, where);
+          }};
+}
+// With the names that the engine has for them (VoiceNames::voice_for). Reads the folder of voices.
+std::vector<SpeakerVoice> voices_for(const Services& services, Engine& engine,
+                                     std::vector<SpeakerVoice> voices);
 
 // Models that do not sample tokens refuse sampling fields and the length of utterances by name. Fish-Speech's
 // clients always send their usual values; for such a model those are ignored.

@@ -235,6 +235,8 @@ TEST_F(KokoroEngine, BadRequestsAreRefusedByName) {
   refused(ErrorCode::unsupported, "temperature", [](R& r) { r.strict = true, r.temperature = 0.5f; });
   refused(ErrorCode::unsupported, "special_tokens", [](R& r) { r.special_tokens = true; });
   refused(ErrorCode::unsupported, "references", [](R& r) { r.references = {{"", "words"}}; });
+  refused(ErrorCode::unsupported, "voices: this model speaks a text in one voice",
+          [](R& r) { r.voices = {{0, "af_one"}}; });
   refused(ErrorCode::unsupported, "max_new_tokens", [](R& r) { r.strict = true, r.max_new_tokens = 100; });
   refused(ErrorCode::unsupported, "chunk_length", [](R& r) { r.strict = true, r.chunk_length = 100; });
   refused(ErrorCode::unsupported, "quirks", [](R& r) { r.quirks.check_first_frame_end = true; });

@@ -22,6 +22,7 @@ void refuse_what_others_have(const SpeechRequest& request) {
   };
   check(request.references.empty() && request.encoded_references.empty(), "references",
         "has voices of its own and follows no clips");
+  check(request.voices.empty(), "voices", "speaks a text in one voice; give `voice`, or a mix of voices");
   check(!request.special_tokens.value_or(false), "special_tokens", "reads no tokens in a text");
   check(!request.quirks.penalise_window_semantics && !request.quirks.check_first_frame_end &&
             !request.quirks.keep_last_frame_without_end,

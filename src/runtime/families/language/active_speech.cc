@@ -40,7 +40,8 @@ void ActiveSpeech::begin_utterance(const KvPages& pages) {
   const auto before = std::span<const VoiceReference>(job_->spoken).first(utterance_);
   const std::string& text = plan.utterances[utterance_];
   generation_.reset();
-  prompt_ = utterance_ == 0 ? std::move(job_->first_prompt) : build_prompt(plan, model_, before, text);
+  const int64_t room = pages.options().pages * pages.options().page_size - plan.max_new_tokens;
+  prompt_ = utterance_ == 0 ? std::move(job_->first_prompt) : build_prompt(plan, model_, before, text, room);
   voice_ = voice_of_prompt(plan, before);
   dual_ar::Sampling sampling = plan.sampling;
   sampling.seed = seed_of_utterance(sampling.seed, utterance_);

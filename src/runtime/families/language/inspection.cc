@@ -8,6 +8,7 @@
 #include "runtime/engine/model_precision.h"
 #include "runtime/engine/tensor_audit.h"
 #include "runtime/families/language/language_family.h"
+#include "runtime/families/language/random_model.h"
 #include "runtime/families/language/speech_model.h"
 #include "weights/name_maps.h"
 
@@ -42,9 +43,33 @@ ReportLine memory_line(const Formats& formats, int64_t weight_bytes, int64_t kv_
   return {.name = concat("memory in ", name_of(precision_of(formats))), .text = text};
 }
 
+// Of a report with its checkpoints.
+void add_memory(ModelReport& report, const Formats& formats, const dual_ar::Config& lm) {
+  int64_t weight_bytes = 0;
+  for (const CheckpointReport& checkpoint : report.checkpoints) weight_bytes += part_bytes(checkpoint);
+  const int64_t kv_bytes = dual_ar::KvCache::bytes_per_token(lm, formats.kv);
+  report.remarks = {memory_line(formats, weight_bytes, kv_bytes, lm.max_positions)};
+  report.values = {{"weight_bytes", weight_bytes}, {"kv_bytes_per_token", kv_bytes}};
+}
+
+ModelReport inspect_random(const std::string& name, const dual_ar::Config& lm, Precision precision) {
+  const dac::Config codec = dac::Config::published();
+  const Formats formats = formats_of_random_weights(precision);
+  ModelReport report{.dir = name,
+                     .family = lm.family == dual_ar::Family::s1 ? "s1" : "s2",
+                     .precision = std::string(name_of(formats.operands)),
+                     .configuration = {{"configuration", describe(lm)}, {"codec", describe(codec)}}};
+  report.checkpoints = {
+      sizes_of_random("language model", dual_ar::required_tensors(lm), formats.operands),
+      sizes_of_random("codec", dac::required_tensors(codec, dac::Parts::both), formats.operands)};
+  add_memory(report, formats, lm);
+  return report;
+}
+
 }  // namespace
 
 ModelReport LanguageFamily::inspect(const std::string& model, Precision precision) const {
+  if (const auto random = random_sizes(model)) return inspect_random(model, *random, precision);
   const std::string dir = model.empty() ? built_in_voice_dir() : model;
   const weights::ModelFiles files = weights::find_model_files(dir);
   const auto tokenizer = text::load_tokenizer(files.tokenizer, files.special_tokens);
@@ -70,15 +95,9 @@ ModelReport LanguageFamily::inspect(const std::string& model, Precision precisio
       audit("language model", lm_checkpoint, files.weights, dual_ar::required_tensors(lm), formats.operands),
       audit("codec", codec_checkpoint, files.codec, dac::required_tensors(codec, dac::Parts::both),
             formats.operands)};
-  int64_t weight_bytes = 0;
+  add_memory(report, formats, lm);
   size_t problems = 0;
-  for (const CheckpointReport& checkpoint : report.checkpoints) {
-    weight_bytes += part_bytes(checkpoint);
-    problems += checkpoint.problems.size();
-  }
-  const int64_t kv_bytes = dual_ar::KvCache::bytes_per_token(lm, formats.kv);
-  report.remarks = {memory_line(formats, weight_bytes, kv_bytes, lm.max_positions)};
-  report.values = {{"weight_bytes", weight_bytes}, {"kv_bytes_per_token", kv_bytes}};
+  for (const CheckpointReport& checkpoint : report.checkpoints) problems += checkpoint.problems.size();
   if (problems > 0)
     report.problem = Error(
         ErrorCode::corrupt_file,

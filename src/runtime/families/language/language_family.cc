@@ -29,7 +29,14 @@ bool LanguageFamily::recognises(const std::string& model) const {
   return model.empty() || !family_in(model).empty();
 }
 
-ModelTraits LanguageFamily::traits(const std::string& model) const { return {.family = family_in(model)}; }
+ModelTraits traits_of_family(std::string_view family) {
+  if (family == "s2") return {.family = "s2", .speakers = true, .tags = "brackets"};
+  return {.family = std::string(family), .tags = family.empty() ? "" : "parentheses"};
+}
+
+ModelTraits LanguageFamily::traits(const std::string& model) const {
+  return traits_of_family(family_in(model));
+}
 
 std::vector<std::string> LanguageFamily::validate(const SpeechRequest& request) const {
   return runtime::validate(request);
@@ -37,7 +44,7 @@ std::vector<std::string> LanguageFamily::validate(const SpeechRequest& request) 
 
 // Its utterances follow one another; only clips need the encoder.
 void LanguageFamily::prepare_for_one(EngineConfig& config, const SpeechRequest& request) const {
-  config.with_encoder = !request.references.empty() || !request.voice.empty();
+  config.with_encoder = !request.references.empty() || !request.voice.empty() || !request.voices.empty();
 }
 
 std::string LanguageFamily::shipped_voices_dir(const std::string& model) const {

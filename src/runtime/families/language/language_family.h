@@ -1,9 +1,14 @@
 // Language models with a codec: the built-in voice, S1, S2 (models/dual_ar, models/dac).
 #pragma once
 
+#include <string_view>
+
 #include "runtime/engine/family.h"
 
 namespace shoal::runtime {
+
+// Of "s1", "s2"; empty: not known.
+ModelTraits traits_of_family(std::string_view family);
 
 class LanguageFamily final : public Family {
  public:

@@ -8,7 +8,9 @@
 #include "runtime/engine/request_deadline.h"
 #include "runtime/engine/request_text.h"
 #include "runtime/engine/silent_speech.h"
+#include "runtime/engine/speaker_voices.h"
 #include "runtime/engine/useful_threads.h"
+#include "runtime/families/language/language_family.h"
 #include "runtime/families/language/memory_plan.h"
 #include "runtime/voices/codec_fingerprint.h"
 
@@ -142,10 +144,13 @@ Speech Pipeline::submit(const SpeechRequest& request, QueueEntry entry) {
   bool entered = false;
   try {
     std::vector<std::string> remarks = validate(request);
+    check_speakers(request, traits());
     if (auto remark = remark_on_language(request, *model_)) remarks.push_back(*std::move(remark));
     const uint64_t seed = request.seed ? *request.seed : drawn_seed();
     if (has_nothing_to_say(request)) {
       if (!request.voice.empty()) voices_.clips(request.voice);  // an unknown one is an error all the same
+      for (const SpeakerVoice& speaker : request.voices)
+        if (!speaker.voice.empty()) voices_.clips(speaker.voice);
       auto state = std::make_shared<SpeechState>(sample_rate_hz(), seed, wake_);
       state->update([&](SpeechSummary& summary) { summary.warnings = std::move(remarks); });
       return speak_silence(ledger_, client, entry, std::move(state));
@@ -261,7 +266,7 @@ void Pipeline::warm_voice(const std::string& name) {
 
 ModelTraits Pipeline::traits() const {
   const bool s1 = model_->language_model().config().family == dual_ar::Family::s1;
-  return {.family = s1 ? "s1" : "s2"};
+  return traits_of_family(s1 ? "s1" : "s2");
 }
 
 EncodedClip Pipeline::encode(const std::string& audio) {

@@ -1,9 +1,11 @@
 #include "runtime/families/language/preparer.h"
 
+#include <algorithm>
 #include <atomic>
 #include <future>
 
 #include "base/file.h"
+#include "runtime/engine/speaker_voices.h"
 #include "runtime/voices/reference_clip.h"
 
 namespace shoal::runtime {
@@ -12,8 +14,17 @@ namespace {
 constexpr int64_t kMostClipBytes = int64_t{64} << 20;  // of one request
 constexpr size_t kMostReferences = 16;
 
-VoiceReference reference_of(const ClipCodes& codes, const std::string& text) {
-  return {.text = text, .codes = {codes.values().begin(), codes.values().end()}, .frames = codes.frames()};
+// All of the clip but its codes.
+VoiceReference reference_of(const ClipCodes& codes, VoiceReference reference) {
+  reference.codes.assign(codes.values().begin(), codes.values().end());
+  reference.frames = codes.frames();
+  return reference;
+}
+
+// By number: the same voices give the same prompt, however the caller listed them.
+std::vector<SpeakerVoice> in_order(std::vector<SpeakerVoice> voices) {
+  std::ranges::sort(voices, {}, &SpeakerVoice::speaker);
+  return voices;
 }
 
 }  // namespace
@@ -32,10 +43,10 @@ struct Preparer::Preparation {
     const std::lock_guard lock(mutex);
     if (!error) error = std::move(failure);
   }
-  void take(size_t clip, const std::string& text, const ClipEncoder::Result& result) {
+  void take(size_t clip, const VoiceReference& named, const ClipEncoder::Result& result) {
     try {
       if (result.error) std::rethrow_exception(result.error);
-      references[clip] = reference_of(*result.codes, text);
+      references[clip] = reference_of(*result.codes, named);
     } catch (...) {
       note(std::current_exception());
     }
@@ -66,44 +77,74 @@ Preparer::ClipSource Preparer::source_of(std::string audio, std::string name, co
   return {.hash = hash_clip(std::as_bytes(std::span(audio))),
           .audio = std::move(audio),
           .name = std::move(name),
-          .text = text};
+          .text = text,
+          .speaker = {}};
 }
 
-std::vector<Preparer::ClipSource> Preparer::sources_of(const SpeechRequest& request) const {
-  std::vector<ClipSource> sources;
-  int64_t bytes_left = kMostClipBytes;
-  const auto add = [&](ClipSource source) {
-    bytes_left -= static_cast<int64_t>(source.audio.size());
-    if (bytes_left < 0)
+// The clips of a request, within its limits.
+class Preparer::Sources {
+ public:
+  void add(ClipSource source) {
+    bytes_ += static_cast<int64_t>(source.audio.size());
+    if (bytes_ > kMostClipBytes)
       fail(ErrorCode::too_large, source.name, ": the clips of a request may have ", kMostClipBytes,
            " bytes together");
-    sources.push_back(std::move(source));
-  };
-  if (!request.voice.empty()) {
-    voices_.look_at(request.voice, [&] {
-      sources.clear();
-      bytes_left = kMostClipBytes;
-      const std::vector<VoiceClip> clips = voices_.clips(request.voice);
-      if (clips.size() > kMostReferences)
-        fail(ErrorCode::too_large, "voice \"", request.voice, "\": has ", clips.size(), " clips, at most ",
-             kMostReferences, " are accepted");
-      for (const VoiceClip& clip : clips)
-        add(source_of(read_file(clip.audio_path, kMostClipBytes), clip.audio_path, clip.transcript));
-    });
-    return sources;
+    sources_.push_back(std::move(source));
   }
+
+  void add_voice(const NamedVoices& voices, const std::string& name, std::optional<int> speaker) {
+    const size_t clips_before = sources_.size();
+    const int64_t bytes_before = bytes_;
+    voices.look_at(name, [&] {
+      sources_.resize(clips_before);
+      bytes_ = bytes_before;
+      const std::vector<VoiceClip> clips = voices.clips(name);
+      if (clips_before + clips.size() > kMostReferences)
+        fail(ErrorCode::too_large, "voice \"", name, "\": has ", clips.size(), " clips, at most ",
+             kMostReferences, clips_before > 0 ? " of all voices together" : "", " are accepted");
+      for (const VoiceClip& clip : clips) {
+        add(source_of(read_file(clip.audio_path, kMostClipBytes), clip.audio_path, clip.transcript));
+        sources_.back().speaker = speaker;
+      }
+    });
+  }
+
+  std::vector<ClipSource> take() && { return std::move(sources_); }
+
+ private:
+  std::vector<ClipSource> sources_;
+  int64_t bytes_ = 0;
+};
+
+std::vector<Preparer::ClipSource> Preparer::sources_of(const SpeechRequest& request) const {
+  Sources sources;
+  if (!request.voice.empty()) sources.add_voice(voices_, request.voice, {});
+  for (const SpeakerVoice& speaker : in_order(request.voices))
+    if (!speaker.voice.empty()) sources.add_voice(voices_, speaker.voice, speaker.speaker);
   for (size_t i = 0; i < request.references.size(); ++i) {
     const ReferenceClip& clip = request.references[i];
-    const std::string name = concat("reference ", i + 1);
+    std::string name = concat("reference ", i + 1);
     check_transcript(clip.text, name);
-    add(source_of(clip.audio, name, clip.text));
+    ClipSource source = source_of(clip.audio, std::move(name), clip.text);
+    source.speaker = clip.speaker;
+    sources.add(std::move(source));
   }
-  return sources;
+  return std::move(sources).take();
+}
+
+// Throws Error(unsupported) instead if the request is strict.
+void Preparer::warn_of_speakers(const Preparation& preparation, const SpeechPlan& plan) const {
+  if (model_.language_model().config().family != dual_ar::Family::s2) return;
+  const auto remark = remark_on_speakers(preparation.request, plan.references);
+  if (!remark) return;
+  if (preparation.request.strict) fail(ErrorCode::unsupported, *remark);
+  preparation.state->update([&](SpeechSummary& summary) { summary.warnings.push_back(*remark); });
 }
 
 std::shared_ptr<SpeechJob> Preparer::make_job(Preparation& preparation) const {
   SpeechPlan plan =
       plan_speech(preparation.request, model_, std::move(preparation.references), preparation.seed);
+  warn_of_speakers(preparation, plan);
   text::PromptColumns prompt = build_prompt(plan, model_, {}, plan.utterances.front());
   auto job = std::make_shared<SpeechJob>(std::move(plan), std::move(prompt), preparation.state);
   job->voice = voice_of_prompt(job->plan, {});
@@ -130,19 +171,22 @@ std::shared_ptr<SpeechJob> Preparer::prepare(const SpeechRequest& request, std::
     const auto codebooks = static_cast<size_t>(model_.codec().config().num_codebooks());
     preparation->references.push_back({.text = encoded.text,
                                        .codes = encoded.codes,
-                                       .frames = static_cast<int64_t>(encoded.codes.size() / codebooks)});
+                                       .frames = static_cast<int64_t>(encoded.codes.size() / codebooks),
+                                       .speaker = encoded.speaker});
   }
   if (sources.empty()) return make_job(*preparation);
   for (size_t i = 0; i < sources.size(); ++i) {
     ClipSource& source = sources[i];
     ++preparation->missing;
     try {
-      ClipEncoder::Listener listener{.done =
-                                         [this, preparation, i, text = source.text](const auto& result) {
-                                           preparation->take(i, text, result);
-                                           one_less(*preparation);
-                                         },
-                                     .gone = [preparation] { return preparation->state->ended(); }};
+      VoiceReference named{.text = source.text, .codes = {}, .speaker = source.speaker};
+      ClipEncoder::Listener listener{
+          .done =
+              [this, preparation, i, named = std::move(named)](const auto& result) {
+                preparation->take(i, named, result);
+                one_less(*preparation);
+              },
+          .gone = [preparation] { return preparation->state->ended(); }};
       encoder_.encode(source.hash, std::move(source.audio), std::move(source.name), std::move(listener));
     } catch (...) {
       preparation->note(std::current_exception());

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,10 +36,13 @@ class Preparer {
   struct ClipSource {
     ClipHash hash;
     std::string audio, name, text;
+    std::optional<int> speaker;
   };
+  class Sources;
   static ClipSource source_of(std::string audio, std::string name, const std::string& text);
   std::vector<ClipSource> sources_of(const SpeechRequest& request) const;
   void check_encoded(const SpeechRequest& request) const;
+  void warn_of_speakers(const Preparation& preparation, const SpeechPlan& plan) const;
   std::shared_ptr<SpeechJob> make_job(Preparation& preparation) const;
   void one_less(Preparation& preparation) const;
 

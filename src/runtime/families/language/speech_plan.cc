@@ -17,7 +17,10 @@ namespace shoal::runtime {
 namespace {
 
 text::ReferenceCodes view_of(const VoiceReference& reference) {
-  return {.text = reference.text, .codes = reference.codes.data(), .frames = reference.frames};
+  return {.text = reference.text,
+          .codes = reference.codes.data(),
+          .frames = reference.frames,
+          .speaker = reference.speaker};
 }
 
 std::vector<text::ReferenceCodes> views_of(std::span<const VoiceReference> references) {
@@ -62,8 +65,10 @@ dual_ar::Sampling resolve_sampling(const SpeechRequest& request, const SpeechMod
 
 std::vector<std::string> split(const SpeechRequest& request, const SpeechModel& model) {
   const bool normalise = request.normalise.value_or(model.defaults().normalise);
-  const std::string spoken = normalise ? text::normalise_english(request.text) : request.text;
-  if (model.language_model().config().family == dual_ar::Family::s2) {
+  const bool s2 = model.language_model().config().family == dual_ar::Family::s2;
+  const text::Brackets brackets = s2 ? text::Brackets::keep : text::Brackets::read;
+  const std::string spoken = normalise ? text::normalise_english(request.text, brackets) : request.text;
+  if (s2) {
     const std::vector<std::string> turns = text::split_s2_turns(spoken);
     if (!turns.empty())
       return text::group_s2_turns(turns, request.chunk_length == 0 ? kMaxTextBytes : request.chunk_length);
@@ -76,19 +81,29 @@ std::vector<std::string> split(const SpeechRequest& request, const SpeechModel& 
   return utterances;
 }
 
-// S2: the whole dialogue is its history while it fits; beyond that only the first turn, which carries the
-// voice.
+// The utterances at the start of a dialogue that take at most `columns`, a byte of text counted as a column.
+std::span<const VoiceReference> beginning_of(std::span<const VoiceReference> spoken, int64_t columns) {
+  size_t count = 0;
+  for (; count < spoken.size(); ++count) {
+    columns -= spoken[count].frames + static_cast<int64_t>(spoken[count].text.size());
+    if (columns < 0) break;
+  }
+  return spoken.first(count);
+}
+
+// S2: the whole dialogue is its history while it fits; beyond that its beginning, which carries the voices,
+// up to half of the room, so that it stays the same from then on (and in the prefix cache).
 text::PromptColumns build_s2(const SpeechPlan& plan, const SpeechModel& model,
-                             std::span<const VoiceReference> spoken, std::string_view text) {
+                             std::span<const VoiceReference> spoken, std::string_view text, int64_t limit) {
   const dual_ar::Config& config = model.language_model().config();
   const int codebooks = static_cast<int>(config.num_codebooks);
   const auto with_history = [&](std::span<const VoiceReference> history) {
     return text::build_s2_prompt(model.tokenizer(), codebooks, views_of(plan.references), views_of(history),
                                  text, plan.special_tokens);
   };
-  const int64_t limit = dual_ar::prompt_limit(config);
-  if (frames_of(spoken) < limit) {
-    text::PromptColumns prompt = with_history(spoken);
+  for (const auto history : {spoken, beginning_of(spoken, limit / 2)}) {
+    if (frames_of(history) >= limit) continue;
+    text::PromptColumns prompt = with_history(history);
     if (prompt.columns() <= limit) return prompt;
   }
   return with_history(first_voiced(spoken));
@@ -149,16 +164,17 @@ SpeechPlan plan_speech(const SpeechRequest& request, const SpeechModel& model,
 }
 
 text::PromptColumns build_prompt(const SpeechPlan& plan, const SpeechModel& model,
-                                 std::span<const VoiceReference> spoken, std::string_view text) {
+                                 std::span<const VoiceReference> spoken, std::string_view text,
+                                 int64_t room) {
   const dual_ar::Config& config = model.language_model().config();
+  const int64_t limit = dual_ar::prompt_limit(config);
   const std::span<const VoiceReference> references =
       plan.references.empty() ? first_voiced(spoken) : std::span(plan.references);
   text::PromptColumns prompt =
       config.family == dual_ar::Family::s2
-          ? build_s2(plan, model, spoken, text)
+          ? build_s2(plan, model, spoken, text, std::min(limit, room))
           : text::build_s1_prompt(model.tokenizer(), static_cast<int>(config.num_codebooks),
                                   views_of(references), text, plan.special_tokens);
-  const int64_t limit = dual_ar::prompt_limit(config);
   if (prompt.columns() > limit) {
     fail(ErrorCode::too_large, "text: the prompt takes ", prompt.columns(),
          " columns with its references, at most ", limit,
@@ -173,6 +189,7 @@ uint64_t voice_of_prompt(const SpeechPlan& plan, std::span<const VoiceReference>
       plan.references.empty() ? first_voiced(spoken) : std::span(plan.references);
   uint64_t voice = 0;
   for (const VoiceReference& reference : references) {
+    if (reference.speaker) voice += static_cast<uint64_t>(*reference.speaker) + 1;
     voice = XXH3_64bits_withSeed(reference.text.data(), reference.text.size(), voice);
     voice = XXH3_64bits_withSeed(reference.codes.data(), reference.codes.size() * sizeof(int32_t), voice);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,9 +42,11 @@ SpeechPlan plan_speech(const SpeechRequest& request, const SpeechModel& model,
 
 // The prompt of one utterance. `spoken`: the utterances before it. Without references the first of them
 // stands in as the reference, so that a long text keeps one voice (prompt.md 3.3); S2 puts them into its
-// history instead. Throws Error(too_large) when it leaves no room for speech.
+// history instead, of which it leaves out the later part where the whole would not fit into `room` columns.
+// Throws Error(too_large) when it leaves no room for speech.
 text::PromptColumns build_prompt(const SpeechPlan& plan, const SpeechModel& model,
-                                 std::span<const VoiceReference> spoken, std::string_view text);
+                                 std::span<const VoiceReference> spoken, std::string_view text,
+                                 int64_t room = std::numeric_limits<int64_t>::max());
 
 // Identifies the voice at the start of the prompt: a hash of the references' codes and words, 0 for none.
 uint64_t voice_of_prompt(const SpeechPlan& plan, std::span<const VoiceReference> spoken);
