@@ -212,12 +212,12 @@ test("with keys, models come and go by those who have one", withServer({
   assert.equal((await ask("POST", "/models", key, wanted)).status, 200);
 }));
 
-test("the platform's variable opens these routes for its own folder", withServer({ env: { SAGEMAKER_MULTI_MODEL: "true" } }, async (other) => {
+test("the platform's variable opens these routes for its own folder", withServer({ env: { ...env, SAGEMAKER_MULTI_MODEL: "true" } }, async (other) => {
   assert.deepEqual((await other.http.get("/models")).json(), { models: [] });
   assert.equal((await other.http.post("/models", { model_name: "a", url: url("a") })).status >= 400, true);
 }));
 
-test("without the setting they are refused by name", withServer({ env: { SAGEMAKER_MULTI_MODEL: "false" } }, async (other) => {
+test("without the setting they are refused by name", withServer({ env: { ...env, SAGEMAKER_MULTI_MODEL: "false" } }, async (other) => {
   for (const [method, path] of [["GET", "/models"], ["DELETE", "/models/a"], ["POST", "/models"], ["POST", "/models/a/invoke"]]) {
     const answer = await other.http.ask(method, path, {});
     assert.equal(answer.status, 404);
