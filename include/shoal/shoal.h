@@ -51,7 +51,6 @@ SHOAL_API int32_t shoal_abi_version(void);  // of the library, at least that of 
 SHOAL_API const char* shoal_version(void);  // "0.1.0"; static
 
 // ------------------------------------------------------------------------------------------------- errors
-
 typedef int32_t shoal_code;
 enum {
   SHOAL_NOT_YET = -2,  // nothing within the time given
@@ -85,7 +84,6 @@ SHOAL_API const char* shoal_code_name(shoal_code code);
 SHOAL_API int32_t shoal_is_callers_fault(shoal_code code);
 
 // ------------------------------------------------------------------------------------------------ buffers
-
 // Bytes that the library made: samples (float), codes (int32_t), a sound file, or a JSON text, which a NUL
 // follows that is not counted. Aligned for any of them; unchanged until freed.
 typedef struct shoal_buffer shoal_buffer;
@@ -94,7 +92,6 @@ SHOAL_API size_t shoal_buffer_size(const shoal_buffer* buffer);       // in byte
 SHOAL_API void shoal_buffer_free(shoal_buffer* buffer);
 
 // ---------------------------------------------------------------------------------------------------- log
-
 enum { SHOAL_LOG_DEBUG = 0, SHOAL_LOG_INFO = 1, SHOAL_LOG_WARNING = 2, SHOAL_LOG_ERROR = 3 };
 
 // Called from any thread, one call at a time, for the whole process. `message` is valid during the call. It
@@ -104,7 +101,6 @@ typedef void (*shoal_log_function)(void* user, int32_t level, const char* messag
 SHOAL_API shoal_code shoal_set_log(shoal_log_function function, void* user, shoal_error* error);
 
 // ---------------------------------------------------------------------------------------- configurations
-
 // Everything that can be set about an engine: the settings of docs/SETTINGS.md under their names, with the
 // same values and checks ("kv_memory_mb", "64"; "device", "cuda"; "prefix_cache", "false").
 typedef struct shoal_config shoal_config;
@@ -128,7 +124,6 @@ SHOAL_API shoal_code shoal_config_load(shoal_config* config, const char* toml_pa
 SHOAL_API shoal_code shoal_config_fields(shoal_buffer** json, shoal_error* error);
 
 // --------------------------------------------------------------------------------------- models, unloaded
-
 // `model` as the setting: a folder, or NULL or "" for the built-in voice.
 // What a folder contains, with or without its list of tensors: {"dir", "family", "precision", ...}, and
 // "problem", a sentence, if it cannot be used. precision: NULL or "" for automatic.
@@ -142,7 +137,6 @@ SHOAL_API shoal_code shoal_estimate_memory(const shoal_config* config, shoal_buf
 SHOAL_API shoal_code shoal_resolve_device(const char* device, shoal_buffer** text, shoal_error* error);
 
 // ------------------------------------------------------------------------------------------------ requests
-
 // What to say, and how: the fields of SpeechRequest (speech_request.h).
 typedef struct shoal_request shoal_request;
 SHOAL_API shoal_code shoal_request_new(shoal_request** request, shoal_error* error);
@@ -167,13 +161,11 @@ SHOAL_API shoal_code shoal_request_add_codes(shoal_request* request, const int32
 // Every field, in order: [{"name", "type": "text" | "integer" | "number" | "true or false", "default": text
 // or null, "help"}]. null: the model's own.
 SHOAL_API shoal_code shoal_request_fields(shoal_buffer** json, shoal_error* error);
-// All that can be checked without loading `model`. json: an array of warnings, one for each field without
-// effect; may be NULL.
+// All that can be checked without loading `model`. json (or NULL): warnings, one per field without effect.
 SHOAL_API shoal_code shoal_request_check(const shoal_request* request, const char* model, shoal_buffer** json,
                                          shoal_error* error);
 
 // ------------------------------------------------------------------------------------------------- engines
-
 // One model that serves many requests at once. The samples of a request depend only on the model, its
 // precision, the kind of device and the request with its seed, and are those of `shoal say`.
 typedef struct shoal_engine shoal_engine;
@@ -208,8 +200,7 @@ SHOAL_API shoal_code shoal_engine_traits(const shoal_engine* engine, shoal_buffe
 // "uptime_s", "gpu_available", "memory": {part: bytes}, "device_memory": {"used_bytes", "total_bytes"} or
 // null on a CPU, "resident_bytes"}. Model, precision and device are null while it does not run.
 SHOAL_API shoal_code shoal_engine_health(const shoal_engine* engine, shoal_buffer** json, shoal_error* error);
-// What the server's GET /v1/stats counts: "queue", "requests", "frames", "first_audio_s", "kv", ... A figure
-// without measurements is null.
+// What GET /v1/stats counts: "queue", "requests", "frames", "first_audio_s", "kv", ...; null: not measured.
 SHOAL_API shoal_code shoal_engine_statistics(const shoal_engine* engine, shoal_buffer** json,
                                              shoal_error* error);
 // Whether the device computes correctly: {"device", "gpu_available", "gpu_memory_bytes", "error": null or a
@@ -232,7 +223,6 @@ SHOAL_API shoal_code shoal_engine_voice_styles(const shoal_engine* engine, const
                                                shoal_buffer** styles, shoal_error* error);
 
 // ------------------------------------------------------------------------------------------------ speeches
-
 // The cost and outcome of a request; complete once the speech has ended.
 typedef struct shoal_summary {
   size_t size;
@@ -304,13 +294,11 @@ SHOAL_API shoal_code shoal_speech_warnings(const shoal_speech* speech, shoal_buf
                                            shoal_error* error);
 // The codes of everything spoken, int32 [frames, codebooks]; complete once it has ended.
 SHOAL_API shoal_code shoal_speech_codes(const shoal_speech* speech, shoal_buffer** codes, shoal_error* error);
-// Words from number `first` on, of models that know: [{"word", "start_s", "end_s"}]. A word comes with the
-// samples in which it ends.
+// Words from number `first` on, of models that know: [{"word", "start_s", "end_s"}]; each as its sound ends.
 SHOAL_API shoal_code shoal_speech_words(const shoal_speech* speech, size_t first, shoal_buffer** json,
                                         shoal_error* error);
 
 // ----------------------------------------------------------------------------------------------- mailboxes
-
 // Tells an event loop, or a thread, which of many speeches and batches have something to take: a file
 // descriptor that is readable while there is, and the tokens that the caller gave them. No thread of the
 // engine runs the caller's code.
@@ -319,8 +307,7 @@ SHOAL_API void shoal_mailbox_free(shoal_mailbox* mailbox);
 // For poll, epoll or select; only to wait for. -1 for a NULL handle. It is closed by shoal_mailbox_free.
 SHOAL_API int32_t shoal_mailbox_fd(const shoal_mailbox* mailbox);
 // Takes at most `capacity` tokens, each once however often its speech called; waits for one at most
-// `timeout_ms` (as shoal_speech_next). SHOAL_NOT_YET: none. A token of a speech that was freed may still
-// come.
+// `timeout_ms` (as shoal_speech_next). SHOAL_NOT_YET: none. That of a freed speech may still come.
 SHOAL_API shoal_code shoal_mailbox_take(shoal_mailbox* mailbox, int64_t timeout_ms, uint64_t* tokens,
                                         size_t capacity, size_t* count, shoal_error* error);
 // Posts `token` when samples have arrived and at the end, and at once if there is something already: read
@@ -329,7 +316,6 @@ SHOAL_API shoal_code shoal_speech_watch(shoal_speech* speech, shoal_mailbox* mai
                                         shoal_error* error);
 
 // ------------------------------------------------------------------------------------------------- batches
-
 typedef struct shoal_batch_options {
   size_t size;
   uint64_t seed;           // with has_seed: item i without a seed of its own gets one derived from (seed, i)
@@ -367,7 +353,6 @@ SHOAL_API shoal_code shoal_item_summary(const shoal_item* item, shoal_summary* s
 SHOAL_API shoal_code shoal_item_warnings(const shoal_item* item, shoal_buffer** json, shoal_error* error);
 
 // -------------------------------------------------------------------------------------------------- voices
-
 // The named voices of an engine: a folder of clips, or those that the model has itself (voices.h).
 SHOAL_API shoal_code shoal_engine_voices(shoal_engine* engine, shoal_voices** voices, shoal_error* error);
 // The same folder of clips without an engine.
@@ -386,7 +371,6 @@ SHOAL_API shoal_code shoal_voices_rename(shoal_voices* voices, const char* name,
 SHOAL_API shoal_code shoal_voices_remove(shoal_voices* voices, const char* name, shoal_error* error);
 
 // --------------------------------------------------------------------------------------------- sound files
-
 // Samples as 16-bit integers, rounded as in every file that `shoal say` writes. `pcm`: [count].
 SHOAL_API shoal_code shoal_to_pcm16(const float* samples, size_t count, int16_t* pcm, shoal_error* error);
 // A whole file, byte for byte that of `shoal say`. format: wav, pcm (16-bit little-endian), flac, opus, mp3,

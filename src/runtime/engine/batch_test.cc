@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "base/eventually_testing.h"
 #include "runtime/engine/engine_testing.h"
 #include "runtime/engine/ledger.h"
 #include "shoal/engine.h"
@@ -14,7 +15,6 @@
 namespace shoal {
 namespace {
 
-using runtime::testing::eventually;
 using runtime::testing::short_request;
 using runtime::testing::tiny_config;
 using std::chrono::milliseconds;

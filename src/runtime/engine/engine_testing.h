@@ -90,15 +90,6 @@ inline SpeechRequest random_request(std::mt19937_64& random, const std::vector<R
   return request;
 }
 
-// Within ten seconds.
-inline bool eventually(const std::function<bool()>& condition) {
-  for (int i = 0; i < 30000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  return false;
-}
-
 // Has an end, soon.
 inline SpeechRequest short_request(const std::string& text = "A fish.", int64_t frames = 12) {
   SpeechRequest request;

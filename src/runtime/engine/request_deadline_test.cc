@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <thread>
 
+#include "base/eventually_testing.h"
 #include "runtime/engine/engine_testing.h"
 #include "runtime/engine/speech_state.h"
 
@@ -12,7 +13,6 @@ namespace shoal::runtime {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::eventually;
 using testing::short_request;
 using testing::tiny_config;
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <arpa/inet.h>
-#include <chrono>
 #include <gtest/gtest.h>
 #include <map>
 #include <netinet/in.h>
@@ -11,21 +10,12 @@
 #include <string>
 #include <string_view>
 #include <sys/socket.h>
-#include <thread>
 #include <unistd.h>
 #include <utility>
 
-namespace shoal::server {
+#include "base/eventually_testing.h"
 
-// Waits for what another thread brings about; ten seconds are never needed.
-template <typename Condition>
-bool eventually(Condition condition) {
-  for (int i = 0; i < 5000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  return false;
-}
+namespace shoal::server {
 
 struct Answer {
   int status = 0;                             // 0: no answer

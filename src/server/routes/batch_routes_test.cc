@@ -1,12 +1,13 @@
 // Batches over HTTP: order, seeds, bad items, lines, deadlines, clients that leave.
 #include <algorithm>
 #include <boost/asio/use_future.hpp>
+#include <chrono>
 #include <gtest/gtest.h>
 #include <map>
 #include <set>
-#include <thread>
 
 #include "base/base64.h"
+#include "base/eventually_testing.h"
 #include "server/routes/batch_run.h"
 #include "server/routes/clip_testing.h"
 
@@ -26,14 +27,6 @@ std::vector<Route> batch_and_single(const ServerConfig& config) {
   std::vector<Route> routes = batch_routes(config);
   for (Route& route : fish_routes(config)) routes.push_back(std::move(route));
   return routes;
-}
-
-bool eventually(const std::function<bool()>& condition) {
-  for (int i = 0; i < 30000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  return false;
 }
 
 class Batches : public ::testing::Test {
