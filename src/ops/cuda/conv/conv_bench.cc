@@ -37,7 +37,7 @@ class ConvBench : private GpuBench {
       wides({3072, 1, 1024, true}, rows);
       wides({1024, 1, 3072}, rows);
     }
-    for (const int64_t rows : {32, 64, 128, 200, 256, 512, 1000}) {
+    for (const int64_t rows : {32, 64, 128, 192, 200, 256, 512, 1000}) {
       wides({6144, 1, 2560}, rows);
       wides({2560, 1, 4096}, rows);
       wides({9728, 1, 2560, true}, rows);

@@ -40,6 +40,7 @@ GemmKernel choose_rounded(const Gemm& gemm, const Machine& machine) {
 }  // namespace
 
 bool is_wide(const MatrixShape& matrix, int64_t rows, const Machine& machine) {
+  if (machine.wgmma && is_large(matrix, machine)) return true;
   const TileChoice tile = choose_tile(matrix, rows, machine);
   const bool groups = kTileShapes[static_cast<size_t>(tile.shape)].depth_groups > 1;
   return expected_us(choose_wide(matrix, rows, machine), matrix, rows, machine) <
@@ -57,7 +58,8 @@ GemmChoice choose(const Gemm& gemm, const Machine& machine) {
 
 bool adds_later(const Gemm& gemm, const Machine& machine) {
   return machine.wgmma && size_of(gemm.operand) == 2 && settled_bytes(gemm.shape.outputs) <= kSharedBytes &&
-         partial_plan(gemm.shape, gemm.rows, machine).row_groups > 0;
+         (has_wide_segments(gemm.shape, gemm.rows, machine) ||
+          partial_plan(gemm.shape, gemm.rows, machine).row_groups > 0);
 }
 
 }  // namespace shoal::ops::cuda

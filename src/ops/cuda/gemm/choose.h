@@ -59,9 +59,9 @@ struct GemmChoice {
 
 GemmChoice choose(const Gemm& gemm, const Machine& machine);
 
-// Whether the sums onto a residual stream are left for the norm behind it to add (sm90/partial.cuh): 17 to
-// 256 rows on 9.0, 16-bit weights without bias, even segments, outputs in whole blocks, and rows that fit
-// into the block that norms them.
+// Whether the sums onto a residual stream are left for the norm behind it to add (sm90/partial.cuh, and
+// wide_segments of large matrices): 17 to 256 rows on 9.0, 16-bit weights without bias, even segments,
+// outputs in whole blocks, and rows that fit into the block that norms them.
 bool adds_later(const Gemm& gemm, const Machine& machine);
 
 // Whether the wide kernel that choose_wide gives is expected to be faster than tile_kernel.

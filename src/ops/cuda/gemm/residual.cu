@@ -2,6 +2,7 @@
 #include "ops/cuda/gemm/choose.h"
 #include "ops/cuda/gemm/operands/products.h"
 #include "ops/cuda/gemm/sm90/partial_product.h"
+#include "ops/cuda/gemm/sm90/wide_product.h"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops::cuda {
@@ -14,14 +15,18 @@ bool linear_sums(Context& ctx, TensorView in, const PackedMatrix& weight, Tensor
       !adds_later(gemm, machine_of(ctx)))
     return false;
   const Workspace::Scope scope(*ctx.workspace);
-  const Product product{.shape = shape_of(weight),
-                        .format = weight.format,
-                        .weight = weight.storage.view().data(),
-                        .scales = scales_of(weight),
-                        .x = in.data(),
-                        .x_stride = in.stride(0),
-                        .rows = in.dim(0)};
-  return partial_product(ctx, product.scales ? widened(ctx, product) : product, sums);
+  Product product{.shape = shape_of(weight),
+                  .format = weight.format,
+                  .weight = weight.storage.view().data(),
+                  .scales = scales_of(weight),
+                  .x = in.data(),
+                  .x_stride = in.stride(0),
+                  .rows = in.dim(0)};
+  if (product.scales) product = widened(ctx, product);
+  if (!has_wide_segments(product.shape, product.rows, machine_of(ctx)))
+    return partial_product(ctx, product, sums);
+  wide_segments(ctx, product, sums);
+  return true;
 }
 
 }  // namespace shoal::ops::cuda

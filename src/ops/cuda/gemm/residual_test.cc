@@ -3,6 +3,7 @@
 
 #include "ops/cuda/gemm/sm90/partial_product.h"
 #include "ops/cuda/gemm/sm90/wide_kernels_testing.h"
+#include "ops/cuda/gemm/sm90/wide_product.h"
 #include "ops/product_testing.h"
 #include "ops/step_graph.h"
 #include "ops/transfer.h"
@@ -100,6 +101,46 @@ TEST_P(ResidualStream, TheMostInputsThatFitHaveTheBitsOfAddingAtOnce) {
     EXPECT_TRUE(stream.pending);
     linear(ctx(), in, out, at_once, {.accumulate = true});
     expect_same_bits(get(settled(ctx(), stream)), get(at_once));
+  }
+}
+
+TEST(WideSegments, AreOfLargeMatricesAnd17To128Rows) {
+  const Machine machine{132, 227 << 10, true};
+  const MatrixShape down{2560, 1, 9728};
+  EXPECT_FALSE(has_wide_segments(down, 16, machine));
+  EXPECT_TRUE(has_wide_segments(down, 17, machine));
+  EXPECT_TRUE(has_wide_segments(down, 128, machine));
+  EXPECT_FALSE(has_wide_segments(down, 129, machine));
+  EXPECT_TRUE(has_wide_segments({2560, 1, 4096}, 64, machine));
+  EXPECT_FALSE(has_wide_segments({2560, 1, 4096}, 64, {132, 227 << 10}));
+  EXPECT_FALSE(has_wide_segments({1024, 1, 3072}, 64, machine));  // S1-mini's
+  EXPECT_FALSE(has_wide_segments({2560, 1, 4064}, 64, machine));  // a segment of 15 tiles
+  EXPECT_FALSE(has_wide_segments({2564, 1, 4096}, 64, machine));
+}
+
+TEST_P(ResidualStream, LargeMatricesHaveTheBitsOfAddingAtOnce) {
+  for (const auto& [outputs, depth] : {std::pair<int64_t, int64_t>{2560, 4096}, {712, 9728}}) {
+    const PackedMatrix weight = matrix(outputs, depth, 2);
+    const Tensor norm_weight = put(random_values(outputs, 8), {outputs});
+    const RmsNorm norm{norm_weight, kEps};
+    const PackedMatrix head = matrix(24, outputs, 6);
+    for (const int64_t rows : {17, 40, 64, 65, 128, 129}) {
+      SCOPED_TRACE(testing::Message() << rows << " rows of " << outputs << " x " << depth);
+      const Workspace::Scope scope(*ctx().workspace);
+      const Tensor in = put(random_values(rows * depth, 1), {rows, depth}, dtype());
+      const Tensor x = put(random_values(rows * outputs, 3), {rows, outputs}),
+                   at_once = put(random_values(rows * outputs, 3), {rows, outputs});
+      const Tensor y = put(random_values(rows * 24, 4), {rows, 24}),
+                   want = put(random_values(rows * 24, 5), {rows, 24});
+      Residual stream(ctx(), x, dtype());
+      add_linear(ctx(), in, weight, stream);
+      EXPECT_EQ(stream.pending, rows <= 128);
+      norm_linear(ctx(), stream, norm, head, y);
+      linear(ctx(), in, weight, at_once, {.accumulate = true});
+      norm_linear(ctx(), at_once, norm, head, want);
+      expect_same_bits(get(y), get(want));
+      expect_same_bits(get(x), get(at_once));
+    }
   }
 }
 

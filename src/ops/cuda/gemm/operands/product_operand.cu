@@ -13,6 +13,8 @@ namespace {
 
 constexpr int kThreads = 256, kWarps = kThreads / 32;
 constexpr int64_t kSharedBytes = 48 << 10;  // of a block, without asking for more
+constexpr int64_t kHeldDepth = 1024;        // what RowNorm keeps in registers
+using DeepNorm = RowNormOf<20>;             // 2,560 inputs: all are asked for at once
 
 struct OperandArguments {
   const void* x;
@@ -64,8 +66,9 @@ __global__ void __launch_bounds__(kThreads) round_kernel(const OperandArguments 
 }
 
 // Normed rows, or rows that are not f32: a warp per row. kUsual: normed, in vectors, its weight through
-// shared memory; this kernel omits the instructions of the other cases.
-template <typename T, bool kUsual>
+// shared memory; this kernel omits the instructions of the other cases.  Norm: by how much of a row fits into
+// registers.
+template <typename T, bool kUsual, typename Norm = RowNorm>
 __global__ void __launch_bounds__(kThreads) operand_kernel(const OperandArguments a) {
   extern __shared__ float4 shared_weight[];
   const bool vectors = kUsual || a.vectors, shares_weight = kUsual || a.shares_weight;
@@ -81,7 +84,7 @@ __global__ void __launch_bounds__(kThreads) operand_kernel(const OperandArgument
   const int64_t row = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
   const bool exists = row < a.rows;
   const float* const from = static_cast<const float*>(a.x) + row * a.x_stride;  // where x is f32
-  RowNorm norm;
+  Norm norm;
   if (exists && weight) norm.measure(from, a.depth, a.eps, vectors);
   if (shares_weight) {
     wait_for_copies();
@@ -145,7 +148,10 @@ TensorView product_operand(Context& ctx, TensorView x, DType dtype, const RmsNor
   with_float_type(dtype, [&](auto type) {
     using T = decltype(type);
     launch(ctx, "operand of a product", grid,
-           shares_weight ? operand_kernel<T, true> : operand_kernel<T, false>, arguments);
+           !shares_weight       ? operand_kernel<T, false>
+           : depth > kHeldDepth ? operand_kernel<T, true, DeepNorm>
+                                : operand_kernel<T, true>,
+           arguments);
   });
   return y;
 }

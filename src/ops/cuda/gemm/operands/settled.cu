@@ -13,8 +13,9 @@
 namespace shoal::ops::cuda {
 namespace {
 
-constexpr int kThreads = 128;  // of a row
-constexpr int kTogether = 2;   // fours of a row that a thread asks for at the same time
+constexpr int kThreads = 128, kDeepThreads = 320;  // of a row; of one with more than kDeepInputs
+constexpr int64_t kDeepInputs = 2048;
+constexpr int kTogether = 2;  // fours of a row that a thread asks for at the same time
 static_assert(kPendingSegments == kSegments);
 
 struct SettleArguments {
@@ -32,7 +33,7 @@ __device__ float4 plus(const float4& a, const float4& b) {
 }
 
 // x += sums, for a row; calls what(k, the four results from k on).
-template <typename What>
+template <int kThreads, typename What>
 __device__ inline void settle_row(const SettleArguments& a, int64_t row, What&& what) {
   float* const x = a.x + row * a.x_stride;
   const float* const sums = a.sums + row * a.depth;
@@ -63,12 +64,12 @@ __device__ inline void settle_row(const SettleArguments& a, int64_t row, What&& 
 
 __global__ void __launch_bounds__(kThreads) settle_kernel(const SettleArguments a) {
   wait_for_inputs();
-  settle_row(a, blockIdx.x, [](int, const float4&) {});
+  settle_row<kThreads>(a, blockIdx.x, [](int, const float4&) {});
 }
 
 // Also makes the operand of the next product. The row passes through shared memory to the warps, each of
 // which computes the moments of the whole row: RowNorm's order is that of one warp.
-template <typename T>
+template <typename T, int kThreads>
 __global__ void __launch_bounds__(kThreads) settled_operand_kernel(const SettleArguments a) {
   extern __shared__ float4 shared_fours[];
   float4* const weights = shared_fours + a.depth / 4;
@@ -76,7 +77,7 @@ __global__ void __launch_bounds__(kThreads) settled_operand_kernel(const SettleA
     copy_async<16>(&weights[k], a.norm_weight + k * 4);
   let_successor_start();  // the product
   wait_for_inputs();
-  settle_row(a, blockIdx.x, [&](int k, const float4& four) { shared_fours[k / 4] = four; });
+  settle_row<kThreads>(a, blockIdx.x, [&](int k, const float4& four) { shared_fours[k / 4] = four; });
   wait_for_copies();
   __syncthreads();
   RowNorm norm;
@@ -94,9 +95,9 @@ SettleArguments arguments_of(TensorView x, TensorView sums) {
           .sums = sums.as<float>()};
 }
 
-Grid grid_of(TensorView x, int64_t shared_bytes) {
+Grid grid_of(TensorView x, int threads, int64_t shared_bytes) {
   return {.blocks = dim3(static_cast<unsigned>(x.dim(0))),
-          .threads = dim3(kThreads),
+          .threads = dim3(static_cast<unsigned>(threads)),
           .shared_bytes = static_cast<size_t>(shared_bytes)};
 }
 
@@ -109,13 +110,20 @@ void norm_settled(Context& ctx, TensorView x, TensorView sums, const RmsNorm& no
   arguments.norm_weight = norm.weight.as<float>();
   arguments.eps = norm.eps;
   arguments.y = y.data();
-  launch(ctx, "operand of a product, settled", grid_of(x, settled_bytes(x.dim(1))),
-         with_operand_type(y.dtype(), [](auto type) { return settled_operand_kernel<decltype(type)>; }),
+  const bool deep = x.dim(1) > kDeepInputs;
+  launch(ctx, "operand of a product, settled",
+         grid_of(x, deep ? kDeepThreads : kThreads, settled_bytes(x.dim(1))),
+         with_operand_type(y.dtype(),
+                           [&](auto type) {
+                             using T = decltype(type);
+                             return deep ? settled_operand_kernel<T, kDeepThreads>
+                                         : settled_operand_kernel<T, kThreads>;
+                           }),
          arguments);
 }
 
 void add_sums(Context& ctx, TensorView sums, TensorView x) {
-  launch(ctx, "sums of a product", grid_of(x, 0), settle_kernel, arguments_of(x, sums));
+  launch(ctx, "sums of a product", grid_of(x, kThreads, 0), settle_kernel, arguments_of(x, sums));
 }
 
 }  // namespace shoal::ops::cuda

@@ -26,7 +26,8 @@ bool skinny_product(Context& ctx, const Product& product, DType x_dtype, const R
   CHECK(x_dtype == product.format.operand || (x_dtype == DType::f32 && shape.depth % 8 == 0));
   if (norm && product.rows > kNormRows) return false;
   const bool float_input = x_dtype == DType::f32;
-  if ((norm || !float_input) && is_streamed(shape, product.scales != nullptr, machine_of(ctx)) &&
+  if ((norm || !float_input) &&
+      is_streamed(shape, product.rows, product.scales != nullptr, machine_of(ctx)) &&
       streamed_product(ctx, product, norm))
     return true;
   const SkinnyArguments arguments = skinny_arguments(product, norm);

@@ -1,11 +1,11 @@
 // Products of at most 16 rows by matrices that are larger than all blocks of skinny.cuh that run at once
 // hold: one block to a multiprocessor, which stays, and through whose shared memory its part of the weights
-// streams without a gap. Half of a multiprocessor's shared memory, so that the weights of the next kernel in
-// the chain are on their way before this one ends: a step is bound by reading weights.
+// streams without a gap. A step is bound by reading weights.
 //
-// A block takes every gridDim.x-th unit of one or two rows of tiles; warp s computes segment s of each. Sums
-// pass through shared memory in two places in turn, so that a unit costs one barrier. The layout of weights,
-// the order of sums and so the bits are those of all kernels (matrix_layout.cuh).
+// A block takes every gridDim.x-th unit of one or two rows of tiles; warp s computes segment s of each, and
+// warps of their own add the segments and store them: nobody waits for the slowest segment of a unit, or its
+// stores, before he asks for the next weights. The layout of weights, the order of sums and so the bits are
+// those of all kernels (matrix_layout.cuh).
 #pragma once
 
 #include "ops/cuda/gemm/skinny/skinny.cuh"
@@ -27,12 +27,13 @@ class StreamedWeights {
     ring_ = shared + warp * a.segment_bytes();
     barriers_ = static_cast<uint32_t>(
         __cvta_generic_to_shared(shared + at.barriers + warp * kMostStreamedStages * 8));
+    stages_ = stages_of_block(a);
     if (lane() == 0) {
-      for (int stage = 0; stage < a.stages; ++stage) init_barrier(barriers_ + stage * 8, 1);
+      for (int stage = 0; stage < stages_; ++stage) init_barrier(barriers_ + stage * 8, 1);
       show_barriers();
     }
     __syncwarp();
-    for (int stage = 0; stage < a.stages; ++stage) copy();
+    for (int stage = 0; stage < stages_; ++stage) copy();
   }
 
   // The next piece; pieces are counted by the ring.
@@ -42,12 +43,21 @@ class StreamedWeights {
   __device__ void release(int) {
     __syncwarp();
     copy();
-    if (++stage_ == a_.stages) stage_ = 0, parity_ ^= 1;
+    if (++stage_ == stages_) stage_ = 0, parity_ ^= 1;
   }
 
  private:
   static constexpr int kTileVectors = kBytes / 16;
   static __device__ int lane() { return static_cast<int>(threadIdx.x % 32); }
+
+  // Fewer where others have more units to do: memory serves a block by how much it asks for at a time, so
+  // that all end together.
+  static __device__ int stages_of_block(const SkinnyArguments& a) {
+    const int units = (a.tile_rows + a.block_rows - 1) / a.block_rows, blocks = static_cast<int>(gridDim.x);
+    const int most = (units + blocks - 1) / blocks;
+    const int own = (units - 1 - static_cast<int>(blockIdx.x)) / blocks + 1;
+    return max(2, (2 * a.stages * own + most) / (2 * most));
+  }
 
   __device__ void copy() {
     if (first_ >= a_.tile_rows || tiles_ <= 0) return;
@@ -63,7 +73,7 @@ class StreamedWeights {
                   from + static_cast<int64_t>(r) * a_.row_tiles * kTileVectors,
                   static_cast<uint32_t>(count * kBytes), barrier);
     }
-    if (++fill_ == a_.stages) fill_ = 0;
+    if (++fill_ == stages_) fill_ = 0;
     if ((done_ += a_.stage_tiles) < tiles_) return;
     done_ = 0;
     first_ += static_cast<int>(gridDim.x) * a_.block_rows;
@@ -73,21 +83,24 @@ class StreamedWeights {
   const uint4* from_;
   char* ring_;
   uint32_t barriers_, parity_ = 0;
-  int tiles_;
+  int tiles_, stages_;
   int stage_ = 0;                    // the next piece's
   int first_, done_ = 0, fill_ = 0;  // of what is copied next: the unit's first row of tiles, tiles, stage
 };
 
-// The result that a thread stores of each unit: of 8 (kHigh: 16) rows by 8 outputs for each row of tiles.
+// A result that a thread of the storing warps stores of each unit: of 8 (kHigh: 16) rows by 8 outputs for
+// each row of tiles.
 template <bool kHigh>
 class StreamedResult {
  public:
-  // Asks for what is added to the unit's result. first: the unit's first row of tiles.
-  __device__ StreamedResult(const SkinnyArguments& a, int first) : a_(a) {
-    const int thread = static_cast<int>(threadIdx.x);
-    tile_row_ = thread / kTileResults;
-    row_ = thread / kTileOutputs % kRows;
-    output_ = thread % kTileOutputs;
+  StreamedResult() = default;
+  static constexpr int kRows = kHigh ? 16 : 8, kTileResults = kRows * kTileOutputs;
+
+  // Asks for what is added to the unit's result. first: the unit's first row of tiles.  index: the result's.
+  __device__ StreamedResult(const SkinnyArguments& a, int first, int index) {
+    tile_row_ = index / kTileResults;
+    row_ = index / kTileOutputs % kRows;
+    output_ = index % kTileOutputs;
     n_ = ((a.paired ? first / 2 : first) + tile_row_) * kTileOutputs + output_;
     exists_ = tile_row_ < (a.paired ? 1 : a.block_rows) && row_ < a.rows && n_ < a.outputs;
     if (!exists_ || a.paired) return;
@@ -98,38 +111,95 @@ class StreamedResult {
   }
 
   // sums: of the segments, [segment][row of tiles][row][output].
-  __device__ void store(const float* sums) const {
+  __device__ void store(const SkinnyArguments& a, const float* sums) const {
     if (!exists_) return;
-    if (a_.paired) return store_swiglu(a_.epilogue, row_, n_, sum(sums, 0), sum(sums, 1));
-    store_value(a_.epilogue.y, row_ * a_.epilogue.y_stride + n_, a_.epilogue.y_dtype,
-                epilogue_value(sum(sums, tile_row_), bias_, scale_, before_, a_.epilogue.activation));
+    if (a.paired) return store_swiglu(a.epilogue, row_, n_, sum(a, sums, 0), sum(a, sums, 1));
+    store_value(a.epilogue.y, row_ * a.epilogue.y_stride + n_, a.epilogue.y_dtype,
+                epilogue_value(sum(a, sums, tile_row_), bias_, scale_, before_, a.epilogue.activation));
   }
 
  private:
-  static constexpr int kRows = kHigh ? 16 : 8, kTileResults = kRows * kTileOutputs;
-
   // The segments' sums, added in order.
-  __device__ float sum(const float* sums, int tile_row) const {
+  __device__ float sum(const SkinnyArguments& a, const float* sums, int tile_row) const {
     const float* const from = sums + tile_row * kTileResults + row_ * kTileOutputs + output_;
     float sum = 0.0f;
 #pragma unroll
     for (int segment = 0; segment < kSegments; ++segment)
-      if (segment < a_.segments) sum = __fadd_rn(sum, from[segment * a_.block_rows * kTileResults]);
+      if (segment < a.segments) sum = __fadd_rn(sum, from[segment * a.block_rows * kTileResults]);
     return sum;
   }
 
-  const SkinnyArguments& a_;
   int tile_row_, row_, output_, n_;
   bool exists_;
   float bias_ = 0.0f, scale_ = 1.0f, before_ = 0.0f;
 };
 
+// The two places of the sums of a unit, which are filled and emptied in turn, by one kind of warps and the
+// other, which so may be a unit apart.
+class StreamedSums {
+ public:
+  __device__ StreamedSums(const SkinnyArguments& a, const StreamedShared& at, char* shared)
+      : sums_(reinterpret_cast<float*>(shared + at.sums)),
+        barriers_(static_cast<uint32_t>(__cvta_generic_to_shared(shared + at.turns))),
+        segment_(StreamedShared::segment_sums_bytes(a) / 4),
+        size_(a.segments * segment_) {}
+
+  // By one thread, before a barrier of the block.
+  __device__ void init() const {
+    for (int place = 0; place < 2; ++place) {
+      init_barrier(full(place), kSegments);
+      init_barrier(empty(place), kStreamedStorers);
+    }
+    show_barriers();
+  }
+  __device__ void wait_until_empty() const { wait_for_phase(empty(place_), phase_ ^ 1); }
+  __device__ void wait_until_full() const { wait_for_phase(full(place_), phase_); }
+  __device__ float* place() const { return sums_ + place_ * size_; }
+  __device__ float* place(int segment) const { return place() + segment * segment_; }
+  // By whole warps: they have filled or emptied the place; the next one's turn.
+  __device__ void filled() { pass(full(place_)); }
+  __device__ void emptied() { pass(empty(place_)); }
+
+ private:
+  __device__ uint32_t full(int place) const { return barriers_ + static_cast<uint32_t>(place) * 16; }
+  __device__ uint32_t empty(int place) const { return full(place) + 8; }
+  __device__ void pass(uint32_t barrier) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) arrive(barrier);
+    place_ ^= 1;
+    if (place_ == 0) phase_ ^= 1;
+  }
+
+  float* sums_;
+  uint32_t barriers_, phase_ = 0;
+  int segment_, size_, place_ = 0;
+};
+
 // A row of 2,560 inputs in the registers of a warp.
 using StreamedNorm = RowNormOf<20>;
 
+// By the warps that store: the results of the block's units.
+template <int kTileRows, bool kHigh>
+__device__ inline void store_streamed(const SkinnyArguments& a, StreamedSums& sums) {
+  using Result = StreamedResult<kHigh>;
+  constexpr int kThreads = 32 * kStreamedStorers;
+  constexpr int kCount = (kTileRows * Result::kTileResults + kThreads - 1) / kThreads;
+  const int thread = static_cast<int>(threadIdx.x) - kSkinnyThreads;
+  for (int first = static_cast<int>(blockIdx.x) * a.block_rows; first < a.tile_rows;
+       first += static_cast<int>(gridDim.x) * a.block_rows) {
+    Result results[kCount];
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) results[i] = Result(a, first, i * kThreads + thread);
+    sums.wait_until_full();
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) results[i].store(a, sums.place());
+    sums.emptied();
+  }
+}
+
 // kNormed: rows are f32 and normed here; else they are of T.
 template <typename T, bool kInt8, bool kNormed, int kTileRows, bool kHigh>
-__global__ void __launch_bounds__(kSkinnyThreads, 2) streamed_kernel(const SkinnyArguments a) {
+__global__ void __launch_bounds__(kStreamedThreads, 2) streamed_kernel(const SkinnyArguments a) {
 #if __CUDA_ARCH__ >= 900
   static_assert(!(kNormed && kHigh), "at most kNormRows are normed");
   extern __shared__ uint4 shared_vectors[];
@@ -137,8 +207,9 @@ __global__ void __launch_bounds__(kSkinnyThreads, 2) streamed_kernel(const Skinn
   const StreamedShared at(a);
   const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x / 32), 0),
             lane = static_cast<int>(threadIdx.x % 32);
+  // Of the warps that store: none.
   const int begin = min(warp * a.segment_tiles, a.row_tiles),
-            tiles = min(a.segment_tiles, a.row_tiles - begin);
+            tiles = warp < kSegments ? min(a.segment_tiles, a.row_tiles - begin) : 0;
   const int step = static_cast<int>(gridDim.x) * a.block_rows;
   using Operands = TileOperands<T, kInt8, kTileRows>;
   StreamedWeights<Operands::kBytes> weights(a, at, shared, begin, tiles);
@@ -149,43 +220,38 @@ __global__ void __launch_bounds__(kSkinnyThreads, 2) streamed_kernel(const Skinn
   int first = static_cast<int>(blockIdx.x) * a.block_rows;
   Operands operands = operands_of(first);
   if constexpr (kNormed)
-    for (int k = static_cast<int>(threadIdx.x) * 4; k < a.depth; k += kSkinnyThreads * 4)
+    for (int k = static_cast<int>(threadIdx.x) * 4; k < a.depth; k += kStreamedThreads * 4)
       copy_async<16>(shared + at.norm + k * 4, a.norm_weight + k);
+  StreamedSums all_sums(a, at, shared);
+  if (threadIdx.x == kSkinnyThreads) all_sums.init();
+  __syncthreads();
   wait_for_inputs();
 
-  float* const all_sums = reinterpret_cast<float*>(shared + at.sums);
-  const int segment_sums = StreamedShared::segment_sums_bytes(a) / 4;
-  float* place = all_sums;
   const auto run = [&](auto& input, auto ahead) {
     for (; first < a.tile_rows; first += step) {
       const Operands next = operands_of(first + step);  // scales take as long to come as weights
-      const StreamedResult<kHigh> result(a, first);
       float sums[kTileRows][4] = {};
       multiply_segment<T, kTileRows, decltype(ahead)::value>(a, weights, operands, input, tiles, sums);
       input.restart();
+      all_sums.wait_until_empty();
       if (tiles > 0) {
 #pragma unroll
         for (int r = 0; r < kTileRows; ++r) {
           if (r >= a.block_rows) break;
           float2* const to =
-              reinterpret_cast<float2*>(place + warp * segment_sums + r * (kHigh ? 16 : 8) * kTileOutputs) +
-              lane;
+              reinterpret_cast<float2*>(all_sums.place(warp) + r * (kHigh ? 16 : 8) * kTileOutputs) + lane;
           to[0] = {sums[r][0], sums[r][1]};
           if constexpr (kHigh) to[32] = {sums[r][2], sums[r][3]};
         }
       }
-      __syncthreads();
-      result.store(place);
-      place = place == all_sums ? all_sums + a.segments * segment_sums : all_sums;
+      all_sums.filled();
       operands = next;
     }
   };
+  // Sums take the place of the norm's weights after that.
+  if constexpr (kNormed) stage_normed<T, StreamedNorm>(a, at, shared);
+  if (warp >= kSegments) return store_streamed<kTileRows, kHigh>(a, all_sums);
   if constexpr (kNormed) {
-    if (a.rows == 1)
-      stage_one_normed<T, StreamedNorm>(a, at, shared, begin, tiles);
-    else
-      stage_normed<T, StreamedNorm>(a, at, shared);
-    __syncthreads();  // sums take the place of the norm's weights
     NormedInput input(a, at, shared, begin);
     run(input, std::integral_constant<int, 4>());
   } else {

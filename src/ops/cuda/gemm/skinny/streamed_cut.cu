@@ -6,10 +6,11 @@
 namespace shoal::ops::cuda {
 namespace {
 
-constexpr int kStageTiles[] = {8, 4, 2};  // the most that leave three stages
+constexpr int kStageTiles[] = {8, 5, 4, 2};  // the most that leave three stages
 constexpr int kWantedStages = 3, kFewestStages = 2;
-constexpr int64_t kReserved = 1 << 10;  // of every block, beyond what it asks for
-constexpr int64_t kHeldByBlock = 96 << 10;
+// What the blocks of skinny.cuh on a multiprocessor hold at once: of two, and of all that fit where they need
+// no norm or little memory.
+constexpr int64_t kHeldByTwo = 96 << 10, kHeldByAll = 200 << 10;
 
 int64_t parts_of(int64_t items, int64_t per_part) { return (items + per_part - 1) / per_part; }
 
@@ -24,7 +25,7 @@ bool choose_stream(SkinnyArguments& a, const Machine& machine) {
     if (load < least) least = load, a.block_rows = rows;
   }
   a.stages = 0;
-  const int64_t room = (machine.shared_bytes + kReserved) / 2 - kReserved - StreamedShared(a).bytes;
+  const int64_t room = machine.shared_bytes * 2 / 3 - StreamedShared(a).bytes;
   for (const int tiles : kStageTiles) {
     // Inputs that come from global memory are asked for so many tiles ahead.
     if (!a.norm_weight && tiles % (a.block_rows == 1 ? 8 : 4) != 0) continue;
@@ -36,8 +37,10 @@ bool choose_stream(SkinnyArguments& a, const Machine& machine) {
   return a.stages >= kFewestStages;
 }
 
-bool is_streamed(const MatrixShape& shape, bool int8, const Machine& machine) {
-  return machine.wgmma && shape.bytes() / (int8 ? 2 : 1) > machine.multiprocessors * kHeldByBlock;
+bool is_streamed(const MatrixShape& shape, int64_t rows, bool int8, const Machine& machine) {
+  if (!machine.wgmma || (int8 && rows == 1)) return false;
+  const int64_t held = int8 || rows > kNormRows ? kHeldByAll : kHeldByTwo;
+  return shape.bytes() / (int8 ? 2 : 1) > machine.multiprocessors * held;
 }
 
 }  // namespace shoal::ops::cuda

@@ -7,11 +7,14 @@
 namespace shoal::ops::cuda {
 
 constexpr int kMostStreamedStages = 8;
+constexpr int kStreamedStorers = 2;  // warps that store
+constexpr int kStreamedThreads = kSkinnyThreads + 32 * kStreamedStorers;
 
 // The parts of a block's shared memory, in bytes from its start, where the ring of weights is, segment after
 // segment.
 struct StreamedShared : NormedShared {
-  int sums;  // of segments, twice; where the norm's weights were
+  int sums;   // of segments, twice; where the norm's weights were
+  int turns;  // barriers of their two places
   int barriers, bytes;
 
   __host__ __device__ explicit StreamedShared(const SkinnyArguments& a) {
@@ -21,8 +24,9 @@ struct StreamedShared : NormedShared {
     const int norm_bytes = a.norm_weight ? a.row_tiles * kTileInputs * 4 : 0;
     const int sums_bytes = 2 * a.segments * segment_sums_bytes(a);
     factor = norm + (norm_bytes > sums_bytes ? norm_bytes : sums_bytes);
-    barriers = factor + 16;
-    bytes = barriers + kSegments * kMostStreamedStages * 8;
+    turns = factor + 16;
+    barriers = turns + 4 * 8;
+    bytes = barriers + (kSegments + kStreamedStorers) * kMostStreamedStages * 8;
   }
   // Of 8 or 16 rows.
   static __host__ __device__ int segment_sums_bytes(const SkinnyArguments& a) {
@@ -30,12 +34,13 @@ struct StreamedShared : NormedShared {
   }
 };
 
-// Sets block_rows (1 or 2), stage_tiles and stages, so that two kernels of a chain fit on a multiprocessor.
-// False: they do not.
+// Sets block_rows (1 or 2), stage_tiles and stages: two thirds of a multiprocessor's shared memory. The ring
+// must be deep (half of the shared memory and two kernels at once: batch 8 of S2-Pro's sizes 1,160 instead of
+// 1,402 frames/s on an H200), and what follows the kernel needs room to begin. False: there is none.
 bool choose_stream(SkinnyArguments& a, const Machine& machine);
 
 // Whether a matrix has more weights than the blocks of skinny.cuh that run at once hold, so that they take
-// turns.
-bool is_streamed(const MatrixShape& shape, bool int8, const Machine& machine);
+// turns. One row of 8-bit weights is faster by more warps than a block has here.
+bool is_streamed(const MatrixShape& shape, int64_t rows, bool int8, const Machine& machine);
 
 }  // namespace shoal::ops::cuda

@@ -16,7 +16,7 @@ auto streamed_kernel_of(const SkinnyArguments& a) {
 template <typename T, bool kInt8>
 void launch_streamed(Context& ctx, const SkinnyArguments& a, int blocks) {
   const Grid grid{.blocks = dim3(static_cast<unsigned>(blocks)),
-                  .threads = dim3(kSkinnyThreads),
+                  .threads = dim3(kStreamedThreads),
                   .shared_bytes = static_cast<size_t>(StreamedShared(a).bytes)};
   launch(ctx, "streamed product", grid,
          a.block_rows == 1 ? streamed_kernel_of<T, kInt8, 1>(a) : streamed_kernel_of<T, kInt8, 2>(a), a);

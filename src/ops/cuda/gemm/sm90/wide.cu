@@ -21,10 +21,8 @@ void map_rows(const Product& product, const WideShape& shape, WideArguments& arg
                             product.x_stride, shape.rows(), arguments.map_tiles);
 }
 
-}  // namespace
-
-void wide_product_by(Context& ctx, const Product& product, const WideChoice& choice,
-                     const float* snake_alpha) {
+void launch_choice(Context& ctx, const Product& product, const WideChoice& choice, const float* snake_alpha,
+                   float* sums) {
   const WideShape& shape = kWideShapes[static_cast<size_t>(choice.shape)];
   const Machine machine = machine_of(ctx);
   WideArguments arguments{.tile = tile_arguments(product, shape.rows(), shape.outputs, snake_alpha),
@@ -34,12 +32,31 @@ void wide_product_by(Context& ctx, const Product& product, const WideChoice& cho
   arguments.weights =
       weight_map(product.weight, product.shape, shape.outputs / kTileOutputs, arguments.plan.stage_tiles);
   if (!product.taps.first_rows) map_rows(product, shape, arguments);
-  const int64_t results = int64_t{arguments.tile.row_blocks} * arguments.tile.output_blocks;
+  arguments.tile.partial = sums;
+  const int64_t results = int64_t{arguments.tile.row_blocks} * arguments.tile.output_blocks *
+                          (shape.by_segment ? arguments.tile.segments : 1);
   const int64_t blocks = shape.split
                              ? results * choice.cluster
                              : std::min<int64_t>(results, int64_t{machine.multiprocessors} * shape.blocks);
   with_operand_type(product.format.operand,
                     [&](auto type) { launch_wide<decltype(type)>(ctx, choice, blocks, arguments); });
+}
+
+}  // namespace
+
+void wide_product_by(Context& ctx, const Product& product, const WideChoice& choice,
+                     const float* snake_alpha) {
+  launch_choice(ctx, product, choice, snake_alpha, nullptr);
+}
+
+bool has_wide_segments(const MatrixShape& matrix, int64_t rows, const Machine& machine) {
+  return machine.wgmma && rows > kSkinnyRows && rows <= kMostSegmentRows && !matrix.paired &&
+         matrix.outputs % kTileOutputs == 0 && has_even_segments(matrix) && is_large(matrix, machine);
+}
+
+void wide_segments(Context& ctx, Product product, TensorView sums) {
+  product.epilogue = {.y = sums.data(), .y_stride = product.shape.outputs};
+  launch_choice(ctx, product, {kSegmentsShape, 1}, nullptr, sums.as<float>());
 }
 
 }  // namespace shoal::ops::cuda

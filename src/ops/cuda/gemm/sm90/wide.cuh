@@ -102,17 +102,19 @@ __device__ inline void make_results(const WideArguments& arguments, const WideSh
   using Sizes = WideSizes<kShape>;
   const TileArguments& a = arguments.tile;
   WideConsumer<T, kShape> consumer(arguments, shared, group);
-  for (WideWork work(arguments); work.has_result(); work.next()) {
+  for (WideWork<kShape> work(arguments); work.has_result(); work.next()) {
     // Set so that the compiler keeps no registers for sums of the result before.
     float totals[Sizes::kSums] = {}, sums[Sizes::kSums] = {};
-    for (int segment = 0; segment < a.segments; ++segment) {
+    for (int segment = work.segment_begin; segment < work.segment_end; ++segment) {
       consumer.run_segment(tiles_of_segment(a, segment), sums);
 #pragma unroll
       for (int i = 0; i < Sizes::kSums; ++i) totals[i] = __fadd_rn(totals[i], sums[i]);
     }
     const int64_t row = static_cast<int64_t>(work.row_block()) * Sizes::kRows + group * 64 +
                         static_cast<int>(threadIdx.x % 128 / 32) * 16;
-    if (a.paired)
+    if constexpr (Sizes::kThis.by_segment)
+      store_segment(a, work.segment_begin, row, work.output_block() * Sizes::kOutputs, totals);
+    else if (a.paired)
       store_totals<kShape, true>(a, own_sums, row, work.output_block() * (Sizes::kOutputs / 2), totals);
     else
       store_totals<kShape, false>(a, own_sums, row, work.output_block() * Sizes::kOutputs, totals);
@@ -125,7 +127,7 @@ __device__ inline void make_segments(const WideArguments& arguments, const WideS
                                      float* sums_of_block, int group) {
   using Sizes = WideSizes<kShape>;
   WideConsumer<T, kShape> consumer(arguments, shared, group);
-  const WideWork work(arguments);
+  const WideWork<kShape> work(arguments);
   float* to = sums_of_block + (group * 64 + static_cast<int>(threadIdx.x % 128 / 32) * 16) * Sizes::kSumPitch;
   for (int segment = work.segment_begin; segment < work.segment_end; ++segment) {
     float sums[Sizes::kSums];
@@ -172,7 +174,7 @@ __global__ void __launch_bounds__(kWideShapes[kShape].threads(), kWideShapes[kSh
       make_results<T, kShape>(arguments, shared, sums + (warp - 4) * 16 * Sizes::kSumPitch, group);
   }
   if constexpr (Sizes::kThis.split) {
-    const WideWork work(arguments);
+    const WideWork<kShape> work(arguments);
     const int64_t first_row = static_cast<int64_t>(work.row_block()) * Sizes::kRows;
     const auto sums_at = static_cast<uint32_t>(__cvta_generic_to_shared(sums));
     __syncwarp();

@@ -12,18 +12,21 @@ namespace shoal::ops::cuda {
 
 // A block computes 64 * row_groups x outputs sums, each group of 64 rows in its own warpgroup. Unsplit, a
 // block goes through all segments, one result after the other until none is left. Split, the blocks of a
-// cluster divide the segments of one result among themselves.
+// cluster divide the segments of one result among themselves. By segment, every segment is a result of its
+// own, whose sums are left for others to add (wide_segments).
 struct WideShape {
   int row_groups, outputs;
   bool split;
   int blocks;              // per multiprocessor that it leaves room for
   int consumer_registers;  // per multiplying thread, taken from the loading threads; 0: all have equally many
+  bool large = false;      // only for matrices with more weights than shared memory holds (is_large)
+  bool by_segment = false;
 
   constexpr int rows() const { return 64 * row_groups; }
   constexpr int threads() const { return 128 * (row_groups + 1); }
 };
 
-constexpr std::array<WideShape, 10> kWideShapes = {{
+constexpr std::array<WideShape, 12> kWideShapes = {{
     {2, 192, false, 1, 224},
     {2, 128, false, 1, 224},
     {2, 96, false, 1, 0},
@@ -34,7 +37,10 @@ constexpr std::array<WideShape, 10> kWideShapes = {{
     {1, 96, true, 2, 0},
     {1, 64, true, 2, 0},
     {1, 32, true, 2, 0},
+    {1, 160, false, 2, 200, true},
+    {1, 160, false, 2, 200, true, true},
 }};
+constexpr int kSegmentsShape = 11;
 
 // The registers left to a loading thread if the others take more.
 constexpr int kLoaderRegisters = 56;
@@ -59,6 +65,10 @@ constexpr int kWideSumPadding = 8;
 // Unsplit, a warp's sums pass through shared memory this many outputs at a time.
 constexpr int kWideChunk = 32;
 
+// Whether a product of few rows is bound by reading its weights from device memory, again in each step.
+bool is_large(const MatrixShape& matrix, const Machine& machine);
+
+// As multiplications of a whole product; those by segment are none.
 bool can_do(const WideChoice& choice, const MatrixShape& matrix, const Machine& machine);
 // Expected time in microseconds. rows > 0.
 double expected_us(const WideChoice& choice, const MatrixShape& matrix, int64_t rows, const Machine& machine);

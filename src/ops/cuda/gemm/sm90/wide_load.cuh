@@ -65,7 +65,9 @@ struct WideShared {
 
 // The results of a block, one after the other, and its segments of each. The dimension with fewer blocks
 // (rows or outputs) runs fastest, so that concurrent blocks share what they read.
+template <int kShape>
 struct WideWork {
+  static constexpr bool kBySegment = kWideShapes[kShape].by_segment;
   const WideArguments& arguments;
   int result, results, step;
   int segment_begin, segment_end;
@@ -77,16 +79,20 @@ struct WideWork {
     step = static_cast<int>(gridDim.x) / a.cluster;
     segment_begin = min(rank * a.plan.local_segments, a.tile.segments);
     segment_end = min(segment_begin + a.plan.local_segments, a.tile.segments);
+    if constexpr (kBySegment) results *= a.tile.segments, find_segment();
   }
   __device__ bool has_result() const { return result < results; }
-  __device__ void next() { result += step; }
+  __device__ void next() {
+    result += step;
+    if constexpr (kBySegment) find_segment();
+  }
   __device__ int row_block() const {
     const TileArguments& t = arguments.tile;
-    return t.row_blocks <= t.output_blocks ? result % t.row_blocks : result / t.output_blocks;
+    return t.row_blocks <= t.output_blocks ? place() % t.row_blocks : place() / t.output_blocks;
   }
   __device__ int output_block() const {
     const TileArguments& t = arguments.tile;
-    return t.row_blocks <= t.output_blocks ? result / t.row_blocks : result % t.output_blocks;
+    return t.row_blocks <= t.output_blocks ? place() / t.row_blocks : place() % t.output_blocks;
   }
   // Calls what(first tile, tiles) for each stage of the block's segments of a result.
   template <typename What>
@@ -100,6 +106,17 @@ struct WideWork {
       tile = segment_stop;
     }
   }
+
+ private:
+  // Among the results of a segment.
+  __device__ int place() const {
+    if constexpr (kBySegment) return result % (arguments.tile.row_blocks * arguments.tile.output_blocks);
+    return result;
+  }
+  __device__ void find_segment() {
+    segment_begin = result / (arguments.tile.row_blocks * arguments.tile.output_blocks);
+    segment_end = segment_begin + 1;
+  }
 };
 
 // By one thread. Weights are constant: the first stages are fetched before the inputs are ready. A stage that
@@ -110,7 +127,7 @@ __device__ inline void load_weights(const WideArguments& arguments, const WideSh
   constexpr int kTileRows = Sizes::kOutputs / kTileOutputs, kTileUnits = kTileBytes / kWeightMapUnit;
   const auto bytes = static_cast<uint32_t>(shared.plan.stage_tiles * Sizes::kWeightBytes);
   WideRing ring;
-  for (WideWork work(arguments); work.has_result(); work.next()) {
+  for (WideWork<kShape> work(arguments); work.has_result(); work.next()) {
     const int first = work.output_block() * kTileRows;
     work.for_stages([&](int tile, int) {
       wait_for_phase(shared.empty(ring.stage), ring.parity ^ 1);
@@ -128,7 +145,7 @@ __device__ inline void load_mapped_rows(const WideArguments& arguments, const Wi
   using Sizes = WideSizes<kShape>;
   const int tap_tiles = arguments.tile.tap_tiles;
   WideRing ring;
-  for (WideWork work(arguments); work.has_result(); work.next()) {
+  for (WideWork<kShape> work(arguments); work.has_result(); work.next()) {
     const int first_row = work.row_block() * Sizes::kRows;
     work.for_stages([&](int tile, int tiles) {
       const uint32_t full = shared.full(ring.stage);
@@ -156,7 +173,7 @@ __device__ inline void load_rows(const WideArguments& arguments, const WideShare
   const auto to_lane =
       static_cast<uint32_t>(warp * 512 + row_of_eight * 64 + swizzled_chunk(row_of_eight, lane % 4) * 16);
   WideRing ring;
-  for (WideWork work(arguments); work.has_result(); work.next()) {
+  for (WideWork<kShape> work(arguments); work.has_result(); work.next()) {
     const int64_t first_row = static_cast<int64_t>(work.row_block()) * Sizes::kRows + warp * 8 + row_of_eight;
     uint32_t rows[kMost];
 #pragma unroll

@@ -10,4 +10,10 @@ namespace shoal::ops::cuda {
 void wide_product_by(Context& ctx, const Product& product, const WideChoice& choice,
                      const float* snake_alpha = nullptr);
 
+// The sums of each segment of x weight^T by blocks of their own, as partial_product's: of matrices that are
+// read from device memory, 17 to 128 rows.
+constexpr int64_t kMostSegmentRows = 128;
+bool has_wide_segments(const MatrixShape& matrix, int64_t rows, const Machine& machine);
+void wide_segments(Context& ctx, Product product, TensorView sums);
+
 }  // namespace shoal::ops::cuda

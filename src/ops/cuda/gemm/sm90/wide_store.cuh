@@ -106,6 +106,23 @@ __device__ inline void store_sums(const TileArguments& a, const ThreadPlaces& pl
   }
 }
 
+// The sums of a segment -> [segment][row][output].
+template <int kSums>
+__device__ inline void store_segment(const TileArguments& a, int segment, int64_t row, int n,
+                                     const float (&sums)[kSums]) {
+  const ThreadPlaces places(row, n);
+  float* const to = a.partial + (segment * a.rows + places.row) * a.outputs + places.n;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    if (places.row + half * 8 >= a.rows) break;
+#pragma unroll
+    for (int i = 0; i < kSums / 4; ++i)
+      if (n + i * kTileOutputs < a.outputs)
+        *reinterpret_cast<float2*>(to + half * 8 * a.outputs + i * kTileOutputs) =
+            make_float2(sums[4 * i + 2 * half], sums[4 * i + 2 * half + 1]);
+  }
+}
+
 // Of gates and the ups one tile after them.
 template <int kSums>
 __device__ inline void swiglu_of(const float (&totals)[kSums], float (&results)[kSums / 2]) {

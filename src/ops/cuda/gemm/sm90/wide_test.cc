@@ -80,12 +80,25 @@ std::ostream& operator<<(std::ostream& out, const Size& size) {
 
 // Blocks that are full and blocks that are not; fewer rows than a group; segments of one tile, of two, three
 // and more, with a shorter last one; inputs that end within a tile and within a chunk; more results than
-// multiprocessors.
-const Size kSizes[] = {
-    {17, {24, 1, 40}},           {70, {100, 1, 264}},    {130, {144, 1, 1064}},    {200, {20, 1, 32}},
-    {33, {136, 1, 96}},          {64, {24, 1, 3104}},    {50, {40, 1, 136, true}}, {140, {100, 1, 600, true}},
-    {256, {1024, 1, 1024}},      {2100, {1600, 1, 520}}, {1, {9, 1, 12}},          {129, {193, 1, 768}},
-    {300, {200, 1, 1536, true}}, {130, {72, 1, 800}},    {70, {72, 1, 832}},       {33, {72, 1, 864}}};
+// multiprocessors; matrices that are large enough for the kernels of those (is_large).
+const Size kSizes[] = {{17, {24, 1, 40}},
+                       {70, {100, 1, 264}},
+                       {130, {144, 1, 1064}},
+                       {200, {20, 1, 32}},
+                       {33, {136, 1, 96}},
+                       {64, {24, 1, 3104}},
+                       {50, {40, 1, 136, true}},
+                       {140, {100, 1, 600, true}},
+                       {256, {1024, 1, 1024}},
+                       {2100, {1600, 1, 520}},
+                       {1, {9, 1, 12}},
+                       {129, {193, 1, 768}},
+                       {300, {200, 1, 1536, true}},
+                       {130, {72, 1, 800}},
+                       {70, {72, 1, 832}},
+                       {33, {72, 1, 864}},
+                       {70, {2568, 1, 2560}},
+                       {20, {1304, 1, 2560, true}}};
 
 // Convolutions: taps that are two, seven and more than a block's groups, of one tile, two, three and more.
 const Size kConvSizes[] = {{70, {96, 7, 96}},   {200, {40, 2, 192}}, {33, {64, 9, 24}}, {500, {192, 7, 64}},
