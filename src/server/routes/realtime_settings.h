@@ -9,6 +9,7 @@
 
 #include "server/body/schema.h"
 #include "server/routes/live_messages.h"
+#include "server/routes/models.h"
 #include "server/routes/realtime_items.h"
 
 namespace shoal::server {
