@@ -18,18 +18,10 @@ using testing::json_request;
 using testing::RouteBench;
 using testing::shared_engine;
 using testing::sound_of;
+using testing::spoken_for_fish;
 using testing::text_at;
 
 const std::string kFishText = "One small fish swims.";
-
-// What official defaults are to the engine.
-SpeechRequest official(const std::string& text, uint64_t seed = 7) {
-  SpeechRequest request = testing::spoken(text, seed);
-  request.top_p = 0.8f;
-  request.temperature = 0.8f;
-  request.repetition_penalty = 1.1f;
-  return request;
-}
 
 class Fish : public ::testing::Test {
  protected:
@@ -47,7 +39,7 @@ class Fish : public ::testing::Test {
 };
 
 TEST_F(Fish, AnswersWithAWholeFileByDefault) {
-  const std::vector<float> sound = sound_of(bench.engine(), official(kFishText));
+  const std::vector<float> sound = sound_of(bench.engine(), spoken_for_fish(kFishText));
   const Answered wav = say("");
   EXPECT_EQ(wav.status, 200);
   EXPECT_FALSE(wav.streamed);
@@ -70,7 +62,7 @@ TEST_F(Fish, AnswersWithAWholeFileByDefault) {
 }
 
 TEST_F(Fish, StreamedSoundEqualsTheWholeFile) {
-  const std::string want = testing::pcm_of(sound_of(bench.engine(), official(kFishText)));
+  const std::string want = testing::pcm_of(sound_of(bench.engine(), spoken_for_fish(kFishText)));
   const Answered wav = say(R"("streaming":true)");
   EXPECT_TRUE(wav.streamed);
   EXPECT_TRUE(wav.whole);
@@ -101,24 +93,24 @@ TEST_F(Fish, EveryFieldReachesTheEngine) {
       "There are 12 fish. They swim <|text|> under a cold and silver moon, far from here. Then they sleep, I "
       "say.";
   const std::string usual = say(R"("format":"pcm")", text).body();
-  EXPECT_TRUE(usual == testing::pcm_of(sound_of(bench.engine(), official(text))));
+  EXPECT_TRUE(usual == testing::pcm_of(sound_of(bench.engine(), spoken_for_fish(text))));
   EXPECT_TRUE(
       say(R"("format":"pcm","normalize":true,"latency":"balanced","use_memory_cache":"on")", text).body() ==
       usual);
   for (const auto& [field, change] : fields) {
-    SpeechRequest request = official(text);
+    SpeechRequest request = spoken_for_fish(text);
     change(request);
     const std::string got = say(R"("format":"pcm",)" + field, text).body();
     EXPECT_TRUE(got == testing::pcm_of(sound_of(bench.engine(), request))) << field;
     EXPECT_FALSE(got == usual) << field << " changed nothing";
   }
   EXPECT_TRUE(say(R"("format":"pcm","sample_rate":24000)", text).body() ==
-              testing::pcm_at(sound_of(bench.engine(), official(text)), 16000, 24000));
+              testing::pcm_at(sound_of(bench.engine(), spoken_for_fish(text)), 16000, 24000));
 }
 
 TEST_F(Fish, MessagePackWithRawClips) {
   const std::string clip = testing::noise_wav(0.5, 3);
-  SpeechRequest request = official(kFishText);
+  SpeechRequest request = spoken_for_fish(kFishText);
   request.references = {{.audio = clip, .text = "some words"}};
   const std::string want = testing::pcm_of(sound_of(bench.engine(), request));
   const Value reference{Value::Object{{"audio", {Bytes{clip}}}, {"text", {std::string("some words")}}}};
@@ -175,7 +167,7 @@ TEST_F(Fish, AFormCarriesClips) {
                                                        words("max_new_tokens", "20") +
                                                        words("format", "pcm") + parts + "--X--\r\n");
   };
-  SpeechRequest request = official(kFishText);
+  SpeechRequest request = spoken_for_fish(kFishText);
   request.references = {{.audio = first, .text = "some words"}};
   const std::string want = testing::pcm_of(sound_of(bench.engine(), request));
   const std::string json = R"([{"audio":")" + to_base64(first) + R"(","text":"some words"}])";
@@ -261,7 +253,7 @@ TEST_F(Fish, RefusesByName) {
 
 TEST_F(Fish, ProsodyIsSpeedAndDecibels) {
   const auto pcm = [&](const std::string& fields) { return say(R"("format":"pcm",)" + fields).body(); };
-  SpeechRequest request = official(kFishText);
+  SpeechRequest request = spoken_for_fish(kFishText);
   request.speed = 1.5;
   request.volume = static_cast<float>(std::pow(10, -0.3));
   const std::string want = testing::pcm_of(sound_of(bench.engine(), request));
@@ -316,7 +308,7 @@ TEST_F(Fish, UnknownVoicesAre404AndNoPathIsOpened) {
 }
 
 TEST_F(Fish, AcceptsTheNamesOfTheModelsOwnVoice) {
-  const std::string want = testing::pcm_of(sound_of(bench.engine(), official(kFishText)));
+  const std::string want = testing::pcm_of(sound_of(bench.engine(), spoken_for_fish(kFishText)));
   EXPECT_TRUE(say(R"("format":"pcm","reference_id":"default")").body() == want);
 }
 
@@ -327,7 +319,7 @@ TEST_F(Fish, NegativeSeeds) {
         "/v1/tts",
         R"({"text":")" + kFishText + R"(","format":"pcm","max_new_tokens":20,"seed":)" + seed + "}"));
   };
-  EXPECT_TRUE(seeded("-7").body() == testing::pcm_of(sound_of(bench.engine(), official(kFishText))));
+  EXPECT_TRUE(seeded("-7").body() == testing::pcm_of(sound_of(bench.engine(), spoken_for_fish(kFishText))));
   EXPECT_EQ(seeded("-9223372036854775808").header("x-shoal-seed"), "9223372036854775808");
   EXPECT_EQ(seeded("-9223372036854775809").status, 422);
 }

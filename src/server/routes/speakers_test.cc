@@ -86,9 +86,7 @@ TEST_F(Doors, OpenAiTakesAVoiceForEachSpeaker) {
 
 TEST_F(Doors, FishTakesVoicesAndClipsInOrder) {
   const std::string want = decoded(fish(R"("reference_id":["clara","hugo"])").body());
-  SpeechRequest request = testing::spoken(kTalk);
-  request.top_p = request.temperature = 0.8f;
-  request.repetition_penalty = 1.1f;
+  SpeechRequest request = testing::spoken_for_fish(kTalk);
   request.voices = {{0, "clara"}, {1, "hugo"}};
   EXPECT_EQ(want, testing::pcm_of(testing::sound_of(s2().engine, request)));
   const auto clip = [](const std::string& audio, const std::string& words, const std::string& more = "") {

@@ -60,6 +60,14 @@ inline SpeechRequest spoken(const std::string& text, uint64_t seed = 7) {
   return request;
 }
 
+// What Fish Audio's clients, and batches, get unless they say otherwise.
+inline SpeechRequest spoken_for_fish(const std::string& text, uint64_t seed = 7) {
+  SpeechRequest request = spoken(text, seed);
+  request.temperature = request.top_p = 0.8f;
+  request.repetition_penalty = 1.1f;
+  return request;
+}
+
 // Fields of a JSON body with kFrames and a test's own fields, before the closing brace.
 inline std::string with_length(const std::string& fields) {
   std::string all;

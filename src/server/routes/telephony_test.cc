@@ -74,10 +74,7 @@ TEST(Telephony, OpenAisRouteSpeaksIt) {
 
 TEST(Telephony, FishsRouteSpeaksIt) {
   RouteBench bench(fish_routes, shared_engine());
-  SpeechRequest request = testing::spoken(kCall);
-  request.temperature = request.top_p = 0.8f;
-  request.repetition_penalty = 1.1f;
-  const std::vector<float> sound = sound_of(bench.engine(), request);
+  const std::vector<float> sound = sound_of(bench.engine(), testing::spoken_for_fish(kCall));
   for (const Listener& listener : listeners()) {
     SCOPED_TRACE(listener.fields("format"));
     const std::string body = "{\"seed\":7,\"text\":\"" + kCall + "\"", fields = listener.fields("format");
@@ -90,10 +87,7 @@ TEST(Telephony, FishsRouteSpeaksIt) {
 
 TEST(Telephony, ABatchSpeaksIt) {
   RouteBench bench(batch_routes, shared_engine());
-  SpeechRequest request = testing::spoken(kCall);
-  request.temperature = request.top_p = 0.8f;
-  request.repetition_penalty = 1.1f;
-  const std::vector<float> sound = sound_of(bench.engine(), request);
+  const std::vector<float> sound = sound_of(bench.engine(), testing::spoken_for_fish(kCall));
   for (const Listener& listener : listeners()) {
     SCOPED_TRACE(listener.fields("format"));
     const Answered answered =
