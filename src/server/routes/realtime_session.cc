@@ -10,7 +10,7 @@
 #include "server/routes/request_body.h"
 #include "server/routes/wanted_models.h"
 #include "text/characters.h"
-#include "text/sentences.h"
+#include "text/utf8.h"
 
 namespace shoal::server {
 namespace {
