@@ -49,6 +49,8 @@ ErrorStyle style_of_path(std::string_view path) {
   if (path.starts_with("/dev/")) return ErrorStyle::kokoro;
   if (path.starts_with("/v1/admin/")) return ErrorStyle::plain;
   if (path == "/v2" || path.starts_with("/v2/")) return ErrorStyle::kserve;
+  if (path == "/model" || path.starts_with("/model/") || path.starts_with("/wallet/"))
+    return ErrorStyle::fish;
   return path.starts_with("/v1/") ? ErrorStyle::fish : ErrorStyle::plain;
 }
 

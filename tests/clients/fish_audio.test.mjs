@@ -6,7 +6,7 @@ import { clip } from "../server/sound.mjs";
 import { guardedBy, load, onePlace, oneThread } from "./clients.mjs";
 import { assertSilence, heard, likeness, loudness, pitch, seconds } from "./heard.mjs";
 
-const { FishAudioClient, FishAudioError, UnprocessableEntityError } = await load("fish-audio");
+const { FishAudioClient, FishAudioError, FlushEvent, RealtimeEvents, UnprocessableEntityError } = await load("fish-audio");
 const server = sharedServer({ before, after }, oneThread);
 const text = "The train leaves at noon.";
 const clientOf = (which = server(), apiKey = "none") => new FishAudioClient({ apiKey, baseUrl: which.url });
@@ -120,3 +120,122 @@ test("a valid key is accepted, a wrong one refused", withServer(guardedBy("sesam
   assert.equal(error?.statusCode, 401);
   assert.ok((await say({}, { which: guarded, apiKey: "sesame" })).length > 0);
 }));
+
+// What a connection gives: sound, the error that it tells, and whether its words end it.
+function conversation(connection) {
+  return new Promise((resolve) => {
+    const pieces = [];
+    let error = null;
+    connection.on(RealtimeEvents.AUDIO_CHUNK, (piece) => pieces.push(Buffer.from(piece)));
+    connection.on(RealtimeEvents.ERROR, (told) => (error ??= told));
+    connection.on(RealtimeEvents.CLOSE, () => resolve({ sound: Buffer.concat(pieces), error }));
+  });
+}
+async function* words() {
+  yield* ["The train ", "leaves ", "at noon. ", "Please ", "hurry."];
+}
+const live = async (request, { which, apiKey, textStream = words(), backend } = {}) =>
+  conversation(await clientOf(which, apiKey).textToSpeech.convertRealtime({ text: "", ...request }, textStream, backend));
+
+test("text that is still being written becomes sound: mp3 unless it says otherwise", async () => {
+  const { sound, error } = await live({ seed: 3 });
+  assert.equal(error, null);
+  assert.ok(seconds(heard(sound, "mp3")) > 1.2);
+  const pcm = { format: "pcm", sample_rate: 24000, seed: 3 };
+  const whole = heard((await live(pcm)).sound, "pcm");
+  assert.deepEqual(whole, heard((await live({ ...pcm, text: "The train leaves at noon. " }, { textStream: ["Please hurry."] })).sound, "pcm"));
+  assert.deepEqual(heard((await live({ ...pcm, format: "wav" })).sound, "wav").length, whole.length);
+});
+
+test("a live text follows a stored voice, a recording and its prosody", async () => {
+  const pcm = { format: "pcm", sample_rate: 24000, seed: 3 };
+  const [nora, oscar] = await Promise.all(["nora", "oscar"].map(async (reference_id) =>
+    pitch(heard((await live({ ...pcm, reference_id })).sound, "pcm"))));
+  assert.ok(nora > 1.25 * oscar, `nora ${nora} Hz, oscar ${oscar} Hz`);
+  const references = [{ audio: clip(3, 16000, 110), text: "Hm, hm, hm." }];
+  const followed = await live({ ...pcm, references, prosody: { speed: 2 } });
+  assert.equal(followed.error, null);
+  assert.ok(followed.sound.length > 0);
+});
+
+test("a flush speaks what there is while the text goes on", async () => {
+  let say;
+  const heardFirst = new Promise((resolve) => (say = resolve));
+  const textStream = (async function* () {
+    yield "The train leaves";
+    await heardFirst;
+    yield " at noon.";
+  })();
+  const connection = await clientOf().textToSpeech.convertRealtime({ text: "", format: "pcm" }, textStream);
+  connection.on(RealtimeEvents.AUDIO_CHUNK, () => say());
+  connection.on(RealtimeEvents.OPEN, () => setTimeout(() => connection.send(new FlushEvent()), 100));
+  assert.equal((await conversation(connection)).error, null);
+});
+
+test("a live connection says what is wrong, and is refused without a key", withServer(guardedBy("sesame"), async (guarded) => {
+  const said = async (request, options) => (await live(request, { which: guarded, apiKey: "sesame", ...options })).error?.message;
+  assert.match(await said({ format: "mp4" }), /format/);
+  assert.match(await said({ reference_id: "nobody here" }), /nobody here/);
+  assert.match(await said({ tempo: 2 }), /tempo/);
+  assert.match(await said({}, { apiKey: "wrong" }), /401/);
+  assert.equal(await said({}), undefined);
+}));
+
+test("voices are added, found, told of, changed, spoken and deleted", async () => {
+  const { voices } = clientOf();
+  const added = await voices.ivc.create({
+    title: "A low hum", voices: [new File([clip(3, 16000, 110)], "a.wav"), new File([clip(2, 16000, 120)], "b.wav")],
+    texts: ["Hm hm hm.", "Hm hm."], tags: ["hum", "low"], description: "It hums.", visibility: "private",
+    enhance_audio_quality: true,
+  });
+  assert.match(added._id, /^[0-9a-f]{32}$/);
+  assert.deepEqual([added.title, added.tags, added.state, added.visibility, added.samples.map((one) => one.text)],
+    ["A low hum", ["hum", "low"], "trained", "private", ["Hm hm hm.", "Hm hm."]]);
+  const found = await voices.search({ self: true, title: "LOW", tag: ["hum", "low"], sort_by: "created_at" });
+  assert.deepEqual([found.total, found.items[0]._id], [1, added._id]);
+  assert.equal((await voices.search({ self: true, tag: "high" })).total, 0);
+  assert.deepEqual(await voices.get(added._id), added);
+  assert.equal((await voices.update(added._id, { title: "A hum, a moon", tags: ["moon"] })).status, "ok");
+  const { title, tags, description } = await voices.get(added._id);
+  assert.deepEqual([title, tags, description], ["A hum, a moon", ["moon"], "It hums."]);
+  assert.ok((await say({ reference_id: added._id, format: "wav" })).length > 0);
+  assert.equal((await voices.delete(added._id)).status, "ok");
+  const gone = await voices.get(added._id).then(() => null, (error) => error);
+  assert.ok(gone instanceof FishAudioError && gone.statusCode === 404, String(gone));
+});
+
+test("pages of voices are the list", async () => {
+  const { voices } = clientOf();
+  const { total, items } = await voices.search({ page_size: 1000 });
+  assert.ok(total >= 2 && items.length === total, `${total}`);
+  const ids = [];
+  for (let page_number = 1; ids.length < total; ++page_number) {
+    const page = await voices.search({ page_size: 2, page_number });
+    assert.ok(page.total === total && page.items.length > 0);
+    ids.push(...page.items.map((one) => one._id));
+  }
+  assert.deepEqual(ids, items.map((one) => one._id));
+});
+
+test("what is wrong with a voice has the package's classes", async () => {
+  const { voices } = clientOf();
+  const file = new File([clip(3, 16000, 110)], "a.wav");
+  const thrown = (promise) => promise.then(() => null, (error) => error);
+  const noWords = await thrown(voices.ivc.create({ title: "x", voices: [file] }));
+  assert.deepEqual([noWords.statusCode, /texts/.test(noWords.body.message)], [400, true]);
+  const oneText = await thrown(voices.ivc.create({ title: "x", voices: [file, file], texts: ["a"] }));
+  assert.ok(oneText instanceof UnprocessableEntityError, String(oneText));
+  const noSound = await thrown(voices.ivc.create({ title: "x", voices: [new File(["no sound"], "a.wav")], texts: ["a"] }));
+  assert.equal(noSound.statusCode, 400);
+  assert.ok((await thrown(voices.search({ page_size: 0 }))) instanceof UnprocessableEntityError);
+  assert.equal((await thrown(voices.delete("nobody here"))).statusCode, 404);
+});
+
+test("the account never runs dry", async () => {
+  const { user } = clientOf();
+  const credit = await user.get_api_credit();
+  assert.ok(Number(credit.credit) > 1e9 && credit.has_phone_sha256 === false, JSON.stringify(credit));
+  const { type, total, balance, finished_at } = await user.get_package();
+  assert.deepEqual([type, total], ["unlimited", balance]);
+  assert.ok(balance > 1e9 && new Date(finished_at) > Date.now());
+});

@@ -10,7 +10,7 @@ import { clip } from "../server/sound.mjs";
 import { guardedBy, load, onePlace, oneThread } from "./clients.mjs";
 import { assertSilence, heard, likeness, loudness, pitch, seconds } from "./heard.mjs";
 
-const { HttpCodeError, ReferenceAudio, Session, TTSRequest } = await load("fish-audio-sdk");
+const { HttpCodeError, ReferenceAudio, Session, TTSRequest, WebSocketError, WebSocketSession } = await load("fish-audio-sdk");
 console.log = console.error = () => {};  // it logs each request, clips and all
 
 const server = sharedServer({ before, after }, oneThread);
@@ -97,3 +97,58 @@ test("a valid key is accepted, a wrong one refused", withServer(guardedBy("sesam
   assert.equal((await thrown({}, { which: guarded, key: "wrong" }))?.status, 401);
   assert.ok((await say({}, { which: guarded, key: "sesame" })).length > 0);
 }));
+
+async function live(options, { words = ["The train ", "leaves at noon."], key = "none", which = server() } = {}) {
+  const session = new WebSocketSession(key, which.url.replace("http", "ws"));
+  const stream = (async function* () { yield* words; })();
+  const pieces = [];
+  for await (const piece of session.tts(new TTSRequest("", options), stream)) pieces.push(piece);
+  return heard(Buffer.concat(pieces), options.format ?? "mp3");
+}
+
+test("text in pieces becomes sound: pcm, mp3", async () => {
+  const samples = await live({ format: "pcm", sampleRate: 24000 });
+  assert.ok(seconds(samples) > 0.8 && loudness(samples) > 100, `${seconds(samples)} s`);
+  assert.ok(seconds(await live({})) > 0.8);
+});
+
+test("a live text follows a stored voice", async () => {
+  const pitchOf = async (referenceId) => pitch(await live({ referenceId, format: "pcm", sampleRate: 24000 }));
+  const [nora, oscar] = [await pitchOf("nora"), await pitchOf("oscar")];
+  assert.ok(nora > 1.25 * oscar, `nora ${nora} Hz, oscar ${oscar} Hz`);
+});
+
+test("a live connection that fails says so", async () => {
+  const error = await live({ format: "mp4" }).then(() => null, (thrown) => thrown);
+  assert.ok(error instanceof WebSocketError, String(error));
+});
+
+test("voices are added, listed, changed and deleted", async () => {
+  const session = new Session("none", server().url);
+  const added = await session.createModel({
+    title: "A hum", voices: [clip(3, 16000, 110), clip(2, 16000, 120)], texts: ["Hm, hm, hm.", "Hm, hm."], tags: ["hum"],
+    coverImage: Buffer.from("no image"),
+  });
+  assert.match(added.id, /^[0-9a-f]{32}$/);
+  assert.deepEqual([added.title, added.visibility, added.samples.length], ["A hum", "private", 2]);
+  const { total, items } = await session.listModels({ self: true, tag: ["hum"], pageSize: 5, sortBy: "created_at" });
+  assert.deepEqual([total, items[0].id], [1, added.id]);
+  await session.updateModel(added.id, { title: "A moon", description: "It hums.", visibility: "unlist", tags: ["a", "b"] });
+  const { title, description, visibility, tags, updated_at } = await session.getModel(added.id);
+  assert.deepEqual([title, description, visibility, tags], ["A moon", "It hums.", "unlist", ["a", "b"]]);
+  assert.ok(Math.abs(new Date(updated_at) - Date.now()) < 600_000, updated_at);
+  assert.ok(seconds(await say({ referenceId: added.id })) > 0);
+  await session.deleteModel(added.id);
+  const gone = await session.getModel(added.id).then(() => null, (error) => error);
+  assert.ok(gone instanceof HttpCodeError && gone.status === 404, String(gone));
+  session.close();
+});
+
+test("the account never runs dry", async () => {
+  const session = new Session("none", server().url);
+  const { credit, has_free_credit } = await session.getApiCredit({ checkFreeCredit: true });
+  assert.ok(Number(credit) > 1e9 && has_free_credit === true);
+  const { type, balance } = await session.getPackage();
+  assert.deepEqual([type, balance > 1e9], ["unlimited", true]);
+  session.close();
+});

@@ -91,7 +91,8 @@ test("the document lists exactly the query parameters that are read", async () =
     "GET /v1/audio/voices": "legacy,model", "POST /v1/references/add": "format,model", "GET /v1/references/list": "format,model",
     "DELETE /v1/references/delete": "format,model,reference_id", "POST /v1/references/update": "format,model",
     "POST /v1/vqgan/encode": "format,model", "POST /v1/vqgan/decode": "format,model", "GET /v1/stats": "model",
-    "GET /test/gpu": "model", "GET /v1/realtime": "call_id,intent,model", ...elevenLabs,
+    "GET /test/gpu": "model", "GET /v1/realtime": "call_id,intent,model",
+    "GET /model": "author_id,language,page_number,page_size,self,sort_by,tag,title,title_language", ...elevenLabs,
   });
   const small = await bodies();
   for (const { method, path, query, schema } of named) {

@@ -30,13 +30,18 @@ class EngineVoices : public Voices {
     const Held voices = held();
     return voices.own ? voices.own->get(name) : named(voices).get(name);
   }
-  void add(const std::string& name, const std::string& audio, const std::string& text) override {
-    changeable().add(name, audio, text);
-  }
+  void create(const std::string& name, const NewVoice& voice) override { changeable().create(name, voice); }
   void rename(const std::string& name, const std::string& new_name) override {
     changeable().rename(name, new_name);
   }
   void remove(const std::string& name) override { changeable().remove(name); }
+  std::string note(const std::string& name) const override {
+    const Held voices = held();
+    return voices.own ? voices.own->note(name) : named(voices).note(name);
+  }
+  void set_note(const std::string& name, const std::string& note) override {
+    changeable().set_note(name, note);
+  }
 
  private:
   struct Held {

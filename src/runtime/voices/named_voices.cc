@@ -64,10 +64,10 @@ VoiceInfo NamedVoices::get(const std::string& name) const {
   return info;
 }
 
-void NamedVoices::add(const std::string& name, const std::string& audio, const std::string& text) {
+void NamedVoices::create(const std::string& name, const NewVoice& voice) {
   check_not_own(name);
   if (is_shipped(name)) fail_exists(name);
-  added_.add(name, audio, text);
+  added_.create(name, voice);
 }
 
 void NamedVoices::rename(const std::string& name, const std::string& new_name) {
@@ -80,6 +80,11 @@ void NamedVoices::rename(const std::string& name, const std::string& new_name) {
 void NamedVoices::remove(const std::string& name) {
   if (is_shipped(name)) fail_shipped(name);
   added_.remove(name);
+}
+
+void NamedVoices::set_note(const std::string& name, const std::string& note) {
+  if (is_shipped(name)) fail_shipped(name);
+  added_.set_note(name, note);
 }
 
 VoiceExamination NamedVoices::examine(const std::string& name) const {

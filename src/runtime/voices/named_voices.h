@@ -20,12 +20,14 @@ class NamedVoices : public ClipVoices {
   // Sorted by name.
   std::vector<VoiceInfo> list() const override;
   VoiceInfo get(const std::string& name) const override;
-  // Besides the Errors of VoiceFolder: already_exists (add, rename) and unsupported (rename, remove) for the
-  // name of a voice that came with the model; already_exists (add, rename) for a name of the model's own
-  // voice (is_own_voice_name), which a folder made by hand may have.
-  void add(const std::string& name, const std::string& audio, const std::string& text) override;
+  // Besides the Errors of VoiceFolder: already_exists (create, rename) and unsupported (rename, remove,
+  // set_note) for the name of a voice that came with the model; already_exists (create, rename) for a name of
+  // the model's own voice (is_own_voice_name), which a folder made by hand may have.
+  void create(const std::string& name, const NewVoice& voice) override;
   void rename(const std::string& name, const std::string& new_name) override;
   void remove(const std::string& name) override;
+  std::string note(const std::string& name) const override { return folder_of(name).note(name); }
+  void set_note(const std::string& name, const std::string& note) override;
 
   std::vector<VoiceClip> clips(std::string_view name) const override { return folder_of(name).clips(name); }
   void look_at(std::string_view name, FunctionRef<void()> look) const { folder_of(name).look_at(name, look); }

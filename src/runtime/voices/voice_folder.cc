@@ -80,6 +80,20 @@ std::span<const std::byte> bytes_of(std::string_view text) { return std::as_byte
   fail(ErrorCode::not_found, "voice \"", name, "\": no clip with a .lab transcript in ", dir, "/", name);
 }
 
+std::string note_path(const std::string& folder) { return folder + "/shoal-note.json"; }
+
+void check_note(const std::string& name, const std::string& note) {
+  if (static_cast<int64_t>(note.size()) > kMaxVoiceNoteBytes)
+    fail(ErrorCode::too_large, "voice \"", name, "\": expected a note of at most ", kMaxVoiceNoteBytes,
+         " bytes, got ", note.size());
+}
+
+// When a file or folder was last changed; 0: unknown.
+int64_t changed_at_s(const std::string& path) {
+  struct stat status{};
+  return stat(path.c_str(), &status) == 0 ? int64_t{status.st_mtime} : 0;
+}
+
 // Gives a folder the name of a voice. An empty folder may hold the name: official servers leave one when they
 // are asked for a voice that does not exist.
 void rename_folder(const std::string& from, const std::string& dir, const std::string& name) {
@@ -147,7 +161,11 @@ std::vector<VoiceInfo> VoiceFolder::list() const {
 
 VoiceInfo VoiceFolder::get(const std::string& name) const {
   VoiceInfo info{.name = name, .clips = 0, .transcripts = {}};
-  for (VoiceClip& clip : clips(name)) info.transcripts.push_back(std::move(clip.transcript));
+  for (VoiceClip& clip : clips(name)) {
+    if (info.transcripts.empty()) info.added_at_s = changed_at_s(clip.audio_path);
+    info.transcripts.push_back(std::move(clip.transcript));
+  }
+  info.changed_at_s = changed_at_s(concat(dir_, "/", name));
   info.clips = static_cast<int64_t>(info.transcripts.size());
   return info;
 }
@@ -181,22 +199,72 @@ void VoiceFolder::look_at(std::string_view name, FunctionRef<void()> look) const
   fail(ErrorCode::unavailable, "voice \"", name, "\": is replaced again and again");
 }
 
-void VoiceFolder::add(const std::string& name, const std::string& audio, const std::string& text) {
+void VoiceFolder::create(const std::string& name, const NewVoice& voice) {
   check_voice_name(name);
+  check_note(name, voice.note);
   const ReferenceLimits limits;
   const std::string where = concat("voice \"", name, "\"");
-  check_transcript(text, where, limits);  // cheap, unlike decoding
-  check_reference(audio::decode_clip(bytes_of(audio), where, {.max_seconds = limits.max_seconds}), text,
-                  where, limits);
+  const size_t clips = voice.clips.size();
+  if (clips == 0 || clips > kMostVoiceClips)
+    fail(ErrorCode::invalid_argument, where, ": expected 1 to ", kMostVoiceClips, " clips, got ", clips);
+  for (const ReferenceClip& clip : voice.clips) check_transcript(clip.text, where, limits);  // cheap
+  for (const ReferenceClip& clip : voice.clips) {
+    check_reference(audio::decode_clip(bytes_of(clip.audio), where, {.max_seconds = limits.max_seconds}),
+                    clip.text, where, limits);
+  }
   std::error_code error;
   fs::create_directories(dir_, error);  // a failure shows in the next line
   NewFolder folder(dir_);
-  write_new_file(concat(folder.path(), "/sample", ending_of(audio)), bytes_of(audio), NewFile::kept);
-  write_new_file(folder.path() + "/sample.lab", bytes_of(text), NewFile::kept);
+  for (size_t i = 0; i < clips; ++i) {
+    const std::string file =
+        concat(folder.path(), "/sample", clips == 1 ? "" : std::to_string(kMostVoiceClips + i));
+    const ReferenceClip& clip = voice.clips[i];
+    write_new_file(concat(file, ending_of(clip.audio)), bytes_of(clip.audio), NewFile::kept);
+    write_new_file(file + ".lab", bytes_of(clip.text), NewFile::kept);
+  }
+  if (!voice.note.empty()) write_new_file(note_path(folder.path()), bytes_of(voice.note), NewFile::kept);
   sync_folder(folder.path());
   rename_folder(folder.path(), dir_, name);
   folder.keep();
   sync_folder(dir_);
+}
+
+std::string VoiceFolder::note(const std::string& name) const {
+  check_voice_name(name);
+  const std::string folder = dir_ + "/" + name;
+  if (clips_in(folder).empty()) fail_not_found(name, dir_);
+  try {
+    return read_file(note_path(folder), kMaxVoiceNoteBytes);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::not_found) return "";
+    throw;
+  }
+}
+
+void VoiceFolder::set_note(const std::string& name, const std::string& note) {
+  check_voice_name(name);
+  check_note(name, note);
+  const std::string folder = dir_ + "/" + name;
+  if (clips_in(folder).empty()) fail_not_found(name, dir_);
+  if (is_symlink(folder)) {  // its owner chose another place
+    fail(ErrorCode::invalid_argument, "voice \"", name, "\": expected a folder, got a symbolic link (",
+         folder, "); change the note in the folder that it leads to");
+  }
+  const std::string fresh = concat(folder, "/", temporary_name());
+  try {
+    write_new_file(fresh, bytes_of(note), NewFile::kept);
+  } catch (const Error&) {
+    if (!is_directory(folder)) fail_not_found(name, dir_);  // it has been removed or renamed meanwhile
+    throw;
+  }
+  if (std::rename(fresh.c_str(), note_path(folder).c_str()) != 0) {
+    const int why = errno;
+    std::remove(fresh.c_str());
+    if (why == ENOENT) fail_not_found(name, dir_);
+    errno = why;
+    fail_with_errno(note_path(folder), "cannot be written");
+  }
+  sync_folder(folder);
 }
 
 void VoiceFolder::rename(const std::string& name, const std::string& new_name) {

@@ -1,4 +1,5 @@
-// Named voices on disk: DIR/NAME/clip.wav with its words in DIR/NAME/clip.lab, as fish-speech has them.
+// Named voices on disk: DIR/NAME/clip.wav with its words in DIR/NAME/clip.lab, as fish-speech has them, and
+// perhaps a note in DIR/NAME/shoal-note.json.
 #pragma once
 
 #include <string>
@@ -21,9 +22,12 @@ class VoiceFolder : public Voices {
   // Without the voices whose transcripts cannot be read; each of those causes a log line.
   std::vector<VoiceInfo> list() const override;
   VoiceInfo get(const std::string& name) const override;
-  void add(const std::string& name, const std::string& audio, const std::string& text) override;
+  void create(const std::string& name, const NewVoice& voice) override;
   void rename(const std::string& name, const std::string& new_name) override;
   void remove(const std::string& name) override;
+  std::string note(const std::string& name) const override;
+  // By one rename(2) of a file.
+  void set_note(const std::string& name, const std::string& note) override;
 
   // Whether there is a clip with a transcript, usable or not; false for an invalid name.
   bool has(std::string_view name) const;

@@ -287,6 +287,68 @@ TEST_F(VoiceFolderTest, OfManyConcurrentAddsOneGetsTheName) {
                                   "references/ann/sample.wav"));
 }
 
+TEST_F(VoiceFolderTest, AVoiceHasSeveralClipsInTheirOrderAndANote) {
+  VoiceFolder folder = voices();
+  const NewVoice two{.clips = {{sound_, "One."}, {folder_clip(0.6, 0.5f, audio::Format::flac), "Two."}},
+                     .note = "{}"};
+  folder.create("ann", two);
+  EXPECT_THAT(folder.get("ann").transcripts, ElementsAre("One.", "Two."));
+  EXPECT_GT(folder.get("ann").added_at_s, 1'700'000'000);
+  EXPECT_EQ(folder.note("ann"), "{}");
+  folder.set_note("ann", "other");
+  EXPECT_EQ(folder.note("ann"), "other");
+  folder.rename("ann", "bob");
+  EXPECT_EQ(folder.note("bob"), "other");
+  EXPECT_THAT(tree(), ElementsAre("references", "references/bob", "references/bob/sample100.lab",
+                                  "references/bob/sample100.wav", "references/bob/sample101.flac",
+                                  "references/bob/sample101.lab", "references/bob/shoal-note.json"));
+  folder.add("ann", sound_, "Words.");
+  EXPECT_EQ(folder.note("ann"), "");
+}
+
+TEST_F(VoiceFolderTest, NotesAreOfVoicesThatAreThere) {
+  VoiceFolder folder = voices();
+  folder.add("ann", sound_, "Words.");
+  for (const char* name : {"bob", "..", ""}) {
+    EXPECT_THROW(folder.set_note(name, "x"), Error) << name;
+    EXPECT_THROW(folder.note(name), Error) << name;
+  }
+  EXPECT_EQ(code_of([&] { folder.set_note("ann", std::string(kMaxVoiceNoteBytes + 1, 'x')); }),
+            ErrorCode::too_large);
+  EXPECT_EQ(code_of([&] { folder.create("bob", {}); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([&] { folder.create("bob", {.clips = {{sound_, "A."}, {"no sound", "B."}}}); }),
+            ErrorCode::corrupt_file);
+  fs::create_directory_symlink(references() + "/ann", references() + "/link");
+  EXPECT_EQ(code_of([&] { folder.set_note("link", "x"); }), ErrorCode::invalid_argument);
+  EXPECT_THAT(tree(), testing::Not(testing::Contains(HasSubstr("shoal-note"))));
+}
+
+// While a note is replaced, its readers see one of them whole, and a voice that is removed takes it along.
+TEST_F(VoiceFolderTest, NotesChangeAtOnce) {
+  const std::string notes[] = {std::string(20'000, 'a'), std::string(30'000, 'b')};
+  voices().create("ann", {.clips = {{sound_, "Words."}}, .note = notes[0]});
+  std::atomic<bool> done{false};
+  std::jthread reader([&] {
+    while (!done) {
+      const std::string note = voices().note("ann");
+      EXPECT_TRUE(note == notes[0] || note == notes[1]) << note.size();
+    }
+  });
+  {
+    std::vector<std::jthread> writers;
+    for (const std::string& note : notes) {
+      writers.emplace_back([&] {
+        for (int i = 0; i < 30; ++i) voices().set_note("ann", note);
+      });
+    }
+  }
+  done = true;
+  reader.join();
+  EXPECT_EQ(tree().size(), 5u) << "nothing unfinished is left";
+  voices().remove("ann");
+  EXPECT_THAT(tree(), ElementsAre("references"));
+}
+
 // While voices come, go and change their names, a reader sees each whole or not at all.
 TEST_F(VoiceFolderTest, ReadersNeverSeeHalfAVoice) {
   std::atomic<bool> done{false};

@@ -24,6 +24,7 @@ Value read_body(std::string_view content_type, std::string_view body) {
   }
   if (type->value == "application/json") return read_json(body);
   if (type->value == "application/msgpack") return read_msgpack(body);
+  if (type->value == "application/x-www-form-urlencoded") return read_urlencoded(body);
   if (type->value != "multipart/form-data") fail_type(found);
   const std::string* boundary = type->find("boundary");
   if (!boundary)

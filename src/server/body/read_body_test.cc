@@ -26,11 +26,29 @@ TEST(ReadBody, ChoosesByContentType) {
     EXPECT_EQ(read_body(type, form), kOneText) << type;
 }
 
+TEST(ReadBody, ReadsFormsOfText) {
+  const auto read = [](std::string_view body) {
+    return read_body("application/x-www-form-urlencoded", body);
+  };
+  EXPECT_EQ(read("a=1"), kOneText);
+  EXPECT_EQ(read(""), Value{Value::Object{}});
+  const Value expected{
+      Value::Object{{"title", text_value("A fish & a moon")},
+                    {"tags", {Value::Array{text_value("gr\xC3\xBC\xC3\x9F"), text_value("=")}}},
+                    {"x", {Value::Object{{"y", text_value("")}}}}}};
+  EXPECT_EQ(read("title=A+fish+%26%20a+moon&tags=gr%c3%BC%C3%9F&&tags==&x%5By%5D"), expected);
+  for (const char* bad : {"a=%", "a=%2", "a=%zz", "a=%00", "=1", "a=%ff", "%ff=a", "a=1&a[b]=2"})
+    EXPECT_EQ(error_of([&] { read(bad); }).code(), ErrorCode::invalid_argument) << bad;
+  std::string many;
+  for (int i = 0; i < 300; ++i) many += "&a" + std::to_string(i) + "=1";
+  EXPECT_THAT(error_of([&] { read(many); }).message(), HasSubstr("at most 256 fields"));
+}
+
 TEST(ReadBody, RefusesOtherTypesAndListsTheAcceptedOnes) {
-  for (const char* type : {"", " ", "text/plain", "application/xml", "application/jsonx", "json",
-                           "application/x-msgpack", "application/x-www-form-urlencoded", "application/", ";",
-                           "multipart/mixed; boundary=X", "application/json; charset",
-                           "application/json charset=utf-8", "application/json, text/plain", "\xff"}) {
+  for (const char* type :
+       {"", " ", "text/plain", "application/xml", "application/jsonx", "json", "application/x-msgpack",
+        "application/", ";", "multipart/mixed; boundary=X", "application/json; charset",
+        "application/json charset=utf-8", "application/json, text/plain", "\xff"}) {
     const BodyError error = error_of([&] { read_body(type, "{}"); });
     EXPECT_EQ(error.code(), ErrorCode::unsupported) << type;
     EXPECT_EQ(error.where(), "");

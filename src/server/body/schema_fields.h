@@ -129,6 +129,21 @@ Field<T> list(std::string name, std::vector<U> T::* member, const Schema<U>& ite
           }};
 }
 
+// One value or an array of them: a form may have a field more than once. `read` is one of the readings above.
+template <typename T, typename Read>
+Field<T> repeated(FieldDoc doc, std::vector<std::string> T::* member, int64_t most, Read read) {
+  return {std::move(doc), [member, most, read](const Value& value, const std::string& where, T& into) {
+            if (!value.as<Value::Array>()) {
+              into.*member = {std::string(read(value, where))};
+              return;
+            }
+            const Value::Array& array = read_array(value, where, most);
+            (into.*member).clear();
+            for (size_t i = 0; i < array.size(); ++i)
+              (into.*member).emplace_back(read(array[i], item_path(where, i)));
+          }};
+}
+
 template <typename T>
 Field<T> refused(std::string name, std::string type, std::string why, Value neutral) {
   return {detail::doc_of(std::move(name), std::move(type), why),

@@ -62,6 +62,8 @@ Value read_msgpack(std::string_view body);
 // multipart/form-data: a file becomes Bytes, any other part a text; a repeated name becomes an Array of its
 // parts. At most 256 of them. `boundary` as in the Content-Type, without quotes.
 Value read_form(std::string_view body, std::string_view boundary);
+// application/x-www-form-urlencoded: texts, with the names and the limits of read_form.
+Value read_urlencoded(std::string_view body);
 // By Content-Type, with its parameters. For other types throws BodyError(unsupported) (415) that lists the
 // accepted ones.
 Value read_body(std::string_view content_type, std::string_view body);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/percent.h"
 
 namespace shoal::server {
 namespace {
@@ -67,34 +68,6 @@ std::optional<Refusal> check_expect(const Request& request) {
     if (equal_ignoring_case(name, "expect") && !equal_ignoring_case(value, "100-continue"))
       return Refusal{417, "Expect must be \"100-continue\", nothing else is understood"};
   return std::nullopt;
-}
-
-int digit_of(char c) {
-  if (is_digit(c)) return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-// Absent: a broken escape, or NUL.
-std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_space) {
-  std::string out;
-  out.reserve(text.size());
-  for (size_t i = 0; i < text.size(); ++i) {
-    char c = text[i];
-    if (c == '%') {
-      if (i + 2 >= text.size()) return std::nullopt;
-      const int high = digit_of(text[i + 1]), low = digit_of(text[i + 2]);
-      if (high < 0 || low < 0) return std::nullopt;
-      c = static_cast<char>(high * 16 + low);
-      i += 2;
-    } else if (c == '+' && plus_is_space) {
-      c = ' ';
-    }
-    if (c == '\0') return std::nullopt;
-    out.push_back(c);
-  }
-  return out;
 }
 
 std::optional<Refusal> decode_query(std::string_view text, Request& request) {

@@ -33,6 +33,7 @@ class ElevenListener final : public LiveListener {
   Task<> sound(std::string bytes, std::vector<SpokenWord> words) override;
   Task<> failed(const HttpError& error) override;
   Task<> done(const LiveDone& done) override;
+  bool has_failed() const { return failed_; }
 
  private:
   // Values are built outside of coroutines, because of g++ 12.

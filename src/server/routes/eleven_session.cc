@@ -237,11 +237,15 @@ Task<> ElevenSession::speak(Contexts::iterator context) {
   } catch (...) {
     thrown = std::current_exception();
   }
+  const bool failed = context->listener->has_failed();
   contexts_.erase(context);
   last_used_ = Clock::now();
   if (!thrown && (leaving_ || !multi_) && contexts_.empty() && !over_) {
     leaving_ = true;
-    co_await writer_.close(kClosed, "everything has been spoken");
+    if (failed && !multi_)  // as the service closes after any error
+      co_await writer_.close(kPolicy, "the utterance has failed");
+    else
+      co_await writer_.close(kClosed, "everything has been spoken");
   }
   if (thrown) std::rethrow_exception(thrown);
 }

@@ -39,6 +39,7 @@ class ElevenSockets : public ::testing::Test {
       return routes;
     };
     RouteBench bench(table, shared_engine());
+    bench.services().usage.set_limits({{"", limits_}});
     boost::asio::io_context context(1);
     Request request = testing::get_request("/v1/text-to-speech/" + voice + "/" + path);
     request.query = std::move(query);
@@ -68,6 +69,8 @@ class ElevenSockets : public ::testing::Test {
     request.voice = "anna";
     return testing::pcm_of(sound_of(shared_engine(), request));
   }
+
+  KeyLimits limits_{};  // of the client
 };
 
 const char* const kFirst = R"({"text":" ","voice_settings":{"speed":1},"xi_api_key":"any"})";
@@ -123,6 +126,16 @@ TEST_F(ElevenSockets, WhatIsWrongIsNamed) {
             (std::vector<std::string>{"invalid_argument ", "invalid_argument voice_settings.speed"}));
   EXPECT_EQ(text_in(several.messages.at(1), "contextId"), "a");
   EXPECT_EQ(several.finals.at("b"), 1) << "the connection goes on";
+}
+
+TEST_F(ElevenSockets, AfterAFailedUtteranceTheConnectionIsClosedAsAfterAnyError) {
+  limits_.fill(3);  // requests, and characters that may be spoken
+  const Told failed = talk(false, {R"({"text":"A small fish. "})", R"({"text":""})"});
+  EXPECT_EQ(failed.errors.size(), 1u);
+  EXPECT_EQ(failed.closed_with, 1008);
+  const Told context = talk(true, {R"({"text":"A small fish. ","flush":true})", R"({"close_socket":true})"});
+  EXPECT_EQ(context.errors.size(), 1u);
+  EXPECT_EQ(context.closed_with, 1000) << "a context's error is its own";
 }
 
 TEST_F(ElevenSockets, ASilentClientIsLeft) {

@@ -81,22 +81,6 @@ Field<FishRequest> references_field(int64_t most) {
   return field;
 }
 
-// One, or several: a form may have a field more than once.
-template <typename Read>
-Field<FishRequest> repeated(FieldDoc doc, std::vector<std::string> FishRequest::* member, int64_t most,
-                            Read read) {
-  return {std::move(doc),
-          [member, most, read](const Value& value, const std::string& where, FishRequest& into) {
-            if (!value.as<Value::Array>()) {
-              into.*member = {std::string(read(value, where))};
-              return;
-            }
-            const Value::Array& array = read_array(value, where, most);
-            for (size_t i = 0; i < array.size(); ++i)
-              (into.*member).emplace_back(read(array[i], item_path(where, i)));
-          }};
-}
-
 Field<FishRequest> clip_field(int64_t most) {
   FieldDoc doc{.name = "reference_audio",
                .type = "string",
@@ -252,6 +236,7 @@ Schema<FishRequest> fish_request_schema(const ServerConfig& config) {
               "kbit/s of opus: -1000 (ours), 24, 32, 48 or 64"),
       prosody_field(),
       conditioning_field(),
+      unused<T>("model_id", "string", "the header or the field model chooses"),
       unused<T>("min_chunk_length", "integer", cloud_only),
       unused<T>("early_stop_threshold", "number", cloud_only, Value{1.0}),
       unused<T>("emotion", "string", cloud_only),

@@ -34,16 +34,10 @@ SpeechRequest request_of(const VoiceNames& names, Engine& engine, LiveStart& sta
   request.references = std::move(start.references);
   take_sampling(start, request);
   request.normalise = start.normalize;
-  if (!request.seed) request.seed = drawn_seed();
   request.speed = start.speed;
   request.volume = start.volume;
   request.language = start.language;
   request.unused = std::move(start.unused);
-  // The engine never splits a segment again, except for models with a shorter limit.
-  if (!engine.traits().phonemes)
-    request.chunk_length = 0;
-  else
-    request.chunk_length = SpeechRequest().chunk_length;
   if (start.timeout) request.timeout = as_timeout(*start.timeout);
   return request;
 }
@@ -76,20 +70,36 @@ audio::EncoderOptions encoder_options(const LiveSettings& settings) {
 }  // namespace
 
 LiveSettings live_settings(Services& services, const Request& from, LiveStart start) {
-  LiveSettings settings;
-  settings.id = start.id;
-  settings.format = start.format;
-  settings.audio_format = audio::parse_format(start.format).value();
-  settings.bitrate_bps = start.bitrate_bps;
-  settings.longest_segment = static_cast<size_t>(start.chunk_length);
   Engine& engine = *services.models.named(start.model).engine;
+  const auto held = engine.hold();
+  SpeechRequest request = request_of(services.voice_names, engine, start);
+  return live_settings(services, from, engine, std::move(request),
+                       {.id = start.id,
+                        .format = audio::parse_format(start.format).value(),
+                        .sample_rate_hz = start.sample_rate.value_or(0),
+                        .bitrate_bps = start.bitrate_bps,
+                        .longest_segment = static_cast<size_t>(start.chunk_length)});
+}
+
+LiveSettings live_settings(Services& services, const Request& from, Engine& engine, SpeechRequest request,
+                           LiveShape shape) {
+  LiveSettings settings;
+  settings.id = std::move(shape.id);
+  settings.audio_format = shape.format;
+  settings.format = audio::name_of(shape.format);
+  settings.bitrate_bps = shape.bitrate_bps;
+  settings.longest_segment = shape.longest_segment;
   settings.engine = &engine;
   settings.held = engine.hold();
   settings.model_rate_hz = engine.sample_rate_hz();
   settings.keeps_voice = !engine.traits().references;
-  settings.sample_rate_hz =
-      start.sample_rate.value_or(audio::usual_rate_hz(settings.audio_format, settings.model_rate_hz));
-  settings.request = request_of(services.voice_names, engine, start);
+  settings.sample_rate_hz = shape.sample_rate_hz;
+  if (settings.sample_rate_hz == 0)
+    settings.sample_rate_hz = audio::usual_rate_hz(settings.audio_format, settings.model_rate_hz);
+  settings.request = std::move(request);
+  if (!settings.request.seed) settings.request.seed = drawn_seed();
+  // The engine never splits a segment again, except for models with a shorter limit.
+  settings.request.chunk_length = engine.traits().phonemes ? SpeechRequest().chunk_length : 0;
   check_and_complete(services, engine, from, settings.request);
   try {
     if (!settings.request.voice.empty()) engine.voices().get(settings.request.voice);

@@ -31,9 +31,21 @@ struct LiveSettings {
   SpeechRequest request;       // without text; its references are encoded, its seed is there
 };
 
+// How the sound of an utterance is sent.
+struct LiveShape {
+  std::string id;
+  audio::Format format = audio::Format::pcm_s16le;
+  int sample_rate_hz = 0;        // 0: the format's usual one
+  int bitrate_bps = 0;           // 0: the format's
+  size_t longest_segment = 200;  // bytes
+};
+
 // Checks and completes a client's request. Blocks: it decodes and encodes clips and looks up a voice. Throws
 // the Errors of submitting.
 LiveSettings live_settings(Services& services, const Request& from, LiveStart start);
+// The same for a request of another API, without its text.
+LiveSettings live_settings(Services& services, const Request& from, Engine& engine, SpeechRequest request,
+                           LiveShape shape);
 
 // Lives on the connection's thread. Segments of the text (LiveText) are spoken one after the other, each as
 // its own request: the next one is submitted while the previous one is heard. Segment k has the seed

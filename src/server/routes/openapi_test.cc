@@ -25,9 +25,9 @@ std::string node_text(const Value& value, const std::vector<std::string>& path) 
 
 std::vector<Route> whole_table(const ServerConfig& config) {
   std::vector<Route> table;
-  for (const auto part : {openai_routes, kokoro_routes, fish_routes, eleven_routes, realtime_routes,
-                          reference_routes, codec_routes, batch_routes, live_routes, operator_routes,
-                          sagemaker_routes, kserve_routes, page_routes}) {
+  for (const auto part : {openai_routes, kokoro_routes, fish_routes, fish_model_routes, fish_live_routes,
+                          eleven_routes, realtime_routes, reference_routes, codec_routes, batch_routes,
+                          live_routes, operator_routes, sagemaker_routes, kserve_routes, page_routes}) {
     for (Route& route : part(config)) table.push_back(std::move(route));
   }
   return table;

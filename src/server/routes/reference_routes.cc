@@ -1,12 +1,10 @@
 // /v1/references: named voices over HTTP (as fish-speech's server has them).
-#include <algorithm>
-
 #include "audio/clip.h"
 #include "server/observe/log_sink.h"
 #include "server/routes/packed_answer.h"
 #include "server/routes/request_body.h"
 #include "server/routes/services.h"
-#include "server/routes/unknown_name.h"
+#include "server/routes/voice_errors.h"
 
 namespace shoal::server {
 namespace {
@@ -78,37 +76,11 @@ Value outcome(bool success, std::string message, Value::Object fields) {
   return {std::move(object)};
 }
 
-// Errors of the folder of voices contain file names, which clients must not see.
-bool names_a_file(const Services& services, const Error& error) {
-  return std::ranges::any_of(services.models.all(), [&error](const ServedModel& model) {
-    const std::string dir = model.engine->config().references_dir;
-    return !dir.empty() && error.message().find(dir + "/") != std::string::npos;
-  });
-}
-
-// The same error without them.
-HttpError told_of(Services& services, const Request& request, const Error& error) {
-  HttpError known = http_error(error);
-  if (const auto wanted = unknown_voice_of(error)) {
-    std::vector<std::string> names;
-    for (VoiceInfo& voice : voices_of(services, request).list())
-      if (!voice.fixed) names.push_back(std::move(voice.name));
-    known.message = "voice: " + none_called(*wanted, names, "/v1/references/list");
-  } else if (error.code() == ErrorCode::resource_exhausted) {  // only the disk can be full here
-    known.status = 507;
-    known.retry_after_s.reset();
-    known.message = "the disk for voices is full; the server's log says more, under the request id";
-  } else if (known.status < 500 && names_a_file(services, error)) {
-    log_failure(request, error.message());
-    known.message = "the voice cannot be changed; the server's log says why, under the request id";
-  }
-  return known;
-}
-
 // A failure in the form of this family: its fields with success false, and the status.
 Response failure(Services& services, const Request& request, const Error& error, Value::Object fields) {
   services.metrics.count_error(name_of(error.code()));
-  const HttpError known = told_of(services, request, error);
+  const HttpError known =
+      told_of_voices(services, request, error, {voices_of(services, request), "/v1/references/list"});
   if (known.status >= 500) log_failure(request, error.message());
   Response response =
       packed_response(request, outcome(false, known.message, std::move(fields)), known.status);

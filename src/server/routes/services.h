@@ -79,6 +79,9 @@ std::vector<Route> eleven_routes(const ServerConfig& config);
 // OpenAI's Realtime API: a WebSocket.
 std::vector<Route> realtime_routes(const ServerConfig& config);
 std::vector<Route> fish_routes(const ServerConfig& config);
+// Of Fish Audio's hosted service: /model, /wallet.
+std::vector<Route> fish_model_routes(const ServerConfig& config);
+std::vector<Route> fish_live_routes(const ServerConfig& config);  // a WebSocket of it
 std::vector<Route> reference_routes(const ServerConfig& config);
 std::vector<Route> codec_routes(const ServerConfig& config);
 std::vector<Route> batch_routes(const ServerConfig& config);

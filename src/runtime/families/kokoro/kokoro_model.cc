@@ -203,11 +203,13 @@ namespace {
 }
 }  // namespace
 
-void KokoroModel::add(const std::string& /*name*/, const std::string& /*audio*/,
-                      const std::string& /*text*/) {
-  refuse_change();
-}
+void KokoroModel::create(const std::string& /*name*/, const NewVoice& /*voice*/) { refuse_change(); }
 void KokoroModel::rename(const std::string& /*name*/, const std::string& /*new_name*/) { refuse_change(); }
 void KokoroModel::remove(const std::string& /*name*/) { refuse_change(); }
+void KokoroModel::set_note(const std::string& /*name*/, const std::string& /*note*/) { refuse_change(); }
+std::string KokoroModel::note(const std::string& name) const {
+  get(name);
+  return "";
+}
 
 }  // namespace shoal::runtime

@@ -69,9 +69,11 @@ class KokoroModel : public Voices {
   // Voices: without clips, and never changed.
   std::vector<VoiceInfo> list() const override;
   VoiceInfo get(const std::string& name) const override;
-  void add(const std::string& name, const std::string& audio, const std::string& text) override;
+  void create(const std::string& name, const NewVoice& voice) override;
   void rename(const std::string& name, const std::string& new_name) override;
   void remove(const std::string& name) override;
+  std::string note(const std::string& name) const override;  // none has one
+  void set_note(const std::string& name, const std::string& note) override;
 
  private:
   KokoroModel() = default;
