@@ -158,6 +158,8 @@ TEST_F(FishSockets, WhatIsWrongIsNamedAndTheConnectionClosed) {
   EXPECT_EQ(refusal(talk(
                 {start_event(kPcmOfAnna + R"(,"timeout":0.001)"), text_event("A fish. "), event_of("stop")})),
             "deadline_exceeded  1011");
+  EXPECT_EQ(refusal(talk({start_event(R"("reference_id":["anna","alloy"])")})),
+            "unsupported request.reference_id 1008");
   const ToldByFish late =
       talk({start_event(kPcmOfAnna), text_event("A small fish swims. And"), broken_text()});
   EXPECT_EQ(refusal(late), "invalid_argument text 1008");
