@@ -8,7 +8,7 @@ set -euo pipefail
 build=(g++ cmake ninja-build pkg-config git nlohmann-json3-dev libcli11-dev
        libsndfile1-dev libflac-dev libogg-dev libopus-dev libopusenc-dev libmp3lame-dev
        libvo-aacenc-dev libsoxr-dev libsonic-dev libboost1.81-dev libspdlog-dev libfmt-dev prometheus-cpp-dev zlib1g-dev
-       libpcre2-dev libutf8proc-dev libssl-dev libxxhash-dev libtomlplusplus-dev libespeak-ng-dev espeak-ng-data)
+       libpcre2-dev libutf8proc-dev libexpat1-dev libssl-dev libxxhash-dev libtomlplusplus-dev libespeak-ng-dev espeak-ng-data)
 test=(libgtest-dev libgmock-dev ccache python3 clang-19 libclang-rt-19-dev clang-tidy-19 clang-format-19
       chromium prometheus haproxy iproute2 python3-numpy python3-fastapi
       curl python3-httpx python3-aiohttp python3-requests)

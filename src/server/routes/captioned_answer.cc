@@ -96,8 +96,8 @@ Task<> answer_with_captions(Services& services, Engine& engine, Exchange& exchan
                             AnswerOptions options, bool timestamps) {
   Speaking speaking(services.metrics);
   request.delivery = options.streaming ? Delivery::streaming : Delivery::whole;
-  Speech speech = co_await submit_speech(services, engine, exchange, std::move(request));
-  SpokenAnswer answer(services, engine, exchange, std::move(speech));
+  auto source = co_await submit_source(services, engine, exchange, std::move(request), options);
+  SpokenAnswer answer(services, engine, exchange, std::move(source));
   answer.set_encoder(options, !options.streaming);
   if (options.streaming)
     co_await send_lines(exchange, answer, speaking, options, timestamps);

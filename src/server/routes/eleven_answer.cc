@@ -88,8 +88,8 @@ Task<> answer_with_characters(Services& services, Engine& engine, Exchange& exch
   Speaking speaking(services.metrics);
   request.delivery = options.streaming ? Delivery::streaming : Delivery::whole;
   Characters characters(request.text, engine.traits().phonemes);
-  Speech speech = co_await submit_speech(services, engine, exchange, std::move(request));
-  SpokenAnswer answer(services, engine, exchange, std::move(speech));
+  auto source = co_await submit_source(services, engine, exchange, std::move(request), options);
+  SpokenAnswer answer(services, engine, exchange, std::move(source));
   answer.set_encoder(options, !options.streaming);
   if (options.streaming)
     co_await send_timed_lines(exchange, answer, speaking, options, std::move(characters));

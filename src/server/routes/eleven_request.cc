@@ -145,6 +145,7 @@ Field<Eleven> eleven_dictionaries_field() {
 
 Schema<Eleven> eleven_body_schema() {
   return joined({text("text", &Eleven::text, "what to say").required(), eleven_settings_field(),
+                 boolean("enable_ssml_parsing", &Eleven::ssml, "the text is SSML").otherwise("false"),
                  eleven_dictionaries_field(), unused<Eleven>("previous_text", "string", kNoJoin),
                  unused<Eleven>("next_text", "string", kNoJoin),
                  unused<Eleven>("previous_request_ids", "array", kNoJoin, Value{Value::Array{}}),
@@ -165,7 +166,7 @@ Schema<Eleven> eleven_socket_schema() {
   std::vector<Field<Eleven>> own = {
       integer("inactivity_timeout", &Eleven::patience_s, {1, 180}, "seconds without a message")
           .otherwise("20"),
-      refused<Eleven>("enable_ssml_parsing", "boolean", "SSML is not read; send plain text",
+      refused<Eleven>("enable_ssml_parsing", "boolean", "only POST reads SSML; send plain text",
                       Value{std::string("false")}),
       boolean("auto_mode", &Eleven::auto_mode, "no effect: " + early),
       boolean("sync_alignment", &Eleven::alignment, "no effect: times come with the sound of their words"),

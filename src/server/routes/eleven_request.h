@@ -19,6 +19,7 @@ struct ElevenRequest {
   double speed = 1;     // voice_settings.speed
   int latency = 0;      // optimize_streaming_latency; 4 turns the rules for texts off
   int patience_s = 20;  // inactivity_timeout, of WebSockets
+  bool ssml = false;    // enable_ssml_parsing
   bool logging = true, auto_mode = true, alignment = true;  // without an effect
   std::vector<std::string> unused;
 };

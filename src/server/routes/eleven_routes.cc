@@ -8,6 +8,7 @@
 #include "server/routes/eleven_session.h"
 #include "server/routes/request_body.h"
 #include "server/routes/route_pattern.h"
+#include "server/routes/speech_parts.h"
 
 namespace shoal::server {
 namespace {
@@ -70,6 +71,7 @@ Task<> speak_eleven(Services& services, Exchange& exchange, std::shared_ptr<cons
   AnswerOptions options = options_of(asked, way);
   SpeechRequest request = speech_of(asked, speaker);
   try {
+    if (asked.ssml) options.parts = read_ssml(engine, request);
     if (way.timed)
       co_await answer_with_characters(services, engine, exchange, std::move(request), std::move(options));
     else

@@ -67,6 +67,8 @@ FishMessage FishReader::read(std::string_view packed) const {
   defaults.streaming = true;
   defaults.bare_wav = false;
   read.request = request_.read_onto(std::move(defaults), with_text(*value), "request");
+  if (read.request.ssml)
+    throw BodyError(ErrorCode::unsupported, "request.ssml", "SSML is read as a whole; send it to /v1/tts");
   if (!read.request.reference_ids.empty())  // a segment of the text knows nothing of the tags before it
     throw BodyError(ErrorCode::unsupported, "request.reference_id",
                     "one voice speaks a live text; send texts of several speakers to /v1/tts");

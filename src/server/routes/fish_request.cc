@@ -249,6 +249,8 @@ Schema<FishRequest> fish_request_schema(const ServerConfig& config) {
           .otherwise("false"),
       text("model", &T::model, "a model of /v1/models; default: that of the header model, else the first"),
       number("speed", &T::speed, {0.25, 4}, "2 is twice as fast, at the same pitch").otherwise("1"),
+      boolean("ssml", &T::ssml, "the text is SSML: speak, p, s, break, say-as, sub, phoneme, prosody, voice")
+          .otherwise("false"),
       text("language", &T::language,
            "of the text, of models that speak phonemes: a, en-us, en-gb, es, fr-fr, hi, it, pt-br; default: "
            "the voice's"),

@@ -26,6 +26,7 @@ struct FishRequest {
   // (S1-mini: the text unchanged), only false is an instruction.
   bool normalize = true;
   bool streaming = false;
+  bool ssml = false;     // the text is SSML
   bool bare_wav = true;  // a streamed wav has no file header; not a field
   int64_t max_new_tokens = 1024;
   float top_p = 0.8f, repetition_penalty = 1.1f, temperature = 0.8f;

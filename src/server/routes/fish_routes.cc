@@ -4,6 +4,7 @@
 
 #include "server/routes/fish_request.h"
 #include "server/routes/request_body.h"
+#include "server/routes/speech_parts.h"
 
 namespace shoal::server {
 namespace {
@@ -17,6 +18,7 @@ Task<> speak(Services& services, Exchange& exchange, FishSchema schema) {
   Engine& engine = *model_of(services.models, exchange.request(), body).engine;
   SpeechRequest request = speech_request(services, engine, body);
   AnswerOptions options = answer_options(body);
+  if (body.ssml) options.parts = read_ssml(engine, request);
   co_await answer_with_speech(services, engine, exchange, std::move(request), std::move(options));
 }
 

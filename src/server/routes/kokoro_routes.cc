@@ -159,6 +159,7 @@ Task<> speak_with_captions(Services& services, Exchange& exchange,
   AnswerOptions options = answer_options(body);
   const std::string voice = request.voice;
   try {
+    take_ssml(engine, body, request, options);
     co_await answer_with_captions(services, engine, exchange, std::move(request), std::move(options),
                                   body.return_timestamps);
   } catch (const Error& error) {

@@ -27,6 +27,7 @@ Task<> speak(Services& services, Exchange& exchange, SpeechSchema schema) {
   AnswerOptions options = answer_options(body);
   const std::string voice = request.voice;
   try {
+    take_ssml(engine, body, request, options);
     if (body.stream_format == "sse")
       co_await answer_with_events(services, engine, exchange, std::move(request), std::move(options));
     else

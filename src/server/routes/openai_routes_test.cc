@@ -167,7 +167,7 @@ TEST_F(OpenAi, RefusesByName) {
       {R"("references":[{"audio":"!!","text":"x"}])", 400, "references[0].audio"},
       {R"("references":[{"text":"x"}])", 400, "references[0].audio"},
       {R"("references":"x")", 400, "references"},
-      {R"("ssml":true)", 400, "ssml"},
+      {R"("ssml":true)", 400, "input"},  // which is no XML
       {R"("volume_multiplier":11)", 400, "volume_multiplier"},
       {R"("wibble":1)", 400, "wibble"},
       {R"("model":"tts-1")", 400, "model"},  // twice

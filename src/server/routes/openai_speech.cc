@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "server/routes/speech_fields.h"
+#include "server/routes/speech_parts.h"
 
 namespace shoal::server {
 namespace {
@@ -126,7 +127,8 @@ std::vector<Field<OpenAiSpeech>> speech_fields(const ServerConfig& config) {
       normalization_field(),
       refused<T>("allow_voice_tags", "boolean", "tags in the input are not read; send a request per voice"),
       unused<T>("voice_aliases", "object", "tags in the input are not read", Value{Value::Object{}}),
-      refused<T>("ssml", "boolean", "SSML is not read; send plain text"),
+      boolean("ssml", &T::ssml, "the input is SSML: speak, p, s, break, say-as, sub, phoneme, prosody, voice")
+          .otherwise("false"),
   };
 }
 
@@ -208,6 +210,10 @@ AnswerOptions answer_options(const OpenAiSpeech& body) {
     refuse_field(ErrorCode::invalid_argument, "sample_rate", error.message());
   }
   return options;
+}
+
+void take_ssml(Engine& engine, const OpenAiSpeech& body, SpeechRequest& request, AnswerOptions& options) {
+  if (body.ssml) options.parts = read_ssml(engine, request);
 }
 
 void rethrow_for_openai(const Error& error, const std::string& voice) {

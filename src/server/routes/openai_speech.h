@@ -34,6 +34,7 @@ struct OpenAiSpeech {
   bool special_tokens = false;
   bool strict_phonemes = false;
   std::vector<std::string> unused;  // fields of these APIs that no model has, "name: why"
+  bool ssml = false;                // the input is SSML
   bool return_timestamps = true;    // of /dev/captioned_speech
   int sample_rate = 0;              // Hz; 0: 24000 for pcm, whose listeners expect it, else the model's
 };
@@ -51,6 +52,8 @@ const ServedModel& model_of(const Models& models, const OpenAiSpeech& body);
 // Each throws BodyError for errors that the schema cannot express. speech_request reads the folder of voices.
 SpeechRequest speech_request(const Services& services, Engine& engine, const OpenAiSpeech& body);
 AnswerOptions answer_options(const OpenAiSpeech& body);
+// Reads the text as SSML if the body says so (read_ssml).
+void take_ssml(Engine& engine, const OpenAiSpeech& body, SpeechRequest& request, AnswerOptions& options);
 
 // Errors of the engine in terms of this API: to be called in a handler of `error`, which it throws again.
 [[noreturn]] void rethrow_for_openai(const Error& error, const std::string& voice);

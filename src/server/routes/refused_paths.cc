@@ -11,9 +11,7 @@ constexpr RefusedPath kRefused[] = {
      "dialogues are not put together here: send each turn with its voice to /v1/audio/speech, or all of them "
      "as "
      "items to /v1/tts/batch"},
-    {"/dev/ssml",
-     "SSML is not read here: send plain text to /v1/audio/speech, with [pause:1.5s] and [word](/phonemes/) "
-     "in it"},
+    {"/dev/ssml", "send SSML to /v1/audio/speech with \"ssml\": true"},
     {"/dev/unload",
      "--model-ttl-s unloads models of several that nobody uses; /v1/admin/reload, with an admin key, loads "
      "another one"},

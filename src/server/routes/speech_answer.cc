@@ -5,6 +5,7 @@
 #include "base/base64.h"
 #include "base/error.h"
 #include "server/observe/log_sink.h"
+#include "server/routes/speech_parts.h"
 #include "server/routes/speech_warnings.h"
 #include "server/routes/spoken_answer.h"
 
@@ -124,12 +125,30 @@ Task<Speech> submit_speech(Services& services, Engine& engine, const Request& fr
   }
 }
 
+Task<std::unique_ptr<SpeechSource>> submit_source(Services& services, Engine& engine, Exchange& exchange,
+                                                  SpeechRequest request, const AnswerOptions& options) {
+  if (options.parts.empty()) {
+    Speech speech = co_await submit_speech(services, engine, exchange, std::move(request));
+    co_return std::make_unique<SpeechReader>(std::move(speech), exchange.executor());
+  }
+  auto parts = std::make_unique<SpeechParts>(services, engine, exchange.request(), exchange.executor(),
+                                             std::move(request), options.parts);
+  try {
+    const CancelWhenGone cancel(exchange, *parts);
+    co_await parts->begin();
+  } catch (const Error& error) {
+    hide_paths(engine, exchange.request(), error);
+    throw;
+  }
+  co_return parts;
+}
+
 Task<> answer_with_speech(Services& services, Engine& engine, Exchange& exchange, SpeechRequest request,
                           AnswerOptions options) {
   Speaking speaking(services.metrics);
   request.delivery = options.streaming ? Delivery::streaming : Delivery::whole;
-  Speech speech = co_await submit_speech(services, engine, exchange, std::move(request));
-  SpokenAnswer answer(services, engine, exchange, std::move(speech));
+  auto source = co_await submit_source(services, engine, exchange, std::move(request), options);
+  SpokenAnswer answer(services, engine, exchange, std::move(source));
   answer.set_encoder(options, !options.streaming);
   if (options.streaming)
     co_await send_stream(exchange, answer, speaking, options);
@@ -140,8 +159,8 @@ Task<> answer_with_speech(Services& services, Engine& engine, Exchange& exchange
 Task<> answer_with_events(Services& services, Engine& engine, Exchange& exchange, SpeechRequest request,
                           AnswerOptions options) {
   Speaking speaking(services.metrics);
-  Speech speech = co_await submit_speech(services, engine, exchange, std::move(request));
-  SpokenAnswer answer(services, engine, exchange, std::move(speech));
+  auto source = co_await submit_source(services, engine, exchange, std::move(request), options);
+  SpokenAnswer answer(services, engine, exchange, std::move(source));
   answer.set_encoder(options, false);
   std::string last_words;
   try {

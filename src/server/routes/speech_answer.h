@@ -2,12 +2,14 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "audio/encoder.h"
 #include "server/routes/services.h"
 #include "server/routes/speech_reader.h"
+#include "text/ssml/ssml.h"
 
 namespace shoal::server {
 
@@ -19,6 +21,7 @@ struct AnswerOptions {
   bool bare_wav = false;          // a streamed wav without its header (what /v1/tts streams)
   std::string content_type;       // empty: the format's (audio::mime_type)
   Headers headers;                // e.g. Content-Disposition
+  std::vector<ssml::Part> parts;  // of SSML, spoken instead of the request's text; empty: that is plain
 };
 
 // Submits and answers: audio as it is made, or a whole file. Nothing is sent before the first bytes of sound,
@@ -61,6 +64,9 @@ void hide_paths(const Engine& engine, const Request& request, const Error& error
 // Looks into the folder of voices, so it belongs on a worker.
 void tell_unknown_voice(const Services& services, Engine& engine, const Error& error);
 
+// What `options` say to speak, submitted: the request's text, or its parts in their order.
+Task<std::unique_ptr<SpeechSource>> submit_source(Services& services, Engine& engine, Exchange& exchange,
+                                                  SpeechRequest request, const AnswerOptions& options);
 // check_and_complete, then Engine::submit; on a worker when there is more to prepare than a short text.
 Task<Speech> submit_speech(Services& services, Engine& engine, Exchange& exchange, SpeechRequest request);
 // The same without an exchange; `from` must outlive it.

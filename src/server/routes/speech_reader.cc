@@ -72,5 +72,7 @@ void SpeechReader::cancel() {
 }
 
 Speech& SpeechReader::speech() { return state_->speech; }
+SpeechSummary SpeechReader::summary() const { return state_->speech.summary(); }
+std::vector<SpokenWord> SpeechReader::words(size_t first) const { return state_->speech.words(first); }
 
 }  // namespace shoal::server

@@ -10,21 +10,27 @@ namespace {
 constexpr size_t kMostWholeBytes = size_t{256} << 20;
 
 }  // namespace
-SpokenAnswer::SpokenAnswer(Services& services, const Engine& engine, Exchange& exchange, Speech speech)
+
+SpokenAnswer::SpokenAnswer(Services& services, const Engine& engine, Exchange& exchange,
+                           std::unique_ptr<SpeechSource> source)
     : services_(services),
       engine_(engine),
       exchange_(exchange),
-      reader_(std::move(speech), exchange.executor()),
-      cancel_(exchange, reader_),
+      source_(std::move(source)),
+      cancel_(exchange, *source_),
       memory_(services.answers) {}
+
+SpokenAnswer::SpokenAnswer(Services& services, const Engine& engine, Exchange& exchange, Speech speech)
+    : SpokenAnswer(services, engine, exchange,
+                   std::make_unique<SpeechReader>(std::move(speech), exchange.executor())) {}
 
 Task<std::vector<float>> SpokenAnswer::next() {
   try {
-    std::vector<float> samples = co_await reader_.next();
-    if (samples.empty() && reader_.speech().summary().samples == 0)
+    std::vector<float> samples = co_await source_->next();
+    if (samples.empty() && summary().samples == 0)
       fail(ErrorCode::invalid_argument, "text: no speech came of it; it or max_new_tokens may be too short");
     samples_ += std::ssize(samples);
-    const int rate_hz = reader_.speech().sample_rate_hz();
+    const int rate_hz = summary().sample_rate_hz;
     services_.usage.add_sound(exchange_.request().client, static_cast<double>(samples.size()) / rate_hz);
     co_return samples;
   } catch (const Error& error) {
@@ -72,7 +78,7 @@ Task<std::string> SpokenAnswer::whole_file() {
 }
 
 std::vector<SpokenWord> SpokenAnswer::new_words() {
-  std::vector<SpokenWord> words = reader_.speech().words(words_told_);
+  std::vector<SpokenWord> words = source_->words(words_told_);
   // More sound, and its words, may have come since.
   constexpr double kRounding = 1e-6;
   const double given_s = static_cast<double>(samples_) / summary().sample_rate_hz + kRounding;

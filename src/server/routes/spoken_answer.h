@@ -41,6 +41,8 @@ class Speaking {
 // Lives on the connection's thread; the client's leaving cancels the speech.
 class SpokenAnswer {
  public:
+  SpokenAnswer(Services& services, const Engine& engine, Exchange& exchange,
+               std::unique_ptr<SpeechSource> source);
   SpokenAnswer(Services& services, const Engine& engine, Exchange& exchange, Speech speech);
   SpokenAnswer(const SpokenAnswer&) = delete;
   SpokenAnswer& operator=(const SpokenAnswer&) = delete;
@@ -62,7 +64,7 @@ class SpokenAnswer {
 
   // The words that end in the sound of next() and were not returned before.
   std::vector<SpokenWord> new_words();
-  SpeechSummary summary() { return reader_.speech().summary(); }
+  SpeechSummary summary() const { return source_->summary(); }
   // The head of the answer; its headers describe the speech so far.
   Response head(std::string content_type, Headers headers);
   // The same for an answer in pieces, which no proxy should gather or keep.
@@ -72,7 +74,7 @@ class SpokenAnswer {
   Services& services_;
   const Engine& engine_;
   Exchange& exchange_;
-  SpeechReader reader_;
+  const std::unique_ptr<SpeechSource> source_;
   CancelWhenGone cancel_;
   std::shared_ptr<SoundEncoder> encoder_;
   AnswerMemory memory_;
