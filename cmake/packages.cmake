@@ -32,6 +32,9 @@ endfunction()
 
 if(SHOAL_CUDA)
   install(PROGRAMS $<TARGET_FILE:shoal> DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME shoal-cuda COMPONENT cuda)
+  # CPack strips only what is installed as a target, under its own name.
+  install(CODE "execute_process(COMMAND ${CMAKE_STRIP} \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/shoal-cuda\" COMMAND_ERROR_IS_FATAL ANY)"
+          COMPONENT cuda)
   install(FILES ${deploy}/systemd/cuda.conf DESTINATION /lib/systemd/system/shoal.service.d COMPONENT cuda)
   shoal_package_documents(cuda shoal-cuda)
   set(CPACK_COMPONENTS_ALL cuda)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Installs the packages of build/packages in a bare Debian 12, speaks with them, and purges them (about two minutes).
+# shoal-cuda is one of them if it is there (tools/package.sh --cuda): without a driver it speaks on the CPU.
 #   tools/package_test.sh      needs root (or sudo): a root folder is made by debootstrap and removed at the end
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -27,6 +28,8 @@ tools/bare_debian.sh "$root"
 mount -t proc proc "$root/proc" 2>/dev/null || echo "(without /proc)"
 mkdir "$root/packages"
 cp build/packages/{shoal_,shoal-voice_,libshoal0_,libshoal-dev_}*.deb "$root/packages/"
+cuda=$(ls build/packages/shoal-cuda_*.deb 2>/dev/null || true)
+if [[ $cuda ]]; then cp "$cuda" "$root/packages/"; fi
 quietly inside apt-get update -q
 
 echo "3 of 5: install and speak"
@@ -37,6 +40,16 @@ cp "$root/root/hello.wav" build/packages/hello.wav
 build/package/src/cli/shoal say "Hello, and welcome to Shoal." -o build/packages/here.wav --quiet
 cmp build/packages/hello.wav build/packages/here.wav
 inside test -s /usr/share/man/man1/shoal-say.1.gz
+if [[ $cuda ]]; then
+  # Nothing of NVIDIA's is linked: a program finds the driver's libcuda by itself, or computes on the CPU.
+  inside ldd /usr/bin/shoal-cuda >"$root/libraries"
+  if grep -iE 'not found|cuda|cublas|nvidia|nvrtc' "$root/libraries"; then echo "shoal-cuda links these (see above)" >&2; exit 1; fi
+  inside shoal-cuda say "Hello, and welcome to Shoal." -o /root/cuda.wav --quiet --device cpu
+  cmp "$root/root/cuda.wav" build/packages/hello.wav
+  inside shoal-cuda --version | tail -1
+else
+  echo "not run: shoal-cuda (tools/package.sh --cuda makes it)"
+fi
 
 echo "4 of 5: serve as the unit does"
 start=$(sed -n 's/^ExecStart=//p' "$root/lib/systemd/system/shoal.service")
@@ -60,7 +73,7 @@ server=
 
 echo "5 of 5: purge leaves nothing"
 files >"$root/before"
-quietly inside apt-get purge -y -q shoal shoal-voice libshoal0 libshoal-dev
+quietly inside apt-get purge -y -q shoal shoal-voice libshoal0 libshoal-dev ${cuda:+shoal-cuda}
 files >"$root/after"
 if grep -i shoal "$root/after"; then echo "left behind (see above)" >&2; exit 1; fi
 printf '%s files removed\n' "$(comm -23 "$root/before" "$root/after" | wc -l)"
