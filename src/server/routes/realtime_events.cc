@@ -11,15 +11,15 @@
 namespace shoal::server {
 namespace {
 
-using Verb = RealtimeEvent::Verb;
-constexpr std::pair<std::string_view, Verb> kRealtimeVerbs[] = {
-    {"session.update", Verb::update_session},
-    {"conversation.item.create", Verb::create_item},
-    {"conversation.item.retrieve", Verb::retrieve_item},
-    {"conversation.item.delete", Verb::delete_item},
-    {"conversation.item.truncate", Verb::truncate_item},
-    {"response.create", Verb::respond},
-    {"response.cancel", Verb::cancel}};
+using RealtimeVerb = RealtimeEvent::Verb;
+constexpr std::pair<std::string_view, RealtimeVerb> kRealtimeVerbs[] = {
+    {"session.update", RealtimeVerb::update_session},
+    {"conversation.item.create", RealtimeVerb::create_item},
+    {"conversation.item.retrieve", RealtimeVerb::retrieve_item},
+    {"conversation.item.delete", RealtimeVerb::delete_item},
+    {"conversation.item.truncate", RealtimeVerb::truncate_item},
+    {"response.create", RealtimeVerb::respond},
+    {"response.cancel", RealtimeVerb::cancel}};
 constexpr std::pair<std::string_view, const char*> kRefusedEvents[] = {
     {"input_audio_buffer.",
      "this server speaks and does not listen; send conversation.item.create with text"},
@@ -37,7 +37,7 @@ const std::vector<std::string>& event_types() {
   return types;
 }
 
-Verb verb_of_event(const Value& event) {
+RealtimeVerb verb_of_event(const Value& event) {
   read_object(event, "");
   const Value* type = event.find("type");
   if (!type || type->is_null()) fail_missing("", "type");
@@ -61,27 +61,29 @@ Field<RealtimeEvent> ignored_text(std::string name) {
           [](const Value& value, const std::string& where, RealtimeEvent&) { read_text(value, where); }};
 }
 
-Schema<RealtimeEvent> schema_of(Verb verb) {
+Schema<RealtimeEvent> schema_of(RealtimeVerb verb) {
   using Event = RealtimeEvent;
   std::vector<Field<Event>> fields = {ignored_text("type"), ignored_text("event_id")};
   const auto add = [&](Field<Event> field) { fields.push_back(std::move(field)); };
-  if (verb == Verb::update_session) add(part("session", true));
-  if (verb == Verb::respond) add(part("response", false));
-  if (verb == Verb::cancel) add(text("response_id", &Event::response_id, "default: the conversation's"));
-  if (verb == Verb::create_item) {
+  if (verb == RealtimeVerb::update_session) add(part("session", true));
+  if (verb == RealtimeVerb::respond) add(part("response", false));
+  if (verb == RealtimeVerb::cancel)
+    add(text("response_id", &Event::response_id, "default: the conversation's"));
+  if (verb == RealtimeVerb::create_item) {
     add(part("item", true));
     add(text("previous_item_id", &Event::previous_item_id, "it goes after this one; root: to the start"));
   }
-  if (verb == Verb::retrieve_item || verb == Verb::delete_item || verb == Verb::truncate_item)
+  if (verb == RealtimeVerb::retrieve_item || verb == RealtimeVerb::delete_item ||
+      verb == RealtimeVerb::truncate_item)
     add(text("item_id", &Event::item_id, "of the conversation").required());
-  if (verb == Verb::truncate_item) {
+  if (verb == RealtimeVerb::truncate_item) {
     add(integer("content_index", &Event::content_index, {0, 0}, "0").required());
     add(integer("audio_end_ms", &Event::audio_end_ms, {0, kLongestSoundMs}, "what was heard").required());
   }
   return Schema<Event>(std::move(fields));
 }
 
-const Schema<RealtimeEvent>& event_schema(Verb verb) {
+const Schema<RealtimeEvent>& event_schema(RealtimeVerb verb) {
   static const std::vector<Schema<RealtimeEvent>> schemas = [] {
     std::vector<Schema<RealtimeEvent>> all;
     for (const auto& [word, each] : kRealtimeVerbs) all.push_back(schema_of(each));
@@ -127,13 +129,13 @@ RealtimeEvent RealtimeReader::read(std::string_view json, const RealtimeSettings
 }
 
 RealtimeEvent RealtimeReader::read_event(const Value& value, const RealtimeSettings& session) const {
-  const Verb verb = verb_of_event(value);
+  const RealtimeVerb verb = verb_of_event(value);
   RealtimeEvent event = event_schema(verb).read(value);
   event.verb = verb;
-  if (verb == Verb::create_item) event.item = read_realtime_item(*value.find("item"), "item");
-  if (verb == Verb::update_session)
+  if (verb == RealtimeVerb::create_item) event.item = read_realtime_item(*value.find("item"), "item");
+  if (verb == RealtimeVerb::update_session)
     event.settings = session_.read_onto(session, *value.find("session"), "session");
-  if (verb == Verb::respond) {
+  if (verb == RealtimeVerb::respond) {
     const Value* response = value.find("response");
     event.settings = session;
     if (response && !response->is_null())
