@@ -18,11 +18,11 @@ using text::character_bytes;
 using text::code_point_at;
 
 // How far text after a break can still affect it: a bracket that opens before the break protects it if it
-// closes within 48 bytes, and 16 characters are searched for the beginning of the next word
-// (text/sentence_breaks).
-constexpr size_t kMarkerBytes = 48;
+// closes within 48 bytes, a square one within 200, and 16 characters are searched for the beginning of the
+// next word (text/sentence_breaks).
+constexpr size_t kMarkerBytes = 48, kTagBytes = 200;
 constexpr int kCharactersToNextWord = 16;
-constexpr size_t kLookAhead = 64;
+constexpr size_t kLookAhead = kTagBytes + kCharactersToNextWord;
 
 // Shortest segments, the first, the second, ...: every segment costs a prompt, and speech of less than a
 // sentence or two has no melody. A second of speech is some fifteen bytes.
@@ -47,9 +47,10 @@ bool next_word_is_known(std::string_view text, size_t at) {
 
 // Whether a bracket before `at` may still turn out to be a marker that reaches over it.
 bool is_in_open_bracket(std::string_view text, size_t at) {
-  for (size_t open = at - std::min(at, kMarkerBytes); open < at; ++open) {
+  for (size_t open = at - std::min(at, kTagBytes); open < at; ++open) {
     if (text[open] != '(' && text[open] != '[') continue;
-    if (text.size() >= open + kMarkerBytes) continue;  // it is settled
+    const size_t longest = text[open] == '[' ? kTagBytes : kMarkerBytes;
+    if (text.size() >= open + longest) continue;  // it is settled
     if (text.find_first_of(")]\n", open + 1) == std::string_view::npos) return true;
   }
   return false;
