@@ -135,8 +135,8 @@ Value understood_json(const ModelTraits& traits) {
 Value traits_json(const Engine& engine) {
   const ModelTraits traits = engine.traits();
   Object members{{"family", {traits.family}}};
-  Value understood = understood_json(traits);
-  for (auto& member : *understood.as<Object>()) members.push_back(std::move(member));
+  const Value understood = understood_json(traits);
+  for (const auto& member : *understood.as<Object>()) members.push_back(member);
   members.emplace_back("sample_rate_hz", count(engine.sample_rate_hz()));
   // Models without clips have no codec to ask.
   members.emplace_back("codec", traits.references ? codec_json(engine.codec_shape()) : Value{});
