@@ -31,10 +31,11 @@ export async function freePorts(count) {
   }
 }
 
-// Whether the process exists and has not ended. A zombie has.
+// Whether the process exists and has not ended. A zombie has, once its other threads, which keep its ports, have ended too.
 export function isAlive(pid) {
   try {
-    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+    const status = readFileSync(`/proc/${pid}/status`, "utf8");
+    return !/^State:\s+Z/m.test(status) || Number(status.match(/^Threads:\s+(\d+)/m)?.[1]) > 1;
   } catch {
     return false;
   }
