@@ -177,13 +177,14 @@ test("two fleets that name each other pass nothing to and fro, and see that none
   for (let i = 0; i < 8; i++) sums.add(sha256((await speak()).body));
   assert.equal(sums.size, 1);
   assert.deepEqual((await had()).map((count, at) => count - before[at]), [4, 4]);
-  // Without a worker of its own each would take the other for ready.
-  const stopped = fleets.map((fleet) => fleet.pid(0));
+  // Without a worker of its own each would take the other for ready. The supervisors wait, so that no worker comes back.
+  const stopped = fleets.flatMap((fleet) => [fleet.child.pid, fleet.pid(0)]);
   stopped.forEach((pid) => process.kill(pid, "SIGSTOP"));
   await until("neither to be ready", async () => {
     const answers = await Promise.all(fleets.map((fleet) => fleet.front.get("/ready")));
     return answers.every(({ status }) => status === 503);
-  }, 10);
+  });
+  stopped.forEach((pid) => process.kill(pid, "SIGCONT"));
   for (const fleet of fleets) await fleet.ready(0);
   await until("it to speak", async () => (await speak()).status === 200);
   for (const fleet of fleets) assert.equal(await fleet.stop(), 0, fleet.log);
