@@ -2,22 +2,14 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import net from "node:net";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Server, environment, program, until } from "./harness.mjs";
 import { Http, sha256 } from "./http.mjs";
+import { freePorts } from "./ports.mjs";
 
 const deploy = (name) => fileURLToPath(new URL(`../../deploy/${name}`, import.meta.url));
 const say = { model: "tts-1", voice: "alloy", input: "Good morning.", seed: 1, response_format: "wav", max_new_tokens: 20 };
-
-async function freePort() {
-  const socket = net.createServer().listen(0, "127.0.0.1");
-  await new Promise((ready) => socket.once("listening", ready));
-  const { port } = socket.address();
-  await new Promise((closed) => socket.close(closed));
-  return port;
-}
 
 // A server without --listen, as an image starts it. use(child) may ask; then SIGTERM must end it in order.
 async function started(env, use, command = [program, "serve"]) {
@@ -50,7 +42,7 @@ async function pings(http, child) {
 }
 
 test("RunPod's balancer sees a worker load, be healthy, speak and go", async () => {
-  const [port, health] = [await freePort(), await freePort()];
+  const [port, health] = [await freePorts(1), await freePorts(1)];
   await started({ PORT: String(port), PORT_HEALTH: String(health), RUNPOD_POD_ID: "a1b2" }, async (child) => {
     const [front, checks] = [new Http(port), new Http(health)];
     assert.deepEqual(await pings(checks, child), [204, 200]);
@@ -65,7 +57,7 @@ test("RunPod's balancer sees a worker load, be healthy, speak and go", async () 
 
 test("without PORT_HEALTH, or with the same, one port does both", async () => {
   for (const more of [{ RUNPOD_ENDPOINT_ID: "e" }, { PORT_HEALTH: "same" }]) {
-    const port = String(await freePort());
+    const port = String(await freePorts(1));
     if (more.PORT_HEALTH) more.PORT_HEALTH = port;
     await started({ PORT: port, ...more }, async (child) => {
       assert.deepEqual(await pings(new Http(Number(port)), child), [204, 200]);
@@ -75,7 +67,7 @@ test("without PORT_HEALTH, or with the same, one port does both", async () => {
 });
 
 test("elsewhere a server that loads is not healthy, and shoal ready asks at $PORT", async () => {
-  const port = await freePort();
+  const port = await freePorts(1);
   const env = { PORT: String(port) };
   await started(env, async (child) => {
     assert.deepEqual(await pings(new Http(port), child), [503, 200]);
@@ -107,7 +99,7 @@ test("the templates set what the program knows, and expose the ports that it lis
 });
 
 test("setup.sh measures, then serves at $PORT", async () => {
-  const port = await freePort();
+  const port = await freePorts(1);
   const command = [deploy("runpod/setup.sh"), "--program", program, "--bench", "--text Hi.", "--log-format", "json"];
   await started({ PORT: String(port) }, async (child) => {
     assert.deepEqual((await pings(new Http(port), child)).at(-1), 200);
@@ -119,7 +111,7 @@ test("setup.sh measures, then serves at $PORT", async () => {
 const vertex = { AIP_HTTP_PORT: "", AIP_HEALTH_ROUTE: "/v1/endpoints/7/deployedModels/8", AIP_PREDICT_ROUTE: "/v1/endpoints/7/deployedModels/8:predict" };
 
 test("Vertex AI finds its port, its health route and its predictions", async () => {
-  const port = await freePort();
+  const port = await freePorts(1);
   await started({ ...vertex, AIP_HTTP_PORT: String(port) }, async (child) => {
     const http = new Http(port);
     const seen = new Set();

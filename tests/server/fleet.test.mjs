@@ -4,9 +4,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { balanced, Fleet, fleetTest, freePorts, isAlive, listen, once, ready, seesAll, shares, speakUntil, unbalanced, without } from "./fleet_harness.mjs";
+import { balanced, Fleet, fleetTest, isAlive, once, ready, seesAll, shares, speakUntil, unbalanced, without } from "./fleet_harness.mjs";
 import { slowness, until } from "./harness.mjs";
 import { collect, Http, sha256 } from "./http.mjs";
+import { freePorts, listen } from "./ports.mjs";
 
 const sentence = { text: "Good morning.", seed: 1 };
 const cpusOf = (pid) => readFileSync(`/proc/${pid}/status`, "utf8").match(/^Cpus_allowed_list:\s+(\S+)/m)[1];

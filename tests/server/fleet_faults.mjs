@@ -9,9 +9,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { Load, requests } from "./fleet_faults_load.mjs";
 import { brokenPromises, digest, summary, table } from "./fleet_faults_report.mjs";
-import { Fleet, isAlive, listen, ready, without } from "./fleet_harness.mjs";
+import { Fleet, isAlive, ready, without } from "./fleet_harness.mjs";
 import { slowness, until } from "./harness.mjs";
 import { sha256 } from "./http.mjs";
+import { listen } from "./ports.mjs";
 
 const split = process.argv.includes("--") ? process.argv.indexOf("--") : process.argv.length;
 const { values } = parseArgs({

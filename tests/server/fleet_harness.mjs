@@ -2,34 +2,15 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { environment, program, slowness, until } from "./harness.mjs";
 import { Http, sha256 } from "./http.mjs";
+import { freePorts } from "./ports.mjs";
 
 const running = new Set();
 process.on("exit", () => running.forEach((fleet) => fleet.child.kill("SIGKILL")));
-
-export const listen = (port) => new Promise((resolve, reject) => {
-  const server = createServer().on("error", reject).listen(port, "127.0.0.1", () => resolve(server));
-});
-
-// The first of `count` neighbouring ports that are free now. Another process may take one before the fleet does.
-export async function freePorts(count) {
-  for (;;) {
-    const servers = [await listen(0)];
-    const base = servers[0].address().port;
-    try {
-      while (servers.length < count && base + count < 65536) servers.push(await listen(base + servers.length));
-    } catch (error) {
-      if (error.code !== "EADDRINUSE") throw error;
-    }
-    for (const server of servers) await new Promise((closed) => server.close(closed));
-    if (servers.length === count) return base;
-  }
-}
 
 // Whether the process exists and has not ended. A zombie has, once its other threads, which keep its ports, have ended too.
 export function isAlive(pid) {

@@ -5,9 +5,10 @@ import { rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { Fleet, freePorts, once, shares, without } from "./fleet_harness.mjs";
+import { Fleet, once, shares, without } from "./fleet_harness.mjs";
 import { environment, program, slowness, until } from "./harness.mjs";
 import { collect, Http, sha256 } from "./http.mjs";
+import { freePorts } from "./ports.mjs";
 
 const ip = (...words) => execFileSync("ip", words, { stdio: "pipe" });
 const hosts = [];

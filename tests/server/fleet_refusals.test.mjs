@@ -5,8 +5,9 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { Fleet, freePorts, listen, unbalanced, without } from "./fleet_harness.mjs";
+import { Fleet, unbalanced, without } from "./fleet_harness.mjs";
 import { environment, program, slowness, until } from "./harness.mjs";
+import { freePorts, listen } from "./ports.mjs";
 
 const dir = mkdtempSync(join(tmpdir(), "shoal_refusals_"));
 after(() => rmSync(dir, { recursive: true, force: true }));

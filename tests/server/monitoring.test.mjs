@@ -2,26 +2,17 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import net from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { sharedServer, until } from "./harness.mjs";
+import { freePorts } from "./ports.mjs";
 
 const deploy = fileURLToPath(new URL("../../deploy/", import.meta.url));
 const server = sharedServer({ before, after });
 const installed = !spawnSync("prometheus", ["--version"]).error;
 const skip = installed ? false : "Prometheus is not installed";
 const dashboard = JSON.parse(readFileSync(join(deploy, "grafana/shoal.json"), "utf8"));
-
-function freePort() {
-  return new Promise((resolve) => {
-    const socket = net.createServer().listen(0, "127.0.0.1", () => {
-      const { port } = socket.address();
-      socket.close(() => resolve(port));
-    });
-  });
-}
 
 async function answer(port, path, parameters) {
   const response = await fetch(`http://127.0.0.1:${port}/api/v1/${path}?${new URLSearchParams(parameters)}`);
@@ -48,7 +39,7 @@ test("promtool accepts the configuration and the alerts", { skip }, () => {
 
 test("every query of the dashboard and every alert has an answer", { skip }, async () => {
   const folder = prometheusFolder();
-  const port = await freePort();
+  const port = await freePorts(1);
   const prometheus = spawn("prometheus", [`--config.file=${folder}/prometheus.yml`, `--storage.tsdb.path=${folder}/data`,
     `--web.listen-address=127.0.0.1:${port}`], { stdio: "ignore" });
   try {
