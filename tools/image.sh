@@ -53,8 +53,7 @@ name=shoal
 if [[ $variant == cuda ]]; then name=shoal-cuda; fi
 "${build[@]}" -f deploy/Containerfile -t "$name:$version" -t "$name:latest" --build-arg BASE="$base" --build-arg PACKAGES=given \
   --build-arg VARIANT=$variant --build-arg VERSION="$version" --build-arg COMMIT="$commit" . >build/image.log 2>&1 || { tail -30 build/image.log; exit 1; }
-"$tool" images | head -1
-"$tool" images | grep -E "(^|/)$name +"
+"$tool" images | sed -nE "1p; \\#(^|/)$name +#p"
 
 if [[ $try ]]; then
   echo "4 of 4: start, speak, stop"
