@@ -104,12 +104,12 @@ class Server::Impl {
     if (!config_.wyoming.empty()) wyoming_.emplace(wyoming_host_);
   }
 
-  // An exchange that was cut off while a worker used it is still referred to; the transport holds it until
-  // its own end.
+  // An exchange that was cut off while a worker used it is still referred to, and its lane is posted to; the
+  // transports, an operator's as well, hold both until their own end.
   ~Impl() {
     transport_.drain(std::chrono::milliseconds(0));
     if (wyoming_) wyoming_->stop();
-    operators_.reset();
+    if (operators_) operators_->transport.drain(std::chrono::milliseconds(0));
     workers_.join();
   }
   Impl(const Impl&) = delete;
