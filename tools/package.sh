@@ -16,7 +16,7 @@ esac
 
 echo "1 of 3: packages that the build needs"
 tools/install_deps.sh --package
-echo "2 of 3: build (about 4 minutes on two cores, once; with CUDA an hour)"
+echo "2 of 3: build (about 4 minutes on two cores, once; with CUDA 15)"
 mkdir -p build
 cmake --preset release -B "$build" -DSHOAL_TESTS=OFF -DSHOAL_PACKAGES=ON -DCMAKE_INSTALL_PREFIX=/usr \
   "${arguments[@]}" >"$build.log" || { cat "$build.log"; exit 1; }
