@@ -66,6 +66,8 @@ MAY_INCLUDE = {
     "bench/engine": ["base", "bench", "bench/measure"],
     "bench/runs": ["base", "bench/measure"],
     "bench/suite": ["base", "bench", "bench/speech", "bench/measure", "bench/runs"],
+    # Pairs of models, through the public API.
+    "bench/quality": ["base", "bench/measure"],
     "bench/load": ["base", "bench/measure", "bench/runs"],  # HTTP and containers of sound, nothing of engines
     # The command line programs against include/shoal, as any program could. Besides:
     "cli": [
@@ -74,6 +76,7 @@ MAY_INCLUDE = {
         "audio",  # `say` writes files; a clip that is read costs at most so many bytes
         "text", "text/phonemes",  # `normalize` and `phonemize` run no model
         "bench", "bench/speech", "bench/measure", "bench/engine", "bench/runs", "bench/suite", "bench/load",  # `bench`
+        "bench/quality",  # `evaluate`
         "report", "server/body",  # what `inspect` prints as JSON
         "server", "server/observe",  # `serve`
         "fleet", "fleet/routes", "server/http", "server/access",  # `fleet`
@@ -113,7 +116,7 @@ for backend, rooms in ROOMS.items():
         MAY_INCLUDE[f"{backend}/{room}"] = [*MAY_INCLUDE["ops"], "ops", *(f"{backend}/{other}" for other in others)]
 MAY_INCLUDE["ops/no_cuda"] = [*MAY_INCLUDE["ops"], "ops"]
 # Headers of include/shoal may be read by these; error.h by everybody.
-PUBLIC_READERS = (*RUNTIME, "settings", "report", "capi", "triton", "server", "server/observe", "server/routes", "server/wyoming", "bench/speech", "bench/engine", "bench/suite", "cli", "examples")
+PUBLIC_READERS = (*RUNTIME, "settings", "report", "capi", "triton", "server", "server/observe", "server/routes", "server/wyoming", "bench/speech", "bench/engine", "bench/suite", "bench/quality", "cli", "examples")
 # Third-party headers that only some places may see.
 RESTRICTED = {
     r"^nlohmann/": ["base/json.cc", "bench/", "cli/", "server/"],

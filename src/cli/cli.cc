@@ -73,6 +73,7 @@ int run(int argc, char** argv) {
   add_cache(app);
   add_inspect(app);
   add_quantize(app);
+  add_evaluate(app);
   add_package(app);
   add_normalize(app);
   add_phonemize(app);

@@ -26,6 +26,7 @@ void add_voices(CLI::App& app);
 void add_cache(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_quantize(CLI::App& app);
+void add_evaluate(CLI::App& app);
 void add_package(CLI::App& app);
 void add_normalize(CLI::App& app);
 void add_phonemize(CLI::App& app);

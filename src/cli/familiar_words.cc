@@ -20,6 +20,7 @@ constexpr Familiar kCommands[] = {
     {"shoal", " status health ping ", "shoal ready"},
     {"shoal", " info show model models ", "shoal inspect"},
     {"shoal", " quantise convert ", "shoal quantize"},
+    {"shoal", " compare quality eval perplexity kl ", "shoal evaluate"},
     {"shoal", " normalise ", "shoal normalize"},
     {"shoal", " phonemise phonemes g2p ", "shoal phonemize"},
     {"shoal", " benchmark perf speed ", "shoal bench"},

@@ -3,6 +3,7 @@
 
 #include "shoal/clip_cache.h"
 #include "shoal/engine.h"
+#include "shoal/forced_logits.h"
 #include "shoal/model.h"
 #include "shoal/quantise.h"
 #include "shoal/seeds.h"
@@ -29,10 +30,10 @@ void take_free_functions() {
   using namespace shoal;
   take(&clip_cache_dir, &clip_cache_usage, &clear_clip_cache, &seed_of_utterance, &drawn_seed, &traits_of,
        &validate_request, &config_for_one, &built_in_voice_dir, &resolve_device, &inspect_model,
-       &estimate_memory, &quantise_model, &all_settings, &engine_settings, &server_settings, &flag_of,
-       &variable_of, &older_flags, &process_settings, &resolve_settings, &print_settings, &parse_models,
-       &parse_voice_aliases, &model_voices, &clip_voices, &check_voice_name, &check_reference,
-       &parse_precision, &parse_weight_format, &parse_kv_precision, &is_callers_fault);
+       &estimate_memory, &quantise_model, &open_forced_logits, &all_settings, &engine_settings,
+       &server_settings, &flag_of, &variable_of, &older_flags, &process_settings, &resolve_settings,
+       &print_settings, &parse_models, &parse_voice_aliases, &model_voices, &clip_voices, &check_voice_name,
+       &check_reference, &parse_precision, &parse_weight_format, &parse_kv_precision, &is_callers_fault);
   take(static_cast<std::string_view (*)(ErrorCode)>(&name_of),
        static_cast<std::string_view (*)(EngineState)>(&name_of),
        static_cast<std::string_view (*)(Precision)>(&name_of),

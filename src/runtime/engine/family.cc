@@ -17,6 +17,11 @@ QuantisationReport Family::quantise(const QuantiseOptions& options, const Quanti
        " is no language model; weights of 8 and 4 bits are for these alone");
 }
 
+std::unique_ptr<ForcedLogits> Family::forced_logits(const EngineConfig& config) const {
+  fail(ErrorCode::unsupported, "model ", printable(config.model),
+       ": is no language model; others write no codes whose logits could be compared");
+}
+
 std::string Family::shipped_voices_dir(const std::string& /*model*/) const { return ""; }
 
 const Family& family_of(const std::string& model) {

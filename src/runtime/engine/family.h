@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/engine/speech_pipeline.h"
+#include "shoal/forced_logits.h"
 #include "shoal/model.h"
 #include "shoal/quantise.h"
 #include "shoal/stored_voices.h"
@@ -39,6 +40,8 @@ class Family {
                                          int64_t available) const = 0;
   // As shoal::quantise_model(); here: throws Error(unsupported).
   virtual QuantisationReport quantise(const QuantiseOptions& options, const QuantiseProgress& progress) const;
+  // As shoal::open_forced_logits(); here: throws Error(unsupported).
+  virtual std::unique_ptr<ForcedLogits> forced_logits(const EngineConfig& config) const;
   // As shoal::model_voices(); here: throws Error(unsupported).
   virtual ModelVoices own_voices(const std::string& model) const;
   // The folder of the reference clips that came with the model, which need not exist; here: empty.

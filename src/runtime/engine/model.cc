@@ -5,6 +5,7 @@
 #include "runtime/engine/device_memory.h"
 #include "runtime/engine/family.h"
 #include "runtime/engine/speaker_voices.h"
+#include "shoal/forced_logits.h"
 #include "shoal/quantise.h"
 #include "tensor/formats.h"
 
@@ -50,6 +51,11 @@ QuantisationReport quantise_model(const QuantiseOptions& options, const Quantise
   if (options.group != 0 && !is_group_of_u4(options.group))
     fail(ErrorCode::invalid_argument, "group: expected 32, 64 or 128, got ", options.group);
   return runtime::family_of(options.model).quantise(options, progress);
+}
+
+std::unique_ptr<ForcedLogits> open_forced_logits(const EngineConfig& config) {
+  config.validate();
+  return runtime::family_of(config.model).forced_logits(config);
 }
 
 int64_t MemoryEstimate::total_bytes() const {

@@ -20,6 +20,7 @@ class LanguageFamily final : public Family {
   MemoryEstimate estimate_memory(const EngineConfig& config, Device device, int64_t available) const override;
   QuantisationReport quantise(const QuantiseOptions& options,
                               const QuantiseProgress& progress) const override;
+  std::unique_ptr<ForcedLogits> forced_logits(const EngineConfig& config) const override;
   std::string shipped_voices_dir(const std::string& model) const override;
   std::shared_ptr<SpeechPipeline> load(const EngineConfig& config) const override;
 };

@@ -121,8 +121,9 @@ std::unique_ptr<const SpeechModel> SpeechModel::of_random_weights(const ModelOpt
   set_token_ids(config, *model->tokenizer_);
   model->language_model_ = dual_ar::DualAr::random(
       config, ctx, {.formats = model->formats_, .head_rows = head_rows(options)}, kSeed);
-  model->codec_ =
-      dac::Codec::random(dac::Config::published(), ctx, model->formats_.operands, parts(options), kSeed);
+  if (options.with_codec)
+    model->codec_ =
+        dac::Codec::random(dac::Config::published(), ctx, model->formats_.operands, parts(options), kSeed);
   return model;
 }
 
@@ -151,6 +152,7 @@ std::unique_ptr<const SpeechModel> SpeechModel::load(const ModelOptions& options
                             {.formats = model->formats_, .head_rows = head_rows(options)});
   language_model.release_pages();
 
+  if (!options.with_codec) return model;
   weights::Checkpoint codec = weights::Checkpoint::open(files.codec);
   weights::normalise_codec_names(codec);
   model->codec_ = dac::Codec::load(codec, codec_config, ctx, model->formats_.operands, parts(options));

@@ -22,6 +22,7 @@ struct ModelOptions {
   WeightFormat weights = WeightFormat::automatic;
   KvPrecision kv_precision = KvPrecision::automatic;
   bool with_encoder = false;   // needed for reference clips
+  bool with_codec = true;      // false: its configuration is read, codec() must not be asked for
   bool semantic_only = false;  // never sample text tokens (the reference samples over everything)
 };
 

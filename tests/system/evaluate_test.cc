@@ -1,0 +1,68 @@
+// `shoal evaluate` as a black box.
+#include <nlohmann/json.hpp>
+
+#include "tests/system/program_testing.h"
+
+namespace shoal {
+namespace {
+
+using nlohmann::json;
+
+class Evaluate : public Program {
+ protected:
+  json evaluate(const std::string& options) const {
+    const Outcome outcome = run("evaluate --device cpu --json - " + options);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return json::parse(outcome.out);
+  }
+};
+
+TEST_F(Evaluate, OfTheSameThereIsNoDifference) {
+  const json found = evaluate("--precision float32 --sentences 1 --max-frames 40");
+  for (const char* heads : {"semantic", "fast"}) {
+    EXPECT_GT(found["logits"][heads]["rows"], 20);
+    EXPECT_EQ(found["logits"][heads]["worst_kl"], 0);
+    EXPECT_EQ(found["logits"][heads]["worst_agreement"], 1);
+  }
+  for (const char* mode : {"sampled", "greedy"}) {
+    EXPECT_EQ(found[mode]["longest"], 1);
+    EXPECT_EQ(found[mode]["shortest"], 1);
+    EXPECT_EQ(found[mode]["worst_mcd_db"], 0);
+  }
+}
+
+TEST_F(Evaluate, RoundedWeightsCostALittleAndGatesJudgeIt) {
+  const json found =
+      evaluate("--weights int8 --against-precision bfloat16 --sentences 1 --max-frames 20 --no-sound");
+  for (const char* heads : {"semantic", "fast"}) {
+    EXPECT_GT(found["logits"][heads]["mean_kl"], 0);
+    EXPECT_LT(found["logits"][heads]["mean_kl"], 1);
+  }
+  EXPECT_TRUE(found["sampled"]["mean_mcd_db"].is_null());
+  EXPECT_LT(found["side"]["language_model_bytes"], found["reference"]["language_model_bytes"]);
+  const std::string same = "evaluate --device cpu --weights int8 --sentences 1 --max-frames 8 --logits-only ";
+  EXPECT_EQ(run(same + "--max-kl 10").exit_code, 0);
+  const Outcome missed = run(same + "--max-kl 0");
+  EXPECT_EQ(missed.exit_code, 1);
+  EXPECT_THAT(missed.err, HasSubstr("at most 0"));
+  EXPECT_THAT(missed.out, HasSubstr("fast heads"));  // the table all the same
+}
+
+TEST_F(Evaluate, RefusesWhatItCannotCompare) {
+  for (const char* side : {"", "--against "})
+    expect_users_fault(concat("evaluate ", side, SHOAL_SOURCE_DIR, "/tests/data/kokoro/set_a"),
+                       "is a Kokoro model");
+  for (const char* option : {"--weights fp8", "--against-weights int3", "--max-kl -1", "--max-kl nan",
+                             "--max-length-ratio 0.5", "--sentences 0", "--texts nowhere"})
+    expect_users_fault(concat("evaluate ", option), "");
+  for (const auto& [bytes, part] : {std::pair<std::string, std::string>{"", "expected a text on each line"},
+                                    {"\n \r\n\t\n", "expected a text on each line"},
+                                    {"Good.\n\xff\xfe bad\n", "text 2"},
+                                    {"Good.\n" + std::string(1001, 'a') + "\n", "text 2: 1001 bytes"}}) {
+    write("texts", bytes);
+    expect_users_fault("evaluate --texts texts", part);
+  }
+}
+
+}  // namespace
+}  // namespace shoal
