@@ -1,7 +1,9 @@
 // shoal quantize: a model folder with smaller weights.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <optional>
 
+#include "base/error.h"
 #include "cli/cli.h"
 #include "cli/integer_option.h"
 #include "cli/interrupt.h"
@@ -15,13 +17,18 @@ namespace {
 struct QuantizeCommand {
   QuantiseOptions options;
   std::string weights = "int8";
+  std::optional<std::string> calibration;
   bool quiet = false;
 };
 
-void print_table(const QuantisationReport& report, const std::string& dir) {
-  std::printf("%-16s %10s %10s\n", "error, %", "mean", "worst row");
-  for (const QuantisedLayer& layer : report.layers)
-    std::printf("%-16s %10.2f %10.2f\n", layer.name.c_str(), 100 * layer.mean_error, 100 * layer.worst_error);
+void print_table(const QuantisationReport& report, const std::string& dir, bool calibrated) {
+  std::printf("%-16s %10s %10s%s\n", "error, %", "mean", "worst row",
+              calibrated ? "   outputs: uncalibrated, calibrated" : "");
+  for (const QuantisedLayer& layer : report.layers) {
+    std::printf("%-16s %10.2f %10.2f", layer.name.c_str(), 100 * layer.mean_error, 100 * layer.worst_error);
+    if (calibrated) std::printf(" %23.2f %11.2f", 100 * layer.output_error_before, 100 * layer.output_error);
+    std::printf("\n");
+  }
   std::printf("%s: the language model takes %.1f MB, before %.1f MB; %.1f s\n", dir.c_str(),
               static_cast<double>(report.bytes_after) / 1e6, static_cast<double>(report.bytes_before) / 1e6,
               report.seconds);
@@ -30,6 +37,10 @@ void print_table(const QuantisationReport& report, const std::string& dir) {
 void quantize(QuantizeCommand& command) {
   command.options.weights = parse_weight_format(command.weights);
   command.options.model = chosen_model(command.options.model);
+  if (command.calibration) {
+    if (command.calibration->empty()) fail(ErrorCode::invalid_argument, "--calibrate: expected a file");
+    command.options.calibration = *command.calibration;
+  }
   const InterruptGuard interrupt;
   ProgressBar bar(wants_progress(command.quiet));
   const QuantisationReport report = quantise_model(command.options, [&](double share, const std::string& at) {
@@ -37,7 +48,7 @@ void quantize(QuantizeCommand& command) {
     return !interrupt.received();
   });
   bar.clear();
-  if (!command.quiet) print_table(report, command.options.output_dir);
+  if (!command.quiet) print_table(report, command.options.output_dir, !command.options.calibration.empty());
 }
 
 }  // namespace
@@ -56,6 +67,12 @@ void add_quantize(CLI::App& app) {
       ->type_name("FORMAT");
   add_integer(command, "--group", {0, 1 << 20}, store_in(options->options.group),
               "of int4: inputs that share a scale and a minimum: 32, 64 or 128; default: 64");
+  command
+      .add_option(
+          "--calibrate", options->calibration,
+          "text file of sentences, one a line, that the model speaks first; the weights are then rounded "
+          "so that what they are multiplied to changes least")
+      ->type_name("FILE");
   add_integer(command, "--threads", {0, 1024}, store_in(options->options.threads),
               "CPU threads; 0: all that this process may use");
   command.add_flag("-q,--quiet", options->quiet, "print nothing but errors");
@@ -63,7 +80,8 @@ void add_quantize(CLI::App& app) {
       "Examples:\n"
       "  shoal quantize /models/s1-mini -o /models/s1-mini-int8\n"
       "  shoal serve --model /models/s1-mini-int8\n"
-      "  shoal quantize /models/s1-mini -o /models/s1-mini-int4 --weights int4 --group 32");
+      "  shoal quantize /models/s1-mini -o /models/s1-mini-int4 --weights int4 --group 32\n"
+      "  shoal quantize /models/s1-mini -o /models/s1-mini-int4 --weights int4 --calibrate sentences.txt");
   command.callback([options] { quantize(*options); });
 }
 

@@ -231,7 +231,15 @@ TEST_F(Program, QuantizeWritesAFolderThatSpeaks) {
   EXPECT_EQ(run("say Hello --model four -o four.wav --device cpu").exit_code, 0);
   EXPECT_EQ(run("say Hello --device cpu --runtime-int4 -o same.wav").exit_code, 0);
   EXPECT_EQ(read_file(path("four.wav"), 1 << 20), read_file(path("same.wav"), 1 << 20));
-  for (const char* refused : {"-o small", "-o new --mode fp8", "-o new --group 64",
+  write("sentences.txt", "The ship sails at noon.\nNine red boats.\n");
+  write("blank.txt", "\n");
+  const Outcome calibrated = run("quantize -o near --mode int4 --calibrate sentences.txt");
+  EXPECT_EQ(calibrated.exit_code, 0) << calibrated.err;
+  EXPECT_THAT(calibrated.out, HasSubstr("outputs: uncalibrated, calibrated"));
+  EXPECT_EQ(run("say Hello --model near -o near.wav --device cpu").exit_code, 0);
+  EXPECT_NE(read_file(path("near.wav"), 1 << 20), read_file(path("four.wav"), 1 << 20));
+  for (const char* refused : {"-o small", "-o new --calibrate none.txt", "-o new --calibrate blank.txt",
+                              "-o new --calibrate ''", "-o new --mode fp8", "-o new --group 64",
                               "-o new --mode int4 --group 48", "small -o new", "random:s1-mini -o new"})
     EXPECT_EQ(run(concat("quantize ", refused)).exit_code, 2) << refused;
   EXPECT_FALSE(fs::exists(path("new")));

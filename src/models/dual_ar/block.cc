@@ -1,6 +1,21 @@
 #include "models/dual_ar/block.h"
 
+#include "ops/norm.h"
+
 namespace shoal::dual_ar {
+namespace {
+
+// What a product reads of the stream, which it norms on its own.
+void show_normed(ops::Context& ctx, ops::Residual& x, const ops::RmsNorm& norm,
+                 BlockObserver::Product product, BlockObserver* observer) {
+  if (!observer) return;
+  const Workspace::Scope scope(*ctx.workspace);
+  const TensorView normed = ctx.workspace->alloc(DType::f32, x.rows.shape());
+  ops::rms_norm(ctx, ops::settled(ctx, x), norm.weight, norm.eps, normed);
+  observer->reads(product, normed);
+}
+
+}  // namespace
 
 int64_t BlockWeights::bytes() const {
   return attention_norm.bytes() + qkv.bytes() + q_norm.bytes() + k_norm.bytes() + out.bytes() +
@@ -8,21 +23,28 @@ int64_t BlockWeights::bytes() const {
 }
 
 void forward_block(ops::Context& ctx, const BlockConfig& config, const BlockWeights& weights, TensorView rope,
-                   const ops::BatchPlan& plan, const ops::KvLayer& cache, ops::Residual& x) {
+                   const ops::BatchPlan& plan, const ops::KvLayer& cache, ops::Residual& x,
+                   BlockObserver* observer) {
   const Workspace::Scope scope(*ctx.workspace);
   const int64_t rows = x.rows.dim(0);
   const ops::AttentionPlan attention{{config.heads, config.kv_heads, config.head_dim}, rope, /*window=*/0};
   const ops::QkNorm head_norms{weights.q_norm, weights.k_norm, config.norm_eps};
 
   const TensorView qkv = ctx.workspace->alloc(DType::f32, {rows, config.qkv_width()});
-  ops::norm_linear(ctx, x, {weights.attention_norm, config.norm_eps}, weights.qkv, qkv);
+  const ops::RmsNorm attention_norm{weights.attention_norm, config.norm_eps},
+      ffn_norm{weights.ffn_norm, config.norm_eps};
+  show_normed(ctx, x, attention_norm, BlockObserver::kQkv, observer);
+  ops::norm_linear(ctx, x, attention_norm, weights.qkv, qkv);
   const TensorView heads =
       ctx.workspace->alloc(ops::product_input(ctx, weights.out), {rows, config.attention_width()});
   ops::attend(ctx, qkv, attention, head_norms, plan, cache, heads);
+  if (observer) observer->reads(BlockObserver::kOut, heads);
   ops::add_linear(ctx, heads, weights.out, x);
 
   const TensorView inner = ctx.workspace->alloc(ops::product_input(ctx, weights.down), {rows, config.hidden});
-  ops::norm_swiglu(ctx, x, {weights.ffn_norm, config.norm_eps}, weights.gate_up, inner);
+  show_normed(ctx, x, ffn_norm, BlockObserver::kGateUp, observer);
+  ops::norm_swiglu(ctx, x, ffn_norm, weights.gate_up, inner);
+  if (observer) observer->reads(BlockObserver::kDown, inner);
   ops::add_linear(ctx, inner, weights.down, x);
 }
 

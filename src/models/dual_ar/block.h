@@ -22,9 +22,21 @@ struct BlockWeights {
   int64_t bytes() const;
 };
 
+// Sees what the products of a block read.
+class BlockObserver {
+ public:
+  enum Product : uint8_t { kQkv, kOut, kGateUp, kDown };
+  static constexpr int kProducts = 4;
+
+  virtual ~BlockObserver() = default;
+  // rows: f32 on a CPU, [rows of the batch, inputs of the product].
+  virtual void reads(Product product, TensorView rows) = 0;
+};
+
 // x: [rows, dim], the rows of every sequence of `plan`, to which the block is added. rope:
 // ops::make_rope_table.
 void forward_block(ops::Context& ctx, const BlockConfig& config, const BlockWeights& weights, TensorView rope,
-                   const ops::BatchPlan& plan, const ops::KvLayer& cache, ops::Residual& x);
+                   const ops::BatchPlan& plan, const ops::KvLayer& cache, ops::Residual& x,
+                   BlockObserver* observer = nullptr);
 
 }  // namespace shoal::dual_ar

@@ -141,18 +141,22 @@ void DualAr::forward_slow(ops::Context& ctx, const ops::BatchPlan& plan, std::sp
   gather_last_rows(ctx, plan.rows, x, hidden_out);
 }
 
-void DualAr::run_slow(ops::Context& ctx, const ops::BatchPlan& plan, TensorView columns, const KvCache& cache,
-                      TensorView x, Taps* taps) const {
-  CHECK(plan.page_size == cache.page_size(), "plan ", plan.page_size, ", cache ", cache.page_size());
-  const Weights& w = *weights_;
-  const ops::ColumnEmbedding embedding{.text = w.text_embedding,
-                                       .codebooks = w.codebook_embedding,
+void DualAr::embed(ops::Context& ctx, TensorView columns, TensorView x) const {
+  const ops::ColumnEmbedding embedding{.text = weights_->text_embedding,
+                                       .codebooks = weights_->codebook_embedding,
                                        .codebook_size = config_.codebook_size,
                                        .num_codebooks = config_.num_codebooks,
                                        .semantic_begin = config_.semantic_begin,
                                        .semantic_end = config_.semantic_end,
                                        .scale = config_.scale_codebook_embeddings};
   ops::embed_columns(ctx, embedding, columns, x);
+}
+
+void DualAr::run_slow(ops::Context& ctx, const ops::BatchPlan& plan, TensorView columns, const KvCache& cache,
+                      TensorView x, Taps* taps) const {
+  CHECK(plan.page_size == cache.page_size(), "plan ", plan.page_size, ", cache ", cache.page_size());
+  const Weights& w = *weights_;
+  embed(ctx, columns, x);
   if (taps) taps->record("embed", 0, ops::to_host(ctx, x));
   const Workspace::Scope scope(*ctx.workspace);
   ops::Residual stream(ctx, x, formats_.operands);

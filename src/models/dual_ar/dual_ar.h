@@ -123,7 +123,10 @@ class DualAr {
   int64_t launches_of_step() const;
 
  private:
+  friend class LayerReplay;  // calibration.h
+
   DualAr(const Config& config, const Formats& formats, std::unique_ptr<const Weights> weights);
+  void embed(ops::Context& ctx, TensorView columns, TensorView x) const;
   void run_slow(ops::Context& ctx, const ops::BatchPlan& plan, TensorView columns, const KvCache& cache,
                 TensorView x, Taps* taps) const;
   void draw_frames(ops::Context& ctx, const StepMemory& memory, TensorView hidden, const StepArrays& arrays,

@@ -20,6 +20,9 @@ struct NibbleScale {
 // parts of it, each improved in turns of rounding and linear regression. weights: count of 1 to 128. Both are
 // NaN if a weight is not finite, so that what is computed with them shows it.
 NibbleScale find_nibble_scale(const float* weights, int count);
+// The same with the least sum of squared differences, each times its importance (count of them, over 0). If
+// all are 1 the bits are those of the search without.
+NibbleScale find_nibble_scale(const float* weights, const float* importance, int count);
 
 // The nearest of the 16 values (ties to the even integer).
 class NibbleRounding {

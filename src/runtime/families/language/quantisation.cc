@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <sys/stat.h>
 
@@ -11,8 +12,10 @@
 #include "base/printable.h"
 #include "base/thread_team.h"
 #include "models/dual_ar/inventory.h"
+#include "ops/calibrated_weights.h"
 #include "ops/round_weights.h"
 #include "runtime/engine/model_precision.h"
+#include "runtime/families/language/calibration.h"
 #include "runtime/families/language/language_family.h"
 #include "runtime/families/language/speech_model.h"
 #include "runtime/voices/new_file.h"
@@ -75,18 +78,24 @@ class QuantisedWeights {
 
   int64_t file_bytes() const { return layout_.file_bytes; }
 
-  std::vector<QuantisedLayer> write(const std::string& path, ThreadTeam& team, Progress& progress) const {
+  // calibration: null for none.
+  std::vector<QuantisedLayer> write(const std::string& path, ThreadTeam& team, Calibration* calibration,
+                                    Progress& progress) const {
     Output file(path, NewFile::kept);
     file.reserve(layout_.file_bytes);
     file.write(0, std::as_bytes(std::span(layout_.header)));
     std::vector<QuantisedLayer> layers;
-    ops::RoundingError of_layer;
+    ops::CalibratedError of_layer;
     for (size_t i = 0; i < kept_from_; i += parts()) {
       const std::string& name = shapes_[i].name;
       const std::string layer = name.substr(0, name.find('.', name.find('.') + 1));
       if (layers.empty() || layers.back().name != layer) layers.push_back({layer}), of_layer = {};
-      of_layer.add(write_matrix(i, file, team));
-      layers.back() = {layer, of_layer.share(), of_layer.worst};
+      const ops::CalibratedError of_matrix = write_matrix(i, file, team, calibration);
+      of_layer.weights.add(of_matrix.weights);
+      of_layer.outputs_before.add(of_matrix.outputs_before);
+      of_layer.outputs.add(of_matrix.outputs);
+      layers.back() = {layer, of_layer.weights.share(), of_layer.weights.worst,
+                       of_layer.outputs_before.share(), of_layer.outputs.share()};
       progress.add(from_.find(name)->bytes(), layer);
     }
     for (size_t i = kept_from_; i < shapes_.size(); ++i)
@@ -115,16 +124,27 @@ class QuantisedWeights {
     shapes_.push_back({weights::minima_name(name), DType::bf16, groups});
   }
 
-  ops::RoundingError write_matrix(size_t i, Output& file, ThreadTeam& team) const {
+  ops::CalibratedError round(TensorView weight, const std::string& name, std::span<const Tensor> to,
+                             ThreadTeam& team, Calibration* calibration) const {
+    const bool nibbles = to_.weights == DType::u4;
+    if (calibration) {
+      const ops::InputStatistics& inputs = calibration->inputs_of(name);
+      ops::Context& ctx = calibration->context();
+      return nibbles ? ops::calibrate_int4(ctx, weight, to_.group, inputs, {to[0], to[1], to[2]})
+                     : ops::calibrate_int8(ctx, weight, inputs, to[0], to[1]);
+    }
+    return {.weights = nibbles ? ops::round_to_int4(team, weight, to_.group, {to[0], to[1], to[2]})
+                               : ops::round_to_int8(team, weight, to[0], to[1])};
+  }
+
+  ops::CalibratedError write_matrix(size_t i, Output& file, ThreadTeam& team,
+                                    Calibration* calibration) const {
     const std::string& name = shapes_[i].name;
     std::vector<Tensor> made;
     for (size_t part = 0; part < parts(); ++part)
       made.emplace_back(shapes_[i + part].dtype, shapes_[i + part].shape);
     try {
-      const TensorView weight = *from_.find(name);
-      const ops::RoundingError error =
-          to_.weights == DType::i8 ? ops::round_to_int8(team, weight, made[0], made[1])
-                                   : ops::round_to_int4(team, weight, to_.group, {made[0], made[1], made[2]});
+      const ops::CalibratedError error = round(*from_.find(name), name, made, team, calibration);
       for (size_t part = 0; part < parts(); ++part)
         file.write(layout_.offsets[i + part], bytes_of(made[part]));
       from_.release_pages();
@@ -201,16 +221,32 @@ QuantisationReport write_model(const weights::ModelFiles& files, const QuantiseO
   const QuantisedWeights quantised(checkpoint, dual_ar::Config::read(files.config), description);
   const std::string config = description.added_to(read_file(files.config, kMaxConfigBytes));
 
+  const std::vector<std::string> sentences = options.calibration.empty()
+                                                 ? std::vector<std::string>()
+                                                 : read_calibration_sentences(options.calibration);
+
   const fs::path dir = files.dir, place = free_place(options.output_dir);
   const std::vector<fs::path> others = other_files(dir, checkpoint);
   Progress progress{tell, 0};
   for (const weights::StoredTensor& tensor : checkpoint.tensors()) progress.total += tensor.view.bytes();
   for (const fs::path& name : others) progress.total += static_cast<int64_t>(fs::file_size(dir / name));
 
+  const int64_t spoken_bytes = sentences.empty() ? 0 : checkpoint.file_bytes();  // counted as if read
+  progress.total += spoken_bytes;
   NewFolder folder(place.parent_path().string());
   ThreadTeam team(options.threads);
   QuantisationReport report{checkpoint.file_bytes(), quantised.file_bytes()};
-  report.layers = quantised.write(folder.path() + "/model.safetensors", team, progress);
+  std::optional<Calibration> calibration;
+  if (!sentences.empty()) {
+    progress.add(0, "calibration");
+    calibration.emplace(files, checkpoint, sentences, team, [&](double share) {
+      progress.add(static_cast<int64_t>(share * static_cast<double>(spoken_bytes)) - progress.done,
+                   "calibration");
+    });
+  }
+  report.layers = quantised.write(folder.path() + "/model.safetensors", team,
+                                  calibration ? &*calibration : nullptr, progress);
+  calibration.reset();
   for (const fs::path& name : others) copy_file((dir / name).string(), folder.path() / name, progress);
   write_new_file(folder.path() + "/config.json", std::as_bytes(std::span(config)), NewFile::kept);
   sync_folder(folder.path());
