@@ -42,7 +42,7 @@ using QuantiseProgress = std::function<bool(double share, const std::string& at)
 
 // Writes a folder that speaks exactly as `model` does with EngineConfig::weights (if the group is the usual
 // one, and without a calibration), all or nothing. Takes memory for one matrix; with a calibration for the
-// language model in float32, too, and 28 bytes for each pair of inputs of the widest matrix. Throws Error as
+// language model in float32, too, and 16 bytes for each pair of inputs of the widest matrix. Throws Error as
 // reading the model does; already_exists; invalid_argument (weights; group; quantised already; calibration);
 // too_large (calibration); unsupported (another family); resource_exhausted (disk full); io; cancelled.
 QuantisationReport quantise_model(const QuantiseOptions& options, const QuantiseProgress& progress = {});
