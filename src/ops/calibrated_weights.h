@@ -33,12 +33,12 @@ struct CalibratedError {
   RoundingError outputs_before, outputs;
 };
 
-// As round_to_int8 and round_to_int4 but for the choice of the integers. Inputs are taken in their order; what
-// rounding one has moved the outputs by, the next ones make good. Scales and minima of 4 bits are searched for
-// when their group's turn comes, each weight as important as what its rounding costs then. An output that this
-// leaves further from its products than rounding alone keeps what rounding alone gives; so do all if the
-// inputs are zeros. If inputs are independent and equally large, the result is that of rounding alone. A
-// damping of 1 % of the mean square is added to every input, tenfold as often as the sums are still
+// As round_to_int8 and round_to_int4 but for the choice of the integers. Inputs are taken in their order;
+// what rounding one has moved the outputs by, the next ones make good. Scales and minima of 4 bits are
+// searched for when their group's turn comes, each weight as important as what its rounding costs then. An
+// output that this leaves further from its products than rounding alone keeps what rounding alone gives; so
+// do all if the inputs are zeros. If inputs are independent and equally large, the result is that of rounding
+// alone. A damping of 1 % of the mean square is added to every input, tenfold as often as the sums are still
 // singular. Takes 16 bytes of memory for each pair of inputs. Throws Error: as those; invalid_argument for
 // statistics that are not finite.
 CalibratedError calibrate_int8(Context& ctx, TensorView weight, const InputStatistics& inputs,

@@ -11,7 +11,8 @@ namespace {
 // Inputs that depend on each other, and of which a few are large, as those of a model's layers.
 std::vector<float> dependent_rows(int64_t rows, int64_t depth, unsigned seed) {
   const int64_t hidden = depth / 6 + 1;
-  const std::vector<float> mixing = random_values(hidden * depth, 99), sources = random_values(rows * hidden, seed);
+  const std::vector<float> mixing = random_values(hidden * depth, 99),
+                           sources = random_values(rows * hidden, seed);
   std::vector<float> made = random_values(rows * depth, seed + 1, 0.3f);
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t k = 0; k < depth; ++k) {
@@ -156,7 +157,8 @@ TEST_F(CalibratedWeights, Of8BitsAreThoseOfThePublishedMethod) {
   double trace = 0;
   for (size_t i = 0; i < n; ++i)
     for (size_t j = 0; j < n; ++j)
-      for (size_t row = 0; row < known_.size(); row += n) left[i][j] += double{known_[row + i]} * known_[row + j];
+      for (size_t row = 0; row < known_.size(); row += n)
+        left[i][j] += double{known_[row + i]} * known_[row + j];
   for (size_t i = 0; i < n; ++i) trace += left[i][i];
   for (size_t i = 0; i < n; ++i) left[i][i] += 0.01 * trace / static_cast<double>(n), inverse[i][i] = 1;
   for (size_t p = 0; p < n; ++p)
@@ -221,7 +223,8 @@ TEST_F(CalibratedWeights, OfFewInputsOrNoneAreNoWorseThanRoundingAlone) {
   }
   std::fill_n(weights_.begin(), depth_, 0.0f);
   const InputStatistics inputs = statistics(known_);
-  for (const int64_t group : {0, 64}) EXPECT_TRUE(std::isfinite(quantise(group, &inputs).calibrated.outputs.worst));
+  for (const int64_t group : {0, 64})
+    EXPECT_TRUE(std::isfinite(quantise(group, &inputs).calibrated.outputs.worst));
 }
 
 TEST_F(CalibratedWeights, RefuseWhatIsNotFinite) {
@@ -243,7 +246,8 @@ TEST_F(CalibratedWeights, RefuseWhatIsNotFinite) {
 TEST_F(CalibratedWeights, AreTheSameOnEveryInstructionSetAndWithAnyTeam) {
   use(37, 333, 4);
   std::vector<std::string> expected;
-  for (const CpuIsa isa : {CpuIsa::portable, CpuIsa::avx2, CpuIsa::avx512, CpuIsa::avx512_bf16, CpuIsa::amx}) {
+  for (const CpuIsa isa :
+       {CpuIsa::portable, CpuIsa::avx2, CpuIsa::avx512, CpuIsa::avx512_bf16, CpuIsa::amx}) {
     if (isa > best_cpu_isa()) continue;
     set_cpu_isa(isa);
     for (const int threads : {1, 3}) {

@@ -12,7 +12,7 @@
 namespace shoal::dual_ar {
 namespace {
 
-constexpr size_t kSpokenTogether = 8;   // sequences: a CPU reads the weights once for all of them
+constexpr size_t kSpokenTogether = 8;    // sequences: a CPU reads the weights once for all of them
 constexpr int64_t kFramesTogether = 64;  // of the fast transformer
 
 std::vector<int32_t> counting(int64_t count) {
@@ -226,7 +226,8 @@ void LayerReplay::begin_fast(ops::Context& ctx) {
     for (int64_t i = 0; i < frames; ++i) std::copy_n(hidden.view().row<float>(i), dim, rows.row<float>(i));
   const TensorView ids = TensorView::of(codes.data(), DType::i32, {frames, codebooks - 1});
   for (int64_t k = 1; k < codebooks; ++k)
-    ops::gather_rows(ctx, weights.fast_embedding, ids.columns(k - 1, k), rows.columns(k * dim, (k + 1) * dim));
+    ops::gather_rows(ctx, weights.fast_embedding, ids.columns(k - 1, k),
+                     rows.columns(k * dim, (k + 1) * dim));
 }
 
 void LayerReplay::run_fast(ops::Context& ctx, const BlockWeights& weights, BlockObserver& observer) {

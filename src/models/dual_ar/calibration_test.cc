@@ -59,9 +59,10 @@ class Calibrated : public ::testing::Test {
                    const Matrix& before, const Matrix& after) {
     for (size_t row = 0; row < before.size(); ++row) {
       const auto of = [&](BlockObserver::Product product) { return seen.values.at(product).at(first + row); };
-      EXPECT_LT(distance_of(of(BlockObserver::kQkv),
-                            normed(before[row], weights_.at(layer + "attention_norm.weight"), config.norm_eps)),
-                1e-4)
+      EXPECT_LT(
+          distance_of(of(BlockObserver::kQkv),
+                      normed(before[row], weights_.at(layer + "attention_norm.weight"), config.norm_eps)),
+          1e-4)
           << layer;
       std::vector<double> x = before[row];
       add_product(weights_.at(layer + "attention.wo.weight"), of(BlockObserver::kOut), x);

@@ -153,7 +153,7 @@ class Judge {
  private:
   void judge_rows(int64_t first, int64_t count, CalibratedError& all) {
     const Tensor wide(DType::f32, {count, weight_.dim(1)}), off(DType::f32, wide.shape());
-    for (int64_t row = 0; row < count; ++row) 
+    for (int64_t row = 0; row < count; ++row)
       cpu::read_weights(weight_, first + row, wide.view().row<float>(row), 1);
     const auto errors_of = [&](const Stored& stored) {
       for (int64_t row = 0; row < count; ++row) subtract(stored, first + row, wide, row, off);

@@ -28,13 +28,12 @@ Feedback::Feedback(ThreadTeam& team, TensorView products) : costs_(static_cast<s
   }
   for (int64_t k = 0; k < n; ++k)
     for (int64_t j = k + 1; j < n; ++j)
-      steps_[static_cast<size_t>(k * n + j)] = static_cast<float>(
-          factor[static_cast<size_t>(k * n + j)] / factor[static_cast<size_t>(j * n + j)]);
+      steps_[static_cast<size_t>(k * n + j)] =
+          static_cast<float>(factor[static_cast<size_t>(k * n + j)] / factor[static_cast<size_t>(j * n + j)]);
 }
 
 void Feedback::importance(int64_t begin, std::span<float> shares) const {
-  const std::span<const double> costs =
-      std::span(costs_).subspan(static_cast<size_t>(begin), shares.size());
+  const std::span<const double> costs = std::span(costs_).subspan(static_cast<size_t>(begin), shares.size());
   double sum = 0;
   for (const double cost : costs) sum += cost;
   const double mean = sum / static_cast<double>(shares.size());

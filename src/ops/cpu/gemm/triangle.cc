@@ -38,8 +38,7 @@ std::vector<double> upper_factor(ThreadTeam& team, TensorView matrix, double dam
     row(i)[j] = (row(i)[j] - product_of_rows(row(i), row(j), j + 1, n)) / row(j)[j];
   };
   for (int64_t i = 0; i < n; ++i)
-    for (int64_t j = i; j < n; ++j)
-      row(i)[j] = double{matrix.row<float>(i)[j]} + (i == j ? damping : 0);
+    for (int64_t j = i; j < n; ++j) row(i)[j] = double{matrix.row<float>(i)[j]} + (i == j ? damping : 0);
   for (int64_t end = n; end > 0;) {
     const int64_t begin = std::max<int64_t>(0, end - kFactorBlock);
     for (int64_t j = end - 1; j >= begin; --j) {

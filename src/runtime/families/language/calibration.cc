@@ -124,8 +124,8 @@ Calibration::Calibration(const weights::ModelFiles& files, const weights::Checkp
   std::vector<std::vector<int32_t>> prompts;
   for (const std::string& sentence : sentences)
     prompts.push_back(prompt_of(*tokenizer, config, sentence, defaults.normalise));
-  model_ = dual_ar::DualAr::load(
-      checkpoint, config, ctx_, {.formats = Formats(DType::f32), .head_rows = dual_ar::HeadRows::semantic});
+  model_ = dual_ar::DualAr::load(checkpoint, config, ctx_,
+                                 {.formats = Formats(DType::f32), .head_rows = dual_ar::HeadRows::semantic});
   auto spoken = dual_ar::speak_prompts(
       ctx_, *model_, prompts, kCalibrationFrames, sampling_of(defaults, config.family),
       [&](size_t count) { tell(static_cast<double>(count) / static_cast<double>(prompts.size())); });

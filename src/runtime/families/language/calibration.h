@@ -1,5 +1,5 @@
-// Sentences that a language model speaks so that its weights can be quantised by what they are multiplied with
-// (docs/QUANTISATION.md).
+// Sentences that a language model speaks so that its weights can be quantised by what they are multiplied
+// with (docs/QUANTISATION.md).
 #pragma once
 
 #include <array>

@@ -53,8 +53,9 @@ TEST_F(CalibratedModel, RefusesFilesThatAreNone) {
     refused(none, ErrorCode::invalid_argument, "sentences.txt: expected sentences");
   for (const char* bad : {"One.\n\xff\xfe", "One.\ncaf\xe9\n", "One.\n\xed\xa0\x80"})
     refused(bad, ErrorCode::invalid_argument, "line 2: not valid UTF-8");
-  for (const std::string_view bad : {std::string_view("One.\nTw\0o", 9), std::string_view("One.\n\x1b[31mTwo"),
-                                     std::string_view("One.\nTwo\x7f")})
+  for (const std::string_view bad :
+       {std::string_view("One.\nTw\0o", 9), std::string_view("One.\n\x1b[31mTwo"),
+        std::string_view("One.\nTwo\x7f")})
     refused(bad, ErrorCode::invalid_argument, "line 2: expected text, found a control character");
   refused("One.\n" + std::string(401, 'a'), ErrorCode::too_large, "line 2: 401 bytes");
   std::string many;
@@ -64,11 +65,13 @@ TEST_F(CalibratedModel, RefusesFilesThatAreNone) {
   refused(std::string((64 << 10) + 1, '\n'), ErrorCode::too_large, "sentences.txt");
   EXPECT_EQ(refusal_of([&] { read_calibration_sentences(folder_.path("none.txt")); }).code(),
             ErrorCode::not_found);
-  EXPECT_EQ(refusal_of([&] { read_calibration_sentences(folder_.path()); }).code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(refusal_of([&] { read_calibration_sentences(folder_.path()); }).code(),
+            ErrorCode::invalid_argument);
 }
 
 TEST_F(CalibratedModel, HasProductsThatAreNearerAndTheSameEveryTime) {
-  const std::string sentences = written("The ship sails at noon.\nWho left the window open?\nNine red boats.");
+  const std::string sentences =
+      written("The ship sails at noon.\nWho left the window open?\nNine red boats.");
   for (const WeightFormat format : {WeightFormat::int4, WeightFormat::int8}) {
     const std::string name = format == WeightFormat::int4 ? "four" : "eight";
     QuantiseOptions options{.weights = format, .threads = 1};
@@ -112,7 +115,8 @@ TEST_F(CalibratedModel, TakesAnyLanguageModelAndLeavesNothingWhenItFails) {
   int left = 2;
   const auto stop = [&](double share, const std::string&) { return share <= 1 && --left > 0; };
   EXPECT_EQ(refusal_of([&] {
-              quantise_model({.output_dir = folder_.path("new"), .calibration = sentences, .threads = 1}, stop);
+              quantise_model({.output_dir = folder_.path("new"), .calibration = sentences, .threads = 1},
+                             stop);
             }).code(),
             ErrorCode::cancelled);
   EXPECT_EQ(folder_.tree(), before);
