@@ -1,11 +1,9 @@
 #include "server/routes/eleven_session.h"
 
 #include <algorithm>
-#include <boost/asio/co_spawn.hpp>
-#include <exception>
+#include <optional>
 
 #include "base/error.h"
-#include "server/observe/log_sink.h"
 #include "server/routes/request_body.h"
 #include "server/routes/route_pattern.h"
 #include "server/routes/wanted_models.h"
@@ -13,7 +11,6 @@
 namespace shoal::server {
 namespace {
 
-constexpr std::chrono::milliseconds kElevenTick{500};
 constexpr uint16_t kClosed = 1000, kLeaves = 1001, kPolicy = 1008;
 constexpr size_t kMostContexts = 16;
 
@@ -49,37 +46,12 @@ ElevenSession::ElevenSession(Services& services, WebSocket& socket, const Schema
       messages_(messages),
       multi_(multi),
       writer_(socket),
-      tick_(socket.executor()),
-      task_ended_(socket.executor()) {}
-
-void ElevenSession::spawn(Task<> task) {
-  ++tasks_;
-  boost::asio::co_spawn(socket_.executor(), std::move(task), [this](const std::exception_ptr&) {
-    --tasks_;  // a broken connection also ends run(), which reports it; they throw nothing else
-    task_ended_.notify();
-  });
-}
+      tasks_(socket.executor()) {}
 
 Task<> ElevenSession::run() {
-  std::exception_ptr thrown;
-  std::optional<Error> refused;
-  try {
-    co_await begin();
-  } catch (const Error& error) {
-    refused = error;
-  }
-  try {
-    if (refused) co_await refuse(*refused);
-    spawn(watch());
-    co_await converse();
-  } catch (...) {
-    thrown = std::current_exception();
-  }
-  over_ = true;
-  for (Context& context : contexts_) context.utterance->cancel();
-  tick_.notify();
-  while (tasks_ > 0) co_await task_ended_.wait();
-  if (thrown) std::rethrow_exception(thrown);
+  return tasks_.run(converse(), [this] {
+    for (Context& context : contexts_) context.utterance->cancel();
+  });
 }
 
 Task<> ElevenSession::begin() {
@@ -99,39 +71,48 @@ Task<> ElevenSession::begin() {
 }
 
 // An error that ends the connection.
-Task<> ElevenSession::refuse(Error why) {
+Task<> ElevenSession::refuse(HttpError told) {
   leaving_ = true;
-  co_await tell(why, nullptr);
-  co_await writer_.close(kPolicy, why.message());
+  co_await tell(told, nullptr);
+  co_await writer_.close(kPolicy, told.message);
 }
 
-Task<> ElevenSession::tell(const Error& error, const std::string* context_id) {
-  services_.metrics.count_error(name_of(error.code()));
-  const HttpError told = http_error(error);
-  if (told.status == 500) log_failure(socket_.request(), error.message());
+HttpError ElevenSession::told_of(const Error& error) const {
+  return told_error(services_, socket_.request(), error);
+}
+
+Task<> ElevenSession::tell(const HttpError& told, const std::string* context_id) {
   return writer_.text(eleven_error(told, context_id, socket_.request().id));
 }
 
 Task<> ElevenSession::converse() {
+  std::optional<HttpError> refused;
+  try {
+    co_await begin();
+  } catch (const Error& error) {
+    refused = told_of(error);
+  }
+  if (refused) co_await refuse(std::move(*refused));
+  tasks_.spawn(watch());
   while (true) {
     std::optional<WebSocket::Message> message = co_await socket_.read();
     if (!message) co_return;
     if (leaving_) continue;
     last_used_ = Clock::now();
-    std::optional<Error> wrong;
+    std::optional<HttpError> wrong;
     try {
       if (!message->text)
         fail(ErrorCode::invalid_argument, "a binary message: expected JSON in a text message");
       co_await take(message->data);
     } catch (const Error& error) {
       if (writer_.broken()) throw;
-      wrong = error;
+      wrong = told_of(error);
     }
     if (!wrong) continue;
     if (multi_)
       co_await tell(*wrong, nullptr);
     else
-      co_await refuse(*wrong);
+      co_await refuse(std::move(*wrong));
   }
 }
 
@@ -143,7 +124,7 @@ Task<> ElevenSession::take(const std::string& json) {
     if (const std::string* text = named ? named->as<std::string>() : nullptr) id = *text;
     return messages_.read(value);
   };
-  std::optional<Error> wrong;
+  std::optional<HttpError> wrong;
   try {
     ElevenMessage message;
     if (json.size() <= kQuickBodyBytes)
@@ -153,7 +134,7 @@ Task<> ElevenSession::take(const std::string& json) {
     co_await obey(std::move(message));
   } catch (const Error& error) {
     if (writer_.broken() || !multi_) throw;
-    wrong = error;
+    wrong = told_of(error);
   }
   if (wrong) co_await tell(*wrong, &id);
 }
@@ -214,7 +195,7 @@ Task<ElevenSession::Context*> ElevenSession::open(const ElevenMessage& message) 
   };
   LiveSettings settings = co_await run_with_models(services_, socket_.executor(), prepare);
   Context& context = add(message.context_id, std::move(settings));
-  spawn(speak(std::prev(contexts_.end())));
+  tasks_.spawn(speak(std::prev(contexts_.end())));
   co_return &context;
 }
 
@@ -231,23 +212,16 @@ ElevenSession::Context& ElevenSession::add(const std::string& id, LiveSettings s
 }
 
 Task<> ElevenSession::speak(Contexts::iterator context) {
-  std::exception_ptr thrown;
-  try {
-    co_await context->utterance->speak();
-  } catch (...) {
-    thrown = std::current_exception();
-  }
+  const bool whole = co_await goes_well(context->utterance->speak());
   const bool failed = context->listener->has_failed();
   contexts_.erase(context);
   last_used_ = Clock::now();
-  if (!thrown && (leaving_ || !multi_) && contexts_.empty() && !over_) {
-    leaving_ = true;
-    if (failed && !multi_)  // as the service closes after any error
-      co_await writer_.close(kPolicy, "the utterance has failed");
-    else
-      co_await writer_.close(kClosed, "everything has been spoken");
-  }
-  if (thrown) std::rethrow_exception(thrown);
+  if (!whole || tasks_.over() || (multi_ && !leaving_) || !contexts_.empty()) co_return;
+  leaving_ = true;
+  if (failed && !multi_)  // as the service closes after any error
+    co_await writer_.close(kPolicy, "the utterance has failed");
+  else
+    co_await writer_.close(kClosed, "everything has been spoken");
 }
 
 // A context that has waited for text long enough is spoken to its end.
@@ -262,9 +236,9 @@ void ElevenSession::rest(Context& context) const {
 }
 
 Task<> ElevenSession::watch() {
-  while (!over_) {
-    co_await tick_.wait(kElevenTick);
-    if (over_ || writer_.broken()) co_return;
+  while (true) {
+    const bool goes_on = co_await tasks_.tick();
+    if (!goes_on || writer_.broken()) co_return;
     for (Context& context : contexts_) {
       rest(context);
       if (services_.grace_over) context.utterance->cancel();
@@ -276,7 +250,8 @@ Task<> ElevenSession::watch() {
     } else if (Clock::now() - last_used_ >= std::chrono::seconds(asked_.patience_s)) {
       Error why(ErrorCode::deadline_exceeded,
                 concat("inactivity_timeout: nothing was said for ", asked_.patience_s, " seconds"));
-      co_await refuse(std::move(why));
+      HttpError told = told_of(why);
+      co_await refuse(std::move(told));
     }
   }
 }

@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "server/routes/eleven_messages.h"
+#include "server/routes/live_tasks.h"
 #include "server/routes/live_utterance.h"
-#include "server/routes/signal.h"
 
 namespace shoal::server {
 
@@ -42,11 +42,11 @@ class ElevenSession {
   Context* find(const std::string& id);
   static void close(Context& context);
   Task<> speak(Contexts::iterator context);
-  Task<> tell(const Error& error, const std::string* context_id);
+  HttpError told_of(const Error& error) const;
+  Task<> tell(const HttpError& told, const std::string* context_id);
   Task<> watch();
   void rest(Context& context) const;
-  Task<> refuse(Error why);
-  void spawn(Task<> task);
+  Task<> refuse(HttpError told);
 
   Services& services_;
   WebSocket& socket_;
@@ -54,12 +54,11 @@ class ElevenSession {
   const Schema<ElevenMessage>& messages_;
   const bool multi_;
   LiveWriter writer_;
-  Signal tick_, task_ended_;
+  LiveTasks tasks_;
   ElevenRequest asked_;
   ElevenSpeaker speaker_;
   Contexts contexts_;
-  bool over_ = false, leaving_ = false;
-  int tasks_ = 0;
+  bool leaving_ = false;
   Clock::time_point last_used_ = Clock::now();
 };
 

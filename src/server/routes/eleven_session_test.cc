@@ -40,10 +40,9 @@ class ElevenSockets : public ::testing::Test {
     };
     RouteBench bench(table, shared_engine());
     bench.services().usage.set_limits({{"", limits_}});
-    boost::asio::io_context context(1);
     Request request = testing::get_request("/v1/text-to-speech/" + voice + "/" + path);
     request.query = std::move(query);
-    FakeWebSocket socket(context.get_executor(), request);
+    FakeWebSocket socket(request);
     for (const std::string& message : messages) socket.say(message);
     Told told;
     socket.on_sent = [&](const FakeWebSocket::Message& sent) {
@@ -58,7 +57,7 @@ class ElevenSockets : public ::testing::Test {
       told.messages.push_back(message);
       if (react) react(message, socket);
     };
-    converse(bench, socket, context);
+    converse(bench, socket);
     told.closed_with = socket.closed_with;
     return told;
   }
@@ -123,7 +122,7 @@ TEST_F(ElevenSockets, WhatIsWrongIsNamed) {
       talk(true, {"[", R"({"text":"A.","context_id":"a","voice_settings":{"speed":9}})",
                   R"({"text":"A fish.","context_id":"b","flush":true})", R"({"close_socket":true})"});
   EXPECT_EQ(several.errors,
-            (std::vector<std::string>{"invalid_argument ", "invalid_argument voice_settings.speed"}));
+            (std::vector<std::string>{"invalid_argument [0]", "invalid_argument voice_settings.speed"}));
   EXPECT_EQ(text_in(several.messages.at(1), "contextId"), "a");
   EXPECT_EQ(several.finals.at("b"), 1) << "the connection goes on";
 }

@@ -1,17 +1,14 @@
 #include "server/routes/fish_session.h"
 
-#include <boost/asio/co_spawn.hpp>
-#include <exception>
+#include <optional>
 
 #include "base/error.h"
-#include "server/observe/log_sink.h"
 #include "server/routes/request_body.h"
 #include "server/routes/wanted_models.h"
 
 namespace shoal::server {
 namespace {
 
-constexpr std::chrono::milliseconds kFishTick{500};
 constexpr uint16_t kFinished = 1000, kShutsDown = 1001;
 // The package fish-audio-sdk, known by its header, loses a message that comes in one read with another one.
 constexpr std::chrono::milliseconds kPauseForSdk{25};
@@ -36,52 +33,29 @@ LiveSettings settings_of(Services& services, const Request& from, const FishRequ
 }  // namespace
 
 FishSession::FishSession(Services& services, WebSocket& socket, const FishReader& reader)
-    : services_(services),
-      socket_(socket),
-      reader_(reader),
-      writer_(socket),
-      tick_(socket.executor()),
-      task_ended_(socket.executor()) {}
+    : services_(services), socket_(socket), reader_(reader), writer_(socket), tasks_(socket.executor()) {}
 
-void FishSession::spawn(Task<> task) {
-  ++tasks_;
-  boost::asio::co_spawn(socket_.executor(), std::move(task), [this](const std::exception_ptr&) {
-    --tasks_;  // a broken connection also ends run(), which reports it; they throw nothing else
-    task_ended_.notify();
+Task<> FishSession::run() {
+  return tasks_.run(converse(), [this] {
+    if (utterance_) utterance_->cancel();
   });
 }
 
-Task<> FishSession::run() {
-  spawn(watch());
-  std::exception_ptr thrown;
-  try {
-    co_await converse();
-  } catch (...) {
-    thrown = std::current_exception();
-  }
-  over_ = true;
-  if (utterance_) utterance_->cancel();
-  tick_.notify();
-  while (tasks_ > 0) co_await task_ended_.wait();
-  if (thrown) std::rethrow_exception(thrown);
-}
-
 Task<> FishSession::converse() {
+  tasks_.spawn(watch());
   while (true) {
     std::optional<WebSocket::Message> message = co_await socket_.read();
     if (!message) co_return;
     if (leaving_) continue;
     last_used_ = Clock::now();
     std::optional<HttpError> wrong;
-    std::string why;
     try {
       co_await take(std::move(*message));
     } catch (const Error& error) {
       if (writer_.broken()) throw;
-      wrong = http_error(error);
-      why = error.message();
+      wrong = told_error(services_, socket_.request(), error);
     }
-    if (wrong) co_await refuse(std::move(*wrong), std::move(why));
+    if (wrong) co_await refuse(std::move(*wrong));
   }
 }
 
@@ -134,19 +108,13 @@ Task<> FishSession::start(FishRequest request) {
   listener_ = std::make_unique<FishListener>(writer_, from.id, pause_for(from));
   utterance_ = std::make_unique<LiveUtterance>(services_, from, *listener_, std::move(settings));
   utterance_->add(request.text);
-  spawn(speak());
+  tasks_.spawn(speak());
 }
 
 Task<> FishSession::speak() {
-  std::exception_ptr thrown;
-  try {
-    co_await utterance_->speak();
-  } catch (...) {
-    thrown = std::current_exception();
-  }
+  const bool whole = co_await goes_well(utterance_->speak());
   leaving_ = true;
-  if (thrown) std::rethrow_exception(thrown);
-  if (over_ || writer_.broken()) co_return;
+  if (!whole || tasks_.over() || writer_.broken()) co_return;
   const std::optional<HttpError>& error = listener_->error();
   const bool goes_down = error && services_.draining;
   const uint16_t code = goes_down ? kShutsDown : error ? close_code_of(*error) : kFinished;
@@ -154,10 +122,8 @@ Task<> FishSession::speak() {
   co_await writer_.close(code, reason);
 }
 
-Task<> FishSession::refuse(HttpError told, std::string why) {
+Task<> FishSession::refuse(HttpError told) {
   leaving_ = true;
-  services_.metrics.count_error(name_of(told.code));
-  if (told.status == 500) log_failure(socket_.request(), why);
   if (utterance_) {  // its end tells it
     listener_->fail_with(told);
     utterance_->cancel();
@@ -172,22 +138,21 @@ Task<> FishSession::refuse(HttpError told, std::string why) {
 
 Task<> FishSession::watch() {
   const auto patience = std::chrono::seconds(services_.config.idle_timeout_s);
-  while (!over_) {
-    co_await tick_.wait(kFishTick);
-    if (over_ || writer_.broken()) co_return;
+  while (true) {
+    const bool goes_on = co_await tasks_.tick();
+    if (!goes_on || writer_.broken()) co_return;
     if (utterance_ && services_.grace_over) utterance_->cancel();
     const bool waits = !utterance_ || (!utterance_->over() && utterance_->waits_for_text());
     if (!waits) last_used_ = Clock::now();
     if (leaving_) continue;
-    if (services_.draining && !utterance_) {
-      HttpError told = http_error(Error(ErrorCode::unavailable, "the server is shutting down"));
-      std::string nothing;
-      co_await refuse(std::move(told), std::move(nothing));
-    } else if (Clock::now() - last_used_ >= patience) {
-      const std::string why = concat("nothing was said for ", patience.count(), " seconds");
-      HttpError told = http_error(Error(ErrorCode::invalid_argument, why));
-      co_await refuse(std::move(told), why);
-    }
+    std::optional<Error> why;
+    if (services_.draining && !utterance_)
+      why = Error(ErrorCode::unavailable, "the server is shutting down");
+    else if (Clock::now() - last_used_ >= patience)
+      why = Error(ErrorCode::invalid_argument, concat("nothing was said for ", patience.count(), " seconds"));
+    if (!why) continue;
+    HttpError told = told_error(services_, socket_.request(), *why);
+    co_await refuse(std::move(told));
   }
 }
 

@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "server/routes/fish_live.h"
+#include "server/routes/live_tasks.h"
 #include "server/routes/live_utterance.h"
 #include "server/routes/services.h"
-#include "server/routes/signal.h"
 
 namespace shoal::server {
 
@@ -29,19 +29,17 @@ class FishSession {
   Task<> speak();
   LiveUtterance& current() const;
   // Ends the utterance, or the connection without one, with an error.
-  Task<> refuse(HttpError told, std::string why);
+  Task<> refuse(HttpError told);
   Task<> watch();
-  void spawn(Task<> task);
 
   Services& services_;
   WebSocket& socket_;
   const FishReader& reader_;
   LiveWriter writer_;
-  Signal tick_, task_ended_;
+  LiveTasks tasks_;
   std::unique_ptr<FishListener> listener_;  // of utterance_
   std::unique_ptr<LiveUtterance> utterance_;
-  bool over_ = false, leaving_ = false;
-  int tasks_ = 0;
+  bool leaving_ = false;
   Clock::time_point last_used_ = Clock::now();
 };
 

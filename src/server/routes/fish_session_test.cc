@@ -47,10 +47,9 @@ class FishSockets : public ::testing::Test {
   ToldByFish talk(const std::vector<std::string>& messages, const Headers& headers = {{"model", "s1"}},
                   ServerConfig config = {}, const Say& on_sound = {}) {
     RouteBench bench(fish_live_routes, shared_engine(), std::move(config));
-    boost::asio::io_context context(1);
     Request request = testing::get_request("/v1/tts/live");
     for (const auto& [name, value] : headers) request.headers.add(name, value);
-    FakeWebSocket socket(context.get_executor(), request);
+    FakeWebSocket socket(request);
     for (const std::string& message : messages) socket.say({.text = false, .data = message});
     ToldByFish told;
     socket.on_sent = [&](const FakeWebSocket::Message& sent) {
@@ -66,7 +65,7 @@ class FishSockets : public ::testing::Test {
       told.sound += message.find("audio")->as<Bytes>()->data;
       if (++told.pieces == 1 && on_sound) on_sound(socket);
     };
-    converse(bench, socket, context);
+    converse(bench, socket);
     told.closed_with = socket.closed_with;
     EXPECT_EQ(told.finishes.size(), 1u);
     return told;
@@ -167,10 +166,9 @@ TEST_F(FishSockets, WhatIsWrongIsNamedAndTheConnectionClosed) {
 
 TEST_F(FishSockets, ATextMessageIsNotUnderstood) {
   RouteBench bench(fish_live_routes, shared_engine());
-  boost::asio::io_context context(1);
-  FakeWebSocket socket(context.get_executor(), testing::get_request("/v1/tts/live"));
+  FakeWebSocket socket(testing::get_request("/v1/tts/live"));
   socket.say(R"({"event":"start","request":{"text":""}})");
-  converse(bench, socket, context);
+  converse(bench, socket);
   EXPECT_EQ(text_in(read_msgpack(socket.sent.at(0).data), "reason"), "error");
   EXPECT_EQ(socket.closed_with, 1008);
 }
@@ -182,12 +180,11 @@ TEST_F(FishSockets, ASilentClientIsLeft) {
 
 TEST_F(FishSockets, AClientThatLeavesEndsItsUtterance) {
   RouteBench bench(fish_live_routes, shared_engine());
-  boost::asio::io_context context(1);
-  FakeWebSocket socket(context.get_executor(), testing::get_request("/v1/tts/live"));
+  FakeWebSocket socket(testing::get_request("/v1/tts/live"));
   for (const std::string& message : {start_event(kPcmOfAnna), text_event("A fish. A moon. A fish. ")})
     socket.say({.text = false, .data = message});
   socket.on_sent = [&](const FakeWebSocket::Message&) { socket.leave(); };
-  converse(bench, socket, context);
+  converse(bench, socket);
   EXPECT_EQ(socket.sent.size(), 1u);
 }
 

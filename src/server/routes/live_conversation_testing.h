@@ -90,8 +90,7 @@ class LiveRoutes : public ::testing::Test {
   Heard talk(const std::vector<std::string>& messages, size_t dones = 1, const React& react = {},
              ServerConfig config = {}, std::chrono::milliseconds write_takes = {}) {
     RouteBench bench(live_routes, *engine_, std::move(config));
-    boost::asio::io_context context(1);
-    FakeWebSocket socket(context.get_executor(), get_request("/v1/audio/stream"));
+    FakeWebSocket socket(get_request("/v1/audio/stream"));
     socket.write_takes = write_takes;
     for (const std::string& message : messages) socket.say(message);
     Heard heard;
@@ -108,7 +107,7 @@ class LiveRoutes : public ::testing::Test {
       if (react) react(kind, socket);
       if (kind == "done" && heard.of("done").size() == dones) socket.hang_up();
     };
-    heard.thrown = converse(bench, socket, context);
+    heard.thrown = converse(bench, socket);
     heard.closed_with = socket.closed_with;
     bench_ = nullptr;
     return heard;

@@ -1,18 +1,15 @@
 #include "server/routes/live_session.h"
 
-#include <boost/asio/co_spawn.hpp>
-#include <exception>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
-#include "server/observe/log_sink.h"
 #include "server/routes/request_body.h"
 #include "server/routes/wanted_models.h"
 
 namespace shoal::server {
 namespace {
 
-constexpr std::chrono::milliseconds kTick{500};
 constexpr uint16_t kNormal = 1000, kGoingAway = 1001;
 
 // The messages of docs/LIVE.md.
@@ -44,44 +41,26 @@ LiveSession::LiveSession(Services& services, WebSocket& socket, const LiveReader
       reader_(reader),
       frames_(frames),
       writer_(socket),
-      tick_(socket.executor()),
-      task_ended_(socket.executor()) {}
+      tasks_(socket.executor()) {}
 
-void LiveSession::spawn(Task<> task) {
-  ++tasks_;
-  boost::asio::co_spawn(socket_.executor(), std::move(task), [this](const std::exception_ptr&) {
-    // A broken connection also ends run(), which reports it; they throw nothing else.
-    --tasks_;
-    task_ended_.notify();
+Task<> LiveSession::run() {
+  return tasks_.run(converse(), [this] {
+    if (utterance_) utterance_->cancel();
   });
 }
 
-Task<> LiveSession::run() {
-  spawn(watch());
-  std::exception_ptr thrown;
-  try {
-    co_await converse();
-  } catch (...) {
-    thrown = std::current_exception();
-  }
-  closed_ = true;
-  if (utterance_) utterance_->cancel();
-  tick_.notify();
-  while (tasks_ > 0) co_await task_ended_.wait();
-  if (thrown) std::rethrow_exception(thrown);
-}
-
 Task<> LiveSession::converse() {
+  tasks_.spawn(watch());
   while (true) {
     std::optional<WebSocket::Message> message = co_await socket_.read();
     if (!message) co_return;
     last_used_ = Clock::now();
-    std::optional<Error> wrong;
+    std::optional<HttpError> wrong;
     try {
       co_await take(std::move(*message));
     } catch (const Error& error) {
       if (writer_.broken()) throw;
-      wrong = error;
+      wrong = told_error(services_, socket_.request(), error);
     }
     if (wrong) co_await report(*wrong);
   }
@@ -136,7 +115,7 @@ Task<> LiveSession::start(LiveStart start) {
     fail(ErrorCode::invalid_argument,
          "type: an utterance is being spoken; wait for its `done`, or `cancel` it");
   if (services_.draining) fail(ErrorCode::unavailable, "the server is shutting down");
-  while (speaking_) co_await task_ended_.wait();  // its `done` comes before this one's `started`
+  while (speaking_) co_await tasks_.wait_for_an_end();  // its `done` comes before this one's `started`
   const auto prepare = [&] { return live_settings(services_, socket_.request(), start); };
   const bool in_turn = !start.references.empty();
   LiveSettings settings = co_await run_with_models(services_, socket_.executor(), prepare, in_turn);
@@ -151,28 +130,18 @@ Task<> LiveSession::start(LiveStart start) {
   utterance_ = std::make_unique<LiveUtterance>(services_, socket_.request(), *listener_, std::move(settings));
   co_await writer_.text(live_started(started));
   speaking_ = true;
-  spawn(speak());
+  tasks_.spawn(speak());
 }
 
 Task<> LiveSession::speak() {
-  std::exception_ptr thrown;
-  try {
-    co_await utterance_->speak();
-  } catch (...) {
-    thrown = std::current_exception();
-  }
+  co_await goes_well(utterance_->speak());
   speaking_ = false;
   last_used_ = Clock::now();
-  tick_.notify();  // a server that goes down says goodbye at once
-  if (thrown) std::rethrow_exception(thrown);
+  tasks_.hurry();  // a server that goes down says goodbye at once
 }
 
-Task<> LiveSession::report(const Error& error) {
-  services_.metrics.count_error(name_of(error.code()));
-  const HttpError told = http_error(error);
-  const Request& request = socket_.request();
-  if (told.status == 500) log_failure(request, error.message());
-  co_await writer_.text(live_error("", told, request.id));
+Task<> LiveSession::report(const HttpError& told) {
+  return writer_.text(live_error("", told, socket_.request().id));
 }
 
 bool LiveSession::is_busy() const {
@@ -181,10 +150,9 @@ bool LiveSession::is_busy() const {
 
 Task<> LiveSession::watch() {
   const auto patience = std::chrono::seconds(services_.config.idle_timeout_s);
-  while (!closed_) {
-    co_await tick_.wait(kTick);
-    if (closed_) co_return;
-    if (writer_.broken()) co_return;  // read() ends by itself
+  while (true) {
+    const bool goes_on = co_await tasks_.tick();
+    if (!goes_on || writer_.broken()) co_return;  // read() ends by itself
     if (is_busy()) {
       last_used_ = Clock::now();
       continue;
@@ -205,7 +173,8 @@ Task<> LiveSession::watch() {
 }
 
 Task<> LiveSession::say_goodbye(uint16_t code, Error why) {
-  co_await report(why);
+  const HttpError told = told_error(services_, socket_.request(), why);
+  co_await report(told);
   co_await writer_.close(code, why.message());
 }
 

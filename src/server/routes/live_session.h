@@ -3,15 +3,14 @@
 
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "server/routes/live_listener.h"
 #include "server/routes/live_messages.h"
+#include "server/routes/live_tasks.h"
 #include "server/routes/live_utterance.h"
 #include "server/routes/live_writer.h"
 #include "server/routes/services.h"
-#include "server/routes/signal.h"
 
 namespace shoal::server {
 
@@ -35,26 +34,22 @@ class LiveSession {
   Task<> obey(LiveMessage message);
   Task<> start(LiveStart start);
   Task<> speak();
-  Task<> report(const Error& error);
+  Task<> report(const HttpError& told);
   LiveUtterance& current() const;
   // Ends the connection when it is idle for too long or the server shuts down.
   Task<> watch();
   Task<> say_goodbye(uint16_t code, Error why);
   bool is_busy() const;
-  // Coroutines beside run(), which waits for them.
-  void spawn(Task<> task);
 
   Services& services_;
   WebSocket& socket_;
   const LiveReader& reader_;
   const LiveFrames frames_;
   LiveWriter writer_;
-  Signal tick_, task_ended_;
+  LiveTasks tasks_;
   std::unique_ptr<LiveListener> listener_;  // of utterance_
   std::unique_ptr<LiveUtterance> utterance_;
   bool speaking_ = false;  // utterance_'s coroutine runs
-  bool closed_ = false;
-  int tasks_ = 0;
   Clock::time_point last_used_ = Clock::now();
 };
 

@@ -15,8 +15,7 @@ namespace shoal::server::testing {
 // Records what the server sends. The test pushes the client's messages before and during the conversation.
 class FakeWebSocket final : public WebSocket {
  public:
-  FakeWebSocket(Executor executor, Request request)
-      : executor_(executor), request_(std::move(request)), arrived_(executor) {}
+  explicit FakeWebSocket(Request request) : request_(std::move(request)) {}
 
   std::vector<Message> sent;
   std::optional<uint16_t> closed_with;                  // by the server
@@ -40,7 +39,8 @@ class FakeWebSocket final : public WebSocket {
   }
 
   const Request& request() const override { return request_; }
-  Executor executor() const override { return executor_; }
+  Executor executor() const override { return context_.get_executor(); }
+  boost::asio::io_context& context() { return context_; }
   Task<std::optional<Message>> read() override {
     CHECK(!std::exchange(reading_, true), "two readers");
     while (incoming_.empty() && !hung_up_ && !gone_) co_await arrived_.wait();
@@ -73,7 +73,7 @@ class FakeWebSocket final : public WebSocket {
   Task<> take(Message message) {
     CHECK(!std::exchange(writing_, true), "two writers");
     check_there();
-    Signal taken(executor_);
+    Signal taken(executor());
     if (write_takes.count() > 0) co_await taken.wait(write_takes);
     writing_ = false;
     check_there();
@@ -82,20 +82,19 @@ class FakeWebSocket final : public WebSocket {
     if (on_sent) on_sent(message);
   }
 
-  const Executor executor_;
   const Request request_;
-  Signal arrived_;
+  mutable boost::asio::io_context context_{1};
+  Signal arrived_{executor()};
   std::deque<Message> incoming_;
   bool hung_up_ = false, gone_ = false, reading_ = false, writing_ = false;
 };
 
 // Runs the only route of `bench`, a WebSocket, against a client played by `act`: it sends the first messages
 // and sets on_sent. Returns the handler's exception. As RouteBench::end_of_test() when it does not end.
-inline std::optional<Error> converse(RouteBench& bench, FakeWebSocket& socket,
-                                     boost::asio::io_context& context) {
+inline std::optional<Error> converse(RouteBench& bench, FakeWebSocket& socket) {
   std::optional<Error> thrown;
   bool over = false;
-  boost::asio::co_spawn(context.get_executor(), bench.routes().front().converse(bench.services(), socket),
+  boost::asio::co_spawn(socket.executor(), bench.routes().front().converse(bench.services(), socket),
                         [&](const std::exception_ptr& error) {
                           over = true;
                           try {
@@ -104,7 +103,7 @@ inline std::optional<Error> converse(RouteBench& bench, FakeWebSocket& socket,
                             thrown = caught;
                           }
                         });
-  context.run_for(bench.patience);
+  socket.context().run_for(bench.patience);
   if (!over) bench.end_of_test();
   return thrown;
 }

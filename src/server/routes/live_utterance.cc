@@ -112,6 +112,13 @@ LiveSettings live_settings(Services& services, const Request& from, Engine& engi
   return settings;
 }
 
+HttpError told_error(Services& services, const Request& from, const Error& error) {
+  services.metrics.count_error(name_of(error.code()));
+  HttpError told = http_error(error);
+  if (told.status == 500) log_failure(from, error.message());
+  return told;
+}
+
 LiveUtterance::LiveUtterance(Services& services, const Request& from, LiveListener& listener,
                              LiveSettings settings)
     : services_(services),
@@ -285,9 +292,7 @@ Task<> LiveUtterance::speak_segments() {
 }
 
 Task<> LiveUtterance::report(const Error& error) {
-  services_.metrics.count_error(name_of(error.code()));
-  const HttpError told = http_error(error);
-  if (told.status == 500) log_failure(from_, error.message());
+  const HttpError told = told_error(services_, from_, error);
   co_await listener_.failed(told);
 }
 

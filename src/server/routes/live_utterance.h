@@ -47,6 +47,9 @@ LiveSettings live_settings(Services& services, const Request& from, LiveStart st
 LiveSettings live_settings(Services& services, const Request& from, Engine& engine, SpeechRequest request,
                            LiveShape shape);
 
+// What a client is told of an error, which is counted, and logged when it is the server's.
+HttpError told_error(Services& services, const Request& from, const Error& error);
+
 // Lives on the connection's thread. Segments of the text (LiveText) are spoken one after the other, each as
 // its own request: the next one is submitted while the previous one is heard. Segment k has the seed
 // seed_of_utterance(seed, k). Without a voice the codes of the first segment are the reference of the later

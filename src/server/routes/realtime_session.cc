@@ -1,12 +1,11 @@
 #include "server/routes/realtime_session.h"
 
 #include <algorithm>
-#include <boost/asio/co_spawn.hpp>
 #include <exception>
+#include <optional>
 
 #include "base/error.h"
 #include "server/access/offered_protocols.h"
-#include "server/observe/log_sink.h"
 #include "server/routes/request_body.h"
 #include "server/routes/wanted_models.h"
 #include "text/characters.h"
@@ -15,7 +14,6 @@
 namespace shoal::server {
 namespace {
 
-constexpr std::chrono::milliseconds kRealtimeTick{500};
 constexpr uint16_t kSilentTooLong = 1000, kAway = 1001, kRefusedStatus = 1008;
 constexpr size_t kMostResponses = 8;
 
@@ -49,39 +47,14 @@ RealtimeSession::RealtimeSession(Services& services, WebSocket& socket, const Sc
       reader_(reader),
       writer_(socket),
       sender_(writer_, wants_beta(socket.request()), socket.request().id),
-      tick_(socket.executor()),
-      task_ended_(socket.executor()),
+      tasks_(socket.executor()),
       session_id_(sender_.new_id("sess")),
       conversation_id_(sender_.new_id("conv")) {}
 
-void RealtimeSession::spawn(Task<> task) {
-  ++tasks_;
-  boost::asio::co_spawn(socket_.executor(), std::move(task), [this](const std::exception_ptr&) {
-    --tasks_;  // a broken connection also ends run(), which reports it; they throw nothing else
-    task_ended_.notify();
-  });
-}
-
 Task<> RealtimeSession::run() {
-  std::exception_ptr thrown;
-  std::optional<Refusal> refused;
-  try {
-    co_await begin();
-  } catch (const Error& error) {
-    refused = refusal_of(error, "");
-  }
-  try {
-    if (refused) co_await leave(kRefusedStatus, std::move(*refused));
-    spawn(watch());
-    co_await converse();
-  } catch (...) {
-    thrown = std::current_exception();
-  }
-  over_ = true;
-  for (const auto& response : responses_) response->cancel();
-  tick_.notify();
-  while (tasks_ > 0) co_await task_ended_.wait();
-  if (thrown) std::rethrow_exception(thrown);
+  return tasks_.run(converse(), [this] {
+    for (const auto& response : responses_) response->cancel();
+  });
 }
 
 Task<> RealtimeSession::begin() {
@@ -108,9 +81,7 @@ Task<> RealtimeSession::tell_session(const char* type) {
 }
 
 RealtimeSession::Refusal RealtimeSession::refusal_of(const Error& error, std::string event_id) const {
-  services_.metrics.count_error(name_of(error.code()));
-  Refusal refusal{.error = http_error(error), .event_id = std::move(event_id)};
-  if (refusal.error.status == 500) log_failure(socket_.request(), error.message());
+  Refusal refusal{.error = told_error(services_, socket_.request(), error), .event_id = std::move(event_id)};
   if (error.code() == ErrorCode::not_found && refusal.error.param.ends_with(".model"))
     refusal.word = "model_not_found";
   if (const auto* known = dynamic_cast<const RealtimeError*>(&error)) refusal.word = known->word();
@@ -130,6 +101,14 @@ Task<> RealtimeSession::leave(uint16_t code, Refusal why) {
 }
 
 Task<> RealtimeSession::converse() {
+  std::optional<Refusal> refused;
+  try {
+    co_await begin();
+  } catch (const Error& error) {
+    refused = refusal_of(error, "");
+  }
+  if (refused) co_await leave(kRefusedStatus, std::move(*refused));
+  tasks_.spawn(watch());
   while (true) {
     std::optional<WebSocket::Message> message = co_await socket_.read();
     if (!message) co_return;
@@ -308,7 +287,7 @@ RealtimeSession::Responses::iterator RealtimeSession::add(const RealtimeSettings
 Task<> RealtimeSession::respond(RealtimeSettings settings) {
   if (services_.draining) fail(ErrorCode::unavailable, "the server is shutting down");
   if (!settings.out_of_band)
-    while (active() && active()->stopping()) co_await task_ended_.wait();
+    while (active() && active()->stopping()) co_await tasks_.wait_for_an_end();
   if (const RealtimeResponse* now = settings.out_of_band ? nullptr : active())
     throw RealtimeError("conversation_already_has_active_response", "",
                         concat("Conversation already has an active response in progress: ", now->id(),
@@ -330,27 +309,21 @@ Task<> RealtimeSession::respond(RealtimeSettings settings) {
     responses_.erase(response);
     std::rethrow_exception(thrown);
   }
-  spawn(speak(response));
+  tasks_.spawn(speak(response));
 }
 
 Task<> RealtimeSession::speak(Responses::iterator response) {
-  std::exception_ptr thrown;
-  try {
-    co_await (*response)->utterance().speak();
-  } catch (...) {
-    thrown = std::current_exception();
-  }
+  co_await goes_well((*response)->utterance().speak());
   responses_.erase(response);
   last_used_ = Clock::now();
-  tick_.notify();  // a server that goes down says goodbye at once
-  if (thrown) std::rethrow_exception(thrown);
+  tasks_.hurry();  // a server that goes down says goodbye at once
 }
 
 Task<> RealtimeSession::watch() {
   const auto patience = std::chrono::seconds(services_.config.idle_timeout_s);
-  while (!over_) {
-    co_await tick_.wait(kRealtimeTick);
-    if (over_ || writer_.broken()) co_return;
+  while (true) {
+    const bool goes_on = co_await tasks_.tick();
+    if (!goes_on || writer_.broken()) co_return;
     if (services_.grace_over)
       for (const auto& response : responses_) response->cancel();
     if (!responses_.empty() || leaving_) continue;

@@ -6,9 +6,9 @@
 #include <list>
 #include <memory>
 
+#include "server/routes/live_tasks.h"
 #include "server/routes/realtime_response.h"
 #include "server/routes/services.h"
-#include "server/routes/signal.h"
 
 namespace shoal::server {
 
@@ -61,7 +61,6 @@ class RealtimeSession {
   Task<> tell(Refusal refusal);
   Task<> watch();
   Task<> leave(uint16_t code, Refusal why);
-  void spawn(Task<> task);
 
   Services& services_;
   WebSocket& socket_;
@@ -69,13 +68,12 @@ class RealtimeSession {
   const RealtimeReader& reader_;
   LiveWriter writer_;
   RealtimeSender sender_;
-  Signal tick_, task_ended_;
+  LiveTasks tasks_;
   const std::string session_id_, conversation_id_;
   RealtimeSettings settings_;
   RealtimeConversation conversation_;
   Responses responses_;
-  bool over_ = false, leaving_ = false;
-  int tasks_ = 0;
+  bool leaving_ = false;
   Clock::time_point last_used_ = Clock::now();
 };
 

@@ -58,9 +58,8 @@ class RealtimeSockets : public ::testing::Test {
   static Spoken talk(const std::vector<std::string>& events, size_t dones = 1, const React& react = {},
                      Request request = get_request("/v1/realtime"), ServerConfig config = {}) {
     RouteBench bench(realtime_routes, shared_engine(), std::move(config));
-    boost::asio::io_context context(1);
     if (request.query.empty()) request.query = {{"model", "gpt-realtime"}};
-    FakeWebSocket socket(context.get_executor(), request);
+    FakeWebSocket socket(request);
     for (const std::string& event : events) socket.say(event);
     if (dones == 0 && !react) socket.hang_up();
     Spoken spoken;
@@ -73,7 +72,7 @@ class RealtimeSockets : public ::testing::Test {
       if (react) react(event, socket);
       if (type == "response.done" && dones > 0 && spoken.of(type).size() == dones) socket.hang_up();
     };
-    converse(bench, socket, context);
+    converse(bench, socket);
     spoken.closed_with = socket.closed_with;
     return spoken;
   }

@@ -1,21 +1,16 @@
 #include "server/wyoming/session.h"
 
-#include <boost/asio/co_spawn.hpp>
-#include <exception>
 #include <optional>
 #include <utility>
 
 #include "base/error.h"
 #include "base/printable.h"
 #include "server/access/request_id.h"
-#include "server/observe/log_sink.h"
 #include "server/routes/wanted_models.h"
 #include "server/wyoming/voices.h"
 
 namespace shoal::server {
 namespace {
-
-constexpr std::chrono::milliseconds kWyomingTick{500};
 
 // Events that ask for sound, or belong to it. Home Assistant waits for the end of the sound or of the
 // connection, and reads no error: such an event's error ends the connection.
@@ -28,33 +23,17 @@ WyomingSession::WyomingSession(const WyomingHost& host, WyomingChannel& channel)
       services_(host.services),
       channel_(channel),
       writer_(channel),
-      tick_(channel.executor()),
-      task_ended_(channel.executor()) {}
+      tasks_(channel.executor()) {}
 
-void WyomingSession::spawn(Task<> task) {
-  ++tasks_;
-  boost::asio::co_spawn(channel_.executor(), std::move(task), [this](const std::exception_ptr&) {
-    --tasks_;  // a broken connection also ends run(), which reports it; they throw nothing else
-    task_ended_.notify();
+Task<> WyomingSession::run() {
+  return tasks_.run(converse(), [this] {
+    closed_ = true;
+    if (speech_) speech_->utterance->cancel();
   });
 }
 
-Task<> WyomingSession::run() {
-  spawn(watch());
-  std::exception_ptr thrown;
-  try {
-    co_await converse();
-  } catch (...) {
-    thrown = std::current_exception();
-  }
-  closed_ = true;
-  if (speech_) speech_->utterance->cancel();
-  tick_.notify();
-  while (tasks_ > 0) co_await task_ended_.wait();
-  if (thrown) std::rethrow_exception(thrown);
-}
-
 Task<> WyomingSession::converse() {
+  tasks_.spawn(watch());
   while (true) {
     std::optional<WyomingEvent> event;
     std::optional<Error> wrong;
@@ -155,7 +134,7 @@ Task<> WyomingSession::prepare(Speech& speech, const WyomingRequest& wanted) {
 
 // The one before is spoken to its end first: its sound would mix with this one's.
 Task<> WyomingSession::start(WyomingRequest wanted, bool streams) {
-  while (speaking_) co_await task_ended_.wait();
+  while (speaking_) co_await tasks_.wait_for_an_end();
   if (closed_) co_return;
   if (services_.draining) fail(ErrorCode::unavailable, "the server is shutting down");
   auto speech = std::make_unique<Speech>();
@@ -172,16 +151,11 @@ Task<> WyomingSession::start(WyomingRequest wanted, bool streams) {
   if (refused) throw Error(*refused);
   speech_ = std::move(speech);
   speaking_ = true;
-  spawn(speak());
+  tasks_.spawn(speak());
 }
 
 Task<> WyomingSession::speak() {
-  std::exception_ptr thrown;
-  try {
-    co_await speech_->utterance->speak();
-  } catch (...) {
-    thrown = std::current_exception();
-  }
+  const bool well = co_await goes_well(speech_->utterance->speak());
   Speech& speech = *speech_;
   const int failed_with = speech.speaker->failed_with();
   const bool whole = speech.speaker->whole();
@@ -189,16 +163,12 @@ Task<> WyomingSession::speak() {
   speech.place.reset();
   speaking_ = false;
   last_used_ = Clock::now();
-  if (failed_with > 0 && !closed_ && !thrown) co_await leave(nullptr);
-  tick_.notify();  // a server that goes down says goodbye at once
-  if (thrown) std::rethrow_exception(thrown);
+  if (failed_with > 0 && !closed_ && well) co_await leave(nullptr);
+  tasks_.hurry();  // a server that goes down says goodbye at once
 }
 
 Task<> WyomingSession::report(const Error& error) {
-  services_.metrics.count_error(name_of(error.code()));
-  const HttpError told = http_error(error);
-  if (told.status == 500) log_failure(new_request(), error.message());
-  return writer_.text(wyoming_error(told));
+  return writer_.text(wyoming_error(told_error(services_, new_request(), error)));
 }
 
 // Ends the conversation, with an error if there is a reason.
@@ -210,9 +180,9 @@ Task<> WyomingSession::leave(const Error* why) {
 
 Task<> WyomingSession::watch() {
   const auto patience = std::chrono::seconds(services_.config.idle_timeout_s);
-  while (!closed_) {
-    co_await tick_.wait(kWyomingTick);
-    if (closed_ || writer_.broken()) co_return;
+  while (true) {
+    const bool goes_on = co_await tasks_.tick();
+    if (!goes_on || closed_ || writer_.broken()) co_return;
     const bool waits = is_open() && speech_->utterance->waits_for_text();
     if (taking_ || speaking_ != waits) last_used_ = Clock::now();
     if (is_open() && services_.grace_over) {  // its text will not be completed

@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
+#include "server/routes/live_tasks.h"
 #include "server/routes/live_utterance.h"
 #include "server/routes/live_writer.h"
-#include "server/routes/signal.h"
 #include "server/wyoming/channel.h"
 #include "server/wyoming/requests.h"
 #include "server/wyoming/spoken_events.h"
@@ -22,7 +22,7 @@ class WyomingSession {
   // To the end of the conversation, and of everything that was started for it. Throws as the channel does.
   Task<> run();
   // The server shuts down: ends the conversation once nothing is spoken.
-  void drain() { tick_.notify(); }
+  void drain() { tasks_.hurry(); }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -47,19 +47,17 @@ class WyomingSession {
   bool is_open() const { return speech_ && !speech_->utterance->over(); }
   Request new_request() const;
   void record(const Speech& speech, int status, bool whole) const;
-  void spawn(Task<> task);
 
   const WyomingHost& host_;
   Services& services_;
   const std::shared_ptr<const void> models_held_ = services_.models.held();
   WyomingChannel& channel_;
   LiveWriter writer_;
-  Signal tick_, task_ended_;
+  LiveTasks tasks_;
   std::unique_ptr<Speech> speech_;
   bool speaking_ = false;  // its coroutine runs
   bool taking_ = false;    // an event
   bool closed_ = false;
-  int tasks_ = 0;
   Clock::time_point last_used_ = Clock::now();
 };
 
