@@ -103,7 +103,8 @@ function(shoal_module name)
     if(ARG_MACHINES)
       set(without_gpu TEST_FILTER "-*/cuda*")
     endif()
-    gtest_discover_tests(${name}_test TEST_PREFIX "${name}." ${without_gpu} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
+    gtest_discover_tests(${name}_test TEST_PREFIX "${name}." ${without_gpu} DISCOVERY_TIMEOUT 60
+                         PROPERTIES TIMEOUT 600 LABELS module)
     if(SHOAL_CUDA AND ARG_MACHINES)
       gtest_discover_tests(${name}_test TEST_PREFIX "${name}." TEST_FILTER "*/cuda*" TEST_LIST ${name}_cuda_tests
                            DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600 LABELS gpu)

@@ -1,24 +1,32 @@
 #!/usr/bin/env python3
-"""Runs the test programs of modules, each in as many shards as there are cores, and prints their counts.
+"""Runs the test programs of modules, each in a few shards at once, and prints their counts.
 
-A process for each shard, not for each test as ctest has it: under a sanitizer much of a short test is its start.
+A process for each shard, not for each test as ctest has it: much of a short test is its start, the more under a
+sanitizer or if it needs an engine.
 """
 import argparse
 import os
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as xml
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-SHARDS = os.cpu_count()
+SHARDS = os.cpu_count() + 1  # at once: some wait for what is to take its time
 LIMIT_S = 1800  # of one shard: it ends hangs, nothing else
 SHOWN = 120     # lines of the log of a shard that failed
 ON_A_GPU = "*/cuda*"  # what ctest registers for builds with CUDA alone
 
 
+def all_modules(build):
+    """Those whose tests ctest has, with the label of shoal_module()."""
+    listed = subprocess.run(["ctest", "--test-dir", build, "-N", "-L", "^module$"], check=True, capture_output=True, text=True)
+    return sorted(set(re.findall(r"^ *Test +#\d+: (\w+)\.", listed.stdout, re.MULTILINE)))
+
+
 def program_of(build, module):
-    found = [path for path in build.glob(f"src/**/{module}_test") if path.is_file()]
+    found = [path for room in ("src", "bench") for path in build.glob(f"{room}/**/{module}_test") if path.is_file()]
     if len(found) != 1:
         sys.exit(f"module_tests.py: {len(found)} programs {module}_test in {build}")
     return found[0]
@@ -50,7 +58,7 @@ def run(program, left_out, shard, folder):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("preset", help="whose build is there: asan, tsan, release")
-    parser.add_argument("modules", nargs="+", metavar="module", help="base, ops, ...: its program is called MODULE_test")
+    parser.add_argument("modules", nargs="*", metavar="module", help="base, ops, ...: its program is called MODULE_test; default: all")
     parser.add_argument("--without", action="append", default=[], metavar="PROGRAM:FILTER",
                         help="tests that are left out, in GoogleTest's form: runtime_test:Determinism.*:Voices.*")
     return parser.parse_args()
@@ -63,7 +71,7 @@ def main():
     build = Path(__file__).resolve().parent.parent / "build" / preset
     folder = build / "module_tests"
     folder.mkdir(exist_ok=True)
-    programs = [program_of(build, module) for module in asked.modules]
+    programs = [program_of(build, module) for module in asked.modules or all_modules(build)]
     if unknown := left_out.keys() - {program.name for program in programs}:
         sys.exit(f"module_tests.py: --without names what does not run: {', '.join(unknown)}")
     with ThreadPoolExecutor(SHARDS) as pool:

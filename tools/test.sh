@@ -9,4 +9,9 @@ if (($#)); then shift; fi
 tools/install_deps.sh --test
 cmake --preset "$preset"
 cmake --build --preset "$preset"
-tools/ctest.sh "$preset" "$@"
+if (($#)); then exec tools/ctest.sh "$preset" "$@"; fi
+
+status=0
+tools/module_tests.py "$preset" || status=$?
+tools/ctest.sh "$preset" -LE '^module$' || status=$?
+exit "$status"
