@@ -91,6 +91,9 @@ class EvaluationRun {
     plan_.requests = requests_of(options, side_);
     plan_.greedy = !options.logits_only && !speaks_noise(side_) && !speaks_noise(reference_);
     plan_.cepstra = plan_.greedy && !options.no_sound;
+    if (options.gates.max_length_ratio && !plan_.greedy)
+      fail(ErrorCode::invalid_argument,
+           "max_length_ratio: random weights never end, so they have no lengths that could be compared");
     if (writes_file() && !std::ofstream(o_.json, std::ios::app))
       fail(ErrorCode::io, printable(o_.json), ": cannot be written");
     const auto planned = [&](const EngineConfig& config) {

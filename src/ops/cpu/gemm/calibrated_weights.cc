@@ -207,6 +207,17 @@ void round_in_turn(Context& ctx, TensorView weight, const Feedback& feedback, in
   });
 }
 
+// make(feedback, first), as for round_in_turn.
+template <typename Stored, typename Make>
+CalibratedError round_and_judge(Context& ctx, TensorView weight, const InputStatistics& inputs, int64_t group,
+                                const Stored& alone, const Stored& made, const Make& make) {
+  if (const Feedback feedback(*ctx.team, inputs.products()); feedback.useful())
+    round_in_turn(ctx, weight, feedback, group, [&](int64_t first) { return make(feedback, first); });
+  else
+    for (int64_t row = 0; row < weight.dim(0); ++row) made.copy_row(alone, row);
+  return Judge(ctx, weight, inputs, alone, made).judge();
+}
+
 void check_statistics(TensorView weight, const InputStatistics& inputs) {
   CHECK(weight.rank() == 2 && inputs.depth() == weight.dim(1), "weight ", weight.shape(), ", inputs ",
         inputs.depth());
@@ -241,12 +252,8 @@ CalibratedError calibrate_int8(Context& ctx, TensorView weight, const InputStati
   const Tensor own_integers(DType::i8, weight.shape()), own_scales(DType::f32, scales.shape());
   const StoredInt8 alone{own_integers, own_scales}, made{integers, scales};
   round_to_int8(*ctx.team, weight, alone.integers, alone.scales);
-  if (const Feedback feedback(*ctx.team, inputs.products()); feedback.useful())
-    round_in_turn(ctx, weight, feedback, kColumnsOfInt8,
-                  [&](int64_t first) { return Int8Chooser(made, alone, first); });
-  else
-    for (int64_t row = 0; row < weight.dim(0); ++row) made.copy_row(alone, row);
-  return Judge(ctx, weight, inputs, alone, made).judge();
+  return round_and_judge(ctx, weight, inputs, kColumnsOfInt8, alone, made,
+                         [&](const Feedback&, int64_t first) { return Int8Chooser(made, alone, first); });
 }
 
 CalibratedError calibrate_int4(Context& ctx, TensorView weight, int64_t group, const InputStatistics& inputs,
@@ -256,12 +263,9 @@ CalibratedError calibrate_int4(Context& ctx, TensorView weight, int64_t group, c
       minima(DType::bf16, to.minima.shape());
   const StoredInt4 alone{{nibbles, scales, minima}, weight.dim(1), group}, made{to, weight.dim(1), group};
   round_to_int4(*ctx.team, weight, group, alone.matrix);
-  if (const Feedback feedback(*ctx.team, inputs.products()); feedback.useful())
-    round_in_turn(ctx, weight, feedback, group,
-                  [&](int64_t first) { return Int4Chooser(made, feedback, first); });
-  else
-    for (int64_t row = 0; row < weight.dim(0); ++row) made.copy_row(alone, row);
-  return Judge(ctx, weight, inputs, alone, made).judge();
+  return round_and_judge(
+      ctx, weight, inputs, group, alone, made,
+      [&](const Feedback& feedback, int64_t first) { return Int4Chooser(made, feedback, first); });
 }
 
 }  // namespace shoal::ops
