@@ -42,6 +42,9 @@ target_compile_options(shoal_options INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:${sho
 # long themselves.
 set(shoal_computing_tests ops dual_ar dac kokoro audio text)
 
+# Fuzzers link these and give them nothing.
+set(shoal_not_fuzzed ops dual_ar dac kokoro kv schedule batching text_phonemes runtime)
+
 find_package(Threads REQUIRED)
 target_link_libraries(shoal_options INTERFACE Threads::Threads)
 
@@ -80,6 +83,9 @@ function(shoal_module name)
     if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=")
       target_compile_options(shoal_${name} PRIVATE -O0)
     endif()
+  endif()
+  if(SHOAL_FUZZ AND name IN_LIST shoal_not_fuzzed)
+    target_compile_options(shoal_${name} PRIVATE -O0 -g0 -fno-sanitize=all)
   endif()
   target_link_libraries(shoal_${name} PUBLIC shoal_options ${ARG_LIBRARIES})
   foreach(dependency ${ARG_DEPENDS})
