@@ -14,7 +14,8 @@ from shoal._library import NATIVE
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = Path(NATIVE) / "bin" / "shoal"
-SETTINGS = {"threads": 2, "cache_dir": "none"}
+# Requests have time enough under a sanitizer on a busy machine, too.
+SETTINGS = {"threads": 2, "cache_dir": "none", "request_timeout_s": 600}
 LONG = "This goes on and on, and nobody knows when it will end. " * 60
 
 needs_program = unittest.skipUnless(PROGRAM.exists(), "this build has no program")

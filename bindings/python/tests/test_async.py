@@ -19,9 +19,10 @@ class Asyncio(WithEngine):
         self.assertEqual(b"".join(pieces), whole.data)
 
     def test_64_streams_at_once_with_cancels(self):
-        expected = {i: self.engine.speak(f"Number {i}.", seed=i).data for i in range(0, 64, 16)}
+        expected = {i: self.engine.speak(f"Number {i}.", seed=i).data for i in range(0, 16, 4)}
 
         async def whole(i):
+            i %= 16
             return b"".join([chunk.data async for chunk in self.engine.stream_async(f"Number {i}.", seed=i)])
 
         async def leaves(i):
@@ -45,7 +46,7 @@ class Asyncio(WithEngine):
             return await asyncio.gather(*(kinds[i % 4](i) for i in range(64)))
 
         results = asyncio.run(main(), debug=True)
-        self.assertEqual({i: results[i] for i in expected}, expected)
+        self.assertEqual(results[::4], [expected[i % 16] for i in range(0, 64, 4)])
         gc.collect()
         self.assert_idle()
 
