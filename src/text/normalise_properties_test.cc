@@ -1,5 +1,5 @@
 // What holds for any text: normalised text stays, brackets are kept, and time is proportional to the length.
-#include <chrono>
+#include <ctime>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -101,10 +101,10 @@ TEST(NormaliseEnglish, AMegabyteOfAnythingIsQuick) {
         std::string("&"), std::string("Nov 5 "), std::string("\u00BD"), random_text(random, 50'000)}) {
     std::string text;
     while (text.size() < 1'000'000) text += unit;
-    const auto begin = std::chrono::steady_clock::now();
+    const std::clock_t begin = std::clock();  // others may compute, too
     normalise_english(text);
     normalise_english(text, Brackets::keep);
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8)) << unit.substr(0, 8);
+    EXPECT_LT(std::clock() - begin, 8 * CLOCKS_PER_SEC) << unit.substr(0, 8);
   }
 }
 
