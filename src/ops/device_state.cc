@@ -37,11 +37,11 @@ MatrixFormat layer_format(Device device, const Formats& formats) {
 }
 
 bool multiplies(Device device, MatrixFormat format) {
-  if (format.weights == DType::i8)
+  if (format.weights == DType::i8 || format.weights == DType::u4) {
+    if (format.weights == DType::u4 && !is_group_of_u4(format.group)) return false;
     return computes_by_itself(device) ? size_of(format.operand) == 2 && multiplies(device, format.operand)
                                       : format.operand == DType::i8;
-  if (format.weights == DType::u4)
-    return !computes_by_itself(device) && format.operand == DType::i8 && is_group_of_u4(format.group);
+  }
   if (format.weights != format.operand) return false;
   if (format.operand == DType::f16) return device.kind == DeviceKind::cuda;
   return format.operand == DType::f32 || format.operand == DType::bf16;

@@ -28,8 +28,8 @@ bool works_in_caches(Device device);
 
 // Whether the device has GEMMs with matrices of that format.
 bool multiplies(Device device, MatrixFormat format);
-// How the device multiplies a model's layers: weights of 8 and 4 bits by operands of 8 bits on a CPU, those
-// of 8 bits by the model's operands on a GPU.
+// How the device multiplies a model's layers: weights of 8 and 4 bits by operands of 8 bits on a CPU, by the
+// model's operands on a GPU.
 MatrixFormat layer_format(Device device, const Formats& formats);
 
 }  // namespace shoal::ops

@@ -7,6 +7,7 @@
 #include "ops/cpu_backend.h"
 #include "ops/cuda_backend.h"
 #include "ops/device_state.h"
+#include "ops/round_weights.h"
 #include "ops/weight_source.h"
 
 namespace shoal::ops {
@@ -70,6 +71,10 @@ Shape shape_of_scales(const Context& ctx, const PackRequest& request) {
 Tensor sized_storage(const Context& ctx, const PackRequest& request) {
   if (on_cpu(ctx)) return Tensor::sized(cpu::packed_dtype(request), cpu::packed_shape(request));
   const int64_t outputs = request.outputs * (request.paired ? 2 : 1);
+  if (request.dtype == DType::u4) {
+    const int64_t groups = (request.depth + request.group - 1) / request.group;
+    return Tensor::sized(DType::u8, {outputs, (request.depth + 1) / 2 + 4 * groups}, ctx.device);
+  }
   return Tensor::sized(request.dtype, {outputs, request.taps, request.depth}, ctx.device);
 }
 
@@ -88,13 +93,38 @@ void check_stored_as(const PackRequest& request) {
          name_of(request.dtype), "; expected all in the format and the groups they are stored in");
 }
 
+// A matrix in the form that it is packed of: floats that become 4 bits on a GPU are rounded by the CPU, so
+// that both have the same integers.
+class PackedForm {
+ public:
+  PackedForm(Context& ctx, const StoredMatrix& matrix, const MatrixFormat& format) : matrix_(matrix) {
+    const TensorView weight = matrix.weight;
+    if (on_cpu(ctx) || format.weights != DType::u4 || !multiplies(ctx.device, format) || weight.rank() != 2 ||
+        !is_float(weight.dtype()) || weight.is_sized_only())
+      return;
+    const int64_t outputs = weight.dim(0), depth = weight.dim(1);
+    const Shape groups{outputs, (depth + format.group - 1) / format.group};
+    nibbles_ = Tensor(DType::u8, {outputs, (depth + 1) / 2});
+    scales_ = Tensor(DType::bf16, groups);
+    minima_ = Tensor(DType::bf16, groups);
+    round_to_int4(*ctx.team, weight, format.group, {nibbles_, scales_, minima_});
+    matrix_ = {nibbles_, scales_, minima_, depth};
+  }
+  WeightSource rows() const { return rows_of(matrix_); }
+
+ private:
+  StoredMatrix matrix_;
+  Tensor nibbles_, scales_, minima_;
+};
+
 PackedMatrix pack(Context& ctx, PackRequest request, MatrixFormat format, TensorView bias,
                   int64_t bias_repeats = 1) {
   if (!multiplies(ctx.device, format))
     fail(ErrorCode::unsupported, "matrix format: weights in ", name_of(format.weights), " times operands in ",
          name_of(format.operand),
          ", expected one of F32, BF16, I8 (on a CPU) and F16 (on a GPU) for both, or, on "
-         "a GPU, I8 times BF16 or F16; or, on a CPU, U4 times I8 in groups of 32, 64 or 128");
+         "a GPU, I8 times BF16 or F16; or U4 in groups of 32, 64 or 128 times I8 (on a CPU), BF16 or F16 (on "
+         "a GPU)");
   if ((format.weights == DType::i8 || format.weights == DType::u4) && request.taps != 1)
     fail(ErrorCode::unsupported, "matrix format: weights in ", name_of(format.weights), " for ", request.taps,
          " taps, expected one tap");
@@ -127,7 +157,8 @@ PackedMatrix pack(Context& ctx, PackRequest request, MatrixFormat format, Tensor
 
 PackedMatrix pack_matrix(Context& ctx, const StoredMatrix& matrix, TensorView bias, MatrixFormat format) {
   check_weight(matrix, 2, 3);
-  const WeightSource source = rows_of(matrix);
+  const PackedForm form(ctx, matrix, format);
+  const WeightSource source = form.rows();
   const TensorView weight = matrix.weight;
   return pack(ctx,
               {.parts = {&source, 1},
@@ -140,13 +171,14 @@ PackedMatrix pack_matrix(Context& ctx, const StoredMatrix& matrix, TensorView bi
 PackedMatrix pack_stacked(Context& ctx, std::span<const StoredMatrix> matrices, TensorView bias,
                           MatrixFormat format) {
   CHECK(!matrices.empty());
+  std::vector<PackedForm> forms;
   std::vector<WeightSource> parts;
   int64_t outputs = 0;
   const int64_t depth = matrices[0].depth();
   for (const StoredMatrix& matrix : matrices) {
     check_weight(matrix, 2, 2);
     CHECK(matrix.depth() == depth, "stacking ", matrix.weight.shape(), " on a depth of ", depth);
-    parts.push_back(rows_of(matrix));
+    parts.push_back(forms.emplace_back(ctx, matrix, format).rows());
     outputs += matrix.weight.dim(0);
   }
   return pack(ctx, {.parts = parts, .outputs = outputs, .depth = depth}, format, bias);
@@ -163,7 +195,8 @@ PackedMatrix pack_gate_up(Context& ctx, const StoredMatrix& gate, const StoredMa
   check_weight(up, 2, 2);
   const Shape& shape = gate.weight.shape();
   CHECK(shape == up.weight.shape() && gate.depth() == up.depth(), "gate ", shape, ", up ", up.weight.shape());
-  const std::array parts = {rows_of(gate), rows_of(up)};
+  const PackedForm gate_form(ctx, gate, format), up_form(ctx, up, format);
+  const std::array parts = {gate_form.rows(), up_form.rows()};
   return pack(ctx, {.parts = parts, .paired = true, .outputs = shape[0], .depth = gate.depth()}, format, {});
 }
 

@@ -47,9 +47,9 @@ struct StoredMatrix {
 // weight: [outputs, depth], or [outputs, taps, depth]; rows may be strided. bias: f32/bf16/f16 [outputs] or
 // an empty view. format: one that the device multiplies (device_state.h), another throws Error(unsupported),
 // as does a matrix of integers in another format than its own; values are rounded to nearest even. Floats
-// become i8 and u4 by the rules of round_weights.h, so a matrix and what those make of it give equal bits.
-// The sources are in host memory; the result is in the memory of the context's device. Sources without memory
-// (Tensor::sized) give a result without memory.
+// become i8 and u4 by the rules of round_weights.h (u4 on a GPU with its errors), so a matrix and what those
+// make of it give equal bits. Sources are in host memory, the result is in that of the context's device.
+// Sources without memory (Tensor::sized) give a result without memory.
 PackedMatrix pack_matrix(Context& ctx, const StoredMatrix& matrix, TensorView bias, MatrixFormat format);
 
 // Several matrices of equal depth stacked along their outputs (wq, wk, wv stored apart).

@@ -16,10 +16,10 @@ struct RoundingError {
   void add(const RoundingError& other);
 };
 
-// weight: f32, bf16 or f16 [outputs, depth]; integers: i8 of the same shape; scales: f32 [outputs], what the
-// integers of an output count in. All dense, in host memory. The largest magnitude of an output becomes 127,
-// the others the nearest integer (ties to even), as pack_matrix makes them of floats. A pure function of the
-// weights. Throws Error(corrupt_file) for a weight that is not finite.
+// weight: f32, bf16 or f16 [outputs, depth], rows may be strided; integers: i8 of the same shape; scales: f32
+// [outputs], what the integers of an output count in. Results are dense, all is in host memory. The largest
+// magnitude of an output becomes 127, the others the nearest integer (ties to even), as pack_matrix makes
+// them of floats. A pure function of the weights. Throws Error(corrupt_file) for a weight that is not finite.
 RoundingError round_to_int8(ThreadTeam& team, TensorView weight, TensorView integers, TensorView scales);
 
 // The same in 4 bits: groups of `group` (32, 64 or 128) neighbouring inputs of an output, the last one

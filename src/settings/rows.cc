@@ -21,8 +21,8 @@ constexpr Row kRows[] = {
      "of weights and activations; auto: bfloat16 for 16-bit checkpoints, float32 for others; float16 needs a "
      "GPU"},
     {"weights", &E::weights, "Model", words("auto, int8, int4"),
-     "of a language model's layers; auto: in the precision; int8: half the memory of bfloat16; int4 (CPUs): "
-     "28 % of it"},
+     "of a language model's layers; auto: in the precision; int8: half the memory of bfloat16; int4: 28 % "
+     "of it"},
     {"kv_precision", &E::kv_precision, "Model", words("auto, model, int8"),
      "of a language model's keys and values; auto: the model's; int8: half the memory of bfloat16"},
     {"cuda_graphs", &E::cuda_graphs, "Model", kEither,

@@ -173,6 +173,13 @@ TEST(Determinism, EightBitWeightsTooAloneAndTogether) {
   expect_the_same_alone_and_together(config);
 }
 
+TEST(Determinism, FourBitWeightsTooAloneAndTogether) {
+  EngineConfig config = testing::tiny_config();
+  config.weights = WeightFormat::int4;
+  config.precision = Precision::bfloat16;
+  expect_the_same_alone_and_together(config);
+}
+
 TEST(Determinism, EightBitKeysAndValuesTooAloneAndTogether) {
   EngineConfig config = testing::tiny_config();
   config.kv_precision = KvPrecision::int8;

@@ -36,10 +36,8 @@ Formats with_weights(Formats formats, WeightFormat weights, Device device) {
   if (wanted == DType::u4 && formats.weights != wanted) formats.group = kUsualGroup;
   formats.weights = wanted;
   if (!is_integers(wanted) || ops::multiplies(device, ops::layer_format(device, formats))) return formats;
-  if (wanted == DType::u4)
-    fail(ErrorCode::unsupported,
-         "weights: int4 needs a CPU (--device cpu); on a GPU use int8, made of the original model");
-  fail(ErrorCode::unsupported, "weights: int8 on a GPU needs 16 bits beside it; use --precision bfloat16");
+  fail(ErrorCode::unsupported, "weights: ", name_of_weights(wanted),
+       " on a GPU needs 16 bits beside it; use --precision bfloat16");
 }
 
 std::string_view name_of_weights(DType dtype) { return dtype == DType::u4 ? "int4" : "int8"; }

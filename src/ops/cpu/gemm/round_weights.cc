@@ -53,7 +53,8 @@ void round_row_to_nibbles(const std::vector<float>& values, int64_t group, uint8
 std::vector<float> row_of(TensorView weight, int64_t row) {
   std::vector<float> values(static_cast<size_t>(weight.dim(1)));
   for (size_t k = 0; k < values.size(); ++k)
-    values[k] = load_float(weight.data(), weight.dtype(), row * weight.dim(1) + static_cast<int64_t>(k));
+    values[k] = load_float(weight.data(), weight.dtype(),
+                           row * weight.stride(0) + static_cast<int64_t>(k) * weight.stride(1));
   return values;
 }
 
@@ -68,8 +69,8 @@ void RoundingError::add(const RoundingError& other) {
 }
 
 RoundingError round_to_int8(ThreadTeam& team, TensorView weight, TensorView integers, TensorView scales) {
-  CHECK(weight.rank() == 2 && weight.is_contiguous() && integers.is_contiguous() &&
-            integers.shape() == weight.shape() && scales.shape() == Shape{weight.dim(0)},
+  CHECK(weight.rank() == 2 && integers.is_contiguous() && integers.shape() == weight.shape() &&
+            scales.shape() == Shape{weight.dim(0)},
         "weight ", weight.shape(), ", integers ", integers.shape(), ", scales ", scales.shape());
   std::vector<RoundingError> errors(static_cast<size_t>(weight.dim(0)));
   team.parallel_for(weight.dim(0), kRoundGrain, [&](int64_t begin, int64_t end, int) {
@@ -87,8 +88,7 @@ RoundingError round_to_int8(ThreadTeam& team, TensorView weight, TensorView inte
 }
 
 RoundingError round_to_int4(ThreadTeam& team, TensorView weight, int64_t group, const NibbleMatrix& to) {
-  CHECK(weight.rank() == 2 && weight.is_contiguous() && is_group_of_u4(group), "weight ", weight.shape(),
-        " in groups of ", group);
+  CHECK(weight.rank() == 2 && is_group_of_u4(group), "weight ", weight.shape(), " in groups of ", group);
   const int64_t outputs = weight.dim(0), depth = weight.dim(1), groups = (depth + group - 1) / group;
   CHECK(to.nibbles.shape() == Shape({outputs, (depth + 1) / 2}) && to.nibbles.is_contiguous() &&
             to.scales.shape() == Shape({outputs, groups}) && to.minima.shape() == to.scales.shape(),

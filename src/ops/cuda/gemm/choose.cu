@@ -50,7 +50,7 @@ bool is_wide(const MatrixShape& matrix, int64_t rows, const Machine& machine) {
 GemmChoice choose(const Gemm& gemm, const Machine& machine) {
   if (gemm.operand == DType::f32) return {choose_f32(gemm, machine)};
   const auto skinny = [&](bool normed) {
-    return !gemm.snake && skinny_fits(gemm.shape, gemm.rows, {normed, gemm.accumulate, gemm.int8}, machine);
+    return !gemm.snake && skinny_fits(gemm.shape, gemm.rows, {normed, gemm.accumulate, gemm.form}, machine);
   };
   if (gemm.f32_rows && skinny(gemm.norm)) return {GemmKernel::skinny, /*rounds=*/true};
   return {skinny(false) ? GemmKernel::skinny : choose_rounded(gemm, machine)};

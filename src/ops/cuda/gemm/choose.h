@@ -19,8 +19,8 @@
 // | tile         | 16 bits | any      | all | everywhere else                                                |
 // clang-format on
 // skinny: by two kernels; matrices larger than what the GPU holds at once stream (skinny/streamed.cuh),
-// on 9.0. Weights of 8 bits: skinny reads them as they are; before every other kernel they are widened to 16
-// bits.
+// on 9.0. Weights of 8 and 4 bits: skinny reads them as they are; before every other kernel they are widened
+// to 16 bits.
 //
 // Convolutions never take resident or broad: those keep whole rows of x in shared memory, one for each row of
 // y, and a convolution's taps read rows that neighbours share, with a step and a start of their own
@@ -38,7 +38,7 @@ enum class GemmKernel : uint8_t { f32_few_rows, f32_slices, f32_blocks, skinny, 
 struct Gemm {
   MatrixShape shape;
   DType operand = DType::bf16;  // f32, bf16 or f16
-  bool int8 = false;            // weights of 8 bits; all kernels but skinny multiply them in 16 (widened)
+  TileForm form;                // all kernels but skinny multiply weights of fewer bits in 16 (widened)
   int64_t rows = 0;             // of the result; more than 0
   bool linear = true;           // row t of the result is of row t of x alone, and no snake follows
   bool snake = false;           // follows; then not linear

@@ -23,7 +23,7 @@ bool rounds_by_itself(Context& ctx, const Product& product, TensorView x, const 
   if (x.dtype() != DType::f32 || !is_vectors(x) || (norm && !is_aligned(norm->weight.data()))) return false;
   const Gemm gemm{.shape = product.shape,
                   .operand = product.format.operand,
-                  .int8 = product.scales != nullptr,
+                  .form = form_of(product.format),
                   .rows = product.rows,
                   .accumulate = product.epilogue.accumulate,
                   .f32_rows = true,

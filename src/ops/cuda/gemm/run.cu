@@ -12,7 +12,7 @@ namespace shoal::ops::cuda {
 namespace {
 
 void run(Context& ctx, GemmKernel kernel, const Product& product, const float* snake_alpha) {
-  if (product.scales && kernel != GemmKernel::skinny) {
+  if (is_narrow(product) && kernel != GemmKernel::skinny) {
     const Workspace::Scope scope(*ctx.workspace);
     return run(ctx, kernel, widened(ctx, product), snake_alpha);
   }
@@ -44,7 +44,7 @@ void run(Context& ctx, GemmKernel kernel, const Product& product, const float* s
 Gemm facts_of(const Product& product, bool linear, const float* snake_alpha) {
   return {.shape = product.shape,
           .operand = product.format.operand,
-          .int8 = product.scales != nullptr,
+          .form = form_of(product.format),
           .rows = product.rows,
           .linear = linear,
           .snake = snake_alpha != nullptr,

@@ -34,7 +34,7 @@ class QuantisedModel : public ::testing::Test {
     EngineConfig config = tiny_config();
     config.model = model;
     config.weights = weights;
-    config.precision = Precision::bfloat16;  // a GPU multiplies weights of 8 bits by 16
+    config.precision = Precision::bfloat16;  // a GPU multiplies integers by 16 bits
     return config;
   }
   static std::vector<float> sound_of(const EngineConfig& config) {
@@ -63,11 +63,6 @@ TEST_F(QuantisedModel, SpeaksAsTheModelThatWasQuantisedWhileLoading) {
 
 TEST_F(QuantisedModel, Of4BitsSpeaksAsTheModelThatWasQuantisedWhileLoading) {
   for (const std::string& from : {tiny_config().model, std::string()}) {
-    const auto config = [&](const std::string& model, WeightFormat weights) {
-      EngineConfig made = config_of(model, weights);
-      made.device = "cpu";
-      return made;
-    };
     const auto write = [&](int group) {
       fs::remove_all(model());
       quantise_model({.model = from,
@@ -77,16 +72,16 @@ TEST_F(QuantisedModel, Of4BitsSpeaksAsTheModelThatWasQuantisedWhileLoading) {
                       .threads = 2});
     };
     write(0);
-    const std::vector<float> expected = sound_of(config(from, WeightFormat::int4));
-    EXPECT_EQ(sound_of(config(model(), WeightFormat::automatic)), expected) << from;
-    EXPECT_EQ(sound_of(config(model(), WeightFormat::int4)), expected) << from;
-    EXPECT_NE(sound_of(config(from, WeightFormat::int8)), expected) << from;
-    EXPECT_EQ(error_of([&] { sound_of(config(model(), WeightFormat::int8)); }).code(),
+    const std::vector<float> expected = sound_of(config_of(from, WeightFormat::int4));
+    EXPECT_EQ(sound_of(config_of(model(), WeightFormat::automatic)), expected) << from;
+    EXPECT_EQ(sound_of(config_of(model(), WeightFormat::int4)), expected) << from;
+    EXPECT_NE(sound_of(config_of(from, WeightFormat::int8)), expected) << from;
+    EXPECT_EQ(error_of([&] { sound_of(config_of(model(), WeightFormat::int8)); }).code(),
               ErrorCode::unsupported);
     EXPECT_THAT(error_of([&] { quantise_model({.model = model(), .output_dir = model() + "2"}); }).message(),
                 HasSubstr("int4 already"));
     write(32);
-    EXPECT_NE(sound_of(config(model(), WeightFormat::automatic)), expected) << from;
+    EXPECT_NE(sound_of(config_of(model(), WeightFormat::automatic)), expected) << from;
     fs::remove_all(model());
   }
   for (const int group : {-1, 16, 48, 256})

@@ -11,6 +11,10 @@
 // bytes at 8 (4 n + q): of output n the inputs 8 c + 2 q and the next, for c = 0 .. 3. Every output has a
 // scale.
 //
+// 4-bit weights: the same tiles in 128 bytes, a word a lane (int4_tile.cuh), in records of the 1, 2 or 4
+// tiles that a group of inputs fills. A record begins with the scale and the minimum of each of its eight
+// outputs; in a row of tiles the last one may have tiles that nobody reads.
+//
 // The tensor cores multiply 16 inputs at a time, by rising input. A chain of mma.sync.m16n8k16 and one of
 // wgmma.m64nNk16 over the same inputs give the same bits (wide_test.cc checks it).
 //
@@ -26,6 +30,7 @@ namespace shoal::ops::cuda {
 
 constexpr int kTileOutputs = 8, kTileInputs = 32;
 constexpr int kTileBytes = kTileOutputs * kTileInputs * 2, kInt8TileBytes = kTileBytes / 2;
+constexpr int kInt4TileBytes = kTileBytes / 4, kInt4HeadBytes = kTileOutputs * 4;
 constexpr int kSegments = 8;  // of a matrix with one tap
 
 struct MatrixShape {
@@ -45,6 +50,28 @@ struct MatrixShape {
   }
   // Of 16-bit weights.
   __host__ __device__ int64_t bytes() const { return tile_rows() * row_tiles() * kTileBytes; }
+};
+
+// How weights lie in a row of tiles: record after record of one tile, or, in 4 bits, of a group's.
+struct TileForm {
+  int bits = 16;  // of a weight: 16, 8 or 4
+  int shift = 0;  // a record has 1 << shift tiles
+
+  __host__ __device__ int tile_bytes() const { return kTileBytes / 16 * bits; }
+  __host__ __device__ int head_bytes() const { return bits == 4 ? kInt4HeadBytes : 0; }
+  __host__ __device__ int record_bytes() const { return head_bytes() + (tile_bytes() << shift); }
+  // Where the record that holds a tile begins, in its row of tiles.
+  __host__ __device__ int start_of(int tile) const { return (tile >> shift) * record_bytes(); }
+  // Whole records that hold `tiles` tiles from tile `begin` of a row on.
+  __host__ __device__ int records(int begin, int tiles) const {
+    return tiles > 0 ? ((begin + tiles - 1) >> shift) - (begin >> shift) + 1 : 0;
+  }
+  __host__ __device__ int64_t row_bytes(int64_t row_tiles) const {
+    return ((row_tiles + (1 << shift) - 1) >> shift) * record_bytes();
+  }
+  __host__ __device__ int64_t bytes(const MatrixShape& shape) const {
+    return shape.tile_rows() * row_bytes(shape.row_tiles());
+  }
 };
 
 // The position of the eight weights of output n at inputs 32 tile + 2 quarter and so on, in bytes.

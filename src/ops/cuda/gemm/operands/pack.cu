@@ -81,17 +81,27 @@ void copy_to_device(Context& ctx, const char* from, TensorView to) {
 void pack_part(Context& ctx, const PackRequest& request, const PackArguments& where, TensorView scales) {
   Workspace::Scope scope(*ctx.workspace);
   PackArguments arguments = where;
-  const Range range = range_of(where.from, request.taps, request.depth);
+  // Two weights of 4 bits are one element.
+  const int64_t stored_depth = where.from.group_scales ? (request.depth + 1) / 2 : request.depth;
+  const Range range = range_of(where.from, request.taps, stored_depth);
   const int64_t element = size_of(where.from.dtype);
   const TensorView bytes = ctx.workspace->alloc(DType::u8, {(range.last - range.first + 1) * element});
   copy_to_device(ctx, static_cast<const char*>(where.from.data) + range.first * element, bytes);
   arguments.source = bytes.data();
   arguments.from.start -= range.first;
-  if (where.from.scales) {
-    const TensorView stored = ctx.workspace->alloc(DType::f32, {where.from.outputs});
-    copy_to_device(ctx, reinterpret_cast<const char*>(where.from.scales), stored);
-    arguments.from.scales = stored.as<float>();
+  const auto copied = [&](const auto* values, DType dtype, int64_t count) {
+    const TensorView stored = ctx.workspace->alloc(dtype, {count});
+    copy_to_device(ctx, reinterpret_cast<const char*>(values), stored);
+    return static_cast<decltype(values)>(stored.data());
+  };
+  if (where.from.scales) arguments.from.scales = copied(where.from.scales, DType::f32, where.from.outputs);
+  if (where.from.group_scales) {
+    const int64_t count = where.from.outputs * where.from.groups;
+    arguments.from.group_scales = copied(where.from.group_scales, DType::bf16, count);
+    arguments.from.minima = copied(where.from.minima, DType::bf16, count);
+    return pack_int4(ctx, arguments, request.format());
   }
+  CHECK(request.dtype != DType::u4, "only stored integers become 4 bits");
   if (request.dtype == DType::i8) return pack_int8(ctx, arguments, request.operand, scales.as<float>());
 
   const bool tiles = request.dtype != DType::f32;
@@ -109,9 +119,8 @@ void pack_part(Context& ctx, const PackRequest& request, const PackArguments& wh
 
 Tensor pack(Context& ctx, const PackRequest& request, TensorView scales) {
   const MatrixShape shape{request.outputs, request.taps, request.depth, request.paired};
-  const int64_t bytes = request.dtype == DType::f32  ? f32_bytes(shape)
-                        : request.dtype == DType::i8 ? shape.bytes() / 2
-                                                     : shape.bytes();
+  const int64_t bytes =
+      request.dtype == DType::f32 ? f32_bytes(shape) : form_of(request.format()).bytes(shape);
   Tensor packed(DType::u8, {bytes}, ctx.device);
   cuda::fill_zero(ctx, packed);  // outputs that pad the last tiles
   if (!scales.empty()) cuda::fill_zero(ctx, scales);

@@ -4,7 +4,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "ops/cuda/gemm/operands/matrix_layout.cuh"
+#include "ops/cuda/gemm/operands/products.h"
 #include "ops/weight_source.h"
 
 namespace shoal::ops::cuda {
@@ -12,7 +12,7 @@ namespace shoal::ops::cuda {
 // The positions of a part's elements in device memory (WeightSource), and their destination.
 struct PackArguments {
   const void* source;
-  WeightSource from;  // data is not read; start counts from `source`; scales are in device memory
+  WeightSource from;  // data is not read; start counts from `source`; scales and minima are in device memory
   MatrixShape shape;
   int64_t part, first_output;
   void* to;
@@ -30,5 +30,7 @@ __device__ inline float source_value(const PackArguments& a, int64_t n, int64_t 
 
 // As 8-bit weights, for operands of bf16 or f16; one tap. scales: by row of tiles and output in it.
 void pack_int8(Context& ctx, const PackArguments& arguments, DType operand, float* scales);
+// As 4-bit weights, of stored ones; one tap.
+void pack_int4(Context& ctx, const PackArguments& arguments, const MatrixFormat& format);
 
 }  // namespace shoal::ops::cuda

@@ -32,7 +32,7 @@ struct Product {
   MatrixShape shape;
   MatrixFormat format = DType::bf16;
   const void* weight = nullptr;   // the layout of matrix_layout.cuh
-  const float* scales = nullptr;  // of i8 weights, by row of tiles and output in it; else null
+  const float* scales = nullptr;  // of i8 weights, by row of tiles and output in it
   // Of format.operand. In 16 bits: its rows are 16-byte aligned, and after `depth` each has zeros up to a
   // multiple of 8 inputs. In f32: any alignment.
   const void* x = nullptr;
@@ -41,6 +41,15 @@ struct Product {
   TapRows taps;
   ProductEpilogue epilogue;
 };
+
+// Of bf16, f16, i8 and u4.
+inline TileForm form_of(const MatrixFormat& format) {
+  if (format.weights == DType::i8) return {.bits = 8};
+  if (format.weights != DType::u4) return {};
+  return {.bits = 4, .shift = format.group == 32 ? 0 : format.group == 64 ? 1 : 2};
+}
+// Weights of fewer bits than their operands.
+inline bool is_narrow(const Product& product) { return product.format.weights != product.format.operand; }
 
 // How many rows skinny_product (skinny_product.h) takes at most.
 constexpr int64_t kSkinnyRows = 16;
@@ -53,7 +62,7 @@ TensorView product_operand(Context& ctx, TensorView x, DType dtype, const RmsNor
 // Whether products whose operands are of `dtype` read x as it is.
 bool is_product_operand(TensorView x, DType dtype);
 
-// A product of 16-bit weights that gives the same bits as this one of 8-bit weights. They are widened into
+// A product of 16-bit weights that gives the same bits as this one of narrow weights. They are widened into
 // ctx.workspace; the next kernel that is started must be the product's.
 Product widened(Context& ctx, Product product);
 

@@ -8,7 +8,7 @@
 namespace shoal::ops::cuda {
 
 SkinnyArguments skinny_arguments(const Product& product, const RmsNorm* norm) {
-  SkinnyArguments arguments = skinny_arguments(product.shape, product.rows);
+  SkinnyArguments arguments = skinny_arguments(product.shape, product.rows, form_of(product.format));
   arguments.weight = static_cast<const uint4*>(product.weight);
   arguments.scales = product.scales;
   arguments.x = product.x;
@@ -26,15 +26,15 @@ bool skinny_product(Context& ctx, const Product& product, DType x_dtype, const R
   CHECK(x_dtype == product.format.operand || (x_dtype == DType::f32 && shape.depth % 8 == 0));
   if (norm && product.rows > kNormRows) return false;
   const bool float_input = x_dtype == DType::f32;
-  if ((norm || !float_input) &&
-      is_streamed(shape, product.rows, product.scales != nullptr, machine_of(ctx)) &&
+  if ((norm || !float_input) && is_streamed(shape, product.rows, form_of(product.format), machine_of(ctx)) &&
       streamed_product(ctx, product, norm))
     return true;
   const SkinnyArguments arguments = skinny_arguments(product, norm);
   return with_operand_type(product.format.operand, [&](auto type) {
     using T = decltype(type);
-    return product.scales ? launch_skinny_int8<T>(ctx, arguments, float_input)
-                          : launch_skinny<T>(ctx, arguments, float_input);
+    return arguments.form.bits == 4   ? launch_skinny_int4<T>(ctx, arguments, float_input)
+           : arguments.form.bits == 8 ? launch_skinny_int8<T>(ctx, arguments, float_input)
+                                      : launch_skinny<T>(ctx, arguments, float_input);
   });
 }
 

@@ -1,4 +1,4 @@
-// y = epilogue(x W^T) for at most 16 rows of x and 16-bit weights, as at each step of decoding.
+// y = epilogue(x W^T) for at most 16 rows of x, as at each step of decoding.
 //
 // Bound by memory: every weight is read once, rows * depth * outputs multiplications are hidden behind it. A
 // decode step is hundreds of such kernels of one or two microseconds each, so a kernel asks for all of its
@@ -14,6 +14,7 @@
 #include <algorithm>
 
 #include "ops/cuda/device/launch.cuh"
+#include "ops/cuda/gemm/operands/int4_tile.cuh"
 #include "ops/cuda/gemm/operands/int8_tile.cuh"
 #include "ops/cuda/gemm/operands/product_epilogue.cuh"
 #include "ops/cuda/gemm/skinny/skinny_input.cuh"
@@ -41,7 +42,7 @@ __device__ inline void load_constants(const SkinnyArguments& a, const SkinnyShar
 
 // The results of a block that a thread stores: of 8 (kHigh: 16) rows by 8 outputs for each row of tiles. What
 // each warp has summed lies where the first tiles of its segments were.
-template <int kTileBytes, int kTileRows, bool kHigh>
+template <int kTileRows, bool kHigh>
 class SkinnyResults {
  public:
   // Asks for what y holds.
@@ -99,7 +100,7 @@ class SkinnyResults {
   // The segments' sums, added in order.
   __device__ float sum(int tile_row, const Place& place) const {
     const char* const from =
-        shared_ + tile_row * a_.stage_tiles * kTileBytes + (place.row * kTileOutputs + place.output) * 4;
+        shared_ + tile_row * a_.place_bytes + (place.row * kTileOutputs + place.output) * 4;
     float sum = 0.0f;
 #pragma unroll
     for (int segment = 0; segment < kSegments; ++segment)
@@ -114,17 +115,24 @@ class SkinnyResults {
   int first_;
 };
 
-// Weights as operands: 16 bits as they are, 8 bits times the scales of the lane's outputs.
-template <typename T, bool kInt8, int kTileRows>
+// Weights as operands: 16 bits as they are, 8 bits times the scales of the lane's outputs, 4 bits times those
+// of their groups.  kBits: of a weight.
+template <typename T, int kBits, int kTileRows>
 struct TileOperands {
-  static constexpr int kBytes = kInt8 ? kInt8TileBytes : kTileBytes;
-  TileScale<T> scales[kInt8 ? kTileRows : 1];
-  int place;  // of the lane in a tile, in bytes
+  // By which sums are multiplied.
+  static constexpr float kUnit = kBits == 4 ? NibbleScale<T>::kUnit : 1.0f;
+  TileScale<T> scales[kBits == 8 ? kTileRows : 1];
+  int place;             // of the lane in a tile, in bytes
+  int shift = 0, begin;  // of 4 bits: of the form; the segment's first tile
 
   // first: the block's first row of tiles, of which `valid` exist.
-  __device__ TileOperands(const SkinnyArguments& a, int first, int valid) {
+  __device__ TileOperands(const SkinnyArguments& a, int first, int valid, int begin_of_segment)
+      : begin(begin_of_segment) {
     const int lane = static_cast<int>(threadIdx.x % 32);
-    if constexpr (kInt8) {
+    if constexpr (kBits == 4) {
+      place = lane * 4;
+      shift = a.form.shift;
+    } else if constexpr (kBits == 8) {
       place = lane * 8;
 #pragma unroll
       for (int r = 0; r < kTileRows; ++r)
@@ -133,9 +141,22 @@ struct TileOperands {
       place = (lane % 8 * 4 + swizzled_chunk(lane % 8, lane / 8)) * 16;  // that the lane loads for its warp
     }
   }
-  __device__ uint4 load(int r, const char* tile) const {
-    if constexpr (kInt8) return scales[r].operand(*reinterpret_cast<const uint2*>(tile + place));
-    return load_operand(reinterpret_cast<const uint4*>(tile + place));
+  // Where tile `tile` of the segment lies in its record.
+  __device__ int tile_in_record(int tile) const {
+    return kBits == 4 ? (begin + tile) & ((1 << shift) - 1) : 0;
+  }
+  // Of tile i of the records at `from`, in row r of the block's.
+  __device__ uint4 load(int r, const char* from, int i) const {
+    if constexpr (kBits == 4) {
+      const int record = i >> shift;
+      const char* const head = from + (record << shift) * kInt4TileBytes + record * kInt4HeadBytes;
+      const char* const tile = from + i * kInt4TileBytes + (record + 1) * kInt4HeadBytes;
+      const NibbleScale<T> scale(*reinterpret_cast<const uint32_t*>(head + place / 16 * 4));
+      return scale.operand(*reinterpret_cast<const uint32_t*>(tile + place));
+    }
+    if constexpr (kBits == 8)
+      return scales[r].operand(*reinterpret_cast<const uint2*>(from + i * kInt8TileBytes + place));
+    return load_operand(reinterpret_cast<const uint4*>(from + i * kTileBytes + place));
   }
 };
 
@@ -147,14 +168,13 @@ __device__ inline void multiply_segment(const SkinnyArguments& a, Weights& weigh
   for (int piece = 0, done = 0; done < tiles; ++piece, done += a.stage_tiles) {
     weights.wait(piece);
     const char* const from = weights.place(piece);
-    const int count = min(a.stage_tiles, tiles - done);
+    const int count = min(a.stage_tiles, tiles - done), skipped = operands.tile_in_record(done);
     const auto multiply = [&](int s, int t) {
       uint4 low, high{};
       input.take(s, done + t, low, high);
 #pragma unroll
       for (int r = 0; r < kTileRows; ++r)  // of a row that there is not: whatever lies there, to no use
-        multiply_tile<T>(sums[r], low, high,
-                         operands.load(r, from + (r * a.stage_tiles + t) * Operands::kBytes));
+        multiply_tile<T>(sums[r], low, high, operands.load(r, from + r * a.place_bytes, skipped + t));
     };
     int start = 0;
     for (; start + kAhead <= count; start += kAhead)
@@ -171,7 +191,7 @@ __device__ inline void multiply_segment(const SkinnyArguments& a, Weights& weigh
 }
 
 // 64 or 80 registers: four or three blocks fit a multiprocessor, as far as shared memory allows.
-template <typename T, bool kInt8, SkinnyInput kInput, int kTileRows, bool kHigh>
+template <typename T, int kBits, SkinnyInput kInput, int kTileRows, bool kHigh>
 __global__ void __launch_bounds__(kSkinnyThreads, kTileRows == 2 ? 4 : 3)
     skinny_kernel(const SkinnyArguments a) {
   extern __shared__ uint4 shared_vectors[];
@@ -184,11 +204,11 @@ __global__ void __launch_bounds__(kSkinnyThreads, kTileRows == 2 ? 4 : 3)
   const int begin = min(warp * a.segment_tiles, a.row_tiles),
             tiles = min(a.segment_tiles, a.row_tiles - begin);
   load_constants(a, at, shared, first);
-  using Operands = TileOperands<T, kInt8, kTileRows>;
-  SegmentWeights<Operands::kBytes> weights(a, at, shared, first, valid, begin, tiles);
-  const Operands operands(a, first, valid);
+  using Operands = TileOperands<T, kBits, kTileRows>;
+  SegmentWeights<kBits> weights(a, at, shared, first, valid, begin, tiles);
+  const Operands operands(a, first, valid, begin);
   wait_for_inputs();
-  SkinnyResults<Operands::kBytes, kTileRows, kHigh> results(a, at, shared, first);
+  SkinnyResults<kTileRows, kHigh> results(a, at, shared, first);
   float sums[kTileRows][4] = {};
   if constexpr (kInput == SkinnyInput::normed) {
     static_assert(!kHigh, "at most kNormRows are normed");
@@ -213,10 +233,9 @@ __global__ void __launch_bounds__(kSkinnyThreads, kTileRows == 2 ? 4 : 3)
 #pragma unroll
     for (int r = 0; r < kTileRows; ++r) {
       if (r >= valid) break;
-      float2* const to =
-          reinterpret_cast<float2*>(weights.place(0) + r * a.stage_tiles * Operands::kBytes) + lane;
-      to[0] = {sums[r][0], sums[r][1]};
-      if constexpr (kHigh) to[32] = {sums[r][2], sums[r][3]};
+      float2* const to = reinterpret_cast<float2*>(weights.place(0) + r * a.place_bytes) + lane;
+      to[0] = {sums[r][0] * Operands::kUnit, sums[r][1] * Operands::kUnit};
+      if constexpr (kHigh) to[32] = {sums[r][2] * Operands::kUnit, sums[r][3] * Operands::kUnit};
     }
   }
   __syncthreads();
@@ -226,8 +245,10 @@ __global__ void __launch_bounds__(kSkinnyThreads, kTileRows == 2 ? 4 : 3)
 // False, and nothing is started: a block's part does not fit into shared memory. (skinny_launch.cuh)
 template <typename T>
 bool launch_skinny(Context& ctx, SkinnyArguments arguments, bool float_input);
-// The same for 8-bit weights, multiplied as T. (skinny_int8.cu)
+// The same for 8- and 4-bit weights, multiplied as T. (skinny_int8.cu, skinny_int4.cu)
 template <typename T>
 bool launch_skinny_int8(Context& ctx, SkinnyArguments arguments, bool float_input);
+template <typename T>
+bool launch_skinny_int4(Context& ctx, SkinnyArguments arguments, bool float_input);
 
 }  // namespace shoal::ops::cuda

@@ -13,12 +13,13 @@ constexpr int kNormRows = kSegments;  // rows that a block norms at most: one by
 
 struct SkinnyArguments {
   const uint4* weight;
-  const float* scales;  // of 8-bit weights; else null
+  const float* scales;  // of 8-bit weights
   const void* x;
   int64_t x_stride;
   int rows, depth, outputs;  // depth: rounded up to a multiple of 8
   int tile_rows, row_tiles, segment_tiles, segments;
   bool paired;
+  TileForm form;
   const float* norm_weight;  // f32 x only; null: no norm
   float eps;
   ProductEpilogue epilogue;
@@ -27,9 +28,9 @@ struct SkinnyArguments {
   // `stages` places for stage_tiles tiles of each row: one place for all of it, or two or three through which
   // it streams.
   int block_rows = 0, stage_tiles = 0, stages = 0;
+  int place_bytes = 0;  // of a row's tiles in a place
 
-  __host__ __device__ int tile_bytes() const { return scales ? kInt8TileBytes : kTileBytes; }
-  __host__ __device__ int stage_bytes() const { return block_rows * stage_tiles * tile_bytes(); }
+  __host__ __device__ int stage_bytes() const { return block_rows * place_bytes; }
   __host__ __device__ int segment_bytes() const { return stages * stage_bytes(); }
 };
 

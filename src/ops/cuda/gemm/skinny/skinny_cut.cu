@@ -14,7 +14,7 @@ int64_t blocks_for(int64_t items, int64_t per_block) { return (items + per_block
 
 }  // namespace
 
-SkinnyArguments skinny_arguments(const MatrixShape& shape, int64_t rows) {
+SkinnyArguments skinny_arguments(const MatrixShape& shape, int64_t rows, const TileForm& form) {
   return {.rows = static_cast<int>(rows),
           .depth = static_cast<int>((shape.depth + 7) / 8 * 8),
           .outputs = static_cast<int>(shape.outputs),
@@ -22,11 +22,19 @@ SkinnyArguments skinny_arguments(const MatrixShape& shape, int64_t rows) {
           .row_tiles = static_cast<int>(shape.row_tiles()),
           .segment_tiles = static_cast<int>(shape.segment_tiles()),
           .segments = static_cast<int>(blocks_for(shape.row_tiles(), shape.segment_tiles())),
-          .paired = shape.paired};
+          .paired = shape.paired,
+          .form = form};
+}
+
+int place_bytes_of(const SkinnyArguments& a, int tiles) {
+  const int last = (1 << a.form.shift) - 1;
+  const bool whole = (a.segment_tiles & last) == 0 && (tiles == a.segment_tiles || (tiles & last) == 0);
+  const int sums = (a.rows > 8 ? 16 : 8) * kTileOutputs * 4;
+  return std::max(a.form.records(whole ? 0 : last, tiles) * a.form.record_bytes(), sums);
 }
 
 void choose_cut(SkinnyArguments& a, const Machine& machine) {
-  const int step = a.paired ? 2 : 1, row_bytes = a.segments * a.segment_tiles * a.tile_bytes();
+  const int step = a.paired ? 2 : 1, row_bytes = a.segments * place_bytes_of(a, a.segment_tiles);
   const int64_t budget = std::min<int64_t>(kMostWeightBytes, machine.shared_bytes / 2);
   int64_t least = std::numeric_limits<int64_t>::max();
   for (const int rows : kBlockRows) {
@@ -38,18 +46,16 @@ void choose_cut(SkinnyArguments& a, const Machine& machine) {
   const bool fits = a.block_rows * row_bytes <= kMostWeightBytes;
   a.stage_tiles = fits ? a.segment_tiles : a.paired ? 4 : 12;
   a.stages = fits ? 1 : a.paired ? 3 : 2;
+  a.place_bytes = place_bytes_of(a, a.stage_tiles);
 }
 
 bool skinny_fits(const MatrixShape& shape, int64_t rows, const SkinnyForm& form, const Machine& machine) {
   if (rows > (form.normed ? kNormRows : kSkinnyRows) || shape.taps != 1) return false;
   constexpr float kSomething = 0;
-  SkinnyArguments arguments = skinny_arguments(shape, rows);
+  SkinnyArguments arguments = skinny_arguments(shape, rows, form.weights);
   if (form.normed) arguments.norm_weight = &kSomething;
-  if (form.int8) arguments.scales = &kSomething;
   arguments.epilogue.accumulate = form.accumulate;
   choose_cut(arguments, machine);
-  // The sums of sixteen rows take the place of two tiles of 8 bits.
-  if (form.int8 && rows > 8 && arguments.stage_tiles < 2) return false;
   return SkinnyShared(arguments).bytes <= machine.shared_bytes;
 }
 

@@ -7,7 +7,11 @@
 namespace shoal::ops::cuda {
 
 // What follows from the shape of the matrix and the number of rows.
-SkinnyArguments skinny_arguments(const MatrixShape& shape, int64_t rows);
+SkinnyArguments skinny_arguments(const MatrixShape& shape, int64_t rows, const TileForm& form = {});
+
+// What `tiles` tiles of a row take in shared memory, wherever a piece of so many begins: their records, or
+// the sums that take their place.
+int place_bytes_of(const SkinnyArguments& a, int tiles);
 
 // Sets block_rows, stage_tiles and stages: as many rows of tiles to a block as keep the most loaded
 // multiprocessor's part smallest; of these the most, so that x is read and normed by few blocks. A segment
@@ -18,7 +22,7 @@ void choose_cut(SkinnyArguments& a, const Machine& machine);
 struct SkinnyForm {
   bool normed = false;  // it norms f32 rows itself
   bool accumulate = false;
-  bool int8 = false;  // weights of 8 bits
+  TileForm weights;
 };
 // Whether the kernel can make the GEMM at all: one tap, few rows, and room in shared memory.
 bool skinny_fits(const MatrixShape& shape, int64_t rows, const SkinnyForm& form, const Machine& machine);

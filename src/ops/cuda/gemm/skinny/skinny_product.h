@@ -9,7 +9,7 @@ namespace shoal::ops::cuda {
 // Of the product, not cut yet. norm: null if there is none.
 SkinnyArguments skinny_arguments(const Product& product, const RmsNorm* norm);
 
-// At most kSkinnyRows rows, 16-bit weights, one tap. x may also be f32 (x_dtype), to which the norm is
+// At most kSkinnyRows rows, one tap. x may also be f32 (x_dtype), to which the norm is
 // applied first when there is one; then its rows are 16-byte aligned and depth is a multiple of 8. False, and
 // nothing is done: so many inputs do not fit into shared memory, or there are more rows than warps that norm
 // them (eight), which a kernel of its own does sooner.

@@ -10,17 +10,17 @@
 namespace shoal::ops::cuda {
 
 // The tiles of one segment in the rows of tiles of a block, for one warp. In shared memory: stage by stage,
-// in each the rows of tiles one after the other.  kBytes: of a tile.
-template <int kBytes>
+// in each the rows of tiles one after the other.  kBits: of a weight.
+template <int kBits>
 class SegmentWeights {
  public:
   // Starts the copies of what there is place for. first: the block's first row of tiles, of which `valid`
   // exist; begin, tiles: the segment's.
   __device__ SegmentWeights(const SkinnyArguments& a, const SkinnyShared& at, char* shared, int first,
                             int valid, int begin, int tiles)
-      : a_(a), valid_(valid), tiles_(tiles) {
+      : a_(a), valid_(valid), begin_(begin), tiles_(tiles) {
     const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x / 32), 0);
-    from_ = a.weight + (static_cast<int64_t>(first) * a.row_tiles + begin) * kTileVectors;
+    from_ = reinterpret_cast<const char*>(a.weight) + first * form().row_bytes(a.row_tiles);
     to_ = shared + warp * a.segment_bytes();
 #if __CUDA_ARCH__ >= 900
     barriers_ = address_of(shared + at.barriers + warp * kMostStages * 8);
@@ -33,7 +33,8 @@ class SegmentWeights {
     for (int piece = 0; piece < a.stages; ++piece) copy(piece);
     const int open = a.stages * a.stage_tiles;  // what follows is brought nearer
     if (tiles > open && lane() < valid)
-      prefetch_weights(from_ + (lane() * a.row_tiles + open) * kTileVectors, (tiles - open) * kBytes);
+      prefetch_weights(from_ + lane() * form().row_bytes(a.row_tiles) + form().start_of(begin + open),
+                       bytes_of(begin + open, tiles - open));
   }
 
   // Waits for piece `piece`: tiles [piece * stage_tiles, (piece + 1) * stage_tiles) of each row. Pieces are
@@ -52,7 +53,7 @@ class SegmentWeights {
 #endif
   }
 
-  // Where its tiles are: of row r from r * stage_tiles * kBytes on.
+  // Where its records are: of row r from r * place_bytes on.
   __device__ char* place(int piece) const { return to_ + piece % a_.stages * a_.stage_bytes(); }
 
   // All lanes have used a piece: another one may take its place.
@@ -63,7 +64,10 @@ class SegmentWeights {
   }
 
  private:
-  static constexpr int kTileVectors = kBytes / 16;
+  __device__ TileForm form() const { return {kBits, kBits == 4 ? a_.form.shift : 0}; }
+  __device__ int bytes_of(int begin, int tiles) const {
+    return form().records(begin, tiles) * form().record_bytes();
+  }
   static __device__ int lane() { return static_cast<int>(threadIdx.x % 32); }
   static __device__ uint32_t address_of(const void* shared) {
     return static_cast<uint32_t>(__cvta_generic_to_shared(shared));
@@ -71,28 +75,29 @@ class SegmentWeights {
 
   __device__ void copy(int piece) {
     const int done = piece * a_.stage_tiles, count = min(a_.stage_tiles, tiles_ - done);
-    const uint4* const from = from_ + done * kTileVectors;
+    const char* const from = from_ + form().start_of(begin_ + done);
+    const int64_t row_bytes = form().row_bytes(a_.row_tiles);
+    const int bytes = bytes_of(begin_ + done, count);
     char* const to = place(piece);
 #if __CUDA_ARCH__ >= 900
     if (count <= 0 || lane() != 0) return;
     const uint32_t barrier = barriers_ + piece % a_.stages * 8;
-    arrive_expecting(barrier, valid_ * count * kBytes);
+    arrive_expecting(barrier, valid_ * bytes);
     for (int r = 0; r < valid_; ++r)
-      copy_bulk(address_of(to + r * a_.stage_tiles * kBytes), from + r * a_.row_tiles * kTileVectors,
-                count * kBytes, barrier);
+      copy_bulk(address_of(to + r * a_.place_bytes), from + r * row_bytes, bytes, barrier);
 #else
     for (int r = 0; r < valid_; ++r)
-      for (int t = lane(); t < count * kTileVectors; t += 32)
-        copy_async<16>(to + r * a_.stage_tiles * kBytes + t * 16, from + r * a_.row_tiles * kTileVectors + t);
+      for (int at = lane() * 16; at < bytes; at += 32 * 16)
+        copy_async<16>(to + r * a_.place_bytes + at, from + r * row_bytes + at);
     end_copy_group();
 #endif
   }
 
   const SkinnyArguments& a_;
-  const uint4* from_;
+  const char* from_;  // the block's first row of tiles
   char* to_;
   uint32_t barriers_ = 0;
-  int valid_, tiles_;
+  int valid_, begin_, tiles_;
 };
 
 }  // namespace shoal::ops::cuda

@@ -16,10 +16,12 @@ bool streamed_product(Context& ctx, const Product& product, const RmsNorm* norm,
   blocks = std::min(units, blocks > 0 ? blocks : machine.multiprocessors);
   with_operand_type(product.format.operand, [&](auto type) {
     using T = decltype(type);
-    if (arguments.scales)
-      launch_streamed<T, true>(ctx, arguments, blocks);
+    if (arguments.form.bits == 4)
+      launch_streamed<T, 4>(ctx, arguments, blocks);
+    else if (arguments.form.bits == 8)
+      launch_streamed<T, 8>(ctx, arguments, blocks);
     else
-      launch_streamed<T, false>(ctx, arguments, blocks);
+      launch_streamed<T, 16>(ctx, arguments, blocks);
   });
   return true;
 }

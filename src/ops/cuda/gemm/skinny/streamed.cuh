@@ -13,17 +13,16 @@
 
 namespace shoal::ops::cuda {
 
-// The tiles of a warp's segment in the units of its block, piece after piece, through a ring.  kBytes: of a
-// tile.
-template <int kBytes>
+// The tiles of a warp's segment in the units of its block, piece after piece, through a ring.  kBits: of a
+// weight.
+template <int kBits>
 class StreamedWeights {
  public:
   // Starts the copies of what there is place for. begin, tiles: the segment's.
   __device__ StreamedWeights(const SkinnyArguments& a, const StreamedShared& at, char* shared, int begin,
                              int tiles)
-      : a_(a), tiles_(tiles), first_(static_cast<int>(blockIdx.x) * a.block_rows) {
+      : a_(a), begin_(begin), tiles_(tiles), first_(static_cast<int>(blockIdx.x) * a.block_rows) {
     const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x / 32), 0);
-    from_ = a.weight + static_cast<int64_t>(begin) * kTileVectors;
     ring_ = shared + warp * a.segment_bytes();
     barriers_ = static_cast<uint32_t>(
         __cvta_generic_to_shared(shared + at.barriers + warp * kMostStreamedStages * 8));
@@ -47,7 +46,7 @@ class StreamedWeights {
   }
 
  private:
-  static constexpr int kTileVectors = kBytes / 16;
+  __device__ TileForm form() const { return {kBits, kBits == 4 ? a_.form.shift : 0}; }
   static __device__ int lane() { return static_cast<int>(threadIdx.x % 32); }
 
   // Fewer where others have more units to do: memory serves a block by how much it asks for at a time, so
@@ -66,12 +65,14 @@ class StreamedWeights {
                 valid = min(a_.block_rows, a_.tile_rows - first_);
       const uint32_t barrier = barriers_ + fill_ * 8;
       const auto to = static_cast<uint32_t>(__cvta_generic_to_shared(ring_ + fill_ * a_.stage_bytes()));
-      const uint4* const from = from_ + (static_cast<int64_t>(first_) * a_.row_tiles + done_) * kTileVectors;
-      arrive_expecting(barrier, static_cast<uint32_t>(valid * count * kBytes));
+      const int64_t row_bytes = form().row_bytes(a_.row_tiles);
+      const char* const from =
+          reinterpret_cast<const char*>(a_.weight) + first_ * row_bytes + form().start_of(begin_ + done_);
+      const int bytes = form().records(begin_ + done_, count) * form().record_bytes();
+      arrive_expecting(barrier, static_cast<uint32_t>(valid * bytes));
       for (int r = 0; r < valid; ++r)
-        copy_bulk(to + static_cast<uint32_t>(r * a_.stage_tiles * kBytes),
-                  from + static_cast<int64_t>(r) * a_.row_tiles * kTileVectors,
-                  static_cast<uint32_t>(count * kBytes), barrier);
+        copy_bulk(to + static_cast<uint32_t>(r * a_.place_bytes), from + r * row_bytes,
+                  static_cast<uint32_t>(bytes), barrier);
     }
     if (++fill_ == stages_) fill_ = 0;
     if ((done_ += a_.stage_tiles) < tiles_) return;
@@ -80,10 +81,9 @@ class StreamedWeights {
   }
 
   const SkinnyArguments& a_;
-  const uint4* from_;
   char* ring_;
   uint32_t barriers_, parity_ = 0;
-  int tiles_, stages_;
+  int begin_, tiles_, stages_;
   int stage_ = 0;                    // the next piece's
   int first_, done_ = 0, fill_ = 0;  // of what is copied next: the unit's first row of tiles, tiles, stage
 };
@@ -198,7 +198,7 @@ __device__ inline void store_streamed(const SkinnyArguments& a, StreamedSums& su
 }
 
 // kNormed: rows are f32 and normed here; else they are of T.
-template <typename T, bool kInt8, bool kNormed, int kTileRows, bool kHigh>
+template <typename T, int kBits, bool kNormed, int kTileRows, bool kHigh>
 __global__ void __launch_bounds__(kStreamedThreads, 2) streamed_kernel(const SkinnyArguments a) {
 #if __CUDA_ARCH__ >= 900
   static_assert(!(kNormed && kHigh), "at most kNormRows are normed");
@@ -211,11 +211,11 @@ __global__ void __launch_bounds__(kStreamedThreads, 2) streamed_kernel(const Ski
   const int begin = min(warp * a.segment_tiles, a.row_tiles),
             tiles = warp < kSegments ? min(a.segment_tiles, a.row_tiles - begin) : 0;
   const int step = static_cast<int>(gridDim.x) * a.block_rows;
-  using Operands = TileOperands<T, kInt8, kTileRows>;
-  StreamedWeights<Operands::kBytes> weights(a, at, shared, begin, tiles);
+  using Operands = TileOperands<T, kBits, kTileRows>;
+  StreamedWeights<kBits> weights(a, at, shared, begin, tiles);
   const auto operands_of = [&](int first) {
     first = min(first, a.tile_rows - 1);
-    return Operands(a, first, min(a.block_rows, a.tile_rows - first));
+    return Operands(a, first, min(a.block_rows, a.tile_rows - first), begin);
   };
   int first = static_cast<int>(blockIdx.x) * a.block_rows;
   Operands operands = operands_of(first);
@@ -240,8 +240,8 @@ __global__ void __launch_bounds__(kStreamedThreads, 2) streamed_kernel(const Ski
           if (r >= a.block_rows) break;
           float2* const to =
               reinterpret_cast<float2*>(all_sums.place(warp) + r * (kHigh ? 16 : 8) * kTileOutputs) + lane;
-          to[0] = {sums[r][0], sums[r][1]};
-          if constexpr (kHigh) to[32] = {sums[r][2], sums[r][3]};
+          to[0] = {sums[r][0] * Operands::kUnit, sums[r][1] * Operands::kUnit};
+          if constexpr (kHigh) to[32] = {sums[r][2] * Operands::kUnit, sums[r][3] * Operands::kUnit};
         }
       }
       all_sums.filled();

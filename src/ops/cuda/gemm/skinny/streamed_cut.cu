@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "ops/cuda/gemm/skinny/skinny_cut.h"
 #include "ops/cuda/gemm/skinny/streamed_cut.h"
 
 namespace shoal::ops::cuda {
@@ -29,7 +30,9 @@ bool choose_stream(SkinnyArguments& a, const Machine& machine) {
   for (const int tiles : kStageTiles) {
     // Inputs that come from global memory are asked for so many tiles ahead.
     if (!a.norm_weight && tiles % (a.block_rows == 1 ? 8 : 4) != 0) continue;
+    if (tiles % (1 << a.form.shift) != 0) continue;  // groups would be read twice
     a.stage_tiles = tiles;
+    a.place_bytes = place_bytes_of(a, tiles);
     a.stages = static_cast<int>(
         std::clamp<int64_t>(room / (int64_t{a.segments} * a.stage_bytes()), 0, kMostStreamedStages));
     if (a.stages >= kWantedStages) break;
@@ -37,10 +40,11 @@ bool choose_stream(SkinnyArguments& a, const Machine& machine) {
   return a.stages >= kFewestStages;
 }
 
-bool is_streamed(const MatrixShape& shape, int64_t rows, bool int8, const Machine& machine) {
-  if (!machine.wgmma || (int8 && rows == 1)) return false;
-  const int64_t held = int8 || rows > kNormRows ? kHeldByAll : kHeldByTwo;
-  return shape.bytes() / (int8 ? 2 : 1) > machine.multiprocessors * held;
+bool is_streamed(const MatrixShape& shape, int64_t rows, const TileForm& form, const Machine& machine) {
+  const bool narrow = form.bits < 16;
+  if (!machine.wgmma || (narrow && rows == 1)) return false;
+  const int64_t held = narrow || rows > kNormRows ? kHeldByAll : kHeldByTwo;
+  return form.bytes(shape) > machine.multiprocessors * held;
 }
 
 }  // namespace shoal::ops::cuda

@@ -40,7 +40,7 @@ struct StreamedShared : NormedShared {
 bool choose_stream(SkinnyArguments& a, const Machine& machine);
 
 // Whether a matrix has more weights than the blocks of skinny.cuh that run at once hold, so that they take
-// turns. One row of 8-bit weights is faster by more warps than a block has here.
-bool is_streamed(const MatrixShape& shape, int64_t rows, bool int8, const Machine& machine);
+// turns. One row of 8- or 4-bit weights is faster by more warps than a block has here.
+bool is_streamed(const MatrixShape& shape, int64_t rows, const TileForm& form, const Machine& machine);
 
 }  // namespace shoal::ops::cuda

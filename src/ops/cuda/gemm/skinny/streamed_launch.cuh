@@ -6,20 +6,20 @@
 
 namespace shoal::ops::cuda {
 
-template <typename T, bool kInt8, int kTileRows>
+template <typename T, int kBits, int kTileRows>
 auto streamed_kernel_of(const SkinnyArguments& a) {
-  if (a.norm_weight) return streamed_kernel<T, kInt8, true, kTileRows, false>;
-  return a.rows > 8 ? streamed_kernel<T, kInt8, false, kTileRows, true>
-                    : streamed_kernel<T, kInt8, false, kTileRows, false>;
+  if (a.norm_weight) return streamed_kernel<T, kBits, true, kTileRows, false>;
+  return a.rows > 8 ? streamed_kernel<T, kBits, false, kTileRows, true>
+                    : streamed_kernel<T, kBits, false, kTileRows, false>;
 }
 
-template <typename T, bool kInt8>
+template <typename T, int kBits>
 void launch_streamed(Context& ctx, const SkinnyArguments& a, int blocks) {
   const Grid grid{.blocks = dim3(static_cast<unsigned>(blocks)),
                   .threads = dim3(kStreamedThreads),
                   .shared_bytes = static_cast<size_t>(StreamedShared(a).bytes)};
   launch(ctx, "streamed product", grid,
-         a.block_rows == 1 ? streamed_kernel_of<T, kInt8, 1>(a) : streamed_kernel_of<T, kInt8, 2>(a), a);
+         a.block_rows == 1 ? streamed_kernel_of<T, kBits, 1>(a) : streamed_kernel_of<T, kBits, 2>(a), a);
 }
 
 }  // namespace shoal::ops::cuda

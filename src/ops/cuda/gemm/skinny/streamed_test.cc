@@ -31,29 +31,32 @@ TEST(StreamedCut, RingsAreDeepAndFit) {
        {MatrixShape{6144, 1, 2560}, {2560, 1, 4096}, {9728, 1, 2560, true}, {2560, 1, 9728}, {4097, 1, 2560}})
     for (const int64_t rows : {1, 8, 16})
       for (const bool normed : {false, true})
-        for (const bool int8 : {false, true}) {
+        for (const TileForm form :
+             {TileForm{}, TileForm{8}, TileForm{4, 0}, TileForm{4, 1}, TileForm{4, 2}}) {
           if (normed && (rows > kNormRows || shape.depth > 2560)) continue;
-          SkinnyArguments a = skinny_arguments(shape, rows);
+          SkinnyArguments a = skinny_arguments(shape, rows, form);
           if (normed) a.norm_weight = &kSomething;
-          if (int8) a.scales = &kSomething;
           SCOPED_TRACE(testing::Message() << rows << " rows of " << shape.outputs << " x " << shape.depth);
           ASSERT_TRUE(choose_stream(a, kH200));
           EXPECT_LE(StreamedShared(a).bytes, kH200.shared_bytes * 2 / 3);
           EXPECT_GE(a.stages, 3);
-          EXPECT_GE(a.segments * a.segment_bytes(), 80 << 10);
+          EXPECT_GE(a.segments * a.segment_bytes(), (form.bits == 4 ? 64 : 80) << 10);
         }
 }
 
 TEST(StreamedCut, TakesMatricesLargerThanWhatBlocksHold) {
   const MatrixShape out{2560, 1, 4096}, gate_up{9728, 1, 2560, true};
-  EXPECT_TRUE(is_streamed(out, 1, false, kH200));
-  EXPECT_FALSE(is_streamed(out, 9, false, kH200));
-  EXPECT_FALSE(is_streamed(out, 8, true, kH200));
-  EXPECT_TRUE(is_streamed(gate_up, 16, false, kH200));
-  EXPECT_TRUE(is_streamed(gate_up, 2, true, kH200));
-  EXPECT_FALSE(is_streamed(gate_up, 1, true, kH200));
-  EXPECT_FALSE(is_streamed({3072, 1, 1024, true}, 1, false, kH200));  // S1-mini's largest
-  EXPECT_FALSE(is_streamed(gate_up, 8, false, {108, 163 << 10}));
+  const TileForm wide, int8{8}, int4{4, 1};
+  EXPECT_TRUE(is_streamed(out, 1, wide, kH200));
+  EXPECT_FALSE(is_streamed(out, 9, wide, kH200));
+  EXPECT_FALSE(is_streamed(out, 8, int8, kH200));
+  EXPECT_TRUE(is_streamed(gate_up, 16, wide, kH200));
+  for (const TileForm& narrow : {int8, int4}) {
+    EXPECT_TRUE(is_streamed(gate_up, 2, narrow, kH200));
+    EXPECT_FALSE(is_streamed(gate_up, 1, narrow, kH200));
+  }
+  EXPECT_FALSE(is_streamed({3072, 1, 1024, true}, 1, wide, kH200));  // S1-mini's largest
+  EXPECT_FALSE(is_streamed(gate_up, 8, wide, {108, 163 << 10}));
 }
 
 TEST_P(StreamedProduct, HasTheBitsOfTheTileKernels) {
@@ -91,11 +94,20 @@ TEST_P(StreamedProduct, NormsUpToEightRows) {
 }
 
 TEST_P(StreamedProduct, IntegersHaveTheBitsOfTheSkinnyKernel) {
-  const MatrixFormat int8{DType::i8, dtype()};
-  for (const auto& [outputs, depth] :
-       std::vector<std::pair<int64_t, int64_t>>{{72, 520}, {1000, 264}, {1064, 2560}, {137, 9728}}) {
+  using Case = std::tuple<MatrixFormat, int64_t, int64_t>;
+  for (const auto& [format, outputs, depth] : std::vector<Case>{{{DType::i8, dtype()}, 72, 520},
+                                                                {{DType::i8, dtype()}, 1000, 264},
+                                                                {{DType::i8, dtype()}, 1064, 2560},
+                                                                {{DType::i8, dtype()}, 137, 9728},
+                                                                {{DType::u4, dtype(), 64}, 72, 520},
+                                                                {{DType::u4, dtype(), 32}, 1000, 264},
+                                                                {{DType::u4, dtype(), 32}, 1064, 2560},
+                                                                {{DType::u4, dtype(), 64}, 1064, 2560},
+                                                                {{DType::u4, dtype(), 128}, 1064, 2560},
+                                                                {{DType::u4, dtype(), 64}, 137, 9728},
+                                                                {{DType::u4, dtype(), 128}, 137, 9728}}) {
     std::vector<float> w = random_values(outputs * depth, 2, 0.3f);
-    const PackedMatrix weight = pack_matrix(ctx(), view_of(w, {outputs, depth}), {}, int8);
+    const PackedMatrix weight = pack_matrix(ctx(), view_of(w, {outputs, depth}), {}, format);
     const Tensor x = put(random_values(16 * depth, 1), {16, depth}, dtype());
     for (const int64_t rows : {1, 8, 9, 16}) {
       SCOPED_TRACE(testing::Message() << rows << " rows of " << outputs << " x " << depth);
