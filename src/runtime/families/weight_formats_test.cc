@@ -1,9 +1,10 @@
-// 8-bit weights, keys and values: what an engine with them takes, and who refuses them.
+// 8- and 4-bit weights, 8-bit keys and values: what an engine with them takes, and who refuses them.
 #include <gmock/gmock.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "runtime/engine/engine_testing.h"
+#include "runtime/engine/model_precision.h"
 #include "runtime/families/kokoro/kokoro_testing.h"
 #include "shoal/model.h"
 #include "shoal/quantise.h"
@@ -54,6 +55,22 @@ TEST(WeightFormats, FourBitsTake28HundredthsOfTheLayers) {
     const double share = static_cast<double>(narrow[i].bytes) / static_cast<double>(wide[i].bytes);
     if (wide[i].name.starts_with("workspace")) continue;
     EXPECT_NEAR(share, is_of_layers(wide[i].name) ? 0.28125 : 1, 0.001) << wide[i].name;
+  }
+}
+
+TEST(WeightFormats, AGpuTakesIntegersBeside16BitsAlone) {
+  constexpr Device kDevice{DeviceKind::cuda, 0};
+  for (const WeightFormat format : {WeightFormat::int8, WeightFormat::int4}) {
+    for (const DType narrow : {DType::bf16, DType::f16}) {
+      const Formats formats = with_weights(narrow, format, kDevice);
+      EXPECT_EQ(formats.weights, format == WeightFormat::int8 ? DType::i8 : DType::u4);
+      EXPECT_EQ(formats.operands, narrow);
+    }
+    const Error error = testing::error_of([&] { with_weights(DType::f32, format, kDevice); });
+    EXPECT_EQ(error.code(), ErrorCode::unsupported);
+    EXPECT_THAT(error.message(),
+                ::testing::AllOf(::testing::HasSubstr(std::string(name_of(format)) + " on a GPU"),
+                                 ::testing::HasSubstr("--precision bfloat16")));
   }
 }
 
