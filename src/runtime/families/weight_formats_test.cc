@@ -6,6 +6,7 @@
 #include "runtime/engine/engine_testing.h"
 #include "runtime/engine/model_precision.h"
 #include "runtime/families/kokoro/kokoro_testing.h"
+#include "runtime/families/language/model_sizes.h"
 #include "shoal/model.h"
 #include "shoal/quantise.h"
 #include "weights/quantised.h"
@@ -72,6 +73,44 @@ TEST(WeightFormats, AGpuTakesIntegersBeside16BitsAlone) {
                 ::testing::AllOf(::testing::HasSubstr(std::string(name_of(format)) + " on a GPU"),
                                  ::testing::HasSubstr("--precision bfloat16")));
   }
+}
+
+// S1-mini's language model on a GPU, which need not be there.
+dual_ar::DualAr on_a_gpu(DType weights, int64_t group = 0) {
+  ModelSizes sizes{.language_model = dual_ar::Config::s1_mini(),
+                   .formats = Formats(weights, DType::bf16, DType::bf16),
+                   .device = {DeviceKind::cuda, 0}};
+  sizes.formats.group = group;
+  return sizes.sized_language_model();
+}
+
+TEST(WeightFormats, AGpuPlansTheMatrixThatIsWidened) {
+  SKIP_WITHOUT_CUDA();
+  const dual_ar::DualAr wide = on_a_gpu(DType::bf16), eight = on_a_gpu(DType::i8),
+                        four = on_a_gpu(DType::u4, 64);
+  const auto workspace = [](const dual_ar::DualAr& model, int64_t rows) {
+    return model.prefill_workspace_bytes({.device = {DeviceKind::cuda, 0}, .columns = rows});
+  };
+  const dual_ar::BlockConfig slow = dual_ar::Config::s1_mini().slow;
+  // Beside the rows and the eight sums of each that wait.
+  const int64_t with_pair = 256 * slow.dim * 4 * (1 + 8) + 2 * slow.hidden * slow.dim * 2;
+  EXPECT_LT(workspace(wide, 256), with_pair);
+  for (const dual_ar::DualAr* narrow : {&eight, &four}) {
+    EXPECT_GE(workspace(*narrow, 256), with_pair);
+    EXPECT_EQ(workspace(*narrow, 16), workspace(wide, 16));  // skinny kernels widen nothing
+  }
+}
+
+TEST(WeightFormats, OnAGpuTakeTheirBitsAndTheScalesOfGroups) {
+  SKIP_WITHOUT_CUDA();
+  const auto layers = [](DType weights, int64_t group = 0) {
+    return static_cast<double>(on_a_gpu(weights, group).memory().slow_layers);
+  };
+  const double wide = layers(DType::bf16);
+  EXPECT_NEAR(layers(DType::i8) / wide, 0.5, 0.003);
+  EXPECT_NEAR(layers(DType::u4, 32) / wide, 5.0 / 16, 0.001);
+  EXPECT_NEAR(layers(DType::u4, 64) / wide, 4.5 / 16, 0.001);
+  EXPECT_NEAR(layers(DType::u4, 128) / wide, 4.25 / 16, 0.001);
 }
 
 class EngineWithFormat : public ::testing::TestWithParam<WeightFormat> {};

@@ -366,41 +366,6 @@ TEST(MemoryPlan, CountsWhatAttentionParksOfLongSequencesOnAGpu) {
   EXPECT_GE(workspace(65536) - workspace(32768), 16 * 16 * kChunks * kOfChunk * 9 / 10);
 }
 
-TEST(MemoryPlan, CountsTheMatrixThatIsWidenedOnAGpu) {
-  SKIP_WITHOUT_CUDA();
-  ModelSizes sizes = even_sizes(DType::bf16);
-  sizes.language_model = dual_ar::Config::s1_mini();
-  sizes.device = {DeviceKind::cuda, 0};
-  const dual_ar::BlockConfig& slow = sizes.language_model.slow;
-  const auto workspace = [&](DType weights, int64_t rows) {
-    sizes.formats = Formats(weights, DType::bf16, DType::bf16);
-    sizes.formats.group = 64;
-    return sizes.sized_language_model().prefill_workspace_bytes({.device = sizes.device, .columns = rows});
-  };
-  for (const DType weights : {DType::i8, DType::u4}) {
-    EXPECT_GE(workspace(weights, 256), 2 * slow.hidden * slow.dim * 2);
-    EXPECT_EQ(workspace(weights, 16), workspace(DType::bf16, 16));  // skinny kernels widen nothing
-  }
-}
-
-// The tests above load for a CPU, whose products take integers by themselves.
-TEST(MemoryPlan, OfIntegersIsThatOfTheirPlacesOnAGpu) {
-  SKIP_WITHOUT_CUDA();
-  ModelSizes sizes = even_sizes(DType::bf16);
-  sizes.language_model = dual_ar::Config::s1_mini();
-  sizes.device = {DeviceKind::cuda, 0};
-  const auto layers = [&](DType weights, int64_t group) {
-    sizes.formats = Formats(weights, DType::bf16, DType::bf16);
-    sizes.formats.group = group;
-    return static_cast<double>(sizes.sized_language_model().memory().slow_layers);
-  };
-  const double wide = layers(DType::bf16, 0);
-  EXPECT_NEAR(layers(DType::i8, 0) / wide, 0.5, 0.003);
-  EXPECT_NEAR(layers(DType::u4, 32) / wide, 5.0 / 16, 0.001);
-  EXPECT_NEAR(layers(DType::u4, 64) / wide, 4.5 / 16, 0.001);
-  EXPECT_NEAR(layers(DType::u4, 128) / wide, 4.25 / 16, 0.001);
-}
-
 TEST(MemoryPlan, CountsTheSumsThatWaitOnAGpu) {
   SKIP_WITHOUT_CUDA();
   constexpr int64_t kRows = 256;
