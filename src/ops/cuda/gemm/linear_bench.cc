@@ -22,9 +22,16 @@ class LinearBench : private GpuBench {
     swiglu(3072, 1024, {1, 2, 4, 8, 16, 32, 64, 256, 1024, 4096});
     layers("layer", kS1, {1, 2, 4, 8, 16, 32, 64, 128, 256});
     layers("s2 layer", kS2, {1, 2, 4, 8, 16, 17, 32, 64, 128, 200, 256, 1000});
+    layers("i8 layer", kS1, {1, 2, 4, 8, 16}, kInt8);
+    layers("i8 s2 layer", kS2, {1, 2, 4, 8, 16}, kInt8);
+    layers("u4 layer", kS1, {1, 2, 4, 8, 16, 64}, kInt4);
+    layers("u4 s2 layer", kS2, {1, 2, 4, 8, 16, 64}, kInt4);
     for (const auto [outputs, depth] : {Size{6144, 2560}, {2560, 4096}, {2560, 9728}})
       matrix(outputs, depth, DType::bf16, {1, 8, 16, 32, 64, 128, 200, 256, 1000}, "s2 ");
     swiglu(9728, 2560, {1, 8, 16, 32, 64, 128, 200, 256, 1000}, "s2 ");
+    for (const auto [outputs, depth] : {Size{6144, 2560}, {2560, 4096}, {2560, 9728}})
+      matrix(outputs, depth, kInt8, {1, 4, 8, 16}, "s2 ");
+    swiglu(9728, 2560, {1, 4, 8, 16}, "s2 ", kInt8);
     matrix(1024, 1024, DType::f32, {1, 8, 64, 1024, 4096});
   }
 
@@ -37,7 +44,14 @@ class LinearBench : private GpuBench {
     int64_t dim, qkv, heads, hidden, count;
   };
   static constexpr Layer kS1{1024, 4096, 2048, 3072, 28}, kS2{2560, 6144, 4096, 9728, 8};  // of the models
+  static constexpr MatrixFormat kInt8{DType::i8, DType::bf16}, kInt4{DType::u4, DType::bf16, kUsualGroup};
   static constexpr int64_t kManyBytes = int64_t{400} << 20;  // several times the L2 of any GPU of today
+
+  // Of a weight, with scales and minima of groups.
+  static double bytes_of(const MatrixFormat& format) {
+    return format.weights == DType::u4 ? 0.5 + 4.0 / static_cast<double>(format.group)
+                                       : static_cast<double>(size_of(format.weights));
+  }
 
   // One step is `calls` calls with bytes and operations (multiplications and additions) each.
   void time(const std::string& name, int64_t calls, double bytes, double operations,
@@ -48,27 +62,29 @@ class LinearBench : private GpuBench {
   }
 
   // The same matrix at many places.
-  std::vector<PackedMatrix> copies(int64_t outputs, int64_t depth, DType dtype, int64_t count) {
-    const Tensor weight = random(dtype, {outputs, depth}, 0.03f);
+  std::vector<PackedMatrix> copies(int64_t outputs, int64_t depth, MatrixFormat format, int64_t count) {
+    const Tensor weight = random(format.operand, {outputs, depth}, 0.03f);
     std::vector<PackedMatrix> matrices;
-    for (int64_t i = 0; i < count; ++i) matrices.push_back(pack_matrix(ctx_, weight, {}, dtype));
+    for (int64_t i = 0; i < count; ++i) matrices.push_back(pack_matrix(ctx_, weight, {}, format));
     return matrices;
   }
-  std::vector<PackedMatrix> pairs(int64_t outputs, int64_t depth, int64_t count) {
+  std::vector<PackedMatrix> pairs(int64_t outputs, int64_t depth, int64_t count,
+                                  MatrixFormat format = DType::bf16) {
     const Tensor weight = random(DType::bf16, {outputs, depth}, 0.03f);
     std::vector<PackedMatrix> matrices;
-    for (int64_t i = 0; i < count; ++i) matrices.push_back(pack_gate_up(ctx_, weight, weight, DType::bf16));
+    for (int64_t i = 0; i < count; ++i) matrices.push_back(pack_gate_up(ctx_, weight, weight, format));
     return matrices;
   }
 
-  void matrix(int64_t outputs, int64_t depth, DType dtype, Rows rows_of_cases,
+  void matrix(int64_t outputs, int64_t depth, MatrixFormat format, Rows rows_of_cases,
               const std::string& model = "") {
-    const std::string name =
-        model + std::string(name_of(dtype)) + " " + std::to_string(outputs) + " x " + std::to_string(depth);
+    const DType dtype = format.operand;
+    const std::string name = model + std::string(name_of(format.weights)) + " " + std::to_string(outputs) +
+                             " x " + std::to_string(depth);
     if (!wants(name)) return;
-    const double bytes = static_cast<double>(outputs * depth * size_of(dtype));
+    const double bytes = static_cast<double>(outputs * depth * size_of(format.weights));
     const auto weights =
-        copies(outputs, depth, dtype, std::min<int64_t>(100, 1 + kManyBytes / (outputs * depth * 2)));
+        copies(outputs, depth, format, std::min<int64_t>(100, 1 + kManyBytes / (outputs * depth * 2)));
     const Tensor norm = on_gpu(DType::f32, {depth});
     for (const int64_t rows : rows_of_cases) {
       const Tensor x = on_gpu(dtype, {rows, depth}), wide = on_gpu(DType::f32, {rows, depth});
@@ -84,27 +100,30 @@ class LinearBench : private GpuBench {
     }
   }
 
-  void swiglu(int64_t hidden, int64_t depth, Rows rows_of_cases, const std::string& model = "") {
-    const std::string name = model + "swiglu " + std::to_string(hidden) + " x " + std::to_string(depth);
+  void swiglu(int64_t hidden, int64_t depth, Rows rows_of_cases, const std::string& model = "",
+              MatrixFormat format = DType::bf16) {
+    const std::string name = model + std::string(name_of(format.weights)) + " swiglu " +
+                             std::to_string(hidden) + " x " + std::to_string(depth);
     if (!wants(name)) return;
-    const auto weights = pairs(hidden, depth, 1 + kManyBytes / (hidden * depth * 4));
+    const auto weights = pairs(hidden, depth, 1 + kManyBytes / (hidden * depth * 4), format);
     const Tensor norm = on_gpu(DType::f32, {depth});
     for (const int64_t rows : rows_of_cases) {
       const Tensor x = on_gpu(DType::f32, {rows, depth}), y(DType::bf16, {rows, hidden}, kDevice);
       time(name + ", rows " + std::to_string(rows) + ", norm", static_cast<int64_t>(weights.size()),
-           static_cast<double>(hidden * depth * 4), 4.0 * static_cast<double>(rows * hidden * depth), [&] {
+           static_cast<double>(hidden * depth * 2 * size_of(format.weights)),
+           4.0 * static_cast<double>(rows * hidden * depth), [&] {
              for (const PackedMatrix& weight : weights) norm_swiglu(ctx_, x, {norm, 1e-6f}, weight, y);
            });
     }
   }
 
   // The products of layers of a model, one after the other, without their attention.
-  void layers(const std::string& name, const Layer& layer, Rows rows_of_cases) {
+  void layers(const std::string& name, const Layer& layer, Rows rows_of_cases,
+              MatrixFormat format = DType::bf16) {
     if (!wants(name)) return;
     const auto [dim, qkv_outputs, heads_inputs, inner, count] = layer;
-    const auto qkv = copies(qkv_outputs, dim, DType::bf16, count),
-               out = copies(dim, heads_inputs, DType::bf16, count);
-    const auto up = pairs(inner, dim, count), down = copies(dim, inner, DType::bf16, count);
+    const auto qkv = copies(qkv_outputs, dim, format, count), out = copies(dim, heads_inputs, format, count);
+    const auto up = pairs(inner, dim, count, format), down = copies(dim, inner, format, count);
     const Tensor weight = on_gpu(DType::f32, {dim});
     const RmsNorm norm{weight, 1e-6f};
     const auto elements = static_cast<double>(qkv_outputs * dim + dim * heads_inputs + 3 * inner * dim);
@@ -112,7 +131,7 @@ class LinearBench : private GpuBench {
       const Tensor x = on_gpu(DType::f32, {rows, dim}), heads = on_gpu(DType::bf16, {rows, heads_inputs});
       const Tensor projected(DType::f32, {rows, qkv_outputs}, kDevice),
           hidden(DType::bf16, {rows, inner}, kDevice);
-      time(name + ", rows " + std::to_string(rows), count, 2 * elements,
+      time(name + ", rows " + std::to_string(rows), count, bytes_of(format) * elements,
            2 * elements * static_cast<double>(rows), [&] {
              const Workspace::Scope scope(*ctx_.workspace);
              Residual stream(ctx_, x, DType::bf16);

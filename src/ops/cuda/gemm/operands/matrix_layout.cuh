@@ -8,8 +8,8 @@
 // outputs 8i .. 8i + 7 of the gate and of the up.
 //
 // 8-bit weights: the same tiles of 8 outputs by 32 inputs in 256 bytes. Lane 4 n + q of a warp has the eight
-// bytes at 8 (4 n + q): of output n the inputs 8 c + 2 q and the next, for c = 0 .. 3. Every output has a
-// scale.
+// bytes at 8 (4 n + q): of output n the inputs 8 c + 2 q and the next, for c = 0 .. 3. A byte is an integer
+// + 128, and every output has a scale.
 //
 // 4-bit weights: the same tiles in 128 bytes, a word a lane (int4_tile.cuh), in records of the 1, 2 or 4
 // tiles that a group of inputs fills. A record begins with the scale and the minimum of each of its eight

@@ -40,8 +40,9 @@ __global__ void __launch_bounds__(32 * kPackWarps) pack_int8_kernel(const PackAr
   };
   for (int64_t i = lane; i < a.shape.row_tiles() * 4; i += 32) {
     const int64_t tile = i / 4, quarter = i % 4;
-    __align__(8) int8_t eight[8];
-    for (int j = 0; j < 8; ++j) eight[j] = integer(tile * kTileInputs + j / 2 * 8 + quarter * 2 + j % 2);
+    __align__(8) uint8_t eight[8];
+    for (int j = 0; j < 8; ++j)
+      eight[j] = static_cast<uint8_t>(integer(tile * kTileInputs + j / 2 * 8 + quarter * 2 + j % 2) + 128);
     *reinterpret_cast<uint2*>(static_cast<char*>(a.to) + int8_index(a.shape, tile_row, row, tile, quarter)) =
         *reinterpret_cast<const uint2*>(eight);
   }

@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(kWidenThreads)
   if (tile >= tiles) return;
   const int lane = static_cast<int>(i % 32);
   const TileScale<T> scale(__ldg(scales + tile / row_tiles * kTileOutputs + lane / 4));
-  store_operand(to + tile * kTileBytes, lane, scale.operand(__ldg(from + i)));
+  store_operand(to + tile * kTileBytes, lane, scale.weights(__ldg(from + i)));
 }
 
 // Behind `depth` the integers are 0, but the minimum is not.

@@ -25,13 +25,17 @@ namespace shoal::ops::cuda {
 
 enum class SkinnyInput { half, f32, normed };  // half: of the weights' dtype
 
-// Brings what is constant into shared memory: norm weights (on their way when it returns), bias, scale.
+// Brings what is constant into shared memory: norm weights and the scales of 8-bit weights (on their way when
+// it returns), bias, scale.
+template <int kBits>
 __device__ inline void load_constants(const SkinnyArguments& a, const SkinnyShared& at, char* shared,
                                       int first) {
   const int thread = static_cast<int>(threadIdx.x);
   if (a.norm_weight)
     for (int k = thread * 4; k < a.depth; k += kSkinnyThreads * 4)
       copy_async<16>(shared + at.norm + k * 4, a.norm_weight + k);
+  if (kBits == 8 && thread * 4 < min(a.block_rows, a.tile_rows - first) * kTileOutputs)
+    copy_async<16>(shared + at.weight_scales + thread * 16, a.scales + first * kTileOutputs + thread * 4);
   const int n = first * kTileOutputs + thread;
   if (a.paired || thread >= a.block_rows * kTileOutputs || n >= a.outputs) return;
   const float* const bias = a.epilogue.bias;
@@ -120,51 +124,88 @@ class SkinnyResults {
 template <typename T, int kBits, int kTileRows>
 struct TileOperands {
   // By which sums are multiplied.
-  static constexpr float kUnit = kBits == 4 ? NibbleScale<T>::kUnit : 1.0f;
+  static constexpr float kUnit = kBits == 4 ? NibbleScale<T>::kUnit : kBits == 8 ? TileScale<T>::kUnit : 1.0f;
   TileScale<T> scales[kBits == 8 ? kTileRows : 1];
-  int place;             // of the lane in a tile, in bytes
+  int place;             // in a tile, in bytes: what the lane reads, or of 16 bits loads for its warp
   int shift = 0, begin;  // of 4 bits: of the form; the segment's first tile
 
-  // first: the block's first row of tiles, of which `valid` exist.
-  __device__ TileOperands(const SkinnyArguments& a, int first, int valid, int begin_of_segment)
-      : begin(begin_of_segment) {
+  __device__ TileOperands(const SkinnyArguments& a, int begin_of_segment) : begin(begin_of_segment) {
     const int lane = static_cast<int>(threadIdx.x % 32);
-    if constexpr (kBits == 4) {
-      place = lane * 4;
-      shift = a.form.shift;
-    } else if constexpr (kBits == 8) {
-      place = lane * 8;
+    place =
+        kBits < 16 ? lane * (kBits == 8 ? 8 : 4) : (lane % 8 * 4 + swizzled_chunk(lane % 8, lane / 8)) * 16;
+    if constexpr (kBits == 4) shift = a.form.shift;
+  }
+  // values: eight for each row of tiles, of 8-bit weights.
+  __device__ void set_scales(const float* values) {
+    if constexpr (kBits == 8)
 #pragma unroll
       for (int r = 0; r < kTileRows; ++r)
-        scales[r] = TileScale<T>(__ldg(a.scales + (first + min(r, valid - 1)) * kTileOutputs + lane / 4));
-    } else {
-      place = (lane % 8 * 4 + swizzled_chunk(lane % 8, lane / 8)) * 16;  // that the lane loads for its warp
-    }
+        scales[r] = TileScale<T>(values[r * kTileOutputs + static_cast<int>(threadIdx.x % 32) / 4]);
   }
   // Where tile `tile` of the segment lies in its record.
   __device__ int tile_in_record(int tile) const {
     return kBits == 4 ? (begin + tile) & ((1 << shift) - 1) : 0;
   }
-  // Of tile i of the records at `from`, in row r of the block's.
-  __device__ uint4 load(int r, const char* from, int i) const {
+  // Of row r of the block's, whose records lie `offset` bytes behind `from`: of tile i of them.
+  __device__ uint4 load(int r, const char* from, int offset, int i) const {
     if constexpr (kBits == 4) {
-      const int record = i >> shift;
-      const char* const head = from + (record << shift) * kInt4TileBytes + record * kInt4HeadBytes;
-      const char* const tile = from + i * kInt4TileBytes + (record + 1) * kInt4HeadBytes;
-      const NibbleScale<T> scale(*reinterpret_cast<const uint32_t*>(head + place / 16 * 4));
-      return scale.operand(*reinterpret_cast<const uint32_t*>(tile + place));
+      const int record = i >> shift, heads = offset + record * kInt4HeadBytes;
+      const NibbleScale<T> scale(*reinterpret_cast<const uint32_t*>(
+          from + (heads + (record << shift) * kInt4TileBytes + place / 16 * 4)));
+      return scale.operand(
+          *reinterpret_cast<const uint32_t*>(from + (heads + kInt4HeadBytes + i * kInt4TileBytes + place)));
     }
     if constexpr (kBits == 8)
-      return scales[r].operand(*reinterpret_cast<const uint2*>(from + i * kInt8TileBytes + place));
-    return load_operand(reinterpret_cast<const uint4*>(from + i * kTileBytes + place));
+      return scales[r].operand(*reinterpret_cast<const uint2*>(from + (offset + i * kInt8TileBytes + place)));
+    return load_operand(reinterpret_cast<const uint4*>(from + (offset + i * kTileBytes + place)));
   }
+};
+
+// What a lane sums of a segment.  kHigh: of 16 rows of x, else of 8. kTogether: of 8, weights of two rows of
+// tiles are one operand of 16 and x is the other, which halves the multiplications; which is which changes no
+// bits. (Weights of 16 bits are asked for one row of tiles after the other, and gain nothing by it.)
+template <typename T, int kTileRows, bool kHigh, bool kTogether>
+class SegmentSums {
+ public:
+  static_assert(!(kHigh && kTogether));
+
+  // low, high: rows of x.  load(r): the tile of row of tiles r.
+  template <typename Load>
+  __device__ void add(const uint4& low, const uint4& high, const Load& load) {
+#pragma unroll
+    for (int r = 0; r < kTileRows; r += kStep) {
+      const uint4 tile = load(r);
+      if constexpr (kTogether)
+        multiply_tile<T>(sums_[r / 2], tile, r + 1 < kTileRows ? load(r + 1) : uint4{}, low);
+      else
+        multiply_tile<T>(sums_[r], low, high, tile);
+    }
+  }
+
+  // Those of row of tiles r, times unit.  to: [row of x][output].
+  __device__ void store(int r, float unit, float* to) const {
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    if constexpr (kTogether) {
+      float* const first = to + lane % 4 * 2 * kTileOutputs + lane / 4;
+      first[0] = sums_[r / 2][r % 2 * 2] * unit;
+      first[kTileOutputs] = sums_[r / 2][r % 2 * 2 + 1] * unit;
+    } else {
+      float2* const pairs = reinterpret_cast<float2*>(to) + lane;
+      pairs[0] = {sums_[r][0] * unit, sums_[r][1] * unit};
+      if constexpr (kHigh) pairs[32] = {sums_[r][2] * unit, sums_[r][3] * unit};
+    }
+  }
+
+ private:
+  static constexpr int kStep = kTogether ? 2 : 1;
+  float sums_[(kTileRows + kStep - 1) / kStep][4] = {};
 };
 
 // Sums of a segment's tiles.  input.take(t % kAhead, t, low, high): the operands of tile t.
 // Weights: SegmentWeights, or what gives pieces like it.
-template <typename T, int kTileRows, int kAhead, typename Weights, typename Operands, typename Input>
+template <int kTileRows, int kAhead, typename Weights, typename Operands, typename Input, typename Sums>
 __device__ inline void multiply_segment(const SkinnyArguments& a, Weights& weights, const Operands& operands,
-                                        Input& input, int tiles, float (&sums)[kTileRows][4]) {
+                                        Input& input, int tiles, Sums& sums) {
   for (int piece = 0, done = 0; done < tiles; ++piece, done += a.stage_tiles) {
     weights.wait(piece);
     const char* const from = weights.place(piece);
@@ -172,9 +213,8 @@ __device__ inline void multiply_segment(const SkinnyArguments& a, Weights& weigh
     const auto multiply = [&](int s, int t) {
       uint4 low, high{};
       input.take(s, done + t, low, high);
-#pragma unroll
-      for (int r = 0; r < kTileRows; ++r)  // of a row that there is not: whatever lies there, to no use
-        multiply_tile<T>(sums[r], low, high, operands.load(r, from + r * a.place_bytes, skipped + t));
+      // Of a row that there is not: whatever lies there, to no use.
+      sums.add(low, high, [&](int r) { return operands.load(r, from, r * a.place_bytes, skipped + t); });
     };
     int start = 0;
     for (; start + kAhead <= count; start += kAhead)
@@ -197,19 +237,19 @@ __global__ void __launch_bounds__(kSkinnyThreads, kTileRows == 2 ? 4 : 3)
   extern __shared__ uint4 shared_vectors[];
   char* shared = reinterpret_cast<char*>(shared_vectors);
   const SkinnyShared at(a);
-  const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x / 32), 0),
-            lane = static_cast<int>(threadIdx.x % 32);
+  const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x / 32), 0);
   const int first = static_cast<int>(blockIdx.x) * a.block_rows,
             valid = min(a.block_rows, a.tile_rows - first);
   const int begin = min(warp * a.segment_tiles, a.row_tiles),
             tiles = min(a.segment_tiles, a.row_tiles - begin);
-  load_constants(a, at, shared, first);
+  load_constants<kBits>(a, at, shared, first);
   using Operands = TileOperands<T, kBits, kTileRows>;
   SegmentWeights<kBits> weights(a, at, shared, first, valid, begin, tiles);
-  const Operands operands(a, first, valid, begin);
+  Operands operands(a, begin);
   wait_for_inputs();
   SkinnyResults<kTileRows, kHigh> results(a, at, shared, first);
-  float sums[kTileRows][4] = {};
+  SegmentSums<T, kTileRows, kHigh, kBits == 8 && !kHigh> sums;
+  const auto* const scales = reinterpret_cast<const float*>(shared + at.weight_scales);
   if constexpr (kInput == SkinnyInput::normed) {
     static_assert(!kHigh, "at most kNormRows are normed");
     if (a.rows == 1)
@@ -217,7 +257,8 @@ __global__ void __launch_bounds__(kSkinnyThreads, kTileRows == 2 ? 4 : 3)
     else
       stage_normed<T>(a, at, shared);
     NormedInput input(a, at, shared, begin);
-    multiply_segment<T, kTileRows, kTileRows <= 4 ? 4 : 2>(a, weights, operands, input, tiles, sums);
+    operands.set_scales(scales);
+    multiply_segment<kTileRows, kTileRows <= 4 ? 4 : 2>(a, weights, operands, input, tiles, sums);
   } else {
     constexpr bool kFloat = kInput == SkinnyInput::f32;
     // What is ahead of the multiplications takes at most 48 registers: of one row of tiles all of a segment
@@ -225,7 +266,12 @@ __global__ void __launch_bounds__(kSkinnyThreads, kTileRows == 2 ? 4 : 3)
     constexpr int kWanted = kTileRows == 1 ? 12 : kTileRows <= 4 ? 4 : 2;
     constexpr int kAhead = std::max(kWanted / (kHigh ? 2 : 1) / (kFloat ? 2 : 1), 1);
     DirectInput<T, kFloat, kHigh, kAhead> input(a, begin, tiles);
-    multiply_segment<T, kTileRows, kAhead>(a, weights, operands, input, tiles, sums);
+    if constexpr (kBits == 8) {
+      wait_for_copies();
+      __syncthreads();
+      operands.set_scales(scales);
+    }
+    multiply_segment<kTileRows, kAhead>(a, weights, operands, input, tiles, sums);
   }
 
   __syncwarp();
@@ -233,9 +279,7 @@ __global__ void __launch_bounds__(kSkinnyThreads, kTileRows == 2 ? 4 : 3)
 #pragma unroll
     for (int r = 0; r < kTileRows; ++r) {
       if (r >= valid) break;
-      float2* const to = reinterpret_cast<float2*>(weights.place(0) + r * a.place_bytes) + lane;
-      to[0] = {sums[r][0] * Operands::kUnit, sums[r][1] * Operands::kUnit};
-      if constexpr (kHigh) to[32] = {sums[r][2] * Operands::kUnit, sums[r][3] * Operands::kUnit};
+      sums.store(r, Operands::kUnit, reinterpret_cast<float*>(weights.place(0) + r * a.place_bytes));
     }
   }
   __syncthreads();

@@ -9,6 +9,7 @@ namespace shoal::ops::cuda {
 
 constexpr int kSkinnyThreads = kSegments * 32;
 constexpr int kMostStages = 3, kMostStreamedRows = 2;
+constexpr int kHeldDepth = 1024;      // what RowNorm keeps in registers
 constexpr int kNormRows = kSegments;  // rows that a block norms at most: one by each warp
 
 struct SkinnyArguments {
@@ -29,7 +30,16 @@ struct SkinnyArguments {
   // it streams.
   int block_rows = 0, stage_tiles = 0, stages = 0;
   int place_bytes = 0;  // of a row's tiles in a place
+  int most_units = 0;   // of block_rows rows of tiles, that a block of streamed.cuh has
+  bool staged = false;  // rows that need no norm are copied into shared memory, by streamed.cuh
 
+  __host__ __device__ bool rows_in_shared() const { return norm_weight || staged; }
+  // A single row that is normed lies in shared memory if a warp's registers would not hold it.
+  __host__ __device__ bool row_in_shared() const { return norm_weight && rows == 1 && depth > kHeldDepth; }
+  // Of 8-bit weights, of so many rows of tiles.
+  __host__ __device__ int scales_bytes(int tile_rows_of_them) const {
+    return form.bits == 8 ? tile_rows_of_them * kTileOutputs * 4 : 0;
+  }
   __host__ __device__ int stage_bytes() const { return block_rows * place_bytes; }
   __host__ __device__ int segment_bytes() const { return stages * stage_bytes(); }
 };
@@ -39,13 +49,14 @@ struct NormedShared {
   int x_stride;  // 16-byte vectors between normed rows of x: an odd number, so that eight rows' vectors of
                  // one place use all banks once
   int x, norm;   // the rows; the norm's weights
+  int row;       // a single row, before its norm
   int factor;    // of a single row
 };
 
 // The parts of a block's shared memory, in bytes from its start, where the weights are, segment after
 // segment.
 struct SkinnyShared : NormedShared {
-  int bias, scale, before, barriers;
+  int bias, scale, before, weight_scales, barriers;
   int bytes;
 
   __host__ __device__ explicit SkinnyShared(const SkinnyArguments& a) {
@@ -53,10 +64,12 @@ struct SkinnyShared : NormedShared {
     const int row_bytes = a.norm_weight ? a.row_tiles * kTileInputs * 4 : 0;
     x = a.segments * a.segment_bytes();
     norm = x + (a.norm_weight ? a.rows * x_stride * 16 : 0);
-    bias = norm + row_bytes;
+    row = norm + row_bytes;
+    bias = row + (a.row_in_shared() ? row_bytes : 0);
     scale = bias + a.block_rows * kTileOutputs * 4;
     before = scale + a.block_rows * kTileOutputs * 4;
-    factor = before + (a.epilogue.accumulate ? a.block_rows * 16 * kTileOutputs * 4 : 0);
+    weight_scales = before + (a.epilogue.accumulate ? a.block_rows * 16 * kTileOutputs * 4 : 0);
+    factor = weight_scales + a.scales_bytes(a.block_rows);
     barriers = factor + 16;
     bytes = barriers + kSegments * kMostStages * 8;
   }

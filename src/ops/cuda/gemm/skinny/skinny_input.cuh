@@ -136,8 +136,16 @@ __device__ inline void stage_normed(const SkinnyArguments& a, const NormedShared
 template <typename T, typename Norm = RowNorm>
 __device__ inline void stage_one_normed(const SkinnyArguments& a, const NormedShared& at, char* shared,
                                         int begin, int tiles) {
-  const float* const from = static_cast<const float*>(a.x);
+  const float* from = static_cast<const float*>(a.x);
   const float* const weight = reinterpret_cast<const float*>(shared + at.norm);
+  if (a.row_in_shared()) {
+    float* const row = reinterpret_cast<float*>(shared + at.row);
+    for (int k = static_cast<int>(threadIdx.x) * 4; k < a.depth; k += static_cast<int>(blockDim.x) * 4)
+      copy_async<16>(row + k, from + k);
+    wait_for_copies();
+    __syncthreads();
+    from = row;
+  }
   float& factor = *reinterpret_cast<float*>(shared + at.factor);
   if (threadIdx.x < 32) {
     Norm norm;
@@ -153,6 +161,23 @@ __device__ inline void stage_one_normed(const SkinnyArguments& a, const NormedSh
                                                       *reinterpret_cast<const float4*>(weight + k)))
                             : uint2{};
   __syncwarp();
+}
+
+// Copies the rows of x, which are of 16 bits, into shared memory, zeros after `depth`.
+__device__ inline void stage_rows(const SkinnyArguments& a, const NormedShared& at, char* shared) {
+  uint4* const to = reinterpret_cast<uint4*>(shared + at.x);
+  const uint4* const from = static_cast<const uint4*>(a.x);
+  const int chunks = a.row_tiles * 4;
+  for (int i = static_cast<int>(threadIdx.x); i < a.rows * chunks; i += static_cast<int>(blockDim.x)) {
+    const int row = i / chunks, chunk = i % chunks;
+    uint4* const place = to + row * at.x_stride + chunk;
+    if (chunk < a.depth / 8)
+      copy_async<16>(place, from + row * (a.x_stride / 8) + chunk);
+    else
+      *place = uint4{};
+  }
+  wait_for_copies();
+  __syncthreads();
 }
 
 }  // namespace shoal::ops::cuda

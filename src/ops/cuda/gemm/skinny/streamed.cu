@@ -11,9 +11,9 @@ namespace shoal::ops::cuda {
 bool streamed_product(Context& ctx, const Product& product, const RmsNorm* norm, int blocks) {
   const Machine machine = machine_of(ctx);
   SkinnyArguments arguments = skinny_arguments(product, norm);
-  if (!machine.wgmma || !choose_stream(arguments, machine)) return false;
-  const auto units = static_cast<int>(blocks_for(arguments.tile_rows, arguments.block_rows));
-  blocks = std::min(units, blocks > 0 ? blocks : machine.multiprocessors);
+  if (blocks <= 0) blocks = machine.multiprocessors;
+  if (!machine.wgmma || !choose_stream(arguments, machine, blocks)) return false;
+  blocks = std::min(blocks, static_cast<int>(blocks_for(arguments.tile_rows, arguments.block_rows)));
   with_operand_type(product.format.operand, [&](auto type) {
     using T = decltype(type);
     if (arguments.form.bits == 4)

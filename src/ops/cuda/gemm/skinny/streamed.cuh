@@ -14,14 +14,20 @@
 namespace shoal::ops::cuda {
 
 // The tiles of a warp's segment in the units of its block, piece after piece, through a ring.  kBits: of a
-// weight.
-template <int kBits>
+// weight.  kTileRows: of a unit, at most.  kCounted: addresses are counted up, not multiplied, for one is
+// needed for each few kilobytes.
+template <int kBits, int kTileRows, bool kCounted>
 class StreamedWeights {
  public:
   // Starts the copies of what there is place for. begin, tiles: the segment's.
   __device__ StreamedWeights(const SkinnyArguments& a, const StreamedShared& at, char* shared, int begin,
                              int tiles)
-      : a_(a), begin_(begin), tiles_(tiles), first_(static_cast<int>(blockIdx.x) * a.block_rows) {
+      : a_(a),
+        row_bytes_(static_cast<int>(form().row_bytes(a.row_tiles))),
+        begin_(begin),
+        tiles_(tiles),
+        rows_left_(tiles > 0 ? a.tile_rows - static_cast<int>(blockIdx.x) * a.block_rows : 0) {
+    from_ = start_of_row(static_cast<int>(blockIdx.x) * a.block_rows);
     const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x / 32), 0);
     ring_ = shared + warp * a.segment_bytes();
     barriers_ = static_cast<uint32_t>(
@@ -47,6 +53,9 @@ class StreamedWeights {
 
  private:
   __device__ TileForm form() const { return {kBits, kBits == 4 ? a_.form.shift : 0}; }
+  __device__ const char* start_of_row(int tile_row) const {
+    return reinterpret_cast<const char*>(a_.weight) + static_cast<int64_t>(tile_row) * row_bytes_;
+  }
   static __device__ int lane() { return static_cast<int>(threadIdx.x % 32); }
 
   // Fewer where others have more units to do: memory serves a block by how much it asks for at a time, so
@@ -59,33 +68,41 @@ class StreamedWeights {
   }
 
   __device__ void copy() {
-    if (first_ >= a_.tile_rows || tiles_ <= 0) return;
+    if (rows_left_ <= 0) return;
     if (lane() == 0) {
-      const int count = min(a_.stage_tiles, tiles_ - done_),
-                valid = min(a_.block_rows, a_.tile_rows - first_);
+      const int count = min(a_.stage_tiles, tiles_ - done_), valid = min(a_.block_rows, rows_left_);
+      const auto bytes = static_cast<uint32_t>(form().records(begin_ + done_, count) * form().record_bytes());
       const uint32_t barrier = barriers_ + fill_ * 8;
-      const auto to = static_cast<uint32_t>(__cvta_generic_to_shared(ring_ + fill_ * a_.stage_bytes()));
-      const int64_t row_bytes = form().row_bytes(a_.row_tiles);
-      const char* const from =
-          reinterpret_cast<const char*>(a_.weight) + first_ * row_bytes + form().start_of(begin_ + done_);
-      const int bytes = form().records(begin_ + done_, count) * form().record_bytes();
-      arrive_expecting(barrier, static_cast<uint32_t>(valid * bytes));
-      for (int r = 0; r < valid; ++r)
-        copy_bulk(to + static_cast<uint32_t>(r * a_.place_bytes), from + r * row_bytes,
-                  static_cast<uint32_t>(bytes), barrier);
+      const auto to = static_cast<uint32_t>(__cvta_generic_to_shared(ring_)) + fill_ * a_.stage_bytes();
+      const int start = form().start_of(begin_ + done_);
+      arrive_expecting(barrier, valid * bytes);
+      if constexpr (kCounted) {
+        const char* from = from_ + start;
+#pragma unroll
+        for (int r = 0; r < kTileRows; ++r, from += row_bytes_)
+          if (r < valid) copy_bulk(to + r * a_.place_bytes, from, bytes, barrier);
+      } else {
+        const char* const from = start_of_row(a_.tile_rows - rows_left_) + start;
+        for (int r = 0; r < valid; ++r)
+          copy_bulk(to + r * a_.place_bytes, from + static_cast<int64_t>(r) * row_bytes_, bytes, barrier);
+      }
     }
     if (++fill_ == stages_) fill_ = 0;
     if ((done_ += a_.stage_tiles) < tiles_) return;
     done_ = 0;
-    first_ += static_cast<int>(gridDim.x) * a_.block_rows;
+    const int rows = static_cast<int>(gridDim.x) * a_.block_rows;
+    rows_left_ -= rows;
+    from_ += static_cast<int64_t>(rows) * row_bytes_;
   }
 
   const SkinnyArguments& a_;
+  const char* from_;  // the first row of tiles of the unit that is copied next
   char* ring_;
   uint32_t barriers_, parity_ = 0;
-  int begin_, tiles_, stages_;
-  int stage_ = 0;                    // the next piece's
-  int first_, done_ = 0, fill_ = 0;  // of what is copied next: the unit's first row of tiles, tiles, stage
+  int row_bytes_, begin_, tiles_, stages_;
+  int rows_left_;            // of tiles, from that unit on
+  int stage_ = 0;            // the next piece's
+  int done_ = 0, fill_ = 0;  // of what is copied next: tiles before it, its stage
 };
 
 // A result that a thread of the storing warps stores of each unit: of 8 (kHigh: 16) rows by 8 outputs for
@@ -197,28 +214,41 @@ __device__ inline void store_streamed(const SkinnyArguments& a, StreamedSums& su
   }
 }
 
-// kNormed: rows are f32 and normed here; else they are of T.
-template <typename T, int kBits, bool kNormed, int kTileRows, bool kHigh>
+// Brings the scales of 8-bit weights of all the block's units into shared memory, unit after unit; they are
+// on their way when it returns.
+__device__ inline void load_scales(const SkinnyArguments& a, const StreamedShared& at, char* shared) {
+  constexpr int kFours = kTileOutputs / 4;  // of a row of tiles
+  float4* const to = reinterpret_cast<float4*>(shared + at.scales);
+  const int unit_fours = a.block_rows * kFours;
+  for (int i = static_cast<int>(threadIdx.x);; i += kStreamedThreads) {
+    const int unit = static_cast<int>(blockIdx.x) + i / unit_fours * static_cast<int>(gridDim.x);
+    const int four = unit * unit_fours + i % unit_fours;
+    if (unit * a.block_rows >= a.tile_rows) return;
+    if (four < a.tile_rows * kFours) copy_async<16>(to + i, a.scales + four * 4);
+  }
+}
+
+enum class StreamedInput { direct, staged, normed };  // rows are of T, of T and in shared memory, or f32
+
+template <typename T, int kBits, StreamedInput kInput, int kTileRows, bool kHigh>
 __global__ void __launch_bounds__(kStreamedThreads, 2) streamed_kernel(const SkinnyArguments a) {
 #if __CUDA_ARCH__ >= 900
-  static_assert(!(kNormed && kHigh), "at most kNormRows are normed");
+  constexpr bool kNormed = kInput == StreamedInput::normed;
+  static_assert(kInput == StreamedInput::direct || !kHigh, "at most kNormRows are in shared memory");
   extern __shared__ uint4 shared_vectors[];
   char* shared = reinterpret_cast<char*>(shared_vectors);
   const StreamedShared at(a);
-  const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x / 32), 0),
-            lane = static_cast<int>(threadIdx.x % 32);
+  const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x / 32), 0);
   // Of the warps that store: none.
   const int begin = min(warp * a.segment_tiles, a.row_tiles),
             tiles = warp < kSegments ? min(a.segment_tiles, a.row_tiles - begin) : 0;
   const int step = static_cast<int>(gridDim.x) * a.block_rows;
   using Operands = TileOperands<T, kBits, kTileRows>;
-  StreamedWeights<kBits> weights(a, at, shared, begin, tiles);
-  const auto operands_of = [&](int first) {
-    first = min(first, a.tile_rows - 1);
-    return Operands(a, first, min(a.block_rows, a.tile_rows - first), begin);
-  };
+  // (16-bit weights of 16 rows: 95 instead of 100 us a layer of S2-Pro's sizes on an H200; why is not known.)
+  constexpr bool kCounted = kBits < 16 || !kHigh;
+  StreamedWeights<kBits, kTileRows, kCounted> weights(a, at, shared, begin, tiles);
   int first = static_cast<int>(blockIdx.x) * a.block_rows;
-  Operands operands = operands_of(first);
+  if constexpr (kBits == 8) load_scales(a, at, shared);
   if constexpr (kNormed)
     for (int k = static_cast<int>(threadIdx.x) * 4; k < a.depth; k += kStreamedThreads * 4)
       copy_async<16>(shared + at.norm + k * 4, a.norm_weight + k);
@@ -227,31 +257,41 @@ __global__ void __launch_bounds__(kStreamedThreads, 2) streamed_kernel(const Ski
   __syncthreads();
   wait_for_inputs();
 
+  Operands operands(a, begin);
+  const float* scales = reinterpret_cast<const float*>(shared + at.scales);  // of the next unit
   const auto run = [&](auto& input, auto ahead) {
     for (; first < a.tile_rows; first += step) {
-      const Operands next = operands_of(first + step);  // scales take as long to come as weights
-      float sums[kTileRows][4] = {};
-      multiply_segment<T, kTileRows, decltype(ahead)::value>(a, weights, operands, input, tiles, sums);
+      operands.set_scales(scales);
+      scales += a.block_rows * kTileOutputs;
+      SegmentSums<T, kTileRows, kHigh, kBits == 8 && !kHigh> sums;
+      multiply_segment<kTileRows, decltype(ahead)::value>(a, weights, operands, input, tiles, sums);
       input.restart();
       all_sums.wait_until_empty();
       if (tiles > 0) {
 #pragma unroll
         for (int r = 0; r < kTileRows; ++r) {
           if (r >= a.block_rows) break;
-          float2* const to =
-              reinterpret_cast<float2*>(all_sums.place(warp) + r * (kHigh ? 16 : 8) * kTileOutputs) + lane;
-          to[0] = {sums[r][0] * Operands::kUnit, sums[r][1] * Operands::kUnit};
-          if constexpr (kHigh) to[32] = {sums[r][2] * Operands::kUnit, sums[r][3] * Operands::kUnit};
+          sums.store(r, Operands::kUnit, all_sums.place(warp) + r * (kHigh ? 16 : 8) * kTileOutputs);
         }
       }
       all_sums.filled();
-      operands = next;
     }
   };
-  // Sums take the place of the norm's weights after that.
-  if constexpr (kNormed) stage_normed<T, StreamedNorm>(a, at, shared);
-  if (warp >= kSegments) return store_streamed<kTileRows, kHigh>(a, all_sums);
+  if constexpr (kInput == StreamedInput::staged) stage_rows(a, at, shared);
+  if constexpr (kInput == StreamedInput::direct && kBits == 8) {
+    wait_for_copies();
+    __syncthreads();
+  }
   if constexpr (kNormed) {
+    if (a.rows == 1) {
+      stage_one_normed<T>(a, at, shared, begin, tiles);
+      __syncthreads();
+    } else {
+      stage_normed<T, StreamedNorm>(a, at, shared);
+    }
+  }  // sums take the place of the norm's weights after that
+  if (warp >= kSegments) return store_streamed<kTileRows, kHigh>(a, all_sums);
+  if constexpr (kInput != StreamedInput::direct) {
     NormedInput input(a, at, shared, begin);
     run(input, std::integral_constant<int, 4>());
   } else {

@@ -7,30 +7,47 @@
 namespace shoal::ops::cuda {
 namespace {
 
-constexpr int kStageTiles[] = {8, 5, 4, 2};  // the most that leave three stages
+constexpr int kStageTiles[] = {10, 8, 5, 4, 2};  // the most that leave three stages
 constexpr int kWantedStages = 3, kFewestStages = 2;
 // What the blocks of skinny.cuh on a multiprocessor hold at once: of two, and of all that fit where they need
 // no norm or little memory.
 constexpr int64_t kHeldByTwo = 96 << 10, kHeldByAll = 200 << 10;
+constexpr int64_t kHeldNarrow =
+    150 << 10;  // of all, where units of rows do not end together (notebook-decode.md)
+// Of rows in shared memory that need no norm: the ring is to stay deep.
+constexpr int64_t kMostStaged = 40 << 10, kMostStagedNarrow = 80 << 10;
+
+// Whether pieces of so many tiles suit the segments.
+bool is_stage(const SkinnyArguments& a, int tiles) {
+  if (tiles % (1 << a.form.shift) != 0) return false;  // groups would be read twice
+  // Rows that come from global memory are asked for so many tiles ahead.
+  if (!a.rows_in_shared()) return tiles % (a.block_rows == 1 ? 8 : 4) == 0;
+  if (a.form.bits != 8 || a.segment_tiles < tiles) return tiles <= 8;
+  // A copy of 8-bit tiles is short: no shorter one at the end than half of the others.
+  const int rest = a.segment_tiles % tiles;
+  return rest == 0 || (tiles <= 8 && 2 * rest >= tiles);
+}
 
 int64_t parts_of(int64_t items, int64_t per_part) { return (items + per_part - 1) / per_part; }
 
 }  // namespace
 
-bool choose_stream(SkinnyArguments& a, const Machine& machine) {
+bool choose_stream(SkinnyArguments& a, const Machine& machine, int blocks) {
   const int step = a.paired ? 2 : 1;
   int64_t least = std::numeric_limits<int64_t>::max();
   for (const int rows : {2, 1}) {
     if (rows % step != 0) continue;
-    const int64_t load = parts_of(parts_of(a.tile_rows, rows), machine.multiprocessors) * rows;
+    const int64_t load = parts_of(parts_of(a.tile_rows, rows), blocks) * rows;
     if (load < least) least = load, a.block_rows = rows;
   }
+  a.most_units = static_cast<int>(parts_of(parts_of(a.tile_rows, a.block_rows), blocks));
+  a.staged =
+      !a.norm_weight && a.rows <= kNormRows &&
+      int64_t{a.rows} * a.row_tiles * kTileInputs * 2 <= (a.form.bits < 16 ? kMostStagedNarrow : kMostStaged);
   a.stages = 0;
   const int64_t room = machine.shared_bytes * 2 / 3 - StreamedShared(a).bytes;
   for (const int tiles : kStageTiles) {
-    // Inputs that come from global memory are asked for so many tiles ahead.
-    if (!a.norm_weight && tiles % (a.block_rows == 1 ? 8 : 4) != 0) continue;
-    if (tiles % (1 << a.form.shift) != 0) continue;  // groups would be read twice
+    if (!is_stage(a, tiles)) continue;
     a.stage_tiles = tiles;
     a.place_bytes = place_bytes_of(a, tiles);
     a.stages = static_cast<int>(
@@ -41,9 +58,9 @@ bool choose_stream(SkinnyArguments& a, const Machine& machine) {
 }
 
 bool is_streamed(const MatrixShape& shape, int64_t rows, const TileForm& form, const Machine& machine) {
-  const bool narrow = form.bits < 16;
-  if (!machine.wgmma || (narrow && rows == 1)) return false;
-  const int64_t held = narrow || rows > kNormRows ? kHeldByAll : kHeldByTwo;
+  // (A row of 4-bit weights: 45.6 us a layer of S2-Pro's sizes by skinny.cuh, 49.9 by streams, on an H200.)
+  if (!machine.wgmma || (form.bits == 4 && rows == 1)) return false;
+  const int64_t held = rows > kNormRows ? kHeldByAll : form.bits < 16 ? kHeldNarrow : kHeldByTwo;
   return form.bytes(shape) > machine.multiprocessors * held;
 }
 

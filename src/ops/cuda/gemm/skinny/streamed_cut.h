@@ -13,18 +13,21 @@ constexpr int kStreamedThreads = kSkinnyThreads + 32 * kStreamedStorers;
 // The parts of a block's shared memory, in bytes from its start, where the ring of weights is, segment after
 // segment.
 struct StreamedShared : NormedShared {
-  int sums;   // of segments, twice; where the norm's weights were
-  int turns;  // barriers of their two places
+  int sums;    // of segments, twice; where the norm's weights were
+  int turns;   // barriers of their two places
+  int scales;  // of 8-bit weights, of all units
   int barriers, bytes;
 
   __host__ __device__ explicit StreamedShared(const SkinnyArguments& a) {
     x_stride = a.row_tiles * 4 + 1;
     x = a.segments * a.segment_bytes();
-    norm = sums = x + (a.norm_weight ? a.rows * x_stride * 16 : 0);
+    norm = sums = x + (a.rows_in_shared() ? a.rows * x_stride * 16 : 0);
     const int norm_bytes = a.norm_weight ? a.row_tiles * kTileInputs * 4 : 0;
     const int sums_bytes = 2 * a.segments * segment_sums_bytes(a);
-    factor = norm + (norm_bytes > sums_bytes ? norm_bytes : sums_bytes);
-    turns = factor + 16;
+    row = norm + (norm_bytes > sums_bytes ? norm_bytes : sums_bytes);
+    factor = row + (a.row_in_shared() ? norm_bytes : 0);
+    scales = factor + 16;
+    turns = scales + a.scales_bytes(a.most_units * a.block_rows);
     barriers = turns + 4 * 8;
     bytes = barriers + (kSegments + kStreamedStorers) * kMostStreamedStages * 8;
   }
@@ -34,13 +37,14 @@ struct StreamedShared : NormedShared {
   }
 };
 
-// Sets block_rows (1 or 2), stage_tiles and stages: two thirds of a multiprocessor's shared memory. The ring
-// must be deep (half of the shared memory and two kernels at once: batch 8 of S2-Pro's sizes 1,160 instead of
-// 1,402 frames/s on an H200), and what follows the kernel needs room to begin. False: there is none.
-bool choose_stream(SkinnyArguments& a, const Machine& machine);
+// Sets block_rows (1 or 2), stage_tiles, stages, most_units and staged, for so many blocks: two
+// thirds of a multiprocessor's shared memory. The ring must be deep (half of the shared memory and two
+// kernels at once: batch 8 of S2-Pro's sizes 1,160 instead of 1,402 frames/s on an H200), and what follows
+// the kernel needs room to begin. False: there is none.
+bool choose_stream(SkinnyArguments& a, const Machine& machine, int blocks);
 
 // Whether a matrix has more weights than the blocks of skinny.cuh that run at once hold, so that they take
-// turns. One row of 8- or 4-bit weights is faster by more warps than a block has here.
+// turns. One row of 4-bit weights is faster by more warps than a block has here.
 bool is_streamed(const MatrixShape& shape, int64_t rows, const TileForm& form, const Machine& machine);
 
 }  // namespace shoal::ops::cuda

@@ -8,9 +8,11 @@ namespace shoal::ops::cuda {
 
 template <typename T, int kBits, int kTileRows>
 auto streamed_kernel_of(const SkinnyArguments& a) {
-  if (a.norm_weight) return streamed_kernel<T, kBits, true, kTileRows, false>;
-  return a.rows > 8 ? streamed_kernel<T, kBits, false, kTileRows, true>
-                    : streamed_kernel<T, kBits, false, kTileRows, false>;
+  using enum StreamedInput;
+  if (a.norm_weight) return streamed_kernel<T, kBits, normed, kTileRows, false>;
+  if (a.staged) return streamed_kernel<T, kBits, staged, kTileRows, false>;
+  return a.rows > 8 ? streamed_kernel<T, kBits, direct, kTileRows, true>
+                    : streamed_kernel<T, kBits, direct, kTileRows, false>;
 }
 
 template <typename T, int kBits>

@@ -37,7 +37,7 @@ TEST(StreamedCut, RingsAreDeepAndFit) {
           SkinnyArguments a = skinny_arguments(shape, rows, form);
           if (normed) a.norm_weight = &kSomething;
           SCOPED_TRACE(testing::Message() << rows << " rows of " << shape.outputs << " x " << shape.depth);
-          ASSERT_TRUE(choose_stream(a, kH200));
+          ASSERT_TRUE(choose_stream(a, kH200, kH200.multiprocessors));
           EXPECT_LE(StreamedShared(a).bytes, kH200.shared_bytes * 2 / 3);
           EXPECT_GE(a.stages, 3);
           EXPECT_GE(a.segments * a.segment_bytes(), (form.bits == 4 ? 64 : 80) << 10);
@@ -45,16 +45,17 @@ TEST(StreamedCut, RingsAreDeepAndFit) {
 }
 
 TEST(StreamedCut, TakesMatricesLargerThanWhatBlocksHold) {
-  const MatrixShape out{2560, 1, 4096}, gate_up{9728, 1, 2560, true};
+  const MatrixShape out{2560, 1, 4096}, down{2560, 1, 9728}, gate_up{9728, 1, 2560, true};
   const TileForm wide, int8{8}, int4{4, 1};
   EXPECT_TRUE(is_streamed(out, 1, wide, kH200));
   EXPECT_FALSE(is_streamed(out, 9, wide, kH200));
   EXPECT_FALSE(is_streamed(out, 8, int8, kH200));
+  EXPECT_TRUE(is_streamed(down, 8, int8, kH200));
+  EXPECT_FALSE(is_streamed(down, 9, int8, kH200));
   EXPECT_TRUE(is_streamed(gate_up, 16, wide, kH200));
-  for (const TileForm& narrow : {int8, int4}) {
-    EXPECT_TRUE(is_streamed(gate_up, 2, narrow, kH200));
-    EXPECT_FALSE(is_streamed(gate_up, 1, narrow, kH200));
-  }
+  for (const TileForm& narrow : {int8, int4}) EXPECT_TRUE(is_streamed(gate_up, 2, narrow, kH200));
+  EXPECT_TRUE(is_streamed(gate_up, 1, int8, kH200));
+  EXPECT_FALSE(is_streamed(gate_up, 1, int4, kH200));
   EXPECT_FALSE(is_streamed({3072, 1, 1024, true}, 1, wide, kH200));  // S1-mini's largest
   EXPECT_FALSE(is_streamed(gate_up, 8, wide, {108, 163 << 10}));
 }
