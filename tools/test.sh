@@ -13,7 +13,7 @@ if (($#)); then exec tools/ctest.sh "$preset" "$@"; fi
 
 # Clients, browsers and interpreters wait half of their time: modules compute meanwhile, and take nothing else from them.
 log=build/$preset/module_tests.log status=0
-setsid nice -n 5 tools/module_tests.py "$preset" >"$log" 2>&1 &
+setsid nice -n 10 tools/module_tests.py "$preset" >"$log" 2>&1 &
 modules=$!
 trap 'kill -- -$modules 2>/dev/null || true' EXIT  # whoever interrupts this ends them, too
 tools/ctest.sh "$preset" -LE '^module$' || status=$?
