@@ -2,30 +2,21 @@
 // gives them for 16 bits. A weight is its integer, exact in either dtype, times its output's scale, rounded
 // once: the same in every kernel, so that 8-bit weights are 16-bit weights that were rounded before.
 //
-// A byte holds the integer + 128. Below a zero byte that is the bf16 number byte * 2^-133, linear from the
-// subnormal numbers into the first normal ones, so that one fused multiply-add, which rounds once, makes the
-// weight of it. For that operands of bf16 are 2^-21 of their weights.
+// A byte holds the integer + 128, of which operand_pair.cuh says how it becomes a weight.
 #pragma once
 
-#include <cstdint>
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#include <type_traits>
-
-#include "ops/cuda/gemm/operands/matrix_layout.cuh"
+#include "ops/cuda/gemm/operands/operand_pair.cuh"
 
 namespace shoal::ops::cuda {
 
 // Twice the scale of an output.
 template <typename T>
-class TileScale {
-  static constexpr bool kHalf = std::is_same_v<T, __half>;
-  using Two = std::conditional_t<kHalf, __half2, __nv_bfloat162>;
+class TileScale : public OperandPair<T> {
+  using Base = OperandPair<T>;
+  using Base::bits, Base::kHalf, Base::value;
+  using typename Base::Two;
 
  public:
-  // What operands are of their weights, inverted: a power of two.
-  static constexpr float kUnit = kHalf ? 1.0f : 0x1p21f;
-
   TileScale() = default;
   // scale: one that T holds; for bf16 below 2^15.
   __device__ explicit TileScale(float scale) {
@@ -39,10 +30,7 @@ class TileScale {
     return {two<0x4140>(bytes.x), two<0x4342>(bytes.x), two<0x4140>(bytes.y), two<0x4342>(bytes.y)};
   }
   // The weights themselves.
-  __device__ uint4 weights(uint2 bytes) const {
-    const uint4 v = operand(bytes);
-    return {times_unit(v.x), times_unit(v.y), times_unit(v.z), times_unit(v.w)};
-  }
+  __device__ uint4 weights(uint2 bytes) const { return Base::weights_of(operand(bytes)); }
 
  private:
   // kBytes: which bytes of a word, as __byte_perm takes them.
@@ -54,16 +42,9 @@ class TileScale {
     else
       return bits(__hfma2(value(__byte_perm(word, 0, kBytes)), factor_, zero_));
   }
-  static __device__ uint32_t times_unit(uint32_t two) {
-    if constexpr (kHalf)
-      return two;
-    else
-      return bits(__hmul2(value(two), __float2bfloat162_rn(kUnit)));
-  }
-  static __device__ Two value(uint32_t bits) { return *reinterpret_cast<const Two*>(&bits); }
-  static __device__ uint32_t bits(Two value) { return *reinterpret_cast<const uint32_t*>(&value); }
 
-  Two factor_, zero_;  // what the integer 0 is subtracted as
+  Two factor_;
+  Two zero_;  // minus the weight of 128, which the integer 0 is kept as
 };
 
 }  // namespace shoal::ops::cuda
