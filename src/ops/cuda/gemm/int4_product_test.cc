@@ -1,10 +1,7 @@
 // Weights of 4 bits give the bits of 16-bit weights that were rounded to the same values before, by every
 // kernel.
 #include "base/f16.h"
-#include "ops/cuda/device/cuda_testing.h"
-#include "ops/linear.h"
-#include "ops/product_testing.h"
-#include "ops/residual.h"
+#include "ops/cuda/gemm/narrow_product_testing.h"
 #include "ops/round_weights.h"
 
 namespace shoal::ops::cuda {
@@ -61,7 +58,7 @@ struct Rounded {
   std::vector<float> values;
 };
 
-class Int4Weights : public CudaTest, public testing::WithParamInterface<Int4Case> {
+class Int4Weights : public NarrowProducts, public testing::WithParamInterface<Int4Case> {
  protected:
   static DType operand() { return GetParam().operand; }
   static MatrixFormat int4() { return {DType::u4, operand(), GetParam().group}; }
@@ -74,10 +71,6 @@ class Int4Weights : public CudaTest, public testing::WithParamInterface<Int4Case
     return {w, outputs, depth, GetParam()};
   }
 
-  // Two matrices of the same values: of 4 bits, and of 16.
-  struct Both {
-    PackedMatrix narrow, wide;
-  };
   Both pack(int64_t outputs, int64_t depth, bool with_bias) {
     std::vector<float> w = weights(outputs, depth, 2), same = rounded(w, outputs, depth).values,
                        bias = random_values(outputs, 3);
@@ -93,21 +86,7 @@ class Int4Weights : public CudaTest, public testing::WithParamInterface<Int4Case
     return {pack_gate_up(ctx(), view_of(gate, shape), view_of(up, shape), int4()),
             pack_gate_up(ctx(), view_of(same_gate, shape), view_of(same_up, shape), operand())};
   }
-
-  // f(matrix, y) of both, on top of the same values.
-  template <typename Call>
-  void expect_same(const Both& both, int64_t rows, int64_t outputs, Call call) {
-    std::vector<float> results[2];
-    for (const bool narrow : {true, false}) {
-      const Tensor y = put(random_values(rows * outputs, 6), {rows, outputs});
-      call(narrow ? both.narrow : both.wide, y);
-      results[narrow] = get(y);
-    }
-    EXPECT_EQ(results[0], results[1]) << rows << " rows, " << outputs << " outputs of " << both.wide.depth;
-  }
 };
-
-constexpr int64_t kRowCounts[] = {1, 2, 7, 8, 9, 16, 17, 40, 64, 100, 300};
 
 // Depths that end within a tile, a group or a pair of inputs; segments of one tile, and such as begin within
 // a group; matrices that stream.
@@ -121,16 +100,8 @@ TEST_P(Int4Weights, GiveTheBitsOfTheSameValuesIn16Bits) {
                                                                                {136, 2560},
                                                                                {17, 9736},
                                                                                {24, 16384}}) {
-    const Both both = pack(outputs, depth, outputs % 8 != 0);
-    for (const int64_t rows : kRowCounts) {
-      const Tensor x = put(random_values(rows * depth, 7), {rows, depth});
-      expect_same(both, rows, outputs, [&](const PackedMatrix& w, TensorView y) { linear(ctx(), x, w, y); });
-      expect_same(both, rows, outputs,
-                  [&](const PackedMatrix& w, TensorView y) { linear(ctx(), x, w, y, {.accumulate = true}); });
-      const Tensor narrow = put(random_values(rows * depth, 8), {rows, depth}, operand());
-      expect_same(both, rows, outputs,
-                  [&](const PackedMatrix& w, TensorView y) { linear(ctx(), narrow, w, y); });
-    }
+    SCOPED_TRACE(testing::Message() << outputs << " x " << depth);
+    expect_same_products(pack(outputs, depth, outputs % 8 != 0), operand());
   }
 }
 
@@ -139,38 +110,12 @@ TEST_P(Int4Weights, OfPairsAndBehindNormsToo) {
        std::vector<std::pair<int64_t, int64_t>>{{40, 40}, {1100, 136}, {3072, 1024}, {9728, 2560}}) {
     const bool streams = hidden > 8192;
     if (streams && GetParam().group != 64) continue;
-    const Both both = pack_pair(hidden, depth);
-    const Tensor weight = put(random_values(depth, 9), {depth});
-    const RmsNorm norm{weight, 1e-6f};
-    for (const int64_t rows : kRowCounts) {
-      if (streams && rows > 17) break;
-      const Tensor x = put(random_values(rows * depth, 7), {rows, depth});
-      expect_same(both, rows, hidden,
-                  [&](const PackedMatrix& w, TensorView y) { linear_swiglu(ctx(), x, w, y); });
-      expect_same(both, rows, hidden,
-                  [&](const PackedMatrix& w, TensorView y) { norm_swiglu(ctx(), x, norm, w, y); });
-    }
+    expect_same_pairs(pack_pair(hidden, depth), hidden, depth, streams ? 17 : 300);
   }
 }
 
-// Sums that wait for the next norm, from 17 rows on.
 TEST_P(Int4Weights, OntoAResidualStreamToo) {
-  constexpr int64_t kDim = 1024, kDepth = 2048;
-  const Both both = pack(kDim, kDepth, false), next = pack(256, kDim, false);
-  const Tensor weight = put(random_values(kDim, 9), {kDim});
-  for (const int64_t rows : kRowCounts) {
-    const Tensor in = put(random_values(rows * kDepth, 7), {rows, kDepth}, operand());
-    std::vector<float> results[2];
-    for (const bool narrow : {true, false}) {
-      const Workspace::Scope scope(*ctx().workspace);
-      const Tensor x = put(random_values(rows * kDim, 6), {rows, kDim}), y = garbage({rows, 256});
-      Residual stream(ctx(), x, operand());
-      add_linear(ctx(), in, narrow ? both.narrow : both.wide, stream);
-      norm_linear(ctx(), stream, {weight, 1e-6f}, narrow ? next.narrow : next.wide, y);
-      results[narrow] = get(y);
-    }
-    EXPECT_EQ(results[0], results[1]) << rows;
-  }
+  expect_same_residuals(pack(1024, 2048, false), pack(256, 1024, false), 1024, operand());
 }
 
 // One input at a time is 1, so that the products are the weights.

@@ -1,10 +1,7 @@
 // Weights of 8 bits give the bits of 16-bit weights that were rounded to the same values before, by every
 // kernel.
 #include "base/f16.h"
-#include "ops/cuda/device/cuda_testing.h"
-#include "ops/linear.h"
-#include "ops/product_testing.h"
-#include "ops/residual.h"
+#include "ops/cuda/gemm/narrow_product_testing.h"
 #include "ops/round_weights.h"
 
 namespace shoal::ops::cuda {
@@ -29,15 +26,11 @@ std::vector<float> as_integers(const std::vector<float>& w, int64_t depth, DType
   return rounded;
 }
 
-class Int8Weights : public CudaTest, public testing::WithParamInterface<DType> {
+class Int8Weights : public NarrowProducts, public testing::WithParamInterface<DType> {
  protected:
   static DType operand() { return GetParam(); }
   MatrixFormat int8() const { return {DType::i8, operand()}; }
 
-  // Two matrices of the same values: of 8 bits, and of 16.
-  struct Both {
-    PackedMatrix narrow, wide;
-  };
   Both pack(int64_t outputs, int64_t depth, bool with_bias) {
     std::vector<float> w = random_values(outputs * depth, 2, 0.3f), same = as_integers(w, depth, operand());
     std::vector<float> bias = random_values(outputs, 3);
@@ -54,72 +47,26 @@ class Int8Weights : public CudaTest, public testing::WithParamInterface<DType> {
     return {pack_gate_up(ctx(), view_of(gate, shape), view_of(up, shape), int8()),
             pack_gate_up(ctx(), view_of(same_gate, shape), view_of(same_up, shape), operand())};
   }
-
-  // f(matrix, y) of both, on top of the same values.
-  template <typename Call>
-  void expect_same(const Both& both, int64_t rows, int64_t outputs, Call call) {
-    std::vector<float> results[2];
-    for (const bool narrow : {true, false}) {
-      const Tensor y = put(random_values(rows * outputs, 6), {rows, outputs});
-      call(narrow ? both.narrow : both.wide, y);
-      results[narrow] = get(y);
-    }
-    EXPECT_EQ(results[0], results[1]) << rows << " rows, " << outputs << " outputs of " << both.wide.depth;
-  }
 };
-
-constexpr int64_t kRowCounts[] = {1, 2, 7, 8, 9, 16, 17, 40, 64, 100, 300};
 
 TEST_P(Int8Weights, GiveTheBitsOfTheSameValuesIn16Bits) {
   for (const auto& [outputs, depth] : std::vector<std::pair<int64_t, int64_t>>{
            {8, 16}, {9, 40}, {72, 520}, {1024, 2048}, {1024, 3072}, {4096, 1024}, {17, 9736}, {24, 16384}}) {
-    const Both both = pack(outputs, depth, outputs % 8 != 0);
-    for (const int64_t rows : kRowCounts) {
-      const Tensor x = put(random_values(rows * depth, 7), {rows, depth});
-      expect_same(both, rows, outputs, [&](const PackedMatrix& w, TensorView y) { linear(ctx(), x, w, y); });
-      expect_same(both, rows, outputs,
-                  [&](const PackedMatrix& w, TensorView y) { linear(ctx(), x, w, y, {.accumulate = true}); });
-      const Tensor narrow = put(random_values(rows * depth, 8), {rows, depth}, operand());
-      expect_same(both, rows, outputs,
-                  [&](const PackedMatrix& w, TensorView y) { linear(ctx(), narrow, w, y); });
-    }
+    SCOPED_TRACE(testing::Message() << outputs << " x " << depth);
+    expect_same_products(pack(outputs, depth, outputs % 8 != 0), operand());
   }
 }
 
 TEST_P(Int8Weights, OfPairsAndBehindNormsToo) {
   for (const auto& [hidden, depth] :
-       std::vector<std::pair<int64_t, int64_t>>{{40, 40}, {1100, 136}, {3072, 1024}}) {
-    const Both both = pack_pair(hidden, depth);
-    const Tensor weight = put(random_values(depth, 9), {depth});
-    const RmsNorm norm{weight, 1e-6f};
-    for (const int64_t rows : kRowCounts) {
-      const Tensor x = put(random_values(rows * depth, 7), {rows, depth});
-      expect_same(both, rows, hidden,
-                  [&](const PackedMatrix& w, TensorView y) { linear_swiglu(ctx(), x, w, y); });
-      expect_same(both, rows, hidden,
-                  [&](const PackedMatrix& w, TensorView y) { norm_swiglu(ctx(), x, norm, w, y); });
-    }
+       std::vector<std::pair<int64_t, int64_t>>{{40, 40}, {1100, 136}, {3072, 1024}, {9728, 2560}}) {
+    const bool streams = hidden > 8192;
+    expect_same_pairs(pack_pair(hidden, depth), hidden, depth, streams ? 17 : 300);
   }
 }
 
-// Sums that wait for the next norm, from 17 rows on.
 TEST_P(Int8Weights, OntoAResidualStreamToo) {
-  constexpr int64_t kDim = 1024, kDepth = 2048;
-  const Both both = pack(kDim, kDepth, false), next = pack(256, kDim, false);
-  const Tensor weight = put(random_values(kDim, 9), {kDim});
-  for (const int64_t rows : kRowCounts) {
-    const Tensor in = put(random_values(rows * kDepth, 7), {rows, kDepth}, operand());
-    std::vector<float> results[2];
-    for (const bool narrow : {true, false}) {
-      const Workspace::Scope scope(*ctx().workspace);
-      const Tensor x = put(random_values(rows * kDim, 6), {rows, kDim}), y = garbage({rows, 256});
-      Residual stream(ctx(), x, operand());
-      add_linear(ctx(), in, narrow ? both.narrow : both.wide, stream);
-      norm_linear(ctx(), stream, {weight, 1e-6f}, narrow ? next.narrow : next.wide, y);
-      results[narrow] = get(y);
-    }
-    EXPECT_EQ(results[0], results[1]) << rows;
-  }
+  expect_same_residuals(pack(1024, 2048, false), pack(256, 1024, false), 1024, operand());
 }
 
 // Both ways to the same bytes on the device.
