@@ -9,7 +9,6 @@ namespace shoal::ops::cuda {
 
 constexpr int kSkinnyThreads = kSegments * 32;
 constexpr int kMostStages = 3, kMostStreamedRows = 2;
-constexpr int kHeldDepth = 1024;      // what RowNorm keeps in registers
 constexpr int kNormRows = kSegments;  // rows that a block norms at most: one by each warp
 
 struct SkinnyArguments {
@@ -31,11 +30,11 @@ struct SkinnyArguments {
   int block_rows = 0, stage_tiles = 0, stages = 0;
   int place_bytes = 0;  // of a row's tiles in a place
   int most_units = 0;   // of block_rows rows of tiles, that a block of streamed.cuh has
-  bool staged = false;  // rows that need no norm are copied into shared memory, by streamed.cuh
+  // By streamed.cuh: rows that need no norm are copied into shared memory; a single row that is normed, too,
+  // as it is before that. (Blocks of skinny.cuh, of which several share a multiprocessor, need the room.)
+  bool staged = false, row_staged = false;
 
   __host__ __device__ bool rows_in_shared() const { return norm_weight || staged; }
-  // A single row that is normed lies in shared memory if a warp's registers would not hold it.
-  __host__ __device__ bool row_in_shared() const { return norm_weight && rows == 1 && depth > kHeldDepth; }
   // Of 8-bit weights, of so many rows of tiles.
   __host__ __device__ int scales_bytes(int tile_rows_of_them) const {
     return form.bits == 8 ? tile_rows_of_them * kTileOutputs * 4 : 0;
@@ -49,7 +48,7 @@ struct NormedShared {
   int x_stride;  // 16-byte vectors between normed rows of x: an odd number, so that eight rows' vectors of
                  // one place use all banks once
   int x, norm;   // the rows; the norm's weights
-  int row;       // a single row, before its norm
+  int row;       // a single row, before its norm, if row_staged
   int factor;    // of a single row
 };
 
@@ -64,8 +63,7 @@ struct SkinnyShared : NormedShared {
     const int row_bytes = a.norm_weight ? a.row_tiles * kTileInputs * 4 : 0;
     x = a.segments * a.segment_bytes();
     norm = x + (a.norm_weight ? a.rows * x_stride * 16 : 0);
-    row = norm + row_bytes;
-    bias = row + (a.row_in_shared() ? row_bytes : 0);
+    row = bias = norm + row_bytes;
     scale = bias + a.block_rows * kTileOutputs * 4;
     before = scale + a.block_rows * kTileOutputs * 4;
     weight_scales = before + (a.epilogue.accumulate ? a.block_rows * 16 * kTileOutputs * 4 : 0);

@@ -138,7 +138,7 @@ __device__ inline void stage_one_normed(const SkinnyArguments& a, const NormedSh
                                         int begin, int tiles) {
   const float* from = static_cast<const float*>(a.x);
   const float* const weight = reinterpret_cast<const float*>(shared + at.norm);
-  if (a.row_in_shared()) {
+  if (a.row_staged) {
     float* const row = reinterpret_cast<float*>(shared + at.row);
     for (int k = static_cast<int>(threadIdx.x) * 4; k < a.depth; k += static_cast<int>(blockDim.x) * 4)
       copy_async<16>(row + k, from + k);

@@ -15,6 +15,7 @@ constexpr int64_t kHeldByTwo = 96 << 10, kHeldByAll = 200 << 10;
 // Of narrow weights less, so that S2-Pro's w2 streams (one row of 8 bits, an H200: 12.2 instead of 14.6 us).
 constexpr int64_t kHeldNarrow = 150 << 10;
 // Of rows in shared memory that need no norm: the ring is to stay deep.
+constexpr int kHeldDepth = 1024;  // what RowNorm keeps in registers
 constexpr int64_t kMostStaged = 40 << 10, kMostStagedNarrow = 80 << 10;
 
 // Whether pieces of so many tiles suit the segments.
@@ -44,6 +45,7 @@ bool choose_stream(SkinnyArguments& a, const Machine& machine, int blocks) {
   a.staged =
       !a.norm_weight && a.rows <= kNormRows &&
       int64_t{a.rows} * a.row_tiles * kTileInputs * 2 <= (a.form.bits < 16 ? kMostStagedNarrow : kMostStaged);
+  a.row_staged = a.norm_weight && a.rows == 1 && a.depth > kHeldDepth;
   a.stages = 0;
   const int64_t room = machine.shared_bytes * 2 / 3 - StreamedShared(a).bytes;
   for (const int tiles : kStageTiles) {
@@ -58,7 +60,7 @@ bool choose_stream(SkinnyArguments& a, const Machine& machine, int blocks) {
 }
 
 bool is_streamed(const MatrixShape& shape, int64_t rows, const TileForm& form, const Machine& machine) {
-  // (A row of 4-bit weights: 48.9 us a layer of S2-Pro's sizes by skinny.cuh, 49.9 by streams, on an H200.)
+  // (A row of 4-bit weights: 45.4 us a layer of S2-Pro's sizes by skinny.cuh, 49.9 by streams, on an H200.)
   if (!machine.wgmma || (form.bits == 4 && rows == 1)) return false;
   const int64_t held = rows > kNormRows ? kHeldByAll : form.bits < 16 ? kHeldNarrow : kHeldByTwo;
   return form.bytes(shape) > machine.multiprocessors * held;

@@ -25,7 +25,7 @@ struct StreamedShared : NormedShared {
     const int norm_bytes = a.norm_weight ? a.row_tiles * kTileInputs * 4 : 0;
     const int sums_bytes = 2 * a.segments * segment_sums_bytes(a);
     row = norm + (norm_bytes > sums_bytes ? norm_bytes : sums_bytes);
-    factor = row + (a.row_in_shared() ? norm_bytes : 0);
+    factor = row + (a.row_staged ? norm_bytes : 0);
     scales = factor + 16;
     turns = scales + a.scales_bytes(a.most_units * a.block_rows);
     barriers = turns + 4 * 8;
@@ -37,7 +37,7 @@ struct StreamedShared : NormedShared {
   }
 };
 
-// Sets block_rows (1 or 2), stage_tiles, stages, most_units and staged, for so many blocks: two
+// Sets block_rows (1 or 2), stage_tiles, stages, most_units and what is staged, for so many blocks: two
 // thirds of a multiprocessor's shared memory. The ring must be deep (half of the shared memory and two
 // kernels at once: batch 8 of S2-Pro's sizes 1,160 instead of 1,402 frames/s on an H200), and what follows
 // the kernel needs room to begin. False: there is none.
