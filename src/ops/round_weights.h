@@ -1,4 +1,4 @@
-// Weights as the integers of 8 and 4 bits that products read, made ahead of loading.
+// Weights as the integers of 8 and 4 bits, and the floats of 8, that products read, made ahead of loading.
 #pragma once
 
 #include "base/thread_team.h"
@@ -21,6 +21,9 @@ struct RoundingError {
 // magnitude of an output becomes 127, the others the nearest integer (ties to even), as pack_matrix makes
 // them of floats. A pure function of the weights. Throws Error(corrupt_file) for a weight that is not finite.
 RoundingError round_to_int8(ThreadTeam& team, TensorView weight, TensorView integers, TensorView scales);
+
+// The same in e4m3: values is f8, and the largest magnitude of an output becomes 448.
+RoundingError round_to_fp8(ThreadTeam& team, TensorView weight, TensorView values, TensorView scales);
 
 // The same in 4 bits: groups of `group` (32, 64 or 128) neighbouring inputs of an output, the last one
 // perhaps shorter, share a scale and a minimum, and a weight is minimum + scale * integer. nibbles: u8

@@ -1,7 +1,10 @@
 #include "ops/round_weights.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
+#include "base/e4m3.h"
 #include "ops/matrix_testing.h"
 
 namespace shoal::ops {
@@ -52,6 +55,37 @@ TEST_F(RoundWeights, TellHowFarTheyAre) {
     w[5] = bad;
     EXPECT_THROW(rounded(view_of(w, {2, 4})), Error) << bad;
   }
+}
+
+TEST_F(RoundWeights, ToE4m3AreTheNearestOfAllValues) {
+  constexpr int64_t kOutputs = 5, kDepth = 71;
+  std::vector<float> w = random_values(kOutputs * kDepth, 3, 0.2f);
+  std::fill_n(w.begin(), kDepth, 0.0f);
+  const Tensor values(DType::f8, {kOutputs, kDepth}), scales(DType::f32, {kOutputs});
+  ThreadTeam team(2);
+  const RoundingError error = round_to_fp8(team, view_of(w, {kOutputs, kDepth}), values, scales);
+  double difference = 0, norm = 0;
+  for (int64_t n = 0; n < kOutputs; ++n) {
+    float largest = 0;
+    for (int64_t k = 0; k < kDepth; ++k)
+      largest = std::max(largest, std::abs(w[static_cast<size_t>(n * kDepth + k)]));
+    const float scale = scales.as<float>()[n];
+    EXPECT_EQ(scale, largest / 448);
+    for (int64_t k = 0; k < kDepth; ++k) {
+      const float weight = w[static_cast<size_t>(n * kDepth + k)];
+      const double off = std::abs(weight - double{scale} * e4m3_to_float(values.view().row<uint8_t>(n)[k]));
+      double least = std::abs(weight);
+      for (int bits = 0; bits < 256; ++bits)
+        if ((bits & 0x7f) != 0x7f)
+          least = std::min(least, std::abs(weight - double{scale} * e4m3_to_float(static_cast<E4m3>(bits))));
+      EXPECT_LE(off, least + std::abs(weight) * 0x1p-22) << n << ", " << k;
+      difference += off * off, norm += double{weight} * weight;
+    }
+  }
+  EXPECT_NEAR(error.share(), std::sqrt(difference / norm), 1e-9);
+  EXPECT_GT(error.share(), 0.01);
+  w[100] = NAN;
+  EXPECT_THROW(round_to_fp8(team, view_of(w, {kOutputs, kDepth}), values, scales), Error);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ int64_t size_of(DType dtype) {
     case DType::i8:
     case DType::u8:
     case DType::boolean:
+    case DType::f8:
       return 1;
     case DType::u4:
       break;
@@ -48,6 +49,8 @@ std::string_view name_of(DType dtype) {
       return "U8";
     case DType::boolean:
       return "BOOL";
+    case DType::f8:
+      return "F8_E4M3";
     case DType::u4:
       return "U4";
   }

@@ -5,6 +5,11 @@
 
 namespace shoal {
 
+// Of 8 bits, with one scale for each output.
+constexpr bool has_output_scales(DType weights) { return weights == DType::i8 || weights == DType::f8; }
+// Of 8 or 4 bits.
+constexpr bool is_quantised(DType weights) { return has_output_scales(weights) || weights == DType::u4; }
+
 // A weight matrix: how it is stored, and to which type a GEMM rounds its other operand before multiplying.
 // Sums are f32.
 struct MatrixFormat {

@@ -31,7 +31,8 @@ constexpr bool matches(DType dtype) {
   if constexpr (std::is_same_v<T, int64_t>) return dtype == DType::i64;
   if constexpr (std::is_same_v<T, int16_t>) return dtype == DType::i16;
   if constexpr (std::is_same_v<T, int8_t>) return dtype == DType::i8;
-  if constexpr (std::is_same_v<T, uint8_t>) return dtype == DType::u8 || dtype == DType::boolean;
+  if constexpr (std::is_same_v<T, uint8_t>)
+    return dtype == DType::u8 || dtype == DType::boolean || dtype == DType::f8;
   return false;
 }
 }  // namespace detail

@@ -15,7 +15,7 @@ constexpr size_t kLengthBytes = 8;
 
 std::optional<DType> dtype_of(std::string_view text) {
   for (DType dtype : {DType::f32, DType::f64, DType::bf16, DType::f16, DType::i64, DType::i32, DType::i16,
-                      DType::i8, DType::u8, DType::boolean}) {
+                      DType::i8, DType::u8, DType::boolean, DType::f8}) {
     if (name_of(dtype) == text) return dtype;
   }
   return std::nullopt;

@@ -54,7 +54,7 @@ TEST(Safetensors, RefusesInvalidHeaders) {
       {"not JSON", "{\"a\":", ErrorCode::corrupt_file},
       {"the tensor is a number", R"({"a":3})", ErrorCode::corrupt_file},
       {"no dtype", R"({"a":{"shape":[1],"data_offsets":[0,4]}})", ErrorCode::corrupt_file},
-      {"unknown dtype", braced(entry("a", "F8_E4M3", "[4]", 0, 4)), ErrorCode::unsupported},
+      {"unknown dtype", braced(entry("a", "F8_E5M2", "[4]", 0, 4)), ErrorCode::unsupported},
       {"no shape", R"({"a":{"dtype":"F32","data_offsets":[0,4]}})", ErrorCode::corrupt_file},
       {"shape of floats", braced(entry("a", "F32", "[1.0]", 0, 4)), ErrorCode::corrupt_file},
       {"negative dimension", braced(entry("a", "F32", "[-1]", 0, 4)), ErrorCode::corrupt_file},

@@ -19,9 +19,10 @@ class IntegerScale {
   }
 
   // NaN if a value was not finite, so that what is computed with it shows it.
-  float scale() const { return largest() / kMost + not_finite(); }
+  // most: what the largest becomes.
+  float scale(float most = kMost) const { return largest() / most + not_finite(); }
   // What values are multiplied by before they become integers. 0 if all are.
-  float factor() const { return largest() > 0 ? kMost / largest() : 0; }
+  float factor(float most = kMost) const { return largest() > 0 ? most / largest() : 0; }
 
  private:
   static constexpr int kLanes = 16;  // apart, so that the compiler may use vectors

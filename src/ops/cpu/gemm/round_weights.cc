@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/e4m3.h"
 #include "ops/cpu/gemm/integers.h"
 #include "ops/cpu/gemm/nibbles.h"
 #include "ops/weight_source.h"
@@ -14,14 +15,29 @@ namespace {
 
 constexpr int64_t kRoundGrain = 16;  // outputs
 
+// What weights become, times a scale.
+struct Int8 {
+  using Stored = int8_t;
+  static constexpr float kMost = 127;
+  static Stored nearest(float scaled) { return cpu::nearest_int8(scaled); }
+  static double value(Stored integer) { return integer; }
+};
+struct Fp8 {
+  using Stored = E4m3;
+  static constexpr float kMost = kE4m3Most;
+  static Stored nearest(float scaled) { return float_to_e4m3(scaled); }
+  static double value(Stored bits) { return double{e4m3_to_float(bits)}; }
+};
+
 // values: the weights of one output. Returns its scale.
-float round_row(const std::vector<float>& values, int8_t* integers, RoundingError& error) {
+template <typename Form>
+float round_row(const std::vector<float>& values, typename Form::Stored* rounded, RoundingError& error) {
   cpu::IntegerScale found;
   found.add(values.data(), static_cast<int>(values.size()));
-  const float scale = found.scale(), factor = found.factor();
+  const float scale = found.scale(Form::kMost), factor = found.factor(Form::kMost);
   for (size_t k = 0; k < values.size(); ++k) {
-    integers[k] = cpu::nearest_int8(values[k] * factor);
-    const double value = values[k], off = value - double{scale} * integers[k];
+    rounded[k] = Form::nearest(values[k] * factor);
+    const double value = values[k], off = value - double{scale} * Form::value(rounded[k]);
     error.difference += off * off;
     error.weights += value * value;
   }
@@ -58,6 +74,26 @@ std::vector<float> row_of(TensorView weight, int64_t row) {
   return values;
 }
 
+template <typename Form>
+RoundingError round_outputs(ThreadTeam& team, TensorView weight, TensorView rounded, TensorView scales) {
+  CHECK(weight.rank() == 2 && rounded.is_contiguous() && rounded.shape() == weight.shape() &&
+            scales.shape() == Shape{weight.dim(0)},
+        "weight ", weight.shape(), ", rounded ", rounded.shape(), ", scales ", scales.shape());
+  std::vector<RoundingError> errors(static_cast<size_t>(weight.dim(0)));
+  team.parallel_for(weight.dim(0), kRoundGrain, [&](int64_t begin, int64_t end, int) {
+    for (int64_t row = begin; row < end; ++row)
+      scales.as<float>()[row] = round_row<Form>(row_of(weight, row), rounded.row<typename Form::Stored>(row),
+                                                errors[static_cast<size_t>(row)]);
+  });
+  RoundingError all;
+  for (int64_t row = 0; row < weight.dim(0); ++row) {
+    if (!std::isfinite(scales.as<float>()[row]))
+      fail(ErrorCode::corrupt_file, "a weight of output ", row, " is not a finite number");
+    all.add(errors[static_cast<size_t>(row)]);
+  }
+  return all;
+}
+
 }  // namespace
 
 double RoundingError::share() const { return weights > 0 ? std::sqrt(difference / weights) : 0; }
@@ -69,22 +105,11 @@ void RoundingError::add(const RoundingError& other) {
 }
 
 RoundingError round_to_int8(ThreadTeam& team, TensorView weight, TensorView integers, TensorView scales) {
-  CHECK(weight.rank() == 2 && integers.is_contiguous() && integers.shape() == weight.shape() &&
-            scales.shape() == Shape{weight.dim(0)},
-        "weight ", weight.shape(), ", integers ", integers.shape(), ", scales ", scales.shape());
-  std::vector<RoundingError> errors(static_cast<size_t>(weight.dim(0)));
-  team.parallel_for(weight.dim(0), kRoundGrain, [&](int64_t begin, int64_t end, int) {
-    for (int64_t row = begin; row < end; ++row)
-      scales.as<float>()[row] =
-          round_row(row_of(weight, row), integers.row<int8_t>(row), errors[static_cast<size_t>(row)]);
-  });
-  RoundingError all;
-  for (int64_t row = 0; row < weight.dim(0); ++row) {
-    if (!std::isfinite(scales.as<float>()[row]))
-      fail(ErrorCode::corrupt_file, "a weight of output ", row, " is not a finite number");
-    all.add(errors[static_cast<size_t>(row)]);
-  }
-  return all;
+  return round_outputs<Int8>(team, weight, integers, scales);
+}
+
+RoundingError round_to_fp8(ThreadTeam& team, TensorView weight, TensorView values, TensorView scales) {
+  return round_outputs<Fp8>(team, weight, values, scales);
 }
 
 RoundingError round_to_int4(ThreadTeam& team, TensorView weight, int64_t group, const NibbleMatrix& to) {
