@@ -37,10 +37,10 @@ MatrixFormat layer_format(Device device, const Formats& formats) {
 }
 
 bool multiplies(Device device, MatrixFormat format) {
-  if (format.weights == DType::i8 || format.weights == DType::u4) {
+  if (is_quantised(format.weights)) {
     if (format.weights == DType::u4 && !is_group_of_u4(format.group)) return false;
     return computes_by_itself(device) ? size_of(format.operand) == 2 && multiplies(device, format.operand)
-                                      : format.operand == DType::i8;
+                                      : format.weights != DType::f8 && format.operand == DType::i8;
   }
   if (format.weights != format.operand) return false;
   if (format.operand == DType::f16) return device.kind == DeviceKind::cuda;

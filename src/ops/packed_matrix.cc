@@ -19,9 +19,9 @@ void check_weight(const StoredMatrix& matrix, int lowest_rank, int highest_rank)
   const TensorView weight = matrix.weight, scales = matrix.scales;
   CHECK(weight.rank() >= lowest_rank && weight.rank() <= highest_rank, "weight ", weight.shape());
   CHECK(weight.elements() > 0, "weight ", weight.shape());
-  if (weight.dtype() == DType::i8)
+  if (has_output_scales(weight.dtype()))
     CHECK(weight.rank() == 2 && scales.dtype() == DType::f32 && scales.shape() == Shape{weight.dim(0)},
-          "integers ", weight.shape(), " with scales ", scales.shape());
+          "weights of 8 bits ", weight.shape(), " with scales ", scales.shape());
   else if (weight.dtype() == DType::u8)
     CHECK(weight.rank() == 2 && weight.dim(1) == (matrix.depth() + 1) / 2 && scales.dtype() == DType::bf16 &&
               scales.rank() == 2 && scales.dim(0) == weight.dim(0) && scales.is_contiguous() &&
@@ -39,7 +39,7 @@ WeightSource rows_of(const StoredMatrix& matrix) {
   source.n_outer_stride = weight.stride(0);
   source.tap_stride = weight.rank() == 3 ? weight.stride(1) : 0;
   source.k_outer_stride = weight.stride(-1);
-  if (weight.dtype() == DType::i8) source.scales = matrix.scales.as<float>();
+  if (has_output_scales(weight.dtype())) source.scales = matrix.scales.as<float>();
   if (weight.dtype() == DType::u8) {
     source.group_scales = matrix.scales.as<Bf16>();
     source.minima = matrix.minima.as<Bf16>();
@@ -78,43 +78,51 @@ Tensor sized_storage(const Context& ctx, const PackRequest& request) {
   return Tensor::sized(request.dtype, {outputs, request.taps, request.depth}, ctx.device);
 }
 
-// Integers are packed as they are stored, floats in any format.
+// Quantised weights are packed as they are stored, floats in any format.
 void check_stored_as(const PackRequest& request) {
-  const auto is_integers = [](const WeightSource& part) { return part.is_integers(); };
-  if (std::ranges::none_of(request.parts, is_integers)) return;
+  const auto is_quantised = [](const WeightSource& part) { return part.is_quantised(); };
+  if (std::ranges::none_of(request.parts, is_quantised)) return;
   const auto fits = [&](const WeightSource& part) {
-    if (part.scales) return request.dtype == DType::i8;
+    if (part.scales) return request.dtype == part.dtype;
     return part.group_scales && request.dtype == DType::u4 &&
            part.groups == (request.depth + request.group - 1) / request.group;
   };
   if (!std::ranges::all_of(request.parts, fits))
     fail(ErrorCode::unsupported,
-         "matrix format: weights are stored as integers, some or all, and asked for in ",
+         "matrix format: weights are stored in 8 or 4 bits, some or all, and asked for in ",
          name_of(request.dtype), "; expected all in the format and the groups they are stored in");
 }
 
-// A matrix in the form that it is packed of: floats that become 4 bits on a GPU are rounded by the CPU, so
-// that both have the same integers.
+// A matrix in the form that it is packed of: floats that become 4 bits or f8 on a GPU are rounded by the CPU,
+// so that there is one rule of rounding.
 class PackedForm {
  public:
   PackedForm(Context& ctx, const StoredMatrix& matrix, const MatrixFormat& format) : matrix_(matrix) {
     const TensorView weight = matrix.weight;
-    if (on_cpu(ctx) || format.weights != DType::u4 || !multiplies(ctx.device, format) || weight.rank() != 2 ||
-        !is_float(weight.dtype()) || weight.is_sized_only())
+    if (on_cpu(ctx) || (format.weights != DType::u4 && format.weights != DType::f8) ||
+        !multiplies(ctx.device, format) || weight.rank() != 2 || !is_float(weight.dtype()) ||
+        weight.is_sized_only())
       return;
     const int64_t outputs = weight.dim(0), depth = weight.dim(1);
+    if (format.weights == DType::f8) {
+      rounded_ = Tensor(DType::f8, weight.shape());
+      scales_ = Tensor(DType::f32, {outputs});
+      round_to_fp8(*ctx.team, weight, rounded_, scales_);
+      matrix_ = {rounded_, scales_};
+      return;
+    }
     const Shape groups{outputs, (depth + format.group - 1) / format.group};
-    nibbles_ = Tensor(DType::u8, {outputs, (depth + 1) / 2});
+    rounded_ = Tensor(DType::u8, {outputs, (depth + 1) / 2});
     scales_ = Tensor(DType::bf16, groups);
     minima_ = Tensor(DType::bf16, groups);
-    round_to_int4(*ctx.team, weight, format.group, {nibbles_, scales_, minima_});
-    matrix_ = {nibbles_, scales_, minima_, depth};
+    round_to_int4(*ctx.team, weight, format.group, {rounded_, scales_, minima_});
+    matrix_ = {rounded_, scales_, minima_, depth};
   }
   WeightSource rows() const { return rows_of(matrix_); }
 
  private:
   StoredMatrix matrix_;
-  Tensor nibbles_, scales_, minima_;
+  Tensor rounded_, scales_, minima_;
 };
 
 PackedMatrix pack(Context& ctx, PackRequest request, MatrixFormat format, TensorView bias,
@@ -123,9 +131,10 @@ PackedMatrix pack(Context& ctx, PackRequest request, MatrixFormat format, Tensor
     fail(ErrorCode::unsupported, "matrix format: weights in ", name_of(format.weights), " times operands in ",
          name_of(format.operand),
          ", expected one of F32, BF16, I8 (on a CPU) and F16 (on a GPU) for both, or, on "
-         "a GPU, I8 times BF16 or F16; or U4 in groups of 32, 64 or 128 times I8 (on a CPU), BF16 or F16 (on "
+         "a GPU, I8 or F8_E4M3 times BF16 or F16; or U4 in groups of 32, 64 or 128 times I8 (on a CPU), BF16 "
+         "or F16 (on "
          "a GPU)");
-  if ((format.weights == DType::i8 || format.weights == DType::u4) && request.taps != 1)
+  if (is_quantised(format.weights) && request.taps != 1)
     fail(ErrorCode::unsupported, "matrix format: weights in ", name_of(format.weights), " for ", request.taps,
          " taps, expected one tap");
   request.dtype = format.weights;
@@ -140,12 +149,12 @@ PackedMatrix pack(Context& ctx, PackRequest request, MatrixFormat format, Tensor
   packed.is_pair = request.paired;
   if (!request.parts[0].data) {
     packed.storage = sized_storage(ctx, request);
-    if (format.weights == DType::i8)
+    if (has_output_scales(format.weights))
       packed.scales = Tensor::sized(DType::f32, shape_of_scales(ctx, request), ctx.device);
     if (bias.rank() > 0) packed.bias = Tensor::sized(DType::f32, {request.outputs}, ctx.device);
     return packed;
   }
-  if (format.weights == DType::i8)
+  if (has_output_scales(format.weights))
     packed.scales = Tensor(DType::f32, shape_of_scales(ctx, request), ctx.device);
   packed.storage =
       on_cpu(ctx) ? cpu::pack(ctx, request, packed.scales) : cuda::pack(ctx, request, packed.scales);

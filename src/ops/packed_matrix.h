@@ -22,14 +22,14 @@ struct PackedMatrix {
   int64_t depth = 0;     // K: inputs per tap
   bool is_pair = false;  // made by pack_gate_up
   Tensor storage;        // backend's own layout
-  Tensor scales;  // of i8 weights: what each output's integers count in, in the backend's order; or empty.
-                  // Those of u4 weights are in the storage.
-  Tensor bias;    // f32 [outputs], or empty
+  Tensor scales;         // of i8 and f8 weights: one for each output, in the backend's order; or empty.
+                         // Those of u4 weights are in the storage.
+  Tensor bias;           // f32 [outputs], or empty
   int64_t bytes() const { return storage.bytes() + scales.bytes() + bias.bytes(); }
 };
 
-// A matrix as a checkpoint has it: f32, bf16 or f16; or one tap of integers as round_weights.h makes them: i8
-// with scales, f32 [outputs]; or u8, two of 4 bits a byte [outputs, depth / 2 rounded up], with scales and
+// A matrix as a checkpoint has it: f32, bf16 or f16; or one tap of what round_weights.h makes of them: i8 or
+// f8 with scales, f32 [outputs]; or u8, two of 4 bits a byte [outputs, depth / 2 rounded up], with scales and
 // minima, bf16 [outputs, groups].
 struct StoredMatrix {
   StoredMatrix(TensorView values, TensorView scales_of_outputs = {})  // NOLINT(google-explicit-constructor)
@@ -46,10 +46,10 @@ struct StoredMatrix {
 
 // weight: [outputs, depth], or [outputs, taps, depth]; rows may be strided. bias: f32/bf16/f16 [outputs] or
 // an empty view. format: one that the device multiplies (device_state.h), another throws Error(unsupported),
-// as does a matrix of integers in another format than its own; values are rounded to nearest even. Floats
-// become i8 and u4 by the rules of round_weights.h (u4 on a GPU with its errors), so a matrix and what those
-// make of it give equal bits. Sources are in host memory, the result is in that of the context's device.
-// Sources without memory (Tensor::sized) give a result without memory.
+// as does a matrix of 8 or 4 bits in another format than its own; values are rounded to nearest even. Floats
+// become i8, f8 and u4 by the rules of round_weights.h (f8 and u4 on a GPU with its errors), so a matrix and
+// what those make of it give equal bits. Sources are in host memory, the result is in that of the context's
+// device. Sources without memory (Tensor::sized) give a result without memory.
 PackedMatrix pack_matrix(Context& ctx, const StoredMatrix& matrix, TensorView bias, MatrixFormat format);
 
 // Several matrices of equal depth stacked along their outputs (wq, wk, wv stored apart).

@@ -15,18 +15,19 @@ namespace shoal::ops {
 // are (phase, channel) pairs.
 struct WeightSource {
   const void* data = nullptr;
-  DType dtype = DType::f32;  // f32, bf16 or f16; i8, times scales; or u8, two of 4 bits a byte, times scales
+  // f32, bf16 or f16; i8 or f8, times scales; or u8, two of 4 bits a byte, times scales
+  DType dtype = DType::f32;
   int64_t outputs = 0;
   int64_t start = 0;
   int64_t n_inner = 1, n_outer_stride = 0, n_inner_stride = 0;
   int64_t k_inner = 1, k_outer_stride = 0, k_inner_stride = 0;
   int64_t tap_stride = 0;
-  const float* scales = nullptr;  // of i8: one for each output
+  const float* scales = nullptr;  // of i8 and f8: one for each output
   // Of u8: one for each group of each output. Strides are bytes then, and the other axes are not split.
   const Bf16 *group_scales = nullptr, *minima = nullptr;
   int64_t groups = 0;  // of an output
 
-  bool is_integers() const { return scales || group_scales; }
+  bool is_quantised() const { return scales || group_scales; }
 
   int64_t output_offset(int64_t n) const {
     return start + n / n_inner * n_outer_stride + n % n_inner * n_inner_stride;
@@ -43,7 +44,7 @@ struct PackRequest {
   int64_t outputs = 0;  // of the result: of all parts, or of one of the pair
   int64_t taps = 1;
   int64_t depth = 0;
-  DType dtype = DType::f32;    // of the stored result: f32, bf16, i8, u4, or (GPU) f16
+  DType dtype = DType::f32;    // of the stored result: f32, bf16, i8, u4, or (GPU) f16 and f8
   DType operand = DType::f32;  // what it is multiplied with
   int64_t group = 0;           // of u4
 

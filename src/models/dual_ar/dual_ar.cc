@@ -23,8 +23,8 @@ BindOptions bind_options(const ops::Context& ctx, const Config& config, const Lo
   if (formats.operands == DType::i8 || !ops::multiplies(ctx.device, formats.operands) ||
       !ops::multiplies(ctx.device, ops::layer_format(ctx.device, formats)))
     fail(ErrorCode::unsupported,
-         "weights of a DualAR model must be F32 or BF16 (or F16 on a GPU, I8 with F32 or U4 only on a CPU), "
-         "got ",
+         "weights of a DualAR model must be F32 or BF16 (F16 on a GPU), I8 or U4 (beside 16 bits on a GPU), "
+         "or F8_E4M3 beside 16 bits on a GPU, got ",
          name_of(formats.weights), " to be multiplied as ", name_of(formats.operands));
   const bool semantic = options.head_rows == HeadRows::semantic ||
                         (options.head_rows == HeadRows::automatic && config.family == Family::s2);

@@ -24,14 +24,18 @@ class LinearBench : private GpuBench {
     layers("s2 layer", kS2, {1, 2, 4, 8, 16, 17, 32, 64, 128, 200, 256, 1000});
     layers("i8 layer", kS1, {1, 2, 4, 8, 16}, kInt8);
     layers("i8 s2 layer", kS2, {1, 2, 4, 8, 16}, kInt8);
+    layers("fp8 layer", kS1, {1, 2, 4, 8, 16}, kFp8);
+    layers("fp8 s2 layer", kS2, {1, 2, 4, 8, 16}, kFp8);
     layers("u4 layer", kS1, {1, 2, 4, 8, 16, 64}, kInt4);
     layers("u4 s2 layer", kS2, {1, 2, 4, 8, 16, 64}, kInt4);
     for (const auto [outputs, depth] : {Size{6144, 2560}, {2560, 4096}, {2560, 9728}})
       matrix(outputs, depth, DType::bf16, {1, 8, 16, 32, 64, 128, 200, 256, 1000}, "s2 ");
     swiglu(9728, 2560, {1, 8, 16, 32, 64, 128, 200, 256, 1000}, "s2 ");
-    for (const auto [outputs, depth] : {Size{6144, 2560}, {2560, 4096}, {2560, 9728}})
-      matrix(outputs, depth, kInt8, {1, 4, 8, 16}, "s2 ");
-    swiglu(9728, 2560, {1, 4, 8, 16}, "s2 ", kInt8);
+    for (const MatrixFormat format : {kInt8, kFp8}) {
+      for (const auto [outputs, depth] : {Size{6144, 2560}, {2560, 4096}, {2560, 9728}})
+        matrix(outputs, depth, format, {1, 4, 8, 16}, "s2 ");
+      swiglu(9728, 2560, {1, 4, 8, 16}, "s2 ", format);
+    }
     matrix(1024, 1024, DType::f32, {1, 8, 64, 1024, 4096});
   }
 
@@ -44,7 +48,8 @@ class LinearBench : private GpuBench {
     int64_t dim, qkv, heads, hidden, count;
   };
   static constexpr Layer kS1{1024, 4096, 2048, 3072, 28}, kS2{2560, 6144, 4096, 9728, 8};  // of the models
-  static constexpr MatrixFormat kInt8{DType::i8, DType::bf16}, kInt4{DType::u4, DType::bf16, kUsualGroup};
+  static constexpr MatrixFormat kInt8{DType::i8, DType::bf16}, kFp8{DType::f8, DType::bf16},
+      kInt4{DType::u4, DType::bf16, kUsualGroup};
   static constexpr int64_t kManyBytes = int64_t{400} << 20;  // several times the L2 of any GPU of today
 
   // Of a weight, with scales and minima of groups.

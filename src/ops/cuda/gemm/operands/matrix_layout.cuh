@@ -9,7 +9,7 @@
 //
 // 8-bit weights: the same tiles of 8 outputs by 32 inputs in 256 bytes. Lane 4 n + q of a warp has the eight
 // bytes at 8 (4 n + q): of output n the inputs 8 c + 2 q and the next, for c = 0 .. 3. A byte is an integer
-// + 128, and every output has a scale.
+// + 128, or an e4m3 number, and every output has a scale.
 //
 // 4-bit weights: the same tiles in 128 bytes, a word a lane (int4_tile.cuh), in records of the 1, 2 or 4
 // tiles that a group of inputs fills. A record begins with the scale and the minimum of each of its eight
@@ -32,6 +32,12 @@ constexpr int kTileOutputs = 8, kTileInputs = 32;
 constexpr int kTileBytes = kTileOutputs * kTileInputs * 2, kInt8TileBytes = kTileBytes / 2;
 constexpr int kInt4TileBytes = kTileBytes / 4, kInt4HeadBytes = kTileOutputs * 4;
 constexpr int kSegments = 8;  // of a matrix with one tap
+
+enum class TileWeights : uint8_t { half, int8, fp8, int4 };  // half: bf16 or f16
+
+constexpr int bits_of(TileWeights weights) {
+  return weights == TileWeights::half ? 16 : weights == TileWeights::int4 ? 4 : 8;
+}
 
 struct MatrixShape {
   int64_t outputs = 0;  // of the result (of one of a pair)

@@ -101,7 +101,9 @@ void pack_part(Context& ctx, const PackRequest& request, const PackArguments& wh
     arguments.from.minima = copied(where.from.minima, DType::bf16, count);
     return pack_int4(ctx, arguments, request.format());
   }
-  CHECK(request.dtype != DType::u4, "only stored integers become 4 bits");
+  if (where.from.dtype == DType::f8) return pack_fp8(ctx, arguments, request.operand, scales.as<float>());
+  CHECK(request.dtype != DType::u4 && request.dtype != DType::f8, "only stored weights become ",
+        name_of(request.dtype));
   if (request.dtype == DType::i8) return pack_int8(ctx, arguments, request.operand, scales.as<float>());
 
   const bool tiles = request.dtype != DType::f32;

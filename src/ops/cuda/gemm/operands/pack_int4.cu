@@ -19,8 +19,7 @@ __global__ void __launch_bounds__(kPackThreads) pack_int4_kernel(const PackArgum
   if (n >= a.from.outputs) return;
   const int64_t output = a.first_output + n, row = output % kTileOutputs;
   const int64_t record = tile >> form.shift, tile_in_record = tile & ((1 << form.shift) - 1);
-  const int64_t tile_row = a.shape.paired ? output / kTileOutputs * 2 + a.part : output / kTileOutputs;
-  char* const to = static_cast<char*>(a.to) + tile_row * form.row_bytes(a.shape.row_tiles()) +
+  char* const to = static_cast<char*>(a.to) + tile_row_of(a, output) * form.row_bytes(a.shape.row_tiles()) +
                    form.start_of(static_cast<int>(tile));
   const auto* const bytes = static_cast<const uint8_t*>(a.source) + a.from.start + n * a.from.n_outer_stride;
   uint32_t word = 0;

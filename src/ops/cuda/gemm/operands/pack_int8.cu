@@ -9,10 +9,6 @@ namespace {
 
 constexpr int kPackWarps = 8;
 
-__device__ int64_t tile_row_of(const PackArguments& a, int64_t n) {
-  return a.shape.paired ? n / kTileOutputs * 2 + a.part : n / kTileOutputs;
-}
-
 // A warp an output. Integers and scale are those of ops/cpu/gemm/integers.h, or stored ones; the scale is
 // then rounded to what is multiplied.
 template <typename T>

@@ -32,7 +32,7 @@ struct Product {
   MatrixShape shape;
   MatrixFormat format = DType::bf16;
   const void* weight = nullptr;   // the layout of matrix_layout.cuh
-  const float* scales = nullptr;  // of i8 weights, by row of tiles and output in it
+  const float* scales = nullptr;  // of i8 and f8 weights, by row of tiles and output in it
   // Of format.operand. In 16 bits: its rows are 16-byte aligned, and after `depth` each has zeros up to a
   // multiple of 8 inputs. In f32: any alignment.
   const void* x = nullptr;
@@ -42,9 +42,9 @@ struct Product {
   ProductEpilogue epilogue;
 };
 
-// Of bf16, f16, i8 and u4.
+// Of bf16, f16, i8, f8 and u4.
 inline TileForm form_of(const MatrixFormat& format) {
-  if (format.weights == DType::i8) return {.bits = 8};
+  if (has_output_scales(format.weights)) return {.bits = 8};
   if (format.weights != DType::u4) return {};
   return {.bits = 4, .shift = format.group == 32 ? 0 : format.group == 64 ? 1 : 2};
 }

@@ -1,5 +1,6 @@
 // 8- and 4-bit matrices in 16 bits, for the kernels that multiply those.
 #include "ops/cuda/device/launch.cuh"
+#include "ops/cuda/gemm/operands/fp8_tile.cuh"
 #include "ops/cuda/gemm/operands/int4_tile.cuh"
 #include "ops/cuda/gemm/operands/int8_tile.cuh"
 #include "ops/cuda/gemm/operands/products.h"
@@ -20,15 +21,15 @@ __device__ void store_operand(char* tile, int lane, const uint4& operand) {
         chunks[chunk];
 }
 
-// A thread for each lane of each tile.
-template <typename T>
+// A thread for each lane of each tile.  Scale: of the dtype, TileScale or Fp8Scale.
+template <typename Scale>
 __global__ void __launch_bounds__(kWidenThreads)
     widen_kernel(const uint2* from, const float* scales, int row_tiles, int64_t tiles, char* to) {
   wait_for_inputs();
   const int64_t i = static_cast<int64_t>(blockIdx.x) * kWidenThreads + threadIdx.x, tile = i / 32;
   if (tile >= tiles) return;
   const int lane = static_cast<int>(i % 32);
-  const TileScale<T> scale(__ldg(scales + tile / row_tiles * kTileOutputs + lane / 4));
+  const Scale scale(__ldg(scales + tile / row_tiles * kTileOutputs + lane / 4));
   store_operand(to + tile * kTileBytes, lane, scale.weights(__ldg(from + i)));
 }
 
@@ -70,11 +71,13 @@ Product widened(Context& ctx, Product product) {
                   .successor_starts_late = true};
   char* const to = static_cast<char*>(wide.data());
   with_operand_type(product.format.operand, [&](auto type) {
+    using T = decltype(type);
     if (product.format.weights == DType::u4)
-      launch(ctx, "widening of weights", grid, widen_int4_kernel<decltype(type)>,
-             static_cast<const char*>(product.weight), shape, form_of(product.format), tiles, to);
+      launch(ctx, "widening of weights", grid, widen_int4_kernel<T>, static_cast<const char*>(product.weight),
+             shape, form_of(product.format), tiles, to);
     else
-      launch(ctx, "widening of weights", grid, widen_kernel<decltype(type)>,
+      launch(ctx, "widening of weights", grid,
+             product.format.weights == DType::f8 ? widen_kernel<Fp8Scale<T>> : widen_kernel<TileScale<T>>,
              static_cast<const uint2*>(product.weight), product.scales, static_cast<int>(shape.row_tiles()),
              tiles, to);
   });

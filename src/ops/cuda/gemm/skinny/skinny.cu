@@ -32,9 +32,16 @@ bool skinny_product(Context& ctx, const Product& product, DType x_dtype, const R
   const SkinnyArguments arguments = skinny_arguments(product, norm);
   return with_operand_type(product.format.operand, [&](auto type) {
     using T = decltype(type);
-    return arguments.form.bits == 4   ? launch_skinny_int4<T>(ctx, arguments, float_input)
-           : arguments.form.bits == 8 ? launch_skinny_int8<T>(ctx, arguments, float_input)
-                                      : launch_skinny<T>(ctx, arguments, float_input);
+    switch (product.format.weights) {
+      case DType::i8:
+        return launch_skinny_int8<T>(ctx, arguments, float_input);
+      case DType::f8:
+        return launch_skinny_fp8<T>(ctx, arguments, float_input);
+      case DType::u4:
+        return launch_skinny_int4<T>(ctx, arguments, float_input);
+      default:
+        return launch_skinny<T>(ctx, arguments, float_input);
+    }
   });
 }
 

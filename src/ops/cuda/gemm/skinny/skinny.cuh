@@ -14,6 +14,7 @@
 #include <algorithm>
 
 #include "ops/cuda/device/launch.cuh"
+#include "ops/cuda/gemm/operands/fp8_tile.cuh"
 #include "ops/cuda/gemm/operands/int4_tile.cuh"
 #include "ops/cuda/gemm/operands/int8_tile.cuh"
 #include "ops/cuda/gemm/operands/product_epilogue.cuh"
@@ -120,12 +121,14 @@ class SkinnyResults {
 };
 
 // Weights as operands: 16 bits as they are, 8 bits times the scales of the lane's outputs, 4 bits times those
-// of their groups.  kBits: of a weight.
-template <typename T, int kBits, int kTileRows>
+// of their groups.
+template <typename T, TileWeights kWeights, int kTileRows>
 struct TileOperands {
+  static constexpr int kBits = bits_of(kWeights);
+  using Scale = std::conditional_t<kWeights == TileWeights::fp8, Fp8Scale<T>, TileScale<T>>;  // of 8 bits
   // By which sums are multiplied.
-  static constexpr float kUnit = kBits == 4 ? NibbleScale<T>::kUnit : kBits == 8 ? TileScale<T>::kUnit : 1.0f;
-  TileScale<T> scales[kBits == 8 ? kTileRows : 1];
+  static constexpr float kUnit = kBits == 4 ? NibbleScale<T>::kUnit : kBits == 8 ? Scale::kUnit : 1.0f;
+  Scale scales[kBits == 8 ? kTileRows : 1];
   int place;             // in a tile, in bytes: what the lane reads, or of 16 bits loads for its warp
   int shift = 0, begin;  // of 4 bits: of the form; the segment's first tile
 
@@ -140,7 +143,7 @@ struct TileOperands {
     if constexpr (kBits == 8)
 #pragma unroll
       for (int r = 0; r < kTileRows; ++r)
-        scales[r] = TileScale<T>(values[r * kTileOutputs + static_cast<int>(threadIdx.x % 32) / 4]);
+        scales[r] = Scale(values[r * kTileOutputs + static_cast<int>(threadIdx.x % 32) / 4]);
   }
   // Where tile `tile` of the segment lies in its record.
   __device__ int tile_in_record(int tile) const {
@@ -231,9 +234,10 @@ __device__ inline void multiply_segment(const SkinnyArguments& a, Weights& weigh
 }
 
 // 64 or 80 registers: four or three blocks fit a multiprocessor, as far as shared memory allows.
-template <typename T, int kBits, SkinnyInput kInput, int kTileRows, bool kHigh>
+template <typename T, TileWeights kWeights, SkinnyInput kInput, int kTileRows, bool kHigh>
 __global__ void __launch_bounds__(kSkinnyThreads, kTileRows == 2 ? 4 : 3)
     skinny_kernel(const SkinnyArguments a) {
+  constexpr int kBits = bits_of(kWeights);
   extern __shared__ uint4 shared_vectors[];
   char* shared = reinterpret_cast<char*>(shared_vectors);
   const SkinnyShared at(a);
@@ -243,7 +247,7 @@ __global__ void __launch_bounds__(kSkinnyThreads, kTileRows == 2 ? 4 : 3)
   const int begin = min(warp * a.segment_tiles, a.row_tiles),
             tiles = min(a.segment_tiles, a.row_tiles - begin);
   load_constants<kBits>(a, at, shared, first);
-  using Operands = TileOperands<T, kBits, kTileRows>;
+  using Operands = TileOperands<T, kWeights, kTileRows>;
   SegmentWeights<kBits> weights(a, at, shared, first, valid, begin, tiles);
   Operands operands(a, begin);
   wait_for_inputs();
@@ -289,9 +293,11 @@ __global__ void __launch_bounds__(kSkinnyThreads, kTileRows == 2 ? 4 : 3)
 // False, and nothing is started: a block's part does not fit into shared memory. (skinny_launch.cuh)
 template <typename T>
 bool launch_skinny(Context& ctx, SkinnyArguments arguments, bool float_input);
-// The same for 8- and 4-bit weights, multiplied as T. (skinny_int8.cu, skinny_int4.cu)
+// The same for 8- and 4-bit weights, multiplied as T. (skinny_int8.cu and its like)
 template <typename T>
 bool launch_skinny_int8(Context& ctx, SkinnyArguments arguments, bool float_input);
+template <typename T>
+bool launch_skinny_fp8(Context& ctx, SkinnyArguments arguments, bool float_input);
 template <typename T>
 bool launch_skinny_int4(Context& ctx, SkinnyArguments arguments, bool float_input);
 

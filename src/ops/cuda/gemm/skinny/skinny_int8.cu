@@ -4,7 +4,7 @@ namespace shoal::ops::cuda {
 
 template <typename T>
 bool launch_skinny_int8(Context& ctx, SkinnyArguments a, bool float_input) {
-  return launch_skinny_weights<T, 8>(ctx, a, float_input);
+  return launch_skinny_weights<T, TileWeights::int8>(ctx, a, float_input);
 }
 
 template bool launch_skinny_int8<__nv_bfloat16>(Context&, SkinnyArguments, bool);

@@ -16,12 +16,16 @@ bool streamed_product(Context& ctx, const Product& product, const RmsNorm* norm,
   blocks = std::min(blocks, static_cast<int>(blocks_for(arguments.tile_rows, arguments.block_rows)));
   with_operand_type(product.format.operand, [&](auto type) {
     using T = decltype(type);
-    if (arguments.form.bits == 4)
-      launch_streamed<T, 4>(ctx, arguments, blocks);
-    else if (arguments.form.bits == 8)
-      launch_streamed<T, 8>(ctx, arguments, blocks);
-    else
-      launch_streamed<T, 16>(ctx, arguments, blocks);
+    switch (product.format.weights) {
+      case DType::i8:
+        return launch_streamed<T, TileWeights::int8>(ctx, arguments, blocks);
+      case DType::f8:
+        return launch_streamed<T, TileWeights::fp8>(ctx, arguments, blocks);
+      case DType::u4:
+        return launch_streamed<T, TileWeights::int4>(ctx, arguments, blocks);
+      default:
+        return launch_streamed<T, TileWeights::half>(ctx, arguments, blocks);
+    }
   });
   return true;
 }

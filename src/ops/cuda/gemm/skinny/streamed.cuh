@@ -230,9 +230,10 @@ __device__ inline void load_scales(const SkinnyArguments& a, const StreamedShare
 
 enum class StreamedInput { direct, staged, normed };  // rows are of T, of T and in shared memory, or f32
 
-template <typename T, int kBits, StreamedInput kInput, int kTileRows, bool kHigh>
+template <typename T, TileWeights kWeights, StreamedInput kInput, int kTileRows, bool kHigh>
 __global__ void __launch_bounds__(kStreamedThreads, 2) streamed_kernel(const SkinnyArguments a) {
 #if __CUDA_ARCH__ >= 900
+  constexpr int kBits = bits_of(kWeights);
   constexpr bool kNormed = kInput == StreamedInput::normed;
   static_assert(kInput == StreamedInput::direct || !kHigh, "at most kNormRows are in shared memory");
   extern __shared__ uint4 shared_vectors[];
@@ -243,7 +244,7 @@ __global__ void __launch_bounds__(kStreamedThreads, 2) streamed_kernel(const Ski
   const int begin = min(warp * a.segment_tiles, a.row_tiles),
             tiles = warp < kSegments ? min(a.segment_tiles, a.row_tiles - begin) : 0;
   const int step = static_cast<int>(gridDim.x) * a.block_rows;
-  using Operands = TileOperands<T, kBits, kTileRows>;
+  using Operands = TileOperands<T, kWeights, kTileRows>;
   // (16-bit weights of 16 rows: 95 instead of 100 us a layer of S2-Pro's sizes on an H200; why is not known.)
   constexpr bool kCounted = kBits < 16 || !kHigh;
   StreamedWeights<kBits, kTileRows, kCounted> weights(a, at, shared, begin, tiles);

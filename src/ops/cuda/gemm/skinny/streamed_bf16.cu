@@ -2,6 +2,6 @@
 
 namespace shoal::ops::cuda {
 
-template void launch_streamed<__nv_bfloat16, 16>(Context&, const SkinnyArguments&, int);
+template void launch_streamed<__nv_bfloat16, TileWeights::half>(Context&, const SkinnyArguments&, int);
 
 }  // namespace shoal::ops::cuda

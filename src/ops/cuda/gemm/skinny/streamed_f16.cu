@@ -2,6 +2,6 @@
 
 namespace shoal::ops::cuda {
 
-template void launch_streamed<__half, 16>(Context&, const SkinnyArguments&, int);
+template void launch_streamed<__half, TileWeights::half>(Context&, const SkinnyArguments&, int);
 
 }  // namespace shoal::ops::cuda

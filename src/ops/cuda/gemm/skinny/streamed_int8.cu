@@ -2,7 +2,7 @@
 
 namespace shoal::ops::cuda {
 
-template void launch_streamed<__nv_bfloat16, 8>(Context&, const SkinnyArguments&, int);
-template void launch_streamed<__half, 8>(Context&, const SkinnyArguments&, int);
+template void launch_streamed<__nv_bfloat16, TileWeights::int8>(Context&, const SkinnyArguments&, int);
+template void launch_streamed<__half, TileWeights::int8>(Context&, const SkinnyArguments&, int);
 
 }  // namespace shoal::ops::cuda

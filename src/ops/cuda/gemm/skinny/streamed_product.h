@@ -11,7 +11,7 @@ namespace shoal::ops::cuda {
 bool streamed_product(Context& ctx, const Product& product, const RmsNorm* norm, int blocks = 0);
 
 // The instances. (streamed_bf16.cu and its like)
-template <typename T, int kBits>
+template <typename T, TileWeights kWeights>
 void launch_streamed(Context& ctx, const SkinnyArguments& a, int blocks);
 
 }  // namespace shoal::ops::cuda
