@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/bf16.h"
+#include "base/e4m3.h"
 #include "base/error.h"
 #include "weights/quantised.h"
 #include "weights/safetensors_layout.h"
@@ -30,13 +31,13 @@ uint8_t take(std::span<const uint8_t>& data) {
 Checkpoint make_checkpoint(std::span<const uint8_t>& data) {
   constexpr std::array<const char*, 7> kNames = {"a.weight", "a.scales", "a.minima", "b.weight",
                                                  "b.scales", "b.minima", "norm"};
-  constexpr std::array kTypes = {DType::i8, DType::f32, DType::bf16, DType::u8};
+  constexpr std::array kTypes = {DType::i8, DType::f32, DType::bf16, DType::u8, DType::f8};
   std::vector<NamedShape> tensors;
   for (const char* name : kNames) {
     const uint8_t form = take(data);
     if (form % 8 == 7) continue;
     const int64_t rows = 1 + form / 8 % 4, depth = 1 + form / 32;
-    tensors.push_back({name, kTypes[form % 4], form & 4 ? Shape{rows} : Shape{rows, depth}});
+    tensors.push_back({name, kTypes[form % 5], form & 4 ? Shape{rows} : Shape{rows, depth}});
   }
   const SafetensorsLayout layout = SafetensorsLayout::of(tensors);
   std::string file = layout.header;
@@ -52,9 +53,12 @@ void demand(bool condition) {
   if (!condition) std::abort();
 }
 
-void demand_integers(const Weight& weight, const Shape& shape) {
-  demand(weight.view.dtype() == DType::i8 && weight.view.shape() == shape);
-  for (int64_t i = 0; i < weight.view.elements(); ++i) demand(weight.view.as<int8_t>()[i] != INT8_MIN);
+// dtype: i8 or f8.
+void demand_scaled(const Weight& weight, const Shape& shape, DType dtype) {
+  demand(weight.view.dtype() == dtype && weight.view.shape() == shape);
+  const auto* const bytes = static_cast<const uint8_t*>(weight.view.data());
+  for (int64_t i = 0; i < weight.view.elements(); ++i)
+    demand(dtype == DType::f8 ? !is_nan_of_e4m3(bytes[i]) : bytes[i] != 0x80);
   for (int64_t row = 0; row < shape[0]; ++row) {
     const float scale = weight.scales.as<float>()[row];
     demand(scale >= 0 && std::isfinite(scale));
@@ -80,7 +84,7 @@ void use(const Checkpoint& checkpoint, const std::vector<RequiredTensor>& matric
     if (quantisation.weights == DType::u4)
       demand_nibbles(weight, matrix.shape);
     else
-      demand_integers(weight, matrix.shape);
+      demand_scaled(weight, matrix.shape, quantisation.weights);
   }
 } catch (const Error&) {
 }
@@ -91,7 +95,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   std::span<const uint8_t> data(bytes, size);
   try {
     const Checkpoint checkpoint = make_checkpoint(data);
-    use(checkpoint, {{"a.weight", {2, 3}, ""}, {"b.weight", {1, 1}, ""}}, Quantisation());
+    for (const DType dtype : {DType::i8, DType::f8})
+      use(checkpoint, {{"a.weight", {2, 3}, ""}, {"b.weight", {1, 1}, ""}}, {DType::bf16, dtype});
     use(checkpoint, {{"a.weight", {2, 6}, ""}, {"b.weight", {1, 2}, ""}}, {DType::bf16, DType::u4, 64});
   } catch (const Error&) {
   }

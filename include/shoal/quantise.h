@@ -13,7 +13,7 @@ namespace shoal {
 struct QuantiseOptions {
   std::string model;                          // folder of a language model; empty: the built-in voice
   std::string output_dir;                     // must not exist, or be empty
-  WeightFormat weights = WeightFormat::int8;  // or int4
+  WeightFormat weights = WeightFormat::int8;  // int4 or fp8
   int group = 0;  // of int4: inputs that share a scale and a minimum: 32, 64 or 128; 0: 64
   // Text file of 1 to 256 sentences, one a line, that the model speaks first: the integers are then those
   // that leave its products nearest to what they were. Empty: those nearest to the weights.
@@ -44,7 +44,8 @@ using QuantiseProgress = std::function<bool(double share, const std::string& at)
 // one, and without a calibration), all or nothing. Takes memory for one matrix; with a calibration for the
 // language model in float32, too, and 16 bytes for each pair of inputs of the widest matrix. Throws Error as
 // reading the model does; already_exists; invalid_argument (weights; group; quantised already; calibration);
-// too_large (calibration); unsupported (another family); resource_exhausted (disk full); io; cancelled.
+// too_large (calibration); unsupported (another family; fp8 with a calibration); resource_exhausted (disk
+// full); io; cancelled.
 QuantisationReport quantise_model(const QuantiseOptions& options, const QuantiseProgress& progress = {});
 
 }  // namespace shoal

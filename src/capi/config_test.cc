@@ -65,7 +65,7 @@ TEST(CConfig, RefusesWhatASettingsFileWouldRefuse) {
   EXPECT_EQ(refused("max_batch_size", "many"),
             "invalid_argument: max_batch_size: expected an integer, got \"many\"");
   EXPECT_THAT(refused("max_batch_size", "0"), HasSubstr("max_batch_size: expected 1 to 1024, got 0"));
-  EXPECT_THAT(refused("weights", "fp8"), HasSubstr("unsupported: weights"));
+  EXPECT_THAT(refused("kv_precision", "fp8"), HasSubstr("unsupported: kv_precision"));
   EXPECT_EQ(refused("listen", "0.0.0.0:80"),
             "unsupported: listen: it is a setting of the server, not of an engine");
   EXPECT_THAT(refused(nullptr, "1"), HasSubstr("name: expected a text, got NULL"));

@@ -63,7 +63,7 @@ void add_quantize(CLI::App& app) {
   command.add_option("-o,--output", options->options.output_dir, "the folder to write; must be new or empty")
       ->type_name("DIR")
       ->required();
-  command.add_option("--weights,--mode", options->weights, "int8 or int4; default: int8")
+  command.add_option("--weights,--mode", options->weights, "int8, int4 or fp8 (for GPUs); default: int8")
       ->type_name("FORMAT");
   add_integer(command, "--group", {0, 1 << 20}, store_in(options->options.group),
               "of int4: inputs that share a scale and a minimum: 32, 64 or 128; default: 64");

@@ -47,15 +47,17 @@ std::string_view name_of(WeightFormat format) {
       return "int8";
     case WeightFormat::int4:
       return "int4";
+    case WeightFormat::fp8:
+      return "fp8";
   }
   return "auto";
 }
 
 WeightFormat parse_weight_format(std::string_view name) {
-  for (const WeightFormat format : {WeightFormat::automatic, WeightFormat::int8, WeightFormat::int4})
+  for (const WeightFormat format :
+       {WeightFormat::automatic, WeightFormat::int8, WeightFormat::int4, WeightFormat::fp8})
     if (name == name_of(format)) return format;
-  if (name == "fp8") fail(ErrorCode::unsupported, "weights: there is no fp8 yet; use int8");
-  fail(ErrorCode::invalid_argument, "weights: expected auto, int8 or int4, got \"", name, "\"");
+  fail(ErrorCode::invalid_argument, "weights: expected auto, int8, int4 or fp8, got \"", name, "\"");
 }
 
 std::string_view name_of(KvPrecision precision) {

@@ -1,5 +1,6 @@
 // What --print-config prints is a TOML file that gives the same config.
 #include <algorithm>
+#include <array>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <random>
@@ -40,7 +41,7 @@ settings::Value random_value(const settings::Row& row, std::mt19937_64& random) 
   if (row.key == "voice_aliases") return std::string("a=b, c d=e(2)+f");
   if (row.key == "model_name") return std::string("n\xc3\xa9");
   if (row.key == "device") return std::string(random() % 2 ? "auto" : "cuda:3");
-  if (row.key == "weights") return std::string(random() % 2 ? "int4" : "int8");
+  if (row.key == "weights") return std::string(std::array{"int4", "int8", "fp8"}[random() % 3]);
   if (row.key == "kv_precision") return std::string(random() % 2 ? "model" : "int8");
   if (row.key == "precision") return std::string(random() % 2 ? "float16" : "bfloat16");
   const std::vector<std::string> parts = {"a",

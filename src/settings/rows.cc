@@ -20,9 +20,9 @@ constexpr Row kRows[] = {
     {"precision", &E::precision, "Model", words("auto, float32, bfloat16, float16"),
      "of weights and activations; auto: bfloat16 for 16-bit checkpoints, float32 for others; float16 needs a "
      "GPU"},
-    {"weights", &E::weights, "Model", words("auto, int8, int4"),
+    {"weights", &E::weights, "Model", words("auto, int8, int4, fp8"),
      "of a language model's layers; auto: in the precision; int8: half the memory of bfloat16; int4: 28 % "
-     "of it"},
+     "of it; fp8: as int8, on GPUs"},
     {"kv_precision", &E::kv_precision, "Model", words("auto, model, int8"),
      "of a language model's keys and values; auto: the model's; int8: half the memory of bfloat16"},
     {"cuda_graphs", &E::cuda_graphs, "Model", kEither,

@@ -150,14 +150,15 @@ TEST(Validate, KnowsThatFloat16NeedsAGpu) {
 }
 
 TEST(WeightFormat, NamesAreReadBack) {
-  for (const WeightFormat format : {WeightFormat::automatic, WeightFormat::int8, WeightFormat::int4})
+  for (const WeightFormat format :
+       {WeightFormat::automatic, WeightFormat::int8, WeightFormat::int4, WeightFormat::fp8})
     EXPECT_EQ(parse_weight_format(name_of(format)), format);
-  for (const std::string bad : {"", "INT8", "int2", "fp8", "bfloat16"}) try {
+  for (const std::string bad : {"", "INT8", "int2", "FP8", "bfloat16"}) try {
       parse_weight_format(bad);
       ADD_FAILURE() << bad;
     } catch (const Error& error) {
-      EXPECT_EQ(error.code(), bad == "fp8" ? ErrorCode::unsupported : ErrorCode::invalid_argument) << bad;
-      EXPECT_NE(error.message().find("int8"), std::string::npos);
+      EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << bad;
+      EXPECT_NE(error.message().find("int8, int4 or fp8"), std::string::npos);
     }
   for (const char* device : {"auto", "cpu", "cuda", "cuda:1"})
     EXPECT_NO_THROW((EngineConfig{.device = device, .weights = WeightFormat::int8}.validate())) << device;

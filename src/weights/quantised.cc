@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "base/bf16.h"
+#include "base/e4m3.h"
 #include "base/error.h"
 #include "tensor/formats.h"
 
@@ -37,16 +38,25 @@ void check_numbers(const Checkpoint& checkpoint, const std::string& name, Tensor
   }
 }
 
-bool has_lowest(TensorView integers, ThreadTeam& team) {
-  constexpr int64_t kIntegersGrain = int64_t{1} << 18;
+// Whether one of the bytes, without the bits that are not in `mask`, is `wanted`.
+bool has_byte(TensorView bytes, uint8_t mask, uint8_t wanted, ThreadTeam& team) {
+  constexpr int64_t kBytesGrain = int64_t{1} << 18;
   std::atomic<bool> found = false;
-  const int8_t* values = integers.as<int8_t>();
-  team.parallel_for(integers.elements(), kIntegersGrain, [&](int64_t begin, int64_t end, int) {
-    int8_t least = 0;
-    for (int64_t i = begin; i < end; ++i) least = std::min(least, values[i]);
-    if (least == INT8_MIN) found = true;
+  const auto* values = static_cast<const uint8_t*>(bytes.data());
+  team.parallel_for(bytes.elements(), kBytesGrain, [&](int64_t begin, int64_t end, int) {
+    uint8_t any = 0;
+    for (int64_t i = begin; i < end; ++i) any = static_cast<uint8_t>(any | ((values[i] & mask) == wanted));
+    if (any) found = true;
   });
   return found;
+}
+
+// As "weights" has them.
+constexpr std::pair<std::string_view, DType> kFormats[] = {
+    {"int8", DType::i8}, {"int4", DType::u4}, {"fp8", DType::f8}};
+
+std::string_view format_name(DType weights) {
+  return std::ranges::find(kFormats, weights, &std::pair<std::string_view, DType>::second)->first;
 }
 
 }  // namespace
@@ -54,22 +64,25 @@ bool has_lowest(TensorView integers, ThreadTeam& team) {
 std::optional<Quantisation> Quantisation::parse(const Json& config) {
   const Json* member = config.is_object() ? config.find(kMember) : nullptr;
   if (!member || member->is_null()) return std::nullopt;
-  const auto expect = [&](std::string_view key, std::string_view expected, std::string_view other = "") {
-    const std::string& found = member->at(key).as_string();
-    if (found != expected && found != other)
-      fail(ErrorCode::unsupported, member->where(), ".", key, ": expected ", expected,
-           other.empty() ? "" : " or ", other, ", found ", printable(found),
-           "; quantise the original model with \"shoal quantize\"");
+  const auto refuse = [&](std::string_view key, std::string_view expected) {
+    fail(ErrorCode::unsupported, member->where(), ".", key, ": expected ", expected, ", found ",
+         printable(member->at(key).as_string()), "; quantise the original model with \"shoal quantize\"");
   };
-  expect("quant_method", "shoal");
+  if (member->at("quant_method").as_string() != "shoal") refuse("quant_method", "shoal");
   if (const int64_t version = member->at("version").as_integer(); version != kVersion)
     fail(ErrorCode::unsupported, member->where(), ".version: expected ", kVersion, ", found ", version);
-  expect("weights", "int8", "int4");
-  expect("precision", precision_name(DType::f32), precision_name(DType::bf16));
   Quantisation found;
-  if (member->at("precision").as_string() == precision_name(DType::f32)) found.precision = DType::f32;
-  if (member->at("weights").as_string() == "int4") {
-    found.weights = DType::u4;
+  const std::string &weights = member->at("weights").as_string(),
+                    &precision = member->at("precision").as_string();
+  const auto* const format =
+      std::ranges::find(kFormats, std::string_view(weights), &std::pair<std::string_view, DType>::first);
+  if (format == std::end(kFormats)) refuse("weights", "int8, int4 or fp8");
+  found.weights = format->second;
+  if (precision == precision_name(DType::f32))
+    found.precision = DType::f32;
+  else if (precision != precision_name(found.precision))
+    refuse("precision", "float32 or bfloat16");
+  if (found.weights == DType::u4) {
     found.group = member->at("group").as_integer();
     if (!is_group_of_u4(found.group))
       fail(ErrorCode::unsupported, member->where(), ".group: expected 32, 64 or 128, found ", found.group);
@@ -91,8 +104,8 @@ std::string Quantisation::added_to(std::string_view config_json) const {
   const size_t last = config_json.find_last_not_of(" \t\r\n", config_json.rfind('}') - 1);
   return concat(config_json.substr(0, last + 1), ",\n \"", kMember,
                 "\": {\"quant_method\": \"shoal\", \"version\": ", kVersion, ", \"weights\": \"",
-                weights == DType::u4 ? concat("int4\", \"group\": ", group) : "int8\"", ", \"precision\": \"",
-                precision_name(precision), "\"}\n}\n");
+                format_name(weights), "\"", weights == DType::u4 ? concat(", \"group\": ", group) : "",
+                ", \"precision\": \"", precision_name(precision), "\"}\n}\n");
 }
 
 std::string scales_name(std::string_view matrix) {
@@ -104,16 +117,18 @@ std::string minima_name(std::string_view matrix) {
 }
 
 StoredIntegers find_integers(const Checkpoint& checkpoint, const std::string& matrix, const Shape& shape,
-                             ThreadTeam* team) {
+                             ThreadTeam* team, DType dtype) {
   const TensorView* integers = checkpoint.find(matrix);
-  if (!integers || integers->dtype() != DType::i8 || integers->shape() != shape)
-    fail_tensor(checkpoint, matrix, "expected I8 ", shape, ", found ",
+  if (!integers || integers->dtype() != dtype || integers->shape() != shape)
+    fail_tensor(checkpoint, matrix, "expected ", name_of(dtype), " ", shape, ", found ",
                 integers ? concat(name_of(integers->dtype()), " ", integers->shape()) : "none");
   const std::string scales = scales_name(matrix);
   const StoredIntegers found{*integers, checkpoint.get(scales, {shape[0]}), {}};
   check_numbers(checkpoint, scales, found.scales, DType::f32, 0);
-  if (team && has_lowest(*integers, *team))
+  if (team && dtype == DType::i8 && has_byte(*integers, 0xff, 0x80, *team))
     fail_tensor(checkpoint, matrix, "expected -127 to 127, found -128");
+  if (team && dtype == DType::f8 && has_byte(*integers, 0x7f, kE4m3Nan, *team))
+    fail_tensor(checkpoint, matrix, "expected numbers, found NaN");
   return found;
 }
 
@@ -144,7 +159,7 @@ void check_quantised(const Checkpoint& checkpoint, const std::optional<Quantisat
     const RequiredTensor::Found found = matrix.stored_in(checkpoint);
     for (const std::string& name : found.names) {
       const TensorView view = *checkpoint.find(name);
-      if (!quantisation && (view.dtype() == DType::i8 || view.dtype() == DType::u8))
+      if (!quantisation && (has_output_scales(view.dtype()) || view.dtype() == DType::u8))
         fail_tensor(checkpoint, name, "found ", name_of(view.dtype()), ", which needs a ", kMember,
                     " in config.json");
       companions.insert(scales_name(name));
@@ -153,7 +168,7 @@ void check_quantised(const Checkpoint& checkpoint, const std::optional<Quantisat
       if (quantisation->weights == DType::u4)
         find_nibbles(checkpoint, name, {view.dim(0), matrix.shape[1]}, quantisation->group);
       else
-        find_integers(checkpoint, name, {view.dim(0), matrix.shape[1]}, nullptr);
+        find_integers(checkpoint, name, {view.dim(0), matrix.shape[1]}, nullptr, quantisation->weights);
     }
   }
   for (const StoredTensor& tensor : checkpoint.tensors())

@@ -17,7 +17,7 @@ namespace shoal::weights {
 // "quantization_config" of config.json.
 struct Quantisation {
   DType precision = DType::bf16;  // f32 or bf16: what the precision "auto" means for the model
-  DType weights = DType::i8;      // i8 or u4
+  DType weights = DType::i8;      // i8, f8 or u4
   int64_t group = 0;              // of u4: inputs that share a scale and a minimum, 32, 64 or 128
 
   // Absent without such a member. Throws Error naming what is wrong with it: unsupported, or as Json does.
@@ -32,20 +32,22 @@ std::string scales_name(std::string_view matrix);
 std::string minima_name(std::string_view matrix);
 
 // i8 [outputs, depth], -127 to 127; and what those of an output count in: f32 [outputs], finite, at least 0.
-// Or of 4 bits: u8 [outputs, depth / 2], two a byte, the first in the low bits; and bf16 [outputs, groups],
-// finite, scales at least 0: an integer is that times its group's scale, plus the group's minimum.
+// Or f8 instead of i8, without NaNs. Or of 4 bits: u8 [outputs, depth / 2], two a byte, the first in the low
+// bits; and bf16 [outputs, groups], finite, scales at least 0: an integer is that times its group's scale,
+// plus the group's minimum.
 struct StoredIntegers {
   TensorView integers, scales, minima;
 };
-// Checked; the integers only by a team. Throws Error naming the tensor: not_found, corrupt_file.
+// dtype: i8 or f8. Checked; the integers (numbers of f8) only by a team. Throws Error naming the tensor:
+// not_found, corrupt_file.
 StoredIntegers find_integers(const Checkpoint& checkpoint, const std::string& matrix, const Shape& shape,
-                             ThreadTeam* team);
+                             ThreadTeam* team, DType dtype = DType::i8);
 // shape: [outputs, depth]. group: that of the file, 0: any. Throws as find_integers.
 StoredIntegers find_nibbles(const Checkpoint& checkpoint, const std::string& matrix, const Shape& shape,
                             int64_t group);
 
-// matrices: those that are integers if there is a `quantisation`. Missing ones are left to who reads them.
-// Throws Error naming the first tensor that is not as it should be: not_found, corrupt_file.
+// matrices: those that are in 8 or 4 bits if there is a `quantisation`. Missing ones are left to who reads
+// them. Throws Error naming the first tensor that is not as it should be: not_found, corrupt_file.
 void check_quantised(const Checkpoint& checkpoint, const std::optional<Quantisation>& quantisation,
                      std::span<const RequiredTensor> matrices);
 

@@ -47,6 +47,17 @@ TEST(Quantisation, KeepsTheGroupsOf4Bits) {
   }
 }
 
+TEST(Quantisation, NamesFp8) {
+  const std::string text = Quantisation{DType::f32, DType::f8}.added_to("{\"dim\": 4}");
+  EXPECT_THAT(text, HasSubstr("\"weights\": \"fp8\""));
+  EXPECT_EQ(parse_config(text)->weights, DType::f8);
+  EXPECT_EQ(parse_config(text)->precision, DType::f32);
+  EXPECT_THAT(message_of([&] {
+                parse_config(std::string(text).replace(text.find("\"fp8\""), 5, "\"fp8\", \"group\": 64"));
+              }),
+              HasSubstr("4 members"));
+}
+
 TEST(Quantisation, RefusesWhatItDoesNotKnow) {
   const std::string good = Quantisation().added_to("{\"a\": 1}");
   for (const auto& [from, to, named] :
@@ -139,6 +150,38 @@ TEST_F(QuantisedCheckpoint, RefusesWhatIsNotAsItSays) {
               HasSubstr("w.weight: expected I8 [3, 2], found I8 [2, 3]"));
   tensors_[0] = {{"w.weight", DType::f32, {2, 3}}, std::string(24, '\0')};
   expect_refused("w.weight: expected I8 [2, 3], found F32 [2, 3]", false);
+}
+
+TEST_F(QuantisedCheckpoint, OfFp8GivesItsBytesAndRefusesNaNs) {
+  format_.weights = DType::f8;
+  tensors_[0] = {{"w.weight", DType::f8, {2, 3}}, "\x7e\xfe\x01\x80\x38\xb8"};
+  const Checkpoint opened = checkpoint();
+  check_quantised(opened, format_, matrices_);
+  const Weight weight = read_weights(opened, team_)->layer_matrix("w.weight", {2, 3});
+  EXPECT_EQ(weight.view.dtype(), DType::f8);
+  EXPECT_EQ(weight.view.row<uint8_t>(1)[2], 0xb8);
+  EXPECT_EQ(weight.scales.as<float>()[0], 0.5f);
+  EXPECT_THAT(message_of([&] { check_quantised(opened, std::nullopt, matrices_); }), HasSubstr("needs a"));
+  EXPECT_THAT(message_of([&] { check_quantised(opened, Quantisation(), matrices_); }),
+              HasSubstr("w.weight: expected I8 [2, 3], found F8_E4M3 [2, 3]"));
+  for (const char bad : {'\x7f', '\xff'}) {
+    tensors_[0].bytes[4] = bad;
+    EXPECT_THAT(message_of([&] { read_weights(checkpoint(), team_)->layer_matrix("w.weight", {2, 3}); }),
+                HasSubstr("w.weight: expected numbers, found NaN"));
+  }
+  tensors_[0] = {{"w.weight", DType::i8, {2, 3}}, std::string(6, '\x7f')};
+  expect_refused("w.weight: expected F8_E4M3 [2, 3], found I8 [2, 3]", false);
+}
+
+TEST_F(QuantisedCheckpoint, OfFp8RefusesScalesThatAreNone) {
+  format_.weights = DType::f8;
+  tensors_[0] = {{"w.weight", DType::f8, {2, 3}}, std::string(6, '\0')};
+  for (const float bad : {-1.0f, NAN, INFINITY}) {
+    tensors_[2].bytes = array_bytes<float>({0.5f, bad});
+    expect_refused("w.scales: expected finite numbers");
+  }
+  tensors_[2] = {{"w.scales", DType::f32, {3}}, array_bytes<float>({1, 1, 1})};
+  expect_refused("w.scales: expected shape [2], found [3]");
 }
 
 class NibbleCheckpoint : public QuantisedCheckpoint {

@@ -1,5 +1,6 @@
 #include "weights/source.h"
 
+#include "tensor/formats.h"
 #include "weights/convert.h"
 #include "weights/quantised.h"
 #include "weights/weight_norm.h"
@@ -18,10 +19,10 @@ class CheckpointSource final : public TensorSource {
   }
   Weight layer_matrix(const std::string& name, const Shape& shape) override {
     const TensorView* found = checkpoint_.find(name);
-    const bool is_int8 = found && found->dtype() == DType::i8;
-    if (!is_int8 && !(found && found->dtype() == DType::u8)) return tensor(name, shape);
-    const StoredIntegers stored =
-        is_int8 ? find_integers(checkpoint_, name, shape, &team_) : find_nibbles(checkpoint_, name, shape, 0);
+    const bool is_scaled = found && has_output_scales(found->dtype());
+    if (!is_scaled && !(found && found->dtype() == DType::u8)) return tensor(name, shape);
+    const StoredIntegers stored = is_scaled ? find_integers(checkpoint_, name, shape, &team_, found->dtype())
+                                            : find_nibbles(checkpoint_, name, shape, 0);
     release_after(stored.integers.bytes());
     Weight weight(stored.integers);
     weight.scales = stored.scales;

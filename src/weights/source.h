@@ -24,8 +24,9 @@ struct Weight {
   explicit Weight(Tensor made) : owned(std::move(made)), view(owned.view()) {}
 
   Tensor owned;
-  TensorView view;    // dense f32, bf16 or f16; without memory (Tensor::sized) of a source of names only
-  TensorView scales;  // of a layer's matrix in i8 or 4 bits (u8): StoredIntegers (quantised.h); else empty
+  TensorView view;  // dense f32, bf16 or f16; without memory (Tensor::sized) of a source of names only
+  TensorView
+      scales;  // of a layer's matrix in i8, f8 or 4 bits (u8): StoredIntegers (quantised.h); else empty
   TensorView minima;  // of one in 4 bits
 };
 
@@ -36,7 +37,7 @@ class TensorSource {
   virtual bool contains(std::string_view name) const = 0;
   // Of that very shape. Throws Error: not_found, corrupt_file.
   virtual Weight tensor(const std::string& name, const Shape& shape) = 0;
-  // A matrix of a model's layers: also one that a checkpoint keeps as integers.
+  // A matrix of a model's layers: also one that a checkpoint keeps in 8 or 4 bits.
   virtual Weight layer_matrix(const std::string& name, const Shape& shape) { return tensor(name, shape); }
   // The kernel of a convolution, f32: `prefix`.weight, or either form of weight norm folded (weight_norm.h).
   virtual Weight convolution(const std::string& prefix, const Shape& shape) = 0;

@@ -57,8 +57,8 @@ TEST_F(Evaluate, RefusesWhatItCannotCompare) {
     expect_users_fault(concat("evaluate ", side, SHOAL_SOURCE_DIR, "/tests/data/kokoro/set_a"),
                        "is a Kokoro model");
   for (const char* option :
-       {"--weights fp8", "--against-weights int3", "--max-kl -1", "--max-kl nan", "--max-length-ratio 0.5",
-        "random:s1-mini --max-length-ratio 2", "--sentences 0", "--texts nowhere"})
+       {"--weights fp8 --device cpu", "--against-weights int3", "--max-kl -1", "--max-kl nan",
+        "--max-length-ratio 0.5", "random:s1-mini --max-length-ratio 2", "--sentences 0", "--texts nowhere"})
     expect_users_fault(concat("evaluate ", option), "");
   for (const auto& [bytes, part] : {std::pair<std::string, std::string>{"", "expected a text on each line"},
                                     {"\n \r\n\t\n", "expected a text on each line"},

@@ -238,9 +238,10 @@ TEST_F(Program, QuantizeWritesAFolderThatSpeaks) {
   EXPECT_THAT(calibrated.out, HasSubstr("outputs: uncalibrated, calibrated"));
   EXPECT_EQ(run("say Hello --model near -o near.wav --device cpu").exit_code, 0);
   EXPECT_NE(read_file(path("near.wav"), 1 << 20), read_file(path("four.wav"), 1 << 20));
-  for (const char* refused : {"-o small", "-o new --calibrate none.txt", "-o new --calibrate blank.txt",
-                              "-o new --calibrate ''", "-o new --mode fp8", "-o new --group 64",
-                              "-o new --mode int4 --group 48", "small -o new", "random:s1-mini -o new"})
+  for (const char* refused :
+       {"-o small", "-o new --calibrate none.txt", "-o new --calibrate blank.txt", "-o new --calibrate ''",
+        "-o new --mode int2", "-o new --group 64", "-o new --weights fp8 --calibrate sentences.txt",
+        "-o new --mode int4 --group 48", "small -o new", "random:s1-mini -o new"})
     EXPECT_EQ(run(concat("quantize ", refused)).exit_code, 2) << refused;
   EXPECT_FALSE(fs::exists(path("new")));
 }

@@ -44,12 +44,15 @@ MemoryEstimate estimate_memory(const EngineConfig& config) {
 
 QuantisationReport quantise_model(const QuantiseOptions& options, const QuantiseProgress& progress) {
   if (options.weights == WeightFormat::automatic)
-    fail(ErrorCode::invalid_argument, "weights: expected int8 or int4, got \"", name_of(options.weights),
+    fail(ErrorCode::invalid_argument, "weights: expected int8, int4 or fp8, got \"", name_of(options.weights),
          "\"");
   if (options.group != 0 && options.weights != WeightFormat::int4)
-    fail(ErrorCode::invalid_argument, "group: int8 has one scale for each output; groups are for int4");
+    fail(ErrorCode::invalid_argument, "group: ", name_of(options.weights),
+         " has one scale for each output; groups are for int4");
   if (options.group != 0 && !is_group_of_u4(options.group))
     fail(ErrorCode::invalid_argument, "group: expected 32, 64 or 128, got ", options.group);
+  if (options.weights == WeightFormat::fp8 && !options.calibration.empty())
+    fail(ErrorCode::unsupported, "calibration: is for int8 and int4; fp8 takes the nearest values");
   return runtime::family_of(options.model).quantise(options, progress);
 }
 

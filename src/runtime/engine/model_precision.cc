@@ -17,7 +17,19 @@ bool is_stored_in_16_bits(const weights::Checkpoint& checkpoint) {
   return narrow * 2 > total;
 }
 
-bool is_integers(DType dtype) { return dtype == DType::i8 || dtype == DType::u4; }
+DType dtype_of(WeightFormat weights, DType automatic) {
+  switch (weights) {
+    case WeightFormat::automatic:
+      break;
+    case WeightFormat::int8:
+      return DType::i8;
+    case WeightFormat::int4:
+      return DType::u4;
+    case WeightFormat::fp8:
+      return DType::f8;
+  }
+  return automatic;
+}
 
 }  // namespace
 
@@ -27,20 +39,24 @@ void check_precision(Precision precision, Device device) {
 }
 
 Formats with_weights(Formats formats, WeightFormat weights, Device device) {
-  const DType wanted = weights == WeightFormat::int8   ? DType::i8
-                       : weights == WeightFormat::int4 ? DType::u4
-                                                       : formats.weights;
-  if (is_integers(formats.weights) && wanted != formats.weights)
+  const bool is_stored = is_quantised(formats.weights);
+  const DType wanted = dtype_of(weights, formats.weights);
+  if (is_stored && wanted != formats.weights)
     fail(ErrorCode::unsupported, "weights: the model keeps its layers in ", name_of_weights(formats.weights),
          ", which cannot become ", name_of(weights), "; use auto, or the model that it was made of");
   if (wanted == DType::u4 && formats.weights != wanted) formats.group = kUsualGroup;
   formats.weights = wanted;
-  if (!is_integers(wanted) || ops::multiplies(device, ops::layer_format(device, formats))) return formats;
+  if (!is_quantised(wanted) || ops::multiplies(device, ops::layer_format(device, formats))) return formats;
+  if (wanted == DType::f8 && !ops::computes_by_itself(device))
+    fail(ErrorCode::unsupported, "weights: fp8 needs a GPU; on a CPU use int8 or int4",
+         is_stored ? ", with the model that this one was made of" : "");
   fail(ErrorCode::unsupported, "weights: ", name_of_weights(wanted),
        " on a GPU needs 16 bits beside it; use --precision bfloat16");
 }
 
-std::string_view name_of_weights(DType dtype) { return dtype == DType::u4 ? "int4" : "int8"; }
+std::string_view name_of_weights(DType dtype) {
+  return dtype == DType::u4 ? "int4" : dtype == DType::f8 ? "fp8" : "int8";
+}
 
 void check_kv_precision(KvPrecision kv, Device device, int64_t head_dim) {
   if (kv == KvPrecision::int8 && !ops::can_attend(device, head_dim, DType::i8))

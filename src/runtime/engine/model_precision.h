@@ -14,9 +14,9 @@ namespace shoal::runtime {
 // Throws Error(unsupported) for a precision that the device does not compute in.
 void check_precision(Precision precision, Device device);
 // These formats with the layers' weights as asked for; automatic: as they are. Throws Error(unsupported) for
-// those that the device does not multiply, and for others than the integers that the model keeps.
+// those that the device does not multiply, and for others than those of 8 or 4 bits that the model keeps.
 Formats with_weights(Formats formats, WeightFormat weights, Device device);
-// "int8" or "int4", of weights in i8 or u4.
+// "int8", "int4" or "fp8", of weights in i8, u4 or f8.
 std::string_view name_of_weights(DType dtype);
 // Throws Error(unsupported) for keys and values that attention on the device does not read.
 void check_kv_precision(KvPrecision kv, Device device, int64_t head_dim);

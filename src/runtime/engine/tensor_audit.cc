@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tensor/formats.h"
 #include "weights/quantised.h"
 
 namespace shoal::runtime {
@@ -22,7 +23,7 @@ TensorReport report_of(const weights::StoredTensor& tensor) {
           .bytes = tensor.view.bytes()};
 }
 
-// What a tensor takes if it is kept as integers, with their scales and minima. count: of all these tensors.
+// What a tensor takes if it is kept in 8 or 4 bits, with scales and minima. count: of all these tensors.
 struct Integers {
   int64_t bytes = 0;
   size_t count = 0;
@@ -32,7 +33,7 @@ Integers integers_of(const weights::RequiredTensor::Found& found, const weights:
   Integers all;
   for (const std::string& name : found.names) {
     const DType dtype = checkpoint.find(name)->dtype();
-    if (dtype != DType::i8 && dtype != DType::u8) continue;
+    if (!has_output_scales(dtype) && dtype != DType::u8) continue;
     for (const std::string& part : {name, weights::scales_name(name), weights::minima_name(name)})
       if (const TensorView* view = checkpoint.find(part)) all.bytes += view->bytes(), ++all.count;
   }

@@ -59,19 +59,29 @@ TEST(WeightFormats, FourBitsTake28HundredthsOfTheLayers) {
   }
 }
 
-TEST(WeightFormats, AGpuTakesIntegersBeside16BitsAlone) {
+TEST(WeightFormats, AGpuTakesThemBeside16BitsAlone) {
   constexpr Device kDevice{DeviceKind::cuda, 0};
-  for (const WeightFormat format : {WeightFormat::int8, WeightFormat::int4}) {
+  const std::pair<WeightFormat, DType> formats_and_dtypes[] = {
+      {WeightFormat::int8, DType::i8}, {WeightFormat::int4, DType::u4}, {WeightFormat::fp8, DType::f8}};
+  for (const auto& [format, dtype] : formats_and_dtypes) {
     for (const DType narrow : {DType::bf16, DType::f16}) {
       const Formats formats = with_weights(narrow, format, kDevice);
-      EXPECT_EQ(formats.weights, format == WeightFormat::int8 ? DType::i8 : DType::u4);
+      EXPECT_EQ(formats.weights, dtype);
       EXPECT_EQ(formats.operands, narrow);
     }
-    const Error error = testing::error_of([&] { with_weights(DType::f32, format, kDevice); });
+    const Error error = testing::error_of([&, asked = format] { with_weights(DType::f32, asked, kDevice); });
     EXPECT_EQ(error.code(), ErrorCode::unsupported);
     EXPECT_THAT(error.message(),
                 ::testing::AllOf(::testing::HasSubstr(std::string(name_of(format)) + " on a GPU"),
                                  ::testing::HasSubstr("--precision bfloat16")));
+  }
+}
+
+TEST(WeightFormats, ACpuRefusesFp8AndSaysWhatItTakes) {
+  for (const DType precision : {DType::f32, DType::bf16}) {
+    const Error error = testing::error_of([&] { with_weights(precision, WeightFormat::fp8, {}); });
+    EXPECT_EQ(error.code(), ErrorCode::unsupported);
+    EXPECT_EQ(error.message(), "weights: fp8 needs a GPU; on a CPU use int8 or int4");
   }
 }
 
@@ -87,7 +97,7 @@ dual_ar::DualAr on_a_gpu(DType weights, int64_t group = 0) {
 TEST(WeightFormats, AGpuPlansTheMatrixThatIsWidened) {
   SKIP_WITHOUT_CUDA();
   const dual_ar::DualAr wide = on_a_gpu(DType::bf16), eight = on_a_gpu(DType::i8),
-                        four = on_a_gpu(DType::u4, 64);
+                        floats = on_a_gpu(DType::f8), four = on_a_gpu(DType::u4, 64);
   const auto workspace = [](const dual_ar::DualAr& model, int64_t rows) {
     return model.prefill_workspace_bytes({.device = {DeviceKind::cuda, 0}, .columns = rows});
   };
@@ -95,7 +105,7 @@ TEST(WeightFormats, AGpuPlansTheMatrixThatIsWidened) {
   // Beside the rows and the eight sums of each that wait.
   const int64_t with_pair = 256 * slow.dim * 4 * (1 + 8) + 2 * slow.hidden * slow.dim * 2;
   EXPECT_LT(workspace(wide, 256), with_pair);
-  for (const dual_ar::DualAr* narrow : {&eight, &four}) {
+  for (const dual_ar::DualAr* narrow : {&eight, &floats, &four}) {
     EXPECT_GE(workspace(*narrow, 256), with_pair);
     EXPECT_EQ(workspace(*narrow, 16), workspace(wide, 16));  // skinny kernels widen nothing
   }
@@ -108,6 +118,7 @@ TEST(WeightFormats, OnAGpuTakeTheirBitsAndTheScalesOfGroups) {
   };
   const double wide = layers(DType::bf16);
   EXPECT_NEAR(layers(DType::i8) / wide, 0.5, 0.003);
+  EXPECT_EQ(layers(DType::f8), layers(DType::i8));
   EXPECT_NEAR(layers(DType::u4, 32) / wide, 5.0 / 16, 0.001);
   EXPECT_NEAR(layers(DType::u4, 64) / wide, 4.5 / 16, 0.001);
   EXPECT_NEAR(layers(DType::u4, 128) / wide, 4.25 / 16, 0.001);

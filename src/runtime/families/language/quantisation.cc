@@ -110,8 +110,8 @@ class QuantisedWeights {
   size_t parts() const { return to_.weights == DType::u4 ? 3 : 2; }
 
   void add_matrix(const std::string& name, const Shape& shape) {
-    if (to_.weights == DType::i8) {
-      shapes_.push_back({name, DType::i8, shape});
+    if (has_output_scales(to_.weights)) {
+      shapes_.push_back({name, to_.weights, shape});
       shapes_.push_back({weights::scales_name(name), DType::f32, {shape[0]}});
       return;
     }
@@ -133,6 +133,7 @@ class QuantisedWeights {
       return nibbles ? ops::calibrate_int4(ctx, weight, to_.group, inputs, {to[0], to[1], to[2]})
                      : ops::calibrate_int8(ctx, weight, inputs, to[0], to[1]);
     }
+    if (to_.weights == DType::f8) return {.weights = ops::round_to_fp8(team, weight, to[0], to[1])};
     return {.weights = nibbles ? ops::round_to_int4(team, weight, to_.group, {to[0], to[1], to[2]})
                                : ops::round_to_int8(team, weight, to[0], to[1])};
   }
@@ -216,6 +217,7 @@ QuantisationReport write_model(const weights::ModelFiles& files, const QuantiseO
   weights::Checkpoint checkpoint = weights::Checkpoint::open(files.weights);
   weights::normalise_dual_ar_names(checkpoint);
   weights::Quantisation description{choose_formats(Precision::automatic, checkpoint).operands};
+  if (options.weights == WeightFormat::fp8) description.weights = DType::f8;
   if (options.weights == WeightFormat::int4)
     description.weights = DType::u4, description.group = options.group > 0 ? options.group : kUsualGroup;
   const QuantisedWeights quantised(checkpoint, dual_ar::Config::read(files.config), description);

@@ -113,6 +113,46 @@ TEST_F(QuantisedModel, Of4BitsIsPlannedAndReportedAsSuch) {
   }
 }
 
+// (What it sounds like: fp8_product_test.cc; a CPU does not multiply it.)
+TEST_F(QuantisedModel, OfFp8IsReportedAndRefusedOnACpu) {
+  const QuantisationReport made =
+      quantise_model({.output_dir = model(), .weights = WeightFormat::fp8, .threads = 2});
+  for (const QuantisedLayer& layer : made.layers) {
+    EXPECT_GT(layer.mean_error, 0.02) << layer.name;  // three bits of mantissa
+    EXPECT_LT(layer.mean_error, 0.03) << layer.name;
+  }
+  const ModelReport report = inspect_model(model());
+  EXPECT_EQ(report.weights, "fp8");
+  EXPECT_FALSE(report.problem);
+  const weights::Checkpoint checkpoint = weights::Checkpoint::open(model() + "/model.safetensors");
+  const TensorView wo = *checkpoint.find("layers.0.attention.wo.weight");
+  EXPECT_EQ(wo.dtype(), DType::f8);
+  EXPECT_EQ(checkpoint.find("layers.0.attention.wo.scales")->shape(), Shape{wo.dim(0)});
+  for (const WeightFormat format : {WeightFormat::automatic, WeightFormat::fp8}) {
+    EngineConfig stored = config_of(model(), format), rounded = config_of("", WeightFormat::fp8);
+    stored.device = rounded.device = "cpu";
+    for (const EngineConfig& config : {stored, rounded}) {
+      const Error error = error_of([&] { Engine(config).start(); });
+      EXPECT_EQ(error.code(), ErrorCode::unsupported);
+      EXPECT_THAT(error.message(), HasSubstr("fp8 needs a GPU; on a CPU use int8 or int4"));
+      EXPECT_EQ(error_of([&] { estimate_memory(config); }).message(), error.message());
+    }
+  }
+  EXPECT_EQ(error_of([&] { sound_of(config_of(model(), WeightFormat::int8)); }).code(),
+            ErrorCode::unsupported);
+  EXPECT_THAT(error_of([&] { quantise_model({.model = model(), .output_dir = model() + "2"}); }).message(),
+              HasSubstr("fp8 already"));
+  const auto refused = [&](const QuantiseOptions& options) {
+    return error_of([&] { quantise_model(options); });
+  };
+  const std::string other = model() + "2";
+  EXPECT_EQ(refused({.output_dir = other, .weights = WeightFormat::fp8, .group = 64}).code(),
+            ErrorCode::invalid_argument);
+  EXPECT_THAT(
+      refused({.output_dir = other, .weights = WeightFormat::fp8, .calibration = "sentences"}).message(),
+      HasSubstr("is for int8 and int4"));
+}
+
 TEST_F(QuantisedModel, IsPlannedAndReportedAsSuch) {
   quantise("");
   EngineConfig stored = config_of(model(), WeightFormat::automatic),
@@ -201,7 +241,7 @@ TEST_F(QuantisedModel, LeavesNothingWhenItIsInterruptedOrTheDiskIsFull) {
 TEST_F(QuantisedModel, IsRefusedAlikeByWhoeverOpensIt) {
   quantise(tiny_config().model);
   const std::string good = read_file(model() + "/config.json", kMaxConfigBytes);
-  for (const auto& [from, to] : {std::pair("\"version\": 1", "\"version\": 3"), std::pair("int8", "fp8"),
+  for (const auto& [from, to] : {std::pair("\"version\": 1", "\"version\": 3"), std::pair("int8", "int2"),
                                  std::pair("shoal", "gptq"), std::pair("quantization_config", "other")}) {
     folder_.write("int8/config.json", std::string(good).replace(good.rfind(from), std::strlen(from), to));
     const EngineConfig config = config_of(model(), WeightFormat::automatic);
