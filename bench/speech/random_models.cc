@@ -46,9 +46,7 @@ void run_kokoro(const MachineLimits& limits, const RandomBenchOptions& options, 
     fail(ErrorCode::unsupported,
          "kv_precision: int8 is for language models; Kokoro keeps no keys and values");
   KokoroBenchOptions model = KokoroBenchOptions::for_device(session.device());
-  // The published checkpoint is f32.
-  if (options.precision != Precision::automatic)
-    model.dtype = runtime::formats_of_random_weights(options.precision).operands;
+  model.dtype = runtime::choose_dtype(options.precision, session.device(), nullptr);
   if (!options.batches.empty()) model.batches = options.batches;
   model.on_part = options.on_part;
   tell(options, "random", bench_kokoro(limits, model, session.context()));

@@ -7,8 +7,8 @@
 
 namespace shoal {
 
-// automatic: as the language model is stored; bfloat16 for 16-bit checkpoints, float32 for others. float16
-// needs a GPU.
+// automatic: the fastest whose measured cost is nil (docs/QUANTISATION.md): bfloat16 for 16-bit checkpoints
+// and, on devices made for it, for Kokoro's; else float32. float16 needs a GPU.
 enum class Precision { automatic, float32, bfloat16, float16 };
 
 // How the matrices of a language model's layers are kept. automatic: in its precision. int8: 8 bits a weight,

@@ -92,7 +92,7 @@ struct ModelReport {
 // Reads the metadata of a model's files; computes nothing and loads no weights. Throws Error naming the file
 // when it cannot be read: not_found, corrupt_file, invalid_argument; unsupported for random:kokoro (of
 // random:s1-mini and random:s2-pro the sizes are reported). Files that can be read but are incomplete are
-// reported in ModelReport::problem.
+// reported in ModelReport::problem. automatic: what the device "auto" of this machine would take.
 ModelReport inspect_model(const std::string& model, Precision precision = Precision::automatic);
 
 // The device memory that an engine with a configuration will need, estimated before anything is allocated.

@@ -167,8 +167,7 @@ void add_bench(CLI::App& app) {
       ->check(one_of(bench::names_of_random_benches()));
   command.add_option("--model", o.model,
                      "model folder to speak with; default: $SHOAL_MODEL, or the built-in voice");
-  command.add_option("--precision", o.precision,
-                     "auto, float32, bfloat16, float16 (auto: bfloat16 with --random s1-mini)");
+  command.add_option("--precision", o.precision, "auto, float32, bfloat16, float16");
   command.add_option("--text", o.text, "what to speak; default: a sentence");
   add_integers(command, "--batches", {1, 4096}, o.batches,
                "with --random: sequences that a decode step advances; default: 1,4,8, on a GPU 1,8,64,256; "

@@ -79,6 +79,8 @@ Device choose_device(std::string_view name) {
   return choice.device;
 }
 
+Device usual_device() { return choose_device("auto", cuda_devices(), built_with_cuda()).device; }
+
 std::string setting_of(Device device) {
   return device.kind == DeviceKind::cpu ? "cpu" : concat("cuda:", device.index);
 }

@@ -24,6 +24,9 @@ DeviceChoice choose_device(std::string_view name, std::span<const CudaDevice> de
 // The same for this machine and build; logs the warning.
 Device choose_device(std::string_view name);
 
+// What "auto" is on this machine, without a word.
+Device usual_device();
+
 // The name that gives this device: "cpu", "cuda:N".
 std::string setting_of(Device device);
 

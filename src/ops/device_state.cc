@@ -1,6 +1,7 @@
 #include "ops/device_state.h"
 
 #include "base/error.h"
+#include "ops/cpu_features.h"
 #include "ops/cuda_devices.h"
 
 namespace shoal::ops {
@@ -34,6 +35,11 @@ MatrixFormat layer_format(Device device, const Formats& formats) {
   if (formats.weights == DType::u4 && !computes_by_itself(device))
     return {DType::u4, DType::i8, formats.group};
   return {formats.weights, formats.operands, formats.group};
+}
+
+bool has_products_of(Device device, DType dtype) {
+  if (dtype == DType::bf16 && device.kind == DeviceKind::cpu) return cpu_isa() >= CpuIsa::avx512_bf16;
+  return multiplies(device, dtype);
 }
 
 bool multiplies(Device device, MatrixFormat format) {

@@ -28,6 +28,9 @@ bool works_in_caches(Device device);
 
 // Whether the device has GEMMs with matrices of that format.
 bool multiplies(Device device, MatrixFormat format);
+// Whether the device has instructions for matrices of that dtype: bf16 of AVX512-BF16 or AMX (SHOAL_CPU_ISA
+// counts) or of a GPU. Without them multiplies() may hold all the same: the operands are widened first.
+bool has_products_of(Device device, DType dtype);
 // How the device multiplies a model's layers: weights of 8 and 4 bits by operands of 8 bits on a CPU, by the
 // model's operands on a GPU.
 MatrixFormat layer_format(Device device, const Formats& formats);

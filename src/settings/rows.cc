@@ -18,8 +18,8 @@ constexpr Row kRows[] = {
      "model to speak with; empty: the built-in voice"},
     {"device", &E::device, "Model", words("auto, cpu, cuda, cuda:N"), "where to compute"},
     {"precision", &E::precision, "Model", words("auto, float32, bfloat16, float16"),
-     "of weights and activations; auto: bfloat16 for 16-bit checkpoints, float32 for others; float16 needs a "
-     "GPU"},
+     "of weights and activations; auto: bfloat16 for 16-bit checkpoints, for Kokoro also where the device is "
+     "made for it, else float32; float16 needs a GPU"},
     {"weights", &E::weights, "Model", words("auto, int8, int4, fp8"),
      "of a language model's layers; auto: in the precision; int8: half the memory of bfloat16; int4: 28 % "
      "of it; fp8: as int8, on GPUs"},

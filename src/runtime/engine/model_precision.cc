@@ -7,16 +7,6 @@
 namespace shoal::runtime {
 namespace {
 
-// Whether the larger part of the checkpoint is stored in 16 bits.
-bool is_stored_in_16_bits(const weights::Checkpoint& checkpoint) {
-  int64_t narrow = 0, total = 0;
-  for (const weights::StoredTensor& tensor : checkpoint.tensors()) {
-    total += tensor.view.elements();
-    if (size_of(tensor.view.dtype()) == 2) narrow += tensor.view.elements();
-  }
-  return narrow * 2 > total;
-}
-
 DType dtype_of(WeightFormat weights, DType automatic) {
   switch (weights) {
     case WeightFormat::automatic:
@@ -81,6 +71,20 @@ Precision precision_of(const Formats& formats) {
   }
 }
 
+DType automatic_dtype(const AutomaticFacts& facts) {
+  if (facts.stored_in_16_bits) return DType::bf16;
+  return facts.bf16_is_free && facts.has_bf16 ? DType::bf16 : DType::f32;
+}
+
+bool is_stored_in_16_bits(const weights::Checkpoint& checkpoint) {
+  int64_t narrow = 0, total = 0;
+  for (const weights::StoredTensor& tensor : checkpoint.tensors()) {
+    total += tensor.view.elements();
+    if (size_of(tensor.view.dtype()) == 2) narrow += tensor.view.elements();
+  }
+  return narrow * 2 > total;
+}
+
 Formats choose_formats(Precision precision, const weights::Checkpoint& checkpoint,
                        const std::optional<weights::Quantisation>& stored) {
   if (stored) {
@@ -100,7 +104,15 @@ Formats choose_formats(Precision precision, const weights::Checkpoint& checkpoin
     case Precision::automatic:
       break;
   }
-  return is_stored_in_16_bits(checkpoint) ? DType::bf16 : DType::f32;
+  // A language model in fewer bits chooses other codes.
+  return automatic_dtype({.stored_in_16_bits = is_stored_in_16_bits(checkpoint)});
+}
+
+DType choose_dtype(Precision precision, Device device, const weights::Checkpoint* checkpoint) {
+  if (precision != Precision::automatic) return formats_of_random_weights(precision).operands;
+  return automatic_dtype({.stored_in_16_bits = checkpoint && is_stored_in_16_bits(*checkpoint),
+                          .bf16_is_free = true,
+                          .has_bf16 = ops::has_products_of(device, DType::bf16)});
 }
 
 Formats formats_of_random_weights(Precision precision) {

@@ -24,11 +24,25 @@ void check_kv_precision(KvPrecision kv, Device device, int64_t head_dim);
 Formats with_kv_precision(Formats formats, KvPrecision kv);
 // The name of the chosen precision.
 Precision precision_of(const Formats& formats);
-// automatic: 16 bits where the larger part of the checkpoint is stored so. stored: what a quantised model
-// says of itself: how its layers' weights are kept, and automatic is its precision.
+// What "auto" decides by.
+struct AutomaticFacts {
+  bool stored_in_16_bits = false;  // the larger part of the checkpoint
+  bool bf16_is_free = false;       // measured: bfloat16 changes no decision of the family's models
+  bool has_bf16 = false;           // the device has instructions for it (ops/device_state.h)
+};
+// The fastest dtype whose measured cost is nil: of 16 bits what is stored so; else bf16 where it costs
+// nothing and the device is made for it (docs/QUANTISATION.md).
+DType automatic_dtype(const AutomaticFacts& facts);
+// Of a language model. automatic: 16 bits where the larger part of the checkpoint is stored so. stored: what
+// a quantised model says of itself: how its layers' weights are kept, and automatic is its precision.
 Formats choose_formats(Precision precision, const weights::Checkpoint& checkpoint,
                        const std::optional<weights::Quantisation>& stored = std::nullopt);
-// The same for random weights, which stand for a 16-bit checkpoint.
+// Whether the larger part of the checkpoint is stored in 16 bits.
+bool is_stored_in_16_bits(const weights::Checkpoint& checkpoint);
+// Of the matrices of a model that writes no codes and computes in f32 what its choices depend on: bfloat16
+// changes its sound by less than another seed does. checkpoint: none for random weights in f32.
+DType choose_dtype(Precision precision, Device device, const weights::Checkpoint* checkpoint);
+// Of a language model with random weights, which stand for a 16-bit checkpoint.
 Formats formats_of_random_weights(Precision precision);
 
 }  // namespace shoal::runtime

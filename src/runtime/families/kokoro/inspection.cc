@@ -5,6 +5,7 @@
 #include "models/kokoro/inventory.h"
 #include "models/kokoro/memory_sizes.h"
 #include "models/kokoro/voices.h"
+#include "ops/device_choice.h"
 #include "runtime/engine/model_precision.h"
 #include "runtime/engine/tensor_audit.h"
 #include "runtime/families/kokoro/kokoro_family.h"
@@ -39,6 +40,18 @@ std::optional<Error> problem_of(const weights::Checkpoint& checkpoint, const kok
   return std::nullopt;
 }
 
+std::vector<ReportLine> remarks_on(Precision precision, DType dtype, int64_t weight_bytes,
+                                   const weights::Checkpoint& checkpoint) {
+  char memory[64];
+  std::snprintf(memory, sizeof memory, "weights %.1f MB", static_cast<double>(weight_bytes) / 1e6);
+  std::vector<ReportLine> remarks = {{concat("memory in ", name_of(precision_of(dtype))), memory}};
+  if (precision == Precision::automatic)
+    remarks.push_back(
+        {"precision", concat("auto takes ", name_of(precision_of(dtype)), " on this machine; stored in ",
+                             is_stored_in_16_bits(checkpoint) ? "16 bits" : "float32")});
+  return remarks;
+}
+
 }  // namespace
 
 ModelReport KokoroFamily::inspect(const std::string& model, Precision precision) const {
@@ -50,19 +63,18 @@ ModelReport KokoroFamily::inspect(const std::string& model, Precision precision)
   config.take_widths(checkpoint);
   const kokoro::Voices voices(files.voices);
 
-  const DType dtype = choose_formats(precision, checkpoint).operands;
+  const DType dtype = choose_dtype(precision, ops::usual_device(), &checkpoint);
   const int64_t weight_bytes = kokoro::weight_bytes(config, dtype, {}).total();
-  char memory[64];
-  std::snprintf(memory, sizeof memory, "weights %.1f MB", static_cast<double>(weight_bytes) / 1e6);
-  return {
-      .dir = files.dir,
-      .family = "kokoro",
-      .precision = std::string(name_of(dtype)),
-      .configuration = describe(config),
-      .checkpoints = {audit("model", checkpoint, files.weights, kokoro::required_tensors(config), dtype)},
-      .remarks = {{"voices", describe(voices)}, {concat("memory in ", name_of(precision_of(dtype))), memory}},
-      .values = {{"voices", voices.names()}, {"weight_bytes", weight_bytes}},
-      .problem = problem_of(checkpoint, config, voices, files.dir)};
+  std::vector<ReportLine> remarks = remarks_on(precision, dtype, weight_bytes, checkpoint);
+  remarks.insert(remarks.begin(), {"voices", describe(voices)});
+  return {.dir = files.dir,
+          .family = "kokoro",
+          .precision = std::string(name_of(dtype)),
+          .configuration = describe(config),
+          .checkpoints = {audit("model", checkpoint, files.weights, kokoro::required_tensors(config), dtype)},
+          .remarks = std::move(remarks),
+          .values = {{"voices", voices.names()}, {"weight_bytes", weight_bytes}},
+          .problem = problem_of(checkpoint, config, voices, files.dir)};
 }
 
 }  // namespace shoal::runtime

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/printable.h"
 #include "runtime/engine/model_precision.h"
 #include "weights/checkpoint.h"
@@ -49,10 +50,10 @@ std::string find_checkpoint(const std::string& dir) {
   return found.front();
 }
 
-DType dtype_of(Precision precision, const weights::Checkpoint* checkpoint) {
-  if (precision == Precision::automatic && !checkpoint) return DType::f32;
-  return (checkpoint ? choose_formats(precision, *checkpoint) : formats_of_random_weights(precision))
-      .operands;
+void tell_choice(Precision precision, DType dtype, const weights::Checkpoint& checkpoint) {
+  if (precision != Precision::automatic || dtype == DType::f32 || is_stored_in_16_bits(checkpoint)) return;
+  log(LogLevel::info, "precision: auto takes bfloat16, which this device is made for; ",
+      "--precision float32 keeps the checkpoint's");
 }
 
 }  // namespace
@@ -117,13 +118,13 @@ void check_kokoro_formats(const EngineConfig& config) {
 
 KokoroSizes kokoro_sizes(const std::string& model, Precision precision, Device device) {
   check_precision(precision, device);
-  if (model == kRandomKokoro) return {kokoro::Config::published(), dtype_of(precision, nullptr)};
+  if (model == kRandomKokoro) return {kokoro::Config::published(), choose_dtype(precision, device, nullptr)};
   const KokoroFiles files = find_kokoro_files(model);
   KokoroSizes sizes{.config = kokoro::Config::read(files.config)};
   weights::Checkpoint checkpoint = weights::Checkpoint::open(files.weights);
   weights::normalise_kokoro_names(checkpoint);
   sizes.config.take_widths(checkpoint);
-  sizes.dtype = dtype_of(precision, &checkpoint);
+  sizes.dtype = choose_dtype(precision, device, &checkpoint);
   return sizes;
 }
 
@@ -142,7 +143,9 @@ std::unique_ptr<const KokoroModel> KokoroModel::load(const std::string& model, P
   if (loaded->voices_->names().empty())
     fail(ErrorCode::not_found, "model ", printable(files.dir),
          ": has no voices; copy voices/*.pt, voices/*.bin or voices-v1.0.bin there");
-  loaded->take(kokoro::Kokoro::load(checkpoint, config, ctx, dtype_of(precision, &checkpoint)));
+  const DType dtype = choose_dtype(precision, ctx.device, &checkpoint);
+  loaded->take(kokoro::Kokoro::load(checkpoint, config, ctx, dtype));
+  tell_choice(precision, dtype, checkpoint);
   checkpoint.release_pages();
   return loaded;
 }
@@ -153,7 +156,7 @@ std::unique_ptr<const KokoroModel> KokoroModel::random(const kokoro::Config& con
   made->name_ = kRandomKokoro;
   made->random_names_ = {kRandomVoice};
   made->random_pack_ = std::make_shared<const kokoro::VoicePack>(kokoro::VoicePack::random(1));
-  made->take(kokoro::Kokoro::random(config, ctx, dtype_of(precision, nullptr), 1));
+  made->take(kokoro::Kokoro::random(config, ctx, choose_dtype(precision, ctx.device, nullptr), 1));
   return made;
 }
 
