@@ -1,6 +1,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 #include <numbers>
+#include <numeric>
 
 #include "base/error.h"
 #include "bench/quality/logits.h"
@@ -94,6 +95,7 @@ TEST(Gates, HoldAtTheirLimitAndNotBeyond) {
   EXPECT_EQ(evaluation["sampled"]["longest"], 1.5);
   EXPECT_EQ(evaluation["sampled"]["shortest"], 0.5);
   EXPECT_EQ(evaluation["sampled"]["ended"], 2.0 / 3);
+  EXPECT_EQ(evaluation["sampled"]["p50_length"], 1);
   const auto missed = [&](std::optional<double> kl, std::optional<double> ratio) {
     return missed_gates(evaluation, {.max_kl = kl, .max_length_ratio = ratio}).size();
   };
@@ -103,6 +105,17 @@ TEST(Gates, HoldAtTheirLimitAndNotBeyond) {
   EXPECT_EQ(missed(0.005, {}), 2u);
   evaluation["logits"]["fast"]["mean_kl"] = NAN;
   EXPECT_EQ(missed(1.0, {}), 1u);
+}
+
+TEST(CompareSpeech, PercentilesAreOfTheNearestRank) {
+  std::vector<int64_t> frames(200);
+  std::iota(frames.begin(), frames.end(), 101);
+  const nlohmann::ordered_json found = compare_speech(spoken(std::vector<int64_t>(200, 100)), spoken(frames));
+  EXPECT_EQ(found["shortest"], 1.01);
+  EXPECT_EQ(found["p01_length"], 1.02);
+  EXPECT_EQ(found["p50_length"], 2.00);
+  EXPECT_EQ(found["p99_length"], 2.98);
+  EXPECT_EQ(found["longest"], 3.00);
 }
 
 }  // namespace

@@ -92,14 +92,17 @@ std::string table_of(const ordered_json& e) {
       {"same codes", "rows", "mean KL", "worst KL", "agree %", "worst text", "worst KL at"}};
   add_heads(logits, "semantic head", e["logits"]["semantic"]);
   add_heads(logits, "fast heads", e["logits"]["fast"]);
-  std::vector<Row> speech{
-      {"own codes", "length", "longest", "shortest", "end %", "reference", "MCD, dB", "worst"}};
+  std::vector<Row> speech{{"own codes", "length", "shortest", "1 %", "50 %", "99 %", "longest", "end %",
+                           "reference", "MCD, dB", "worst"}};
   for (const char* mode : {"sampled", "greedy"})
     if (!e[mode].is_null())
       speech.push_back(row_of(mode, e[mode],
                               {{"mean_length", 3},
-                               {"longest", 3},
                                {"shortest", 3},
+                               {"p01_length", 3},
+                               {"p50_length", 3},
+                               {"p99_length", 3},
+                               {"longest", 3},
                                {"ended", 1, 100},
                                {"ended_reference", 1, 100},
                                {"mean_mcd_db", 2},

@@ -28,6 +28,7 @@ Speaker speak(const EngineConfig& config, const SpeakPlan& plan) {
       const SpeechSummary summary = speech.summary();
       SpokenText text{.codes = speech.codes(), .frames = summary.frames, .ended = summary.cut_at_frames == 0};
       if (plan.cepstra) text.cepstra = mel_cepstra(samples, summary.sample_rate_hz);
+      if (plan.on_sound) plan.on_sound(mode, i, samples, summary.sample_rate_hz);
       if (mode == kSampled) audio_s += summary.audio_s(), total_s += summary.total_s;
       speaker.texts[mode].push_back(std::move(text));
     }
@@ -43,23 +44,27 @@ nlohmann::ordered_json compare_speech(const std::vector<SpokenText>& reference,
   const auto frames = [](const SpokenText& text) {
     return static_cast<double>(std::max<int64_t>(1, text.frames));
   };
-  double sum = 0, longest = 0, shortest = INFINITY, ended = 0, ended_reference = 0;
+  std::vector<double> ratios;
+  double sum = 0, ended = 0, ended_reference = 0;
   double mcd_sum = 0, mcd_worst = 0, heard = 0;
   for (size_t i = 0; i < other.size(); ++i) {
-    const double ratio = frames(other[i]) / frames(reference[i]);
-    sum += ratio, longest = std::max(longest, ratio), shortest = std::min(shortest, ratio);
+    ratios.push_back(frames(other[i]) / frames(reference[i]));
+    sum += ratios.back();
     ended += other[i].ended, ended_reference += reference[i].ended;
     if (const auto mcd = mel_cepstral_distortion(reference[i].cepstra, other[i].cepstra))
       mcd_sum += *mcd, mcd_worst = std::max(mcd_worst, *mcd), ++heard;
   }
   const auto count = static_cast<double>(other.size());
-  nlohmann::ordered_json figures{{"mean_length", sum / count},
-                                 {"longest", longest},
-                                 {"shortest", shortest},
-                                 {"ended", ended / count},
-                                 {"ended_reference", ended_reference / count},
-                                 {"mean_mcd_db", nullptr},
-                                 {"worst_mcd_db", nullptr}};
+  std::ranges::sort(ratios);
+  // The smallest that so large a share of the texts does not exceed.
+  const auto quantile = [&](double share) {
+    return ratios[static_cast<size_t>(std::max(1.0, std::ceil(share * count))) - 1];
+  };
+  nlohmann::ordered_json figures{{"mean_length", sum / count},  {"longest", ratios.back()},
+                                 {"shortest", ratios.front()},  {"p01_length", quantile(0.01)},
+                                 {"p50_length", quantile(0.5)}, {"p99_length", quantile(0.99)},
+                                 {"ended", ended / count},      {"ended_reference", ended_reference / count},
+                                 {"mean_mcd_db", nullptr},      {"worst_mcd_db", nullptr}};
   if (heard > 0) figures["mean_mcd_db"] = mcd_sum / heard, figures["worst_mcd_db"] = mcd_worst;
   return figures;
 }

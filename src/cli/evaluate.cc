@@ -38,6 +38,11 @@ void add_figures(CLI::App& command, EvaluateOptions& o) {
   CLI::Option* logits = command.add_flag("--logits-only", o.logits_only,
                                          "compare logits alone: neither lengths nor sound nor speed");
   command.add_flag("--no-sound", o.no_sound, "without the cepstral distance");
+  command
+      .add_option("--keep-sound", o.keep_sound,
+                  "new folder for the sounds of both, in side and reference, and what was said")
+      ->type_name("DIR")
+      ->excludes(logits);
   command.add_option("--json", o.json, "write the figures as JSON; -: print them instead of the table")
       ->type_name("FILE");
   add_number(command, "--max-kl", {0}, store_number_in(o.gates.max_kl),

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <fstream>
 #include <iostream>
+#include <map>
 
 #include "base/error.h"
 #include "base/printable.h"
@@ -12,6 +13,7 @@
 #include "bench/quality/logits.h"
 #include "bench/quality/speech.h"
 #include "cli/interrupt.h"
+#include "cli/kept_sounds.h"
 #include "cli/progress.h"
 #include "shoal/model.h"
 
@@ -96,6 +98,8 @@ class EvaluationRun {
            "max_length_ratio: random weights never end, so they have no lengths that could be compared");
     if (writes_file() && !std::ofstream(o_.json, std::ios::app))
       fail(ErrorCode::io, printable(o_.json), ": cannot be written");
+    for (const char* side : {"side", "reference"})
+      if (!o_.keep_sound.empty()) kept_.emplace(side, o_.keep_sound + "/" + side);
     const auto planned = [&](const EngineConfig& config) {
       return quality::side_of(config_for_one(config, plan_.requests.front()));
     };
@@ -138,6 +142,11 @@ class EvaluationRun {
 
   quality::Speaker speak(const EngineConfig& config, const char* name) {
     plan_.on_text = [this, name](size_t text) { step(name, text); };
+    plan_.on_sound = nullptr;
+    if (const auto kept = kept_.find(name); kept != kept_.end())
+      plan_.on_sound = [&](quality::Mode mode, size_t text, std::span<const float> samples, int rate_hz) {
+        kept->second.keep(quality::kModeNames[mode], mode, text, plan_.requests[text].text, samples, rate_hz);
+      };
     quality::Speaker speaker = quality::speak(config, plan_);
     result_[name]["real_time_factor"] = speaker.real_time_factor;
     return speaker;
@@ -163,6 +172,7 @@ class EvaluationRun {
   const EvaluateOptions& o_;
   const EngineConfig side_, reference_;
   quality::SpeakPlan plan_;
+  std::map<std::string, KeptSounds> kept_;  // by side
   ProgressBar bar_;
   const InterruptGuard interrupt_;
   ordered_json result_;

@@ -20,7 +20,8 @@ struct EvaluateOptions {
   std::optional<int64_t> max_frames;  // of a text
   uint64_t seed = 1;
   bool logits_only = false, no_sound = false;
-  std::string json;  // a file; empty: none
+  std::string keep_sound;  // a folder for what both say; empty: none
+  std::string json;        // a file; empty: none
   quality::Gates gates;
 };
 

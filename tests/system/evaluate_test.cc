@@ -52,6 +52,27 @@ TEST_F(Evaluate, RoundedWeightsCostALittleAndGatesJudgeIt) {
   EXPECT_THAT(missed.out, HasSubstr("fast heads"));  // the table all the same
 }
 
+TEST_F(Evaluate, AQuantisedFolderIsComparedWithItsOriginalAndBothAreKept) {
+  const Outcome made = run("quantize -o narrow --weights int4");
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const Json found = evaluate("narrow --against '" SHOAL_SOURCE_DIR
+                              "/voice' --sentences 1 --max-frames 20 --no-sound --keep-sound kept");
+  EXPECT_EQ(found.at("side").at("weights").as_string(), "int4");
+  EXPECT_EQ(found.at("reference").at("weights").as_string(), "model");
+  EXPECT_GT(number(found, {"logits", "fast", "mean_kl"}), 0);
+  for (const char* side : {"side", "reference"}) {
+    const std::string lines = read_file(path(concat("kept/", side, "/requests.jsonl")), 1 << 16);
+    EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 2) << lines;  // sampled and greedy
+    const Json first = Json::parse(lines.substr(0, lines.find('\n')), "line");
+    EXPECT_EQ(first.at("outcome").as_string(), "completed");
+    const std::string sound =
+        read_file(path(concat("kept/", side, "/", first.at("audio").as_string())), 1 << 20);
+    EXPECT_TRUE(sound.starts_with("RIFF"));
+    EXPECT_GT(sound.size(), 10'000u);  // half a second
+  }
+  expect_users_fault("evaluate --sentences 1 --keep-sound kept", "holds files");
+}
+
 TEST_F(Evaluate, RefusesWhatItCannotCompare) {
   for (const char* side : {"", "--against "})
     expect_users_fault(concat("evaluate ", side, SHOAL_SOURCE_DIR, "/tests/data/kokoro/set_a"),
