@@ -1,6 +1,6 @@
 """Measures a voice on held-out sentences, as the engine speaks it (or, to compare, PyTorch).
 
-Word errors (pocketsphinx), phone errors (with --recog), cepstral distance to the teacher's renderings, ends,
+Word errors (pocketsphinx), phone errors (with --recog or --phone-loop), cepstral distance to the teacher's renderings, ends,
 durations, cloning of unseen speakers and speed. Numbers in the sentences are compared with what `shoal
 normalize` makes of them. Prints a table and what of the requirements is kept, writes evaluation.json and the
 waves of each way of speaking to wav_NAME.npz.
@@ -17,6 +17,7 @@ from engine import Engine, spoken_form
 from evaluation import Evaluation
 from inputs import require_file, run_tool
 from musts import judge
+from phone_loop import PhoneLoop
 from spelling import spelled
 from synthesis import MODES, Synthesiser
 from text import EVERYDAY_FILE, HELD_OUT_FILE, held_out_sentences
@@ -60,6 +61,7 @@ def _parse_options() -> argparse.Namespace:
     add("--modes", default="greedy,t0.7", help=f"of {', '.join(MODES)}, with commas (default: %(default)s)")
     add("--speakers", type=int, default=10, help="unseen speakers to clone (default: %(default)s)")
     add("--sentences", type=int, default=10**6, metavar="N", help="of each file, the first N alone")
+    add("--texts", type=Path, metavar="FILE", help="other sentences, one a line, instead of the two files")
     add("--recog", type=Path, help="weights of the phone recogniser (PyTorch); none: no phone errors")
     add(
         "--train-recog",
@@ -69,6 +71,11 @@ def _parse_options() -> argparse.Namespace:
         help="first train the recogniser on the shards of --data for so long, and write it to --recog",
     )
     add("--data", type=Path, help="folder with the shards of teacher.py, for --train-recog")
+    add(
+        "--phone-loop",
+        action="store_true",
+        help="phone errors by pocketsphinx instead, which knows nothing of the voice and mishears a quarter",
+    )
     add("--no-words", action="store_true", help="no word errors: pocketsphinx is not there")
     add(
         "--heard",
@@ -103,6 +110,8 @@ def _voice(options: argparse.Namespace) -> Iterator[tuple[Synthesiser, str]]:
 
 
 def _phone_listener(options: argparse.Namespace):
+    if options.phone_loop:
+        return PhoneLoop(options.heard or options.out / "heard.json")
     if not options.recog:
         return None
     import recogniser
@@ -128,6 +137,8 @@ def main() -> None:
     other = json.loads(options.against.read_text())["summary"] if options.against else None
     options.out.mkdir(parents=True, exist_ok=True)
     sentences = {"held-out": HELD_OUT_FILE, "everyday": EVERYDAY_FILE}
+    if options.texts:
+        sentences = {"texts": options.texts}
     sentences = {name: held_out_sentences(path)[: options.sentences] for name, path in sentences.items()}
     ear = None if options.no_words else WordListener(options.heard or options.out / "heard.json")
     phones = _phone_listener(options)

@@ -27,10 +27,13 @@ Figures = dict[str, Any]
 
 
 class PhoneEar(Protocol):
-    """What measures phone errors: recogniser.PhoneListener."""
+    """What measures phone errors: recogniser.PhoneListener, phone_loop.PhoneLoop."""
 
-    def hear(self, wave: np.ndarray) -> list[int]:
-        """The phones of a float wave."""
+    def expected(self, phones: Sequence[int]) -> list[int]:
+        """The teacher's phones as it would hear them."""
+
+    def hear(self, waves: Sequence[np.ndarray]) -> list[list[int]]:
+        """The phones of each float wave."""
 
 
 @dataclass
@@ -91,8 +94,9 @@ class Evaluation:
         heard = [""] * len(waves)
         if self._words_ear:
             heard = self._words_ear.hear([to_int16(wave) for wave in waves])
+        phones = self._phones_ear.hear(waves) if self._phones_ear else [[]] * len(waves)
         details = self.details[name] = []
-        for sentence, wave, text in zip(sentences, waves, heard):
+        for sentence, wave, text, sounds in zip(sentences, waves, heard, phones):
             detail = {
                 "set": sentence.set_name,
                 "spoken": sentence.spoken,
@@ -104,8 +108,9 @@ class Evaluation:
                 "ratio": round(len(wave) / len(sentence.wave), 4),
             }
             if self._phones_ear:
-                detail["phone_errors"] = edit_distance(sentence.phones, self._phones_ear.hear(wave))
-                detail["phones"] = len(sentence.phones)
+                expected = self._phones_ear.expected(sentence.phones)
+                detail["phone_errors"] = edit_distance(expected, sounds)
+                detail["phones"] = len(expected)
             details.append(detail)
         return details
 

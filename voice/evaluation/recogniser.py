@@ -1,5 +1,6 @@
 """A small phone recogniser, trained on the teacher's speech: measures how intelligible a voice is."""
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -115,8 +116,15 @@ class PhoneListener:
         self._net = Recogniser().to(self._device).eval()
         self._net.load_state_dict(load_safetensors(path))
 
+    def expected(self, phones: Sequence[int]) -> list[int]:
+        """The teacher's phones, all of which it knows."""
+        return list(phones)
+
+    def hear(self, waves: Sequence[np.ndarray]) -> list[list[int]]:
+        """The likeliest phones of each float wave [samples]."""
+        return [self._hear(wave) for wave in waves]
+
     @torch.no_grad()
-    def hear(self, wave: np.ndarray) -> list[int]:
-        """The likeliest phones of a float wave [samples]."""
+    def _hear(self, wave: np.ndarray) -> list[int]:
         logits = self._net(torch.tensor(wave, device=self._device).float()[None])[0]
         return _likeliest(logits.log_softmax(-1).cpu().numpy())

@@ -25,6 +25,7 @@ PROGRAM = "pocketsphinx_batch"
 MODEL = Path("/usr/share/pocketsphinx/model/en-us")
 SILENCE_BEFORE = 4000  # samples; the recogniser needs some to measure the noise
 SILENCE_AFTER = 6000
+WORD_SEARCH = ["-lm", str(MODEL / "en-us.lm.bin"), "-dict", str(MODEL / "cmudict-en-us.dict")]
 LISTS = 4  # the waves are dealt to so many processes; a constant, for the figures depend on it
 
 
@@ -39,8 +40,8 @@ def word_errors(text: str, heard: str) -> int:
     return edit_distance(words(text), words(heard))
 
 
-def _recognise(waves: Sequence[np.ndarray]) -> list[str]:
-    """One process of the recogniser."""
+def _recognise(waves: Sequence[np.ndarray], search: Sequence[str]) -> list[str]:
+    """One process of the recogniser; search: its options that say what it looks for."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for i, wave in enumerate(waves):
@@ -48,8 +49,7 @@ def _recognise(waves: Sequence[np.ndarray]) -> list[str]:
         (folder / "ids").write_text("".join(f"{i}\n" for i in range(len(waves))))
         command = [PROGRAM, "-adcin", "yes", "-adchdr", "44", "-cepdir", name, "-cepext", ".wav"]
         command += ["-ctl", str(folder / "ids"), "-hyp", str(folder / "hyp"), "-hmm", str(MODEL / "en-us")]
-        command += ["-lm", str(MODEL / "en-us.lm.bin"), "-dict", str(MODEL / "cmudict-en-us.dict")]
-        result = subprocess.run(command, capture_output=True, text=True)
+        result = subprocess.run([*command, *search], capture_output=True, text=True)
         if result.returncode:
             raise InputError(f"{PROGRAM} failed: {result.stderr.strip()[-300:]}")
         lines = (folder / "hyp").read_text().splitlines()
@@ -64,7 +64,8 @@ class WordListener:
     The recogniser adapts to the waves that came before, so a wave's place in its list is part of the key.
     """
 
-    def __init__(self, memory: Path):
+    def __init__(self, memory: Path, search: Sequence[str] = WORD_SEARCH):
+        self._search = search
         if not shutil.which(PROGRAM):
             raise InputError(f"{PROGRAM} is not installed (Debian: pocketsphinx)")
         require_file(MODEL / "en-us.lm.bin", "install the English model (Debian: pocketsphinx-en-us)")
@@ -88,5 +89,5 @@ class WordListener:
             digest.update(len(wave).to_bytes(8, "little") + np.asarray(wave, "<i2").tobytes())
         key = digest.hexdigest()
         if key not in self._lists:
-            self._lists[key] = _recognise(waves)
+            self._lists[key] = _recognise(waves, self._search)
         return self._lists[key]
