@@ -25,6 +25,7 @@ struct QkNorm {
 
 // Whether attention on the device can read keys and values of this dtype. I8 are integers with an f16 scale
 // for each token and head: x = integer * scale, the scale the head's largest magnitude / 127 rounded to f16.
+// A byte of a page is the integer on a CPU, the integer + 128 on a GPU.
 bool can_attend(Device device, int64_t head_dim, DType cache);
 
 // What a GPU's tensor cores round queries to, to multiply them with keys of such pages.

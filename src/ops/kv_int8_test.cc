@@ -103,7 +103,7 @@ class KvInt8 : public OpTest {
 
   // What a side of the pages holds of a sequence's kv head: [length, head_dim].
   ref::Values stored(const Int8Sequences& world, const Int8Pool& pool, size_t s, int64_t head, bool keys) {
-    const std::vector<uint8_t> integers = get_bytes(keys ? pool.k : pool.v),
+    const std::vector<uint8_t> bytes = get_bytes(keys ? pool.k : pool.v),
                                scales = get_bytes(keys ? pool.k_scales : pool.v_scales);
     ref::Values values;
     for (int64_t p = 0; p < world.length(s); ++p) {
@@ -112,12 +112,23 @@ class KvInt8 : public OpTest {
           static_cast<size_t>((page * world.layout.kv_heads + head) * pool.page_size + p % pool.page_size);
       const auto bits = static_cast<F16>(scales[2 * slot] | scales[2 * slot + 1] << 8);
       for (size_t d = 0; d < static_cast<size_t>(world.layout.head_dim); ++d) {
-        const auto integer =
-            static_cast<int8_t>(integers[slot * static_cast<size_t>(world.layout.head_dim) + d]);
-        values.push_back(static_cast<double>(integer) * f16_to_float(bits));
+        const uint8_t byte = bytes[slot * static_cast<size_t>(world.layout.head_dim) + d];
+        const int integer = on_gpu() ? byte - 128 : static_cast<int8_t>(byte);
+        values.push_back(integer * f16_to_float(bits));
       }
     }
     return values;
+  }
+
+  // Magnitudes of integers + 128, of keys [positions, dim]: the largest of each is 127.
+  static ref::Values with_offset(const ref::Values& keys, int64_t dim) {
+    ref::Values larger;
+    for (auto key = keys.begin(); key != keys.end(); key += dim) {
+      const auto size = [](double a, double b) { return std::abs(a) < std::abs(b); };
+      const double largest = std::abs(*std::max_element(key, key + dim, size));
+      for (int64_t d = 0; d < dim; ++d) larger.push_back(std::abs(key[d]) + 128.0 / 127.0 * largest);
+    }
+    return larger;
   }
 
   // The row of a position, one query head, against attention over what the pages hold.
@@ -136,16 +147,17 @@ class KvInt8 : public OpTest {
     const ref::Values q = on_gpu() ? wide(rounded_to(query, DType::f16)) : wide(query);
     double largest = 0;
     for (const double value : values) largest = std::max(largest, std::abs(value));
-    // As attention_test.cc derives them for f32 on a CPU and f16 on a GPU; there a value times its scale is
-    // rounded to f16 once more (2^-11 of it), and both sides multiply a score by its key's scale (one more
-    // rounding).
+    // As attention_test.cc derives them for f32 on a CPU and f16 on a GPU (there it is a weight times its
+    // value's scale that is rounded); both sides multiply a score by its key's scale (one more rounding). A
+    // GPU multiplies integers + 128: terms of its sums are up to three times as large as the largest value's,
+    // and those of scores as with_offset says.
     const double step = on_gpu() ? 0x1p-22 : 2 * kUnit,
                  chunks = static_cast<double>((position - first) / 32 + 2);
-    const double weight = 2 * static_cast<double>(dim + 9) * step * ref::score_magnitude(q, keys) + 0x1p-21 +
+    const double magnitude = ref::score_magnitude(q, on_gpu() ? with_offset(keys, dim) : keys);
+    const double weight = 2 * static_cast<double>(dim + 9) * step * magnitude + 0x1p-21 +
                           (on_gpu() ? 0x1p-11 : 2 * kUnit) +
                           0x1p-25 * static_cast<double>(on_gpu() ? position - first + 1 : 0);
-    const double relative =
-        2 * weight + (64 + kAttentionChunk + 8 * chunks) * step + (on_gpu() ? 0x1p-11 : 0);
+    const double relative = 2 * weight + (on_gpu() ? 3 : 1) * (64 + kAttentionChunk + 8 * chunks) * step;
     const ref::Values want = ref::attention(q, keys, values),
                       bound(want.size(), relative * largest + 0x1p-24);
     const auto got = world.out[s].begin() + (position * layout.heads + head) * dim;
@@ -223,6 +235,42 @@ TEST_P(KvInt8, ARowIsTheSameInAnyBatchChunkingAndPaging) {
         EXPECT_EQ(alone.out[s], decoded.out[s]) << s;
       }
     }
+}
+
+// So many that a GPU decodes them by the kernel for many.
+TEST_P(KvInt8, ARowOfManySequencesIsThatOfOneAlone) {
+  constexpr size_t kSequences = 84;  // by 8 heads: five blocks to a multiprocessor
+  for (const int64_t dim : {64, 128}) {
+    Int8Sequences alone{{16, 8, dim}};
+    for (size_t s = 0; s < kSequences; ++s) alone.add(66 + static_cast<int64_t>(s % 5), 1);
+    Int8Sequences together = alone;
+    const Int8Pool pool = make_pool(alone, 16, 1), other = make_pool(alone, 16, 2);
+    std::vector<Int8Piece> prompts, rows;
+    for (size_t s = 0; s < kSequences; ++s) {
+      const int64_t last = alone.length(s) - 1;
+      run(alone, pool, {{s, 0, last}}, true);
+      run(alone, pool, {{s, last, last + 1}}, true);
+      prompts.push_back({s, 0, last}), rows.push_back({s, last, last + 1});
+    }
+    run(together, other, prompts, true);
+    run(together, other, rows, true);
+    for (size_t s = 0; s < kSequences; ++s) ASSERT_EQ(alone.out[s], together.out[s]) << s;
+  }
+}
+
+// Scales far apart: a GPU rounds weights times the scales of values.
+TEST_P(KvInt8, ValuesOfAnyScaleKeepTheirShare) {
+  Int8Sequences world{{2, 1, 64}};
+  world.add(70, 1);
+  for (int64_t p = 0; p < 70; ++p)
+    for (int64_t d = 0; d < 64; ++d) {
+      float& value = world.qkv[0][static_cast<size_t>(p * world.width() + 3 * 64 + d)];
+      value = p == 40 ? 0 : value * (p % 3 == 0 ? 1e-4f : p % 3 == 1 ? 1e-1f : 500.0f);
+    }
+  const Int8Pool pool = make_pool(world, 16, 1);
+  run(world, pool, {{0, 0, 69}}, true);
+  run(world, pool, {{0, 69, 70}}, true);
+  for (const int64_t position : {0, 1, 2, 40, 63, 64, 69}) expect_attention(world, pool, 0, position, 1);
 }
 
 TEST_P(KvInt8, AHeadThatIsNotFiniteShowsWhereItIsSeen) {

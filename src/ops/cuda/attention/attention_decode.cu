@@ -20,72 +20,76 @@ __device__ void clear_heads(const Out& out, int64_t row, const HeadTile& tile) {
     out.store(row, tile.first_head * kDim + dim, 0, 0);
 }
 
-// Norms and turns the row's heads, the query heads into shared memory. kKvWarp keeps the key and the value,
-// and appends them to their page if the row's last chunk is this block's. What is older than qkv is read
-// before qkv is ready.
+// Norms and turns the row's heads, the query heads into shared memory. kKeyWarp and kValueWarp keep the key
+// and the value, and append them to their page if the row's last chunk is this block's. What is older than
+// qkv is read before qkv is ready.
 template <typename P, int kDim, bool kDeep>
 __device__ __forceinline__ void turn_heads(const DecodeArgs<P>& args, const DecodeRow& at,
                                            const ChunkRing<P, kDim, kDeep>& ring,
-                                           DecodeShared<P, kDim, kDeep>& shared, NewHead<kDim>& own) {
+                                           DecodeShared<P, kDim, kDeep>& shared, WarpHead<kDim>& own) {
   const int warp = static_cast<int>(threadIdx.x / 32);
-  const float* const norm_weight = warp == kKvWarp ? args.turn.k_weight : args.turn.q_weight;
-  typename NewHead<kDim>::Pairs weight, turns;
-  if (norm_weight) weight.load(norm_weight, kDim);
+  const float* const norm_weight = warp == kKeyWarp ? args.turn.k_weight : args.turn.q_weight;
+  WarpHead<kDim> weight, turns;
+  if (norm_weight && warp != kValueWarp) weight.load(norm_weight, kDim);
   turns.load_turns(args.turn, at.position, kDim);
   wait_for_inputs();
 
-  if (warp == kKvWarp) {
-    own.key.load(args.rows.k(at.row, at.tile.kv_head), kDim);
-    own.value.load(args.rows.v(at.row, at.tile.kv_head), kDim);
-    if (norm_weight) own.key.norm(weight, kDim, args.turn.eps);
-    own.key.rotate(turns);
-    [[maybe_unused]] __half key_scale, value_scale;
-    if constexpr (PageFormat<P>::kScaled) {
-      key_scale = quantise(own.key), value_scale = quantise(own.value);
-      if (threadIdx.x % 32 == 0) shared.own_key = key_scale, shared.own_value = value_scale;
+  const auto turn = [&] {
+    if (norm_weight) own.norm(weight, kDim, args.turn.eps);
+    own.rotate(turns);
+  };
+  if (warp < kValueWarp) {
+    for (int h = warp; h < at.tile.heads; h += kValueWarp) {
+      own.load(args.rows.q(at.row, at.tile.first_head + h), kDim);
+      turn();
+      store_row<kDim>(shared.q, h, own);
     }
-    if (at.tile.first && (ring.last - ring.chunk) % args.splits == 0) {
-      const int64_t slot =
-          args.pages.slot(args.pages.page_of(at.sequence, at.position), at.tile.kv_head, at.position);
-      if constexpr (PageFormat<P>::kScaled) {
-        args.pages.k_scales[slot] = key_scale;
-        args.pages.v_scales[slot] = value_scale;
-      }
-      own.key.store(args.pages.k + slot * kDim, kDim);
-      own.value.store(args.pages.v + slot * kDim, kDim);
-    }
-  } else {
-    for (int h = warp; h < at.tile.heads; h += kKvWarp) {
-      own.key.load(args.rows.q(at.row, at.tile.first_head + h), kDim);
-      if (norm_weight) own.key.norm(weight, kDim, args.turn.eps);
-      own.key.rotate(turns);
-      store_row<kDim>(shared.q, h, own.key);
-    }
+    return;
   }
-}
-
-// The scales of the lane's position, the row's own included; the value's also to shared memory.
-template <typename P, int kDim, bool kDeep>
-__device__ __forceinline__ PositionScales share_scales(const ChunkRing<P, kDim, kDeep>& ring, int position,
-                                                       DecodeShared<P, kDim, kDeep>& shared) {
-  PositionScales scales = ring.scales;
+  const bool is_key = warp == kKeyWarp;
+  own.load(is_key ? args.rows.k(at.row, at.tile.kv_head) : args.rows.v(at.row, at.tile.kv_head), kDim);
+  if (is_key) turn();
+  [[maybe_unused]] __half scale;
   if constexpr (PageFormat<P>::kScaled) {
-    if (ring.chunk * kChunk + lane_key() == position) scales = {shared.own_key, shared.own_value};
-    if (threadIdx.x % 32 < kWarpKeys) shared.values[lane_key()] = scales.value;
+    scale = quantise(own);
+    if (threadIdx.x % 32 == 0) (is_key ? shared.own_key : shared.own_value) = scale;
   }
-  return scales;
+  if (!at.tile.first || (ring.last - ring.chunk) % args.splits != 0) return;
+  const int64_t slot =
+      args.pages.slot(args.pages.page_of(at.sequence, at.position), at.tile.kv_head, at.position);
+  if constexpr (PageFormat<P>::kScaled) (is_key ? args.pages.k_scales : args.pages.v_scales)[slot] = scale;
+  own.store((is_key ? args.pages.k : args.pages.v) + slot * kDim, kDim);
 }
 
-template <typename P>
-__device__ __forceinline__ const __half* value_scales(const ScaleTile<PageFormat<P>::kScaled>& scales) {
-  if constexpr (PageFormat<P>::kScaled) return scales.values;
+// The terms of this warp's positions, the row's own included, for this warp.
+template <typename P, int kDim, bool kDeep>
+__device__ __forceinline__ void share_terms(const ChunkRing<P, kDim, kDeep>& ring, int position,
+                                            float score_scale, DecodeShared<P, kDim, kDeep>& shared) {
+  if constexpr (PageFormat<P>::kScaled) {
+    PositionScales scales = ring.scales;
+    if (ring.chunk * kChunk + lane_key() == position)
+      scales = {half_bits(shared.own_key), half_bits(shared.own_value)};
+    if (threadIdx.x % 32 < kWarpKeys)
+      shared.terms[lane_key()] = terms_of(half_of(scales.key), half_of(scales.value), score_scale);
+    __syncwarp();
+  }
+}
+
+template <bool kScaled>
+__device__ __forceinline__ PositionTerms* terms_in(ScaleTile<kScaled>& tile) {
+  if constexpr (kScaled) return tile.terms;
+  return nullptr;
+}
+template <bool kScaled>
+__device__ __forceinline__ float* weight_sums_in(ScaleTile<kScaled>& tile) {
+  if constexpr (kScaled) return tile.weight_sums;
   return nullptr;
 }
 
-template <typename P, int kDim, bool kDeep>
-__global__ __launch_bounds__(kTileThreads, blocks_together<P>(kDim, kDeep)) void decode_kernel(
+template <typename P, int kDim, bool kDeep, bool kMany>
+__global__ __launch_bounds__(kTileThreads, blocks_together<P>(kDim, kDeep, kMany)) void decode_kernel(
     const __grid_constant__ DecodeArgs<P> args) {
-  constexpr int kValueTiles = kDim / 8 / kTileWarps < 2 ? 2 : kDim / 8 / kTileWarps;
+  constexpr int kValueTiles = kDim / 16 / kTileWarps < 1 ? 1 : kDim / 16 / kTileWarps;
   static_assert(sizeof(DecodeShared<P, kDim, kDeep>) == shared_bytes_alone(kDim, kDeep, sizeof(P)));
   extern __shared__ __align__(kTileAlignment) unsigned char memory[];
   auto& shared = *reinterpret_cast<DecodeShared<P, kDim, kDeep>*>(memory);
@@ -106,48 +110,48 @@ __global__ __launch_bounds__(kTileThreads, blocks_together<P>(kDim, kDeep)) void
   }
   ChunkRing<P, kDim, kDeep> ring(args, at, range, shared.ring, split, page);
   ring.begin();
-  NewHead<kDim> own;
+  WarpHead<kDim> own;
   turn_heads(args, at, ring, shared, own);
   __syncthreads();
-  uint32_t q[kDim / 16][4];
+  uint32_t q[kDim / 16][2];
 #pragma unroll
-  for (int step = 0; step < kDim / 16; ++step) load_queries<kDim, P>(q[step], shared.q, 0, step);
+  for (int step = 0; step < kDim / 16; ++step) load_right_queries<kDim, P>(q[step], shared.q, step);
+  [[maybe_unused]] ByteOffset offset;
+  if constexpr (PageFormat<P>::kScaled) {
+    float sums[2];
+    sum_columns<Operand<P>>(sums, q);
+    offset = ByteOffset(sums);
+  }
 
   const Partials kept(reinterpret_cast<float*>(memory + sizeof(DecodeShared<P, kDim, kDeep>)), args.kept,
                       args.tiling.heads_per_tile, kDim);
-  const int first_dim = warp * kValueTiles * 8;
+  const int first_dim = warp * kValueTiles * 16;
   RunningSums<kValueTiles> total;
   for (int round = 0; ring.chunk <= ring.last; ++round, ring.chunk += args.splits) {
     P* const keys = ring.keys_of(round);
     P* const values = ring.values_of(round);
     ring.wait_for_keys(round);
-    if (ring.chunk == ring.last && warp == kKvWarp) {  // the row's own are not read from their page
-      store_row<kDim>(keys, at.position % kChunk, own.key);
-      store_row<kDim>(values, at.position % kChunk, own.value);
-    }
+    if (ring.chunk == ring.last && warp >= kValueWarp)  // the row's own are not read from their page
+      store_row<kDim>(warp == kKeyWarp ? keys : values, at.position % kChunk, own);
     __syncthreads();  // all keys are visible, and the previous chunk is no longer read
     if (round > 0) {
       ring.advance(round);
       ring.copy_next(round);
     }
-    const PositionScales scales = share_scales(ring, at.position, shared);
+    share_terms(ring, at.position, args.scale, shared);
     WarpScores scores;
-    score_keys<kDim>(scores, q, keys, range, ring.chunk, args.scale, tile.eights(), __half2float(scales.key));
-    if (lane % 4 == 0) {
-      shared.maxima[warp][lane / 4] = scores.top[0];
-      shared.maxima[warp][lane / 4 + 8] = scores.top[1];
-    }
+    score_keys<kDim>(scores, q, keys, range, ring.chunk, args.scale, terms_in(shared), offset);
+    if (lane < 4) lane_heads(shared.maxima[warp]) = {scores.top[0], scores.top[1]};
     __syncthreads();  // all maxima are visible, and the keys are no longer read
     if constexpr (!kDeep) ring.copy_values_behind(round);
-    weigh_keys(scores, shared.maxima, tile.eights(), shared.weights);
+    weigh_keys<P>(scores, shared.maxima, shared.weights, weight_sums_in(shared));
     wait_for_copy_groups<2>();  // the values have arrived; the next chunk's copies began later
     __syncthreads();
     WarpSums<kValueTiles> sums;
-    if (first_dim < kDim)
-      sum_values<kDim>(sums, shared.weights, ValueTile<P>{values, value_scales<P>(shared)}, first_dim);
+    if (first_dim < kDim) sum_values<kDim>(sums, shared.weights, values, first_dim, weight_sums_in(shared));
     if (first_dim >= kDim) continue;
     if (active == 1)
-      total.merge(scores.top, sums, tile.eights());
+      total.merge(scores.top, sums);
     else if (round < args.kept)
       park<P>(kept, round, tile, args.tiling.heads_per_tile, kDim, first_dim, scores.top, sums);
     else
@@ -177,6 +181,13 @@ __global__ __launch_bounds__(kTileThreads, blocks_together<P>(kDim, kDeep)) void
   }
 }
 
+template <typename P, int kDim, bool kDeep>
+auto chosen_kernel([[maybe_unused]] bool many) {
+  if constexpr (can_be_many<P>())
+    if (many) return decode_kernel<P, kDim, kDeep, true>;
+  return decode_kernel<P, kDim, kDeep, false>;
+}
+
 // The merge without clusters. Rows of one chunk are already done.
 template <typename P, int kDim>
 __global__ __launch_bounds__(kTileThreads) void merge_kernel(const __grid_constant__ DecodeArgs<P> args) {
@@ -194,8 +205,10 @@ __global__ __launch_bounds__(kTileThreads) void merge_kernel(const __grid_consta
       [&](int c, int h, int dim) { return parked.value(c, h, dim); });
 }
 
+HeadTiling tiling_of(const HeadLayout& layout) { return {layout, kDecodeHeads}; }
+
 // Blocks of a sequence and split.
-int64_t tiles_of(const HeadLayout& layout) { return layout.kv_heads * HeadTiling(layout).tiles; }
+int64_t tiles_of(const HeadLayout& layout) { return layout.kv_heads * tiling_of(layout).tiles; }
 
 // Chunks that any row can see.
 int64_t most_chunks(const AttentionCall& call) {
@@ -226,7 +239,7 @@ bool wants_deep(const StreamState& stream, const AttentionCall& call, int64_t sp
 // Of the results of so many chunks of a block.
 int64_t kept_bytes(const HeadLayout& layout, int64_t chunks) {
   return static_cast<int64_t>(sizeof(float)) *
-         Partials::floats(chunks, HeadTiling(layout).heads_per_tile, layout.head_dim);
+         Partials::floats(chunks, tiling_of(layout).heads_per_tile, layout.head_dim);
 }
 
 }  // namespace
@@ -253,7 +266,7 @@ DecodeSplit choose_decode_split(Context& ctx, const AttentionCall& call) {
 void decode_attention(Context& ctx, const AttentionCall& call, const DecodeSplit& split) {
   CHECK(split.splits >= 1 && (split.splits & (split.splits - 1)) == 0, split.splits, " splits");
   const Workspace::Scope scope(*ctx.workspace);
-  const HeadTiling tiling(call.layout);
+  const HeadTiling tiling = tiling_of(call.layout);
   const Rows rows = rows_of(call);
   const int64_t sequences = rows.sequence_count, tiles = tiles_of(call.layout), chunks = most_chunks(call);
   const int64_t kept = split.clustered ? std::min(split.kept, blocks_for(chunks, split.splits)) : 0;
@@ -285,8 +298,10 @@ void decode_attention(Context& ctx, const AttentionCall& call, const DecodeSplit
               dim3(kTileThreads),
               static_cast<size_t>(shared_bytes_alone(call, split.deep) + kept_bytes(call.layout, kept))};
     if (split.clustered) grid.cluster = static_cast<unsigned>(split.splits);
+    const bool many = blocks_of(call, split.splits) >
+                      state_of(ctx).multiprocessors() * blocks_together<P>(kDim, split.deep, false);
     launch(ctx, "decode_attention", grid,
-           split.deep ? decode_kernel<P, kDim, true> : decode_kernel<P, kDim, false>, args);
+           split.deep ? chosen_kernel<P, kDim, true>(many) : chosen_kernel<P, kDim, false>(many), args);
     if (merges_later)
       launch(ctx, "merge_attention",
              Grid{dim3(static_cast<unsigned>(sequences), static_cast<unsigned>(tiles)), dim3(kTileThreads)},

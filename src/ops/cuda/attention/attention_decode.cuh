@@ -22,104 +22,146 @@ __device__ void store_row(T* tile, int row, const HeadPairs<kPairs>& head) {
   }
 }
 
-// Of this warp's sixteen positions of a chunk, for rows g = lane / 4 and g + 8 of the tile: columns 8 n + 2
-// (lane % 4)
-// + j, row g + 8 r at [n][2 r + j].
+// Query heads of a block: the columns of an mma, whose rows are positions or dims. A lane has two of them.
+constexpr int kDecodeHeads = 8;
+
+// Of this warp's sixteen positions of a chunk: of position lane / 4 + 8 h and head 2 (lane % 4) + j at
+// [h][j].
 struct WarpScores {
-  float score[2][4] = {};
-  bool seen[2][2];
-  float top[2] = {kNothing, kNothing};  // of the row: first over the warp's positions, then over the chunk's
+  float score[2][2];
+  float reference[2][2];  // what the maximum is of: the score, or of 8 bits also the value's scale
+  bool seen[2];
+  float top[2];  // of a head: first over the warp's positions, then over the chunk's
 };
 
-// eights: of the tile's rows that have heads; the others' results are left as they are. key_scale: of
-// position number lane % 16 of the warp's; only for pages that have scales.
+// q: right operands.  terms: of the chunk's positions, offset: of q; only for pages that have scales.
 template <int kDim, typename P>
-__device__ void score_keys(WarpScores& scores, const uint32_t (&q)[kDim / 16][4], const P* keys,
-                           const ChunkRange& range, int chunk, float scale, int eights,
-                           [[maybe_unused]] float key_scale) {
+__device__ void score_keys(WarpScores& scores, const uint32_t (&q)[kDim / 16][2], const P* keys,
+                           const ChunkRange& range, int chunk, float scale,
+                           [[maybe_unused]] const PositionTerms* terms,
+                           [[maybe_unused]] const ByteOffset& offset) {
   const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
+  float products[4] = {};
 #pragma unroll
   for (int step = 0; step < kDim / 16; ++step) {
-    uint32_t b[4];
-    load_page_keys<kDim>(b, keys, warp * kWarpKeys, step);
-    multiply<Operand<P>>(scores.score[0], q[step], b[0], b[1]);
-    multiply<Operand<P>>(scores.score[1], q[step], b[2], b[3]);
+    uint32_t a[4];
+    load_left_keys<kDim>(a, keys, warp * kWarpKeys, step);
+    multiply<Operand<P>>(products, a, q[step][0], q[step][1]);
   }
+  const int2 seen = range.within(chunk);
+  scores.top[0] = scores.top[1] = kNothing;
 #pragma unroll
-  for (int n = 0; n < 2; ++n)
+  for (int h = 0; h < 2; ++h) {
+    const int key = warp * kWarpKeys + lane / 4 + 8 * h;
+    scores.seen[h] = seen.x <= key && key <= seen.y;
 #pragma unroll
     for (int j = 0; j < 2; ++j) {
-      const int key = n * 8 + lane % 4 * 2 + j;
-      scores.seen[n][j] = range.sees(chunk * kChunk + warp * kWarpKeys + key);
-      float by = 1;
-      if constexpr (PageFormat<P>::kScaled) by = __shfl_sync(~0u, key_scale, key);
-#pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        if (r >= eights) break;
-        float& score = scores.score[n][2 * r + j];
-        score = scaled_score(score, scale);
-        if constexpr (PageFormat<P>::kScaled) score = scaled_score(score, by);
-        if (scores.seen[n][j]) scores.top[r] = fmaxf(scores.top[r], score);
+      float &score = scores.score[h][j], &reference = scores.reference[h][j];
+      if constexpr (PageFormat<P>::kScaled) {
+        const PositionTerms of_key = terms[key];
+        score = scaled_score(__fadd_rn(products[2 * h + j], offset.of_row[j]), of_key.key);
+        reference = __fadd_rn(score, of_key.value);
+      } else {
+        reference = score = scaled_score(products[2 * h + j], scale);
       }
+      if (scores.seen[h]) scores.top[j] = fmaxf(scores.top[j], reference);
     }
-#pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    if (r >= eights) break;
-    float& top = scores.top[r];
-    top = fmaxf(top, __shfl_xor_sync(~0u, top, 1));
-    top = fmaxf(top, __shfl_xor_sync(~0u, top, 2));
   }
+#pragma unroll
+  for (int distance = 4; distance < 32; distance *= 2)
+#pragma unroll
+    for (int j = 0; j < 2; ++j)
+      scores.top[j] = fmaxf(scores.top[j], __shfl_xor_sync(~0u, scores.top[j], distance));
 }
 
-// Puts the weights where all warps find them. Between two barriers: maxima of all warps before, weights
-// after.
-template <typename T>
-__device__ void weigh_keys(WarpScores& scores, const float (&maxima)[kTileWarps][kTileRows], int eights,
-                           T* weights) {
+// Two neighbours of what is kept by head, those of this lane.
+__device__ inline float2& lane_heads(float* by_head) {
+  return reinterpret_cast<float2*>(by_head)[threadIdx.x % 4];
+}
+
+// Puts the weights where all warps find them, [position][head]; of 8 bits also the sums of this warp's.
+// Between two barriers: maxima of all warps before, weights after.
+template <typename P>
+__device__ void weigh_keys(WarpScores& scores, float (&maxima)[kTileWarps][kDecodeHeads], Operand<P>* weights,
+                           [[maybe_unused]] float* sums) {
   const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
 #pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    if (r >= eights) break;
-    const int row = lane / 4 + 8 * r;
+  for (int w = 0; w < kTileWarps; ++w) {
+    const float2 of_warp = lane_heads(maxima[w]);
+    scores.top[0] = fmaxf(scores.top[0], of_warp.x), scores.top[1] = fmaxf(scores.top[1], of_warp.y);
+  }
+  const auto weight = [&](const float(&of)[2][2], int h, int j) {
+    return scores.seen[h] ? weight_of(of[h][j], scores.top[j]) : 0.0f;
+  };
 #pragma unroll
-    for (int w = 0; w < kTileWarps; ++w) scores.top[r] = fmaxf(scores.top[r], maxima[w][row]);
+  for (int h = 0; h < 2; ++h)
+    reinterpret_cast<uint32_t*>(
+        weights)[(warp * kWarpKeys + lane / 4 + 8 * h) * kDecodeHeads / 2 + lane % 4] =
+        packed<Operand<P>>(weight(scores.reference, h, 0), weight(scores.reference, h, 1));
+  if constexpr (PageFormat<P>::kScaled) {
+    float sum[2];
 #pragma unroll
-    for (int n = 0; n < 2; ++n) {
-      float p[2];
+    for (int j = 0; j < 2; ++j) {
+      sum[j] = __fadd_rn(weight(scores.score, 0, j), weight(scores.score, 1, j));
 #pragma unroll
-      for (int j = 0; j < 2; ++j)
-        p[j] = scores.seen[n][j] ? weight_of(scores.score[n][2 * r + j], scores.top[r]) : 0.0f;
-      T* const to = weights + Swizzle<kChunk>::at(row, warp * 2 + n) + lane % 4 * 2;
-      *reinterpret_cast<uint32_t*>(to) = packed<T>(p[0], p[1]);
+      for (int distance = 4; distance < 32; distance *= 2)
+        sum[j] = __fadd_rn(sum[j], __shfl_xor_sync(~0u, sum[j], distance));
     }
+    if (lane < 4) lane_heads(sums + warp * kDecodeHeads) = {sum[0], sum[1]};
   }
 }
 
-// Sums of rows g and g + 8 over a chunk, or over those so far: of the weights at [2 r], of 8 kTiles dims'
-// values.
+// Sums over a chunk, or over those so far, of the lane's heads j: of their weights, and of the values of
+// sixteen dims for each tile: of the lane's dims at [2 d + j] (lane_dim).
 template <int kTiles>
 struct WarpSums {
-  float weights[4] = {}, values[kTiles][4] = {};
+  float weights[2] = {}, values[kTiles][4] = {};
 };
 
+// The dims of a tile of sixteen that a lane has: d = 0, 1. Of 8 bits neighbours.
+template <typename P>
+__device__ int lane_dim(int tile, int d) {
+  const int row = static_cast<int>(threadIdx.x % 32) / 4;
+  return tile * 16 + (PageFormat<P>::kScaled ? 2 * row + d : row + 8 * d);
+}
+
+// weight_sums: of each warp's positions, as weigh_keys left them; only for pages that have scales.
 template <int kDim, int kTiles, typename P>
-__device__ void sum_values(WarpSums<kTiles>& sums, const Operand<P>* weights, const ValueTile<P>& values,
-                           int first_dim) {
+__device__ void sum_values(WarpSums<kTiles>& sums, const Operand<P>* weights, const P* values, int first_dim,
+                           [[maybe_unused]] float* weight_sums) {
   using T = Operand<P>;
+  constexpr int kSteps = kChunk / 16;
+  uint32_t b[kSteps][2];
 #pragma unroll
-  for (int step = 0; step < kChunk / 16; ++step) {
-    uint32_t a[4];
-    load_left<kChunk>(a, weights, 0, step);
-    multiply<T>(sums.weights, a, packed_ones<T>(), packed_ones<T>());
-#pragma unroll
-    for (int n = 0; n < kTiles; n += 2) {
-      uint32_t b[4];
-      load_page_values<kDim>(b, values, first_dim + n * 8, step);
-      multiply<T>(sums.values[n], a, b[0], b[1]);
-      multiply<T>(sums.values[n + 1], a, b[2], b[3]);
-    }
+  for (int step = 0; step < kSteps; step += 2) {
+    uint32_t two[4];
+    load_matrices_transposed(
+        two, shared_address(weights + (step * 16 + static_cast<int>(threadIdx.x % 32)) * kDecodeHeads));
+    b[step][0] = two[0], b[step][1] = two[1], b[step + 1][0] = two[2], b[step + 1][1] = two[3];
   }
-  arrange<P>(sums.values);
+#pragma unroll
+  for (int step = 0; step < kSteps; ++step)
+#pragma unroll
+    for (int n = 0; n < kTiles; ++n) {
+      uint32_t v[4];
+      load_page_values<kDim>(v, values, first_dim + n * 16, step);
+      const uint32_t a[4] = {v[0], v[2], v[1], v[3]};
+      multiply<T>(sums.values[n], a, b[step][0], b[step][1]);
+    }
+  float all[2];
+  sum_columns<T>(all, b);
+  if constexpr (PageFormat<P>::kScaled) {
+    const ByteOffset offset(all);
+#pragma unroll
+    for (int n = 0; n < kTiles; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) sums.values[n][i] = __fadd_rn(sums.values[n][i], offset.of_row[i % 2]);
+    const auto of = [&](int w) { return lane_heads(weight_sums + w * kDecodeHeads); };
+    sums.weights[0] = sum_of_chunk(of(0).x, of(1).x, of(2).x, of(3).x);
+    sums.weights[1] = sum_of_chunk(of(0).y, of(1).y, of(2).y, of(3).y);
+  } else {
+    sums.weights[0] = all[0], sums.weights[1] = all[1];
+  }
 }
 
 template <int kTiles>
@@ -127,32 +169,35 @@ struct RunningSums {
   float maximum[2] = {kNothing, kNothing};
   WarpSums<kTiles> sums;
 
-  __device__ void merge(const float (&top)[2], const WarpSums<kTiles>& chunk, int eights) {
+  __device__ void merge(const float (&top)[2], const WarpSums<kTiles>& chunk) {
 #pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      if (r >= eights) break;
-      const MergeWeights by = merge_maximum(maximum[r], top[r]);
-      sums.weights[2 * r] = merged(sums.weights[2 * r], chunk.weights[2 * r], by);
+    for (int j = 0; j < 2; ++j) {
+      const MergeWeights by = merge_maximum(maximum[j], top[j]);
+      sums.weights[j] = merged(sums.weights[j], chunk.weights[j], by);
 #pragma unroll
       for (int n = 0; n < kTiles; ++n)
 #pragma unroll
-        for (int j = 2 * r; j < 2 * r + 2; ++j)
-          sums.values[n][j] = merged(sums.values[n][j], chunk.values[n][j], by);
+        for (int i = j; i < 4; i += 2) sums.values[n][i] = merged(sums.values[n][i], chunk.values[n][i], by);
     }
   }
 
   template <typename P>
   __device__ void store(const Out& out, int row, const HeadTile& tile, int dims, int first_dim) const {
-    const int lane = static_cast<int>(threadIdx.x % 32);
 #pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      const int head = lane / 4 + 8 * r;
+    for (int j = 0; j < 2; ++j) {
+      const int head = static_cast<int>(threadIdx.x % 4) * 2 + j;
       if (head >= tile.heads) continue;
-      const float factor = share(sums.weights[2 * r]);
+      const float factor = share(sums.weights[j]);
+      const int column = (tile.first_head + head) * dims + first_dim;
 #pragma unroll
-      for (int n = 0; n < kTiles; ++n)
-        out.store(row, (tile.first_head + head) * dims + first_dim + lane_dim<P>(n),
-                  sums.values[n][2 * r] * factor, sums.values[n][2 * r + 1] * factor);
+      for (int n = 0; n < kTiles; ++n) {
+        const float x = sums.values[n][j] * factor, y = sums.values[n][2 + j] * factor;
+        if constexpr (PageFormat<P>::kScaled)
+          out.store(row, column + lane_dim<P>(n, 0), x, y);
+        else
+          out.store_one(row, column + lane_dim<P>(n, 0), x),
+              out.store_one(row, column + lane_dim<P>(n, 1), y);
+      }
     }
   }
 };
@@ -163,16 +208,16 @@ __device__ void park(const Partials& partials, int64_t index, const HeadTile& ti
                      int dims, int first_dim, const float (&top)[2], const WarpSums<kTiles>& chunk) {
   const int lane = static_cast<int>(threadIdx.x % 32);
 #pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    const int head = lane / 4 + 8 * r;
+  for (int j = 0; j < 2; ++j) {
+    const int head = lane % 4 * 2 + j;
     if (head >= tile.heads) continue;
     const int64_t at = index * heads_per_tile + head;
-    if (first_dim == 0 && lane % 4 == 0)
-      *reinterpret_cast<float2*>(partials.sums + 2 * at) = {top[r], chunk.weights[2 * r]};
+    if (first_dim == 0 && lane < 4)
+      *reinterpret_cast<float2*>(partials.sums + 2 * at) = {top[j], chunk.weights[j]};
+    float* const values = partials.values + at * dims + first_dim;
 #pragma unroll
     for (int n = 0; n < kTiles; ++n)
-      *reinterpret_cast<float2*>(partials.values + at * dims + first_dim + lane_dim<P>(n)) = {
-          chunk.values[n][2 * r], chunk.values[n][2 * r + 1]};
+      values[lane_dim<P>(n, 0)] = chunk.values[n][j], values[lane_dim<P>(n, 1)] = chunk.values[n][2 + j];
   }
 }
 

@@ -18,6 +18,10 @@ struct ChunkRange {
         count(at / kChunk - first + 1) {}
   __device__ int last() const { return first + count - 1; }
   __device__ bool sees(int at) const { return first_position <= at && at <= position; }
+  // Of a chunk's positions: the first and the last that is seen, counted in the chunk.
+  __device__ int2 within(int chunk) const {
+    return {first_position - chunk * kChunk, position - chunk * kChunk};
+  }
 };
 
 // [chunks, heads, dim] values and, after them all, {maximum, sum} per chunk and head.

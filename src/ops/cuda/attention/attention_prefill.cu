@@ -21,39 +21,75 @@ struct PrefillArgs {
   bool skip_single_rows;
 };
 
-// Scales of the keys and values of two chunks.
+// Terms of the positions of two chunks.
 template <bool kScaled>
-struct StageScales {};
+struct StageTerms {};
 template <>
-struct alignas(16) StageScales<true> {
-  __half key_scales[2][kChunk], value_scales[2][kChunk];
+struct alignas(16) StageTerms<true> {
+  PositionTerms terms[2][kChunk];
 };
 
 template <typename P, int kDim>
-struct PrefillShared : StageScales<PageFormat<P>::kScaled> {
+struct PrefillShared : StageTerms<PageFormat<P>::kScaled> {
   alignas(kTileAlignment) Operand<P> q[kBlockRows * kDim];
   P k[2][kChunk * kDim], v[2][kChunk * kDim];
 };
 
-// The scales of a slot, as those of position `key` of the chunk in a stage.
+// The terms of a slot, as those of position `key` of the chunk in a stage.
 template <typename P, int kDim>
-__device__ __forceinline__ void copy_scales(const Pages<P>& pages, int slot, int key, int stage,
-                                            PrefillShared<P, kDim>& shared) {
+__device__ __forceinline__ void copy_terms(const PrefillArgs<P>& args, int slot, int key, int stage,
+                                           PrefillShared<P, kDim>& shared) {
   if constexpr (PageFormat<P>::kScaled) {
     if (threadIdx.x % 32 >= kWarpKeys) return;
-    shared.key_scales[stage][key] = slot < 0 ? __half{} : pages.k_scales[slot];
-    shared.value_scales[stage][key] = slot < 0 ? __half{} : pages.v_scales[slot];
+    const __half none{};
+    shared.terms[stage][key] = terms_of(slot < 0 ? none : args.pages.k_scales[slot],
+                                        slot < 0 ? none : args.pages.v_scales[slot], args.scale);
   }
 }
 
-struct ChunkScales {
-  const __half *keys, *values;
-};
+template <bool kScaled>
+__device__ __forceinline__ const PositionTerms* terms_in(const StageTerms<kScaled>& shared, int stage) {
+  if constexpr (kScaled) return shared.terms[stage];
+  return nullptr;
+}
+
+// Sums of values by tiles of eight columns, as load_page_values gave them, to tiles whose columns 2 (lane %
+// 4) and the next are the dims lane_dim and the next.
+template <typename P, int kTiles>
+__device__ void arrange(float (&sums)[kTiles][4]) {
+  if constexpr (PageFormat<P>::kScaled) {
+#pragma unroll
+    for (int n = 0; n < kTiles; n += 2)
+#pragma unroll
+      for (int r = 0; r < 4; r += 2) {
+        const float even = sums[n][r + 1];
+        sums[n][r + 1] = sums[n + 1][r];
+        sums[n + 1][r] = even;
+      }
+  }
+}
+// The first of this lane's two dims of tile n.
 template <typename P>
-__device__ __forceinline__ ChunkScales scales_of(const StageScales<PageFormat<P>::kScaled>& shared,
-                                                 int stage) {
-  if constexpr (PageFormat<P>::kScaled) return {shared.key_scales[stage], shared.value_scales[stage]};
-  return {nullptr, nullptr};
+__device__ int column_dim(int n) {
+  const int quarter = static_cast<int>(threadIdx.x % 4);
+  return PageFormat<P>::kScaled ? n / 2 * 16 + quarter * 4 + n % 2 * 2 : n * 8 + quarter * 2;
+}
+
+// Of left operands of sixteen rows: what is added to products of bytes with rows g and g + 8.
+template <int kSteps>
+__device__ ByteOffset offset_of(const uint32_t (&left)[kSteps][4]) {
+  float sums[4] = {};
+#pragma unroll
+  for (int step = 0; step < kSteps; ++step)
+    multiply<__half>(sums, left[step], packed_ones<__half>(), packed_ones<__half>());
+  return ByteOffset({sums[0], sums[2]});
+}
+template <int kTiles>
+__device__ void add_offset(float (&products)[kTiles][4], const ByteOffset& offset) {
+#pragma unroll
+  for (int n = 0; n < kTiles; ++n)
+#pragma unroll
+    for (int i = 0; i < 4; ++i) products[n][i] = __fadd_rn(products[n][i], offset.of_row[i / 2]);
 }
 
 // Rows of one sequence. The batch's rows are cut at multiples of rows_per_block and at the borders of
@@ -93,40 +129,62 @@ struct Seen {
   __device__ bool touches(int chunk) const { return first < (chunk + 1) * kChunk && last >= chunk * kChunk; }
 };
 
-// The weights of a warp's rows for a chunk as left operands (pairs of columns packed), and the rows' maxima.
-// key_scales: of the chunk, where pages have scales.
+// Of a warp's rows and a chunk.
+struct RowWeights {
+  uint32_t left[kChunk / 16][4];  // as left operands: pairs of columns packed
+  float top[2];                   // the rows' maxima
+  float sums[2];                  // of the weights
+};
+
+// terms: of the chunk, where pages have scales.
 template <typename P>
-__device__ void weigh(const Rows& rows, int chunk, float scale, [[maybe_unused]] const __half* key_scales,
-                      const int (&positions)[2], float (&scores)[8][4], float (&top)[2],
-                      uint32_t (&weights)[4][4]) {
+__device__ void weigh(const Rows& rows, int chunk, float scale, [[maybe_unused]] const PositionTerms* terms,
+                      const int (&positions)[2], float (&scores)[8][4], RowWeights& weights) {
+  constexpr bool kScaled = PageFormat<P>::kScaled;
   const int column = chunk * kChunk + static_cast<int>(threadIdx.x % 4) * 2;
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
     const int last = positions[r], first = rows.first_seen(last);
-    top[r] = kNothing;
+    const auto at = [&](int n, int j) { return column + 8 * n + j; };
+    const auto seen = [&](int n, int j) { return first <= at(n, j) && at(n, j) <= last; };
+    const auto reference = [&](int n, int j) {
+      const float score = scores[n][2 * r + j];
+      if constexpr (kScaled) return __fadd_rn(score, terms[at(n, j) - chunk * kChunk].value);
+      return score;
+    };
+    float& top = weights.top[r];
+    top = kNothing;
 #pragma unroll
     for (int n = 0; n < 8; ++n)
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
         float& score = scores[n][2 * r + j];
-        const int at = column + 8 * n + j;
-        score = scaled_score(score, scale);
-        if constexpr (PageFormat<P>::kScaled)
-          score = scaled_score(score, __half2float(key_scales[at - chunk * kChunk]));
-        if (first <= at && at <= last) top[r] = fmaxf(top[r], score);
+        score = scaled_score(score, kScaled ? terms[at(n, j) - chunk * kChunk].key : scale);
+        if (seen(n, j)) top = fmaxf(top, reference(n, j));
       }
-    top[r] = fmaxf(top[r], __shfl_xor_sync(~0u, top[r], 1));
-    top[r] = fmaxf(top[r], __shfl_xor_sync(~0u, top[r], 2));
+    top = fmaxf(top, __shfl_xor_sync(~0u, top, 1));
+    top = fmaxf(top, __shfl_xor_sync(~0u, top, 2));
+    const auto weight = [&](bool is_seen, float of) { return is_seen ? weight_of(of, top) : 0.0f; };
 #pragma unroll
-    for (int n = 0; n < 8; ++n) {
-      float p[2];
-#pragma unroll
-      for (int j = 0; j < 2; ++j) {
-        const int at = column + 8 * n + j;
-        p[j] = first <= at && at <= last ? weight_of(scores[n][2 * r + j], top[r]) : 0.0f;
-      }
-      weights[n / 2][n % 2 * 2 + r] = packed<Operand<P>>(p[0], p[1]);
+    for (int n = 0; n < 8; ++n)
+      weights.left[n / 2][n % 2 * 2 + r] =
+          packed<Operand<P>>(weight(seen(n, 0), reference(n, 0)), weight(seen(n, 1), reference(n, 1)));
+    if constexpr (kScaled) {
+      const auto own = [&](int n, int j) { return weight(seen(n, j), scores[n][2 * r + j]); };
+      const auto sixteen = [&](int n) {  // in the order of decoding: positions 8 apart, then by halves
+        const float even = __fadd_rn(own(n, 0), own(n + 1, 0)), odd = __fadd_rn(own(n, 1), own(n + 1, 1));
+        const float four = __fadd_rn(even, odd), eight = __fadd_rn(four, __shfl_xor_sync(~0u, four, 1));
+        return __fadd_rn(eight, __shfl_xor_sync(~0u, eight, 2));
+      };
+      weights.sums[r] = sum_of_chunk(sixteen(0), sixteen(2), sixteen(4), sixteen(6));
     }
+  }
+  if constexpr (!kScaled) {
+    float sums[4] = {};
+#pragma unroll
+    for (int step = 0; step < kChunk / 16; ++step)
+      multiply<Operand<P>>(sums, weights.left[step], packed_ones<Operand<P>>(), packed_ones<Operand<P>>());
+    weights.sums[0] = sums[0], weights.sums[1] = sums[2];
   }
 }
 
@@ -174,13 +232,14 @@ __device__ __forceinline__ void store_rows(const Out& out, const float (&sum)[2]
     const float factor = share(sum[r]);
 #pragma unroll
     for (int n = 0; n < kDim / 8; ++n)
-      out.store(row, column + lane_dim<P>(n), total[n][2 * r] * factor, total[n][2 * r + 1] * factor);
+      out.store(row, column + column_dim<P>(n), total[n][2 * r] * factor, total[n][2 * r + 1] * factor);
   }
 }
 
 template <typename P, int kDim>
 __global__ __launch_bounds__(kTileThreads) void prefill_kernel(const __grid_constant__ PrefillArgs<P> args) {
   using T = Operand<P>;
+  constexpr bool kScaled = PageFormat<P>::kScaled;
   constexpr int kTogether = 4;
   extern __shared__ __align__(kTileAlignment) unsigned char memory[];
   auto& shared = *reinterpret_cast<PrefillShared<P, kDim>*>(memory);
@@ -220,7 +279,7 @@ __global__ __launch_bounds__(kTileThreads) void prefill_kernel(const __grid_cons
     vectors.copy(shared.k[stage], args.pages.k);
     vectors.copy(shared.v[stage], args.pages.v);
     end_copy_group();
-    copy_scales(args.pages, slot, lane_key, stage, shared);
+    copy_terms(args, slot, lane_key, stage, shared);
   };
   const int last = seen.last < 0 ? -1 : seen.last / kChunk;
   int chunk = seen.last < 0 ? 0 : seen.first / kChunk, stage = 0;
@@ -232,6 +291,16 @@ __global__ __launch_bounds__(kTileThreads) void prefill_kernel(const __grid_cons
   }
 
   float maximum[2] = {kNothing, kNothing}, sum[2] = {}, total[kDim / 8][4] = {};
+  [[maybe_unused]] ByteOffset query_offset{};
+  if constexpr (kScaled) {
+    wait_for_copy_groups<0>();
+    __syncthreads();  // the queries have arrived
+    uint32_t q[kDim / 16][4];
+#pragma unroll
+    for (int step = 0; step < kDim / 16; ++step)
+      load_queries<kDim, P>(q[step], shared.q, warp * kTileRows, step);
+    query_offset = offset_of(q);
+  }
   for (; chunk <= last; ++chunk, stage = 1 - stage) {
     wait_for_copy_groups<0>();
     __syncthreads();  // all copies are visible, and the other stage is no longer read
@@ -243,19 +312,16 @@ __global__ __launch_bounds__(kTileThreads) void prefill_kernel(const __grid_cons
 
     float scores[8][4] = {};
     score_chunk<kDim>(scores, shared.q, shared.k[stage], warp * kTileRows);
-    float top[2];
-    uint32_t weights[4][4];
-    const auto [key_scales, value_scales] = scales_of<P>(shared, stage);
-    weigh<P>(rows, chunk, args.scale, key_scales, positions, scores, top, weights);
-    float chunk_sum[4] = {};
-#pragma unroll
-    for (int step = 0; step < kChunk / 16; ++step)
-      multiply<T>(chunk_sum, weights[step], packed_ones<T>(), packed_ones<T>());
+    if constexpr (kScaled) add_offset(scores, query_offset);
+    RowWeights weights;
+    weigh<P>(rows, chunk, args.scale, terms_in(shared, stage), positions, scores, weights);
+    [[maybe_unused]] ByteOffset weight_offset;
+    if constexpr (kScaled) weight_offset = offset_of(weights.left);
     MergeWeights merge[2];
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      merge[r] = merge_maximum(maximum[r], top[r]);
-      sum[r] = merged(sum[r], chunk_sum[2 * r], merge[r]);
+      merge[r] = merge_maximum(maximum[r], weights.top[r]);
+      sum[r] = merged(sum[r], weights.sums[r], merge[r]);
     }
 #pragma unroll
     for (int first = 0; first < kDim / 8; first += kTogether) {
@@ -265,10 +331,11 @@ __global__ __launch_bounds__(kTileThreads) void prefill_kernel(const __grid_cons
 #pragma unroll
         for (int n = 0; n < kTogether; n += 2) {
           uint32_t b[4];
-          load_page_values<kDim>(b, ValueTile<P>{shared.v[stage], value_scales}, (first + n) * 8, step);
-          multiply<T>(values[n], weights[step], b[0], b[1]);
-          multiply<T>(values[n + 1], weights[step], b[2], b[3]);
+          load_page_values<kDim>(b, shared.v[stage], (first + n) * 8, step);
+          multiply<T>(values[n], weights.left[step], b[0], b[1]);
+          multiply<T>(values[n + 1], weights.left[step], b[2], b[3]);
         }
+      if constexpr (kScaled) add_offset(values, weight_offset);
       arrange<P>(values);
 #pragma unroll
       for (int n = 0; n < kTogether; ++n)
@@ -283,7 +350,7 @@ __global__ __launch_bounds__(kTileThreads) void prefill_kernel(const __grid_cons
 }  // namespace
 
 void prefill_attention(Context& ctx, const AttentionCall& call, TensorView rounded_q, bool skip_single_rows) {
-  const HeadTiling tiling(call.layout);
+  const HeadTiling tiling(call.layout, kTileRows);
   const int64_t rows_per_block = kBlockRows / tiling.heads_per_tile;
   const int64_t row_blocks = blocks_for(call.qkv.dim(0), rows_per_block);
   with_tensor_form(call, [&](auto type, auto dim) {

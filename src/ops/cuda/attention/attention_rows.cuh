@@ -25,7 +25,7 @@ struct PageFormat {
 };
 // Integers of 8 bits with an f16 scale for each token and head (attention_int8.cuh).
 template <>
-struct PageFormat<int8_t> {
+struct PageFormat<uint8_t> {
   using Operand = __half;
   static constexpr bool kScaled = true;
 };
@@ -92,6 +92,15 @@ struct Out {
           __floats2bfloat162_rn(x, y);
     else
       *reinterpret_cast<__half2*>(static_cast<__half*>(data) + at) = __floats2half2_rn(x, y);
+  }
+  __device__ void store_one(int64_t row, int column, float x) const {
+    const int64_t at = row * stride + column;
+    if (dtype == DType::f32)
+      static_cast<float*>(data)[at] = x;
+    else if (dtype == DType::bf16)
+      static_cast<__nv_bfloat16*>(data)[at] = __float2bfloat16_rn(x);
+    else
+      static_cast<__half*>(data)[at] = __float2half_rn(x);
   }
 };
 

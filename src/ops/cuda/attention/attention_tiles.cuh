@@ -36,20 +36,18 @@ __device__ inline uint32_t shared_address(const void* p) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(p));
 }
 
-// The query heads that a block has: of one key/value head, at most kTileRows.
+// The query heads that a block has: of one key/value head.
 struct HeadTile {
   int kv_head, first_head, heads;
   bool first;  // of its key/value head
-
-  // Of the tile's rows: how many eights of them have heads.
-  __device__ int eights() const { return heads > 8 ? 2 : 1; }
 };
 struct HeadTiling {
   int heads_per_tile;
   int tiles;  // of a key/value head
 
-  explicit HeadTiling(const HeadLayout& layout)
-      : heads_per_tile(static_cast<int>(std::min<int64_t>(layout.heads / layout.kv_heads, kTileRows))),
+  // most: heads of a tile.
+  HeadTiling(const HeadLayout& layout, int most)
+      : heads_per_tile(static_cast<int>(std::min<int64_t>(layout.heads / layout.kv_heads, most))),
         tiles(static_cast<int>(layout.heads / layout.kv_heads + heads_per_tile - 1) / heads_per_tile) {}
 
   __device__ HeadTile tile(const Rows& rows, int index) const {
@@ -93,10 +91,15 @@ struct PageVectors {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
       const int key = warp * kWarpKeys + i * kAtOnce + lane / kVectors;
-      if (from[i] != kLeave)
-        copy_or_clear(tile + Layout::at(key, lane % kVectors),
-                      reinterpret_cast<const uint4*>(side) + static_cast<unsigned>(max(from[i], 0)),
-                      from[i] >= 0);
+      P* const to = tile + Layout::at(key, lane % kVectors);
+      const auto vector = [&](int at) {
+        return reinterpret_cast<const uint4*>(side) + static_cast<unsigned>(at);
+      };
+      if constexpr (sizeof(P) == 1) {  // every byte is a number: nothing to clear
+        if (from[i] >= 0) copy_async<16>(to, vector(from[i]));
+      } else if (from[i] != kLeave) {
+        copy_or_clear(to, vector(max(from[i], 0)), from[i] >= 0);
+      }
     }
   }
 };
@@ -121,7 +124,13 @@ __device__ inline void load_matrices_transposed(uint32_t (&r)[4], SharedAddress 
                : "memory");
 }
 
-// The first two of these matrices.
+// The first two of these matrices, of addresses that lanes 0 to 15 name.
+__device__ inline void load_two_matrices(uint32_t (&r)[2], SharedAddress row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0,%1}, [%2];"
+               : "=r"(r[0]), "=r"(r[1])
+               : "r"(row)
+               : "memory");
+}
 __device__ inline void load_two_matrices_transposed(uint32_t (&r)[2], SharedAddress row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0,%1}, [%2];"
                : "=r"(r[0]), "=r"(r[1])
@@ -135,6 +144,12 @@ __device__ void load_left(uint32_t (&a)[4], const T* tile, int first_row, int st
   const int lane = static_cast<int>(threadIdx.x % 32);
   load_matrices(
       a, at_vector(shared_address(tile + Swizzle<kDim>::at(first_row + lane % 16, lane / 16)), 2 * step));
+}
+// The same of the first eight rows, as the right operand: the rows are its columns.
+template <int kDim, typename T>
+__device__ void load_right(uint32_t (&a)[2], const T* tile, int step) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  load_two_matrices(a, at_vector(shared_address(tile + Swizzle<kDim>::at(lane % 8, lane / 8 % 2)), 2 * step));
 }
 // Dims 16 step .. + 15 of keys first_key .. + 15: the right operands of the scores of eight (b[0], b[1]) and
 // eight more (b[2], b[3]) keys.
@@ -169,6 +184,16 @@ __device__ uint32_t packed_ones() {
   return std::is_same_v<T, __half> ? 0x3c003c00u : 0x3f803f80u;
 }
 
+// Of right operands with pairs of columns in a lane: the sums of its two columns over all of them.
+template <typename T, int kSteps>
+__device__ void sum_columns(float (&sums)[2], const uint32_t (&b)[kSteps][2]) {
+  const uint32_t ones[4] = {packed_ones<T>(), packed_ones<T>(), packed_ones<T>(), packed_ones<T>()};
+  float products[4] = {};
+#pragma unroll
+  for (int step = 0; step < kSteps; ++step) multiply<T>(products, ones, b[step][0], b[step][1]);
+  sums[0] = products[0], sums[1] = products[1];
+}
+
 // f(P{}, dim as a constant) for the pages that have_tensor_form.
 template <typename F>
 void with_tensor_form(const AttentionCall& call, F&& f) {
@@ -182,7 +207,7 @@ void with_tensor_form(const AttentionCall& call, F&& f) {
         return f(type, std::integral_constant<int, 128>{});
     }
   };
-  if (call.cache.k.dtype() == DType::i8) return with_dim(int8_t());
+  if (call.cache.k.dtype() == DType::i8) return with_dim(uint8_t());
   with_operand_type(call.cache.k.dtype(), with_dim);
 }
 

@@ -1,4 +1,4 @@
-// Values in f32, and as memory holds them: f32, bf16, f16, or integers of 8 bits.
+// Values in f32, and as memory holds them: f32, bf16, f16, or bytes.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ __device__ inline T narrowed_value(float value) {
   if constexpr (std::is_same_v<T, float>) return value;
   if constexpr (std::is_same_v<T, __nv_bfloat16>) return __float2bfloat16_rn(value);
   if constexpr (std::is_same_v<T, __half>) return __float2half_rn(value);
-  if constexpr (std::is_same_v<T, int8_t>) return static_cast<int8_t>(__float2int_rn(value));
+  if constexpr (std::is_same_v<T, uint8_t>) return static_cast<uint8_t>(__float2int_rn(value));
 }
 
 // Four values to a place that is aligned to them.

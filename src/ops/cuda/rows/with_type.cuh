@@ -24,10 +24,10 @@ auto with_float_type(DType dtype, F&& f) {
   return dtype == DType::f32 ? f(float()) : with_operand_type(dtype, f);
 }
 
-// f(T()) with the type of the values of KV pages: those of with_float_type, or int8_t.
+// f(T()) with the type of the values of KV pages: those of with_float_type, or uint8_t.
 template <typename F>
 auto with_page_type(DType dtype, F&& f) {
-  return dtype == DType::i8 ? f(int8_t()) : with_float_type(dtype, f);
+  return dtype == DType::i8 ? f(uint8_t()) : with_float_type(dtype, f);
 }
 
 }  // namespace shoal::ops::cuda
