@@ -32,9 +32,7 @@ template <int kBits>
 __device__ inline void load_constants(const SkinnyArguments& a, const SkinnyShared& at, char* shared,
                                       int first) {
   const int thread = static_cast<int>(threadIdx.x);
-  if (a.norm_weight)
-    for (int k = thread * 4; k < a.depth; k += kSkinnyThreads * 4)
-      copy_async<16>(shared + at.norm + k * 4, a.norm_weight + k);
+  if (a.norm_weight) load_norm(a, at, shared);
   if (kBits == 8 && thread * 4 < min(a.block_rows, a.tile_rows - first) * kTileOutputs)
     copy_async<16>(shared + at.weight_scales + thread * 16, a.scales + first * kTileOutputs + thread * 4);
   const int n = first * kTileOutputs + thread;
@@ -250,6 +248,8 @@ __global__ void __launch_bounds__(kSkinnyThreads, kTileRows == 2 ? 4 : 3)
   using Operands = TileOperands<T, kWeights, kTileRows>;
   SegmentWeights<kBits> weights(a, at, shared, first, valid, begin, tiles);
   Operands operands(a, begin);
+  [[maybe_unused]] const OneNormedRow<T> one_row(a, begin,
+                                                 kInput == SkinnyInput::normed && a.rows == 1 ? tiles : 0);
   wait_for_inputs();
   SkinnyResults<kTileRows, kHigh> results(a, at, shared, first);
   SegmentSums<T, kTileRows, kHigh, kBits == 8 && !kHigh> sums;
@@ -257,7 +257,7 @@ __global__ void __launch_bounds__(kSkinnyThreads, kTileRows == 2 ? 4 : 3)
   if constexpr (kInput == SkinnyInput::normed) {
     static_assert(!kHigh, "at most kNormRows are normed");
     if (a.rows == 1)
-      stage_one_normed<T>(a, at, shared, begin, tiles);
+      one_row.stage(a, at, shared);
     else
       stage_normed<T>(a, at, shared);
     NormedInput input(a, at, shared, begin);

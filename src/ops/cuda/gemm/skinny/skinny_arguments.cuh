@@ -30,10 +30,12 @@ struct SkinnyArguments {
   int block_rows = 0, stage_tiles = 0, stages = 0;
   int place_bytes = 0;  // of a row's tiles in a place
   int most_units = 0;   // of block_rows rows of tiles, that a block of streamed.cuh has
-  // By streamed.cuh: rows that need no norm are copied into shared memory; a single row that is normed, too,
-  // as it is before that. (Blocks of skinny.cuh, of which several share a multiprocessor, need the room.)
-  bool staged = false, row_staged = false;
+  bool staged = false;  // by streamed.cuh: rows that need no norm are copied into shared memory
 
+  // Of the norm's weights in shared memory: a single row's are in registers (OneNormedRow).
+  __host__ __device__ int norm_bytes() const {
+    return norm_weight && rows > 1 ? row_tiles * kTileInputs * 4 : 0;
+  }
   __host__ __device__ bool rows_in_shared() const { return norm_weight || staged; }
   // Of 8-bit weights, of so many rows of tiles.
   __host__ __device__ int scales_bytes(int tile_rows_of_them) const {
@@ -47,8 +49,7 @@ struct SkinnyArguments {
 struct NormedShared {
   int x_stride;  // 16-byte vectors between normed rows of x: an odd number, so that eight rows' vectors of
                  // one place use all banks once
-  int x, norm;   // the rows; the norm's weights
-  int row;       // a single row, before its norm, if row_staged
+  int x, norm;   // the rows; the norm's weights, of several rows
   int factor;    // of a single row
 };
 
@@ -60,10 +61,9 @@ struct SkinnyShared : NormedShared {
 
   __host__ __device__ explicit SkinnyShared(const SkinnyArguments& a) {
     x_stride = a.row_tiles * 4 + 1;
-    const int row_bytes = a.norm_weight ? a.row_tiles * kTileInputs * 4 : 0;
     x = a.segments * a.segment_bytes();
     norm = x + (a.norm_weight ? a.rows * x_stride * 16 : 0);
-    row = bias = norm + row_bytes;
+    bias = norm + a.norm_bytes();
     scale = bias + a.block_rows * kTileOutputs * 4;
     before = scale + a.block_rows * kTileOutputs * 4;
     weight_scales = before + (a.epilogue.accumulate ? a.block_rows * 16 * kTileOutputs * 4 : 0);

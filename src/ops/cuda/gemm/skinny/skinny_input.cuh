@@ -110,6 +110,13 @@ class NormedInput {
   bool exists_;
 };
 
+// Asks for the norm's weights of several rows.
+__device__ inline void load_norm(const SkinnyArguments& a, const NormedShared& at, char* shared) {
+  if (a.rows == 1) return;  // OneNormedRow
+  for (int k = static_cast<int>(threadIdx.x) * 4; k < a.depth; k += static_cast<int>(blockDim.x) * 4)
+    copy_async<16>(shared + at.norm + k * 4, a.norm_weight + k);
+}
+
 // Norms the rows of x into shared memory, zeros after `depth`; the norm's weights are on their way there.
 // Warp w norms row w.  Norm: RowNormOf, by how much of a row registers hold.
 template <typename T, typename Norm = RowNorm>
@@ -132,36 +139,60 @@ __device__ inline void stage_normed(const SkinnyArguments& a, const NormedShared
   __syncthreads();
 }
 
-// The same for a single row: its first warp measures it, then each one writes what it multiplies itself.
+// The same for a single row: its first warp measures it, and each one norms what it multiplies itself. Its
+// part of the row and of the norm's weights waits in registers, so that neither is read after the measure.
 template <typename T, typename Norm = RowNorm>
-__device__ inline void stage_one_normed(const SkinnyArguments& a, const NormedShared& at, char* shared,
-                                        int begin, int tiles) {
-  const float* from = static_cast<const float*>(a.x);
-  const float* const weight = reinterpret_cast<const float*>(shared + at.norm);
-  if (a.row_staged) {
-    float* const row = reinterpret_cast<float*>(shared + at.row);
-    for (int k = static_cast<int>(threadIdx.x) * 4; k < a.depth; k += static_cast<int>(blockDim.x) * 4)
-      copy_async<16>(row + k, from + k);
+class OneNormedRow {
+ public:
+  // Asks for the weights. begin, tiles: the warp's segment.
+  __device__ OneNormedRow(const SkinnyArguments& a, int begin, int tiles)
+      : weight_(a.norm_weight),
+        first_(begin * kTileInputs + static_cast<int>(threadIdx.x % 32) * 4),
+        end_((begin + tiles) * kTileInputs),
+        read_end_(min(end_, a.depth)) {
+#pragma unroll
+    for (int i = 0; i < kHeld; ++i) weights_[i] = four(weight_, i);
+  }
+
+  // Once x is there. Whatever the block's threads have copied is visible afterwards; x is to its own warp.
+  __device__ void stage(const SkinnyArguments& a, const NormedShared& at, char* shared) const {
+    const float* const from = static_cast<const float*>(a.x);
+    float4 x[kHeld];
+#pragma unroll
+    for (int i = 0; i < kHeld; ++i) x[i] = four(from, i);
+    float& shared_factor = *reinterpret_cast<float*>(shared + at.factor);
+    if (threadIdx.x < 32) {
+      Norm norm;
+      norm.measure(from, a.depth, a.eps, true);
+      if (threadIdx.x == 0) shared_factor = norm.factor();
+    }
     wait_for_copies();
     __syncthreads();
-    from = row;
+    const float factor = shared_factor;
+    uint2* const to = reinterpret_cast<uint2*>(shared + at.x);
+    const auto write = [&](int i, const float4& of_x, const float4& weight) {
+      if (const int k = at_piece(i); k < end_)
+        to[k / 4] = k < read_end_ ? narrowed<T>(normed_four(of_x, factor, weight)) : uint2{};
+    };
+#pragma unroll
+    for (int i = 0; i < kHeld; ++i) write(i, x[i], weights_[i]);
+    for (int i = kHeld; at_piece(i) < end_; ++i) write(i, four(from, i), four(weight_, i));
+    __syncwarp();
   }
-  float& factor = *reinterpret_cast<float*>(shared + at.factor);
-  if (threadIdx.x < 32) {
-    Norm norm;
-    norm.measure(from, a.depth, a.eps, true);
-    if (threadIdx.x == 0) factor = norm.factor();
+
+ private:
+  static constexpr int kHeld = 3;  // pieces of 128 inputs: segments of 12 tiles
+
+  __device__ int at_piece(int i) const { return first_ + 128 * i; }
+  __device__ float4 four(const float* row, int i) const {
+    const int k = at_piece(i);
+    return k < read_end_ ? *reinterpret_cast<const float4*>(row + k) : float4{};
   }
-  wait_for_copies();
-  __syncthreads();
-  uint2* const to = reinterpret_cast<uint2*>(shared + at.x);
-  const int lane = static_cast<int>(threadIdx.x % 32);
-  for (int k = begin * kTileInputs + lane * 4; k < (begin + tiles) * kTileInputs; k += 128)
-    to[k / 4] = k < a.depth ? narrowed<T>(normed_four(*reinterpret_cast<const float4*>(from + k), factor,
-                                                      *reinterpret_cast<const float4*>(weight + k)))
-                            : uint2{};
-  __syncwarp();
-}
+
+  const float* weight_;
+  int first_, end_, read_end_;  // inputs of this lane, from and to; the last that there are
+  float4 weights_[kHeld];
+};
 
 // Copies the rows of x, which are of 16 bits, into shared memory, zeros after `depth`.
 __device__ inline void stage_rows(const SkinnyArguments& a, const NormedShared& at, char* shared) {

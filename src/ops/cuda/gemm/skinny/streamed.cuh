@@ -230,6 +230,31 @@ __device__ inline void load_scales(const SkinnyArguments& a, const StreamedShare
 
 enum class StreamedInput { direct, staged, normed };  // rows are of T, of T and in shared memory, or f32
 
+// Waits for the inputs, and brings them and what has been copied to where all warps see them. begin, tiles:
+// the warp's segment.
+template <typename T, StreamedInput kInput, bool kScaled>
+__device__ inline void stage_input(const SkinnyArguments& a, const StreamedShared& at, char* shared,
+                                   int begin, int tiles) {
+  if constexpr (kInput == StreamedInput::normed) {
+    if (a.rows == 1) {
+      const OneNormedRow<T, StreamedNorm> row(a, begin, tiles);
+      wait_for_inputs();
+      row.stage(a, at, shared);
+    } else {
+      wait_for_inputs();
+      stage_normed<T, StreamedNorm>(a, at, shared);
+    }
+  } else {
+    wait_for_inputs();
+    if constexpr (kInput == StreamedInput::staged) {
+      stage_rows(a, at, shared);
+    } else if constexpr (kScaled) {
+      wait_for_copies();
+      __syncthreads();
+    }
+  }
+}
+
 template <typename T, TileWeights kWeights, StreamedInput kInput, int kTileRows, bool kHigh>
 __global__ void __launch_bounds__(kStreamedThreads, 2) streamed_kernel(const SkinnyArguments a) {
 #if __CUDA_ARCH__ >= 900
@@ -250,13 +275,12 @@ __global__ void __launch_bounds__(kStreamedThreads, 2) streamed_kernel(const Ski
   StreamedWeights<kBits, kTileRows, kCounted> weights(a, at, shared, begin, tiles);
   int first = static_cast<int>(blockIdx.x) * a.block_rows;
   if constexpr (kBits == 8) load_scales(a, at, shared);
-  if constexpr (kNormed)
-    for (int k = static_cast<int>(threadIdx.x) * 4; k < a.depth; k += kStreamedThreads * 4)
-      copy_async<16>(shared + at.norm + k * 4, a.norm_weight + k);
+  if constexpr (kNormed) load_norm(a, at, shared);
   StreamedSums all_sums(a, at, shared);
   if (threadIdx.x == kSkinnyThreads) all_sums.init();
   __syncthreads();
-  wait_for_inputs();
+  stage_input<T, kInput, kBits == 8>(a, at, shared, begin, tiles);
+  if (warp >= kSegments) return store_streamed<kTileRows, kHigh>(a, all_sums);
 
   Operands operands(a, begin);
   const float* scales = reinterpret_cast<const float*>(shared + at.scales);  // of the next unit
@@ -278,20 +302,6 @@ __global__ void __launch_bounds__(kStreamedThreads, 2) streamed_kernel(const Ski
       all_sums.filled();
     }
   };
-  if constexpr (kInput == StreamedInput::staged) stage_rows(a, at, shared);
-  if constexpr (kInput == StreamedInput::direct && kBits == 8) {
-    wait_for_copies();
-    __syncthreads();
-  }
-  if constexpr (kNormed) {
-    if (a.rows == 1) {
-      stage_one_normed<T>(a, at, shared, begin, tiles);
-      __syncthreads();
-    } else {
-      stage_normed<T, StreamedNorm>(a, at, shared);
-    }
-  }  // sums take the place of the norm's weights after that
-  if (warp >= kSegments) return store_streamed<kTileRows, kHigh>(a, all_sums);
   if constexpr (kInput != StreamedInput::direct) {
     NormedInput input(a, at, shared, begin);
     run(input, std::integral_constant<int, 4>());

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "ops/cuda/gemm/skinny/skinny_cut.h"
 #include "ops/cuda/gemm/skinny/streamed_cut.h"
@@ -12,10 +13,11 @@ constexpr int kWantedStages = 3, kFewestStages = 2;
 // What the blocks of skinny.cuh on a multiprocessor hold at once: of two, and of all that fit where they need
 // no norm or little memory.
 constexpr int64_t kHeldByTwo = 96 << 10, kHeldByAll = 200 << 10;
-// Of narrow weights less, so that S2-Pro's w2 streams (one row of 8 bits, an H200: 12.2 instead of 14.6 us).
-constexpr int64_t kHeldNarrow = 150 << 10;
+// Of narrow weights less, so that S2-Pro's w2 streams (one row of 8 bits, an H200: 12.2 instead of 14.6 us),
+// and of several rows its qkv, whose blocks would all norm them twice (a layer of four 45.4 -> 44.9 us, of
+// one 35.9 -> 37.2).
+constexpr int64_t kHeldNarrow = 150 << 10, kHeldNarrowRows = 100 << 10;
 // Of rows in shared memory that need no norm: the ring is to stay deep.
-constexpr int kHeldDepth = 1024;  // what RowNorm keeps in registers
 constexpr int64_t kMostStaged = 40 << 10, kMostStagedNarrow = 80 << 10;
 
 // Whether pieces of so many tiles suit the segments.
@@ -35,17 +37,20 @@ int64_t parts_of(int64_t items, int64_t per_part) { return (items + per_part - 1
 
 bool choose_stream(SkinnyArguments& a, const Machine& machine, int blocks) {
   const int step = a.paired ? 2 : 1;
-  int64_t least = std::numeric_limits<int64_t>::max();
+  // Two rows of tiles of 8 bits are one operand: a unit of one takes as long (S2-Pro's w2, 8 rows, an
+  // H200: 16.8 -> 13.8 us). Among as many units, those that leave less to the busiest block.
+  using Load = std::pair<int64_t, int64_t>;
+  Load least{std::numeric_limits<int64_t>::max(), 0};
   for (const int rows : {2, 1}) {
     if (rows % step != 0) continue;
-    const int64_t load = parts_of(parts_of(a.tile_rows, rows), blocks) * rows;
+    const int64_t units = parts_of(parts_of(a.tile_rows, rows), blocks);
+    const Load load{a.form.bits == 8 ? units : units * rows, units * rows};
     if (load < least) least = load, a.block_rows = rows;
   }
   a.most_units = static_cast<int>(parts_of(parts_of(a.tile_rows, a.block_rows), blocks));
   a.staged =
       !a.norm_weight && a.rows <= kNormRows &&
       int64_t{a.rows} * a.row_tiles * kTileInputs * 2 <= (a.form.bits < 16 ? kMostStagedNarrow : kMostStaged);
-  a.row_staged = a.norm_weight && a.rows == 1 && a.depth > kHeldDepth;
   a.stages = 0;
   const int64_t room = machine.shared_bytes * 2 / 3 - StreamedShared(a).bytes;
   for (const int tiles : kStageTiles) {
@@ -62,7 +67,8 @@ bool choose_stream(SkinnyArguments& a, const Machine& machine, int blocks) {
 bool is_streamed(const MatrixShape& shape, int64_t rows, const TileForm& form, const Machine& machine) {
   // (A row of 4-bit weights: 45.4 us a layer of S2-Pro's sizes by skinny.cuh, 49.9 by streams, on an H200.)
   if (!machine.wgmma || (form.bits == 4 && rows == 1)) return false;
-  const int64_t held = rows > kNormRows ? kHeldByAll : form.bits < 16 ? kHeldNarrow : kHeldByTwo;
+  const int64_t narrow = rows == 1 ? kHeldNarrow : kHeldNarrowRows;
+  const int64_t held = rows > kNormRows ? kHeldByAll : form.bits < 16 ? narrow : kHeldByTwo;
   return form.bytes(shape) > machine.multiprocessors * held;
 }
 

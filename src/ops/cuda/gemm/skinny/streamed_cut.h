@@ -22,10 +22,8 @@ struct StreamedShared : NormedShared {
     x_stride = a.row_tiles * 4 + 1;
     x = a.segments * a.segment_bytes();
     norm = sums = x + (a.rows_in_shared() ? a.rows * x_stride * 16 : 0);
-    const int norm_bytes = a.norm_weight ? a.row_tiles * kTileInputs * 4 : 0;
     const int sums_bytes = 2 * a.segments * segment_sums_bytes(a);
-    row = norm + (norm_bytes > sums_bytes ? norm_bytes : sums_bytes);
-    factor = row + (a.row_staged ? norm_bytes : 0);
+    factor = norm + (a.norm_bytes() > sums_bytes ? a.norm_bytes() : sums_bytes);
     scales = factor + 16;
     turns = scales + a.scales_bytes(a.most_units * a.block_rows);
     barriers = turns + 4 * 8;

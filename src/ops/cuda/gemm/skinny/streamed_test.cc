@@ -40,12 +40,23 @@ TEST(StreamedCut, RingsAreDeepAndFit) {
           ASSERT_TRUE(choose_stream(a, kH200, kH200.multiprocessors));
           EXPECT_LE(StreamedShared(a).bytes, kH200.shared_bytes * 2 / 3);
           EXPECT_GE(a.stages, 3);
-          EXPECT_GE(a.segments * a.segment_bytes(), (form.bits == 4 ? 64 : 80) << 10);
+          EXPECT_GE(a.segments * a.segment_bytes(), (form.bits < 16 ? 64 : 80) << 10);
         }
 }
 
+TEST(StreamedCut, AUnitOf8BitsIsTwoRowsOfTilesWhereThatMakesFewer) {
+  const auto block_rows = [](int64_t outputs, const TileForm& form) {
+    SkinnyArguments a = skinny_arguments({outputs, 1, 9728}, 1, form);
+    EXPECT_TRUE(choose_stream(a, kH200, kH200.multiprocessors));
+    return a.block_rows;
+  };
+  EXPECT_EQ(block_rows(2560, TileForm{8}), 2);  // 320 rows of tiles: two units a block instead of three
+  EXPECT_EQ(block_rows(2560, TileForm{}), 1);   // three rows of tiles instead of four
+  EXPECT_EQ(block_rows(1056, TileForm{8}), 1);  // 132: one of each
+}
+
 TEST(StreamedCut, TakesMatricesLargerThanWhatBlocksHold) {
-  const MatrixShape out{2560, 1, 4096}, down{2560, 1, 9728}, gate_up{9728, 1, 2560, true};
+  const MatrixShape qkv{6144, 1, 2560}, out{2560, 1, 4096}, down{2560, 1, 9728}, gate_up{9728, 1, 2560, true};
   const TileForm wide, int8{8}, int4{4, 1};
   EXPECT_TRUE(is_streamed(out, 1, wide, kH200));
   EXPECT_FALSE(is_streamed(out, 9, wide, kH200));
@@ -55,6 +66,8 @@ TEST(StreamedCut, TakesMatricesLargerThanWhatBlocksHold) {
   EXPECT_TRUE(is_streamed(gate_up, 16, wide, kH200));
   for (const TileForm& narrow : {int8, int4}) EXPECT_TRUE(is_streamed(gate_up, 2, narrow, kH200));
   EXPECT_TRUE(is_streamed(gate_up, 1, int8, kH200));
+  EXPECT_TRUE(is_streamed(qkv, 2, int8, kH200));
+  EXPECT_FALSE(is_streamed(qkv, 1, int8, kH200));
   EXPECT_FALSE(is_streamed(gate_up, 1, int4, kH200));
   EXPECT_FALSE(is_streamed({3072, 1, 1024, true}, 1, wide, kH200));  // S1-mini's largest
   EXPECT_FALSE(is_streamed(gate_up, 8, wide, {108, 163 << 10}));
