@@ -11,7 +11,7 @@
 namespace shoal::bench {
 namespace {
 
-constexpr int64_t kPageSize = 32;
+constexpr int64_t kPageSize = ModelBenchOptions::kPageSize;
 // The first step grows the workspace, the second is recorded, the third is the first replay.
 constexpr int kWarmUp = 4;
 

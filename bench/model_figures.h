@@ -18,7 +18,8 @@ struct ModelBenchOptions {
   Formats formats = DType::bf16;
   bool semantic_head = false;  // the head has the semantic rows only; otherwise as the family has it
   std::vector<int> batches = {1, 4, 8};
-  int context_columns = 288;   // columns already in the KV cache; a multiple of the page size
+  static constexpr int kPageSize = 32;
+  int context_columns = 288;   // columns already in the KV cache; a multiple of kPageSize
   bool shared_context = true;  // the sequences of a batch share these pages, like sequences of one voice
   int decode_frames = 24;      // timed frames per batch size
   int prefill_columns = 512;

@@ -22,6 +22,8 @@ void run_language_model(const std::string& name, const dual_ar::Config& config, 
                                              options.kv_precision);
   model.semantic_head = options.semantic_only;
   if (!options.batches.empty()) model.batches = options.batches;
+  constexpr int kPage = ModelBenchOptions::kPageSize;
+  if (options.context > 0) model.context_columns = (options.context + kPage - 1) / kPage * kPage;
   model.on_part = options.on_part;
   if (options.with_load) {
     options.on_part("loading a checkpoint");

@@ -20,6 +20,7 @@ struct RandomBenchOptions {
   KvPrecision kv_precision = KvPrecision::automatic;
   bool semantic_only = false;  // as EngineConfig::semantic_only
   std::vector<int> batches;    // sequences per step or call; empty: the device's default list
+  int context = 0;             // positions before a decode step, up to whole pages; 0: the device's default
   bool with_load = true;       // measure loading a checkpoint, too, where can_load
   std::function<void(const std::string& part)> on_part;  // before each part, with its name
   // Figures as they come: a key for JSON, their JSON, and what prints them to standard output.

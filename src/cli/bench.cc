@@ -36,6 +36,7 @@ struct BenchOptions {
   std::string model, precision;
   std::string text;
   std::vector<int> batches;  // empty: the device's default list
+  int context = 0;           // 0: the device's default
   bool no_load = false, json = false;
   ComputeOptions compute;
 };
@@ -69,6 +70,8 @@ void check(const BenchOptions& options) {
     fail(ErrorCode::invalid_argument, "bench: --no-load and --batches go with --random");
   if (options.no_load && !bench::random_bench(options.random).can_load)
     fail(ErrorCode::invalid_argument, "bench: --no-load goes with --random s1-mini or s2-pro");
+  if (options.context > 0 && (options.random.empty() || !bench::random_bench(options.random).can_load))
+    fail(ErrorCode::invalid_argument, "bench: --context goes with --random s1-mini or s2-pro");
 }
 
 // Figures as they come: printed at once, or gathered for one piece of JSON.
@@ -106,6 +109,7 @@ bench::RandomBenchOptions random_options(const BenchOptions& options, const Engi
           .kv_precision = compute.kv_precision,
           .semantic_only = compute.semantic_only,
           .batches = options.batches,
+          .context = options.context,
           .with_load = !options.no_load,
           .on_part = [&](const std::string& name) { report.on_part(name); },
           .on_figures =
@@ -173,6 +177,10 @@ void add_bench(CLI::App& app) {
                "with --random: sequences that a decode step advances; default: 1,4,8, on a GPU 1,8,64,256; "
                "of kokoro: utterances of 8 s spoken together; default: 1,2,4, on a GPU 1,2,4,8,16,32")
       ->type_name("N,N,...");
+  add_integer(command, "--context", {1, 4096}, store_in(o.context),
+              "with --random s1-mini or s2-pro: positions that a sequence has before decode, up to whole "
+              "pages of 32; "
+              "default: 288, on a GPU 256 (the middle step then reads 300)");
   command.add_flag("--no-load", o.no_load,
                    "with --random s1-mini or s2-pro: skip writing and loading a checkpoint (3.3 or 10.7 GB "
                    "of temporary disk)");
