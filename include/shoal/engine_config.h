@@ -14,9 +14,8 @@ enum class Precision { automatic, float32, bfloat16, float16 };
 // How the matrices of a language model's layers are kept. automatic: in its precision. int8: 8 bits a weight,
 // with a scale for each output. int4: 4 bits, with a scale and a minimum for each group of 64 inputs of an
 // output (or as many as the folder of a quantised model says). fp8: e4m3, with a scale for each output; needs
-// a GPU. On a CPU inputs are rounded to 8 bits too, in
-// groups of 128 with a scale of their own; a GPU needs 16-bit precision. Embeddings, heads, norms and the
-// codec keep their precision. All need a language model.
+// a GPU. On a CPU inputs are rounded to 8 bits too, in groups of 128 with a scale of their own; a GPU needs
+// 16-bit precision. Embeddings, heads, norms and the codec keep their precision. All need a language model.
 enum class WeightFormat { automatic, int8, int4, fp8 };
 enum class KvPrecision { automatic, model, int8 };
 

@@ -178,9 +178,8 @@ void add_bench(CLI::App& app) {
                "of kokoro: utterances of 8 s spoken together; default: 1,2,4, on a GPU 1,2,4,8,16,32")
       ->type_name("N,N,...");
   add_integer(command, "--context", {1, 4096}, store_in(o.context),
-              "with --random s1-mini or s2-pro: positions that a sequence has before decode, up to whole "
-              "pages of 32; "
-              "default: 288, on a GPU 256 (the middle step then reads 300)");
+              "with --random s1-mini or s2-pro: positions that a sequence has before decode, rounded up to "
+              "pages of 32; default: 288, on a GPU 256 (the middle step then reads 300)");
   command.add_flag("--no-load", o.no_load,
                    "with --random s1-mini or s2-pro: skip writing and loading a checkpoint (3.3 or 10.7 GB "
                    "of temporary disk)");

@@ -74,7 +74,7 @@ def _parse_options() -> argparse.Namespace:
     add(
         "--phone-loop",
         action="store_true",
-        help="phone errors by pocketsphinx instead, which knows nothing of the voice and mishears a quarter",
+        help="phone errors by pocketsphinx instead, which knows nothing of the voice and mishears three of ten",
     )
     add("--no-words", action="store_true", help="no word errors: pocketsphinx is not there")
     add(

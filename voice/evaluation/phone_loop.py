@@ -1,6 +1,6 @@
 """Phone errors by pocketsphinx: any phone may follow any other, as often as English has it so.
 
-It knows nothing of the voice and mishears about a quarter of the teacher's phones. So what it tells is how two
+It knows nothing of the voice and mishears about three of ten of the teacher's phones. So what it tells is how two
 ways of speaking the same sentences differ.
 """
 from collections.abc import Sequence
