@@ -1,6 +1,6 @@
 // attend() for sequences of one row: norm, rotation, append and attention in one kernel. A block has some
-// chunks of one row and one key/value head, whose query heads are rows of its mma tiles. The other rows of a
-// tile may hold anything, since a row of a product depends only on the same row of its left operand.
+// chunks of one row and one key/value head, whose query heads are the columns of its products. The other
+// columns may hold anything, since a column depends only on the same column of the right operand.
 #include "ops/cuda/attention/attention_decode.cuh"
 #include "ops/cuda/attention/attention_decode_block.cuh"
 #include "ops/cuda/device/launch.cuh"
