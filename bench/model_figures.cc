@@ -42,7 +42,8 @@ ModelFigures bench_language_model(const std::string& name, const dual_ar::Config
   ModelFigures figures{.name = name + ", random weights",
                        .dtype = std::string(name_of(options.formats.operands)),
                        .weights_dtype = std::string(name_of(options.formats.weights)),
-                       .kv_dtype = std::string(name_of(options.formats.kv))};
+                       .kv_dtype = std::string(name_of(options.formats.kv)),
+                       .codec_weights_dtype = std::string(name_of(options.codec_format.weights))};
   reset_peak_resident();
   const DeviceUse use(ctx.device);
   options.on_part("making random weights");
@@ -58,8 +59,8 @@ ModelFigures bench_language_model(const std::string& name, const dual_ar::Config
   figures.first_frame = bench_first_frame(model, options, ctx);
   options.on_part("making a random codec");
   const int64_t before_codec = use.bytes();
-  const dac::Codec codec = dac::Codec::random(dac::Config::published(), ctx, options.formats.operands,
-                                              dac::Parts::both, options.seed);
+  const dac::Codec codec =
+      dac::Codec::random(dac::Config::published(), ctx, options.codec_format, dac::Parts::both, options.seed);
   figures.codec_bytes = codec.memory().total();
   figures.codec_device_bytes = use.bytes() - before_codec;
   figures.codec = bench_codec(codec, limits, options, ctx);

@@ -16,6 +16,7 @@ namespace shoal::bench {
 // The defaults suit a CPU.
 struct ModelBenchOptions {
   Formats formats = DType::bf16;
+  MatrixFormat codec_format = DType::bf16;
   bool semantic_head = false;  // the head has the semantic rows only; otherwise as the family has it
   std::vector<int> batches = {1, 4, 8};
   static constexpr int kPageSize = 32;
@@ -77,7 +78,7 @@ struct CodecFigures {
 };
 
 struct ModelFigures {
-  std::string name, dtype, weights_dtype, kv_dtype;
+  std::string name, dtype, weights_dtype, kv_dtype, codec_weights_dtype;
   int64_t head_outputs = 0;
   std::vector<DecodeFigures> decode;
   PrefillFigures prefill;

@@ -53,9 +53,10 @@ void print(const MachineLimits& m) {
 void print(const ModelFigures& f) {
   std::printf(
       "model       %s, %s, weights %s, keys and values %s: language model %.2f GB (head of %lld rows), codec "
-      "%.2f GB\n",
+      "%s, %.2f GB\n",
       f.name.c_str(), f.dtype.c_str(), f.weights_dtype.c_str(), f.kv_dtype.c_str(),
-      gb(f.language_model_bytes), static_cast<long long>(f.head_outputs), gb(f.codec_bytes));
+      gb(f.language_model_bytes), static_cast<long long>(f.head_outputs), f.codec_weights_dtype.c_str(),
+      gb(f.codec_bytes));
   for (const DecodeFigures& d : f.decode) {
     std::printf(
         "decode      batch %-3d %8.1f frames/s   step %8.2f ms   %4s of the read limit (%.2f GB a step)",

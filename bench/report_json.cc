@@ -68,6 +68,7 @@ ordered_json json_of(const ModelFigures& f) {
           {"dtype", f.dtype},
           {"weights_dtype", f.weights_dtype},
           {"kv_dtype", f.kv_dtype},
+          {"codec_weights_dtype", f.codec_weights_dtype},
           {"head_rows", f.head_outputs},
           {"decode", decode},
           {"prefill", json_of(f.prefill)},

@@ -17,6 +17,12 @@ std::string weights_of(const EngineConfig& config) {
   return stored.empty() ? "model" : stored;
 }
 
+std::string codec_weights_of(const EngineConfig& config) {
+  if (config.codec_weights != CodecWeights::automatic) return std::string(name_of(config.codec_weights));
+  const std::string stored = inspect_model(config.model).codec_weights;
+  return stored.empty() ? "model" : stored;
+}
+
 struct Cell {
   const char* key;
   int decimals = 0;
@@ -63,6 +69,7 @@ ordered_json side_of(const EngineConfig& config) {
           {"precision", estimate.precision},
           {"weights", weights_of(config)},
           {"kv_precision", config.kv_precision == KvPrecision::int8 ? "int8" : "model"},
+          {"codec_weights", codec_weights_of(config)},
           {"language_model_bytes", model},
           {"codec_bytes", codec},
           {"kv_bytes_per_position", positions > 0 ? kv / positions : 0},
@@ -107,7 +114,7 @@ std::string table_of(const ordered_json& e) {
                                {"ended_reference", 1, 100},
                                {"mean_mcd_db", 2},
                                {"worst_mcd_db", 2}}));
-  std::vector<Row> sides{{"", "model", "precision", "weights", "KV", "model, MB", "codec, MB",
+  std::vector<Row> sides{{"", "model", "precision", "weights", "KV", "codec", "model, MB", "codec, MB",
                           "KV, B/position", "real-time factor"}};
   for (const char* side : {"side", "reference"})
     sides.push_back(row_of(side, e[side],
@@ -115,6 +122,7 @@ std::string table_of(const ordered_json& e) {
                             {"precision"},
                             {"weights"},
                             {"kv_precision"},
+                            {"codec_weights"},
                             {"language_model_bytes", 1, 1e-6},
                             {"codec_bytes", 1, 1e-6},
                             {"kv_bytes_per_position"},

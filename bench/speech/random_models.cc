@@ -20,6 +20,8 @@ void run_language_model(const std::string& name, const dual_ar::Config& config, 
   const Formats plain = runtime::formats_of_random_weights(options.precision);
   model.formats = runtime::with_kv_precision(runtime::with_weights(plain, options.weights, session.device()),
                                              options.kv_precision);
+  model.codec_format = runtime::codec_format(model.formats.operands, options.codec_weights, /*stored=*/false,
+                                             session.device());
   model.semantic_head = options.semantic_only;
   if (!options.batches.empty()) model.batches = options.batches;
   constexpr int kPage = ModelBenchOptions::kPageSize;
@@ -47,6 +49,8 @@ void run_kokoro(const MachineLimits& limits, const RandomBenchOptions& options, 
   if (options.kv_precision == KvPrecision::int8)
     fail(ErrorCode::unsupported,
          "kv_precision: int8 is for language models; Kokoro keeps no keys and values");
+  if (options.codec_weights != CodecWeights::automatic)
+    fail(ErrorCode::unsupported, "codec_weights: int8 is for the codecs of language models; Kokoro has none");
   KokoroBenchOptions model = KokoroBenchOptions::for_device(session.device());
   model.dtype = runtime::choose_dtype(options.precision, session.device(), nullptr);
   if (!options.batches.empty()) model.batches = options.batches;

@@ -18,6 +18,7 @@ struct RandomBenchOptions {
   Precision precision = Precision::automatic;
   WeightFormat weights = WeightFormat::automatic;
   KvPrecision kv_precision = KvPrecision::automatic;
+  CodecWeights codec_weights = CodecWeights::automatic;
   bool semantic_only = false;  // as EngineConfig::semantic_only
   std::vector<int> batches;    // sequences per step or call; empty: the device's default list
   int context = 0;             // positions before a decode step, up to whole pages; 0: the device's default

@@ -84,8 +84,24 @@ void use(const Checkpoint& checkpoint, const std::vector<RequiredTensor>& matric
     if (quantisation.weights == DType::u4)
       demand_nibbles(weight, matrix.shape);
     else
-      demand_scaled(weight, matrix.shape, quantisation.weights);
+      demand_scaled(weight, matrix.shape, *quantisation.weights);
   }
+} catch (const Error&) {
+}
+
+// The same names as a codec's: a kernel, and a transposed one.
+void use_codec(const Checkpoint& checkpoint) try {
+  const std::vector<RequiredTensor> kernels = {
+      {.name = "a", .shape = {2, 3}, .weight_normed = true, .outputs_axis = 1},
+      {.name = "b", .shape = {1, 1}, .weight_normed = true, .outputs_axis = 0},
+      {.name = "norm", .shape = {1}}};
+  check_quantised_codec(checkpoint, true, kernels);
+  static ThreadTeam team(1);
+  const auto source = read_weights(checkpoint, team);
+  const Weight weight = source->layer_convolution("a", {2, 3}, 1);
+  demand(weight.scales.shape() == Shape({3}));
+  for (int64_t n = 0; n < 3; ++n) demand(std::isfinite(weight.scales.as<float>()[n]));
+  demand_scaled(source->layer_convolution("b", {1, 1}, 0), {1, 1}, DType::i8);
 } catch (const Error&) {
 }
 
@@ -97,6 +113,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     const Checkpoint checkpoint = make_checkpoint(data);
     for (const DType dtype : {DType::i8, DType::f8})
       use(checkpoint, {{"a.weight", {2, 3}, ""}, {"b.weight", {1, 1}, ""}}, {DType::bf16, dtype});
+    use_codec(checkpoint);
     use(checkpoint, {{"a.weight", {2, 6}, ""}, {"b.weight", {1, 2}, ""}}, {DType::bf16, DType::u4, 64});
   } catch (const Error&) {
   }

@@ -19,6 +19,12 @@ enum class Precision { automatic, float32, bfloat16, float16 };
 enum class WeightFormat { automatic, int8, int4, fp8 };
 enum class KvPrecision { automatic, model, int8 };
 
+// How the matrices and convolutions of a language model's codec are kept. automatic: in its precision, or as
+// the folder keeps them. int8: 8 bits a weight, with a scale for each output; before each product they are
+// widened to 16 bits, so this is for memory. Needs a GPU and 16-bit precision: elsewhere the 8 bits of a
+// folder are widened while it is loaded.
+enum class CodecWeights { automatic, int8 };
+
 // Plain values with the defaults of a small server. docs/SETTINGS.md lists them with their flags, environment
 // variables and keys of a TOML file; settings.h reads those.
 struct EngineConfig {
@@ -27,6 +33,7 @@ struct EngineConfig {
   Precision precision = Precision::automatic;
   WeightFormat weights = WeightFormat::automatic;
   KvPrecision kv_precision = KvPrecision::automatic;  // of keys and values; automatic: the model's
+  CodecWeights codec_weights = CodecWeights::automatic;
   bool cuda_graphs = true;     // false: plain launches, for debugging; no effect on a CPU
   bool semantic_only = false;  // never sample text tokens (official S1 code samples over everything)
 
@@ -123,5 +130,9 @@ std::string_view name_of(WeightFormat format);
 // "auto", "model", "int8". Throws Error(invalid_argument); Error(unsupported) for "fp8".
 KvPrecision parse_kv_precision(std::string_view name);
 std::string_view name_of(KvPrecision precision);
+
+// "auto", "int8". Throws Error(invalid_argument); Error(unsupported) for "int4" and "fp8".
+CodecWeights parse_codec_weights(std::string_view name);
+std::string_view name_of(CodecWeights weights);
 
 }  // namespace shoal

@@ -80,8 +80,9 @@ struct ModelReport {
   std::string dir;
   std::string family;     // as ModelTraits::family
   std::string precision;  // the dtype of other weights in memory: "F32", "BF16", "F16"
-  std::string weights;    // "int8", "int4" or "fp8" if the folder keeps the layers' matrices so (quantise.h);
-                          // else empty
+  // "int8", "int4" or "fp8" if the folder keeps the layers' matrices so (quantise.h); else empty
+  std::string weights;
+  std::string codec_weights;  // "int8" if the folder keeps the codec's so; else empty
   std::vector<ReportLine> configuration;
   std::vector<CheckpointReport> checkpoints;
   std::vector<ReportLine> remarks;  // voices, memory

@@ -107,6 +107,7 @@ bench::RandomBenchOptions random_options(const BenchOptions& options, const Engi
   return {.precision = parse_precision(chosen_precision(options.precision)),
           .weights = compute.weights,
           .kv_precision = compute.kv_precision,
+          .codec_weights = compute.codec_weights,
           .semantic_only = compute.semantic_only,
           .batches = options.batches,
           .context = options.context,
@@ -126,6 +127,7 @@ bench::SpeechBenchOptions speech_options(const BenchOptions& options, const Engi
   config.precision = parse_precision(chosen_precision(options.precision));
   config.weights = compute.weights;
   config.kv_precision = compute.kv_precision;
+  config.codec_weights = compute.codec_weights;
   config.cuda_graphs = compute.cuda_graphs;
   config.semantic_only = compute.semantic_only;
   config.threads = compute.threads;

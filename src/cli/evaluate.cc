@@ -15,7 +15,8 @@ void add_sides(CLI::App& command, EvaluateOptions& o) {
   command.add_option(
       "dir", o.model,
       "folder of a language model, random:s1-mini, random:s2-pro; default: the built-in voice");
-  o.settings.add_to(command, {"precision", "weights", "kv_precision", "device", "threads", "semantic_only"});
+  o.settings.add_to(command, {"precision", "weights", "kv_precision", "codec_weights", "device", "threads",
+                              "semantic_only"});
   command.add_option("--against", o.against, "another model to compare with; default: the same")
       ->type_name("MODEL");
   const auto add = [&](const char* flag, std::string& into) {
@@ -24,6 +25,7 @@ void add_sides(CLI::App& command, EvaluateOptions& o) {
   add("--against-precision", o.against_precision);
   add("--against-weights", o.against_weights);
   add("--against-kv-precision", o.against_kv_precision);
+  add("--against-codec-weights", o.against_codec_weights);
 }
 
 void add_figures(CLI::App& command, EvaluateOptions& o) {

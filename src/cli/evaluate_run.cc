@@ -39,6 +39,7 @@ EngineConfig reference_config(const EvaluateOptions& o, EngineConfig config) {
   config.precision = parse_precision(o.against_precision);
   config.weights = parse_weight_format(o.against_weights);
   config.kv_precision = parse_kv_precision(o.against_kv_precision);
+  config.codec_weights = parse_codec_weights(o.against_codec_weights);
   return config;
 }
 

@@ -13,7 +13,8 @@ namespace shoal::cli {
 struct EvaluateOptions {
   EngineSettings settings;     // of both sides, and of the measured one's formats
   std::string model, against;  // empty: the settings'; the same
-  std::string against_precision = "float32", against_weights = "auto", against_kv_precision = "auto";
+  std::string against_precision = "float32", against_weights = "auto", against_kv_precision = "auto",
+              against_codec_weights = "auto";
 
   std::string texts;                  // a file; empty: built-in sentences
   std::optional<int> sentences;       // the first so many

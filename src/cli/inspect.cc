@@ -53,7 +53,7 @@ void add_inspect(CLI::App& app) {
   options->settings.add_to(command,
                            {"device", "max_batch_size", "max_batch_frames", "max_streams", "prefill_columns",
                             "kv_memory_mb", "kv_memory_fraction", "kv_page_size", "weights", "kv_precision",
-                            "semantic_only", "with_encoder", "threads", "cuda_graphs"});
+                            "codec_weights", "semantic_only", "with_encoder", "threads", "cuda_graphs"});
   command.footer(
       "Examples:\n"
       "  shoal inspect /models/s1-mini                    what is in it, and what is missing\n"

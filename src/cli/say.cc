@@ -298,9 +298,9 @@ void add_say(CLI::App& app) {
   add_phoneme_options(command, o);
   add_sampling_options(command, o);
   o.settings.add_to(command,
-                    {"model", "device", "precision", "weights", "kv_precision", "threads", "codec_threads",
-                     "semantic_only", "references_dir", "cache_dir", "dictionaries_dir", "phonemizer",
-                     "phonemizer_timeout_ms", "first_chunk_words"});
+                    {"model", "device", "precision", "weights", "kv_precision", "codec_weights", "threads",
+                     "codec_threads", "semantic_only", "references_dir", "cache_dir", "dictionaries_dir",
+                     "phonemizer", "phonemizer_timeout_ms", "first_chunk_words"});
   o.settings.add_config_to(command);
   command.add_flag("--strict", o.request.strict,
                    "what the model has no use for or has not learned is an error (otherwise a warning)");

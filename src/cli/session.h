@@ -15,8 +15,8 @@ namespace shoal::cli {
 class ComputeOptions {
  public:
   void add_to(CLI::App& command) {
-    settings_.add_to(command,
-                     {"device", "weights", "kv_precision", "threads", "cuda_graphs", "semantic_only"});
+    settings_.add_to(command, {"device", "weights", "kv_precision", "codec_weights", "threads", "cuda_graphs",
+                               "semantic_only"});
   }
   // The settings including these options. Throws the Errors of resolve_settings.
   EngineConfig config() const { return settings_.resolve().config; }

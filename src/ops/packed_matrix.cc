@@ -15,13 +15,14 @@ namespace {
 
 bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16; }
 
-void check_weight(const StoredMatrix& matrix, int lowest_rank, int highest_rank) {
+// axis: that of the outputs.
+void check_weight(const StoredMatrix& matrix, int lowest_rank, int highest_rank, int axis = 0) {
   const TensorView weight = matrix.weight, scales = matrix.scales;
   CHECK(weight.rank() >= lowest_rank && weight.rank() <= highest_rank, "weight ", weight.shape());
   CHECK(weight.elements() > 0, "weight ", weight.shape());
   if (has_output_scales(weight.dtype()))
-    CHECK(weight.rank() == 2 && scales.dtype() == DType::f32 && scales.shape() == Shape{weight.dim(0)},
-          "weights of 8 bits ", weight.shape(), " with scales ", scales.shape());
+    CHECK(scales.dtype() == DType::f32 && scales.shape() == Shape{weight.dim(axis)}, "weights of 8 bits ",
+          weight.shape(), " with scales ", scales.shape());
   else if (weight.dtype() == DType::u8)
     CHECK(weight.rank() == 2 && weight.dim(1) == (matrix.depth() + 1) / 2 && scales.dtype() == DType::bf16 &&
               scales.rank() == 2 && scales.dim(0) == weight.dim(0) && scales.is_contiguous() &&
@@ -32,6 +33,12 @@ void check_weight(const StoredMatrix& matrix, int lowest_rank, int highest_rank)
     CHECK(is_float(weight.dtype()) && scales.empty(), "weight is ", name_of(weight.dtype()));
 }
 
+void add_scales(const StoredMatrix& matrix, WeightSource& source) {
+  if (!has_output_scales(matrix.weight.dtype())) return;
+  source.scales = matrix.scales.as<float>();
+  source.scale_count = matrix.scales.elements();
+}
+
 // [outputs, depth] or [outputs, taps, depth].
 WeightSource rows_of(const StoredMatrix& matrix) {
   const TensorView weight = matrix.weight;
@@ -39,7 +46,7 @@ WeightSource rows_of(const StoredMatrix& matrix) {
   source.n_outer_stride = weight.stride(0);
   source.tap_stride = weight.rank() == 3 ? weight.stride(1) : 0;
   source.k_outer_stride = weight.stride(-1);
-  if (has_output_scales(weight.dtype())) source.scales = matrix.scales.as<float>();
+  add_scales(matrix, source);
   if (weight.dtype() == DType::u8) {
     source.group_scales = matrix.scales.as<Bf16>();
     source.minima = matrix.minima.as<Bf16>();
@@ -125,6 +132,30 @@ class PackedForm {
   Tensor rounded_, scales_, minima_;
 };
 
+// The kernel of a convolution in the form that it is packed of: floats that become 8 bits on a GPU are
+// rounded by the CPU, for an output's scale is that of all its taps and phases.
+class KernelForm {
+ public:
+  // axis: that of the outputs.
+  KernelForm(Context& ctx, const StoredMatrix& kernel, int axis, const MatrixFormat& format)
+      : kernel_(kernel) {
+    check_weight(kernel, 3, 3, axis);
+    const TensorView weight = kernel.weight;
+    if (on_cpu(ctx) || format.weights != DType::i8 || !multiplies(ctx.device, format) ||
+        !is_float(weight.dtype()) || weight.is_sized_only())
+      return;
+    integers_ = Tensor(DType::i8, weight.shape());
+    scales_ = Tensor(DType::f32, {weight.dim(axis)});
+    round_kernel_to_int8(*ctx.team, weight, axis, integers_, scales_);
+    kernel_ = {integers_, scales_};
+  }
+  const StoredMatrix& matrix() const { return kernel_; }
+
+ private:
+  StoredMatrix kernel_;
+  Tensor integers_, scales_;
+};
+
 PackedMatrix pack(Context& ctx, PackRequest request, MatrixFormat format, TensorView bias,
                   int64_t bias_repeats = 1) {
   if (!multiplies(ctx.device, format))
@@ -134,9 +165,10 @@ PackedMatrix pack(Context& ctx, PackRequest request, MatrixFormat format, Tensor
          "a GPU, I8 or F8_E4M3 times BF16 or F16; or U4 in groups of 32, 64 or 128 times I8 (on a CPU), BF16 "
          "or F16 (on "
          "a GPU)");
-  if (is_quantised(format.weights) && request.taps != 1)
+  const bool several = format.weights == DType::i8 && !on_cpu(ctx);
+  if (is_quantised(format.weights) && !several && request.taps != 1)
     fail(ErrorCode::unsupported, "matrix format: weights in ", name_of(format.weights), " for ", request.taps,
-         " taps, expected one tap");
+         " taps, expected one tap, or I8 on a GPU");
   request.dtype = format.weights;
   request.operand = format.operand;
   request.group = format.group;
@@ -209,50 +241,53 @@ PackedMatrix pack_gate_up(Context& ctx, const StoredMatrix& gate, const StoredMa
   return pack(ctx, {.parts = parts, .paired = true, .outputs = shape[0], .depth = gate.depth()}, format, {});
 }
 
-PackedMatrix pack_conv1d(Context& ctx, TensorView weight, TensorView bias, MatrixFormat format) {
-  return pack_strided_conv1d(ctx, weight, bias, 1, format);
+PackedMatrix pack_conv1d(Context& ctx, const StoredMatrix& kernel, TensorView bias, MatrixFormat format) {
+  return pack_strided_conv1d(ctx, kernel, bias, 1, format);
 }
 
-PackedMatrix pack_strided_conv1d(Context& ctx, TensorView weight, TensorView bias, int64_t stride,
+PackedMatrix pack_strided_conv1d(Context& ctx, const StoredMatrix& kernel, TensorView bias, int64_t stride,
                                  MatrixFormat format) {
-  check_weight(weight, 3, 3);
-  const int64_t inputs = weight.dim(1), kernel = weight.dim(2);
-  CHECK(stride > 0 && kernel % stride == 0, "kernel ", kernel, ", stride ", stride);
+  const KernelForm form(ctx, kernel, 0, format);
+  const TensorView weight = form.matrix().weight;
+  const int64_t inputs = weight.dim(1), size = weight.dim(2);
+  CHECK(stride > 0 && size % stride == 0, "kernel ", size, ", stride ", stride);
   // Output m sees samples (m + 1) * stride - kernel up to (m + 1) * stride - 1: tap j covers kernel positions
   // j * stride + phase, and k is (phase, channel).
-  const WeightSource source{.data = weight.data(),
-                            .dtype = weight.dtype(),
-                            .outputs = weight.dim(0),
-                            .n_outer_stride = weight.stride(0),
-                            .k_inner = inputs,
-                            .k_outer_stride = 1,
-                            .k_inner_stride = weight.stride(1),
-                            .tap_stride = stride};
+  WeightSource source{.data = weight.data(),
+                      .dtype = weight.dtype(),
+                      .outputs = weight.dim(0),
+                      .n_outer_stride = weight.stride(0),
+                      .k_inner = inputs,
+                      .k_outer_stride = 1,
+                      .k_inner_stride = weight.stride(1),
+                      .tap_stride = stride};
+  add_scales(form.matrix(), source);
   return pack(
-      ctx,
-      {.parts = {&source, 1}, .outputs = weight.dim(0), .taps = kernel / stride, .depth = stride * inputs},
+      ctx, {.parts = {&source, 1}, .outputs = weight.dim(0), .taps = size / stride, .depth = stride * inputs},
       format, bias);
 }
 
-PackedMatrix pack_transposed_conv1d(Context& ctx, TensorView weight, TensorView bias, int64_t stride,
+PackedMatrix pack_transposed_conv1d(Context& ctx, const StoredMatrix& kernel, TensorView bias, int64_t stride,
                                     MatrixFormat format) {
-  check_weight(weight, 3, 3);
-  const int64_t channels = weight.dim(1), kernel = weight.dim(2);
-  CHECK(stride > 0 && kernel % stride == 0, "kernel ", kernel, ", stride ", stride);
+  const KernelForm form(ctx, kernel, 1, format);
+  const TensorView weight = form.matrix().weight;
+  const int64_t channels = weight.dim(1), size = weight.dim(2);
+  CHECK(stride > 0 && size % stride == 0, "kernel ", size, ", stride ", stride);
   // Output sample m * stride + phase sees input m - q through kernel position phase + q * stride. Taps run
   // from the oldest input (largest q) to the newest, and n is (phase, channel).
-  const WeightSource source{.data = weight.data(),
-                            .dtype = weight.dtype(),
-                            .outputs = stride * channels,
-                            .start = kernel - stride,
-                            .n_inner = channels,
-                            .n_outer_stride = 1,
-                            .n_inner_stride = weight.stride(1),
-                            .k_outer_stride = weight.stride(0),
-                            .tap_stride = -stride};
+  WeightSource source{.data = weight.data(),
+                      .dtype = weight.dtype(),
+                      .outputs = stride * channels,
+                      .start = size - stride,
+                      .n_inner = channels,
+                      .n_outer_stride = 1,
+                      .n_inner_stride = weight.stride(1),
+                      .k_outer_stride = weight.stride(0),
+                      .tap_stride = -stride};
+  add_scales(form.matrix(), source);
   return pack(
       ctx,
-      {.parts = {&source, 1}, .outputs = stride * channels, .taps = kernel / stride, .depth = weight.dim(0)},
+      {.parts = {&source, 1}, .outputs = stride * channels, .taps = size / stride, .depth = weight.dim(0)},
       format, bias, stride);
 }
 

@@ -28,9 +28,9 @@ struct PackedMatrix {
   int64_t bytes() const { return storage.bytes() + scales.bytes() + bias.bytes(); }
 };
 
-// A matrix as a checkpoint has it: f32, bf16 or f16; or one tap of what round_weights.h makes of them: i8 or
-// f8 with scales, f32 [outputs]; or u8, two of 4 bits a byte [outputs, depth / 2 rounded up], with scales and
-// minima, bf16 [outputs, groups].
+// A matrix as a checkpoint has it: f32, bf16 or f16; or what round_weights.h makes of them: i8 or f8 with
+// scales, f32 [outputs]; or u8, two of 4 bits a byte [outputs, depth / 2 rounded up], with scales and minima,
+// bf16 [outputs, groups].
 struct StoredMatrix {
   StoredMatrix(TensorView values, TensorView scales_of_outputs = {})  // NOLINT(google-explicit-constructor)
       : weight(values), scales(scales_of_outputs) {}
@@ -46,10 +46,11 @@ struct StoredMatrix {
 
 // weight: [outputs, depth], or [outputs, taps, depth]; rows may be strided. bias: f32/bf16/f16 [outputs] or
 // an empty view. format: one that the device multiplies (device_state.h), another throws Error(unsupported),
-// as does a matrix of 8 or 4 bits in another format than its own; values are rounded to nearest even. Floats
-// become i8, f8 and u4 by the rules of round_weights.h (f8 and u4 on a GPU with its errors), so a matrix and
-// what those make of it give equal bits. Sources are in host memory, the result is in that of the context's
-// device. Sources without memory (Tensor::sized) give a result without memory.
+// as does a matrix of 8 or 4 bits in another format than its own, and one of several taps except i8 on a GPU;
+// values are rounded to nearest even. Floats become i8, f8 and u4 by the rules of round_weights.h (f8, u4 and
+// convolutions in i8 on a GPU with its errors), so a matrix and what those make of it give equal bits.
+// Sources are in host memory, the result is in that of the context's device. Sources without memory
+// (Tensor::sized) give a result without memory.
 PackedMatrix pack_matrix(Context& ctx, const StoredMatrix& matrix, TensorView bias, MatrixFormat format);
 
 // Several matrices of equal depth stacked along their outputs (wq, wk, wv stored apart).
@@ -63,17 +64,17 @@ PackedMatrix pack_gate_up(Context& ctx, const StoredMatrix& gate, const StoredMa
                           MatrixFormat format);
 
 // Convolutions as matrices over channels-last rows; every one becomes a stride-1 causal convolution
-// (conv1d.h):
+// (conv1d.h). Of integers the scales are those of the channels that come out, [out].
 // - weight [out, in, k] as PyTorch stores it: taps = k, depth = in.
-PackedMatrix pack_conv1d(Context& ctx, TensorView weight, TensorView bias, MatrixFormat format);
+PackedMatrix pack_conv1d(Context& ctx, const StoredMatrix& kernel, TensorView bias, MatrixFormat format);
 // - stride s, k a multiple of s: rows [frames, in] are viewed as [frames / s, s * in]; taps = k / s, depth =
 // s * in.
-PackedMatrix pack_strided_conv1d(Context& ctx, TensorView weight, TensorView bias, int64_t stride,
+PackedMatrix pack_strided_conv1d(Context& ctx, const StoredMatrix& kernel, TensorView bias, int64_t stride,
                                  MatrixFormat format);
 // - transposed, weight [in, out, k], stride s, k a multiple of s: taps = k / s, outputs = s * out; the result
 // [frames, s * out]
 //   is the memory of [frames * s, out]. The bias is repeated s times. (dac/MODEL.md, Blocks)
-PackedMatrix pack_transposed_conv1d(Context& ctx, TensorView weight, TensorView bias, int64_t stride,
+PackedMatrix pack_transposed_conv1d(Context& ctx, const StoredMatrix& kernel, TensorView bias, int64_t stride,
                                     MatrixFormat format);
 
 }  // namespace shoal::ops

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/e4m3.h"
+#include "base/f16.h"
 #include "ops/matrix_testing.h"
 
 namespace shoal::ops {
@@ -40,6 +41,39 @@ TEST_F(RoundWeights, PackToTheBitsOfTheWeightsTheyWereMadeOf) {
     EXPECT_EQ(packed(ahead), packed(now)) << shape;
     EXPECT_THROW(pack_matrix(ctx_, ahead, {}, DType::f32), Error);
     EXPECT_THROW(pack_stacked(ctx_, std::array{ahead, now}, {}, DType::i8), Error);
+  }
+}
+
+// An output's weights are all those of its index, wherever they lie.
+TEST_F(RoundWeights, OfKernelsShareTheScaleOfTheirOutput) {
+  for (const int axis : {0, 1}) {
+    const Shape shape = axis == 0 ? Shape{5, 7, 3} : Shape{7, 5, 3};
+    std::vector<float> w = random_values(shape.elements(), 9);
+    const auto place = [&](int64_t output, int64_t input, int64_t tap) {
+      return static_cast<size_t>((axis == 0 ? output * 7 + input : input * 5 + output) * 3 + tap);
+    };
+    w[place(2, 6, 1)] = -3.0f;
+    for (int64_t i = 0; i < 21; ++i) w[place(4, i / 3, i % 3)] = 0;
+    const Tensor integers(DType::i8, shape), scales(DType::f32, {5});
+    ThreadTeam team(2);
+    round_kernel_to_int8(team, view_of(w, shape), axis, integers, scales);
+    EXPECT_EQ(scales.as<float>()[2], 3.0f / 127);
+    EXPECT_EQ(scales.as<float>()[4], 0.0f);
+    EXPECT_EQ(integers.as<int8_t>()[place(2, 6, 1)], -127);
+    const Tensor wide = widen_int8(team, integers, scales, axis, DType::f32),
+                 half = widen_int8(team, integers, scales, axis, DType::f16),
+                 brain = widen_int8(team, integers, scales, axis, DType::bf16);
+    for (int64_t output = 0; output < 5; ++output)
+      for (int64_t i = 0; i < 21; ++i) {
+        const size_t at = place(output, i / 3, i % 3);
+        const float scale = scales.as<float>()[output], integer = integers.as<int8_t>()[at];
+        EXPECT_EQ(wide.as<float>()[at], integer * scale);
+        EXPECT_NEAR(wide.as<float>()[at], w[at], scale * 0.5001f);
+        EXPECT_EQ(brain.as<Bf16>()[at], float_to_bf16(integer * round_to_bf16(scale)));
+        EXPECT_EQ(half.as<F16>()[at], float_to_f16(integer * f16_to_float(float_to_f16(scale))));
+      }
+    w[place(1, 3, 0)] = NAN;
+    EXPECT_THROW(round_kernel_to_int8(team, view_of(w, shape), axis, integers, scales), Error);
   }
 }
 

@@ -22,7 +22,8 @@ struct WeightSource {
   int64_t n_inner = 1, n_outer_stride = 0, n_inner_stride = 0;
   int64_t k_inner = 1, k_outer_stride = 0, k_inner_stride = 0;
   int64_t tap_stride = 0;
-  const float* scales = nullptr;  // of i8 and f8: one for each output
+  const float* scales = nullptr;  // of i8 and f8: output n has that of n % scale_count
+  int64_t scale_count = 0;  // fewer than outputs where the phases of a transposed convolution share them
   // Of u8: one for each group of each output. Strides are bytes then, and the other axes are not split.
   const Bf16 *group_scales = nullptr, *minima = nullptr;
   int64_t groups = 0;  // of an output

@@ -81,6 +81,16 @@ KvPrecision parse_kv_precision(std::string_view name) {
   fail(ErrorCode::invalid_argument, "kv_precision: expected auto, model or int8, got \"", name, "\"");
 }
 
+std::string_view name_of(CodecWeights weights) { return weights == CodecWeights::int8 ? "int8" : "auto"; }
+
+CodecWeights parse_codec_weights(std::string_view name) {
+  for (const CodecWeights weights : {CodecWeights::automatic, CodecWeights::int8})
+    if (name == name_of(weights)) return weights;
+  if (name == "int4" || name == "fp8")
+    fail(ErrorCode::unsupported, "codec_weights: there is no ", name, "; use int8");
+  fail(ErrorCode::invalid_argument, "codec_weights: expected auto or int8, got \"", name, "\"");
+}
+
 void EngineConfig::validate() const {
   check_device(device);
   // An automatically chosen device checks this itself once it is known.

@@ -43,6 +43,7 @@ settings::Value random_value(const settings::Row& row, std::mt19937_64& random) 
   if (row.key == "device") return std::string(random() % 2 ? "auto" : "cuda:3");
   if (row.key == "weights") return std::string(std::array{"int4", "int8", "fp8"}[random() % 3]);
   if (row.key == "kv_precision") return std::string(random() % 2 ? "model" : "int8");
+  if (row.key == "codec_weights") return std::string("int8");
   if (row.key == "precision") return std::string(random() % 2 ? "float16" : "bfloat16");
   const std::vector<std::string> parts = {"a",
                                           "\"",

@@ -25,6 +25,9 @@ constexpr Row kRows[] = {
      "of it; fp8: as int8, on GPUs"},
     {"kv_precision", &E::kv_precision, "Model", words("auto, model, int8"),
      "of a language model's keys and values; auto: the model's; int8: half the memory of bfloat16"},
+    {"codec_weights", &E::codec_weights, "Model", words("auto, int8"),
+     "of a language model's codec; auto: in the precision, or as the folder has them; int8: half the memory "
+     "of bfloat16, on a GPU"},
     {"cuda_graphs", &E::cuda_graphs, "Model", kEither,
      "CUDA graphs; plain launches are for debugging; no effect on a CPU"},
     {"semantic_only", &E::semantic_only, "Model", kEither,
@@ -221,6 +224,8 @@ constexpr Alias kAliases[] = {
     {Source::file, "runtime_int8", "weights", true, "int8", ""},
     {Source::flag, "runtime_int4", "weights", true, "int4", ""},
     {Source::file, "runtime_int4", "weights", true, "int4", ""},
+    {Source::flag, "quantize_int8", "codec_weights", true, "int8", ""},
+    {Source::file, "quantize_int8", "codec_weights", true, "int8", ""},
     {.source = Source::flag, .name = "llama_checkpoint_path", .key = "model", .of_server = true},
 };
 

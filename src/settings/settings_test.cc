@@ -107,13 +107,23 @@ TEST_F(Settings, TheSectionOfAWorkerComesBeforeEverythingElse) {
 }
 
 TEST_F(Settings, EverySettingIsReadFromEverySource) {
-  const std::map<std::string_view, std::string> kTexts = {
-      {"precision", "float32"},    {"device", "cpu"},        {"weights", "int8"},
-      {"kv_precision", "int8"},    {"listen", "[::1]:9000"}, {"operator_listen", "[::1]:9001"},
-      {"api_key", "sk-1"},         {"admin_key", "sk-2"},    {"cors_origins", "*"},
-      {"models", "a=b"},           {"voice_aliases", "a=b"}, {"log_format", "json"},
-      {"log_level", "debug"},      {"health_route", "/h"},   {"predict_route", "/p:q"},
-      {"wyoming", "tcp://[::1]:1"}};
+  const std::map<std::string_view, std::string> kTexts = {{"precision", "float32"},
+                                                          {"device", "cpu"},
+                                                          {"weights", "int8"},
+                                                          {"kv_precision", "int8"},
+                                                          {"codec_weights", "int8"},
+                                                          {"listen", "[::1]:9000"},
+                                                          {"operator_listen", "[::1]:9001"},
+                                                          {"api_key", "sk-1"},
+                                                          {"admin_key", "sk-2"},
+                                                          {"cors_origins", "*"},
+                                                          {"models", "a=b"},
+                                                          {"voice_aliases", "a=b"},
+                                                          {"log_format", "json"},
+                                                          {"log_level", "debug"},
+                                                          {"health_route", "/h"},
+                                                          {"predict_route", "/p:q"},
+                                                          {"wyoming", "tcp://[::1]:1"}};
   for (const settings::Row& row : settings::rows()) {
     SCOPED_TRACE(row.key);
     // Another value than the default, as text and as TOML.

@@ -110,6 +110,8 @@ void set(const Row& row, const Value& value, Configs& configs) {
           into = parse_weight_format(std::get<std::string>(value));
         else if constexpr (std::is_same_v<T, KvPrecision>)
           into = parse_kv_precision(std::get<std::string>(value));
+        else if constexpr (std::is_same_v<T, CodecWeights>)
+          into = parse_codec_weights(std::get<std::string>(value));
         else if constexpr (is_counted<T>)
           into = static_cast<T>(std::get<int64_t>(value));
         else

@@ -21,10 +21,11 @@ struct Configs {
   bool operator==(const Configs&) const = default;
 };
 
-using Field = std::variant<bool EngineConfig::*, int EngineConfig::*, int64_t EngineConfig::*,
-                           double EngineConfig::*, std::string EngineConfig::*, Precision EngineConfig::*,
-                           WeightFormat EngineConfig::*, KvPrecision EngineConfig::*, bool ServerConfig::*,
-                           int ServerConfig::*, std::string ServerConfig::*>;
+using Field =
+    std::variant<bool EngineConfig::*, int EngineConfig::*, int64_t EngineConfig::*, double EngineConfig::*,
+                 std::string EngineConfig::*, Precision EngineConfig::*, WeightFormat EngineConfig::*,
+                 KvPrecision EngineConfig::*, CodecWeights EngineConfig::*, bool ServerConfig::*,
+                 int ServerConfig::*, std::string ServerConfig::*>;
 
 // The allowed values: bounds of integers and numbers, both included; words for texts.
 struct Allowed {

@@ -67,7 +67,7 @@ TEST(Table, NamesAreUniqueAndLowerCase) {
 }
 
 TEST(Table, FlagAndVariableFollowFromTheKey) {
-  const Setting& setting = engine_settings()[9];
+  const Setting& setting = engine_settings()[10];
   EXPECT_EQ(setting.key, "max_batch_size");
   EXPECT_EQ(flag_of(setting), "--max-batch-size");
   EXPECT_EQ(variable_of(setting), "SHOAL_MAX_BATCH_SIZE");
@@ -173,6 +173,20 @@ TEST(KvPrecisionNames, AreReadBackAndFp8IsUnsupported) {
     } catch (const Error& error) {
       EXPECT_EQ(error.code(),
                 bad == std::string("fp8") ? ErrorCode::unsupported : ErrorCode::invalid_argument);
+    }
+}
+
+TEST(CodecWeightsNames, AreReadBackAndOthersAreRefused) {
+  for (const CodecWeights weights : {CodecWeights::automatic, CodecWeights::int8})
+    EXPECT_EQ(parse_codec_weights(name_of(weights)), weights);
+  for (const std::string bad : {"", "INT8", "bfloat16", "int4", "fp8"}) try {
+      parse_codec_weights(bad);
+      ADD_FAILURE() << bad;
+    } catch (const Error& error) {
+      const bool known = bad == "int4" || bad == "fp8";
+      EXPECT_EQ(error.code(), known ? ErrorCode::unsupported : ErrorCode::invalid_argument) << bad;
+      EXPECT_NE(error.message().find("codec_weights"), std::string::npos) << bad;
+      EXPECT_NE(error.message().find("int8"), std::string::npos) << bad;
     }
 }
 

@@ -1,6 +1,7 @@
 // Compares the tensors that a model needs with those of a checkpoint.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ struct RequiredTensor {
   std::string part;  // which part of the model it belongs to, for sums
   bool weight_normed =
       false;  // may be stored as prefix.weight, or in either form of weight norm (weight_norm.h)
+  // Of what may be kept as integers (quantised.h): the axis that counts its outputs.
+  std::optional<int> outputs_axis = {};
 
   struct Found {
     std::vector<std::string> names;  // the checkpoint's tensors that serve it

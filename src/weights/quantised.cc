@@ -16,7 +16,8 @@ namespace shoal::weights {
 namespace {
 
 constexpr std::string_view kMember = "quantization_config", kScalesEnd = ".scales", kMinimaEnd = ".minima";
-constexpr int64_t kVersion = 1;
+constexpr std::string_view kOriginal = "original";  // weights that are as they were
+constexpr int64_t kVersion = 1, kVersionWithCodec = 2;
 
 std::string_view precision_name(DType dtype) { return dtype == DType::f32 ? "float32" : "bfloat16"; }
 
@@ -69,15 +70,23 @@ std::optional<Quantisation> Quantisation::parse(const Json& config) {
          printable(member->at(key).as_string()), "; quantise the original model with \"shoal quantize\"");
   };
   if (member->at("quant_method").as_string() != "shoal") refuse("quant_method", "shoal");
-  if (const int64_t version = member->at("version").as_integer(); version != kVersion)
-    fail(ErrorCode::unsupported, member->where(), ".version: expected ", kVersion, ", found ", version);
+  const int64_t version = member->at("version").as_integer();
+  if (version != kVersion && version != kVersionWithCodec)
+    fail(ErrorCode::unsupported, member->where(), ".version: expected ", kVersion, " or ", kVersionWithCodec,
+         ", found ", version);
   Quantisation found;
+  found.codec = version == kVersionWithCodec;
+  if (found.codec && member->at("codec").as_string() != "int8") refuse("codec", "int8");
   const std::string &weights = member->at("weights").as_string(),
                     &precision = member->at("precision").as_string();
   const auto* const format =
       std::ranges::find(kFormats, std::string_view(weights), &std::pair<std::string_view, DType>::first);
-  if (format == std::end(kFormats)) refuse("weights", "int8, int4 or fp8");
-  found.weights = format->second;
+  if (found.codec && weights == kOriginal)
+    found.weights.reset();
+  else if (format == std::end(kFormats))
+    refuse("weights", "int8, int4 or fp8");
+  else
+    found.weights = format->second;
   if (precision == precision_name(DType::f32))
     found.precision = DType::f32;
   else if (precision != precision_name(found.precision))
@@ -87,7 +96,7 @@ std::optional<Quantisation> Quantisation::parse(const Json& config) {
     if (!is_group_of_u4(found.group))
       fail(ErrorCode::unsupported, member->where(), ".group: expected 32, 64 or 128, found ", found.group);
   }
-  if (const size_t members = found.group > 0 ? 5 : 4; member->as_object().size() != members)
+  if (const size_t members = 4u + (found.group > 0) + found.codec; member->as_object().size() != members)
     fail(ErrorCode::unsupported, member->where(), ": expected ", members, " members, found ",
          member->as_object().size());
   return found;
@@ -103,9 +112,10 @@ std::string Quantisation::added_to(std::string_view config_json) const {
     fail(ErrorCode::corrupt_file, "config.json: expected an object with members, none of them ", kMember);
   const size_t last = config_json.find_last_not_of(" \t\r\n", config_json.rfind('}') - 1);
   return concat(config_json.substr(0, last + 1), ",\n \"", kMember,
-                "\": {\"quant_method\": \"shoal\", \"version\": ", kVersion, ", \"weights\": \"",
-                format_name(weights), "\"", weights == DType::u4 ? concat(", \"group\": ", group) : "",
-                ", \"precision\": \"", precision_name(precision), "\"}\n}\n");
+                "\": {\"quant_method\": \"shoal\", \"version\": ", codec ? kVersionWithCodec : kVersion,
+                ", \"weights\": \"", weights ? format_name(*weights) : kOriginal, "\"",
+                weights == DType::u4 ? concat(", \"group\": ", group) : "", ", \"precision\": \"",
+                precision_name(precision), "\"", codec ? ", \"codec\": \"int8\"" : "", "}\n}\n");
 }
 
 std::string scales_name(std::string_view matrix) {
@@ -117,13 +127,13 @@ std::string minima_name(std::string_view matrix) {
 }
 
 StoredIntegers find_integers(const Checkpoint& checkpoint, const std::string& matrix, const Shape& shape,
-                             ThreadTeam* team, DType dtype) {
+                             ThreadTeam* team, DType dtype, int outputs_axis) {
   const TensorView* integers = checkpoint.find(matrix);
   if (!integers || integers->dtype() != dtype || integers->shape() != shape)
     fail_tensor(checkpoint, matrix, "expected ", name_of(dtype), " ", shape, ", found ",
                 integers ? concat(name_of(integers->dtype()), " ", integers->shape()) : "none");
   const std::string scales = scales_name(matrix);
-  const StoredIntegers found{*integers, checkpoint.get(scales, {shape[0]}), {}};
+  const StoredIntegers found{*integers, checkpoint.get(scales, {shape[outputs_axis]}), {}};
   check_numbers(checkpoint, scales, found.scales, DType::f32, 0);
   if (team && dtype == DType::i8 && has_byte(*integers, 0xff, 0x80, *team))
     fail_tensor(checkpoint, matrix, "expected -127 to 127, found -128");
@@ -152,29 +162,60 @@ StoredIntegers find_nibbles(const Checkpoint& checkpoint, const std::string& mat
   return stored;
 }
 
+namespace {
+
+// All of the checkpoint's scales and minima must be among `companions`.
+void check_companions(const Checkpoint& checkpoint, const std::unordered_set<std::string>& companions) {
+  for (const StoredTensor& tensor : checkpoint.tensors())
+    if ((tensor.name.ends_with(kScalesEnd) || tensor.name.ends_with(kMinimaEnd)) &&
+        !companions.contains(tensor.name))
+      fail_tensor(checkpoint, tensor.name, "belongs to no matrix of 8 or 4 bits");
+}
+
+void check_no_integers(const Checkpoint& checkpoint, const std::string& name) {
+  const DType dtype = checkpoint.find(name)->dtype();
+  if (has_output_scales(dtype) || dtype == DType::u8)
+    fail_tensor(checkpoint, name, "found ", name_of(dtype), ", which needs a ", kMember, " in config.json");
+}
+
+}  // namespace
+
 void check_quantised(const Checkpoint& checkpoint, const std::optional<Quantisation>& quantisation,
                      std::span<const RequiredTensor> matrices) {
+  const bool narrow = quantisation && quantisation->weights;
   std::unordered_set<std::string> companions;
   for (const RequiredTensor& matrix : matrices) {
     const RequiredTensor::Found found = matrix.stored_in(checkpoint);
     for (const std::string& name : found.names) {
       const TensorView view = *checkpoint.find(name);
-      if (!quantisation && (has_output_scales(view.dtype()) || view.dtype() == DType::u8))
-        fail_tensor(checkpoint, name, "found ", name_of(view.dtype()), ", which needs a ", kMember,
-                    " in config.json");
+      if (!narrow) check_no_integers(checkpoint, name);
       companions.insert(scales_name(name));
-      if (quantisation && quantisation->weights == DType::u4) companions.insert(minima_name(name));
-      if (!quantisation || !found.problem.empty()) continue;
+      if (narrow && quantisation->weights == DType::u4) companions.insert(minima_name(name));
+      if (!narrow || !found.problem.empty()) continue;
       if (quantisation->weights == DType::u4)
         find_nibbles(checkpoint, name, {view.dim(0), matrix.shape[1]}, quantisation->group);
       else
-        find_integers(checkpoint, name, {view.dim(0), matrix.shape[1]}, nullptr, quantisation->weights);
+        find_integers(checkpoint, name, {view.dim(0), matrix.shape[1]}, nullptr, *quantisation->weights);
     }
   }
-  for (const StoredTensor& tensor : checkpoint.tensors())
-    if (quantisation && (tensor.name.ends_with(kScalesEnd) || tensor.name.ends_with(kMinimaEnd)) &&
-        !companions.contains(tensor.name))
-      fail_tensor(checkpoint, tensor.name, "belongs to no matrix of 8 or 4 bits");
+  if (narrow) check_companions(checkpoint, companions);
+}
+
+void check_quantised_codec(const Checkpoint& checkpoint, bool in_8_bits,
+                           std::span<const RequiredTensor> required) {
+  std::unordered_set<std::string> companions;
+  for (const RequiredTensor& tensor : required) {
+    const RequiredTensor::Found found = tensor.stored_in(checkpoint);
+    if (!in_8_bits || !tensor.outputs_axis) {
+      for (const std::string& name : found.names) check_no_integers(checkpoint, name);
+      continue;
+    }
+    const std::string name = tensor.weight_normed ? tensor.name + ".weight" : tensor.name;
+    companions.insert(scales_name(name));
+    if (found.problem.empty())
+      find_integers(checkpoint, name, tensor.shape, nullptr, DType::i8, *tensor.outputs_axis);
+  }
+  if (in_8_bits) check_companions(checkpoint, companions);
 }
 
 }  // namespace shoal::weights

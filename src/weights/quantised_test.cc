@@ -58,12 +58,35 @@ TEST(Quantisation, NamesFp8) {
               HasSubstr("4 members"));
 }
 
+// The second version, with the language model's weights in every format and as they were.
+TEST(Quantisation, SaysThatTheCodecIsIn8Bits) {
+  for (const auto& [layers, group] : std::vector<std::pair<std::optional<DType>, int64_t>>{
+           {DType::i8, 0}, {DType::u4, 64}, {std::nullopt, 0}}) {
+    const std::string text = Quantisation{DType::bf16, layers, group, true}.added_to("{\"dim\": 4}");
+    const Quantisation read = parse_config(text).value();
+    EXPECT_TRUE(read.codec);
+    EXPECT_EQ(read.weights, layers) << text;
+    EXPECT_EQ(read.group, group);
+    const auto with = [&](const std::string& from, const std::string& to) {
+      return message_of([&] { parse_config(std::string(text).replace(text.find(from), from.size(), to)); });
+    };
+    EXPECT_THAT(with("\"version\": 2", "\"version\": 1"), HasSubstr(layers ? "members" : "weights"));
+    EXPECT_THAT(with("\"version\": 2", "\"version\": 3"), HasSubstr("expected 1 or 2, found 3"));
+    for (const char* bad : {"\"int4\"", "true", "null"})
+      EXPECT_THAT(with("\"codec\": \"int8\"", concat("\"codec\": ", bad)), HasSubstr("codec")) << bad;
+    EXPECT_THAT(with(", \"codec\": \"int8\"", ""), HasSubstr("codec"));
+    EXPECT_THAT(with("\"codec\"", "\"more\": 1, \"codec\""), HasSubstr("members"));
+  }
+  EXPECT_FALSE(parse_config(Quantisation().added_to("{\"a\": 1}"))->codec);
+}
+
 TEST(Quantisation, RefusesWhatItDoesNotKnow) {
   const std::string good = Quantisation().added_to("{\"a\": 1}");
   for (const auto& [from, to, named] :
        std::vector<std::array<std::string, 3>>{{"shoal", "gptq", "quant_method"},
                                                {"\"shoal\"", "7", "quant_method"},
-                                               {": 1,", ": 2,", "version"},
+                                               {": 1,", ": 3,", "version"},
+                                               {": 1,", ": 2,", "codec"},
                                                {": 1,", ": \"1\",", "version"},
                                                {"\"version\": 1,", "", "version"},
                                                {"int8", "int2", "weights"},
@@ -182,6 +205,64 @@ TEST_F(QuantisedCheckpoint, OfFp8RefusesScalesThatAreNone) {
   }
   tensors_[2] = {{"w.scales", DType::f32, {3}}, array_bytes<float>({1, 1, 1})};
   expect_refused("w.scales: expected shape [2], found [3]");
+}
+
+// A matrix, a kernel, a transposed kernel, and what is no matrix.
+class CodecCheckpoint : public QuantisedCheckpoint {
+ protected:
+  CodecCheckpoint() {
+    matrices_ = {{.name = "w.weight", .shape = {2, 3}, .outputs_axis = 0},
+                 {.name = "c.conv", .shape = {2, 3, 1}, .weight_normed = true, .outputs_axis = 0},
+                 {.name = "t.conv", .shape = {2, 3, 1}, .weight_normed = true, .outputs_axis = 1},
+                 {.name = "norm", .shape = {1}}};
+    const std::string integers = array_bytes<int8_t>({1, -127, 3, 127, 0, -6});
+    tensors_.push_back({{"c.conv.weight", DType::i8, {2, 3, 1}}, integers});
+    tensors_.push_back({{"c.conv.scales", DType::f32, {2}}, array_bytes<float>({0.5f, 0})});
+    tensors_.push_back({{"t.conv.weight", DType::i8, {2, 3, 1}}, integers});
+    tensors_.push_back({{"t.conv.scales", DType::f32, {3}}, array_bytes<float>({0.5f, 0, 2})});
+  }
+  std::string refusal(bool in_8_bits = true) {
+    return message_of([&] { check_quantised_codec(checkpoint(), in_8_bits, matrices_); });
+  }
+};
+
+TEST_F(CodecCheckpoint, GivesIntegersAndScalesOfOutputs) {
+  const Checkpoint opened = checkpoint();
+  check_quantised_codec(opened, true, matrices_);
+  const auto source = read_weights(opened, team_);
+  EXPECT_EQ(source->layer_matrix("w.weight", {2, 3}).scales.elements(), 2);
+  EXPECT_EQ(source->layer_convolution("c.conv", {2, 3, 1}, 0).scales.elements(), 2);
+  const Weight transposed = source->layer_convolution("t.conv", {2, 3, 1}, 1);
+  EXPECT_EQ(transposed.scales.as<float>()[2], 2.0f);
+  EXPECT_EQ(transposed.view.as<int8_t>()[5], -6);
+  EXPECT_THAT(refusal(false), HasSubstr("w.weight: found I8, which needs a quantization_config"));
+}
+
+TEST_F(CodecCheckpoint, RefusesWhatIsNotAsItSays) {
+  const auto good = tensors_;
+  const auto refused = [&](size_t at, const TestTensor& bad, const std::string& sentence) {
+    tensors_ = good;
+    tensors_[at] = bad;
+    EXPECT_THAT(refusal(), HasSubstr(sentence));
+  };
+  for (const float bad : {-1.0f, NAN, INFINITY})
+    refused(4, {{"c.conv.scales", DType::f32, {2}}, array_bytes<float>({bad, 1})},
+            "c.conv.scales: expected finite numbers");
+  refused(6, {{"t.conv.scales", DType::f32, {2}}, array_bytes<float>({1, 1})},
+          "t.conv.scales: expected shape [3], found [2]");
+  refused(6, {{"t.conv.scales", DType::bf16, {3}}, array_bytes<uint16_t>({1, 1, 1})}, "expected dtype F32");
+  refused(6, {{"norm.scales", DType::f32, {3}}, array_bytes<float>({1, 1, 1})}, "t.conv.scales is missing");
+  refused(3, {{"c.conv.weight", DType::f32, {2, 3, 1}}, std::string(24, '\0')},
+          "c.conv.weight: expected I8 [2, 3, 1], found F32");
+  refused(1, {{"norm", DType::i8, {1}}, "1"}, "norm: found I8");
+  tensors_ = good;
+  tensors_.push_back({{"norm.scales", DType::f32, {1}}, array_bytes<float>({1})});
+  EXPECT_THAT(refusal(), HasSubstr("norm.scales: belongs to no matrix"));
+  tensors_ = good;
+  tensors_[5].bytes[0] = static_cast<char>(-128);
+  EXPECT_THAT(
+      message_of([&] { read_weights(checkpoint(), team_)->layer_convolution("t.conv", {2, 3, 1}, 1); }),
+      HasSubstr("-128"));
 }
 
 class NibbleCheckpoint : public QuantisedCheckpoint {

@@ -21,13 +21,14 @@ class CheckpointSource final : public TensorSource {
     const TensorView* found = checkpoint_.find(name);
     const bool is_scaled = found && has_output_scales(found->dtype());
     if (!is_scaled && !(found && found->dtype() == DType::u8)) return tensor(name, shape);
-    const StoredIntegers stored = is_scaled ? find_integers(checkpoint_, name, shape, &team_, found->dtype())
-                                            : find_nibbles(checkpoint_, name, shape, 0);
-    release_after(stored.integers.bytes());
-    Weight weight(stored.integers);
-    weight.scales = stored.scales;
-    weight.minima = stored.minima;
-    return weight;
+    return weight_of(is_scaled ? find_integers(checkpoint_, name, shape, &team_, found->dtype())
+                               : find_nibbles(checkpoint_, name, shape, 0));
+  }
+  Weight layer_convolution(const std::string& prefix, const Shape& shape, int outputs_axis) override {
+    const std::string name = prefix + ".weight";
+    const TensorView* found = checkpoint_.find(name);
+    if (!found || found->dtype() != DType::i8) return convolution(prefix, shape);
+    return weight_of(find_integers(checkpoint_, name, shape, &team_, DType::i8, outputs_axis));
   }
   Weight convolution(const std::string& prefix, const Shape& shape) override {
     Tensor folded = conv_weight(checkpoint_, prefix, shape, &team_);
@@ -36,6 +37,13 @@ class CheckpointSource final : public TensorSource {
   }
 
  private:
+  Weight weight_of(const StoredIntegers& stored) {
+    release_after(stored.integers.bytes());
+    Weight weight(stored.integers);
+    weight.scales = stored.scales;
+    weight.minima = stored.minima;
+    return weight;
+  }
   // Views outlive their release: pages that are read again come from the file again.
   void release_after(int64_t bytes) {
     constexpr int64_t kReleaseEvery = int64_t{128} << 20;
@@ -82,10 +90,11 @@ std::unique_ptr<TensorSource> draw_weights(DrawTensor draw, std::string lacks) {
   return std::make_unique<DrawnSource>(std::move(draw), std::move(lacks));
 }
 
-Weight NamesOnly::note(const std::string& name, const Shape& shape, bool weight_normed) {
-  if (known_.insert(name).second)
-    tensors_.push_back({name, shape, part_of_ ? part_of_(name) : std::string(), weight_normed});
-  return Weight(Tensor::sized(DType::f32, shape));
+Weight NamesOnly::note(RequiredTensor tensor) {
+  Weight weight(Tensor::sized(DType::f32, tensor.shape));
+  if (part_of_) tensor.part = part_of_(tensor.name);
+  if (known_.insert(tensor.name).second) tensors_.push_back(std::move(tensor));
+  return weight;
 }
 
 }  // namespace shoal::weights

@@ -25,8 +25,8 @@ struct Weight {
 
   Tensor owned;
   TensorView view;  // dense f32, bf16 or f16; without memory (Tensor::sized) of a source of names only
-  TensorView
-      scales;  // of a layer's matrix in i8, f8 or 4 bits (u8): StoredIntegers (quantised.h); else empty
+  // Of a layer's matrix or kernel in i8, f8 or 4 bits (u8): StoredIntegers (quantised.h); else empty.
+  TensorView scales;
   TensorView minima;  // of one in 4 bits
 };
 
@@ -39,6 +39,11 @@ class TensorSource {
   virtual Weight tensor(const std::string& name, const Shape& shape) = 0;
   // A matrix of a model's layers: also one that a checkpoint keeps in 8 or 4 bits.
   virtual Weight layer_matrix(const std::string& name, const Shape& shape) { return tensor(name, shape); }
+  // The same of the kernel of a convolution, whose outputs `outputs_axis` of the shape counts.
+  virtual Weight layer_convolution(const std::string& prefix, const Shape& shape,
+                                   [[maybe_unused]] int outputs_axis) {
+    return convolution(prefix, shape);
+  }
   // The kernel of a convolution, f32: `prefix`.weight, or either form of weight norm folded (weight_norm.h).
   virtual Weight convolution(const std::string& prefix, const Shape& shape) = 0;
   // Whether weights are without memory: nothing is to be computed from them.
@@ -65,9 +70,17 @@ class NamesOnly final : public TensorSource {
       : part_of_(std::move(part_of)) {}
 
   bool contains(std::string_view) const override { return false; }
-  Weight tensor(const std::string& name, const Shape& shape) override { return note(name, shape, false); }
+  Weight tensor(const std::string& name, const Shape& shape) override {
+    return note({.name = name, .shape = shape});
+  }
+  Weight layer_matrix(const std::string& name, const Shape& shape) override {
+    return note({.name = name, .shape = shape, .outputs_axis = 0});
+  }
   Weight convolution(const std::string& prefix, const Shape& shape) override {
-    return note(prefix, shape, true);
+    return note({.name = prefix, .shape = shape, .weight_normed = true});
+  }
+  Weight layer_convolution(const std::string& prefix, const Shape& shape, int outputs_axis) override {
+    return note({.name = prefix, .shape = shape, .weight_normed = true, .outputs_axis = outputs_axis});
   }
   bool names_only() const override { return true; }
 
@@ -75,7 +88,7 @@ class NamesOnly final : public TensorSource {
   std::vector<RequiredTensor> take() { return std::move(tensors_); }
 
  private:
-  Weight note(const std::string& name, const Shape& shape, bool weight_normed);
+  Weight note(RequiredTensor tensor);
 
   std::function<std::string(std::string_view)> part_of_;
   std::unordered_set<std::string> known_;

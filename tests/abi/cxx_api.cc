@@ -33,12 +33,14 @@ void take_free_functions() {
        &estimate_memory, &quantise_model, &open_forced_logits, &all_settings, &engine_settings,
        &server_settings, &flag_of, &variable_of, &older_flags, &process_settings, &resolve_settings,
        &print_settings, &parse_models, &parse_voice_aliases, &model_voices, &clip_voices, &check_voice_name,
-       &check_reference, &parse_precision, &parse_weight_format, &parse_kv_precision, &is_callers_fault);
+       &check_reference, &parse_precision, &parse_weight_format, &parse_kv_precision, &parse_codec_weights,
+       &is_callers_fault);
   take(static_cast<std::string_view (*)(ErrorCode)>(&name_of),
        static_cast<std::string_view (*)(EngineState)>(&name_of),
        static_cast<std::string_view (*)(Precision)>(&name_of),
        static_cast<std::string_view (*)(WeightFormat)>(&name_of),
-       static_cast<std::string_view (*)(KvPrecision)>(&name_of));
+       static_cast<std::string_view (*)(KvPrecision)>(&name_of),
+       static_cast<std::string_view (*)(CodecWeights)>(&name_of));
 }
 
 void take_members() {

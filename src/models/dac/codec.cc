@@ -18,9 +18,13 @@ namespace {
 // stream.
 constexpr int kClipsAtATime = 4;
 
-void check_dtype(DType dtype, Device device) {
-  if (!ops::multiplies(device, dtype))
-    fail(ErrorCode::unsupported, "codec: dtype: expected F32, BF16 or, on a GPU, F16, got ", name_of(dtype));
+void check_format(MatrixFormat format, Device device) {
+  if (ops::multiplies(device, format) && format.operand != DType::i8) return;
+  if (format.weights != format.operand || format.weights == DType::i8)
+    fail(ErrorCode::unsupported, "codec: weights in ", name_of(format.weights), " times operands in ",
+         name_of(format.operand), ": expected I8 times BF16 or F16, on a GPU");
+  fail(ErrorCode::unsupported, "codec: dtype: expected F32, BF16 or, on a GPU, F16, got ",
+       name_of(format.weights));
 }
 
 void check_offsets(const ops::RaggedRows& rows, std::string_view what) {
@@ -82,10 +86,10 @@ struct Codec::IdlePool {
   std::unique_ptr<CodecStatePool> pool;
 };
 
-Codec::Codec(const Config& config, DType dtype, Device device)
-    : config_(config), dtype_(dtype), device_(device), idle_(std::make_unique<IdlePool>()) {
+Codec::Codec(const Config& config, MatrixFormat format, Device device)
+    : config_(config), format_(format), device_(device), idle_(std::make_unique<IdlePool>()) {
   config_.validate("codec configuration");
-  check_dtype(dtype, device);
+  check_format(format, device);
 }
 
 Codec::Codec(Codec&&) noexcept = default;
@@ -93,25 +97,29 @@ Codec& Codec::operator=(Codec&&) noexcept = default;
 Codec::~Codec() = default;
 
 void Codec::bind(weights::TensorSource& source, ops::Context& ctx, Parts parts) {
-  if (parts != Parts::encode) decoder_ = std::make_unique<Decoder>(source, ctx, config_, dtype_);
-  if (parts != Parts::decode) encoder_ = std::make_unique<Encoder>(source, ctx, config_, dtype_);
+  if (parts != Parts::encode) decoder_ = std::make_unique<Decoder>(source, ctx, config_, format_);
+  if (parts != Parts::decode) encoder_ = std::make_unique<Encoder>(source, ctx, config_, format_);
 }
 
-Codec Codec::load(const weights::Checkpoint& checkpoint, const Config& config, ops::Context& ctx, DType dtype,
-                  Parts parts) {
-  Codec codec(config, dtype, ctx.device);
-  codec.bind(*weights::read_weights(checkpoint, *ctx.team), ctx, parts);
+Codec Codec::of(weights::TensorSource& source, const Config& config, ops::Context& ctx, MatrixFormat format,
+                Parts parts) {
+  Codec codec(config, format, ctx.device);
+  codec.bind(source, ctx, parts);
   return codec;
 }
 
-Codec Codec::random(const Config& config, ops::Context& ctx, DType dtype, Parts parts, uint64_t seed) {
-  Codec codec(config, dtype, ctx.device);
-  codec.bind(*random_weights(seed, *ctx.team), ctx, parts);
-  return codec;
+Codec Codec::load(const weights::Checkpoint& checkpoint, const Config& config, ops::Context& ctx,
+                  MatrixFormat format, Parts parts) {
+  return of(*weights::read_weights(checkpoint, *ctx.team), config, ctx, format, parts);
 }
 
-Codec Codec::sized(const Config& config, Device device, DType dtype, Parts parts) {
-  Codec codec(config, dtype, device);
+Codec Codec::random(const Config& config, ops::Context& ctx, MatrixFormat format, Parts parts,
+                    uint64_t seed) {
+  return of(*random_weights(seed, *ctx.team), config, ctx, format, parts);
+}
+
+Codec Codec::sized(const Config& config, Device device, MatrixFormat format, Parts parts) {
+  Codec codec(config, format, device);
   weights::NamesOnly names;
   ops::PlanningContext planning(device);
   codec.bind(names, planning.context(), parts);
@@ -259,7 +267,7 @@ std::vector<int32_t> Codec::encode(ops::Context& ctx, std::span<const float> sam
   const auto frames = static_cast<size_t>(frames_for(static_cast<int64_t>(samples.size())));
   std::vector<int32_t> codes(frames * static_cast<size_t>(config_.num_codebooks()));
   check_clips({offsets}, samples, codes);
-  StateSlots state(encoder_->layout(), 1, dtype_, ctx);
+  StateSlots state(encoder_->layout(), 1, dtype(), ctx);
   encode_checked(ctx, state, {offsets}, samples, codes, tap);
   return codes;
 }
@@ -268,7 +276,7 @@ void Codec::encode_batch(ops::Context& ctx, ops::RaggedRows clips, std::span<con
                          std::span<int32_t> codes) const {
   check_clips(clips, samples, codes);
   if (clips.sequences() == 0) return;
-  StateSlots state(encoder_->layout(), std::min(clips.sequences(), kClipsAtATime), dtype_, ctx);
+  StateSlots state(encoder_->layout(), std::min(clips.sequences(), kClipsAtATime), dtype(), ctx);
   size_t done = 0;
   for (int first = 0; first < clips.sequences(); first += kClipsAtATime) {
     const int last = std::min(clips.sequences(), first + kClipsAtATime);

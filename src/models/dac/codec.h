@@ -11,7 +11,7 @@
 #include "models/dac/stream.h"
 #include "models/dac/tap.h"
 #include "ops/context.h"
-#include "tensor/dtype.h"
+#include "tensor/formats.h"
 #include "weights/checkpoint.h"
 
 namespace shoal::weights {
@@ -38,24 +38,31 @@ struct CodecMemory {
 // Context. Results do not depend on batching, chunking or the number of threads: bit for bit.
 class Codec {
  public:
-  // dtype: f32, bf16 or, where the device has such products, f16, of the matrices; sums, activations and the
-  // last convolution are f32 in either case. The checkpoint's names are already normalised
-  // (weights::normalise_codec_names) and may be closed afterwards. Throws Error: invalid_argument (config),
-  // not_found or corrupt_file (tensors).
+  // format, of the matrices: f32, bf16 or, where the device has such products, f16; on a GPU also i8 beside
+  // 16 bits (MODEL.md, Precision). Sums, activations and the last convolution are f32 in any case. A
+  // checkpoint that keeps integers loads in every format. Its names are already normalised
+  // (weights::normalise_codec_names), its integers checked (weights::check_quantised_codec), and it may be
+  // closed afterwards. Throws Error: invalid_argument (config), unsupported (format), not_found or
+  // corrupt_file (tensors).
   static Codec load(const weights::Checkpoint& checkpoint, const Config& config, ops::Context& ctx,
-                    DType dtype, Parts parts);
+                    MatrixFormat format, Parts parts);
+  // Of any source.
+  static Codec of(weights::TensorSource& source, const Config& config, ops::Context& ctx, MatrixFormat format,
+                  Parts parts);
   // Random weights of sensible size, for benchmarks and tests: a pure function of (config, seed).
-  static Codec random(const Config& config, ops::Context& ctx, DType dtype, Parts parts, uint64_t seed);
+  static Codec random(const Config& config, ops::Context& ctx, MatrixFormat format, Parts parts,
+                      uint64_t seed);
 
   // Without memory: only its sizes can be asked. The device need not exist.
-  static Codec sized(const Config& config, Device device, DType dtype, Parts parts);
+  static Codec sized(const Config& config, Device device, MatrixFormat format, Parts parts);
 
   Codec(Codec&&) noexcept;
   Codec& operator=(Codec&&) noexcept;
   ~Codec();
 
   const Config& config() const { return config_; }
-  DType dtype() const { return dtype_; }
+  MatrixFormat format() const { return format_; }
+  DType dtype() const { return format_.operand; }
   bool can_decode() const { return decoder_ != nullptr; }
   bool can_encode() const { return encoder_ != nullptr; }
   CodecMemory memory() const;
@@ -104,7 +111,7 @@ class Codec {
 
  private:
   friend class CodecStatePool;
-  Codec(const Config& config, DType dtype, Device device);
+  Codec(const Config& config, MatrixFormat format, Device device);
   void bind(weights::TensorSource& source, ops::Context& ctx, Parts parts);
   void check_streams(std::span<CodecStream* const> streams, const ops::RaggedRows& new_frames) const;
   void decode_checked(ops::Context& ctx, std::span<CodecStream* const> streams,
@@ -118,7 +125,7 @@ class Codec {
                         int64_t start = 0) const;
 
   Config config_;
-  DType dtype_;
+  MatrixFormat format_;
   Device device_;
   std::unique_ptr<const Encoder> encoder_;
   std::unique_ptr<const Decoder> decoder_;

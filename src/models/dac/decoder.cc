@@ -21,15 +21,15 @@ constexpr int64_t kMostRecordedFrames = 16;
 
 }  // namespace
 
-Decoder::Decoder(weights::TensorSource& source, ops::Context& ctx, const Config& config, DType dtype)
+Decoder::Decoder(weights::TensorSource& source, ops::Context& ctx, const Config& config, MatrixFormat format)
     : config_(config), device_(ctx.device) {
-  Loader loader(source, ctx, dtype, layout_);
+  Loader loader(source, ctx, format, layout_);
   dequantiser_ = std::make_unique<Dequantiser>(loader, config, frames_of_stream(ctx.device));
   quantiser_bytes_ = loader.bytes();
 
   const CausalConv::Spec first{
       .prefix = "decoder.model.0.conv", .in = config.latent_dim, .out = config.decoder_dim, .kernel = 7};
-  first_ = std::make_unique<CausalConv>(CausalConv::plain(loader, first, dtype));
+  first_ = std::make_unique<CausalConv>(CausalConv::plain(loader, first));
   const size_t count = config.decoder_rates.size();
   int64_t samples_per_row = config.samples_per_frame() / config.latents_per_frame();
   for (size_t i = 0; i < count; ++i) {
@@ -53,7 +53,7 @@ Decoder::Decoder(weights::TensorSource& source, ops::Context& ctx, const Config&
                               .kernel = 7,
                               .snake = concat("decoder.model.", count + 1, ".alpha")};
   // f32 in every dtype: in the reference's bf16 the samples carry 8 bits of mantissa (MODEL.md, Precision).
-  last_ = std::make_unique<CausalConv>(CausalConv::plain(loader, last, DType::f32));
+  last_ = std::make_unique<CausalConv>(CausalConv::exact(loader, last));
   convolution_bytes_ = loader.bytes() - quantiser_bytes_;
 }
 

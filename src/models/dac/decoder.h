@@ -17,7 +17,7 @@ namespace shoal::dac {
 
 class Decoder {
  public:
-  Decoder(weights::TensorSource& source, ops::Context& ctx, const Config& config, DType dtype);
+  Decoder(weights::TensorSource& source, ops::Context& ctx, const Config& config, MatrixFormat format);
 
   // The state of an utterance between calls.
   const StateLayout& layout() const { return layout_; }

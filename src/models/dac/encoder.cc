@@ -49,13 +49,13 @@ WindowTransformerShape transformer_shape(const Config& config, int64_t layers, i
 
 }  // namespace
 
-Encoder::Encoder(weights::TensorSource& source, ops::Context& ctx, const Config& config, DType dtype)
+Encoder::Encoder(weights::TensorSource& source, ops::Context& ctx, const Config& config, MatrixFormat format)
     : config_(config), device_(ctx.device) {
-  Loader loader(source, ctx, dtype, layout_);
+  Loader loader(source, ctx, format, layout_);
   const size_t count = config.encoder_rates.size();
   const CausalConv::Spec first{
       .prefix = "encoder.block.0.conv", .in = 1, .out = config.encoder_dim, .kernel = 7};
-  first_ = std::make_unique<CausalConv>(CausalConv::plain(loader, first, DType::f32));
+  first_ = std::make_unique<CausalConv>(CausalConv::exact(loader, first));
 
   int64_t samples_per_row = 1;
   for (size_t i = 1; i <= count; ++i) {
@@ -69,7 +69,7 @@ Encoder::Encoder(weights::TensorSource& source, ops::Context& ctx, const Config&
                               .out = config.latent_dim,
                               .kernel = 3,
                               .snake = concat("encoder.block.", count + 1, ".alpha")};
-  last_ = std::make_unique<CausalConv>(CausalConv::plain(loader, last, dtype));
+  last_ = std::make_unique<CausalConv>(CausalConv::plain(loader, last));
   convolution_bytes_ = loader.bytes();
 
   quantiser_ = std::make_unique<Quantiser>(loader, config, cuts_of(device_).quantiser_frames);

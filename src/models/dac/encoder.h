@@ -16,7 +16,7 @@ namespace shoal::dac {
 
 class Encoder {
  public:
-  Encoder(weights::TensorSource& source, ops::Context& ctx, const Config& config, DType dtype);
+  Encoder(weights::TensorSource& source, ops::Context& ctx, const Config& config, MatrixFormat format);
 
   // The state of a clip between calls of the encoder.
   const StateLayout& layout() const { return layout_; }

@@ -45,8 +45,12 @@ CausalConv::CausalConv(Loader& loader, ops::PackedMatrix weight, int64_t dilatio
   history_ = loader.layout().add_history((weight_.taps - 1) * dilation_, weight_.depth);
 }
 
-CausalConv CausalConv::plain(Loader& loader, const Spec& spec, DType dtype) {
-  return {loader, loader.conv(spec.prefix, spec.in, spec.out, spec.kernel, dtype), spec.dilation, spec, 1};
+CausalConv CausalConv::plain(Loader& loader, const Spec& spec) {
+  return {loader, loader.conv(spec.prefix, spec.in, spec.out, spec.kernel), spec.dilation, spec, 1};
+}
+
+CausalConv CausalConv::exact(Loader& loader, const Spec& spec) {
+  return {loader, loader.exact_conv(spec.prefix, spec.in, spec.out, spec.kernel), spec.dilation, spec, 1};
 }
 
 CausalConv CausalConv::strided(Loader& loader, const Spec& spec, int64_t stride) {
@@ -66,20 +70,16 @@ void CausalConv::forward(const Batch& batch, TensorView x, TensorView y,
 }
 
 ResidualUnit::ResidualUnit(Loader& loader, const std::string& prefix, int64_t channels, int64_t dilation)
-    : conv7_(CausalConv::plain(loader,
-                               {.prefix = prefix + ".block.1.conv",
-                                .in = channels,
-                                .out = channels,
-                                .kernel = kResidualKernel,
-                                .dilation = dilation,
-                                .snake = prefix + ".block.0.alpha"},
-                               loader.dtype())),
-      conv1_(CausalConv::plain(loader,
-                               {.prefix = prefix + ".block.3.conv",
-                                .in = channels,
-                                .out = channels,
-                                .snake = prefix + ".block.2.alpha"},
-                               loader.dtype())) {}
+    : conv7_(CausalConv::plain(loader, {.prefix = prefix + ".block.1.conv",
+                                        .in = channels,
+                                        .out = channels,
+                                        .kernel = kResidualKernel,
+                                        .dilation = dilation,
+                                        .snake = prefix + ".block.0.alpha"})),
+      conv1_(CausalConv::plain(loader, {.prefix = prefix + ".block.3.conv",
+                                        .in = channels,
+                                        .out = channels,
+                                        .snake = prefix + ".block.2.alpha"})) {}
 
 ops::ResidualConvs ResidualUnit::convs() const {
   return {.wide = &conv7_.weight(),

@@ -24,8 +24,10 @@ class CausalConv {
     int64_t dilation = 1;    // plain only
     std::string snake = {};  // name of the alpha [1, in, 1]; empty: none
   };
-  // 64 -> 64 channels at one rate.  dtype of its matrix: a convolution of one channel stays f32.
-  static CausalConv plain(Loader& loader, const Spec& spec, DType dtype);
+  // 64 -> 64 channels at one rate.
+  static CausalConv plain(Loader& loader, const Spec& spec);
+  // The same with a matrix that is f32 in every format: of a convolution of one channel.
+  static CausalConv exact(Loader& loader, const Spec& spec);
   // `stride` times fewer rows.  kernel: a multiple of stride.
   static CausalConv strided(Loader& loader, const Spec& spec, int64_t stride);
   // `stride` times more rows.  kernel: a multiple of stride.

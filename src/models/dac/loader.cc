@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "ops/round_weights.h"
 #include "ops/transfer.h"
 #include "weights/random_values.h"
 
@@ -11,6 +12,11 @@ namespace shoal::dac {
 namespace {
 
 using weights::Weight;
+
+// Axes that count the outputs of kernels.
+constexpr int kOfConv = 0, kOfTransposed = 1;
+
+ops::StoredMatrix stored(const Weight& weight) { return {weight.view, weight.scales}; }
 
 weights::Spread distribution(std::string_view name, const Shape& shape) {
   if (name.ends_with("norm.weight") || name.ends_with("alpha")) return {1, 0.25f};
@@ -52,38 +58,56 @@ Tensor Loader::host_f32(const std::string& name, const Shape& shape) {
   return weights::to_f32(source_.tensor(name, shape), ctx_.team);
 }
 
+Weight Loader::in_format(Weight weight, int outputs_axis) const {
+  if (weight.view.dtype() != DType::i8 || format_.weights == DType::i8) return weight;
+  return Weight(ops::widen_int8(*ctx_.team, weight.view, weight.scales, outputs_axis, format_.operand));
+}
+
+Weight Loader::matrix(const std::string& name, const Shape& shape) {
+  return in_format(source_.layer_matrix(name, shape), 0);
+}
+
+Weight Loader::kernel(const std::string& prefix, const Shape& shape, int outputs_axis) {
+  return in_format(source_.layer_convolution(prefix, shape, outputs_axis), outputs_axis);
+}
+
 ops::PackedMatrix Loader::linear(const std::string& prefix, int64_t outputs, int64_t depth, bool bias) {
-  const Weight weight = source_.tensor(prefix + ".weight", {outputs, depth});
+  const Weight weight = matrix(prefix + ".weight", {outputs, depth});
   const Weight offset = bias ? source_.tensor(prefix + ".bias", {outputs}) : Weight{};
-  return counted(ops::pack_matrix(ctx_, weight.view, offset.view, dtype_));
+  return counted(ops::pack_matrix(ctx_, stored(weight), offset.view, format_));
 }
 
 ops::PackedMatrix Loader::gate_up(const std::string& gate, const std::string& up, int64_t hidden,
                                   int64_t depth) {
-  const Weight w1 = source_.tensor(gate + ".weight", {hidden, depth});
-  const Weight w3 = source_.tensor(up + ".weight", {hidden, depth});
-  return counted(ops::pack_gate_up(ctx_, w1.view, w3.view, dtype_));
+  const Weight w1 = matrix(gate + ".weight", {hidden, depth});
+  const Weight w3 = matrix(up + ".weight", {hidden, depth});
+  return counted(ops::pack_gate_up(ctx_, stored(w1), stored(w3), format_));
 }
 
-ops::PackedMatrix Loader::conv(const std::string& prefix, int64_t in, int64_t out, int64_t kernel,
-                               DType dtype) {
-  const Weight weight = source_.convolution(prefix, {out, in, kernel});
+ops::PackedMatrix Loader::conv(const std::string& prefix, int64_t in, int64_t out, int64_t size) {
+  const Weight weight = kernel(prefix, {out, in, size}, kOfConv);
   const Weight bias = source_.tensor(prefix + ".bias", {out});
-  return counted(ops::pack_conv1d(ctx_, weight.view, bias.view, dtype));
+  return counted(ops::pack_conv1d(ctx_, stored(weight), bias.view, format_));
 }
 
-ops::PackedMatrix Loader::strided_conv(const std::string& prefix, int64_t in, int64_t out, int64_t kernel,
+ops::PackedMatrix Loader::exact_conv(const std::string& prefix, int64_t in, int64_t out, int64_t size) {
+  const Weight weight = source_.convolution(prefix, {out, in, size});
+  const Weight bias = source_.tensor(prefix + ".bias", {out});
+  return counted(ops::pack_conv1d(ctx_, weight.view, bias.view, DType::f32));
+}
+
+ops::PackedMatrix Loader::strided_conv(const std::string& prefix, int64_t in, int64_t out, int64_t size,
                                        int64_t stride) {
-  const Weight weight = source_.convolution(prefix, {out, in, kernel});
+  const Weight weight = kernel(prefix, {out, in, size}, kOfConv);
   const Weight bias = source_.tensor(prefix + ".bias", {out});
-  return counted(ops::pack_strided_conv1d(ctx_, weight.view, bias.view, stride, dtype_));
+  return counted(ops::pack_strided_conv1d(ctx_, stored(weight), bias.view, stride, format_));
 }
 
-ops::PackedMatrix Loader::transposed_conv(const std::string& prefix, int64_t in, int64_t out, int64_t kernel,
+ops::PackedMatrix Loader::transposed_conv(const std::string& prefix, int64_t in, int64_t out, int64_t size,
                                           int64_t stride) {
-  const Weight weight = source_.convolution(prefix, {in, out, kernel});
+  const Weight weight = kernel(prefix, {in, out, size}, kOfTransposed);
   const Weight bias = source_.tensor(prefix + ".bias", {out});
-  return counted(ops::pack_transposed_conv1d(ctx_, weight.view, bias.view, stride, dtype_));
+  return counted(ops::pack_transposed_conv1d(ctx_, stored(weight), bias.view, stride, format_));
 }
 
 }  // namespace shoal::dac

@@ -20,11 +20,13 @@ std::unique_ptr<weights::TensorSource> random_weights(uint64_t seed, ThreadTeam&
 // What a layer is built with: it names each of its tensors once, with its shape, and registers its state.
 class Loader {
  public:
-  Loader(weights::TensorSource& source, ops::Context& ctx, DType dtype, StateLayout& layout)
-      : source_(source), ctx_(ctx), dtype_(dtype), layout_(layout) {}
+  // Integers of the source stay integers where the format has them, elsewhere they become the weights that
+  // they stand for.
+  Loader(weights::TensorSource& source, ops::Context& ctx, MatrixFormat format, StateLayout& layout)
+      : source_(source), ctx_(ctx), format_(format), layout_(layout) {}
 
   ops::Context& ctx() const { return ctx_; }
-  DType dtype() const { return dtype_; }
+  DType dtype() const { return format_.operand; }
   StateLayout& layout() const { return layout_; }
   weights::TensorSource& source() const { return source_; }
   bool names_only() const { return source_.names_only(); }
@@ -38,10 +40,12 @@ class Loader {
   ops::PackedMatrix linear(const std::string& prefix, int64_t outputs, int64_t depth, bool bias);
   ops::PackedMatrix gate_up(const std::string& gate, const std::string& up, int64_t hidden, int64_t depth);
   // Convolutions with their biases; kernels [out, in, k], transposed [in, out, k].
-  ops::PackedMatrix conv(const std::string& prefix, int64_t in, int64_t out, int64_t kernel, DType dtype);
-  ops::PackedMatrix strided_conv(const std::string& prefix, int64_t in, int64_t out, int64_t kernel,
+  ops::PackedMatrix conv(const std::string& prefix, int64_t in, int64_t out, int64_t size);
+  // In f32 whatever the format.
+  ops::PackedMatrix exact_conv(const std::string& prefix, int64_t in, int64_t out, int64_t size);
+  ops::PackedMatrix strided_conv(const std::string& prefix, int64_t in, int64_t out, int64_t size,
                                  int64_t stride);
-  ops::PackedMatrix transposed_conv(const std::string& prefix, int64_t in, int64_t out, int64_t kernel,
+  ops::PackedMatrix transposed_conv(const std::string& prefix, int64_t in, int64_t out, int64_t size,
                                     int64_t stride);
   // Moves what a layer made by itself to where ops read it, and counts it.
   Tensor placed(Tensor host);
@@ -50,10 +54,13 @@ class Loader {
 
  private:
   ops::PackedMatrix counted(ops::PackedMatrix matrix);
+  weights::Weight matrix(const std::string& name, const Shape& shape);
+  weights::Weight kernel(const std::string& prefix, const Shape& shape, int outputs_axis);
+  weights::Weight in_format(weights::Weight weight, int outputs_axis) const;
 
   weights::TensorSource& source_;
   ops::Context& ctx_;
-  DType dtype_;
+  MatrixFormat format_;
   StateLayout& layout_;
   int64_t bytes_ = 0;
 };

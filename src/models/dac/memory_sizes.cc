@@ -33,9 +33,9 @@ void for_each_pass(int64_t sequences, int64_t most_frames, int64_t most_of_one,
 
 }  // namespace
 
-int64_t Codec::stream_bytes() const { return decoder_->layout().bytes_per_slot(dtype_); }
+int64_t Codec::stream_bytes() const { return decoder_->layout().bytes_per_slot(dtype()); }
 
-int64_t Codec::clip_bytes() const { return encoder_->layout().bytes_per_slot(dtype_); }
+int64_t Codec::clip_bytes() const { return encoder_->layout().bytes_per_slot(dtype()); }
 
 int64_t Codec::pass_bytes(int64_t streams) const {
   return DecodeMemory::bytes_of(decoder_->sizes(static_cast<int>(streams)));
@@ -64,7 +64,7 @@ int64_t Codec::encode_workspace_bytes(int clips, int threads, int64_t most_frame
   const int64_t most = Encoder::frames_per_pass(device_);
   if (most_frames == 0) most_frames = encoder_->most_frames();
   ops::PlanningContext planning(device_, threads);
-  StateSlots state(encoder_->layout(), clips, dtype_, planning.context());
+  StateSlots state(encoder_->layout(), clips, dtype(), planning.context());
   const int64_t hop = config_.samples_per_frame();
   const std::vector<float> samples(static_cast<size_t>(most * hop));
   std::vector<int32_t> codes(static_cast<size_t>(most * config_.num_codebooks()));

@@ -9,7 +9,9 @@
 #include "models/dac/decoder.h"
 #include "models/dac/encoder.h"
 #include "models/dac/small_config_testing.h"
+#include "ops/device_state.h"
 #include "ops/device_testing.h"
+#include "ops/planning_context.h"
 
 namespace shoal::dac {
 namespace {
@@ -35,7 +37,7 @@ Config wide_config() {
 struct Planned {
   const char* name;
   Config config;
-  DType dtype;
+  MatrixFormat format;
   int threads;
 };
 
@@ -43,6 +45,10 @@ void PrintTo(const Planned& planned, std::ostream* out) { *out << planned.name; 
 
 class CodecPlan : public testing::TestWithParam<Planned> {
  protected:
+  void SetUp() override {
+    if (!ops::multiplies(loading_.device, GetParam().format)) GTEST_SKIP() << "needs a GPU";
+  }
+
   // Its workspace has what is planned, in one block, so that its peak is exact.
   struct Reserved : ops::TestMachine {
     Reserved(int of_threads, int64_t bytes) : TestMachine(of_threads) { workspace.reserve(bytes); }
@@ -78,9 +84,9 @@ class CodecPlan : public testing::TestWithParam<Planned> {
 
 TEST_P(CodecPlan, IsWhatDecodingTakes) {
   const int threads = GetParam().threads;
-  const Codec codec = Codec::random(config_, loading_.context, GetParam().dtype, Parts::decode, 1);
+  const Codec codec = Codec::random(config_, loading_.context, GetParam().format, Parts::decode, 1);
   for (const int count : {1, 5, 70}) {
-    const int64_t planned = Codec::sized(config_, loading_.device, GetParam().dtype, Parts::decode)
+    const int64_t planned = Codec::sized(config_, loading_.device, GetParam().format, Parts::decode)
                                 .decode_workspace_bytes(count, threads);
     CodecStatePool pool(codec, loading_.context, count);
     std::vector<CodecStream> streams;
@@ -112,10 +118,10 @@ TEST_P(CodecPlan, IsWhatDecodingTakes) {
 
 TEST_P(CodecPlan, IsWhatEncodingTakes) {
   const int threads = GetParam().threads;
-  const Codec codec = Codec::random(config_, loading_.context, GetParam().dtype, Parts::encode, 1);
+  const Codec codec = Codec::random(config_, loading_.context, GetParam().format, Parts::encode, 1);
   for (const int clips : {1, 4}) {
     const auto full = static_cast<int32_t>(Encoder::frames_per_pass(loading_.device));
-    const int64_t planned = Codec::sized(config_, loading_.device, GetParam().dtype, Parts::encode)
+    const int64_t planned = Codec::sized(config_, loading_.device, GetParam().format, Parts::encode)
                                 .encode_workspace_bytes(clips, threads, 2 * full);
     Reserved machine(threads, planned);
     // The first pass is full of the first clip's frames, the second one has as few or as many as it may have.
@@ -142,14 +148,21 @@ INSTANTIATE_TEST_SUITE_P(All, CodecPlan,
                          testing::Values(Planned{"Small", small_config(), DType::f32, 1},
                                          Planned{"SmallBf16", small_config(), DType::bf16, 3},
                                          Planned{"Wide", wide_config(), DType::f32, 2},
-                                         Planned{"WideBf16", wide_config(), DType::bf16, 1}),
+                                         Planned{"WideBf16", wide_config(), DType::bf16, 1},
+                                         Planned{"SmallInt8", small_config(), {DType::i8, DType::bf16}, 1},
+                                         Planned{"WideInt8", wide_config(), {DType::i8, DType::bf16}, 1}),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 // With the kernels that a GPU has for the published widths alone.
-TEST(CodecPlanOfAGpu, PublishedSizesAreThoseThatAreNeeded) {
+class CodecPlanOfPublishedSizes : public testing::TestWithParam<MatrixFormat> {};
+INSTANTIATE_TEST_SUITE_P(All, CodecPlanOfPublishedSizes,
+                         testing::Values(DType::bf16, MatrixFormat(DType::i8, DType::bf16)),
+                         [](const auto& tested) { return std::string(name_of(tested.param.weights)); });
+
+TEST_P(CodecPlanOfPublishedSizes, IsWhatIsNeeded) {
   if (ops::testing_on_cpu()) GTEST_SKIP() << "needs a GPU";
   const ops::TestMachine loading(2);
-  const Codec codec = Codec::random(Config::published(), loading.context, DType::bf16, Parts::both, 1);
+  const Codec codec = Codec::random(Config::published(), loading.context, GetParam(), Parts::both, 1);
   const int64_t frames = 2 * Encoder::frames_per_pass(loading.device);
   const std::vector<float> sound(static_cast<size_t>(frames * codec.config().samples_per_frame()), 0.25f);
   const std::vector<int32_t> codes(static_cast<size_t>(128 * codec.config().num_codebooks()), 3);
@@ -161,6 +174,28 @@ TEST(CodecPlanOfAGpu, PublishedSizesAreThoseThatAreNeeded) {
   decoding.workspace.reserve(codec.decode_workspace_bytes(1, 2));
   codec.decode(decoding.context, codes);
   EXPECT_EQ(decoding.workspace.peak_bytes(), codec.decode_workspace_bytes(1, 2));
+}
+
+// The largest matrix in 16 bits beside the rows that are there then.
+TEST(CodecPlanOfAGpu, CountsTheMatrixThatIsWidened) {
+  SKIP_WITHOUT_CUDA();
+  constexpr Device kDevice{DeviceKind::cuda, 0};
+  const auto planned = [&](MatrixFormat format) {
+    return Codec::sized(Config::published(), kDevice, format, Parts::both);
+  };
+  const Codec wide = planned(DType::bf16), narrow = planned({DType::i8, DType::bf16});
+  const Config config = Config::published();
+  const int64_t transposed = 2 * config.decoder_rates[0] * config.decoder_dim * config.decoder_dim / 2 * 2;
+  const int64_t more = narrow.decode_workspace_bytes(1, 1) - wide.decode_workspace_bytes(1, 1);
+  EXPECT_GT(narrow.decode_workspace_bytes(1, 1), transposed);
+  EXPECT_LE(more, transposed);
+  EXPECT_GE(narrow.encode_workspace_bytes(1, 1), wide.encode_workspace_bytes(1, 1));
+  const auto share = [&](int64_t CodecMemory::* part) {
+    return static_cast<double>(narrow.memory().*part) / static_cast<double>(wide.memory().*part);
+  };
+  EXPECT_NEAR(share(&CodecMemory::encoder), 0.5, 0.01);
+  EXPECT_NEAR(share(&CodecMemory::decoder), 0.5, 0.01);
+  EXPECT_LT(narrow.memory().total(), 425e6);
 }
 
 // What kernels of an H200 take.

@@ -88,8 +88,8 @@ Quantiser::Codebook Quantiser::load_codebook(Loader& loader, int64_t index) cons
   const std::string prefix = codebook_prefix(index);
   const int64_t dim = config_.codebook_dim, latent = config_.latent_dim;
   Codebook codebook;
-  codebook.in_proj = loader.conv(prefix + ".in_proj", latent, dim, 1, DType::f32);
-  codebook.out_proj = loader.conv(prefix + ".out_proj", dim, latent, 1, DType::f32);
+  codebook.in_proj = loader.exact_conv(prefix + ".in_proj", latent, dim, 1);
+  codebook.out_proj = loader.exact_conv(prefix + ".out_proj", dim, latent, 1);
   Tensor entries = loader.host_f32(prefix + ".codebook.weight", {entries_of(config_, index), dim});
   codebook.directions = loader.made(DType::f32, entries.shape(), [&] { return normalised_rows(entries); });
   codebook.entries = loader.placed(std::move(entries));

@@ -17,7 +17,7 @@ const Decoder& checked(const Decoder* decoder) {
 
 CodecStatePool::CodecStatePool(const Codec& codec, ops::Context& ctx, int max_streams)
     : codec_(&codec),
-      state_(checked(codec.decoder_.get()).layout(), max_streams, codec.dtype_, ctx),
+      state_(checked(codec.decoder_.get()).layout(), max_streams, codec.dtype(), ctx),
       memory_(ctx, codec.decoder_->sizes(max_streams)) {
   CHECK(ctx.device == codec.device_, "codec streams: the context is of another device than the codec");
 }

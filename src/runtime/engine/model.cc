@@ -43,9 +43,12 @@ MemoryEstimate estimate_memory(const EngineConfig& config) {
 }
 
 QuantisationReport quantise_model(const QuantiseOptions& options, const QuantiseProgress& progress) {
-  if (options.weights == WeightFormat::automatic)
-    fail(ErrorCode::invalid_argument, "weights: expected int8, int4 or fp8, got \"", name_of(options.weights),
-         "\"");
+  const bool keeps_weights = options.weights == WeightFormat::automatic;
+  if (keeps_weights && options.codec == CodecWeights::automatic)
+    fail(ErrorCode::invalid_argument, "weights: expected int8, int4 or fp8, or int8 of the codec, got \"",
+         name_of(options.weights), "\"");
+  if (keeps_weights && !options.calibration.empty())
+    fail(ErrorCode::invalid_argument, "calibration: it is for int8 and int4 weights of the language model");
   if (options.group != 0 && options.weights != WeightFormat::int4)
     fail(ErrorCode::invalid_argument, "group: ", name_of(options.weights),
          " has one scale for each output; groups are for int4");

@@ -60,6 +60,16 @@ Formats with_kv_precision(Formats formats, KvPrecision kv) {
   return formats;
 }
 
+MatrixFormat codec_format(DType operands, CodecWeights weights, bool stored, Device device) {
+  const MatrixFormat narrow{DType::i8, operands};
+  const bool is_gpu = ops::computes_by_itself(device), fits = is_gpu && ops::multiplies(device, narrow);
+  if (weights == CodecWeights::int8 && !fits)
+    fail(ErrorCode::unsupported, "codec_weights: int8 ",
+         is_gpu ? "on a GPU needs 16 bits beside it; use --precision bfloat16"
+                : "saves memory on a GPU alone; on a CPU use auto");
+  return fits && (stored || weights == CodecWeights::int8) ? narrow : MatrixFormat(operands);
+}
+
 Precision precision_of(const Formats& formats) {
   switch (formats.operands) {
     case DType::bf16:
@@ -90,7 +100,7 @@ Formats choose_formats(Precision precision, const weights::Checkpoint& checkpoin
   if (stored) {
     Formats formats = precision == Precision::automatic ? Formats(stored->precision)
                                                         : choose_formats(precision, checkpoint);
-    formats.weights = stored->weights;
+    if (stored->weights) formats.weights = *stored->weights;
     formats.group = stored->group;
     return formats;
   }

@@ -22,6 +22,9 @@ std::string_view name_of_weights(DType dtype);
 void check_kv_precision(KvPrecision kv, Device device, int64_t head_dim);
 // These formats with keys and values as asked for.
 Formats with_kv_precision(Formats formats, KvPrecision kv);
+// How a codec whose products take operands of that dtype keeps its weights. stored: the folder has them in 8
+// bits, which stay so where the device multiplies them. Throws Error(unsupported) for int8 where it does not.
+MatrixFormat codec_format(DType operands, CodecWeights weights, bool stored, Device device);
 // The name of the chosen precision.
 Precision precision_of(const Formats& formats);
 // What "auto" decides by.

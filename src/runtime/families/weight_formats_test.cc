@@ -6,7 +6,9 @@
 #include "runtime/engine/engine_testing.h"
 #include "runtime/engine/model_precision.h"
 #include "runtime/families/kokoro/kokoro_testing.h"
+#include "runtime/families/language/memory_plan.h"
 #include "runtime/families/language/model_sizes.h"
+#include "runtime/families/language/pipeline.h"
 #include "shoal/model.h"
 #include "shoal/quantise.h"
 #include "weights/quantised.h"
@@ -122,6 +124,44 @@ TEST(WeightFormats, OnAGpuTakeTheirBitsAndTheScalesOfGroups) {
   EXPECT_NEAR(layers(DType::u4, 32) / wide, 5.0 / 16, 0.001);
   EXPECT_NEAR(layers(DType::u4, 64) / wide, 4.5 / 16, 0.001);
   EXPECT_NEAR(layers(DType::u4, 128) / wide, 4.25 / 16, 0.001);
+}
+
+// The plan of one user of S1-mini's sizes on a GPU, which need not be there.
+MemoryPlan plan_of_one_user(DType weights, bool codec_in_8_bits) {
+  EngineConfig config;
+  config.max_batch_size = config.max_streams = 1;
+  ModelSizes sizes{.language_model = dual_ar::Config::s1_mini(),
+                   .codec = dac::Config::published(),
+                   .formats = Formats(weights, DType::bf16, DType::bf16),
+                   .codec_in_8_bits = codec_in_8_bits,
+                   .device = {DeviceKind::cuda, 0}};
+  if (weights == DType::u4) sizes.formats.group = kUsualGroup;
+  constexpr int64_t kFree = int64_t{80} << 30;
+  return plan_memory(config, sizes, split_threads(config, 8, /*device_computes=*/true), kFree);
+}
+
+TEST(CodecWeights, Of8BitsHalveTheCodecInThePlanOfAGpu) {
+  SKIP_WITHOUT_CUDA();
+  const MemoryPlan wide = plan_of_one_user(DType::bf16, false), narrow = plan_of_one_user(DType::bf16, true);
+  EXPECT_GT(wide.codec.total(), 800e6);
+  EXPECT_LT(narrow.codec.total(), 425e6);
+  EXPECT_EQ(narrow.language_model.total(), wide.language_model.total());
+  EXPECT_EQ(narrow.kv_pages, wide.kv_pages);
+  EXPECT_GT(narrow.recordings, wide.recordings);
+  EXPECT_LT(plan_of_one_user(DType::i8, true).total(), 2.1e9);
+  EXPECT_LT(plan_of_one_user(DType::u4, true).total(), 1.7e9);
+}
+
+TEST(CodecWeights, KokoroHasNone) {
+  EngineConfig config =
+      with_format(std::string(SHOAL_SOURCE_DIR) + "/tests/data/kokoro/set_a", WeightFormat::automatic);
+  config.codec_weights = CodecWeights::int8;
+  Engine engine(config);
+  for (const Error& error :
+       {testing::error_of([&] { estimate_memory(config); }), testing::error_of([&] { engine.start(); })}) {
+    EXPECT_EQ(error.code(), ErrorCode::unsupported);
+    EXPECT_THAT(error.message(), ::testing::HasSubstr("codec_weights: int8"));
+  }
 }
 
 class EngineWithFormat : public ::testing::TestWithParam<WeightFormat> {};

@@ -80,10 +80,11 @@ std::string description(const dac::Config& c) {
 
 }  // namespace
 
-std::string codec_fingerprint(const std::string& codec_path, const dac::Config& config, DType dtype) {
+std::string codec_fingerprint(const std::string& codec_path, const dac::Config& config, MatrixFormat format) {
   Sha256 hash;
   add_file(codec_path, hash);
-  hash.update(concat(description(config), ' ', name_of(dtype)));
+  hash.update(concat(description(config), ' ', name_of(format.operand)));
+  if (format.weights != format.operand) hash.update(concat(' ', name_of(format.weights)));
   return hex_digits(hash.finish()).substr(0, kFingerprintDigits);
 }
 

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <vector>
 
+#include "base/bf16.h"
 #include "base/e4m3.h"
+#include "base/f16.h"
 #include "ops/cpu/gemm/integers.h"
 #include "ops/cpu/gemm/nibbles.h"
 #include "ops/weight_source.h"
@@ -66,6 +68,30 @@ void round_row_to_nibbles(const std::vector<float>& values, int64_t group, uint8
   error.worst = error.share();
 }
 
+// The weights of one index of an axis of a dense tensor: pieces of `length` that lie `step` apart.
+struct Slice {
+  Slice(const Shape& shape, int axis) : pieces(1), length(1) {
+    for (int i = 0; i < axis; ++i) pieces *= shape[i];
+    for (int i = axis + 1; i < shape.rank(); ++i) length *= shape[i];
+    step = shape[axis] * length;
+  }
+  int64_t size() const { return pieces * length; }
+  // Element i of index n.
+  int64_t place(int64_t n, int64_t i) const { return i / length * step + n * length + i % length; }
+
+  int64_t pieces, length, step;
+};
+
+RoundingError sum_of(const std::vector<RoundingError>& errors, TensorView scales) {
+  RoundingError all;
+  for (size_t row = 0; row < errors.size(); ++row) {
+    if (!std::isfinite(scales.as<float>()[row]))
+      fail(ErrorCode::corrupt_file, "a weight of output ", row, " is not a finite number");
+    all.add(errors[row]);
+  }
+  return all;
+}
+
 std::vector<float> row_of(TensorView weight, int64_t row) {
   std::vector<float> values(static_cast<size_t>(weight.dim(1)));
   for (size_t k = 0; k < values.size(); ++k)
@@ -85,13 +111,7 @@ RoundingError round_outputs(ThreadTeam& team, TensorView weight, TensorView roun
       scales.as<float>()[row] = round_row<Form>(row_of(weight, row), rounded.row<typename Form::Stored>(row),
                                                 errors[static_cast<size_t>(row)]);
   });
-  RoundingError all;
-  for (int64_t row = 0; row < weight.dim(0); ++row) {
-    if (!std::isfinite(scales.as<float>()[row]))
-      fail(ErrorCode::corrupt_file, "a weight of output ", row, " is not a finite number");
-    all.add(errors[static_cast<size_t>(row)]);
-  }
-  return all;
+  return sum_of(errors, scales);
 }
 
 }  // namespace
@@ -110,6 +130,55 @@ RoundingError round_to_int8(ThreadTeam& team, TensorView weight, TensorView inte
 
 RoundingError round_to_fp8(ThreadTeam& team, TensorView weight, TensorView values, TensorView scales) {
   return round_outputs<Fp8>(team, weight, values, scales);
+}
+
+RoundingError round_kernel_to_int8(ThreadTeam& team, TensorView kernel, int axis, TensorView integers,
+                                   TensorView scales) {
+  CHECK(kernel.rank() == 3 && (axis == 0 || axis == 1) && kernel.is_contiguous() &&
+            integers.is_contiguous() && integers.shape() == kernel.shape() &&
+            scales.shape() == Shape{kernel.dim(axis)},
+        "kernel ", kernel.shape(), ", integers ", integers.shape(), ", scales ", scales.shape());
+  const Slice slice(kernel.shape(), axis);
+  std::vector<RoundingError> errors(static_cast<size_t>(kernel.dim(axis)));
+  team.parallel_for(kernel.dim(axis), kRoundGrain, [&](int64_t begin, int64_t end, int) {
+    std::vector<float> values(static_cast<size_t>(slice.size()));
+    std::vector<int8_t> rounded(values.size());
+    for (int64_t n = begin; n < end; ++n) {
+      for (int64_t i = 0; i < slice.size(); ++i)
+        values[static_cast<size_t>(i)] = load_float(kernel.data(), kernel.dtype(), slice.place(n, i));
+      scales.as<float>()[n] = round_row<Int8>(values, rounded.data(), errors[static_cast<size_t>(n)]);
+      for (int64_t i = 0; i < slice.size(); ++i)
+        integers.as<int8_t>()[slice.place(n, i)] = rounded[static_cast<size_t>(i)];
+    }
+  });
+  return sum_of(errors, scales);
+}
+
+Tensor widen_int8(ThreadTeam& team, TensorView integers, TensorView scales, int axis, DType dtype) {
+  CHECK(integers.dtype() == DType::i8 && integers.is_contiguous() && axis < integers.rank() &&
+            scales.shape() == Shape{integers.dim(axis)},
+        "integers ", integers.shape(), ", scales ", scales.shape());
+  const Slice slice(integers.shape(), axis);
+  Tensor wide(dtype, integers.shape());
+  const auto widen = [&](auto* to, auto round) {
+    team.parallel_for(integers.dim(axis), kRoundGrain, [&](int64_t begin, int64_t end, int) {
+      for (int64_t n = begin; n < end; ++n)
+        for (int64_t i = 0; i < slice.size(); ++i) {
+          const int64_t at = slice.place(n, i);
+          to[at] = round(integers.as<int8_t>()[at], scales.as<float>()[n]);
+        }
+    });
+  };
+  if (dtype == DType::f32)
+    widen(wide.as<float>(), [](int8_t integer, float scale) { return integer * scale; });
+  else if (dtype == DType::bf16)
+    widen(wide.as<Bf16>(),
+          [](int8_t integer, float scale) { return float_to_bf16(integer * round_to_bf16(scale)); });
+  else
+    widen(wide.as<F16>(), [](int8_t integer, float scale) {
+      return float_to_f16(integer * f16_to_float(float_to_f16(scale)));
+    });
+  return wide;
 }
 
 RoundingError round_to_int4(ThreadTeam& team, TensorView weight, int64_t group, const NibbleMatrix& to) {

@@ -18,6 +18,7 @@ Product product_of(const PreparedRows& input, const PackedMatrix& weight, const 
   return {.shape = shape_of(weight),
           .format = weight.format,
           .weight = weight.storage.view().data(),
+          .scales = scales_of(weight),
           .x = input.x.data(),
           .x_stride = input.x.stride(0),
           .rows = rows,

@@ -9,11 +9,21 @@
 namespace shoal::ops::cuda {
 namespace {
 
+// The matrix in 16 bits: weights of 8 are widened in ctx.workspace, and the kernel that is started next waits
+// for them.
+const void* wide_weights(Context& ctx, const PackedMatrix& matrix) {
+  const Product product{.shape = shape_of(matrix),
+                        .format = matrix.format,
+                        .weight = matrix.storage.view().data(),
+                        .scales = scales_of(matrix)};
+  return is_narrow(product) ? widened(ctx, product).weight : product.weight;
+}
+
 template <typename T, int kChannels>
 void launch_unit(Context& ctx, const ResidualConvs& convs, UnitArguments arguments) {
   using Sizes = UnitSizes<kChannels>;
-  const auto stages_of = [](const PackedMatrix& matrix, int outputs) {
-    return weight_map(matrix.storage.view().data(), shape_of(matrix), outputs / kTileOutputs,
+  const auto stages_of = [&](const PackedMatrix& matrix, int outputs) {
+    return weight_map(wide_weights(ctx, matrix), shape_of(matrix), outputs / kTileOutputs,
                       Sizes::kStageTiles);
   };
   arguments.wide = stages_of(*convs.wide, Sizes::kWideOutputs);
@@ -66,6 +76,7 @@ bool has_unit_kernel(const Context& ctx, const ResidualConvs& convs) {
 
 void residual_unit_at_once(Context& ctx, TensorView x, const ConvRows& rows, const ConvHistory& history,
                            const ResidualConvs& convs, TensorView y) {
+  const Workspace::Scope scope(*ctx.workspace);
   const PackedMatrix &wide = *convs.wide, &narrow = *convs.narrow;
   const ConvSource source = source_of({x, rows, history, convs.wide_alpha}, (kUnitTaps - 1) * convs.dilation);
   const UnitArguments arguments{.source = source,

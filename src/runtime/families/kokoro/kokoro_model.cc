@@ -114,6 +114,8 @@ void check_kokoro_formats(const EngineConfig& config) {
   if (config.kv_precision == KvPrecision::int8)
     fail(ErrorCode::unsupported,
          "kv_precision: int8 is for language models; Kokoro keeps no keys and values");
+  if (config.codec_weights != CodecWeights::automatic)
+    fail(ErrorCode::unsupported, "codec_weights: int8 is for the codecs of language models; Kokoro has none");
 }
 
 KokoroSizes kokoro_sizes(const std::string& model, Precision precision, Device device) {

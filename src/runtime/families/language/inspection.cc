@@ -30,8 +30,9 @@ std::string describe(const dac::Config& codec) {
 }
 
 std::string describe(const weights::Quantisation& stored) {
+  if (!stored.weights) return "as they were";
   const std::string groups = stored.group > 0 ? concat(", in groups of ", stored.group) : "";
-  return concat(name_of_weights(stored.weights), ", of the layers' matrices", groups);
+  return concat(name_of_weights(*stored.weights), ", of the layers' matrices", groups);
 }
 
 ReportLine memory_line(const Formats& formats, int64_t weight_bytes, int64_t kv_bytes, int64_t positions) {
@@ -78,19 +79,22 @@ ModelReport LanguageFamily::inspect(const std::string& model, Precision precisio
 
   weights::Checkpoint lm_checkpoint = weights::Checkpoint::open(files.weights);
   weights::normalise_dual_ar_names(lm_checkpoint);
-  weights::Checkpoint codec_checkpoint = weights::Checkpoint::open(files.codec);
-  weights::normalise_codec_names(codec_checkpoint);
   GenerationDefaults::read(dir);
   check_consistency(*tokenizer, lm, codec, dir);
 
   const auto stored = read_quantisation(files, lm_checkpoint, lm);
+  const weights::Checkpoint codec_checkpoint = open_codec(files, codec, stored && stored->codec);
   const Formats formats = choose_formats(precision, lm_checkpoint, stored);
-  ModelReport report{.dir = dir,
-                     .family = lm.family == dual_ar::Family::s1 ? "s1" : "s2",
-                     .precision = std::string(name_of(formats.operands)),
-                     .weights = stored ? std::string(name_of_weights(stored->weights)) : "",
-                     .configuration = {{"configuration", describe(lm)}, {"codec", describe(codec)}}};
+  ModelReport report{
+      .dir = dir,
+      .family = lm.family == dual_ar::Family::s1 ? "s1" : "s2",
+      .precision = std::string(name_of(formats.operands)),
+      .weights = stored && stored->weights ? std::string(name_of_weights(*stored->weights)) : "",
+      .codec_weights = stored && stored->codec ? "int8" : "",
+      .configuration = {{"configuration", describe(lm)}, {"codec", describe(codec)}}};
   if (stored) report.configuration.push_back({"weights", describe(*stored)});
+  if (stored && stored->codec)
+    report.configuration.push_back({"codec weights", "int8, of its matrices and convolutions"});
   report.checkpoints = {
       audit("language model", lm_checkpoint, files.weights, dual_ar::required_tensors(lm), formats.operands),
       audit("codec", codec_checkpoint, files.codec, dac::required_tensors(codec, dac::Parts::both),

@@ -27,8 +27,10 @@ ModelSizes sizes_in(const std::string& dir, Precision precision) {
   check_consistency(*tokenizer, sizes.language_model, sizes.codec, dir);
   weights::Checkpoint checkpoint = weights::Checkpoint::open(files.weights);
   weights::normalise_dual_ar_names(checkpoint);
-  sizes.formats =
-      choose_formats(precision, checkpoint, read_quantisation(files, checkpoint, sizes.language_model));
+  const auto stored = read_quantisation(files, checkpoint, sizes.language_model);
+  sizes.formats = choose_formats(precision, checkpoint, stored);
+  sizes.codec_in_8_bits = stored && stored->codec;
+  open_codec(files, sizes.codec, sizes.codec_in_8_bits);
   return sizes;
 }
 
@@ -40,6 +42,9 @@ ModelSizes sizes_of(const EngineConfig& config, Device device) {
              : sizes_in(config.model.empty() ? built_in_voice_dir() : config.model, config.precision);
   check_kv_precision(config.kv_precision, device, sizes.language_model.slow.head_dim);
   sizes.formats = with_kv_precision(with_weights(sizes.formats, config.weights, device), config.kv_precision);
+  sizes.codec_in_8_bits =
+      codec_format(sizes.formats.operands, config.codec_weights, sizes.codec_in_8_bits, device).weights ==
+      DType::i8;
   sizes.device = device;
   sizes.semantic_head = config.semantic_only || sizes.language_model.family == dual_ar::Family::s2;
   sizes.with_encoder = config.with_encoder;

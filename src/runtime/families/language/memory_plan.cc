@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "models/dac/inventory.h"
 #include "models/dual_ar/step_memory.h"
 #include "ops/device_state.h"
 #include "ops/step_graph.h"
@@ -15,11 +16,20 @@ namespace {
 // The codec's passes of a few frames: an allowance.
 constexpr int64_t kCodecRecordings = 32, kLaunchesOfPass = 150;
 
+// Each matrix of 8 bits is widened by a launch of its own.
+int64_t launches_of_pass(const ModelSizes& sizes) {
+  if (!sizes.codec_in_8_bits) return kLaunchesOfPass;
+  const auto tensors = dac::required_tensors(sizes.codec, dac::Parts::decode);
+  return kLaunchesOfPass +
+         std::ranges::count_if(tensors, [](const auto& tensor) { return tensor.outputs_axis.has_value(); });
+}
+
 // Of steps of every size that they are recorded with, each with and without its column; and of passes.
-int64_t recordings_bytes(const EngineConfig& config, Device device, const dual_ar::DualAr& model) {
-  if (!config.cuda_graphs || !ops::computes_by_itself(device)) return 0;
+int64_t recordings_bytes(const EngineConfig& config, const ModelSizes& sizes, const dual_ar::DualAr& model) {
+  if (!config.cuda_graphs || !ops::computes_by_itself(sizes.device)) return 0;
   const int64_t of_steps = 2 * dual_ar::StepMemory::recorded_sizes(config.max_batch_size);
-  return (of_steps * model.launches_of_step() + kCodecRecordings * kLaunchesOfPass) * ops::kBytesOfLaunch;
+  return (of_steps * model.launches_of_step() + kCodecRecordings * launches_of_pass(sizes)) *
+         ops::kBytesOfLaunch;
 }
 
 // The workspace of steps, with some more: not steps of every size are planned, and a CPU's attention takes
@@ -95,7 +105,7 @@ MemoryPlan plan_memory(const EngineConfig& config, const ModelSizes& sizes, cons
       .step_arrays = dual_ar::StepMemory::bytes_of(model, streams, pages),
       .decode_workspace = decode_workspace(language_model, step),
       .codec_workspace = codec.decode_workspace_bytes(config.streams(), threads.of_codec()),
-      .recordings = recordings_bytes(config, sizes.device, language_model),
+      .recordings = recordings_bytes(config, sizes, language_model),
       .kv_page_bytes = dual_ar::KvCache::bytes_per_token(model, sizes.formats.kv) * config.kv_page_size,
       .available = available};
   if (sizes.with_encoder) plan.clip_workspace = clip_workspace(codec, threads.encode);

@@ -10,8 +10,8 @@ dual_ar::DualAr ModelSizes::sized_language_model() const {
 }
 
 dac::Codec ModelSizes::sized_codec() const {
-  return dac::Codec::sized(codec, device, formats.operands,
-                           with_encoder ? dac::Parts::both : dac::Parts::decode);
+  const MatrixFormat format = codec_in_8_bits ? MatrixFormat(DType::i8, formats.operands) : formats.operands;
+  return dac::Codec::sized(codec, device, format, with_encoder ? dac::Parts::both : dac::Parts::decode);
 }
 
 ModelSizes sizes_of(const SpeechModel& model, Device device) {
@@ -19,6 +19,7 @@ ModelSizes sizes_of(const SpeechModel& model, Device device) {
       .language_model = model.language_model().config(),
       .codec = model.codec().config(),
       .formats = model.formats(),
+      .codec_in_8_bits = model.codec().format().weights == DType::i8,
       .device = device,
       .semantic_head = model.language_model().head_outputs() != model.language_model().config().vocab_size,
       .with_encoder = model.codec().can_encode()};

@@ -17,7 +17,8 @@ namespace shoal::runtime {
 struct ModelSizes {
   dual_ar::Config language_model;
   dac::Config codec;
-  Formats formats;  // of the language model; the codec is in the operands' dtype
+  Formats formats;               // of the language model; the codec is in the operands' dtype
+  bool codec_in_8_bits = false;  // beside it
   Device device;
   bool semantic_head = false;  // the head has the semantic rows and <|im_end|>'s only
   bool with_encoder = true;

@@ -29,7 +29,7 @@ CodeStore::Options store_options(const EngineConfig& config, const SpeechModel& 
   // Codes of random weights are useless later: they are not kept on disk.
   return {.max_clips = config.reference_cache_size,
           .dir = path.empty() ? "" : cache_dir(config.cache_dir),
-          .fingerprint = path.empty() ? "random" : codec_fingerprint(path, codec, model.codec().dtype()),
+          .fingerprint = path.empty() ? "random" : codec_fingerprint(path, codec, model.codec().format()),
           .codebooks = static_cast<int>(codec.num_codebooks()),
           .codebook_size = std::max(codec.semantic_codebook_size, codec.codebook_size),
           .max_disk_bytes = config.cache_disk_mb * kMiB};
@@ -96,6 +96,7 @@ Pipeline::Pipeline(const EngineConfig& config, const MakeCalls& make_calls)
                               .precision = config.precision,
                               .weights = config.weights,
                               .kv_precision = config.kv_precision,
+                              .codec_weights = config.codec_weights,
                               .with_encoder = config.with_encoder,
                               .semantic_only = config.semantic_only},
                              decode_.context());

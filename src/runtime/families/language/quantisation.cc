@@ -1,4 +1,4 @@
-// A model folder whose layers are kept in 8 or 4 bits, made of one whose are not.
+// A model folder whose layers or codec are kept in fewer bits, made of one whose are not.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -16,7 +16,9 @@
 #include "ops/round_weights.h"
 #include "runtime/engine/model_precision.h"
 #include "runtime/families/language/calibration.h"
+#include "runtime/families/language/codec_quantisation.h"
 #include "runtime/families/language/language_family.h"
+#include "runtime/families/language/quantisation_file.h"
 #include "runtime/families/language/speech_model.h"
 #include "runtime/voices/new_file.h"
 #include "weights/name_maps.h"
@@ -26,36 +28,6 @@ namespace shoal::runtime {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Progress {
-  const QuantiseProgress& tell;
-  int64_t total, done = 0;  // bytes read
-
-  void add(int64_t bytes, const std::string& at) {
-    done += bytes;
-    if (tell && !tell(static_cast<double>(done) / static_cast<double>(total), at))
-      fail(ErrorCode::cancelled, "quantise: interrupted");
-  }
-};
-
-std::span<const std::byte> bytes_of(TensorView view) {
-  return {static_cast<const std::byte*>(view.data()), static_cast<size_t>(view.bytes())};
-}
-
-// In pieces, each of which is given back to `from` (release_pages) when it is written.
-template <typename Source>
-void copy_bytes(const Source& from, std::span<const std::byte> bytes, Output& file, int64_t offset,
-                const std::string& name, Progress& progress) {
-  constexpr size_t kPieceBytes = size_t{32} << 20;
-  while (!bytes.empty()) {
-    const auto piece = bytes.first(std::min(bytes.size(), kPieceBytes));
-    file.write(offset, piece);
-    from.release_pages();
-    bytes = bytes.subspan(piece.size());
-    offset += std::ssize(piece);
-    progress.add(std::ssize(piece), name);
-  }
-}
 
 class QuantisedWeights {
  public:
@@ -80,7 +52,7 @@ class QuantisedWeights {
 
   // calibration: null for none.
   std::vector<QuantisedLayer> write(const std::string& path, ThreadTeam& team, Calibration* calibration,
-                                    Progress& progress) const {
+                                    QuantisingProgress& progress) const {
     Output file(path, NewFile::kept);
     file.reserve(layout_.file_bytes);
     file.write(0, std::as_bytes(std::span(layout_.header)));
@@ -110,8 +82,8 @@ class QuantisedWeights {
   size_t parts() const { return to_.weights == DType::u4 ? 3 : 2; }
 
   void add_matrix(const std::string& name, const Shape& shape) {
-    if (has_output_scales(to_.weights)) {
-      shapes_.push_back({name, to_.weights, shape});
+    if (has_output_scales(*to_.weights)) {
+      shapes_.push_back({name, *to_.weights, shape});
       shapes_.push_back({weights::scales_name(name), DType::f32, {shape[0]}});
       return;
     }
@@ -163,12 +135,20 @@ class QuantisedWeights {
   weights::SafetensorsLayout layout_;
 };
 
-// Relative to the model's folder: its files and those of its voices, without hidden ones, checkpoints of the
-// language model and config.json.
-std::vector<fs::path> other_files(const fs::path& dir, const weights::Checkpoint& checkpoint) {
-  std::set<std::string> left = {"config.json", "model.safetensors.index.json", "model.safetensors",
-                                "model.pth"};
-  for (const std::string& path : checkpoint.files()) left.insert(std::string(file_name(path)));
+// config.json, and the checkpoints that are written anew: every form of them.
+std::set<std::string> replaced_files(const weights::Checkpoint* language_model,
+                                     const weights::Checkpoint* codec) {
+  std::set<std::string> replaced = {"config.json"};
+  if (language_model) replaced.insert({"model.safetensors.index.json", "model.safetensors", "model.pth"});
+  if (codec) replaced.insert({"codec.safetensors", "codec.pth"});
+  for (const weights::Checkpoint* checkpoint : {language_model, codec})
+    if (checkpoint)
+      for (const std::string& path : checkpoint->files()) replaced.insert(std::string(file_name(path)));
+  return replaced;
+}
+
+// Relative to the model's folder: its files and those of its voices, without hidden ones and those of `left`.
+std::vector<fs::path> other_files(const fs::path& dir, const std::set<std::string>& left) {
   std::vector<fs::path> found;
   for (const fs::directory_entry& entry : fs::directory_iterator(dir)) {
     const std::string name = entry.path().filename().string();
@@ -180,7 +160,7 @@ std::vector<fs::path> other_files(const fs::path& dir, const weights::Checkpoint
   return found;
 }
 
-void copy_file(const std::string& from, const fs::path& to, Progress& progress) {
+void copy_file(const std::string& from, const fs::path& to, QuantisingProgress& progress) {
   fs::create_directories(to.parent_path());
   const MappedFile source(from);
   Output file(to.string(), NewFile::kept);
@@ -209,46 +189,90 @@ fs::path free_place(const std::string& dir) {
   return place;
 }
 
-QuantisationReport write_model(const weights::ModelFiles& files, const QuantiseOptions& options,
-                               const QuantiseProgress& tell) {
-  if (const auto stored = weights::Quantisation::read(files.config))
-    fail(ErrorCode::invalid_argument, "model ", printable(files.dir), ": its weights are ",
-         name_of_weights(stored->weights), " already; quantise the model that it was made of");
-  weights::Checkpoint checkpoint = weights::Checkpoint::open(files.weights);
-  weights::normalise_dual_ar_names(checkpoint);
-  weights::Quantisation description{choose_formats(Precision::automatic, checkpoint).operands};
+// The checkpoints of a model folder, and what becomes of them.
+struct Quantising {
+  Quantising(const weights::ModelFiles& files, const QuantiseOptions& options);
+  int64_t bytes_to_read() const;
+
+  weights::Checkpoint language_model;
+  std::optional<weights::Checkpoint> codec;  // if it is to become smaller
+  weights::Quantisation description;
+  std::optional<QuantisedWeights> weights;
+  std::optional<QuantisedCodec> narrow_codec;
+};
+
+Quantising::Quantising(const weights::ModelFiles& files, const QuantiseOptions& options)
+    : language_model(weights::Checkpoint::open(files.weights)) {
+  weights::normalise_dual_ar_names(language_model);
+  description.precision = choose_formats(Precision::automatic, language_model).operands;
+  if (options.weights == WeightFormat::automatic) description.weights.reset();
   if (options.weights == WeightFormat::fp8) description.weights = DType::f8;
   if (options.weights == WeightFormat::int4)
     description.weights = DType::u4, description.group = options.group > 0 ? options.group : kUsualGroup;
-  const QuantisedWeights quantised(checkpoint, dual_ar::Config::read(files.config), description);
-  const std::string config = description.added_to(read_file(files.config, kMaxConfigBytes));
+  description.codec = options.codec == CodecWeights::int8;
+  if (description.weights) weights.emplace(language_model, dual_ar::Config::read(files.config), description);
+  if (!description.codec) return;
+  codec.emplace(weights::Checkpoint::open(files.codec));
+  weights::normalise_codec_names(*codec);
+  narrow_codec.emplace(*codec, read_codec_config(files));
+}
 
+int64_t Quantising::bytes_to_read() const {
+  int64_t bytes = narrow_codec ? narrow_codec->bytes_to_read() : 0;
+  if (weights)
+    for (const weights::StoredTensor& tensor : language_model.tensors()) bytes += tensor.view.bytes();
+  return bytes;
+}
+
+void check_is_original(const weights::ModelFiles& files) {
+  const auto stored = weights::Quantisation::read(files.config);
+  if (!stored) return;
+  fail(ErrorCode::invalid_argument, "model ", printable(files.dir), ": its ",
+       stored->weights ? concat("weights are ", name_of_weights(*stored->weights)) : "codec is int8",
+       " already; quantise the model that it was made of");
+}
+
+QuantisationReport write_model(const weights::ModelFiles& files, const QuantiseOptions& options,
+                               const QuantiseProgress& tell) {
+  check_is_original(files);
+  const Quantising made(files, options);
+  const std::string config = made.description.added_to(read_file(files.config, kMaxConfigBytes));
   const std::vector<std::string> sentences = options.calibration.empty()
                                                  ? std::vector<std::string>()
                                                  : read_calibration_sentences(options.calibration);
 
   const fs::path dir = files.dir, place = free_place(options.output_dir);
-  const std::vector<fs::path> others = other_files(dir, checkpoint);
-  Progress progress{tell, 0};
-  for (const weights::StoredTensor& tensor : checkpoint.tensors()) progress.total += tensor.view.bytes();
+  const std::vector<fs::path> others = other_files(
+      dir,
+      replaced_files(made.weights ? &made.language_model : nullptr, made.codec ? &*made.codec : nullptr));
+  QuantisingProgress progress{tell, made.bytes_to_read()};
   for (const fs::path& name : others) progress.total += static_cast<int64_t>(fs::file_size(dir / name));
 
-  const int64_t spoken_bytes = sentences.empty() ? 0 : checkpoint.file_bytes();  // counted as if read
+  const int64_t spoken_bytes =
+      sentences.empty() ? 0 : made.language_model.file_bytes();  // counted as if read
   progress.total += spoken_bytes;
   NewFolder folder(place.parent_path().string());
   ThreadTeam team(options.threads);
-  QuantisationReport report{checkpoint.file_bytes(), quantised.file_bytes()};
+  QuantisationReport report;
   std::optional<Calibration> calibration;
   if (!sentences.empty()) {
     progress.add(0, "calibration");
-    calibration.emplace(files, checkpoint, sentences, team, [&](double share) {
+    calibration.emplace(files, made.language_model, sentences, team, [&](double share) {
       progress.add(static_cast<int64_t>(share * static_cast<double>(spoken_bytes)) - progress.done,
                    "calibration");
     });
   }
-  report.layers = quantised.write(folder.path() + "/model.safetensors", team,
-                                  calibration ? &*calibration : nullptr, progress);
+  if (made.weights) {
+    report.bytes_before = made.language_model.file_bytes(), report.bytes_after = made.weights->file_bytes();
+    report.layers = made.weights->write(folder.path() + "/model.safetensors", team,
+                                        calibration ? &*calibration : nullptr, progress);
+  }
   calibration.reset();
+  if (made.narrow_codec) {
+    report.codec_bytes_before = made.codec->file_bytes();
+    report.codec_bytes_after = made.narrow_codec->file_bytes();
+    report.codec_parts = made.narrow_codec->write(folder.path() + "/codec.safetensors", team, progress);
+  }
   for (const fs::path& name : others) copy_file((dir / name).string(), folder.path() / name, progress);
   write_new_file(folder.path() + "/config.json", std::as_bytes(std::span(config)), NewFile::kept);
   sync_folder(folder.path());

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "models/dac/inventory.h"
 #include "models/dual_ar/inventory.h"
 #include "runtime/engine/model_precision.h"
 #include "runtime/families/language/random_model.h"
@@ -92,6 +93,13 @@ std::optional<weights::Quantisation> read_quantisation(const weights::ModelFiles
   return stored;
 }
 
+weights::Checkpoint open_codec(const weights::ModelFiles& files, const dac::Config& config, bool in_8_bits) {
+  weights::Checkpoint codec = weights::Checkpoint::open(files.codec);
+  weights::normalise_codec_names(codec);
+  weights::check_quantised_codec(codec, in_8_bits, dac::required_tensors(config, dac::Parts::both));
+  return codec;
+}
+
 dac::Config read_codec_config(const weights::ModelFiles& files) {
   return files.codec_config.empty() ? dac::Config::published() : dac::Config::read(files.codec_config);
 }
@@ -122,8 +130,10 @@ std::unique_ptr<const SpeechModel> SpeechModel::of_random_weights(const ModelOpt
   model->language_model_ = dual_ar::DualAr::random(
       config, ctx, {.formats = model->formats_, .head_rows = head_rows(options)}, kSeed);
   if (options.with_codec)
-    model->codec_ =
-        dac::Codec::random(dac::Config::published(), ctx, model->formats_.operands, parts(options), kSeed);
+    model->codec_ = dac::Codec::random(
+        dac::Config::published(), ctx,
+        codec_format(model->formats_.operands, options.codec_weights, /*stored=*/false, ctx.device),
+        parts(options), kSeed);
   return model;
 }
 
@@ -153,9 +163,12 @@ std::unique_ptr<const SpeechModel> SpeechModel::load(const ModelOptions& options
   language_model.release_pages();
 
   if (!options.with_codec) return model;
-  weights::Checkpoint codec = weights::Checkpoint::open(files.codec);
-  weights::normalise_codec_names(codec);
-  model->codec_ = dac::Codec::load(codec, codec_config, ctx, model->formats_.operands, parts(options));
+  const bool stored_codec = stored && stored->codec;
+  const weights::Checkpoint codec = open_codec(files, codec_config, stored_codec);
+  model->codec_ = dac::Codec::load(
+      codec, codec_config, ctx,
+      codec_format(model->formats_.operands, options.codec_weights, stored_codec, ctx.device),
+      parts(options));
   model->codec_path_ = files.codec.empty() ? "" : files.codec;
   return model;
 }

@@ -21,6 +21,7 @@ struct ModelOptions {
   Precision precision = Precision::automatic;
   WeightFormat weights = WeightFormat::automatic;
   KvPrecision kv_precision = KvPrecision::automatic;
+  CodecWeights codec_weights = CodecWeights::automatic;
   bool with_encoder = false;   // needed for reference clips
   bool with_codec = true;      // false: its configuration is read, codec() must not be asked for
   bool semantic_only = false;  // never sample text tokens (the reference samples over everything)
@@ -77,11 +78,14 @@ std::string shipped_voices_dir_of(const std::string& dir);
 // The configuration of a model folder with the semantic ids of its tokenizer filled in.
 dual_ar::Config read_language_model_config(const weights::ModelFiles& files,
                                            const text::Tokenizer& tokenizer);
-// What config.json says of weights of 8 bits, when the checkpoint (names normalised) is as it says; absent:
-// there are none. Throws Error as weights::Quantisation::parse and weights::check_quantised.
+// What config.json says of weights of 8 and 4 bits, when the checkpoint (names normalised) is as it says;
+// absent: there are none. Throws Error as weights::Quantisation::parse and weights::check_quantised.
 std::optional<weights::Quantisation> read_quantisation(const weights::ModelFiles& files,
                                                        const weights::Checkpoint& checkpoint,
                                                        const dual_ar::Config& config);
+// The codec's checkpoint, names normalised, as config.json says it is. Throws Error as Checkpoint::open and
+// weights::check_quantised_codec.
+weights::Checkpoint open_codec(const weights::ModelFiles& files, const dac::Config& config, bool in_8_bits);
 // Throws Error(corrupt_file) unless tokenizer, language model and codec speak of the same tokens and codes.
 void check_consistency(const text::Tokenizer& tokenizer, const dual_ar::Config& language_model,
                        const dac::Config& codec, const std::string& dir);

@@ -94,7 +94,8 @@ void pack_part(Context& ctx, const PackRequest& request, const PackArguments& wh
     copy_to_device(ctx, reinterpret_cast<const char*>(values), stored);
     return static_cast<decltype(values)>(stored.data());
   };
-  if (where.from.scales) arguments.from.scales = copied(where.from.scales, DType::f32, where.from.outputs);
+  if (where.from.scales)
+    arguments.from.scales = copied(where.from.scales, DType::f32, where.from.scale_count);
   if (where.from.group_scales) {
     const int64_t count = where.from.outputs * where.from.groups;
     arguments.from.group_scales = copied(where.from.group_scales, DType::bf16, count);
@@ -104,6 +105,8 @@ void pack_part(Context& ctx, const PackRequest& request, const PackArguments& wh
   if (where.from.dtype == DType::f8) return pack_fp8(ctx, arguments, request.operand, scales.as<float>());
   CHECK(request.dtype != DType::u4 && request.dtype != DType::f8, "only stored weights become ",
         name_of(request.dtype));
+  CHECK(request.dtype != DType::i8 || where.from.scales || where.from.n_inner == 1,
+        "phases that share a scale are rounded ahead");
   if (request.dtype == DType::i8) return pack_int8(ctx, arguments, request.operand, scales.as<float>());
 
   const bool tiles = request.dtype != DType::f32;

@@ -39,7 +39,7 @@ __device__ inline int64_t tile_row_of(const PackArguments& a, int64_t output) {
   return a.shape.paired ? output / kTileOutputs * 2 + a.part : output / kTileOutputs;
 }
 
-// As 8-bit weights, for operands of bf16 or f16; one tap. scales: by row of tiles and output in it.
+// As 8-bit weights, for operands of bf16 or f16. scales: by row of tiles and output in it.
 void pack_int8(Context& ctx, const PackArguments& arguments, DType operand, float* scales);
 // As e4m3 weights, of stored ones; otherwise the same.
 void pack_fp8(Context& ctx, const PackArguments& arguments, DType operand, float* scales);
