@@ -11,16 +11,10 @@ using nlohmann::ordered_json;
 using Row = std::vector<std::string>;
 
 // "model": as the precision has it. A folder may have weights of 8 bits itself.
-std::string weights_of(const EngineConfig& config) {
-  if (config.weights != WeightFormat::automatic) return std::string(name_of(config.weights));
-  const std::string stored = inspect_model(config.model).weights;
-  return stored.empty() ? "model" : stored;
-}
-
-std::string codec_weights_of(const EngineConfig& config) {
-  if (config.codec_weights != CodecWeights::automatic) return std::string(name_of(config.codec_weights));
-  const std::string stored = inspect_model(config.model).codec_weights;
-  return stored.empty() ? "model" : stored;
+std::string format_of(const EngineConfig& config, std::string_view asked, std::string ModelReport::* stored) {
+  if (asked != "auto") return std::string(asked);
+  const std::string found = inspect_model(config.model).*stored;
+  return found.empty() ? "model" : found;
 }
 
 struct Cell {
@@ -67,9 +61,9 @@ ordered_json side_of(const EngineConfig& config) {
   return {{"model", config.model.empty() ? "built-in" : config.model},
           {"device", estimate.device},
           {"precision", estimate.precision},
-          {"weights", weights_of(config)},
+          {"weights", format_of(config, name_of(config.weights), &ModelReport::weights)},
           {"kv_precision", config.kv_precision == KvPrecision::int8 ? "int8" : "model"},
-          {"codec_weights", codec_weights_of(config)},
+          {"codec_weights", format_of(config, name_of(config.codec_weights), &ModelReport::codec_weights)},
           {"language_model_bytes", model},
           {"codec_bytes", codec},
           {"kv_bytes_per_position", positions > 0 ? kv / positions : 0},

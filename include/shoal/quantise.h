@@ -49,8 +49,8 @@ using QuantiseProgress = std::function<bool(double share, const std::string& at)
 // calibration for the language model in float32, too, and 16 bytes for each pair of inputs of the widest
 // matrix. Throws Error as reading the model does; already_exists; invalid_argument (weights; group; quantised
 // already; calibration); too_large (calibration); unsupported (another family; fp8 with a calibration);
-// resource_exhausted (disk
-// full); io; cancelled.
+// resource_exhausted (disk full); io;
+// cancelled.
 QuantisationReport quantise_model(const QuantiseOptions& options, const QuantiseProgress& progress = {});
 
 }  // namespace shoal

@@ -49,6 +49,8 @@ QuantisationReport quantise_model(const QuantiseOptions& options, const Quantise
          name_of(options.weights), "\"");
   if (keeps_weights && !options.calibration.empty())
     fail(ErrorCode::invalid_argument, "calibration: it is for int8 and int4 weights of the language model");
+  if (keeps_weights && options.group != 0)
+    fail(ErrorCode::invalid_argument, "group: it is for int4 weights of the language model");
   if (options.group != 0 && options.weights != WeightFormat::int4)
     fail(ErrorCode::invalid_argument, "group: ", name_of(options.weights),
          " has one scale for each output; groups are for int4");

@@ -173,6 +173,12 @@ TEST_F(QuantisedCodecFolder, IsAskedForByName) {
                        .calibration = "x"})
                   .message(),
               HasSubstr("calibration"));
+  EXPECT_THAT(refused({.output_dir = narrow(),
+                       .weights = WeightFormat::automatic,
+                       .codec = CodecWeights::int8,
+                       .group = 64})
+                  .message(),
+              HasSubstr("group: it is for int4"));
 }
 
 // Of a lying configuration, too, in both directions.
