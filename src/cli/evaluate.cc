@@ -7,6 +7,7 @@
 #include "cli/evaluate_run.h"
 #include "cli/integer_option.h"
 #include "cli/number_option.h"
+#include "cli/option_name.h"
 
 namespace shoal::cli {
 namespace {
@@ -28,9 +29,19 @@ void add_sides(CLI::App& command, EvaluateOptions& o) {
   add("--against-codec-weights", o.against_codec_weights);
 }
 
+// An empty path, as of a variable that is not set, is refused: it would mean that nobody asked.
+CLI::Option* add_path(CLI::App& command, const std::string& flag, std::string& into,
+                      const std::string& help) {
+  const auto take = [name = option_name(flag), &into](const std::string& path) {
+    if (path.empty()) fail(ErrorCode::invalid_argument, name, ": expected a path, got an empty text");
+    into = path;
+  };
+  return command.add_option_function<std::string>(flag, take, help);
+}
+
 void add_figures(CLI::App& command, EvaluateOptions& o) {
-  command
-      .add_option("--texts", o.texts, "file with a text on each line, at most 1000 bytes; default: sentences")
+  add_path(command, "--texts", o.texts,
+           "file with a text on each line, at most 1000 bytes; default: sentences")
       ->type_name("FILE");
   add_integer(command, "--sentences", {1, 1 << 20}, store_in(o.sentences), "only the first so many");
   add_integer(command, "--max-frames", {1, 1 << 20}, store_in(o.max_frames),
@@ -40,12 +51,11 @@ void add_figures(CLI::App& command, EvaluateOptions& o) {
   CLI::Option* logits = command.add_flag("--logits-only", o.logits_only,
                                          "compare logits alone: neither lengths nor sound nor speed");
   command.add_flag("--no-sound", o.no_sound, "without the cepstral distance");
-  command
-      .add_option("--keep-sound", o.keep_sound,
-                  "new folder for the sounds of both, in side and reference, and what was said")
+  add_path(command, "--keep-sound", o.keep_sound,
+           "new folder for the sounds of both, in side and reference, and what was said")
       ->type_name("DIR")
       ->excludes(logits);
-  command.add_option("--json", o.json, "write the figures as JSON; -: print them instead of the table")
+  add_path(command, "--json", o.json, "write the figures as JSON; -: print them instead of the table")
       ->type_name("FILE");
   add_number(command, "--max-kl", {0}, store_number_in(o.gates.max_kl),
              "exit code 1 if the mean KL divergence of the semantic or of the fast heads is more (nats)");

@@ -81,6 +81,8 @@ TEST_F(Evaluate, RefusesWhatItCannotCompare) {
        {"--weights fp8 --device cpu", "--against-weights int3", "--max-kl -1", "--max-kl nan",
         "--max-length-ratio 0.5", "random:s1-mini --max-length-ratio 2", "--sentences 0", "--texts nowhere"})
     expect_users_fault(concat("evaluate ", option), "");
+  for (const char* option : {"--texts", "--keep-sound", "--json"})
+    expect_users_fault(concat("evaluate --sentences 1 ", option, " ''"), "expected a path");
   for (const auto& [bytes, part] : {std::pair<std::string, std::string>{"", "expected a text on each line"},
                                     {"\n \r\n\t\n", "expected a text on each line"},
                                     {"Good.\n\xff\xfe bad\n", "text 2"},
