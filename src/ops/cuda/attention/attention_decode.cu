@@ -81,8 +81,8 @@ __device__ __forceinline__ PositionTerms* terms_in(ScaleTile<kScaled>& tile) {
   return nullptr;
 }
 template <bool kScaled>
-__device__ __forceinline__ float* weight_sums_in(ScaleTile<kScaled>& tile) {
-  if constexpr (kScaled) return tile.weight_sums;
+__device__ __forceinline__ ByWarp* weight_sums_in(ScaleTile<kScaled>& tile) {
+  if constexpr (kScaled) return &tile.weight_sums;
   return nullptr;
 }
 
@@ -93,7 +93,7 @@ __global__ __launch_bounds__(kTileThreads, blocks_together<P>(kDim, kDeep, kMany
   static_assert(sizeof(DecodeShared<P, kDim, kDeep>) == shared_bytes_alone(kDim, kDeep, sizeof(P)));
   extern __shared__ __align__(kTileAlignment) unsigned char memory[];
   auto& shared = *reinterpret_cast<DecodeShared<P, kDim, kDeep>*>(memory);
-  const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
+  const int warp = static_cast<int>(threadIdx.x / 32);
   const int split = static_cast<int>(blockIdx.x), sequence = static_cast<int>(blockIdx.z);
   const HeadTile tile = args.tiling.tile(args.rows, static_cast<int>(blockIdx.y));
 
@@ -141,7 +141,7 @@ __global__ __launch_bounds__(kTileThreads, blocks_together<P>(kDim, kDeep, kMany
     share_terms(ring, at.position, args.scale, shared);
     WarpScores scores;
     score_keys<kDim>(scores, q, keys, range, ring.chunk, args.scale, terms_in(shared), offset);
-    if (lane < 4) lane_heads(shared.maxima[warp]) = {scores.top[0], scores.top[1]};
+    shared.maxima.set(warp, scores.top[0], scores.top[1]);
     __syncthreads();  // all maxima are visible, and the keys are no longer read
     if constexpr (!kDeep) ring.copy_values_behind(round);
     weigh_keys<P>(scores, shared.maxima, shared.weights, weight_sums_in(shared));

@@ -74,21 +74,32 @@ __device__ void score_keys(WarpScores& scores, const uint32_t (&q)[kDim / 16][2]
       scores.top[j] = fmaxf(scores.top[j], __shfl_xor_sync(~0u, scores.top[j], distance));
 }
 
-// Two neighbours of what is kept by head, those of this lane.
-__device__ inline float2& lane_heads(float* by_head) {
-  return reinterpret_cast<float2*>(by_head)[threadIdx.x % 4];
-}
+// What warps leave for each other: a number of each, by head.
+struct alignas(16) ByWarp {
+  float of_head[kDecodeHeads][kTileWarps];
+
+  // By all lanes, which hold those of their two heads.
+  __device__ void set(int warp, float first, float second) {
+    if (threadIdx.x % 32 >= 4) return;
+    float* const own = of_head[threadIdx.x % 4 * 2] + warp;
+    own[0] = first, own[kTileWarps] = second;
+  }
+  // Of the lane's head j.
+  __device__ float4 of(int j) const {
+    return *reinterpret_cast<const float4*>(of_head[static_cast<int>(threadIdx.x % 4) * 2 + j]);
+  }
+};
 
 // Puts the weights where all warps find them, [position][head]; of 8 bits also the sums of this warp's.
 // Between two barriers: maxima of all warps before, weights after.
 template <typename P>
-__device__ void weigh_keys(WarpScores& scores, float (&maxima)[kTileWarps][kDecodeHeads], Operand<P>* weights,
-                           [[maybe_unused]] float* sums) {
+__device__ void weigh_keys(WarpScores& scores, const ByWarp& maxima, Operand<P>* weights,
+                           [[maybe_unused]] ByWarp* sums) {
   const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
 #pragma unroll
-  for (int w = 0; w < kTileWarps; ++w) {
-    const float2 of_warp = lane_heads(maxima[w]);
-    scores.top[0] = fmaxf(scores.top[0], of_warp.x), scores.top[1] = fmaxf(scores.top[1], of_warp.y);
+  for (int j = 0; j < 2; ++j) {
+    const float4 of_warps = maxima.of(j);
+    scores.top[j] = fmaxf(fmaxf(of_warps.x, of_warps.y), fmaxf(of_warps.z, of_warps.w));
   }
   const auto weight = [&](const float(&of)[2][2], int h, int j) {
     return scores.seen[h] ? weight_of(of[h][j], scores.top[j]) : 0.0f;
@@ -107,7 +118,7 @@ __device__ void weigh_keys(WarpScores& scores, float (&maxima)[kTileWarps][kDeco
       for (int distance = 4; distance < 32; distance *= 2)
         sum[j] = __fadd_rn(sum[j], __shfl_xor_sync(~0u, sum[j], distance));
     }
-    if (lane < 4) lane_heads(sums + warp * kDecodeHeads) = {sum[0], sum[1]};
+    sums->set(warp, sum[0], sum[1]);
   }
 }
 
@@ -128,7 +139,7 @@ __device__ int lane_dim(int tile, int d) {
 // weight_sums: of each warp's positions, as weigh_keys left them; only for pages that have scales.
 template <int kDim, int kTiles, typename P>
 __device__ void sum_values(WarpSums<kTiles>& sums, const Operand<P>* weights, const P* values, int first_dim,
-                           [[maybe_unused]] float* weight_sums) {
+                           [[maybe_unused]] const ByWarp* weight_sums) {
   using T = Operand<P>;
   constexpr int kSteps = kChunk / 16;
   uint32_t b[kSteps][2];
@@ -139,26 +150,28 @@ __device__ void sum_values(WarpSums<kTiles>& sums, const Operand<P>* weights, co
         two, shared_address(weights + (step * 16 + static_cast<int>(threadIdx.x % 32)) * kDecodeHeads));
     b[step][0] = two[0], b[step][1] = two[1], b[step + 1][0] = two[2], b[step + 1][1] = two[3];
   }
-#pragma unroll
-  for (int step = 0; step < kSteps; ++step)
-#pragma unroll
-    for (int n = 0; n < kTiles; ++n) {
-      uint32_t v[4];
-      load_page_values<kDim>(v, values, first_dim + n * 16, step);
-      const uint32_t a[4] = {v[0], v[2], v[1], v[3]};
-      multiply<T>(sums.values[n], a, b[step][0], b[step][1]);
-    }
   float all[2];
   sum_columns<T>(all, b);
+#pragma unroll
+  for (int step = 0; step < kSteps; step += 2)
+#pragma unroll
+    for (int n = 0; n < kTiles; ++n) {
+      uint32_t a[2][4];
+      load_left_values<kDim>(a, values, first_dim + n * 16, step);
+      multiply<T>(sums.values[n], a[0], b[step][0], b[step][1]);
+      multiply<T>(sums.values[n], a[1], b[step + 1][0], b[step + 1][1]);
+    }
   if constexpr (PageFormat<P>::kScaled) {
     const ByteOffset offset(all);
 #pragma unroll
     for (int n = 0; n < kTiles; ++n)
 #pragma unroll
       for (int i = 0; i < 4; ++i) sums.values[n][i] = __fadd_rn(sums.values[n][i], offset.of_row[i % 2]);
-    const auto of = [&](int w) { return lane_heads(weight_sums + w * kDecodeHeads); };
-    sums.weights[0] = sum_of_chunk(of(0).x, of(1).x, of(2).x, of(3).x);
-    sums.weights[1] = sum_of_chunk(of(0).y, of(1).y, of(2).y, of(3).y);
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      const float4 of_warps = weight_sums->of(j);
+      sums.weights[j] = sum_of_chunk(of_warps.x, of_warps.y, of_warps.z, of_warps.w);
+    }
   } else {
     sums.weights[0] = all[0], sums.weights[1] = all[1];
   }

@@ -76,7 +76,7 @@ struct ScaleTile {};
 template <>
 struct alignas(kTileAlignment) ScaleTile<true> {
   PositionTerms terms[kChunk];
-  float weight_sums[kTileWarps * kDecodeHeads];
+  ByWarp weight_sums;
   __half own_key, own_value;  // scales of the row's own
 };
 
@@ -85,13 +85,13 @@ struct DecodeShared : ScaleTile<PageFormat<P>::kScaled> {
   alignas(kTileAlignment) P ring[ring_tiles(kDeep)][kChunk * kDim];
   Operand<P> q[kDecodeHeads * kDim];
   Operand<P> weights[kDecodeHeads * kChunk];
-  float maxima[kTileWarps][kDecodeHeads];
+  ByWarp maxima;
 };
 
 // page_bytes: of a value in the pages.
 constexpr int64_t shared_bytes_alone(int64_t dim, bool deep, int64_t page_bytes) {
   const int64_t scales = page_bytes == 1 ? static_cast<int64_t>(sizeof(ScaleTile<true>)) : 0;
-  const int64_t maxima = static_cast<int64_t>(sizeof(float)) * kTileWarps * kDecodeHeads;
+  const auto maxima = static_cast<int64_t>(sizeof(ByWarp));
   const int64_t all =
       scales + page_bytes * ring_tiles(deep) * kChunk * dim + 2 * kDecodeHeads * (dim + kChunk) + maxima;
   return (all + kTileAlignment - 1) / kTileAlignment * kTileAlignment;

@@ -105,6 +105,16 @@ __device__ void load_value_bytes(uint32_t (&b)[4], const uint8_t* values, int fi
 #pragma unroll
   for (int half = 0; half < 2; ++half) widen_bytes<0x4240, 0x4341>(bytes[half], b[half], b[2 + half]);
 }
+// Of two steps at once.
+template <int kDim>
+__device__ void load_value_bytes(uint32_t (&b)[2][4], const uint8_t* values, int first_dim, int step) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  uint32_t bytes[4];
+  const SharedAddress row = shared_address(values + Swizzle<kDim, uint8_t>::at(lane, 0));
+  load_matrices_transposed(bytes, at_vector(row, first_dim / 16) + step * 16 * kDim);
+#pragma unroll
+  for (int i = 0; i < 4; ++i) widen_bytes<0x4240, 0x4341>(bytes[i], b[i / 2][i % 2], b[i / 2][2 + i % 2]);
+}
 
 // ---- for pages of any format
 
@@ -146,6 +156,17 @@ __device__ void load_page_values(uint32_t (&b)[4], const P* values, int first_di
     load_value_bytes<kDim>(b, values, first_dim, step);
   else
     load_values<kDim>(b, values, first_dim, step);
+}
+// Of steps `step` and `step` + 1, as left operands: the dims are their rows.
+template <int kDim, typename P>
+__device__ void load_left_values(uint32_t (&a)[2][4], const P* values, int first_dim, int step) {
+  uint32_t b[2][4];
+  if constexpr (PageFormat<P>::kScaled)
+    load_value_bytes<kDim>(b, values, first_dim, step);
+  else
+    load_values<kDim>(b[0], values, first_dim, step), load_values<kDim>(b[1], values, first_dim, step + 1);
+#pragma unroll
+  for (int i = 0; i < 2; ++i) a[i][0] = b[i][0], a[i][1] = b[i][2], a[i][2] = b[i][1], a[i][3] = b[i][3];
 }
 
 // What is added to products of bytes with two rows (see above).

@@ -27,14 +27,23 @@ struct Swizzle {
   // In elements. Of vectors v and v ^ x in a row, the addresses differ by ^ 16 x bytes (tiles are aligned to
   // kTileAlignment): a lane computes one address and reaches the others by one instruction each.
   __host__ __device__ static constexpr int at(int row, int vector) {
-    const int key = kVectors == 2 ? row / 4 % 2 : kVectors == 4 ? row / 2 % 4 : row % 8;
-    return row * kDim + (vector ^ key) * kPerVector;
+    return row * kDim + (vector ^ key(row)) * kPerVector;
+  }
+  // By which a row's vectors are permuted. key(a + b) = key(a) ^ key(b) where a is less than a power of two
+  // of which b is a multiple.
+  __host__ __device__ static constexpr int key(int row) {
+    return kVectors == 2 ? row / 4 % 2 : kVectors == 4 ? row / 2 % 4 : row % 8;
   }
 };
 
-__device__ inline uint32_t shared_address(const void* p) {
-  return static_cast<uint32_t>(__cvta_generic_to_shared(p));
+// Of shared memory.
+using SharedAddress = uint32_t;
+
+__device__ inline SharedAddress shared_address(const void* p) {
+  return static_cast<SharedAddress>(__cvta_generic_to_shared(p));
 }
+// Of another vector of the row: the address of vector v gives that of v ^ other.
+__device__ inline SharedAddress at_vector(SharedAddress row, int other) { return row ^ 16 * other; }
 
 // The query heads that a block has: of one key/value head.
 struct HeadTile {
@@ -58,11 +67,14 @@ struct HeadTiling {
 
 // ---- asynchronous copies
 
-// 16 bytes, or 16 zeros (then nothing is read).
-__device__ inline void copy_or_clear(void* to_shared, const void* from, bool copy) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to_shared)),
-               "l"(__cvta_generic_to_global(from)), "r"(copy ? 16 : 0)
+// 16 bytes: `bytes` of them, 16 or 0, are read, and zeros follow.
+__device__ inline void copy_vector(SharedAddress to, const void* from, int bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(__cvta_generic_to_global(from)),
+               "r"(bytes)
                : "memory");
+}
+__device__ inline void copy_or_clear(void* to_shared, const void* from, bool copy) {
+  copy_vector(shared_address(to_shared), from, copy ? 16 : 0);
 }
 
 // Instead of a slot.
@@ -88,28 +100,24 @@ struct PageVectors {
   }
   __device__ __forceinline__ void copy(P* tile, const P* side) const {
     const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
+    const SharedAddress first =
+        shared_address(tile + Layout::at(warp * kWarpKeys + lane / kVectors, lane % kVectors));
+    const auto* const vectors = reinterpret_cast<const uint4*>(side);
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
-      const int key = warp * kWarpKeys + i * kAtOnce + lane / kVectors;
-      P* const to = tile + Layout::at(key, lane % kVectors);
-      const auto vector = [&](int at) {
-        return reinterpret_cast<const uint4*>(side) + static_cast<unsigned>(at);
-      };
+      const int row = i * kAtOnce;
+      const SharedAddress to = at_vector(first, Layout::key(row)) +
+                               static_cast<unsigned>(row * kDim * static_cast<int>(sizeof(P)));
       if constexpr (sizeof(P) == 1) {  // every byte is a number: nothing to clear
-        if (from[i] >= 0) copy_async<16>(to, vector(from[i]));
+        if (from[i] >= 0) copy_vector(to, vectors + static_cast<unsigned>(from[i]), 16);
       } else if (from[i] != kLeave) {
-        copy_or_clear(to, vector(max(from[i], 0)), from[i] >= 0);
+        copy_vector(to, vectors + static_cast<unsigned>(max(from[i], 0)), from[i] >= 0 ? 16 : 0);
       }
     }
   }
 };
 
 // ---- fragments
-
-// Of shared memory, as shared_address gives it.
-using SharedAddress = uint32_t;
-
-__device__ inline SharedAddress at_vector(SharedAddress row, int other) { return row ^ 16 * other; }
 
 __device__ inline void load_matrices(uint32_t (&r)[4], SharedAddress row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
