@@ -4,7 +4,6 @@
 #include <array>
 #include <atomic>
 #include <cmath>
-#include <limits>
 #include <unordered_set>
 
 #include "base/bf16.h"
@@ -26,16 +25,19 @@ template <typename... Parts>
   fail(ErrorCode::corrupt_file, checkpoint.path(), ": tensor ", name, ": ", parts...);
 }
 
-// Finite numbers of at least `least`.
+// The largest weight: with larger ones what GPUs multiply scales by would overflow.
+constexpr float kMostWeight = 65504;  // of f16
+
+// Numbers from least to most.
 void check_numbers(const Checkpoint& checkpoint, const std::string& name, TensorView numbers, DType dtype,
-                   float least) {
+                   float least, float most) {
   if (numbers.dtype() != dtype)
     fail_tensor(checkpoint, name, "expected dtype ", name_of(dtype), ", found ", name_of(numbers.dtype()));
   for (int64_t i = 0; i < numbers.elements(); ++i) {
     const float number = dtype == DType::f32 ? numbers.as<float>()[i] : bf16_to_float(numbers.as<Bf16>()[i]);
-    if (!(std::isfinite(number) && number >= least))
-      fail_tensor(checkpoint, name, "expected finite numbers", least == 0 ? " of at least 0" : "", ", found ",
-                  number);
+    if (!(least <= number && number <= most))
+      fail_tensor(checkpoint, name, "expected finite numbers of at least ", least, " and at most ", most,
+                  ", found ", number);
   }
 }
 
@@ -134,7 +136,8 @@ StoredIntegers find_integers(const Checkpoint& checkpoint, const std::string& ma
                 integers ? concat(name_of(integers->dtype()), " ", integers->shape()) : "none");
   const std::string scales = scales_name(matrix);
   const StoredIntegers found{*integers, checkpoint.get(scales, {shape[outputs_axis]}), {}};
-  check_numbers(checkpoint, scales, found.scales, DType::f32, 0);
+  const float largest = dtype == DType::f8 ? kE4m3Most : 127;
+  check_numbers(checkpoint, scales, found.scales, DType::f32, 0, kMostWeight / largest);
   if (team && dtype == DType::i8 && has_byte(*integers, 0xff, 0x80, *team))
     fail_tensor(checkpoint, matrix, "expected -127 to 127, found -128");
   if (team && dtype == DType::f8 && has_byte(*integers, 0x7f, kE4m3Nan, *team))
@@ -157,8 +160,8 @@ StoredIntegers find_nibbles(const Checkpoint& checkpoint, const std::string& mat
                                                        : groups_of(kUsualGroup);
   const StoredIntegers stored{*nibbles, checkpoint.get(scales, {shape[0], groups}),
                               checkpoint.get(minima, {shape[0], groups})};
-  check_numbers(checkpoint, scales, stored.scales, DType::bf16, 0);
-  check_numbers(checkpoint, minima, stored.minima, DType::bf16, -std::numeric_limits<float>::max());
+  check_numbers(checkpoint, scales, stored.scales, DType::bf16, 0, kMostWeight / 15);
+  check_numbers(checkpoint, minima, stored.minima, DType::bf16, -kMostWeight, kMostWeight);
   return stored;
 }
 

@@ -34,9 +34,9 @@ std::string scales_name(std::string_view matrix);
 std::string minima_name(std::string_view matrix);
 
 // i8 [outputs, depth], or of a kernel's shape, -127 to 127; and what those of an output count in: f32
-// [outputs], finite, at least 0. Or f8 instead of i8, without NaNs. Or of 4 bits: u8 [outputs, depth / 2],
-// two a byte, the first in the low bits; and bf16 [outputs, groups], finite, scales at least 0: an integer is
-// that times its group's scale, plus the group's minimum.
+// [outputs], finite, at least 0, no weight over 65,504. Or f8 instead of i8, without NaNs. Or of 4 bits: u8
+// [outputs, depth / 2], two a byte, the first in the low bits; and bf16 [outputs, groups], finite, scales at
+// least 0: an integer is that times its group's scale, plus the group's minimum.
 struct StoredIntegers {
   TensorView integers, scales, minima;
 };

@@ -150,7 +150,7 @@ TEST_F(QuantisedCheckpoint, GivesIntegersAndScales) {
 }
 
 TEST_F(QuantisedCheckpoint, RefusesScalesThatAreNone) {
-  for (const float bad : {-1.0f, NAN, INFINITY, -INFINITY}) {
+  for (const float bad : {-1.0f, NAN, INFINITY, -INFINITY, 516.0f}) {  // 516 x 127 > 65,504
     tensors_[2].bytes = array_bytes<float>({0.5f, bad});
     expect_refused("w.scales: expected finite numbers");
   }
@@ -199,7 +199,7 @@ TEST_F(QuantisedCheckpoint, OfFp8GivesItsBytesAndRefusesNaNs) {
 TEST_F(QuantisedCheckpoint, OfFp8RefusesScalesThatAreNone) {
   format_.weights = DType::f8;
   tensors_[0] = {{"w.weight", DType::f8, {2, 3}}, std::string(6, '\0')};
-  for (const float bad : {-1.0f, NAN, INFINITY}) {
+  for (const float bad : {-1.0f, NAN, INFINITY, 147.0f}) {
     tensors_[2].bytes = array_bytes<float>({0.5f, bad});
     expect_refused("w.scales: expected finite numbers");
   }
@@ -298,7 +298,7 @@ TEST_F(NibbleCheckpoint, RefusesScalesAndMinimaThatAreNone) {
     expect_refused("w.minima: expected finite numbers");
   }
   tensors_[2].bytes = array_bytes<uint16_t>({0xbf80, 0, 0, 0});
-  expect_refused("w.scales: expected finite numbers of at least 0, found -1");
+  expect_refused("w.scales: expected finite numbers of at least 0 and at most 4366.93, found -1");
 }
 
 TEST_F(NibbleCheckpoint, RefusesWhatIsNotAsItSays) {
