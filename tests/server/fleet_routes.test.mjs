@@ -17,12 +17,16 @@ const ended = (fleet, what, outcome) => until(`the ${what} to be ${outcome}`, as
 balanced("the fleet tells how it is, and the sum of what its workers tell", 2, async (fleet) => {
   await seesAll(fleet);
   for (let i = 0; i < 4; i++) assert.equal((await fleet.front.post("/v1/tts", { text: "Hello.", seed: i })).status, 200);
-  const { workers, balancer, counts } = (await fleet.front.get("/v1/workers")).json();
+  // A load is that of the last look at a worker, which may be older than its last answer.
+  const { workers, balancer, counts } = await until("idle workers", async () => {
+    const now = (await fleet.front.get("/v1/workers")).json();
+    return now.workers.every((worker) => worker.load === 0) && now;
+  }, 60);
   assert.deepEqual(counts, { total: 2, getting_requests: 2, ready: 2 });
   assert.equal(balancer.pid, fleet.balancerPid());
   assert.deepEqual(workers.map(({ name, state, pid, device, port, restarts, last_error }) => ({ name, state, pid, device, port, restarts, last_error })),
     [0, 1].map((i) => ({ name: `w${i + 1}`, state: "ready", pid: fleet.pid(i), device: "cpu", port: fleet.base + i, restarts: 0, last_error: null })));
-  for (const worker of workers) assert.ok(worker.load === 0 && worker.memory.resident_bytes > 10e6);
+  for (const worker of workers) assert.ok(worker.memory.resident_bytes > 10e6);
   const submitted = (await shares(fleet)).reduce((sum, count) => sum + count);
   assert.equal((await fleet.front.get("/v1/stats")).json().requests.submitted, submitted);
   assert.equal((await fleet.front.get("/v1/stats?model=shoal")).json().requests.submitted, submitted);
