@@ -14,7 +14,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "base/error.h"
+#include "base/error_testing.h"
 
 namespace shoal::audio {
 
@@ -99,18 +99,6 @@ inline double max_difference(std::span<const float> a, std::span<const float> b)
   for (size_t i = 0; i < std::min(a.size(), b.size()); ++i)
     worst = std::max(worst, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
   return worst;
-}
-
-// The Error that `call` throws; fails the test when it throws none.
-template <typename Call>
-Error error_of(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "no Error was thrown";
-  return Error(ErrorCode::internal, "no Error was thrown");
 }
 
 }  // namespace shoal::audio

@@ -6,6 +6,7 @@
 #include <random>
 #include <string>
 
+#include "base/error_testing.h"
 #include "base/temporary_folder_testing.h"
 #include "models/kokoro/fixtures_testing.h"
 #include "models/kokoro/voice_testing.h"
@@ -14,6 +15,8 @@
 #include "shoal/engine.h"
 
 namespace shoal::runtime::testing {
+
+using shoal::error_of;
 
 // The tiny model of the tree with random voices, and a dictionary, so that a few words need no espeak-ng.
 class KokoroFolder {
@@ -87,17 +90,6 @@ inline SpeechRequest random_kokoro_request(std::mt19937_64& random) {
   request.delivery = between(random, 0, 1) ? Delivery::whole : Delivery::streaming;
   request.client = std::string(1, static_cast<char>('a' + between(random, 0, 3)));
   return request;
-}
-
-template <typename Call>
-Error error_of(Call&& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return {ErrorCode::internal, ""};
 }
 
 }  // namespace shoal::runtime::testing

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <gmock/gmock.h>
 
+#include "base/error_testing.h"
 #include "base/file.h"
 #include "base/temporary_folder_testing.h"
 #include "runtime/engine/engine_testing.h"
@@ -14,15 +15,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::tiny_config;
-
-Error refusal_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error;
-  }
-  return Error(ErrorCode::internal, "nothing was refused");
-}
 
 class CalibratedModel : public ::testing::Test {
  protected:
@@ -45,7 +37,7 @@ TEST_F(CalibratedModel, ReadsOneSentenceALine) {
 
 TEST_F(CalibratedModel, RefusesFilesThatAreNone) {
   const auto refused = [&](std::string_view text, ErrorCode code, const std::string& named) {
-    const Error error = refusal_of([&] { read_calibration_sentences(written(text)); });
+    const Error error = error_of([&] { read_calibration_sentences(written(text)); });
     EXPECT_EQ(error.code(), code) << error.message();
     EXPECT_THAT(error.message(), HasSubstr(named));
   };
@@ -63,9 +55,9 @@ TEST_F(CalibratedModel, RefusesFilesThatAreNone) {
   EXPECT_EQ(read_calibration_sentences(written(many)).size(), 256u);
   refused(many + "Go.", ErrorCode::too_large, "line 257");
   refused(std::string((64 << 10) + 1, '\n'), ErrorCode::too_large, "sentences.txt");
-  EXPECT_EQ(refusal_of([&] { read_calibration_sentences(folder_.path("none.txt")); }).code(),
+  EXPECT_EQ(error_of([&] { read_calibration_sentences(folder_.path("none.txt")); }).code(),
             ErrorCode::not_found);
-  EXPECT_EQ(refusal_of([&] { read_calibration_sentences(folder_.path()); }).code(),
+  EXPECT_EQ(error_of([&] { read_calibration_sentences(folder_.path()); }).code(),
             ErrorCode::invalid_argument);
 }
 
@@ -111,10 +103,10 @@ TEST_F(CalibratedModel, TakesAnyLanguageModelAndLeavesNothingWhenItFails) {
     EXPECT_LE(layer.output_error, layer.output_error_before) << layer.name;
   const auto before = folder_.tree();
   const std::string empty = folder_.path("none.txt");
-  EXPECT_EQ(refusal_of([&] { quantise("new", {.calibration = empty}); }).code(), ErrorCode::not_found);
+  EXPECT_EQ(error_of([&] { quantise("new", {.calibration = empty}); }).code(), ErrorCode::not_found);
   int left = 2;
   const auto stop = [&](double share, const std::string&) { return share <= 1 && --left > 0; };
-  EXPECT_EQ(refusal_of([&] {
+  EXPECT_EQ(error_of([&] {
               quantise_model({.output_dir = folder_.path("new"), .calibration = sentences, .threads = 1},
                              stop);
             }).code(),

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/bf16.h"
+#include "base/error_testing.h"
 #include "base/file.h"
 #include "base/temporary_folder_testing.h"
 #include "models/dac/inventory.h"
@@ -24,17 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using testing::tiny_config;
-
-template <typename Call>
-Error error_told_by(Call&& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return Error(ErrorCode::internal, "");
-}
 
 class QuantisedCodecFolder : public ::testing::Test {
  protected:
@@ -156,14 +146,13 @@ TEST_F(QuantisedCodecFolder, LeavesTheLanguageModelAsItWas) {
             read_file(weights::find_model_files(narrow()).weights, 1 << 30));
   EXPECT_EQ(inspect_model(narrow()).weights, "");
   EXPECT_EQ(inspect_model(narrow()).precision, inspect_model(original).precision);
-  EXPECT_THAT(
-      error_told_by([&] { quantise_model({.model = narrow(), .output_dir = narrow() + "2"}); }).message(),
-      HasSubstr("its codec is int8 already"));
+  EXPECT_THAT(error_of([&] { quantise_model({.model = narrow(), .output_dir = narrow() + "2"}); }).message(),
+              HasSubstr("its codec is int8 already"));
 }
 
 TEST_F(QuantisedCodecFolder, IsAskedForByName) {
   const auto refused = [&](const QuantiseOptions& options) {
-    return error_told_by([&] { quantise_model(options); });
+    return error_of([&] { quantise_model(options); });
   };
   EXPECT_EQ(refused({.output_dir = narrow(), .weights = WeightFormat::automatic}).code(),
             ErrorCode::invalid_argument);
@@ -187,8 +176,8 @@ TEST_F(QuantisedCodecFolder, IsRefusedAlikeByWhoeverOpensIt) {
   const auto expect_refused = [&](const std::string& sentence) {
     const EngineConfig config = config_of(narrow());
     for (const Error& error :
-         {error_told_by([&] { Engine(config).start(); }), error_told_by([&] { inspect_model(narrow()); }),
-          error_told_by([&] { estimate_memory(config); })})
+         {error_of([&] { Engine(config).start(); }), error_of([&] { inspect_model(narrow()); }),
+          error_of([&] { estimate_memory(config); })})
       EXPECT_THAT(error.message(), HasSubstr(sentence));
   };
   const std::string good = read_file(narrow() + "/config.json", kMaxConfigBytes);
@@ -207,7 +196,7 @@ TEST_F(QuantisedCodecFolder, IsRefusedAlikeByWhoeverOpensIt) {
 TEST(CodecWeights, Of8BitsAreRefusedByNameWhereTheyGainNothing) {
   constexpr Device cpu, gpu{DeviceKind::cuda, 0};
   const auto refusal = [](DType operands, Device device) {
-    return error_told_by([&] { codec_format(operands, CodecWeights::int8, false, device); });
+    return error_of([&] { codec_format(operands, CodecWeights::int8, false, device); });
   };
   EXPECT_EQ(refusal(DType::bf16, cpu).code(), ErrorCode::unsupported);
   EXPECT_THAT(refusal(DType::bf16, cpu).message(), HasSubstr("on a CPU use auto"));
@@ -224,7 +213,7 @@ TEST(CodecWeights, Of8BitsAreRefusedByNameWhereTheyGainNothing) {
   config.device = "cpu";
   config.codec_weights = CodecWeights::int8;
   for (const Error& error :
-       {error_told_by([&] { Engine(config).start(); }), error_told_by([&] { estimate_memory(config); })}) {
+       {error_of([&] { Engine(config).start(); }), error_of([&] { estimate_memory(config); })}) {
     EXPECT_EQ(error.code(), ErrorCode::unsupported);
     EXPECT_THAT(error.message(), HasSubstr("codec_weights: int8"));
   }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error_testing.h"
 #include "runtime/engine/engine_testing.h"
 #include "runtime/families/language/speech_model.h"
 #include "shoal/model.h"
@@ -76,17 +77,6 @@ SpeechRequest three_speakers(uint64_t seed = 11) {
 Answer said_by(Engine& engine, const SpeechRequest& request) {
   Speech speech = engine.submit(request);
   return answer_of(speech);
-}
-
-template <typename Call>
-Error refusal_of(Call&& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return Error(ErrorCode::internal, "");
 }
 
 // The turns by the model alone, one after another: no engine, no cache, nothing shared.
@@ -177,7 +167,7 @@ TEST(Speakers, NamedVoicesAreTheirClipsInTheOrderOfTheNumbers) {
   named.voices = {{0, "clara"}, {1, ""}};  // the model's own choice
   EXPECT_NE(said_by(engine, named).codes, wanted.codes);
   named.voices = {{0, "clara"}, {1, "nobody"}};
-  EXPECT_EQ(refusal_of([&] { engine.submit(named); }).code(), ErrorCode::not_found);
+  EXPECT_EQ(error_of([&] { engine.submit(named); }).code(), ErrorCode::not_found);
 }
 
 TEST(Speakers, TurnsAreGroupedByFiveAndByBytes) {
@@ -231,7 +221,7 @@ TEST(Speakers, OddTextsAreSpokenAndReported) {
   EXPECT_THAT(warnings_of(few),
               ElementsAre(HasSubstr("speaker 1 has no reference: the model chooses a voice")));
   few.strict = true;
-  EXPECT_EQ(refusal_of([&] { engine.submit(few).read_all(); }).code(), ErrorCode::unsupported);
+  EXPECT_EQ(error_of([&] { engine.submit(few).read_all(); }).code(), ErrorCode::unsupported);
   std::string thousand;
   for (int i = 0; i < 1000; ++i) thousand += "<|speaker:" + std::to_string(i) + "|>Hi.";
   SpeechRequest many = dialogue_of(thousand);
@@ -245,7 +235,7 @@ TEST(Speakers, BadVoicesAreRefusedByName) {
     SpeechRequest request = dialogue_of("<|speaker:0|>One.<|speaker:1|>Two.");
     request.voices = {{0, "clara"}, {1, "hugo"}};
     change(request);
-    const Error error = refusal_of([&] { validate_request(request, model); });
+    const Error error = error_of([&] { validate_request(request, model); });
     EXPECT_EQ(error.code(), code) << error.message();
     EXPECT_THAT(error.message(), HasSubstr(what));
   };
@@ -294,7 +284,7 @@ TEST(Speakers, VoicesAreReadFromAText) {
   EXPECT_EQ(parse_speaker_voice("3=").voice, "");
   for (const char* bad :
        {"clara", "=clara", "x=clara", "-1=clara", " 0=clara", "0 =clara", "99999999999=clara"})
-    EXPECT_THAT(refusal_of([&] { parse_speaker_voice(bad); }).message(), HasSubstr("expected NUMBER=VOICE"));
+    EXPECT_THAT(error_of([&] { parse_speaker_voice(bad); }).message(), HasSubstr("expected NUMBER=VOICE"));
 }
 
 }  // namespace
