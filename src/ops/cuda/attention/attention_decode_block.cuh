@@ -97,9 +97,10 @@ constexpr int64_t shared_bytes_alone(int64_t dim, bool deep, int64_t page_bytes)
   return (all + kTileAlignment - 1) / kTileAlignment * kTileAlignment;
 }
 
-// Blocks on a multiprocessor. many: of 8 bits, which wait for little but instructions, if there are more
-// blocks than fit otherwise (256 sequences of 300 positions 55.8 -> 51.5 us on an H200; one takes 4.5 instead
-// of 4.4, for it has fewer registers).
+// Blocks on a multiprocessor, as many as registers for all of them suffice: 3 (head_dim 128) or 5 with four
+// tiles, one more with three, one more of 8 bits. many: of 8 bits, which wait for little but instructions, if
+// there are more blocks than fit otherwise (256 sequences of 300 positions 55.8 -> 51.5 us on an H200; one
+// takes 4.5 instead of 4.4, for it has fewer registers).
 template <typename P>
 constexpr bool can_be_many() {
   return sizeof(P) == 1;
