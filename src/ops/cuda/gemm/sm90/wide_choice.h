@@ -26,7 +26,7 @@ struct WideShape {
   constexpr int threads() const { return 128 * (row_groups + 1); }
 };
 
-constexpr std::array<WideShape, 12> kWideShapes = {{
+constexpr std::array<WideShape, 13> kWideShapes = {{
     {2, 192, false, 1, 224},
     {2, 128, false, 1, 224},
     {2, 96, false, 1, 0},
@@ -37,8 +37,9 @@ constexpr std::array<WideShape, 12> kWideShapes = {{
     {1, 96, true, 2, 0},
     {1, 64, true, 2, 0},
     {1, 32, true, 2, 0},
-    {1, 160, false, 2, 200, true},
-    {1, 160, false, 2, 200, true, true},
+    {1, 160, false, 1, 200, true},
+    {1, 160, false, 1, 200, true, true},
+    {1, 48, false, 1, 0, true},
 }};
 constexpr int kSegmentsShape = 11;
 
@@ -62,7 +63,7 @@ WidePlan wide_plan(const WideChoice& choice, const MatrixShape& matrix, const Ma
 
 // Floats between rows of sums: eight padding floats after each row, against bank conflicts.
 constexpr int kWideSumPadding = 8;
-// Unsplit, a warp's sums pass through shared memory this many outputs at a time.
+// Outputs of a warp that pass through shared memory at a time at most.
 constexpr int kWideChunk = 32;
 
 // Whether a product of few rows is bound by reading its weights from device memory, again in each step.

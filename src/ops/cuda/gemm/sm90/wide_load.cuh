@@ -20,7 +20,9 @@ struct WideSizes {
   static constexpr int kRowBytes = kRows * 64, kWeightBytes = kOutputs * 64;  // of a tile
   static constexpr int kRowWarps = 3;
   static constexpr int kConsumerWarps = 4 * kThis.row_groups;
-  static constexpr int kSumPitch = (kThis.split ? kOutputs : kWideChunk) + kWideSumPadding;  // floats
+  // Unsplit, a warp's sums pass through shared memory this many outputs at a time.
+  static constexpr int kChunk = kOutputs % kWideChunk == 0 ? kWideChunk : kWideChunk / 2;
+  static constexpr int kSumPitch = (kThis.split ? kOutputs : kChunk) + kWideSumPadding;  // floats
 };
 
 // The stages in turn, and which of their barriers' phases is next.

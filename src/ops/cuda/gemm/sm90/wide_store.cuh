@@ -164,10 +164,10 @@ __device__ inline int sums_of_four(int column) {
 
 // A warp's rows and one chunk of its outputs, in `shared`. All old values are read before any new one is
 // written.
-template <bool kPaired>
+template <bool kPaired, int kChunk>
 __device__ inline void store_chunk(const TileArguments& arguments, const float* shared, int pitch,
                                    int64_t row, int n) {
-  constexpr int kColumns = kWideChunk / (kPaired ? 8 : 4), kPlaces = 16 * kColumns / 32;
+  constexpr int kColumns = kChunk / (kPaired ? 8 : 4), kPlaces = 16 * kColumns / 32;
   const int lane = static_cast<int>(threadIdx.x % 32), column = lane % kColumns;
   const auto place_of = [&](int i) {
     return OutputPlace{row + lane / kColumns + i * (32 / kColumns), n + column * 4};
@@ -210,17 +210,17 @@ __device__ inline void store_totals(const TileArguments& arguments, float* share
                                     float (&totals)[WideSizes<kShape>::kSums]) {
   using Sizes = WideSizes<kShape>;
   if (arguments.plain) return store_plain<kPaired>(arguments, row, n, totals);
-  constexpr int kChunks = Sizes::kOutputs / kWideChunk, kTiles = kWideChunk / kTileOutputs;
+  constexpr int kChunk = Sizes::kChunk, kChunks = Sizes::kOutputs / kChunk, kTiles = kChunk / kTileOutputs;
 #pragma unroll 1
   for (int chunk = 0; chunk < kChunks; ++chunk) {
     __syncwarp();  // the chunk before has been read
-    [&]<int... kChunk>(std::integer_sequence<int, kChunk...>) {
-      ((chunk == kChunk ? share_sums<kChunk * kTiles, kTiles>(shared, Sizes::kSumPitch, totals) : void()),
+    [&]<int... kIndex>(std::integer_sequence<int, kIndex...>) {
+      ((chunk == kIndex ? share_sums<kIndex * kTiles, kTiles>(shared, Sizes::kSumPitch, totals) : void()),
        ...);
     }(std::make_integer_sequence<int, kChunks>());
     __syncwarp();
-    store_chunk<kPaired>(arguments, shared, Sizes::kSumPitch, row,
-                         n + chunk * (kPaired ? kWideChunk / 2 : kWideChunk));
+    store_chunk<kPaired, kChunk>(arguments, shared, Sizes::kSumPitch, row,
+                                 n + chunk * (kPaired ? kChunk / 2 : kChunk));
   }
 }
 
