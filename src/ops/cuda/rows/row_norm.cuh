@@ -35,10 +35,13 @@ __device__ inline float4 normed_four(const float4& x, float factor, const float4
 template <int kHeld>
 class RowNormOf {
  public:
-  __device__ void measure(const float* row, int depth, float eps, bool vectors) {
+  // asked(): called once, when the first inputs have been asked for and have yet to come.
+  template <typename Asked>
+  __device__ void measure(const float* row, int depth, float eps, bool vectors, const Asked& asked) {
     float4 sums{};
     for (int begin = 0; begin < depth; begin += kPiece) {
       read(row, begin, depth, vectors);
+      if (begin == 0) asked();
 #pragma unroll
       for (int i = 0; i < kHeld; ++i) {
         sums.x = __fmaf_rn(held_[i].x, held_[i].x, sums.x);
@@ -50,6 +53,10 @@ class RowNormOf {
     const float sum = warp_sum(__fadd_rn(__fadd_rn(sums.x, sums.y), __fadd_rn(sums.z, sums.w)));
     const float mean = __fdiv_rn(sum, static_cast<float>(depth));
     factor_ = __fdiv_rn(1.0f, __fsqrt_rn(__fadd_rn(mean, eps)));
+  }
+
+  __device__ void measure(const float* row, int depth, float eps, bool vectors) {
+    measure(row, depth, eps, vectors, [] {});
   }
 
   // 1 / sqrt(mean(x^2) + eps), in every lane.

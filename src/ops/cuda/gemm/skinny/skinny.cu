@@ -1,6 +1,8 @@
 #include "ops/cuda/gemm/skinny/skinny.cuh"
 #include "ops/cuda/gemm/skinny/skinny_cut.h"
 #include "ops/cuda/gemm/skinny/skinny_product.h"
+#include "ops/cuda/gemm/skinny/split_cut.h"
+#include "ops/cuda/gemm/skinny/split_product.h"
 #include "ops/cuda/gemm/skinny/streamed_cut.h"
 #include "ops/cuda/gemm/skinny/streamed_product.h"
 #include "ops/cuda/rows/with_type.cuh"
@@ -26,6 +28,9 @@ bool skinny_product(Context& ctx, const Product& product, DType x_dtype, const R
   CHECK(x_dtype == product.format.operand || (x_dtype == DType::f32 && shape.depth % 8 == 0));
   if (norm && product.rows > kNormRows) return false;
   const bool float_input = x_dtype == DType::f32;
+  if (!norm && !float_input && is_split(shape, product.rows, form_of(product.format), machine_of(ctx)) &&
+      split_product(ctx, product))
+    return true;
   if ((norm || !float_input) && is_streamed(shape, product.rows, form_of(product.format), machine_of(ctx)) &&
       streamed_product(ctx, product, norm))
     return true;

@@ -24,7 +24,8 @@
 
 namespace shoal::ops::cuda {
 
-enum class SkinnyInput { half, f32, normed };  // half: of the weights' dtype
+// half: of the operands' dtype; staged: those by way of shared memory.
+enum class SkinnyInput { half, f32, normed, staged };
 
 // Brings what is constant into shared memory: norm weights and the scales of 8-bit weights (on their way when
 // it returns), bias, scale.
@@ -226,9 +227,16 @@ __device__ inline void multiply_segment(const SkinnyArguments& a, Weights& weigh
       if (start + s >= count) break;
       multiply(s, start + s);
     }
-    if constexpr (kTileRows > kMostStreamedRows) break;  // there is only one piece
+    if constexpr (kTileRows > kMostStreamedRows && !Weights::kAlwaysStreams) break;  // there is one piece
     weights.release(piece);
   }
+}
+
+// How many tiles of 16-bit inputs are asked for ahead of the multiplications: at most 48 registers. Of one
+// row of tiles all of a segment of 3,072 inputs (1,024 x 3,072 of eight rows 4.4 -> 3.3 us on an H200), of
+// several rows of tiles less.
+__host__ __device__ constexpr int tiles_ahead(int tile_rows) {
+  return tile_rows == 1 ? 12 : tile_rows <= 4 ? 4 : 2;
 }
 
 // 64 or 80 registers: four or three blocks fit a multiprocessor, as far as shared memory allows.
@@ -246,10 +254,10 @@ __global__ void __launch_bounds__(kSkinnyThreads, kTileRows == 2 ? 4 : 3)
             tiles = min(a.segment_tiles, a.row_tiles - begin);
   load_constants<kBits>(a, at, shared, first);
   using Operands = TileOperands<T, kWeights, kTileRows>;
-  SegmentWeights<kBits> weights(a, at, shared, first, valid, begin, tiles);
-  Operands operands(a, begin);
   [[maybe_unused]] const OneNormedRow<T> one_row(a, begin,
                                                  kInput == SkinnyInput::normed && a.rows == 1 ? tiles : 0);
+  SegmentWeights<kBits> weights(a, at, shared, first, valid, begin, tiles);
+  Operands operands(a, begin);
   wait_for_inputs();
   SkinnyResults<kTileRows, kHigh> results(a, at, shared, first);
   SegmentSums<T, kTileRows, kHigh, kBits == 8 && !kHigh> sums;
@@ -257,18 +265,20 @@ __global__ void __launch_bounds__(kSkinnyThreads, kTileRows == 2 ? 4 : 3)
   if constexpr (kInput == SkinnyInput::normed) {
     static_assert(!kHigh, "at most kNormRows are normed");
     if (a.rows == 1)
-      one_row.stage(a, at, shared);
+      one_row.stage(a, at, shared, [] {});
     else
-      stage_normed<T>(a, at, shared);
+      stage_normed<T>(a, at, shared, [] {});
+    NormedInput input(a, at, shared, begin);
+    operands.set_scales(scales);
+    multiply_segment<kTileRows, kTileRows <= 4 ? 4 : 2>(a, weights, operands, input, tiles, sums);
+  } else if constexpr (kInput == SkinnyInput::staged) {
+    stage_rows(a, at, shared, 0, a.row_tiles * 4, [] {});
     NormedInput input(a, at, shared, begin);
     operands.set_scales(scales);
     multiply_segment<kTileRows, kTileRows <= 4 ? 4 : 2>(a, weights, operands, input, tiles, sums);
   } else {
     constexpr bool kFloat = kInput == SkinnyInput::f32;
-    // What is ahead of the multiplications takes at most 48 registers: of one row of tiles all of a segment
-    // of 3,072 inputs (1,024 x 3,072 of eight rows 4.4 -> 3.3 us on an H200), of several rows of tiles less.
-    constexpr int kWanted = kTileRows == 1 ? 12 : kTileRows <= 4 ? 4 : 2;
-    constexpr int kAhead = std::max(kWanted / (kHigh ? 2 : 1) / (kFloat ? 2 : 1), 1);
+    constexpr int kAhead = std::max(tiles_ahead(kTileRows) / (kHigh ? 2 : 1) / (kFloat ? 2 : 1), 1);
     DirectInput<T, kFloat, kHigh, kAhead> input(a, begin, tiles);
     if constexpr (kBits == 8) {
       wait_for_copies();

@@ -28,9 +28,10 @@ struct SkinnyArguments {
   // `stages` places for stage_tiles tiles of each row: one place for all of it, or two or three through which
   // it streams.
   int block_rows = 0, stage_tiles = 0, stages = 0;
-  int place_bytes = 0;  // of a row's tiles in a place
-  int most_units = 0;   // of block_rows rows of tiles, that a block of streamed.cuh has
-  bool staged = false;  // by streamed.cuh: rows that need no norm are copied into shared memory
+  int place_bytes = 0;   // of a row's tiles in a place
+  int first_stages = 0;  // that are asked for before the inputs are there, by streamed.cuh and split.cuh
+  int most_units = 0;    // of block_rows rows of tiles, that a block of streamed.cuh has
+  bool staged = false;   // rows that need no norm are copied into shared memory
 
   // Of the norm's weights in shared memory: a single row's are in registers (OneNormedRow).
   __host__ __device__ int norm_bytes() const {
@@ -62,7 +63,7 @@ struct SkinnyShared : NormedShared {
   __host__ __device__ explicit SkinnyShared(const SkinnyArguments& a) {
     x_stride = a.row_tiles * 4 + 1;
     x = a.segments * a.segment_bytes();
-    norm = x + (a.norm_weight ? a.rows * x_stride * 16 : 0);
+    norm = x + (a.rows_in_shared() ? a.rows * x_stride * 16 : 0);
     bias = norm + a.norm_bytes();
     scale = bias + a.block_rows * kTileOutputs * 4;
     before = scale + a.block_rows * kTileOutputs * 4;

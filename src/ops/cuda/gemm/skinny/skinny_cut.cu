@@ -41,7 +41,7 @@ void choose_cut(SkinnyArguments& a, const Machine& machine) {
     if (rows % step != 0) continue;
     if (rows > step && rows * row_bytes > budget) continue;
     const int64_t load = blocks_for(blocks_for(a.tile_rows, rows), machine.multiprocessors) * rows;
-    if (load < least) least = load, a.block_rows = rows;
+    if (load < least || (load == least && a.staged)) least = load, a.block_rows = rows;
   }
   const bool fits = a.block_rows * row_bytes <= kMostWeightBytes;
   a.stage_tiles = fits ? a.segment_tiles : a.paired ? 4 : 12;

@@ -118,15 +118,20 @@ __device__ inline void load_norm(const SkinnyArguments& a, const NormedShared& a
 }
 
 // Norms the rows of x into shared memory, zeros after `depth`; the norm's weights are on their way there.
-// Warp w norms row w.  Norm: RowNormOf, by how much of a row registers hold.
-template <typename T, typename Norm = RowNorm>
-__device__ inline void stage_normed(const SkinnyArguments& a, const NormedShared& at, char* shared) {
+// Warp w norms row w.  Norm: RowNormOf, by how much of a row registers hold.  asked(): called by each warp
+// when it has asked for its row.
+template <typename T, typename Norm = RowNorm, typename Asked>
+__device__ inline void stage_normed(const SkinnyArguments& a, const NormedShared& at, char* shared,
+                                    const Asked& asked) {
   const float* weight = reinterpret_cast<const float*>(shared + at.norm);
   const int row = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
   const bool exists = row < a.rows;
   const float* const from = static_cast<const float*>(a.x) + row * a.x_stride;
   Norm norm;
-  if (exists) norm.measure(from, a.depth, a.eps, true);
+  if (exists)
+    norm.measure(from, a.depth, a.eps, true, asked);
+  else
+    asked();
   wait_for_copies();
   __syncthreads();
   if (exists) {
@@ -155,7 +160,10 @@ class OneNormedRow {
   }
 
   // Once x is there. Whatever the block's threads have copied is visible afterwards; x is to its own warp.
-  __device__ void stage(const SkinnyArguments& a, const NormedShared& at, char* shared) const {
+  // asked(): called by each warp when it has asked for what it needs of x.
+  template <typename Asked>
+  __device__ void stage(const SkinnyArguments& a, const NormedShared& at, char* shared,
+                        const Asked& asked) const {
     const float* const from = static_cast<const float*>(a.x);
     float4 x[kHeld];
 #pragma unroll
@@ -166,6 +174,7 @@ class OneNormedRow {
       norm.measure(from, a.depth, a.eps, true);
       if (threadIdx.x == 0) shared_factor = norm.factor();
     }
+    asked();
     wait_for_copies();
     __syncthreads();
     const float factor = shared_factor;
@@ -194,19 +203,22 @@ class OneNormedRow {
   float4 weights_[kHeld];
 };
 
-// Copies the rows of x, which are of 16 bits, into shared memory, zeros after `depth`.
-__device__ inline void stage_rows(const SkinnyArguments& a, const NormedShared& at, char* shared) {
+// Copies `chunks` chunks of each row of x, which is of 16 bits, from chunk `first` on, into shared memory,
+// zeros after `depth`.  asked(): called by each thread when it has asked for its part.
+template <typename Asked>
+__device__ inline void stage_rows(const SkinnyArguments& a, const NormedShared& at, char* shared, int first,
+                                  int chunks, const Asked& asked) {
   uint4* const to = reinterpret_cast<uint4*>(shared + at.x);
-  const uint4* const from = static_cast<const uint4*>(a.x);
-  const int chunks = a.row_tiles * 4;
+  const uint4* const from = static_cast<const uint4*>(a.x) + first;
   for (int i = static_cast<int>(threadIdx.x); i < a.rows * chunks; i += static_cast<int>(blockDim.x)) {
     const int row = i / chunks, chunk = i % chunks;
     uint4* const place = to + row * at.x_stride + chunk;
-    if (chunk < a.depth / 8)
+    if (first + chunk < a.depth / 8)
       copy_async<16>(place, from + row * (a.x_stride / 8) + chunk);
     else
       *place = uint4{};
   }
+  asked();
   wait_for_copies();
   __syncthreads();
 }

@@ -12,7 +12,7 @@ void launch_skinny_rows(Context& ctx, const SkinnyArguments& a) {
                   .threads = dim3(kSkinnyThreads),
                   .shared_bytes = static_cast<size_t>(SkinnyShared(a).bytes)};
   auto kernel = skinny_kernel<T, kWeights, kInput, kTileRows, false>;
-  if constexpr (kInput != SkinnyInput::normed)
+  if constexpr (kInput == SkinnyInput::half || kInput == SkinnyInput::f32)
     if (a.rows > 8) kernel = skinny_kernel<T, kWeights, kInput, kTileRows, true>;
   launch(ctx, "skinny product", grid, kernel, a);
 }
@@ -33,15 +33,26 @@ void launch_skinny_input(Context& ctx, const SkinnyArguments& a) {
   }
 }
 
+// (Wide weights are not staged: large matrices of theirs stream.)
+template <typename T, TileWeights kWeights>
+void launch_staged(Context& ctx, const SkinnyArguments& a) {
+  if constexpr (kWeights != TileWeights::half) launch_skinny_input<T, kWeights, SkinnyInput::staged>(ctx, a);
+}
+
 template <typename T, TileWeights kWeights>
 bool launch_skinny_weights(Context& ctx, SkinnyArguments a, bool float_input) {
   const StreamState& stream = state_of(ctx);
+  // A single row whose segments are longer than what is asked for ahead would be waited for again and again.
+  constexpr bool kNarrow = kWeights != TileWeights::half;
+  a.staged = kNarrow && a.rows == 1 && !a.norm_weight && !float_input && a.segment_tiles > tiles_ahead(1);
   choose_cut(a, machine_of(ctx));
   if (SkinnyShared(a).bytes > stream.most_shared_bytes()) return false;
   if (a.norm_weight)
     launch_skinny_input<T, kWeights, SkinnyInput::normed>(ctx, a);
   else if (float_input)
     launch_skinny_input<T, kWeights, SkinnyInput::f32>(ctx, a);
+  else if (a.staged)
+    launch_staged<T, kWeights>(ctx, a);
   else
     launch_skinny_input<T, kWeights, SkinnyInput::half>(ctx, a);
   return true;

@@ -9,101 +9,9 @@
 #pragma once
 
 #include "ops/cuda/gemm/skinny/skinny.cuh"
-#include "ops/cuda/gemm/skinny/streamed_cut.h"
+#include "ops/cuda/gemm/skinny/streamed_weights.cuh"
 
 namespace shoal::ops::cuda {
-
-// The tiles of a warp's segment in the units of its block, piece after piece, through a ring.  kBits: of a
-// weight.  kTileRows: of a unit, at most.  kCounted: addresses are counted up, not multiplied, for one is
-// needed for each few kilobytes.
-template <int kBits, int kTileRows, bool kCounted>
-class StreamedWeights {
- public:
-  // Starts the copies of what there is place for. begin, tiles: the segment's.
-  __device__ StreamedWeights(const SkinnyArguments& a, const StreamedShared& at, char* shared, int begin,
-                             int tiles)
-      : a_(a),
-        row_bytes_(static_cast<int>(form().row_bytes(a.row_tiles))),
-        begin_(begin),
-        tiles_(tiles),
-        rows_left_(tiles > 0 ? a.tile_rows - static_cast<int>(blockIdx.x) * a.block_rows : 0) {
-    from_ = start_of_row(static_cast<int>(blockIdx.x) * a.block_rows);
-    const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x / 32), 0);
-    ring_ = shared + warp * a.segment_bytes();
-    barriers_ = static_cast<uint32_t>(
-        __cvta_generic_to_shared(shared + at.barriers + warp * kMostStreamedStages * 8));
-    stages_ = stages_of_block(a);
-    if (lane() == 0) {
-      for (int stage = 0; stage < stages_; ++stage) init_barrier(barriers_ + stage * 8, 1);
-      show_barriers();
-    }
-    __syncwarp();
-    for (int stage = 0; stage < stages_; ++stage) copy();
-  }
-
-  // The next piece; pieces are counted by the ring.
-  __device__ void wait(int) const { wait_for_phase(barriers_ + stage_ * 8, parity_); }
-  __device__ char* place(int) const { return ring_ + stage_ * a_.stage_bytes(); }
-  // All lanes have used it: another one takes its place.
-  __device__ void release(int) {
-    __syncwarp();
-    copy();
-    if (++stage_ == stages_) stage_ = 0, parity_ ^= 1;
-  }
-
- private:
-  __device__ TileForm form() const { return {kBits, kBits == 4 ? a_.form.shift : 0}; }
-  __device__ const char* start_of_row(int tile_row) const {
-    return reinterpret_cast<const char*>(a_.weight) + static_cast<int64_t>(tile_row) * row_bytes_;
-  }
-  static __device__ int lane() { return static_cast<int>(threadIdx.x % 32); }
-
-  // Fewer where others have more units to do: memory serves a block by how much it asks for at a time, so
-  // that all end together.
-  static __device__ int stages_of_block(const SkinnyArguments& a) {
-    const int units = (a.tile_rows + a.block_rows - 1) / a.block_rows, blocks = static_cast<int>(gridDim.x);
-    const int most = (units + blocks - 1) / blocks;
-    const int own = (units - 1 - static_cast<int>(blockIdx.x)) / blocks + 1;
-    return max(2, (2 * a.stages * own + most) / (2 * most));
-  }
-
-  __device__ void copy() {
-    if (rows_left_ <= 0) return;
-    if (lane() == 0) {
-      const int count = min(a_.stage_tiles, tiles_ - done_), valid = min(a_.block_rows, rows_left_);
-      const auto bytes = static_cast<uint32_t>(form().records(begin_ + done_, count) * form().record_bytes());
-      const uint32_t barrier = barriers_ + fill_ * 8;
-      const auto to = static_cast<uint32_t>(__cvta_generic_to_shared(ring_)) + fill_ * a_.stage_bytes();
-      const int start = form().start_of(begin_ + done_);
-      arrive_expecting(barrier, valid * bytes);
-      if constexpr (kCounted) {
-        const char* from = from_ + start;
-#pragma unroll
-        for (int r = 0; r < kTileRows; ++r, from += row_bytes_)
-          if (r < valid) copy_bulk(to + r * a_.place_bytes, from, bytes, barrier);
-      } else {
-        const char* const from = start_of_row(a_.tile_rows - rows_left_) + start;
-        for (int r = 0; r < valid; ++r)
-          copy_bulk(to + r * a_.place_bytes, from + static_cast<int64_t>(r) * row_bytes_, bytes, barrier);
-      }
-    }
-    if (++fill_ == stages_) fill_ = 0;
-    if ((done_ += a_.stage_tiles) < tiles_) return;
-    done_ = 0;
-    const int rows = static_cast<int>(gridDim.x) * a_.block_rows;
-    rows_left_ -= rows;
-    from_ += static_cast<int64_t>(rows) * row_bytes_;
-  }
-
-  const SkinnyArguments& a_;
-  const char* from_;  // the first row of tiles of the unit that is copied next
-  char* ring_;
-  uint32_t barriers_, parity_ = 0;
-  int row_bytes_, begin_, tiles_, stages_;
-  int rows_left_;            // of tiles, from that unit on
-  int stage_ = 0;            // the next piece's
-  int done_ = 0, fill_ = 0;  // of what is copied next: tiles before it, its stage
-};
 
 // A result that a thread of the storing warps stores of each unit: of 8 (kHigh: 16) rows by 8 outputs for
 // each row of tiles.
@@ -228,38 +136,50 @@ __device__ inline void load_scales(const SkinnyArguments& a, const StreamedShare
   }
 }
 
-enum class StreamedInput { direct, staged, normed };  // rows are of T, of T and in shared memory, or f32
+// Rows are of T, of T and in shared memory, or f32 and normed: one, or several.
+enum class StreamedInput { direct, staged, one_normed, normed };
 
-// Waits for the inputs, and brings them and what has been copied to where all warps see them. begin, tiles:
-// the warp's segment.
-template <typename T, StreamedInput kInput, bool kScaled>
+// Waits for the inputs, and brings them and what has been copied to where all warps see them.
+// one_row: of a single normed row.  asked(): called by each warp when it has asked for its part of the
+// inputs.
+template <typename T, StreamedInput kInput, bool kScaled, typename Asked>
 __device__ inline void stage_input(const SkinnyArguments& a, const StreamedShared& at, char* shared,
-                                   int begin, int tiles) {
-  if constexpr (kInput == StreamedInput::normed) {
-    if (a.rows == 1) {
-      const OneNormedRow<T, StreamedNorm> row(a, begin, tiles);
-      wait_for_inputs();
-      row.stage(a, at, shared);
-    } else {
-      wait_for_inputs();
-      stage_normed<T, StreamedNorm>(a, at, shared);
-    }
+                                   [[maybe_unused]] const OneNormedRow<T, StreamedNorm>& one_row,
+                                   const Asked& asked) {
+  wait_for_inputs();
+  if constexpr (kInput == StreamedInput::one_normed) {
+    one_row.stage(a, at, shared, asked);
+  } else if constexpr (kInput == StreamedInput::normed) {
+    stage_normed<T, StreamedNorm>(a, at, shared, asked);
+  } else if constexpr (kInput == StreamedInput::staged) {
+    stage_rows(a, at, shared, 0, a.row_tiles * 4, asked);
   } else {
-    wait_for_inputs();
-    if constexpr (kInput == StreamedInput::staged) {
-      stage_rows(a, at, shared);
-    } else if constexpr (kScaled) {
+    asked();
+    if constexpr (kScaled) {
       wait_for_copies();
       __syncthreads();
     }
   }
 }
 
+// The units of the block: every gridDim.x-th. Its ring has fewer stages where other blocks have more units:
+// memory serves a block by how much it asks for at a time, so that all end together.
+__device__ inline StreamedRows rows_of_block(const SkinnyArguments& a) {
+  const int units = (a.tile_rows + a.block_rows - 1) / a.block_rows, blocks = static_cast<int>(gridDim.x);
+  const int most = (units + blocks - 1) / blocks;
+  const int own = (units - 1 - static_cast<int>(blockIdx.x)) / blocks + 1;
+  return {.first = static_cast<int>(blockIdx.x) * a.block_rows,
+          .end = a.tile_rows,
+          .step = blocks * a.block_rows,
+          .stages = max(2, (2 * a.stages * own + most) / (2 * most))};
+}
+
 template <typename T, TileWeights kWeights, StreamedInput kInput, int kTileRows, bool kHigh>
-__global__ void __launch_bounds__(kStreamedThreads, 2) streamed_kernel(const SkinnyArguments a) {
+// Where it gains by it, what follows the kernel has registers to begin early.
+__global__ void __launch_bounds__(kStreamedThreads, kInput == StreamedInput::normed ? 1 : 2)
+    streamed_kernel(const SkinnyArguments a) {
 #if __CUDA_ARCH__ >= 900
   constexpr int kBits = bits_of(kWeights);
-  constexpr bool kNormed = kInput == StreamedInput::normed;
   static_assert(kInput == StreamedInput::direct || !kHigh, "at most kNormRows are in shared memory");
   extern __shared__ uint4 shared_vectors[];
   char* shared = reinterpret_cast<char*>(shared_vectors);
@@ -268,24 +188,25 @@ __global__ void __launch_bounds__(kStreamedThreads, 2) streamed_kernel(const Ski
   // Of the warps that store: none.
   const int begin = min(warp * a.segment_tiles, a.row_tiles),
             tiles = warp < kSegments ? min(a.segment_tiles, a.row_tiles - begin) : 0;
-  const int step = static_cast<int>(gridDim.x) * a.block_rows;
   using Operands = TileOperands<T, kWeights, kTileRows>;
   // (16-bit weights of 16 rows: 95 instead of 100 us a layer of S2-Pro's sizes on an H200; why is not known.)
   constexpr bool kCounted = kBits < 16 || !kHigh;
-  StreamedWeights<kBits, kTileRows, kCounted> weights(a, at, shared, begin, tiles);
-  int first = static_cast<int>(blockIdx.x) * a.block_rows;
+  // Before the weights, whose many copies would stand in the way of these few.
   if constexpr (kBits == 8) load_scales(a, at, shared);
-  if constexpr (kNormed) load_norm(a, at, shared);
+  if constexpr (kInput == StreamedInput::normed) load_norm(a, at, shared);
+  const OneNormedRow<T, StreamedNorm> one_row(a, begin, kInput == StreamedInput::one_normed ? tiles : 0);
+  const StreamedRows rows = rows_of_block(a);
+  StreamedWeights<kBits, kTileRows, kCounted> weights(a, shared, at.barriers, rows, begin, tiles);
   StreamedSums all_sums(a, at, shared);
   if (threadIdx.x == kSkinnyThreads) all_sums.init();
   __syncthreads();
-  stage_input<T, kInput, kBits == 8>(a, at, shared, begin, tiles);
+  stage_input<T, kInput, kBits == 8>(a, at, shared, one_row, [&] { weights.ask_for_rest(); });
   if (warp >= kSegments) return store_streamed<kTileRows, kHigh>(a, all_sums);
 
   Operands operands(a, begin);
   const float* scales = reinterpret_cast<const float*>(shared + at.scales);  // of the next unit
   const auto run = [&](auto& input, auto ahead) {
-    for (; first < a.tile_rows; first += step) {
+    for (int first = rows.first; first < rows.end; first += rows.step) {
       operands.set_scales(scales);
       scales += a.block_rows * kTileOutputs;
       SegmentSums<T, kTileRows, kHigh, kBits == 8 && !kHigh> sums;

@@ -10,6 +10,9 @@ namespace {
 
 constexpr int kStageTiles[] = {10, 8, 5, 4, 2};  // the most that leave three stages
 constexpr int kWantedStages = 3, kFewestStages = 2;
+// Of weights that a block asks for before its inputs are there (S2-Pro on an H200, all / 100 KB / 64 KB: 16
+// bits, batch 1 - / 233 / 235, batch 8 - / 1,495 / 1,505 frames/s; 8 bits, batch 8 - / 1,935 / 1,987).
+constexpr int64_t kFirstBytes = 64 << 10;
 // What the blocks of skinny.cuh on a multiprocessor hold at once: of two, and of all that fit where they need
 // no norm or little memory.
 constexpr int64_t kHeldByTwo = 96 << 10, kHeldByAll = 200 << 10;
@@ -35,6 +38,20 @@ int64_t parts_of(int64_t items, int64_t per_part) { return (items + per_part - 1
 
 }  // namespace
 
+bool choose_stages(SkinnyArguments& a, int64_t room) {
+  for (const int tiles : kStageTiles) {
+    if (!is_stage(a, tiles)) continue;
+    a.stage_tiles = tiles;
+    a.place_bytes = place_bytes_of(a, tiles);
+    a.stages = static_cast<int>(
+        std::clamp<int64_t>(room / (int64_t{a.segments} * a.stage_bytes()), 0, kMostStreamedStages));
+    if (a.stages >= kWantedStages) break;
+  }
+  const int64_t stage = int64_t{a.segments} * a.stage_bytes();
+  a.first_stages = static_cast<int>(std::max<int64_t>(1, kFirstBytes / stage));
+  return a.stages >= kFewestStages;
+}
+
 bool choose_stream(SkinnyArguments& a, const Machine& machine, int blocks) {
   const int step = a.paired ? 2 : 1;
   // Two rows of tiles of 8 bits are one operand: a unit of one takes as long (S2-Pro's w2, 8 rows, an
@@ -52,16 +69,7 @@ bool choose_stream(SkinnyArguments& a, const Machine& machine, int blocks) {
       !a.norm_weight && a.rows <= kNormRows &&
       int64_t{a.rows} * a.row_tiles * kTileInputs * 2 <= (a.form.bits < 16 ? kMostStagedNarrow : kMostStaged);
   a.stages = 0;
-  const int64_t room = machine.shared_bytes * 2 / 3 - StreamedShared(a).bytes;
-  for (const int tiles : kStageTiles) {
-    if (!is_stage(a, tiles)) continue;
-    a.stage_tiles = tiles;
-    a.place_bytes = place_bytes_of(a, tiles);
-    a.stages = static_cast<int>(
-        std::clamp<int64_t>(room / (int64_t{a.segments} * a.stage_bytes()), 0, kMostStreamedStages));
-    if (a.stages >= kWantedStages) break;
-  }
-  return a.stages >= kFewestStages;
+  return choose_stages(a, machine.shared_bytes * 2 / 3 - StreamedShared(a).bytes);
 }
 
 bool is_streamed(const MatrixShape& shape, int64_t rows, const TileForm& form, const Machine& machine) {

@@ -35,6 +35,10 @@ struct StreamedShared : NormedShared {
   }
 };
 
+// Sets stage_tiles, place_bytes and stages for rings of units of block_rows rows of tiles that together take
+// this many bytes. False: not even two stages fit.
+bool choose_stages(SkinnyArguments& a, int64_t room);
+
 // Sets block_rows (1 or 2), stage_tiles, stages, most_units and what is staged, for so many blocks: two
 // thirds of a multiprocessor's shared memory. The ring must be deep (half of the shared memory and two
 // kernels at once: batch 8 of S2-Pro's sizes 1,160 instead of 1,402 frames/s on an H200), and what follows

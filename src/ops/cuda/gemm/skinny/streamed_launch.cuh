@@ -9,7 +9,9 @@ namespace shoal::ops::cuda {
 template <typename T, TileWeights kWeights, int kTileRows>
 auto streamed_kernel_of(const SkinnyArguments& a) {
   using enum StreamedInput;
-  if (a.norm_weight) return streamed_kernel<T, kWeights, normed, kTileRows, false>;
+  if (a.norm_weight)
+    return a.rows == 1 ? streamed_kernel<T, kWeights, one_normed, kTileRows, false>
+                       : streamed_kernel<T, kWeights, normed, kTileRows, false>;
   if (a.staged) return streamed_kernel<T, kWeights, staged, kTileRows, false>;
   return a.rows > 8 ? streamed_kernel<T, kWeights, direct, kTileRows, true>
                     : streamed_kernel<T, kWeights, direct, kTileRows, false>;
