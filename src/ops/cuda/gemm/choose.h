@@ -18,9 +18,10 @@
 // | wide         | 16 bits | any      | 9.0 | expected to be faster than tile (wide_choice.h, tile_choice.h) |
 // | tile         | 16 bits | any      | all | everywhere else                                                |
 // clang-format on
-// skinny: by two kernels; matrices larger than what the GPU holds at once stream (skinny/streamed.cuh),
-// on 9.0. Weights of 8 and 4 bits: skinny reads them as they are; before every other kernel they are widened
-// to 16 bits.
+// skinny: by three kernels; on 9.0 matrices larger than what the GPU holds at once stream
+// (skinny/streamed.cuh), and those that do not come out even among blocks are shared by clusters of two
+// (skinny/split.cuh). Weights of 8 and 4 bits: skinny reads them as they are; before every other kernel they
+// are widened to 16 bits.
 //
 // Convolutions never take resident or broad: those keep whole rows of x in shared memory, one for each row of
 // y, and a convolution's taps read rows that neighbours share, with a step and a start of their own
