@@ -24,7 +24,7 @@
 
 namespace shoal::ops::cuda {
 
-// half: of the operands' dtype; staged: those by way of shared memory.
+// half: of the operands' dtype; staged: one such row, by way of shared memory (choose_half_cut).
 enum class SkinnyInput { half, f32, normed, staged };
 
 // Brings what is constant into shared memory: norm weights and the scales of 8-bit weights (on their way when
@@ -230,13 +230,6 @@ __device__ inline void multiply_segment(const SkinnyArguments& a, Weights& weigh
     if constexpr (kTileRows > kMostStreamedRows && !Weights::kAlwaysStreams) break;  // there is one piece
     weights.release(piece);
   }
-}
-
-// How many tiles of 16-bit inputs are asked for ahead of the multiplications: at most 48 registers. Of one
-// row of tiles all of a segment of 3,072 inputs (1,024 x 3,072 of eight rows 4.4 -> 3.3 us on an H200), of
-// several rows of tiles less.
-__host__ __device__ constexpr int tiles_ahead(int tile_rows) {
-  return tile_rows == 1 ? 12 : tile_rows <= 4 ? 4 : 2;
 }
 
 // 64 or 80 registers: four or three blocks fit a multiprocessor, as far as shared memory allows.

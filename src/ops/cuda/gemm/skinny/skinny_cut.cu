@@ -12,6 +12,14 @@ constexpr int kMostWeightBytes = 96 << 10;
 
 int64_t blocks_for(int64_t items, int64_t per_block) { return (items + per_block - 1) / per_block; }
 
+// For block_rows rows of tiles: stages and their sizes.
+void choose_places(SkinnyArguments& a) {
+  const bool fits = a.block_rows * a.segments * place_bytes_of(a, a.segment_tiles) <= kMostWeightBytes;
+  a.stage_tiles = fits ? a.segment_tiles : a.paired ? 4 : 12;
+  a.stages = fits ? 1 : a.paired ? 3 : 2;
+  a.place_bytes = place_bytes_of(a, a.stage_tiles);
+}
+
 }  // namespace
 
 SkinnyArguments skinny_arguments(const MatrixShape& shape, int64_t rows, const TileForm& form) {
@@ -41,12 +49,20 @@ void choose_cut(SkinnyArguments& a, const Machine& machine) {
     if (rows % step != 0) continue;
     if (rows > step && rows * row_bytes > budget) continue;
     const int64_t load = blocks_for(blocks_for(a.tile_rows, rows), machine.multiprocessors) * rows;
-    if (load < least || (load == least && a.staged)) least = load, a.block_rows = rows;
+    if (load < least) least = load, a.block_rows = rows;
   }
-  const bool fits = a.block_rows * row_bytes <= kMostWeightBytes;
-  a.stage_tiles = fits ? a.segment_tiles : a.paired ? 4 : 12;
-  a.stages = fits ? 1 : a.paired ? 3 : 2;
-  a.place_bytes = place_bytes_of(a, a.stage_tiles);
+  choose_places(a);
+}
+
+bool choose_half_cut(SkinnyArguments& a, const Machine& machine) {
+  a.staged = a.form.bits < 16 && a.rows == 1 && a.segment_tiles > tiles_ahead(1);
+  if (a.staged) {
+    a.block_rows = a.paired ? 2 : 1;
+    choose_places(a);
+    a.staged = SkinnyShared(a).bytes <= machine.shared_bytes;
+  }
+  if (!a.staged) choose_cut(a, machine);
+  return SkinnyShared(a).bytes <= machine.shared_bytes;
 }
 
 bool skinny_fits(const MatrixShape& shape, int64_t rows, const SkinnyForm& form, const Machine& machine) {

@@ -14,11 +14,16 @@ SkinnyArguments skinny_arguments(const MatrixShape& shape, int64_t rows, const T
 int place_bytes_of(const SkinnyArguments& a, int tiles);
 
 // Sets block_rows, stage_tiles and stages: as many rows of tiles to a block as keep the most loaded
-// multiprocessor's part smallest; of these the most, so that x is read and normed by few blocks, or the
-// fewest where a row is staged, so that many warps multiply (S2-Pro in 8 bits, one row: 327 -> 329 frames/s).
-// A segment streams through places for 24 tiles where not even one row fits; a place holds a multiple of what
-// the kernel asks for ahead.
+// multiprocessor's part smallest; of these the most, so that x is read and normed by few blocks. A segment
+// streams through places for 24 tiles where not even one row fits; a place holds a multiple of what the
+// kernel asks for ahead.
 void choose_cut(SkinnyArguments& a, const Machine& machine);
+
+// The same for x of 16 bits that needs no norm. A single row whose segments are longer than what is asked for
+// ahead would be waited for again and again: it is staged, if there is room, and blocks have one row of tiles
+// (or a pair), so that many warps multiply (S2-Pro in 8 bits 327 -> 329 frames/s on an H200). Not of 16-bit
+// weights: on 9.0 large ones stream. False: no room.
+bool choose_half_cut(SkinnyArguments& a, const Machine& machine);
 
 struct SkinnyForm {
   bool normed = false;  // it norms f32 rows itself

@@ -33,28 +33,30 @@ void launch_skinny_input(Context& ctx, const SkinnyArguments& a) {
   }
 }
 
-// (Wide weights are not staged: large matrices of theirs stream.)
 template <typename T, TileWeights kWeights>
-void launch_staged(Context& ctx, const SkinnyArguments& a) {
-  if constexpr (kWeights != TileWeights::half) launch_skinny_input<T, kWeights, SkinnyInput::staged>(ctx, a);
+void launch_half(Context& ctx, const SkinnyArguments& a) {
+  if constexpr (kWeights != TileWeights::half) {
+    if (a.staged)
+      return a.block_rows == 1 ? launch_skinny_rows<T, kWeights, SkinnyInput::staged, 1>(ctx, a)
+                               : launch_skinny_rows<T, kWeights, SkinnyInput::staged, 2>(ctx, a);
+  }
+  launch_skinny_input<T, kWeights, SkinnyInput::half>(ctx, a);
 }
 
 template <typename T, TileWeights kWeights>
 bool launch_skinny_weights(Context& ctx, SkinnyArguments a, bool float_input) {
-  const StreamState& stream = state_of(ctx);
-  // A single row whose segments are longer than what is asked for ahead would be waited for again and again.
-  constexpr bool kNarrow = kWeights != TileWeights::half;
-  a.staged = kNarrow && a.rows == 1 && !a.norm_weight && !float_input && a.segment_tiles > tiles_ahead(1);
-  choose_cut(a, machine_of(ctx));
-  if (SkinnyShared(a).bytes > stream.most_shared_bytes()) return false;
+  const Machine machine = machine_of(ctx);
+  if (!a.norm_weight && !float_input) {
+    if (!choose_half_cut(a, machine)) return false;
+    launch_half<T, kWeights>(ctx, a);
+    return true;
+  }
+  choose_cut(a, machine);
+  if (SkinnyShared(a).bytes > machine.shared_bytes) return false;
   if (a.norm_weight)
     launch_skinny_input<T, kWeights, SkinnyInput::normed>(ctx, a);
-  else if (float_input)
-    launch_skinny_input<T, kWeights, SkinnyInput::f32>(ctx, a);
-  else if (a.staged)
-    launch_staged<T, kWeights>(ctx, a);
   else
-    launch_skinny_input<T, kWeights, SkinnyInput::half>(ctx, a);
+    launch_skinny_input<T, kWeights, SkinnyInput::f32>(ctx, a);
   return true;
 }
 

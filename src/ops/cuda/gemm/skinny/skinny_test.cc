@@ -1,5 +1,6 @@
 // Products of few rows give the bits of those of many, whatever a block's part of the matrix is.
 #include "ops/cuda/device/cuda_testing.h"
+#include "ops/cuda/gemm/skinny/skinny_cut.h"
 #include "ops/cuda/gemm/skinny/skinny_product.h"
 #include "ops/cuda/gemm/tile/tile_product.h"
 #include "ops/linear.h"
@@ -16,6 +17,24 @@ const MatrixShape kShapes[] = {
     {1024, 1, 2048},     {4097, 1, 1024},  {3072, 1, 264},    {2048, 1, 72},         {24, 1, 16384},
     {17, 1, 9736},       {3, 1, 16, true}, {40, 1, 40, true}, {3072, 1, 1024, true}, {1100, 1, 136, true},
     {12, 1, 16384, true}};
+
+TEST(SkinnyCut, ALongRowOfFewerBitsIsStagedWhereThereIsRoom) {
+  const auto cut = [](const MatrixShape& shape, int64_t rows, const TileForm& form, const Machine& machine) {
+    SkinnyArguments a = skinny_arguments(shape, rows, form);
+    EXPECT_TRUE(choose_half_cut(a, machine));
+    EXPECT_LE(SkinnyShared(a).bytes, machine.shared_bytes);
+    return a;
+  };
+  const Machine h200{132, 227 << 10, true}, ada{128, 99 << 10};
+  const MatrixShape out{2560, 1, 4096}, deep{1024, 1, 11008};
+  EXPECT_TRUE(cut(out, 1, TileForm{8}, h200).staged);
+  EXPECT_EQ(cut(out, 1, TileForm{8}, h200).block_rows, 1);
+  EXPECT_FALSE(cut(out, 2, TileForm{8}, h200).staged);
+  EXPECT_FALSE(cut(out, 1, TileForm{}, h200).staged);
+  EXPECT_FALSE(cut({1024, 1, 3072}, 1, TileForm{8}, h200).staged);  // segments of twelve tiles
+  EXPECT_TRUE(cut(deep, 1, TileForm{8}, h200).staged);
+  EXPECT_FALSE(cut(deep, 1, TileForm{8}, ada).staged);  // its weights fit, the row beside them does not
+}
 
 class SkinnyProduct : public CudaTest, public testing::WithParamInterface<DType> {
  protected:

@@ -14,7 +14,7 @@ namespace shoal::ops::cuda {
 template <int kBits>
 class SegmentWeights {
  public:
-  static constexpr bool kAlwaysStreams = false;  // only of up to kMostStreamedRows rows of tiles
+  static constexpr bool kAlwaysStreams = false;  // more than kMostStreamedRows rows of tiles are one piece
   // Starts the copies of what there is place for. first: the block's first row of tiles, of which `valid`
   // exist; begin, tiles: the segment's.
   __device__ SegmentWeights(const SkinnyArguments& a, const SkinnyShared& at, char* shared, int first,

@@ -36,7 +36,8 @@ __host__ __device__ inline int first_row_of(int cluster, int tile_rows, int clus
   return static_cast<int>(int64_t{cluster} * tile_rows / clusters);
 }
 
-// Sets block_rows, stage_tiles, stages and most_units for so many clusters. False: there is no room.
+// Sets how the work is cut for so many clusters, with all rows staged. False: there is no room, or a block
+// has more results than its threads can store.
 bool choose_split(SkinnyArguments& a, const Machine& machine, int clusters);
 
 // Whether clusters of two share a large matrix out more evenly than blocks do: S2-Pro's 320 rows of tiles are

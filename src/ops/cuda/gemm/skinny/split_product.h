@@ -6,7 +6,7 @@
 
 namespace shoal::ops::cuda {
 
-// As skinny_product: at most kNormRows rows of the weights' dtype, without a norm; of those is_split allows
+// As skinny_product: at most kNormRows rows of the operands' dtype, without a norm; of those is_split allows
 // (split_cut.h). clusters: 0 for as many as run at once. False, and nothing is started: another GPU, or no
 // room.
 bool split_product(Context& ctx, const Product& product, int clusters = 0);

@@ -54,8 +54,8 @@ TEST(SplitCut, TakesLargeMatricesThatDoNotComeOutEven) {
 }
 
 TEST_P(SplitProduct, HasTheBitsOfTheTileKernels) {
-  // A cluster's last unit of one row of tiles, clusters without one, outputs that end within a tile, segments
-  // that are shorter.
+  // Units of two and of three rows of tiles, the last one shorter, groups of warps without a unit, outputs
+  // that end within a tile, segments that are shorter.
   for (const MatrixShape& shape :
        {MatrixShape{8, 1, 256}, {72, 1, 512}, {1000, 1, 736}, {328, 1, 4096}, {137, 1, 9728}}) {
     use(shape);
@@ -64,7 +64,7 @@ TEST_P(SplitProduct, HasTheBitsOfTheTileKernels) {
       SCOPED_TRACE(testing::Message() << rows << " rows of " << shape.outputs << " x " << shape.depth);
       const TensorView some = x.view().slice(0, rows);
       const std::vector<float> want = by_tiles(some);
-      for (const int clusters : {0, 7, 13}) expect_same_bits(by_clusters(some, clusters), want);
+      for (const int clusters : {0, 7, 13, 27}) expect_same_bits(by_clusters(some, clusters), want);
     }
   }
 }
@@ -81,8 +81,8 @@ TEST_P(SplitProduct, NarrowWeightsHaveTheBitsOfStreams) {
       for (const int64_t rows : {1, 3, 8}) {
         SCOPED_TRACE(testing::Message() << rows << " rows of " << outputs << " x " << depth << ", "
                                         << name_of(format.weights) << " in groups of " << format.group);
-        std::vector<float> results[2];
-        for (const bool split : {false, true}) {
+        // streamed, or split among so many clusters
+        const auto result = [&](int clusters) {
           const Tensor y = put(random_values(rows * outputs, 6), {rows, outputs});
           const Product product{.shape = shape_of(weight),
                                 .format = weight.format,
@@ -92,11 +92,13 @@ TEST_P(SplitProduct, NarrowWeightsHaveTheBitsOfStreams) {
                                 .x_stride = depth,
                                 .rows = rows,
                                 .epilogue = into(y, weight, {.accumulate = true})};
-          EXPECT_TRUE(split ? split_product(ctx(), product, 5)
-                            : streamed_product(ctx(), product, nullptr, 5));
-          results[split] = get(y);
-        }
-        expect_same_bits(results[1], results[0]);
+          EXPECT_TRUE(clusters > 0 ? split_product(ctx(), product, clusters)
+                                   : streamed_product(ctx(), product, nullptr, 5));
+          return get(y);
+        };
+        const std::vector<float> want = result(0);
+        for (const int clusters : {5, 27})
+          expect_same_bits(result(clusters), want);  // units of two rows, of three
       }
     }
 }

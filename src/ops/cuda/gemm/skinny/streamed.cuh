@@ -174,8 +174,8 @@ __device__ inline StreamedRows rows_of_block(const SkinnyArguments& a) {
           .stages = max(2, (2 * a.stages * own + most) / (2 * most))};
 }
 
+// Several normed rows take many registers; elsewhere some are left, so that what follows can begin early.
 template <typename T, TileWeights kWeights, StreamedInput kInput, int kTileRows, bool kHigh>
-// Where it gains by it, what follows the kernel has registers to begin early.
 __global__ void __launch_bounds__(kStreamedThreads, kInput == StreamedInput::normed ? 1 : 2)
     streamed_kernel(const SkinnyArguments a) {
 #if __CUDA_ARCH__ >= 900

@@ -48,7 +48,9 @@ bool choose_stages(SkinnyArguments& a, int64_t room) {
     if (a.stages >= kWantedStages) break;
   }
   const int64_t stage = int64_t{a.segments} * a.stage_bytes();
-  a.first_stages = static_cast<int>(std::max<int64_t>(1, kFirstBytes / stage));
+  // Rows that are not in shared memory are asked for bit by bit, whatever stands before them.
+  a.first_stages =
+      a.rows_in_shared() ? static_cast<int>(std::max<int64_t>(1, kFirstBytes / stage)) : a.stages;
   return a.stages >= kFewestStages;
 }
 

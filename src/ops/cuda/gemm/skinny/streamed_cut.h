@@ -35,8 +35,8 @@ struct StreamedShared : NormedShared {
   }
 };
 
-// Sets stage_tiles, place_bytes and stages for rings of units of block_rows rows of tiles that together take
-// this many bytes. False: not even two stages fit.
+// Sets stage_tiles, place_bytes, stages and first_stages for rings of units of block_rows rows of tiles that
+// together take this many bytes. False: not even two stages fit.
 bool choose_stages(SkinnyArguments& a, int64_t room);
 
 // Sets block_rows (1 or 2), stage_tiles, stages, most_units and what is staged, for so many blocks: two

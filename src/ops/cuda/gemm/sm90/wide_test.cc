@@ -21,9 +21,10 @@ std::vector<WideChoice> every_choice(const MatrixShape& matrix, const Machine& m
   return choices;
 }
 
-const MatrixShape kShapes[] = {{1, 1, 1},           {4096, 1, 1024}, {3072, 1, 1024, true}, {96, 7, 96},
-                               {768, 7, 768},       {6144, 2, 1536}, {192, 2, 192},         {1024, 1, 3072},
-                               {40, 9, 136, false}, {1, 1, 32},      {100, 1, 264}};
+const MatrixShape kShapes[] = {
+    {1, 1, 1},       {4096, 1, 1024}, {3072, 1, 1024, true}, {96, 7, 96},         {768, 7, 768},
+    {6144, 2, 1536}, {192, 2, 192},   {1024, 1, 3072},       {40, 9, 136, false}, {1, 1, 32},
+    {100, 1, 264},   {6144, 1, 2560}, {9728, 1, 2560, true}};
 
 TEST(WideChoice, EveryProductHasAKernelThatFits) {
   for (const MatrixShape& matrix : kShapes) {
@@ -33,6 +34,14 @@ TEST(WideChoice, EveryProductHasAKernelThatFits) {
       EXPECT_GT(expected_us(choice, matrix, rows, kH200), 0);
     }
   }
+}
+
+TEST(WideChoice, LargeMatricesHaveShapesOfTheirOwn) {
+  const auto outputs = [](const MatrixShape& matrix) {
+    return kWideShapes[static_cast<size_t>(choose_wide(matrix, 64, {132, 227 << 10, true}).shape)].outputs;
+  };
+  EXPECT_EQ(outputs({6144, 1, 2560}), 48);         // S2-Pro's qkv: 128 blocks
+  EXPECT_EQ(outputs({9728, 1, 2560, true}), 160);  // w1 and w3: 122
 }
 
 TEST(WideChoice, PlansFitIntoSharedMemoryAndHoldEverySegment) {
