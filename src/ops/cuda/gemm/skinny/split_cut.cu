@@ -8,8 +8,6 @@ namespace {
 constexpr int64_t kSmall = 40 << 10;  // bytes of weights of a block that are better asked for at once
 constexpr int64_t kMostShared = 200 << 10;
 
-int64_t parts_of(int64_t items, int64_t per_part) { return (items + per_part - 1) / per_part; }
-
 }  // namespace
 
 bool choose_split(SkinnyArguments& a, const Machine& machine, int clusters) {

@@ -34,8 +34,6 @@ bool is_stage(const SkinnyArguments& a, int tiles) {
   return rest == 0 || (tiles <= 8 && 2 * rest >= tiles);
 }
 
-int64_t parts_of(int64_t items, int64_t per_part) { return (items + per_part - 1) / per_part; }
-
 }  // namespace
 
 bool choose_stages(SkinnyArguments& a, int64_t room) {

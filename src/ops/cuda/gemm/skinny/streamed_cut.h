@@ -35,6 +35,8 @@ struct StreamedShared : NormedShared {
   }
 };
 
+inline int64_t parts_of(int64_t items, int64_t per_part) { return (items + per_part - 1) / per_part; }
+
 // Sets stage_tiles, place_bytes, stages and first_stages for rings of units of block_rows rows of tiles that
 // together take this many bytes. False: not even two stages fit.
 bool choose_stages(SkinnyArguments& a, int64_t room);
