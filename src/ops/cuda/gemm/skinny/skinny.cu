@@ -1,11 +1,10 @@
-#include "ops/cuda/gemm/skinny/skinny.cuh"
+#include "ops/cuda/gemm/operands/with_weights.cuh"
 #include "ops/cuda/gemm/skinny/skinny_cut.h"
 #include "ops/cuda/gemm/skinny/skinny_product.h"
 #include "ops/cuda/gemm/skinny/split_cut.h"
 #include "ops/cuda/gemm/skinny/split_product.h"
 #include "ops/cuda/gemm/skinny/streamed_cut.h"
 #include "ops/cuda/gemm/skinny/streamed_product.h"
-#include "ops/cuda/rows/with_type.cuh"
 
 namespace shoal::ops::cuda {
 
@@ -35,18 +34,8 @@ bool skinny_product(Context& ctx, const Product& product, DType x_dtype, const R
       streamed_product(ctx, product, norm))
     return true;
   const SkinnyArguments arguments = skinny_arguments(product, norm);
-  return with_operand_type(product.format.operand, [&](auto type) {
-    using T = decltype(type);
-    switch (product.format.weights) {
-      case DType::i8:
-        return launch_skinny_int8<T>(ctx, arguments, float_input);
-      case DType::f8:
-        return launch_skinny_fp8<T>(ctx, arguments, float_input);
-      case DType::u4:
-        return launch_skinny_int4<T>(ctx, arguments, float_input);
-      default:
-        return launch_skinny<T>(ctx, arguments, float_input);
-    }
+  return with_weights(product.format, [&]<typename T, TileWeights kWeights> {
+    return launch_skinny<T, kWeights>(ctx, arguments, float_input);
   });
 }
 

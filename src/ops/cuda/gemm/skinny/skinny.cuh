@@ -293,15 +293,4 @@ __global__ void __launch_bounds__(kSkinnyThreads, kTileRows == 2 ? 4 : 3)
   results.store();
 }
 
-// False, and nothing is started: a block's part does not fit into shared memory. (skinny_launch.cuh)
-template <typename T>
-bool launch_skinny(Context& ctx, SkinnyArguments arguments, bool float_input);
-// The same for 8- and 4-bit weights, multiplied as T. (skinny_int8.cu and its like)
-template <typename T>
-bool launch_skinny_int8(Context& ctx, SkinnyArguments arguments, bool float_input);
-template <typename T>
-bool launch_skinny_fp8(Context& ctx, SkinnyArguments arguments, bool float_input);
-template <typename T>
-bool launch_skinny_int4(Context& ctx, SkinnyArguments arguments, bool float_input);
-
 }  // namespace shoal::ops::cuda

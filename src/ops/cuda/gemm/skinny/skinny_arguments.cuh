@@ -37,9 +37,8 @@ struct SkinnyArguments {
   int block_rows = 0, stage_tiles = 0, stages = 0;
   int place_bytes = 0;   // of a row's tiles in a place
   int first_stages = 0;  // that are asked for before the inputs are there, by streamed.cuh and split.cuh
-  int most_units =
-      0;  // of block_rows rows of tiles, that a block of streamed.cuh or a cluster of split.cuh has
-  bool staged = false;  // rows that need no norm are copied into shared memory
+  int most_units = 0;    // of block_rows rows of tiles: of a block of streamed.cuh, a cluster of split.cuh
+  bool staged = false;   // rows that need no norm are copied into shared memory
 
   // Of the norm's weights in shared memory: a single row's are in registers (OneNormedRow).
   __host__ __device__ int norm_bytes() const {

@@ -2,6 +2,6 @@
 
 namespace shoal::ops::cuda {
 
-template bool launch_skinny<__nv_bfloat16>(Context&, SkinnyArguments, bool);
+template bool launch_skinny<__nv_bfloat16, TileWeights::half>(Context&, SkinnyArguments, bool);
 
 }  // namespace shoal::ops::cuda

@@ -2,6 +2,6 @@
 
 namespace shoal::ops::cuda {
 
-template bool launch_skinny<__half>(Context&, SkinnyArguments, bool);
+template bool launch_skinny<__half, TileWeights::half>(Context&, SkinnyArguments, bool);
 
 }  // namespace shoal::ops::cuda

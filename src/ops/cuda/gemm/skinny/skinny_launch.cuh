@@ -3,6 +3,7 @@
 
 #include "ops/cuda/gemm/skinny/skinny.cuh"
 #include "ops/cuda/gemm/skinny/skinny_cut.h"
+#include "ops/cuda/gemm/skinny/skinny_product.h"
 
 namespace shoal::ops::cuda {
 
@@ -44,7 +45,7 @@ void launch_half(Context& ctx, const SkinnyArguments& a) {
 }
 
 template <typename T, TileWeights kWeights>
-bool launch_skinny_weights(Context& ctx, SkinnyArguments a, bool float_input) {
+bool launch_skinny(Context& ctx, SkinnyArguments a, bool float_input) {
   const Machine machine = machine_of(ctx);
   if (!a.norm_weight && !float_input) {
     if (!choose_half_cut(a, machine)) return false;
@@ -58,11 +59,6 @@ bool launch_skinny_weights(Context& ctx, SkinnyArguments a, bool float_input) {
   else
     launch_skinny_input<T, kWeights, SkinnyInput::f32>(ctx, a);
   return true;
-}
-
-template <typename T>
-bool launch_skinny(Context& ctx, SkinnyArguments a, bool float_input) {
-  return launch_skinny_weights<T, TileWeights::half>(ctx, a, float_input);
 }
 
 }  // namespace shoal::ops::cuda

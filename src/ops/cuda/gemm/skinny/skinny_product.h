@@ -15,4 +15,9 @@ SkinnyArguments skinny_arguments(const Product& product, const RmsNorm* norm);
 // them (eight), which a kernel of its own does sooner.
 bool skinny_product(Context& ctx, const Product& product, DType x_dtype, const RmsNorm* norm);
 
+// The instances. False, and nothing is started: a block's part does not fit into shared memory.
+// (skinny_bf16.cu and its like)
+template <typename T, TileWeights kWeights>
+bool launch_skinny(Context& ctx, SkinnyArguments arguments, bool float_input);
+
 }  // namespace shoal::ops::cuda

@@ -81,24 +81,15 @@ TEST_P(SplitProduct, NarrowWeightsHaveTheBitsOfStreams) {
       for (const int64_t rows : {1, 3, 8}) {
         SCOPED_TRACE(testing::Message() << rows << " rows of " << outputs << " x " << depth << ", "
                                         << name_of(format.weights) << " in groups of " << format.group);
-        // streamed, or split among so many clusters
-        const auto result = [&](int clusters) {
-          const Tensor y = put(random_values(rows * outputs, 6), {rows, outputs});
-          const Product product{.shape = shape_of(weight),
-                                .format = weight.format,
-                                .weight = weight.storage.view().data(),
-                                .scales = scales_of(weight),
-                                .x = x.view().data(),
-                                .x_stride = depth,
-                                .rows = rows,
-                                .epilogue = into(y, weight, {.accumulate = true})};
-          EXPECT_TRUE(clusters > 0 ? split_product(ctx(), product, clusters)
-                                   : streamed_product(ctx(), product, nullptr, 5));
-          return get(y);
-        };
-        const std::vector<float> want = result(0);
-        for (const int clusters : {5, 27})
-          expect_same_bits(result(clusters), want);  // units of two rows, of three
+        const TensorView some = x.view().slice(0, rows);
+        const std::vector<float> want = onto_y(weight, some, [&](const Product& product) {
+          EXPECT_TRUE(streamed_product(ctx(), product, nullptr, 5));
+        });
+        for (const int clusters : {5, 27})  // units of two rows of tiles, of three
+          expect_same_bits(
+              onto_y(weight, some,
+                     [&](const Product& product) { EXPECT_TRUE(split_product(ctx(), product, clusters)); }),
+              want);
       }
     }
 }

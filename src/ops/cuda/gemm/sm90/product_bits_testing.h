@@ -50,6 +50,20 @@ class ProductBits : public WideKernelsTest {
     product.epilogue.accumulate = y_dtype_ == DType::f32;
     return product;
   }
+  // x times another matrix, not paired, added to the same y by `multiply`.
+  template <typename Multiply>
+  std::vector<float> onto_y(const PackedMatrix& weight, TensorView x, Multiply multiply) {
+    const Tensor y = put(random_values(x.dim(0) * weight.outputs, 6), {x.dim(0), weight.outputs});
+    multiply(Product{.shape = shape_of(weight),
+                     .format = weight.format,
+                     .weight = weight.storage.view().data(),
+                     .scales = scales_of(weight),
+                     .x = x.data(),
+                     .x_stride = x.stride(0),
+                     .rows = x.dim(0),
+                     .epilogue = into(y, weight, {.accumulate = true})});
+    return get(y);
+  }
   std::vector<float> by_tiles(TensorView x) {
     return result(x.dim(0), [&](TensorView y) {
       tile_product_by(ctx(), product_of(x, y), choose_tile(shape_, x.dim(0), machine_of(ctx())));
