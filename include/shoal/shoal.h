@@ -307,7 +307,8 @@ SHOAL_API void shoal_mailbox_free(shoal_mailbox* mailbox);
 // For poll, epoll or select; only to wait for. -1 for a NULL handle. It is closed by shoal_mailbox_free.
 SHOAL_API int32_t shoal_mailbox_fd(const shoal_mailbox* mailbox);
 // Takes at most `capacity` tokens, each once however often its speech called; waits for one at most
-// `timeout_ms` (as shoal_speech_next). SHOAL_NOT_YET: none. That of a freed speech may still come.
+// `timeout_ms` (as shoal_speech_next). SHOAL_NOT_YET: none. That of a freed speech may still come, and that
+// of one whose end was read already: reading it says SHOAL_END again.
 SHOAL_API shoal_code shoal_mailbox_take(shoal_mailbox* mailbox, int64_t timeout_ms, uint64_t* tokens,
                                         size_t capacity, size_t* count, shoal_error* error);
 // Posts `token` when samples have arrived and at the end, and at once if there is something already: read
