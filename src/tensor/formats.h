@@ -31,7 +31,7 @@ constexpr bool is_group_of_u4(int64_t inputs) { return inputs == 32 || inputs ==
 constexpr int64_t kUsualGroup = 64;
 
 // Of a whole model. Embeddings, heads and biases are kept in the dtype of the operands or in f32: fewer bits
-// there change the pacing of speech.
+// there change the pacing of speech. Not so rows of a head from which no speech is drawn (dual_ar/bind.h).
 struct Formats {
   DType weights = DType::f32;   // of the layers' matrices
   DType operands = DType::f32;  // f32, bf16, or on a GPU f16

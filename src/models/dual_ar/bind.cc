@@ -22,7 +22,8 @@ class Binder {
       : source_(source),
         ctx_(ctx),
         layers_(ops::layer_format(ctx.device, formats)),
-        plain_(formats.operands) {}
+        plain_(formats.operands),
+        narrow_text_(is_quantised(formats.weights) && !ops::computes_by_itself(ctx.device)) {}
 
   Weight stored(const std::string& name, const Shape& shape) { return source_.tensor(name, shape); }
 
@@ -80,15 +81,21 @@ class Binder {
     return block;
   }
 
-  // The whole vocabulary, or the semantic rows and then <|im_end|>'s.
-  ops::PackedMatrix head(const Config& config, bool semantic) {
+  Head head(const Config& config, bool semantic) {
     const std::string name = config.tied_head ? "embeddings.weight" : "output.weight";
     const Weight weight = stored(name, {config.vocab_size, config.slow.dim});
     const TensorView rows = weight.view;
-    if (!semantic) return pack_rows(rows);
-    const std::array parts = {rows.slice(config.semantic_begin, int64_t{config.semantic_end} + 1),
-                              rows.slice(config.im_end, int64_t{config.im_end} + 1)};
-    return ops::pack_stacked(ctx_, parts, {}, plain_);
+    Head head{.semantic = semantic};
+    if (semantic) {
+      const std::array parts = {rows.slice(config.semantic_begin, int64_t{config.semantic_end} + 1),
+                                rows.slice(config.im_end, int64_t{config.im_end} + 1)};
+      head.rest = ops::pack_stacked(ctx_, parts, {}, plain_);
+      return head;
+    }
+    const int64_t text = narrow_text_ ? std::min(config.semantic_begin, config.im_end) : 0;
+    if (text > 0) head.text = ops::pack_matrix(ctx_, rows.slice(0, text), {}, DType::i8);
+    head.rest = pack_rows(rows.slice(text, config.vocab_size));
+    return head;
   }
 
  private:
@@ -139,6 +146,7 @@ class Binder {
   ops::Context& ctx_;
   MatrixFormat layers_;
   DType plain_;
+  bool narrow_text_;
 };
 
 }  // namespace
@@ -154,7 +162,6 @@ Weights bind(weights::TensorSource& source, const Config& config, ops::Context& 
   for (int64_t i = 0; i < config.slow_layers; ++i)
     weights.slow_layers.push_back(binder.block(concat("layers.", i, "."), slow));
   weights.norm = binder.vector("norm.weight", slow.dim);
-  weights.semantic_head = options.semantic_head;
   weights.head = binder.head(config, options.semantic_head);
 
   if (fast.dim != slow.dim) weights.fast_in = binder.projection("fast_project_in", fast.dim, slow.dim);

@@ -15,12 +15,24 @@
 
 namespace shoal::dual_ar {
 
+// The head over the hidden state (MODEL.md 3). Its rows: those of `text`, then those of `rest`.
+struct Head {
+  // On a CPU beside quantised layers: the tokens before all that are speech or its end, in 8 bits, because
+  // they are much of what a step reads and never heard. Else without outputs.
+  ops::PackedMatrix text;
+  ops::PackedMatrix rest;  // in the operands' dtype
+  bool semantic = false;   // its rows: the semantic range, then <|im_end|>; else the vocabulary
+
+  int64_t outputs() const { return text.outputs + rest.outputs; }
+  int64_t bytes() const { return text.bytes() + rest.bytes(); }
+};
+
 struct Weights {
   Tensor text_embedding;      // f32, bf16 or f16 [vocab, slow.dim]
   Tensor codebook_embedding;  // same dtype [num_codebooks * codebook_size, slow.dim]
   std::vector<BlockWeights> slow_layers;
-  Tensor norm;             // f32 [slow.dim]
-  ops::PackedMatrix head;  // [vocab, slow.dim], or the semantic rows, then <|im_end|>'s
+  Tensor norm;  // f32 [slow.dim]
+  Head head;
 
   ops::PackedMatrix fast_in;  // [fast.dim, slow.dim] + bias; no outputs when the widths are equal
   Tensor fast_embedding;      // f32, bf16 or f16 [codebook_size, fast.dim]
@@ -29,7 +41,6 @@ struct Weights {
   ops::PackedMatrix fast_head;  // [residual_codes, fast.dim]
 
   Tensor slow_rope, fast_rope;  // ops::make_rope_table
-  bool semantic_head = false;   // the head has the semantic rows only
 };
 
 struct BindOptions {

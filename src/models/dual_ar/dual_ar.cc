@@ -19,7 +19,7 @@ namespace {
 BindOptions bind_options(const ops::Context& ctx, const Config& config, const LoadOptions& options) {
   check_token_ids(config);
   const Formats& formats = options.formats;
-  // Embeddings and heads are kept in the dtype of the operands, which is never 8 bits.
+  // Embeddings, and what speech is drawn from, are kept in the dtype of the operands, which is never 8 bits.
   if (formats.operands == DType::i8 || !ops::multiplies(ctx.device, formats.operands) ||
       !ops::multiplies(ctx.device, ops::layer_format(ctx.device, formats)))
     fail(ErrorCode::unsupported,
@@ -115,7 +115,7 @@ int64_t DualAr::bytes_per_frame() const {
   return bytes.slow_layers + bytes.head + in + passes * (bytes.fast_layers + bytes.fast_head - in);
 }
 
-int64_t DualAr::head_outputs() const { return weights_->head.outputs; }
+int64_t DualAr::head_outputs() const { return weights_->head.outputs(); }
 
 TensorView DualAr::alloc_rows(ops::Context& ctx, int64_t rows) const {
   return ctx.workspace->alloc(DType::f32, {rows, config_.slow.dim});
@@ -169,7 +169,11 @@ void DualAr::run_slow(ops::Context& ctx, const ops::BatchPlan& plan, TensorView 
 }
 
 void DualAr::slow_logits(ops::Context& ctx, TensorView hidden, TensorView logits) const {
-  ops::norm_linear(ctx, hidden, {weights_->norm, config_.slow.norm_eps}, weights_->head, logits);
+  const ops::RmsNorm norm{weights_->norm, config_.slow.norm_eps};
+  const Head& head = weights_->head;
+  const int64_t text = head.text.outputs;
+  if (text > 0) ops::norm_linear(ctx, hidden, norm, head.text, logits.columns(0, text));
+  ops::norm_linear(ctx, hidden, norm, head.rest, logits.columns(text, head.outputs()));
 }
 
 void DualAr::generate_frames(ops::Context& ctx, const StepMemory& memory,
@@ -241,7 +245,7 @@ void DualAr::draw_frames(ops::Context& ctx, const StepMemory& memory, TensorView
   const ops::TokenHead head{.semantic_begin = config_.semantic_begin,
                             .semantic_end = config_.semantic_end,
                             .im_end = config_.im_end,
-                            .semantic = w.semantic_head,
+                            .semantic = w.head.semantic,
                             .codebook_size = static_cast<int32_t>(config_.codebook_size)};
 
   const TensorView logits = alloc_logits(ctx, rows);

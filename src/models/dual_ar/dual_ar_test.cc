@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "models/dual_ar/random_model_testing.h"
 #include "models/dual_ar/reference_testing.h"
+#include "ops/device_testing.h"
 #include "tests/parity/lm_driver.h"
 
 namespace shoal::dual_ar {
@@ -144,6 +145,38 @@ TEST(DualAr, ASemanticHeadIsASubsetOfTheWholeHead) {
       const size_t whole = row * static_cast<size_t>(config.vocab_size) + static_cast<size_t>(token);
       EXPECT_EQ(semantic.logits[row * kept + i], all.logits[whole]);
     }
+}
+
+// On a CPU. What speech is drawn from has the same bits as in a head without text rows.
+TEST(DualAr, BesideQuantisedLayersOnlyTheTextRowsOfTheHeadAreRounded) {
+  if (!ops::testing_on_cpu()) GTEST_SKIP() << "on a GPU the whole head has 16 bits";
+  std::mt19937 random(12);
+  Config config = testing::random_config(random);
+  config.im_end = config.semantic_begin - 2;
+  const Case c = random_case(config, random);
+  const CheckpointFile file(c.weights, DType::bf16);
+  const auto text = static_cast<size_t>(config.im_end), codes = static_cast<size_t>(config.codebook_size);
+  Formats nibbles(DType::u4, DType::bf16, DType::bf16);
+  nibbles.group = kUsualGroup;
+  for (const Formats& formats : {Formats(DType::i8, DType::bf16, DType::bf16), nibbles}) {
+    const Outcome all = run(c, file, {.formats = formats, .head_rows = HeadRows::all});
+    const Outcome semantic = run(c, file, {.formats = formats, .head_rows = HeadRows::semantic});
+    const std::vector<float>& hidden = all.slow.values.at(concat("layer.", config.slow_layers - 1));
+    for (size_t row = 0; row < 13; ++row) {
+      const auto logits = std::span(all.logits).subspan(row * static_cast<size_t>(config.vocab_size));
+      const auto drawn = std::span(semantic.logits).subspan(row * (codes + 1), codes + 1);
+      EXPECT_TRUE(std::ranges::equal(logits.subspan(text + 2, codes), drawn.first(codes)));
+      EXPECT_EQ(logits[text], drawn[codes]);
+      const auto width = static_cast<size_t>(config.slow.dim);
+      const auto from = hidden.begin() + static_cast<std::ptrdiff_t>(row * width);
+      std::vector<double> exact =
+          testing::reference_head(config, c.weights, {from, from + static_cast<std::ptrdiff_t>(width)});
+      exact.resize(text);
+      const double rounding = distance({logits.begin(), logits.begin() + std::ssize(exact)}, {exact});
+      EXPECT_GT(rounding, 4e-3) << "of 16 bits?";
+      EXPECT_LT(rounding, 2e-2);
+    }
+  }
 }
 
 TEST(DualAr, SteadyStateTakesNoMemory) {

@@ -133,6 +133,10 @@ Row embed(const Config& config, const Model& model, std::span<const int32_t> col
   return x;
 }
 
+Row head(const Config& config, const Model& model, const Row& hidden) {
+  return model.linear(config.tied_head ? "embeddings" : "output", model.rms_norm("norm.weight", hidden));
+}
+
 }  // namespace
 
 ReferenceSlow reference_slow(const Config& config, const NamedWeights& weights,
@@ -147,10 +151,13 @@ ReferenceSlow reference_slow(const Config& config, const NamedWeights& weights,
     model.block(concat("layers.", i, "."), config.slow, x);
     result.layers.push_back(x);
   }
-  for (const Row& row : x)
-    result.logits.push_back(
-        model.linear(config.tied_head ? "embeddings" : "output", model.rms_norm("norm.weight", row)));
+  for (const Row& row : x) result.logits.push_back(head(config, model, row));
   return result;
+}
+
+std::vector<double> reference_head(const Config& config, const NamedWeights& weights,
+                                   const std::vector<double>& hidden) {
+  return head(config, Model(config, weights), hidden);
 }
 
 ReferenceFast reference_fast(const Config& config, const NamedWeights& weights,

@@ -24,6 +24,10 @@ struct ReferenceSlow {
 ReferenceSlow reference_slow(const Config& config, const NamedWeights& weights,
                              std::span<const int32_t> columns);
 
+// Logits of one row of layer outputs: [vocab].
+std::vector<double> reference_head(const Config& config, const NamedWeights& weights,
+                                   const std::vector<double>& hidden);
+
 struct ReferenceFast {
   std::vector<double> fast_in;  // [fast.dim]
   std::vector<Matrix> layers;   // block outputs, [num_codebooks, fast.dim] each

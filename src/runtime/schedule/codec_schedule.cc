@@ -36,6 +36,16 @@ int64_t give_pieces(std::span<const CodecJob* const> jobs, int64_t frames, std::
   return frames;
 }
 
+// Streams that ran dry before and go on, without enough for a pass.
+bool can_wait(std::span<const CodecJob* const> streams, int64_t worth_a_pass) {
+  int64_t waiting = 0;
+  for (const CodecJob* job : streams) {
+    if (!job->ran_dry || job->ended) return false;
+    waiting += job->waiting_frames;
+  }
+  return waiting < worth_a_pass;
+}
+
 }  // namespace
 
 int64_t wanted_frames(const CodecJob& job, int64_t frame_us) {
@@ -56,6 +66,7 @@ std::vector<CodecPiece> plan_codec(std::span<const CodecJob> jobs, const CodecLi
   for (const CodecJob& job : jobs) {
     if (is_due(job, limits.frame_us)) (job.whole ? whole_files : streams).push_back(&job);
   }
+  if (whole_files.empty() && can_wait(streams, limits.worth_a_pass)) return {};
   std::ranges::sort(streams, {}, [](const CodecJob* job) { return std::tuple(job->lead_us, job->id); });
   std::ranges::sort(whole_files, {},
                     [](const CodecJob* job) { return std::tuple(-job->waiting_frames, job->id); });

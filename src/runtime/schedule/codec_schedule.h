@@ -17,12 +17,16 @@ struct CodecJob {
   bool whole = false;          // not streamed: no listener waits for it
   bool started = false;        // some sound has left
   int64_t lead_us = 0;         // sound that its listener has yet to hear; negative: has run dry
+  bool ran_dry = false;        // its listener has had to wait at least once
   double speed = 1;            // a frame is heard for its length divided by this
 };
 
 struct CodecLimits {
   int64_t frame_us = 0;             // length of a frame
   int64_t max_frames_per_pass = 1;  // of all streams together: bounds how long a starving stream waits
+  // Fewer frames are not worth a pass if all of its streams ran dry before: frames one by one are made too
+  // slowly for them, for a pass reads all weights of the codec. One longer pause takes the place of many.
+  int64_t worth_a_pass = 1;
 };
 
 struct CodecPiece {
@@ -38,7 +42,8 @@ int64_t wanted_frames(const CodecJob& job, int64_t frame_us);
 // The pieces of one pass: first due streams (ended, or with as many waiting frames as wanted), the least lead
 // first, ties by id; then due whole files, the most waiting frames first. Each piece has all waiting frames,
 // cut to what is left of max_frames_per_pass. So that streams never starve whole files, an eighth of a pass
-// of two frames or more (at least one frame) is reserved for due whole files.
+// of two frames or more (at least one frame) is reserved for due whole files. No pieces, although something
+// is due, while it is not worth a pass.
 std::vector<CodecPiece> plan_codec(std::span<const CodecJob> jobs, const CodecLimits& limits);
 
 }  // namespace shoal::runtime

@@ -13,6 +13,8 @@ namespace {
 // Frames of one pass: enough for the codec to be efficient, but not so many that a starving stream waits long
 // or the workspace becomes large. A GPU is efficient with many.
 constexpr int64_t kLeastFramesPerPass = 16, kMostFramesPerPass = 64, kMostFramesOfDevice = 512;
+// On a CPU, where a frame alone takes up to 2.5 times what it takes among many (docs/perf/notebook-cpu.md).
+constexpr int64_t kWorthAPass = 4;
 constexpr double kPassUs = 50'000, kPassOfDeviceUs = 20'000;
 
 // Rounds in a row that may fail outside of the codec before the newest stream pays for it, and how long the
@@ -84,19 +86,23 @@ bool CodecLoop::pass() {
   jobs_.clear();
   const int64_t now = now_us();
   for (const Stream& stream : streams_) jobs_.push_back(describe(stream, now));
-  const std::vector<CodecPiece> pieces =
-      plan_codec(jobs_, {.frame_us = frame_us_, .max_frames_per_pass = frames_per_pass()});
+  const std::vector<CodecPiece> pieces = plan_codec(jobs_, limits());
   if (pieces.empty()) return false;
   decode(pieces);
   return true;
 }
 
-// The number of frames that a pass may have, limited by time: no starving stream waits longer than that.
-int64_t CodecLoop::frames_per_pass() const {
-  if (frame_cost_us_ == 0) return kLeastFramesPerPass;
+// The frames of a pass are limited by time: no starving stream waits longer than that.
+CodecLimits CodecLoop::limits() const {
   const bool of_device = ops::computes_by_itself(ctx_.device);
-  return std::clamp(static_cast<int64_t>((of_device ? kPassOfDeviceUs : kPassUs) / frame_cost_us_),
-                    kLeastFramesPerPass, of_device ? kMostFramesOfDevice : kMostFramesPerPass);
+  CodecLimits limits{.frame_us = frame_us_,
+                     .max_frames_per_pass = kLeastFramesPerPass,
+                     .worth_a_pass = of_device ? 1 : kWorthAPass};
+  if (frame_cost_us_ == 0) return limits;
+  limits.max_frames_per_pass =
+      std::clamp(static_cast<int64_t>((of_device ? kPassOfDeviceUs : kPassUs) / frame_cost_us_),
+                 kLeastFramesPerPass, of_device ? kMostFramesOfDevice : kMostFramesPerPass);
+  return limits;
 }
 
 void CodecLoop::take_incoming() {
@@ -179,6 +185,7 @@ CodecJob CodecLoop::describe(const Stream& stream, int64_t now) const {
                      .whole = job.whole,
                      .started = stream.samples > 0,
                      .lead_us = lead_us(stream, now),
+                     .ran_dry = stream.ran_dry,
                      .speed = job.speed};
   if (stream.utterance == job.plan.utterances.size() || job.state->cancelled() || job.given_up())
     return described;
@@ -299,6 +306,7 @@ void CodecLoop::give(Stream& stream, std::span<const float> sound) {
   } else if (!job.whole) {
     parts_.ledger.count_gap(static_cast<double>(now - stream.last_us) * 1e-6);
     if (lead_us(stream, now) < 0) {
+      stream.ran_dry = true;
       parts_.ledger.count_underrun();
       job.state->update([](SpeechSummary& summary) { ++summary.underruns; });
     }

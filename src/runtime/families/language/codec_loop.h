@@ -56,6 +56,7 @@ class CodecLoop {
     int64_t decoded = 0;                // frames of it that have become sound
     int64_t shaped = 0;                 // frames of it already processed by the job's prosody
     int64_t samples = 0;                // delivered, of all utterances
+    bool ran_dry = false;               // its listener has had to wait
     int64_t first_us = 0, last_us = 0;  // when the first and the latest piece were delivered
   };
 
@@ -72,7 +73,7 @@ class CodecLoop {
   void decode_together(const std::vector<CodecPiece>& pieces);
   void decode_alone(Stream& stream, int64_t target);
   int64_t earliest_deadline() const;
-  int64_t frames_per_pass() const;
+  CodecLimits limits() const;
   void deliver(Stream& stream, int64_t frames, std::span<const float> pcm);
   std::optional<Error> give_rest(Stream& stream);
   void give(Stream& stream, std::span<const float> sound);
