@@ -86,7 +86,7 @@ TEST(CBatch, TakesItsOptions) {
 TEST(CBatch, CancelEndsEveryItemThatHasNotEnded) {
   const CEngine engine = started_engine();
   std::vector<Request> requests;
-  for (int i = 0; i < 4; ++i) requests.push_back(short_request("3", "0"));
+  for (int i = 0; i < 4; ++i) requests.push_back(endless_request());
   const CBatch batch = started_batch(engine, requests);
   shoal_item* none = nullptr;
   EXPECT_EQ(shoal_batch_next(batch.get(), 0, &none, nullptr), SHOAL_NOT_YET);
@@ -124,7 +124,7 @@ TEST(CBatch, AMailboxIsToldOfItemsAndOfTheEnd) {
 TEST(CBatch, MayBeFreedWhileItSpeaksAndOutliveItsEngine) {
   CEngine engine = started_engine();
   std::vector<Request> requests;
-  requests.push_back(short_request("3", "0"));
+  requests.push_back(endless_request());
   started_batch(engine, requests).reset();
   const CBatch orphan = started_batch(engine, requests);
   engine.reset();

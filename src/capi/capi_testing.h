@@ -86,6 +86,15 @@ inline Request short_request(const char* seed = "3", const char* frames = "12") 
   return request;
 }
 
+// Speaks for minutes, even if the test is not given a processor for seconds.
+inline Request endless_request() {
+  Request request = short_request("3", "0");
+  std::string text = "A fish.";
+  for (int i = 0; i < 200; ++i) text += " And another fish.";
+  shoal_request_set(request.get(), "text", text.c_str(), nullptr);
+  return request;
+}
+
 inline CSpeech submitted(const CEngine& engine, const Request& request) {
   return made<CSpeech>(shoal_engine_submit, engine.get(), request.get(), nullptr);
 }

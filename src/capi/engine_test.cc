@@ -147,7 +147,7 @@ TEST(CEngine, NullAndForeignHandlesAreRefused) {
 
 TEST(CEngine, FreeCancelsAndFreeLaterDoesNotWaitForIt) {
   CEngine engine = started_engine();
-  const CSpeech speech = submitted(engine, short_request("3", "0"));
+  const CSpeech speech = submitted(engine, endless_request());
   shoal_engine_free_later(engine.release());
   shoal_buffer* samples = nullptr;
   EXPECT_NE(shoal_speech_read_all(speech.get(), &samples, nullptr), SHOAL_OK);
@@ -187,7 +187,7 @@ int in_child(Act act) {
 
 TEST(CFork, TheChildOfARunningEngineIsRefusedAndNothingHangs) {
   const CEngine engine = started_engine();
-  const CSpeech speech = submitted(engine, short_request("3", "0"));
+  const CSpeech speech = submitted(engine, endless_request());
   const Request request = short_request();
   const int status = in_child([&] {
     shoal_error error = SHOAL_ERROR_INIT;
@@ -212,7 +212,7 @@ TEST(CFork, TheChildOfARunningEngineIsRefusedAndNothingHangs) {
 TEST(CProcessDeathTest, ItsEndStopsWhatRuns) {
   const auto end_while_speaking = [] {
     const CEngine engine = started_engine();
-    const Request request = short_request("3", "0");
+    const Request request = endless_request();
     const CSpeech speech = submitted(engine, request);
     const shoal_request* const requests[] = {request.get()};
     const shoal_batch_options* const defaults = nullptr;

@@ -119,7 +119,7 @@ TEST(CSpeech, AnOlderCallersSummaryIsFilledAsFarAsItGoes) {
 
 TEST(CSpeech, CancelEndsItWithItsCode) {
   const CEngine engine = started_engine();
-  const CSpeech speech = submitted(engine, short_request("3", "0"));
+  const CSpeech speech = submitted(engine, endless_request());
   EXPECT_EQ(shoal_speech_status(speech.get(), nullptr), SHOAL_NOT_YET);
   EXPECT_EQ(shoal_speech_cancel(speech.get(), nullptr), SHOAL_OK);
   shoal_error error = SHOAL_ERROR_INIT;
@@ -163,7 +163,7 @@ TEST(CSpeech, CallbacksAreToldWhyItEnded) {
   Heard heard;
   const shoal_callbacks callbacks = heard.callbacks();
   const CSpeech speech =
-      made<CSpeech>(shoal_engine_submit, engine.get(), short_request("3", "0").get(), &callbacks);
+      made<CSpeech>(shoal_engine_submit, engine.get(), endless_request().get(), &callbacks);
   shoal_speech_cancel(speech.get(), nullptr);
   heard.wait();
   EXPECT_EQ(heard.code, SHOAL_CANCELLED);
@@ -186,7 +186,7 @@ TEST(CSpeech, OutlivesItsEngineWithWhatItHad) {
   CEngine engine = started_engine();
   const CSpeech whole = submitted(engine, short_request());
   while (shoal_speech_status(whole.get(), nullptr) == SHOAL_NOT_YET) std::this_thread::yield();
-  const CSpeech cut = submitted(engine, short_request("3", "0"));
+  const CSpeech cut = submitted(engine, endless_request());
   engine.reset();
   EXPECT_FALSE(all_samples(whole).empty());
   shoal_buffer* samples = nullptr;
@@ -251,7 +251,7 @@ TEST(CMailbox, ASpeechMayBeWatchedNoLongerAndTheMailboxFreedFirst) {
       << "what is there already is told at once";
   EXPECT_EQ(token, 8U);
   EXPECT_EQ(shoal_speech_watch(ended.get(), nullptr, 0, nullptr), SHOAL_OK);
-  const CSpeech running = submitted(engine, short_request("3", "0"));
+  const CSpeech running = submitted(engine, endless_request());
   EXPECT_EQ(shoal_speech_watch(running.get(), mailbox.get(), 9, nullptr), SHOAL_OK);
   mailbox.reset();
   shoal_speech_cancel(running.get(), nullptr);
@@ -260,7 +260,7 @@ TEST(CMailbox, ASpeechMayBeWatchedNoLongerAndTheMailboxFreedFirst) {
 
 // Speaks, cancels, watches and frees, as programs in a hurry do.
 void use_in_a_hurry(const CEngine& engine, shoal_mailbox* mailbox, int turn) {
-  CSpeech speech = submitted(engine, short_request("3", turn % 3 == 0 ? "0" : "6"));
+  CSpeech speech = submitted(engine, turn % 3 == 0 ? endless_request() : short_request("3", "6"));
   if (turn % 2 == 0) shoal_speech_watch(speech.get(), mailbox, static_cast<uint64_t>(turn), nullptr);
   shoal_buffer* piece = nullptr;
   if (shoal_speech_next(speech.get(), turn % 4, &piece, nullptr) == SHOAL_OK) shoal_buffer_free(piece);

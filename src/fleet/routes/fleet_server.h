@@ -1,6 +1,7 @@
 // The routes of a fleet: how its workers are, and what an operator may ask for.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <utility>
@@ -19,7 +20,8 @@ struct FleetServices {
   server::Gate gate;
   // One answer of the answers of several workers to GET /v1/stats.
   std::function<server::Value(const std::vector<server::Value>&)> sum;
-  server::Workers waiting{2};  // for the fleet to act
+  server::Workers waiting{2};               // for the fleet to act
+  std::chrono::milliseconds patience{500};  // with the answers of workers that are ready
 };
 
 struct FleetRoute {

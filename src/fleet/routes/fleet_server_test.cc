@@ -106,7 +106,8 @@ class FleetRoutes : public ::testing::Test {
   FleetServices services_{
       .desk = desk_,
       .gate = server::Gate(server::ApiKeys("sesame", ""), server::ApiKeys("boss", ""), "", "127.0.0.1:1"),
-      .sum = [](const std::vector<Value>& all) { return all.front(); }};
+      .sum = [](const std::vector<Value>& all) { return all.front(); },
+      .patience = std::chrono::milliseconds(60'000)};
   FleetServer server_{services_};
   server::Transport transport_{{}, server_};
 };

@@ -17,8 +17,6 @@ using server::Response;
 using server::Task;
 using server::Value;
 
-constexpr std::chrono::milliseconds kPatience{500};  // with workers that are ready
-
 Response json(const Value& value, int status = 200) {
   return {.status = status,
           .content_type = "application/json",
@@ -37,7 +35,8 @@ Value told_in(const std::optional<Response>& answer) {
 }
 
 // What each worker answers to GET `target` with this request's key; null for those that are not ready.
-Task<std::vector<Value>> told_by_all(const FleetStatus& status, std::string target, Exchange& exchange) {
+Task<std::vector<Value>> told_by_all(const FleetServices& services, const FleetStatus& status,
+                                     std::string target, Exchange& exchange) {
   Headers headers;
   for (const char* name : {"authorization", "x-request-id"})
     if (const std::string* value = exchange.request().headers.find(name)) headers.add(name, *value);
@@ -50,7 +49,7 @@ Task<std::vector<Value>> told_by_all(const FleetStatus& status, std::string targ
     asked.push_back(i);
   }
   const std::vector<std::optional<Response>> answers = co_await server::fetch_all(
-      exchange.executor(), std::move(peers), std::move(target), std::move(headers), kPatience);
+      exchange.executor(), std::move(peers), std::move(target), std::move(headers), services.patience);
   std::vector<Value> all(status.workers.size());
   for (size_t i = 0; i < asked.size(); ++i) all[asked[i]] = told_in(answers[i]);
   co_return all;
@@ -58,7 +57,7 @@ Task<std::vector<Value>> told_by_all(const FleetStatus& status, std::string targ
 
 Task<> workers(FleetServices& services, Exchange& exchange) {
   const FleetStatus status = services.desk.status();
-  const std::vector<Value> figures = co_await told_by_all(status, "/v1/stats", exchange);
+  const std::vector<Value> figures = co_await told_by_all(services, status, "/v1/stats", exchange);
   Value::Array all;
   for (size_t i = 0; i < figures.size(); ++i) all.push_back(worker_json(status.workers[i], figures[i]));
   const Value balancer = status.balancer_pid == 0
@@ -93,7 +92,7 @@ Value::Object health_of(const std::vector<Value>& workers) {
 
 Task<> health(FleetServices& services, Exchange& exchange) {
   const FleetStatus status = services.desk.status();
-  const std::vector<Value> answers = co_await told_by_all(status, "/health", exchange);
+  const std::vector<Value> answers = co_await told_by_all(services, status, "/health", exchange);
   const bool is_well = status.ready() > 0;
   Value::Object members{{"status", {std::string(is_well ? "ok" : "unavailable")}},
                         {"state", {std::string(is_well ? "ready" : "unready")}},
@@ -128,7 +127,8 @@ std::string statistics_target(const server::Request& request) {
 
 Task<> statistics(FleetServices& services, Exchange& exchange) {
   const FleetStatus status = services.desk.status();
-  std::vector<Value> answers = co_await told_by_all(status, statistics_target(exchange.request()), exchange);
+  std::vector<Value> answers =
+      co_await told_by_all(services, status, statistics_target(exchange.request()), exchange);
   std::erase_if(answers, [](const Value& answer) { return answer.is_null(); });
   if (answers.empty())
     fail(exchange.request().parameter("model") && status.ready() > 0 ? ErrorCode::not_found

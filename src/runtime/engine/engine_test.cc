@@ -17,6 +17,7 @@ namespace {
 using runtime::testing::Answer;
 using runtime::testing::answer_of;
 using runtime::testing::code_of;
+using runtime::testing::endless_request;
 using runtime::testing::short_request;
 using runtime::testing::tiny_config;
 using std::chrono::milliseconds;
@@ -27,7 +28,7 @@ TEST(Engine, AFullQueueRefusesAtOnce) {
   config.max_queue = 2;
   Engine engine(config);
   engine.start();
-  Speech running = engine.submit(short_request("A fish.", 0));
+  Speech running = engine.submit(endless_request());
   ASSERT_TRUE(eventually([&] { return engine.statistics().running == 1; }));
   Speech one = engine.submit(short_request()), two = engine.submit(short_request());
   EXPECT_EQ(code_of([&] { engine.submit(short_request()); }), ErrorCode::resource_exhausted);
@@ -47,7 +48,7 @@ TEST(Engine, OneClientCannotFillTheQueueForOthers) {
   Engine engine(config);
   engine.start();
   const auto of = [](const char* client) {
-    SpeechRequest request = short_request("A fish.", 0);
+    SpeechRequest request = endless_request();
     request.client = client;
     return request;
   };
@@ -63,7 +64,7 @@ TEST(Engine, OneClientCannotFillTheQueueForOthers) {
 TEST(Engine, AssigningOverAHandleCancelsItsRequest) {
   Engine engine(tiny_config());
   engine.start();
-  Speech speech = engine.submit(short_request("A fish.", 0));
+  Speech speech = engine.submit(endless_request());
   Speech other = engine.submit(short_request());
   speech = std::move(other);
   EXPECT_TRUE(eventually([&] { return engine.statistics().cancelled == 1; }));
@@ -94,8 +95,7 @@ TEST(Engine, DeadlinesEndWaitingAndSpeakingRequests) {
   config.max_batch_size = config.max_streams = 1;
   Engine engine(config);
   engine.start();
-  SpeechRequest hurried = short_request("A fish.", 0);
-  for (int i = 0; i < 200; ++i) hurried.text += " And another fish.";
+  SpeechRequest hurried = endless_request();
   hurried.timeout = milliseconds(100);
   // For a stream only the time without sound to hear counts.
   hurried.delivery = Delivery::whole;
@@ -110,7 +110,7 @@ TEST(Engine, ADroppedHandleCancels) {
   Engine engine(tiny_config());
   engine.start();
   {
-    const Speech dropped = engine.submit(short_request("A fish.", 0));
+    const Speech dropped = engine.submit(endless_request());
   }
   EXPECT_TRUE(eventually([&] { return engine.statistics().cancelled == 1; }));
   EXPECT_TRUE(eventually([&] { return engine.statistics().kv.pages_used == 0; }));
@@ -168,7 +168,7 @@ TEST(Engine, CallbacksGetTheSameSoundAndOneEnd) {
   EXPECT_EQ(good.sound, expected.sound);
   EXPECT_GE(good.pieces, 2);
   EXPECT_FALSE(good.error);
-  Speech endless = engine.submit(short_request("A fish.", 0), listen(cancelled));
+  Speech endless = engine.submit(endless_request(), listen(cancelled));
   endless.cancel();
   wait(cancelled);
   EXPECT_EQ(cancelled.error, ErrorCode::cancelled);

@@ -99,6 +99,13 @@ inline SpeechRequest short_request(const std::string& text = "A fish.", int64_t 
   return request;
 }
 
+// Speaks for minutes, even if the test is not given a processor for seconds.
+inline SpeechRequest endless_request() {
+  SpeechRequest request = short_request("A fish.", 0);
+  for (int i = 0; i < 200; ++i) request.text += " And another fish.";
+  return request;
+}
+
 // The code of the Error that a call throws; the test fails if it throws none.
 template <typename Call>
 ErrorCode code_of(Call&& call) {

@@ -235,6 +235,8 @@ void Ledger::set_activity(int64_t running, int64_t paused, int64_t finishing) {
 Statistics Ledger::statistics() const {
   const std::lock_guard lock(mutex_);
   Statistics copy = statistics_;
+  // A request that was admitted since the activity was last described runs.
+  copy.running = std::max(copy.running, active_ - copy.paused - copy.finishing);
   const auto recent = static_cast<int64_t>(std::min<uint64_t>(copy.steps, recent_batches_.size()));
   const int64_t sum = std::accumulate(recent_batches_.begin(), recent_batches_.begin() + recent, int64_t{0});
   if (recent > 0) copy.recent_batch_size = static_cast<double>(sum) / static_cast<double>(recent);

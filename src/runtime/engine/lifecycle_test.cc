@@ -13,6 +13,7 @@ namespace {
 using runtime::testing::Answer;
 using runtime::testing::answer_of;
 using runtime::testing::code_of;
+using runtime::testing::endless_request;
 using runtime::testing::short_request;
 using runtime::testing::tiny_config;
 using std::chrono::milliseconds;
@@ -49,7 +50,7 @@ TEST(Engine, StopLetsRequestsEndWithinTheGraceAndCancelsTheRest) {
   engine.stop(milliseconds(60'000));
   EXPECT_FALSE(quick.read_all().empty());
   engine.start();
-  Speech endless = engine.submit(short_request("A fish.", 0));
+  Speech endless = engine.submit(endless_request());
   engine.stop(milliseconds(1));
   EXPECT_EQ(code_of([&] { endless.read_all(); }), ErrorCode::unavailable);
 }
@@ -84,9 +85,10 @@ TEST(Engine, UnloadsOnlyAModelThatNobodyUses) {
   Speech first = engine.submit(short_request());
   const Answer before = answer_of(first);
   EXPECT_FALSE(engine.unload(milliseconds(60'000)));
-  Speech running = engine.submit(short_request("A fish.", 400));
+  Speech running = engine.submit(endless_request());
   EXPECT_FALSE(engine.unload(milliseconds(0)));
-  EXPECT_FALSE(running.read_all().empty());
+  running.cancel();
+  EXPECT_EQ(code_of([&] { running.read_all(); }), ErrorCode::cancelled);
   {
     const std::shared_ptr<void> held = engine.hold();
     EXPECT_FALSE(engine.unload(milliseconds(0)));

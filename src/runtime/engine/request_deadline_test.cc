@@ -2,9 +2,11 @@
 // time.
 #include "runtime/engine/request_deadline.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/eventually_testing.h"
 #include "runtime/engine/engine_testing.h"
 #include "runtime/engine/speech_state.h"
@@ -110,10 +112,14 @@ TEST(RequestDeadline, AReaderThatPlaysWhileReceivingIsNotCutOff) {
   Engine engine(config);
   engine.start();
   SpeechRequest request = short_request("A slow fish.", 60);
-  request.timeout = milliseconds(3000);
+  const int64_t began_us = now_us();
+  engine.submit(request).read_all();
+  // Several times what it takes on this machine now.
+  const milliseconds timeout(std::max<int64_t>(3000, (now_us() - began_us) * 5 / 1000));
+  request.timeout = timeout;
   Speech slow = engine.submit(request);
   ASSERT_TRUE(eventually([&] { return engine.statistics().paused == 1; }));
-  std::this_thread::sleep_for(milliseconds(3200));
+  std::this_thread::sleep_for(timeout + milliseconds(200));
   EXPECT_FALSE(slow.ended());
   EXPECT_FALSE(slow.read_all().empty());
   EXPECT_EQ(engine.statistics().expired, 0u);

@@ -197,7 +197,10 @@ std::optional<std::vector<float>> Speech::try_next(std::chrono::milliseconds pat
   return state_->try_next(patience);
 }
 std::vector<float> Speech::read_all() { return state_->read_all(); }
-void Speech::on_ready(std::function<void()> notify) { state_->on_ready(std::move(notify)); }
+void Speech::on_ready(std::function<void()> notify) {
+  const auto state = state_;  // the function may be called here and destroy this
+  state->on_ready(std::move(notify));
+}
 void Speech::cancel() { state_->cancel(); }
 bool Speech::ended() const { return state_->ended(); }
 std::optional<Error> Speech::error() const { return state_->error(); }

@@ -92,7 +92,7 @@ TEST_F(Trace, RecordsCancelledRequests) {
   watch();
   Engine engine(testing::tiny_config());
   engine.start();
-  Speech speech = engine.submit(testing::short_request("A fish.", 4000));
+  Speech speech = engine.submit(testing::endless_request());
   speech.next();
   speech.cancel();
   EXPECT_EQ(testing::code_of([&] { speech.read_all(); }), ErrorCode::cancelled);

@@ -42,7 +42,7 @@ class EspeakPool::Lease {
       const std::lock_guard lock(pool_.mutex_);
       pool_.helpers_[index_].busy = false;
     }
-    pool_.freed_.notify_one();
+    pool_.freed_.notify_all();
   }
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
@@ -66,21 +66,26 @@ EspeakPool::EspeakPool(EspeakOptions options) : options_(std::move(options)) {
 EspeakPool::~EspeakPool() = default;
 
 // Changing the language costs a helper up to 1.4 ms, starting one costs more: first one that speaks it, then
-// one that runs, then one to be started.
+// one that runs, then one to be started. Callers that wait get theirs in the order they came.
 size_t EspeakPool::lease(std::string_view language) {
   std::unique_lock lock(mutex_);
+  const uint64_t ticket = ++tickets_;
+  waiting_.push_back(ticket);
   const auto rank = [&](const Helper& helper) {
     return !helper.process ? 2 : helper.language == language ? 0 : 1;
   };
   size_t best = helpers_.size();
   const bool found = freed_.wait_for(lock, std::chrono::milliseconds(options_.timeout_ms), [&] {
     best = helpers_.size();
+    if (waiting_.front() != ticket) return false;
     for (size_t i = 0; i < helpers_.size(); ++i) {
       if (!helpers_[i].busy && (best == helpers_.size() || rank(helpers_[i]) < rank(helpers_[best])))
         best = i;
     }
     return best < helpers_.size();
   });
+  std::erase(waiting_, ticket);
+  freed_.notify_all();  // the next one may be first now, and another helper free
   if (!found)
     fail(ErrorCode::resource_exhausted, "phonemizer: all ", helpers_.size(), " helpers were busy for ",
          options_.timeout_ms, " ms");

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -64,6 +66,8 @@ class EspeakPool {
   std::mutex mutex_;
   std::condition_variable freed_;
   std::vector<Helper> helpers_;
+  uint64_t tickets_ = 0;          // given so far
+  std::deque<uint64_t> waiting_;  // for a helper, the longest first
   EspeakVersion version_;
   bool knows_version_ = false;
 };

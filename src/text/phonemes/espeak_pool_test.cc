@@ -10,6 +10,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "base/eventually_testing.h"
 #include "text/phonemes/refusal_testing.h"
 
 namespace shoal::phonemes {
@@ -19,6 +20,17 @@ using ::testing::HasSubstr;
 
 std::string say(EspeakPool& pool, Language language, const std::string& text) {
   return pool.phonemes(language, std::span(&text, 1)).at(0);
+}
+
+// Of a pool with little patience, which a helper that starts may need more of.
+bool says(EspeakPool& pool, const std::string& text, const std::string& phonemes) {
+  return eventually([&] {
+    try {
+      return say(pool, Language::american, text) == phonemes;
+    } catch (const Error&) {
+      return false;
+    }
+  });
 }
 
 TEST(EspeakProtocol, MessagesRoundTrip) {
@@ -99,20 +111,20 @@ TEST(EspeakPool, SwitchesLanguages) {
 }
 
 TEST(EspeakPool, AMissingLanguageIsRefusedAndLaterTextsAreUnaffected) {
-  EspeakProcess process(find_phonemizer(), 5000);
+  EspeakProcess process(find_phonemizer(), 60'000);
   Message answer;
-  ASSERT_EQ(process.exchange({MessageKind::ok, {"en-us", "schedule"}}, answer, 5000),
+  ASSERT_EQ(process.exchange({MessageKind::ok, {"en-us", "schedule"}}, answer, 60'000),
             EspeakProcess::Outcome::answered);
   const std::vector<std::string> american = answer.strings;
   for (const char* language : {"xx", "", "en-us-nowhere", "gmw/en-US", "en\xff"}) {
-    ASSERT_EQ(process.exchange({MessageKind::ok, {language, "schedule"}}, answer, 5000),
+    ASSERT_EQ(process.exchange({MessageKind::ok, {language, "schedule"}}, answer, 60'000),
               EspeakProcess::Outcome::answered);
     EXPECT_EQ(answer.kind, MessageKind::no_such_language) << language;
   }
-  ASSERT_EQ(process.exchange({MessageKind::ok, {"en-us", "schedule"}}, answer, 5000),
+  ASSERT_EQ(process.exchange({MessageKind::ok, {"en-us", "schedule"}}, answer, 60'000),
             EspeakProcess::Outcome::answered);
   EXPECT_EQ(answer.strings, american);
-  ASSERT_EQ(process.exchange({MessageKind::ok, {}}, answer, 5000), EspeakProcess::Outcome::answered);
+  ASSERT_EQ(process.exchange({MessageKind::ok, {}}, answer, 60'000), EspeakProcess::Outcome::answered);
   EXPECT_EQ(answer.kind, MessageKind::failed);
 }
 
@@ -132,7 +144,7 @@ TEST(EspeakPool, EightThreadsGetTheSamePhonemesAsOne) {
     EspeakPool pool({.helpers = 1});
     for (int i = 0; i < 200; ++i) alone.push_back(say(pool, languages[i % 4], wide_text(i)));
   }
-  EspeakPool pool({.helpers = 3});
+  EspeakPool pool({.helpers = 3, .timeout_ms = 600'000});
   std::atomic<int> wrong = 0;
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t) {
@@ -172,7 +184,7 @@ TEST(EspeakPool, ARequestIsRepeatedWhenItsHelperIsKilled) {
 
 TEST(EspeakPool, AHungHelperIsKilledAndItsTextRefused) {
   EspeakPool pool({.helpers = 1, .timeout_ms = 300});
-  say(pool, Language::american, "hi");
+  ASSERT_TRUE(says(pool, "merchantship", "mˈɜɹʧəntʃˌɪp"));
   const pid_t first = pool.pids().at(0);
   ASSERT_EQ(::kill(first, SIGSTOP), 0);
   const Error error = refusal([&] { say(pool, Language::american, "merchantship"); });
@@ -180,12 +192,12 @@ TEST(EspeakPool, AHungHelperIsKilledAndItsTextRefused) {
   EXPECT_THAT(error.message(), HasSubstr("no answer within 300 ms"));
   EXPECT_EQ(::kill(first, 0), -1) << "it still runs";
   EXPECT_EQ(errno, ESRCH);
-  EXPECT_EQ(say(pool, Language::american, "merchantship"), "mˈɜɹʧəntʃˌɪp");
+  EXPECT_TRUE(says(pool, "merchantship", "mˈɜɹʧəntʃˌɪp"));
 }
 
 TEST(EspeakPool, WaitingForABusyPoolIsBounded) {
   EspeakPool pool({.helpers = 1, .timeout_ms = 400});
-  say(pool, Language::american, "hi");
+  ASSERT_TRUE(says(pool, "hello", "həlˈO"));
   ASSERT_EQ(::kill(pool.pids().at(0), SIGSTOP), 0);
   std::atomic<int> refused = 0;
   std::atomic<int> said = 0;
@@ -204,7 +216,7 @@ TEST(EspeakPool, WaitingForABusyPoolIsBounded) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(refused + said, 4);
   EXPECT_GE(refused, 1);
-  EXPECT_EQ(say(pool, Language::american, "hello"), "həlˈO");
+  EXPECT_TRUE(says(pool, "hello", "həlˈO"));
 }
 
 TEST(EspeakPool, HelpersEndWithTheirPool) {

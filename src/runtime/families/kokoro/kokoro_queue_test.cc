@@ -117,11 +117,11 @@ TEST_F(KokoroPipelineTest, AReaderThatPlaysWhileReceivingIsNotCutOff) {
   std::string phonemes;
   for (int i = 0; i < 100; ++i) phonemes += "aaaa. ";
   SpeechRequest request = say(phonemes);
-  request.timeout = std::chrono::milliseconds(2000);
+  request.timeout = std::chrono::milliseconds(4000);
   Speech slow = pipeline_->submit(request);
   while (pipeline_->statistics().paused == 0 && !slow.ended())
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  std::this_thread::sleep_for(std::chrono::milliseconds(2200));
+  std::this_thread::sleep_for(std::chrono::milliseconds(4200));
   EXPECT_FALSE(slow.ended());
   EXPECT_FALSE(slow.read_all().empty());
 }

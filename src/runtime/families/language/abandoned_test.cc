@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <thread>
 
+#include "base/eventually_testing.h"
 #include "runtime/engine/engine_testing.h"
 #include "runtime/engine/push_reader.h"
 #include "runtime/families/language/pipeline.h"
@@ -112,6 +113,17 @@ TEST(Readers, AHandleMayBeDestroyedInItsOwnCallback) {
     handle.on_ready([&] { speech.reset(); });
     pipeline.wait_until_empty(0);
   }
+  pipeline.check_idle();
+}
+
+TEST(Readers, AHandleMayBeDestroyedWhileItsCallbackIsSet) {
+  Pipeline pipeline(testing::tiny_config());
+  auto speech = std::make_unique<Speech>(pipeline.submit(brief_request()));
+  pipeline.wait_until_empty(0);
+  ASSERT_TRUE(eventually([&] { return speech->ended(); }));
+  Speech& handle = *speech;
+  handle.on_ready([&] { speech.reset(); });  // at once: it has ended, and nobody else has its state
+  EXPECT_EQ(speech, nullptr);
   pipeline.check_idle();
 }
 
