@@ -83,9 +83,14 @@ Child::Child(const Command& command) {
   if (pipe2(ends, O_CLOEXEC) != 0)
     fail(ErrorCode::io, "no pipe for a child's output: ", std::strerror(errno));
   const pid_t parent = getpid();
+  // A signal that the child got before become() would run the parent's handler there and be forgotten.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
   pid_ = fork();
   if (pid_ == 0) become(prepared, ends[1], parent);
   const int error = errno;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   close(ends[1]);
   if (pid_ < 0) {
     close(ends[0]);

@@ -11,6 +11,7 @@ export class Door {
   pace = 0; // seconds of work for each second of sound of a speech; 0: as it comes
   broken_s = Infinity; // after as much sound a speech is cut off
   away = false; // every connection is
+  late_s = 0; // at most, when sound of the latest speech was sent
 
   static async open(server) {
     const door = new Door(server);
@@ -27,6 +28,12 @@ export class Door {
   async close() {
     this.listener.closeAllConnections();
     await new Promise((done) => this.listener.close(done));
+  }
+
+  // Breaks the speech that is on its way, and is away from here on.
+  cut() {
+    this.away = true;
+    this.speaking?.destroy();
   }
 
   async pass(asked, answer) {
@@ -52,12 +59,15 @@ export class Door {
     const { rate, pcm } = readWav(whole, { streamed: true });
     answer.writeHead(200, { "content-type": "audio/wav" });
     answer.write(whole.subarray(0, whole.length - pcm.length));
+    this.speaking = answer;
+    this.late_s = 0;
     const begun = Date.now();
     let due_s = 0;
     for (let at = 0, piece = 0; at < pcm.length && !answer.destroyed; ++piece) {
       const bytes = pcm.subarray(at, at + 2 * kFrame * (kPieces[piece] ?? 16));
       due_s += (this.pace * bytes.length) / 2 / rate;
       await sleep(Math.max(0, begun + 1000 * due_s - Date.now()));
+      this.late_s = Math.max(this.late_s, (Date.now() - begun) / 1000 - due_s);
       at += bytes.length;
       answer.write(bytes);
       if (at / 2 / rate >= this.broken_s) return answer.destroy();

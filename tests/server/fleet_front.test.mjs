@@ -67,8 +67,10 @@ balanced("WebSockets pass, and one whose worker dies is closed without a goodbye
 test("without a worker each route says so in its own form", { timeout: 60_000 * slowness, skip: without }, async () => {
   const fleet = await Fleet.start(1);
   await ready(fleet);
-  process.kill(fleet.pid(0), "SIGSTOP");
   assert.deepEqual((await fleet.front.get("/ready")).json(), { ready: true, workers: 1 });
+  // The supervisor waits, so that no worker comes back meanwhile.
+  const stopped = [fleet.child.pid, fleet.pid(0)];
+  stopped.forEach((pid) => process.kill(pid, "SIGSTOP"));
   await until("no worker", async () => (await fleet.front.get("/ready")).status === 503);
   assert.deepEqual((await fleet.front.get("/ready")).json(), { ready: false, workers: 0 });
   const answers = await Promise.all(forms.map(([path, body]) => fleet.front.post(path, body)));
@@ -76,7 +78,7 @@ test("without a worker each route says so in its own form", { timeout: 60_000 * 
     assert.equal(answer.status, 503);
     assert.equal(forms[at][2](answer.json()), "no worker is ready");
   });
-  // Stopped, it was away for longer than the balancer needs to see it.
+  process.kill(fleet.child.pid, "SIGCONT");
   await until("the restart", () => fleet.pids(0).length === 2, 40);
   await ready(fleet);
   assert.equal(await fleet.stop(), 0, fleet.log);

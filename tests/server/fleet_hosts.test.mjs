@@ -171,6 +171,8 @@ test("two fleets that name each other pass nothing to and fro, and see that none
   for (const fleet of fleets) await fleet.ready(0);
   const getting = (fleet) => fleet.front.get("/v1/workers").then((answer) => answer.json().workers.map(({ state }) => state).join(), () => "");
   for (const fleet of fleets) await until("both to be seen", async () => (await getting(fleet)) === "ready,ready");
+  // The balancers look for themselves.
+  for (const fleet of fleets) await until("both to get requests", async () => (await fleet.front.get("/ready")).json().workers === 2);
   const first = fleets[0];
   const speak = () => first.front.post("/v1/tts", bodies[0]);
   const had = async () => (await Promise.all(fleets.map(shares))).flat();

@@ -1,5 +1,6 @@
 // Clients that mean harm, or are broken. Each test ends by proving that the server still speaks.
 import assert from "node:assert/strict";
+import http from "node:http";
 import net from "node:net";
 import { after, afterEach, before, test } from "node:test";
 import { deflateSync, gzipSync } from "node:zlib";
@@ -14,6 +15,8 @@ const server = sharedServer({ before, after }, {
   flags: ["--header-timeout-s", "1", "--body-timeout-s", "1", "--idle-timeout-s", "2", "--write-timeout-s", "2",
     "--max-body-mb", "16"],
 });
+// None is kept: the server closes idle ones while this process is busy.
+before(() => (server().http.agent = new http.Agent()));
 afterEach(async () => server().assertSpeaks());
 
 const post = (path, body, type = "application/json") => server().http.post(path, body, { headers: { "content-type": type } });
