@@ -123,7 +123,10 @@ TEST_F(FleetRoutes, TellHowEachWorkerIs) {
   EXPECT_EQ(text_at(workers[1], {"device"}), "cuda:1");
   EXPECT_TRUE(at(workers[1], {"load"}).is_null());
   EXPECT_EQ(text_at(all, {"rolling", "outcome"}), "done");
-  EXPECT_EQ(at(told("/v1/stats"), {"steps"}), Value{int64_t{3}});
+  const Value figures = told("/v1/stats");
+  EXPECT_EQ(at(figures, {"steps"}), Value{int64_t{3}});
+  EXPECT_EQ(at(figures, {"workers", "ready"}), Value{int64_t{1}});
+  EXPECT_EQ(at(figures, {"workers", "counted"}), Value{int64_t{1}});
 }
 
 TEST_F(FleetRoutes, HealthIsThatOfAServerWithCounts) {

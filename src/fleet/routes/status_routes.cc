@@ -134,7 +134,12 @@ Task<> statistics(FleetServices& services, Exchange& exchange) {
     fail(exchange.request().parameter("model") && status.ready() > 0 ? ErrorCode::not_found
                                                                      : ErrorCode::unavailable,
          "no worker has figures to tell");
-  Response response = json(services.sum(answers));
+  Value sum = services.sum(answers);
+  // Without a late worker's share counts are smaller than before: readers must be able to tell.
+  if (auto* members = std::get_if<Value::Object>(&sum.data))
+    members->emplace_back("workers", Value{Value::Object{{"ready", {int64_t{status.ready()}}},
+                                                         {"counted", {std::ssize(answers)}}}});
+  Response response = json(sum);
   co_await exchange.respond(std::move(response));
 }
 

@@ -24,13 +24,20 @@ using testing::text_in;
 
 class LiveLimits : public LiveRoutes {};
 
+// Minutes of speech, however late the test is given a processor.
+std::string long_tale() {
+  std::string tale = "A long tale begins.";
+  for (int i = 0; i < 60; ++i) tale += " And goes on and on.";
+  return tale;
+}
+
 TEST_F(LiveLimits, CancelEndsAnUtteranceAndTheNextOneSpeaks) {
   bool cancelled = false, again = false;
   const uint64_t before = engine_->statistics().cancelled;
   const Heard heard = talk(
       {
           R"({"type":"start","id":"long","max_new_tokens":0,"seed":1})",
-          piece("A long tale begins. And goes on, and "),
+          piece(long_tale() + " And goes on, and "),
       },
       2, [&](const std::string& kind, FakeWebSocket& socket) {
         if (kind == "sound" && !std::exchange(cancelled, true)) {
@@ -57,20 +64,18 @@ TEST_F(LiveLimits, CancelEndsAnUtteranceAndTheNextOneSpeaks) {
 TEST_F(LiveLimits, AClientThatLeavesCancelsEverything) {
   const uint64_t before = engine_->statistics().cancelled;
   for (const std::string when : {"started", "sound"}) {
-    const Heard heard = talk(
-        {R"({"type":"start","max_new_tokens":0,"seed":1})", piece("A long tale begins. And goes on and on.")},
-        9, [&](const std::string& kind, FakeWebSocket& socket) {
-          if (kind == when) socket.leave();
-        });
+    const Heard heard = talk({R"({"type":"start","max_new_tokens":0,"seed":1})", piece(long_tale())}, 9,
+                             [&](const std::string& kind, FakeWebSocket& socket) {
+                               if (kind == when) socket.leave();
+                             });
     ASSERT_TRUE(heard.thrown);
     EXPECT_EQ(heard.thrown->code(), ErrorCode::cancelled);
   }
   // A close handshake in the middle of an utterance is a client's leaving too, but no error.
-  const Heard heard = talk(
-      {R"({"type":"start","max_new_tokens":0,"seed":1})", piece("A long tale begins. And goes on and on.")},
-      9, [&](const std::string& kind, FakeWebSocket& socket) {
-        if (kind == "sound") socket.hang_up();
-      });
+  const Heard heard = talk({R"({"type":"start","max_new_tokens":0,"seed":1})", piece(long_tale())}, 9,
+                           [&](const std::string& kind, FakeWebSocket& socket) {
+                             if (kind == "sound") socket.hang_up();
+                           });
   EXPECT_FALSE(heard.thrown);
   TearDown();
   EXPECT_GE(engine_->statistics().cancelled, before + 2);
