@@ -161,9 +161,13 @@ export function withServer(options, use) {
 }
 
 // A server for all tests of a file: const server = sharedServer({ before, after }); in tests it is server().
-export function sharedServer(hooks, options = {}) {
+// options: as Server.start, and agent: of its requests (http.Agent).
+export function sharedServer(hooks, { agent, ...options } = {}) {
   let server;
-  hooks.before(async () => (server = await Server.start(options)), { timeout: 240_000 });
+  hooks.before(async () => {
+    server = await Server.start(options);
+    if (agent) server.http.agent = agent;
+  }, { timeout: 240_000 });
   hooks.after(async () => server?.stop(), { timeout: 240_000 });
   return () => server;
 }

@@ -14,9 +14,8 @@ const bomb = gzipSync(Buffer.alloc(64 << 20));  // made here: it takes longer th
 const server = sharedServer({ before, after }, {
   flags: ["--header-timeout-s", "1", "--body-timeout-s", "1", "--idle-timeout-s", "2", "--write-timeout-s", "2",
     "--max-body-mb", "16"],
+  agent: new http.Agent(),  // no connection is kept: the server closes idle ones while this process is busy
 });
-// None is kept: the server closes idle ones while this process is busy.
-before(() => (server().http.agent = new http.Agent()));
 afterEach(async () => server().assertSpeaks());
 
 const post = (path, body, type = "application/json") => server().http.post(path, body, { headers: { "content-type": type } });

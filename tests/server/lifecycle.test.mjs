@@ -79,8 +79,10 @@ test("during shutdown it reports so and accepts no new requests", withServer(pat
 
 test("SIGTERM while clients come and go: no answer is cut off or wrong, and new clients are refused cleanly", withServer(patient, async (server) => {
   const stop = { now: false };
+  const submitted = async () => (await server.metrics()).value("shoal_engine_submitted_total");
+  const enough = (await submitted()) + 3 * 12;
   const clients = Array.from({ length: 12 }, (_, i) => speakOn(server, i % requests.length, stop));
-  await sleep(1500);
+  await until("each client to have had answers", async () => (await submitted()) >= enough, 120);
   server.signal("SIGTERM");
   await server.exited;
   stop.now = true;
