@@ -1,4 +1,5 @@
 // 8- and 4-bit weights, 8-bit keys and values: what an engine with them takes, and who refuses them.
+#include <algorithm>
 #include <gmock/gmock.h>
 
 #include "base/file.h"
