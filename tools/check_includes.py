@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the arrows of docs/ARCHITECTURE.md: a folder of src/ or bench/ includes only the folders it may know, CUDA
 and JSON headers stay where they belong, models and runtime name no device, a header that only tests include is named
-x_testing.h and no product code includes it, and every header compiles alone (those for tests need not: their tests would not compile).
+x_testing.h and no product code includes it, and every header compiles alone.
 
 usage: tools/check_includes.py [--no-compile]
 """
@@ -256,7 +256,7 @@ def main() -> int:
         headers = public + [p for p in sources if p.suffix == ".h" and not re.search(r"_(avx|amx|neon)", p.stem)]
         if not CUDA_HEADERS:
             headers = [p for p in headers if "/cuda/" not in p.as_posix()]
-        headers = [p for p in headers if not p.stem.endswith("_testing") and not compiled_by_its_source(p)]
+        headers = [p for p in headers if not compiled_by_its_source(p)]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             problems += [problem for problem in pool.map(compiles_alone, headers) if problem]
     for problem in problems:
