@@ -128,6 +128,11 @@ export class Server {
     return new Metrics(answer.text());
   }
 
+  // Requests that have come to the engine so far.
+  async submitted() {
+    return (await this.metrics()).value("shoal_engine_submitted_total");
+  }
+
   // Requests that the engine holds, or the server on its behalf.
   async speaking() {
     const metrics = await this.metrics();

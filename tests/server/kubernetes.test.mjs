@@ -121,8 +121,7 @@ test("HAProxy accepts the balancer's configuration", (t) => {
 test("a pod that ends answers everything that reached it, and needs no SIGKILL", async () => {
   const server = await Server.start({ flags: ["--grace-s", "30"] });
   const say = (seed) => server.http.post("/v1/audio/speech", { model: "tts-1", voice: "alloy", input: "Good morning to everybody who listens.", seed });
-  const submitted = async () => (await server.metrics()).value("shoal_engine_submitted_total");
-  const before = await submitted();
+  const before = await server.submitted();
   const answers = [];
   const began = Date.now();
   for (let i = 0; Date.now() - began < 1500; ++i) {
@@ -130,7 +129,7 @@ test("a pod that ends answers everything that reached it, and needs no SIGKILL",
     await sleep(100);
   }
   const late = [say(1), server.http.post("/v1/audio/speech", { model: "tts-1", voice: "alloy", input: "A long text goes on. ".repeat(20) })];
-  await until("all to be inside", async () => (await submitted()) === before + answers.length + late.length);
+  await until("all to be inside", async () => (await server.submitted()) === before + answers.length + late.length);
   server.child.kill("SIGTERM");
   for (const answer of await Promise.all([...answers, ...late])) assert.equal(answer.status, 200);
   await Promise.race([server.exited, sleep(35_000)]);

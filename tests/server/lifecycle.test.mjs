@@ -45,11 +45,10 @@ const isWhole = (outcome) => outcome.status === 200 && outcome.whole && outcome.
 
 test("SIGTERM under load: accepted requests are answered completely, and the program exits with 0", withServer(patient, async (server) => {
   // All are inside before the signal: the first half is being answered, the others wait.
-  const submitted = async () => (await server.metrics()).value("shoal_engine_submitted_total");
-  const before_it = await submitted();
+  const before_it = await server.submitted();
   const messages = await Promise.all(requests.map((body) => server.http.open("POST", "/v1/tts", { body: { ...body, streaming: body.format === undefined } })));
   const waiting = requests.map((body) => server.http.post("/v1/tts", body));
-  await until("all to be inside", async () => (await submitted()) === before_it + 2 * requests.length);
+  await until("all to be inside", async () => (await server.submitted()) === before_it + 2 * requests.length);
   server.signal("SIGTERM");
   const answers = await Promise.all([...messages.map(collect), ...waiting]);
   for (const answer of answers) {
@@ -79,10 +78,9 @@ test("during shutdown it reports so and accepts no new requests", withServer(pat
 
 test("SIGTERM while clients come and go: no answer is cut off or wrong, and new clients are refused cleanly", withServer(patient, async (server) => {
   const stop = { now: false };
-  const submitted = async () => (await server.metrics()).value("shoal_engine_submitted_total");
-  const enough = (await submitted()) + 3 * 12;
+  const enough = (await server.submitted()) + 3 * 12;
   const clients = Array.from({ length: 12 }, (_, i) => speakOn(server, i % requests.length, stop));
-  await until("each client to have had answers", async () => (await submitted()) >= enough, 120);
+  await until("each client to have had answers", async () => (await server.submitted()) >= enough, 120);
   server.signal("SIGTERM");
   await server.exited;
   stop.now = true;
@@ -99,11 +97,10 @@ test("after the grace time the remaining requests get an error in their own form
   const speech = { model: "shoal", voice: "default", input: text, response_format: "pcm" };
   const stream = await server.http.open("POST", "/v1/tts", { body: { text, streaming: true } });
   const events = await server.http.open("POST", "/v1/audio/speech", { body: { ...speech, stream_format: "sse" } });
-  const submitted = async () => (await server.metrics()).value("shoal_engine_submitted_total");
-  const before_them = await submitted();
+  const before_them = await server.submitted();
   const fish = server.http.post("/v1/tts", { text });
   const kokoro = server.http.post("/dev/captioned_speech", { ...speech, return_timestamps: false, stream: false });
-  await until("all to be inside", async () => (await submitted()) === before_them + 2);
+  await until("all to be inside", async () => (await server.submitted()) === before_them + 2);
   server.signal("SIGTERM");
   const [cut, told, ...refused] = await Promise.all([collect(stream), collect(events), fish, kokoro]);
   assert.equal(cut.whole, false, "a cut stream looks whole");

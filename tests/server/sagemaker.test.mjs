@@ -256,10 +256,9 @@ test("the platform's pings are answered, also while sound is sent", async () => 
 });
 
 test("told to end, it answers what is inside and is gone before the platform kills it", async () => {
-  const submitted = async () => (await server.metrics()).value("shoal_engine_submitted_total");
-  const before = await submitted();
+  const before = await server.submitted();
   const inside = [whole(server, { ...say, seed: 3 }), whole(server, { ...say, seed: 9 })];
-  await until("both to be inside", async () => (await submitted()) === before + 2);
+  await until("both to be inside", async () => (await server.submitted()) === before + 2);
   const began = Date.now();
   server.signal("SIGTERM");
   for (const answer of await Promise.all(inside)) assert.equal(answer.status, 200);

@@ -129,6 +129,15 @@ TEST_F(FleetRoutes, TellHowEachWorkerIs) {
   EXPECT_EQ(at(figures, {"workers", "counted"}), Value{int64_t{1}});
 }
 
+TEST_F(FleetRoutes, FiguresSayHowManyWorkersTheyCount) {
+  const int port = worker_transport_.port();
+  desk_.publish({.workers = {{.name = "w1", .port = port, .state = WorkerState::ready},
+                             {.name = "w2", .port = 1, .state = WorkerState::ready}}});  // gives no answer
+  const Value figures = told("/v1/stats");
+  EXPECT_EQ(at(figures, {"workers", "ready"}), Value{int64_t{2}});
+  EXPECT_EQ(at(figures, {"workers", "counted"}), Value{int64_t{1}});
+}
+
 TEST_F(FleetRoutes, HealthIsThatOfAServerWithCounts) {
   for (const char* path : {"/health", "/v1/health"}) {
     const Value health = told(path);
