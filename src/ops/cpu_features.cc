@@ -27,8 +27,8 @@ bool tiles_permitted() {
 bool has_amx() {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) return false;
-  constexpr unsigned kAmxBf16 = 1u << 22, kAmxTile = 1u << 24;
-  return (edx & kAmxBf16) != 0 && (edx & kAmxTile) != 0 && tiles_permitted();
+  constexpr unsigned kAmx = 1u << 22 | 1u << 24 | 1u << 25;  // bf16, tiles, int8
+  return (edx & kAmx) == kAmx && tiles_permitted();
 }
 
 CpuIsa detect() {

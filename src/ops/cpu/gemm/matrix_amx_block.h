@@ -7,56 +7,82 @@
 namespace shoal::ops::cpu {
 namespace {  // each instruction set that includes this has its own
 
-// `Tiles` has eight tiles of 16 rows x 64 bytes: zero<T>(), load<T>(from, stride), store<T>(to, stride),
-// multiply<Sums, Rows, Weights>(), which is TDPBF16PS, and prefetch(address).
+constexpr int64_t kTileRows = 16, kTileBytes = 1024, kTileRowBytes = 64;
+
+// The sums of up to 2 x 2 tiles: 32 rows x 32 outputs from 4 loads and 4 multiplications a step. `Tiles` has
+// eight tiles of 16 rows x 64 bytes: zero<T>(), load<T>(from, stride), store<T>(to, stride) and
+// prefetch(address); `Product` has multiply<Sums, Rows, Weights>(), which is one of the TDP instructions.
 //
-// 2 x 2 tiles of sums: 32 rows x 32 outputs from 4 loads and 4 multiplications per 32 k. Whole tiles of input
-// are read: up to 31 rows beyond the last one must be readable; whatever they hold stays in sums that nobody
-// uses.
+// Whole tiles of input are read: up to 31 rows beyond the last one must be readable; whatever they hold stays
+// in sums that nobody uses.
+template <typename Tiles, typename Product, bool kTwoTilesOfRows, bool kTwoPanels>
+struct TileSums {
+  static constexpr int64_t kWidth = kTwoPanels ? 32 : 16;  // sums of one row
+
+  static void zero() {
+    Tiles::template zero<0>();
+    if constexpr (kTwoPanels) Tiles::template zero<1>();
+    if constexpr (kTwoTilesOfRows) Tiles::template zero<2>();
+    if constexpr (kTwoTilesOfRows && kTwoPanels) Tiles::template zero<3>();
+  }
+  // x: 64 bytes of each row. first, second: a tile of weights of each panel.
+  static void add(const char* x, int64_t row_bytes, const char* first, const char* second) {
+    Tiles::template load<4>(x, row_bytes);
+    Tiles::template load<6>(first, kTileRowBytes);
+    Product::template multiply<0, 4, 6>();
+    if constexpr (kTwoPanels) {
+      Tiles::template load<7>(second, kTileRowBytes);
+      Product::template multiply<1, 4, 7>();
+    }
+    if constexpr (kTwoTilesOfRows) {
+      Tiles::template load<5>(x + kTileRows * row_bytes, row_bytes);
+      Product::template multiply<2, 5, 6>();
+      if constexpr (kTwoPanels) Product::template multiply<3, 5, 7>();
+    }
+  }
+  // to: [32][kWidth] values of four bytes.
+  static void store(void* to) {
+    constexpr int64_t kStride = kWidth * 4;
+    char* const at = static_cast<char*>(to);
+    Tiles::template store<0>(at, kStride);
+    if constexpr (kTwoPanels) Tiles::template store<1>(at + kTileRowBytes, kStride);
+    if constexpr (kTwoTilesOfRows) Tiles::template store<2>(at + kTileRows * kStride, kStride);
+    if constexpr (kTwoTilesOfRows && kTwoPanels)
+      Tiles::template store<3>(at + kTileRows * kStride + kTileRowBytes, kStride);
+  }
+};
+
+// Weights ahead of the tiles of a step.
+template <typename Tiles, bool kTwoPanels>
+void prefetch_tiles(const char* w, int64_t panel_stride) {
+  constexpr int64_t kAhead = 4 * kTileBytes;  // of a panel; a tile takes 16 cycles, memory about 300
+  for (int64_t line = 0; line < kTileBytes; line += kTileRowBytes) {
+    Tiles::prefetch(w + kAhead + line);
+    if constexpr (kTwoPanels) Tiles::prefetch(w + panel_stride + kAhead + line);
+  }
+}
+
 template <typename Tiles, bool kTwoTilesOfRows, bool kTwoPanels>
 void multiply_tiles_of(const ProductBlock& block) {
-  constexpr int64_t kTileRows = 16, kDepth = 32, kWeightTile = 1024;
-  constexpr int64_t kAhead = 4 * kWeightTile;  // of a panel; a tile takes 16 cycles, memory about 300
-  Tiles::template zero<0>();
-  if constexpr (kTwoPanels) Tiles::template zero<1>();
-  if constexpr (kTwoTilesOfRows) Tiles::template zero<2>();
-  if constexpr (kTwoTilesOfRows && kTwoPanels) Tiles::template zero<3>();
+  using Sums = TileSums<Tiles, typename Tiles::Bf16Product, kTwoTilesOfRows, kTwoPanels>;
+  constexpr int64_t kDepth = 32;
+  Sums::zero();
   const int64_t row_bytes = block.row_stride * 2;
   const char* w = block.weights;
   for (int64_t tap = 0; tap < block.taps; ++tap) {
     const char* x = static_cast<const char*>(block.input) + tap * block.tap_stride * 2;
-    for (int64_t k = 0; k < block.depth; k += kDepth, w += kWeightTile) {
-      for (int64_t line = 0; line < kWeightTile; line += 64) {
-        Tiles::prefetch(w + kAhead + line);
-        if constexpr (kTwoPanels) Tiles::prefetch(w + block.panel_stride + kAhead + line);
-      }
-      Tiles::template load<4>(x + k * 2, row_bytes);
-      Tiles::template load<6>(w, 64);
-      Tiles::template multiply<0, 4, 6>();
-      if constexpr (kTwoPanels) {
-        Tiles::template load<7>(w + block.panel_stride, 64);
-        Tiles::template multiply<1, 4, 7>();
-      }
-      if constexpr (kTwoTilesOfRows) {
-        Tiles::template load<5>(x + k * 2 + kTileRows * row_bytes, row_bytes);
-        Tiles::template multiply<2, 5, 6>();
-        if constexpr (kTwoPanels) Tiles::template multiply<3, 5, 7>();
-      }
+    for (int64_t k = 0; k < block.depth; k += kDepth, w += kTileBytes) {
+      prefetch_tiles<Tiles, kTwoPanels>(w, block.panel_stride);
+      Sums::add(x + k * 2, row_bytes, w, w + block.panel_stride);
     }
   }
-  constexpr int64_t kWidth = kTwoPanels ? 32 : 16;  // sums of one row
-  constexpr int64_t kStride = kWidth * 4;
-  Tiles::template store<0>(block.sums, kStride);
-  if constexpr (kTwoPanels) Tiles::template store<1>(block.sums + 16, kStride);
-  if constexpr (kTwoTilesOfRows) Tiles::template store<2>(block.sums + kTileRows * kWidth, kStride);
-  if constexpr (kTwoTilesOfRows && kTwoPanels)
-    Tiles::template store<3>(block.sums + kTileRows * kWidth + 16, kStride);
+  Sums::store(block.sums);
 }
 
 // At most 32 rows and 2 panels.
 template <typename Tiles>
 void multiply_tiles(const ProductBlock& block) {
-  if (block.rows > 16)
+  if (block.rows > kTileRows)
     block.panels == 2 ? multiply_tiles_of<Tiles, true, true>(block)
                       : multiply_tiles_of<Tiles, true, false>(block);
   else

@@ -203,7 +203,7 @@ void sum_groups(const StagedInput& staged, int64_t group, int64_t row) {
 
 StagedInput stage_integers(Context& ctx, TensorView x, MatrixFormat weights, int64_t padded) {
   const int64_t rows = x.dim(0);
-  const TensorView integers = ctx.workspace->alloc(DType::i8, {rows, padded});
+  const TensorView integers = ctx.workspace->alloc(DType::i8, {rows + kReadableRows, padded}).slice(0, rows);
   StagedInput staged{integers.data(), DType::i8, padded, 0, one_segment(*ctx.workspace, rows)};
   staged.scales = ctx.workspace->alloc(DType::f32, {rows, padded / kGroup});
   if (weights.weights == DType::i8)

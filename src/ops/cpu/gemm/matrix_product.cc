@@ -28,7 +28,8 @@ class ProductTask {
     const int64_t blocks = divide_up(rows.rows, kernel_.most_rows);
     const int64_t even = divide_up(rows.rows, blocks);  // 7 rows are 4 + 3, not 6 + 1
     const int64_t height = divide_up(even, kernel_.row_step) * kernel_.row_step;
-    const int width = std::max(kernel_.panels_for(static_cast<int>(height)), product_.swiglu ? 2 : 1);
+    const int width =
+        std::max(kernel_.panels_for(static_cast<int>(std::min(height, rows.rows))), product_.swiglu ? 2 : 1);
     // Panels outside rows: a few panels stay in L2 while all rows pass them.
     for (int64_t panel = panel_begin; panel < panel_end; panel += width)
       for (int64_t row = 0; row < rows.rows; row += height)
