@@ -89,12 +89,15 @@ class Binder {
     if (semantic) {
       const std::array parts = {rows.slice(config.semantic_begin, int64_t{config.semantic_end} + 1),
                                 rows.slice(config.im_end, int64_t{config.im_end} + 1)};
-      head.rest = ops::pack_stacked(ctx_, parts, {}, plain_);
+      head.speech = ops::pack_stacked(ctx_, parts, {}, plain_);
       return head;
     }
-    const int64_t text = narrow_text_ ? std::min(config.semantic_begin, config.im_end) : 0;
-    if (text > 0) head.text = ops::pack_matrix(ctx_, rows.slice(0, text), {}, DType::i8);
-    head.rest = pack_rows(rows.slice(text, config.vocab_size));
+    const int64_t vocab = config.vocab_size;
+    const int64_t begin = narrow_text_ ? std::min(config.semantic_begin, config.im_end) : 0;
+    const int64_t end = narrow_text_ ? std::max(config.semantic_end, config.im_end) + int64_t{1} : vocab;
+    if (begin > 0) head.text_before = ops::pack_matrix(ctx_, rows.slice(0, begin), {}, layers_);
+    head.speech = pack_rows(rows.slice(begin, end));
+    if (end < vocab) head.text_after = ops::pack_matrix(ctx_, rows.slice(end, vocab), {}, layers_);
     return head;
   }
 

@@ -2,6 +2,7 @@
 // (MODEL.md 7).
 #pragma once
 
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -15,16 +16,17 @@
 
 namespace shoal::dual_ar {
 
-// The head over the hidden state (MODEL.md 3). Its rows: those of `text`, then those of `rest`.
+// The head over the hidden state (MODEL.md 3). Its rows are those of its three parts, in order.
 struct Head {
-  // On a CPU beside quantised layers: the tokens before all that are speech or its end, in 8 bits, because
-  // they are much of what a step reads and never heard. Else without outputs.
-  ops::PackedMatrix text;
-  ops::PackedMatrix rest;  // in the operands' dtype
-  bool semantic = false;   // its rows: the semantic range, then <|im_end|>; else the vocabulary
+  // On a CPU beside quantised layers: the tokens before and after all that are speech or its end, in the
+  // layers' format, because they are much of what a step reads and never heard. Else without outputs.
+  ops::PackedMatrix text_before, text_after;
+  ops::PackedMatrix speech;  // and all else; in the operands' dtype
+  bool semantic = false;     // its rows: the semantic range, then <|im_end|>; else the vocabulary
 
-  int64_t outputs() const { return text.outputs + rest.outputs; }
-  int64_t bytes() const { return text.bytes() + rest.bytes(); }
+  std::array<const ops::PackedMatrix*, 3> parts() const { return {&text_before, &speech, &text_after}; }
+  int64_t outputs() const { return text_before.outputs + speech.outputs + text_after.outputs; }
+  int64_t bytes() const { return text_before.bytes() + speech.bytes() + text_after.bytes(); }
 };
 
 struct Weights {

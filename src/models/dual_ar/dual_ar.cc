@@ -170,10 +170,12 @@ void DualAr::run_slow(ops::Context& ctx, const ops::BatchPlan& plan, TensorView 
 
 void DualAr::slow_logits(ops::Context& ctx, TensorView hidden, TensorView logits) const {
   const ops::RmsNorm norm{weights_->norm, config_.slow.norm_eps};
-  const Head& head = weights_->head;
-  const int64_t text = head.text.outputs;
-  if (text > 0) ops::norm_linear(ctx, hidden, norm, head.text, logits.columns(0, text));
-  ops::norm_linear(ctx, hidden, norm, head.rest, logits.columns(text, head.outputs()));
+  int64_t first = 0;
+  for (const ops::PackedMatrix* part : weights_->head.parts()) {
+    if (part->outputs == 0) continue;
+    ops::norm_linear(ctx, hidden, norm, *part, logits.columns(first, first + part->outputs));
+    first += part->outputs;
+  }
 }
 
 void DualAr::generate_frames(ops::Context& ctx, const StepMemory& memory,
