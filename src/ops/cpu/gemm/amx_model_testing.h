@@ -75,8 +75,7 @@ struct ModelTiles {
   };
 
   static void add_integers(const int32_t* products, int32_t offset, float scale, float* sums) {
-    for (int n = 0; n < 16; ++n)
-      sums[n] = std::fma(static_cast<float>(products[n] - offset), scale, sums[n]);
+    for (int n = 0; n < 16; ++n) sums[n] = std::fma(static_cast<float>(products[n] - offset), scale, sums[n]);
   }
   static void unpack(const char* from, char* low, char* high) {
     for (int i = 0; i < 64; ++i) {

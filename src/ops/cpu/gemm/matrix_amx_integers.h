@@ -1,5 +1,5 @@
-// The walks over tiles of products of 8- and 4-bit weights: matrix_amx_block.h, with TDPBSUD, which multiplies
-// signed inputs by unsigned weights, and after each group of weights the scales.
+// The walks over tiles of products of 8- and 4-bit weights: matrix_amx_block.h, with TDPBSUD, which
+// multiplies signed inputs by unsigned weights, and after each group of weights the scales.
 #pragma once
 
 #include "ops/cpu/gemm/matrix_amx_block.h"
@@ -47,8 +47,8 @@ void unpack_tile(const char* nibbles, int64_t depth, char* tile) {
     Tiles::unpack(nibbles, tile, tile + kTileRowBytes);
 }
 
-// `Tiles` has, beside what bf16 takes, IntegerProduct::multiply, which is TDPBSUD; unpack(from, low, high): the low
-// and the high bits of 64 bytes; and NibbleScales(header), the scales and minima of 16 outputs, with
+// `Tiles` has, beside what bf16 takes, IntegerProduct::multiply, which is TDPBSUD; unpack(from, low, high):
+// the low and the high bits of 64 bytes; and NibbleScales(header), the scales and minima of 16 outputs, with
 // add(products, scale, sum, sums): sums + products * (the output's scale * scale), then + minimum * sum, two
 // fused multiply-adds.
 template <typename Tiles, bool kTwoTilesOfRows, bool kTwoPanels>

@@ -26,7 +26,8 @@ class IntegerOperands {
     for (int64_t i = 0; i < kAllRows * row_stride_; ++i) inputs_.push_back(static_cast<int8_t>(random_()));
     const int64_t scales = kAllRows * depth / kGroup;
     input_scales_ = random_values(scales, seed + 1);
-    for (int64_t i = 0; i < scales; ++i) offsets_.push_back(offset_of(i / (depth / kGroup), i % (depth / kGroup)));
+    for (int64_t i = 0; i < scales; ++i)
+      offsets_.push_back(offset_of(i / (depth / kGroup), i % (depth / kGroup)));
     if (format.group > 0) sums_ = random_values(kAllRows * depth / format.group, seed + 2);
     const PanelLayout layout = panel_layout(format, 1, depth);
     panel_stride_ = layout.panel_stride;
@@ -106,14 +107,14 @@ void expect_equal_products(MatrixFormat format, Multiply tiles, Multiply portabl
 
 TEST(AmxIntegers, OfEightBitsHaveTheBitsOfThePortableKernel) {
   expect_equal_products({DType::i8, DType::bf16}, multiply_integer_tiles<ModelTiles>,
-               kPortableMatrixKernels.i8.multiply);
+                        kPortableMatrixKernels.i8.multiply);
 }
 
 TEST(AmxIntegers, OfFourBitsHaveTheBitsOfThePortableKernel) {
   for (const int64_t group : {32, 64, 128}) {
     SCOPED_TRACE(::testing::Message() << "groups of " << group);
     expect_equal_products({DType::u4, DType::i8, group}, multiply_nibble_tiles<ModelTiles>,
-                 kPortableMatrixKernels.u4.multiply);
+                          kPortableMatrixKernels.u4.multiply);
   }
 }
 
