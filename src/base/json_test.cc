@@ -1,9 +1,9 @@
 #include "base/json.h"
 
 #include <gtest/gtest.h>
-#include <malloc.h>
 
 #include "base/error.h"
+#include "base/heap_bytes_testing.h"
 
 namespace shoal {
 namespace {
@@ -15,11 +15,6 @@ ErrorCode code_of(const std::string& text) {
     return error.code();
   }
   return ErrorCode::internal;
-}
-
-size_t heap_bytes() {
-  const struct mallinfo2 info = mallinfo2();  // all zero under a sanitizer
-  return info.uordblks + info.hblkhd;
 }
 
 TEST(Json, KeepsOrderKindsAndPaths) {

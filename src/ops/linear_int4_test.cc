@@ -182,14 +182,14 @@ TEST_P(Int4Linear, AddsToWhatIsThereAndScales) {
 }
 
 TEST_P(Int4Linear, SwigluIsThatOfBothProducts) {
-  Int4Operands gate = random_int4_operands({5, 40, 260}), up = random_int4_operands({5, 40, 261});
+  Int4Operands gate = random_int4_operands({29, 40, 260}), up = random_int4_operands({29, 40, 261});
   up.size = gate.size, up.x = gate.x, up.w.resize(gate.w.size());
   gate.bias.clear(), up.bias.clear();
   for (float& w : gate.w) w *= 0.1f;
   const Shape shape{40, 260};
   const PackedMatrix packed = pack_gate_up(ctx_, view_of(gate.w, shape), view_of(up.w, shape), format());
-  std::vector<float> y(5 * 40);
-  linear_swiglu(ctx_, view_of(gate.x, {5, 260}), packed, view_of(y, {5, 40}));
+  std::vector<float> y(29 * 40);
+  linear_swiglu(ctx_, view_of(gate.x, {29, 260}), packed, view_of(y, {29, 40}));
   const Int4Expected g = int4_expected(gate, group()), u = int4_expected(up, group());
   ref::Values want, bounds;
   for (size_t i = 0; i < y.size(); ++i) {

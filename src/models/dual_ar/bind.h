@@ -19,7 +19,7 @@ namespace shoal::dual_ar {
 // The head over the hidden state (MODEL.md 3). Its rows are those of its three parts, in order.
 struct Head {
   // On a CPU beside quantised layers: the tokens before and after all that are speech or its end, in the
-  // layers' format, because they are much of what a step reads and never heard. Else without outputs.
+  // layers' format, because they are much of what a step reads and seldom drawn. Else without outputs.
   ops::PackedMatrix text_before, text_after;
   ops::PackedMatrix speech;  // and all else; in the operands' dtype
   bool semantic = false;     // its rows: the semantic range, then <|im_end|>; else the vocabulary

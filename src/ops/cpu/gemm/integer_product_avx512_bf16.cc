@@ -9,7 +9,6 @@
 namespace shoal::ops::cpu {
 namespace {
 
-constexpr int kMostVnniRows = 12;
 constexpr int64_t kVnniPrefetchBytes = 1024;
 
 // GCC 12 keeps arrays of it in registers, those of __m512i in memory (64 rows: 420 against 720 GFLOP/s).

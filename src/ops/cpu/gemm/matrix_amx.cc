@@ -89,9 +89,7 @@ void leave() { _tile_release(); }
 
 int two_panels(int) { return 2; }
 
-// Of as many rows as its registers hold, VPDPBUSD is no slower: a tile's sums go through memory.
-constexpr int kMostVnniRows = 12;
-
+// Of as few rows as VPDPBUSD takes at once it is no slower: a tile's sums go through memory.
 int integer_panels_for(int rows) { return rows <= kMostVnniRows ? vnni_panels_for(rows) : 2; }
 void multiply_integers(const ProductBlock& block) {
   block.rows <= kMostVnniRows ? vnni_multiply_i8(block) : multiply_integer_tiles<TileRegisters>(block);

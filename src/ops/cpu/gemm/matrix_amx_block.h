@@ -1,5 +1,5 @@
-// The walk over tiles of a bf16 product, apart from the instructions: a test runs it on any machine with a
-// model of TDPBF16PS in their place.
+// Sums in AMX tiles, and the walk over tiles of a bf16 product, apart from the instructions: a test runs them
+// on any machine with a model in their place.
 #pragma once
 
 #include "ops/cpu/gemm/matrix_kernels.h"
@@ -13,8 +13,8 @@ constexpr int64_t kTileRows = 16, kTileBytes = 1024, kTileRowBytes = 64;
 // eight tiles of 16 rows x 64 bytes: zero<T>(), load<T>(from, stride), store<T>(to, stride) and
 // prefetch(address); `Product` has multiply<Sums, Rows, Weights>(), which is one of the TDP instructions.
 //
-// Whole tiles of input are read: up to 31 rows beyond the last one must be readable; whatever they hold stays
-// in sums that nobody uses.
+// Whole tiles of input are read: up to 31 rows beyond the last one, and 32 bytes after them, must be
+// readable; whatever they hold stays in sums that nobody uses.
 template <typename Tiles, typename Product, bool kTwoTilesOfRows, bool kTwoPanels>
 struct TileSums {
   static constexpr int64_t kWidth = kTwoPanels ? 32 : 16;  // sums of one row
@@ -79,15 +79,22 @@ void multiply_tiles_of(const ProductBlock& block) {
   Sums::store(block.sums);
 }
 
-// At most 32 rows and 2 panels.
+// Calls multiply<two tiles of rows, two panels>(). block: at most 32 rows and 2 panels.
+template <typename Multiply>
+void by_tiles(const ProductBlock& block, Multiply multiply) {
+  if (block.rows > kTileRows)
+    block.panels == 2 ? multiply.template operator()<true, true>()
+                      : multiply.template operator()<true, false>();
+  else
+    block.panels == 2 ? multiply.template operator()<false, true>()
+                      : multiply.template operator()<false, false>();
+}
+
 template <typename Tiles>
 void multiply_tiles(const ProductBlock& block) {
-  if (block.rows > kTileRows)
-    block.panels == 2 ? multiply_tiles_of<Tiles, true, true>(block)
-                      : multiply_tiles_of<Tiles, true, false>(block);
-  else
-    block.panels == 2 ? multiply_tiles_of<Tiles, false, true>(block)
-                      : multiply_tiles_of<Tiles, false, false>(block);
+  by_tiles(block, [&]<bool kTwoTilesOfRows, bool kTwoPanels> {
+    multiply_tiles_of<Tiles, kTwoTilesOfRows, kTwoPanels>(block);
+  });
 }
 
 }  // namespace

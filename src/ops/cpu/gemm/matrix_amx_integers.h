@@ -56,7 +56,9 @@ void multiply_nibble_tiles_of(const ProductBlock& block) {
   using Sums = TileSums<Tiles, typename Tiles::IntegerProduct, kTwoTilesOfRows, kTwoPanels>;
   constexpr int kPanels = kTwoPanels ? 2 : 1;
   alignas(64) int32_t products[kMostSums];
-  alignas(64) char tiles[2][kTileBytes] = {};  // a group of 32 leaves the second half of a tile zero
+  // A group of 32 leaves the second half of a tile zero: what a load of input has from beyond the group
+  // counts nothing.
+  alignas(64) char tiles[2][kTileBytes] = {};
   clear_sums(block);
   const int64_t group_bytes = kNibbleHeader + block.group * 8;
   const char* x = static_cast<const char*>(block.input);
@@ -81,25 +83,18 @@ void multiply_nibble_tiles_of(const ProductBlock& block) {
   }
 }
 
-// At most 32 rows and 2 panels.
 template <typename Tiles>
 void multiply_integer_tiles(const ProductBlock& block) {
-  if (block.rows > kTileRows)
-    block.panels == 2 ? multiply_integer_tiles_of<Tiles, true, true>(block)
-                      : multiply_integer_tiles_of<Tiles, true, false>(block);
-  else
-    block.panels == 2 ? multiply_integer_tiles_of<Tiles, false, true>(block)
-                      : multiply_integer_tiles_of<Tiles, false, false>(block);
+  by_tiles(block, [&]<bool kTwoTilesOfRows, bool kTwoPanels> {
+    multiply_integer_tiles_of<Tiles, kTwoTilesOfRows, kTwoPanels>(block);
+  });
 }
 
 template <typename Tiles>
 void multiply_nibble_tiles(const ProductBlock& block) {
-  if (block.rows > kTileRows)
-    block.panels == 2 ? multiply_nibble_tiles_of<Tiles, true, true>(block)
-                      : multiply_nibble_tiles_of<Tiles, true, false>(block);
-  else
-    block.panels == 2 ? multiply_nibble_tiles_of<Tiles, false, true>(block)
-                      : multiply_nibble_tiles_of<Tiles, false, false>(block);
+  by_tiles(block, [&]<bool kTwoTilesOfRows, bool kTwoPanels> {
+    multiply_nibble_tiles_of<Tiles, kTwoTilesOfRows, kTwoPanels>(block);
+  });
 }
 
 }  // namespace

@@ -12,7 +12,8 @@ namespace {
 
 constexpr int64_t kElementsPerTask = 16 << 10;  // about 5 us of rounding
 constexpr int64_t kFloatsTogether = 512;        // narrow rows are staged this many values at a time
-constexpr int64_t kReadableRows = 32;  // AMX loads whole tiles: rows after the last are read, never used
+constexpr int64_t kReadableRows =
+    32;  // AMX loads whole tiles: what is after the last row is read, never used
 constexpr int64_t kFewRows =
     32;  // per sequence: below this, blocks of rows within one sequence are too small
 

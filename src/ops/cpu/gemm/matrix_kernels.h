@@ -72,6 +72,7 @@ void avx512_multiply_bf16(const ProductBlock& block);
 constexpr int kMostIntegerRows = 4;
 int one_panel_for(int rows);
 void avx2_multiply_i8(const ProductBlock& block);
+constexpr int kMostVnniRows = 12;  // of a block of 8- or 4-bit weights, as many as registers hold
 int vnni_panels_for(int rows);
 void vnni_multiply_i8(const ProductBlock& block);
 void avx2_multiply_u4(const ProductBlock& block);

@@ -8,7 +8,6 @@
 namespace shoal::ops::cpu {
 namespace {
 
-constexpr int kMostNibbleRows = 12;
 constexpr int64_t kNibbleVnniPrefetch = 1024;
 
 typedef int NibbleSums __attribute__((vector_size(64)));  // in registers: integer_product_avx512_bf16.cc
@@ -86,7 +85,7 @@ void nibbles_by_panels(const ProductBlock& block) {
   multiply_all_nibbles<R, 1>(block);
 }
 
-template <int R = kMostNibbleRows>
+template <int R = kMostVnniRows>
 void nibbles_by_rows(const ProductBlock& block) {
   if constexpr (R > 1)
     if (block.rows < R) return nibbles_by_rows<R - 1>(block);

@@ -13,8 +13,9 @@ namespace {
 // Frames of one pass: enough for the codec to be efficient, but not so many that a starving stream waits long
 // or the workspace becomes large. A GPU is efficient with many.
 constexpr int64_t kLeastFramesPerPass = 16, kMostFramesPerPass = 64, kMostFramesOfDevice = 512;
-// On a CPU, where a frame alone takes up to 2.5 times what it takes among eight (docs/perf/notebook-cpu.md).
+// On a CPU, where a frame alone takes up to 2.5 times what it takes among many (docs/perf/notebook-cpu.md).
 constexpr int64_t kWorthAPass = 8;
+static_assert(kWorthAPass <= kLeastFramesPerPass);
 constexpr double kPassUs = 50'000, kPassOfDeviceUs = 20'000;
 
 // Rounds in a row that may fail outside of the codec before the newest stream pays for it, and how long the

@@ -12,6 +12,7 @@
 #include <span>
 #include <thread>
 
+#include "base/heap_bytes_testing.h"
 #include "base/temporary_folder_testing.h"
 #include "runtime/engine/system_memory.h"
 #include "runtime/families/language/faulty_calls_testing.h"
@@ -123,12 +124,6 @@ struct Footprint {
   int64_t allocated = 0, resident = 0;
 };
 
-// Bytes that malloc has given out and not got back, of all threads.
-int64_t allocated_memory() {
-  const struct mallinfo2 info = mallinfo2();
-  return static_cast<int64_t>(info.uordblks + info.hblkhd);
-}
-
 // When all is quiet: every voice spoken once more without failures, so that the caches hold the same.
 Footprint footprint(Pipeline& pipeline, Faults& faults, const std::vector<Kind>& kinds) {
   faults.set({});
@@ -139,7 +134,7 @@ Footprint footprint(Pipeline& pipeline, Faults& faults, const std::vector<Kind>&
   pipeline.wait_until_empty(0);
   EXPECT_NO_THROW(pipeline.check_idle());
   malloc_trim(0);
-  return {pipeline.memory(), allocated_memory(), resident_memory()};
+  return {pipeline.memory(), static_cast<int64_t>(heap_bytes()), resident_memory()};
 }
 
 // The differences between the last two parts, memory of the process only if beyond its bounds.
