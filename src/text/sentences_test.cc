@@ -1,6 +1,6 @@
 #include "text/sentences.h"
 
-#include <chrono>
+#include <ctime>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -122,9 +122,9 @@ TEST(SplitUtterances, AMegabyteOfAnythingIsQuick) {
         std::string(1'000'000, '.'), std::string(1'000'000, '"'), std::string(1'000'000, ' '), dots,
         random_text(random, 600'000)}) {
     for (const int limit : {16, 200, 100'000}) {
-      const auto begin = std::chrono::steady_clock::now();
+      const std::clock_t begin = std::clock();  // others may compute, too
       split_utterances(text, limit);
-      EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5)) << text.substr(0, 8);
+      EXPECT_LT(std::clock() - begin, 5 * CLOCKS_PER_SEC) << text.substr(0, 8);
     }
   }
 }

@@ -1,6 +1,6 @@
 #include "text/tokenizer.h"
 
-#include <chrono>
+#include <ctime>
 #include <gtest/gtest.h>
 #include <thread>
 
@@ -116,10 +116,9 @@ TEST_P(BothTokenizers, AMegabyteOfAnythingIsQuick) {
   for (const std::string& text : {std::string(1'000'000, 'e'), blanks, blanks + "?!x",
                                   std::string(1'000'000, '\n'), std::string(1'000'000, '!'),
                                   std::string(1'000'000, '<'), tags, accents, random_text(random, 600'000)}) {
-    const auto begin = std::chrono::steady_clock::now();
+    const std::clock_t begin = std::clock();  // others may compute, too
     EXPECT_FALSE(tokenizer_.encode(text, SpecialTokens::recognise).empty());
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-    EXPECT_LT(seconds.count(), 10.0) << text.substr(0, 16);
+    EXPECT_LT(std::clock() - begin, 10 * CLOCKS_PER_SEC) << text.substr(0, 16);
   }
 }
 

@@ -117,7 +117,7 @@ test("a model that cannot be loaded again is told, and is back when it can", asy
   const answer = await say("again");
   assert.equal(answer.status, 503, answer.text());
   assert.match(answer.text(), /unloaded/);
-  assert.match(server.log, /loading again again: /);
+  await until("the reason in the log", () => /loading again again: /.test(server.log));
   renameSync(`${dir}_away`, dir);
   assert.equal(sha256((await say("again")).body), spoken);
 });

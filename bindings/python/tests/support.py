@@ -56,7 +56,7 @@ class WithEngine(WithFolder):
     def assert_idle(self):
         """Nothing of an earlier request is left in the engine."""
         import time
-        until = time.monotonic() + 10
+        until = time.monotonic() + 120
         while any(self.engine.stats()["queue"].values()):
             self.assertLess(time.monotonic(), until, self.engine.stats()["queue"])
             time.sleep(0.005)

@@ -109,7 +109,7 @@ class Asyncio(WithEngine):
                 await asyncio.sleep(0)  # the other's turn, even if the next chunk is here already
 
         async def main():
-            stream = self.engine.stream_async("Hello there. And more.")
+            stream = self.engine.stream_async("Hello there. And more. " * 5)
             return await asyncio.gather(read(stream), read(stream), return_exceptions=True)
 
         # The first that has to wait keeps the other out, and reads to the end.

@@ -19,10 +19,19 @@ def things():
     return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
 
 
-def settled_kib():
-    """Resident memory without what was freed and is kept for later: threads keep more of it from run to run."""
+class Mallinfo2(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in (
+        "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")]
+
+
+LIBC.mallinfo2.restype = Mallinfo2
+
+
+def memory_kib():
+    """Allocated memory (0 under a sanitizer), and what is resident without what was freed and is kept for later."""
     LIBC.malloc_trim(0)
-    return resident_kib()
+    info = LIBC.mallinfo2()
+    return (info.uordblks + info.hblkhd) // 1024, resident_kib()
 
 
 def request(engine, i):
@@ -53,15 +62,20 @@ class Growth(WithFolder):
         for kind, count, limit in zip(("open files", "threads"), now, before):
             self.assertLessEqual(count, limit, kind)
 
+    def assert_little_more(self, before, resident_kib_more):
+        now = memory_kib()
+        self.assertLess(now[0] - before[0], 1024, "allocated")
+        self.assertLess(now[1] - before[1], resident_kib_more, "resident")
+
     def test_requests_leave_nothing_behind(self):
         with shoal.Engine(**SETTINGS) as engine:
             for i in range(REQUESTS // 2):
                 request(engine, i)
-            before, memory = things(), settled_kib()
+            before, memory = things(), memory_kib()
             for i in range(REQUESTS // 2):
                 request(engine, i)
             self.assert_no_more(before)
-            self.assertLess(settled_kib() - memory, SLACK_KIB)
+            self.assert_little_more(memory, resident_kib_more=SLACK_KIB)
 
     def test_engines_leave_nothing_behind(self):
         def one(i):
@@ -70,11 +84,11 @@ class Growth(WithFolder):
 
         one(0)
         one(1)
-        before, memory = things(), settled_kib()
+        before, memory = things(), memory_kib()
         for i in range(max(3, REQUESTS // 100)):
             one(i)
         self.assert_no_more(before)
-        self.assertLess(settled_kib() - memory, 4 * SLACK_KIB)
+        self.assert_little_more(memory, resident_kib_more=4 * SLACK_KIB)
 
 
 if __name__ == "__main__":

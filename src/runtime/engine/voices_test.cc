@@ -2,9 +2,9 @@
 #include <cmath>
 #include <filesystem>
 #include <gtest/gtest.h>
-#include <thread>
 #include <unistd.h>
 
+#include "base/eventually_testing.h"
 #include "runtime/engine/engine_testing.h"
 
 namespace shoal::runtime {
@@ -135,8 +135,7 @@ TEST_F(VoicesByName, AreWarmedInTheBackground) {
   config_.warm_voices = "ann,nobody";
   Engine engine(config_);
   engine.start();
-  for (int i = 0; i < 2000 && engine.statistics().completed < 1; ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  ASSERT_TRUE(eventually([&] { return engine.statistics().completed >= 1; }));
   const auto cached_of = [&](const std::string& voice) {
     Speech speech = engine.submit(with_voice(voice));
     speech.read_all();
