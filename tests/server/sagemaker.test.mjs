@@ -173,14 +173,12 @@ test("a stream is the same call: sound in chunks before it is complete", async (
 test("connections are taken at once while everything speaks, and pings are answered", async () => {
   const busy = Array.from({ length: 12 }, (_, i) => whole(server, { ...say, seed: i }));
   await sleep(300);
-  const times = [];
   for (let i = 0; i < 10; ++i) {
-    times.push(await acceptedInMs(server));
+    const ms = await acceptedInMs(server);
+    assert.ok(ms < acceptMs * slowness, `accepted after ${ms} ms`);
     assert.equal(await ping(server), 200);
     await sleep(50);
   }
-  times.sort((a, b) => a - b);  // this process may be held up a few times
-  assert.ok(times[6] < acceptMs * slowness, `accepted after ${times} ms`);
   for (const answer of await Promise.all(busy)) assert.equal(answer.status, 200, answer.text().slice(0, 300));
 });
 
