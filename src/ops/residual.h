@@ -18,7 +18,7 @@ struct Residual {
   bool pending = false;  // `sums` are to be added to the rows
 };
 // Sums wait for so many rows: fewer are multiplied by kernels that add at once, more fill a GPU without.
-constexpr int64_t kFewestPendingRows = 17, kMostPendingRows = 256;
+constexpr int64_t kFewestPendingRows = 9, kMostPendingRows = 256;
 // Those of every matrix on a GPU (cuda/gemm/operands/matrix_layout.cuh).
 constexpr int64_t kPendingSegments = 8;
 // Memory in which the sums of so many rows wait, where they do: products of 32-bit weights never wait.

@@ -11,7 +11,7 @@
 namespace shoal::ops::cuda {
 namespace {
 
-static_assert(kFewestPendingRows == kSkinnyRows + 1, "skinny kernels add at once, all others may wait");
+static_assert(kFewestPendingRows == kNormRows + 1, "where outgrows_skinny begins");
 
 // What tile kernels of such sizes take, times tile_choice's guess: where groups of warps share the depth, and
 // elsewhere.
@@ -19,6 +19,11 @@ constexpr double kGroupsOptimism = 1.0, kTileOptimism = 2.0;
 
 constexpr int64_t kBusyBlocks = 2;          // of f32_blocks, of a multiprocessor
 constexpr int64_t kSharedBytes = 48 << 10;  // of a block, without asking for more
+
+// More rows than skinny holds in shared memory, of a matrix that is read from device memory anyway.
+bool outgrows_skinny(const Gemm& gemm, const Machine& machine) {
+  return machine.wgmma && gemm.rows > kNormRows && gemm.form.bits == 16 && is_large(gemm.shape, machine);
+}
 
 int64_t blocks_of(int64_t items, int64_t per_block) { return (items + per_block - 1) / per_block; }
 
@@ -50,14 +55,17 @@ bool is_wide(const MatrixShape& matrix, int64_t rows, const Machine& machine) {
 GemmChoice choose(const Gemm& gemm, const Machine& machine) {
   if (gemm.operand == DType::f32) return {choose_f32(gemm, machine)};
   const auto skinny = [&](bool normed) {
-    return !gemm.snake && skinny_fits(gemm.shape, gemm.rows, {normed, gemm.accumulate, gemm.form}, machine);
+    return !gemm.snake && !outgrows_skinny(gemm, machine) &&
+           skinny_fits(gemm.shape, gemm.rows, {normed, gemm.accumulate, gemm.form}, machine);
   };
   if (gemm.f32_rows && skinny(gemm.norm)) return {GemmKernel::skinny, /*rounds=*/true};
   return {skinny(false) ? GemmKernel::skinny : choose_rounded(gemm, machine)};
 }
 
 bool adds_later(const Gemm& gemm, const Machine& machine) {
-  return machine.wgmma && size_of(gemm.operand) == 2 && settled_bytes(gemm.shape.outputs) <= kSharedBytes &&
+  const bool many = gemm.rows > kSkinnyRows || outgrows_skinny(gemm, machine);
+  return machine.wgmma && many && size_of(gemm.operand) == 2 &&
+         settled_bytes(gemm.shape.outputs) <= kSharedBytes &&
          (has_wide_segments(gemm.shape, gemm.rows, machine) ||
           partial_plan(gemm.shape, gemm.rows, machine).row_groups > 0);
 }

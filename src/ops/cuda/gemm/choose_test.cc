@@ -48,6 +48,14 @@ TEST(ChooseGemm, UpTo16RowsTakeSkinnyOnEveryGpu) {
     }
 }
 
+TEST(ChooseGemm, LargeMatricesOf16BitsTakeSkinnyUpTo8Rows) {
+  const MatrixShape large{6144, 1, 2560};  // of S2-Pro
+  EXPECT_EQ(kernel({.shape = large, .rows = 8}), GemmKernel::skinny);
+  EXPECT_EQ(kernel({.shape = large, .rows = 9}), GemmKernel::wide);
+  EXPECT_EQ(kernel({.shape = large, .form = {.bits = 8}, .rows = 16}), GemmKernel::skinny);
+  EXPECT_EQ(kernel({.shape = large, .rows = 16}, kA100), GemmKernel::skinny);
+}
+
 TEST(ChooseGemm, SeveralTapsAndSnakesNeverTakeSkinny) {
   const Gemm one_tap{.shape = {512, 1, 512}, .rows = 16, .linear = false};
   EXPECT_EQ(kernel(one_tap), GemmKernel::skinny);
@@ -124,6 +132,8 @@ TEST(ChooseGemm, ResidualSumsWaitFor17To256Rows) {
   EXPECT_TRUE(waits(kDown, 256));
   EXPECT_FALSE(waits(kDown, 257));
   EXPECT_FALSE(waits(kOut, 64, kA100));
+  EXPECT_TRUE(waits({2560, 1, 9728}, 9));
+  EXPECT_FALSE(waits({2560, 1, 9728}, 8));
   EXPECT_FALSE(waits(kOut, 64, kH200, DType::f32));
   EXPECT_TRUE(waits({6144, 1, 2048}, 64));
   EXPECT_FALSE(waits({6272, 1, 2048}, 64));  // a row of it does not fit into the block that norms it

@@ -10,7 +10,10 @@ namespace shoal::ops::cuda {
 bool can_add_later(const Context& ctx) { return has_wgmma(ctx); }
 
 bool linear_sums(Context& ctx, TensorView in, const PackedMatrix& weight, TensorView sums) {
-  const Gemm gemm{.shape = shape_of(weight), .operand = weight.format.operand, .rows = in.dim(0)};
+  const Gemm gemm{.shape = shape_of(weight),
+                  .operand = weight.format.operand,
+                  .form = form_of(weight.format),
+                  .rows = in.dim(0)};
   if (!weight.bias.empty() || !is_product_operand(in, weight.format.operand) ||
       !adds_later(gemm, machine_of(ctx)))
     return false;

@@ -104,13 +104,13 @@ TEST_P(ResidualStream, TheMostInputsThatFitHaveTheBitsOfAddingAtOnce) {
   }
 }
 
-TEST(WideSegments, AreOfLargeMatricesAnd17To128Rows) {
+TEST(WideSegments, AreOfLargeMatricesAnd9To256Rows) {
   const Machine machine{132, 227 << 10, true};
   const MatrixShape down{2560, 1, 9728};
-  EXPECT_FALSE(has_wide_segments(down, 16, machine));
-  EXPECT_TRUE(has_wide_segments(down, 17, machine));
-  EXPECT_TRUE(has_wide_segments(down, 128, machine));
-  EXPECT_FALSE(has_wide_segments(down, 129, machine));
+  EXPECT_FALSE(has_wide_segments(down, 8, machine));
+  EXPECT_TRUE(has_wide_segments(down, 9, machine));
+  EXPECT_TRUE(has_wide_segments(down, 256, machine));
+  EXPECT_FALSE(has_wide_segments(down, 257, machine));
   EXPECT_TRUE(has_wide_segments({2560, 1, 4096}, 64, machine));
   EXPECT_FALSE(has_wide_segments({2560, 1, 4096}, 64, {132, 227 << 10}));
   EXPECT_FALSE(has_wide_segments({1024, 1, 3072}, 64, machine));  // S1-mini's
@@ -124,7 +124,7 @@ TEST_P(ResidualStream, LargeMatricesHaveTheBitsOfAddingAtOnce) {
     const Tensor norm_weight = put(random_values(outputs, 8), {outputs});
     const RmsNorm norm{norm_weight, kEps};
     const PackedMatrix head = matrix(24, outputs, 6);
-    for (const int64_t rows : {17, 40, 64, 65, 128, 129}) {
+    for (const int64_t rows : {8, 9, 16, 17, 64, 65, 200, 257}) {
       SCOPED_TRACE(testing::Message() << rows << " rows of " << outputs << " x " << depth);
       const Workspace::Scope scope(*ctx().workspace);
       const Tensor in = put(random_values(rows * depth, 1), {rows, depth}, dtype());
@@ -134,7 +134,7 @@ TEST_P(ResidualStream, LargeMatricesHaveTheBitsOfAddingAtOnce) {
                    want = put(random_values(rows * 24, 5), {rows, 24});
       Residual stream(ctx(), x, dtype());
       add_linear(ctx(), in, weight, stream);
-      EXPECT_EQ(stream.pending, rows <= 128);
+      EXPECT_EQ(stream.pending, 9 <= rows && rows <= 256);
       norm_linear(ctx(), stream, norm, head, y);
       linear(ctx(), in, weight, at_once, {.accumulate = true});
       norm_linear(ctx(), at_once, norm, head, want);

@@ -6,6 +6,7 @@
 #include "ops/cuda/gemm/sm90/wide_arguments.cuh"
 #include "ops/cuda/gemm/sm90/wide_product.h"
 #include "ops/cuda/rows/with_type.cuh"
+#include "ops/residual.h"
 
 namespace shoal::ops::cuda {
 namespace {
@@ -50,13 +51,14 @@ void wide_product_by(Context& ctx, const Product& product, const WideChoice& cho
 }
 
 bool has_wide_segments(const MatrixShape& matrix, int64_t rows, const Machine& machine) {
-  return machine.wgmma && rows > kSkinnyRows && rows <= kMostSegmentRows && !matrix.paired &&
+  return machine.wgmma && rows >= kFewestPendingRows && rows <= kMostPendingRows && !matrix.paired &&
          matrix.outputs % kTileOutputs == 0 && has_even_segments(matrix) && is_large(matrix, machine);
 }
 
 void wide_segments(Context& ctx, Product product, TensorView sums) {
   product.epilogue = {.y = sums.data(), .y_stride = product.shape.outputs};
-  launch_choice(ctx, product, {kSegmentsShape, 1}, nullptr, sums.as<float>());
+  const int shape = product.rows <= 64 ? kSegmentsShape : kTallSegmentsShape;
+  launch_choice(ctx, product, {shape, 1}, nullptr, sums.as<float>());
 }
 
 }  // namespace shoal::ops::cuda

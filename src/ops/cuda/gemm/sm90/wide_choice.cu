@@ -32,6 +32,8 @@ constexpr std::array<WideTimes, kWideShapes.size()> kTimes = {{
     {3.0, 0.2, 1.0, 0},
     {0, 0, 0, 0},  // never chosen
     {3.0, 0.1, 0.9, 0},
+    {0.0, 0.26, 4.3, 0},
+    {0, 0, 0, 0},  // never chosen
 }};
 
 // Blocks of few outputs of a large matrix are slow where those that share weights have not the same number of

@@ -26,7 +26,7 @@ struct WideShape {
   constexpr int threads() const { return 128 * (row_groups + 1); }
 };
 
-constexpr std::array<WideShape, 13> kWideShapes = {{
+constexpr std::array<WideShape, 15> kWideShapes = {{
     {2, 192, false, 1, 224},
     {2, 128, false, 1, 224},
     {2, 96, false, 1, 0},
@@ -40,8 +40,11 @@ constexpr std::array<WideShape, 13> kWideShapes = {{
     {1, 160, false, 1, 200, true},
     {1, 160, false, 1, 200, true, true},
     {1, 48, false, 1, 0, true},
+    {2, 160, false, 1, 224, true},
+    {2, 160, false, 1, 224, true, true},
 }};
-constexpr int kSegmentsShape = 11;
+// By segment, of up to 64 rows and of more.
+constexpr int kSegmentsShape = 11, kTallSegmentsShape = 14;
 
 // The registers left to a loading thread if the others take more.
 constexpr int kLoaderRegisters = 56;

@@ -11,8 +11,7 @@ void wide_product_by(Context& ctx, const Product& product, const WideChoice& cho
                      const float* snake_alpha = nullptr);
 
 // The sums of each segment of x weight^T by blocks of their own, as partial_product's: of matrices that are
-// read from device memory, 17 to 128 rows.
-constexpr int64_t kMostSegmentRows = 128;
+// read from device memory, 9 to 256 rows.
 bool has_wide_segments(const MatrixShape& matrix, int64_t rows, const Machine& machine);
 void wide_segments(Context& ctx, Product product, TensorView sums);
 

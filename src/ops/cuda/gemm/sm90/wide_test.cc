@@ -106,7 +106,7 @@ const Size kSizes[] = {{17, {24, 1, 40}},
                        {130, {72, 1, 800}},
                        {70, {72, 1, 832}},
                        {33, {72, 1, 864}},
-                       {70, {2568, 1, 2560}},
+                       {200, {2568, 1, 2560}},
                        {20, {1304, 1, 2560, true}}};
 
 // Convolutions: taps that are two, seven and more than a block's groups, of one tile, two, three and more.
