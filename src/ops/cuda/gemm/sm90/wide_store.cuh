@@ -1,6 +1,7 @@
 // From the sums of wide.cuh to results in memory, as tile_store.cuh computes them.
 #pragma once
 
+#include "ops/cuda/gemm/operands/quad_store.cuh"
 #include "ops/cuda/gemm/operands/tile_store.cuh"
 #include "ops/cuda/gemm/sm90/wide_load.cuh"
 
@@ -23,12 +24,13 @@ __device__ inline void share_sums(float* shared, int pitch, const float (&sums)[
 // two.
 struct ThreadPlaces {
   int64_t row;
-  int n;
+  int first, n;  // the block's first output, the thread's
 
-  // first_row: the warp's; first: the block's first output.
-  __device__ ThreadPlaces(int64_t first_row, int first)
+  // first_row: the warp's.
+  __device__ ThreadPlaces(int64_t first_row, int first_output)
       : row(first_row + static_cast<int>(threadIdx.x % 32 / 4)),
-        n(first + static_cast<int>(threadIdx.x % 4) * 2) {}
+        first(first_output),
+        n(first_output + static_cast<int>(threadIdx.x % 4) * 2) {}
 };
 
 __device__ inline float2 load_pair(const float* from) { return *reinterpret_cast<const float2*>(from); }
@@ -38,6 +40,14 @@ __device__ inline void store_pair(const ProductEpilogue& e, int64_t at, float lo
     *reinterpret_cast<float2*>(static_cast<float*>(e.y) + at) = make_float2(low, high);
   else
     *reinterpret_cast<uint32_t*>(static_cast<uint16_t*>(e.y) + at) = rounded_pair(e.y_dtype, low, high);
+}
+
+__device__ inline void store_quad(const ProductEpilogue& e, int64_t at, const float4& v) {
+  if (e.y_dtype == DType::f32)
+    store_past_first_cache(static_cast<float*>(e.y) + at, v);
+  else
+    store_past_first_cache(static_cast<uint16_t*>(e.y) + at,
+                           uint2{rounded_pair(e.y_dtype, v.x, v.y), rounded_pair(e.y_dtype, v.z, v.w)});
 }
 
 // v + bias, times scale, for a thread's part of `tiles` rows of tiles.
@@ -72,55 +82,78 @@ __device__ inline void apply_snake(const float* alphas, int n, int tiles, float 
   }
 }
 
+// The last of an odd number of tiles.
+template <bool kAdds, int kSums>
+__device__ inline void store_last_tile(const TileArguments& a, const ThreadPlaces& places, int tiles,
+                                       const float (&v)[kSums]) {
+  constexpr int kLast = kSums / 4 - 1;
+  const ProductEpilogue& e = a.epilogue;
+  if (kLast >= tiles) return;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    if (places.row + half * 8 >= a.rows) break;
+    const int64_t at = (places.row + half * 8) * e.y_stride + places.n + kLast * kTileOutputs;
+    const float2 before = kAdds && e.accumulate ? load_pair(static_cast<const float*>(e.y) + at) : float2{};
+    const float low = v[4 * kLast + 2 * half], high = v[4 * kLast + 2 * half + 1];
+    store_pair(e, at, kAdds ? __fadd_rn(before.x, low) : low, kAdds ? __fadd_rn(before.y, high) : high);
+  }
+}
+
 // v -> y; kAdds: plus the value in y, or plus 0 if y is overwritten (no product is -0).
 template <bool kAdds, int kSums>
 __device__ inline void store_sums(const TileArguments& a, const ThreadPlaces& places, int tiles,
                                   const float (&v)[kSums]) {
-  constexpr int kTogether = 8;  // rows of tiles whose places are asked for at the same time
+  constexpr int kTogether = 4,
+                kChunks = kSums / 8;  // chunks of 16 outputs whose places are asked for together
   const ProductEpilogue& e = a.epilogue;
   const bool exists[] = {places.row < a.rows, places.row + 8 < a.rows};
-  const int64_t at = places.row * e.y_stride + places.n;
+  const auto place_of = [&](int chunk, int half) {
+    return (places.row + half * 8) * e.y_stride + places.first + chunk * 16 + quad_column();
+  };
+  const auto is_there = [&](int chunk, int half) {
+    return chunk < kChunks && chunk * 16 + quad_column() < tiles * kTileOutputs && exists[half];
+  };
   const float* const held = kAdds && e.accumulate ? static_cast<const float*>(e.y) : nullptr;  // then f32
 #pragma unroll
-  for (int first = 0; first < kSums / 4; first += kTogether) {
-    float2 before[kTogether][2];
+  for (int first = 0; first < kChunks; first += kTogether) {
+    FourFloats before[kTogether][2];
 #pragma unroll
     for (int i = 0; i < kTogether; ++i)
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        before[i][half] = {};
-        if (held && first + i < kSums / 4 && first + i < tiles && exists[half])
-          before[i][half] = load_pair(held + at + half * 8 * e.y_stride + (first + i) * kTileOutputs);
+        before[i][half][0] = before[i][half][1] = before[i][half][2] = before[i][half][3] = 0.0f;
+        if (held && is_there(first + i, half)) load_four(held + place_of(first + i, half), before[i][half]);
       }
 #pragma unroll
-    for (int i = 0; i < kTogether; ++i)
+    for (int i = 0; i < kTogether && first + i < kChunks; ++i)
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const int n = first + i;
-        if (n >= kSums / 4 || n >= tiles || !exists[half]) continue;
-        const float low = v[4 * n + 2 * half], high = v[4 * n + 2 * half + 1];
-        store_pair(e, at + half * 8 * e.y_stride + n * kTileOutputs,
-                   kAdds ? __fadd_rn(before[i][half].x, low) : low,
-                   kAdds ? __fadd_rn(before[i][half].y, high) : high);
+        float4 quad = quad_of(v, first + i, half);
+        const FourFloats& old = before[i][half];
+        if constexpr (kAdds)
+          quad = {__fadd_rn(old[0], quad.x), __fadd_rn(old[1], quad.y), __fadd_rn(old[2], quad.z),
+                  __fadd_rn(old[3], quad.w)};
+        if (is_there(first + i, half)) store_quad(e, place_of(first + i, half), quad);
       }
   }
+  if constexpr (kSums % 8 != 0) store_last_tile<kAdds>(a, places, tiles, v);
 }
 
 // The sums of a segment -> [segment][row][output].
 template <int kSums>
 __device__ inline void store_segment(const TileArguments& a, int segment, int64_t row, int n,
                                      const float (&sums)[kSums]) {
+  static_assert(kSums % 8 == 0);
   const ThreadPlaces places(row, n);
-  float* const to = a.partial + (segment * a.rows + places.row) * a.outputs + places.n;
+  float* const to = a.partial + (segment * a.rows + places.row) * a.outputs + n + quad_column();
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    if (places.row + half * 8 >= a.rows) break;
+  for (int half = 0; half < 2; ++half)
 #pragma unroll
-    for (int i = 0; i < kSums / 4; ++i)
-      if (n + i * kTileOutputs < a.outputs)
-        *reinterpret_cast<float2*>(to + half * 8 * a.outputs + i * kTileOutputs) =
-            make_float2(sums[4 * i + 2 * half], sums[4 * i + 2 * half + 1]);
-  }
+    for (int chunk = 0; chunk < kSums / 8; ++chunk) {
+      const float4 quad = quad_of(sums, chunk, half);
+      if (places.row + half * 8 < a.rows && n + chunk * 16 + quad_column() < a.outputs)
+        store_past_first_cache(to + half * 8 * a.outputs + chunk * 16, quad);
+    }
 }
 
 // Of gates and the ups one tile after them.
