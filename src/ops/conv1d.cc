@@ -54,13 +54,26 @@ void check_history(const char* op, Context& ctx, const ConvRows& rows, const Con
         rows.rows.sequences(), " sequences");
 }
 
+void check_rows(const char* op, const ConvInput& input, int64_t channels) {
+  const int64_t rows = input.rows.rows.rows();
+  CHECK(is_f32(input.x, {rows, channels}), op, ": x is ", input.x.shape(), ", expected dense F32 [", rows,
+        ", ", channels, "]");
+}
+
+// Rows that a residual unit made ready on a GPU.
+void check_ready_rows(const char* op, Context& ctx, const ConvInput& input, const PackedMatrix& weight,
+                      int64_t history_rows) {
+  const int64_t rows = input.rows.rows.rows() + input.rows.rows.sequences() * history_rows;
+  CHECK(!on_cpu(ctx) && size_of(input.x.dtype()) == 2 && input.x.dtype() == weight.format.operand &&
+            input.x.shape() == Shape({rows, weight.depth}) && input.x.is_contiguous(),
+        op, ": ready rows are ", name_of(input.x.dtype()), " ", input.x.shape(), ", expected [", rows, ", ",
+        weight.depth, "]");
+}
+
 // history_rows: how far the convolution looks back.
 void check_input(const char* op, Context& ctx, const ConvInput& input, int64_t channels,
                  int64_t history_rows) {
   check_sequences(op, ctx, input.rows);
-  const int64_t rows = input.rows.rows.rows();
-  CHECK(is_f32(input.x, {rows, channels}), op, ": x is ", input.x.shape(), ", expected dense F32 [", rows,
-        ", ", channels, "]");
   CHECK(input.snake_alpha.empty() || is_f32(input.snake_alpha, {channels}), op, ": snake alpha is ",
         input.snake_alpha.shape());
   check_history(op, ctx, input.rows, input.history, history_rows * channels);
@@ -69,6 +82,22 @@ void check_input(const char* op, Context& ctx, const ConvInput& input, int64_t c
 void check_output(const char* op, TensorView y, int64_t rows, int64_t outputs) {
   CHECK(y.rank() == 2 && y.dtype() == DType::f32 && y.dim(0) == rows && y.dim(1) == outputs, op, ": y is ",
         y.shape(), ", expected F32 [", rows, ", ", outputs, "]");
+}
+
+void check_unit(Context& ctx, TensorView x, const ConvRows& rows, const ConvHistory& history,
+                const ResidualConvs& convs) {
+  const PackedMatrix &wide = *convs.wide, &narrow = *convs.narrow;
+  const int64_t channels = wide.depth;
+  CHECK(
+      wide.outputs == channels && narrow.taps == 1 && narrow.depth == channels && narrow.outputs == channels,
+      "residual_unit: convolutions of ", wide.taps, " taps, ", channels, " -> ", wide.outputs, " and of ",
+      narrow.taps, ", ", narrow.depth, " -> ", narrow.outputs);
+  CHECK(convs.dilation >= 1, "residual_unit: dilation ", convs.dilation);
+  const ConvInput input{x, rows, history, convs.wide_alpha};
+  check_input("residual_unit", ctx, input, channels, (wide.taps - 1) * convs.dilation);
+  check_rows("residual_unit", input, channels);
+  CHECK(convs.narrow_alpha.empty() || is_f32(convs.narrow_alpha, {channels}),
+        "residual_unit: snake alpha is ", convs.narrow_alpha.shape());
 }
 
 void check_conv_epilogue(const char* op, const Epilogue& epilogue, int64_t outputs) {
@@ -81,7 +110,12 @@ void check_conv_epilogue(const char* op, const Epilogue& epilogue, int64_t outpu
 void causal_conv1d(Context& ctx, const ConvInput& input, const PackedMatrix& weight, int64_t dilation,
                    TensorView y, const Epilogue& epilogue) {
   CHECK(dilation >= 1, "causal_conv1d: dilation ", dilation);
-  check_input("causal_conv1d", ctx, input, weight.depth, (weight.taps - 1) * dilation);
+  const int64_t look_back = (weight.taps - 1) * dilation;
+  check_input("causal_conv1d", ctx, input, weight.depth, look_back);
+  if (input.x.dtype() == DType::f32)
+    check_rows("causal_conv1d", input, weight.depth);
+  else
+    check_ready_rows("causal_conv1d", ctx, input, weight, look_back);
   check_output("causal_conv1d", y, input.rows.rows.rows(), weight.outputs);
   check_conv_epilogue("causal_conv1d", epilogue, weight.outputs);
   if (input.rows.rows.rows() == 0) return;
@@ -108,29 +142,37 @@ bool residual_unit_is_apart(const Context& ctx, const ResidualConvs& convs, int6
   return !on_cpu(ctx) && cuda::residual_unit_is_apart(ctx, convs, rows);
 }
 
+bool makes_ready(const Context& ctx, const ResidualConvs& convs, int64_t rows, const ConvReader& reader) {
+  return !on_cpu(ctx) && cuda::makes_ready(ctx, convs, rows, reader);
+}
+
 void residual_unit(Context& ctx, TensorView x, const ConvRows& rows, const ConvHistory& history,
                    const ResidualConvs& convs, TensorView y) {
-  const PackedMatrix &wide = *convs.wide, &narrow = *convs.narrow;
-  const int64_t channels = wide.depth;
-  CHECK(
-      wide.outputs == channels && narrow.taps == 1 && narrow.depth == channels && narrow.outputs == channels,
-      "residual_unit: convolutions of ", wide.taps, " taps, ", channels, " -> ", wide.outputs, " and of ",
-      narrow.taps, ", ", narrow.depth, " -> ", narrow.outputs);
+  check_unit(ctx, x, rows, history, convs);
   CHECK(y.data() == x.data() || residual_unit_is_apart(ctx, convs, x.dim(0)), "residual_unit: y is not x");
-  const ConvInput input{x, rows, history, convs.wide_alpha};
   if (on_cpu(ctx)) {
     const Workspace::Scope scope(*ctx.workspace);
     const TensorView between = ctx.workspace->like(x);
-    causal_conv1d(ctx, input, wide, convs.dilation, between);
-    return causal_conv1d(ctx, {between, rows, {}, convs.narrow_alpha}, narrow, 1, x, {.accumulate = true});
+    causal_conv1d(ctx, {x, rows, history, convs.wide_alpha}, *convs.wide, convs.dilation, between);
+    return causal_conv1d(ctx, {between, rows, {}, convs.narrow_alpha}, *convs.narrow, 1, x,
+                         {.accumulate = true});
   }
-  CHECK(convs.dilation >= 1, "residual_unit: dilation ", convs.dilation);
-  check_input("residual_unit", ctx, input, channels, (wide.taps - 1) * convs.dilation);
-  CHECK(convs.narrow_alpha.empty() || is_f32(convs.narrow_alpha, {channels}),
-        "residual_unit: snake alpha is ", convs.narrow_alpha.shape());
-  check_output("residual_unit", y, x.dim(0), channels);
+  check_output("residual_unit", y, x.dim(0), convs.wide->outputs);
   if (x.dim(0) == 0) return;
   cuda::residual_unit(ctx, x, rows, history, convs, y);
+}
+
+void residual_unit_for(Context& ctx, TensorView x, const ConvRows& rows, const ConvHistory& history,
+                       const ResidualConvs& convs, const ConvReader& reader, TensorView y) {
+  check_unit(ctx, x, rows, history, convs);
+  CHECK(makes_ready(ctx, convs, x.dim(0), reader), "residual_unit: rows cannot be made ready");
+  const int64_t channels = convs.wide->outputs;
+  const Shape shape{x.dim(0) + rows.rows.sequences() * reader.look_back, channels};
+  CHECK(y.dtype() == reader.weight->format.operand && y.shape() == shape && y.is_contiguous(),
+        "residual_unit: y is ", name_of(y.dtype()), " ", y.shape(), ", expected ", shape);
+  CHECK(is_f32(reader.snake_alpha, {channels}), "residual_unit: the reader's alpha is ",
+        reader.snake_alpha.shape());
+  cuda::residual_unit_for(ctx, x, rows, history, convs, reader, y);
 }
 
 void depthwise_conv1d(Context& ctx, const ConvInput& input, TensorView weight, TensorView bias,
@@ -140,6 +182,7 @@ void depthwise_conv1d(Context& ctx, const ConvInput& input, TensorView weight, T
   CHECK(is_f32(weight, {taps, channels}), "depthwise_conv1d: weight is not dense F32");
   CHECK(bias.empty() || is_f32(bias, {channels}), "depthwise_conv1d: bias is ", bias.shape());
   check_input("depthwise_conv1d", ctx, input, channels, taps - 1);
+  check_rows("depthwise_conv1d", input, channels);
   check_output("depthwise_conv1d", y, input.rows.rows.rows(), channels);
   if (input.rows.rows.rows() == 0) return;
   if (on_cpu(ctx)) return cpu::depthwise_conv1d(ctx, input, weight, bias, y);

@@ -29,7 +29,8 @@ struct ConvRows {
 
 // Input of a causal convolution: new rows of every sequence, and what each sequence fed in before.
 struct ConvInput {
-  TensorView x;  // f32 [rows, channels], contiguous
+  TensorView x;  // f32 [rows, channels], contiguous; or ready rows (residual_unit_for), [rows + sequences *
+                 // (taps - 1) * dilation, channels], which have been through the snake
   ConvRows rows;
   ConvHistory history;
   TensorView snake_alpha;  // f32 [channels]: x passes through snake first; empty: it does not
@@ -61,6 +62,21 @@ void residual_unit(Context& ctx, TensorView x, const ConvRows& rows, const ConvH
                    const ResidualConvs& convs, TensorView y);
 // Whether y may be another than x: then one kernel does it all, which reads rows of x for several rows of y.
 bool residual_unit_is_apart(const Context& ctx, const ResidualConvs& convs, int64_t rows);
+
+// A causal convolution that alone reads what a residual unit makes.
+struct ConvReader {
+  const PackedMatrix* weight = nullptr;
+  TensorView snake_alpha;  // f32 [channels of the unit]
+  int64_t look_back = 0;   // in rows of the unit
+};
+// Whether the unit can make its rows ready for the reader: through its snake and in its 16 bits, so that
+// memory is written and read once less. Only where it is apart.
+bool makes_ready(const Context& ctx, const ResidualConvs& convs, int64_t rows, const ConvReader& reader);
+// residual_unit where it makes_ready. y: the reader's 16 bits [rows + sequences * look_back, channels], not
+// x: the rows of each sequence behind room for what the reader looks back at. The reader gives the same bits
+// as of f32 rows.
+void residual_unit_for(Context& ctx, TensorView x, const ConvRows& rows, const ConvHistory& history,
+                       const ResidualConvs& convs, const ConvReader& reader, TensorView y);
 
 // Per-channel kernel (groups = channels), stride 1, dilation 1.
 // weight: f32 [taps, channels] (transposed at load), bias: f32 [channels], y: f32 [rows, channels].

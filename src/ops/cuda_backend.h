@@ -50,6 +50,9 @@ void valid_conv1d(Context& ctx, TensorView x, const PackedMatrix& weight, int64_
 void residual_unit(Context& ctx, TensorView x, const ConvRows& rows, const ConvHistory& history,
                    const ResidualConvs& convs, TensorView y);
 bool residual_unit_is_apart(const Context& ctx, const ResidualConvs& convs, int64_t rows);
+bool makes_ready(const Context& ctx, const ResidualConvs& convs, int64_t rows, const ConvReader& reader);
+void residual_unit_for(Context& ctx, TensorView x, const ConvRows& rows, const ConvHistory& history,
+                       const ResidualConvs& convs, const ConvReader& reader, TensorView y);
 void depthwise_conv1d(Context& ctx, const ConvInput& input, TensorView weight, TensorView bias, TensorView y);
 
 // rows

@@ -53,7 +53,9 @@ void causal_conv1d(Context& ctx, const ConvInput& input, const PackedMatrix& wei
   const ProductEpilogue result = into(y, weight, epilogue);
   if (has_one_output(weight, source)) return convolve_to_one_output(ctx, source, weight, result);
   PreparedRows prepared;
-  if (needs_no_preparation(source, weight))
+  if (input.x.dtype() != DType::f32)
+    prepared = adopt_rows(ctx, source, dilation, input.x);
+  else if (needs_no_preparation(source, weight))
     prepared.x = input.x;
   else
     prepared = prepare_rows(ctx, source, dilation, weight.format.operand);
@@ -72,6 +74,16 @@ void valid_conv1d(Context& ctx, TensorView x, const PackedMatrix& weight, int64_
 
 bool residual_unit_is_apart(const Context& ctx, const ResidualConvs& convs, int64_t rows) {
   return rows >= least_rows_at_once(convs.wide->outputs) && has_unit_kernel(ctx, convs);
+}
+
+bool makes_ready(const Context& ctx, const ResidualConvs& convs, int64_t rows, const ConvReader& reader) {
+  return cuda::residual_unit_is_apart(ctx, convs, rows) && unit_kernel_makes_ready(convs) &&
+         reader.weight->format.operand == convs.wide->format.operand;
+}
+
+void residual_unit_for(Context& ctx, TensorView x, const ConvRows& rows, const ConvHistory& history,
+                       const ResidualConvs& convs, const ConvReader& reader, TensorView y) {
+  ready_unit_at_once(ctx, x, rows, history, convs, reader, y);
 }
 
 void residual_unit(Context& ctx, TensorView x, const ConvRows& rows, const ConvHistory& history,

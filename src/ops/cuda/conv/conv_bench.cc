@@ -26,6 +26,9 @@ class ConvBench : private GpuBench {
     tiles({4096, 1, 4096}, 2048);
     wides();
     for (const int64_t streams : {1, 8, 64}) decoder(streams);
+    for (const int64_t frames : {1, 2})
+      for (const auto& [channels, rows] : {std::pair<int64_t, int64_t>{384, 256}, {192, 1024}})
+        handover(channels, channels == 384 ? 768 : 192, 64, rows * frames);
     for (const int64_t streams : {1, 8}) encoder(streams);
   }
 
@@ -159,6 +162,16 @@ class ConvBench : private GpuBench {
     if (!wants(name) || !has_wgmma(ctx_)) return;
     const Large l = large(shape, rows);
     const Machine machine = machine_of(ctx_);
+    if (shape.taps > 1) {
+      Large one = large(shape, rows);
+      one.product.taps.first_rows = nullptr;
+      for (const int i : {0, 1, 2})
+        if (const WideChoice choice{i, 1}; can_do(choice, shape, machine))
+          time_large(one,
+                     name + ", one signal: " + std::to_string(kWideShapes[static_cast<size_t>(i)].outputs),
+                     expected_us(choice, shape, rows, machine),
+                     [&](const Product& product) { wide_product_by(ctx_, product, choice); });
+    }
     time_tile(l, name + ", tile", choose_tile(shape, rows, machine), !is_wide(shape, rows, machine));
     const WideChoice chosen = choose_wide(shape, rows, machine);
     for (int shape_index = 0; shape_index < static_cast<int>(kWideShapes.size()); ++shape_index) {
@@ -248,6 +261,45 @@ class ConvBench : private GpuBench {
            for (size_t i = 0; i < static_cast<size_t>(calls); ++i)
              residual_unit_at_once(ctx_, x, s.conv_rows(), s.history(), convs(i), y);
          });
+  }
+
+  // A unit and the convolution behind it, which makes `outputs` of two rows: by way of f32 rows, of ready
+  // ones, and the unit that makes these alone.
+  void handover(int64_t channels, int64_t outputs, int64_t streams, int64_t rows) {
+    const std::string name = "handover " + std::to_string(channels) + " -> " + std::to_string(outputs) +
+                             " k2, " + std::to_string(streams) + " x " + std::to_string(rows);
+    if (!wants(name)) return;
+    const auto wide = copies(channels, channels, 7, DType::bf16),
+               narrow = copies(channels, channels, 1, DType::bf16),
+               next = copies(channels, outputs, 2, DType::bf16);
+    const Streams s = streams_of(streams, rows, 6 * channels), of_next = streams_of(streams, rows, channels);
+    const int64_t all = streams * rows;
+    const Tensor x = Tensor::zeros(DType::f32, {all, channels}, kDevice), f32(DType::f32, x.shape(), kDevice),
+                 ready = Tensor::zeros(DType::bf16, {all + streams, channels}, kDevice),
+                 y(DType::f32, {all, outputs}, kDevice), alpha = on_gpu(DType::f32, {channels});
+    const auto calls = static_cast<int64_t>(std::min({wide.size(), narrow.size(), next.size()}));
+    const auto elements = static_cast<double>(8 * channels * channels + 2 * channels * outputs);
+    const auto each = [&](const std::string& way, FunctionRef<void(size_t, const ResidualConvs&)> what) {
+      time(name + way, calls, 2 * elements, 2 * elements * static_cast<double>(all), [&] {
+        for (size_t i = 0; i < static_cast<size_t>(calls); ++i)
+          what(i, ResidualConvs{&wide[i], 1, &narrow[i], alpha, alpha});
+      });
+    };
+    const auto read = [&](size_t i, TensorView from) {
+      causal_conv1d(ctx_, {from, of_next.conv_rows(), of_next.history(), alpha}, next[i], 1, y);
+    };
+    each(", f32 rows", [&](size_t i, const ResidualConvs& convs) {
+      residual_unit(ctx_, x, s.conv_rows(), s.history(), convs, f32);
+      read(i, f32);
+    });
+    const auto make_ready = [&](size_t i, const ResidualConvs& convs) {
+      residual_unit_for(ctx_, x, s.conv_rows(), s.history(), convs, {&next[i], alpha, 1}, ready);
+    };
+    each(", ready rows", [&](size_t i, const ResidualConvs& convs) {
+      make_ready(i, convs);
+      read(i, ready);
+    });
+    each(", ready rows, unit alone", make_ready);
   }
 
   // One frame of so many streams.

@@ -70,4 +70,13 @@ __device__ inline uint4 rounded_eight(const EightFloats& eight) {
   return *reinterpret_cast<const uint4*>(&packed);
 }
 
+// Of 16-byte aligned values of 16 bits. (Of f32 there are no ready rows.)
+template <typename T>
+__device__ inline EightFloats widened_eight(const T* from) {
+  EightFloats eight;
+#pragma unroll
+  for (int i = 0; i < kEight; ++i) eight.v[i] = widened(from[i]);
+  return eight;
+}
+
 }  // namespace shoal::ops::cuda

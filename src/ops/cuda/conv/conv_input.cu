@@ -16,8 +16,8 @@ struct PrepareArguments {
   ConvSource source;
   bool vectors = false;  // has_vector_rows
   void* out = nullptr;   // null: only the histories
-  int64_t out_rows = 0;
-  int width = 0;  // of out: channels and their padding
+  bool ready = false;    // out has the new rows
+  int width = 0;         // of out: channels and their padding
   int32_t* first_rows = nullptr;
   int history_blocks = 0, channel_blocks = 0;
 };
@@ -62,6 +62,8 @@ __device__ inline void move_history(const PrepareArguments& a) {
       const int64_t from = row + count;
       if (from < s.look_back) {
         next = load_eight(history + from * s.channels, c, s.channels, a.vectors);
+      } else if (a.ready) {
+        next = widened_eight(static_cast<const T*>(a.out) + (out_row + from) * a.width + c);
       } else {
         next = load_eight(s.x + (begin + from - s.look_back) * s.channels, c, s.channels, a.vectors);
         if (s.alpha) next = Snakes<T>(s.alpha, c, s.channels, a.vectors)(next);
@@ -103,11 +105,22 @@ __device__ inline void prepare_new_rows(const PrepareArguments& a) {
   }
 }
 
+// Of new rows that are ready: a thread says of one where its taps begin.
+__device__ inline void find_first_rows(const PrepareArguments& a) {
+  const int64_t row = int64_t{blockIdx.x - static_cast<unsigned>(a.history_blocks)} * kThreads + threadIdx.x;
+  const int sequence = sequence_of(a.source, __shfl_sync(~0u, row, 0));
+  if (row >= a.source.rows) return;
+  const int own = next_sequence_of(a.source, sequence, row);
+  a.first_rows[row] = static_cast<int32_t>(row + static_cast<int64_t>(own) * a.source.look_back);
+}
+
 template <typename T>
 __global__ void __launch_bounds__(kThreads) prepare_kernel(const __grid_constant__ PrepareArguments a) {
   wait_for_inputs();
   if (static_cast<int>(blockIdx.x) < a.history_blocks)
     move_history<T>(a);
+  else if (a.ready)
+    find_first_rows(a);
   else
     prepare_new_rows<T>(a);
 }
@@ -120,7 +133,9 @@ PrepareArguments arguments_of(const ConvSource& source) {
 }
 
 void launch_prepare(Context& ctx, const PrepareArguments& a, DType dtype) {
-  const int64_t items = a.out ? blocks_for(a.source.rows, kRowsOfThread) * blocks_for(a.width, kEight) : 0;
+  const int64_t items = a.ready ? (a.first_rows ? a.source.rows : 0)
+                        : a.out ? blocks_for(a.source.rows, kRowsOfThread) * blocks_for(a.width, kEight)
+                                : 0;
   const int64_t blocks = a.history_blocks + blocks_for(items, kThreads);
   CHECK(items < int64_t{1} << 32 && blocks < int64_t{1} << 31, "a convolution of ", a.source.rows, " rows");
   if (blocks == 0) return;
@@ -129,15 +144,26 @@ void launch_prepare(Context& ctx, const PrepareArguments& a, DType dtype) {
          with_float_type(dtype, [](auto type) { return prepare_kernel<decltype(type)>; }), a);
 }
 
+// Where the taps of each row begin, and the kernel. `prepared` has its rows' place.
+void prepare(Context& ctx, PrepareArguments& a, int64_t dilation, PreparedRows& prepared) {
+  a.out = prepared.x.data();
+  prepared.taps.dilation = dilation;
+  if (a.source.look_back > 0) {
+    a.first_rows = ctx.workspace->alloc(DType::i32, {a.source.rows}).as<int32_t>();
+    prepared.taps.first_rows = a.first_rows;
+  }
+  launch_prepare(ctx, a, prepared.x.dtype());
+}
+
 }  // namespace
 
 ConvSource source_of(const ConvInput& input, int64_t look_back) {
-  ConvSource source{.x = input.x.as<float>(),
+  ConvSource source{.x = input.x.dtype() == DType::f32 ? input.x.as<float>() : nullptr,
                     .alpha = input.snake_alpha.empty() ? nullptr : input.snake_alpha.as<float>(),
                     .offsets = input.rows.offsets.as<int32_t>(),
                     .sequences = input.rows.rows.sequences(),
                     .rate = input.rows.rate,
-                    .rows = input.x.dim(0),
+                    .rows = input.rows.rows.rows(),
                     .channels = static_cast<int>(input.x.dim(1)),
                     .look_back = static_cast<int>(look_back)};
   if (look_back == 0) return source;
@@ -156,15 +182,18 @@ PreparedRows prepare_rows(Context& ctx, const ConvSource& source, int64_t dilati
   PrepareArguments a = arguments_of(source);
   PreparedRows prepared;
   a.width = dtype == DType::f32 ? source.channels : (source.channels + kEight - 1) / kEight * kEight;
-  a.out_rows = source.rows + int64_t{source.sequences} * source.look_back;
-  prepared.x = ctx.workspace->alloc(dtype, {a.out_rows, a.width});
-  a.out = prepared.x.data();
-  prepared.taps.dilation = dilation;
-  if (source.look_back > 0) {
-    a.first_rows = ctx.workspace->alloc(DType::i32, {source.rows}).as<int32_t>();
-    prepared.taps.first_rows = a.first_rows;
-  }
-  launch_prepare(ctx, a, dtype);
+  const int64_t rows = source.rows + int64_t{source.sequences} * source.look_back;
+  prepared.x = ctx.workspace->alloc(dtype, {rows, a.width});
+  prepare(ctx, a, dilation, prepared);
+  return prepared;
+}
+
+PreparedRows adopt_rows(Context& ctx, const ConvSource& source, int64_t dilation, TensorView ready) {
+  PrepareArguments a = arguments_of(source);
+  a.width = source.channels;
+  a.ready = true;
+  PreparedRows prepared{.x = ready};
+  prepare(ctx, a, dilation, prepared);
   return prepared;
 }
 

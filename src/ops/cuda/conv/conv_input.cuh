@@ -9,7 +9,7 @@ namespace shoal::ops::cuda {
 
 // The rows of a batch of sequences, what they look back at, and the snake they pass through first.
 struct ConvSource {
-  const float* x = nullptr;      // [rows, channels]
+  const float* x = nullptr;      // [rows, channels]; null: ready rows are elsewhere
   const float* alpha = nullptr;  // [channels]; null: no snake
   float* history =
       nullptr;  // of slot 0: [look_back, channels], after the snake; null: nothing is looked back at
@@ -56,6 +56,9 @@ struct PreparedRows {
 
 // Prepares the rows of a convolution and replaces the history by the newest inputs.
 PreparedRows prepare_rows(Context& ctx, const ConvSource& source, int64_t dilation, DType dtype);
+
+// Of rows that a residual unit made ready (residual_unit_for): puts the histories before them.
+PreparedRows adopt_rows(Context& ctx, const ConvSource& source, int64_t dilation, TensorView ready);
 
 // Only replaces the history, of a convolution that rounds its rows to `dtype`.
 void update_history(Context& ctx, const ConvSource& source, DType dtype);

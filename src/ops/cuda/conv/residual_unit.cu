@@ -60,6 +60,25 @@ bool with_channels(int64_t channels, What&& what) {
 
 const float* values_of(TensorView view) { return view.empty() ? nullptr : view.as<float>(); }
 
+// `into` says where the rows go.
+void run_unit(Context& ctx, TensorView x, const ConvRows& rows, const ConvHistory& history,
+              const ResidualConvs& convs, UnitArguments into) {
+  const Workspace::Scope scope(*ctx.workspace);
+  const PackedMatrix &wide = *convs.wide, &narrow = *convs.narrow;
+  const ConvSource source = source_of({x, rows, history, convs.wide_alpha}, (kUnitTaps - 1) * convs.dilation);
+  into.source = source;
+  into.wide_bias = values_of(wide.bias);
+  into.narrow_bias = values_of(narrow.bias);
+  into.narrow_alpha = convs.narrow_alpha.as<float>();
+  into.dilation = static_cast<int>(convs.dilation);
+  into.vectors = has_vector_rows(source);
+  with_operand_type(wide.format.operand, [&](auto type) {
+    with_channels(wide.outputs,
+                  [&]<int kChannels> { launch_unit<decltype(type), kChannels>(ctx, convs, into); });
+  });
+  update_history(ctx, source, wide.format.operand);
+}
+
 }  // namespace
 
 bool has_unit_kernel(const Context& ctx, const ResidualConvs& convs) {
@@ -74,23 +93,23 @@ bool has_unit_kernel(const Context& ctx, const ResidualConvs& convs) {
          fits;
 }
 
+bool unit_kernel_makes_ready(const ResidualConvs& convs) {
+  bool makes = false;
+  with_channels(convs.wide->outputs, [&]<int kChannels> { makes = UnitSizes<kChannels>::kMakesReady; });
+  return makes;
+}
+
 void residual_unit_at_once(Context& ctx, TensorView x, const ConvRows& rows, const ConvHistory& history,
                            const ResidualConvs& convs, TensorView y) {
-  const Workspace::Scope scope(*ctx.workspace);
-  const PackedMatrix &wide = *convs.wide, &narrow = *convs.narrow;
-  const ConvSource source = source_of({x, rows, history, convs.wide_alpha}, (kUnitTaps - 1) * convs.dilation);
-  const UnitArguments arguments{.source = source,
-                                .wide_bias = values_of(wide.bias),
-                                .narrow_bias = values_of(narrow.bias),
-                                .narrow_alpha = convs.narrow_alpha.as<float>(),
-                                .y = y.as<float>(),
-                                .dilation = static_cast<int>(convs.dilation),
-                                .vectors = has_vector_rows(source)};
-  with_operand_type(wide.format.operand, [&](auto type) {
-    with_channels(wide.outputs,
-                  [&]<int kChannels> { launch_unit<decltype(type), kChannels>(ctx, convs, arguments); });
-  });
-  update_history(ctx, source, wide.format.operand);
+  run_unit(ctx, x, rows, history, convs, {.y = y.as<float>()});
+}
+
+void ready_unit_at_once(Context& ctx, TensorView x, const ConvRows& rows, const ConvHistory& history,
+                        const ResidualConvs& convs, const ConvReader& reader, TensorView y) {
+  run_unit(ctx, x, rows, history, convs,
+           {.ready = y.data(),
+            .ready_alpha = reader.snake_alpha.as<float>(),
+            .ready_look_back = static_cast<int>(reader.look_back)});
 }
 
 }  // namespace shoal::ops::cuda

@@ -18,6 +18,7 @@
 #include "ops/cuda/conv/residual_unit_load.cuh"
 #include "ops/cuda/device/launch.cuh"
 #include "ops/cuda/gemm/operands/product_epilogue.cuh"
+#include "ops/cuda/gemm/operands/quad_store.cuh"
 #include "ops/cuda/gemm/operands/tile_store.cuh"
 #include "ops/cuda/ptx/wgmma.cuh"
 
@@ -50,8 +51,7 @@ class UnitConsumer {
       const UnitTile tile = shared_.tile(buffers.at);
       release(shared_.barriers().rows_empty(buffers.at));
 #pragma unroll 1
-      for (int part = 0; part < Sizes::kNarrowParts; ++part)
-        convolve_narrow(between, part, tile.first, tile.rows);
+      for (int part = 0; part < Sizes::kNarrowParts; ++part) convolve_narrow(between, part, tile);
       buffers.advance();
       if (Sizes::kOwnPieces) buffers.advance();
     }
@@ -159,10 +159,8 @@ class UnitConsumer {
     }
   }
 
-  // One part of the outputs of the narrow convolution, and x with them -> y.  first: the piece's row of x;
-  // count: how many follow, at least.
-  __device__ void convolve_narrow(const uint32_t (&between)[kChannels / 4], int part, int64_t first,
-                                  int count) {
+  // One part of the outputs of the narrow convolution, and x with them -> y.
+  __device__ void convolve_narrow(const uint32_t (&between)[kChannels / 4], int part, const UnitTile& tile) {
     Held held;
     float totals[kNarrowSums] = {};
     {
@@ -176,13 +174,16 @@ class UnitConsumer {
         end_segment(ended, sums[ended % kNarrowTurns], totals);
       }
       if constexpr (kNarrowTurns == 2) {
-        load_held(first, count, part, held);
+        load_held(tile, part, held);
         wait_for_multiplications<0>();
         end_segment(kNarrowSegments - 1, sums[(kNarrowSegments - 1) % 2], totals);
       }
     }
-    if constexpr (kNarrowTurns == 1) load_held(first, count, part, held);
-    store_with_held(first, count, part, totals, held);
+    if constexpr (kNarrowTurns == 1) load_held(tile, part, held);
+    if (Sizes::kMakesReady && a_.ready)
+      store_with_held<true>(tile, part, totals, held);
+    else
+      store_with_held<false>(tile, part, totals, held);
   }
 
   __device__ void begin_segment(const uint32_t (&between)[kChannels / 4], int segment,
@@ -218,58 +219,52 @@ class UnitConsumer {
   // Outputs that are finished together, of which a thread has four neighbours of each of its rows.
   static constexpr int kChunk = 16, kChunks = Sizes::kNarrowOutputs / kChunk;
   using Held = float4[kChunks][2];  // what x holds where they go
-  __device__ static int column() {
-    return static_cast<int>(threadIdx.x % 2) * 8 + static_cast<int>(threadIdx.x % 4 / 2) * 4;
-  }
 
   // Of rows that do not exist the last one's: without a condition loads need not wait for others.
-  __device__ void load_held(int64_t first, int count, int part, Held& held) const {
+  __device__ void load_held(const UnitTile& piece, int part, Held& held) const {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      const float* const from = a_.source.x + (first + min(row_ + 8 * i, count - 1)) * kChannels +
-                                part * Sizes::kNarrowOutputs + column();
+      const float* const from = a_.source.x + (piece.first + min(row_ + 8 * i, piece.rows - 1)) * kChannels +
+                                part * Sizes::kNarrowOutputs + quad_column();
 #pragma unroll
       for (int chunk = 0; chunk < kChunks; ++chunk)
         held[chunk][i] = __ldcs(reinterpret_cast<const float4*>(from + chunk * kChunk));  // its last use
     }
   }
-  __device__ void store_with_held(int64_t first, int count, int part, const float (&totals)[kNarrowSums],
+  template <bool kReady>
+  __device__ void store_with_held(const UnitTile& piece, int part, const float (&totals)[kNarrowSums],
                                   const Held& held) const {
-    const float* const biases = shared_.factors().narrow_bias + part * Sizes::kNarrowOutputs + column();
-    float* const to = a_.y + (first + row_) * kChannels + part * Sizes::kNarrowOutputs + column();
+    const int first_output = part * Sizes::kNarrowOutputs + quad_column();
+    const float* const biases = shared_.factors().narrow_bias + first_output;
+    const int64_t row = piece.first + row_ + (kReady ? piece.before : 0);
 #pragma unroll
     for (int chunk = 0; chunk < kChunks; ++chunk) {
       const float4 bias = *reinterpret_cast<const float4*>(biases + chunk * kChunk);
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        const float4 own = neighbours(totals, chunk, i), before = held[chunk][i];
+        const float4 own = quad_of(totals, chunk, i), before = held[chunk][i];
         const float4 y = {epilogue_value(own.x, bias.x, 1.0f, before.x, Activation::none),
                           epilogue_value(own.y, bias.y, 1.0f, before.y, Activation::none),
                           epilogue_value(own.z, bias.z, 1.0f, before.z, Activation::none),
                           epilogue_value(own.w, bias.w, 1.0f, before.w, Activation::none)};
-        if (row_ + 8 * i < count) store_past_first_cache(to + 8 * i * kChannels + chunk * kChunk, y);
+        if (row_ + 8 * i >= piece.rows) continue;
+        const int64_t at = (row + 8 * i) * kChannels + first_output + chunk * kChunk;
+        if constexpr (kReady)
+          store_past_first_cache(static_cast<T*>(a_.ready) + at,
+                                 made_ready(y, first_output + chunk * kChunk));
+        else
+          store_past_first_cache(a_.y + at, y);
       }
     }
   }
-  // Results stay out of the first-level cache: with plain stores 192 channels take 123 us instead of 92
-  // (H200).
-  __device__ static void store_past_first_cache(float* to, const float4& v) {
-    asm volatile("st.global.L1::no_allocate.v4.f32 [%0], {%1,%2,%3,%4};" ::"l"(to), "f"(v.x), "f"(v.y),
-                 "f"(v.z), "f"(v.w)
-                 : "memory");
+  // Four outputs from `c` on, through the reader's snake.
+  __device__ uint2 made_ready(const float4& y, int c) const {
+    const UnitFactors<kChannels>& f = shared_.factors();
+    const float4 alpha = *reinterpret_cast<const float4*>(f.ready_alpha + c),
+                 inverse = *reinterpret_cast<const float4*>(f.ready_inverse + c);
+    return {rounded_pair(kDType, near_snake(y.x, alpha.x, inverse.x), near_snake(y.y, alpha.y, inverse.y)),
+            rounded_pair(kDType, near_snake(y.z, alpha.z, inverse.z), near_snake(y.w, alpha.w, inverse.w))};
   }
-  // Of a row's 16 outputs of a chunk each of four lanes has two of the first eight and two of the others:
-  // afterwards an even lane has four neighbours of the first, an odd one of the others. So rows are stored 64
-  // bytes at a time instead of 32.
-  __device__ static float4 neighbours(const float (&sums)[kNarrowSums], int chunk, int row) {
-    const float* const low = &sums[8 * chunk + 2 * row];
-    const float* const high = low + 4;
-    const bool odd = threadIdx.x % 2 != 0;
-    const float x = __shfl_xor_sync(~0u, odd ? low[0] : high[0], 1);
-    const float y = __shfl_xor_sync(~0u, odd ? low[1] : high[1], 1);
-    return odd ? float4{x, y, high[0], high[1]} : float4{low[0], low[1], x, y};
-  }
-
   __device__ static float2 pair_at(const float* values) { return *reinterpret_cast<const float2*>(values); }
   __device__ static void release(uint32_t barrier) {
     if (threadIdx.x % 32 == 0) arrive(barrier);

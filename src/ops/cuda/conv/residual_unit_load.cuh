@@ -233,7 +233,9 @@ __device__ inline void load_pieces(const UnitArguments& a, const UnitShared<kCha
     // All have brought the piece before, and have read the one before that.
     if (!is_first) wait_for_phase(shared.barriers().rows_full(before.at), before.parity);
     wait_for_phase(shared.barriers().rows_empty(buffers.at), buffers.parity ^ 1);
-    const UnitTile tile{.first = pieces.begin() + pieces.first(), .rows = pieces.rows()};
+    const UnitTile tile{.first = pieces.begin() + pieces.first(),
+                        .rows = pieces.rows(),
+                        .before = (pieces.sequence() + 1) * a.ready_look_back};
     const typename Rows::Place place = rows.place_of(pieces);
     char* const column = rows.column(buffers.at);
     if (brings) rows.look_back(pieces, rows.column(before.at), column);

@@ -19,7 +19,10 @@ struct UnitArguments {
   ConvSource source;
   const float *wide_bias = nullptr, *narrow_bias = nullptr;  // [channels], or null
   const float* narrow_alpha = nullptr;                       // [channels]
-  float* y = nullptr;                                        // [rows, channels], not x
+  float* y = nullptr;                                        // [rows, channels], not x; null: ready instead
+  void* ready = nullptr;               // 16 bits, [rows + sequences * ready_look_back, channels], not x
+  const float* ready_alpha = nullptr;  // [channels]
+  int ready_look_back = 0;
   int dilation = 1;
   bool vectors = false;  // histories are aligned to 16 bytes
 };
@@ -54,6 +57,7 @@ template <int kChannels>
 struct UnitSizes {
   static constexpr UnitDivision kDivision = unit_division<kChannels>();
   static_assert(kDivision.wide_outputs > 0, "there is no kernel for so many channels");
+  static constexpr bool kMakesReady = kChannels != 96;  // what follows those takes f32 rows
   static constexpr bool kOwnPieces = kDivision.own_pieces;
   static constexpr int kRows = kOwnPieces ? 64 : 128;
   static constexpr int kWideOutputs = kDivision.wide_outputs, kNarrowOutputs = kDivision.narrow_outputs;
@@ -100,12 +104,15 @@ template <int kChannels>
 struct UnitFactors {
   float wide_alpha[kChannels], wide_inverse[kChannels], wide_bias[kChannels];
   float narrow_alpha[kChannels], narrow_inverse[kChannels], narrow_bias[kChannels];
+  static constexpr int kReady = UnitSizes<kChannels>::kMakesReady ? kChannels : 4;
+  float ready_alpha[kReady], ready_inverse[kReady];
 };
 
 // What those who multiply are told of a piece.
 struct UnitTile {
   int64_t first = 0;  // row of x
   int rows = 0;       // that follow in its sequence, it included; 0: there are no more pieces
+  int before = 0;     // how much later a row is among ready rows
 };
 
 template <int kChannels>
@@ -214,6 +221,8 @@ __device__ inline void load_factors(const UnitArguments& a, const UnitShared<kCh
     f.narrow_alpha[c] = narrow, f.narrow_inverse[c] = snake_inverse(narrow);
     f.wide_bias[c] = a.wide_bias ? __ldg(a.wide_bias + c) : 0.0f;
     f.narrow_bias[c] = a.narrow_bias ? __ldg(a.narrow_bias + c) : 0.0f;
+    if (!UnitSizes<kChannels>::kMakesReady || !a.ready) continue;
+    f.ready_alpha[c] = __ldg(a.ready_alpha + c), f.ready_inverse[c] = snake_inverse(f.ready_alpha[c]);
   }
 }
 

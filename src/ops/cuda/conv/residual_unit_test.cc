@@ -59,6 +59,61 @@ class CudaResidualUnit : public ConvTestOf<CudaTest>, public testing::WithParamI
     take(s, histories);
     return apart(s, get(s.x), unit.channels);
   }
+  // A convolution of two taps behind the unit, over `stride` rows side by side.
+  struct Reader {
+    int64_t stride;
+    PackedMatrix weight;
+    Tensor alpha;
+  };
+  static constexpr int64_t kReaderOutputs = 40;
+
+  Reader random_reader(int64_t channels, int64_t stride) {
+    const int64_t depth = stride * channels;
+    std::vector<float> w = random_values(kReaderOutputs * depth * 2, 81, 0.1f),
+                       bias = random_values(kReaderOutputs, 82);
+    const std::vector<float> alpha = random_alphas(channels, 83);
+    std::vector<float> tiled;
+    for (int64_t i = 0; i < stride; ++i) append(tiled, alpha);
+    return {stride,
+            pack_conv1d(ctx(), view_of(w, {kReaderOutputs, depth, 2}), view_of(bias, {kReaderOutputs}),
+                        GetParam()),
+            put(tiled, {depth})};
+  }
+
+  struct Histories {
+    Rows of_unit, of_reader;
+  };
+  // What the reader makes of the unit's rows: of ready ones, or of f32 rows.
+  Rows read(const Unit& unit, const Reader& reader, const Rows& xs, Histories& histories, bool ready) {
+    const int64_t depth = reader.stride * unit.channels;
+    const Sequences s = place(xs, histories.of_unit, unit.channels, 6 * unit.dilation);
+    const Sequences read = place(xs, histories.of_reader, depth, 1);
+    const int64_t rows = s.x.dim(0), room = std::ssize(xs) * reader.stride;
+    Tensor between;
+    if (ready) {
+      const ConvReader next{&reader.weight, reader.alpha.view().slice(0, unit.channels), reader.stride};
+      between = put(std::vector<float>(static_cast<size_t>((rows + room) * unit.channels), NAN),
+                    {rows + room, unit.channels}, GetParam());
+      residual_unit_for(ctx(), s.x, s.rows(), s.history(), unit.convs(), next, between);
+    } else {
+      between = put(std::vector<float>(static_cast<size_t>(s.x.elements()), NAN), s.x.shape());
+      residual_unit(ctx(), s.x, s.rows(), s.history(), unit.convs(), between);
+    }
+    const Tensor y = put(std::vector<float>(static_cast<size_t>(rows / reader.stride * kReaderOutputs), NAN),
+                         {rows / reader.stride, kReaderOutputs});
+    causal_conv1d(ctx(),
+                  {between.view().reshape({between.elements() / depth, depth}), read.rows(), read.history(),
+                   reader.alpha},
+                  reader.weight, 1, y);
+    take(s, histories.of_unit);
+    take(read, histories.of_reader);
+    return apart(read, get(y), kReaderOutputs);
+  }
+  static Rows rounded(Rows rows) {
+    for (std::vector<float>& values : rows) values = rounded_to(values, GetParam());
+    return rows;
+  }
+
   static void expect_same(const Rows& got, const Rows& want) {
     ASSERT_EQ(got.size(), want.size());
     for (size_t i = 0; i < got.size(); ++i) {
@@ -105,6 +160,38 @@ TEST_P(CudaResidualUnit, StreamedEqualsWholeAndAloneEqualsInABatch) {
     expect_same({pieces}, {want[0]});
     expect_same(streamed, {histories[0]});
   }
+}
+
+// The second call finds the histories of the first.
+TEST_P(CudaResidualUnit, ReadyRowsGiveTheReaderTheBitsOfF32Rows) {
+  for (const int64_t channels : {64, 128, 192, 256, 384}) {
+    for (const int64_t stride : {1, 2}) {
+      SCOPED_TRACE(testing::Message() << channels << " channels, " << stride << " rows side by side");
+      const Unit unit = random_unit(channels, 3);
+      if (!has_unit_kernel(ctx(), unit.convs())) GTEST_SKIP() << "no such kernel for this GPU";
+      const Reader reader = random_reader(channels, stride);
+      Histories histories, want_histories;
+      for (const unsigned seed : {31u, 41u}) {
+        const Rows xs = random_rows({2, 0, 128, 130, 9000, 700, 50}, channels, seed);
+        const Rows want = read(unit, reader, xs, want_histories, false);
+        expect_same(read(unit, reader, xs, histories, true), want);
+        expect_same(histories.of_unit, want_histories.of_unit);
+        expect_same(rounded(histories.of_reader), rounded(want_histories.of_reader));
+      }
+    }
+  }
+}
+
+TEST_P(CudaResidualUnit, RowsAreMadeReadyOnlyWhereTheReaderTakesThem) {
+  const Unit unit = random_unit(192, 1), narrow = random_unit(96, 1);
+  if (!has_unit_kernel(ctx(), unit.convs())) GTEST_SKIP() << "no such kernel for this GPU";
+  const Reader reader = random_reader(192, 1), of_narrow = random_reader(96, 1);
+  std::vector<float> w = random_values(192, 5);
+  const PackedMatrix exact = pack_conv1d(ctx(), view_of(w, {1, 192, 1}), {}, DType::f32);
+  EXPECT_TRUE(makes_ready(ctx(), unit.convs(), 8192, {&reader.weight, reader.alpha, 1}));
+  EXPECT_FALSE(makes_ready(ctx(), unit.convs(), 100, {&reader.weight, reader.alpha, 1}));
+  EXPECT_FALSE(makes_ready(ctx(), unit.convs(), 8192, {&exact, reader.alpha, 0}));
+  EXPECT_FALSE(makes_ready(ctx(), narrow.convs(), 8192, {&of_narrow.weight, of_narrow.alpha, 1}));
 }
 
 TEST_P(CudaResidualUnit, HistoriesMayLieAnywhereInMemory) {

@@ -14,6 +14,13 @@ void residual_unit(Context&, TensorView, const ConvRows&, const ConvHistory&, co
                    TensorView) {
   unavailable("residual_unit");
 }
+bool makes_ready(const Context&, const ResidualConvs&, int64_t, const ConvReader&) {
+  unavailable("residual_unit");
+}
+void residual_unit_for(Context&, TensorView, const ConvRows&, const ConvHistory&, const ResidualConvs&,
+                       const ConvReader&, TensorView) {
+  unavailable("residual_unit");
+}
 void depthwise_conv1d(Context&, const ConvInput&, TensorView, TensorView, TensorView) {
   unavailable("depthwise_conv1d");
 }
