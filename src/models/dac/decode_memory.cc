@@ -11,6 +11,12 @@ int64_t sample_bytes(const DecodeSizes& sizes) {
 
 }  // namespace
 
+PassInputs::Array PassInputs::Array::part(int64_t begin, int64_t end) const {
+  const int64_t width = device.stride(0);
+  return {host.subspan(static_cast<size_t>(begin * width), static_cast<size_t>((end - begin) * width)),
+          device.slice(begin, end)};
+}
+
 PassInputs::PassInputs(const ops::StepBlock* block, const DecodeSizes& sizes) {
   ops::BlockLayout layout(block);
   const auto add = [&](const Shape& shape) {
@@ -23,7 +29,8 @@ PassInputs::PassInputs(const ops::StepBlock* block, const DecodeSizes& sizes) {
   positions = add({sizes.frames});
   owners = add({sizes.frames});
   table_rows = add({sizes.frames, sizes.codebooks});
-  page_table = add({sizes.streams, sizes.table_pages});
+  plan_offsets = add({sizes.plan_sequences + sizes.plans});
+  page_table = add({sizes.plan_sequences, sizes.table_pages});
   bytes = layout.bytes();
 }
 

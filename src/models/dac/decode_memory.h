@@ -15,7 +15,9 @@ struct DecodeSizes {
   int64_t frames = 0;   // of one pass, of all streams
   int64_t codebooks = 0;
   int64_t samples_per_frame = 0;
-  int64_t table_pages = 0;  // of the page table, for each stream
+  int64_t plans = 1;           // of attention (WindowTransformer::forward)
+  int64_t plan_sequences = 0;  // of all of them
+  int64_t table_pages = 0;     // of the page table, for each of these
 };
 
 // The inputs of a pass, i32, in the host's memory and in the device's.
@@ -23,11 +25,14 @@ struct PassInputs {
   struct Array {
     std::span<int32_t> host;
     TensorView device;
+    // Rows [begin, end) of the first dimension.
+    Array part(int64_t begin, int64_t end) const;
   };
   Array offsets, slots;     // [sequences + 1], [sequences]
-  Array positions, owners;  // [frames]; owners: the sequence of each frame
+  Array positions, owners;  // [frames]; owners: the sequence of each frame, of those of its plan
   Array table_rows;         // [frames, num_codebooks]
-  Array page_table;         // [sequences, table_pages]
+  Array plan_offsets;       // [plan_sequences + plans], one plan's after the other
+  Array page_table;         // [plan_sequences, table_pages]
   int64_t bytes = 0;        // of all
   // Of a pass of so many streams and frames, at the block's start. Without a block only their bytes.
   PassInputs(const ops::StepBlock* block, const DecodeSizes& sizes);

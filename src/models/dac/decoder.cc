@@ -7,24 +7,36 @@
 namespace shoal::dac {
 namespace {
 
-// Frames of a pass: enough rows to outweigh the reading of the weights, and a GPU's launches. Of one stream
-// fewer: its ring of keys and values has room for them.
+// Frames of a pass: enough rows to outweigh the reading of the weights, and a GPU's launches.
 constexpr int64_t kFramesPerPass = 512, kFramesPerPassInCaches = 64;
-constexpr int64_t kFramesOfStream = 128, kFramesOfStreamInCaches = 64;
+// Frames of one stream that attention takes on at a time: its ring of keys and values has room for them.
+constexpr int64_t kFramesOfPlan = 128, kFramesOfPlanInCaches = 64;
 
 // Of a piece of the high rates on a GPU: what a pass holds there takes 0.8 MB for each frame of a rate.
 constexpr int64_t kFramesOfPiece = 128;
 
+// Rows [begin, end) of a block's input. Rows that are ready for it are not cut: on a GPU pieces have as many
+// frames at every rate.
+TensorView rows_of(TensorView x, const Batch& batch, int64_t begin, int64_t end) {
+  if (x.dtype() == DType::f32) return x.slice(begin, end);
+  CHECK(begin == 0 && end == batch.rows.rows(), "ready rows cannot be cut");
+  return x;
+}
+
 // Larger passes keep a device busy for longer than it takes to launch them, and would be recorded in more
 // sizes than ever come again.
 constexpr int64_t kMostRecordedFrames = 16;
+
+int64_t frames_of_plan(Device device) {
+  return ops::works_in_caches(device) ? kFramesOfPlanInCaches : kFramesOfPlan;
+}
 
 }  // namespace
 
 Decoder::Decoder(weights::TensorSource& source, ops::Context& ctx, const Config& config, MatrixFormat format)
     : config_(config), device_(ctx.device) {
   Loader loader(source, ctx, format, layout_);
-  dequantiser_ = std::make_unique<Dequantiser>(loader, config, frames_of_stream(ctx.device));
+  dequantiser_ = std::make_unique<Dequantiser>(loader, config, frames_of_plan(ctx.device));
   quantiser_bytes_ = loader.bytes();
 
   const CausalConv::Spec first{
@@ -61,16 +73,15 @@ int64_t Decoder::frames_per_pass(Device device) {
   return ops::works_in_caches(device) ? kFramesPerPassInCaches : kFramesPerPass;
 }
 
-int64_t Decoder::frames_of_stream(Device device) {
-  return ops::works_in_caches(device) ? kFramesOfStreamInCaches : kFramesOfStream;
-}
-
 DecodeSizes Decoder::sizes(int streams) const {
-  const int64_t most = frames_per_pass(device_);
-  return {.streams = std::min<int64_t>(streams, most),
-          .frames = std::min(most, streams * frames_of_stream(device_)),
+  const int64_t frames = frames_per_pass(device_), together = std::min<int64_t>(streams, frames);
+  const int64_t plans = frames / frames_of_plan(device_);  // at most: all but the last end within a sequence
+  return {.streams = together,
+          .frames = frames,
           .codebooks = config_.num_codebooks(),
           .samples_per_frame = config_.samples_per_frame(),
+          .plans = plans,
+          .plan_sequences = together + plans - 1,
           .table_pages = WindowTransformer::table_pages(kMaxPositions)};
 }
 
@@ -84,7 +95,7 @@ void Decoder::forward(const Batch& batch, const DecodeMemory& memory, std::span<
     if (!waiting.empty()) take(std::exchange(waiting, {}));
   };
   for (int64_t begin = 0, end; begin < rows; begin = end) {
-    end = std::min(batch.end_of_piece(begin, frames_of_stream(device_)), begin + frames_per_pass(device_));
+    end = std::min(rows, begin + frames_per_pass(device_));
     const Workspace::Scope scope(ctx.host_memory());
     const Pass pass = prepare(
         batch.piece(begin, end), memory,
@@ -111,38 +122,61 @@ void Decoder::forward(const Batch& batch, const DecodeMemory& memory, std::span<
 Decoder::Pass Decoder::prepare(const Batch& frames, const DecodeMemory& memory,
                                std::span<const int32_t> codes) const {
   const int64_t rows = frames.rows.rows(), sequences = frames.sequences();
-  const WindowTransformer& transformer = dequantiser_->post_module();
-  const TensorView rope = transformer.rope_for(frames);
+  const TensorView rope = dequantiser_->post_module().rope_for(frames);
   const int64_t pages = WindowTransformer::table_pages(rope.dim(0));
+  int64_t plans = 0;
+  for (int64_t end = 0; end < rows; ++plans) end = frames.end_of_piece(end, frames_of_plan(device_));
 
-  const PassInputs in(
-      &memory.inputs(),
-      {.streams = sequences, .frames = rows, .codebooks = config_.num_codebooks(), .table_pages = pages});
+  const PassInputs in(&memory.inputs(), {.streams = sequences,
+                                         .frames = rows,
+                                         .codebooks = config_.num_codebooks(),
+                                         .plans = plans,
+                                         .plan_sequences = sequences + plans - 1,
+                                         .table_pages = pages});
   std::ranges::copy(frames.rows.offsets, in.offsets.host.begin());
   std::ranges::copy(frames.slots, in.slots.host.begin());
-  for (int s = 0; s < sequences; ++s)
-    std::fill_n(in.owners.host.begin() + frames.rows.begin(s), frames.rows.count(s), s);
   dequantiser_->find_rows(codes, in.table_rows.host);
-  transformer.write_plan(frames, in.positions.host, in.page_table.host);
 
   Pass pass{.key = {this, memory.serial() * (kMaxPositions + 1) + pages, rows, sequences}, .frames = frames};
   pass.frames.device_offsets = in.offsets.device;
   pass.frames.device_slots = in.slots.device;
-  pass.plan = {.batch = {.rows = frames.rows,
-                         .positions = in.positions.host,
-                         .page_table = in.page_table.host,
-                         .pages_per_sequence = pages,
-                         .page_size = kPageSize,
-                         .tables = {.offsets = in.offsets.device,
-                                    .positions = in.positions.device,
-                                    .sequences = in.owners.device,
-                                    .page_table = in.page_table.device,
-                                    .single_rows = rows == sequences}},
-               .rope = rope};
+  pass.plans = write_plans(frames, plans, rope, in);
   pass.table_rows = in.table_rows.device;
   pass.samples = memory.samples().device(0, DType::f32, {rows * config_.samples_per_frame(), 1});
   pass.input_bytes = in.bytes;
   return pass;
+}
+
+std::span<const WindowTransformer::Plan> Decoder::write_plans(const Batch& frames, int64_t count,
+                                                              TensorView rope, const PassInputs& in) const {
+  const int64_t pages = WindowTransformer::table_pages(rope.dim(0));
+  const auto plans = host_array<WindowTransformer::Plan>(*frames.ctx, count);
+  int64_t begin = 0, before = 0, offset = 0;  // rows, sequences and offsets of the plans before
+  for (WindowTransformer::Plan& plan : plans) {
+    const int64_t end = frames.end_of_piece(begin, frames_of_plan(device_));
+    const Batch piece = frames.piece(begin, end);
+    const int64_t sequences = piece.sequences();
+    const PassInputs::Array offsets = in.plan_offsets.part(offset, offset + sequences + 1),
+                            positions = in.positions.part(begin, end), owners = in.owners.part(begin, end),
+                            page_table = in.page_table.part(before, before + sequences);
+    std::ranges::copy(piece.rows.offsets, offsets.host.begin());
+    for (int s = 0; s < sequences; ++s)
+      std::fill_n(owners.host.begin() + piece.rows.begin(s), piece.rows.count(s), s);
+    dequantiser_->post_module().write_plan(piece, positions.host, page_table.host);
+    plan = {.batch = {.rows = piece.rows,
+                      .positions = positions.host,
+                      .page_table = page_table.host,
+                      .pages_per_sequence = pages,
+                      .page_size = kPageSize,
+                      .tables = {.offsets = offsets.device,
+                                 .positions = positions.device,
+                                 .sequences = owners.device,
+                                 .page_table = page_table.device,
+                                 .single_rows = end - begin == sequences}},
+            .rope = rope};
+    begin = end, before += sequences, offset += sequences + 1;
+  }
+  return plans;
 }
 
 void Decoder::run(const Pass& pass, const DecodeMemory& memory) const {
@@ -152,7 +186,7 @@ void Decoder::run(const Pass& pass, const DecodeMemory& memory) const {
   memory.inputs().copy_to_device(ctx, pass.input_bytes);
   const Batch latents = frames.at_rate(config_.latents_per_frame());
   const TensorView z = latents.alloc(config_.latent_dim);
-  dequantiser_->forward(frames, pass.plan, pass.table_rows, z);
+  dequantiser_->forward(frames, pass.plans, pass.table_rows, z);
   const TensorView x = latents.alloc(config_.decoder_dim);
   first_->forward(latents, z, x);
   frames.tell("model0", x);
@@ -175,12 +209,15 @@ void Decoder::consume(size_t index, const Batch& batch, TensorView x, TensorView
                  [&](const Batch& piece, int64_t begin, int64_t end) {
                    const Batch placed = piece.with_tables(), finer = placed.at_rate(block.stride);
                    const TensorView y = finer.alloc(block.out);
-                   run_units(finer, block.units, y, [&](TensorView input) {
-                     block.conv.forward(placed, x.slice(begin, end), input);
+                   // A tap is told f32 rows.
+                   const bool is_read = index + 1 < blocks_.size() && !batch.tap;
+                   const CausalConv* const reader = is_read ? &blocks_[index + 1].conv : nullptr;
+                   const TensorView made = run_units(finer, block.units, reader, y, [&](TensorView input) {
+                     block.conv.forward(placed, rows_of(x, batch, begin, end), input);
                    });
-                   if (batch.tap) batch.tell(concat("model", index + 1), y);
+                   if (batch.tap) batch.tell(concat("model", index + 1), made);
                    const int64_t hop = block.samples_per_row;
-                   consume(index + 1, finer, y, samples.slice(begin * hop, end * hop));
+                   consume(index + 1, finer, made, samples.slice(begin * hop, end * hop));
                  });
 }
 

@@ -24,9 +24,8 @@ class Decoder {
   int64_t convolution_bytes() const { return convolution_bytes_; }
   int64_t quantiser_bytes() const { return quantiser_bytes_; }
 
-  // Frames of all sequences that one pass takes on, and of one sequence.
+  // Frames of all sequences that one pass takes on.
   static int64_t frames_per_pass(Device device);
-  static int64_t frames_of_stream(Device device);
   // The memory that the passes of `streams` utterances, decoded together, need.
   DecodeSizes sizes(int streams) const;
 
@@ -40,12 +39,15 @@ class Decoder {
   struct Pass {
     ops::StepKey key;
     Batch frames;
-    WindowTransformer::Plan plan;  // of the dequantiser's post_module
-    TensorView table_rows;         // i32 [frames, num_codebooks]
-    TensorView samples;            // f32 [frames * samples_per_frame, 1]
+    std::span<const WindowTransformer::Plan> plans;  // of the dequantiser's post_module
+    TensorView table_rows;                           // i32 [frames, num_codebooks]
+    TensorView samples;                              // f32 [frames * samples_per_frame, 1]
     int64_t input_bytes = 0;
   };
   Pass prepare(const Batch& frames, const DecodeMemory& memory, std::span<const int32_t> codes) const;
+  // Its plans, in `in` and the host memory of the enclosing scope.
+  std::span<const WindowTransformer::Plan> write_plans(const Batch& frames, int64_t count, TensorView rope,
+                                                       const PassInputs& in) const;
   // The launches of a pass, from its inputs to its samples.
   void run(const Pass& pass, const DecodeMemory& memory) const;
 

@@ -154,9 +154,10 @@ void Encoder::produce(size_t index, const Batch& batch, TensorView wave, TensorV
                    const Batch placed = piece.with_tables();
                    const Batch finer = placed.at_rate(block.stride);
                    const int64_t hop = block.samples_per_row;
-                   const TensorView x = run_units(finer, block.units, block.in, [&](TensorView input) {
-                     produce(index - 1, finer, wave.slice(begin * hop, end * hop), input);
-                   });
+                   const TensorView x =
+                       run_units(finer, block.units, block.conv, block.in, [&](TensorView input) {
+                         produce(index - 1, finer, wave.slice(begin * hop, end * hop), input);
+                       });
                    block.conv.forward(placed, x, y.slice(begin, end));
                  });
   if (block.transformer) block.transformer->forward(batch, y);

@@ -64,9 +64,16 @@ CausalConv CausalConv::transposed(Loader& loader, const Spec& spec, int64_t stri
 void CausalConv::forward(const Batch& batch, TensorView x, TensorView y,
                          const ops::Epilogue& epilogue) const {
   const int64_t rows = batch.rows.rows();
-  const ops::ConvInput input{x.reshape({rows, weight_.depth}), batch.conv_rows(), batch.history(history_),
-                             snake_alpha_};
+  const ops::ConvInput input{x.reshape({x.elements() / weight_.depth, weight_.depth}), batch.conv_rows(),
+                             batch.history(history_), snake_alpha_};
   ops::causal_conv1d(*batch.ctx, input, weight_, dilation_, y.reshape({rows, weight_.outputs}), epilogue);
+}
+
+ops::ConvReader CausalConv::reader(int64_t channels) const {
+  const int64_t rows_of_one = weight_.depth / channels;  // strided ones read so many rows side by side
+  return {.weight = &weight_,
+          .snake_alpha = snake_alpha_.view().slice(0, channels),
+          .look_back = (weight_.taps - 1) * dilation_ * rows_of_one};
 }
 
 ResidualUnit::ResidualUnit(Loader& loader, const std::string& prefix, int64_t channels, int64_t dilation)
@@ -97,8 +104,25 @@ void ResidualUnit::forward(const Batch& batch, TensorView x, TensorView y) const
   ops::residual_unit(*batch.ctx, x, batch.conv_rows(), batch.history(conv7_.history()), convs(), y);
 }
 
-void run_units(const Batch& batch, std::span<const ResidualUnit> units, TensorView y,
-               FunctionRef<void(TensorView)> fill) {
+bool ResidualUnit::makes_ready(const Batch& batch, const CausalConv& reader) const {
+  const ops::ConvReader next = reader.reader(conv7_.weight().depth);
+  const int64_t rows = batch.rows.rows();
+  return batch.sequences() * next.look_back <= rows && ops::makes_ready(*batch.ctx, convs(), rows, next);
+}
+
+TensorView ResidualUnit::forward_for(const Batch& batch, const CausalConv& reader, TensorView x,
+                                     TensorView y) const {
+  const int64_t channels = conv7_.weight().depth;
+  const ops::ConvReader next = reader.reader(channels);
+  const TensorView ready(y.data(), next.weight->format.operand,
+                         {batch.rows.rows() + batch.sequences() * next.look_back, channels}, y.device());
+  ops::residual_unit_for(*batch.ctx, x, batch.conv_rows(), batch.history(conv7_.history()), convs(), next,
+                         ready);
+  return ready;
+}
+
+TensorView run_units(const Batch& batch, std::span<const ResidualUnit> units, const CausalConv* reader,
+                     TensorView y, FunctionRef<void(TensorView)> fill) {
   const Workspace::Scope scope(batch.workspace());
   const auto is_apart = [&](const ResidualUnit& unit) { return unit.is_apart(batch); };
   const auto moves = std::ranges::count_if(units, is_apart);
@@ -106,14 +130,17 @@ void run_units(const Batch& batch, std::span<const ResidualUnit> units, TensorVi
   TensorView from = moves % 2 == 0 ? y : other;
   fill(from);
   for (const ResidualUnit& unit : units) {
+    if (reader && &unit == &units.back() && unit.makes_ready(batch, *reader))
+      return unit.forward_for(batch, *reader, from, y);
     const TensorView to = !is_apart(unit) ? from : from.data() == y.data() ? other : y;
     unit.forward(batch, from, to);
     from = to;
   }
+  return y;
 }
 
-TensorView run_units(const Batch& batch, std::span<const ResidualUnit> units, int64_t channels,
-                     FunctionRef<void(TensorView)> fill) {
+TensorView run_units(const Batch& batch, std::span<const ResidualUnit> units, const CausalConv& reader,
+                     int64_t channels, FunctionRef<void(TensorView)> fill) {
   TensorView from = batch.alloc(channels);
   fill(from);
   std::optional<TensorView> other;
@@ -123,6 +150,8 @@ TensorView run_units(const Batch& batch, std::span<const ResidualUnit> units, in
       continue;
     }
     if (!other) other = batch.alloc(channels);
+    if (&unit == &units.back() && unit.makes_ready(batch, reader))
+      return unit.forward_for(batch, reader, from, *other);
     unit.forward(batch, from, *other);
     std::swap(from, *other);
   }

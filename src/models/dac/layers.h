@@ -37,8 +37,11 @@ class CausalConv {
   int64_t dilation() const { return dilation_; }
   TensorView snake_alpha() const { return snake_alpha_; }
   const History& history() const { return history_; }
+  // As what reads residual units of this many channels.
+  ops::ConvReader reader(int64_t channels) const;
 
-  // batch: rows at the lower of the two rates.   x: f32 [in rows, in], y: f32 [out rows, out], contiguous.
+  // batch: rows at the lower of the two rates.   x: f32 [in rows, in], or what run_units made for it; y: f32
+  // [out rows, out]; contiguous.
   void forward(const Batch& batch, TensorView x, TensorView y, const ops::Epilogue& epilogue = {}) const;
 
  private:
@@ -58,6 +61,10 @@ class ResidualUnit {
   void forward(const Batch& batch, TensorView x, TensorView y) const;
   // ops::residual_unit_is_apart for the rows of a batch.
   bool is_apart(const Batch& batch) const;
+  // Whether forward_for can put its rows where f32 rows would go.
+  bool makes_ready(const Batch& batch, const CausalConv& reader) const;
+  // The result, ready for the reader, in the memory of `y`. x, y: as forward's, apart.
+  TensorView forward_for(const Batch& batch, const CausalConv& reader, TensorView x, TensorView y) const;
 
  private:
   ops::ResidualConvs convs() const;
@@ -65,14 +72,16 @@ class ResidualUnit {
   CausalConv conv7_, conv1_;
 };
 
-// Residual units one after the other. `fill` writes their input, f32 [rows, channels]; the result is in y.
-void run_units(const Batch& batch, std::span<const ResidualUnit> units, TensorView y,
-               FunctionRef<void(TensorView)> fill);
+// Residual units one after the other. `fill` writes their input, f32 [rows, channels]. Returns the result, in
+// the memory of y: f32, or ready for `reader` where the last unit makes that. reader: what alone reads the
+// result, or null.
+TensorView run_units(const Batch& batch, std::span<const ResidualUnit> units, const CausalConv* reader,
+                     TensorView y, FunctionRef<void(TensorView)> fill);
 
 // The same in buffers of its own, of the enclosing scope: until the input is there, only one is taken, so
-// that `fill` may use the memory of the other. Returns the result.
-TensorView run_units(const Batch& batch, std::span<const ResidualUnit> units, int64_t channels,
-                     FunctionRef<void(TensorView)> fill);
+// that `fill` may use the memory of the other.
+TensorView run_units(const Batch& batch, std::span<const ResidualUnit> units, const CausalConv& reader,
+                     int64_t channels, FunctionRef<void(TensorView)> fill);
 
 // x += gamma * W2 gelu(W1 layer_norm(depthwise7(x))). dac/MODEL.md, Blocks.
 class ConvNextBlock {

@@ -1,5 +1,6 @@
 // What a codec's passes take of the device's memory: the passes themselves, in a context that counts.
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "models/dac/codec.h"
@@ -10,25 +11,21 @@
 namespace shoal::dac {
 namespace {
 
-// `rows` of `sequences`, of which the last ones have as many as a sequence may, the first ones one: pieces of
-// a pass meet as many sequences as they can.
-std::vector<int32_t> crowded(int64_t rows, int64_t sequences, int64_t most_of_one) {
+// `rows` of `sequences`, of which all but the last have one: pieces of a pass meet as many sequences as they
+// can.
+std::vector<int32_t> crowded(int64_t rows, int64_t sequences) {
   std::vector<int32_t> offsets(static_cast<size_t>(sequences) + 1);
-  int64_t end = rows;
-  for (int64_t s = sequences; s > 0; --s) {
-    offsets[static_cast<size_t>(s)] = static_cast<int32_t>(end);
-    end -= std::clamp<int64_t>(end - (s - 1), 1, most_of_one);
-  }
+  std::iota(offsets.begin(), offsets.end(), 0);
+  offsets.back() = static_cast<int32_t>(rows);
   return offsets;
 }
 
 // Every number of frames that a pass of so many sequences may have, one pass after the other. The most is not
 // always what takes the most: a CPU stages few rows of each sequence in a form of their own, and a GPU has
 // other kernels for few rows.
-void for_each_pass(int64_t sequences, int64_t most_frames, int64_t most_of_one,
+void for_each_pass(int64_t sequences, int64_t most_frames,
                    FunctionRef<void(const std::vector<int32_t>& offsets)> pass) {
-  for (int64_t frames = sequences; frames <= most_frames; ++frames)
-    pass(crowded(frames, sequences, most_of_one));
+  for (int64_t frames = sequences; frames <= most_frames; ++frames) pass(crowded(frames, sequences));
 }
 
 }  // namespace
@@ -50,13 +47,10 @@ int64_t Codec::decode_workspace_bytes(int streams, int threads) const {
   for (int64_t s = 0; s < sizes.streams; ++s) opened.emplace_back(pool);
   for (CodecStream& stream : opened) together.push_back(&stream);
   const std::vector<int32_t> codes(static_cast<size_t>(sizes.frames * config_.num_codebooks()));
-  for_each_pass(sizes.streams, sizes.frames, Decoder::frames_of_stream(device_),
-                [&](const std::vector<int32_t>& offsets) {
-                  for (CodecStream& stream : opened)
-                    stream.frames_done_ = config_.q_window;  // attention sees all it may
-                  decode_checked(
-                      planning.context(), together, {offsets}, codes, [](std::span<const float>) {}, nullptr);
-                });
+  for_each_pass(sizes.streams, sizes.frames, [&](const std::vector<int32_t>& offsets) {
+    for (CodecStream& stream : opened) stream.frames_done_ = config_.q_window;  // attention sees all it may
+    decode_checked(planning.context(), together, {offsets}, codes, [](std::span<const float>) {}, nullptr);
+  });
   return planning.peak_bytes();
 }
 
@@ -68,7 +62,7 @@ int64_t Codec::encode_workspace_bytes(int clips, int threads, int64_t most_frame
   const int64_t hop = config_.samples_per_frame();
   const std::vector<float> samples(static_cast<size_t>(most * hop));
   std::vector<int32_t> codes(static_cast<size_t>(most * config_.num_codebooks()));
-  for_each_pass(std::min<int64_t>(clips, most), most, most, [&](std::vector<int32_t> offsets) {
+  for_each_pass(std::min<int64_t>(clips, most), most, [&](std::vector<int32_t> offsets) {
     for (int32_t& offset : offsets) offset *= static_cast<int32_t>(hop);
     encode_checked(planning.context(), state, {offsets}, samples, codes, nullptr,
                    std::max<int64_t>(0, most_frames - most));

@@ -178,13 +178,13 @@ void Dequantiser::find_rows(std::span<const int32_t> codes, std::span<int32_t> t
   }
 }
 
-void Dequantiser::forward(const Batch& batch, const WindowTransformer::Plan& plan, TensorView table_rows,
-                          TensorView latents) const {
+void Dequantiser::forward(const Batch& batch, std::span<const WindowTransformer::Plan> plans,
+                          TensorView table_rows, TensorView latents) const {
   const Workspace::Scope scope(batch.workspace());
   TensorView x = stages_.empty() ? latents : batch.alloc(config_.latent_dim);
   ops::gather_sum(*batch.ctx, table_, table_rows, x);
   batch.tell("zq", x);
-  post_module_.forward(batch, plan, x);
+  post_module_.forward(batch, plans, x);
   batch.tell("post_module", x);
 
   int64_t rate = 1;

@@ -54,9 +54,9 @@ class Dequantiser {
   // codes: [frames, num_codebooks], none negative -> their rows in the table of all codes.
   void find_rows(std::span<const int32_t> codes, std::span<int32_t> table_rows) const;
 
-  // batch: frames, `plan` gives their positions in post_module. table_rows: i32 [frames, num_codebooks];
+  // batch: frames, `plans` give their positions in post_module. table_rows: i32 [frames, num_codebooks];
   // latents: f32 [frames * latents_per_frame, latent_dim].
-  void forward(const Batch& batch, const WindowTransformer::Plan& plan, TensorView table_rows,
+  void forward(const Batch& batch, std::span<const WindowTransformer::Plan> plans, TensorView table_rows,
                TensorView latents) const;
 
  private:

@@ -102,16 +102,16 @@ WindowTransformer::Plan WindowTransformer::plan(const Batch& batch) const {
   return {ops::on_device(*batch.ctx, {batch.rows, positions, page_table, pages, kPageSize}), rope};
 }
 
-void WindowTransformer::forward(const Batch& batch, const Plan& plan, TensorView x) const {
+void WindowTransformer::forward(const Batch& batch, std::span<const Plan> plans, TensorView x) const {
   ops::Context& ctx = *batch.ctx;
   if (shape_.channels == shape_.dim) {
-    run_layers(batch, plan, x);
+    run_layers(batch, plans, x);
     return ops::rms_norm(ctx, x, norm_, shape_.eps, x);
   }
   const Workspace::Scope scope(batch.workspace());
   const TensorView inner = batch.alloc(shape_.dim);
   ops::linear(ctx, x, input_, inner);
-  run_layers(batch, plan, inner);
+  run_layers(batch, plans, inner);
   ops::norm_linear(ctx, inner, {norm_, shape_.eps}, output_, x);
 }
 
@@ -120,27 +120,35 @@ void WindowTransformer::forward(const Batch& batch, TensorView x) const {
       batch, [&](int64_t begin) { return batch.end_of_piece(begin, shape_.largest_piece); },
       [&](const Batch& piece, int64_t begin, int64_t end) {
         const Batch placed = piece.with_tables();
-        forward(placed, plan(placed), x.slice(begin, end));
+        const Plan whole = plan(placed);
+        forward(placed, {&whole, 1}, x.slice(begin, end));
       });
 }
 
-void WindowTransformer::run_layers(const Batch& batch, const Plan& plan, TensorView x) const {
+void WindowTransformer::run_layers(const Batch& batch, std::span<const Plan> plans, TensorView x) const {
   for (int64_t i = 0; i < shape_.layers; ++i) {
-    attend(batch, plan, i, x);
+    attend(batch, plans, i, x);
     feed_forward(batch, layers_[static_cast<size_t>(i)], x);
   }
 }
 
 // x += gamma * Wo attention(rms_norm(x))
-void WindowTransformer::attend(const Batch& batch, const Plan& plan, int64_t index, TensorView x) const {
+void WindowTransformer::attend(const Batch& batch, std::span<const Plan> plans, int64_t index,
+                               TensorView x) const {
   const Workspace::Scope scope(batch.workspace());
   ops::Context& ctx = *batch.ctx;
   const Layer& layer = layers_[static_cast<size_t>(index)];
   const TensorView qkv = batch.alloc(heads_.qkv_width());
   ops::norm_linear(ctx, x, {layer.attention_norm, shape_.eps}, layer.wqkv, qkv);
   const TensorView heads = batch.alloc_input(layer.wo);
-  ops::attend(ctx, qkv, {heads_, plan.rope, shape_.window}, {}, plan.batch, batch.state->kv(ring_, index),
-              heads);
+  const ops::KvLayer cache = batch.state->kv(ring_, index);
+  int64_t begin = 0;
+  for (const Plan& plan : plans) {
+    const int64_t end = begin + plan.batch.rows.rows();
+    ops::attend(ctx, qkv.slice(begin, end), {heads_, plan.rope, shape_.window}, {}, plan.batch, cache,
+                heads.slice(begin, end));
+    begin = end;
+  }
   ops::linear(ctx, heads, layer.wo, x, {.accumulate = true, .scale = layer.attention_scale});
 }
 

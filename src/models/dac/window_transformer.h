@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -48,7 +49,7 @@ class WindowTransformer {
  public:
   WindowTransformer(Loader& loader, const std::string& prefix, const WindowTransformerShape& shape);
 
-  // The positions of the rows of a call; the same for every layer. The page table is as wide as the rotation
+  // The positions of rows of a call; the same for every layer. The page table is as wide as the rotation
   // table is long, so that its size seldom changes.
   struct Plan {
     ops::BatchPlan batch;
@@ -64,8 +65,10 @@ class WindowTransformer {
   // All of the above in the memory of the enclosing scopes.
   Plan plan(const Batch& batch) const;
 
-  // x: f32 [rows, channels], in place.
-  void forward(const Batch& batch, const Plan& plan, TensorView x) const;
+  // x: f32 [rows, channels], in place. plans: of rows that follow each other, together those of the batch, at
+  // most largest_piece of a sequence each. Products take all rows at once, attention one plan's after the
+  // other: the ring has no room for more.
+  void forward(const Batch& batch, std::span<const Plan> plans, TensorView x) const;
   // The same for any number of rows of a sequence: in pieces, each with a plan of its own.
   void forward(const Batch& batch, TensorView x) const;
 
@@ -78,8 +81,8 @@ class WindowTransformer {
   };
   Layer load_layer(Loader& loader, const std::string& prefix) const;
   // x: f32 [rows, dim]
-  void run_layers(const Batch& batch, const Plan& plan, TensorView x) const;
-  void attend(const Batch& batch, const Plan& plan, int64_t layer, TensorView x) const;
+  void run_layers(const Batch& batch, std::span<const Plan> plans, TensorView x) const;
+  void attend(const Batch& batch, std::span<const Plan> plans, int64_t layer, TensorView x) const;
   void feed_forward(const Batch& batch, const Layer& layer, TensorView x) const;
 
   WindowTransformerShape shape_;
