@@ -24,6 +24,7 @@ struct Shapes {
 
 constexpr Shapes kSlow{{16, 8, 128}, DType::bf16};
 constexpr Shapes kSlowInt8{{16, 8, 128}, DType::i8};
+constexpr Shapes kS2{{32, 8, 128}, DType::bf16};
 constexpr Shapes kFast{{16, 8, 64}, DType::f32, 10};
 constexpr Shapes kCodec{{16, 16, 64}, DType::bf16, 16, 128, false};
 
@@ -42,6 +43,7 @@ class AttentionBench : private GpuBench {
     for (const int64_t streams : {1, 16, 64})
       attends("codec " + std::to_string(streams) + " x 4 rows at 200", kCodec, parts(streams, {4, 200}));
     attends("codec 1 x 2000 rows", kCodec, {{2000, 2000}});
+    for (const int64_t rows : {200, 1000}) attends("s2 prefill " + std::to_string(rows), kS2, {{rows, rows}});
     for (const int64_t batch : {1, 2, 4, 8, 16, 32, 64, 128, 256})
       for (const int64_t positions : {300, 1000}) {
         splits("", kSlow, batch, positions);

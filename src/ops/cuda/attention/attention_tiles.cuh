@@ -22,6 +22,7 @@ template <int kDim, typename T = uint16_t>
 struct Swizzle {
   static constexpr int kPerVector = 16 / sizeof(T);
   static constexpr int kVectors = kDim / kPerVector;
+  static constexpr int kRow = kDim;  // elements from row to row
   static_assert(kVectors == 2 || kVectors == 4 || kVectors == 8 || kVectors == 16);
 
   // In elements. Of vectors v and v ^ x in a row, the addresses differ by ^ 16 x bytes (tiles are aligned to
@@ -83,9 +84,8 @@ constexpr int kLeave = -2;  // somebody else fills it
 
 // Where the vectors of one warp's positions of a chunk are in the pages, of those that this lane copies: rows
 // warp * 16 .. + 15 of the tile. The same for keys and values.
-template <typename P, int kDim>
+template <typename P, int kDim, typename Layout = Swizzle<kDim, P>>
 struct PageVectors {
-  using Layout = Swizzle<kDim, P>;
   static constexpr int kVectors = Layout::kVectors, kAtOnce = 32 / kVectors, kCount = kWarpKeys / kAtOnce;
   int from[kCount];  // counted in vectors of 16 bytes; or kClear, kLeave
 
@@ -107,7 +107,7 @@ struct PageVectors {
     for (int i = 0; i < kCount; ++i) {
       const int row = i * kAtOnce;
       const SharedAddress to = at_vector(first, Layout::key(row)) +
-                               static_cast<unsigned>(row * kDim * static_cast<int>(sizeof(P)));
+                               static_cast<unsigned>(row * Layout::kRow * static_cast<int>(sizeof(P)));
       if constexpr (sizeof(P) == 1) {  // every byte is a number: nothing to clear
         if (from[i] >= 0) copy_vector(to, vectors + static_cast<unsigned>(from[i]), 16);
       } else if (from[i] != kLeave) {

@@ -24,6 +24,14 @@ __device__ inline uint64_t operand_of_pairs_at(uint32_t shared) {
 }
 constexpr uint64_t kSecondTile = 64 >> 4;
 
+// An operand whose rows are its outputs, not its inputs, and hold 64 of them in 128 bytes, chunks permuted as
+// above: 16 inputs follow each other in two groups of eight rows. For multiply_rows.
+__device__ inline uint64_t operand_of_outputs_at(uint32_t shared) {
+  constexpr uint64_t kSwizzle128 = 1, kGroupBytes = 1024;
+  return kSwizzle128 << 62 | (kGroupBytes >> 4) << 32 | uint64_t{1} << 16 | shared >> 4;
+}
+constexpr uint64_t kSixteenRows = 16 * 128 >> 4;
+
 // Before the first multiplication, and after registers of sums were touched.
 __device__ inline void begin_multiplications() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ inline void end_multiplications() {
@@ -104,21 +112,23 @@ SHOAL_MULTIPLY_WIDE(96, 192, 96, 97, 98, 99, SHOAL_SUMS_48(0), SHOAL_SUMS_48(48)
 
 // The same with the 64 rows in registers: a[0] holds inputs 2 q, 2 q + 1 of row g, a[1] of row g + 8, a[2]
 // and a[3] the inputs eight behind them.
-#define SHOAL_MULTIPLY_REGISTERS(count, outputs, a_0, a_1, a_2, a_3, b_at, add_at, type_at, ...)  \
-  template <typename T>                                                                           \
-  __device__ inline void multiply_registers(float(&sums)[count], const uint32_t* a, uint64_t b,   \
-                                            uint32_t add) {                                       \
-    asm volatile("{\n\t.reg .pred adds;\n\tsetp.ne.b32 adds, %" #add_at                           \
-                 ", 0;\n\t"                                                                       \
-                 "wgmma.mma_async.sync.aligned.m64n" #outputs "k16.f32.%" #type_at ".%" #type_at  \
-                 " {" SHOAL_NAMES_##count "}, {%" #a_0 ",%" #a_1 ",%" #a_2 ",%" #a_3 "}, %" #b_at \
-                                          ", adds, 1, 1, 0;\n\t}"                                 \
-                 : __VA_ARGS__                                                                    \
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add),                  \
-                   "C"(OperandName<T>::kValue));                                                  \
+#define SHOAL_MULTIPLY_REGISTERS(name, turned, count, outputs, a_0, a_1, a_2, a_3, b_at, add_at, type_at, \
+                                 ...)                                                                     \
+  template <typename T>                                                                                   \
+  __device__ inline void name(float(&sums)[count], const uint32_t* a, uint64_t b, uint32_t add) {         \
+    asm volatile("{\n\t.reg .pred adds;\n\tsetp.ne.b32 adds, %" #add_at                                   \
+                 ", 0;\n\t"                                                                               \
+                 "wgmma.mma_async.sync.aligned.m64n" #outputs "k16.f32.%" #type_at ".%" #type_at          \
+                 " {" SHOAL_NAMES_##count "}, {%" #a_0 ",%" #a_1 ",%" #a_2 ",%" #a_3 "}, %" #b_at         \
+                                          ", adds, 1, 1, " #turned ";\n\t}"                               \
+                 : __VA_ARGS__                                                                            \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add),                          \
+                   "C"(OperandName<T>::kValue));                                                          \
   }
-SHOAL_MULTIPLY_REGISTERS(32, 64, 32, 33, 34, 35, 36, 37, 38, SHOAL_SUMS_32(0))
-SHOAL_MULTIPLY_REGISTERS(48, 96, 48, 49, 50, 51, 52, 53, 54, SHOAL_SUMS_48(0))
+SHOAL_MULTIPLY_REGISTERS(multiply_registers, 0, 32, 64, 32, 33, 34, 35, 36, 37, 38, SHOAL_SUMS_32(0))
+SHOAL_MULTIPLY_REGISTERS(multiply_registers, 0, 48, 96, 48, 49, 50, 51, 52, 53, 54, SHOAL_SUMS_48(0))
+// b: operand_of_outputs_at.
+SHOAL_MULTIPLY_REGISTERS(multiply_rows, 1, 32, 64, 32, 33, 34, 35, 36, 37, 38, SHOAL_SUMS_32(0))
 
 #undef SHOAL_MULTIPLY_REGISTERS
 #undef SHOAL_MULTIPLY_WIDE
