@@ -60,10 +60,12 @@ struct AttentionPlan {
   int64_t window = 0;  // 0: all
 };
 
-// qk_norm_rope, append_kv and paged_attention in one: what the models call. qkv may be changed. The plan's
-// tables, and the keys and values of positions before a sequence's first row, must be older than qkv: a GPU
-// reads them while qkv is being computed (so the last kernel before attend must not write them). out: f32, or
-// the dtype that the next product reads (product_input, linear.h): [rows, heads * head_dim].
+// qk_norm_rope, append_kv and paged_attention in one: what the models call. qkv may be changed. The last
+// kernel before attend must write neither the plan's tables nor keys and values of positions before a
+// sequence's first row: a GPU reads them while that kernel still runs. (Calls for pieces of one qkv may
+// follow each other where a sequence goes on: a piece of several rows of a sequence ends with a kernel that
+// writes none.) out: f32, or the dtype that the next product reads (product_input, linear.h): [rows, heads *
+// head_dim].
 void attend(Context& ctx, TensorView qkv, const AttentionPlan& attention, const QkNorm& norm,
             const BatchPlan& plan, const KvLayer& cache, TensorView out);
 

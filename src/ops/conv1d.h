@@ -29,8 +29,7 @@ struct ConvRows {
 
 // Input of a causal convolution: new rows of every sequence, and what each sequence fed in before.
 struct ConvInput {
-  TensorView x;  // f32 [rows, channels], contiguous; or ready rows (residual_unit_for), [rows + sequences *
-                 // (taps - 1) * dilation, channels], which have been through the snake
+  TensorView x;  // f32 [rows, channels], contiguous; for causal_conv1d also ready rows (residual_unit_for)
   ConvRows rows;
   ConvHistory history;
   TensorView snake_alpha;  // f32 [channels]: x passes through snake first; empty: it does not
@@ -38,7 +37,9 @@ struct ConvInput {
 
 // y[t] = epilogue(bias + sum_j w[tap j] . in[t - (taps - 1 - j) * dilation]) for stride 1 (strided and
 // transposed kernels are re-laid at load: packed_matrix.h).   y: f32 [rows, outputs] (rows may be strided),
-// may be the residual stream (accumulate); not x.
+// may be the residual stream (accumulate); not x. Ready rows, 16 bits [rows + sequences * (taps - 1) *
+// dilation, channels], have been through the snake; the histories are written into them, so that they are
+// read once only.
 void causal_conv1d(Context& ctx, const ConvInput& input, const PackedMatrix& weight, int64_t dilation,
                    TensorView y, const Epilogue& epilogue = {});
 

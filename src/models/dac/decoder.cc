@@ -11,6 +11,7 @@ namespace {
 constexpr int64_t kFramesPerPass = 512, kFramesPerPassInCaches = 64;
 // Frames of one stream that attention takes on at a time: its ring of keys and values has room for them.
 constexpr int64_t kFramesOfPlan = 128, kFramesOfPlanInCaches = 64;
+static_assert(kFramesPerPass % kFramesOfPlan == 0 && kFramesPerPassInCaches % kFramesOfPlanInCaches == 0);
 
 // Of a piece of the high rates on a GPU: what a pass holds there takes 0.8 MB for each frame of a rate.
 constexpr int64_t kFramesOfPiece = 128;

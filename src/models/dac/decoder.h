@@ -45,7 +45,7 @@ class Decoder {
     int64_t input_bytes = 0;
   };
   Pass prepare(const Batch& frames, const DecodeMemory& memory, std::span<const int32_t> codes) const;
-  // Its plans, in `in` and the host memory of the enclosing scope.
+  // The plans of a pass's attention, in `in` and the host memory of the enclosing scope. count: of them.
   std::span<const WindowTransformer::Plan> write_plans(const Batch& frames, int64_t count, TensorView rope,
                                                        const PassInputs& in) const;
   // The launches of a pass, from its inputs to its samples.

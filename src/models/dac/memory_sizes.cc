@@ -20,6 +20,13 @@ std::vector<int32_t> crowded(int64_t rows, int64_t sequences) {
   return offsets;
 }
 
+// As many rows of each sequence, so that attention meets as many at once as it can.
+std::vector<int32_t> spread(int64_t rows, int64_t sequences) {
+  std::vector<int32_t> offsets;
+  for (int64_t s = 0; s <= sequences; ++s) offsets.push_back(static_cast<int32_t>(rows * s / sequences));
+  return offsets;
+}
+
 // Every number of frames that a pass of so many sequences may have, one pass after the other. The most is not
 // always what takes the most: a CPU stages few rows of each sequence in a form of their own, and a GPU has
 // other kernels for few rows.
@@ -47,10 +54,12 @@ int64_t Codec::decode_workspace_bytes(int streams, int threads) const {
   for (int64_t s = 0; s < sizes.streams; ++s) opened.emplace_back(pool);
   for (CodecStream& stream : opened) together.push_back(&stream);
   const std::vector<int32_t> codes(static_cast<size_t>(sizes.frames * config_.num_codebooks()));
-  for_each_pass(sizes.streams, sizes.frames, [&](const std::vector<int32_t>& offsets) {
+  const auto decode = [&](const std::vector<int32_t>& offsets) {
     for (CodecStream& stream : opened) stream.frames_done_ = config_.q_window;  // attention sees all it may
     decode_checked(planning.context(), together, {offsets}, codes, [](std::span<const float>) {}, nullptr);
-  });
+  };
+  for_each_pass(sizes.streams, sizes.frames, decode);
+  decode(spread(sizes.frames, sizes.streams));
   return planning.peak_bytes();
 }
 

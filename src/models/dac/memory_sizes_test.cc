@@ -95,7 +95,12 @@ TEST_P(CodecPlan, IsWhatDecodingTakes) {
     decode(loading_, codec, streams, std::vector(streams.size(), static_cast<int32_t>(config_.q_window)));
     Reserved machine(threads, planned);
     std::vector<int32_t> counts(streams.size(), 1);
-    // One frame of the last stream more each time.
+    // A full pass spread over all streams; then one frame of the last stream more each time.
+    std::vector<int32_t> even;
+    for (int64_t s = 0; s < std::ssize(streams); ++s)
+      even.push_back(
+          static_cast<int32_t>(most * (s + 1) / std::ssize(streams) - most * s / std::ssize(streams)));
+    decode(machine, codec, streams, even);
     for (int64_t frames = std::ssize(streams); frames <= most; ++frames) {
       decode(machine, codec, streams, counts);
       ++counts.back();

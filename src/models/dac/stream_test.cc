@@ -96,7 +96,7 @@ class Streams : public testing::TestWithParam<DType> {
 };
 
 TEST_P(Streams, AnyChunkingGivesTheWholeBitForBit) {
-  constexpr size_t kFrames = 300;  // several passes, many times round the ring
+  constexpr size_t kFrames = 300;  // several passes or plans, many times round the ring
   const auto clip = random_codes(kFrames, 1);
   const auto whole = codec_->decode(ctx_, clip);
   CodecStatePool pool(*codec_, ctx_, 1);
@@ -170,7 +170,7 @@ TEST_P(Streams, StreamsOfUnequalLengthAreTheSameAloneAndInABatch) {
 }
 
 TEST_P(Streams, ClipsAreTheSameAloneAndInABatch) {
-  const std::vector<size_t> frames = {3, 0, 70, 1, 20, 9, 130};  // more than are processed at once
+  const std::vector<size_t> frames = {3, 0, 70, 1, 20, 9, 130};  // several passes or plans
   std::vector<int32_t> offsets = {0}, codes;
   std::vector<float> alone;
   for (const size_t count : frames) {
@@ -183,6 +183,34 @@ TEST_P(Streams, ClipsAreTheSameAloneAndInABatch) {
   std::vector<float> pcm(alone.size());
   codec_->decode_batch(ctx_, {offsets}, codes, pcm);
   EXPECT_TRUE(pcm == alone);
+}
+
+// With heads that a GPU's tensor cores take, and windows as long as a plan's rows: plans that end within a
+// clip, between clips, and before a single row.
+TEST_P(Streams, PlansOfAPassGiveTheBitsOfSmallPieces) {
+  Config config = small_config();
+  config.q_head_dim = 64;
+  config.q_window = 128;
+  open(config);
+  CodecStatePool pool(*codec_, ctx_, 1);
+  for (const std::vector<size_t>& frames :
+       std::vector<std::vector<size_t>>{{129, 1}, {1, 300, 129}, {128, 128}, {600}}) {
+    std::vector<int32_t> offsets = {0}, codes;
+    std::vector<float> pieces;
+    for (const size_t count : frames) {
+      const auto clip = random_codes(count, count);
+      codes.insert(codes.end(), clip.begin(), clip.end());
+      offsets.push_back(offsets.back() + static_cast<int32_t>(count));
+      CodecStream stream(pool);
+      for (size_t frame = 0; frame < count; frame += 7) {
+        const auto pcm = push(stream, clip, frame, std::min<size_t>(7, count - frame));
+        pieces.insert(pieces.end(), pcm.begin(), pcm.end());
+      }
+    }
+    std::vector<float> pcm(pieces.size());
+    codec_->decode_batch(ctx_, {offsets}, codes, pcm);
+    EXPECT_TRUE(pcm == pieces) << frames.size() << " clips, " << offsets.back() << " frames";
+  }
 }
 
 TEST_P(Streams, WavesAreTheSameAloneAndInABatch) {

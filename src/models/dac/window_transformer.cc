@@ -143,7 +143,8 @@ void WindowTransformer::attend(const Batch& batch, std::span<const Plan> plans, 
   const TensorView heads = batch.alloc_input(layer.wo);
   const ops::KvLayer cache = batch.state->kv(ring_, index);
   int64_t begin = 0;
-  for (const Plan& plan : plans) {
+  for (const Plan& plan :
+       plans) {  // one that another follows has several rows of a sequence (ops/attention.h)
     const int64_t end = begin + plan.batch.rows.rows();
     ops::attend(ctx, qkv.slice(begin, end), {heads_, plan.rope, shape_.window}, {}, plan.batch, cache,
                 heads.slice(begin, end));

@@ -40,7 +40,7 @@ struct WindowTransformerShape {
   int64_t channels = 0;       // of the rows that go in and come out
   int64_t window = 0;         // a row sees itself and the window - 1 rows before it
   int64_t block_size = 0;     // RoPE rows to make at load
-  int64_t largest_piece = 0;  // rows of one sequence in one call
+  int64_t largest_piece = 0;  // rows of one sequence in one plan
   double rope_base = 0;
   float eps = 0;
 };

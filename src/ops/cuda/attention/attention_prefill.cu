@@ -186,6 +186,7 @@ void prefill_attention(Context& ctx, const AttentionCall& call, TensorView round
     constexpr int kDim = decltype(dim)::value;
     const Rows rows = rows_of(call);
     const int64_t pieces = row_blocks + rows.sequence_count, tiles = call.layout.kv_heads * tiling.tiles;
+    CHECK(pieces < int64_t{1} << 16, "attention: ", call.qkv.dim(0), " rows in one call");
     const int64_t multiprocessors = machine_of(ctx).multiprocessors;
     const bool halves = multiprocessors < pieces * tiles && pieces * tiles <= 2 * multiprocessors + tiles;
     const PrefillArgs<P> args{rows,

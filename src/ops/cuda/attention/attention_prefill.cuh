@@ -127,8 +127,8 @@ __device__ int column_dim(int n) {
 }
 
 // Which piece and which tile of heads a block takes. Late pieces see the most and come first. halves: there
-// are not more than two blocks a multiprocessor; then the second half begins with the earliest, so that each
-// multiprocessor gets as many chunks.
+// are hardly more than two blocks a multiprocessor; then the second half begins with the earliest, so that
+// each multiprocessor gets as many chunks.
 struct BlockOrder {
   int piece, tile;
 

@@ -70,7 +70,7 @@ __device__ inline uint4 rounded_eight(const EightFloats& eight) {
   return *reinterpret_cast<const uint4*>(&packed);
 }
 
-// Of 16-byte aligned values of 16 bits. (Of f32 there are no ready rows.)
+// Values of a ready row (of f32 there is none, but kernels that ask are compiled).
 template <typename T>
 __device__ inline EightFloats widened_eight(const T* from) {
   EightFloats eight;

@@ -236,7 +236,7 @@ class UnitConsumer {
                                   const Held& held) const {
     const int first_output = part * Sizes::kNarrowOutputs + quad_column();
     const float* const biases = shared_.factors().narrow_bias + first_output;
-    const int64_t row = piece.first + row_ + (kReady ? piece.before : 0);
+    const int64_t row = piece.first + row_ + (kReady ? piece.ready_offset : 0);
 #pragma unroll
     for (int chunk = 0; chunk < kChunks; ++chunk) {
       const float4 bias = *reinterpret_cast<const float4*>(biases + chunk * kChunk);

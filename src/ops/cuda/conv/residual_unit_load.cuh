@@ -235,7 +235,7 @@ __device__ inline void load_pieces(const UnitArguments& a, const UnitShared<kCha
     wait_for_phase(shared.barriers().rows_empty(buffers.at), buffers.parity ^ 1);
     const UnitTile tile{.first = pieces.begin() + pieces.first(),
                         .rows = pieces.rows(),
-                        .before = (pieces.sequence() + 1) * a.ready_look_back};
+                        .ready_offset = (pieces.sequence() + 1) * a.ready_look_back};
     const typename Rows::Place place = rows.place_of(pieces);
     char* const column = rows.column(buffers.at);
     if (brings) rows.look_back(pieces, rows.column(before.at), column);

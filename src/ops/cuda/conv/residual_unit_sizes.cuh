@@ -110,9 +110,9 @@ struct UnitFactors {
 
 // What those who multiply are told of a piece.
 struct UnitTile {
-  int64_t first = 0;  // row of x
-  int rows = 0;       // that follow in its sequence, it included; 0: there are no more pieces
-  int before = 0;     // how much later a row is among ready rows
+  int64_t first = 0;     // row of x
+  int rows = 0;          // that follow in its sequence, it included; 0: there are no more pieces
+  int ready_offset = 0;  // how much later a row is among ready rows
 };
 
 template <int kChannels>

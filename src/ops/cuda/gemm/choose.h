@@ -12,7 +12,7 @@
 // | f32_blocks   | f32     | any      | all | everywhere else                                                |
 // | skinny       | 16 bits | 1 to 16  | all | one tap, no snake behind; its weights and inputs fit into      |
 // |              |         |          |     | shared memory. Rounds f32 rows itself, and norms up to 8. Not  |
-// |              |         |          |     | 9 rows and more of large matrices (is_large) on 9.0            |
+// |              |         |          |     | 9 rows and more of large 16-bit matrices (is_large) on 9.0     |
 // | resident     | 16 bits | 17 to 64 | 9.0 | linear, even segments; the matrix and the rows fit into the    |
 // |              |         |          |     | shared memory of all multiprocessors at once                   |
 // | broad        | 16 bits | 65 on    | 9.0 | linear of 1024 inputs, plain epilogue; all blocks run at once  |
@@ -62,8 +62,8 @@ struct GemmChoice {
 GemmChoice choose(const Gemm& gemm, const Machine& machine);
 
 // Whether the sums onto a residual stream are left for the norm behind it to add (sm90/partial.cuh, and
-// wide_segments of large matrices, from 9 rows on): 17 to 256 rows on 9.0, 16-bit weights without bias, even
-// segments, outputs in whole blocks, and rows that fit into the block that norms them.
+// wide_segments of large matrices): 17 to 256 rows on 9.0, of large matrices kept in 16 bits 9 to 256, no
+// bias, even segments, outputs in whole blocks, and rows that fit into the block that norms them.
 bool adds_later(const Gemm& gemm, const Machine& machine);
 
 // Whether the wide kernel that choose_wide gives is expected to be faster than tile_kernel.

@@ -39,7 +39,7 @@ TEST(ChooseGemm, F32TakesBlocksWhereTheyFillTheGpu) {
   EXPECT_EQ(kernel({.shape = shape, .operand = DType::f32, .rows = 4 * 64 + 1}), GemmKernel::f32_blocks);
 }
 
-TEST(ChooseGemm, UpTo16RowsTakeSkinnyOnEveryGpu) {
+TEST(ChooseGemm, UpTo16RowsOfS1MinisMatricesTakeSkinnyOnEveryGpu) {
   for (const Machine& machine : {kH200, kA100, kRtx4090})
     for (const MatrixShape& shape : {kQkv, kGateUp, kDown, kOut}) {
       EXPECT_EQ(kernel({.shape = shape, .rows = 1}, machine), GemmKernel::skinny);
@@ -122,7 +122,7 @@ TEST(ChooseGemm, WithoutWgmmaMoreThan16RowsTakeTile) {
     }
 }
 
-TEST(ChooseGemm, ResidualSumsWaitFor17To256Rows) {
+TEST(ChooseGemm, ResidualSumsWaitFor17To256RowsAndOfLargeMatricesFor9) {
   const auto waits = [](const MatrixShape& shape, int64_t rows, const Machine& machine = kH200,
                         DType operand = DType::bf16) {
     return adds_later({.shape = shape, .operand = operand, .rows = rows}, machine);

@@ -1,4 +1,5 @@
-// The tensor cores of sm_90a: 64 rows at a time for a warpgroup, both operands from shared memory.
+// The tensor cores of sm_90a: 64 rows at a time for a warpgroup, from shared memory or registers, by an
+// operand in shared memory.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +27,7 @@ constexpr uint64_t kSecondTile = 64 >> 4;
 
 // An operand whose rows are its outputs, not its inputs, and hold 64 of them in 128 bytes, chunks permuted as
 // above: 16 inputs follow each other in two groups of eight rows. For multiply_rows.
-__device__ inline uint64_t operand_of_outputs_at(uint32_t shared) {
-  constexpr uint64_t kSwizzle128 = 1, kGroupBytes = 1024;
-  return kSwizzle128 << 62 | (kGroupBytes >> 4) << 32 | uint64_t{1} << 16 | shared >> 4;
-}
+__device__ inline uint64_t operand_of_outputs_at(uint32_t shared) { return operand_of_pairs_at(shared); }
 constexpr uint64_t kSixteenRows = 16 * 128 >> 4;
 
 // Before the first multiplication, and after registers of sums were touched.

@@ -189,7 +189,8 @@ __global__ void __launch_bounds__(kStreamedThreads, kInput == StreamedInput::nor
   const int begin = min(warp * a.segment_tiles, a.row_tiles),
             tiles = warp < kSegments ? min(a.segment_tiles, a.row_tiles - begin) : 0;
   using Operands = TileOperands<T, kWeights, kTileRows>;
-  // (16-bit weights of 16 rows: 95 instead of 100 us a layer of S2-Pro's sizes on an H200; why is not known.)
+  // (16-bit weights of 16 rows, which choose.h gives to other kernels: 95 instead of 100 us a layer of
+  // S2-Pro's sizes on an H200; why is not known.)
   constexpr bool kCounted = kBits < 16 || !kHigh;
   // Before the weights, whose many copies would stand in the way of these few.
   if constexpr (kBits == 8) load_scales(a, at, shared);

@@ -103,8 +103,8 @@ __device__ inline void store_last_tile(const TileArguments& a, const ThreadPlace
 template <bool kAdds, int kSums>
 __device__ inline void store_sums(const TileArguments& a, const ThreadPlaces& places, int tiles,
                                   const float (&v)[kSums]) {
-  constexpr int kTogether = 4,
-                kChunks = kSums / 8;  // chunks of 16 outputs whose places are asked for together
+  constexpr int kChunks = kSums / 8;  // of 16 outputs
+  constexpr int kTogether = 4;        // chunks whose old values are asked for at the same time
   const ProductEpilogue& e = a.epilogue;
   const bool exists[] = {places.row < a.rows, places.row + 8 < a.rows};
   const auto place_of = [&](int chunk, int half) {
