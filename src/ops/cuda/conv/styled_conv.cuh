@@ -12,6 +12,7 @@
 
 #include "ops/cuda/conv/styled_conv_load.cuh"
 #include "ops/cuda/device/launch.cuh"
+#include "ops/cuda/gemm/operands/quad_store.cuh"
 #include "ops/cuda/ptx/wgmma.cuh"
 
 namespace shoal::ops::cuda {
@@ -139,7 +140,7 @@ class StyledConsumer {
 #pragma unroll
     for (int i = 0; i < kOwnRows; ++i) {
       const float4 own =
-          neighbours(sums[kRowBlocks == 2 ? i / 2 : chunk / kBlockChunks], chunk % kBlockChunks, i % 2);
+          quad_of(sums[kRowBlocks == 2 ? i / 2 : chunk / kBlockChunks], chunk % kBlockChunks, i % 2);
       const float4 before = held[i];
       const float4 y = {
           __fadd_rn(before.x, __fadd_rn(own.x, bias.x)), __fadd_rn(before.y, __fadd_rn(own.y, bias.y)),
@@ -154,18 +155,6 @@ class StyledConsumer {
       }
     }
     if (a_.sums) keep_moments(chunk, moments);
-  }
-
-  // Of a row's 16 outputs of a chunk each of four lanes has two of the first eight and two of the others:
-  // afterwards an even lane has four neighbours of the first, an odd one of the others. So rows are stored 64
-  // bytes at a time instead of 32.
-  __device__ static float4 neighbours(const float (&sums)[64], int chunk, int row) {
-    const float* const low = &sums[8 * chunk + 2 * row];
-    const float* const high = low + 4;
-    const bool odd = threadIdx.x % 2 != 0;
-    const float x = __shfl_xor_sync(~0u, odd ? low[0] : high[0], 1);
-    const float y = __shfl_xor_sync(~0u, odd ? low[1] : high[1], 1);
-    return odd ? float4{x, y, high[0], high[1]} : float4{low[0], low[1], x, y};
   }
 
   // Over the eight lanes that have the same outputs: of two lanes each keeps one half of the values, three
