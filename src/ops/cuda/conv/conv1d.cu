@@ -9,9 +9,13 @@
 namespace shoal::ops::cuda {
 namespace {
 
-// From this many rows on a fused residual unit is faster (H200): with fewer, most multiprocessors have no
-// piece, and the others take long for many channels.
+// From this many rows on a fused residual unit is faster (H200, UnitKernel::wgmma; of the other the same is
+// assumed): with fewer, most multiprocessors have no piece, and the others take long for many channels.
 int64_t least_rows_at_once(int64_t channels) { return channels <= 96 ? 1024 : channels <= 192 ? 4096 : 8192; }
+
+std::optional<UnitKernel> unit_kernel_of(const Context& ctx, const ResidualConvs& convs) {
+  return choose_unit_kernel(convs, machine_of(ctx));
+}
 
 Product product_of(const PreparedRows& input, const PackedMatrix& weight, const ProductEpilogue& epilogue,
                    int64_t rows) {
@@ -73,7 +77,7 @@ void valid_conv1d(Context& ctx, TensorView x, const PackedMatrix& weight, int64_
 }
 
 bool residual_unit_is_apart(const Context& ctx, const ResidualConvs& convs, int64_t rows) {
-  return rows >= least_rows_at_once(convs.wide->outputs) && has_unit_kernel(ctx, convs);
+  return rows >= least_rows_at_once(convs.wide->outputs) && unit_kernel_of(ctx, convs).has_value();
 }
 
 bool makes_ready(const Context& ctx, const ResidualConvs& convs, int64_t rows, const ConvReader& reader) {
@@ -83,7 +87,8 @@ bool makes_ready(const Context& ctx, const ResidualConvs& convs, int64_t rows, c
 
 void residual_unit_for(Context& ctx, TensorView x, const ConvRows& rows, const ConvHistory& history,
                        const ResidualConvs& convs, const ConvReader& reader, TensorView y) {
-  ready_unit_at_once(ctx, x, rows, history, convs, reader, y);
+  ready_unit_at_once(ctx, unit_kernel_of(ctx, convs).value(), {x, rows, history, convs.wide_alpha}, convs,
+                     reader, y);
 }
 
 void residual_unit(Context& ctx, TensorView x, const ConvRows& rows, const ConvHistory& history,
@@ -91,9 +96,9 @@ void residual_unit(Context& ctx, TensorView x, const ConvRows& rows, const ConvH
   // In a plan they have no memory, and are apart where they may be (dac's run_units).
   const bool apart =
       is_planning(ctx) ? cuda::residual_unit_is_apart(ctx, convs, x.dim(0)) : y.data() != x.data();
-  if (apart) return residual_unit_at_once(ctx, x, rows, history, convs, y);
-  const Workspace::Scope scope(*ctx.workspace);
   const ConvInput input{x, rows, history, convs.wide_alpha};
+  if (apart) return residual_unit_at_once(ctx, unit_kernel_of(ctx, convs).value(), input, convs, y);
+  const Workspace::Scope scope(*ctx.workspace);
   const PackedMatrix &wide = *convs.wide, &narrow = *convs.narrow;
   if (wide.format.operand == DType::f32 || narrow.format != wide.format || convs.narrow_alpha.empty()) {
     const TensorView between = ctx.workspace->like(x);

@@ -254,13 +254,15 @@ class ConvBench : private GpuBench {
       for (size_t i = 0; i < static_cast<size_t>(calls); ++i)
         residual_unit(ctx_, x, s.conv_rows(), s.history(), convs(i), x);
     });
-    if (!has_unit_kernel(ctx_, convs(0))) return;
     const Tensor y(DType::f32, x.shape(), kDevice);
-    time(name + ", at once", calls, 2 * elements + 8 * all * static_cast<double>(channels),
-         2 * elements * all, [&] {
-           for (size_t i = 0; i < static_cast<size_t>(calls); ++i)
-             residual_unit_at_once(ctx_, x, s.conv_rows(), s.history(), convs(i), y);
-         });
+    for (const UnitKernel kernel : {UnitKernel::wgmma, UnitKernel::mma}) {
+      if (!can_do(kernel, convs(0), machine_of(ctx_))) continue;
+      time(name + (kernel == UnitKernel::wgmma ? ", by wgmma" : ", by mma"), calls,
+           2 * elements + 8 * all * static_cast<double>(channels), 2 * elements * all, [&] {
+             for (size_t i = 0; i < static_cast<size_t>(calls); ++i)
+               residual_unit_at_once(ctx_, kernel, {x, s.conv_rows(), s.history(), alpha}, convs(i), y);
+           });
+    }
   }
 
   // A unit and the convolution behind it, which makes `outputs` of two rows: by way of f32 rows, of ready

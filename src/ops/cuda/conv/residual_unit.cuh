@@ -14,7 +14,6 @@
 #pragma once
 
 #include "ops/cuda/conv/conv_channels.cuh"
-#include "ops/cuda/conv/conv_pieces.cuh"
 #include "ops/cuda/conv/residual_unit_load.cuh"
 #include "ops/cuda/device/launch.cuh"
 #include "ops/cuda/gemm/operands/product_epilogue.cuh"
@@ -287,7 +286,7 @@ class UnitConsumer {
 
 template <typename T, int kChannels>
 __global__ void __launch_bounds__(UnitSizes<kChannels>::kThreads, 1)
-    unit_kernel(const __grid_constant__ UnitArguments arguments) {
+    unit_kernel(const __grid_constant__ WgmmaUnitArguments arguments) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   using Sizes = UnitSizes<kChannels>;
   extern __shared__ __align__(1024) char shared_bytes[];

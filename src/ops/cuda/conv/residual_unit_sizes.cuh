@@ -4,27 +4,17 @@
 #pragma once
 
 #include "ops/cuda/conv/conv_channels.cuh"
-#include "ops/cuda/conv/conv_pieces.cuh"
 #include "ops/cuda/conv/conv_pipeline.cuh"
+#include "ops/cuda/conv/residual_unit_arguments.cuh"
 #include "ops/cuda/gemm/operands/matrix_layout.cuh"
 #include "ops/cuda/gemm/operands/operand_map.cuh"
 #include "ops/cuda/ptx/mbarrier.cuh"
 
 namespace shoal::ops::cuda {
 
-constexpr int kUnitTaps = 7, kUnitMostDilation = 9;
-
-struct UnitArguments {
+// What the kernel is told.
+struct WgmmaUnitArguments : UnitArguments {
   CUtensorMap wide, narrow;  // stages of weights
-  ConvSource source;
-  const float *wide_bias = nullptr, *narrow_bias = nullptr;  // [channels], or null
-  const float* narrow_alpha = nullptr;                       // [channels]
-  float* y = nullptr;                                        // [rows, channels], not x; null: ready instead
-  void* ready = nullptr;               // 16 bits, [rows + sequences * ready_look_back, channels], not x
-  const float* ready_alpha = nullptr;  // [channels]
-  int ready_look_back = 0;
-  int dilation = 1;
-  bool vectors = false;  // histories are aligned to 16 bytes
 };
 
 // What differs by the number of channels.
@@ -58,6 +48,7 @@ struct UnitSizes {
   static constexpr UnitDivision kDivision = unit_division<kChannels>();
   static_assert(kDivision.wide_outputs > 0, "there is no kernel for so many channels");
   static constexpr bool kMakesReady = kChannels != 96;  // what follows those takes f32 rows
+  static constexpr int kAllChannels = kChannels;
   static constexpr bool kOwnPieces = kDivision.own_pieces;
   static constexpr int kRows = kOwnPieces ? 64 : 128;
   static constexpr int kWideOutputs = kDivision.wide_outputs, kNarrowOutputs = kDivision.narrow_outputs;
@@ -78,6 +69,8 @@ struct UnitSizes {
   // channels of a row lie in different banks.
   static constexpr int kPitch = (kRows + (kUnitTaps - 1) * kUnitMostDilation + 7) / 8 * 8 + 1;
   static constexpr int kBufferBytes = kChannels / kEight * kPitch * 16;
+  static constexpr int kRowBytes = 16;
+  __device__ static int column(int quad) { return quad / 2 * kPitch * 16 + quad % 2 * 8; }
   static constexpr int kBuffers = kDivision.buffers;
   // From 16 channels to the next, as operands count.
   static constexpr uint64_t kSixteenChannels = 2 * kPitch;
@@ -165,50 +158,6 @@ struct UnitRing {
     stage = 0;
     if constexpr (!UnitSizes<kChannels>::kResident) parity ^= 1;
   }
-};
-
-// The pieces of a block: neighbours, so that what one looks back at is the end of the one before, if that is
-// of the same sequence. All lanes of a warp ask together.
-template <int kRows>
-class UnitPieces {
- public:
-  __device__ explicit UnitPieces(const ConvSource& source) : source_(&source) {
-    const int64_t all = pieces_of(source, kRows), blocks = gridDim.x;
-    const int first = static_cast<int>(all * blockIdx.x / blocks);
-    left_ = static_cast<int>(all * (blockIdx.x + 1) / blocks) - first;
-    if (left_ == 0) return;
-    const PieceRows rows = rows_of_piece(source, first, kRows);
-    sequence_ = rows.sequence, first_ = static_cast<int>(rows.first), count_ = static_cast<int>(rows.count);
-    begin_ = source.begin_of(sequence_);
-  }
-
-  __device__ bool has_piece() const { return left_ > 0; }
-  __device__ int left() const { return left_; }
-  __device__ void leave() { left_ = 0; }
-  __device__ bool follows() const { return follows_; }
-  __device__ int sequence() const { return sequence_; }
-  __device__ int first() const { return first_; }          // row of the sequence
-  __device__ int rows() const { return count_ - first_; }  // of the sequence, from the piece's first on
-  __device__ int64_t begin() const { return begin_; }      // row of x: the sequence's first
-
-  __device__ void next() {
-    if (--left_ <= 0) return;
-    first_ += kRows;
-    follows_ = first_ < count_;
-    if (follows_) return;
-    first_ = 0;
-    do {
-      ++sequence_;
-      begin_ = source_->begin_of(sequence_);
-      count_ = static_cast<int>(source_->begin_of(sequence_ + 1) - begin_);
-    } while (count_ == 0);
-  }
-
- private:
-  const ConvSource* source_;
-  int left_ = 0, sequence_ = 0, first_ = 0, count_ = 0;
-  int64_t begin_ = 0;
-  bool follows_ = false;
 };
 
 // By all threads of the block. Factors are constant, as weights are.

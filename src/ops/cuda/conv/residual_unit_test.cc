@@ -13,8 +13,17 @@ std::vector<float> random_alphas(int64_t channels, unsigned seed) {
   return alpha;
 }
 
-class CudaResidualUnit : public ConvTestOf<CudaTest>, public testing::WithParamInterface<DType> {
+struct UnitCase {
+  DType dtype;
+  UnitKernel kernel;
+};
+
+// Every kernel that the GPU can run is tested, whichever would be chosen.
+class CudaResidualUnit : public ConvTestOf<CudaTest>, public testing::WithParamInterface<UnitCase> {
  protected:
+  static DType dtype() { return GetParam().dtype; }
+  static UnitKernel kernel() { return GetParam().kernel; }
+
   // Both convolutions of a unit.
   struct Unit {
     int64_t channels, dilation;
@@ -27,7 +36,7 @@ class CudaResidualUnit : public ConvTestOf<CudaTest>, public testing::WithParamI
   PackedMatrix random_conv(int64_t channels, int64_t taps, unsigned seed) {
     std::vector<float> w = random_values(channels * channels * taps, seed, 0.1f),
                        bias = random_values(channels, seed + 1);
-    return pack_conv1d(ctx(), view_of(w, {channels, channels, taps}), view_of(bias, {channels}), GetParam());
+    return pack_conv1d(ctx(), view_of(w, {channels, channels, taps}), view_of(bias, {channels}), dtype());
   }
   Unit random_unit(int64_t channels, int64_t dilation) {
     return {channels,
@@ -37,6 +46,7 @@ class CudaResidualUnit : public ConvTestOf<CudaTest>, public testing::WithParamI
             put(random_alphas(channels, 25), {channels}),
             put(random_alphas(channels, 26), {channels})};
   }
+  bool can_do(const Unit& unit) { return cuda::can_do(kernel(), unit.convs(), machine_of(ctx())); }
 
   Rows random_rows(std::initializer_list<int64_t> counts, int64_t channels, unsigned seed) {
     Rows xs;
@@ -44,11 +54,14 @@ class CudaResidualUnit : public ConvTestOf<CudaTest>, public testing::WithParamI
     return xs;
   }
 
+  static ConvInput input_of(const Sequences& s, const Unit& unit) {
+    return {s.x, s.rows(), s.history(), unit.wide_alpha};
+  }
   // As one kernel; the histories are read and replaced.
   Rows run_at_once(const Unit& unit, const Rows& xs, Rows& histories, int64_t history_offset = kAligned) {
     const Sequences s = place(xs, histories, unit.channels, 6 * unit.dilation, history_offset);
     const Tensor y = put(std::vector<float>(static_cast<size_t>(s.x.elements()), NAN), s.x.shape());
-    residual_unit_at_once(ctx(), s.x, s.rows(), s.history(), unit.convs(), y);
+    residual_unit_at_once(ctx(), kernel(), input_of(s, unit), unit.convs(), y);
     take(s, histories);
     return apart(s, get(y), unit.channels);
   }
@@ -74,10 +87,10 @@ class CudaResidualUnit : public ConvTestOf<CudaTest>, public testing::WithParamI
     const std::vector<float> alpha = random_alphas(channels, 83);
     std::vector<float> tiled;
     for (int64_t i = 0; i < stride; ++i) append(tiled, alpha);
-    return {stride,
-            pack_conv1d(ctx(), view_of(w, {kReaderOutputs, depth, 2}), view_of(bias, {kReaderOutputs}),
-                        GetParam()),
-            put(tiled, {depth})};
+    return {
+        stride,
+        pack_conv1d(ctx(), view_of(w, {kReaderOutputs, depth, 2}), view_of(bias, {kReaderOutputs}), dtype()),
+        put(tiled, {depth})};
   }
 
   struct Histories {
@@ -93,11 +106,11 @@ class CudaResidualUnit : public ConvTestOf<CudaTest>, public testing::WithParamI
     if (ready) {
       const ConvReader next{&reader.weight, reader.alpha.view().slice(0, unit.channels), reader.stride};
       between = put(std::vector<float>(static_cast<size_t>((rows + room) * unit.channels), NAN),
-                    {rows + room, unit.channels}, GetParam());
-      residual_unit_for(ctx(), s.x, s.rows(), s.history(), unit.convs(), next, between);
+                    {rows + room, unit.channels}, dtype());
+      ready_unit_at_once(ctx(), kernel(), input_of(s, unit), unit.convs(), next, between);
     } else {
       between = put(std::vector<float>(static_cast<size_t>(s.x.elements()), NAN), s.x.shape());
-      residual_unit(ctx(), s.x, s.rows(), s.history(), unit.convs(), between);
+      residual_unit_at_once(ctx(), kernel(), input_of(s, unit), unit.convs(), between);
     }
     const Tensor y = put(std::vector<float>(static_cast<size_t>(rows / reader.stride * kReaderOutputs), NAN),
                          {rows / reader.stride, kReaderOutputs});
@@ -110,7 +123,7 @@ class CudaResidualUnit : public ConvTestOf<CudaTest>, public testing::WithParamI
     return apart(read, get(y), kReaderOutputs);
   }
   static Rows rounded(Rows rows) {
-    for (std::vector<float>& values : rows) values = rounded_to(values, GetParam());
+    for (std::vector<float>& values : rows) values = rounded_to(values, dtype());
     return rows;
   }
 
@@ -128,11 +141,12 @@ TEST_P(CudaResidualUnit, EqualsItsTwoConvolutions) {
     for (const int64_t dilation : {1, 3, 9}) {
       SCOPED_TRACE(testing::Message() << channels << " channels, dilation " << dilation);
       const Unit unit = random_unit(channels, dilation);
-      if (!has_unit_kernel(ctx(), unit.convs())) GTEST_SKIP() << "no such kernel for this GPU";
+      if (!can_do(unit)) GTEST_SKIP() << "no such kernel for this GPU";
       Rows histories, want_histories;
-      // The second call finds the history of the first. More pieces than multiprocessors; none; one row.
+      // The second call finds the history of the first. More pieces than there are blocks; none; one row.
+      const int64_t many = std::max<int64_t>(20000, 60000 * 64 / channels);
       for (const unsigned seed : {31u, 41u}) {
-        const Rows xs = random_rows({1, 0, 128, 129, 20000, 700, 50}, channels, seed);
+        const Rows xs = random_rows({1, 0, 128, 129, many, 700, 50}, channels, seed);
         const Rows want = run_in_place(unit, xs, want_histories);
         expect_same(run_at_once(unit, xs, histories), want);
         expect_same(histories, want_histories);
@@ -147,7 +161,7 @@ TEST_P(CudaResidualUnit, StreamedEqualsWholeAndAloneEqualsInABatch) {
   for (const int64_t channels : {64, 96, 128, 192, 256, 384}) {
     SCOPED_TRACE(testing::Message() << channels << " channels");
     const Unit unit = random_unit(channels, 9);
-    if (!has_unit_kernel(ctx(), unit.convs())) GTEST_SKIP() << "no such kernel for this GPU";
+    if (!can_do(unit)) GTEST_SKIP() << "no such kernel for this GPU";
     const Rows xs = random_rows({3000, 1, 777}, channels, 71);
     Rows histories, alone, streamed;
     const Rows want = run_at_once(unit, xs, histories);
@@ -168,7 +182,7 @@ TEST_P(CudaResidualUnit, ReadyRowsGiveTheReaderTheBitsOfF32Rows) {
     for (const int64_t stride : {1, 2}) {
       SCOPED_TRACE(testing::Message() << channels << " channels, " << stride << " rows side by side");
       const Unit unit = random_unit(channels, 3);
-      if (!has_unit_kernel(ctx(), unit.convs())) GTEST_SKIP() << "no such kernel for this GPU";
+      if (!can_do(unit)) GTEST_SKIP() << "no such kernel for this GPU";
       const Reader reader = random_reader(channels, stride);
       Histories histories, want_histories;
       for (const unsigned seed : {31u, 41u}) {
@@ -182,9 +196,40 @@ TEST_P(CudaResidualUnit, ReadyRowsGiveTheReaderTheBitsOfF32Rows) {
   }
 }
 
+TEST_P(CudaResidualUnit, HistoriesMayLieAnywhereInMemory) {
+  for (const int64_t channels : {96, 384}) {
+    SCOPED_TRACE(testing::Message() << channels << " channels");
+    const Unit unit = random_unit(channels, 3);
+    if (!can_do(unit)) GTEST_SKIP() << "no such kernel for this GPU";
+    Rows histories = random_rows({18, 18}, channels, 51), same = histories;
+    const Rows xs = random_rows({200, 5}, channels, 61);
+    const Rows want = run_in_place(unit, xs, same);
+    expect_same(run_at_once(unit, xs, histories, kUnaligned), want);
+    expect_same(histories, same);
+  }
+}
+
+// Sequences shorter than what they look back at, and none but such: every piece is of another one.
+TEST_P(CudaResidualUnit, SequencesShorterThanTheirLookBack) {
+  for (const int64_t channels : {64, 96, 128, 192, 256, 384}) {
+    SCOPED_TRACE(testing::Message() << channels << " channels");
+    const Unit unit = random_unit(channels, 9);
+    if (!can_do(unit)) GTEST_SKIP() << "no such kernel for this GPU";
+    const std::initializer_list<int64_t> counts = {0, 3, 53, 0, 0, 54, 1, 7, 2, 0};
+    Rows histories = random_rows({54, 54, 54, 54, 54, 54, 54, 54, 54, 54}, channels, 55), same = histories;
+    for (const unsigned seed : {31u, 51u}) {
+      const Rows xs = random_rows(counts, channels, seed);
+      const Rows want = run_in_place(unit, xs, same);
+      expect_same(run_at_once(unit, xs, histories), want);
+      expect_same(histories, same);
+    }
+  }
+}
+
+// The GPU's own choice.
 TEST_P(CudaResidualUnit, RowsAreMadeReadyOnlyWhereTheReaderTakesThem) {
   const Unit unit = random_unit(192, 1), narrow = random_unit(96, 1);
-  if (!has_unit_kernel(ctx(), unit.convs())) GTEST_SKIP() << "no such kernel for this GPU";
+  if (!can_do(unit)) GTEST_SKIP() << "no such kernel for this GPU";
   const Reader reader = random_reader(192, 1), of_narrow = random_reader(96, 1);
   std::vector<float> w = random_values(192, 5);
   const PackedMatrix exact = pack_conv1d(ctx(), view_of(w, {1, 192, 1}), {}, DType::f32);
@@ -194,18 +239,15 @@ TEST_P(CudaResidualUnit, RowsAreMadeReadyOnlyWhereTheReaderTakesThem) {
   EXPECT_FALSE(makes_ready(ctx(), narrow.convs(), 8192, {&of_narrow.weight, of_narrow.alpha, 1}));
 }
 
-TEST_P(CudaResidualUnit, HistoriesMayLieAnywhereInMemory) {
-  const Unit unit = random_unit(384, 3);
-  if (!has_unit_kernel(ctx(), unit.convs())) GTEST_SKIP() << "no such kernel for this GPU";
-  Rows histories = random_rows({18, 18}, 384, 51), same = histories;
-  const Rows xs = random_rows({200, 5}, 384, 61);
-  const Rows want = run_in_place(unit, xs, same);
-  expect_same(run_at_once(unit, xs, histories, kUnaligned), want);
-  expect_same(histories, same);
-}
-
-INSTANTIATE_TEST_SUITE_P(Cuda, CudaResidualUnit, testing::Values(DType::bf16, DType::f16),
-                         [](const auto& tested) { return std::string(name_of(tested.param)); });
+INSTANTIATE_TEST_SUITE_P(Cuda, CudaResidualUnit,
+                         testing::Values(UnitCase{DType::bf16, UnitKernel::wgmma},
+                                         UnitCase{DType::f16, UnitKernel::wgmma},
+                                         UnitCase{DType::bf16, UnitKernel::mma},
+                                         UnitCase{DType::f16, UnitKernel::mma}),
+                         [](const auto& tested) {
+                           return std::string(name_of(tested.param.dtype)) +
+                                  (tested.param.kernel == UnitKernel::wgmma ? "_wgmma" : "_mma");
+                         });
 
 }  // namespace
 }  // namespace shoal::ops::cuda

@@ -5,7 +5,7 @@ namespace shoal::ops::cuda {
 
 Machine machine_of(const Context& ctx) {
   const StreamState& stream = state_of(ctx);
-  return {stream.multiprocessors(), stream.most_shared_bytes(), has_wgmma(ctx)};
+  return {stream.multiprocessors(), stream.most_shared_bytes(), has_wgmma(ctx), stream.architecture()};
 }
 
 bool has_wgmma(const Context& ctx) {

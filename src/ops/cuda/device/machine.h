@@ -11,6 +11,7 @@ struct Machine {
   int multiprocessors = 132;
   int64_t shared_bytes = 227 << 10;  // that one block may have, and about what a multiprocessor has
   bool wgmma = false;                // has_wgmma
+  int architecture = 90;             // compute capability times ten
 };
 
 Machine machine_of(const Context& ctx);

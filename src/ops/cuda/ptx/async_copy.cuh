@@ -25,6 +25,11 @@ __device__ inline void prefetch_weights(const void* from, uint32_t bytes) {
 #endif
 }
 
+// The same of the 32 bytes around `from`, of any memory and on every GPU.
+__device__ inline void prefetch_sector(const void* from) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(from)));
+}
+
 // Starts a copy of kBytes (4, 8 or 16, both ends aligned to it) from global to shared memory.
 template <int kBytes>
 __device__ inline void copy_async(void* to_shared, const void* from) {

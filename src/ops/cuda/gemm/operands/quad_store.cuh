@@ -18,6 +18,18 @@ __device__ inline void store_past_first_cache(void* to, const uint2& v) {
   asm volatile("st.global.L1::no_allocate.v2.b32 [%0], {%1,%2};" ::"l"(to), "r"(v.x), "r"(v.y) : "memory");
 }
 
+// The same by eights, where outputs do not come in sixteens: of a tile's fragment of mma (multiply_tile) even
+// lanes get four neighbours of the first row, odd ones of the row eight later, 32 bytes of a row together.
+__device__ inline float4 quad_of_eight(const float (&sums)[4]) {
+  const bool odd = threadIdx.x % 2 != 0;
+  const float x = __shfl_xor_sync(~0u, odd ? sums[0] : sums[2], 1);
+  const float y = __shfl_xor_sync(~0u, odd ? sums[1] : sums[3], 1);
+  return odd ? float4{x, y, sums[2], sums[3]} : float4{sums[0], sums[1], x, y};
+}
+// Where that quad begins among the eight outputs, and whether it is of the later row: 0 or 1.
+__device__ inline int quad_column_of_eight() { return static_cast<int>(threadIdx.x % 4 / 2) * 4; }
+__device__ inline int row_of_quad() { return static_cast<int>(threadIdx.x % 2); }
+
 // Where a thread's quads begin among 16 outputs (two tiles).
 __device__ inline int quad_column() {
   return static_cast<int>(threadIdx.x % 2) * 8 + static_cast<int>(threadIdx.x % 4 / 2) * 4;
