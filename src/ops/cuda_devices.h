@@ -11,6 +11,7 @@ struct CudaDevice {
   std::string name;          // "NVIDIA H200"
   int64_t memory_bytes = 0;  // total
   int major = 0, minor = 0;  // compute capability
+  int multiprocessors = 0;
 };
 
 // Whether this build has the CUDA backend.

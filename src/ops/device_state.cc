@@ -19,6 +19,13 @@ std::optional<int64_t> total_device_memory(Device device) {
   return devices[index].memory_bytes;
 }
 
+int multiprocessors(Device device) {
+  if (device.kind == DeviceKind::cpu) return 0;
+  const std::vector<CudaDevice> devices = cuda_devices();
+  const auto index = static_cast<size_t>(device.index);
+  return index < devices.size() ? devices[index].multiprocessors : 0;
+}
+
 std::string describe(Device device) {
   if (device.kind == DeviceKind::cpu) return "cpu";
   const std::vector<CudaDevice> devices = cuda_devices();

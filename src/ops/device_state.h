@@ -16,6 +16,9 @@ std::optional<int64_t> free_device_memory(Device device);
 // Total bytes of a GPU; absent for the CPU.
 std::optional<int64_t> total_device_memory(Device device);
 
+// Multiprocessors of a GPU; 0 for the CPU, and for a GPU that is not there.
+int multiprocessors(Device device);
+
 // "cpu", "cuda:0 (NVIDIA H200)".
 std::string describe(Device device);
 

@@ -14,12 +14,13 @@ class Execution {
  public:
   struct Options {
     StreamPriority priority = StreamPriority::normal;
-    bool record = false;  // steps are recorded and replayed, where the device can
+    bool record = false;   // steps are recorded and replayed, where the device can
+    DevicePart part = {};  // that the stream can use
   };
   // The team must outlive it. Throws Error: unavailable (no such device), resource_exhausted.
   Execution(Device device, ThreadTeam& team) : Execution(device, team, Options()) {}
   Execution(Device device, ThreadTeam& team, const Options& options)
-      : workspace_(device), stream_(Stream::create(device, options.priority)) {
+      : workspace_(device), stream_(Stream::create(device, options.priority, options.part)) {
     context_ = {.device = device,
                 .team = &team,
                 .workspace = &workspace_,
@@ -31,6 +32,7 @@ class Execution {
   Execution& operator=(const Execution&) = delete;
 
   Context& context() { return context_; }
+  bool has_part() const { return stream_ && stream_->has_part(); }
   // Bytes of the device's scratch memory. Only the thread of execution may call this.
   int64_t workspace_bytes() const { return workspace_.capacity_bytes(); }
 

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "base/function_ref.h"
 #include "ops/context.h"
+#include "ops/stream.h"
 
 namespace shoal::ops {
 
@@ -45,7 +47,8 @@ class StepGraphs {
  private:
   friend void run_step(Context& ctx, const StepKey& key, FunctionRef<void()> body);
   struct Recording;
-  std::map<StepKey, std::unique_ptr<Recording>> recordings_;
+  // A recording belongs to the multiprocessors that it was made for.
+  std::map<std::pair<StepKey, Share>, std::unique_ptr<Recording>> recordings_;
 };
 
 // Executes `body`. Without ctx.graphs it calls body. With them, the first time of a key it calls body (so

@@ -124,6 +124,8 @@ TEST(Validate, ChecksSettingsAgainstEachOther) {
   EXPECT_NO_THROW((EngineConfig{.threads = 2, .codec_threads = 2}.validate()));
   EXPECT_THROW((EngineConfig{.threads = 2, .codec_threads = 3}.validate()), Error);
   EXPECT_NO_THROW((EngineConfig{.threads = 0, .codec_threads = 3}.validate()));
+  EXPECT_NO_THROW((EngineConfig{.codec_multiprocessors = 64}.validate()));
+  EXPECT_THROW((EngineConfig{.codec_multiprocessors = -2}.validate()), Error);
   EXPECT_THROW((EngineConfig{.warm_voices = "all", .with_encoder = false}.validate()), Error);
   EXPECT_THROW((EngineConfig{.references_dir = ""}.validate()), Error);
   EXPECT_THROW((EngineConfig{.warm_voices = ""}.validate()), Error);

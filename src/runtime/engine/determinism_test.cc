@@ -145,19 +145,25 @@ TEST(Determinism, ThreadsAndTheirSplitChangeNothing) {
   }
 }
 
-// One request at a time, and sixteen.
-void expect_the_same_alone_and_together(EngineConfig config) {
+// One request at a time, and many.
+void expect_the_same_alone_and_together(EngineConfig config, int together = 16, int copies = 1) {
   std::vector<std::vector<Answer>> answers;
-  for (const int batch : {1, 16}) {
+  for (const int batch : {1, together}) {
     config.max_batch_size = batch;
     Engine engine(config);
     engine.start();
     std::vector<Speech> speeches;
-    for (const SpeechRequest& request : traffic().requests) speeches.push_back(engine.submit(request));
+    for (int copy = 0; copy < copies; ++copy)
+      for (const SpeechRequest& request : traffic().requests) speeches.push_back(engine.submit(request));
     answers.emplace_back();
     for (Speech& speech : speeches) answers.back().push_back(answer_of(speech));
   }
   EXPECT_EQ(answers[0], answers[1]);
+}
+
+// Enough for decoding and the codec to divide a GPU.
+TEST(Determinism, SoManyThatAGpuIsDividedTooAloneAndTogether) {
+  expect_the_same_alone_and_together(testing::tiny_config(), 64, /*copies=*/4);
 }
 
 TEST(Determinism, Bfloat16TooAloneAndTogether) {

@@ -18,7 +18,7 @@ std::vector<CudaDevice> cuda_devices() {
     cudaDeviceProp properties{};
     if (cudaGetDeviceProperties(&properties, index) != cudaSuccess) break;  // positions are indices
     devices.push_back({properties.name, static_cast<int64_t>(properties.totalGlobalMem), properties.major,
-                       properties.minor});
+                       properties.minor, properties.multiProcessorCount});
   }
   return devices;
 }

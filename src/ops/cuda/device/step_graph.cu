@@ -74,7 +74,7 @@ void run_step(Context& ctx, const StepKey& key, FunctionRef<void()> body) {
   StreamState& stream = cuda::state_of(ctx);
   const Scratch scratch = settled_scratch(*ctx.workspace);
   const StreamState::Step step(stream);
-  std::unique_ptr<StepGraphs::Recording>& known = ctx.graphs->recordings_[key];
+  std::unique_ptr<StepGraphs::Recording>& known = ctx.graphs->recordings_[{key, stream.share()}];
   if (!known || scratch.bytes < known->needed) {  // smaller: a merge of its blocks has failed meanwhile
     known.reset();
     body();

@@ -6,9 +6,9 @@ namespace shoal::ops {
 
 using shoal::cuda::check;
 
-std::unique_ptr<Stream> Stream::create(Device device, StreamPriority priority) {
+std::unique_ptr<Stream> Stream::create(Device device, StreamPriority priority, DevicePart part) {
   if (device.kind == DeviceKind::cpu) return nullptr;
-  return std::make_unique<cuda::StreamState>(device.index, priority);
+  return std::make_unique<cuda::StreamState>(device.index, priority, part);
 }
 
 std::unique_ptr<Stream> Stream::planning(Device device) {
@@ -27,13 +27,16 @@ int attribute(cudaDeviceAttr name, int device) {
   return value;
 }
 
-StreamHandle make_stream(StreamPriority priority) {
+// As the driver counts.
+int number_of(StreamPriority priority) {
   int least = 0, greatest = 0;
   check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "stream priorities");
+  return priority == StreamPriority::high ? greatest : least;
+}
+
+StreamHandle make_stream(int priority) {
   cudaStream_t stream = nullptr;
-  check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking,
-                                     priority == StreamPriority::high ? greatest : least),
-        "stream");
+  check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, priority), "stream");
   return StreamHandle(stream);
 }
 
@@ -58,7 +61,7 @@ StreamState::StreamState(Planning, int device) : device_(device) {
   if (device < devices) facts_ = DeviceFacts::of(device);
 }
 
-StreamState::StreamState(int device, StreamPriority priority)
+StreamState::StreamState(int device, StreamPriority priority, DevicePart part)
     : device_(device), facts_(DeviceFacts::of(device)) {
   shoal::cuda::make_current(device);
   for (Half& half : halves_) {
@@ -66,13 +69,20 @@ StreamState::StreamState(int device, StreamPriority priority)
     half.copied = make_event();
   }
   counters_ = Tensor::zeros(DType::i32, {kCounters}, {DeviceKind::cuda, device});
-  stream_ = make_stream(priority);
+  stream_ = make_stream(number_of(priority));
+  part_ = part_of_device(device, part, number_of(priority));
 }
 
 StreamState::~StreamState() {
   if (!stream_) return;
-  // Ignored: the caller that waited for a spoilt result has seen the error.
-  if (cudaStreamSynchronize(stream_.get()) != cudaSuccess) cudaGetLastError();
+  // Ignored: the caller that waited for a spoilt result has seen the error. The other share has nothing left.
+  if (cudaStreamSynchronize(stream()) != cudaSuccess) cudaGetLastError();
+}
+
+void StreamState::use(Share share) {
+  if (!part_ || share == share_) return;
+  synchronize();
+  share_ = share;
 }
 
 void StreamState::prepare(const void* kernel) {

@@ -3,27 +3,16 @@
 
 #include <cstdint>
 #include <cuda_runtime.h>
-#include <memory>
-#include <type_traits>
+#include <optional>
 #include <unordered_set>
 #include <utility>
 
 #include "ops/context.h"
+#include "ops/cuda/device/device_part.h"
 #include "ops/stream.h"
 #include "tensor/tensor.h"
 
 namespace shoal::ops::cuda {
-
-// Owners of the runtime's handles. Nobody could do anything about an error when one is given back.
-template <auto kDestroy>
-struct Destroy {
-  template <typename T>
-  void operator()(T* handle) const {
-    if (kDestroy(handle) != cudaSuccess) cudaGetLastError();
-  }
-};
-using StreamHandle = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, Destroy<cudaStreamDestroy>>;
-using EventHandle = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, Destroy<cudaEventDestroy>>;
 
 // What the choice of kernels depends on; by itself, an H200's.
 struct DeviceFacts {
@@ -40,14 +29,21 @@ class StreamState final : public Stream {
   // The most that stage() gives in one piece.
   static constexpr int64_t kStageBytes = int64_t{1} << 20;
 
-  StreamState(int device, StreamPriority priority);
+  StreamState(int device, StreamPriority priority, DevicePart part);
   // Without a stream: only for launches that are not made (launch.cuh).
   StreamState(Planning, int device);
   ~StreamState() override;
 
-  cudaStream_t stream() const { return stream_.get(); }
+  bool has_part() const override { return part_.has_value(); }
+  void use(Share share) override;
+  Share share() const { return share_; }
+
+  cudaStream_t stream() const { return (share_ == Share::part ? part_->stream : stream_).get(); }
   int device() const { return device_; }
-  int multiprocessors() const { return facts_.multiprocessors; }
+  // Of the share that it uses.
+  int multiprocessors() const {
+    return share_ == Share::part ? part_->multiprocessors : facts_.multiprocessors;
+  }
   int architecture() const { return facts_.architecture; }
   int most_shared_bytes() const { return facts_.most_shared_bytes; }
   // Both for launch() alone. Whether the next kernel may start before the one ahead of it has ended; asked
@@ -98,6 +94,8 @@ class StreamState final : public Stream {
   int64_t used_ = 0;
   Tensor counters_;  // i32 [kCounters]
   StreamHandle stream_;
+  std::optional<PartOfDevice> part_;
+  Share share_ = Share::whole;
 };
 
 // The stream of a context; its device is made current for the calling thread.

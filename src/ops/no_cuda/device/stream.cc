@@ -4,7 +4,7 @@
 
 namespace shoal::ops {
 
-std::unique_ptr<Stream> Stream::create(Device device, StreamPriority) { return planning(device); }
+std::unique_ptr<Stream> Stream::create(Device device, StreamPriority, DevicePart) { return planning(device); }
 
 std::unique_ptr<Stream> Stream::planning(Device device) {
   if (device.kind == DeviceKind::cuda) cuda::unavailable("stream");

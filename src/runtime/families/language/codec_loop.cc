@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "ops/device_state.h"
+#include "ops/stream.h"
 #include "runtime/engine/failure.h"
 
 namespace shoal::runtime {
@@ -211,6 +212,7 @@ void CodecLoop::decode(const std::vector<CodecPiece>& pieces) {
   const TraceSpan span("codec pass", {{"streams", pieces.size()}, {"frames", frames}});
   targets_.clear();
   for (const CodecPiece& piece : pieces) targets_.push_back(find(piece.id).decoded + piece.frames);
+  ops::use_share(ctx_, divided_.load(std::memory_order_relaxed) ? ops::Share::part : ops::Share::whole);
   try {
     decode_together(pieces);
   } catch (...) {

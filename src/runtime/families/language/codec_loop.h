@@ -42,6 +42,8 @@ class CodecLoop {
   void ring() { (parts_.own_thread ? wake_ : *parts_.decode_loop).ring(); }
 
   bool has_own_thread() const { return parts_.own_thread; }
+  // Whether passes from now on keep to the codec's part of the device. Any thread.
+  void divide_device(bool divided) { divided_.store(divided, std::memory_order_relaxed); }
   // One pass over the due streams; returns whether there were any. Otherwise wake_us is the next deadline (0:
   // none). Never throws. Only for the loop's thread.
   bool round(int64_t& wake_us) noexcept;
@@ -97,6 +99,7 @@ class CodecLoop {
   int failed_rounds_ = 0;
   double frame_cost_us_ = 0;  // of decoding one, lately
 
+  std::atomic<bool> divided_{false};
   std::atomic<int64_t> workspace_bytes_{0};
   std::atomic<bool> exit_{false};
   std::thread thread_;  // last: runs on all of the above

@@ -4,8 +4,10 @@
 
 #include "base/log.h"
 #include "base/trace.h"
+#include "ops/stream.h"
 #include "runtime/engine/failure.h"
 #include "runtime/families/language/memory_plan.h"
+#include "runtime/schedule/device_share.h"
 
 namespace shoal::runtime {
 namespace {
@@ -288,7 +290,10 @@ bool DecodeLoop::step(int64_t now) {
     find(id).preempt();
     parts_.ledger.count_preemption();
   }
-  if (!planned.rows.empty()) run_rows(planned.rows);
+  if (planned.rows.empty())
+    divide_device(0, 0);
+  else
+    run_rows(planned.rows);
   return !planned.rows.empty() || !planned.preempted.empty() || !planned.ends.empty();
 }
 
@@ -303,9 +308,10 @@ void DecodeLoop::run_rows(const std::vector<StepRows>& planned) {
     rows_.push_back(rows);
     row_owners_.push_back(&speech);
   }
+  int64_t speaking = 0, prompt_columns = 0, frames = 0;
+  for (const SequenceRows& rows : rows_) speaking += rows.wants_frame, prompt_columns += rows.count - 1;
+  divide_device(speaking, prompt_columns);
   runner_.run(rows_, [this] { before_retry(); });
-  int64_t frames = 0, prompt_columns = 0;
-  for (const SequenceRows& rows : rows_) prompt_columns += rows.count - 1;
   prefill_.measure(prompt_columns, now_us() - start);
   for (size_t i = 0; i < rows_.size(); ++i) {
     frames += rows_[i].wants_frame && !rows_[i].error;
@@ -317,6 +323,13 @@ void DecodeLoop::run_rows(const std::vector<StepRows>& planned) {
   parts_.ledger.count_step(static_cast<int64_t>(rows_.size()), frames,
                            static_cast<double>(now_us() - start) * 1e-6);
   workspace_bytes_.store(parts_.ctx.workspace->capacity_bytes(), std::memory_order_relaxed);
+}
+
+void DecodeLoop::divide_device(int64_t speaking, int64_t prompt_columns) {
+  divided_ = divides_device(divided_, speaking);
+  parts_.codec.divide_device(divided_);
+  const bool part = divided_ && !prefers_whole_device(prompt_columns);
+  ops::use_share(ctx_, part ? ops::Share::part : ops::Share::whole);
 }
 
 void DecodeLoop::finish_rows(ActiveSpeech& speech, const SequenceRows& rows) {

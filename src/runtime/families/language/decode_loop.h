@@ -70,6 +70,7 @@ class DecodeLoop {
   StepPlan plan(int64_t now);
   bool step(int64_t now);
   void run_rows(const std::vector<StepRows>& planned);
+  void divide_device(int64_t speaking, int64_t prompt_columns);
   void finish_rows(ActiveSpeech& speech, const SequenceRows& rows);
   void finish_utterance(ActiveSpeech& speech);
   void fail(ActiveSpeech& speech, std::exception_ptr error);
@@ -96,6 +97,7 @@ class DecodeLoop {
   std::vector<SequenceRows> rows_;
   std::vector<ActiveSpeech*> row_owners_;
   int failed_rounds_ = 0;
+  bool divided_ = false;  // the device, between decoding and the codec
   PrefillBudget prefill_;
   int64_t patience_us_;  // after failed rounds
 

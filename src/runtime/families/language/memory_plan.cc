@@ -8,6 +8,7 @@
 #include "ops/device_state.h"
 #include "ops/step_graph.h"
 #include "runtime/families/language/clip_encoder.h"
+#include "runtime/families/language/codec_part.h"
 #include "runtime/families/language/pipeline.h"
 
 namespace shoal::runtime {
@@ -24,11 +25,14 @@ int64_t launches_of_pass(const ModelSizes& sizes) {
          std::ranges::count_if(tensors, [](const auto& tensor) { return tensor.outputs_axis.has_value(); });
 }
 
-// Of steps of every size that they are recorded with, each with and without its column; and of passes.
-int64_t recordings_bytes(const EngineConfig& config, const ModelSizes& sizes, const dual_ar::DualAr& model) {
+// Of steps of every size that they are recorded with, each with and without its column, and of passes; for
+// all multiprocessors and for a part of them.
+int64_t recordings_bytes(const EngineConfig& config, const ModelSizes& sizes, const ThreadSplit& threads,
+                         const dual_ar::DualAr& model) {
   if (!config.cuda_graphs || !ops::computes_by_itself(sizes.device)) return 0;
   const int64_t of_steps = 2 * dual_ar::StepMemory::recorded_sizes(config.max_batch_size);
-  return (of_steps * model.launches_of_step() + kCodecRecordings * launches_of_pass(sizes)) *
+  const int64_t shares = may_divide(config, threads) ? 2 : 1;
+  return shares * (of_steps * model.launches_of_step() + kCodecRecordings * launches_of_pass(sizes)) *
          ops::kBytesOfLaunch;
 }
 
@@ -105,7 +109,7 @@ MemoryPlan plan_memory(const EngineConfig& config, const ModelSizes& sizes, cons
       .step_arrays = dual_ar::StepMemory::bytes_of(model, streams, pages),
       .decode_workspace = decode_workspace(language_model, step),
       .codec_workspace = codec.decode_workspace_bytes(config.streams(), threads.of_codec()),
-      .recordings = recordings_bytes(config, sizes, language_model),
+      .recordings = recordings_bytes(config, sizes, threads, language_model),
       .kv_page_bytes = dual_ar::KvCache::bytes_per_token(model, sizes.formats.kv) * config.kv_page_size,
       .available = available};
   if (sizes.with_encoder) plan.clip_workspace = clip_workspace(codec, threads.encode);

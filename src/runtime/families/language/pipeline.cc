@@ -10,6 +10,7 @@
 #include "runtime/engine/silent_speech.h"
 #include "runtime/engine/speaker_voices.h"
 #include "runtime/engine/useful_threads.h"
+#include "runtime/families/language/codec_part.h"
 #include "runtime/families/language/language_family.h"
 #include "runtime/families/language/memory_plan.h"
 #include "runtime/voices/codec_fingerprint.h"
@@ -85,12 +86,16 @@ Pipeline::Pipeline(const EngineConfig& config, const MakeCalls& make_calls)
       split_(split_threads(config, ThreadTeam::available_cpus(), ops::computes_by_itself(device_))),
       decode_team_(split_.decode),
       codec_team_(std::max(1, split_.codec)),
+      codec_part_(codec_part(config, split_, ops::multiprocessors(device_))),
       // Decoding goes first: requests that have frames are heard, and generation does not run ahead.
-      decode_(device_, decode_team_, {.record = config.cuda_graphs}),
+      decode_(device_, decode_team_, {.record = config.cuda_graphs, .part = {codec_part_, ops::Side::rest}}),
       codec_(device_, split_.codec > 0 ? codec_team_ : decode_team_,
-             {.priority = ops::StreamPriority::high, .record = config.cuda_graphs}),
+             {.priority = ops::StreamPriority::high,
+              .record = config.cuda_graphs,
+              .part = {codec_part_, ops::Side::first}}),
       voices_(config.references_dir, shipped_voices_dir_of(config.model)),
       ledger_(config.max_queue, std::min(config.max_queue, 2 * config.max_batch_size)) {
+  check_parts();
   const int64_t available = memory_available(device_);
   model_ = SpeechModel::load({.dir = config.model,
                               .precision = config.precision,
@@ -129,6 +134,16 @@ Pipeline::Pipeline(const EngineConfig& config, const MakeCalls& make_calls)
                                          .release_memory = [this] { store_->drop_memory(); }});
   encoder_.emplace(*model_, *store_, device_, split_.encode);
   preparer_.emplace(*model_, voices_, *encoder_);
+}
+
+// What was asked for by number is had or refused; what was chosen here may be missing.
+void Pipeline::check_parts() {
+  if (codec_part_ == 0 || (decode_.has_part() && codec_.has_part())) return;
+  if (config_.codec_multiprocessors > 0)
+    fail(ErrorCode::unsupported, "codec_multiprocessors: this GPU or its driver cannot cut off ", codec_part_,
+         " multiprocessors (green contexts need CUDA 12.5); use 0");
+  log(LogLevel::info,
+      "the driver cannot divide the GPU's multiprocessors: decoding and the codec take turns");
 }
 
 Pipeline::~Pipeline() {

@@ -86,6 +86,7 @@ class Pipeline final : public SpeechPipeline {
   void queue(std::shared_ptr<SpeechJob> job, const PreparingSpeech& prepared);
   void prepared(PreparingSpeech& speech, std::shared_ptr<SpeechJob> job, const std::exception_ptr& error);
   void warm_voice(const std::string& name);
+  void check_parts();
 
   const EngineConfig config_;
   const Device device_;
@@ -94,6 +95,7 @@ class Pipeline final : public SpeechPipeline {
   const ThreadSplit split_;
   ThreadTeam decode_team_;
   ThreadTeam codec_team_;
+  const int codec_part_;  // multiprocessors
   ops::Execution decode_, codec_;
   std::unique_ptr<const SpeechModel> model_;
   std::unique_ptr<ModelCalls> calls_;

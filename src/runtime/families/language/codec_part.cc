@@ -1,0 +1,27 @@
+#include "runtime/families/language/codec_part.h"
+
+#include "base/error.h"
+#include "runtime/schedule/device_share.h"
+
+namespace shoal::runtime {
+namespace {
+
+// Where an automatic part was measured (docs/perf/notebook-engine.md): an H100 or H200, and its codec's part.
+constexpr int kMeasuredDevice = 132, kMeasuredPart = 64;
+
+}  // namespace
+
+bool may_divide(const EngineConfig& config, const ThreadSplit& split) {
+  return config.codec_multiprocessors != 0 && config.max_batch_size >= kLeastToDivide && split.codec > 0;
+}
+
+int codec_part(const EngineConfig& config, const ThreadSplit& split, int all) {
+  if (config.codec_multiprocessors > 0 && config.codec_multiprocessors >= all)
+    fail(ErrorCode::invalid_argument, "codec_multiprocessors: expected fewer than the device has (", all,
+         "), got ", config.codec_multiprocessors);
+  if (!may_divide(config, split)) return 0;
+  if (config.codec_multiprocessors > 0) return config.codec_multiprocessors;
+  return all == kMeasuredDevice ? kMeasuredPart : 0;
+}
+
+}  // namespace shoal::runtime

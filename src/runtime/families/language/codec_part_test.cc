@@ -1,0 +1,44 @@
+#include "runtime/families/language/codec_part.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error_testing.h"
+
+namespace shoal::runtime {
+namespace {
+
+constexpr ThreadSplit kOnAGpu{.decode = 2, .codec = 1}, kWithoutCodecThread{.decode = 2, .codec = 0};
+
+EngineConfig config_of(int max_batch_size, int codec_multiprocessors = -1) {
+  EngineConfig config;
+  config.max_batch_size = max_batch_size;
+  config.codec_multiprocessors = codec_multiprocessors;
+  return config;
+}
+
+TEST(CodecPart, IsAutomaticWhereItWasMeasured) {
+  EXPECT_EQ(codec_part(config_of(64), kOnAGpu, 132), 64);
+  for (const int other : {0, 20, 84, 108, 128, 148}) EXPECT_EQ(codec_part(config_of(64), kOnAGpu, other), 0);
+}
+
+TEST(CodecPart, IsWhatWasAskedForOnAnyGpu) {
+  EXPECT_EQ(codec_part(config_of(64, 48), kOnAGpu, 132), 48);
+  EXPECT_EQ(codec_part(config_of(64, 48), kOnAGpu, 84), 48);
+  EXPECT_EQ(codec_part(config_of(64, 0), kOnAGpu, 132), 0);
+}
+
+TEST(CodecPart, FewSequencesOrOneThreadNeedNone) {
+  EXPECT_EQ(codec_part(config_of(8), kOnAGpu, 132), 0);
+  EXPECT_EQ(codec_part(config_of(64), kWithoutCodecThread, 132), 0);
+  EXPECT_FALSE(may_divide(config_of(8), kOnAGpu));
+  EXPECT_TRUE(may_divide(config_of(40), kOnAGpu));
+}
+
+TEST(CodecPart, AllMultiprocessorsAreTooManyAndACpuHasNone) {
+  for (const int all : {0, 64})
+    EXPECT_EQ(error_of([&] { codec_part(config_of(64, 64), kOnAGpu, all); }).code(),
+              ErrorCode::invalid_argument);
+}
+
+}  // namespace
+}  // namespace shoal::runtime
