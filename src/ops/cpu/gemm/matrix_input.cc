@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstring>
 
-#include "ops/cpu/gemm/integers.h"
 #include "ops/cpu/kernels/vector_kernels.h"
 
 namespace shoal::ops::cpu {
@@ -171,35 +170,26 @@ StagedInput gather_taps(Context& ctx, const StagedSequences& staged, const Panel
 
 // x[0, width) as integers, each group of inputs with a scale of its own, and zeros behind.
 void round_to_integers(const float* x, int64_t width, int64_t padded, int8_t* out, float* scales) {
-  for (int64_t begin = 0; begin < padded; begin += kGroup) {
-    const int64_t count = std::clamp<int64_t>(width - begin, 0, kGroup);
-    IntegerScale scale;
-    scale.add(x + begin, static_cast<int>(count));
-    scales[begin / kGroup] = scale.scale();
-    const float factor = scale.factor();
-    for (int64_t i = begin; i < begin + count; ++i) out[i] = nearest_int8(x[i] * factor);
-    std::fill(out + begin + count, out + begin + kGroup, int8_t{0});
-  }
-}
-
-int32_t sum_of_integers(const int8_t* integers, int64_t count) {
-  int32_t sum = 0;
-  for (int64_t i = 0; i < count; ++i) sum += integers[i];
-  return sum;
+  const VectorKernels& kernels = vector_kernels();
+  for (int64_t begin = 0; begin < width; begin += kGroup)
+    *scales++ = kernels.round_i8(x + begin, out + begin, std::min(width - begin, kGroup));
+  std::fill(out + width, out + padded, int8_t{0});
 }
 
 // Of integers and their scales, what the weights are off by: those of 8 bits are stored with an offset, those
 // of 4 bits have a minimum.
 void sum_groups(const StagedInput& staged, int64_t group, int64_t row) {
+  const auto sum = vector_kernels().sum_i8;
   const int8_t* const integers = static_cast<const int8_t*>(staged.data) + row * staged.row_stride;
   if (!staged.offsets.empty()) {
     for (int64_t g = 0; g < staged.offsets.dim(1); ++g)
-      staged.offsets.row<int32_t>(row)[g] = kIntegerOffset * sum_of_integers(integers + g * kGroup, kGroup);
+      staged.offsets.row<int32_t>(row)[g] =
+          kIntegerOffset * static_cast<int32_t>(sum(integers + g * kGroup, kGroup));
     return;
   }
   for (int64_t g = 0; g < staged.sums.dim(1); ++g)
-    staged.sums.row<float>(row)[g] = static_cast<float>(sum_of_integers(integers + g * group, group)) *
-                                     staged.scales.row<float>(row)[g * group / kGroup];
+    staged.sums.row<float>(row)[g] =
+        sum(integers + g * group, group) * staged.scales.row<float>(row)[g * group / kGroup];
 }
 
 StagedInput stage_integers(Context& ctx, TensorView x, MatrixFormat weights, int64_t padded) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/cpu/gemm/matrix_epilogue.h"
+#include "ops/cpu/kernels/vector_kernels.h"
 #include "ops/cpu_features.h"
 
 namespace shoal::ops::cpu {
@@ -60,22 +61,36 @@ class ProductTask {
                       .input_sums = summed ? input.sums.row<float>(rows.input_row) : nullptr,
                       .sum_stride = summed ? input.sums.stride(0) : 0});
     if (offset) scale_sums(sums, rows.rows, panel, panels);
+    if (!product_.swiglu) return finish(sums, rows, panel, panels);
     for (int64_t row = 0; row < rows.rows; ++row)
-      finish(sums + row * panels * kPanel, panel, panels, product_.y.row<float>(rows.output_row + row));
+      finish_swiglu(sums + row * panels * kPanel, panel, panels,
+                    product_.y.row<float>(rows.output_row + row));
   }
 
   void scale_sums(float* sums, int64_t rows, int64_t panel, int64_t panels) const {
-    const float* const scales = product_.weight.scales.view().row<float>(panel);
-    for (int64_t row = 0; row < rows; ++row)
-      for (int64_t i = 0; i < panels * kPanel; ++i) *sums++ *= scales[i];
+    const int64_t count = panels * kPanel;
+    vector_kernels().finish_rows({.sums = sums,
+                                  .sums_stride = count,
+                                  .rows = rows,
+                                  .count = count,
+                                  .bias = nullptr,
+                                  .scale = product_.weight.scales.view().row<float>(panel),
+                                  .accumulate = false,
+                                  .y = sums,
+                                  .y_stride = count});
   }
 
-  void finish(const float* sums, int64_t panel, int64_t panels, float* y) const {
-    if (!product_.swiglu) {
-      const int64_t first = panel * kPanel;
-      const int64_t count = std::min(panels * kPanel, product_.weight.outputs - first);
-      return finish_row(sums, first, count, product_.weight, product_.epilogue, y + first);
-    }
+  void finish(float* sums, const Segment& rows, int64_t panel, int64_t panels) const {
+    const int64_t first = panel * kPanel;
+    const FinishedBlock block{.first = first,
+                              .count = std::min(panels * kPanel, product_.weight.outputs - first),
+                              .rows = rows.rows,
+                              .y = product_.y.row<float>(rows.output_row) + first,
+                              .y_stride = product_.y.stride(0)};
+    finish_rows(sums, panels * kPanel, block, product_.weight, product_.epilogue);
+  }
+
+  void finish_swiglu(const float* sums, int64_t panel, int64_t panels, float* y) const {
     for (int64_t pair = 0; pair < panels; pair += 2) {
       const int64_t first = (panel + pair) / 2 * kPanel;
       const int64_t count = std::min(kPanel, product_.weight.outputs - first);

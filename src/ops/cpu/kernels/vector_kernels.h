@@ -76,6 +76,17 @@ struct NormedRows {
   bool bf16;         // of y, else f32
 };
 
+// Sums of a product on their way to memory: y = [y +] (sums + bias) * scale, each step rounded.
+struct FinishedRows {
+  const float* sums;
+  int64_t sums_stride;  // floats
+  int64_t rows, count;
+  const float *bias, *scale;  // [count]; null: none
+  bool accumulate;
+  float* y;  // may be sums
+  int64_t y_stride;
+};
+
 struct VectorKernels {
   // y = x + sin^2(alpha x) / (alpha + 1e-9); alpha x is rounded to f32 first, as the reference does. Error of
   // sin^2 below 1.5e-7 for any argument. y may be x.
@@ -93,6 +104,11 @@ struct VectorKernels {
   // One row each; y may be x.
   void (*rms_norm)(const float* x, const float* weight, float eps, float* y, int64_t n);
   void (*layer_norm)(const float* x, const float* weight, const float* bias, float eps, float* y, int64_t n);
+  void (*finish_rows)(const FinishedRows& rows);
+  // y = x as integers times a scale, which is returned: the largest becomes 127, the others the nearest
+  // integer. NaN if a value is not finite. n >= 1.
+  float (*round_i8)(const float* x, int8_t* y, int64_t n);
+  float (*sum_i8)(const int8_t* x, int64_t n);  // exact for n <= 2^16
   // Rotates the pairs (x[2j], x[2j+1]) by cos_sin[2j], cos_sin[2j+1]; n is even.
   void (*rotate_pairs)(const float* cos_sin, float* x, int64_t n);
 

@@ -131,6 +131,61 @@ TEST_P(VectorKernelsTest, Bf16RoundsToNearestEvenInEveryLane) {
   }
 }
 
+TEST_P(VectorKernelsTest, IntegersAreTheNearestOfTheirScale) {
+  for (const int64_t n : {1, 15, 16, 64, 100, 128}) {
+    Floats x = random_values(n, static_cast<unsigned>(n), 3);
+    std::vector<int8_t> y(x.size() + 1, 77);
+    const float scale = vector_kernels().round_i8(x.data(), y.data(), n);
+    float largest = 0;
+    for (const float v : x) largest = std::max(largest, std::abs(v));
+    EXPECT_EQ(scale, largest / 127);
+    float sum = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      EXPECT_EQ(y[i], std::nearbyint(x[i] * (127 / largest)));
+      sum += y[i];
+    }
+    EXPECT_EQ(vector_kernels().sum_i8(y.data(), n), sum);
+    EXPECT_EQ(y.back(), 77);
+    for (const float bad : {kNotANumber, kInfinity, -kInfinity}) {
+      x.back() = bad;
+      EXPECT_TRUE(std::isnan(vector_kernels().round_i8(x.data(), y.data(), n)));
+    }
+    x.assign(x.size(), -0.0f);
+    EXPECT_EQ(vector_kernels().round_i8(x.data(), y.data(), n), 0.0f);
+    EXPECT_EQ(vector_kernels().sum_i8(y.data(), n), 0.0f);
+  }
+}
+
+TEST_P(VectorKernelsTest, SumsAreFinishedStepByStep) {
+  constexpr int64_t kRows = 3, kStride = 64, kWidth = 70;
+  const Floats bias = random_values(kStride, 2), scale = random_values(kStride, 3);
+  for (const int64_t count : {1, 16, 20, 64})
+    for (const bool biased : {false, true})
+      for (const bool scaled : {false, true})
+        for (const bool accumulate : {false, true}) {
+          const Floats sums = random_values(kRows * kStride, 1);
+          Floats y = random_values(kRows * kWidth, 4), want = y;
+          for (int64_t row = 0; row < kRows; ++row)
+            for (int64_t i = 0; i < count; ++i) {
+              float v = sums[static_cast<size_t>(row * kStride + i)];
+              if (biased) v += bias[static_cast<size_t>(i)];
+              if (scaled) v *= scale[static_cast<size_t>(i)];
+              float& at = want[static_cast<size_t>(row * kWidth + i)];
+              at = accumulate ? at + v : v;
+            }
+          vector_kernels().finish_rows({.sums = sums.data(),
+                                        .sums_stride = kStride,
+                                        .rows = kRows,
+                                        .count = count,
+                                        .bias = biased ? bias.data() : nullptr,
+                                        .scale = scaled ? scale.data() : nullptr,
+                                        .accumulate = accumulate,
+                                        .y = y.data(),
+                                        .y_stride = kWidth});
+          EXPECT_EQ(y, want) << count << biased << scaled << accumulate;
+        }
+}
+
 TEST_P(VectorKernelsTest, TailsStayWithinTheirRows) {
   for (int64_t n = 0; n < 40; ++n) {
     const Floats x = random_values(n + 1, 4);

@@ -1,6 +1,7 @@
 // Kernels over one row: element-wise functions and normalisations. Templates over Vector16<Isa>.
 #pragma once
 
+#include "ops/cpu/kernels/vector_kernels.h"
 #include "ops/cpu/simd/vector_math.h"
 
 namespace shoal::ops::cpu {
@@ -74,6 +75,44 @@ struct Rows {
     for (int c = 0; i < n; ++c, i += 16)
       chain[c] = term(i, n - i < 16 ? static_cast<int>(n - i) : 16, chain[c]);
     return V::sum((chain[0] + chain[1]) + (chain[2] + chain[3]));
+  }
+
+  static void finish_rows(const FinishedRows& r) {
+    for (int64_t row = 0; row < r.rows; ++row) {
+      float* const y = r.y + row * r.y_stride;
+      pieces(r.count, [=, sums = r.sums + row * r.sums_stride, bias = r.bias, scale = r.scale,
+                       accumulate = r.accumulate](int64_t i, int count) {
+        V v = load(sums + i, count);
+        if (bias) v = v + load(bias + i, count);
+        if (scale) v = v * load(scale + i, count);
+        store(accumulate ? load(y + i, count) + v : v, y + i, count);
+      });
+    }
+  }
+
+  static float round_i8(const float* x, int8_t* y, int64_t n) {
+    constexpr float kMost = 127;
+    V most = V::zero(), zeros = V::zero();  // zeros: NaN where a value is not finite
+    pieces(n, [&](int64_t i, int count) {
+      const V v = load(x + i, count);
+      most = V::max(V::abs(v), most);
+      zeros = zeros + v * V::zero();
+    });
+    float lanes[16];
+    most.store(lanes);
+    float largest = lanes[0];
+    for (int i = 1; i < 16; ++i) largest = lanes[i] > largest ? lanes[i] : largest;
+    const V factor = V::all(largest > 0 ? kMost / largest : 0);
+    pieces(n, [=](int64_t i, int count) {
+      const V nearest = load(x + i, count) * factor + V::all(kMagic);
+      count == 16 ? nearest.store_low_bytes(y + i) : nearest.store_low_bytes(y + i, count);
+    });
+    return largest / kMost + V::sum(zeros);
+  }
+  static float sum_i8(const int8_t* x, int64_t n) {
+    V total = V::zero();
+    pieces(n, [&](int64_t i, int count) { total = total + load(x + i, count); });
+    return V::sum(total);
   }
 
   static void rms_norm(const float* x, const float* weight, float eps, float* y, int64_t n) {

@@ -108,6 +108,20 @@ struct Vector16<Avx2> {
     for (int i = 0; i < n; ++i) p[i] = lanes[i];
   }
 
+  void store_low_bytes(int8_t* p) const {
+    const __m256i byte = _mm256_set1_epi32(0xff);
+    const __m256i packed = _mm256_packus_epi32(_mm256_and_si256(_mm256_castps_si256(low), byte),
+                                               _mm256_and_si256(_mm256_castps_si256(high), byte));
+    const __m256i words = _mm256_permute4x64_epi64(packed, 0xd8);  // halves interleaved by 4
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
+                     _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1)));
+  }
+  void store_low_bytes(int8_t* p, int n) const {
+    int8_t lanes[16];
+    store_low_bytes(lanes);
+    for (int i = 0; i < n; ++i) p[i] = lanes[i];
+  }
+
   friend V operator+(V a, V b) { return {_mm256_add_ps(a.low, b.low), _mm256_add_ps(a.high, b.high)}; }
   friend V operator-(V a, V b) { return {_mm256_sub_ps(a.low, b.low), _mm256_sub_ps(a.high, b.high)}; }
   friend V operator*(V a, V b) { return {_mm256_mul_ps(a.low, b.low), _mm256_mul_ps(a.high, b.high)}; }

@@ -53,6 +53,13 @@ struct Vector16<Avx512> {
   void store_bf16(uint16_t* p) const { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), narrow(x)); }
   void store_bf16(uint16_t* p, int n) const { _mm256_mask_storeu_epi16(p, between(0, n), narrow(x)); }
 
+  void store_low_bytes(int8_t* p) const {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(_mm512_castps_si512(x)));
+  }
+  void store_low_bytes(int8_t* p, int n) const {
+    _mm_mask_storeu_epi8(p, between(0, n), _mm512_cvtepi32_epi8(_mm512_castps_si512(x)));
+  }
+
   friend V operator+(V a, V b) { return {_mm512_add_ps(a.x, b.x)}; }
   friend V operator-(V a, V b) { return {_mm512_sub_ps(a.x, b.x)}; }
   friend V operator*(V a, V b) { return {_mm512_mul_ps(a.x, b.x)}; }

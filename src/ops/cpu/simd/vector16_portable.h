@@ -93,6 +93,11 @@ struct Vector16<Portable> {
     }
   }
 
+  void store_low_bytes(int8_t* p) const { store_low_bytes(p, 16); }
+  void store_low_bytes(int8_t* p, int n) const {
+    for (int i = 0; i < n; ++i) p[i] = static_cast<int8_t>(bits_of(lane[i]));
+  }
+
   friend V operator+(V a, V b) {
     return make([&](int i) { return a.lane[i] + b.lane[i]; });
   }
