@@ -12,7 +12,7 @@ namespace shoal::ops::cpu {
 namespace {
 
 constexpr int kMostRows = 12;
-constexpr int64_t kPrefetchBytes = 1024;
+constexpr int64_t kPrefetchBytes = 2048;
 
 template <int R, int P>
 void multiply(const ProductBlock& block) {

@@ -9,7 +9,8 @@
 namespace shoal::ops::cpu {
 namespace {
 
-constexpr int64_t kTasksPerThread = 4;        // enough to balance the load when a core is taken away
+// Enough to balance the load when a core is taken away or shared; few rows wait for memory, not for a core.
+constexpr int64_t kTasksPerThread = 8, kTasksOfFewRows = 4;
 constexpr int64_t kSmallestTask = 32 << 10;   // bytes of weights: about 2 us, ten times the cost of a claim
 constexpr int64_t kInputInCache = 256 << 10;  // bytes of input rows that stay in L2 beside two panels
 constexpr int64_t kMostRows = 256;            // of one task
@@ -126,7 +127,10 @@ Cut cut(const Product& product, const ProductKernel& kernel, int threads) {
   result.pieces = count_pieces(product.input.segments, result.most_rows);
   const int64_t panels = product.weight.storage.dim(0);
   const int64_t panel_bytes = product.weight.storage.bytes() / panels;
-  const int64_t tasks = threads == 1 ? 1 : threads * kTasksPerThread;
+  int64_t rows = 0;
+  for (const Segment& segment : product.input.segments) rows += segment.rows;
+  const int64_t per_thread = rows <= kernel.most_rows ? kTasksOfFewRows : kTasksPerThread;
+  const int64_t tasks = threads == 1 ? 1 : threads * per_thread;
   const int64_t wanted_groups = divide_up(tasks, result.pieces);
   result.group = std::max(divide_up(panels, wanted_groups), divide_up(kSmallestTask, panel_bytes));
   result.group = std::min(divide_up(result.group, kMostPanels) * kMostPanels, panels);

@@ -17,8 +17,9 @@ inline __m512 widen_16_bf16(const char* at) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
 }
 
-// A group of weights: its integers, times their scales, are added to the sums, which rest in L1. w: its scales.
-// The block is a copy: what is stored to the sums could change another, and GCC would load it again each time.
+// A group of weights: its integers, times their scales, are added to the sums, which rest in L1. w: its
+// scales. The block is a copy: what is stored to the sums could change another, and GCC would load it again
+// each time.
 template <int R, int P>
 inline void multiply_group_of_nibbles(const ProductBlock block, const char* x, const char* w,
                                       const float* x_scales, const float* x_sums) {
