@@ -94,12 +94,26 @@ struct Attention {
   // Whole squares are stored to scratch that is padded for them; the last one takes its stray columns along.
   template <typename T>
   static void transpose_rows(const T*, const void* const* rows, int head_dim, float* block) {
-    for (int d = 0; d < head_dim; d += 16) {
+    int d = 0;
+    if constexpr (sizeof(T) == 2)
+      for (; d + 32 <= head_dim; d += 32) transpose_pairs(rows, d, block + d * 16);
+    for (; d < head_dim; d += 16) {
       const int width = smaller(16, head_dim - d);
       V columns[16];
       for (int i = 0; i < 16; ++i) columns[i] = Rows<V>::load(static_cast<const T*>(rows[i]) + d, width);
       V::transpose(columns);
       for (int i = 0; i < 16; ++i) columns[i].store(block + (d + i) * 16);
+    }
+  }
+
+  // Two neighbouring columns move as one and are widened behind: a square for 32 of them.
+  static void transpose_pairs(const void* const* rows, int d, float* block) {
+    V pairs[16];
+    for (int i = 0; i < 16; ++i) pairs[i] = V::load_bf16_pairs(static_cast<const uint16_t*>(rows[i]) + d);
+    V::transpose(pairs);
+    for (int i = 0; i < 16; ++i) {
+      V::first_of_bf16_pairs(pairs[i]).store(block + i * 32);
+      V::second_of_bf16_pairs(pairs[i]).store(block + i * 32 + 16);
     }
   }
 

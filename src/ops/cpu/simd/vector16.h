@@ -7,7 +7,9 @@
 //
 // Members every Vector16 has:
 //   zero(), all(x), load(p), load(p, n), load_bf16(p), load_bf16(p, n)   n < 16: lanes from n on are 0
+//   load_bf16_pairs(p): 32 of them, a pair a lane; first_of_bf16_pairs, second_of_bf16_pairs
 //   store(p), store(p, n), store_bf16(p), store_bf16(p, n)              bf16: nearest even, NaN stays NaN
+//   store_low_bytes(p), store_low_bytes(p, n): the low eight bits of each lane, as int8_t
 //   + - * /, fma(a, b, c) = a*b + c, fnma(a, b, c) = c - a*b, max(a, b) = a > b ? a : b, abs, sqrt
 //   less(a, b), at_most(a, b), unordered(a), between(begin, end) = lanes begin <= i < end: Mask
 //   select(m, a, b) = m ? a : b; bits(m): lane i in bit i

@@ -79,6 +79,18 @@ struct Vector16<Avx2> {
     for (int i = 0; i < n; ++i) lanes[i] = p[i];
     return load_bf16(lanes);
   }
+  static V load_bf16_pairs(const uint16_t* p) {
+    return {_mm256_castsi256_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))),
+            _mm256_castsi256_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 16)))};
+  }
+  static V first_of_bf16_pairs(V a) {
+    return {_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(a.low), 16)),
+            _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(a.high), 16))};
+  }
+  static V second_of_bf16_pairs(V a) {
+    const __m256 second = _mm256_castsi256_ps(_mm256_set1_epi32(-0x10000));
+    return {_mm256_and_ps(a.low, second), _mm256_and_ps(a.high, second)};
+  }
   static V load_i8(const int8_t* p) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
     return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)),

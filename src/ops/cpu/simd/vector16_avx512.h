@@ -41,6 +41,13 @@ struct Vector16<Avx512> {
     return {widen(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
   }
   static V load_bf16(const uint16_t* p, int n) { return {widen(_mm256_maskz_loadu_epi16(between(0, n), p))}; }
+  static V load_bf16_pairs(const uint16_t* p) { return {_mm512_castsi512_ps(_mm512_loadu_si512(p))}; }
+  static V first_of_bf16_pairs(V a) {
+    return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(a.x), 16))};
+  }
+  static V second_of_bf16_pairs(V a) {
+    return {_mm512_and_ps(a.x, _mm512_castsi512_ps(_mm512_set1_epi32(-0x10000)))};
+  }
   static V load_i8(const int8_t* p) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
     return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes))};

@@ -76,6 +76,15 @@ struct Vector16<Portable> {
   static V load_bf16(const uint16_t* p, int n) {
     return make([=](int i) { return i < n ? float_of(uint32_t{p[i]} << 16) : 0.0f; });
   }
+  static V load_bf16_pairs(const uint16_t* p) {
+    return make([=](int i) { return float_of(uint32_t{p[2 * i]} | uint32_t{p[2 * i + 1]} << 16); });
+  }
+  static V first_of_bf16_pairs(V a) {
+    return make([&](int i) { return float_of(bits_of(a.lane[i]) << 16); });
+  }
+  static V second_of_bf16_pairs(V a) {
+    return make([&](int i) { return float_of(bits_of(a.lane[i]) & 0xffff0000u); });
+  }
   static V load_i8(const int8_t* p) { return load_i8(p, 16); }
   static V load_i8(const int8_t* p, int n) {
     return make([=](int i) { return i < n ? static_cast<float>(p[i]) : 0.0f; });
