@@ -43,7 +43,7 @@ struct EngineConfig {
   // How many of them belong to the codec. 0: none, the language model's threads run it between steps. -1:
   // three eighths, or none when there are fewer than eight.
   int codec_threads = -1;
-  // How many of a GPU's multiprocessors belong to a language model's codec while 40 to 80 sequences speak,
+  // How many of a GPU's multiprocessors belong to a language model's codec while 48 to 80 sequences speak,
   // rounded up to what the GPU can cut; the others decode. 0: none, both take turns on all of them. -1: 64 of
   // 132 (H100, H200), where it was measured, otherwise none.
   int codec_multiprocessors = -1;

@@ -8,10 +8,10 @@
 namespace shoal::runtime {
 
 // An engine for fewer sequences never divides its device.
-constexpr int64_t kLeastToDivide = 40;
+constexpr int64_t kLeastToDivide = 48;
 
 // dividing: what was said of the step before. speaking: sequences that get a frame in this step. Dividing
-// begins at kLeastToDivide to 80 of them; once begun, it goes on at 32 to 96.
+// begins at kLeastToDivide to 80 of them; once begun, it goes on at 40 to 96.
 bool divides_device(bool dividing, int64_t speaking);
 
 // Whether a step runs on all multiprocessors although the device is divided: the first sound of those whose

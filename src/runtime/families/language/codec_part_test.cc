@@ -31,7 +31,7 @@ TEST(CodecPart, FewSequencesOrOneThreadNeedNone) {
   EXPECT_EQ(codec_part(config_of(8), kOnAGpu, 132), 0);
   EXPECT_EQ(codec_part(config_of(64), kWithoutCodecThread, 132), 0);
   EXPECT_FALSE(may_divide(config_of(8), kOnAGpu));
-  EXPECT_TRUE(may_divide(config_of(40), kOnAGpu));
+  EXPECT_TRUE(may_divide(config_of(48), kOnAGpu));
 }
 
 TEST(CodecPart, AllMultiprocessorsAreTooManyAndACpuHasNone) {
