@@ -45,7 +45,7 @@ struct EngineConfig {
   int codec_threads = -1;
   // How many of a GPU's multiprocessors belong to a language model's codec while 48 to 80 sequences speak,
   // rounded up to what the GPU can cut; the others decode. 0: none, both take turns on all of them. -1: 64 of
-  // 132 (H100, H200), where it was measured, otherwise none.
+  // 132 (H100, H200) beside a model of S1-mini's size, where it was measured, otherwise none.
   int codec_multiprocessors = -1;
 
   // Sequences that one step advances by a frame.

@@ -39,7 +39,7 @@ constexpr Row kRows[] = {
      "of these, threads of the codec alone; 0: none; -1: three eighths, or none of fewer than eight"},
     {"codec_multiprocessors", &E::codec_multiprocessors, "Threads", between(-1, 1024),
      "of a GPU, for a language model's codec alone while 48 to 80 speak; 0: none; -1: 64 of 132 (H100, "
-     "H200), otherwise none"},
+     "H200) beside a model of S1-mini's size, otherwise none"},
 
     {"max_batch_size", &E::max_batch_size, "Batching", between(1, 1024),
      "sequences that one step advances by a frame"},

@@ -8,11 +8,17 @@ namespace {
 
 // Where an automatic part was measured (docs/perf/notebook-engine.md): an H100 or H200, and its codec's part.
 constexpr int kMeasuredDevice = 132, kMeasuredPart = 64;
+// S1-mini reads 1.9 GB and gains a fifth; S2-Pro 14.8 GB, and decoding is nearly all that its engine does.
+constexpr int64_t kMostBytesOfFrame = int64_t{4} << 30;
 
 }  // namespace
 
 bool may_divide(const EngineConfig& config, const ThreadSplit& split) {
   return config.codec_multiprocessors != 0 && config.max_batch_size >= kLeastToDivide && split.codec > 0;
+}
+
+bool is_worth_dividing(const EngineConfig& config, int64_t bytes_per_frame) {
+  return config.codec_multiprocessors > 0 || bytes_per_frame <= kMostBytesOfFrame;
 }
 
 int codec_part(const EngineConfig& config, const ThreadSplit& split, int all) {

@@ -34,6 +34,13 @@ TEST(CodecPart, FewSequencesOrOneThreadNeedNone) {
   EXPECT_TRUE(may_divide(config_of(48), kOnAGpu));
 }
 
+TEST(CodecPart, LargeModelsDivideNothingOnTheirOwn) {
+  constexpr int64_t kS1 = 1'850'000'000, kS2 = 14'800'000'000;
+  EXPECT_TRUE(is_worth_dividing(config_of(64), kS1));
+  EXPECT_FALSE(is_worth_dividing(config_of(64), kS2));
+  EXPECT_TRUE(is_worth_dividing(config_of(64, 64), kS2));
+}
+
 TEST(CodecPart, AllMultiprocessorsAreTooManyAndACpuHasNone) {
   for (const int all : {0, 64})
     EXPECT_EQ(error_of([&] { codec_part(config_of(64, 64), kOnAGpu, all); }).code(),

@@ -6,6 +6,7 @@
 #include "base/trace.h"
 #include "ops/stream.h"
 #include "runtime/engine/failure.h"
+#include "runtime/families/language/codec_part.h"
 #include "runtime/families/language/memory_plan.h"
 #include "runtime/schedule/device_share.h"
 
@@ -38,6 +39,7 @@ DecodeLoop::DecodeLoop(const Parts& parts)
       frame_us_(static_cast<int64_t>(1e6 / parts.model.codec().config().frames_per_second())),
       prefetch_samples_(static_cast<int64_t>(
           parts.config.prefetch_s * static_cast<double>(parts.model.codec().config().sample_rate_hz))),
+      is_worth_dividing_(is_worth_dividing(parts.config, parts.model.language_model().bytes_per_frame())),
       prefill_(columns_of_a_step(parts.config, parts.ctx.device), frame_us_),
       patience_us_(kPatienceUs),
       workspace_bytes_(parts.ctx.workspace->capacity_bytes()) {
@@ -326,7 +328,7 @@ void DecodeLoop::run_rows(const std::vector<StepRows>& planned) {
 }
 
 void DecodeLoop::divide_device(int64_t speaking, int64_t prompt_columns) {
-  divided_ = divides_device(divided_, speaking);
+  divided_ = is_worth_dividing_ && divides_device(divided_, speaking);
   parts_.codec.divide_device(divided_);
   const bool part = divided_ && !prefers_whole_device(prompt_columns);
   ops::use_share(ctx_, part ? ops::Share::part : ops::Share::whole);

@@ -85,6 +85,7 @@ class DecodeLoop {
   KvPages pages_;
   StepRunner runner_;
   const int64_t frame_us_, prefetch_samples_;
+  const bool is_worth_dividing_;  // the device, between decoding and the codec
 
   SpeechInbox inbox_;
 
@@ -97,7 +98,7 @@ class DecodeLoop {
   std::vector<SequenceRows> rows_;
   std::vector<ActiveSpeech*> row_owners_;
   int failed_rounds_ = 0;
-  bool divided_ = false;  // the device, between decoding and the codec
+  bool divided_ = false;
   PrefillBudget prefill_;
   int64_t patience_us_;  // after failed rounds
 
