@@ -1,5 +1,6 @@
 #include "settings/table.h"
 
+#include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <set>
@@ -67,8 +68,9 @@ TEST(Table, NamesAreUniqueAndLowerCase) {
 }
 
 TEST(Table, FlagAndVariableFollowFromTheKey) {
-  const Setting& setting = engine_settings()[10];
-  EXPECT_EQ(setting.key, "max_batch_size");
+  const auto found = std::ranges::find(engine_settings(), "max_batch_size", &Setting::key);
+  ASSERT_NE(found, engine_settings().end());
+  const Setting& setting = *found;
   EXPECT_EQ(flag_of(setting), "--max-batch-size");
   EXPECT_EQ(variable_of(setting), "SHOAL_MAX_BATCH_SIZE");
   EXPECT_THAT(setting.older_names, testing::ElementsAre("S1_MINI_ENABLE_BATCHING", "S1_MINI_BATCH_SIZE",
