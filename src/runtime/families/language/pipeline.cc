@@ -140,8 +140,8 @@ Pipeline::Pipeline(const EngineConfig& config, const MakeCalls& make_calls)
 void Pipeline::check_parts() {
   if (codec_part_ == 0 || (decode_.has_part() && codec_.has_part())) return;
   if (config_.codec_multiprocessors > 0)
-    fail(ErrorCode::unsupported, "codec_multiprocessors: this GPU or its driver cannot cut off ", codec_part_,
-         " multiprocessors (green contexts need CUDA 12.5); use 0");
+    fail(ErrorCode::unsupported, "codec_multiprocessors: this GPU or its driver cannot keep ", codec_part_,
+         " of its multiprocessors for the codec; try a multiple of 8, a newer driver, or 0");
   log(LogLevel::info,
       "the driver cannot divide the GPU's multiprocessors: decoding and the codec take turns");
 }
