@@ -25,6 +25,10 @@ int codec_part(const EngineConfig& config, const ThreadSplit& split, int all) {
   if (config.codec_multiprocessors > 0 && config.codec_multiprocessors >= all)
     fail(ErrorCode::invalid_argument, "codec_multiprocessors: expected fewer than the device has (", all,
          "), got ", config.codec_multiprocessors);
+  if (config.codec_multiprocessors > 0 && !may_divide(config, split))
+    fail(ErrorCode::invalid_argument, "codec_multiprocessors: needs a max_batch_size of at least ",
+         kLeastToDivide, " and a thread of the codec's own (codec_threads), got ", config.max_batch_size,
+         " and ", split.codec);
   if (!may_divide(config, split)) return 0;
   if (config.codec_multiprocessors > 0) return config.codec_multiprocessors;
   return all == kMeasuredDevice ? kMeasuredPart : 0;

@@ -15,7 +15,7 @@ bool may_divide(const EngineConfig& config, const ThreadSplit& split);
 bool is_worth_dividing(const EngineConfig& config, int64_t bytes_per_frame);
 
 // Multiprocessors of the codec's part of a GPU that has `all` (0: a CPU); 0: it is not divided.
-// Throws Error(invalid_argument): codec_multiprocessors leaves none to decode on.
+// Throws Error(invalid_argument): codec_multiprocessors leaves none to decode on, or never took effect.
 int codec_part(const EngineConfig& config, const ThreadSplit& split, int all);
 
 }  // namespace shoal::runtime

@@ -1,6 +1,7 @@
 #include "runtime/families/language/codec_part.h"
 
 #include <gtest/gtest.h>
+#include <utility>
 
 #include "base/error_testing.h"
 
@@ -32,6 +33,12 @@ TEST(CodecPart, FewSequencesOrOneThreadNeedNone) {
   EXPECT_EQ(codec_part(config_of(64), kWithoutCodecThread, 132), 0);
   EXPECT_FALSE(may_divide(config_of(8), kOnAGpu));
   EXPECT_TRUE(may_divide(config_of(48), kOnAGpu));
+}
+
+TEST(CodecPart, WhatWouldNeverTakeEffectIsRefused) {
+  for (const auto& [config, split] :
+       {std::pair{config_of(47, 64), kOnAGpu}, {config_of(64, 64), kWithoutCodecThread}})
+    EXPECT_EQ(error_of([&] { codec_part(config, split, 132); }).code(), ErrorCode::invalid_argument);
 }
 
 TEST(CodecPart, LargeModelsDivideNothingOnTheirOwn) {
