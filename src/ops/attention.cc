@@ -100,12 +100,16 @@ void check_out(const char* op, const Context& ctx, TensorView qkv, const HeadLay
         layout.heads * layout.head_dim, "]");
 }
 
-void check_page_copies(const KvLayer& cache, std::span<const int32_t> from, std::span<const int32_t> to) {
+void check_pages(const KvLayer& cache, const KvLayer& first) {
   CHECK(cache.k.rank() == 4 && cache.k.is_contiguous() && cache.v.is_contiguous() &&
             cache.v.shape() == cache.k.shape() && cache.v.dtype() == cache.k.dtype(),
         "copy_kv_pages: keys are ", name_of(cache.k.dtype()), " ", cache.k.shape(), ", values ",
         name_of(cache.v.dtype()), " ", cache.v.shape(),
         ", expected both dense [pages, kv_heads, page_size, head_dim]");
+  CHECK(cache.k.shape() == first.k.shape() && cache.k.dtype() == first.k.dtype() &&
+            cache.k_scales.empty() == first.k_scales.empty(),
+        "copy_kv_pages: layers differ: ", name_of(first.k.dtype()), " ", first.k.shape(), " and ",
+        name_of(cache.k.dtype()), " ", cache.k.shape());
   const Shape one_each{cache.k.dim(0), cache.k.dim(1), cache.k.dim(2)};
   CHECK(cache.k_scales.empty() == cache.v_scales.empty(), "copy_kv_pages: scales of one side");
   for (const TensorView& scales : {cache.k_scales, cache.v_scales})
@@ -113,11 +117,14 @@ void check_page_copies(const KvLayer& cache, std::span<const int32_t> from, std:
                              scales.dtype() == cache.k_scales.dtype()),
           "copy_kv_pages: scales are ", name_of(scales.dtype()), " ", scales.shape(), ", expected dense ",
           one_each);
+}
+
+void check_page_copies(int64_t pages_of_each, std::span<const int32_t> from, std::span<const int32_t> to) {
   CHECK(from.size() == to.size(), "copy_kv_pages: ", from.size(), " pages to copy, ", to.size(),
         " places for them");
   for (const std::span<const int32_t> pages : {from, to})
     for (const int32_t page : pages)
-      CHECK(0 <= page && page < cache.k.dim(0), "copy_kv_pages: page ", page, " of ", cache.k.dim(0));
+      CHECK(0 <= page && page < pages_of_each, "copy_kv_pages: page ", page, " of ", pages_of_each);
   std::vector<int32_t> written(to.begin(), to.end());
   std::sort(written.begin(), written.end());
   const auto twice = std::adjacent_find(written.begin(), written.end());
@@ -172,12 +179,14 @@ void append_kv(Context& ctx, TensorView qkv, const HeadLayout& layout, const Bat
   cuda::append_kv(ctx, qkv, layout, plan, cache);
 }
 
-void copy_kv_pages(Context& ctx, const KvLayer& cache, std::span<const int32_t> from,
+void copy_kv_pages(Context& ctx, std::span<const KvLayer> layers, std::span<const int32_t> from,
                    std::span<const int32_t> to) {
-  check_page_copies(cache, from, to);
+  if (layers.empty()) return;
+  for (const KvLayer& layer : layers) check_pages(layer, layers.front());
+  check_page_copies(layers.front().k.dim(0), from, to);
   if (from.empty()) return;
-  if (!on_cpu(ctx)) return cuda::copy_kv_pages(ctx, cache, from, to);
-  cpu::copy_kv_pages(ctx, cache, from, to);
+  if (!on_cpu(ctx)) return cuda::copy_kv_pages(ctx, layers, from, to);
+  cpu::copy_kv_pages(ctx, layers, from, to);
 }
 
 void paged_attention(Context& ctx, TensorView qkv, const HeadLayout& layout, const BatchPlan& plan,

@@ -41,9 +41,10 @@ void qk_norm_rope(Context& ctx, TensorView qkv, const HeadLayout& layout, const 
 void append_kv(Context& ctx, TensorView qkv, const HeadLayout& layout, const BatchPlan& plan,
                const KvLayer& cache);
 
-// Copies whole pages of one layer, keys, values and their scales: page from[i] over page to[i]. Any dtype. No
-// page is written twice, and none is both read and written, so that the order of the copies does not matter.
-void copy_kv_pages(Context& ctx, const KvLayer& cache, std::span<const int32_t> from,
+// Copies whole pages in every layer, keys, values and their scales: page from[i] over page to[i]. Any dtype;
+// all layers have one shape. No page is written twice, and none is both read and written, so that the order
+// of the copies does not matter.
+void copy_kv_pages(Context& ctx, std::span<const KvLayer> layers, std::span<const int32_t> from,
                    std::span<const int32_t> to);
 
 // out[row] = softmax(q . K / sqrt(head_dim)) V over the positions max(0, p - window + 1) .. p of the row's

@@ -35,12 +35,16 @@ class CopyKvPages : public OpTest {
     return placed;
   }
 
+  void copy_layer(const KvLayer& layer, const std::vector<int32_t>& from, const std::vector<int32_t>& to) {
+    copy_kv_pages(ctx(), {&layer, 1}, from, to);
+  }
+
   void expect_copied(Shape shape, DType dtype, const std::vector<int32_t>& from,
                      const std::vector<int32_t>& to) {
     SCOPED_TRACE(testing::Message() << shape << ' ' << name_of(dtype));
     const PageBytes k = page_bytes(shape, dtype, 251), v = page_bytes(shape, dtype, 241);
     const Tensor keys = place(k, shape, dtype), values = place(v, shape, dtype);
-    copy_kv_pages(ctx(), {keys, values}, from, to);
+    copy_layer({keys, values}, from, to);
     EXPECT_EQ(get_bytes(keys), after_copies(k, shape[0], from, to));
     EXPECT_EQ(get_bytes(values), after_copies(v, shape[0], from, to));
   }
@@ -69,20 +73,39 @@ TEST_P(CopyKvPages, ScalesGoWithTheirPages) {
                of_keys = place(k_scales, one_each, DType::f16),
                of_values = place(v_scales, one_each, DType::f16);
   const std::vector<int32_t> from = {3}, to = {1};
-  copy_kv_pages(ctx(), {keys, values, of_keys, of_values}, from, to);
+  copy_layer({keys, values, of_keys, of_values}, from, to);
   EXPECT_EQ(get_bytes(keys), after_copies(k, 4, from, to));
   EXPECT_EQ(get_bytes(values), after_copies(v, 4, from, to));
   EXPECT_EQ(get_bytes(of_keys), after_copies(k_scales, 4, from, to));
   EXPECT_EQ(get_bytes(of_values), after_copies(v_scales, 4, from, to));
   const TensorView misshapen = of_values.view().reshape({4, 6, 1});
-  EXPECT_THROW(copy_kv_pages(ctx(), {keys, values, of_keys, misshapen}, from, to), Error);
-  EXPECT_THROW(copy_kv_pages(ctx(), {keys, values, of_keys, {}}, from, to), Error);
+  EXPECT_THROW(copy_layer({keys, values, of_keys, misshapen}, from, to), Error);
+  EXPECT_THROW(copy_layer({keys, values, of_keys, {}}, from, to), Error);
+}
+
+// More layers than one launch takes, each with contents of its own.
+TEST_P(CopyKvPages, EveryLayerIsCopied) {
+  const Shape shape{5, 2, 3, 8};
+  std::vector<PageBytes> bytes;
+  std::vector<Tensor> tensors;
+  for (size_t side = 0; side < 2 * 70; ++side) {
+    bytes.push_back(page_bytes(shape, DType::bf16, 100 + side));
+    tensors.push_back(place(bytes.back(), shape, DType::bf16));
+  }
+  std::vector<KvLayer> layers;
+  for (size_t side = 0; side < tensors.size(); side += 2)
+    layers.push_back({tensors[side], tensors[side + 1]});
+  const std::vector<int32_t> from = {4, 0}, to = {1, 3};
+  copy_kv_pages(ctx(), layers, from, to);
+  for (size_t side = 0; side < tensors.size(); ++side)
+    EXPECT_EQ(get_bytes(tensors[side]), after_copies(bytes[side], 5, from, to)) << side;
+  copy_kv_pages(ctx(), {}, from, to);
 }
 
 TEST_P(CopyKvPages, BrokenRequestsAreRefused) {
   const Tensor k = garbage({4, 1, 2, 2}), v = garbage({4, 1, 2, 2});
   const auto copy = [&](const std::vector<int32_t>& from, const std::vector<int32_t>& to) {
-    copy_kv_pages(ctx(), {k, v}, from, to);
+    copy_layer({k, v}, from, to);
   };
   EXPECT_NO_THROW(copy({0, 0}, {1, 3}));
   EXPECT_THROW(copy({0}, {4}), Error);
@@ -92,9 +115,12 @@ TEST_P(CopyKvPages, BrokenRequestsAreRefused) {
   EXPECT_THROW(copy({0, 1}, {1, 2}), Error);
   EXPECT_THROW(copy({0}, {0}), Error);
   const std::vector<int32_t> one = {1}, two = {2};
-  EXPECT_THROW(copy_kv_pages(ctx(), {k, v.view().slice(0, 3)}, one, two), Error);
+  EXPECT_THROW(copy_layer({k, v.view().slice(0, 3)}, one, two), Error);
   EXPECT_THROW(copy_kv_pages(ctx(), {k.view().columns(0, 1), v.view().columns(0, 1)}, one, two), Error);
-  EXPECT_THROW(copy_kv_pages(ctx(), {k, garbage({4, 1, 2, 2}, DType::bf16)}, one, two), Error);
+  EXPECT_THROW(copy_layer({k, garbage({4, 1, 2, 2}, DType::bf16)}, one, two), Error);
+  const Tensor fewer = garbage({3, 1, 2, 2});
+  const KvLayer layers[] = {{k, v}, {fewer, fewer}};
+  EXPECT_THROW(copy_kv_pages(ctx(), layers, one, two), Error);
 }
 
 INSTANTIATE_TEST_SUITE_P(Machine, CopyKvPages, testing::ValuesIn(every_machine()), name_of_machine);

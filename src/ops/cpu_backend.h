@@ -52,7 +52,7 @@ void qk_norm_rope(Context& ctx, TensorView qkv, const HeadLayout& layout, const 
                   const BatchPlan& plan);
 void append_kv(Context& ctx, TensorView qkv, const HeadLayout& layout, const BatchPlan& plan,
                const KvLayer& cache);
-void copy_kv_pages(Context& ctx, const KvLayer& cache, std::span<const int32_t> from,
+void copy_kv_pages(Context& ctx, std::span<const KvLayer> layers, std::span<const int32_t> from,
                    std::span<const int32_t> to);
 void paged_attention(Context& ctx, TensorView qkv, const HeadLayout& layout, const BatchPlan& plan,
                      const KvLayer& cache, int64_t window, TensorView out);

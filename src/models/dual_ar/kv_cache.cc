@@ -35,8 +35,9 @@ void KvCache::copy_page(ops::Context& ctx, int64_t from, int64_t to) {
   CHECK(0 <= from && from < pages_ && 0 <= to && to < pages_, "page ", from, " over page ", to, " of ",
         pages_);
   const auto source = static_cast<int32_t>(from), target = static_cast<int32_t>(to);
-  for (size_t i = 0; i < keys_.size(); ++i)
-    ops::copy_kv_pages(ctx, layer(static_cast<int64_t>(i)), {&source, 1}, {&target, 1});
+  std::vector<ops::KvLayer> layers;
+  for (size_t i = 0; i < keys_.size(); ++i) layers.push_back(layer(static_cast<int64_t>(i)));
+  ops::copy_kv_pages(ctx, layers, {&source, 1}, {&target, 1});
 }
 
 int64_t KvCache::bytes() const {

@@ -93,14 +93,17 @@ void append_kv(Context& ctx, TensorView qkv, const HeadLayout& layout, const Bat
   });
 }
 
-void copy_kv_pages(Context& ctx, const KvLayer& cache, std::span<const int32_t> from,
+void copy_kv_pages(Context& ctx, std::span<const KvLayer> layers, std::span<const int32_t> from,
                    std::span<const int32_t> to) {
   // One head of one page at a time, so that several workers share even a single page.
-  const int64_t heads = cache.k.dim(1), width = cache.k.dim(2) * cache.k.dim(3);
-  const auto blocks = static_cast<int64_t>(from.size()) * heads;
+  const TensorView& shape = layers.front().k;
+  const int64_t heads = shape.dim(1), width = shape.dim(2) * shape.dim(3);
+  const auto of_layer = static_cast<int64_t>(from.size()) * heads;
+  const auto blocks = static_cast<int64_t>(layers.size()) * of_layer;
   ctx.team->parallel_for(blocks, rows_per_task(2 * width), [&](int64_t begin, int64_t end, int) {
     for (int64_t block = begin; block < end; ++block) {
-      const auto pair = static_cast<size_t>(block / heads);
+      const KvLayer& cache = layers[static_cast<size_t>(block / of_layer)];
+      const auto pair = static_cast<size_t>(block % of_layer / heads);
       for (const TensorView& side : {cache.k, cache.v, cache.k_scales, cache.v_scales})
         if (!side.empty())
           copy_head(side, from[pair] * heads + block % heads, to[pair] * heads + block % heads);

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <vector>
 
 #include "ops/attention.h"
 #include "ops/cuda/attention/attention_int8.cuh"
@@ -64,18 +66,19 @@ __global__ __launch_bounds__(32 *
   }
 }
 
-// Page ids travel in the kernel's parameters, so that the copy can be recorded.
+// Page ids and where the layers' pages are travel in the kernel's parameters, so that the copy can be
+// recorded.
 struct PageCopies {
-  static constexpr int kMost = 128;
+  static constexpr int kMost = 64, kMostSides = 96;
   int32_t from[kMost], to[kMost];
+  void* sides[kMostSides];  // keys or values of a layer
 };
 
-// Block (i, side, part): a part of page from[i] of the keys or values.
+// Block (i, side, part): a part of page from[i] of the keys or values of a layer.
 template <typename Unit>
-__global__ void copy_pages_kernel(Unit* k, Unit* v, int64_t page_units,
-                                  const __grid_constant__ PageCopies copies) {
+__global__ void copy_pages_kernel(int64_t page_units, const __grid_constant__ PageCopies copies) {
   wait_for_inputs();
-  Unit* const side = blockIdx.y == 0 ? k : v;
+  Unit* const side = static_cast<Unit*>(copies.sides[blockIdx.y]);
   const Unit* const from = side + copies.from[blockIdx.x] * page_units;
   Unit* const to = side + copies.to[blockIdx.x] * page_units;
   for (int64_t i = static_cast<int64_t>(blockIdx.z) * blockDim.x + threadIdx.x; i < page_units;
@@ -83,30 +86,38 @@ __global__ void copy_pages_kernel(Unit* k, Unit* v, int64_t page_units,
     to[i] = from[i];
 }
 
-// k and v: [pages, ...], dense, of one shape.
-void copy_pages(Context& ctx, TensorView k, TensorView v, std::span<const int32_t> from,
+// sides: [pages, ...], dense, of one shape; at most kMostSides.
+void copy_some_pages(Context& ctx, std::span<const TensorView> sides, std::span<const int32_t> from,
+                     std::span<const int32_t> to) {
+  PageCopies copies{};
+  std::ranges::copy(from, copies.from);
+  std::ranges::copy(to, copies.to);
+  std::ranges::transform(sides, copies.sides, [](const TensorView& side) { return side.data(); });
+  const TensorView& shape = sides.front();
+  const int64_t page_bytes = shape.elements() / shape.dim(0) * size_of(shape.dtype());
+  const auto copy = [&](auto unit) {
+    using Unit = decltype(unit);
+    constexpr unsigned kThreads = 256, kMostParts = 64;
+    const int64_t units = page_bytes / static_cast<int64_t>(sizeof(Unit));
+    const auto parts = static_cast<unsigned>(std::min<int64_t>(blocks_for(units, kThreads), kMostParts));
+    const dim3 blocks(static_cast<unsigned>(from.size()), static_cast<unsigned>(sides.size()), parts);
+    launch(ctx, "copy_kv_pages", Grid{blocks, dim3(kThreads)}, copy_pages_kernel<Unit>, units, copies);
+  };
+  const auto is_wide = [](const TensorView& side) { return is_aligned(side.data(), 16); };
+  if (page_bytes % 16 == 0 && std::ranges::all_of(sides, is_wide))
+    copy(uint4{});
+  else
+    copy(uint8_t{});
+}
+
+void copy_pages(Context& ctx, std::span<const TensorView> sides, std::span<const int32_t> from,
                 std::span<const int32_t> to) {
-  const int64_t page_bytes = k.elements() / k.dim(0) * size_of(k.dtype());
-  const bool wide = page_bytes % 16 == 0 && is_aligned(k.data(), 16) && is_aligned(v.data(), 16);
-  constexpr unsigned kThreads = 256;
-  for (size_t done = 0; done < from.size(); done += PageCopies::kMost) {
-    const size_t count = std::min<size_t>(from.size() - done, PageCopies::kMost);
-    PageCopies copies{};
-    std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(done), count, copies.from);
-    std::copy_n(to.begin() + static_cast<std::ptrdiff_t>(done), count, copies.to);
-    const auto copy = [&](auto unit) {
-      using Unit = decltype(unit);
-      const int64_t units = page_bytes / static_cast<int64_t>(sizeof(Unit));
-      const auto parts = static_cast<unsigned>(std::min<int64_t>(blocks_for(units, kThreads), 64));
-      launch(ctx, "copy_kv_pages", Grid{dim3(static_cast<unsigned>(count), 2, parts), dim3(kThreads)},
-             copy_pages_kernel<Unit>, static_cast<Unit*>(k.data()), static_cast<Unit*>(v.data()), units,
-             copies);
-    };
-    if (wide)
-      copy(uint4{});
-    else
-      copy(uint8_t{});
-  }
+  for (size_t page = 0; page < from.size(); page += PageCopies::kMost)
+    for (size_t side = 0; side < sides.size(); side += PageCopies::kMostSides) {
+      const size_t pages = std::min<size_t>(from.size() - page, PageCopies::kMost);
+      copy_some_pages(ctx, sides.subspan(side, std::min<size_t>(sides.size() - side, PageCopies::kMostSides)),
+                      from.subspan(page, pages), to.subspan(page, pages));
+    }
 }
 
 // Kernels read and write pairs of floats of qkv and out, and sixteen bytes of pages.
@@ -188,10 +199,15 @@ void append_kv(Context& ctx, TensorView qkv, const HeadLayout& layout, const Bat
   prepare_heads(ctx, call, {.append = true});
 }
 
-void copy_kv_pages(Context& ctx, const KvLayer& cache, std::span<const int32_t> from,
+void copy_kv_pages(Context& ctx, std::span<const KvLayer> layers, std::span<const int32_t> from,
                    std::span<const int32_t> to) {
-  copy_pages(ctx, cache.k, cache.v, from, to);
-  if (!cache.k_scales.empty()) copy_pages(ctx, cache.k_scales, cache.v_scales, from, to);
+  std::vector<TensorView> pages, scales;
+  for (const KvLayer& layer : layers) {
+    pages.insert(pages.end(), {layer.k, layer.v});
+    if (!layer.k_scales.empty()) scales.insert(scales.end(), {layer.k_scales, layer.v_scales});
+  }
+  copy_pages(ctx, pages, from, to);
+  copy_pages(ctx, scales, from, to);
 }
 
 void paged_attention(Context& ctx, TensorView qkv, const HeadLayout& layout, const BatchPlan& plan,

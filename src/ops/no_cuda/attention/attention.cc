@@ -9,7 +9,7 @@ void qk_norm_rope(Context&, TensorView, const HeadLayout&, const QkNorm&, Tensor
 void append_kv(Context&, TensorView, const HeadLayout&, const BatchPlan&, const KvLayer&) {
   unavailable("append_kv");
 }
-void copy_kv_pages(Context&, const KvLayer&, std::span<const int32_t>, std::span<const int32_t>) {
+void copy_kv_pages(Context&, std::span<const KvLayer>, std::span<const int32_t>, std::span<const int32_t>) {
   unavailable("copy_kv_pages");
 }
 void paged_attention(Context&, TensorView, const HeadLayout&, const BatchPlan&, const KvLayer&, int64_t,
