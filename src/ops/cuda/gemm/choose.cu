@@ -66,7 +66,7 @@ bool adds_later(const Gemm& gemm, const Machine& machine) {
   const bool many = gemm.rows > kSkinnyRows || outgrows_skinny(gemm, machine);
   return machine.wgmma && many && size_of(gemm.operand) == 2 &&
          settled_bytes(gemm.shape.outputs) <= kSharedBytes &&
-         (has_wide_segments(gemm.shape, gemm.rows, machine) ||
+         (segments_shape(gemm.shape, gemm.rows, machine) ||
           partial_plan(gemm.shape, gemm.rows, machine).row_groups > 0);
 }
 

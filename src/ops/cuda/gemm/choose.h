@@ -62,8 +62,9 @@ struct GemmChoice {
 GemmChoice choose(const Gemm& gemm, const Machine& machine);
 
 // Whether the sums onto a residual stream are left for the norm behind it to add (sm90/partial.cuh, and
-// wide_segments of large matrices): 17 to 256 rows on 9.0, of large matrices kept in 16 bits 9 to 256, no
-// bias, even segments, outputs in whole blocks, and rows that fit into the block that norms them.
+// wide_segments): 17 to 384 rows on 9.0, of large matrices 9 to 256 (kept in 16 bits; otherwise 17), no bias,
+// even segments, outputs in whole blocks, all blocks at once from 257 rows on, and rows that fit into the
+// block that norms them.
 bool adds_later(const Gemm& gemm, const Machine& machine);
 
 // Whether the wide kernel that choose_wide gives is expected to be faster than tile_kernel.

@@ -122,7 +122,7 @@ TEST(ChooseGemm, WithoutWgmmaMoreThan16RowsTakeTile) {
     }
 }
 
-TEST(ChooseGemm, ResidualSumsWaitFor17To256RowsAndOfLargeMatricesFor9) {
+TEST(ChooseGemm, ResidualSumsWaitFor17To384RowsAndOfLargeMatricesFor9To256) {
   const auto waits = [](const MatrixShape& shape, int64_t rows, const Machine& machine = kH200,
                         DType operand = DType::bf16) {
     return adds_later({.shape = shape, .operand = operand, .rows = rows}, machine);
@@ -130,10 +130,12 @@ TEST(ChooseGemm, ResidualSumsWaitFor17To256RowsAndOfLargeMatricesFor9) {
   EXPECT_FALSE(waits(kOut, 16));
   EXPECT_TRUE(waits(kOut, 17));
   EXPECT_TRUE(waits(kDown, 256));
-  EXPECT_FALSE(waits(kDown, 257));
+  EXPECT_TRUE(waits(kDown, 384));
+  EXPECT_FALSE(waits(kDown, 385));
   EXPECT_FALSE(waits(kOut, 64, kA100));
   EXPECT_TRUE(waits({2560, 1, 9728}, 9));
   EXPECT_FALSE(waits({2560, 1, 9728}, 8));
+  EXPECT_FALSE(waits({2560, 1, 9728}, 257));
   EXPECT_FALSE(waits(kOut, 64, kH200, DType::f32));
   EXPECT_TRUE(waits({6144, 1, 2048}, 64));
   EXPECT_FALSE(waits({6272, 1, 2048}, 64));  // a row of it does not fit into the block that norms it

@@ -26,7 +26,7 @@ bool linear_sums(Context& ctx, TensorView in, const PackedMatrix& weight, Tensor
                   .x_stride = in.stride(0),
                   .rows = in.dim(0)};
   if (is_narrow(product)) product = widened(ctx, product);
-  if (!has_wide_segments(product.shape, product.rows, machine_of(ctx)))
+  if (!segments_shape(product.shape, product.rows, machine_of(ctx)))
     return partial_product(ctx, product, sums);
   wide_segments(ctx, product, sums);
   return true;

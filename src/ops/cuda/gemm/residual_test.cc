@@ -52,7 +52,7 @@ TEST_P(ResidualStream, HasTheBitsOfAddingAtOnce) {
     const PackedMatrix gate_up = pair(512, dim);
     const Tensor norm_weight = put(random_values(dim, 8), {dim});
     const RmsNorm norm{norm_weight, kEps};
-    for (const int64_t rows : {1, 16, 17, 24, 33, 64, 65, 100, 128, 129, 200, 256, 257}) {
+    for (const int64_t rows : {1, 16, 17, 24, 33, 64, 65, 100, 128, 129, 200, 256, 257, 300, 384, 385}) {
       SCOPED_TRACE(testing::Message() << rows << " rows of " << dim);
       const Workspace::Scope scope(*ctx().workspace);
       const Tensor heads = put(random_values(rows * 2048, 1), {rows, 2048}, dtype());
@@ -66,7 +66,8 @@ TEST_P(ResidualStream, HasTheBitsOfAddingAtOnce) {
 
       Residual stream(ctx(), x, dtype());
       add_linear(ctx(), heads, out, stream);
-      EXPECT_EQ(stream.pending, rows > 16 && rows <= 256);
+      // 12 blocks of 1,536 outputs by two of 192 rows and eight segments do not all run at once.
+      EXPECT_EQ(stream.pending, rows > 16 && rows <= (dim > 1024 ? 256 : 384));
       norm_swiglu(ctx(), stream, norm, gate_up, inner);
       EXPECT_FALSE(stream.pending);
       add_linear(ctx(), inner, down, stream);
@@ -91,7 +92,7 @@ TEST_P(ResidualStream, HasTheBitsOfAddingAtOnce) {
 
 TEST_P(ResidualStream, TheMostInputsThatFitHaveTheBitsOfAddingAtOnce) {
   const PackedMatrix out = matrix(1024, 3072, 2);
-  for (const int64_t rows : {17, 64, 128, 200, 256}) {
+  for (const int64_t rows : {17, 64, 128, 200, 256, 320, 384}) {
     const Workspace::Scope scope(*ctx().workspace);
     const Tensor in = put(random_values(rows * 3072, 1), {rows, 3072}, dtype());
     const Tensor x = put(random_values(rows * 1024, 3), {rows, 1024}),
@@ -104,18 +105,28 @@ TEST_P(ResidualStream, TheMostInputsThatFitHaveTheBitsOfAddingAtOnce) {
   }
 }
 
-TEST(WideSegments, AreOfLargeMatricesAnd9To256Rows) {
+TEST(WideSegments, AreOfLargeMatricesUpTo256RowsAndOfOthersFrom257) {
   const Machine machine{132, 227 << 10, true};
+  const auto has = [&](const MatrixShape& matrix, int64_t rows) {
+    return segments_shape(matrix, rows, machine).has_value();
+  };
   const MatrixShape down{2560, 1, 9728};
-  EXPECT_FALSE(has_wide_segments(down, 8, machine));
-  EXPECT_TRUE(has_wide_segments(down, 9, machine));
-  EXPECT_TRUE(has_wide_segments(down, 256, machine));
-  EXPECT_FALSE(has_wide_segments(down, 257, machine));
-  EXPECT_TRUE(has_wide_segments({2560, 1, 4096}, 64, machine));
-  EXPECT_FALSE(has_wide_segments({2560, 1, 4096}, 64, {132, 227 << 10}));
-  EXPECT_FALSE(has_wide_segments({1024, 1, 3072}, 64, machine));  // S1-mini's
-  EXPECT_FALSE(has_wide_segments({2560, 1, 4064}, 64, machine));  // a segment of 15 tiles
-  EXPECT_FALSE(has_wide_segments({2564, 1, 4096}, 64, machine));
+  EXPECT_FALSE(has(down, 8));
+  EXPECT_TRUE(has(down, 9));
+  EXPECT_TRUE(has(down, 256));
+  EXPECT_FALSE(has(down, 257));
+  EXPECT_TRUE(has({2560, 1, 4096}, 64));
+  EXPECT_FALSE(segments_shape({2560, 1, 4096}, 64, {132, 227 << 10}));
+  EXPECT_FALSE(has({2560, 1, 4064}, 64));  // a segment of 15 tiles
+  EXPECT_FALSE(has({2564, 1, 4096}, 64));
+  for (const MatrixShape& small : {MatrixShape{1024, 1, 3072}, MatrixShape{1024, 1, 2048}}) {  // S1-mini's
+    EXPECT_FALSE(has(small, 256));
+    EXPECT_TRUE(has(small, 257));
+    EXPECT_TRUE(has(small, 384));
+    EXPECT_FALSE(has(small, 385));
+    EXPECT_FALSE(segments_shape(small, 300, {68, 227 << 10, true}));  // two rounds of blocks
+  }
+  EXPECT_FALSE(has({1536, 1, 2048}, 300));
 }
 
 TEST_P(ResidualStream, LargeMatricesHaveTheBitsOfAddingAtOnce) {

@@ -17,7 +17,7 @@ auto kernel_of(const PartialPlan& plan) {
 }  // namespace
 
 PartialPlan partial_plan(const MatrixShape& matrix, int64_t rows, const Machine& machine) {
-  if (rows <= kSkinnyRows || rows > kMostPendingRows || matrix.paired || !has_even_segments(matrix))
+  if (rows <= kSkinnyRows || rows > kMostPartialRows || matrix.paired || !has_even_segments(matrix))
     return {};
   PartialPlan plan{.row_groups = rows <= 64 ? 1 : 2, .tile_rows = rows <= 128 ? 8 : 16};
   const int outputs = plan.tile_rows * kTileOutputs;

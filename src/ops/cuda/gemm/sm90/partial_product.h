@@ -12,6 +12,7 @@ struct PartialPlan {
   int tile_rows = 0;   // of the matrix, of a block
   int weights_offset = 0, barriers_offset = 0, bytes = 0;
 };
+constexpr int64_t kMostPartialRows = 256;
 PartialPlan partial_plan(const MatrixShape& matrix, int64_t rows, const Machine& machine);
 
 // sums = the sums of each segment of x weight^T (matrix_layout.cuh), without the epilogue: f32 [segments,

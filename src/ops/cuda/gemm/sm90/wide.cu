@@ -50,15 +50,11 @@ void wide_product_by(Context& ctx, const Product& product, const WideChoice& cho
   launch_choice(ctx, product, choice, snake_alpha, nullptr);
 }
 
-bool has_wide_segments(const MatrixShape& matrix, int64_t rows, const Machine& machine) {
-  return machine.wgmma && rows >= kFewestPendingRows && rows <= kMostPendingRows && !matrix.paired &&
-         matrix.outputs % kTileOutputs == 0 && has_even_segments(matrix) && is_large(matrix, machine);
-}
-
 void wide_segments(Context& ctx, Product product, TensorView sums) {
   product.epilogue = {.y = sums.data(), .y_stride = product.shape.outputs};
-  const int shape = product.rows <= 64 ? kSegmentsShape : kTallSegmentsShape;
-  launch_choice(ctx, product, {shape, 1}, nullptr, sums.as<float>());
+  const std::optional<int> shape = segments_shape(product.shape, product.rows, machine_of(ctx));
+  CHECK(shape, "no kernel for the segments of ", product.rows, " rows");
+  launch_choice(ctx, product, {*shape, 1}, nullptr, sums.as<float>());
 }
 
 }  // namespace shoal::ops::cuda

@@ -95,6 +95,22 @@ __device__ inline int tiles_of_segment(const TileArguments& a, int segment) {
   return min(a.segment_tiles, a.row_tiles - segment * a.segment_tiles);
 }
 
+// The totals of a result: its segments' sums, added in order.
+template <typename T, int kShape>
+__device__ inline void total_segments(const WideWork<kShape>& work, WideConsumer<T, kShape>& consumer,
+                                      float (&totals)[WideSizes<kShape>::kSums]) {
+  constexpr int kSums = WideSizes<kShape>::kSums;
+  // Set so that the compiler keeps no registers for sums of the result before.
+  float sums[kSums] = {};
+#pragma unroll
+  for (float& total : totals) total = 0.0f;
+  for (int segment = work.segment_begin; segment < work.segment_end; ++segment) {
+    consumer.run_segment(tiles_of_segment(work.arguments.tile, segment), sums);
+#pragma unroll
+    for (int i = 0; i < kSums; ++i) totals[i] = __fadd_rn(totals[i], sums[i]);
+  }
+}
+
 // Unsplit: group `group`'s rows of every result of the block.
 template <typename T, int kShape>
 __device__ inline void make_results(const WideArguments& arguments, const WideShared<kShape>& shared,
@@ -103,21 +119,19 @@ __device__ inline void make_results(const WideArguments& arguments, const WideSh
   const TileArguments& a = arguments.tile;
   WideConsumer<T, kShape> consumer(arguments, shared, group);
   for (WideWork<kShape> work(arguments); work.has_result(); work.next()) {
-    // Set so that the compiler keeps no registers for sums of the result before.
-    float totals[Sizes::kSums] = {}, sums[Sizes::kSums] = {};
-    for (int segment = work.segment_begin; segment < work.segment_end; ++segment) {
-      consumer.run_segment(tiles_of_segment(a, segment), sums);
-#pragma unroll
-      for (int i = 0; i < Sizes::kSums; ++i) totals[i] = __fadd_rn(totals[i], sums[i]);
-    }
     const int64_t row = static_cast<int64_t>(work.row_block()) * Sizes::kRows + group * 64 +
                         static_cast<int>(threadIdx.x % 128 / 32) * 16;
-    if constexpr (Sizes::kThis.by_segment)
-      store_segment(a, work.segment_begin, row, work.output_block() * Sizes::kOutputs, totals);
-    else if (a.paired)
-      store_totals<kShape, true>(a, own_sums, row, work.output_block() * (Sizes::kOutputs / 2), totals);
-    else
-      store_totals<kShape, false>(a, own_sums, row, work.output_block() * Sizes::kOutputs, totals);
+    float results[Sizes::kSums] = {};
+    if constexpr (Sizes::kThis.by_segment) {
+      consumer.run_segment(tiles_of_segment(a, work.segment_begin), results);
+      store_segment(a, work.segment_begin, row, work.output_block() * Sizes::kOutputs, results);
+    } else {
+      total_segments(work, consumer, results);
+      if (a.paired)
+        store_totals<kShape, true>(a, own_sums, row, work.output_block() * (Sizes::kOutputs / 2), results);
+      else
+        store_totals<kShape, false>(a, own_sums, row, work.output_block() * Sizes::kOutputs, results);
+    }
   }
 }
 

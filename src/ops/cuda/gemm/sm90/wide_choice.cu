@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/cuda/gemm/sm90/partial_product.h"
 #include "ops/cuda/gemm/sm90/wide_choice.h"
+#include "ops/residual.h"
 
 namespace shoal::ops::cuda {
 namespace {
@@ -12,7 +14,7 @@ constexpr int kMostStages = 8;
 // products (ops_cuda_conv_bench wide), weighted towards those near the fastest. Convolutions among them
 // copied their rows 16 bytes at a time. The shapes for large matrices were set by hand: so that they are
 // taken where they were measured to be fastest, but 128 x 160, which lies between its neighbours (of 1,000
-// rows of S2-Pro's w1 and w3 it takes 159 us, they 161 and 163).
+// rows of S2-Pro's w1 and w3 it takes 159 us, they 161 and 163), as 128 x 144 does.
 struct WideTimes {
   double start;    // until the first stage is there
   double tile;     // of 32 inputs of a result
@@ -34,6 +36,8 @@ constexpr std::array<WideTimes, kWideShapes.size()> kTimes = {{
     {0, 0, 0, 0},  // never chosen
     {3.0, 0.1, 0.9, 0},
     {0.0, 0.26, 4.3, 0},
+    {0, 0, 0, 0},  // never chosen
+    {0.0, 0.245, 3.9, 0},
     {0, 0, 0, 0},  // never chosen
 }};
 
@@ -78,8 +82,9 @@ WidePlan wide_plan(const WideChoice& choice, const MatrixShape& matrix, const Ma
   WidePlan plan;
   plan.local_segments = static_cast<int>(blocks_of(segments_of(matrix), choice.cluster));
   const int64_t sums =
-      shape.split ? int64_t{4} * plan.local_segments * shape.rows() * (shape.outputs + kWideSumPadding)
-                  : int64_t{4} * shape.rows() * (kWideChunk + kWideSumPadding);
+      shape.split        ? int64_t{4} * plan.local_segments * shape.rows() * (shape.outputs + kWideSumPadding)
+      : shape.by_segment ? 0  // they are stored from registers
+                         : int64_t{4} * shape.rows() * (kWideChunk + kWideSumPadding);
   const int64_t barriers = 16 * kMostStages;
   // A block needs 1 KiB beyond its request.
   const int64_t room = (machine.shared_bytes + 1024) / shape.blocks - 1024 - sums - barriers;
@@ -139,6 +144,20 @@ WideChoice choose_wide(const MatrixShape& matrix, int64_t rows, const Machine& m
     }
   }
   return best;
+}
+
+std::optional<int> segments_shape(const MatrixShape& matrix, int64_t rows, const Machine& machine) {
+  if (!machine.wgmma || matrix.paired || matrix.outputs % kTileOutputs != 0 || !has_even_segments(matrix))
+    return std::nullopt;
+  if (is_large(matrix, machine)) {
+    if (rows < kFewestPendingRows || rows > kMostPartialRows) return std::nullopt;
+    return rows <= 64 ? kSegmentsShape : kTallSegmentsShape;
+  }
+  if (rows <= kMostPartialRows || rows > kMostPendingRows) return std::nullopt;
+  const WideShape& shape = kWideShapes[kSmallSegmentsShape];
+  const int64_t blocks = blocks_of(rows, shape.rows()) * blocks_of(matrix.outputs, shape.outputs) * kSegments;
+  if (blocks > machine.multiprocessors) return std::nullopt;
+  return kSmallSegmentsShape;
 }
 
 }  // namespace shoal::ops::cuda

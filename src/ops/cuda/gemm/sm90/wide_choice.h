@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <cuda_runtime.h>
+#include <optional>
 
 #include "ops/cuda/device/machine.h"
 #include "ops/cuda/gemm/operands/matrix_layout.cuh"
@@ -26,7 +27,7 @@ struct WideShape {
   constexpr int threads() const { return 128 * (row_groups + 1); }
 };
 
-constexpr std::array<WideShape, 15> kWideShapes = {{
+constexpr std::array<WideShape, 17> kWideShapes = {{
     {2, 192, false, 1, 224},
     {2, 128, false, 1, 224},
     {2, 96, false, 1, 0},
@@ -42,9 +43,11 @@ constexpr std::array<WideShape, 15> kWideShapes = {{
     {1, 48, false, 1, 0, true},
     {2, 160, false, 1, 224, true},
     {2, 160, false, 1, 224, true, true},
+    {2, 144, false, 1, 224},
+    {3, 128, false, 1, 0, false, true},
 }};
-// By segment, of up to 64 rows and of more.
-constexpr int kSegmentsShape = 11, kTallSegmentsShape = 14;
+// By segment: of large matrices, up to 64 rows and more; of others.
+constexpr int kSegmentsShape = 11, kTallSegmentsShape = 14, kSmallSegmentsShape = 16;
 
 // The registers left to a loading thread if the others take more.
 constexpr int kLoaderRegisters = 56;
@@ -78,5 +81,9 @@ bool can_do(const WideChoice& choice, const MatrixShape& matrix, const Machine& 
 double expected_us(const WideChoice& choice, const MatrixShape& matrix, int64_t rows, const Machine& machine);
 // The one that is expected to be the fastest.
 WideChoice choose_wide(const MatrixShape& matrix, int64_t rows, const Machine& machine);
+
+// Of kWideShapes, for the sums of each segment by blocks of their own, which wait (ops/residual.h): of large
+// matrices for up to 256 rows, of others for 257 to 384 where all blocks run at once.
+std::optional<int> segments_shape(const MatrixShape& matrix, int64_t rows, const Machine& machine);
 
 }  // namespace shoal::ops::cuda

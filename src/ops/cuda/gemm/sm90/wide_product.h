@@ -10,9 +10,8 @@ namespace shoal::ops::cuda {
 void wide_product_by(Context& ctx, const Product& product, const WideChoice& choice,
                      const float* snake_alpha = nullptr);
 
-// The sums of each segment of x weight^T by blocks of their own, as partial_product's: of matrices that are
-// read from device memory, 9 to 256 rows.
-bool has_wide_segments(const MatrixShape& matrix, int64_t rows, const Machine& machine);
+// The sums of each segment of x weight^T by blocks of their own, as partial_product's; where there is a
+// segments_shape.
 void wide_segments(Context& ctx, Product product, TensorView sums);
 
 }  // namespace shoal::ops::cuda

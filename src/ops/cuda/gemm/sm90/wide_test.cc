@@ -44,6 +44,17 @@ TEST(WideChoice, LargeMatricesHaveShapesOfTheirOwn) {
   EXPECT_EQ(outputs({9728, 1, 2560, true}), 160);  // w1 and w3: 122
 }
 
+// S1-mini's w1 and w3: 129 blocks of 128 x 144, one each, where 128 x 192 would leave 36 multiprocessors
+// idle.
+TEST(WideChoice, RowsOfThreeBlocksTakeTheShapeThatFillsTheGpu) {
+  const auto outputs = [](int64_t rows) {
+    const WideChoice choice = choose_wide({3072, 1, 1024, true}, rows, {132, 227 << 10, true});
+    return kWideShapes[static_cast<size_t>(choice.shape)].outputs;
+  };
+  EXPECT_EQ(outputs(300), 144);
+  EXPECT_EQ(outputs(512), 192);
+}
+
 TEST(WideChoice, PlansFitIntoSharedMemoryAndHoldEverySegment) {
   for (const MatrixShape& matrix : kShapes) {
     for (const WideChoice& choice : every_choice(matrix)) {
