@@ -1,0 +1,54 @@
+# The builds that .ci/run tests besides the release build. Sourced.
+
+# All that reads bytes from outside or handles memory, and the library under Python. The routes and the program take too
+# long under these sanitizers: the routes run under the other one, and tools/test.sh asan has everything.
+asan_modules='base tensor weights ops dual_ar dac kokoro text text_phonemes audio settings kv schedule batching voices
+  runtime allocation capi server_body server_http server_access server_observe fleet fleet_routes'
+# Kernels share nothing but what the thread team (instrumented) gives them, and would take most of the time. The other
+# modules have no threads.
+tsan_modules='base voices runtime allocation capi server_http server_access server_observe server_routes server fleet fleet_routes'
+
+build_asan() {
+  cmake --preset asan && cmake --build --preset asan --target parity_tests shoal_python $(printf '%s_test ' $asan_modules)
+}
+
+build_tsan() {
+  cmake --preset tsan -DSHOAL_SANITIZE_KERNELS=OFF && cmake --build --preset tsan --target $(printf '%s_test ' $tsan_modules)
+}
+
+# For one architecture. Without a GPU nothing runs the kernels, and code that compiles quickly shows as much. nvcc knows
+# how since CUDA 12.9.
+build_cuda() {
+  local quick=OFF
+  export PATH=/usr/local/cuda/bin:$PATH
+  if ! command -v nvcc; then return; fi
+  if ! nvidia-smi -L 2>/dev/null && nvcc --help | grep -q Ofast-compile; then quick=ON; fi
+  cmake --preset cuda -DSHOAL_CUDA_ARCHS=90a -DSHOAL_CUDA_QUICK="$quick" && cmake --build --preset cuda --target \
+    shoal ops_test ops_cuda_test dual_ar_test dac_test kokoro_test runtime_test system_test
+}
+
+build_fuzz() {
+  cmake --preset fuzz && cmake --build --preset fuzz --target $(basename -s .cc fuzz/*/*_fuzz.cc)
+}
+
+# Makes each of these builds, one after the other, from what all other programs leave of the machine.
+# FOLDER/NAME.log: what it prints; FOLDER/NAME.status: how it ended.   build_ahead FOLDER NAME...
+build_ahead() {
+  local folder=$1 name
+  shift
+  renice -n 19 $$ >/dev/null
+  chrt --idle --pid 0 $$ || true  # even less, where the system can
+  for name in "$@"; do
+    "build_$name" >"$folder/$name.log" 2>&1
+    echo $? >"$folder/status"
+    mv "$folder/status" "$folder/$name.status"
+  done
+}
+
+# Waits until build_ahead, process $ahead, has made a build. Fails as it did.   wait_for_build FOLDER NAME
+wait_for_build() {
+  while ! [ -e "$1/$2.status" ] && jobs -pr | grep -qx "$ahead"; do sleep 1; done
+  if ! [ -e "$1/$2.status" ]; then echo "the build of $2 ended without a word"; return 1; fi
+  if [ "$(<"$1/$2.status")" != 0 ]; then cat "$1/$2.log"; return 1; fi
+  tail -n 1 "$1/$2.log"
+}
