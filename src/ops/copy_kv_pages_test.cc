@@ -116,7 +116,7 @@ TEST_P(CopyKvPages, BrokenRequestsAreRefused) {
   EXPECT_THROW(copy({0}, {0}), Error);
   const std::vector<int32_t> one = {1}, two = {2};
   EXPECT_THROW(copy_layer({k, v.view().slice(0, 3)}, one, two), Error);
-  EXPECT_THROW(copy_kv_pages(ctx(), {k.view().columns(0, 1), v.view().columns(0, 1)}, one, two), Error);
+  EXPECT_THROW(copy_layer({k.view().columns(0, 1), v.view().columns(0, 1)}, one, two), Error);
   EXPECT_THROW(copy_layer({k, garbage({4, 1, 2, 2}, DType::bf16)}, one, two), Error);
   const Tensor fewer = garbage({3, 1, 2, 2});
   const KvLayer layers[] = {{k, v}, {fewer, fewer}};
