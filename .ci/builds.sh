@@ -32,7 +32,7 @@ build_fuzz() {
 }
 
 # Makes each of these builds, one after the other, from what all other programs leave of the machine.
-# FOLDER/NAME.log: what it prints; FOLDER/NAME.status: how it ended.   build_ahead FOLDER NAME...
+# FOLDER/NAME.log: what it prints; FOLDER/NAME.status: how it ended; FOLDER/ahead: what all computed.   build_ahead FOLDER NAME...
 build_ahead() {
   local folder=$1 name
   shift
@@ -43,6 +43,13 @@ build_ahead() {
     echo $? >"$folder/status"
     mv "$folder/status" "$folder/$name.status"
   done
+  times >"$folder/ahead"
+}
+
+# What `times` wrote of a shell's children to FILE, as "1m2.345s 0m6.789s", in seconds; 0: there is none.   seconds_of FILE
+seconds_of() {
+  if ! [ -e "$1" ]; then echo 0; return; fi
+  awk 'END { split($1 "m" $2, part, "m"); print int(60 * (part[1] + part[3]) + part[2] + part[4]) }' "$1"
 }
 
 # Waits until build_ahead, process $ahead, has made a build. Fails as it did.   wait_for_build FOLDER NAME
