@@ -28,7 +28,7 @@ build_cuda() {
 }
 
 build_fuzz() {
-  cmake --preset fuzz && cmake --build --preset fuzz --target $(basename -s .cc fuzz/*/*_fuzz.cc)
+  cmake --preset fuzz && cmake --build --preset fuzz --target fuzz/all
 }
 
 # Makes each of these builds, one after the other, from what all other programs leave of the machine.
