@@ -205,9 +205,8 @@ class SegmentSums {
 };
 
 // Of sixteen rows, which come from global memory, so few tiles are asked for ahead that what is left of a
-// piece is worth a case for each number of them (int8, int4, a layer of S2-Pro on an H200: 82.9, 86.9
-// -> 78.3, 80.7 us; of fewer rows, which lie in shared memory, S2-Pro's batch 8 of int8 1,993 -> 1,950
-// frames/s).
+// piece is worth a case for each number of them (a layer of S2-Pro on an H200, int8 82.9 -> 78.3 us, int4
+// 86.9 -> 80.7).
 constexpr int kFewAhead = 4;
 
 // what(s) for s = 0 .. count - 1, without a branch between them, so that the loads of all come first. count <

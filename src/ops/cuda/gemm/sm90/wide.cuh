@@ -95,15 +95,13 @@ __device__ inline int tiles_of_segment(const TileArguments& a, int segment) {
   return min(a.segment_tiles, a.row_tiles - segment * a.segment_tiles);
 }
 
-// The totals of a result: its segments' sums, added in order.
+// Adds a result's segments' sums, in order.  totals: zeros.
 template <typename T, int kShape>
 __device__ inline void total_segments(const WideWork<kShape>& work, WideConsumer<T, kShape>& consumer,
                                       float (&totals)[WideSizes<kShape>::kSums]) {
   constexpr int kSums = WideSizes<kShape>::kSums;
   // Set so that the compiler keeps no registers for sums of the result before.
   float sums[kSums] = {};
-#pragma unroll
-  for (float& total : totals) total = 0.0f;
   for (int segment = work.segment_begin; segment < work.segment_end; ++segment) {
     consumer.run_segment(tiles_of_segment(work.arguments.tile, segment), sums);
 #pragma unroll

@@ -14,7 +14,8 @@ constexpr int kMostStages = 8;
 // products (ops_cuda_conv_bench wide), weighted towards those near the fastest. Convolutions among them
 // copied their rows 16 bytes at a time. The shapes for large matrices were set by hand: so that they are
 // taken where they were measured to be fastest, but 128 x 160, which lies between its neighbours (of 1,000
-// rows of S2-Pro's w1 and w3 it takes 159 us, they 161 and 163), as 128 x 144 does.
+// rows of S2-Pro's w1 and w3 it takes 159 us, they 161 and 163). Those of 128 x 144 are
+// between its neighbours', not measured.
 struct WideTimes {
   double start;    // until the first stage is there
   double tile;     // of 32 inputs of a result
