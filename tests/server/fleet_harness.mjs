@@ -103,6 +103,9 @@ export const seesAll = (fleet) => until("the balancer to use every worker", asyn
   for (let i = 0; i < 2 * fleet.http.length; i++) await fleet.front.get("/ping");
   return (await Promise.all(fleet.http.map(pinged))).every((count, worker) => count > before[worker]);
 });
+// So has the supervisor, which looks by itself and refuses orders that would leave nobody ready.
+export const allReady = (fleet) => until("the supervisor to have seen every worker ready", async () =>
+  (await fleet.front.get("/v1/workers")).json().counts.ready === fleet.http.length);
 // Requests for speech that each worker has had.
 export const shares = (fleet) => Promise.all(fleet.http.map(async (http) => Number((await http.get("/metrics")).text().match(/^shoal_engine_submitted_total\S* (\d+)/m)[1])));
 

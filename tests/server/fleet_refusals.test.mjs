@@ -5,7 +5,7 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { Fleet, unbalanced, without } from "./fleet_harness.mjs";
+import { allReady, Fleet, ready, unbalanced, without } from "./fleet_harness.mjs";
 import { environment, program, slowness, until } from "./harness.mjs";
 import { freePorts, listen } from "./ports.mjs";
 
@@ -109,7 +109,8 @@ test("a worker's section counts for that worker alone, also after SIGHUP and rel
   const shares = () => [0, 1].map((worker) => readFileSync(`/proc/${fleet.pid(worker)}/cmdline`, "utf8").match(/--kv-memory-mb=(\d+)/)?.[1]);
   assert.deepEqual(await pages(), [200, 404]);
   assert.ok(Number(shares()[0]) > 0 && shares()[1] === undefined, `${shares()}`);
-  await until("the supervisor to see both", () => /w2: ready/.test(fleet.log));
+  await ready(fleet);
+  await allReady(fleet);
   const answer = await fleet.front.post("/v1/admin/reload", { max_queue: 3, web_page: true }, { headers: { authorization: "Bearer k" } });
   assert.equal(answer.status, 202, answer.text());
   await until("the reload", () => /rolling reload: done/.test(fleet.log), 60);

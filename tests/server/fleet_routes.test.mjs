@@ -1,7 +1,7 @@
 // What a fleet tells of itself on the balancer's address, and what an operator may ask of it while people are served.
 import assert from "node:assert/strict";
 import { Metrics } from "./exposition.mjs";
-import { balanced, ready, seesAll, shares, speakUntil } from "./fleet_harness.mjs";
+import { allReady, balanced, ready, seesAll, shares, speakUntil } from "./fleet_harness.mjs";
 import { until } from "./harness.mjs";
 import { Http } from "./http.mjs";
 
@@ -54,6 +54,7 @@ balanced("the fleet tells how it is, and the sum of what its workers tell", 2, a
 balanced("drain, restart and reload under load lose nothing; a reload that fails is taken back", 2, async (fleet) => {
   await ready(fleet);
   await seesAll(fleet);
+  await allReady(fleet);
   assert.equal((await fleet.front.post("/v1/admin/restart")).status, 401);
   const stop = { now: false };
   const speaking = speakUntil(fleet, stop, 8);
