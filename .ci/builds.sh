@@ -1,12 +1,6 @@
 # The builds that .ci/run tests besides the release build. Sourced.
 
-# All that reads bytes from outside or handles memory, and the library under Python. The routes and the program take too
-# long under these sanitizers: the routes run under the other one, and tools/test.sh asan has everything.
-asan_modules='base tensor weights ops dual_ar dac kokoro text text_phonemes audio settings kv schedule batching voices
-  runtime allocation capi server_body server_http server_access server_observe fleet fleet_routes'
-# Kernels share nothing but what the thread team (instrumented) gives them, and would take most of the time. The other
-# modules have no threads.
-tsan_modules='base voices runtime allocation capi server_http server_access server_observe server_routes server fleet fleet_routes'
+. .ci/sanitized.sh
 
 build_asan() {
   cmake --preset asan && cmake --build --preset asan --target parity_tests shoal_python $(printf '%s_test ' $asan_modules)

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -45,7 +46,11 @@ class FakeServer {
     accepting_ = std::thread([this] { accept_all(); });
   }
   ~FakeServer() {
-    stopping_ = true;
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    stops_.notify_all();
     shutdown(listener_, SHUT_RDWR);
     accepting_.join();
     {
@@ -75,6 +80,11 @@ class FakeServer {
   int connections() const { return connections_; }
 
  private:
+  bool stops_within(std::chrono::milliseconds time) {
+    std::unique_lock lock(mutex_);
+    return stops_.wait_for(lock, time, [this] { return stopping_.load(); });
+  }
+
   void accept_all() {
     for (;;) {
       const int socket = accept(listener_, nullptr, nullptr);
@@ -131,8 +141,7 @@ class FakeServer {
       sent_us_.emplace_back();
     }
     for (const ScriptStep& step : script_of_(number)) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(step.wait_ms));
-      if (step.bytes.empty() || stopping_) return false;
+      if (stops_within(std::chrono::milliseconds(step.wait_ms)) || step.bytes.empty()) return false;
       const int64_t now = now_us();
       const auto size = step.bytes.size();
       const auto sent = ssl != nullptr ? SSL_write(ssl, step.bytes.data(), static_cast<int>(size))
@@ -149,6 +158,7 @@ class FakeServer {
   int listener_ = -1;
   uint16_t port_ = 0;
   std::atomic<bool> stopping_ = false;
+  std::condition_variable stops_;
   std::atomic<int> connections_ = 0;
   mutable std::mutex mutex_;
   std::vector<int> sockets_;

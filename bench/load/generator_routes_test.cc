@@ -163,7 +163,7 @@ TEST(GeneratorRoutes, EndlessAnswersEnd) {
 }
 
 TEST(GeneratorRoutes, AServerThatSaysNothingIsNamed) {
-  const FakeServer server([](int) { return Script{{500, "late"}}; });
+  const FakeServer server([](int) { return Script{{60'000, "late"}}; });
   GeneratorOptions options = asking(server.url());
   options.timeout_s = 0.2;
   const Failure failure = answers_to(options, {.requests = 1}).at(0).failure.value();

@@ -75,7 +75,7 @@ describe("the page", { skip: browserMissing }, () => {
     assert.equal(await status(page), "Speaking");
     await page.getByRole("button", { name: "Cancel" }).first().click();
     await until("nobody speaking", async () => (await server.speaking()) === 0, 10);
-    assert.equal(await cancelled(), earlier + 1);
+    await until("it to be counted", async () => (await cancelled()) === earlier + 1);
     assert.match(await status(page), kCancelled);
     assert.ok(await page.locator("#error").isHidden());
     await silent(page);

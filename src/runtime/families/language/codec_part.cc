@@ -22,6 +22,9 @@ bool is_worth_dividing(const EngineConfig& config, int64_t bytes_per_frame) {
 }
 
 int codec_part(const EngineConfig& config, const ThreadSplit& split, int all) {
+  if (config.codec_multiprocessors > 0 && all == 0)
+    fail(ErrorCode::invalid_argument,
+         "codec_multiprocessors: divides a GPU, and this engine computes on the CPU; leave it out");
   if (config.codec_multiprocessors > 0 && config.codec_multiprocessors >= all)
     fail(ErrorCode::invalid_argument, "codec_multiprocessors: expected fewer than the device has (", all,
          "), got ", config.codec_multiprocessors);

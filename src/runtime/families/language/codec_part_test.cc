@@ -1,5 +1,6 @@
 #include "runtime/families/language/codec_part.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <utility>
 
@@ -49,9 +50,12 @@ TEST(CodecPart, LargeModelsDivideNothingOnTheirOwn) {
 }
 
 TEST(CodecPart, AllMultiprocessorsAreTooManyAndACpuHasNone) {
-  for (const int all : {0, 64})
-    EXPECT_EQ(error_of([&] { codec_part(config_of(64, 64), kOnAGpu, all); }).code(),
-              ErrorCode::invalid_argument);
+  for (const auto& [all, why] :
+       {std::pair{64, "fewer than the device has (64), got 64"}, {0, "on the CPU"}}) {
+    const Error error = error_of([&] { codec_part(config_of(64, 64), kOnAGpu, all); });
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    EXPECT_THAT(error.message(), ::testing::HasSubstr(why));
+  }
 }
 
 }  // namespace
