@@ -1,6 +1,7 @@
 // Sizes and switches of a DualAR checkpoint: config.json in its flat and its nested form.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -45,10 +46,8 @@ struct Config {
   int32_t semantic_begin = -1, semantic_end = -1, im_end = -1;
 
   int64_t columns() const { return 1 + num_codebooks; }  // ids per position: the token, then the codes
-  // Codes that a residual codebook can have: S1 keeps the first 1024 logits (MODEL.md 4).
-  int64_t residual_codes() const {
-    return family == Family::s1 && codebook_size > 1024 ? 1024 : codebook_size;
-  }
+  // Codes that a residual codebook can have: the first 1024 logits (MODEL.md 4).
+  int64_t residual_codes() const { return std::min<int64_t>(codebook_size, 1024); }
 
   // "model_type" chooses the form: "dual_ar" is flat, "fish_qwen3_omni" nested. Unknown keys are ignored. The
   // nested form also gives the semantic range and, as eos_token_id, im_end; the tokenizer's values take

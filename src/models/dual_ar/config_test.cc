@@ -128,6 +128,7 @@ TEST(Config, PublishedSizesGiveTheKnownParameterCount) {
 // 4,561,852,416 parameters in 358 tensors: the published inventory of S2-Pro.
 TEST(Config, SizesOfS2ProGiveTheKnownInventory) {
   const Config config = Config::s2_pro();
+  EXPECT_EQ(config.residual_codes(), 1024);
   EXPECT_NO_THROW(check_token_ids(config));
   int64_t parameters = 0;
   const std::vector<RequiredTensor> tensors = required_tensors(config);
