@@ -6,6 +6,9 @@
 
 namespace shoal::ops::cuda {
 
+// Of keys and values: those of a shared prefix are read by blocks that run at the same time.
+constexpr bool kReadOnce = true;
+
 // They have the row's own key and value; the others share the query heads.
 constexpr int kKeyWarp = kTileWarps - 1, kValueWarp = kTileWarps - 2;
 
@@ -183,11 +186,11 @@ struct ChunkRing {
   // Starts the copies of the next chunk's keys; kDeep: of its values too.
   __device__ __forceinline__ void copy_next(int round) const {
     if constexpr (kDeep) return copy_both(has_next(), round + 1);
-    if (has_next()) PageVectors<P, kDim>(slot).copy(keys_of(round + 1), args.pages.k);
+    if (has_next()) PageVectors<P, kDim>(slot).template copy<kReadOnce>(keys_of(round + 1), args.pages.k);
     end_copy_group();
   }
   __device__ __forceinline__ void copy_values_behind(int round) const {
-    if (has_next()) PageVectors<P, kDim>(slot).copy(values_of(round + 1), args.pages.v);
+    if (has_next()) PageVectors<P, kDim>(slot).template copy<kReadOnce>(values_of(round + 1), args.pages.v);
     end_copy_group();
   }
 
@@ -220,9 +223,9 @@ struct ChunkRing {
   // The keys and the values of `slot`, each a group of copies.
   __device__ __forceinline__ void copy_both(bool wanted, int round) const {
     const PageVectors<P, kDim> vectors(slot);
-    if (wanted) vectors.copy(keys_of(round), args.pages.k);
+    if (wanted) vectors.template copy<kReadOnce>(keys_of(round), args.pages.k);
     end_copy_group();
-    if (wanted) vectors.copy(values_of(round), args.pages.v);
+    if (wanted) vectors.template copy<kReadOnce>(values_of(round), args.pages.v);
     end_copy_group();
   }
 };

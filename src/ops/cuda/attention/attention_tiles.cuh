@@ -68,11 +68,17 @@ struct HeadTiling {
 
 // ---- asynchronous copies
 
-// 16 bytes: `bytes` of them, 16 or 0, are read, and zeros follow.
+// 16 bytes: `bytes` of them, 16 or 0, are read, and zeros follow. kOnce: nobody else reads them (drop_first).
+template <bool kOnce = false>
 __device__ inline void copy_vector(SharedAddress to, const void* from, int bytes) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(__cvta_generic_to_global(from)),
-               "r"(bytes)
-               : "memory");
+  if constexpr (kOnce)
+    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(to),
+                 "l"(__cvta_generic_to_global(from)), "r"(bytes), "l"(drop_first())
+                 : "memory");
+  else
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to),
+                 "l"(__cvta_generic_to_global(from)), "r"(bytes)
+                 : "memory");
 }
 __device__ inline void copy_or_clear(void* to_shared, const void* from, bool copy) {
   copy_vector(shared_address(to_shared), from, copy ? 16 : 0);
@@ -98,6 +104,8 @@ struct PageVectors {
       from[i] = row < 0 ? row : row * kVectors + lane % kVectors;
     }
   }
+  // kOnce: as in copy_vector.
+  template <bool kOnce = false>
   __device__ __forceinline__ void copy(P* tile, const P* side) const {
     const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
     const SharedAddress first =
@@ -109,9 +117,9 @@ struct PageVectors {
       const SharedAddress to = at_vector(first, Layout::key(row)) +
                                static_cast<unsigned>(row * Layout::kRow * static_cast<int>(sizeof(P)));
       if constexpr (sizeof(P) == 1) {  // every byte is a number: nothing to clear
-        if (from[i] >= 0) copy_vector(to, vectors + static_cast<unsigned>(from[i]), 16);
+        if (from[i] >= 0) copy_vector<kOnce>(to, vectors + static_cast<unsigned>(from[i]), 16);
       } else if (from[i] != kLeave) {
-        copy_vector(to, vectors + static_cast<unsigned>(max(from[i], 0)), from[i] >= 0 ? 16 : 0);
+        copy_vector<kOnce>(to, vectors + static_cast<unsigned>(max(from[i], 0)), from[i] >= 0 ? 16 : 0);
       }
     }
   }

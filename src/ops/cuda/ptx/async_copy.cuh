@@ -6,6 +6,17 @@
 
 namespace shoal::ops::cuda {
 
+// A copy with this policy tells the second-level cache to drop what it has read before anything else. For
+// weights, keys and values that are read once in a step: of a model that is larger than the cache they would
+// drive out the inputs and the code of the kernels that follow (docs/perf/notebook-decode.md).
+__device__ inline uint64_t drop_first() {
+  uint64_t policy = 0;
+#if __CUDA_ARCH__ >= 800
+  asm("createpolicy.fractional.L2::evict_first.b64 %0;" : "=l"(policy));
+#endif
+  return policy;
+}
+
 // 16 bytes of a weight matrix: never written while the program runs (so that the incoherent path may be taken
 // and the load may come before wait_for_inputs), read once (so that it needs no room in L1). volatile: the
 // compiler must not move it behind the wait.

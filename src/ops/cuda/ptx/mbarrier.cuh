@@ -5,6 +5,8 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 
+#include "ops/cuda/ptx/async_copy.cuh"
+
 namespace shoal::ops::cuda {
 
 __device__ inline void init_barrier(uint32_t barrier, uint32_t arrivals) {
@@ -50,6 +52,16 @@ __device__ inline void copy_bulk(uint32_t to_shared, const void* from, uint32_t 
       : "memory");
 }
 
+// The same of what is read once (drop_first).
+__device__ inline void copy_bulk_once(uint32_t to_shared, const void* from, uint32_t bytes,
+                                      uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, "
+      "[%3], %4;" ::"r"(to_shared),
+      "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(barrier), "l"(drop_first())
+      : "memory");
+}
+
 // Starts a copy of the rectangle at (x, y) of a map to shared memory (128-byte aligned) that counts for the
 // barrier, whole even where it reaches over the edge. map: a kernel's parameter.
 __device__ inline void copy_rectangle(uint32_t to_shared, const CUtensorMap& map, int x, int y,
@@ -59,6 +71,16 @@ __device__ inline void copy_rectangle(uint32_t to_shared, const CUtensorMap& map
       "%3}], "
       "[%4];" ::"r"(to_shared),
       "l"(&map), "r"(x), "r"(y), "r"(barrier)
+      : "memory");
+}
+
+// The same of what is read once (drop_first).
+__device__ inline void copy_rectangle_once(uint32_t to_shared, const CUtensorMap& map, int x, int y,
+                                           uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
+      "[%1, {%2, %3}], [%4], %5;" ::"r"(to_shared),
+      "l"(&map), "r"(x), "r"(y), "r"(barrier), "l"(drop_first())
       : "memory");
 }
 
@@ -97,6 +119,11 @@ __device__ inline uint32_t address_in(uint32_t shared, uint32_t rank) {
   uint32_t address;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(shared), "r"(rank));
   return address;
+}
+__device__ inline void store_to_cluster(uint32_t address, const float4& v) {
+  asm volatile("st.shared::cluster.v4.f32 [%0], {%1,%2,%3,%4};" ::"r"(address), "f"(v.x), "f"(v.y), "f"(v.z),
+               "f"(v.w)
+               : "memory");
 }
 __device__ inline float4 load_from_cluster(uint32_t address) {
   float4 v;

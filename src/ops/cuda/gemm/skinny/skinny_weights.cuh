@@ -85,7 +85,7 @@ class SegmentWeights {
     const uint32_t barrier = barriers_ + piece % a_.stages * 8;
     arrive_expecting(barrier, valid_ * bytes);
     for (int r = 0; r < valid_; ++r)
-      copy_bulk(address_of(to + r * a_.place_bytes), from + r * row_bytes, bytes, barrier);
+      copy_bulk_once(address_of(to + r * a_.place_bytes), from + r * row_bytes, bytes, barrier);
 #else
     for (int r = 0; r < valid_; ++r)
       for (int at = lane() * 16; at < bytes; at += 32 * 16)

@@ -80,11 +80,12 @@ class StreamedWeights {
         const char* from = from_ + start;
 #pragma unroll
         for (int r = 0; r < kTileRows; ++r, from += row_bytes_)
-          if (r < valid) copy_bulk(to + r * a_.place_bytes, from, bytes, barrier);
+          if (r < valid) copy_bulk_once(to + r * a_.place_bytes, from, bytes, barrier);
       } else {
         const char* const from = start_of_row(end_ - rows_left_) + start;
         for (int r = 0; r < valid; ++r)
-          copy_bulk(to + r * a_.place_bytes, from + static_cast<int64_t>(r) * row_bytes_, bytes, barrier);
+          copy_bulk_once(to + r * a_.place_bytes, from + static_cast<int64_t>(r) * row_bytes_, bytes,
+                         barrier);
       }
     }
     if (++fill_ == stages_) fill_ = 0;

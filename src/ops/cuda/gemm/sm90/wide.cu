@@ -34,6 +34,7 @@ void launch_choice(Context& ctx, const Product& product, const WideChoice& choic
       weight_map(product.weight, product.shape, shape.outputs / kTileOutputs, arguments.plan.stage_tiles);
   if (!product.taps.first_rows) map_rows(product, shape, arguments);
   arguments.tile.partial = sums;
+  arguments.reads_once = arguments.tile.row_blocks == 1;
   const int64_t results = int64_t{arguments.tile.row_blocks} * arguments.tile.output_blocks *
                           (shape.by_segment ? arguments.tile.segments : 1);
   const int64_t blocks = shape.split

@@ -17,6 +17,7 @@ struct WideArguments {
   CUtensorMap rows;
   int map_tiles = 1;
   int tap_rows = 0;
+  bool reads_once = false;  // one block alone reads a weight
 
   __device__ bool has_row_map() const { return !tile.first_rows; }
 };

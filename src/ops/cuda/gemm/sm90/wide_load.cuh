@@ -134,8 +134,11 @@ __device__ inline void load_weights(const WideArguments& arguments, const WideSh
     work.for_stages([&](int tile, int) {
       wait_for_phase(shared.empty(ring.stage), ring.parity ^ 1);
       arrive_expecting(shared.full(ring.stage), bytes);
-      copy_rectangle(shared.weights(ring.stage), arguments.weights, tile * kTileUnits, first,
-                     shared.full(ring.stage));
+      const uint32_t to = shared.weights(ring.stage), full = shared.full(ring.stage);
+      if (arguments.reads_once)
+        copy_rectangle_once(to, arguments.weights, tile * kTileUnits, first, full);
+      else
+        copy_rectangle(to, arguments.weights, tile * kTileUnits, first, full);
       ring.advance(shared.plan.stages);
     });
   }
