@@ -38,7 +38,8 @@ TEST(StreamedCut, RingsAreDeepAndFit) {
           if (normed) a.norm_weight = &kSomething;
           SCOPED_TRACE(testing::Message() << rows << " rows of " << shape.outputs << " x " << shape.depth);
           ASSERT_TRUE(choose_stream(a, kH200, kH200.multiprocessors));
-          EXPECT_LE(StreamedShared(a).bytes, kH200.shared_bytes * 2 / 3);
+          EXPECT_LE(StreamedShared(a).bytes,
+                    rows == 8 ? kH200.shared_bytes * 4 / 5 : kH200.shared_bytes * 2 / 3);
           EXPECT_GE(a.stages, 3);
           // Before the inputs: 64 KB, or a stage; or all of the ring.
           EXPECT_GE(a.first_stages, 1);
