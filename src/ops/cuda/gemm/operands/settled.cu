@@ -135,7 +135,7 @@ void norm_settled(Context& ctx, TensorView x, TensorView sums, const RmsNorm& no
   arguments.y = y.data();
   const bool deep = x.dim(1) > kDeepInputs;
   // Two blocks a row where there are multiprocessors for them (a layer of S2-Pro of 64 rows, an H200: 71.9 ->
-  // 70.1 us; four 78.4). A row of S1-mini is too short (24.1 -> 24.8).
+  // 70.1 us; four are slower than one). A row of S1-mini is too short (24.1 -> 24.8).
   const bool halves = deep && x.dim(1) % 8 == 0 && 2 * x.dim(0) <= machine_of(ctx).multiprocessors;
   launch(ctx, "operand of a product, settled",
          grid_of(x, deep ? kDeepThreads : kThreads, settled_bytes(x.dim(1)), halves ? 2 : 1),
