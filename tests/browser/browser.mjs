@@ -13,22 +13,32 @@ const { chromium } = createRequire(join(packages, "package.json"))("playwright-c
 export const executablePath = process.env.SHOAL_CHROMIUM ?? "/usr/bin/chromium";
 export const browserMissing = existsSync(executablePath) ? false : `${executablePath} is not installed`;
 
-// Whatever is connected to the loudspeaker is heard here too: by an analyser, and sample by sample by a recorder.
-// (No worklet: its module would have to come from the page's own origin.)
+// Whatever is connected to the loudspeaker is heard here too: by an analyser, and sample by sample by the recorder that
+// the page has for microphones. It hears everything later, since it has to be loaded first. (A ScriptProcessorNode is
+// there at once, but loses what the page's main thread does not take in time.)
 function listen() {
-  const heard = { pieces: [], analyser: null, rate: 0, starts: [] };
-  window.heard = heard;
+  window.heard = { analyser: null };
+  const kDelay_s = 3;
   const connect = AudioNode.prototype.connect;
   AudioNode.prototype.connect = function (target, ...rest) {
-    if (target instanceof AudioDestinationNode && !(this instanceof ScriptProcessorNode)) {
-      Object.assign(heard, { pieces: [], analyser: this.context.createAnalyser(), rate: this.context.sampleRate });
-      heard.analyser.fftSize = 8192;
-      connect.call(this, heard.analyser);
-      const recorder = this.context.createScriptProcessor(4096, 1, 1);
-      const { pieces } = heard;
-      recorder.onaudioprocess = (event) => pieces.push(event.inputBuffer.getChannelData(0).slice());
-      connect.call(this, recorder);
-      connect.call(recorder, this.context.destination);
+    if (target instanceof AudioDestinationNode) {
+      const { context } = this;
+      const analyser = new AnalyserNode(context, { fftSize: 8192 });
+      const delay = new DelayNode(context, { delayTime: kDelay_s, maxDelayTime: kDelay_s });
+      const nobody = new GainNode(context, { gain: 0 }); // a delay that leads nowhere does not run
+      const heard = { pieces: [], analyser, rate: context.sampleRate, delay_s: kDelay_s, error: null };
+      window.heard = heard;
+      const begin_s = context.currentTime;
+      connect.call(this, analyser);
+      connect.call(connect.call(connect.call(this, delay), nobody), context.destination);
+      const attend = async () => {
+        await context.audioWorklet.addModule(document.getElementById("recorder").dataset.src);
+        if (context.currentTime > begin_s + kDelay_s - 0.5) throw new Error("the recorder came too late to hear all");
+        const recorder = new AudioWorkletNode(context, "shoal-recorder", { channelCount: 1, channelCountMode: "explicit" });
+        recorder.port.onmessage = ({ data }) => heard.pieces.push(data);
+        connect.call(connect.call(delay, recorder), nobody);
+      };
+      attend().catch((error) => (heard.error = String(error)));
     }
     return connect.call(this, target, ...rest);
   };
@@ -69,8 +79,7 @@ export class Browser {
     page.complaints = [];
     page.strangers = [];
     page.on("console", (message) => {
-      const ofOurRecorder = message.text().startsWith("The ScriptProcessorNode is deprecated");
-      if (["error", "warning"].includes(message.type()) && !ofOurRecorder) page.complaints.push(message.text());
+      if (["error", "warning"].includes(message.type())) page.complaints.push(message.text());
     });
     page.on("pageerror", (error) => page.complaints.push(String(error)));
     page.on("request", (request) => {
@@ -93,10 +102,14 @@ export class Browser {
 
 // What the loudspeaker got so far, without the silence before it.
 export async function recorded(page) {
-  const { rate, samples } = await page.evaluate(() => ({
+  await page.evaluate(() => (window.heard.until_s = window.heard.analyser.context.currentTime + window.heard.delay_s + 0.5));
+  await page.waitForFunction(() => window.heard.error || window.heard.analyser.context.currentTime > window.heard.until_s);
+  const { error, rate, samples } = await page.evaluate(() => ({
+    error: window.heard.error,
     rate: window.heard.rate,
     samples: window.heard.pieces.flatMap((piece) => [...piece]),
   }));
+  assert.equal(error, null);
   const begin = samples.findIndex((sample) => sample !== 0);
   return { rate, samples: begin < 0 ? [] : samples.slice(begin) };
 }

@@ -31,8 +31,8 @@ export function assertClean(page) {
   assert.deepEqual(page.strangers, [], "requests that left the server");
 }
 
-// Nearly every sample, in order, bit for bit. On a busy machine the listener may run dry, which is heard as silence, and
-// the recorder may lose a buffer.
+// Every sample, in order, bit for bit, but for a few where the listener runs dry on a busy machine: that is heard as
+// silence.
 export function assertHeard(ear, samples) {
   const sent = Float32Array.from(samples, (sample) => sample / 32768);
   const matches = (at, position, length) => {
@@ -52,5 +52,5 @@ export function assertHeard(ear, samples) {
       if (found !== undefined) position = found + 1;
     }
   }
-  assert.ok(same > 0.95 * sent.length, `${same} of ${sent.length} samples were heard as they were made`);
+  assert.ok(same > 0.99 * sent.length, `${same} of ${sent.length} samples were heard as they were made`);
 }
