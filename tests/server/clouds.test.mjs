@@ -21,7 +21,7 @@ async function started(env, use, command = [program, "serve"]) {
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text) => (child.log += text));
   const ended = new Promise((resolve) => child.on("close", (code, signal) => resolve(code ?? signal)));
   try {
-    await use(child);
+    return await use(child);
   } finally {
     child.kill("SIGTERM");
     assert.equal(await ended, 0, child.log);
@@ -41,36 +41,49 @@ async function pings(http, child) {
   return seen;
 }
 
+// A server that is first seen while it loads, by the status `loading`. On a busy machine it may be ready before anybody
+// asks: then another one is started.
+async function seenLoading(loading, env, use, port = env.PORT) {
+  for (let attempt = 1; ; ++attempt) {
+    const seen = await started(env, async (child) => {
+      const statuses = await pings(new Http(Number(port)), child);
+      if (statuses.length > 1 || attempt === 5) {
+        assert.deepEqual(statuses, [loading, 200]);
+        await use(child);
+        return true;
+      }
+      return false;
+    });
+    if (seen) return;
+  }
+}
+
 test("RunPod's balancer sees a worker load, be healthy, speak and go", async () => {
   const [port, health] = [await freePorts(1), await freePorts(1)];
-  await started({ PORT: String(port), PORT_HEALTH: String(health), RUNPOD_POD_ID: "a1b2" }, async (child) => {
+  await seenLoading(204, { PORT: String(port), PORT_HEALTH: String(health), RUNPOD_POD_ID: "a1b2" }, async () => {
     const [front, checks] = [new Http(port), new Http(health)];
-    assert.deepEqual(await pings(checks, child), [204, 200]);
     assert.equal((await front.get("/ping")).status, 200, "at the first port, too");
     const spoken = await front.post("/v1/audio/speech", say);
     assert.equal(spoken.status, 200, spoken.text());
     assert.equal((await checks.post("/v1/audio/speech", say)).status, 404, "the second port is for checks alone");
     const streamed = await front.post("/v1/audio/speech", { ...say, input: "A longer text. ".repeat(8) });
     assert.ok(streamed.chunks.length > 1);
-  });
+  }, health);
 });
 
 test("without PORT_HEALTH, or with the same, one port does both", async () => {
   for (const more of [{ RUNPOD_ENDPOINT_ID: "e" }, { PORT_HEALTH: "same" }]) {
     const port = String(await freePorts(1));
     if (more.PORT_HEALTH) more.PORT_HEALTH = port;
-    await started({ PORT: port, ...more }, async (child) => {
-      assert.deepEqual(await pings(new Http(Number(port)), child), [204, 200]);
+    await seenLoading(204, { PORT: port, ...more }, (child) => {
       assert.doesNotMatch(child.log, /operators are answered/);
     });
   }
 });
 
 test("elsewhere a server that loads is not healthy, and shoal ready asks at $PORT", async () => {
-  const port = await freePorts(1);
-  const env = { PORT: String(port) };
-  await started(env, async (child) => {
-    assert.deepEqual(await pings(new Http(port), child), [503, 200]);
+  const env = { PORT: String(await freePorts(1)) };
+  await seenLoading(503, env, () => {
     const asked = spawnSync(program, ["ready"], { encoding: "utf8", env: environment(env) });
     assert.equal(asked.status, 0, asked.stderr);
   });
