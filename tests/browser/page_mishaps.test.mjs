@@ -148,6 +148,35 @@ describe("the page on an ordinary day", { skip: browserMissing }, () => {
   const copy = (page) =>
     Promise.all([page.getByText("Copied", { exact: true }).waitFor(), page.getByRole("button", { name: "Copy" }).click()]);
 
+  test("a list of voices that comes late does not take back a voice that was added meanwhile", async () => {
+    const page = await browser.page(server.url);
+    let late;
+    await page.route("**/v1/audio/voices", async (route) => {
+      const response = await route.fetch();
+      if (late) return route.fulfill({ response });
+      late = () => route.fulfill({ response });
+    });
+    await page.goto(server.url);
+    await until("the first list", () => late);
+    const clip = await server.http.post("/v1/audio/speech", { model: "shoal", voice: "default", input: kShort, seed: 3, response_format: "wav" });
+    await page.getByRole("button", { name: "Add a voice" }).click();
+    const dialog = page.locator("#voice-dialog");
+    await dialog.getByLabel("Recording").setInputFiles({ name: "Late.wav", mimeType: "audio/wav", buffer: clip.body });
+    await dialog.getByLabel("Transcript").fill(kShort);
+    await dialog.getByRole("button", { name: "Add voice" }).click();
+    await dialog.waitFor({ state: "hidden" });
+    const radio = page.getByRole("radio", { name: "Late" });
+    await radio.waitFor();
+    const arrived = page.waitForResponse("**/v1/audio/voices");
+    await late();
+    await (await arrived).finished();
+    await page.evaluate(() => new Promise((done) => setTimeout(done, 100))); // the page has read it
+    assert.ok(await radio.isChecked());
+    assertClean(page);
+    await page.close();
+    await server.http.ask("DELETE", "/v1/references/delete", { body: { reference_id: "Late" } });
+  });
+
   test("Copy copies, and answers", async () => {
     await browser.context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: server.url });
     const page = await browser.open(server.url);

@@ -39,6 +39,7 @@ export interface VoiceListParts {
 export class VoiceList {
   private all: Voice[] = [];
   private shown: string; // the model whose voices are listed
+  private asked = 0; // how often the server was
   private readonly list = byId("voice-list");
   private readonly select = byId<HTMLSelectElement>("voice-select");
   private readonly deleteChosen = byId<HTMLButtonElement>("delete-voice");
@@ -67,8 +68,9 @@ export class VoiceList {
     const model = this.parts.model();
     if (model.id !== this.shown) this.show(this.expected()); // never a voice of another model
     this.shown = model.id;
+    const asked = ++this.asked;
     const answer = await this.parts.connection.json("/v1/audio/voices");
-    if (model !== this.parts.model()) return; // another has been chosen meanwhile
+    if (asked !== this.asked) return; // asked again meanwhile: of another model, or after a voice was added or deleted
     const voices = readVoices(answer, model.id);
     if (!voices.some(({ id }) => id === this.voice())) delete this.chosen[model.id];
     this.show(voices);
