@@ -135,7 +135,7 @@ TEST_P(ResidualStream, LargeMatricesHaveTheBitsOfAddingAtOnce) {
     const Tensor norm_weight = put(random_values(outputs, 8), {outputs});
     const RmsNorm norm{norm_weight, kEps};
     const PackedMatrix head = matrix(24, outputs, 6);
-    for (const int64_t rows : {8, 9, 16, 17, 64, 65, 200, 257}) {
+    for (const int64_t rows : {8, 9, 16, 17, 64, 65, 66, 67, 200, 257}) {
       SCOPED_TRACE(testing::Message() << rows << " rows of " << outputs << " x " << depth);
       const Workspace::Scope scope(*ctx().workspace);
       const Tensor in = put(random_values(rows * depth, 1), {rows, depth}, dtype());
@@ -172,31 +172,35 @@ TEST_P(ResidualStream, UnevenSegmentsAndBiasesAreAddedAtOnce) {
   expect_same_bits(get(x), get(at_once));
 }
 
+// 2,560: two blocks settle a row.
 TEST_P(ResidualStream, ReplaysReadTheCurrentContentsOfMemory) {
   ctx().graphs = &graphs();
-  constexpr int64_t kRows = 40, kDim = 1024;
-  const PackedMatrix out = matrix(kDim, kDim, 2), head = matrix(kDim, kDim, 4);
-  const Tensor norm_weight = put(random_values(kDim, 8), {kDim});
-  const RmsNorm norm{norm_weight, kEps};
-  const Tensor in = put(random_values(kRows * kDim, 1), {kRows, kDim}, dtype());
-  const Tensor x = put(random_values(kRows * kDim, 1), {kRows, kDim});
-  const Tensor y = put(random_values(kRows * kDim, 1), {kRows, kDim});
-  for (unsigned seed = 1; seed <= 6; ++seed) {
-    const Tensor before = put(random_values(kRows * kDim, seed % 2), {kRows, kDim});
-    copy(before, x);
-    run_step(ctx(), {.owner = this, .rows = kRows}, [&] {
-      const Workspace::Scope scope(*ctx().workspace);
-      Residual stream(ctx(), x, dtype());
-      for (int i = 0; i < 3; ++i) {
-        add_linear(ctx(), in, out, stream);
-        norm_linear(ctx(), stream, norm, head, y);
-      }
-    });
-    const std::vector<float> got = get(y);
-    for (int i = 0; i < 3; ++i) linear(ctx(), in, out, before, {.accumulate = true});
-    norm_linear(ctx(), before, norm, head, y);
-    expect_same_bits(got, get(y));
-    expect_same_bits(get(x), get(before));
+  constexpr int64_t kRows = 40;
+  for (const int64_t dim : {1024, 2560}) {
+    SCOPED_TRACE(testing::Message() << dim << " wide");
+    const PackedMatrix out = matrix(dim, dim, 2), head = matrix(dim, dim, 4);
+    const Tensor norm_weight = put(random_values(dim, 8), {dim});
+    const RmsNorm norm{norm_weight, kEps};
+    const Tensor in = put(random_values(kRows * dim, 1), {kRows, dim}, dtype());
+    const Tensor x = put(random_values(kRows * dim, 1), {kRows, dim});
+    const Tensor y = put(random_values(kRows * dim, 1), {kRows, dim});
+    for (unsigned seed = 1; seed <= 6; ++seed) {
+      const Tensor before = put(random_values(kRows * dim, seed % 2), {kRows, dim});
+      copy(before, x);
+      run_step(ctx(), {.owner = this, .step = dim, .rows = kRows}, [&] {
+        const Workspace::Scope scope(*ctx().workspace);
+        Residual stream(ctx(), x, dtype());
+        for (int i = 0; i < 3; ++i) {
+          add_linear(ctx(), in, out, stream);
+          norm_linear(ctx(), stream, norm, head, y);
+        }
+      });
+      const std::vector<float> got = get(y);
+      for (int i = 0; i < 3; ++i) linear(ctx(), in, out, before, {.accumulate = true});
+      norm_linear(ctx(), before, norm, head, y);
+      expect_same_bits(got, get(y));
+      expect_same_bits(get(x), get(before));
+    }
   }
 }
 

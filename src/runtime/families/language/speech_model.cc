@@ -75,6 +75,10 @@ void check_consistency(const text::Tokenizer& tokenizer, const dual_ar::Config& 
     fail(ErrorCode::corrupt_file, dir, ": the codec has codebooks of ", largest,
          " entries, but the language model reads codes up to ", language_model.codebook_size);
   }
+  if (codec.n_codebooks > 0 && codec.codebook_size > language_model.residual_codes()) {
+    fail(ErrorCode::corrupt_file, dir, ": the codec has residual codebooks of ", codec.codebook_size,
+         " entries, but a language model draws from ", language_model.residual_codes(), " at most");
+  }
   dual_ar::check_token_ids(language_model);
 }
 

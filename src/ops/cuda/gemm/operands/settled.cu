@@ -82,8 +82,11 @@ __global__ void __launch_bounds__(kThreads) settled_operand_kernel(const SettleA
             begin = kBlocks > 1 ? static_cast<int>(rank_in_cluster()) * part : 0, end = begin + part;
   for (int k = begin / 4 + static_cast<int>(threadIdx.x); k < end / 4; k += kThreads)
     copy_async<16>(&weights[k], a.norm_weight + k * 4);
-  let_successor_start();                       // the product
-  if constexpr (kBlocks > 1) leave_cluster();  // all have begun
+  let_successor_start();  // the product
+  if constexpr (kBlocks > 1) {
+    __syncwarp();
+    leave_cluster();  // all have begun
+  }
   constexpr int kTogether = 2 / kBlocks;
   const auto shared = static_cast<uint32_t>(__cvta_generic_to_shared(shared_fours));
   wait_for_inputs();
@@ -97,10 +100,12 @@ __global__ void __launch_bounds__(kThreads) settled_operand_kernel(const SettleA
     }
   });
   wait_for_copies();
-  if constexpr (kBlocks > 1)
+  if constexpr (kBlocks > 1) {
+    __syncwarp();
     synchronize_cluster();
-  else
+  } else {
     __syncthreads();
+  }
   RowNorm norm;
   norm.measure(reinterpret_cast<const float*>(shared_fours), a.depth, a.eps, true);
   for (int k = begin / 4 + static_cast<int>(threadIdx.x); k < end / 4; k += kThreads)

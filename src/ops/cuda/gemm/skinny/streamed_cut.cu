@@ -10,9 +10,9 @@ namespace {
 
 constexpr int kStageTiles[] = {10, 8, 5, 4, 2};  // the most that leave three stages
 constexpr int kWantedStages = 3, kFewestStages = 2;
-// Of a block, for its ring and its rows: more where several of these are in shared memory (S2-Pro on an H200,
-// frames/s with two thirds / four fifths: batch 1 240 / 231, batch 8 1,593 / 1,637; 8 bits, batch 1 336 /
-// 324, batch 8 2,069 / 2,144).
+// Of a block, for its ring and its rows: more of 2 to 8 rows, which most often are in shared memory, too
+// (S2-Pro on an H200, frames/s with two thirds / four fifths: batch 1 240 / 231, batch 8 1,593 / 1,637; 8
+// bits, batch 1 336 / 324, batch 8 2,069 / 2,144).
 int64_t room_of(const SkinnyArguments& a, const Machine& machine) {
   const bool several = 1 < a.rows && a.rows <= kNormRows;
   return several ? machine.shared_bytes * 4 / 5 : machine.shared_bytes * 2 / 3;

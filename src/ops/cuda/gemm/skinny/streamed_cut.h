@@ -42,9 +42,9 @@ inline int64_t parts_of(int64_t items, int64_t per_part) { return (items + per_p
 bool choose_stages(SkinnyArguments& a, int64_t room);
 
 // Sets block_rows (1 or 2), stage_tiles, stages, most_units and what is staged, for so many blocks: two
-// thirds of a multiprocessor's shared memory. The ring must be deep (half of the shared memory and two
-// kernels at once: batch 8 of S2-Pro's sizes 1,160 instead of 1,402 frames/s on an H200), and what follows
-// the kernel needs room to begin. False: there is none.
+// thirds of a multiprocessor's shared memory, of 2 to 8 rows four fifths. The ring must be deep (half of the
+// shared memory and two kernels at once: batch 8 of S2-Pro's sizes 1,160 instead of 1,402 frames/s on an
+// H200), and what follows the kernel needs room to begin. False: there is none.
 bool choose_stream(SkinnyArguments& a, const Machine& machine, int blocks);
 
 // Whether a matrix has more weights than the blocks of skinny.cuh that run at once hold, so that they take
