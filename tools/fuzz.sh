@@ -18,7 +18,7 @@ run() {
   local name=$1 seeds=()
   mkdir -p "build/fuzz/corpus/$name"
   for folder in fuzz/*/corpus/"$name"; do [ -d "$folder" ] && seeds+=("$folder"); done
-  if "build/fuzz/fuzz/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -close_fd_mask=2 \
+  if "build/fuzz/fuzz/$name" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=2048 -print_final_stats=1 -close_fd_mask=2 \
       -artifact_prefix="build/fuzz/findings/$name-" "build/fuzz/corpus/$name" "${seeds[@]}" >"build/fuzz/$name.log" 2>&1; then
     echo "$name: no finding in $(grep -oP 'number_of_executed_units: \K\d+' "build/fuzz/$name.log") runs"
   else

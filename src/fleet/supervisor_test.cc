@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <gmock/gmock.h>
+#include <list>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -16,6 +19,31 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kPatience_us = 20'000'000;
 
+// A port at which nobody can listen while this lives: bound, by a socket that does not listen.
+class HeldPort {
+ public:
+  HeldPort() {
+    const int yes = 1;
+    setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);  // error_of_port may bind it, too
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(bind(socket_, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    number_ = ntohs(address.sin_port);
+  }
+  ~HeldPort() { close(socket_); }
+  HeldPort(const HeldPort&) = delete;
+  HeldPort& operator=(const HeldPort&) = delete;
+
+  int number() const { return number_; }
+
+ private:
+  const int socket_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  int number_ = 0;
+};
+
 // Workers that are shells; nothing listens, so none is ever ready.
 class Supervised : public ::testing::Test {
  protected:
@@ -25,11 +53,8 @@ class Supervised : public ::testing::Test {
         .of_processes = {.grace_us = 300'000,
                          .rules = {.first_pause_us = 1000, .most_failures = 3},
                          .print = [this](std::string_view line) { lines_.emplace_back(line); }}};
-    int port = 20000 + getpid() % 10000;
-    for (int i = 0; i < workers; ++i) {
-      while (error_of_port(port) != 0) ++port;
-      options.workers.push_back({.name = concat("w", i + 1), .port = port++});
-    }
+    for (int i = 0; i < workers; ++i)
+      options.workers.push_back({.name = concat("w", i + 1), .port = ports_.emplace_back().number()});
     options.command = [commands](const WorkerPlan& worker) {
       return Command{
           .program = "/bin/sh", .arguments = {"-c", commands}, .environment = {"NAME=" + worker.name}};
@@ -51,6 +76,7 @@ class Supervised : public ::testing::Test {
 
   int64_t end_us_ = now_us() + kPatience_us;
   std::vector<std::string> lines_;
+  std::list<HeldPort> ports_;
 };
 
 TEST_F(Supervised, WorkersThatFailAgainAndAgainAreGivenUpAndThenTheFleetEnds) {

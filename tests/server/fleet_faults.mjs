@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { Load, requests } from "./fleet_faults_load.mjs";
 import { brokenPromises, digest, summary, table } from "./fleet_faults_report.mjs";
-import { Fleet, isAlive, ready, without } from "./fleet_harness.mjs";
+import { Fleet, isAlive, ready, used, without } from "./fleet_harness.mjs";
 import { slowness, until } from "./harness.mjs";
 import { sha256 } from "./http.mjs";
 import { listen } from "./ports.mjs";
@@ -62,7 +62,7 @@ const footprint = (pid) => ({
   descriptors: readdirSync(`/proc/${pid}/fd`).length,
 });
 
-// From the signal until another process of this worker is ready.
+// From the signal until another process of this worker is ready; ends when the balancer, too, has found that out.
 async function harmed(worker, signal) {
   const pid = fleet.pid(worker);
   const began_ms = performance.now();
@@ -70,19 +70,26 @@ async function harmed(worker, signal) {
   const isReady = () => fetch(`http://127.0.0.1:${fleet.base + worker}/ready`, { signal: AbortSignal.timeout(1000) }).then((answer) => answer.ok, () => false);
   await until(`${signal} to have an end`, () => !isAlive(pid), 60);
   await until(`worker ${worker + 1} after ${signal}`, isReady, 60);
-  return { worker: `w${worker + 1}`, signal, began_ms, recovered_ms: performance.now() - began_ms };
+  const recovered_ms = performance.now() - began_ms;
+  await used(fleet, worker);
+  return { worker: `w${worker + 1}`, signal, began_ms, recovered_ms };
 }
 
 async function faults() {
-  const harms = [], samples = [];
+  const harms = [], samples = [], away = new Set();
   const sampling = setInterval(() => samples.push({ supervisor: footprint(fleet.child.pid), balancer: footprint(fleet.balancerPid()) }), 1000);
   const end = performance.now() + plan.minutes * 60_000;
   for (let step = 0; performance.now() < end; ++step) {
+    // One worker is left to those who ask, however slow the machine is.
+    while (away.size > plan.workers - 2) await Promise.race(away);
     const at = performance.now();
     // A kill at each whole step, a stop at each half: of the worker that has been well for longest.
     const turn = step >> 1;
     const [worker, signal] = step % 2 === 0 ? [turn, "SIGKILL"] : [turn + 2, "SIGSTOP"];
-    harms.push(harmed(worker % plan.workers, signal));
+    const harm = harmed(worker % plan.workers, signal);
+    harms.push(harm);
+    away.add(harm);
+    harm.finally(() => away.delete(harm)).catch(() => {});
     await sleep(Math.max(0, at + plan.every_s * 500 - performance.now()));
   }
   clearInterval(sampling);

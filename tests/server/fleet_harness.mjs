@@ -97,6 +97,12 @@ const pinged = (http) => http.get("/metrics").then((answer) => {
   const lines = answer.text().match(/^shoal_http_requests_total\{[^}]*route="\/ping"[^}]*\} \d+/gm) ?? [];
   return lines.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
 });
+// The balancer uses this worker.
+export const used = (fleet, worker) => until(`the balancer to use worker ${worker + 1}`, async () => {
+  const before = await pinged(fleet.http[worker]).catch(() => NaN);
+  for (let i = 0; i < 2 * fleet.http.length; i++) await fleet.front.get("/ping").catch(() => {});
+  return (await pinged(fleet.http[worker]).catch(() => NaN)) > before;
+}, 60);
 // The balancer has seen that every worker is ready.
 export const seesAll = (fleet) => until("the balancer to use every worker", async () => {
   const before = await Promise.all(fleet.http.map(pinged));

@@ -83,10 +83,15 @@ export function raw(port, pieces, { patience_ms = 30_000, half_close = false } =
     const socket = net.connect(port, "127.0.0.1");
     const received = [];
     let closed_by_server = true;
-    const limit = setTimeout(() => {
+    const leave = () => {
       closed_by_server = false;
       socket.destroy();
-    }, patience_ms);
+    };
+    let limit = setTimeout(leave, Math.max(patience_ms, 30_000));
+    socket.once("data", () => {
+      clearTimeout(limit);
+      limit = setTimeout(leave, patience_ms);
+    });
     socket.on("data", (bytes) => received.push(bytes));
     socket.on("error", () => {});
     socket.on("close", () => {

@@ -52,20 +52,24 @@ test("health checks see a server that is ready, and wake nobody", async () => {
 });
 
 test("the next request waits until its model is back, alone, and says the same as before", async () => {
-  await unloaded("shoal", "again");
-  const seen = [];
-  let done = false;
-  const watch = (async () => {
-    while (!done) seen.push(await entry("again"));
-  })();
-  const answers = await Promise.all([say("again"), say("again"), say("again")]);
-  done = true;
-  await watch;
-  for (const answer of answers) assert.deepEqual([answer.status, sha256(answer.body)], [200, spoken]);
-  const loading = seen.filter(({ state }) => state === "loading");
+  let loading = [];
+  // On a busy machine the load may be over before anybody sees it.
+  for (let round = 0; round < 5 && loading.length === 0; ++round) {
+    await unloaded("shoal", "again");
+    const seen = [];
+    let done = false;
+    const watch = (async () => {
+      while (!done) seen.push(await entry("again"));
+    })();
+    const answers = await Promise.all([say("again"), say("again"), say("again")]);
+    done = true;
+    await watch;
+    for (const answer of answers) assert.deepEqual([answer.status, sha256(answer.body)], [200, spoken]);
+    assert.equal((await entry("shoal")).state, "unloaded");
+    loading = seen.filter(({ state }) => state === "loading");
+  }
   assert.ok(loading.length > 0, "no progress was shown");
   for (const { loading_s, last_load_s } of loading) assert.ok(loading_s >= 0 && last_load_s > 0);
-  assert.equal((await entry("shoal")).state, "unloaded");
 });
 
 test("every kind of request wakes its model", async () => {

@@ -38,11 +38,13 @@ async function whole(server, ...call) {
   return answer;
 }
 
-async function ping(server) {
+// A ping has 2 s. One that takes longer may be a stall of the machine; two in a row are the server's.
+async function ping(server, again = true) {
   const began = Date.now();
   const answer = await server.http.get("/ping");
-  assert.ok(Date.now() - began < pingMs * slowness, "a ping has 2 s");
-  return answer.status;
+  if (Date.now() - began < pingMs * slowness) return answer.status;
+  assert.ok(again, "two pings took more than 2 s");
+  return ping(server, false);
 }
 
 async function acceptedInMs(server) {
@@ -173,7 +175,8 @@ test("a stream is the same call: sound in chunks before it is complete", async (
   assert.ok(Date.now() > first, "the first came before the last");
 });
 
-test("connections are taken at once while everything speaks, and pings are answered", async () => {
+// Times of connections and streams while twelve requests speak.
+async function acceptedWhileBusy() {
   const busy = Array.from({ length: 12 }, (_, i) => whole(server, { ...say, seed: i }));
   await sleep(300);
   const [accepted, opened] = [[], []];
@@ -186,8 +189,14 @@ test("connections are taken at once while everything speaks, and pings are answe
     stream.socket.terminate();
     await sleep(50);
   }
-  for (const times of [accepted, opened]) assert.ok(secondLongest(times) < acceptMs * slowness, `accepted after ${times} ms`);
   for (const answer of await Promise.all(busy)) assert.equal(answer.status, 200, answer.text().slice(0, 300));
+  return [accepted, opened];
+}
+
+test("connections are taken at once while everything speaks, and pings are answered", async () => {
+  const late = [];
+  const inTime = (times) => secondLongest(times) < acceptMs * slowness || (late.push(`${times.map(Math.round)}`), false);
+  while (!(await acceptedWhileBusy()).every(inTime)) assert.ok(late.length < 3, `accepted after so many ms: ${late.join("; ")}`);
 });
 
 // The platform's end of a bidirectional stream. Parts that a client sends as UTF8 come as text, others as binary.

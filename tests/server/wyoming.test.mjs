@@ -15,6 +15,7 @@ import { event, Wyoming } from "./wyoming_client.mjs";
 const text = "The train leaves at noon.";
 const spoken = ["audio-start", "audio-chunk", "audio-stop"];
 let folder, path, server;
+let strict; // waits for nobody
 const portOf = async (which) => Number((await until("its port", () => which.log.match(/spoken at tcp:\/\/\S*:(\d+)/)))[1]);
 const start = async (where, flags = []) => {
   const started = await Server.start({ flags: ["--wyoming", `tcp://127.0.0.1:0, unix://${where}`, ...kokoroFlags(folder), ...flags] });
@@ -24,10 +25,12 @@ const start = async (where, flags = []) => {
 before(async () => {
   folder = kokoroFolder(["af_one", "bm_two"]);
   path = join(folder, "w.sock");
-  server = await start(path, ["--max-connections", "24", "--idle-timeout-s", "4", "--body-timeout-s", "2", "--grace-s", "120"]);
+  server = await start(path, ["--grace-s", "120"]);
+  strict = await start(join(folder, "strict.sock"), ["--max-connections", "24", "--idle-timeout-s", "4", "--body-timeout-s", "2"]);
 }, { timeout: 240_000 });
 after(async () => {
   await server?.stop();
+  await strict?.stop();
   rmSync(folder, { recursive: true, force: true });
 }, { timeout: 240_000 });
 
@@ -149,7 +152,7 @@ test("what asks for sound in vain gets an error, and the end that Home Assistant
     "half an event": [Buffer.from('{"type":"ping","data_length":10}\n{'), "deadline_exceeded", /too long/],
   };
   for (const [what, [bytes, code, words]] of Object.entries(wrong)) {
-    const client = await Wyoming.connect(server.wyoming);
+    const client = await Wyoming.connect(strict.wyoming);
     client.raw(bytes);
     const { data } = await client.until("error");
     assert.equal(data.code, code, `${what}: ${data.text}`);
@@ -157,7 +160,7 @@ test("what asks for sound in vain gets an error, and the end that Home Assistant
     assert.equal(await client.next(), null, `${what}: the end`);
     client.close();
   }
-  const client = await Wyoming.connect(path);
+  const client = await Wyoming.connect(strict.wyoming);
   assert.deepEqual((await client.say(text)).types, spoken, "and the server still speaks");
   client.close();
 });
@@ -174,11 +177,11 @@ test("a client that leaves is spoken to no longer", async () => {
 });
 
 test("connections, and their idle time, are limited", async () => {
-  const clients = await Promise.all(Array.from({ length: 24 }, () => Wyoming.connect(server.wyoming)));
+  const clients = await Promise.all(Array.from({ length: 24 }, () => Wyoming.connect(strict.wyoming)));
   const [first] = clients;
   first.send("ping", {});
   await first.until("pong");  // all before it were accepted
-  const late = await Wyoming.connect(server.wyoming);
+  const late = await Wyoming.connect(strict.wyoming);
   assert.match((await late.until("error")).data.text, /too many connections/);
   assert.equal(await late.next(), null);
   first.send("synthesize-start");
@@ -249,11 +252,11 @@ test("a shutdown lets speech end and idle connections go", { timeout: 300_000 },
   const [idle, busy, streaming] = await Promise.all([server.wyoming, server.wyoming, path].map(Wyoming.connect));
   busy.send("synthesize", { text: "Good morning, everybody. ".repeat(8) });
   streaming.send("synthesize-start");
-  streaming.send("synthesize-chunk", { text: "Good morning. " });
-  await busy.until("audio-start");
+  streaming.send("synthesize-chunk", { text: "Good morning. And" });
+  await Promise.all([busy.until("audio-start"), streaming.until("audio-start")]);  // both are inside
   server.signal("SIGTERM");
   assert.equal(await idle.next(), null);
-  streaming.send("synthesize-chunk", { text: "And good night." });
+  streaming.send("synthesize-chunk", { text: " good night." });
   streaming.send("synthesize-stop");
   await Promise.all([busy.until("audio-stop"), streaming.until("synthesize-stopped")]);
   assert.equal(await busy.next(), null);
