@@ -44,6 +44,18 @@ function listen() {
   };
 }
 
+// How long the page's main thread was kept from its work, by the machine or by itself.
+function watchStalls() {
+  const kTick_ms = 20;
+  let last_ms = performance.now();
+  window.stalled_ms = 0;
+  setInterval(() => {
+    const now_ms = performance.now();
+    window.stalled_ms = Math.max(window.stalled_ms, now_ms - last_ms - kTick_ms);
+    last_ms = now_ms;
+  }, kTick_ms);
+}
+
 export class Browser {
   static async start() {
     const profile = mkdtempSync(join(tmpdir(), "shoal_browser_"));
@@ -58,6 +70,7 @@ export class Browser {
         "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"],
     });
     await context.addInitScript(listen);
+    await context.addInitScript(watchStalls);
     return new Browser(context, profile);
   }
 

@@ -214,13 +214,17 @@ describe("the page on an ordinary day", { skip: browserMissing }, () => {
     Object.assign(door, { pace: 0.7, broken_s: Infinity });
     const page = await browser.open(door.url);
     await seeded(page, 9);
-    // Sound that the door itself sends late may leave a gap.
-    for (let attempt = 0; attempt === 0 || (attempt < 4 && door.late_s > 0.1); ++attempt) {
+    const gaps = () => page.locator("#gaps").textContent();
+    // Sound that the door itself sends late, or a page that gets no time, may leave a gap.
+    const disturbed = async () => door.late_s > 0.1 || (await page.evaluate(() => window.stalled_ms > 100));
+    for (let attempt = 1; attempt <= 4; ++attempt) {
+      await page.evaluate(() => (window.stalled_ms = 0));
       await speak(page, kShort + " " + kShort);
       await idle(page);
       await played(page);
+      if ((await gaps()) === "0" || !(await disturbed())) break;
     }
-    assert.equal(await page.locator("#gaps").textContent(), "0");
+    assert.equal(await gaps(), "0");
     assert.ok(Number(await page.locator("#rtf").textContent()) > 0.65);
     assertHeard((await recorded(page)).samples, (await whole(kShort + " " + kShort, 9)).samples);
     assertClean(page);

@@ -101,6 +101,7 @@ const rolled = async (what, body) => {
   if (answer.status !== 202) throw new Error(`${what}: ${answer.status} ${answer.text()}`);
   return until(`the ${what} to end`, async () => {
     const { rolling } = (await fleet.front.get("/v1/workers")).json();
+    if (rolling.what === "rollback") throw new Error(`the ${what} was taken back`);
     return rolling.what === what && rolling.outcome !== "under way" && rolling;
   }, 300);
 };
@@ -128,6 +129,8 @@ async function startedAgain() {
   const code = await next.stop();
   if (code !== 0) throw new Error(`the new fleet ended with ${code}: ${next.log.slice(-2000)}`);
 }
+
+process.on("uncaughtExceptionMonitor", () => console.error(`The fleet's log ended with:\n${fleet.log.slice(-8000)}`));
 
 const report = { plan, phases: {} };
 async function phase(name, harm) {
