@@ -91,8 +91,11 @@ TEST(GeneratorRoutes, UnderrunsAreExact) {
     for (size_t buffer = 0; buffer < kBuffers_ms.size(); ++buffer) {
       const PlayerFigures truth = play(sent, 24'000, kBuffers_ms[buffer], sent.back().at_us);
       const double off = std::abs(static_cast<double>(figures.players[buffer].dry_us - truth.dry_us)) / 1e3;
+      const int64_t underruns = figures.players[buffer].underruns;
+      EXPECT_LE(underruns, 2) << kBuffers_ms[buffer];
+      // A first piece that came late leaves less silence, or none.
       if (off < 1) {
-        EXPECT_EQ(figures.players[buffer].underruns, 2) << kBuffers_ms[buffer];
+        EXPECT_EQ(underruns, 2) << kBuffers_ms[buffer];
       }
       off_ms[buffer] = std::min(off_ms[buffer], off);
     }

@@ -45,16 +45,14 @@ async function pings(http, child) {
 // asks: then another one is started.
 async function seenLoading(loading, env, use, port = env.PORT) {
   for (let attempt = 1; ; ++attempt) {
-    const seen = await started(env, async (child) => {
+    const wasSeen = await started(env, async (child) => {
       const statuses = await pings(new Http(Number(port)), child);
-      if (statuses.length > 1 || attempt === 5) {
-        assert.deepEqual(statuses, [loading, 200]);
-        await use(child);
-        return true;
-      }
-      return false;
+      if (statuses.length === 1 && attempt < 5) return false;
+      assert.deepEqual(statuses, [loading, 200]);
+      await use(child);
+      return true;
     });
-    if (seen) return;
+    if (wasSeen) return;
   }
 }
 

@@ -81,7 +81,7 @@ async function faults() {
   const end = performance.now() + plan.minutes * 60_000;
   for (let step = 0; performance.now() < end; ++step) {
     // One worker is left to those who ask, however slow the machine is.
-    while (away.size > plan.workers - 2) await Promise.race(away);
+    while (away.size >= Math.max(1, plan.workers - 1)) await Promise.race(away);
     const at = performance.now();
     // A kill at each whole step, a stop at each half: of the worker that has been well for longest.
     const turn = step >> 1;

@@ -4,6 +4,7 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Metrics } from "./exposition.mjs";
 import { Http, sha256 } from "./http.mjs";
@@ -41,6 +42,19 @@ export async function until(what, condition, seconds = 20) {
     if (value) return value;
     if (Date.now() > end) throw new Error(`waited ${seconds * slowness} s in vain for: ${what}`);
     await sleep(15);
+  }
+}
+
+// How long this process got no time since it was asked last: a machine that stalls keeps servers from their work, too.
+export class Stalls {
+  #delay = monitorEventLoopDelay({ resolution: 10 });
+  constructor() {
+    this.#delay.enable();
+  }
+  longestMs() {
+    const longest = this.#delay.max / 1e6;
+    this.#delay.reset();
+    return longest;
   }
 }
 

@@ -77,7 +77,7 @@ export function collect(message) {
 }
 
 // Writes bytes as they are and returns everything that came back until the server closed. pieces: texts, Buffers, or
-// numbers of milliseconds to wait. `patience_ms`: then it is closed from here.
+// numbers of milliseconds to wait. `patience_ms` after the first byte, or 30 s without one, it is closed from here.
 export function raw(port, pieces, { patience_ms = 30_000, half_close = false } = {}) {
   return new Promise((resolve) => {
     const socket = net.connect(port, "127.0.0.1");

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocket } from "./clients.mjs";
-import { Server, environment, program, slowness, until } from "./harness.mjs";
+import { Server, Stalls, environment, program, slowness, until } from "./harness.mjs";
 import { collect, sha256 } from "./http.mjs";
 import { magic } from "./sound.mjs";
 
@@ -38,12 +38,15 @@ async function whole(server, ...call) {
   return answer;
 }
 
-// A ping has 2 s. One that takes longer may be a stall of the machine; two in a row are the server's.
-async function ping(server, again = true) {
+const stalls = new Stalls();
+
+// A ping has 2 s. It is repeated once if the machine stalled meanwhile.
+async function ping(server, mayRepeat = true) {
+  stalls.longestMs();
   const began = Date.now();
   const answer = await server.http.get("/ping");
   if (Date.now() - began < pingMs * slowness) return answer.status;
-  assert.ok(again, "two pings took more than 2 s");
+  assert.ok(mayRepeat && stalls.longestMs() > pingMs / 4, "a ping has 2 s");
   return ping(server, false);
 }
 
@@ -194,9 +197,14 @@ async function acceptedWhileBusy() {
 }
 
 test("connections are taken at once while everything speaks, and pings are answered", async () => {
-  const late = [];
-  const inTime = (times) => secondLongest(times) < acceptMs * slowness || (late.push(`${times.map(Math.round)}`), false);
-  while (!(await acceptedWhileBusy()).every(inTime)) assert.ok(late.length < 3, `accepted after so many ms: ${late.join("; ")}`);
+  const inTime = (times) => secondLongest(times) < acceptMs * slowness;
+  // Again if the machine stalled meanwhile.
+  for (let round = 1; ; ++round) {
+    const stalled = new Stalls();
+    const [accepted, opened] = await acceptedWhileBusy();
+    if (inTime(accepted) && inTime(opened)) return;
+    assert.ok(round < 3 && stalled.longestMs() > acceptMs / 2, `accepted after ${accepted} ms, opened after ${opened} ms`);
+  }
 });
 
 // The platform's end of a bidirectional stream. Parts that a client sends as UTF8 come as text, others as binary.
