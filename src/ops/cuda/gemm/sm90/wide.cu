@@ -31,7 +31,7 @@ void launch_choice(Context& ctx, const Product& product, const WideChoice& choic
                           .cluster = choice.cluster};
   CHECK(arguments.plan.stages > 0, "wide product without room");
   arguments.weights =
-      weight_map(product.weight, product.shape, shape.outputs / kTileOutputs, arguments.plan.stage_tiles);
+      weight_map(product.weight, product.shape, shape.outputs / kTileOutputs, arguments.plan.copy_tiles);
   if (!product.taps.first_rows) map_rows(product, shape, arguments);
   arguments.tile.partial = sums;
   arguments.reads_once = arguments.tile.row_blocks == 1;

@@ -29,7 +29,7 @@ class WideConsumer {
 
   // sums = the products over a segment of this many tiles.
   __device__ void run_segment(int tiles, Sums& sums) {
-    const auto weight_group = static_cast<uint32_t>(shared_.plan.stage_tiles * kTileBytes);
+    const auto weight_group = static_cast<uint32_t>(shared_.plan.copy_tiles * kTileBytes);
     uint32_t add = 0;
     int last = -1;  // stage whose multiplications may be unfinished
     for (int tile = 0; tile < tiles; tile += shared_.plan.stage_tiles) {
@@ -38,7 +38,9 @@ class WideConsumer {
       if (copied_) show_to_tensor_cores();
       const uint64_t a = rows_operand(shared_.rows(stage));
       const uint64_t b = operand_at(shared_.weights(stage), weight_group);
-      if (count == 2)
+      if (Sizes::kThis.large && count > shared_.plan.copy_tiles)
+        multiply_pairs(count, sums, a, b, add);
+      else if (count == 2)
         multiply_stage<2>(sums, a, b, add);
       else if (count == 4)
         multiply_stage<4>(sums, a, b, add);
@@ -72,6 +74,21 @@ class WideConsumer {
       multiply_wide<T>(sums, a, b, i == 0 ? add : 1);
       multiply_wide<T>(sums, a + kSecondHalf, b + kSecondHalf, 1);
       a += i % 2 == 0 ? to_odd : 2 * kTile - to_odd;
+    }
+    end_multiplications();
+  }
+  // Over the pairs of tiles of a stage of several copies.
+  __device__ void multiply_pairs(int tiles, Sums& sums, uint64_t a, uint64_t b, uint32_t add) const {
+    constexpr uint64_t kRows = 2 * Sizes::kRowBytes >> 4, kWeights = 2 * Sizes::kWeightBytes >> 4;
+    const uint64_t to_odd = pairs_ ? kSecondTile : kRows / 2;
+    pin(sums);
+#pragma unroll 1
+    for (int i = 0; i < tiles; i += 2, a += kRows, b += kWeights, add = 1) {
+      begin_multiplications();
+      multiply_wide<T>(sums, a, b, add);
+      multiply_wide<T>(sums, a + kSecondHalf, b + kSecondHalf, 1);
+      multiply_wide<T>(sums, a + to_odd, b + (kTileBytes >> 4), 1);
+      multiply_wide<T>(sums, a + to_odd + kSecondHalf, b + (kTileBytes >> 4) + kSecondHalf, 1);
     }
     end_multiplications();
   }

@@ -62,6 +62,7 @@ struct WideChoice {
 struct WidePlan {
   int stage_tiles = 0;     // tiles of 32 inputs, all of one segment, that a stage holds at most
   int stages = 0;          // 0: not even two fit
+  int copy_tiles = 0;      // of a copy of weights: of 4 tiles at most
   int local_segments = 0;  // of one block
   int sums_offset = 0, barriers_offset = 0, bytes = 0;
 };

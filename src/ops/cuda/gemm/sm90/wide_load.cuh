@@ -2,7 +2,7 @@
 // another rows of x, in bulk as well; or three, 16 bytes at a time, where each row's taps begin elsewhere. A
 // stage holds up to plan.stage_tiles tiles of one segment:
 //   rows of x:  [tile][8 rows each][512 bytes, swizzled], or [pair of tiles][8 rows each][1,024 bytes]
-//   weights:    [8 outputs each][tile][512 bytes as they lie in memory]
+//   weights:    [copy][8 outputs each][tile of the copy][512 bytes as they lie in memory]
 #pragma once
 
 #include "ops/cuda/gemm/operands/operand_map.cuh"
@@ -134,11 +134,14 @@ __device__ inline void load_weights(const WideArguments& arguments, const WideSh
     work.for_stages([&](int tile, int) {
       wait_for_phase(shared.empty(ring.stage), ring.parity ^ 1);
       arrive_expecting(shared.full(ring.stage), bytes);
-      const uint32_t to = shared.weights(ring.stage), full = shared.full(ring.stage);
-      if (arguments.reads_once)
-        copy_rectangle_once(to, arguments.weights, tile * kTileUnits, first, full);
-      else
-        copy_rectangle(to, arguments.weights, tile * kTileUnits, first, full);
+      for (int i = 0; i < shared.plan.stage_tiles; i += shared.plan.copy_tiles) {
+        const uint32_t to = shared.weights(ring.stage) + static_cast<uint32_t>(i * Sizes::kWeightBytes);
+        const int unit = (tile + i) * kTileUnits;
+        if (arguments.reads_once)
+          copy_rectangle_once(to, arguments.weights, unit, first, shared.full(ring.stage));
+        else
+          copy_rectangle(to, arguments.weights, unit, first, shared.full(ring.stage));
+      }
       ring.advance(shared.plan.stages);
     });
   }

@@ -62,7 +62,8 @@ TEST(WideChoice, PlansFitIntoSharedMemoryAndHoldEverySegment) {
       const WidePlan plan = wide_plan(choice, matrix, kH200);
       EXPECT_LE(plan.bytes, (kH200.shared_bytes + 1024) / shape.blocks - 1024);
       EXPECT_GE(plan.stages, 2);
-      EXPECT_TRUE(1 <= plan.stage_tiles && plan.stage_tiles <= 4);
+      EXPECT_TRUE(1 <= plan.copy_tiles && plan.copy_tiles <= 4);
+      EXPECT_EQ(plan.stage_tiles % plan.copy_tiles, 0);
       EXPECT_GE(plan.local_segments * choice.cluster, segments_of(matrix));
       EXPECT_EQ(plan.sums_offset % 512, 0);
       EXPECT_EQ(plan.barriers_offset % 8, 0);
