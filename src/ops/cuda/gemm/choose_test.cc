@@ -52,7 +52,9 @@ TEST(ChooseGemm, LargeMatricesOf16BitsTakeSkinnyUpTo8Rows) {
   const MatrixShape large{6144, 1, 2560};  // of S2-Pro
   EXPECT_EQ(kernel({.shape = large, .rows = 8}), GemmKernel::skinny);
   EXPECT_EQ(kernel({.shape = large, .rows = 9}), GemmKernel::wide);
-  EXPECT_EQ(kernel({.shape = large, .form = {.bits = 8}, .rows = 16}), GemmKernel::skinny);
+  EXPECT_EQ(kernel({.shape = large, .form = {.bits = 8}, .rows = 8}), GemmKernel::skinny);
+  EXPECT_EQ(kernel({.shape = large, .form = {.bits = 8}, .rows = 9}), GemmKernel::narrow);
+  EXPECT_EQ(kernel({.shape = large, .form = {.bits = 4, .shift = 2}, .rows = 16}), GemmKernel::skinny);
   EXPECT_EQ(kernel({.shape = large, .rows = 16}, kA100), GemmKernel::skinny);
 }
 
@@ -79,6 +81,20 @@ TEST(ChooseGemm, SkinnyNormsOnlyRowsThatFitIntoSharedMemory) {
   const MatrixShape shape{24, 1, 16384};
   EXPECT_FALSE(choose({.shape = shape, .rows = 8, .f32_rows = true, .norm = true}, kH200).rounds);
   EXPECT_EQ(kernel({.shape = shape, .rows = 8, .f32_rows = true, .norm = true}), GemmKernel::skinny);
+}
+
+TEST(ChooseGemm, WeightsOfFewerBitsTakeNarrow) {
+  for (const TileForm& form : {TileForm{8}, TileForm{4, 0}, TileForm{4, 1}}) {
+    EXPECT_EQ(kernel({.shape = kQkv, .form = form, .rows = 16}), GemmKernel::skinny);
+    EXPECT_EQ(kernel({.shape = kQkv, .form = form, .rows = 17}), GemmKernel::narrow);
+    EXPECT_EQ(kernel({.shape = kGateUp, .form = form, .rows = 64}), GemmKernel::narrow);
+    EXPECT_EQ(kernel({.shape = kQkv, .form = form, .rows = 192}), GemmKernel::narrow);
+    EXPECT_EQ(kernel({.shape = kQkv, .form = form, .rows = 193}), GemmKernel::broad);
+    EXPECT_EQ(kernel({.shape = kQkv, .form = form, .rows = 64}, kA100), GemmKernel::tile);
+    EXPECT_NE(kernel({.shape = kQkv, .form = form, .rows = 64, .linear = false}), GemmKernel::narrow);
+    EXPECT_NE(kernel({.shape = {4096, 1, 1000}, .form = form, .rows = 64}), GemmKernel::narrow);
+  }
+  EXPECT_EQ(kernel({.shape = kQkv, .form = {.bits = 4, .shift = 2}, .rows = 64}), GemmKernel::resident);
 }
 
 TEST(ChooseGemm, LinearLayersOf17To64RowsTakeResident) {
@@ -124,8 +140,8 @@ TEST(ChooseGemm, WithoutWgmmaMoreThan16RowsTakeTile) {
 
 TEST(ChooseGemm, ResidualSumsWaitFor17To384RowsAndOfLargeMatricesFor9To256) {
   const auto waits = [](const MatrixShape& shape, int64_t rows, const Machine& machine = kH200,
-                        DType operand = DType::bf16) {
-    return adds_later({.shape = shape, .operand = operand, .rows = rows}, machine);
+                        DType operand = DType::bf16, const TileForm& form = {}) {
+    return adds_later({.shape = shape, .operand = operand, .form = form, .rows = rows}, machine);
   };
   EXPECT_FALSE(waits(kOut, 16));
   EXPECT_TRUE(waits(kOut, 17));
@@ -135,6 +151,8 @@ TEST(ChooseGemm, ResidualSumsWaitFor17To384RowsAndOfLargeMatricesFor9To256) {
   EXPECT_FALSE(waits(kOut, 64, kA100));
   EXPECT_TRUE(waits({2560, 1, 9728}, 9));
   EXPECT_FALSE(waits({2560, 1, 9728}, 8));
+  EXPECT_TRUE(waits({2560, 1, 9728}, 9, kH200, DType::bf16, {.bits = 8}));
+  EXPECT_FALSE(waits({2560, 1, 9728}, 16, kH200, DType::bf16, {.bits = 4, .shift = 2}));
   EXPECT_FALSE(waits({2560, 1, 9728}, 257));
   EXPECT_FALSE(waits(kOut, 64, kH200, DType::f32));
   EXPECT_TRUE(waits({6144, 1, 2048}, 64));

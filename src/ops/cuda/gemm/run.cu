@@ -4,6 +4,7 @@
 #include "ops/cuda/gemm/run.h"
 #include "ops/cuda/gemm/skinny/skinny_product.h"
 #include "ops/cuda/gemm/sm90/broad_product.h"
+#include "ops/cuda/gemm/sm90/narrow_product.h"
 #include "ops/cuda/gemm/sm90/resident_product.h"
 #include "ops/cuda/gemm/sm90/wide_product.h"
 #include "ops/cuda/gemm/tile/tile_product.h"
@@ -12,7 +13,8 @@ namespace shoal::ops::cuda {
 namespace {
 
 void run(Context& ctx, GemmKernel kernel, const Product& product, const float* snake_alpha) {
-  if (is_narrow(product) && kernel != GemmKernel::skinny) {
+  const bool as_kept = kernel == GemmKernel::skinny || kernel == GemmKernel::narrow;
+  if (is_narrow(product) && !as_kept) {
     const Workspace::Scope scope(*ctx.workspace);
     return run(ctx, kernel, widened(ctx, product), snake_alpha);
   }
@@ -28,6 +30,8 @@ void run(Context& ctx, GemmKernel kernel, const Product& product, const float* s
       return f32_blocks(ctx, product);
     case GemmKernel::skinny:
       return must(skinny_product(ctx, product, product.format.operand, nullptr));
+    case GemmKernel::narrow:
+      return must(narrow_product(ctx, product));
     case GemmKernel::resident:
       return must(resident_product(ctx, product));
     case GemmKernel::broad:

@@ -125,6 +125,8 @@ SHOAL_MULTIPLY_WIDE(96, 192, 96, 97, 98, 99, SHOAL_SUMS_48(0), SHOAL_SUMS_48(48)
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add),                          \
                    "C"(OperandName<T>::kValue));                                                          \
   }
+SHOAL_MULTIPLY_REGISTERS(multiply_registers, 0, 8, 16, 8, 9, 10, 11, 12, 13, 14, SHOAL_SUMS(0))
+SHOAL_MULTIPLY_REGISTERS(multiply_registers, 0, 16, 32, 16, 17, 18, 19, 20, 21, 22, SHOAL_SUMS_16(0))
 SHOAL_MULTIPLY_REGISTERS(multiply_registers, 0, 32, 64, 32, 33, 34, 35, 36, 37, 38, SHOAL_SUMS_32(0))
 SHOAL_MULTIPLY_REGISTERS(multiply_registers, 0, 48, 96, 48, 49, 50, 51, 52, 53, 54, SHOAL_SUMS_48(0))
 // b: operand_of_outputs_at.

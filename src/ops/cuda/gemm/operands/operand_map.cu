@@ -42,15 +42,19 @@ CUtensorMap map_of(const void* data, const Rectangles& r) {
 
 }  // namespace
 
-CUtensorMap weight_map(const void* weight, const MatrixShape& shape, int tile_rows, int tiles) {
-  constexpr int kTileUnits = kTileBytes / kWeightMapUnit;  // no side of a rectangle may have more than 256
-  const auto row_units = static_cast<cuuint64_t>(shape.row_tiles() * kTileUnits);
-  return map_of(weight,
+CUtensorMap record_map(const void* weight, const MatrixShape& shape, const TileForm& form, int tile_rows,
+                       int bytes) {
+  const auto row_bytes = static_cast<cuuint64_t>(form.row_bytes(shape.row_tiles()));
+  return map_of(weight,  // no side of a rectangle may have more than 256 elements
                 {.type = CU_TENSOR_MAP_DATA_TYPE_INT64,
-                 .sizes = {row_units, static_cast<cuuint64_t>(shape.tile_rows())},
-                 .stride = row_units * kWeightMapUnit,
-                 .box = {static_cast<cuuint32_t>(tiles * kTileUnits), static_cast<cuuint32_t>(tile_rows)},
+                 .sizes = {row_bytes / kWeightMapUnit, static_cast<cuuint64_t>(shape.tile_rows())},
+                 .stride = row_bytes,
+                 .box = {static_cast<cuuint32_t>(bytes / kWeightMapUnit), static_cast<cuuint32_t>(tile_rows)},
                  .swizzle = CU_TENSOR_MAP_SWIZZLE_NONE});
+}
+
+CUtensorMap weight_map(const void* weight, const MatrixShape& shape, int tile_rows, int tiles) {
+  return record_map(weight, shape, {}, tile_rows, tiles * kTileBytes);
 }
 
 CUtensorMap rows_map(const void* x, int64_t rows, int64_t depth, int64_t stride, int box_rows,

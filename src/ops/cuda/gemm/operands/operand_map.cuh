@@ -1,4 +1,4 @@
-// How bulk copies find rectangles of the operands of a product. One instruction brings a stage of a 16-bit
+// How bulk copies find rectangles of the operands of a product. One instruction brings a stage of a
 // weight matrix (matrix_layout.cuh), where one for each row of tiles keeps a warp busy for 60 to 100 cycles a
 // row (H200), and a tile of many rows of x.
 #pragma once
@@ -16,6 +16,9 @@ constexpr int kWeightMapUnit = 8;  // bytes of a step along a row of tiles
 // outside the matrix. Passed to kernels by value. weight: in the layout, 16-byte aligned; null in plans.
 // Throws Error(unavailable) where the driver has no such copies.
 CUtensorMap weight_map(const void* weight, const MatrixShape& shape, int tile_rows, int tiles);
+// The same of whole records of any form, `bytes` of each row of tiles: [row][bytes] in shared memory.
+CUtensorMap record_map(const void* weight, const MatrixShape& shape, const TileForm& form, int tile_rows,
+                       int bytes);
 
 // Rectangles of `box_rows` rows of one tile's 32 inputs, or of two tiles' 64: [row][64 or 128 bytes] in
 // shared memory, their chunks arranged by swizzled_chunk, or by operand_of_pairs_at (wgmma.cuh); zeros

@@ -12,6 +12,7 @@
 #include "ops/cuda/gemm/sm90/broad_product.h"
 #include "ops/cuda/gemm/sm90/line_store.cuh"
 #include "ops/cuda/gemm/sm90/resident_mma.cuh"
+#include "ops/cuda/gemm/sm90/stage_ring.cuh"
 #include "ops/cuda/gemm/sm90/wide_store.cuh"
 
 namespace shoal::ops::cuda {
@@ -79,7 +80,7 @@ struct BroadBlock {
   // By one thread; for constant data.
   __device__ void load_weights() const {
     constexpr int kStageUnits = 2 * kTileBytes / kWeightMapUnit;
-    WideRing ring;
+    StageRing ring;
     for (int step = 0; step < kBroadStages; ++step) {
       wait_for_phase(weights_empty(ring.stage), ring.parity ^ 1);
       arrive_expecting(weights_full(ring.stage), kWeightBytes);
@@ -91,7 +92,7 @@ struct BroadBlock {
 
   // By one thread. Rows that do not exist are zeros.
   __device__ void load_rows() const {
-    WideRing ring;
+    StageRing ring;
     for (int step = 0; step < kBroadStages; ++step) {
       wait_for_phase(rows_empty(ring.stage), ring.parity ^ 1);
       arrive_expecting(rows_full(ring.stage), kBroadRowBytes);
@@ -190,7 +191,7 @@ class BroadConsumer {
   const BroadBlock<kOutputs>& block_;
   int group_;
   int last_rows_ = -1, last_weights_ = -1;  // stages whose multiplications may be unfinished
-  WideRing rows_, weights_;
+  StageRing rows_, weights_;
 };
 
 template <typename T, int kOutputs>

@@ -105,7 +105,7 @@ class WideConsumer {
   int group_;
   bool copied_;  // rows come by copies of threads, whose writes the tensor cores must be shown
   bool pairs_;   // and are arranged by pairs of tiles
-  WideRing ring_;
+  StageRing ring_;
 };
 
 __device__ inline int tiles_of_segment(const TileArguments& a, int segment) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "ops/cuda/gemm/operands/operand_map.cuh"
+#include "ops/cuda/gemm/sm90/stage_ring.cuh"
 #include "ops/cuda/gemm/sm90/wide_arguments.cuh"
 #include "ops/cuda/ptx/async_copy.cuh"
 #include "ops/cuda/ptx/mbarrier.cuh"
@@ -23,18 +24,6 @@ struct WideSizes {
   // Unsplit, a warp's sums pass through shared memory this many outputs at a time.
   static constexpr int kChunk = kOutputs % kWideChunk == 0 ? kWideChunk : kWideChunk / 2;
   static constexpr int kSumPitch = (kThis.split ? kOutputs : kChunk) + kWideSumPadding;  // floats
-};
-
-// The stages in turn, and which of their barriers' phases is next.
-struct WideRing {
-  int stage = 0;
-  uint32_t parity = 0;
-
-  __device__ void advance(int stages) {
-    if (++stage < stages) return;
-    stage = 0;
-    parity ^= 1;
-  }
 };
 
 // The layout of a block's shared memory.
@@ -128,7 +117,7 @@ __device__ inline void load_weights(const WideArguments& arguments, const WideSh
   using Sizes = WideSizes<kShape>;
   constexpr int kTileRows = Sizes::kOutputs / kTileOutputs, kTileUnits = kTileBytes / kWeightMapUnit;
   const auto bytes = static_cast<uint32_t>(shared.plan.stage_tiles * Sizes::kWeightBytes);
-  WideRing ring;
+  StageRing ring;
   for (WideWork<kShape> work(arguments); work.has_result(); work.next()) {
     const int first = work.output_block() * kTileRows;
     work.for_stages([&](int tile, int) {
@@ -152,7 +141,7 @@ template <int kShape>
 __device__ inline void load_mapped_rows(const WideArguments& arguments, const WideShared<kShape>& shared) {
   using Sizes = WideSizes<kShape>;
   const int tap_tiles = arguments.tile.tap_tiles;
-  WideRing ring;
+  StageRing ring;
   for (WideWork<kShape> work(arguments); work.has_result(); work.next()) {
     const int first_row = work.row_block() * Sizes::kRows;
     work.for_stages([&](int tile, int tiles) {
@@ -180,7 +169,7 @@ __device__ inline void load_rows(const WideArguments& arguments, const WideShare
   const int lane = static_cast<int>(threadIdx.x % 32), row_of_eight = lane / 4;
   const auto to_lane =
       static_cast<uint32_t>(warp * 512 + row_of_eight * 64 + swizzled_chunk(row_of_eight, lane % 4) * 16);
-  WideRing ring;
+  StageRing ring;
   for (WideWork<kShape> work(arguments); work.has_result(); work.next()) {
     const int64_t first_row = static_cast<int64_t>(work.row_block()) * Sizes::kRows + warp * 8 + row_of_eight;
     uint32_t rows[kMost];

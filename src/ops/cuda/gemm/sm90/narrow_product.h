@@ -1,0 +1,34 @@
+// Products of few rows by weights of fewer bits, by the kernels of narrow.cuh, which only some GPUs can run.
+#pragma once
+
+#include "ops/cuda/device/machine.h"
+#include "ops/cuda/gemm/operands/products.h"
+
+namespace shoal::ops::cuda {
+
+constexpr int64_t kMostNarrowRows = 192;
+
+// How blocks divide a product, and their shared memory: stages of 64 inputs, of rows and of weights, then
+// barriers.
+struct NarrowPlan {
+  int warps = 0;  // of a group of rows, each for two rows of tiles; 0: the kernels do not suit the product
+  int rows = 0;   // of x that there is room for: 16, 32, or groups of 64
+  int stages = 0;
+  int row_bytes = 0, stage_bytes = 0;  // of the weights of a stage: of a row of tiles, and padded
+  int weights_offset = 0, barriers_offset = 0, bytes = 0;
+
+  __host__ __device__ int row_groups() const { return (rows + 63) / 64; }
+  // That multiply; those of a group of rows follow each other.
+  __host__ __device__ int warpgroups() const { return (warps + 3) / 4 * row_groups(); }
+};
+
+// by_segment: a block multiplies one segment, instead of all.
+NarrowPlan narrow_plan(const MatrixShape& matrix, const TileForm& form, int64_t rows, bool by_segment,
+                       const Machine& machine);
+
+// y = the product, or the sums of each segment as partial_product's. Return false and do nothing without such
+// kernels or without a plan.
+bool narrow_product(Context& ctx, const Product& product);
+bool narrow_segments(Context& ctx, const Product& product, TensorView sums);
+
+}  // namespace shoal::ops::cuda
