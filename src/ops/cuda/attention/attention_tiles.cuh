@@ -104,7 +104,7 @@ struct PageVectors {
       from[i] = row < 0 ? row : row * kVectors + lane % kVectors;
     }
   }
-  // kOnce: as in copy_vector.
+  // kOnce: as in copy_vector, for 16-bit pages.
   template <bool kOnce = false>
   __device__ __forceinline__ void copy(P* tile, const P* side) const {
     const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
@@ -117,7 +117,8 @@ struct PageVectors {
       const SharedAddress to = at_vector(first, Layout::key(row)) +
                                static_cast<unsigned>(row * Layout::kRow * static_cast<int>(sizeof(P)));
       if constexpr (sizeof(P) == 1) {  // every byte is a number: nothing to clear
-        if (from[i] >= 0) copy_vector<kOnce>(to, vectors + static_cast<unsigned>(from[i]), 16);
+        // (Without the policy: with it, an H200 meets an illegal instruction; nvcc 13.0.)
+        if (from[i] >= 0) copy_vector(to, vectors + static_cast<unsigned>(from[i]), 16);
       } else if (from[i] != kLeave) {
         copy_vector<kOnce>(to, vectors + static_cast<unsigned>(max(from[i], 0)), from[i] >= 0 ? 16 : 0);
       }
