@@ -17,8 +17,8 @@ struct Residual {
   TensorView sums;       // f32 [segments, rows, dim]; empty: products are added at once
   bool pending = false;  // `sums` are to be added to the rows
 };
-// Sums may wait for so many rows (of 9 to 16 only those of large 16-bit matrices do, of more than 256 only
-// others): fewer are multiplied by kernels that add at once, more fill a GPU without.
+// Sums may wait for so many rows (of 9 to 16 only those of large matrices do, of more than 256 only others):
+// fewer are multiplied by kernels that add at once, more fill a GPU without.
 constexpr int64_t kFewestPendingRows = 9, kMostPendingRows = 384;
 // Those of every matrix on a GPU (cuda/gemm/operands/matrix_layout.cuh).
 constexpr int64_t kPendingSegments = 8;

@@ -121,10 +121,13 @@ TEST(WeightFormats, AGpuPlansTheMatrixThatIsWidened) {
   };
   const dual_ar::BlockConfig slow = dual_ar::Config::s1_mini().slow;
   // Beside the rows and the eight sums of each that wait.
-  const int64_t with_pair = 256 * slow.dim * 4 * (1 + 8) + 2 * slow.hidden * slow.dim * 2;
-  EXPECT_LT(workspace(wide, 256), with_pair);
+  const auto with_pair = [&](int64_t rows) {
+    return rows * slow.dim * 4 * (1 + 8) + 2 * slow.hidden * slow.dim * 2;
+  };
+  for (const int64_t rows : {128, 256}) EXPECT_LT(workspace(wide, rows), with_pair(rows));
   for (const dual_ar::DualAr* narrow : {&eight, &floats, &four}) {
-    EXPECT_GE(workspace(*narrow, 256), with_pair);
+    // Of 128 rows a part of a device may have to do what the whole of it need not.
+    for (const int64_t rows : {128, 256}) EXPECT_GE(workspace(*narrow, rows), with_pair(rows));
     EXPECT_EQ(workspace(*narrow, 16), workspace(wide, 16));  // skinny kernels widen nothing
   }
 }

@@ -26,8 +26,11 @@ class CudaParts : public CudaTest {
       sides_.push_back(std::make_unique<Execution>(kDevice, team_,
                                                    Execution::Options{.record = true, .part = {kCut, side}}));
     if (!sides_[0]->has_part() || !sides_[1]->has_part()) GTEST_SKIP() << "no green contexts here";
+    pack(DType::bf16);
+  }
+  void pack(MatrixFormat format) {
     std::vector<float> weight = random_values(kOutputs * kInputs, 1, 0.05f);
-    weight_ = pack_matrix(ctx(), view_of(weight, {kOutputs, kInputs}), {}, DType::bf16);
+    weight_ = pack_matrix(ctx(), view_of(weight, {kOutputs, kInputs}), {}, format);
     synchronize(ctx());
   }
 
@@ -68,13 +71,16 @@ TEST_F(CudaParts, TwoSidesAreTheWholeDevice) {
 }
 
 TEST_F(CudaParts, BitsAreThoseOfTheWholeDevice) {
-  for (const int64_t rows : {1, 8, 16, 64, 200, 300, 1000}) {
-    const Tensor x = random_rows(rows);
-    const std::vector<float> whole = product(*sides_[0], x);
-    for (const auto& side : sides_) {
-      use_share(side->context(), Share::part);
-      expect_same_bits(product(*side, x), whole);
-      use_share(side->context(), Share::whole);
+  for (const MatrixFormat& format : {MatrixFormat(DType::bf16), MatrixFormat(DType::i8, DType::bf16)}) {
+    pack(format);
+    for (const int64_t rows : {1, 8, 16, 64, 100, 200, 300, 1000}) {
+      const Tensor x = random_rows(rows);
+      const std::vector<float> whole = product(*sides_[0], x);
+      for (const auto& side : sides_) {
+        use_share(side->context(), Share::part);
+        expect_same_bits(product(*side, x), whole);
+        use_share(side->context(), Share::whole);
+      }
     }
   }
 }

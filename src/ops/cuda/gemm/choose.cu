@@ -3,9 +3,9 @@
 #include "ops/cuda/gemm/operands/settled.cuh"
 #include "ops/cuda/gemm/skinny/skinny_cut.h"
 #include "ops/cuda/gemm/sm90/broad_product.h"
-#include "ops/cuda/gemm/sm90/narrow_product.h"
 #include "ops/cuda/gemm/sm90/partial_product.h"
 #include "ops/cuda/gemm/sm90/resident_product.h"
+#include "ops/cuda/gemm/sm90/swapped_product.h"
 #include "ops/cuda/gemm/sm90/wide_product.h"
 #include "ops/cuda/gemm/tile/tile_product.h"
 
@@ -21,15 +21,15 @@ constexpr double kGroupsOptimism = 1.0, kTileOptimism = 2.0;
 constexpr int64_t kBusyBlocks = 2;          // of f32_blocks, of a multiprocessor
 constexpr int64_t kSharedBytes = 48 << 10;  // of a block, without asking for more
 
-bool fits_narrow(const Gemm& gemm, const Machine& machine) {
-  return machine.wgmma && gemm.linear &&
-         narrow_plan(gemm.shape, gemm.form, gemm.rows, /*by_segment=*/false, machine).warps > 0;
+bool fits_swapped(const Gemm& gemm, const Machine& machine) {
+  return gemm.linear &&
+         swapped_plan(gemm.shape, gemm.form, gemm.rows, /*by_segment=*/false, machine).warps > 0;
 }
 
 // More rows than skinny holds in shared memory, of a matrix that is read from device memory anyway.
 bool outgrows_skinny(const Gemm& gemm, const Machine& machine) {
   return machine.wgmma && gemm.rows > kNormRows && is_large(gemm.shape, machine) &&
-         (gemm.form.bits == 16 || fits_narrow(gemm, machine));
+         (gemm.form.bits == 16 || fits_swapped(gemm, machine));
 }
 
 int64_t blocks_of(int64_t items, int64_t per_block) { return (items + per_block - 1) / per_block; }
@@ -43,7 +43,7 @@ GemmKernel choose_f32(const Gemm& gemm, const Machine& machine) {
 // Of many rows, or of those that skinny has no room for.
 GemmKernel choose_rounded(const Gemm& gemm, const Machine& machine) {
   if (!machine.wgmma) return GemmKernel::tile;
-  if (fits_narrow(gemm, machine)) return GemmKernel::narrow;
+  if (fits_swapped(gemm, machine)) return GemmKernel::swapped;
   if (gemm.linear && resident_plan(gemm.shape, gemm.rows, machine).tile_rows > 0) return GemmKernel::resident;
   if (gemm.linear && gemm.plain && broad_plan(gemm.shape, gemm.rows, machine).outputs > 0)
     return GemmKernel::broad;

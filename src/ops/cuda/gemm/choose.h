@@ -12,8 +12,10 @@
 // | f32_blocks   | f32     | any      | all | everywhere else                                                |
 // | skinny       | 16 bits | 1 to 16  | all | one tap, no snake behind; its weights and inputs fit into      |
 // |              |         |          |     | shared memory. Rounds f32 rows itself, and norms up to 8. Not  |
-// |              |         |          |     | 9 rows and more of large matrices (is_large) on 9.0            |
-// | narrow       | 8, 4    | to 64    | 9.0 | linear, even segments, groups of 32 or 64: everywhere else     |
+// |              |         |          |     | 9 rows and more of large matrices (is_large) on 9.0, if they   |
+// |              |         |          |     | have 16 bits or suit swapped                                   |
+// | swapped      | 8, 4    | to 192   | 9.0 | linear, even segments, no groups of 128; from 65 rows on where |
+// |              |         |          |     | a warpgroup has all outputs of a block                         |
 // | resident     | 16 bits | 17 to 64 | 9.0 | linear, even segments; the matrix and the rows fit into the    |
 // |              |         |          |     | shared memory of all multiprocessors at once                   |
 // | broad        | 16 bits | 65 on    | 9.0 | linear of 1024 inputs, plain epilogue; all blocks run at once  |
@@ -22,8 +24,8 @@
 // clang-format on
 // skinny: by three kernels; on 9.0 matrices larger than what the GPU holds at once stream
 // (skinny/streamed.cuh), and those that do not come out even among blocks are shared by clusters of two
-// (skinny/split.cuh). Weights of 8 and 4 bits: skinny and narrow read them as they are; before every other
-// kernel they are widened to 16 bits.
+// (skinny/split.cuh). Weights of 8 and 4 bits: skinny and swapped read them as they are; before every
+// other kernel they are widened to 16 bits.
 //
 // Convolutions never take resident or broad: those keep whole rows of x in shared memory, one for each row of
 // y, and a convolution's taps read rows that neighbours share, with a step and a start of their own
@@ -40,7 +42,7 @@ enum class GemmKernel : uint8_t {
   f32_slices,
   f32_blocks,
   skinny,
-  narrow,
+  swapped,
   resident,
   broad,
   wide,
@@ -51,7 +53,7 @@ enum class GemmKernel : uint8_t {
 struct Gemm {
   MatrixShape shape;
   DType operand = DType::bf16;  // f32, bf16 or f16
-  TileForm form;                // other kernels than skinny and narrow multiply fewer bits in 16 (widened)
+  TileForm form;                // other kernels than skinny and swapped multiply fewer bits in 16 (widened)
   int64_t rows = 0;             // of the result; more than 0
   bool linear = true;           // row t of the result is of row t of x alone, and no snake follows
   bool snake = false;           // follows; then not linear
@@ -73,9 +75,9 @@ struct GemmChoice {
 GemmChoice choose(const Gemm& gemm, const Machine& machine);
 
 // Whether the sums onto a residual stream are left for the norm behind it to add (sm90/partial.cuh, and
-// wide_segments): 17 to 384 rows on 9.0, of large matrices 9 to 256 (17 where neither narrow nor 16 bits), no
-// bias, even segments, outputs in whole blocks, all blocks at once from 257 rows on, and rows that fit into
-// the block that norms them.
+// wide_segments): 17 to 384 rows on 9.0, of large matrices 9 to 256 (17 where neither 16 bits nor swapped),
+// no bias, even segments, outputs in whole blocks, all blocks at once from 257 rows on, and rows that fit
+// into the block that norms them.
 bool adds_later(const Gemm& gemm, const Machine& machine);
 
 // Whether the wide kernel that choose_wide gives is expected to be faster than tile_kernel.

@@ -48,12 +48,12 @@ TEST(ChooseGemm, UpTo16RowsOfS1MinisMatricesTakeSkinnyOnEveryGpu) {
     }
 }
 
-TEST(ChooseGemm, LargeMatricesOf16BitsTakeSkinnyUpTo8Rows) {
+TEST(ChooseGemm, LargeMatricesTakeSkinnyUpTo8Rows) {
   const MatrixShape large{6144, 1, 2560};  // of S2-Pro
   EXPECT_EQ(kernel({.shape = large, .rows = 8}), GemmKernel::skinny);
   EXPECT_EQ(kernel({.shape = large, .rows = 9}), GemmKernel::wide);
   EXPECT_EQ(kernel({.shape = large, .form = {.bits = 8}, .rows = 8}), GemmKernel::skinny);
-  EXPECT_EQ(kernel({.shape = large, .form = {.bits = 8}, .rows = 9}), GemmKernel::narrow);
+  EXPECT_EQ(kernel({.shape = large, .form = {.bits = 8}, .rows = 9}), GemmKernel::swapped);
   EXPECT_EQ(kernel({.shape = large, .form = {.bits = 4, .shift = 2}, .rows = 16}), GemmKernel::skinny);
   EXPECT_EQ(kernel({.shape = large, .rows = 16}, kA100), GemmKernel::skinny);
 }
@@ -83,16 +83,16 @@ TEST(ChooseGemm, SkinnyNormsOnlyRowsThatFitIntoSharedMemory) {
   EXPECT_EQ(kernel({.shape = shape, .rows = 8, .f32_rows = true, .norm = true}), GemmKernel::skinny);
 }
 
-TEST(ChooseGemm, WeightsOfFewerBitsTakeNarrow) {
+TEST(ChooseGemm, WeightsOfFewerBitsTakeSwapped) {
   for (const TileForm& form : {TileForm{8}, TileForm{4, 0}, TileForm{4, 1}}) {
     EXPECT_EQ(kernel({.shape = kQkv, .form = form, .rows = 16}), GemmKernel::skinny);
-    EXPECT_EQ(kernel({.shape = kQkv, .form = form, .rows = 17}), GemmKernel::narrow);
-    EXPECT_EQ(kernel({.shape = kGateUp, .form = form, .rows = 64}), GemmKernel::narrow);
-    EXPECT_EQ(kernel({.shape = kQkv, .form = form, .rows = 192}), GemmKernel::narrow);
+    EXPECT_EQ(kernel({.shape = kQkv, .form = form, .rows = 17}), GemmKernel::swapped);
+    EXPECT_EQ(kernel({.shape = kGateUp, .form = form, .rows = 64}), GemmKernel::swapped);
+    EXPECT_EQ(kernel({.shape = kQkv, .form = form, .rows = 192}), GemmKernel::swapped);
     EXPECT_EQ(kernel({.shape = kQkv, .form = form, .rows = 193}), GemmKernel::broad);
     EXPECT_EQ(kernel({.shape = kQkv, .form = form, .rows = 64}, kA100), GemmKernel::tile);
-    EXPECT_NE(kernel({.shape = kQkv, .form = form, .rows = 64, .linear = false}), GemmKernel::narrow);
-    EXPECT_NE(kernel({.shape = {4096, 1, 1000}, .form = form, .rows = 64}), GemmKernel::narrow);
+    EXPECT_NE(kernel({.shape = kQkv, .form = form, .rows = 64, .linear = false}), GemmKernel::swapped);
+    EXPECT_NE(kernel({.shape = {4096, 1, 1000}, .form = form, .rows = 64}), GemmKernel::swapped);
   }
   EXPECT_EQ(kernel({.shape = kQkv, .form = {.bits = 4, .shift = 2}, .rows = 64}), GemmKernel::resident);
 }

@@ -7,7 +7,7 @@
 namespace shoal::ops::cuda {
 namespace {
 
-class LaunchOrder : public CudaTest, public testing::WithParamInterface<DType> {};
+class LaunchOrder : public CudaTest, public testing::WithParamInterface<MatrixFormat> {};
 
 // With or without a pause between products that depend on each other, the results are the same.
 TEST_P(LaunchOrder, DependentProductsWaitForEachOther) {
@@ -24,7 +24,7 @@ TEST_P(LaunchOrder, DependentProductsWaitForEachOther) {
     std::vector<float> results[2];
     for (const bool pauses : {false, true}) {
       const Tensor x = put(start, {rows, depth});
-      const Tensor hidden = put(start, {rows, depth}, GetParam());
+      const Tensor hidden = put(start, {rows, depth}, GetParam().operand);
       for (int layer = 0; layer < 50; ++layer) {
         norm_swiglu(ctx(), x, {weight, 1e-5f}, pair, hidden);
         if (pauses) synchronize(ctx());
@@ -37,8 +37,11 @@ TEST_P(LaunchOrder, DependentProductsWaitForEachOther) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Gpu, LaunchOrder, testing::Values(DType::f32, DType::bf16, DType::f16),
-                         [](const auto& tested) { return std::string(name_of(tested.param)); });
+INSTANTIATE_TEST_SUITE_P(Gpu, LaunchOrder,
+                         testing::Values(DType::f32, DType::bf16, DType::f16,
+                                         MatrixFormat{DType::i8, DType::bf16},
+                                         MatrixFormat{DType::u4, DType::bf16, kUsualGroup}),
+                         [](const auto& tested) { return std::string(name_of(tested.param.weights)); });
 
 }  // namespace
 }  // namespace shoal::ops::cuda

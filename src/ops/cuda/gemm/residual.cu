@@ -1,8 +1,8 @@
 // Products onto a residual stream whose sums wait (residual.h, operands/settled.cu).
 #include "ops/cuda/gemm/choose.h"
 #include "ops/cuda/gemm/operands/products.h"
-#include "ops/cuda/gemm/sm90/narrow_product.h"
 #include "ops/cuda/gemm/sm90/partial_product.h"
+#include "ops/cuda/gemm/sm90/swapped_product.h"
 #include "ops/cuda/gemm/sm90/wide_product.h"
 #include "ops/cuda_backend.h"
 
@@ -27,7 +27,7 @@ bool linear_sums(Context& ctx, TensorView in, const PackedMatrix& weight, Tensor
                   .x_stride = in.stride(0),
                   .rows = in.dim(0)};
   if (is_narrow(product)) {
-    if (narrow_segments(ctx, product, sums)) return true;
+    if (swapped_segments(ctx, product, sums)) return true;
     product = widened(ctx, product);
   }
   if (!segments_shape(product.shape, product.rows, machine_of(ctx)))

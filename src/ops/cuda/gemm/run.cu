@@ -4,8 +4,8 @@
 #include "ops/cuda/gemm/run.h"
 #include "ops/cuda/gemm/skinny/skinny_product.h"
 #include "ops/cuda/gemm/sm90/broad_product.h"
-#include "ops/cuda/gemm/sm90/narrow_product.h"
 #include "ops/cuda/gemm/sm90/resident_product.h"
+#include "ops/cuda/gemm/sm90/swapped_product.h"
 #include "ops/cuda/gemm/sm90/wide_product.h"
 #include "ops/cuda/gemm/tile/tile_product.h"
 
@@ -13,7 +13,7 @@ namespace shoal::ops::cuda {
 namespace {
 
 void run(Context& ctx, GemmKernel kernel, const Product& product, const float* snake_alpha) {
-  const bool as_kept = kernel == GemmKernel::skinny || kernel == GemmKernel::narrow;
+  const bool as_kept = kernel == GemmKernel::skinny || kernel == GemmKernel::swapped;
   if (is_narrow(product) && !as_kept) {
     const Workspace::Scope scope(*ctx.workspace);
     return run(ctx, kernel, widened(ctx, product), snake_alpha);
@@ -30,8 +30,8 @@ void run(Context& ctx, GemmKernel kernel, const Product& product, const float* s
       return f32_blocks(ctx, product);
     case GemmKernel::skinny:
       return must(skinny_product(ctx, product, product.format.operand, nullptr));
-    case GemmKernel::narrow:
-      return must(narrow_product(ctx, product));
+    case GemmKernel::swapped:
+      return must(swapped_product(ctx, product));
     case GemmKernel::resident:
       return must(resident_product(ctx, product));
     case GemmKernel::broad:

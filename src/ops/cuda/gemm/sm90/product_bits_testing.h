@@ -10,16 +10,21 @@
 
 namespace shoal::ops::cuda {
 
-class ProductBits : public WideKernelsTest {
+// By the format of the weights: a MatrixFormat, or a DType.
+template <typename Format>
+class ProductBitsOf : public Sm90Test, public testing::WithParamInterface<Format> {
  protected:
+  static MatrixFormat format() { return testing::WithParamInterface<Format>::GetParam(); }
+  static DType dtype() { return format().operand; }
+
   void use(const MatrixShape& matrix) {
     shape_ = matrix;
     std::vector<float> w = random_values(matrix.outputs * matrix.depth, 2, 0.3f), up = w;
     std::ranges::reverse(up);
     const Shape size{matrix.outputs, matrix.depth};
     std::vector<float> bias = random_values(matrix.outputs, 3);
-    weight_ = matrix.paired ? pack_gate_up(ctx(), view_of(w, size), view_of(up, size), dtype())
-                            : pack_matrix(ctx(), view_of(w, size), view_of(bias, {matrix.outputs}), dtype());
+    weight_ = matrix.paired ? pack_gate_up(ctx(), view_of(w, size), view_of(up, size), format())
+                            : pack_matrix(ctx(), view_of(w, size), view_of(bias, {matrix.outputs}), format());
     scale_ = put(random_values(matrix.outputs, 5), {matrix.outputs});
   }
 
@@ -32,17 +37,18 @@ class ProductBits : public WideKernelsTest {
     multiply(y.view().columns(0, shape_.outputs));
     return get(y);
   }
-  // With every part of an epilogue (a pair has none); or, if y is overwritten, only a bias.
+  // With every part of an epilogue (a pair has none); or, if y is overwritten, only a bias, or nothing.
   Product product_of(TensorView x, TensorView y) const {
     Product product{.shape = shape_,
-                    .format = dtype(),
+                    .format = format(),
                     .weight = weight_.storage.view().data(),
+                    .scales = scales_of(weight_),
                     .x = x.data(),
                     .x_stride = x.stride(0),
                     .rows = y.dim(0),
                     .taps = {},
                     .epilogue = {.y = y.data(), .y_stride = y.stride(0), .y_dtype = y_dtype_}};
-    if (shape_.paired) return product;
+    if (shape_.paired || bare_) return product;
     product.epilogue.bias = weight_.bias.as<float>();
     if (overwrites_) return product;
     product.epilogue.scale = scale_.as<float>();
@@ -64,10 +70,14 @@ class ProductBits : public WideKernelsTest {
                      .epilogue = into(y, weight, {.accumulate = true})});
     return get(y);
   }
+  // Of weights of fewer bits, once they are widened.
+  void multiply_by_tiles(Product product) {
+    const Workspace::Scope scope(*ctx().workspace);
+    if (is_narrow(product)) product = widened(ctx(), product);
+    tile_product_by(ctx(), product, choose_tile(shape_, product.rows, machine_of(ctx())));
+  }
   std::vector<float> by_tiles(TensorView x) {
-    return result(x.dim(0), [&](TensorView y) {
-      tile_product_by(ctx(), product_of(x, y), choose_tile(shape_, x.dim(0), machine_of(ctx())));
-    });
+    return result(x.dim(0), [&](TensorView y) { multiply_by_tiles(product_of(x, y)); });
   }
   // broad_product or another that says whether it has done it.
   using Kernels = bool (*)(Context&, const Product&);
@@ -91,19 +101,19 @@ class ProductBits : public WideKernelsTest {
       run_step(ctx(), {.owner = this, .rows = rows}, [&] {
         for (int i = 0; i < 3; ++i) EXPECT_TRUE(kernels(ctx(), product_of(x, y)));
       });
-      for (int i = 0; i < 3; ++i)
-        tile_product_by(ctx(), product_of(other, want), choose_tile(shape_, rows, machine_of(ctx())));
+      for (int i = 0; i < 3; ++i) multiply_by_tiles(product_of(other, want));
       expect_same_bits(get(y), get(want));
     }
   }
 
   MatrixShape shape_;
   bool apart_ = false;  // by a multiple of eight outputs
-  bool overwrites_ = false;
+  bool overwrites_ = false, bare_ = false;
   DType y_dtype_ = DType::f32;
   Activation activation_ = Activation::none;
   PackedMatrix weight_;
   Tensor scale_;
 };
+using ProductBits = ProductBitsOf<DType>;
 
 }  // namespace shoal::ops::cuda

@@ -6,15 +6,19 @@
 
 namespace shoal::ops::cuda {
 
-// By the type of the weights. On other GPUs its tests skip.
-class WideKernelsTest : public CudaTest, public testing::WithParamInterface<DType> {
+// On other GPUs its tests skip.
+class Sm90Test : public CudaTest {
  protected:
-  static DType dtype() { return GetParam(); }
-
   void SetUp() override {
     CudaTest::SetUp();
     if (!IsSkipped() && !has_wgmma(ctx())) GTEST_SKIP() << "no kernels for this GPU";
   }
+};
+
+// By the type of the weights.
+class WideKernelsTest : public Sm90Test, public testing::WithParamInterface<DType> {
+ protected:
+  static DType dtype() { return GetParam(); }
 };
 
 }  // namespace shoal::ops::cuda

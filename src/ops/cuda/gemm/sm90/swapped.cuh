@@ -1,4 +1,4 @@
-// Products of 9 rows and more of x and 8- or 4-bit weights on the tensor cores of sm_90a, in the layout and
+// Products of up to 192 rows of x and 8- or 4-bit weights on the tensor cores of sm_90a, in the layout and
 // the order of matrix_layout.cuh: each step of decoding for many sequences reads the weights as they are
 // kept.
 //
@@ -16,21 +16,21 @@
 #include "ops/cuda/gemm/operands/int8_tile.cuh"
 #include "ops/cuda/gemm/operands/operand_map.cuh"
 #include "ops/cuda/gemm/operands/product_epilogue.cuh"
-#include "ops/cuda/gemm/sm90/narrow_arguments.cuh"
 #include "ops/cuda/gemm/sm90/stage_ring.cuh"
+#include "ops/cuda/gemm/sm90/swapped_arguments.cuh"
 #include "ops/cuda/ptx/mbarrier.cuh"
 #include "ops/cuda/ptx/wgmma.cuh"
 
 namespace shoal::ops::cuda {
 
 // The work of a block, and the layout of its shared memory.
-struct NarrowBlock {
-  const NarrowArguments& a;
+struct SwappedBlock {
+  const SwappedArguments& a;
   char* shared;
   uint32_t base;
   int output_block, first_stage, segments;
 
-  __device__ NarrowBlock(const NarrowArguments& arguments, char* bytes)
+  __device__ SwappedBlock(const SwappedArguments& arguments, char* bytes)
       : a(arguments),
         shared(bytes),
         base(static_cast<uint32_t>(__cvta_generic_to_shared(bytes))),
@@ -42,8 +42,8 @@ struct NarrowBlock {
   __device__ int first_tile_row() const { return output_block * a.plan.warps * 2; }
   __device__ int all_stages() const { return segments * a.segment_stages; }
 
-  __device__ int row_bytes() const { return a.plan.rows * 128; }  // of a stage
-  __device__ uint32_t rows(int stage) const { return base + static_cast<uint32_t>(stage * row_bytes()); }
+  __device__ int x_bytes() const { return a.plan.rows * 128; }  // of a stage
+  __device__ uint32_t rows(int stage) const { return base + static_cast<uint32_t>(stage * x_bytes()); }
   // [row of tiles][records]
   __device__ int weights(int stage) const { return a.plan.weights_offset + stage * a.plan.stage_bytes; }
   __device__ uint32_t full(int stage) const {
@@ -73,18 +73,19 @@ struct NarrowBlock {
   }
   // By one thread; constant data.
   __device__ void load_weights() const {
-    for_stages(static_cast<uint32_t>(2 * a.plan.warps * a.plan.row_bytes), [&](int stage, int of_product) {
-      const uint32_t to = base + static_cast<uint32_t>(weights(stage));
-      const int unit = of_product * (a.plan.row_bytes / kWeightMapUnit);
-      if (a.once)
-        copy_rectangle_once(to, a.weights, unit, first_tile_row(), full(stage));
-      else
-        copy_rectangle(to, a.weights, unit, first_tile_row(), full(stage));
-    });
+    for_stages(static_cast<uint32_t>(2 * a.plan.warps * a.plan.tile_row_bytes),
+               [&](int stage, int of_product) {
+                 const uint32_t to = base + static_cast<uint32_t>(weights(stage));
+                 const int unit = of_product * (a.plan.tile_row_bytes / kWeightMapUnit);
+                 if (a.once)
+                   copy_rectangle_once(to, a.weights, unit, first_tile_row(), full(stage));
+                 else
+                   copy_rectangle(to, a.weights, unit, first_tile_row(), full(stage));
+               });
   }
   // By one thread. Rows that do not exist are zeros.
   __device__ void load_rows() const {
-    for_stages(static_cast<uint32_t>(row_bytes()), [&](int stage, int of_product) {
+    for_stages(static_cast<uint32_t>(x_bytes()), [&](int stage, int of_product) {
       copy_rectangle(rows(stage), a.x, of_product * 2 * kTileInputs, 0, full(stage));
     });
   }
@@ -92,16 +93,16 @@ struct NarrowBlock {
 
 // The two rows of tiles of a warp as operands.
 template <typename T, TileWeights kWeights>
-class NarrowOperands {
+class SwappedOperands {
  public:
   static constexpr bool kNibbles = kWeights == TileWeights::int4;
   using Scale = std::conditional_t<kWeights == TileWeights::fp8, Fp8Scale<T>, TileScale<T>>;  // of 8 bits
   static constexpr float kUnit = kNibbles ? NibbleScale<T>::kUnit : Scale::kUnit;
 
   // warp: of the block. One that has no rows of tiles reads those of the last that has, to no use.
-  __device__ NarrowOperands(const NarrowBlock& block, int warp)
+  __device__ SwappedOperands(const SwappedBlock& block, int warp)
       : first_(2 * min(warp, block.a.plan.warps - 1)),
-        row_bytes_(block.a.plan.row_bytes),
+        tile_row_bytes_(block.a.plan.tile_row_bytes),
         shift_(block.a.form.shift) {
     if constexpr (!kNibbles) {
 #pragma unroll
@@ -127,7 +128,7 @@ class NarrowOperands {
   static __device__ int lane() { return static_cast<int>(threadIdx.x % 32); }
 
   __device__ uint4 operand(const char* weights, int r, int tile) const {
-    const char* const row = weights + (first_ + r) * row_bytes_;
+    const char* const row = weights + (first_ + r) * tile_row_bytes_;
     if constexpr (kNibbles) {
       const int record = tile >> shift_, within = tile - (record << shift_);
       const char* const head = row + record * (kInt4HeadBytes + (kInt4TileBytes << shift_));
@@ -139,18 +140,18 @@ class NarrowOperands {
     }
   }
 
-  int first_, row_bytes_, shift_;
+  int first_, tile_row_bytes_, shift_;
   Scale scales_[kNibbles ? 1 : 2];
 };
 
 // One of the warps that multiply.
 template <typename T, TileWeights kWeights, int kRows>
-class NarrowConsumer {
+class SwappedConsumer {
  public:
   using Sums = float[kRows / 2];
 
   // warp: among those of its group of rows.
-  __device__ NarrowConsumer(const NarrowBlock& block, int row_group, int warp)
+  __device__ SwappedConsumer(const SwappedBlock& block, int row_group, int warp)
       : block_(block), operands_(block, warp), first_row_(row_group * 64) {}
 
   // sums = those of the next segment.
@@ -191,8 +192,8 @@ class NarrowConsumer {
     last_ = -1;
   }
 
-  const NarrowBlock& block_;
-  NarrowOperands<T, kWeights> operands_;
+  const SwappedBlock& block_;
+  SwappedOperands<T, kWeights> operands_;
   int first_row_;
   int last_ = -1;
   StageRing ring_;
@@ -211,9 +212,9 @@ __device__ inline void for_rows(int64_t first, int64_t rows, const float (&total
 
 // A warp's sums -> those of the segment, or y.
 template <int kRows>
-__device__ inline void store_narrow(const NarrowBlock& block, int first_row, int warp,
-                                    const float (&totals)[kRows / 2]) {
-  const NarrowArguments& a = block.a;
+__device__ inline void store_swapped(const SwappedBlock& block, int first_row, int warp,
+                                     const float (&totals)[kRows / 2]) {
+  const SwappedArguments& a = block.a;
   const int tile_row = block.first_tile_row() + 2 * warp;
   const int n = tile_row / (a.paired ? 2 : 1) * kTileOutputs + static_cast<int>(threadIdx.x % 32 / 4);
   if (warp >= a.plan.warps || n >= a.outputs) return;
@@ -238,11 +239,11 @@ __device__ inline void store_narrow(const NarrowBlock& block, int first_row, int
 
 // What the warps that multiply do.
 template <typename T, TileWeights kWeights, int kRows>
-__device__ inline void make_narrow(const NarrowBlock& block, int warp_of_block) {
+__device__ inline void make_swapped(const SwappedBlock& block, int warp_of_block) {
   const int warps = 4 * block.a.plan.warpgroups() / block.a.plan.row_groups();
   const int row_group = warp_of_block / warps, warp = warp_of_block % warps;
-  constexpr float kUnit = NarrowOperands<T, kWeights>::kUnit;
-  NarrowConsumer<T, kWeights, kRows> consumer(block, row_group, warp);
+  constexpr float kUnit = SwappedOperands<T, kWeights>::kUnit;
+  SwappedConsumer<T, kWeights, kRows> consumer(block, row_group, warp);
   wait_for_inputs();
   float totals[kRows / 2] = {};
   for (int segment = 0; segment < block.segments; ++segment) {
@@ -251,25 +252,25 @@ __device__ inline void make_narrow(const NarrowBlock& block, int warp_of_block) 
 #pragma unroll
     for (int i = 0; i < kRows / 2; ++i) totals[i] = __fadd_rn(totals[i], __fmul_rn(sums[i], kUnit));
   }
-  store_narrow<kRows>(block, row_group * 64, warp, totals);
+  store_swapped<kRows>(block, row_group * 64, warp, totals);
 }
 
 template <typename T, TileWeights kWeights, int kRows>
-__global__ void __launch_bounds__(32 * (kNarrowWarps + 4), 1)
-    narrow_kernel(const __grid_constant__ NarrowArguments a) {
+__global__ void __launch_bounds__(32 * (kSwappedWarps + 4), 1)
+    swapped_kernel(const __grid_constant__ SwappedArguments a) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) char shared_bytes[];
-  const NarrowBlock block(a, shared_bytes);
+  const SwappedBlock block(a, shared_bytes);
   const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x / 32), 0), loader = 4 * a.plan.warpgroups();
   const bool leads = threadIdx.x % 32 == 0;
   if (threadIdx.x == 0) block.init_barriers();
   if (warp == loader && leads) prefetch_map(a.x);
   __syncthreads();
   if (warp < loader) {
-    take_registers<kNarrowRegisters>();
-    make_narrow<T, kWeights, kRows>(block, warp);
+    take_registers<kSwappedRegisters>();
+    make_swapped<T, kWeights, kRows>(block, warp);
   } else {
-    give_registers<kNarrowLoaderRegisters>();
+    give_registers<kSwappedLoaderRegisters>();
     if (warp == loader && leads) block.load_weights();
     __syncwarp();
     wait_for_inputs();

@@ -1,8 +1,0 @@
-#include "ops/cuda/gemm/sm90/narrow_launch.cuh"
-
-namespace shoal::ops::cuda {
-
-template void launch_narrow<__nv_bfloat16, TileWeights::int8>(Context&, const NarrowArguments&, int64_t);
-template void launch_narrow<__half, TileWeights::int8>(Context&, const NarrowArguments&, int64_t);
-
-}  // namespace shoal::ops::cuda

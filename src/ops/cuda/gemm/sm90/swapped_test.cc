@@ -1,0 +1,144 @@
+// Products of 8- and 4-bit weights as they are kept give the bits of the same weights widened before.
+#include "ops/cuda/gemm/sm90/partial_product.h"
+#include "ops/cuda/gemm/sm90/product_bits_testing.h"
+#include "ops/cuda/gemm/sm90/swapped_product.h"
+#include "ops/cuda/gemm/sm90/wide_product.h"
+
+namespace shoal::ops::cuda {
+namespace {
+
+constexpr TileForm kInt8{.bits = 8}, kInt4{.bits = 4, .shift = 1};
+const Machine kH200{132, 227 << 10, true};
+constexpr int kHalf = 115'712;  // of a multiprocessor, less what each block reserves
+
+TEST(SwappedPlan, SuitsLinearMatricesOfEvenSegmentsAndFewRows) {
+  const auto suits = [](const MatrixShape& shape, const TileForm& form, int64_t rows,
+                        bool by_segment = false) {
+    return swapped_plan(shape, form, rows, by_segment, kH200).warps > 0;
+  };
+  for (const TileForm& form : {kInt8, kInt4, TileForm{.bits = 4}}) {
+    EXPECT_TRUE(suits({4096, 1, 1024}, form, 9));
+    EXPECT_TRUE(suits({4096, 1, 1024}, form, 64));
+    EXPECT_TRUE(suits({1024, 1, 3072}, form, 64, true));
+    EXPECT_TRUE(suits({4096, 1, 1024}, form, 192));
+    EXPECT_FALSE(suits({4096, 1, 1024}, form, 193));
+    EXPECT_FALSE(suits({9728, 1, 2560, true}, form, 65));  // too many sums
+    EXPECT_FALSE(suits({4096, 1, 1000}, form, 64));
+    EXPECT_FALSE(suits({4096, 1, 768}, form, 64));  // segments of three tiles
+    EXPECT_FALSE(suits({4096, 2, 1024}, form, 64));
+    EXPECT_TRUE(suits({3072, 1, 1024, true}, form, 64));
+    EXPECT_FALSE(suits({3072, 1, 1024, true}, form, 64, true));
+  }
+  EXPECT_FALSE(suits({4096, 1, 1024}, {}, 64));                       // 16 bits
+  EXPECT_FALSE(suits({4096, 1, 1024}, {.bits = 4, .shift = 2}, 64));  // a group is two stages
+}
+
+// S2-Pro's: w1 and w3, and w2 by segment, in a little less than a block a multiprocessor.
+TEST(SwappedPlan, AllBlocksOfAModelsMatricesRunAtOnce) {
+  for (const int64_t rows : {16, 32, 64}) {
+    EXPECT_EQ(swapped_plan({9728, 1, 2560, true}, kInt8, rows, false, kH200).warps, 10);
+    EXPECT_EQ(swapped_plan({2560, 1, 9728}, kInt8, rows, true, kH200).warps, 10);
+    EXPECT_EQ(swapped_plan({6144, 1, 2560}, kInt8, rows, false, kH200).warps, 3);
+    const SwappedPlan plan = swapped_plan({9728, 1, 2560, true}, kInt4, rows, false, kH200);
+    EXPECT_EQ(plan.rows, rows);
+    EXPECT_LE(plan.bytes, kH200.shared_bytes);
+    EXPECT_EQ(plan.stage_bytes % 128, 0);
+  }
+  EXPECT_LE(swapped_plan({1024, 1, 2048}, kInt8, 64, true, kH200).bytes, kHalf);
+  EXPECT_LE(swapped_plan({4096, 1, 1024}, kInt4, 32, false, kH200).bytes, kHalf);
+  const auto blocks = [](const MatrixShape& shape, bool by_segment) {
+    const int64_t rows = 2 * swapped_plan(shape, kInt8, 64, by_segment, kH200).warps;
+    return (shape.tile_rows() + rows - 1) / rows * (by_segment ? kSegments : 1);
+  };
+  EXPECT_EQ(blocks({9728, 1, 2560, true}, false), 122);
+  EXPECT_EQ(blocks({2560, 1, 9728}, true), 128);
+}
+
+// Parts of a divided device, smaller GPUs.
+TEST(SwappedPlan, IsThereForUpTo64RowsWhateverTheMultiprocessors) {
+  for (const int multiprocessors : {4, 16, 68, 78, 114}) {
+    const Machine machine{multiprocessors, 227 << 10, true};
+    for (const MatrixShape& shape :
+         {MatrixShape{4096, 1, 1024}, {3072, 1, 1024, true}, {9728, 1, 2560, true}})
+      for (const TileForm& form : {kInt8, kInt4, TileForm{.bits = 4}}) {
+        const SwappedPlan plan = swapped_plan(shape, form, 64, false, machine);
+        EXPECT_GT(plan.warps, 0) << multiprocessors;
+        EXPECT_LE(plan.bytes, machine.shared_bytes);
+      }
+    EXPECT_GT(swapped_plan({2560, 1, 9728}, kInt8, 64, true, machine).warps, 0) << multiprocessors;
+  }
+  EXPECT_GT(swapped_plan({3072, 1, 1024, true}, kInt8, 65, false, kH200).warps, 0);
+  EXPECT_EQ(swapped_plan({3072, 1, 1024, true}, kInt8, 65, false, {68, 227 << 10, true}).warps, 0);
+}
+
+// More outputs than all multiprocessors take at once; a last block, and a last row of tiles, that are not
+// full; segments of two tiles, of an odd number of stages, and of many.
+const MatrixShape kShapes[] = {{4096, 1, 1024},       {9, 1, 512},          {1100, 1, 2560},
+                               {27'000, 1, 512},      {2560, 1, 9728},      {40, 1, 512, true},
+                               {3050, 1, 1536, true}, {9728, 1, 2560, true}};
+
+class SwappedProduct : public ProductBitsOf<MatrixFormat> {};
+
+TEST_P(SwappedProduct, HasTheBitsOfTheTileKernels) {
+  int done = 0;
+  activation_ = Activation::gelu;
+  for (const MatrixShape& shape : kShapes) {
+    use(shape);
+    const Tensor x = put(random_values(192 * shape.depth, 1), {192, shape.depth}, dtype());
+    for (const int64_t rows : {9, 16, 17, 33, 64, 65, 128, 192}) {
+      SCOPED_TRACE(testing::Message() << rows << " rows of " << shape.outputs << " x " << shape.depth);
+      if (swapped_plan(shape, form_of(format()), rows, false, machine_of(ctx())).warps == 0) continue;
+      const TensorView some = x.view().slice(0, rows);
+      for (const bool bare : {false, true})
+        for (const DType y_dtype : {DType::f32, dtype()}) {
+          bare_ = bare, y_dtype_ = y_dtype;
+          expect_same_bits(by(swapped_product, some), by_tiles(some));
+          ++done;
+        }
+    }
+  }
+  EXPECT_GT(done, 150);
+}
+
+TEST_P(SwappedProduct, HasTheSumsOfSegmentsOfTheKernelsOf16Bits) {
+  bare_ = true;
+  for (const MatrixShape& shape :
+       {MatrixShape{1024, 1, 2048}, {1024, 1, 3072}, {2560, 1, 9728}, {2568, 1, 9728}}) {
+    use(shape);
+    const bool is_large = segments_shape(shape, 64, machine_of(ctx())).has_value();
+    for (const int64_t rows : {9, 16, 17, 32, 64, 150}) {
+      if (is_large ? rows > 64 : rows <= kSkinnyRows) continue;
+      SCOPED_TRACE(testing::Message() << rows << " rows of " << shape.outputs << " x " << shape.depth);
+      const Tensor x = put(random_values(rows * shape.depth, 1), {rows, shape.depth}, dtype());
+      const Tensor y = garbage({rows, shape.outputs}), sums = garbage({kSegments, rows, shape.outputs}),
+                   want = garbage({kSegments, rows, shape.outputs});
+      const Product product = product_of(x, y);
+      EXPECT_TRUE(swapped_segments(ctx(), product, sums));
+      const Workspace::Scope scope(*ctx().workspace);
+      if (is_large)
+        wide_segments(ctx(), widened(ctx(), product), want);
+      else
+        EXPECT_TRUE(partial_product(ctx(), widened(ctx(), product), want));
+      expect_same_bits(get(sums), get(want));
+    }
+  }
+}
+
+TEST_P(SwappedProduct, ReplaysReadTheCurrentContentsOfMemory) {
+  use({1024, 1, 1024});
+  expect_replays(swapped_product, 40);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Formats, SwappedProduct,
+    testing::Values(MatrixFormat{DType::i8, DType::bf16}, MatrixFormat{DType::i8, DType::f16},
+                    MatrixFormat{DType::f8, DType::bf16}, MatrixFormat{DType::f8, DType::f16},
+                    MatrixFormat{DType::u4, DType::bf16, 32}, MatrixFormat{DType::u4, DType::bf16, 64},
+                    MatrixFormat{DType::u4, DType::f16, 64}),
+    [](const auto& tested) {
+      return std::string(name_of(tested.param.weights)) + "_" + std::string(name_of(tested.param.operand)) +
+             "_" + std::to_string(tested.param.group);
+    });
+
+}  // namespace
+}  // namespace shoal::ops::cuda
