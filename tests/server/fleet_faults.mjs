@@ -8,7 +8,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { Load, requests } from "./fleet_faults_load.mjs";
-import { brokenPromises, digest, summary, table } from "./fleet_faults_report.mjs";
+import { brokenPromises, digest, leaksNone, summary, table } from "./fleet_faults_report.mjs";
 import { Fleet, isAlive, ready, used, without } from "./fleet_harness.mjs";
 import { slowness, until } from "./harness.mjs";
 import { sha256 } from "./http.mjs";
@@ -61,6 +61,15 @@ const footprint = (pid) => ({
   resident_kb: Number(readFileSync(`/proc/${pid}/status`, "utf8").match(/^VmRSS:\s+(\d+)/m)[1]),
   descriptors: readdirSync(`/proc/${pid}/fd`).length,
 });
+
+// Descriptors without load; `before`: at most so many more than these, if that comes about in time. Under load requests
+// and the connections that the balancer keeps for the next ones are descriptors, too.
+async function atRest(before = null) {
+  const now = () => ({ supervisor: footprint(fleet.child.pid).descriptors, balancer: footprint(fleet.balancerPid()).descriptors });
+  const end = performance.now() + 30_000 * slowness;
+  while (before && !leaksNone({ before, after: now() }) && performance.now() < end) await sleep(500);
+  return now();
+}
 
 // From the signal until another process of this worker is ready; ends when the balancer, too, has found that out.
 async function harmed(worker, signal) {
@@ -138,7 +147,9 @@ async function phase(name, harm) {
   const { load, result, seconds } = await underLoad(harm);
   report.phases[name] = { ...summary(load, seconds), ...result };
 }
+const before = await atRest();
 await phase("faults", faults);
+report.at_rest = { before, after: await atRest(before) };
 await phase("rolling restart", async () => ({ rolling: await rolled("restart") }));
 await phase("rolling reload", async () => ({ rolling: await rolled("reload", { max_queue: 200 }) }));
 await phase("supervisor killed", async () => {

@@ -46,7 +46,11 @@ export function digest(harms, samples) {
 const unexplained = ({ breaks, harms }) => breaks.filter(([began_ms, ended_ms]) =>
   !harms.some((harm) => harm.began_ms <= ended_ms && harm.began_ms + harm.recovered_ms >= began_ms));
 
-export function brokenPromises({ plan, phases }) {
+// at_rest: descriptors of each process without load, before the faults and after.
+const leaks = (at_rest, who) => at_rest.after[who] > at_rest.before[who] + 8;
+export const leaksNone = (at_rest) => !Object.keys(at_rest.before).some((who) => leaks(at_rest, who));
+
+export function brokenPromises({ plan, phases, at_rest }) {
   const broken = [];
   const hold = (is, promise) => is || broken.push(promise);
   for (const [name, { counts, strays }] of Object.entries(phases)) {
@@ -59,12 +63,10 @@ export function brokenPromises({ plan, phases }) {
   const { faults } = phases;
   hold(unexplained(faults).length === 0, `faults: ${unexplained(faults).length} answers broken while no worker was harmed`);
   for (const [signal, { max }] of Object.entries(faults.recovery_ms)) hold(max <= plan.within_s * 1000, `${signal}: ready again after ${max} ms, not within ${plan.within_s} s`);
-  for (const [who, { resident_kb, descriptors }] of Object.entries(faults.footprint)) {
+  for (const [who, { resident_kb }] of Object.entries(faults.footprint))
     // A sanitizer keeps memory that was freed.
     hold(sanitized || resident_kb.last <= resident_kb.first * 1.05 + 1024, `${who}: memory grew from ${resident_kb.first} to ${resident_kb.last} kB`);
-    // A request under way, or its connection to a worker that is kept for the next one, is a descriptor of the balancer.
-    hold(descriptors.last <= descriptors.first + Math.max(8, plan.clients), `${who}: descriptors grew from ${descriptors.first} to ${descriptors.last}`);
-  }
+  for (const who of Object.keys(at_rest.before)) hold(!leaks(at_rest, who), `${who}: ${at_rest.after[who]} descriptors without load, ${at_rest.before[who]} before`);
   for (const name of ["rolling restart", "rolling reload"]) hold(phases[name].rolling.outcome === "done", `${name}: ${phases[name].rolling.outcome}`);
   hold(phases["supervisor killed"].ended_ms <= plan.within_s * 1000, `supervisor killed: its processes ended after ${phases["supervisor killed"].ended_ms} ms`);
   return broken;

@@ -39,11 +39,11 @@ constexpr bool kSanitized = false;
 #endif
 constexpr int kClients = 4;
 constexpr size_t kKindsOfTraffic = 48;  // of requests
-// The traffic has two parts, each with half of the requests. Up to ten more follow, until nothing has
+// The traffic has two parts, each with half of the requests. Up to three more follow, until nothing has
 // changed since the previous part: a GPU warms up longer (when a pass of the codec is larger than any before,
 // its workspace grows, and its CUDA graphs are captured again), and fragments of other tests' memory may be
 // taken into use again. A leak shows in every part.
-constexpr size_t kParts = 2, kMostParts = 12;
+constexpr size_t kParts = 2, kMostParts = 5;
 // The most that a part may leave beyond the previous one: allocated, about 100 bytes per request; and
 // resident, with fragments, less than 1 KiB per request.
 constexpr int64_t kAllocatedBound = int64_t{512} << 10, kResidentBound = int64_t{4} << 20;
