@@ -80,6 +80,8 @@ class Pipeline final : public SpeechPipeline {
   const SpeechModel& model() const { return *model_; }
   // For tests, while no request is open: throws Error(internal) if a request has leaked anything.
   void check_idle() const;
+  // For tests, while no request is open: steps of both loops that were recorded for replay so far.
+  int64_t recordings() const { return decode_.recordings() + codec_.recordings(); }
 
  private:
   void watch(const std::shared_ptr<PreparingSpeech>& speech);
