@@ -14,8 +14,7 @@
 // |              |         |          |     | shared memory. Rounds f32 rows itself, and norms up to 8. Not  |
 // |              |         |          |     | 9 rows and more of large matrices (is_large) on 9.0, if they   |
 // |              |         |          |     | have 16 bits or suit swapped                                   |
-// | swapped      | 8, 4    | to 192   | 9.0 | linear, even segments, no groups of 128; from 65 rows on where |
-// |              |         |          |     | a warpgroup has all outputs of a block                         |
+// | swapped      | 8, 4    | any      | 9.0 | linear, even segments, no groups of 128, plain epilogue        |
 // | resident     | 16 bits | 17 to 64 | 9.0 | linear, even segments; the matrix and the rows fit into the    |
 // |              |         |          |     | shared memory of all multiprocessors at once                   |
 // | broad        | 16 bits | 65 on    | 9.0 | linear of 1024 inputs, plain epilogue; all blocks run at once  |

@@ -21,23 +21,24 @@ class LinearBench : private GpuBench {
       matrix(outputs, depth, DType::bf16, {1, 2, 4, 8, 16, 17, 32, 64, 128, 256, 512, 1024, 2048, 4096});
     swiglu(3072, 1024, {1, 2, 4, 8, 16, 32, 64, 256, 512, 1024, 2048, 4096});
     layers("layer", kS1, {1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 384, 512, 1024, 2048});
-    layers("s2 layer", kS2, {1, 2, 4, 8, 16, 17, 32, 64, 128, 200, 256, 1000});
-    layers("i8 layer", kS1, {1, 2, 4, 8, 16, 17, 32, 64, 100, 128, 192}, kInt8);
-    layers("i8 s2 layer", kS2, {1, 2, 4, 8, 12, 16, 32, 64, 128}, kInt8);
+    layers("s2 layer", kS2, {1, 2, 4, 8, 16, 17, 32, 64, 128, 200, 256, 512, 1000, 2048});
+    layers("i8 layer", kS1, {1, 2, 4, 8, 16, 17, 32, 64, 100, 128, 192, 256, 300, 384, 512, 1024, 2048},
+           kInt8);
+    layers("i8 s2 layer", kS2, {1, 2, 4, 8, 12, 16, 32, 64, 128, 200, 256, 512, 1000, 2048}, kInt8);
     layers("fp8 layer", kS1, {1, 2, 4, 8, 16, 32, 64}, kFp8);
     layers("fp8 s2 layer", kS2, {1, 2, 4, 8, 16, 32, 64}, kFp8);
     layers("u4 layer", kS1, {1, 2, 4, 8, 16, 32, 64, 128}, kInt4);
-    layers("u4 s2 layer", kS2, {1, 2, 4, 8, 16, 32, 64}, kInt4);
+    layers("u4 s2 layer", kS2, {1, 2, 4, 8, 16, 32, 64, 200, 512, 2048}, kInt4);
     for (const auto [outputs, depth] : {Size{6144, 2560}, {2560, 4096}, {2560, 9728}})
       matrix(outputs, depth, DType::bf16, {1, 8, 16, 32, 64, 128, 200, 256, 1000}, "s2 ");
     swiglu(9728, 2560, {1, 8, 16, 32, 64, 128, 200, 256, 1000}, "s2 ");
     for (const auto [outputs, depth] : {Size{4096, 1024}, {1024, 2048}, {1024, 3072}})
-      matrix(outputs, depth, kInt8, {16, 32, 64}, "s1 ");
-    swiglu(3072, 1024, {16, 32, 64}, "s1 ", kInt8);
+      matrix(outputs, depth, kInt8, {16, 32, 64, 512, 2048}, "s1 ");
+    swiglu(3072, 1024, {16, 32, 64, 512, 2048}, "s1 ", kInt8);
     for (const MatrixFormat format : {kInt8, kFp8}) {
       for (const auto [outputs, depth] : {Size{6144, 2560}, {2560, 4096}, {2560, 9728}})
-        matrix(outputs, depth, format, {1, 4, 8, 16, 64}, "s2 ");
-      swiglu(9728, 2560, {1, 4, 8, 16, 64}, "s2 ", format);
+        matrix(outputs, depth, format, {1, 4, 8, 16, 64, 512, 2048}, "s2 ");
+      swiglu(9728, 2560, {1, 4, 8, 16, 64, 512, 2048}, "s2 ", format);
     }
     matrix(1024, 1024, DType::f32, {1, 8, 64, 1024, 4096});
   }

@@ -68,4 +68,12 @@ __device__ inline void multiply_tile(float (&sums)[4], const uint4& low, const u
   multiply_16<T>(sums, low.z, high.z, low.w, high.w, weight.z, weight.w);
 }
 
+// The transpose of 8 x 8 elements of 16 bits: lane 4 r + c has elements 2 c and 2 c + 1 of row r. By whole
+// warps.
+__device__ inline uint32_t transposed(uint32_t two) {
+  uint32_t result;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(two));
+  return result;
+}
+
 }  // namespace shoal::ops::cuda

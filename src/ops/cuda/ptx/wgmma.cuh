@@ -129,6 +129,10 @@ SHOAL_MULTIPLY_REGISTERS(multiply_registers, 0, 8, 16, 8, 9, 10, 11, 12, 13, 14,
 SHOAL_MULTIPLY_REGISTERS(multiply_registers, 0, 16, 32, 16, 17, 18, 19, 20, 21, 22, SHOAL_SUMS_16(0))
 SHOAL_MULTIPLY_REGISTERS(multiply_registers, 0, 32, 64, 32, 33, 34, 35, 36, 37, 38, SHOAL_SUMS_32(0))
 SHOAL_MULTIPLY_REGISTERS(multiply_registers, 0, 48, 96, 48, 49, 50, 51, 52, 53, 54, SHOAL_SUMS_48(0))
+SHOAL_MULTIPLY_REGISTERS(multiply_registers, 0, 64, 128, 64, 65, 66, 67, 68, 69, 70, SHOAL_SUMS_32(0),
+                         SHOAL_SUMS_32(32))
+SHOAL_MULTIPLY_REGISTERS(multiply_registers, 0, 80, 160, 80, 81, 82, 83, 84, 85, 86, SHOAL_SUMS_48(0),
+                         SHOAL_SUMS_32(48))
 // b: operand_of_outputs_at.
 SHOAL_MULTIPLY_REGISTERS(multiply_rows, 1, 32, 64, 32, 33, 34, 35, 36, 37, 38, SHOAL_SUMS_32(0))
 

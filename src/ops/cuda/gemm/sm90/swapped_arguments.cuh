@@ -8,11 +8,18 @@
 
 namespace shoal::ops::cuda {
 
-constexpr int kSwappedWarps = 12;  // that multiply, of a block, at most
+// Whether warpgroups have so many sums that only two of them fit a multiprocessor.
+constexpr bool is_tall(int group_rows) { return group_rows > kSwappedRows; }
+// Warps of a block that multiply, at most.
+constexpr int most_swapped_warps(int group_rows) { return is_tall(group_rows) ? 8 : 12; }
+constexpr int swapped_threads(int group_rows) { return 32 * (most_swapped_warps(group_rows) + 4); }
 // Of a thread that multiplies, taken from those that load.
-constexpr int kSwappedRegisters = 152, kSwappedLoaderRegisters = 40;
-static_assert(kSwappedWarps / 4 * (kSwappedRegisters - 128) <= 128 - kSwappedLoaderRegisters,
+constexpr int swapped_registers(int group_rows) { return is_tall(group_rows) ? 232 : 152; }
+constexpr int kSwappedLoaderRegisters = 40;
+static_assert(most_swapped_warps(64) / 4 * (swapped_registers(64) - 128) <= 128 - kSwappedLoaderRegisters,
               "a kernel of 512 threads begins with 128 each");
+static_assert(most_swapped_warps(160) / 4 * (swapped_registers(128) - 168) <= 168 - kSwappedLoaderRegisters,
+              "a kernel of 384 threads begins with 168 each");
 
 struct SwappedArguments {
   CUtensorMap x, weights;  // of a stage
@@ -24,10 +31,12 @@ struct SwappedArguments {
   int64_t rows;
   int outputs, tile_rows;
   int segment_stages;
-  int output_blocks;
+  int row_blocks, output_blocks;
+  int results;  // of blocks: each makes one after the other
   bool paired;
-  bool bare;  // results are the sums, in f32
-  bool once;  // weights are read from device memory anyway (is_large)
+  bool in_pairs;  // y has two adjacent 16-bit outputs at a time
+  bool bare;      // results are the sums, in f32
+  bool once;      // weights are read from device memory anyway (is_large)
 };
 
 // Starts the kernel of a.plan on this many blocks.

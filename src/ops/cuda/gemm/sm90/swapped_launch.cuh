@@ -11,9 +11,11 @@ void launch_swapped(Context& ctx, const SwappedArguments& a, int64_t blocks) {
                   .threads = dim3(static_cast<unsigned>(128 * (a.plan.warpgroups() + 1))),
                   .shared_bytes = static_cast<size_t>(a.plan.bytes)};
   launch(ctx, "swapped product", grid,
-         a.plan.rows == 16   ? swapped_kernel<T, kWeights, 16>
-         : a.plan.rows == 32 ? swapped_kernel<T, kWeights, 32>
-                             : swapped_kernel<T, kWeights, 64>,
+         a.plan.group_rows() == 16    ? swapped_kernel<T, kWeights, 16>
+         : a.plan.group_rows() == 32  ? swapped_kernel<T, kWeights, 32>
+         : a.plan.group_rows() == 64  ? swapped_kernel<T, kWeights, 64>
+         : a.plan.group_rows() == 128 ? swapped_kernel<T, kWeights, 128>
+                                      : swapped_kernel<T, kWeights, 160>,
          a);
 }
 
