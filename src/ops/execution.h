@@ -33,7 +33,7 @@ class Execution {
 
   Context& context() { return context_; }
   bool has_part() const { return stream_ && stream_->has_part(); }
-  // Steps recorded so far. Only the thread of execution may call this.
+  // Steps that are recorded. Only the thread of execution may call this.
   int64_t recordings() const { return graphs_.count(); }
   // Bytes of the device's scratch memory. Only the thread of execution may call this.
   int64_t workspace_bytes() const { return workspace_.capacity_bytes(); }

@@ -22,7 +22,7 @@ constexpr int64_t kBusyBlocks = 2;          // of f32_blocks, of a multiprocesso
 constexpr int64_t kSharedBytes = 48 << 10;  // of a block, without asking for more
 
 bool fits_swapped(const Gemm& gemm, const Machine& machine) {
-  return gemm.linear && gemm.plain &&
+  return gemm.linear && !gemm.activated &&
          swapped_plan(gemm.shape, gemm.form, gemm.rows, /*by_segment=*/false, machine).warps > 0;
 }
 

@@ -14,7 +14,7 @@
 // |              |         |          |     | shared memory. Rounds f32 rows itself, and norms up to 8. Not  |
 // |              |         |          |     | 9 rows and more of large matrices (is_large) on 9.0, if they   |
 // |              |         |          |     | have 16 bits or suit swapped                                   |
-// | swapped      | 8, 4    | any      | 9.0 | linear, even segments, no groups of 128, plain epilogue        |
+// | swapped      | 8, 4    | any      | 9.0 | linear, even segments, no groups of 128, no activation         |
 // | resident     | 16 bits | 17 to 64 | 9.0 | linear, even segments; the matrix and the rows fit into the    |
 // |              |         |          |     | shared memory of all multiprocessors at once                   |
 // | broad        | 16 bits | 65 on    | 9.0 | linear of 1024 inputs, plain epilogue; all blocks run at once  |
@@ -59,6 +59,7 @@ struct Gemm {
   bool rows_in_place = true;    // no table says where the rows of the taps are (TapRows::first_rows)
   bool accumulate = false;      // the result is added to what is there
   bool plain = true;            // the epilogue (TileArguments::plain)
+  bool activated = false;       // by the epilogue; then not plain
   // Of a linear layer with few rows: x is f32 rows that the skinny kernel can load, and a norm comes before.
   bool f32_rows = false;
   bool norm = false;

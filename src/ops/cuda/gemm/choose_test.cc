@@ -90,7 +90,9 @@ TEST(ChooseGemm, WeightsOfFewerBitsTakeSwapped) {
     EXPECT_EQ(kernel({.shape = kGateUp, .form = form, .rows = 64}), GemmKernel::swapped);
     EXPECT_EQ(kernel({.shape = kQkv, .form = form, .rows = 192}), GemmKernel::swapped);
     EXPECT_EQ(kernel({.shape = kQkv, .form = form, .rows = 5000}), GemmKernel::swapped);
-    EXPECT_NE(kernel({.shape = kQkv, .form = form, .rows = 64, .plain = false}), GemmKernel::swapped);
+    EXPECT_EQ(kernel({.shape = kQkv, .form = form, .rows = 64, .plain = false}), GemmKernel::swapped);
+    EXPECT_NE(kernel({.shape = kQkv, .form = form, .rows = 64, .plain = false, .activated = true}),
+              GemmKernel::swapped);
     EXPECT_EQ(kernel({.shape = kQkv, .form = form, .rows = 64}, kA100), GemmKernel::tile);
     EXPECT_NE(kernel({.shape = kQkv, .form = form, .rows = 64, .linear = false}), GemmKernel::swapped);
     EXPECT_NE(kernel({.shape = {4096, 1, 1000}, .form = form, .rows = 64}), GemmKernel::swapped);

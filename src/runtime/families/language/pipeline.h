@@ -80,7 +80,7 @@ class Pipeline final : public SpeechPipeline {
   const SpeechModel& model() const { return *model_; }
   // For tests, while no request is open: throws Error(internal) if a request has leaked anything.
   void check_idle() const;
-  // For tests, while no request is open: steps of both loops that were recorded for replay so far.
+  // For tests, while no request is open: steps of both loops that are recorded for replay.
   int64_t recordings() const { return decode_.recordings() + codec_.recordings(); }
 
  private:

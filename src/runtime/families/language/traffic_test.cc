@@ -145,7 +145,7 @@ std::vector<std::string> changed(std::span<const Footprint> parts, bool process_
     if (after.parts[i].bytes != before.parts[i].bytes)
       names.push_back(concat(after.parts[i].name, ": ", before.parts[i].bytes, ", then ",
                              after.parts[i].bytes, " bytes"));
-  if (after.recordings != before.recordings)
+  if (process_counts && after.recordings != before.recordings)
     names.push_back(concat("recordings: ", before.recordings, ", then ", after.recordings));
   const auto grown = [&](const char* name, int64_t from, int64_t to, int64_t bound) {
     if (process_counts && to >= from + bound)

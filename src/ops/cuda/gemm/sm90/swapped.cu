@@ -75,10 +75,10 @@ struct TallBlock {
 };
 constexpr TallBlock kTallBlocks[] = {{160, 8}, {128, 8}, {160, 4}, {128, 4}, {64, 4}};
 
-// The block whose results take the least time. A stage of 64 inputs keeps the tensor cores busy for two
-// cycles a row and warpgroup, and takes a warpgroup 280 at least; while one that is alone widens its first
-// weights and adds up its segments, they wait. (Fitted roughly to layers of S1-mini and S2-Pro of 65 to 2,048
-// rows on an H200.)
+// The block whose results take the least time. Cycles of a stage of 64 inputs: it keeps the tensor cores busy
+// for two a row and warpgroup, and takes a warpgroup 280 at least; while one that is alone widens its first
+// weights and adds up a segment (shared out among its tiles), they wait. (Fitted roughly to layers of S1-mini
+// and S2-Pro of 65 to 2,048 rows on an H200.)
 TallBlock tall_block(const MatrixShape& matrix, int64_t rows, int64_t parts, const Machine& machine) {
   constexpr int64_t kMoreRows = 16;  // for what a result takes besides
   constexpr int64_t kShortest = 280, kWidening = 50, kSettling = 600;

@@ -25,7 +25,7 @@
 
 namespace shoal::ops::cuda {
 
-// A result of a block, one after the other. Those of the same weights follow each other.
+// A result of a block, one after the other. Neighbouring blocks have the same weights, and other rows.
 struct SwappedResult {
   const SwappedArguments& a;
   int index;
@@ -43,7 +43,7 @@ struct SwappedResult {
   __device__ int segments() const { return a.sums ? 1 : kSegments; }
 
  private:
-  // Divisions would stand before the first copies.
+  // Without divisions where blocks have all rows: they would delay the first copies.
   __device__ void find() {
     const int block = a.row_blocks == 1 ? index : index / a.row_blocks;
     first_row = (index - block * a.row_blocks) * a.plan.rows;

@@ -18,7 +18,7 @@ constexpr int swapped_registers(int group_rows) { return is_tall(group_rows) ? 2
 constexpr int kSwappedLoaderRegisters = 40;
 static_assert(most_swapped_warps(64) / 4 * (swapped_registers(64) - 128) <= 128 - kSwappedLoaderRegisters,
               "a kernel of 512 threads begins with 128 each");
-static_assert(most_swapped_warps(160) / 4 * (swapped_registers(128) - 168) <= 168 - kSwappedLoaderRegisters,
+static_assert(most_swapped_warps(160) / 4 * (swapped_registers(160) - 168) <= 168 - kSwappedLoaderRegisters,
               "a kernel of 384 threads begins with 168 each");
 
 struct SwappedArguments {
