@@ -42,7 +42,7 @@ constexpr size_t kKindsOfTraffic = 48;  // of requests
 // The traffic has two parts, each with half of the requests. More follow until nothing has changed since the
 // previous part: fragments of other tests' memory may be taken into use again; and on a GPU a step of new
 // sizes is recorded, for which the driver keeps about 0.6 MB of the process's memory. On an H200 the last new
-// one came in the tenth part. A leak shows in every part.
+// one came in the ninth part. A leak shows in every part.
 constexpr size_t kParts = 2, kMostPartsOfACpu = 5, kMostPartsOfAGpu = 20;
 // The most that a part may leave beyond the previous one: allocated, about 100 bytes per request; and
 // resident, with fragments, less than 1 KiB per request.

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "ops/cuda/device/alignment.h"
 #include "ops/cuda/device/launch.cuh"
 #include "ops/cuda/gemm/operands/operand_map.cuh"
+#include "ops/cuda/gemm/operands/tile_arguments.cuh"
 #include "ops/cuda/gemm/sm90/swapped_arguments.cuh"
 #include "ops/cuda/gemm/sm90/wide_choice.h"
 #include "ops/residual.h"
@@ -14,13 +14,7 @@ constexpr int kMostStages = 24, kFewestStages = 4;
 
 // y is the sums themselves, in f32.
 bool is_bare(const ProductEpilogue& e) {
-  return !e.bias && !e.scale && !e.accumulate && e.activation == Activation::none && e.y_dtype == DType::f32;
-}
-
-bool has_pairs(const Product& product) {
-  const ProductEpilogue& e = product.epilogue;
-  return product.shape.outputs % kTileOutputs == 0 && size_of(e.y_dtype) == 2 && e.y_stride % 2 == 0 &&
-         is_aligned(e.y, 4);
+  return !e.bias && !e.scale && !e.accumulate && e.y_dtype == DType::f32;
 }
 
 // A stage's part of a row of tiles: two tiles, of whole records. 0: a record has more.
@@ -58,11 +52,12 @@ bool multiply(Context& ctx, const Product& product, bool by_segment, float* sums
       .output_blocks = output_blocks,
       .results = row_blocks * output_blocks * (by_segment ? kSegments : 1),
       .paired = matrix.paired,
-      .in_pairs = has_pairs(product),
+      .in_pairs = size_of(product.epilogue.y_dtype) == 2 && is_plain(matrix, product.epilogue, nullptr),
       .bare = by_segment || is_bare(product.epilogue),
       .once = row_blocks == 1 && is_large(matrix, machine)};
-  const int64_t blocks =
-      is_tall(plan.group_rows()) ? std::min(arguments.results, machine.multiprocessors) : arguments.results;
+  const int64_t blocks = has_many_sums(plan.group_rows())
+                             ? std::min(arguments.results, machine.multiprocessors)
+                             : arguments.results;
   with_weights(product.format, [&]<typename T, TileWeights kWeights> {
     if constexpr (kWeights != TileWeights::half) launch_swapped<T, kWeights>(ctx, arguments, blocks);
   });
@@ -70,19 +65,19 @@ bool multiply(Context& ctx, const Product& product, bool by_segment, float* sums
 }
 
 // Rows and warps of a block that does not have all rows.
-struct TallBlock {
+struct RowBlock {
   int rows, warps;
 };
-constexpr TallBlock kTallBlocks[] = {{160, 8}, {128, 8}, {160, 4}, {128, 4}, {64, 4}};
+constexpr RowBlock kRowBlocks[] = {{160, 8}, {128, 8}, {160, 4}, {128, 4}, {64, 4}};
 
 // The block whose results take the least time. Cycles of a stage of 64 inputs: it keeps the tensor cores busy
 // for two a row and warpgroup, and takes a warpgroup 280 at least; while one that is alone widens its first
 // weights and adds up a segment (shared out among its tiles), they wait. (Fitted roughly to layers of S1-mini
 // and S2-Pro of 65 to 2,048 rows on an H200.)
-TallBlock tall_block(const MatrixShape& matrix, int64_t rows, int64_t parts, const Machine& machine) {
+RowBlock best_row_block(const MatrixShape& matrix, int64_t rows, int64_t parts, const Machine& machine) {
   constexpr int64_t kMoreRows = 16;  // for what a result takes besides
   constexpr int64_t kShortest = 280, kWidening = 50, kSettling = 600;
-  const auto cycles = [&](const TallBlock& block) {
+  const auto cycles = [&](const RowBlock& block) {
     const int64_t warpgroups = block.warps / 4;
     const int64_t results =
         parts * blocks_for(matrix.tile_rows(), 2 * block.warps) * blocks_for(rows, block.rows);
@@ -90,7 +85,7 @@ TallBlock tall_block(const MatrixShape& matrix, int64_t rows, int64_t parts, con
     return blocks_for(results, machine.multiprocessors) *
            (std::max(2 * warpgroups * (block.rows + kMoreRows), kShortest) + alone);
   };
-  return *std::ranges::min_element(kTallBlocks, {}, cycles);
+  return *std::ranges::min_element(kRowBlocks, {}, cycles);
 }
 
 }  // namespace
@@ -110,7 +105,7 @@ SwappedPlan swapped_plan(const MatrixShape& matrix, const TileForm& form, int64_
                    .row_groups = static_cast<int>(blocks_for(rows, kSwappedRows)),
                    .tile_row_bytes = bytes};
   if (rows > kMostSwappedRows || 4 * plan.warpgroups() > most_swapped_warps(plan.group_rows())) {
-    const TallBlock block = tall_block(matrix, rows, parts, machine);
+    const RowBlock block = best_row_block(matrix, rows, parts, machine);
     plan.rows = block.rows, plan.warps = block.warps, plan.row_groups = 1;
   }
   plan.stage_bytes = static_cast<int>(blocks_for(2 * plan.warps * bytes, kAlignment) * kAlignment);

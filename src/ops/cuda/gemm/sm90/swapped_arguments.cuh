@@ -9,12 +9,12 @@
 namespace shoal::ops::cuda {
 
 // Whether warpgroups have so many sums that only two of them fit a multiprocessor.
-constexpr bool is_tall(int group_rows) { return group_rows > kSwappedRows; }
+constexpr bool has_many_sums(int group_rows) { return group_rows > kSwappedRows; }
 // Warps of a block that multiply, at most.
-constexpr int most_swapped_warps(int group_rows) { return is_tall(group_rows) ? 8 : 12; }
+constexpr int most_swapped_warps(int group_rows) { return has_many_sums(group_rows) ? 8 : 12; }
 constexpr int swapped_threads(int group_rows) { return 32 * (most_swapped_warps(group_rows) + 4); }
 // Of a thread that multiplies, taken from those that load.
-constexpr int swapped_registers(int group_rows) { return is_tall(group_rows) ? 232 : 152; }
+constexpr int swapped_registers(int group_rows) { return has_many_sums(group_rows) ? 232 : 152; }
 constexpr int kSwappedLoaderRegisters = 40;
 static_assert(most_swapped_warps(64) / 4 * (swapped_registers(64) - 128) <= 128 - kSwappedLoaderRegisters,
               "a kernel of 512 threads begins with 128 each");
