@@ -61,7 +61,8 @@ struct EngineConfig {
   // Waiting requests of one voice are admitted together.
   bool batch_grouping = true;
   // Prompt columns that one step may prefill beside the running sequences; 0: 256 where CPU threads compute,
-  // otherwise 32 for each of max_batch_size, 256 to 2,048.
+  // otherwise so many that a step has at most 32 rows for each of max_batch_size, 256 to 2,048 in all,
+  // running sequences included.
   int prefill_columns = 0;
   // Kokoro: chunks that arrive while nothing runs wait at least min_wait_ms for others to batch with. They
   // wait longer while recent arrivals make more likely, at most max_wait_ms.

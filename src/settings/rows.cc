@@ -53,8 +53,8 @@ constexpr Row kRows[] = {
      "admit waiting requests of one voice together"},
     {"prefill_columns", &E::prefill_columns, "Batching", between(0, 1 << 16),
      "prompt columns that one step may prefill beside the running sequences; 0: 256 where CPU threads "
-     "compute, "
-     "otherwise 32 for each of max_batch_size, 256 to 2048"},
+     "compute, otherwise so many that a step has at most 32 rows for each of max_batch_size, 256 to 2048 in "
+     "all, running sequences included"},
     {"min_wait_ms", &E::min_wait_ms, "Batching", between(0, 60'000),
      "Kokoro: least wait for company of a text that comes while nothing runs"},
     {"max_wait_ms", &E::max_wait_ms, "Batching", between(0, 60'000),

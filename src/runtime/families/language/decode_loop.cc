@@ -40,7 +40,7 @@ DecodeLoop::DecodeLoop(const Parts& parts)
       prefetch_samples_(static_cast<int64_t>(
           parts.config.prefetch_s * static_cast<double>(parts.model.codec().config().sample_rate_hz))),
       is_worth_dividing_(is_worth_dividing(parts.config, parts.model.language_model().bytes_per_frame())),
-      prefill_(columns_of_a_step(parts.config, parts.ctx.device), frame_us_),
+      prefill_(size_of_a_step(parts.config, parts.ctx.device), frame_us_),
       patience_us_(kPatienceUs),
       workspace_bytes_(parts.ctx.workspace->capacity_bytes()) {
   // Reserves the vectors that a round appends to, so that admitting and speaking cannot run out of memory

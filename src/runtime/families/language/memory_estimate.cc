@@ -59,7 +59,7 @@ MemoryEstimate LanguageFamily::estimate_memory(const EngineConfig& config, Devic
   const ThreadSplit threads =
       split_threads(config, ThreadTeam::available_cpus(), ops::computes_by_itself(device));
   const MemoryPlan plan = plan_memory(config, sizes, threads, available);
-  const int64_t columns = columns_of_a_step(config, device);
+  const int64_t columns = size_of_a_step(config, device).columns;
   return {.device = ops::describe(device),
           .precision = std::string(name_of(precision_of(sizes.formats))),
           .capacity = concat(config.max_batch_size, " sequences and ", columns,

@@ -342,12 +342,17 @@ TEST(MemoryPlan, AStepTakesMorePromptWhereAGpuServesMany) {
   EngineConfig config;
   for (const auto& [batch, columns] : {std::pair{1, 256}, {8, 256}, {32, 1024}, {64, 2048}, {1024, 2048}}) {
     config.max_batch_size = batch;
-    EXPECT_EQ(columns_of_a_step(config, kDeviceGpu), columns) << batch;
-    EXPECT_EQ(columns_of_a_step(config, kDeviceCpu), 256) << batch;
+    const StepSize gpu = size_of_a_step(config, kDeviceGpu), cpu = size_of_a_step(config, kDeviceCpu);
+    EXPECT_EQ(gpu.columns, columns) << batch;
+    EXPECT_EQ(gpu.rows, columns) << batch;
+    EXPECT_EQ(cpu.columns, 256) << batch;
+    EXPECT_EQ(cpu.rows, 256 + batch) << batch;
   }
   config.prefill_columns = 50;
-  EXPECT_EQ(columns_of_a_step(config, kDeviceGpu), 50);
-  EXPECT_EQ(columns_of_a_step(config, kDeviceCpu), 50);
+  for (const Device device : {kDeviceGpu, kDeviceCpu}) {
+    EXPECT_EQ(size_of_a_step(config, device).columns, 50);
+    EXPECT_EQ(size_of_a_step(config, device).rows, 50 + 1024);
+  }
 }
 
 // The chunks of a row's keys, shared by blocks; some stay in their shared memory.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/schedule/job_rules.h"
+
 namespace shoal::runtime {
 namespace {
 
@@ -18,15 +20,16 @@ void PrefillBudget::measure(int64_t columns, int64_t took_us) {
 }
 
 int64_t PrefillBudget::columns(std::span<const ActiveJob> active) const {
-  int64_t columns = most_;
+  int64_t columns = most_.columns, rows = most_.rows;
   for (const ActiveJob& job : active) {
+    rows -= is_speaking(job);
     const bool ahead = job.frames > 0 && !job.paused && !job.finishing && job.lead_us >= 2 * frame_us_;
     if (!ahead) continue;
     const double affordable = column_cost_us_ == 0 ? static_cast<double>(kUnmeasuredColumns)
                                                    : static_cast<double>(job.lead_us) / column_cost_us_;
     columns = std::min(columns, static_cast<int64_t>(affordable));
   }
-  return std::min(most_, std::max(kLeastColumns, columns));
+  return std::min(most_.columns, std::max(kLeastColumns, std::min(columns, rows)));
 }
 
 }  // namespace shoal::runtime

@@ -8,10 +8,14 @@
 
 namespace shoal::runtime {
 
+// What one step computes at most: columns of prompts; rows, with one for each sequence that speaks.
+struct StepSize {
+  int64_t columns, rows;
+};
+
 class PrefillBudget {
  public:
-  // most: of one step (prefill_columns).
-  PrefillBudget(int64_t most, int64_t frame_us) : most_(most), frame_us_(frame_us) {}
+  PrefillBudget(StepSize most, int64_t frame_us) : most_(most), frame_us_(frame_us) {}
 
   // A step computed this many columns beyond one per sequence. Steps with few prompt columns are ignored.
   void measure(int64_t columns, int64_t took_us);
@@ -21,7 +25,8 @@ class PrefillBudget {
   int64_t columns(std::span<const ActiveJob> active) const;
 
  private:
-  int64_t most_, frame_us_;
+  StepSize most_;
+  int64_t frame_us_;
   double column_cost_us_ = 0;  // lately; 0: not known yet
 };
 

@@ -8,22 +8,27 @@ namespace {
 
 constexpr int64_t kFrameUs = 50'000;
 
-std::vector<ActiveJob> speaking(int64_t lead_us) { return {{.id = 1, .frames = 9, .lead_us = lead_us}}; }
+std::vector<ActiveJob> speaking(int64_t lead_us) {
+  return {{.id = 1, .columns = 1, .frames = 9, .lead_us = lead_us}};
+}
+
+// Of so many prompt columns, beside any number of sequences.
+PrefillBudget of_columns(int64_t columns) { return {{columns, columns + 1000}, kFrameUs}; }
 
 PrefillBudget measured() {
-  PrefillBudget budget(256, kFrameUs);
+  PrefillBudget budget = of_columns(256);
   budget.measure(100, 200'000);  // 2 ms a column
   return budget;
 }
 
 TEST(PrefillBudget, UntilTheCostIsKnownListenersWithLeadAvoidTheLargestSteps) {
-  PrefillBudget budget(2048, kFrameUs);
+  PrefillBudget budget = of_columns(2048);
   EXPECT_EQ(budget.columns(speaking(100'000)), 256);
   budget.measure(31, 1'000'000);  // too few columns to say anything
   EXPECT_EQ(budget.columns(speaking(100'000)), 256);
   EXPECT_EQ(budget.columns(speaking(-1)), 2048);
   EXPECT_EQ(budget.columns({}), 2048);
-  EXPECT_EQ(PrefillBudget(100, kFrameUs).columns(speaking(100'000)), 100);
+  EXPECT_EQ(of_columns(100).columns(speaking(100'000)), 100);
 }
 
 TEST(PrefillBudget, LeavesListenersTheirLead) {
@@ -45,12 +50,22 @@ TEST(PrefillBudget, IsFullWhenListenersHaveRunDryOrNobodySpeaks) {
 }
 
 TEST(PrefillBudget, HasALowerBound) {
-  PrefillBudget slow(256, kFrameUs);
+  PrefillBudget slow = of_columns(256);
   slow.measure(100, 10'000'000);
   EXPECT_EQ(slow.columns(speaking(150'000)), 32);
-  PrefillBudget few(8, kFrameUs);
+  PrefillBudget few = of_columns(8);
   few.measure(100, 10'000'000);
   EXPECT_EQ(few.columns(speaking(150'000)), 8);
+}
+
+TEST(PrefillBudget, LeavesRowsOfTheStepToThoseWhoSpeak) {
+  const PrefillBudget budget({256, 256}, kFrameUs);
+  std::vector<ActiveJob> jobs(20, speaking(-1)[0]);
+  EXPECT_EQ(budget.columns(jobs), 236);
+  jobs[0].paused = true, jobs[1].finishing = true;
+  jobs[2].columns = 9, jobs[2].columns_done = 3;  // computes its columns again: it is a prompt
+  EXPECT_EQ(budget.columns(jobs), 239);
+  EXPECT_EQ(PrefillBudget({40, 40}, kFrameUs).columns(jobs), 32);
 }
 
 }  // namespace
