@@ -1,20 +1,10 @@
 #include <cudaTypedefs.h>
 
 #include "ops/cuda/device/device_part.h"
-#include "tensor/cuda/status.h"
+#include "ops/cuda/device/driver_function.h"
 
 namespace shoal::ops::cuda {
 namespace {
-
-// A function of the driver, found at run time: programs link only the CUDA runtime. Null: it has none.
-template <typename Function>
-Function driver_function(const char* name, unsigned version) {
-  void* found = nullptr;
-  cudaDriverEntryPointQueryResult result{};
-  shoal::cuda::check(cudaGetDriverEntryPointByVersion(name, &found, version, cudaEnableDefault, &result),
-                     "driver entry point");
-  return result == cudaDriverEntryPointSuccess ? reinterpret_cast<Function>(found) : nullptr;
-}
 
 struct Driver {
   PFN_cuDeviceGetDevResource_v12040 resource_of;

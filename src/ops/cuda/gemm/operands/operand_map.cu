@@ -1,23 +1,17 @@
 #include <cudaTypedefs.h>
 
-#include "ops/cuda/device/launch.cuh"
+#include "base/error.h"
+#include "ops/cuda/device/driver_function.h"
 #include "ops/cuda/gemm/operands/operand_map.cuh"
 
 namespace shoal::ops::cuda {
 namespace {
 
-// The driver's function, found at run time: programs link only the CUDA runtime.
-PFN_cuTensorMapEncodeTiled_v12000 encoder() {
-  static const auto found = [] {
-    void* function = nullptr;
-    cudaDriverEntryPointQueryResult result{};
-    check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault,
-                                           &result),
-          "driver entry point");
-    if (result != cudaDriverEntryPointSuccess)
-      fail(ErrorCode::unavailable, "the GPU's driver is too old: it has no tensor maps (CUDA 12)");
-    return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(function);
-  }();
+using Encode = PFN_cuTensorMapEncodeTiled_v12000;
+
+Encode encoder() {
+  static const auto found = driver_function<Encode>("cuTensorMapEncodeTiled", 12000);
+  if (!found) fail(ErrorCode::unavailable, "the GPU's driver is too old: it has no tensor maps (CUDA 12)");
   return found;
 }
 
