@@ -2,6 +2,8 @@
 // Always for one request: only that one ends with an error. And requests that are cancelled in the middle of
 // any call.
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <gtest/gtest.h>
 #include <latch>
 #include <new>
@@ -209,17 +211,23 @@ TEST_P(FailingCalls, GenerationEndsWhenItsSoundCannotBeDecoded) {
   expect_all_as_alone();
 }
 
+void sleep_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
+
 // Nobody reads, so the language model waits when the codec fails.
 TEST(FailingCodec, EndsAPausedRequest) {
   EngineConfig config = small_batches(1);
   config.prefetch_s = 0;
   Faults faults;
+  std::atomic<int> frames = 0;
   Pipeline pipeline(config, testing::faulty(faults));
-  faults.set([calls = 0](const OpCall& call) mutable {
+  faults.set([&, calls = 0](const OpCall& call) mutable {
+    if (call.op == Op::generate_frames) ++frames;
     if (call.op != Op::decode_streams) return Fault{};
-    const bool first = ++calls == 1;  // meanwhile frames are made that the second call is for
-    std::this_thread::sleep_for(std::chrono::milliseconds(first ? 30 : 200));
-    return first ? Fault{} : Fault{error_number(0), false};
+    if (++calls > 1) return Fault{.error = error_number(0), .before = [] { sleep_ms(200); }};
+    // Until there are frames that the second call is for.
+    return Fault{.before = [&, enough = frames + 3] {
+      for (int ms = 0; frames < enough && ms < 20'000; ++ms) sleep_ms(1);
+    }};
   });
   SpeechRequest request = company().requests[0];
   request.text = "A long one.";

@@ -25,8 +25,9 @@ struct OpCall {
 };
 
 struct Fault {
-  std::exception_ptr error;  // thrown by the call; null: it succeeds
-  bool half_way = false;     // not at once, but after nonsense was written wherever a call may write
+  std::exception_ptr error;           // thrown by the call; null: it succeeds
+  bool half_way = false;              // not at once, but after nonsense was written wherever a call may write
+  std::function<void()> before = {};  // called first, while other calls go on
 };
 
 // What becomes of each call, and a count of them. Thread-safe.
@@ -46,13 +47,19 @@ class Faults {
     return failed_;
   }
   Fault of(const OpCall& call) {
+    const Fault fault = planned(call);
+    if (fault.before) fault.before();
+    return fault;
+  }
+
+ private:
+  Fault planned(const OpCall& call) {
     const std::lock_guard lock(mutex_);
     Fault fault = plan_ ? plan_(call) : Fault{};
     if (fault.error) ++failed_;
     return fault;
   }
 
- private:
   mutable std::mutex mutex_;
   Plan plan_;
   int64_t failed_ = 0;
