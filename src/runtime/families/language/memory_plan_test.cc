@@ -87,7 +87,6 @@ class PerWeights : public PerDType {};
 INSTANTIATE_TEST_SUITE_P(ModelSizes, PerWeights, ::testing::Values(DType::f32, DType::bf16, DType::i8));
 
 TEST_P(PerWeights, OfTheLanguageModelAreThoseThatAreLoaded) {
-  if (GetParam() == DType::i8 && !ops::testing_on_cpu()) GTEST_SKIP() << "a GPU has no kernels of 8 bits";
   for (const bool semantic : {false, true}) {
     Machine machine;
     ModelSizes sizes = even_sizes(GetParam());
