@@ -6,6 +6,7 @@
 #include "runtime/families/language/language_family.h"
 #include "runtime/families/language/memory_plan.h"
 #include "runtime/families/language/pipeline.h"
+#include "runtime/families/language/prefill_budget.h"
 #include "runtime/families/language/random_model.h"
 #include "weights/checkpoint.h"
 #include "weights/name_maps.h"

@@ -10,6 +10,7 @@
 #include "runtime/families/language/clip_encoder.h"
 #include "runtime/families/language/codec_part.h"
 #include "runtime/families/language/pipeline.h"
+#include "runtime/families/language/prefill_budget.h"
 
 namespace shoal::runtime {
 namespace {
@@ -49,22 +50,7 @@ int64_t clip_workspace(const dac::Codec& codec, int threads) {
   return codec.encode_workspace_bytes(kClips, threads) + kClips * codec.clip_bytes();
 }
 
-// Of a step, columns of prompts and sequences that speak. A GPU takes few rows hardly faster than many: with
-// 2,048 columns instead of 256, 256 users get 4 % more sound a second, and their first sound nearly five
-// times as early (docs/PERF.md). One row beyond a multiple of 128 costs as much as 128 more: S1-mini's layers
-// of 2,048 / 2,056 rows take 142 / 164 us on an H200.
-constexpr int64_t kFewestRows = 256, kMostRows = 2048, kRowsOfSequence = 32;
-constexpr int64_t kUsualColumns = 256;
-
 }  // namespace
-
-StepSize size_of_a_step(const EngineConfig& config, Device device) {
-  const int64_t sequences = config.max_batch_size;
-  if (config.prefill_columns > 0) return {config.prefill_columns, config.prefill_columns + sequences};
-  if (!ops::computes_by_itself(device)) return {kUsualColumns, kUsualColumns + sequences};
-  const int64_t rows = std::clamp(kRowsOfSequence * sequences, kFewestRows, kMostRows);
-  return {rows, rows};
-}
 
 std::vector<MemoryPart> MemoryPlan::parts() const {
   std::vector<MemoryPart> parts = {

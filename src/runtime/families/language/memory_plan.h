@@ -7,7 +7,6 @@
 
 #include "runtime/engine/device_memory.h"
 #include "runtime/families/language/model_sizes.h"
-#include "runtime/families/language/prefill_budget.h"
 #include "shoal/engine_config.h"
 #include "shoal/statistics.h"
 
@@ -32,9 +31,6 @@ struct MemoryPlan {
   std::vector<MemoryPart> parts() const;
   void check() const { check_fits(parts(), available); }
 };
-
-// What one step computes at most: prefill_columns beside the sequences that speak, or the device's default.
-StepSize size_of_a_step(const EngineConfig& config, Device device);
 
 // available: bytes that are free before the model is loaded. The KV pages are what plan_kv_pages
 // (pipeline.h) makes of what the rest leaves; throws Error as that does. `threads` matter to a CPU only,

@@ -336,24 +336,6 @@ TEST(MemoryPlan, TwoHundredAndFiftySixStreamsOfS1MiniFitAGpu) {
   EXPECT_EQ(plan_memory(config, sizes, kSplit, int64_t{78} << 30).recordings, 0);
 }
 
-TEST(MemoryPlan, AStepTakesMorePromptWhereAGpuServesMany) {
-  constexpr Device kDeviceCpu{DeviceKind::cpu, 0}, kDeviceGpu{DeviceKind::cuda, 0};
-  EngineConfig config;
-  for (const auto& [batch, columns] : {std::pair{1, 256}, {8, 256}, {32, 1024}, {64, 2048}, {1024, 2048}}) {
-    config.max_batch_size = batch;
-    const StepSize gpu = size_of_a_step(config, kDeviceGpu), cpu = size_of_a_step(config, kDeviceCpu);
-    EXPECT_EQ(gpu.columns, columns) << batch;
-    EXPECT_EQ(gpu.rows, columns) << batch;
-    EXPECT_EQ(cpu.columns, 256) << batch;
-    EXPECT_EQ(cpu.rows, 256 + batch) << batch;
-  }
-  config.prefill_columns = 50;
-  for (const Device device : {kDeviceGpu, kDeviceCpu}) {
-    EXPECT_EQ(size_of_a_step(config, device).columns, 50);
-    EXPECT_EQ(size_of_a_step(config, device).rows, 50 + 1024);
-  }
-}
-
 // The chunks of a row's keys, shared by blocks; some stay in their shared memory.
 TEST(MemoryPlan, CountsWhatAttentionParksOfLongSequencesOnAGpu) {
   SKIP_WITHOUT_CUDA();

@@ -5,6 +5,8 @@
 #include <span>
 
 #include "runtime/schedule/schedule.h"
+#include "shoal/engine_config.h"
+#include "tensor/tensor.h"
 
 namespace shoal::runtime {
 
@@ -13,6 +15,9 @@ struct StepSize {
   int64_t columns, rows;
 };
 
+// prefill_columns beside the sequences that speak, or the device's default.
+StepSize size_of_a_step(const EngineConfig& config, Device device);
+
 class PrefillBudget {
  public:
   PrefillBudget(StepSize most, int64_t frame_us) : most_(most), frame_us_(frame_us) {}
@@ -20,7 +25,8 @@ class PrefillBudget {
   // A step computed this many columns beyond one per sequence. Steps with few prompt columns are ignored.
   void measure(int64_t columns, int64_t took_us);
 
-  // A step must not take so long that a listener with lead runs dry meanwhile. A listener that has already
+  // What those who speak leave of the step's rows. And a step must not take so long that a listener with lead
+  // runs dry meanwhile. A listener that has already
   // run dry, or has only begun, would not gain if others waited longer for their first sound (docs/PERF.md).
   int64_t columns(std::span<const ActiveJob> active) const;
 
