@@ -92,7 +92,7 @@ PageId PagePool::publish(PageId page, PageId parent, PrefixIndex::Ids ids, uint6
     return page;
   }
   // This page too, as it was before it grew.
-  for (PageId begun; (begun = index_.find_begun(parent, ids)) != kNoPage;) forget(begun);
+  if (const PageId begun = index_.find_begun(parent, ids); begun != kNoPage) forget(begun);
   index_.insert(page, parent, ids);
   voice_of_[static_cast<size_t>(page)] = voice;
   voices_.add_page(voice);
@@ -128,7 +128,7 @@ void PagePool::drop_cached_of(uint64_t voice) {
     next = idle_.after(page);
     uint64_t& owner = voice_of_[static_cast<size_t>(page)];
     if (owner != voice) continue;
-    if (const PageId child = index_.first_child(page); child == kNoPage) {
+    if (const PageId child = index_.some_child(page); child == kNoPage) {
       forget(page);
     } else {  // children come first, so these belong to another voice, which needs the pages before them
       voices_.remove_page(owner);

@@ -25,9 +25,10 @@ void PagePool::check_lists(std::span<const int64_t> holders) const {
     CHECK(!seen.at(static_cast<size_t>(page)), "page ", page, " is listed twice");
     seen[static_cast<size_t>(page)] = true;
     CHECK(index_.contains(page), "cached page ", page, " cannot be found");
-    for (PageId child = index_.first_child(page); child != kNoPage; child = index_.next_child(child))
+    index_.each_child(page, [&](PageId child) {
       CHECK(seen[static_cast<size_t>(child)], "page ", page, " would be evicted before ", child,
             " behind it");
+    });
   }
   CHECK(free == free_ && cached == cached_, "free ", free_, ", listed ", free, "; cached ", cached_,
         ", listed ", cached);
@@ -49,18 +50,19 @@ void PagePool::check_tree() const {
     CHECK(parent == kNoPage || holders_[static_cast<size_t>(parent)] >= holders_[static_cast<size_t>(page)],
           "page ", page, " has more holders than ", parent, " before it");
     bool is_child = false;
-    for (PageId child = index_.first_child(parent); child != kNoPage; child = index_.next_child(child)) {
+    index_.each_child(parent, [&](PageId child) {
       is_child |= child == page;
       const PrefixIndex::Ids mine = index_.ids(page), other = index_.ids(child);
       CHECK(
           child == page || mine.size() > other.size() || !std::ranges::equal(mine, other.first(mine.size())),
           "page ", page, " holds nothing that ", child, " does not");
-    }
+    });
     CHECK(is_child, "page ", page, " is no child of ", parent);
+    CHECK(index_.longest_match(parent, index_.ids(page)).page == page, "page ", page,
+          " is not what shares the most with its own columns");
     if (index_.is_full(page))
       CHECK(index_.find(parent, index_.ids(page)) == page, "page ", page, " is not found");
-    if (!index_.is_full(page))
-      CHECK(index_.first_child(page) == kNoPage, "begun page ", page, " has children");
+    if (!index_.is_full(page)) CHECK(!index_.has_children(page), "begun page ", page, " has children");
   }
 }
 

@@ -23,10 +23,13 @@ PrefixIndex::Ids PrefixIndex::ids(PageId page) const {
   return {first, static_cast<size_t>(node(page).columns * column_width_)};
 }
 
-int64_t PrefixIndex::common_columns(PageId page, Ids wanted) const {
+PrefixIndex::Comparison PrefixIndex::compare(Ids wanted, PageId page) const {
   const Ids own = ids(page);
-  const auto difference = std::mismatch(own.begin(), own.end(), wanted.begin(), wanted.end()).first;
-  return (difference - own.begin()) / column_width_;
+  const auto [mine, theirs] = std::mismatch(wanted.begin(), wanted.end(), own.begin(), own.end());
+  const int64_t common = mine - wanted.begin();
+  if (mine == wanted.end() || theirs == own.end())
+    return {static_cast<int>(mine != wanted.end()) - static_cast<int>(theirs != own.end()), common};
+  return {*mine < *theirs ? -1 : 1, common};
 }
 
 PageId PrefixIndex::find(PageId parent, Ids wanted) const {
@@ -38,17 +41,20 @@ PageId PrefixIndex::find(PageId parent, Ids wanted) const {
 }
 
 PrefixIndex::Match PrefixIndex::longest_match(PageId parent, Ids wanted) const {
-  const int64_t most = static_cast<int64_t>(wanted.size()) / column_width_;
   Match best;
-  for (PageId page = first_child(parent); page != kNoPage && best.columns < most; page = next_child(page))
-    if (const int64_t columns = common_columns(page, wanted); columns > best.columns) best = {page, columns};
+  children_.descend(children_of(parent), [&](PageId page) {
+    const Comparison found = compare(wanted, page);
+    if (const int64_t columns = found.common / column_width_; columns > best.columns) best = {page, columns};
+    return found.order;
+  });
   return best;
 }
 
 PageId PrefixIndex::find_begun(PageId parent, Ids wanted) const {
-  for (PageId page = first_child(parent); page != kNoPage; page = next_child(page))
-    if (!is_full(page) && common_columns(page, wanted) == columns(page)) return page;
-  return kNoPage;
+  // Nothing shares more than a page that is all in `wanted`: it would hold what that page holds.
+  const Match match = longest_match(parent, wanted);
+  const bool is_begun = match.page != kNoPage && !is_full(match.page) && match.columns == columns(match.page);
+  return is_begun ? match.page : kNoPage;
 }
 
 void PrefixIndex::insert(PageId page, PageId parent, Ids ids) {
@@ -56,14 +62,15 @@ void PrefixIndex::insert(PageId page, PageId parent, Ids ids) {
   added.columns = static_cast<int64_t>(ids.size()) / column_width_;
   added.parent = parent;
   std::ranges::copy(ids, ids_.get() + page * page_size_ * column_width_);
-  children_.push_back(child_list(parent), page);
+  children_.insert(children_of(parent), page, [&](PageId other) { return compare(ids, other).order; });
   if (!is_full(page)) return;
   added.key = key_of(parent, ids);
   buckets_.push_back(bucket_of(added.key), page);
 }
 
 void PrefixIndex::remove(PageId page) {
-  children_.remove(page);
+  const Ids own = ids(page);
+  children_.remove(children_of(parent(page)), page, [&](PageId other) { return compare(own, other).order; });
   if (is_full(page)) buckets_.remove(page);
   nodes_[static_cast<size_t>(page)] = {};
 }

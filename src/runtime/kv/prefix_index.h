@@ -7,15 +7,16 @@
 #include <vector>
 
 #include "runtime/kv/page_lists.h"
+#include "runtime/kv/page_trees.h"
 
 namespace shoal::runtime {
 
 // A tree: the path from the root to a page is a prefix of prompts, its pages full except perhaps the last.
 // Full pages are found by a hash chain (XXH3 of their ids, seeded by the key of the page before); partly
-// filled pages, and pages that begin like a prompt and then differ, among the children of the page before.
-// Ids are always compared. No two full pages hold the same prefix, and no page holds columns that another
-// child of the same parent already holds. The index does not know who holds a page. Only the constructor
-// allocates.
+// filled pages, and pages that begin like a prompt and then differ, among the children of the page before,
+// which stand in the order of their ids: what shares the most with a prompt is its neighbour there. Ids are
+// always compared. No page holds only columns that another child of the same parent holds, too. The index
+// does not know who holds a page. Only the constructor allocates.
 class PrefixIndex {
  public:
   // pages of page_size columns of column_width ids, each at least 1.
@@ -36,7 +37,8 @@ class PrefixIndex {
   // A partly filled page after `parent` whose columns are a prefix of `ids`; kNoPage when there is none.
   PageId find_begun(PageId parent, Ids ids) const;
 
-  // The page must not be in the index. 1 to page_size columns.
+  // The page must not be in the index. 1 to page_size columns; no other child of `parent` may hold them all,
+  // or hold nothing but columns that are among them.
   void insert(PageId page, PageId parent, Ids ids);
   // The page must have no children.
   void remove(PageId page);
@@ -46,9 +48,13 @@ class PrefixIndex {
   int64_t columns(PageId page) const { return node(page).columns; }  // 0: not in the index
   PageId parent(PageId page) const { return node(page).parent; }
   Ids ids(PageId page) const;
-  // kNoPage at the end. parent kNoPage: the pages at the beginning.
-  PageId first_child(PageId parent) const { return children_.first(child_list(parent)); }
-  PageId next_child(PageId page) const { return children_.after(page); }
+  // parent kNoPage: the pages at the beginning.
+  bool has_children(PageId parent) const { return some_child(parent) != kNoPage; }
+  PageId some_child(PageId parent) const { return children_.any(children_of(parent)); }  // or kNoPage
+  template <typename Visit>
+  void each_child(PageId parent, const Visit& visit) const {
+    children_.each(children_of(parent), visit);
+  }
 
  private:
   struct Node {
@@ -58,18 +64,23 @@ class PrefixIndex {
   };
 
   const Node& node(PageId page) const { return nodes_[static_cast<size_t>(page)]; }
-  int64_t child_list(PageId parent) const {
+  int64_t children_of(PageId parent) const {
     return parent == kNoPage ? static_cast<int64_t>(nodes_.size()) : parent;
   }
   uint64_t key_of(PageId parent, Ids ids) const;
   int64_t bucket_of(uint64_t key) const { return static_cast<int64_t>(key & bucket_mask_); }
-  int64_t common_columns(PageId page, Ids ids) const;
+  // Where ids stand to those of a page, and how many leading ones they share.
+  struct Comparison {
+    int order;
+    int64_t common;
+  };
+  Comparison compare(Ids ids, PageId page) const;
 
   int64_t page_size_, column_width_;
   uint64_t bucket_mask_;
   std::vector<Node> nodes_;
   std::unique_ptr<int32_t[]> ids_;  // [pages, page_size, column_width]; the system gives it as it is written
-  PageLists children_;              // of each page, and of the root
+  PageTrees children_;              // of each page, and of the root
   PageLists buckets_;               // full pages by key
 };
 

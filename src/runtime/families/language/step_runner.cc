@@ -41,8 +41,12 @@ void StepRunner::append(const SequenceRows& rows, int64_t pages_per_sequence) {
   const auto begin = static_cast<size_t>(rows.first) * width;
   const auto end = begin + static_cast<size_t>(rows.count) * width;
   CHECK(end <= rows.prompt.size() + rows.frames.size(), "columns up to ", rows.first + rows.count);
-  for (size_t i = begin; i < end; ++i)
-    columns_.push_back(i < rows.prompt.size() ? rows.prompt[i] : rows.frames[i - rows.prompt.size()]);
+  const size_t prompt = rows.prompt.size(), of_prompt = std::clamp(prompt, begin, end);
+  const auto add = [&](std::span<const int32_t> from, size_t first, size_t last) {
+    columns_.insert(columns_.end(), from.data() + first, from.data() + last);
+  };
+  if (begin < of_prompt) add(rows.prompt, begin, of_prompt);
+  if (of_prompt < end) add(rows.frames, of_prompt - prompt, end - prompt);
   for (int64_t i = 0; i < rows.count; ++i) positions_.push_back(static_cast<int32_t>(rows.first + i));
   offsets_.push_back(static_cast<int32_t>(positions_.size()));
   pages_.insert(pages_.end(), rows.pages.begin(), rows.pages.end());
