@@ -205,11 +205,12 @@ PrefillFigures bench_prefill(const dual_ar::DualAr& model, const MachineLimits& 
     prompt.prefill(ctx);
     ops::synchronize(ctx);
   });
-  const double parameters =
-      static_cast<double>(config.slow_layers) *
-      static_cast<double>(config.slow.dim * (config.slow.qkv_width() + config.slow.attention_width()) +
-                          3 * config.slow.dim * config.slow.hidden);
-  const double gflop = 2 * parameters * options.prefill_columns / 1e9;
+  // Behind the last layer's attention only a prompt's last column goes on.
+  const dual_ar::BlockConfig& block = config.slow;
+  const int64_t qkv = block.dim * block.qkv_width();
+  const int64_t behind_attention = block.dim * (block.attention_width() + 3 * block.hidden);
+  const int64_t parameters = config.slow_layers * qkv + (config.slow_layers - 1) * behind_attention;
+  const double gflop = 2 * static_cast<double>(parameters) * options.prefill_columns / 1e9;
   return {
       .columns = options.prefill_columns,
       .columns_per_s = options.prefill_columns / best_s,

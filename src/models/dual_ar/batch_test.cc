@@ -182,6 +182,48 @@ INSTANTIATE_TEST_SUITE_P(Seeds, BatchInvariance,
                            return concat(name_of(std::get<1>(suite.param)), "_", std::get<0>(suite.param));
                          });
 
+// Taps have every row of every layer computed; without them only the last rows go on behind the last
+// attention.
+void expect_last_rows_of_a_whole_layer(const Config& config, const Formats& formats, int64_t sequences,
+                                       std::mt19937& random) {
+  LmMachine machine;
+  const DualAr model = DualAr::random(config, machine.context, {.formats = formats}, random());
+  std::vector<std::vector<int32_t>> prompts;
+  std::vector<LmDriver::Chunk> chunks;
+  for (int64_t i = 0; i < sequences; ++i)
+    prompts.push_back(testing::random_columns(config, between(random, 1, 40), random));
+  for (size_t i = 0; i < prompts.size(); ++i) chunks.push_back({static_cast<int64_t>(i), prompts[i]});
+  const auto hidden = [&](Taps* taps) {
+    LmDriver driver(model, machine.context, {.sequences = sequences, .columns_per_sequence = 64});
+    return driver.forward(chunks, taps);
+  };
+  TapRecorder taps;
+  const Tensor whole = hidden(&taps), wanted = hidden(nullptr);
+  ASSERT_TRUE(taps.values.contains(concat("layer.", config.slow_layers - 1)));
+  EXPECT_EQ(std::memcmp(whole.as<float>(), wanted.as<float>(), static_cast<size_t>(whole.bytes())), 0);
+}
+
+TEST_P(BatchInvariance, TheLastLayersLastRowsAreThoseOfAWholeLayer) {
+  const auto [seed, dtype] = GetParam();
+  std::mt19937 random(seed);
+  const Config config = testing::random_config(random);
+  expect_last_rows_of_a_whole_layer(config, dtype, between(random, 1, 8), random);
+}
+
+// A GPU multiplies so many rows of such matrices by other kernels, whose sums wait.
+TEST(WideModel, TheLastLayersLastRowsAreThoseOfAWholeLayer) {
+  for (const Formats& formats : {Formats(DType::bf16), Formats(DType::i8, DType::bf16, DType::bf16)}) {
+    for (const int64_t sequences : {3, 12, 40}) {
+      std::mt19937 random(7);
+      Config config = testing::random_config(random);
+      config.slow.dim = config.fast.dim = 1024;
+      config.slow.heads = 16, config.slow.kv_heads = 8, config.slow.head_dim = 64, config.slow.hidden = 1536;
+      SCOPED_TRACE(concat(name_of(formats.weights), ", ", sequences, " sequences"));
+      expect_last_rows_of_a_whole_layer(config, formats, sequences, random);
+    }
+  }
+}
+
 // Empty chunks do not change their row of the result.
 TEST(ForwardSlow, SequencesWithoutRowsKeepTheirHiddenState) {
   std::mt19937 random(9);
@@ -189,18 +231,23 @@ TEST(ForwardSlow, SequencesWithoutRowsKeepTheirHiddenState) {
   LmMachine machine;
   const DualAr model = DualAr::random(config, machine.context, {}, 1);
   LmDriver driver(model, machine.context, {.sequences = 5, .columns_per_sequence = 16});
-  const auto columns = testing::random_columns(config, 3, random);
-  const std::vector<LmDriver::Chunk> chunks = {{0, {}}, {1, columns}, {2, {}}, {3, {}}, {4, columns}};
+  const auto first = testing::random_columns(config, 3, random),
+             last = testing::random_columns(config, 5, random);
+  const std::vector<LmDriver::Chunk> chunks = {{0, {}}, {1, first}, {2, {}}, {3, {}}, {4, last}};
   const Tensor hidden = driver.forward(chunks);
-  const auto is_zero = [&](int64_t row) {
-    for (int64_t i = 0; i < hidden.dim(1); ++i)
-      if (hidden.view().row<float>(row)[i] != 0) return false;
-    return true;
+  const auto is = [&](int64_t row, const Tensor& wanted) {
+    return std::memcmp(hidden.view().row<float>(row), wanted.as<float>(),
+                       static_cast<size_t>(wanted.bytes())) == 0;
   };
-  EXPECT_TRUE(is_zero(0) && is_zero(2) && is_zero(3));
-  EXPECT_FALSE(is_zero(1));
-  const auto bytes = sizeof(float) * static_cast<size_t>(hidden.dim(1));
-  EXPECT_EQ(std::memcmp(hidden.view().row<float>(1), hidden.view().row<float>(4), bytes), 0);
+  const auto alone = [&](const std::vector<int32_t>& columns) {
+    return LmDriver(model, machine.context, {.columns_per_sequence = 16}).forward(0, columns);
+  };
+  Tensor zeros(DType::f32, {hidden.dim(1)});
+  std::fill_n(zeros.as<float>(), hidden.dim(1), 0.0f);
+  EXPECT_TRUE(is(0, zeros) && is(2, zeros) && is(3, zeros));
+  EXPECT_TRUE(is(1, alone(first)));
+  EXPECT_TRUE(is(4, alone(last)));
+  EXPECT_FALSE(is(1, alone(last)));
 }
 
 }  // namespace

@@ -39,4 +39,11 @@ void forward_block(ops::Context& ctx, const BlockConfig& config, const BlockWeig
                    const ops::BatchPlan& plan, const ops::KvLayer& cache, ops::Residual& x,
                    BlockObserver* observer = nullptr);
 
+// The same where only rows `wanted` are read afterwards, as each sequence's last one behind the last block:
+// only they go on behind attention. wanted: i32 [n], ids of rows of x, to which only sums that waited are
+// added. y.rows: f32 [n, dim] is written; its last sums may wait.
+void forward_wanted_rows(ops::Context& ctx, const BlockConfig& config, const BlockWeights& weights,
+                         TensorView rope, const ops::BatchPlan& plan, const ops::KvLayer& cache,
+                         ops::Residual& x, TensorView wanted, ops::Residual& y);
+
 }  // namespace shoal::dual_ar

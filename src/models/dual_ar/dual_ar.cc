@@ -1,6 +1,7 @@
 #include "models/dual_ar/dual_ar.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "models/dual_ar/bind.h"
@@ -47,18 +48,27 @@ void force_frames(ops::Context& ctx, const Taps* taps, int64_t first, int64_t co
   copy(changed, frames);
 }
 
-// The last row of every sequence that has rows. The others keep their row of `hidden`, so each run of
-// sequences with rows is one gather.
-void gather_last_rows(ops::Context& ctx, const ops::RaggedRows& rows, TensorView x, TensorView hidden) {
+// The last row of every sequence that has rows.
+std::vector<int32_t> last_rows(const ops::RaggedRows& rows) {
   std::vector<int32_t> ids;
-  for (int begin = 0, end; begin < rows.sequences(); begin = end) {
-    ids.clear();
-    for (end = begin; end < rows.sequences() && rows.count(end) > 0; ++end)
-      ids.push_back(rows.offsets[static_cast<size_t>(end) + 1] - 1);
-    const Workspace::Scope scope(*ctx.workspace);
-    if (!ids.empty())
-      ops::gather_rows(ctx, x, ops::upload(ctx, std::span<const int32_t>(ids)), hidden.slice(begin, end));
-    end = std::max(end, begin + 1);
+  for (int sequence = 0; sequence < rows.sequences(); ++sequence)
+    if (rows.count(sequence) > 0) ids.push_back(rows.offsets[static_cast<size_t>(sequence) + 1] - 1);
+  return ids;
+}
+
+// from: a row for every sequence that has rows. The others keep their row of `hidden`, so each run of
+// sequences with rows is one gather.
+void spread_rows(ops::Context& ctx, const ops::RaggedRows& rows, TensorView from, TensorView hidden) {
+  std::vector<int32_t> ids(static_cast<size_t>(from.dim(0)));
+  std::iota(ids.begin(), ids.end(), 0);
+  const Workspace::Scope scope(*ctx.workspace);
+  const TensorView all = ops::upload(ctx, std::span<const int32_t>(ids));
+  int64_t next = 0;
+  for (int begin = 0, end; begin < rows.sequences(); begin = std::max(end, begin + 1)) {
+    for (end = begin; end < rows.sequences() && rows.count(end) > 0;) ++end;
+    const int64_t count = end - begin;
+    if (count > 0) ops::gather_rows(ctx, from, all.slice(next, next + count), hidden.slice(begin, end));
+    next += count;
   }
 }
 
@@ -136,9 +146,19 @@ void DualAr::forward_slow(ops::Context& ctx, const ops::BatchPlan& plan, std::sp
   check_columns(config_, columns);
   const Workspace::Scope scope(*ctx.workspace);
   const TensorView x = alloc_rows(ctx, rows);
-  run_slow(ctx, ops::on_device(ctx, plan), ops::upload(ctx, columns).reshape({rows, config_.columns()}),
-           cache, x, taps);
-  gather_last_rows(ctx, plan.rows, x, hidden_out);
+  const ops::BatchPlan on_device = ops::on_device(ctx, plan);
+  const TensorView ids = ops::upload(ctx, columns).reshape({rows, config_.columns()});
+  const std::vector<int32_t> last = last_rows(plan.rows);
+  const TensorView wanted = ops::upload(ctx, std::span<const int32_t>(last));
+  const bool every_sequence = wanted.dim(0) == plan.rows.sequences();
+  const TensorView found = every_sequence ? hidden_out : alloc_rows(ctx, wanted.dim(0));
+  if (taps) {
+    run_slow(ctx, on_device, ids, cache, x, taps);
+    ops::gather_rows(ctx, x, wanted, found);
+  } else {
+    run_slow_for(ctx, on_device, ids, cache, x, wanted, found);
+  }
+  if (!every_sequence) spread_rows(ctx, plan.rows, found, hidden_out);
 }
 
 void DualAr::embed(ops::Context& ctx, TensorView columns, TensorView x) const {
@@ -154,18 +174,35 @@ void DualAr::embed(ops::Context& ctx, TensorView columns, TensorView x) const {
 
 void DualAr::run_slow(ops::Context& ctx, const ops::BatchPlan& plan, TensorView columns, const KvCache& cache,
                       TensorView x, Taps* taps) const {
-  CHECK(plan.page_size == cache.page_size(), "plan ", plan.page_size, ", cache ", cache.page_size());
-  const Weights& w = *weights_;
   embed(ctx, columns, x);
   if (taps) taps->record("embed", 0, ops::to_host(ctx, x));
   const Workspace::Scope scope(*ctx.workspace);
   ops::Residual stream(ctx, x, formats_.operands);
-  for (int64_t i = 0; i < config_.slow_layers; ++i) {
-    forward_block(ctx, config_.slow, w.slow_layers[static_cast<size_t>(i)], w.slow_rope, plan, cache.layer(i),
-                  stream);
+  run_slow_layers(ctx, plan, cache, config_.slow_layers, stream, taps);
+  ops::settled(ctx, stream);
+}
+
+void DualAr::run_slow_for(ops::Context& ctx, const ops::BatchPlan& plan, TensorView columns,
+                          const KvCache& cache, TensorView x, TensorView wanted, TensorView found) const {
+  embed(ctx, columns, x);
+  const Workspace::Scope scope(*ctx.workspace);
+  ops::Residual stream(ctx, x, formats_.operands);
+  const int64_t layers = config_.slow_layers - 1;
+  run_slow_layers(ctx, plan, cache, layers, stream, nullptr);
+  ops::Residual last(ctx, found, formats_.operands);
+  forward_wanted_rows(ctx, config_.slow, weights_->slow_layers.back(), weights_->slow_rope, plan,
+                      cache.layer(layers), stream, wanted, last);
+  ops::settled(ctx, last);
+}
+
+void DualAr::run_slow_layers(ops::Context& ctx, const ops::BatchPlan& plan, const KvCache& cache,
+                             int64_t count, ops::Residual& stream, Taps* taps) const {
+  CHECK(plan.page_size == cache.page_size(), "plan ", plan.page_size, ", cache ", cache.page_size());
+  for (int64_t i = 0; i < count; ++i) {
+    forward_block(ctx, config_.slow, weights_->slow_layers[static_cast<size_t>(i)], weights_->slow_rope, plan,
+                  cache.layer(i), stream);
     if (taps) taps->record("layer", i, ops::to_host(ctx, ops::settled(ctx, stream)));
   }
-  ops::settled(ctx, stream);
 }
 
 void DualAr::slow_logits(ops::Context& ctx, TensorView hidden, TensorView logits) const {

@@ -12,6 +12,7 @@
 #include "models/dual_ar/kv_cache.h"
 #include "models/dual_ar/step_memory.h"
 #include "ops/context.h"
+#include "ops/residual.h"
 #include "tensor/formats.h"
 #include "tensor/tensor.h"
 #include "weights/checkpoint.h"
@@ -129,6 +130,11 @@ class DualAr {
   void embed(ops::Context& ctx, TensorView columns, TensorView x) const;
   void run_slow(ops::Context& ctx, const ops::BatchPlan& plan, TensorView columns, const KvCache& cache,
                 TensorView x, Taps* taps) const;
+  // The same, with only rows `wanted` of the result, in `found`: behind the last attention only they go on.
+  void run_slow_for(ops::Context& ctx, const ops::BatchPlan& plan, TensorView columns, const KvCache& cache,
+                    TensorView x, TensorView wanted, TensorView found) const;
+  void run_slow_layers(ops::Context& ctx, const ops::BatchPlan& plan, const KvCache& cache, int64_t count,
+                       ops::Residual& stream, Taps* taps) const;
   void draw_frames(ops::Context& ctx, const StepMemory& memory, TensorView hidden, const StepArrays& arrays,
                    Taps* taps) const;
   TensorView alloc_rows(ops::Context& ctx, int64_t rows) const;

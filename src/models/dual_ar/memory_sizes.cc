@@ -72,8 +72,10 @@ int64_t DualAr::decode_workspace_bytes(const PlannedStep& step) const {
 int64_t DualAr::prefill_workspace_bytes(const PlannedStep& step) const {
   ops::PlanningContext planning(step.device, step.threads);
   KvCache cache = KvCache::sized(config_, 1, page_size_of(config_, step), formats_.kv, step.device);
-  for_each_count(step.columns, [&](int64_t rows) {
-    const Beginnings prompts(rows, step.sequences, config_.max_positions);
+  // The last layer's sums wait by sequence, those of the layers before by row.
+  const int64_t waiting = std::min(step.sequences, ops::kMostPendingRows);
+  const auto prefill = [&](int64_t rows, int64_t sequences) {
+    const Beginnings prompts(rows, sequences, config_.max_positions);
     const std::vector<int32_t> page_table = zeros(prompts.sequences() * step.pages);
     const Tensor hidden = Tensor::sized(DType::f32, {prompts.sequences(), config_.slow.dim}, step.device);
     forward_slow(planning.context(),
@@ -83,6 +85,10 @@ int64_t DualAr::prefill_workspace_bytes(const PlannedStep& step) const {
                   .pages_per_sequence = step.pages,
                   .page_size = cache.page_size()},
                  zeros(prompts.rows() * config_.columns()), cache, hidden);
+  };
+  for_each_count(step.columns, [&](int64_t rows) {
+    prefill(rows, step.sequences);
+    if (waiting < step.sequences) prefill(rows, waiting);
   });
   return planning.peak_bytes();
 }
