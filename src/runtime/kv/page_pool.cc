@@ -82,17 +82,15 @@ void PagePool::give_back(PageId page) {
 
 PageId PagePool::publish(PageId page, PageId parent, PrefixIndex::Ids ids, uint64_t voice) {
   const int64_t columns = static_cast<int64_t>(ids.size()) / options_.column_width;
-  if (columns == options_.page_size) {
-    if (const PageId twin = index_.find(parent, ids); twin != kNoPage) {
-      hold(twin);
-      give_back(page);
-      return twin;
-    }
-  } else if (index_.longest_match(parent, ids).columns == columns) {
-    return page;
+  const auto [match, common] = index_.longest_match(parent, ids);
+  if (common == columns) {
+    if (columns < options_.page_size) return page;
+    hold(match);
+    give_back(page);
+    return match;
   }
-  // This page too, as it was before it grew.
-  if (const PageId begun = index_.find_begun(parent, ids); begun != kNoPage) forget(begun);
+  // A page that holds nothing else: this one too, as it was before it grew.
+  if (match != kNoPage && common == index_.columns(match)) forget(match);
   index_.insert(page, parent, ids);
   voice_of_[static_cast<size_t>(page)] = voice;
   voices_.add_page(voice);

@@ -50,13 +50,6 @@ PrefixIndex::Match PrefixIndex::longest_match(PageId parent, Ids wanted) const {
   return best;
 }
 
-PageId PrefixIndex::find_begun(PageId parent, Ids wanted) const {
-  // Nothing shares more than a page that is all in `wanted`: it would hold what that page holds.
-  const Match match = longest_match(parent, wanted);
-  const bool is_begun = match.page != kNoPage && !is_full(match.page) && match.columns == columns(match.page);
-  return is_begun ? match.page : kNoPage;
-}
-
 void PrefixIndex::insert(PageId page, PageId parent, Ids ids) {
   Node& added = nodes_[static_cast<size_t>(page)];
   added.columns = static_cast<int64_t>(ids.size()) / column_width_;

@@ -32,11 +32,9 @@ class PrefixIndex {
     PageId page = kNoPage;
     int64_t columns = 0;
   };
-  // The page after `parent` that shares the most leading columns with `ids`; kNoPage when none shares one.
+  // The page after `parent` that shares the most leading columns with `ids`; kNoPage when none shares one. If
+  // one holds nothing but columns of `ids`, it is this one: no other holds all of them.
   Match longest_match(PageId parent, Ids ids) const;
-  // A partly filled page after `parent` whose columns are a prefix of `ids`; kNoPage when there is none.
-  PageId find_begun(PageId parent, Ids ids) const;
-
   // The page must not be in the index. 1 to page_size columns; no other child of `parent` may hold them all,
   // or hold nothing but columns that are among them.
   void insert(PageId page, PageId parent, Ids ids);
