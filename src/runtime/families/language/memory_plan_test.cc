@@ -367,6 +367,19 @@ TEST(MemoryPlan, CountsTheSumsThatWaitOnAGpu) {
   EXPECT_EQ(ops::pending_bytes(kRows, slow.dim, sizes.formats.operands), 0);
 }
 
+// Those of the last layer are as many as sequences, and beyond a number of these none wait.
+TEST(MemoryPlan, CountsTheSumsThatWaitOfFewerSequencesThanThereMayBe) {
+  SKIP_WITHOUT_CUDA();
+  ModelSizes sizes = even_sizes(DType::bf16);
+  sizes.language_model = dual_ar::Config::s1_mini();
+  sizes.device = {DeviceKind::cuda, 0};
+  const auto workspace = [&](int64_t sequences) {
+    return sizes.sized_language_model().prefill_workspace_bytes(
+        {.device = sizes.device, .sequences = sequences, .columns = 2048});
+  };
+  EXPECT_GE(workspace(1024), workspace(ops::kMostPendingRows));
+}
+
 TEST(MemoryPlan, GrowsWithWhatIsServed) {
   const ModelSizes sizes = even_sizes(DType::bf16);
   EngineConfig config = small_engine();
