@@ -64,7 +64,7 @@ GemmChoice choose(const Gemm& gemm, const Machine& machine) {
   if (gemm.operand == DType::f32) return {choose_f32(gemm, machine)};
   const auto skinny = [&](bool normed) {
     return !gemm.snake && !outgrows_skinny(gemm, machine) &&
-           skinny_fits(gemm.shape, gemm.rows, {normed, gemm.accumulate, gemm.form}, machine);
+           skinny_fits(gemm.shape, gemm.rows, {normed, gemm.form}, machine);
   };
   if (gemm.f32_rows && skinny(gemm.norm)) return {GemmKernel::skinny, /*rounds=*/true};
   return {skinny(false) ? GemmKernel::skinny : choose_rounded(gemm, machine)};

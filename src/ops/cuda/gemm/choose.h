@@ -57,7 +57,6 @@ struct Gemm {
   bool linear = true;           // row t of the result is of row t of x alone, and no snake follows
   bool snake = false;           // follows; then not linear
   bool rows_in_place = true;    // no table says where the rows of the taps are (TapRows::first_rows)
-  bool accumulate = false;      // the result is added to what is there
   bool plain = true;            // the epilogue (TileArguments::plain)
   bool activated = false;       // by the epilogue; then not plain
   // Of a linear layer with few rows: x is f32 rows that the skinny kernel can load, and a norm comes before.

@@ -25,7 +25,6 @@ bool rounds_by_itself(Context& ctx, const Product& product, TensorView x, const 
                   .operand = product.format.operand,
                   .form = form_of(product.format),
                   .rows = product.rows,
-                  .accumulate = product.epilogue.accumulate,
                   .f32_rows = true,
                   .norm = norm != nullptr};
   return choose(gemm, machine_of(ctx)).rounds;

@@ -53,7 +53,6 @@ Gemm facts_of(const Product& product, bool linear, const float* snake_alpha) {
           .linear = linear,
           .snake = snake_alpha != nullptr,
           .rows_in_place = product.taps.first_rows == nullptr,
-          .accumulate = product.epilogue.accumulate,
           .plain = is_plain(product.shape, product.epilogue, snake_alpha),
           .activated = product.epilogue.activation != Activation::none};
 }

@@ -125,6 +125,18 @@ __device__ inline void store_to_cluster(uint32_t address, const float4& v) {
                "f"(v.w)
                : "memory");
 }
+// Stores to the shared memory of a block of the cluster, which counts the bytes for its barrier.
+__device__ inline void send_to_cluster(uint32_t address, float v, uint32_t barrier) {
+  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];" ::"r"(address),
+               "f"(v), "r"(barrier)
+               : "memory");
+}
+__device__ inline void send_to_cluster(uint32_t address, float2 v, uint32_t barrier) {
+  asm volatile(
+      "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1,%2}, [%3];" ::"r"(address),
+      "f"(v.x), "f"(v.y), "r"(barrier)
+      : "memory");
+}
 __device__ inline float4 load_from_cluster(uint32_t address) {
   float4 v;
   asm volatile("ld.shared::cluster.v4.f32 {%0,%1,%2,%3}, [%4];"

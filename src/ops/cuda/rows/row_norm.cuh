@@ -29,30 +29,43 @@ __device__ inline float4 normed_four(const float4& x, float factor, const float4
           __fmul_rn(__fmul_rn(x.z, factor), weight.z), __fmul_rn(__fmul_rn(x.w, factor), weight.w)};
 }
 
+constexpr int kNormSums = 8;  // of squares, in a lane: of a row that a block's warps share out, one of each
+
+// The sum of the squares of four inputs, in one order.
+__device__ inline float sum_of_squares(const float4& v) {
+  return __fadd_rn(__fmaf_rn(v.y, v.y, __fmul_rn(v.x, v.x)), __fmaf_rn(v.w, v.w, __fmul_rn(v.z, v.z)));
+}
+
+// 1 / sqrt(mean(x^2) + eps), in every lane.  sum: of the lane's squares.
+__device__ inline float norm_factor(float sum, int depth, float eps) {
+  float inverse, factor;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(static_cast<float>(depth)));
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(factor) : "f"(__fmaf_rn(warp_sum(sum), inverse, eps)));
+  return factor;
+}
+
 // y = x / sqrt(mean(x^2) + eps) * weight.  measure() by all lanes of a warp, then write(); what has been read
-// stays in registers (of a row of more than kHeld * 128 inputs, the last piece). Order: lane l has four
-// accumulators; number c takes the squares of inputs 128 i + 4 l + c by rising i. kHeld changes no bits.
+// stays in registers (of a row of more than kHeld * 128 inputs, the last piece). Order: lane l has kNormSums
+// sums; number j takes the squares of inputs 128 i + 4 l .. + 3, i = j, j + 8, .. by rising i; then they are
+// added. kHeld changes no bits.
 template <int kHeld>
 class RowNormOf {
  public:
   // asked(): called once, when the first inputs have been asked for and have yet to come.
   template <typename Asked>
   __device__ void measure(const float* row, int depth, float eps, bool vectors, const Asked& asked) {
-    float4 sums{};
+    float sums[kNormSums] = {};
     for (int begin = 0; begin < depth; begin += kPiece) {
       read(row, begin, depth, vectors);
       if (begin == 0) asked();
 #pragma unroll
-      for (int i = 0; i < kHeld; ++i) {
-        sums.x = __fmaf_rn(held_[i].x, held_[i].x, sums.x);
-        sums.y = __fmaf_rn(held_[i].y, held_[i].y, sums.y);
-        sums.z = __fmaf_rn(held_[i].z, held_[i].z, sums.z);
-        sums.w = __fmaf_rn(held_[i].w, held_[i].w, sums.w);
-      }
+      for (int i = 0; i < kHeld; ++i)
+        sums[i % kNormSums] = __fadd_rn(sums[i % kNormSums], sum_of_squares(held_[i]));
     }
-    const float sum = warp_sum(__fadd_rn(__fadd_rn(sums.x, sums.y), __fadd_rn(sums.z, sums.w)));
-    const float mean = __fdiv_rn(sum, static_cast<float>(depth));
-    factor_ = __fdiv_rn(1.0f, __fsqrt_rn(__fadd_rn(mean, eps)));
+    float sum = sums[0];
+#pragma unroll
+    for (int i = 1; i < kNormSums; ++i) sum = __fadd_rn(sum, sums[i]);
+    factor_ = norm_factor(sum, depth, eps);
   }
 
   __device__ void measure(const float* row, int depth, float eps, bool vectors) {
@@ -79,6 +92,7 @@ class RowNormOf {
   }
 
  private:
+  static_assert(kHeld % kNormSums == 0);
   static __device__ int lane() { return static_cast<int>(threadIdx.x % 32); }
   static constexpr int kPiece = kHeld * 128;
 

@@ -10,6 +10,7 @@
 namespace shoal::ops::cuda {
 
 __device__ inline float activated(float v, Activation activation) {
+  if (activation == Activation::none) return v;
   if (activation == Activation::gelu)
     return __fmul_rn(__fmul_rn(0.5f, v), __fadd_rn(1.0f, erff(__fmul_rn(v, 0.70710678118654752f))));
   if (activation == Activation::gelu_tanh) {
@@ -17,7 +18,7 @@ __device__ inline float activated(float v, Activation activation) {
     const float curve = tanhf(__fmul_rn(0.79788456080286536f, __fadd_rn(v, cubic)));
     return __fmul_rn(__fmul_rn(0.5f, v), __fadd_rn(1.0f, curve));
   }
-  return activation == Activation::tanh ? tanhf(v) : v;
+  return tanhf(v);
 }
 
 // x / y to within an ulp, for y in 1 .. 2^126. Without the branches of an exact division, after which values

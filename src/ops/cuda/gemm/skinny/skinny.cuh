@@ -17,7 +17,7 @@
 #include "ops/cuda/gemm/operands/fp8_tile.cuh"
 #include "ops/cuda/gemm/operands/int4_tile.cuh"
 #include "ops/cuda/gemm/operands/int8_tile.cuh"
-#include "ops/cuda/gemm/operands/product_epilogue.cuh"
+#include "ops/cuda/gemm/skinny/awaited_result.cuh"
 #include "ops/cuda/gemm/skinny/skinny_input.cuh"
 #include "ops/cuda/gemm/skinny/skinny_weights.cuh"
 #include "ops/cuda/ptx/async_copy.cuh"
@@ -27,56 +27,39 @@ namespace shoal::ops::cuda {
 // half: of the operands' dtype; staged: one such row, by way of shared memory (choose_half_cut).
 enum class SkinnyInput { half, f32, normed, staged };
 
-// Brings what is constant into shared memory: norm weights and the scales of 8-bit weights (on their way when
-// it returns), bias, scale.
-template <int kBits>
-__device__ inline void load_constants(const SkinnyArguments& a, const SkinnyShared& at, char* shared,
-                                      int first) {
-  const int thread = static_cast<int>(threadIdx.x);
-  if (a.norm_weight) load_norm(a, at, shared);
-  if (kBits == 8 && thread * 4 < min(a.block_rows, a.tile_rows - first) * kTileOutputs)
-    copy_async<16>(shared + at.weight_scales + thread * 16, a.scales + first * kTileOutputs + thread * 4);
-  const int n = first * kTileOutputs + thread;
-  if (a.paired || thread >= a.block_rows * kTileOutputs || n >= a.outputs) return;
-  const float* const bias = a.epilogue.bias;
-  const float* const scale = a.epilogue.scale;
-  reinterpret_cast<float*>(shared + at.bias)[thread] = bias ? __ldg(bias + n) : 0.0f;
-  reinterpret_cast<float*>(shared + at.scale)[thread] = scale ? __ldg(scale + n) : 1.0f;
-}
-
 // The results of a block that a thread stores: of 8 (kHigh: 16) rows by 8 outputs for each row of tiles. What
 // each warp has summed lies where the first tiles of its segments were.
 template <int kTileRows, bool kHigh>
 class SkinnyResults {
  public:
-  // Asks for what y holds.
-  __device__ SkinnyResults(const SkinnyArguments& a, const SkinnyShared& at, char* shared, int first)
-      : a_(a), at_(at), shared_(shared), first_(a.paired ? first / 2 : first) {
-    if (!a.epilogue.accumulate) return;
-#pragma unroll 1
-    for (int i = 0; i < kCount; ++i)
-      if (const Place place(*this, i); place.exists)
-        copy_async<4>(before(place),
-                      static_cast<const float*>(a.epilogue.y) + place.row * a.epilogue.y_stride + place.n);
-  }
-
-  __device__ void store() const {
-    if (a_.epilogue.accumulate) wait_for_copies();
-#pragma unroll 1
+  __device__ SkinnyResults(const SkinnyArguments& a, char* shared, int first) : a_(a), shared_(shared) {
+    const int rows_of_tiles = a.paired ? a.block_rows / 2 : a.block_rows;
+#pragma unroll
     for (int i = 0; i < kCount; ++i) {
-      const Place place(*this, i);
-      if (!place.exists) continue;
-      if (a_.paired) {
-        const float gate = sum(2 * place.tile_row, place);
-        store_swiglu(a_.epilogue, place.row, place.n, gate, sum(2 * place.tile_row + 1, place));
-        continue;
-      }
-      const int local = place.tile_row * kTileOutputs + place.output;
-      const float bias = reinterpret_cast<const float*>(shared_ + at_.bias)[local],
-                  scale = reinterpret_cast<const float*>(shared_ + at_.scale)[local];
-      store_value(a_.epilogue.y, place.row * a_.epilogue.y_stride + place.n, a_.epilogue.y_dtype,
-                  epilogue_value(sum(place.tile_row, place), bias, scale,
-                                 a_.epilogue.accumulate ? *before(place) : 0.0f, a_.epilogue.activation));
+      const int index = i * kSkinnyThreads + static_cast<int>(threadIdx.x);
+      const int tile_row = index / kTileResults, row = index / kTileOutputs % kRows;
+      const int n = ((a.paired ? first / 2 : first) + tile_row) * kTileOutputs + index % kTileOutputs;
+      results_[i] =
+          AwaitedResult(a.epilogue, row, n, tile_row < rows_of_tiles && row < a.rows && n < a.outputs);
+      sums_[i] = (a.paired ? 2 : 1) * tile_row * a.row_stride + index % kTileResults * 4;
+    }
+  }
+  // Asks for what y holds.
+  __device__ void ask() {
+#pragma unroll
+    for (AwaitedResult& result : results_) result.ask(a_.epilogue);
+  }
+  __device__ void store() const {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      if (!results_[i].exists()) continue;
+      const char* const from = shared_ + sums_[i];
+      const float sum = sum_of_segments(from, a_.segment_stride, a_.segments);
+      if (a_.paired)
+        results_[i].store_pair(a_.epilogue, sum,
+                               sum_of_segments(from + a_.row_stride, a_.segment_stride, a_.segments));
+      else
+        results_[i].store(a_.epilogue, sum);
     }
   }
 
@@ -84,39 +67,10 @@ class SkinnyResults {
   static constexpr int kRows = kHigh ? 16 : 8, kTileResults = kRows * kTileOutputs;
   static constexpr int kCount = (kTileRows * kTileResults + kSkinnyThreads - 1) / kSkinnyThreads;
 
-  struct Place {
-    int tile_row, row, output, n;  // tile_row: of the block; of a pair's results, half as many
-    bool exists;
-    __device__ Place(const SkinnyResults& results, int i) {
-      const int result = i * kSkinnyThreads + static_cast<int>(threadIdx.x);
-      tile_row = result / kTileResults, row = result / kTileOutputs % kRows, output = result % kTileOutputs;
-      n = (results.first_ + tile_row) * kTileOutputs + output;
-      const SkinnyArguments& a = results.a_;
-      exists = tile_row < (a.paired ? a.block_rows / 2 : a.block_rows) && row < a.rows && n < a.outputs;
-    }
-  };
-
-  // Where what y holds is kept: 16 rows by 8 outputs for each row of tiles.
-  __device__ float* before(const Place& place) const {
-    return reinterpret_cast<float*>(shared_ + at_.before) + (place.tile_row * 16 + place.row) * kTileOutputs +
-           place.output;
-  }
-  // The segments' sums, added in order.
-  __device__ float sum(int tile_row, const Place& place) const {
-    const char* const from =
-        shared_ + tile_row * a_.place_bytes + (place.row * kTileOutputs + place.output) * 4;
-    float sum = 0.0f;
-#pragma unroll
-    for (int segment = 0; segment < kSegments; ++segment)
-      if (segment < a_.segments)
-        sum = __fadd_rn(sum, *reinterpret_cast<const float*>(from + segment * a_.segment_bytes()));
-    return sum;
-  }
-
   const SkinnyArguments& a_;
-  const SkinnyShared& at_;
-  char* shared_;
-  int first_;
+  const char* shared_;
+  AwaitedResult results_[kCount];
+  int sums_[kCount];  // where the first segment's are
 };
 
 // Weights as operands: 16 bits as they are, 8 bits times the scales of the lane's outputs, 4 bits times those
@@ -137,7 +91,15 @@ struct TileOperands {
         kBits < 16 ? lane * (kBits == 8 ? 8 : 4) : (lane % 8 * 4 + swizzled_chunk(lane % 8, lane / 8)) * 16;
     if constexpr (kBits == 4) shift = a.form.shift;
   }
-  // values: eight for each row of tiles, of 8-bit weights.
+  // values: eight for each of `valid` rows of tiles, of 8-bit weights.
+  __device__ void ask_for_scales(const float* values, int valid) {
+    if constexpr (kBits == 8)
+#pragma unroll
+      for (int r = 0; r < kTileRows; ++r)
+        scales[r] =
+            Scale(__ldg(values + min(r, valid - 1) * kTileOutputs + static_cast<int>(threadIdx.x % 32) / 4));
+  }
+  // The same from shared memory, of all rows.
   __device__ void set_scales(const float* values) {
     if constexpr (kBits == 8)
 #pragma unroll
@@ -198,6 +160,20 @@ class SegmentSums {
       if constexpr (kHigh) pairs[32] = {sums_[r][2] * unit, sums_[r][3] * unit};
     }
   }
+  // The same of `rows` rows of x, to a place in the cluster, whose block counts the bytes for its barrier.
+  __device__ void send(int r, float unit, uint32_t to, uint32_t barrier, int rows) const {
+    static_assert(!kHigh);
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    if constexpr (kTogether) {
+      const int row = lane % 4 * 2;
+      to += static_cast<uint32_t>((row * kTileOutputs + lane / 4) * 4);
+      if (row < rows) send_to_cluster(to, sums_[r / 2][r % 2 * 2] * unit, barrier);
+      if (row + 1 < rows) send_to_cluster(to + kTileOutputs * 4, sums_[r / 2][r % 2 * 2 + 1] * unit, barrier);
+    } else if (lane / 4 < rows) {
+      send_to_cluster(to + static_cast<uint32_t>(lane) * 8, float2{sums_[r][0] * unit, sums_[r][1] * unit},
+                      barrier);
+    }
+  }
 
  private:
   static constexpr int kStep = kTogether ? 2 : 1;
@@ -208,6 +184,8 @@ class SegmentSums {
 // piece is worth a case for each number of them (a layer of S2-Pro on an H200, int8 82.9 -> 78.3 us, int4
 // 86.9 -> 80.7).
 constexpr int kFewAhead = 4;
+// Of rows in shared memory: a short loop, whose second pass finds its code.
+constexpr int kTilesTogether = 2;
 
 // what(s) for s = 0 .. count - 1, without a branch between them, so that the loads of all come first. count <
 // kMost.
@@ -233,7 +211,7 @@ __device__ inline void multiply_segment(const SkinnyArguments& a, Weights& weigh
       uint4 low, high{};
       input.take(s, done + t, low, high);
       // Of a row that there is not: whatever lies there, to no use.
-      sums.add(low, high, [&](int r) { return operands.load(r, from, r * a.place_bytes, skipped + t); });
+      sums.add(low, high, [&](int r) { return operands.load(r, from, r * a.row_stride, skipped + t); });
     };
     int start = 0;
     for (; start + kAhead <= count; start += kAhead)
@@ -266,16 +244,16 @@ __global__ void __launch_bounds__(kSkinnyThreads, kTileRows == 2 ? 4 : 3)
             valid = min(a.block_rows, a.tile_rows - first);
   const int begin = min(warp * a.segment_tiles, a.row_tiles),
             tiles = min(a.segment_tiles, a.row_tiles - begin);
-  load_constants<kBits>(a, at, shared, first);
+  if (kInput == SkinnyInput::normed) load_norm(a, at, shared);
   using Operands = TileOperands<T, kWeights, kTileRows>;
-  [[maybe_unused]] const OneNormedRow<T> one_row(a, begin,
-                                                 kInput == SkinnyInput::normed && a.rows == 1 ? tiles : 0);
+  [[maybe_unused]] const OneNormedRow<T> one_row(a);
   SegmentWeights<kBits> weights(a, at, shared, first, valid, begin, tiles);
   Operands operands(a, begin);
+  operands.ask_for_scales(a.scales + first * kTileOutputs, valid);
+  SkinnyResults<kTileRows, kHigh> results(a, shared, first);
   wait_for_inputs();
-  SkinnyResults<kTileRows, kHigh> results(a, at, shared, first);
+  results.ask();
   SegmentSums<T, kTileRows, kHigh, kBits == 8 && !kHigh> sums;
-  const auto* const scales = reinterpret_cast<const float*>(shared + at.weight_scales);
   if constexpr (kInput == SkinnyInput::normed) {
     static_assert(!kHigh, "at most kNormRows are normed");
     if (a.rows == 1)
@@ -283,22 +261,15 @@ __global__ void __launch_bounds__(kSkinnyThreads, kTileRows == 2 ? 4 : 3)
     else
       stage_normed<T>(a, at, shared, [] {});
     NormedInput input(a, at, shared, begin);
-    operands.set_scales(scales);
-    multiply_segment<kTileRows, kTileRows <= 4 ? 4 : 2>(a, weights, operands, input, tiles, sums);
+    multiply_segment<kTileRows, kTilesTogether>(a, weights, operands, input, tiles, sums);
   } else if constexpr (kInput == SkinnyInput::staged) {
     stage_rows(a, at, shared, 0, a.row_tiles * 4, [] {});
     NormedInput input(a, at, shared, begin);
-    operands.set_scales(scales);
-    multiply_segment<kTileRows, kTileRows <= 4 ? 4 : 2>(a, weights, operands, input, tiles, sums);
+    multiply_segment<kTileRows, kTilesTogether>(a, weights, operands, input, tiles, sums);
   } else {
     constexpr bool kFloat = kInput == SkinnyInput::f32;
     constexpr int kAhead = std::max(tiles_ahead(kTileRows) / (kHigh ? 2 : 1) / (kFloat ? 2 : 1), 1);
     DirectInput<T, kFloat, kHigh, kAhead> input(a, begin, tiles);
-    if constexpr (kBits == 8) {
-      wait_for_copies();
-      __syncthreads();
-      operands.set_scales(scales);
-    }
     multiply_segment<kTileRows, kAhead>(a, weights, operands, input, tiles, sums);
   }
 
@@ -307,7 +278,7 @@ __global__ void __launch_bounds__(kSkinnyThreads, kTileRows == 2 ? 4 : 3)
 #pragma unroll
     for (int r = 0; r < kTileRows; ++r) {
       if (r >= valid) break;
-      sums.store(r, Operands::kUnit, reinterpret_cast<float*>(weights.place(0) + r * a.place_bytes));
+      sums.store(r, Operands::kUnit, reinterpret_cast<float*>(weights.place(0) + r * a.row_stride));
     }
   }
   __syncthreads();

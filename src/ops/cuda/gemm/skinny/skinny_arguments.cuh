@@ -35,7 +35,9 @@ struct SkinnyArguments {
   // `stages` places for stage_tiles tiles of each row: one place for all of it, or two or three through which
   // it streams.
   int block_rows = 0, stage_tiles = 0, stages = 0;
-  int place_bytes = 0;   // of a row's tiles in a place
+  int place_bytes = 0;  // of a row's tiles in a place
+  bool joined = false;  // the block's rows of tiles come by one copy, and lie as in the matrix
+  int row_stride = 0, segment_stride = 0;  // bytes between rows of tiles in a place; between segments' places
   int first_stages = 0;  // that are asked for before the inputs are there, by streamed.cuh and split.cuh
   int most_units = 0;    // of block_rows rows of tiles: of a block of streamed.cuh, a cluster of split.cuh
   bool staged = false;   // rows that need no norm are copied into shared memory
@@ -44,6 +46,8 @@ struct SkinnyArguments {
   __host__ __device__ int norm_bytes() const {
     return norm_weight && rows > 1 ? row_tiles * kTileInputs * 4 : 0;
   }
+  __host__ __device__ bool one_normed() const { return norm_weight && rows == 1; }
+  __host__ __device__ int squares_bytes() const { return one_normed() ? kSkinnyThreads * 4 : 0; }
   __host__ __device__ bool rows_in_shared() const { return norm_weight || staged; }
   // Of 8-bit weights, of so many rows of tiles.
   __host__ __device__ int scales_bytes(int tile_rows_of_them) const {
@@ -51,6 +55,9 @@ struct SkinnyArguments {
   }
   __host__ __device__ int stage_bytes() const { return block_rows * place_bytes; }
   __host__ __device__ int segment_bytes() const { return stages * stage_bytes(); }
+  __host__ __device__ int places_bytes() const {
+    return joined ? block_rows * row_stride : segments * segment_bytes();
+  }
 };
 
 // Where normed rows are in a block's shared memory, in bytes from its start.
@@ -58,25 +65,20 @@ struct NormedShared {
   int x_stride;  // 16-byte vectors between normed rows of x: an odd number, so that eight rows' vectors of
                  // one place use all banks once
   int x, norm;   // the rows; the norm's weights, of several rows
-  int factor;    // of a single row
+  int squares;   // of a single normed row: sums of its squares, [warp][lane]
 };
 
 // The parts of a block's shared memory, in bytes from its start, where the weights are, segment after
 // segment.
 struct SkinnyShared : NormedShared {
-  int bias, scale, before, weight_scales, barriers;
-  int bytes;
+  int barriers, bytes;
 
   __host__ __device__ explicit SkinnyShared(const SkinnyArguments& a) {
     x_stride = a.row_tiles * 4 + 1;
-    x = a.segments * a.segment_bytes();
+    x = a.places_bytes();
     norm = x + (a.rows_in_shared() ? a.rows * x_stride * 16 : 0);
-    bias = norm + a.norm_bytes();
-    scale = bias + a.block_rows * kTileOutputs * 4;
-    before = scale + a.block_rows * kTileOutputs * 4;
-    weight_scales = before + (a.epilogue.accumulate ? a.block_rows * 16 * kTileOutputs * 4 : 0);
-    factor = weight_scales + a.scales_bytes(a.block_rows);
-    barriers = factor + 16;
+    squares = norm + a.norm_bytes();
+    barriers = squares + a.squares_bytes();
     bytes = barriers + kSegments * kMostStages * 8;
   }
 };

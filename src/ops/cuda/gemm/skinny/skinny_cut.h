@@ -20,14 +20,12 @@ int place_bytes_of(const SkinnyArguments& a, int tiles);
 void choose_cut(SkinnyArguments& a, const Machine& machine);
 
 // The same for x of 16 bits that needs no norm. A single row whose segments are longer than what is asked for
-// ahead would be waited for again and again: it is staged, if there is room, and blocks have one row of tiles
-// (or a pair), so that many warps multiply (S2-Pro in 8 bits, instead of three, 327 -> 329 frames/s, an
-// H200). Not of 16-bit weights: on 9.0 large ones stream. False: no room.
+// ahead would be waited for again and again: it is staged, if there is room, and blocks have two rows of
+// tiles (of 4 bits one). Not of 16-bit weights: on 9.0 large ones stream. False: no room.
 bool choose_half_cut(SkinnyArguments& a, const Machine& machine);
 
 struct SkinnyForm {
   bool normed = false;  // it norms f32 rows itself
-  bool accumulate = false;
   TileForm weights;
 };
 // Whether the kernel can make the GEMM at all: one tap, few rows, and room in shared memory.

@@ -96,18 +96,15 @@ class NormedInput {
     // What the lane loads for its warp.
     from_ = reinterpret_cast<const uint4*>(shared + at.x) + min(lane % 8, a.rows - 1) * at.x_stride +
             begin * 4 + lane / 8;
-    exists_ = lane / 4 < a.rows;
   }
 
   __device__ void take(int, int t, uint4& low, uint4&) const {
-    low = load_operand(from_ + t * 4);
-    if (!exists_) low = uint4{};
+    low = load_operand(from_ + t * 4);  // (of a row that there is not: another one's, to no use)
   }
   __device__ void restart() const {}
 
  private:
   const uint4* from_;
-  bool exists_;
 };
 
 // Asks for the norm's weights of several rows.
@@ -144,22 +141,19 @@ __device__ inline void stage_normed(const SkinnyArguments& a, const NormedShared
   __syncthreads();
 }
 
-// The same for a single row: its first warp measures it, and each one norms what it multiplies itself. Its
-// part of the row and of the norm's weights waits in registers, so that neither is read after the measure.
-template <typename T, typename Norm = RowNorm>
+// The same for a single row, which the warps share out: piece i of 128 inputs is warp i % kSegments's. What a
+// warp has read waits in registers, so that neither the row nor the norm's weights are read twice.
+template <typename T>
 class OneNormedRow {
  public:
-  // Asks for the weights. begin, tiles: the warp's segment.
-  __device__ OneNormedRow(const SkinnyArguments& a, int begin, int tiles)
-      : weight_(a.norm_weight),
-        first_(begin * kTileInputs + static_cast<int>(threadIdx.x % 32) * 4),
-        end_((begin + tiles) * kTileInputs),
-        read_end_(min(end_, a.depth)) {
+  // Asks for the weights.
+  __device__ explicit OneNormedRow(const SkinnyArguments& a)
+      : weight_(a.norm_weight), depth_(a.depth), end_(a.row_tiles * kTileInputs) {
 #pragma unroll
     for (int i = 0; i < kHeld; ++i) weights_[i] = four(weight_, i);
   }
 
-  // Once x is there. Whatever the block's threads have copied is visible afterwards; x is to its own warp.
+  // Once x is there. Whatever the block's threads have copied, and x, is visible afterwards.
   // asked(): called by each warp when it has asked for what it needs of x.
   template <typename Asked>
   __device__ void stage(const SkinnyArguments& a, const NormedShared& at, char* shared,
@@ -168,38 +162,46 @@ class OneNormedRow {
     float4 x[kHeld];
 #pragma unroll
     for (int i = 0; i < kHeld; ++i) x[i] = four(from, i);
-    float& shared_factor = *reinterpret_cast<float*>(shared + at.factor);
-    if (threadIdx.x < 32) {
-      Norm norm;
-      norm.measure(from, a.depth, a.eps, true);
-      if (threadIdx.x == 0) shared_factor = norm.factor();
-    }
     asked();
+    float* const squares = reinterpret_cast<float*>(shared + at.squares);  // [warp][lane]
+    float sum = 0.0f;
+#pragma unroll
+    for (int i = 0; i < kHeld; ++i) sum = __fadd_rn(sum, sum_of_squares(x[i]));
+    for (int i = kHeld; at_piece(i) < end_; ++i) sum = __fadd_rn(sum, sum_of_squares(four(from, i)));
+    if (threadIdx.x < kSkinnyThreads) squares[threadIdx.x] = sum;
     wait_for_copies();
     __syncthreads();
-    const float factor = shared_factor;
+    static_assert(kNormSums == kSegments);
+    const float* const of_warps = squares + threadIdx.x % 32;
+    sum = of_warps[0];
+#pragma unroll
+    for (int i = 1; i < kNormSums; ++i) sum = __fadd_rn(sum, of_warps[i * 32]);
+    const float factor = norm_factor(sum, depth_, a.eps);
     uint2* const to = reinterpret_cast<uint2*>(shared + at.x);
     const auto write = [&](int i, const float4& of_x, const float4& weight) {
-      if (const int k = at_piece(i); k < end_)
-        to[k / 4] = k < read_end_ ? narrowed<T>(normed_four(of_x, factor, weight)) : uint2{};
+      if (const int k = at_piece(i); k < end_) to[k / 4] = narrowed<T>(normed_four(of_x, factor, weight));
     };
 #pragma unroll
     for (int i = 0; i < kHeld; ++i) write(i, x[i], weights_[i]);
     for (int i = kHeld; at_piece(i) < end_; ++i) write(i, four(from, i), four(weight_, i));
-    __syncwarp();
+    __syncthreads();
   }
 
  private:
-  static constexpr int kHeld = 3;  // pieces of 128 inputs: segments of 12 tiles
+  static constexpr int kHeld = 3;
 
-  __device__ int at_piece(int i) const { return first_ + 128 * i; }
+  // Input of the lane in the warp's piece i; of warps beyond kSegments none.
+  __device__ int at_piece(int i) const {
+    const int thread = static_cast<int>(threadIdx.x);
+    return thread < kSkinnyThreads ? (thread + i * kSkinnyThreads) * 4 : end_;
+  }
   __device__ float4 four(const float* row, int i) const {
     const int k = at_piece(i);
-    return k < read_end_ ? *reinterpret_cast<const float4*>(row + k) : float4{};
+    return k < depth_ ? *reinterpret_cast<const float4*>(row + k) : float4{};
   }
 
   const float* weight_;
-  int first_, end_, read_end_;  // inputs of this lane, from and to; the last that there are
+  int depth_, end_;  // the row's, in shared memory
   float4 weights_[kHeld];
 };
 

@@ -28,12 +28,55 @@ TEST(SkinnyCut, ALongRowOfFewerBitsIsStagedWhereThereIsRoom) {
   const Machine h200{132, 227 << 10, true}, ada{128, 99 << 10};
   const MatrixShape out{2560, 1, 4096}, deep{1024, 1, 11008};
   EXPECT_TRUE(cut(out, 1, TileForm{8}, h200).staged);
-  EXPECT_EQ(cut(out, 1, TileForm{8}, h200).block_rows, 1);
+  EXPECT_EQ(cut(out, 1, TileForm{8}, h200).block_rows, 2);
+  EXPECT_EQ(cut(out, 1, TileForm{4, 1}, h200).block_rows, 1);
   EXPECT_FALSE(cut(out, 2, TileForm{8}, h200).staged);
   EXPECT_FALSE(cut(out, 1, TileForm{}, h200).staged);
   EXPECT_FALSE(cut({1024, 1, 3072}, 1, TileForm{8}, h200).staged);  // segments of twelve tiles
   EXPECT_TRUE(cut(deep, 1, TileForm{8}, h200).staged);
   EXPECT_FALSE(cut(deep, 1, TileForm{8}, ada).staged);  // its weights fit, the row beside them does not
+}
+
+TEST(SkinnyCut, ANormedRowIsMultipliedByManyWarps) {
+  constexpr float kSomething = 0;
+  const auto block_rows = [&](const MatrixShape& shape, int64_t rows, const TileForm& form) {
+    SkinnyArguments a = skinny_arguments(shape, rows, form);
+    a.norm_weight = &kSomething;
+    choose_cut(a, {132, 227 << 10, true});
+    return a.block_rows;
+  };
+  EXPECT_EQ(block_rows({6144, 1, 2560}, 1, TileForm{8}), 2);
+  EXPECT_EQ(block_rows({6144, 1, 2560}, 2, TileForm{8}), 3);
+  EXPECT_EQ(block_rows({4096, 1, 1024}, 1, TileForm{}), 4);
+  EXPECT_EQ(block_rows({3072, 1, 1024, true}, 1, TileForm{}), 4);
+  EXPECT_EQ(block_rows({3072, 1, 1024, true}, 2, TileForm{}), 6);
+  EXPECT_EQ(block_rows({8, 1, 16384}, 1, TileForm{}), 1);
+}
+
+// They take the place of the weights that their warp, and nobody else, has read.
+TEST(SkinnyCut, SumsLieWhereTheirSegmentsTilesWere) {
+  for (const MatrixShape& shape : kShapes)
+    for (const int64_t rows : {1, 8, 16})
+      for (const TileForm form : {TileForm{}, TileForm{8}, TileForm{4, 0}, TileForm{4, 1}, TileForm{4, 2}}) {
+        SkinnyArguments a = skinny_arguments(shape, rows, form);
+        choose_cut(a, {132, 227 << 10, true});
+        SCOPED_TRACE(testing::Message() << rows << " rows of " << shape.outputs << " x " << shape.depth);
+        const int sums = (rows > 8 ? 16 : 8) * kTileOutputs * 4;
+        for (int segment = 0; segment < a.segments; ++segment) {
+          const int begin = segment * a.segment_tiles, tiles = std::min(a.segment_tiles, a.row_tiles - begin);
+          const int place = segment * a.segment_stride;
+          // Where the next segment's begin, the next row's, or what is behind all.
+          const int end = segment + 1 < a.segments ? place + a.segment_stride
+                          : a.joined               ? a.row_stride
+                                                   : place + a.row_stride;
+          EXPECT_LE(place + sums, end);
+          if (!a.joined) continue;
+          EXPECT_EQ(place, form.start_of(begin));
+          EXPECT_EQ(end, place + form.records(begin, tiles) * form.record_bytes());
+        }
+        EXPECT_LE((a.block_rows - 1) * a.row_stride + (a.segments - 1) * a.segment_stride + sums,
+                  a.places_bytes());
+      }
 }
 
 class SkinnyProduct : public CudaTest, public testing::WithParamInterface<DType> {

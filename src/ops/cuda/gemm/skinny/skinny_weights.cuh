@@ -22,8 +22,19 @@ class SegmentWeights {
       : a_(a), valid_(valid), begin_(begin), tiles_(tiles) {
     const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x / 32), 0);
     from_ = reinterpret_cast<const char*>(a.weight) + first * form().row_bytes(a.row_tiles);
-    to_ = shared + warp * a.segment_bytes();
+    to_ = shared + warp * a.segment_stride;
 #if __CUDA_ARCH__ >= 900
+    if (a.joined) {
+      barriers_ = address_of(shared + at.barriers);
+      if (threadIdx.x == 0) {
+        init_barrier(barriers_, 1);
+        show_barriers();
+        arrive_expecting(barriers_, valid * a.row_stride);
+        copy_bulk_once(address_of(shared), from_, valid * a.row_stride, barriers_);
+      }
+      __syncthreads();
+      return;
+    }
     barriers_ = address_of(shared + at.barriers + warp * kMostStages * 8);
     if (lane() == 0) {
       for (int stage = 0; stage < a.stages; ++stage) init_barrier(barriers_ + stage * 8, 1);
@@ -42,7 +53,8 @@ class SegmentWeights {
   // waited for in order.
   __device__ void wait(int piece) const {
 #if __CUDA_ARCH__ >= 900
-    wait_for_phase(barriers_ + piece % a_.stages * 8, piece / a_.stages % 2);
+    const bool one = a_.stages == 1;
+    wait_for_phase(barriers_ + (one ? 0 : piece % a_.stages * 8), one ? 0 : piece / a_.stages % 2);
 #else
     if (a_.stages == 1)
       wait_for_copies();
@@ -55,7 +67,9 @@ class SegmentWeights {
   }
 
   // Where its records are: of row r from r * place_bytes on.
-  __device__ char* place(int piece) const { return to_ + piece % a_.stages * a_.stage_bytes(); }
+  __device__ char* place(int piece) const {
+    return a_.stages == 1 ? to_ : to_ + piece % a_.stages * a_.stage_bytes();
+  }
 
   // All lanes have used a piece: another one may take its place.
   __device__ void release(int piece) {

@@ -13,18 +13,20 @@ constexpr int kSplitGroups = kSegments / kSplitSegments;  // of its warps: as ma
 // The parts of a block's shared memory, in bytes from its start, where the rings of weights are, warp after
 // warp.
 struct SplitShared : NormedShared {
-  int sums;    // [row of tiles][segment of the block][row of x][output]
-  int scales;  // of 8-bit weights
+  int sums;     // of the rows of tiles that it stores, [row of tiles][segment][row of x][output]
+  int scales;   // of 8-bit weights
+  int arrived;  // barrier of the sums
   int barriers, bytes;
 
   __host__ __device__ explicit SplitShared(const SkinnyArguments& a) {
     const int rows = a.most_units * a.block_rows;
     x_stride = kSplitSegments * a.segment_tiles * 4 + 1;
     x = kSegments * a.segment_bytes();
-    norm = factor = 0;
+    norm = squares = 0;
     sums = x + a.rows * x_stride * 16;
-    scales = sums + rows * kSplitSegments * kTileResults * 4;
-    barriers = scales + a.scales_bytes(rows);
+    scales = sums + (rows + 1) / kSplitBlocks * kSegments * kTileResults * 4;
+    arrived = scales + a.scales_bytes(rows);
+    barriers = arrived + 16;
     bytes = barriers + kSegments * kMostStreamedStages * 8;
   }
 

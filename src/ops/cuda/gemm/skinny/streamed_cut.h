@@ -23,8 +23,8 @@ struct StreamedShared : NormedShared {
     x = a.segments * a.segment_bytes();
     norm = sums = x + (a.rows_in_shared() ? a.rows * x_stride * 16 : 0);
     const int sums_bytes = 2 * a.segments * segment_sums_bytes(a);
-    factor = norm + (a.norm_bytes() > sums_bytes ? a.norm_bytes() : sums_bytes);
-    scales = factor + 16;
+    squares = norm + (a.norm_bytes() > sums_bytes ? a.norm_bytes() : sums_bytes);
+    scales = squares + a.squares_bytes();
     turns = scales + a.scales_bytes(a.most_units * a.block_rows);
     barriers = turns + 4 * 8;
     bytes = barriers + (kSegments + kStreamedStorers) * kMostStreamedStages * 8;
