@@ -25,13 +25,13 @@ struct Grid {
 };
 
 // Programmatic dependent launch: a kernel may start while the one before it in the stream is still running,
-// so that it loads its weights meanwhile. EVERY kernel started by launch() must call wait_for_inputs() in
-// every thread before it writes any memory, or reads what its predecessor may have written. That waits until
-// the predecessor has ended, and only then lets the successor start: so whatever stands two kernels back has
-// ended when a kernel starts, and attention reads it before it waits (attention.h). A launch_dependents
-// further up would break that; it would be slower, too: two kernels ahead of their inputs take issue slots
-// and memory from the one that everybody waits for (a layer's four products of one row: 13.7 us instead of
-// 17.8 on an H200).
+// so that it loads its weights meanwhile. EVERY kernel started by launch() must call wait_for_inputs(), or
+// wait_for_predecessor(), in every thread before it writes any memory, or reads what its predecessor may have
+// written. That waits until the predecessor has ended, and only then lets the successor start: so whatever
+// stands two kernels back has ended when a kernel starts, and attention reads it before it waits
+// (attention.h). A launch_dependents further up would break that; it would be slower, too: two kernels ahead
+// of their inputs take issue slots and memory from the one that everybody waits for (a layer's four products
+// of one row: 13.7 us instead of 17.8 on an H200).
 __device__ inline void wait_for_inputs() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;" ::: "memory");

@@ -12,7 +12,7 @@ namespace shoal::ops::cuda {
 __device__ inline void init_barrier(uint32_t barrier, uint32_t arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
-// By the thread that has initialised barriers, before the others pass a barrier of the block.
+// By the thread that has initialised barriers, before the others pass a barrier of the block or the cluster.
 __device__ inline void show_barriers() {
   asm volatile("fence.mbarrier_init.release.cluster;\n\tfence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -20,7 +20,7 @@ __device__ inline void show_barriers() {
 __device__ inline void arrive(uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
-// The phase also waits for so many bytes of bulk copies.
+// The phase also waits for so many bytes, copied in bulk or sent.
 __device__ inline void arrive_expecting(uint32_t barrier, uint32_t bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
@@ -35,6 +35,20 @@ __device__ inline void wait_for_phase(uint32_t barrier, uint32_t parity) {
   do {
     asm volatile(
         "{\n\t.reg .pred over;\n\tmbarrier.try_wait.parity.shared::cta.b64 over, [%1], %2;\n\t"
+        "selp.u32 %0, 1, 0, over;\n\t}"
+        : "=r"(over)
+        : "r"(barrier), "r"(parity)
+        : "memory");
+  } while (over == 0);
+}
+
+// The same where blocks of the cluster send what is waited for (send_to_cluster).
+__device__ inline void wait_for_sent(uint32_t barrier, uint32_t parity) {
+  uint32_t over = 0;
+  do {
+    asm volatile(
+        "{\n\t.reg .pred over;\n\tmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 over, [%1], "
+        "%2;\n\t"
         "selp.u32 %0, 1, 0, over;\n\t}"
         : "=r"(over)
         : "r"(barrier), "r"(parity)
@@ -104,8 +118,8 @@ __device__ inline void synchronize_cluster() {
   asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::
                    : "memory");
 }
-// The same, but publishes no writes, and so waits for no stores. After what was read from others has been
-// used.
+// The same, but publishes no writes, and so waits for no stores: when all have begun, or have used what they
+// read from others.
 __device__ inline void leave_cluster() {
   asm volatile("barrier.cluster.arrive.relaxed.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
 }

@@ -1,5 +1,5 @@
-// The RMS norm of a row by one warp, with one order of summation wherever it is done: in the rms_norm kernel,
-// while a product stages its input, while an input is converted.
+// The RMS norm of a row, by one warp or several, with one order of summation wherever it is done: in the
+// rms_norm kernel, while a product stages its input, while an input is converted.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -29,14 +29,15 @@ __device__ inline float4 normed_four(const float4& x, float factor, const float4
           __fmul_rn(__fmul_rn(x.z, factor), weight.z), __fmul_rn(__fmul_rn(x.w, factor), weight.w)};
 }
 
-constexpr int kNormSums = 8;  // of squares, in a lane: of a row that a block's warps share out, one of each
+constexpr int kNormSums = 8;  // of squares, in each lane: as many warps may share a row
 
 // The sum of the squares of four inputs, in one order.
 __device__ inline float sum_of_squares(const float4& v) {
   return __fadd_rn(__fmaf_rn(v.y, v.y, __fmul_rn(v.x, v.x)), __fmaf_rn(v.w, v.w, __fmul_rn(v.z, v.z)));
 }
 
-// 1 / sqrt(mean(x^2) + eps), in every lane.  sum: of the lane's squares.
+// 1 / sqrt(mean(x^2) + eps), in every lane.  sum: of the lane's squares. (To an ulp or two: exact divisions
+// stood longer between a row and its product than its sums.)
 __device__ inline float norm_factor(float sum, int depth, float eps) {
   float inverse, factor;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(static_cast<float>(depth)));
@@ -47,7 +48,7 @@ __device__ inline float norm_factor(float sum, int depth, float eps) {
 // y = x / sqrt(mean(x^2) + eps) * weight.  measure() by all lanes of a warp, then write(); what has been read
 // stays in registers (of a row of more than kHeld * 128 inputs, the last piece). Order: lane l has kNormSums
 // sums; number j takes the squares of inputs 128 i + 4 l .. + 3, i = j, j + 8, .. by rising i; then they are
-// added. kHeld changes no bits.
+// added, from 0 to 7, and the lanes'. kHeld changes no bits.
 template <int kHeld>
 class RowNormOf {
  public:

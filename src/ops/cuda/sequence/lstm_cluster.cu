@@ -7,6 +7,7 @@
 // of the cluster has read those of the step before, so two buffers are enough and no other barrier is needed.
 #include <algorithm>
 
+#include "ops/cuda/ptx/mbarrier.cuh"
 #include "ops/cuda/sequence/lstm_step.cuh"
 
 namespace shoal::ops::cuda {
@@ -23,41 +24,6 @@ constexpr int kDepthSteps = kClusterHidden / kStepDepth;
 
 __device__ inline uint32_t shared_address(const void* pointer) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
-}
-// The same place in block `rank` of the cluster.
-__device__ inline uint32_t address_in(uint32_t own, int rank) {
-  uint32_t other;
-  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(other) : "r"(own), "r"(rank));
-  return other;
-}
-__device__ inline void synchronize_cluster() {
-  asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::
-                   : "memory");
-}
-__device__ inline void start_arrivals(uint32_t barrier) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
-}
-// The bytes still missing in the barrier's present phase.
-__device__ inline void expect_bytes(uint32_t barrier, int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
-               : "memory");
-}
-__device__ inline void wait_for_bytes(uint32_t barrier, int parity) {
-  uint32_t done = 0;
-  while (done == 0)
-    asm volatile(
-        "{\n\t.reg .pred p;\n\t"
-        "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n\t"
-        "selp.u32 %0, 1, 0, p;\n\t}"
-        : "=r"(done)
-        : "r"(barrier), "r"(parity)
-        : "memory");
-}
-// Into a block's shared memory; counted by its barrier once it is there.
-__device__ inline void send(uint32_t to, float value, uint32_t barrier) {
-  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(to),
-               "r"(__float_as_uint(value)), "r"(barrier)
-               : "memory");
 }
 
 #endif
@@ -81,7 +47,7 @@ __global__ void __launch_bounds__(kTeamThreads, 1) lstm_cluster_kernel(const Lst
     for (int gate = 0; gate < 4; ++gate)
       weights[i][gate] = __ldg(a.recurrent + a.layout.four(direction, rank, i, gate, thread));
 
-  if (thread < 2) start_arrivals(shared_address(&barriers[thread]));
+  if (thread < 2) init_barrier(shared_address(&barriers[thread]), 1);
   if (thread < kStates * kClusterHidden / 4)
     hidden[0][thread / (kClusterHidden / 4)][thread % (kClusterHidden / 4)] = float4{};
   wait_for_inputs();
@@ -92,10 +58,10 @@ __global__ void __launch_bounds__(kTeamThreads, 1) lstm_cluster_kernel(const Lst
 
   // The position of this lane's unit in the block that the lane sends to.
   constexpr uint32_t kStateBytes = kClusterHidden * sizeof(float), kTurnBytes = kStates * kStateBytes;
-  const uint32_t target =
-      address_in(shared_address(hidden) + static_cast<uint32_t>(unit * sizeof(float)), lane.slice);
+  const uint32_t target = address_in(shared_address(hidden) + static_cast<uint32_t>(unit * sizeof(float)),
+                                     static_cast<uint32_t>(lane.slice));
   const uint32_t own_barriers = shared_address(barriers),
-                 target_barriers = address_in(own_barriers, lane.slice);
+                 target_barriers = address_in(own_barriers, static_cast<uint32_t>(lane.slice));
 
   float cells[kStates] = {}, next[kStates];
   const auto load_products = [&](int step) {
@@ -111,12 +77,12 @@ __global__ void __launch_bounds__(kTeamThreads, 1) lstm_cluster_kernel(const Lst
     const int turn = step & 1;
     const int active = set.active(step), going_on = set.active(step + 1);
     if (thread == 0 && going_on > 0)
-      expect_bytes(own_barriers + 8 * (turn ^ 1), going_on * static_cast<int>(kStateBytes));
+      arrive_expecting(own_barriers + 8 * (turn ^ 1), static_cast<uint32_t>(going_on) * kStateBytes);
     float products[kStates];
 #pragma unroll
     for (int state = 0; state < kStates; ++state) products[state] = next[state];
     load_products(step + 1);
-    if (step > 0) wait_for_bytes(own_barriers + 8 * turn, (step - 1) >> 1 & 1);
+    if (step > 0) wait_for_sent(own_barriers + 8 * turn, (step - 1) >> 1 & 1);
 
     float sums[kStates][4] = {};
 #pragma unroll
@@ -137,9 +103,9 @@ __global__ void __launch_bounds__(kTeamThreads, 1) lstm_cluster_kernel(const Lst
 #pragma unroll
     for (int state = 0; state < kStates; ++state) {
       if (state < going_on)
-        send(target + static_cast<uint32_t>(turn ^ 1) * kTurnBytes +
-                 static_cast<uint32_t>(state) * kStateBytes,
-             values[state], target_barriers + 8 * static_cast<uint32_t>(turn ^ 1));
+        send_to_cluster(target + static_cast<uint32_t>(turn ^ 1) * kTurnBytes +
+                            static_cast<uint32_t>(state) * kStateBytes,
+                        values[state], target_barriers + 8 * static_cast<uint32_t>(turn ^ 1));
       if (state < active && lane.slice == 0)
         *a.result(set.row(state, step, direction), direction, unit) = values[state];
     }

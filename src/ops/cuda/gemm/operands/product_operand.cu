@@ -14,7 +14,7 @@ namespace {
 constexpr int kThreads = 256, kWarps = kThreads / 32;
 constexpr int64_t kSharedBytes = 48 << 10;  // of a block, without asking for more
 constexpr int64_t kHeldDepth = 1024;        // what RowNorm keeps in registers
-using DeepNorm = RowNormOf<24>;             // 2,560 inputs: all are asked for at once
+using DeepNorm = RowNormOf<24>;             // 2,560 inputs, and more: all are asked for at once
 
 struct OperandArguments {
   const void* x;

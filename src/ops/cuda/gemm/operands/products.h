@@ -12,6 +12,7 @@ namespace shoal::ops::cuda {
 // What becomes of the sums (product_epilogue.cuh): y = act(sum + bias), times scale, or added to y. A paired
 // matrix: y = silu(gate sum) * (up sum).
 struct ProductEpilogue {
+  // Constants: kernels read them before their inputs are there.
   const float* bias = nullptr;   // [outputs], or null
   const float* scale = nullptr;  // [outputs], or null
   Activation activation = Activation::none;

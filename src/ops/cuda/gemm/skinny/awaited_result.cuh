@@ -10,8 +10,8 @@ namespace shoal::ops::cuda {
 class AwaitedResult {
  public:
   AwaitedResult() = default;
-  // Of row `row` and output n, or hidden unit n of a paired matrix. exists: otherwise nothing is done. (y has
-  // few rows: 32 bits say where a result goes.)
+  // Of row `row` and output n, or hidden unit n of a paired matrix. exists: otherwise nothing is done. (Where
+  // it goes takes 32 bits, as skinny_arguments() checks.)
   __device__ AwaitedResult(const ProductEpilogue& epilogue, int row, int n, bool exists)
       : at_(exists ? row * static_cast<int>(epilogue.y_stride) + n : -1) {
     if (!exists) return;
@@ -38,19 +38,19 @@ class AwaitedResult {
   float bias_ = 0.0f, scale_ = 1.0f, before_ = 0.0f;
 };
 
-// The sums of so many segments, which lie `stride` bytes apart, added in order. All are asked for before the
-// first is added.
+// The sums of so many segments, which lie `stride` bytes apart, added in order; of kSegments all are
+// asked for before the first is added.
 __device__ inline float sum_of_segments(const char* from, int stride, int segments) {
-  float of_segment[kSegments] = {}, sum = 0.0f;
-  if (segments == kSegments) {
-#pragma unroll
-    for (float& one : of_segment) one = *reinterpret_cast<const float*>(from), from += stride;
-  } else {
+  float sum = 0.0f;
+  if (segments != kSegments) {
 #pragma unroll 1
     for (int i = 0; i < segments; ++i)
       sum = __fadd_rn(sum, *reinterpret_cast<const float*>(from + i * stride));
     return sum;
   }
+  float of_segment[kSegments];
+#pragma unroll
+  for (float& one : of_segment) one = *reinterpret_cast<const float*>(from), from += stride;
 #pragma unroll
   for (const float one : of_segment) sum = __fadd_rn(sum, one);
   return sum;

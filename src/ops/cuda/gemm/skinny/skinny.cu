@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "ops/cuda/gemm/operands/with_weights.cuh"
 #include "ops/cuda/gemm/skinny/skinny_cut.h"
 #include "ops/cuda/gemm/skinny/skinny_product.h"
@@ -10,6 +12,9 @@ namespace shoal::ops::cuda {
 
 SkinnyArguments skinny_arguments(const Product& product, const RmsNorm* norm) {
   SkinnyArguments arguments = skinny_arguments(product.shape, product.rows, form_of(product.format));
+  CHECK((product.rows - 1) * product.epilogue.y_stride + product.shape.outputs <=
+            std::numeric_limits<int32_t>::max(),
+        "y of a skinny product");
   arguments.weight = static_cast<const uint4*>(product.weight);
   arguments.scales = product.scales;
   arguments.x = product.x;

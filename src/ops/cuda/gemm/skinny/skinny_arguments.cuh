@@ -33,10 +33,10 @@ struct SkinnyArguments {
 
   // How the work is cut (choose_cut). A block owns block_rows rows of tiles. In shared memory a segment has
   // `stages` places for stage_tiles tiles of each row: one place for all of it, or two or three through which
-  // it streams.
+  // it streams. Or the weights are joined: row after row, as they lie in the matrix, by one copy.
   int block_rows = 0, stage_tiles = 0, stages = 0;
   int place_bytes = 0;  // of a row's tiles in a place
-  bool joined = false;  // the block's rows of tiles come by one copy, and lie as in the matrix
+  bool joined = false;
   int row_stride = 0, segment_stride = 0;  // bytes between rows of tiles in a place; between segments' places
   int first_stages = 0;  // that are asked for before the inputs are there, by streamed.cuh and split.cuh
   int most_units = 0;    // of block_rows rows of tiles: of a block of streamed.cuh, a cluster of split.cuh

@@ -13,15 +13,15 @@ SkinnyArguments skinny_arguments(const MatrixShape& shape, int64_t rows, const T
 // the sums that take their place.
 int place_bytes_of(const SkinnyArguments& a, int tiles);
 
-// Sets block_rows, stage_tiles and stages: as many rows of tiles to a block as keep the most loaded
-// multiprocessor's part smallest; of these the most, so that x is read and normed by few blocks. A segment
-// streams through places for 24 tiles where not even one row fits; a place holds a multiple of what the
-// kernel asks for ahead.
+// Sets block_rows, stage_tiles, stages, joined and the strides: as many rows of tiles to a block as keep the
+// most loaded multiprocessor's part smallest; of these the most, so that x is read and normed by few blocks
+// (a single row is normed in no time: kMostWarpTiles, kOneRowPairs). A segment streams through places for 24
+// tiles where not even one row fits; a place holds a multiple of what the kernel asks for ahead.
 void choose_cut(SkinnyArguments& a, const Machine& machine);
 
 // The same for x of 16 bits that needs no norm. A single row whose segments are longer than what is asked for
-// ahead would be waited for again and again: it is staged, if there is room, and blocks have two rows of
-// tiles (of 4 bits one). Not of 16-bit weights: on 9.0 large ones stream. False: no room.
+// ahead would be waited for again and again: it is staged, if there is room. Not of 16-bit weights: on 9.0
+// large ones stream. False: no room.
 bool choose_half_cut(SkinnyArguments& a, const Machine& machine);
 
 struct SkinnyForm {

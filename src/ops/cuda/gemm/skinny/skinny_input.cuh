@@ -146,9 +146,9 @@ __device__ inline void stage_normed(const SkinnyArguments& a, const NormedShared
 template <typename T>
 class OneNormedRow {
  public:
-  // Asks for the weights.
-  __device__ explicit OneNormedRow(const SkinnyArguments& a)
-      : weight_(a.norm_weight), depth_(a.depth), end_(a.row_tiles * kTileInputs) {
+  // Asks for the weights; if not, there is no such row.
+  __device__ OneNormedRow(const SkinnyArguments& a, bool asks)
+      : weight_(a.norm_weight), depth_(asks ? a.depth : 0), end_(a.row_tiles * kTileInputs) {
 #pragma unroll
     for (int i = 0; i < kHeld; ++i) weights_[i] = four(weight_, i);
   }

@@ -34,6 +34,7 @@ TEST(SkinnyCut, ALongRowOfFewerBitsIsStagedWhereThereIsRoom) {
   EXPECT_FALSE(cut(out, 1, TileForm{}, h200).staged);
   EXPECT_FALSE(cut({1024, 1, 3072}, 1, TileForm{8}, h200).staged);  // segments of twelve tiles
   EXPECT_TRUE(cut(deep, 1, TileForm{8}, h200).staged);
+  EXPECT_TRUE(cut({2560, 1, 9728}, 1, TileForm{8}, ada).staged);
   EXPECT_FALSE(cut(deep, 1, TileForm{8}, ada).staged);  // its weights fit, the row beside them does not
 }
 
@@ -55,27 +56,34 @@ TEST(SkinnyCut, ANormedRowIsMultipliedByManyWarps) {
 
 // They take the place of the weights that their warp, and nobody else, has read.
 TEST(SkinnyCut, SumsLieWhereTheirSegmentsTilesWere) {
+  const Machine h200{132, 227 << 10, true};
+  const auto check = [](const SkinnyArguments& a) {
+    const int sums = (a.rows > 8 ? 16 : 8) * kTileOutputs * 4;
+    for (int segment = 0; segment < a.segments; ++segment) {
+      const int begin = segment * a.segment_tiles, tiles = std::min(a.segment_tiles, a.row_tiles - begin);
+      const int place = segment * a.segment_stride;
+      // Where the next segment's begin, the next row's, or what is behind all.
+      const int end = segment + 1 < a.segments ? place + a.segment_stride
+                      : a.joined               ? a.row_stride
+                                               : place + a.row_stride;
+      EXPECT_LE(place + sums, end);
+      if (!a.joined) continue;
+      EXPECT_EQ(place, a.form.start_of(begin));
+      EXPECT_EQ(end, place + a.form.records(begin, tiles) * a.form.record_bytes());
+    }
+    EXPECT_LE((a.block_rows - 1) * a.row_stride + (a.segments - 1) * a.segment_stride + sums,
+              a.places_bytes());
+  };
+  constexpr float kSomething = 0;
   for (const MatrixShape& shape : kShapes)
     for (const int64_t rows : {1, 8, 16})
       for (const TileForm form : {TileForm{}, TileForm{8}, TileForm{4, 0}, TileForm{4, 1}, TileForm{4, 2}}) {
-        SkinnyArguments a = skinny_arguments(shape, rows, form);
-        choose_cut(a, {132, 227 << 10, true});
         SCOPED_TRACE(testing::Message() << rows << " rows of " << shape.outputs << " x " << shape.depth);
-        const int sums = (rows > 8 ? 16 : 8) * kTileOutputs * 4;
-        for (int segment = 0; segment < a.segments; ++segment) {
-          const int begin = segment * a.segment_tiles, tiles = std::min(a.segment_tiles, a.row_tiles - begin);
-          const int place = segment * a.segment_stride;
-          // Where the next segment's begin, the next row's, or what is behind all.
-          const int end = segment + 1 < a.segments ? place + a.segment_stride
-                          : a.joined               ? a.row_stride
-                                                   : place + a.row_stride;
-          EXPECT_LE(place + sums, end);
-          if (!a.joined) continue;
-          EXPECT_EQ(place, form.start_of(begin));
-          EXPECT_EQ(end, place + form.records(begin, tiles) * form.record_bytes());
-        }
-        EXPECT_LE((a.block_rows - 1) * a.row_stride + (a.segments - 1) * a.segment_stride + sums,
-                  a.places_bytes());
+        SkinnyArguments a = skinny_arguments(shape, rows, form), normed = a, half = a;
+        normed.norm_weight = &kSomething;
+        choose_cut(a, h200), choose_cut(normed, h200);
+        check(a), check(normed);
+        if (choose_half_cut(half, h200)) check(half);
       }
 }
 

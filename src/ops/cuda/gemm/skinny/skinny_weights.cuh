@@ -66,7 +66,7 @@ class SegmentWeights {
 #endif
   }
 
-  // Where its records are: of row r from r * place_bytes on.
+  // Where its records are: of row r from r * row_stride on.
   __device__ char* place(int piece) const {
     return a_.stages == 1 ? to_ : to_ + piece % a_.stages * a_.stage_bytes();
   }

@@ -37,11 +37,11 @@ struct SplitPart {
   }
 };
 
-// The sums of a cluster, each on its way to the block that adds them up: every other row of tiles is one's.
-// Nobody waits for more than the sums he adds.
+// The sums of a cluster on their way to the block that adds them up, which has every other row of tiles: a
+// block waits for the sums that it adds, and no more.
 class SplitSums {
  public:
-  // By all threads, before wait().
+  // By all threads of both blocks, before either sends.
   __device__ SplitSums(const SkinnyArguments& a, const SplitShared& at, const SplitPart& part, char* shared)
       : sums_(static_cast<uint32_t>(__cvta_generic_to_shared(shared + at.sums))),
         arrived_(static_cast<uint32_t>(__cvta_generic_to_shared(shared + at.arrived))) {
@@ -62,7 +62,7 @@ class SplitSums {
     const int place = (row / kSplitBlocks * kSegments + segment) * SplitShared::kTileResults * 4;
     sums.send(r, unit, address_in(sums_ + static_cast<uint32_t>(place), to), address_in(arrived_, to), rows);
   }
-  __device__ void wait() const { wait_for_phase(arrived_, 0); }
+  __device__ void wait() const { wait_for_sent(arrived_, 0); }
 
  private:
   uint32_t sums_, arrived_;

@@ -20,7 +20,7 @@ int64_t room_of(const SkinnyArguments& a, const Machine& machine) {
 // Of weights that a block asks for before its inputs are there (S2-Pro on an H200, all / 100 KB / 64 KB: 16
 // bits, batch 1 - / 233 / 235, batch 8 - / 1,495 / 1,505 frames/s; 8 bits, batch 8 - / 1,935 / 1,987).
 constexpr int64_t kFirstBytes = 64 << 10;
-// Of one row, which is staged sooner since (int8, 64 / 96 KB: 32.1 / 30.9 us a layer, 128 KB
+// Of one row (int8, 64 / 96 KB: 32.1 / 30.9 us a layer, 128 KB
 // 0.3 more; of four and eight rows 37.2, 39.3 / 39.3, 41.7; fp8, one row 36.2 / 36.5).
 constexpr int64_t kFirstBytesOfOne = 96 << 10;
 // What the blocks of skinny.cuh on a multiprocessor hold at once: of two, and of all that fit where they need
