@@ -139,7 +139,9 @@ async function startedAgain() {
   if (code !== 0) throw new Error(`the new fleet ended with ${code}: ${next.log.slice(-2000)}`);
 }
 
-process.on("uncaughtExceptionMonitor", () => console.error(`The fleet's log ended with:\n${fleet.log.slice(-8000)}`));
+// Without requests, which are nearly all of it.
+const tidings = () => fleet.log.split("\n").filter((line) => !/ info +(GET|POST) /.test(line)).join("\n");
+process.on("uncaughtExceptionMonitor", () => console.error(`The fleet's log ended with:\n${tidings().slice(-8000)}`));
 
 const report = { plan, phases: {} };
 async function phase(name, harm) {
