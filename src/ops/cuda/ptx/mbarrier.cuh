@@ -30,29 +30,26 @@ __device__ inline void arrive_when_copied(uint32_t barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
 }
 // Until the phase of this parity is over. A new barrier is in phase 0; the one before counts as over.
+// kSent: blocks of the cluster send what is waited for (send_to_cluster).
+template <bool kSent = false>
 __device__ inline void wait_for_phase(uint32_t barrier, uint32_t parity) {
   uint32_t over = 0;
   do {
-    asm volatile(
-        "{\n\t.reg .pred over;\n\tmbarrier.try_wait.parity.shared::cta.b64 over, [%1], %2;\n\t"
-        "selp.u32 %0, 1, 0, over;\n\t}"
-        : "=r"(over)
-        : "r"(barrier), "r"(parity)
-        : "memory");
-  } while (over == 0);
-}
-
-// The same where blocks of the cluster send what is waited for (send_to_cluster).
-__device__ inline void wait_for_sent(uint32_t barrier, uint32_t parity) {
-  uint32_t over = 0;
-  do {
-    asm volatile(
-        "{\n\t.reg .pred over;\n\tmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 over, [%1], "
-        "%2;\n\t"
-        "selp.u32 %0, 1, 0, over;\n\t}"
-        : "=r"(over)
-        : "r"(barrier), "r"(parity)
-        : "memory");
+    if constexpr (kSent)
+      asm volatile(
+          "{\n\t.reg .pred over;\n\t"
+          "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 over, [%1], %2;\n\t"
+          "selp.u32 %0, 1, 0, over;\n\t}"
+          : "=r"(over)
+          : "r"(barrier), "r"(parity)
+          : "memory");
+    else
+      asm volatile(
+          "{\n\t.reg .pred over;\n\tmbarrier.try_wait.parity.shared::cta.b64 over, [%1], %2;\n\t"
+          "selp.u32 %0, 1, 0, over;\n\t}"
+          : "=r"(over)
+          : "r"(barrier), "r"(parity)
+          : "memory");
   } while (over == 0);
 }
 

@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(kTeamThreads, 1) lstm_cluster_kernel(const Lst
 #pragma unroll
     for (int state = 0; state < kStates; ++state) products[state] = next[state];
     load_products(step + 1);
-    if (step > 0) wait_for_sent(own_barriers + 8 * turn, (step - 1) >> 1 & 1);
+    if (step > 0) wait_for_phase</*kSent=*/true>(own_barriers + 8 * turn, (step - 1) >> 1 & 1);
 
     float sums[kStates][4] = {};
 #pragma unroll

@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(kThreads) settle_kernel(const SettleArguments 
 }
 
 // Also makes the operand of the next product. The row passes through shared memory to the warps, each of
-// which computes the moments of the whole row: each as RowNorm does. The blocks of a cluster
+// which computes the moments of the whole row, as RowNorm does. The blocks of a cluster
 // settle a part of it each.
 template <typename T, int kThreads, int kBlocks>
 __global__ void __launch_bounds__(kThreads) settled_operand_kernel(const SettleArguments a) {

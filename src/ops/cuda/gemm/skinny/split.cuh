@@ -62,7 +62,7 @@ class SplitSums {
     const int place = (row / kSplitBlocks * kSegments + segment) * SplitShared::kTileResults * 4;
     sums.send(r, unit, address_in(sums_ + static_cast<uint32_t>(place), to), address_in(arrived_, to), rows);
   }
-  __device__ void wait() const { wait_for_sent(arrived_, 0); }
+  __device__ void wait() const { wait_for_phase</*kSent=*/true>(arrived_, 0); }
 
  private:
   uint32_t sums_, arrived_;
