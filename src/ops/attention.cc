@@ -6,6 +6,7 @@
 #include "ops/cpu_backend.h"
 #include "ops/cuda_backend.h"
 #include "ops/device_state.h"
+#include "ops/linear_checks.h"
 
 namespace shoal::ops {
 namespace {
@@ -98,6 +99,14 @@ void check_out(const char* op, const Context& ctx, TensorView qkv, const HeadLay
   CHECK(right_dtype && out.shape() == (Shape{qkv.dim(0), layout.heads * layout.head_dim}), op, ": out is ",
         name_of(out.dtype()), " ", out.shape(), ", expected F32 [", qkv.dim(0), ", ",
         layout.heads * layout.head_dim, "]");
+}
+
+void check_attend(const char* op, const Context& ctx, TensorView qkv, const AttentionPlan& attention,
+                  const QkNorm& norm, const BatchPlan& plan, const KvLayer& cache, TensorView out) {
+  check_plan(op, ctx, qkv, attention.layout, plan, cache);
+  check_rope(op, ctx, qkv, attention.layout, norm, attention.rope, plan);
+  CHECK(attention.window >= 0, op, ": window ", attention.window);
+  check_out(op, ctx, qkv, attention.layout, out, /*narrow=*/true);
 }
 
 void check_pages(const KvLayer& cache, const KvLayer& first) {
@@ -207,12 +216,23 @@ void attend(Context& ctx, TensorView qkv, const AttentionPlan& attention, const 
     append_kv(ctx, qkv, layout, plan, cache);
     return paged_attention(ctx, qkv, layout, plan, cache, attention.window, out);
   }
-  check_plan("attend", ctx, qkv, layout, plan, cache);
-  check_rope("attend", ctx, qkv, layout, norm, attention.rope, plan);
-  CHECK(attention.window >= 0, "attend: window ", attention.window);
-  check_out("attend", ctx, qkv, layout, out, /*narrow=*/true);
+  check_attend("attend", ctx, qkv, attention, norm, plan, cache, out);
   if (qkv.dim(0) == 0) return;
   cuda::attend(ctx, qkv, attention, norm, plan, cache, out);
+}
+
+void norm_attend(Context& ctx, Residual& x, const RmsNorm& norm, const PackedMatrix& weight,
+                 const AttentionPlan& attention, const QkNorm& heads, const BatchPlan& plan,
+                 const KvLayer& cache, TensorView out) {
+  const Workspace::Scope scope(*ctx.workspace);
+  const TensorView qkv = ctx.workspace->alloc(DType::f32, {x.rows.dim(0), attention.layout.qkv_width()});
+  if (!on_cpu(ctx) && !x.pending) {
+    check_norm_linear(x.rows, norm, weight, qkv);
+    check_attend("norm_attend", ctx, qkv, attention, heads, plan, cache, out);
+    if (cuda::norm_attend(ctx, x.rows, norm, weight, qkv, attention, heads, plan, cache, out)) return;
+  }
+  norm_linear(ctx, x, norm, weight, qkv);
+  attend(ctx, qkv, attention, heads, plan, cache, out);
 }
 
 }  // namespace shoal::ops

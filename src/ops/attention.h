@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/context.h"
+#include "ops/residual.h"
 
 namespace shoal::ops {
 
@@ -69,5 +70,11 @@ struct AttentionPlan {
 // head_dim].
 void attend(Context& ctx, TensorView qkv, const AttentionPlan& attention, const QkNorm& norm,
             const BatchPlan& plan, const KvLayer& cache, TensorView out);
+
+// norm_linear of the stream's rows by `weight`, [qkv_width, dim], and attend: the same values. On a GPU one
+// kernel may do what comes before attention, and keep no qkv of prompts.
+void norm_attend(Context& ctx, Residual& x, const RmsNorm& norm, const PackedMatrix& weight,
+                 const AttentionPlan& attention, const QkNorm& heads, const BatchPlan& plan,
+                 const KvLayer& cache, TensorView out);
 
 }  // namespace shoal::ops

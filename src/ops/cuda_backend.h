@@ -93,6 +93,11 @@ void paged_attention(Context& ctx, TensorView qkv, const HeadLayout& layout, con
                      const KvLayer& cache, int64_t window, TensorView out);
 void attend(Context& ctx, TensorView qkv, const AttentionPlan& attention, const QkNorm& norm,
             const BatchPlan& plan, const KvLayer& cache, TensorView out);
+// Of rows to which nothing is to be added. qkv: room for the product. Returns false and does nothing where
+// norm_linear and attend are to be called.
+bool norm_attend(Context& ctx, TensorView x, const RmsNorm& norm, const PackedMatrix& weight, TensorView qkv,
+                 const AttentionPlan& attention, const QkNorm& heads, const BatchPlan& plan,
+                 const KvLayer& cache, TensorView out);
 
 // lstm, self_attention, harmonic_source, short_stft
 Tensor pack_recurrent(Context& ctx, const LstmDirection& forward, const LstmDirection& backward, DType dtype);

@@ -25,12 +25,10 @@ TensorView attended_heads(ops::Context& ctx, const BlockConfig& config, const Bl
   const ops::QkNorm head_norms{weights.q_norm, weights.k_norm, config.norm_eps};
   const ops::RmsNorm norm{weights.attention_norm, config.norm_eps};
 
-  const TensorView qkv = ctx.workspace->alloc(DType::f32, {rows, config.qkv_width()});
-  show_normed(ctx, x, norm, BlockObserver::kQkv, observer);
-  ops::norm_linear(ctx, x, norm, weights.qkv, qkv);
   const TensorView heads =
       ctx.workspace->alloc(ops::product_input(ctx, weights.out), {rows, config.attention_width()});
-  ops::attend(ctx, qkv, attention, head_norms, plan, cache, heads);
+  show_normed(ctx, x, norm, BlockObserver::kQkv, observer);
+  ops::norm_attend(ctx, x, norm, weights.qkv, attention, head_norms, plan, cache, heads);
   if (observer) observer->reads(BlockObserver::kOut, heads);
   return heads;
 }

@@ -120,19 +120,6 @@ void copy_pages(Context& ctx, std::span<const TensorView> sides, std::span<const
     }
 }
 
-// Kernels read and write pairs of floats of qkv and out, and sixteen bytes of pages.
-void check_alignment(const AttentionCall& call) {
-  CHECK(call.qkv.empty() || (call.qkv.stride(0) % 2 == 0 && is_aligned(call.qkv.data(), 8)),
-        "attention: rows of qkv are not aligned to pairs");
-  CHECK(call.out.empty() || (call.out.stride(0) % 2 == 0 && is_aligned(call.out.data(), 8)),
-        "attention: rows of out are not aligned to pairs");
-  CHECK(call.plan->pages_per_sequence * call.plan->page_size * call.plan->page_size <= int64_t{1} << 31,
-        "attention: ", call.plan->pages_per_sequence, " pages of ", call.plan->page_size,
-        " positions are too many to be counted (reciprocal_of)");
-  CHECK(is_aligned(call.cache.k.data(), 16) && is_aligned(call.cache.v.data(), 16),
-        "attention: pages are not aligned to 16 bytes");
-}
-
 TensorView round_q(Context& ctx, const AttentionCall& call, HeadPreparation preparation) {
   const HeadLayout& layout = call.layout;
   preparation.rounded = ctx.workspace->alloc(query_dtype(call.cache.k.dtype()),
@@ -149,6 +136,22 @@ bool may_be_long(const AttentionCall& call) {
 }
 
 }  // namespace
+
+void check_alignment(const AttentionCall& call) {
+  CHECK(call.qkv.empty() || (call.qkv.stride(0) % 2 == 0 && is_aligned(call.qkv.data(), 8)),
+        "attention: rows of qkv are not aligned to pairs");
+  CHECK(call.out.empty() || (call.out.stride(0) % 2 == 0 && is_aligned(call.out.data(), 8)),
+        "attention: rows of out are not aligned to pairs");
+  CHECK(call.plan->pages_per_sequence * call.plan->page_size * call.plan->page_size <= int64_t{1} << 31,
+        "attention: ", call.plan->pages_per_sequence, " pages of ", call.plan->page_size,
+        " positions are too many to be counted (reciprocal_of)");
+  CHECK(is_aligned(call.cache.k.data(), 16) && is_aligned(call.cache.v.data(), 16),
+        "attention: pages are not aligned to 16 bytes");
+}
+
+bool sets_single_rows_aside(const AttentionCall& call) {
+  return call.plan->rows.sequences() > 1 && may_be_long(call);
+}
 
 float score_scale(int64_t dim) {
   return static_cast<float>(std::numbers::log2e / std::sqrt(static_cast<double>(dim)));
@@ -231,8 +234,7 @@ void attend(Context& ctx, TensorView qkv, const AttentionPlan& attention, const 
     prepare_heads(ctx, call, {.turn = true, .in_place = true, .append = true});
     return lane_attention(ctx, call);
   }
-  // Decode rows among prompts would be blocks of one row that go through a long context all by themselves.
-  const bool mixed = call.plan->rows.sequences() > 1 && may_be_long(call);
+  const bool mixed = sets_single_rows_aside(call);
   if (plan.tables.single_rows || mixed) decode_attention(ctx, call, choose_decode_split(ctx, call));
   if (plan.tables.single_rows) return;
   const Workspace::Scope scope(*ctx.workspace);

@@ -44,6 +44,14 @@ class AttentionBench : private GpuBench {
       attends("codec " + std::to_string(streams) + " x 4 rows at 200", kCodec, parts(streams, {4, 200}));
     attends("codec 1 x 2000 rows", kCodec, {{2000, 2000}});
     for (const int64_t rows : {200, 1000}) attends("s2 prefill " + std::to_string(rows), kS2, {{rows, rows}});
+    for (const int64_t prompts : {1, 2, 3, 5, 10}) {
+      attends("prefill " + std::to_string(prompts) + " x 411", kSlow, parts(prompts, {411, 411}));
+      projects(std::to_string(prompts) + " x 411", kSlow, 1024, parts(prompts, {411, 411}));
+    }
+    std::vector<Part> mixed = parts(48, {1, 450});
+    for (int i = 0; i < 5; ++i) mixed.push_back({400, 400});
+    projects("5 x 400 beside 48 decode rows", kSlow, 1024, mixed);
+    projects("2 x 411", kS2, 2560, parts(2, {411, 411}));
     for (const int64_t batch : {1, 2, 4, 8, 16, 32, 64, 128, 256})
       for (const int64_t positions : {300, 1000}) {
         splits("", kSlow, batch, positions);
@@ -75,6 +83,25 @@ class AttentionBench : private GpuBench {
     prepare(shapes, batch, /*longest=*/0);
     time(name, [&](int layer) {
       ops::attend(ctx_, qkv_, {shapes.layout, rope_, shapes.window}, norm(shapes), plan_, cache(layer), out_);
+    });
+  }
+
+  // The norm and the product before attention, too: in turn, and as norm_attend() does it.
+  void projects(const std::string& name, const Shapes& shapes, int64_t dim, const std::vector<Part>& batch) {
+    if (!wants("projected: " + name)) return;
+    prepare(shapes, batch, /*longest=*/0);
+    const Tensor stored = random(DType::bf16, {shapes.layout.qkv_width(), dim}, 0.03f);
+    const PackedMatrix weight = pack_matrix(ctx_, stored, {}, DType::bf16);
+    const Tensor rows = on_gpu(DType::f32, {qkv_.dim(0), dim}), scale = on_gpu(DType::f32, {dim});
+    const AttentionPlan attention{shapes.layout, rope_, shapes.window};
+    const std::string model = shapes.layout.heads == kS2.layout.heads ? "s2 " : "";
+    time("projected: " + model + name + ", in turn", [&](int layer) {
+      ops::norm_linear(ctx_, rows, {scale, 1e-6f}, weight, qkv_);
+      ops::attend(ctx_, qkv_, attention, norm(shapes), plan_, cache(layer), out_);
+    });
+    time("projected: " + model + name, [&](int layer) {
+      Residual stream(ctx_, rows, DType::bf16);
+      norm_attend(ctx_, stream, {scale, 1e-6f}, weight, attention, norm(shapes), plan_, cache(layer), out_);
     });
   }
 

@@ -95,7 +95,7 @@ __global__ __launch_bounds__(kTileThreads, blocks_together<P>(kDim, kDeep, kMany
   auto& shared = *reinterpret_cast<DecodeShared<P, kDim, kDeep>*>(memory);
   const int warp = static_cast<int>(threadIdx.x / 32);
   const int split = static_cast<int>(blockIdx.x), sequence = static_cast<int>(blockIdx.z);
-  const HeadTile tile = args.tiling.tile(args.rows, static_cast<int>(blockIdx.y));
+  const HeadTile tile = args.tiling.tile(static_cast<int>(blockIdx.y));
 
   // Fetches the data older than qkv (attention.h) before qkv is ready.
   const int row = args.row_of(sequence);
@@ -200,7 +200,7 @@ __global__ __launch_bounds__(kTileThreads) void merge_kernel(const __grid_consta
   if (range.count == 1) return;
   const ParkedChunks parked(args, sequence);
   merge_chunks<kDim>(
-      args.out, row, args.tiling.tile(args.rows, static_cast<int>(blockIdx.y)), range.count,
+      args.out, row, args.tiling.tile(static_cast<int>(blockIdx.y)), range.count,
       static_cast<int>(threadIdx.x), kTileThreads, [&](int c, int h) { return parked.sum(c, h); },
       [&](int c, int h, int dim) { return parked.value(c, h, dim); });
 }

@@ -27,6 +27,13 @@ struct AttentionCall {
   TensorView out;
 };
 
+// Kernels read and write pairs of floats of qkv and out, and sixteen bytes of pages.
+void check_alignment(const AttentionCall& call);
+
+// Whether sequences of one row beside others have decode_attention: among the blocks of prompts they would
+// be blocks of one row that go through a long context all by themselves.
+bool sets_single_rows_aside(const AttentionCall& call);
+
 // What becomes of the heads of qkv before keys are looked at.
 struct HeadPreparation {
   bool turn = false;      // norm and rotate q and k

@@ -70,6 +70,19 @@ __device__ void add_offset(float (&products)[kTiles][4], const ByteOffset& offse
     for (int i = 0; i < 4; ++i) products[n][i] = __fadd_rn(products[n][i], offset.of_row[i / 2]);
 }
 
+// The block's query heads, to shared memory.
+template <int kDim, typename P>
+__device__ __forceinline__ void copy_queries(const PrefillBlock<P>& block, Operand<P>* to) {
+  using Layout = Swizzle<kDim>;
+  for (int i = static_cast<int>(threadIdx.x); i < block.used * Layout::kVectors; i += kTileThreads) {
+    const int m = i / Layout::kVectors, vector = i % Layout::kVectors;
+    const int row = block.row_of(m);
+    const int64_t head = static_cast<int64_t>(block.piece.first + row) * block.args.rows.heads +
+                         block.tile.first_head + (m - row * block.tile.heads);
+    copy_or_clear(to + Layout::at(m, vector), block.args.q + (head * Layout::kVectors + vector) * 8, true);
+  }
+}
+
 // The products of a warp's rows with the keys of a chunk.
 template <int kDim, typename P>
 __device__ __forceinline__ void score_chunk(float (&scores)[8][4], const Operand<P>* queries, const P* keys,
@@ -97,7 +110,7 @@ __global__ __launch_bounds__(kTileThreads) void prefill_kernel(const __grid_cons
   auto& shared = *reinterpret_cast<PrefillShared<P, kDim>*>(memory);
   const int warp = static_cast<int>(threadIdx.x / 32);
   wait_for_inputs();
-  const PrefillBlock<P> block(args);
+  const PrefillBlock<P> block(args, static_cast<int>(blockIdx.x));
   if (block.piece.count <= 0) return;
   const Seen seen_by_warp = block.seen_by_warp();
 
@@ -113,7 +126,7 @@ __global__ __launch_bounds__(kTileThreads) void prefill_kernel(const __grid_cons
   int chunk = block.first_chunk(), stage = 0;
   int page = -1;
   if (chunk <= last) {
-    copy_queries<Swizzle<kDim>>(block, shared.q);
+    copy_queries<kDim>(block, shared.q);
     copy_chunk(chunk, block.page_in(chunk), stage);
     page = block.page_in(chunk + 1);
   }
@@ -178,6 +191,7 @@ __global__ __launch_bounds__(kTileThreads) void prefill_kernel(const __grid_cons
 }  // namespace
 
 void prefill_attention(Context& ctx, const AttentionCall& call, TensorView rounded_q, bool skip_single_rows) {
+  CHECK(call.out.empty() || call.out.stride(0) % 4 == 0, "attention: rows of out are not aligned to fours");
   const HeadTiling tiling(call.layout, kTileRows);
   const int64_t rows_per_block = kBlockRows / tiling.heads_per_tile;
   const int64_t row_blocks = blocks_for(call.qkv.dim(0), rows_per_block);
@@ -186,7 +200,7 @@ void prefill_attention(Context& ctx, const AttentionCall& call, TensorView round
     constexpr int kDim = decltype(dim)::value;
     const Rows rows = rows_of(call);
     const int64_t pieces = row_blocks + rows.sequence_count, tiles = call.layout.kv_heads * tiling.tiles;
-    CHECK(pieces < int64_t{1} << 16, "attention: ", call.qkv.dim(0), " rows in one call");
+    CHECK(pieces * tiles < int64_t{1} << 31, "attention: ", call.qkv.dim(0), " rows in one call");
     const int64_t multiprocessors = machine_of(ctx).multiprocessors;
     const bool halves = multiprocessors < pieces * tiles && pieces * tiles <= 2 * multiprocessors + tiles;
     const PrefillArgs<P> args{rows,
@@ -195,14 +209,17 @@ void prefill_attention(Context& ctx, const AttentionCall& call, TensorView round
                               static_cast<const Operand<P>*>(rounded_q.data()),
                               score_scale(kDim),
                               tiling,
+                              row_reciprocal(tiling.heads_per_tile),
                               static_cast<int>(rows_per_block),
                               static_cast<int>(row_blocks),
+                              static_cast<int>(pieces),
+                              static_cast<int>(tiles),
                               skip_single_rows,
                               halves};
-    const Grid grid{dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(pieces)), dim3(kTileThreads),
+    if constexpr (!PageFormat<P>::kScaled)
+      if (suits_prefill_sm90(ctx, call, tiling)) return launch_prefill_sm90(ctx, call, rounded_q, args);
+    const Grid grid{dim3(static_cast<unsigned>(pieces * tiles)), dim3(kTileThreads),
                     sizeof(PrefillShared<P, kDim>)};
-    if constexpr (!PageFormat<P>::kScaled && kDim >= 64)
-      if (has_wgmma(ctx)) return launch_prefill_sm90<P, kDim>(ctx, grid, args);
     launch(ctx, "prefill_attention", grid, prefill_kernel<P, kDim>, args);
   });
 }

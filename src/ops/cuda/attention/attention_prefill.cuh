@@ -4,10 +4,17 @@
 
 #include "ops/cuda/attention/attention_int8.cuh"
 #include "ops/cuda/device/launch.cuh"
+#include "ops/cuda/gemm/operands/quad_store.cuh"
+#include "ops/cuda/gemm/operands/tile_store.cuh"
 
 namespace shoal::ops::cuda {
 
 constexpr int kBlockRows = kTileWarps * kTileRows;
+
+// row * row_reciprocal(heads) >> 16 is row / heads for rows of a block.
+__host__ __device__ constexpr unsigned row_reciprocal(int heads) {
+  return (1u << 16) / static_cast<unsigned>(heads) + 1;
+}
 
 template <typename P>
 struct PrefillArgs {
@@ -17,10 +24,12 @@ struct PrefillArgs {
   const Operand<P>* q;  // [rows, heads, kDim]
   float scale;
   HeadTiling tiling;
-  int rows_per_block;  // of the batch
+  unsigned tile_reciprocal;  // of heads_per_tile (row_reciprocal)
+  int rows_per_block;        // of the batch, at most kBlockRows
   int row_blocks;
+  int pieces, tiles;  // every piece has every tile of heads
   bool skip_single_rows;
-  bool halves;  // BlockOrder
+  bool halves;  // PieceOrder
 };
 
 // Rows of one sequence. The batch's rows are cut at multiples of rows_per_block and at the borders of
@@ -36,8 +45,9 @@ struct Piece {
     sequence = cut ? args.rows.sequences[block * per_block] : block - args.row_blocks;
     const int begin = offsets[sequence], end = offsets[sequence + 1];
     first = cut ? block * per_block : begin;
-    count = min((first / per_block + 1) * per_block, end) - first;
-    if (!cut && first % per_block == 0) count = 0;
+    const int stop = cut ? first + per_block : (begin / per_block + 1) * per_block;
+    count = min(stop, end) - first;
+    if (!cut && begin % per_block == 0) count = 0;
     if (args.skip_single_rows && end - begin == 1) count = 0;
   }
 };
@@ -126,26 +136,52 @@ __device__ int column_dim(int n) {
   return PageFormat<P>::kScaled ? n / 2 * 16 + quarter * 4 + n % 2 * 2 : n * 8 + quarter * 2;
 }
 
-// Which piece and which tile of heads a block takes. Late pieces see the most and come first. halves: there
+// Which piece and which tile of heads is number `own`. Late pieces see the most and come first. halves: there
 // are hardly more than two blocks a multiprocessor; then the second half begins with the earliest, so that
 // each multiprocessor gets as many chunks.
-struct BlockOrder {
+struct PieceOrder {
   int piece, tile;
 
-  __device__ explicit BlockOrder(bool halves) {
-    const int tiles = static_cast<int>(gridDim.x), blocks = tiles * static_cast<int>(gridDim.y);
-    const int own = static_cast<int>(blockIdx.y) * tiles + static_cast<int>(blockIdx.x);
-    const int half = (blocks + 1) / 2, place = !halves || own < half ? own : blocks - 1 - (own - half);
-    piece = static_cast<int>(gridDim.y) - 1 - place / tiles;
-    tile = place % tiles;
+  template <typename P>
+  __device__ PieceOrder(const PrefillArgs<P>& args, int own) {
+    const int all = args.tiles * args.pieces, half = (all + 1) / 2;
+    const int place = !args.halves || own < half ? own : all - 1 - (own - half);
+    const int of_all = place / args.tiles;
+    piece = args.pieces - 1 - of_all;
+    tile = place - of_all * args.tiles;
   }
 };
 
-// What a block works on. Row m of it is query head m % heads of the piece's row m / heads.
+// The positions of kBlockRows rows of the batch, one after the other, spread over each warp.
+struct HeldPositions {
+  static constexpr int kCount = kBlockRows / 32;
+  int own[kCount];
+
+  __device__ HeldPositions(const Rows& rows, int first) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i)
+      own[i] = rows.positions[min(first + static_cast<int>(threadIdx.x % 32) + 32 * i, rows.count - 1)];
+  }
+  // Of the row-th; by all lanes.
+  __device__ int of_row(int row) const {
+    int position = 0;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      const int there = __shfl_sync(~0u, own[i], row % 32);
+      if (row / 32 == i) position = there;
+    }
+    return position;
+  }
+};
+
+// A piece and a tile, on which a block works. Row m of it is query head m % heads of the piece's row m /
+// heads.
 template <typename P>
 struct PrefillBlock {
   const PrefillArgs<P>& args;
+  HeldPositions held;  // of the piece's rows
   HeadTile tile;
+  unsigned reciprocal;  // of its heads
   Piece piece;
   int used;          // rows
   Seen seen;         // by all of them
@@ -154,22 +190,31 @@ struct PrefillBlock {
   int positions[2];
   int all_from = 0, all_to = INT32_MAX;  // what all rows of the warp see
 
-  __device__ explicit PrefillBlock(const PrefillArgs<P>& a) : PrefillBlock(a, BlockOrder(a.halves)) {}
-  __device__ PrefillBlock(const PrefillArgs<P>& a, const BlockOrder& order)
+  __device__ PrefillBlock(const PrefillArgs<P>& a, int own) : PrefillBlock(a, PieceOrder(a, own)) {}
+  __device__ PrefillBlock(const PrefillArgs<P>& a, const PieceOrder& order)
+      : PrefillBlock(a, order, order.piece < a.row_blocks ? order.piece * a.rows_per_block : -1) {}
+  // first: the piece's row, or -1: the piece knows it. So the positions are asked for with the piece.
+  __device__ PrefillBlock(const PrefillArgs<P>& a, const PieceOrder& order, int first)
       : args(a),
-        tile(a.tiling.tile(a.rows, order.tile)),
+        held(a.rows, max(first, 0)),
+        tile(a.tiling.tile(order.tile)),
+        reciprocal(tile.heads == a.tiling.heads_per_tile ? a.tile_reciprocal : row_reciprocal(tile.heads)),
         piece(a, order.piece),
         used(piece.count * tile.heads) {
     const Rows& rows = a.rows;
     const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
+    if (first < 0) held = HeldPositions(rows, piece.first);
     Seen seen_by_lane;
-    for (int i = lane; i < piece.count; i += 32) seen_by_lane.add(rows, rows.positions[piece.first + i]);
+#pragma unroll
+    for (int i = 0; i < HeldPositions::kCount; ++i)
+      if (lane + 32 * i < piece.count) seen_by_lane.add(rows, held.own[i]);
     seen = seen_by_lane.over_warp();
     lane_key = warp * kWarpKeys + lane % kWarpKeys;
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       block_row[r] = warp * kTileRows + lane / 4 + 8 * r;
-      positions[r] = block_row[r] < used ? rows.positions[piece.first + block_row[r] / tile.heads] : -1;
+      const int position = held.of_row(row_of(block_row[r]));
+      positions[r] = block_row[r] < used ? position : -1;
       if (block_row[r] >= used) continue;
       all_from = max(all_from, rows.first_seen(positions[r]));
       all_to = min(all_to, positions[r]);
@@ -178,6 +223,8 @@ struct PrefillBlock {
     all_to = __reduce_min_sync(~0u, all_to);
   }
 
+  // The piece's row that is row m's.
+  __device__ int row_of(int m) const { return static_cast<int>(static_cast<unsigned>(m) * reciprocal >> 16); }
   __device__ void weigh_chunk(int chunk, const PositionTerms* terms, float (&scores)[8][4],
                               RowWeights& weights) const {
     if (sees_all(chunk))
@@ -206,15 +253,26 @@ struct PrefillBlock {
   }
 };
 
-// The block's query heads, to shared memory.
-template <typename Layout, typename P>
-__device__ __forceinline__ void copy_queries(const PrefillBlock<P>& block, Operand<P>* to) {
-  for (int i = static_cast<int>(threadIdx.x); i < block.used * Layout::kVectors; i += kTileThreads) {
-    const int m = i / Layout::kVectors, vector = i % Layout::kVectors;
-    const int64_t head =
-        static_cast<int64_t>(block.piece.first + m / block.tile.heads) * block.args.rows.heads +
-        block.tile.first_head + m % block.tile.heads;
-    copy_or_clear(to + Layout::at(m, vector), block.args.q + (head * Layout::kVectors + vector) * 8, true);
+// A row's results as 16 bits, by sixteens: of two neighbouring lanes the even one stores four neighbours of
+// the first eight, the other four of the second, so that lanes store 32 bytes of a row together. Where pages
+// have scales a lane has four neighbours of its own. By all lanes.
+template <typename P, int kDim>
+__device__ __forceinline__ void store_narrow(uint16_t* to, DType dtype, bool stored, float factor, int r,
+                                             const float (&total)[kDim / 8][4]) {
+  const bool odd = threadIdx.x % 2 != 0;
+#pragma unroll
+  for (int n = 0; n < kDim / 8; n += 2) {
+    const auto pair = [&](int tile) {
+      return rounded_pair(dtype, total[tile][2 * r] * factor, total[tile][2 * r + 1] * factor);
+    };
+    const uint32_t first = pair(n), second = pair(n + 1);
+    uint2 four{first, second};
+    if constexpr (!PageFormat<P>::kScaled) {
+      const uint32_t other = __shfl_xor_sync(~0u, odd ? first : second, 1);
+      four = odd ? uint2{other, second} : uint2{first, other};
+    }
+    const int column = PageFormat<P>::kScaled ? static_cast<int>(threadIdx.x % 4) * 4 : quad_column();
+    if (stored) *reinterpret_cast<uint2*>(to + n * 8 + column) = four;
   }
 }
 
@@ -222,21 +280,33 @@ __device__ __forceinline__ void copy_queries(const PrefillBlock<P>& block, Opera
 template <typename P, int kDim>
 __device__ __forceinline__ void store_rows(const PrefillBlock<P>& block, const float (&sum)[2],
                                            const float (&total)[kDim / 8][4]) {
+  const Out& out = block.args.out;
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    if (block.block_row[r] >= block.used) continue;
-    const int64_t row = block.piece.first + block.block_row[r] / block.tile.heads;
-    const int column = (block.tile.first_head + block.block_row[r] % block.tile.heads) * kDim;
+    const int row_of_piece = block.row_of(block.block_row[r]);
+    const int64_t row = block.piece.first + row_of_piece;
+    const int head = block.tile.first_head + block.block_row[r] - row_of_piece * block.tile.heads;
+    const bool stored = block.block_row[r] < block.used;
+    const int64_t at = row * out.stride + head * kDim;
     const float factor = share(sum[r]);
+    if (out.dtype != DType::f32) {
+      store_narrow<P, kDim>(static_cast<uint16_t*>(out.data) + at, out.dtype, stored, factor, r, total);
+      continue;
+    }
 #pragma unroll
     for (int n = 0; n < kDim / 8; ++n)
-      block.args.out.store(row, column + column_dim<P>(n), total[n][2 * r] * factor,
-                           total[n][2 * r + 1] * factor);
+      if (stored)
+        *reinterpret_cast<float2*>(static_cast<float*>(out.data) + at + column_dim<P>(n)) = {
+            total[n][2 * r] * factor, total[n][2 * r + 1] * factor};
   }
 }
 
-// By the tensor cores of sm_90a: 16-bit pages, heads of 64 or 128 dims (attention_prefill_sm90.cu).
-template <typename P, int kDim>
-void launch_prefill_sm90(Context& ctx, Grid grid, const PrefillArgs<P>& args);
+// Whether the tensor cores of sm_90a can do it: 16-bit pages of whole sixteens of positions, heads of 128
+// dims, blocks of whole groups of heads (attention_prefill_sm90.cu). Those of 64, of which the codec has few
+// rows a stream, take longer there: 64 streams x 4 rows 31 us, by mma 21 (H200).
+bool suits_prefill_sm90(Context& ctx, const AttentionCall& call, const HeadTiling& tiling);
+template <typename P>
+void launch_prefill_sm90(Context& ctx, const AttentionCall& call, TensorView rounded_q,
+                         const PrefillArgs<P>& args);
 
 }  // namespace shoal::ops::cuda

@@ -6,6 +6,7 @@
 #include <cuda_fp16.h>
 
 #include "ops/cuda/attention/attention_kernels.h"
+#include "ops/cuda/rows/kv_heads.cuh"
 #include "ops/cuda/rows/narrowed.cuh"
 #include "ops/cuda/rows/row_norm.cuh"
 
@@ -31,35 +32,6 @@ struct PageFormat<uint8_t> {
 };
 template <typename P>
 using Operand = typename PageFormat<P>::Operand;
-
-// The positions of the sequences in the batch.
-template <typename P>
-struct Pages {
-  P* k;
-  P* v;
-  __half* k_scales;  // by slot; null without scales
-  __half* v_scales;
-  const int32_t* table;  // [sequences, per_sequence]
-  int per_sequence, page_size, kv_heads;
-  unsigned reciprocal;  // reciprocal_of(page_size)
-
-  __device__ int positions() const { return per_sequence * page_size; }
-  // position / page_size. A division takes more instructions than a fragment's conversion.
-  __device__ int page_index(int position) const {
-    return static_cast<int>(static_cast<uint64_t>(static_cast<unsigned>(position)) * reciprocal >> 31);
-  }
-  __device__ int page_of(int sequence, int position) const {
-    return table[static_cast<int64_t>(sequence) * per_sequence + page_index(position)];
-  }
-  // For look-ups ahead of knowing the position: of the nearest position that has a page; 0 when none has.
-  __device__ int page_near(int sequence, int position) const {
-    return positions() > 0 ? page_of(sequence, min(position, positions() - 1)) : 0;
-  }
-  // The row of head_dim values in k and v, counted in rows; also the place of its scale.
-  __device__ int slot(int page, int kv_head, int position) const {
-    return (page * kv_heads + kv_head) * page_size + (position - page_index(position) * page_size);
-  }
-};
 
 struct Rows {
   const float* qkv;
@@ -104,14 +76,6 @@ struct Out {
   }
 };
 
-struct HeadTurn {
-  const float* q_weight;  // null: no norm
-  const float* k_weight;
-  float eps;
-  const float* rope;  // [positions, dim / 2, 2]
-  int rope_positions;
-};
-
 // A head spread over a warp: lane l has pairs l, l + 32, ... and zeros beyond the head.
 template <int kPairs>
 struct HeadPairs {
@@ -148,20 +112,14 @@ struct HeadPairs {
     float sum = 0;
 #pragma unroll
     for (int i = 0; i < kPairs; ++i) sum = __fmaf_rn(x[i].y, x[i].y, __fmaf_rn(x[i].x, x[i].x, sum));
-    const float mean = __fdiv_rn(warp_sum(sum), static_cast<float>(dim));
-    const float factor = __fdiv_rn(1.0f, __fsqrt_rn(__fadd_rn(mean, eps)));
+    const float factor = head_factor(warp_sum(sum), dim, eps);
 #pragma unroll
-    for (int i = 0; i < kPairs; ++i)
-      x[i] = {__fmul_rn(__fmul_rn(x[i].x, factor), weight.x[i].x),
-              __fmul_rn(__fmul_rn(x[i].y, factor), weight.x[i].y)};
+    for (int i = 0; i < kPairs; ++i) x[i] = normed_pair(x[i], factor, weight.x[i]);
   }
   // By the cosines and sines of its position.
   __device__ void rotate(const HeadPairs& turns) {
 #pragma unroll
-    for (int i = 0; i < kPairs; ++i) {
-      const float2 a = x[i], t = turns.x[i];
-      x[i] = {__fmaf_rn(a.x, t.x, -__fmul_rn(a.y, t.y)), __fmaf_rn(a.y, t.x, __fmul_rn(a.x, t.y))};
-    }
+    for (int i = 0; i < kPairs; ++i) x[i] = turned(x[i], turns.x[i]);
   }
   // For a position beyond the table (the caller broke its contract) the last row is used.
   __device__ void load_turns(const HeadTurn& turn, int position, int dim) {
@@ -170,11 +128,6 @@ struct HeadPairs {
 };
 
 // ---- on the host
-
-// 2^31 / size, rounded up: position * reciprocal >> 31 is position / size for positions below 2^31 / size.
-inline unsigned reciprocal_of(int64_t size) {
-  return static_cast<unsigned>(((int64_t{1} << 31) + size - 1) / size);
-}
 
 template <typename T>
 Pages<T> pages_of(const AttentionCall& call) {

@@ -22,7 +22,6 @@ template <int kDim, typename T = uint16_t>
 struct Swizzle {
   static constexpr int kPerVector = 16 / sizeof(T);
   static constexpr int kVectors = kDim / kPerVector;
-  static constexpr int kRow = kDim;  // elements from row to row
   static_assert(kVectors == 2 || kVectors == 4 || kVectors == 8 || kVectors == 16);
 
   // In elements. Of vectors v and v ^ x in a row, the addresses differ by ^ 16 x bytes (tiles are aligned to
@@ -52,17 +51,20 @@ struct HeadTile {
   bool first;  // of its key/value head
 };
 struct HeadTiling {
+  int group;  // query heads of a key/value head
   int heads_per_tile;
   int tiles;  // of a key/value head
 
   // most: heads of a tile.
   HeadTiling(const HeadLayout& layout, int most)
-      : heads_per_tile(static_cast<int>(std::min<int64_t>(layout.heads / layout.kv_heads, most))),
-        tiles(static_cast<int>(layout.heads / layout.kv_heads + heads_per_tile - 1) / heads_per_tile) {}
+      : group(static_cast<int>(layout.heads / layout.kv_heads)),
+        heads_per_tile(std::min(group, most)),
+        tiles((group + heads_per_tile - 1) / heads_per_tile) {}
 
-  __device__ HeadTile tile(const Rows& rows, int index) const {
-    const int kv_head = index / tiles, begin = index % tiles * heads_per_tile;
-    return {kv_head, kv_head * rows.group() + begin, min(heads_per_tile, rows.group() - begin), begin == 0};
+  __device__ HeadTile tile(int index) const {
+    if (tiles == 1) return {index, index * group, group, true};
+    const int kv_head = index / tiles, begin = (index - kv_head * tiles) * heads_per_tile;
+    return {kv_head, kv_head * group + begin, min(heads_per_tile, group - begin), begin == 0};
   }
 };
 
@@ -90,8 +92,9 @@ constexpr int kLeave = -2;  // somebody else fills it
 
 // Where the vectors of one warp's positions of a chunk are in the pages, of those that this lane copies: rows
 // warp * 16 .. + 15 of the tile. The same for keys and values.
-template <typename P, int kDim, typename Layout = Swizzle<kDim, P>>
+template <typename P, int kDim>
 struct PageVectors {
+  using Layout = Swizzle<kDim, P>;
   static constexpr int kVectors = Layout::kVectors, kAtOnce = 32 / kVectors, kCount = kWarpKeys / kAtOnce;
   int from[kCount];  // counted in vectors of 16 bytes; or kClear, kLeave
 
@@ -115,7 +118,7 @@ struct PageVectors {
     for (int i = 0; i < kCount; ++i) {
       const int row = i * kAtOnce;
       const SharedAddress to = at_vector(first, Layout::key(row)) +
-                               static_cast<unsigned>(row * Layout::kRow * static_cast<int>(sizeof(P)));
+                               static_cast<unsigned>(row * kDim * static_cast<int>(sizeof(P)));
       if constexpr (sizeof(P) == 1) {  // every byte is a number: nothing to clear
         // (Without the policy: with it, an H200 meets an illegal instruction; nvcc 13.0.)
         if (from[i] >= 0) copy_vector(to, vectors + static_cast<unsigned>(from[i]), 16);

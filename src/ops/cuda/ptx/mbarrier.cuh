@@ -85,6 +85,16 @@ __device__ inline void copy_rectangle(uint32_t to_shared, const CUtensorMap& map
       : "memory");
 }
 
+// The same of a map of three dimensions.
+__device__ inline void copy_box(uint32_t to_shared, const CUtensorMap& map, int x, int y, int z,
+                                uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, "
+      "%4}], [%5];" ::"r"(to_shared),
+      "l"(&map), "r"(x), "r"(y), "r"(z), "r"(barrier)
+      : "memory");
+}
+
 // The same of what is read once (drop_first).
 __device__ inline void copy_rectangle_once(uint32_t to_shared, const CUtensorMap& map, int x, int y,
                                            uint32_t barrier) {

@@ -47,6 +47,13 @@ __device__ inline void pin(float (&sums)[kSums]) {
   for (float& sum : sums) asm volatile("" : "+f"(sum)::"memory");
 }
 
+// For sums that the first multiplication overwrites: whatever their registers hold.
+template <int kSums>
+__device__ inline void take_as_they_are(float (&sums)[kSums]) {
+#pragma unroll
+  for (float& sum : sums) asm volatile("" : "=f"(sum));
+}
+
 template <typename T>
 struct OperandName;
 template <>

@@ -24,8 +24,19 @@ void map_rows(const Product& product, const WideShape& shape, WideArguments& arg
 
 void launch_choice(Context& ctx, const Product& product, const WideChoice& choice, const float* snake_alpha,
                    float* sums) {
-  const WideShape& shape = kWideShapes[static_cast<size_t>(choice.shape)];
   const Machine machine = machine_of(ctx);
+  WideArguments arguments = wide_arguments(product, choice, snake_alpha, machine);
+  arguments.tile.partial = sums;
+  const int64_t blocks = wide_blocks(arguments, choice, machine);
+  with_operand_type(product.format.operand,
+                    [&](auto type) { launch_wide<decltype(type)>(ctx, choice, blocks, arguments); });
+}
+
+}  // namespace
+
+WideArguments wide_arguments(const Product& product, const WideChoice& choice, const float* snake_alpha,
+                             const Machine& machine) {
+  const WideShape& shape = kWideShapes[static_cast<size_t>(choice.shape)];
   WideArguments arguments{.tile = tile_arguments(product, shape.rows(), shape.outputs, snake_alpha),
                           .plan = wide_plan(choice, product.shape, machine),
                           .cluster = choice.cluster};
@@ -33,18 +44,17 @@ void launch_choice(Context& ctx, const Product& product, const WideChoice& choic
   arguments.weights =
       weight_map(product.weight, product.shape, shape.outputs / kTileOutputs, arguments.plan.copy_tiles);
   if (!product.taps.first_rows) map_rows(product, shape, arguments);
-  arguments.tile.partial = sums;
   arguments.reads_once = arguments.tile.row_blocks == 1;
-  const int64_t results = int64_t{arguments.tile.row_blocks} * arguments.tile.output_blocks *
-                          (shape.by_segment ? arguments.tile.segments : 1);
-  const int64_t blocks = shape.split
-                             ? results * choice.cluster
-                             : std::min<int64_t>(results, int64_t{machine.multiprocessors} * shape.blocks);
-  with_operand_type(product.format.operand,
-                    [&](auto type) { launch_wide<decltype(type)>(ctx, choice, blocks, arguments); });
+  return arguments;
 }
 
-}  // namespace
+int64_t wide_blocks(const WideArguments& arguments, const WideChoice& choice, const Machine& machine) {
+  const WideShape& shape = kWideShapes[static_cast<size_t>(choice.shape)];
+  const int64_t results = int64_t{arguments.tile.row_blocks} * arguments.tile.output_blocks *
+                          (shape.by_segment ? arguments.tile.segments : 1);
+  if (shape.split) return results * choice.cluster;
+  return std::min<int64_t>(results, int64_t{machine.multiprocessors} * shape.blocks);
+}
 
 void wide_product_by(Context& ctx, const Product& product, const WideChoice& choice,
                      const float* snake_alpha) {

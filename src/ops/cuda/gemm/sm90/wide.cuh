@@ -112,18 +112,27 @@ __device__ inline int tiles_of_segment(const TileArguments& a, int segment) {
   return min(a.segment_tiles, a.row_tiles - segment * a.segment_tiles);
 }
 
-// Adds a result's segments' sums, in order.  totals: zeros.
-template <typename T, int kShape>
+// Adds a result's segments' sums, in order.  totals: zeros.  before_last(): called before the last segment is
+// multiplied.
+template <typename T, int kShape, typename BeforeLast>
 __device__ inline void total_segments(const WideWork<kShape>& work, WideConsumer<T, kShape>& consumer,
-                                      float (&totals)[WideSizes<kShape>::kSums]) {
+                                      float (&totals)[WideSizes<kShape>::kSums], BeforeLast&& before_last) {
   constexpr int kSums = WideSizes<kShape>::kSums;
   // Set so that the compiler keeps no registers for sums of the result before.
   float sums[kSums] = {};
   for (int segment = work.segment_begin; segment < work.segment_end; ++segment) {
+    if (segment + 1 == work.segment_end) before_last();
     consumer.run_segment(tiles_of_segment(work.arguments.tile, segment), sums);
 #pragma unroll
     for (int i = 0; i < kSums; ++i) totals[i] = __fadd_rn(totals[i], sums[i]);
   }
+}
+
+// Of a result.
+template <int kShape>
+__device__ inline int64_t first_row_of_warp(const WideWork<kShape>& work, int group) {
+  return static_cast<int64_t>(work.row_block()) * WideSizes<kShape>::kRows + group * 64 +
+         static_cast<int>(threadIdx.x % 128 / 32) * 16;
 }
 
 // Unsplit: group `group`'s rows of every result of the block.
@@ -134,14 +143,13 @@ __device__ inline void make_results(const WideArguments& arguments, const WideSh
   const TileArguments& a = arguments.tile;
   WideConsumer<T, kShape> consumer(arguments, shared, group);
   for (WideWork<kShape> work(arguments); work.has_result(); work.next()) {
-    const int64_t row = static_cast<int64_t>(work.row_block()) * Sizes::kRows + group * 64 +
-                        static_cast<int>(threadIdx.x % 128 / 32) * 16;
+    const int64_t row = first_row_of_warp(work, group);
     float results[Sizes::kSums] = {};
     if constexpr (Sizes::kThis.by_segment) {
       consumer.run_segment(tiles_of_segment(a, work.segment_begin), results);
       store_segment(a, work.segment_begin, row, work.output_block() * Sizes::kOutputs, results);
     } else {
-      total_segments(work, consumer, results);
+      total_segments(work, consumer, results, [] {});
       if (a.paired)
         store_totals<kShape, true>(a, own_sums, row, work.output_block() * (Sizes::kOutputs / 2), results);
       else
@@ -166,20 +174,15 @@ __device__ inline void make_segments(const WideArguments& arguments, const WideS
   }
 }
 
-template <typename T, int kShape>
-__global__ void __launch_bounds__(kWideShapes[kShape].threads(), kWideShapes[kShape].blocks)
-    wide_kernel(const __grid_constant__ WideArguments arguments) {
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  using Sizes = WideSizes<kShape>;
-  constexpr int kRegisters = Sizes::kThis.consumer_registers;
-  extern __shared__ __align__(1024) char shared_bytes[];
-  const WideShared<kShape> shared{arguments.plan,
-                                  static_cast<uint32_t>(__cvta_generic_to_shared(shared_bytes))};
+// The warps of a block: some load, and consume(group) is for those of each group of rows.
+template <int kShape, typename Consume>
+__device__ inline void run_warps(const WideArguments& arguments, const WideShared<kShape>& shared,
+                                 Consume&& consume) {
+  constexpr int kRegisters = WideSizes<kShape>::kThis.consumer_registers;
   const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x / 32), 0);
   if (threadIdx.x == 0) shared.init_barriers(arguments.has_row_map());
   if (threadIdx.x == 32 && arguments.has_row_map()) prefetch_map(arguments.rows);
   __syncthreads();
-  float* const sums = reinterpret_cast<float*>(shared_bytes + arguments.plan.sums_offset);
   if (warp < 4) {
     if constexpr (kRegisters > 0) give_registers<kLoaderRegisters>();
     const bool leads = threadIdx.x % 32 == 0;
@@ -196,12 +199,26 @@ __global__ void __launch_bounds__(kWideShapes[kShape].threads(), kWideShapes[kSh
   } else {
     if constexpr (kRegisters > 0) take_registers<kRegisters>();
     wait_for_inputs();
-    const int group = (warp - 4) / 4;
+    consume((warp - 4) / 4);
+  }
+}
+
+template <typename T, int kShape>
+__global__ void __launch_bounds__(kWideShapes[kShape].threads(), kWideShapes[kShape].blocks)
+    wide_kernel(const __grid_constant__ WideArguments arguments) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  using Sizes = WideSizes<kShape>;
+  extern __shared__ __align__(1024) char shared_bytes[];
+  const WideShared<kShape> shared{arguments.plan,
+                                  static_cast<uint32_t>(__cvta_generic_to_shared(shared_bytes))};
+  float* const sums = reinterpret_cast<float*>(shared_bytes + arguments.plan.sums_offset);
+  run_warps<kShape>(arguments, shared, [&](int group) {
+    const int warp = static_cast<int>(threadIdx.x / 32) - 4;
     if constexpr (Sizes::kThis.split)
       make_segments<T, kShape>(arguments, shared, sums, group);
     else
-      make_results<T, kShape>(arguments, shared, sums + (warp - 4) * 16 * Sizes::kSumPitch, group);
-  }
+      make_results<T, kShape>(arguments, shared, sums + warp * 16 * Sizes::kSumPitch, group);
+  });
   if constexpr (Sizes::kThis.split) {
     const WideWork<kShape> work(arguments);
     const int64_t first_row = static_cast<int64_t>(work.row_block()) * Sizes::kRows;

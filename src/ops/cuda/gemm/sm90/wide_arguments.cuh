@@ -22,6 +22,11 @@ struct WideArguments {
   __device__ bool has_row_map() const { return !tile.first_rows; }
 };
 
+// Of a product by a kernel of the caller's choice (can_do, or by segment), and its number of blocks.
+WideArguments wide_arguments(const Product& product, const WideChoice& choice, const float* snake_alpha,
+                             const Machine& machine);
+int64_t wide_blocks(const WideArguments& arguments, const WideChoice& choice, const Machine& machine);
+
 // Starts the kernel of wide_choice.h's choice on this many blocks.
 template <typename T>
 void launch_wide(Context& ctx, const WideChoice& choice, int64_t blocks, const WideArguments& arguments);

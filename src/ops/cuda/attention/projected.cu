@@ -1,0 +1,61 @@
+// norm_attend() for prompts: the product writes prepared heads, so that qkv, twice as large in f32, is
+// neither written nor read.
+#include "ops/cuda/attention/attention_rows.cuh"
+#include "ops/cuda/gemm/sm90/heads_product.h"
+#include "ops/cuda_backend.h"
+
+namespace shoal::ops::cuda {
+namespace {
+
+Product product_of(TensorView x, const PackedMatrix& weight, TensorView qkv) {
+  return {.shape = shape_of(weight),
+          .format = weight.format,
+          .weight = weight.storage.view().data(),
+          .scales = scales_of(weight),
+          .x = x.data(),
+          .x_stride = x.empty() ? 0 : x.stride(0),
+          .rows = qkv.dim(0),
+          .epilogue = into(qkv, weight)};
+}
+
+HeadStores stores_of(const AttentionCall& call, TensorView rounded_q, bool single_rows_aside) {
+  const Rows rows = rows_of(call);
+  return {.dtype = call.cache.k.dtype(),
+          .pages = pages_of<uint16_t>(call),
+          .turn = turn_of(call),
+          .q = static_cast<uint16_t*>(rounded_q.data()),
+          .heads = rows.heads,
+          .positions = rows.positions,
+          .sequences = rows.sequences,
+          .offsets = single_rows_aside ? rows.offsets : nullptr};
+}
+
+bool stores_heads(const AttentionCall& call) {
+  const DType dtype = call.cache.k.dtype();
+  return !call.plan->tables.single_rows && call.layout.head_dim == kStoredHeadDim &&
+         (dtype == DType::bf16 || dtype == DType::f16);
+}
+
+}  // namespace
+
+bool norm_attend(Context& ctx, TensorView x, const RmsNorm& norm, const PackedMatrix& weight, TensorView qkv,
+                 const AttentionPlan& attention, const QkNorm& heads, const BatchPlan& plan,
+                 const KvLayer& cache, TensorView out) {
+  const AttentionCall call{qkv, attention.layout, heads, attention.rope, &plan, cache, attention.window, out};
+  if (!stores_heads(call) || !suits_heads(product_of({}, weight, qkv), machine_of(ctx))) return false;
+  check_alignment(call);
+  const bool mixed = sets_single_rows_aside(call);
+  const Workspace::Scope scope(*ctx.workspace);
+  const TensorView rounded_q =
+      ctx.workspace->alloc(cache.k.dtype(), {qkv.dim(0), attention.layout.heads * attention.layout.head_dim});
+  {
+    const Workspace::Scope operand(*ctx.workspace);
+    x = product_operand(ctx, x, weight.format.operand, &norm);
+    heads_product(ctx, product_of(x, weight, qkv), stores_of(call, rounded_q, mixed));
+  }
+  if (mixed) decode_attention(ctx, call, choose_decode_split(ctx, call));
+  prefill_attention(ctx, call, rounded_q, mixed);
+  return true;
+}
+
+}  // namespace shoal::ops::cuda
