@@ -11,9 +11,11 @@ namespace {
 constexpr int64_t kLargestPiece = 16;
 constexpr int64_t kShareOfWholeFiles = 8;  // one part in as many of a pass
 
-bool is_due(const CodecJob& job, int64_t frame_us) {
-  if (job.waiting_frames <= 0) return false;
-  return job.ended || job.waiting_frames >= wanted_frames(job, frame_us);
+bool is_urgent(const CodecJob& job) { return !job.whole && (!job.started || job.lead_us < kLittleLeadUs); }
+
+bool is_due(const CodecJob& job, const CodecLimits& limits) {
+  if (job.waiting_frames <= 0 || (limits.only_urgent && !is_urgent(job))) return false;
+  return job.ended || job.waiting_frames >= wanted_frames(job, limits.frame_us);
 }
 
 // Frames of a pass that streams leave to whole files.
@@ -64,7 +66,7 @@ std::vector<CodecPiece> plan_codec(std::span<const CodecJob> jobs, const CodecLi
         ", expected at least 1");
   std::vector<const CodecJob*> streams, whole_files;
   for (const CodecJob& job : jobs) {
-    if (is_due(job, limits.frame_us)) (job.whole ? whole_files : streams).push_back(&job);
+    if (is_due(job, limits)) (job.whole ? whole_files : streams).push_back(&job);
   }
   if (whole_files.empty() && can_wait(streams, limits.worth_a_pass)) return {};
   std::ranges::sort(streams, {}, [](const CodecJob* job) { return std::tuple(job->lead_us, job->id); });
@@ -76,6 +78,17 @@ std::vector<CodecPiece> plan_codec(std::span<const CodecJob> jobs, const CodecLi
   const int64_t left = give_pieces(streams, limits.max_frames_per_pass - kept, pieces);
   give_pieces(whole_files, left + kept, pieces);
   return pieces;
+}
+
+bool PassHold::holds(bool wanted, int64_t now_us) {
+  if (!wanted) {
+    since_us_ = 0;
+    return false;
+  }
+  if (since_us_ == 0) since_us_ = now_us;
+  if (now_us - since_us_ < kMostHeldUs) return true;
+  since_us_ = 0;
+  return false;
 }
 
 }  // namespace shoal::runtime

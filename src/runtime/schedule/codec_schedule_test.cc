@@ -245,5 +245,39 @@ TEST(PlanCodec, SlowMachinesCatchUpByPassesThatAreWorthIt) {
   EXPECT_LT(times_dry(8, 200), 10);
 }
 
+TEST(PlanCodec, WhileOnlyUrgentOnesWhoHasSoundLeftWaits) {
+  CodecJob first = stream(4, 1, 0);
+  first.started = false;
+  CodecJob ended = stream(5, 1, 9);
+  ended.ended = true;
+  std::vector<CodecJob> jobs = {stream(1, 9, 100), stream(2, 9, 2), stream(3, 9, -1), first, ended,
+                                whole_file(6, 99)};
+  const auto planned = [&](bool only_urgent) {
+    std::vector<JobId> ids;
+    for (const CodecPiece& piece : plan_codec(
+             jobs, {.frame_us = kCodecFrameUs, .max_frames_per_pass = 200, .only_urgent = only_urgent}))
+      ids.push_back(piece.id);
+    std::ranges::sort(ids);
+    return ids;
+  };
+  EXPECT_EQ(planned(true), (std::vector<JobId>{2, 3, 4}));
+  EXPECT_EQ(planned(false), (std::vector<JobId>{2, 3, 4, 5, 6}));  // 1 waits for more frames
+  jobs[1].lead_us = kLittleLeadUs;
+  EXPECT_EQ(planned(true), (std::vector<JobId>{3, 4}));
+}
+
+TEST(PassHold, HoldsWhileItIsWantedButNotForLong) {
+  constexpr int64_t kMost = PassHold::kMostHeldUs;
+  PassHold hold;
+  EXPECT_FALSE(hold.holds(false, 1));
+  EXPECT_TRUE(hold.holds(true, 10));
+  EXPECT_TRUE(hold.holds(true, 9 + kMost));
+  EXPECT_FALSE(hold.holds(true, 10 + kMost));  // one pass of everybody
+  EXPECT_TRUE(hold.holds(true, 11 + kMost));
+  EXPECT_TRUE(hold.holds(true, 10 + 2 * kMost));
+  EXPECT_FALSE(hold.holds(false, 10 + 2 * kMost));
+  EXPECT_TRUE(hold.holds(true, 9 + 3 * kMost));  // from the beginning
+}
+
 }  // namespace
 }  // namespace shoal::runtime

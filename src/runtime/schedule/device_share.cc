@@ -6,6 +6,7 @@ namespace {
 // Measured on an H200 with S1-mini's sizes (docs/perf/notebook-engine.md): fewer have their first sound
 // sooner on all multiprocessors, and more need more of them for the codec than its part.
 constexpr int64_t kMostToDivide = 80, kLeastToGoOn = 40, kMostToGoOn = 96;
+constexpr int64_t kManyColumns = 500, kMostToPutOff = 96;
 
 }  // namespace
 
@@ -15,5 +16,9 @@ bool divides_device(bool dividing, int64_t speaking) {
 }
 
 bool prefers_whole_device(int64_t prompt_columns) { return prompt_columns > 0; }
+
+bool puts_passes_off(int64_t prompt_columns, int64_t speaking) {
+  return prompt_columns >= kManyColumns && speaking <= kMostToPutOff;
+}
 
 }  // namespace shoal::runtime

@@ -18,4 +18,9 @@ bool divides_device(bool dividing, int64_t speaking);
 // prompts it computes comes sooner.
 bool prefers_whole_device(int64_t prompt_columns);
 
+// Whether the codec keeps out of a step's way, but for those who have little sound to hear: a pass beside
+// many prompt columns makes the step end later, and the first sounds with it. Where very many speak the sound
+// that was put off makes others wait instead.
+bool puts_passes_off(int64_t prompt_columns, int64_t speaking);
+
 }  // namespace shoal::runtime

@@ -38,5 +38,15 @@ TEST(DeviceShare, PromptsAreComputedOnTheWholeDevice) {
   EXPECT_TRUE(prefers_whole_device(2048));
 }
 
+TEST(DeviceShare, PassesArePutOffForManyPromptColumnsUnlessVeryManySpeak) {
+  for (const int64_t speaking : {0, 1, 64, 96}) {
+    EXPECT_FALSE(puts_passes_off(0, speaking));
+    EXPECT_FALSE(puts_passes_off(499, speaking));
+    EXPECT_TRUE(puts_passes_off(500, speaking));
+    EXPECT_TRUE(puts_passes_off(8192, speaking));
+  }
+  EXPECT_FALSE(puts_passes_off(8192, 97));
+}
+
 }  // namespace
 }  // namespace shoal::runtime

@@ -56,6 +56,11 @@ void CodecLoop::admit(std::shared_ptr<SpeechJob> job) {
   ring();
 }
 
+void CodecLoop::put_off_passes(bool off) {
+  const bool before = put_off_.exchange(off, std::memory_order_relaxed);
+  if (before && !off) ring();
+}
+
 void CodecLoop::run() {
   while (!exit_.load()) {
     int64_t wake_us = 0;
@@ -88,18 +93,20 @@ bool CodecLoop::pass() {
   jobs_.clear();
   const int64_t now = now_us();
   for (const Stream& stream : streams_) jobs_.push_back(describe(stream, now));
-  const std::vector<CodecPiece> pieces = plan_codec(jobs_, limits());
+  const std::vector<CodecPiece> pieces = plan_codec(jobs_, limits(now));
   if (pieces.empty()) return false;
   decode(pieces);
   return true;
 }
 
 // The frames of a pass are limited by time: no starving stream waits longer than that.
-CodecLimits CodecLoop::limits() const {
+CodecLimits CodecLoop::limits(int64_t now) {
   const bool of_device = ops::computes_by_itself(ctx_.device);
   CodecLimits limits{.frame_us = frame_us_,
                      .max_frames_per_pass = kLeastFramesPerPass,
                      .worth_a_pass = of_device ? 1 : kWorthAPass};
+  if (parts_.own_thread)  // else no step runs
+    limits.only_urgent = hold_.holds(put_off_.load(std::memory_order_relaxed), now);
   if (frame_cost_us_ == 0) return limits;
   limits.max_frames_per_pass =
       std::clamp(static_cast<int64_t>((of_device ? kPassOfDeviceUs : kPassUs) / frame_cost_us_),

@@ -44,6 +44,8 @@ class CodecLoop {
   bool has_own_thread() const { return parts_.own_thread; }
   // Whether passes from now on keep to the codec's part of the device. Any thread.
   void divide_device(bool divided) { divided_.store(divided, std::memory_order_relaxed); }
+  // Whether passes from now on are to keep out of the step's way (PassHold). Any thread.
+  void put_off_passes(bool off);
   // One pass over the due streams; returns whether there were any. Otherwise wake_us is the next deadline (0:
   // none). Never throws. Only for the loop's thread.
   bool round(int64_t& wake_us) noexcept;
@@ -75,7 +77,7 @@ class CodecLoop {
   void decode_together(const std::vector<CodecPiece>& pieces);
   void decode_alone(Stream& stream, int64_t target);
   int64_t earliest_deadline() const;
-  CodecLimits limits() const;
+  CodecLimits limits(int64_t now);
   void deliver(Stream& stream, int64_t frames, std::span<const float> pcm);
   std::optional<Error> give_rest(Stream& stream);
   void give(Stream& stream, std::span<const float> sound);
@@ -98,8 +100,9 @@ class CodecLoop {
   std::vector<float> pcm_;
   int failed_rounds_ = 0;
   double frame_cost_us_ = 0;  // of decoding one, lately
+  PassHold hold_;
 
-  std::atomic<bool> divided_{false};
+  std::atomic<bool> divided_{false}, put_off_{false};
   std::atomic<int64_t> workspace_bytes_{0};
   std::atomic<bool> exit_{false};
   std::thread thread_;  // last: runs on all of the above

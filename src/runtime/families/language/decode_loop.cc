@@ -292,10 +292,12 @@ bool DecodeLoop::step(int64_t now) {
     find(id).preempt();
     parts_.ledger.count_preemption();
   }
-  if (planned.rows.empty())
+  if (planned.rows.empty()) {
     divide_device(0, 0);
-  else
+    parts_.codec.put_off_passes(false);
+  } else {
     run_rows(planned.rows);
+  }
   return !planned.rows.empty() || !planned.preempted.empty() || !planned.ends.empty();
 }
 
@@ -313,6 +315,7 @@ void DecodeLoop::run_rows(const std::vector<StepRows>& planned) {
   int64_t speaking = 0, prompt_columns = 0, frames = 0;
   for (const SequenceRows& rows : rows_) speaking += rows.wants_frame, prompt_columns += rows.count - 1;
   divide_device(speaking, prompt_columns);
+  parts_.codec.put_off_passes(puts_passes_off(prompt_columns, speaking));
   runner_.run(rows_, [this] { before_retry(); });
   prefill_.measure(prompt_columns, now_us() - start);
   for (size_t i = 0; i < rows_.size(); ++i) {
