@@ -94,7 +94,7 @@ ROOMS = {
         "gemm/operands": CUDA_BASE,
         **{room: [*CUDA_BASE, "gemm/operands"] for room in GEMM_KERNELS[1:]},
         "gemm": [*CUDA_BASE, *GEMM_KERNELS],
-        "attention": [*CUDA_BASE, *GEMM_KERNELS],
+        "attention": [*CUDA_BASE, "gemm/operands", "gemm/sm90"],
         "conv": [*CUDA_BASE, "gemm", *GEMM_KERNELS],
         "sampling": CUDA_BASE,
         "sequence": CUDA_BASE,

@@ -222,17 +222,17 @@ void attend(Context& ctx, TensorView qkv, const AttentionPlan& attention, const 
 }
 
 void norm_attend(Context& ctx, Residual& x, const RmsNorm& norm, const PackedMatrix& weight,
-                 const AttentionPlan& attention, const QkNorm& heads, const BatchPlan& plan,
+                 const AttentionPlan& attention, const QkNorm& head_norms, const BatchPlan& plan,
                  const KvLayer& cache, TensorView out) {
   const Workspace::Scope scope(*ctx.workspace);
   const TensorView qkv = ctx.workspace->alloc(DType::f32, {x.rows.dim(0), attention.layout.qkv_width()});
-  if (!on_cpu(ctx) && !x.pending) {
-    check_norm_linear(x.rows, norm, weight, qkv);
-    check_attend("norm_attend", ctx, qkv, attention, heads, plan, cache, out);
-    if (cuda::norm_attend(ctx, x.rows, norm, weight, qkv, attention, heads, plan, cache, out)) return;
+  if (on_cpu(ctx) || x.pending || !cuda::has_norm_attend(ctx, weight, qkv, attention.layout, plan, cache)) {
+    norm_linear(ctx, x, norm, weight, qkv);
+    return attend(ctx, qkv, attention, head_norms, plan, cache, out);
   }
-  norm_linear(ctx, x, norm, weight, qkv);
-  attend(ctx, qkv, attention, heads, plan, cache, out);
+  check_norm_linear(x.rows, norm, weight, qkv);
+  check_attend("norm_attend", ctx, qkv, attention, head_norms, plan, cache, out);
+  cuda::norm_attend(ctx, x.rows, norm, weight, qkv, attention, head_norms, plan, cache, out);
 }
 
 }  // namespace shoal::ops

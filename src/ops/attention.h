@@ -72,9 +72,10 @@ void attend(Context& ctx, TensorView qkv, const AttentionPlan& attention, const 
             const BatchPlan& plan, const KvLayer& cache, TensorView out);
 
 // norm_linear of the stream's rows by `weight`, [qkv_width, dim], and attend: the same values. On a GPU one
-// kernel may do what comes before attention, and keep no qkv of prompts.
+// kernel may do what comes before attention, and write no qkv of prompts. No sequence continues another of
+// the same plan.
 void norm_attend(Context& ctx, Residual& x, const RmsNorm& norm, const PackedMatrix& weight,
-                 const AttentionPlan& attention, const QkNorm& heads, const BatchPlan& plan,
+                 const AttentionPlan& attention, const QkNorm& head_norms, const BatchPlan& plan,
                  const KvLayer& cache, TensorView out);
 
 }  // namespace shoal::ops

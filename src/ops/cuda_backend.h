@@ -93,10 +93,12 @@ void paged_attention(Context& ctx, TensorView qkv, const HeadLayout& layout, con
                      const KvLayer& cache, int64_t window, TensorView out);
 void attend(Context& ctx, TensorView qkv, const AttentionPlan& attention, const QkNorm& norm,
             const BatchPlan& plan, const KvLayer& cache, TensorView out);
-// Of rows to which nothing is to be added. qkv: room for the product. Returns false and does nothing where
-// norm_linear and attend are to be called.
-bool norm_attend(Context& ctx, TensorView x, const RmsNorm& norm, const PackedMatrix& weight, TensorView qkv,
-                 const AttentionPlan& attention, const QkNorm& heads, const BatchPlan& plan,
+// Whether norm_attend is there, for rows to which nothing is to be added, and expected to gain. qkv: room for
+// the product.
+bool has_norm_attend(Context& ctx, const PackedMatrix& weight, TensorView qkv, const HeadLayout& layout,
+                     const BatchPlan& plan, const KvLayer& cache);
+void norm_attend(Context& ctx, TensorView x, const RmsNorm& norm, const PackedMatrix& weight, TensorView qkv,
+                 const AttentionPlan& attention, const QkNorm& head_norms, const BatchPlan& plan,
                  const KvLayer& cache, TensorView out);
 
 // lstm, self_attention, harmonic_source, short_stft

@@ -80,7 +80,7 @@ std::vector<CodecPiece> plan_codec(std::span<const CodecJob> jobs, const CodecLi
   return pieces;
 }
 
-bool PassHold::holds(bool wanted, int64_t now_us) {
+bool PassHold::update(bool wanted, int64_t now_us) {
   if (!wanted) {
     since_us_ = 0;
     return false;

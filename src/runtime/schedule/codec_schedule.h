@@ -27,7 +27,7 @@ struct CodecLimits {
   // Fewer frames are not worth a pass if all of its streams ran dry before: frames one by one are made too
   // slowly for them, for a pass reads all weights of the codec. One longer pause takes the place of many.
   int64_t worth_a_pass = 1;
-  // Only streams whose listeners have less than kLittleLeadUs of sound, or none yet.
+  // Only streams whose listeners have less than kLittleLeadUs of sound, or none yet; no whole files.
   bool only_urgent = false;
 };
 constexpr int64_t kLittleLeadUs = 100'000;
@@ -47,17 +47,18 @@ int64_t wanted_frames(const CodecJob& job, int64_t frame_us);
 // cut to what is left of max_frames_per_pass. So that streams never starve whole files, an eighth of a pass
 // of two frames or more (at least one frame) is reserved for due whole files. No pieces, although something
 // is due, while it is not worth a pass.
-// only_urgent leaves out streams with more lead, and whole files.
 std::vector<CodecPiece> plan_codec(std::span<const CodecJob> jobs, const CodecLimits& limits);
 
-// For how long passes may keep out of a step's way (puts_passes_off): not longer than kMostHeldUs at a time,
-// for where all steps have prompts the sound must still be made.
+// Keeps passes out of a step's way (puts_passes_off), but for at most kMostHeldUs at a time: where all steps
+// have prompts, the sound must still be made.
 class PassHold {
  public:
   static constexpr int64_t kMostHeldUs = 40'000;
 
-  // Whether a pass that is planned now is of urgent streams alone. wanted: by the step that runs.
-  bool holds(bool wanted, int64_t now_us);
+  // Returns whether a pass that is planned now is of urgent streams alone. wanted: by the step that runs.
+  bool update(bool wanted, int64_t now_us);
+  // When the others must be looked at again; 0: they are not held.
+  int64_t ends_us() const { return since_us_ == 0 ? 0 : since_us_ + kMostHeldUs; }
 
  private:
   int64_t since_us_ = 0;  // 0: not held

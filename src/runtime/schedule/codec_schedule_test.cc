@@ -269,14 +269,17 @@ TEST(PlanCodec, WhileOnlyUrgentOnesWhoHasSoundLeftWaits) {
 TEST(PassHold, HoldsWhileItIsWantedButNotForLong) {
   constexpr int64_t kMost = PassHold::kMostHeldUs;
   PassHold hold;
-  EXPECT_FALSE(hold.holds(false, 1));
-  EXPECT_TRUE(hold.holds(true, 10));
-  EXPECT_TRUE(hold.holds(true, 9 + kMost));
-  EXPECT_FALSE(hold.holds(true, 10 + kMost));  // one pass of everybody
-  EXPECT_TRUE(hold.holds(true, 11 + kMost));
-  EXPECT_TRUE(hold.holds(true, 10 + 2 * kMost));
-  EXPECT_FALSE(hold.holds(false, 10 + 2 * kMost));
-  EXPECT_TRUE(hold.holds(true, 9 + 3 * kMost));  // from the beginning
+  EXPECT_FALSE(hold.update(false, 1));
+  EXPECT_EQ(hold.ends_us(), 0);
+  EXPECT_TRUE(hold.update(true, 10));
+  EXPECT_EQ(hold.ends_us(), 10 + kMost);
+  EXPECT_TRUE(hold.update(true, 9 + kMost));
+  EXPECT_FALSE(hold.update(true, 10 + kMost));  // one pass of everybody
+  EXPECT_EQ(hold.ends_us(), 0);
+  EXPECT_TRUE(hold.update(true, 11 + kMost));
+  EXPECT_TRUE(hold.update(true, 10 + 2 * kMost));
+  EXPECT_FALSE(hold.update(false, 10 + 2 * kMost));
+  EXPECT_TRUE(hold.update(true, 9 + 3 * kMost));  // from the beginning
 }
 
 }  // namespace

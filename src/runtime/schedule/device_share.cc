@@ -6,6 +6,7 @@ namespace {
 // Measured on an H200 with S1-mini's sizes (docs/perf/notebook-engine.md): fewer have their first sound
 // sooner on all multiprocessors, and more need more of them for the codec than its part.
 constexpr int64_t kMostToDivide = 80, kLeastToGoOn = 40, kMostToGoOn = 96;
+// Fewer columns gain less; with more sequences that speak first sounds came later, not sooner.
 constexpr int64_t kManyColumns = 500, kMostToPutOff = 96;
 
 }  // namespace

@@ -193,7 +193,8 @@ struct PrefillBlock {
   __device__ PrefillBlock(const PrefillArgs<P>& a, int own) : PrefillBlock(a, PieceOrder(a, own)) {}
   __device__ PrefillBlock(const PrefillArgs<P>& a, const PieceOrder& order)
       : PrefillBlock(a, order, order.piece < a.row_blocks ? order.piece * a.rows_per_block : -1) {}
-  // first: the piece's row, or -1: the piece knows it. So the positions are asked for with the piece.
+  // first: the piece's first row, or -1 where only the piece knows it. Known before, the positions are loaded
+  // together with the piece, not after it.
   __device__ PrefillBlock(const PrefillArgs<P>& a, const PieceOrder& order, int first)
       : args(a),
         held(a.rows, max(first, 0)),
@@ -253,26 +254,20 @@ struct PrefillBlock {
   }
 };
 
-// A row's results as 16 bits, by sixteens: of two neighbouring lanes the even one stores four neighbours of
-// the first eight, the other four of the second, so that lanes store 32 bytes of a row together. Where pages
-// have scales a lane has four neighbours of its own. By all lanes.
+// A row's results as 16 bits, four neighbours by each lane: where pages have scales they are the lane's own,
+// else two lanes exchange pairs. By all lanes; to: null stores nothing.
 template <typename P, int kDim>
-__device__ __forceinline__ void store_narrow(uint16_t* to, DType dtype, bool stored, float factor, int r,
+__device__ __forceinline__ void store_narrow(uint16_t* to, DType dtype, float factor, int r,
                                              const float (&total)[kDim / 8][4]) {
-  const bool odd = threadIdx.x % 2 != 0;
 #pragma unroll
   for (int n = 0; n < kDim / 8; n += 2) {
     const auto pair = [&](int tile) {
       return rounded_pair(dtype, total[tile][2 * r] * factor, total[tile][2 * r + 1] * factor);
     };
-    const uint32_t first = pair(n), second = pair(n + 1);
-    uint2 four{first, second};
-    if constexpr (!PageFormat<P>::kScaled) {
-      const uint32_t other = __shfl_xor_sync(~0u, odd ? first : second, 1);
-      four = odd ? uint2{other, second} : uint2{first, other};
-    }
+    const uint2 four =
+        PageFormat<P>::kScaled ? uint2{pair(n), pair(n + 1)} : quad_of_pairs(pair(n), pair(n + 1));
     const int column = PageFormat<P>::kScaled ? static_cast<int>(threadIdx.x % 4) * 4 : quad_column();
-    if (stored) *reinterpret_cast<uint2*>(to + n * 8 + column) = four;
+    if (to) *reinterpret_cast<uint2*>(to + n * 8 + column) = four;
   }
 }
 
@@ -290,7 +285,8 @@ __device__ __forceinline__ void store_rows(const PrefillBlock<P>& block, const f
     const int64_t at = row * out.stride + head * kDim;
     const float factor = share(sum[r]);
     if (out.dtype != DType::f32) {
-      store_narrow<P, kDim>(static_cast<uint16_t*>(out.data) + at, out.dtype, stored, factor, r, total);
+      store_narrow<P, kDim>(stored ? static_cast<uint16_t*>(out.data) + at : nullptr, out.dtype, factor, r,
+                            total);
       continue;
     }
 #pragma unroll

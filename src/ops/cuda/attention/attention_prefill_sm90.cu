@@ -3,10 +3,10 @@
 // values. Both give the bits of mma over the same steps (attention_kernels.h). Two blocks share a
 // multiprocessor: one multiplies while the other weighs.
 //
-// Prompts are short: of 411 columns a block has four chunks, so what is done once counts as much as they do,
-// and of either every instruction that the four warps need not execute themselves. So another warp asks for
-// all that they read, in bulk: copies by all threads kept a block busy for 3,500 cycles before its first
-// chunk (H200, docs/perf/notebook-decode.md).
+// Instructions bound these blocks: a prompt of 411 columns has four chunks a block, and what a block does
+// once took longer than they do. So a warp of its own asks for all that the four others read, in bulk. Copies
+// by all threads kept a block busy for 3,500 cycles before its first chunk (H200,
+// docs/perf/notebook-decode.md).
 #include "ops/cuda/attention/attention_prefill_sm90.cuh"
 #include "ops/cuda/device/launch.cuh"
 #include "ops/cuda/device/machine.h"
@@ -17,10 +17,9 @@ namespace shoal::ops::cuda {
 namespace {
 
 constexpr int kConsumers = kTileThreads, kThreads = 2 * kConsumers;
-// Of a thread that multiplies, and of the others: 128 each in all.
+// Of a thread that multiplies, and of another: 128 on average, as two blocks leave them.
 constexpr int kConsumerRegisters = 216, kLoaderRegisters = 40;
 
-constexpr int kHalves = kSm90Dim / 64;
 // 64 rows of heads as wgmma takes them: 64 dims of all rows after the other, eight vectors of 16 bytes a row,
 // permuted by the row's place among eight.
 __device__ constexpr int element_at(int row, int vector) {
@@ -40,7 +39,7 @@ __device__ __forceinline__ float (&tiles_of(Sums& sums))[8][4] {
 template <typename T>
 __device__ __forceinline__ void begin_scores(Sums& scores, uint32_t queries, uint32_t keys) {
   const uint64_t q = operand_of_pairs_at(queries), k = operand_of_pairs_at(keys);
-  take_as_they_are(scores);
+  leave_undefined(scores);
   begin_multiplications();
 #pragma unroll
   for (int step = 0; step < kSm90Dim / 16; ++step) {
@@ -53,7 +52,7 @@ __device__ __forceinline__ void begin_scores(Sums& scores, uint32_t queries, uin
 // Begins the products of a chunk's weights with 64 dims of its values.
 template <typename T>
 __device__ __forceinline__ void begin_values(Sums& sums, const RowWeights& weights, uint64_t values) {
-  take_as_they_are(sums);
+  leave_undefined(sums);
   begin_multiplications();
 #pragma unroll
   for (int step = 0; step < kChunk / 16; ++step)

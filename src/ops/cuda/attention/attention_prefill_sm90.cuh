@@ -8,7 +8,7 @@
 
 namespace shoal::ops::cuda {
 
-constexpr int kSm90Dim = 128;
+constexpr int kSm90Dim = 128, kHalves = kSm90Dim / 64;  // 64 dims of a row are 128 bytes
 // Of 64 positions each, the keys of a chunk, then its values: two blocks leave no room for more.
 constexpr int kRingTiles = 6;
 
@@ -56,7 +56,7 @@ class PrefillLoader {
     for (int chunk = first; chunk <= last; ++chunk) {
       const int next = page_in(chunk + 1);
       const int slot =
-          page < 0 ? kClear : args_.prefill.pages.slot(page, block_.tile.kv_head, position_in(chunk));
+          page < 0 ? kLeave : args_.prefill.pages.slot(page, block_.tile.kv_head, position_in(chunk));
       load_tile(args_.k, slot);
       load_tile(args_.v, slot);
       page = next;
@@ -64,14 +64,12 @@ class PrefillLoader {
   }
 
  private:
-  static constexpr int kHalves = kSm90Dim / 64;
-
   __device__ int position_in(int chunk) const { return chunk * kChunk + lane_ * kWarpKeys; }
-  // The page of the lane's positions, or kClear: nobody sees them.
+  // The page of the lane's positions, or kLeave: nobody sees them.
   __device__ int page_in(int chunk) const {
     const int at = position_in(chunk);
     const bool seen = at <= block_.seen.last && block_.seen.first < at + kWarpKeys;
-    return seen ? args_.prefill.pages.page_of(block_.piece.sequence, at) : kClear;
+    return seen ? args_.prefill.pages.page_of(block_.piece.sequence, at) : kLeave;
   }
   __device__ void load_queries() const {
     const int rows = args_.prefill.rows_per_block * block_.tile.heads;

@@ -30,19 +30,21 @@ HeadStores stores_of(const AttentionCall& call, TensorView rounded_q, bool singl
           .offsets = single_rows_aside ? rows.offsets : nullptr};
 }
 
-bool stores_heads(const AttentionCall& call) {
-  const DType dtype = call.cache.k.dtype();
-  return !call.plan->tables.single_rows && call.layout.head_dim == kStoredHeadDim &&
-         (dtype == DType::bf16 || dtype == DType::f16);
-}
-
 }  // namespace
 
-bool norm_attend(Context& ctx, TensorView x, const RmsNorm& norm, const PackedMatrix& weight, TensorView qkv,
-                 const AttentionPlan& attention, const QkNorm& heads, const BatchPlan& plan,
+bool has_norm_attend(Context& ctx, const PackedMatrix& weight, TensorView qkv, const HeadLayout& layout,
+                     const BatchPlan& plan, const KvLayer& cache) {
+  const DType dtype = cache.k.dtype();
+  return !plan.tables.single_rows && layout.head_dim == kStoredHeadDim &&
+         (dtype == DType::bf16 || dtype == DType::f16) &&
+         suits_heads(product_of({}, weight, qkv), machine_of(ctx));
+}
+
+void norm_attend(Context& ctx, TensorView x, const RmsNorm& norm, const PackedMatrix& weight, TensorView qkv,
+                 const AttentionPlan& attention, const QkNorm& head_norms, const BatchPlan& plan,
                  const KvLayer& cache, TensorView out) {
-  const AttentionCall call{qkv, attention.layout, heads, attention.rope, &plan, cache, attention.window, out};
-  if (!stores_heads(call) || !suits_heads(product_of({}, weight, qkv), machine_of(ctx))) return false;
+  const AttentionCall call{qkv,   attention.layout, head_norms, attention.rope, &plan,
+                           cache, attention.window, out};
   check_alignment(call);
   const bool mixed = sets_single_rows_aside(call);
   const Workspace::Scope scope(*ctx.workspace);
@@ -55,7 +57,6 @@ bool norm_attend(Context& ctx, TensorView x, const RmsNorm& norm, const PackedMa
   }
   if (mixed) decode_attention(ctx, call, choose_decode_split(ctx, call));
   prefill_attention(ctx, call, rounded_q, mixed);
-  return true;
 }
 
 }  // namespace shoal::ops::cuda

@@ -62,8 +62,9 @@ class ProjectedTest : public attention_testing::AttentionTestOf<CudaTest> {
         });
     const Results together = results_of(
         world, pieces, [&](TensorView x, const BatchPlan& plan, const KvLayer& pages, TensorView out) {
-          const bool done = norm_attend(c, x, norm, weight_, qkv_of(x), attention, heads, plan, pages, out);
-          EXPECT_TRUE(done);
+          const TensorView qkv = qkv_of(x);
+          EXPECT_TRUE(has_norm_attend(c, weight_, qkv, world.layout, plan, pages));
+          norm_attend(c, x, norm, weight_, qkv, attention, heads, plan, pages, out);
         });
     expect_same_bits(together.keys, apart.keys);
     expect_same_bits(together.values, apart.values);
@@ -101,19 +102,22 @@ TEST_F(ProjectedTest, SingleRowsOfShortSequencesGoWithTheOthers) {
   compare(world, {{0, 0, 224}, {1, 0, 200}, {2, 0, 90}, {3, 39, 40}});
 }
 
-// Where another kernel is faster, or there is none: pages of 8 bits, other heads, few rows, decode steps.
+// Where there is no such kernel, or none that gains: other heads and pages, few rows, decode steps.
 TEST_F(ProjectedTest, OtherCallsAreLeftToTheProductAndAttention) {
   const auto is_taken = [&](const World& world, const std::vector<Piece>& pieces) {
     make_weights(world.layout, DType::bf16, false);
     bool taken = true;
-    results_of(world, pieces, [&](TensorView x, const BatchPlan& plan, const KvLayer& pages, TensorView out) {
+    results_of(world, pieces, [&](TensorView x, const BatchPlan& plan, const KvLayer& pages, TensorView) {
       const TensorView qkv = ctx().workspace->alloc(DType::f32, {x.dim(0), world.layout.qkv_width()});
-      const QkNorm heads = prepare_norm(world);
-      taken = norm_attend(ctx(), x, {norm_, 1e-6f}, weight_, qkv, {world.layout, rope_, 0}, heads, plan,
-                          pages, out);
+      taken = has_norm_attend(ctx(), weight_, qkv, world.layout, plan, pages);
     });
     return taken;
   };
+  const World suited = make_world({{4, 2, 128}, DType::bf16}, {600});
+  EXPECT_EQ(is_taken(suited, {{0, 0, 600}}), machine_of(ctx()).wgmma);
+  std::vector<Piece> decode_step;
+  for (size_t s = 0; s < 600; ++s) decode_step.push_back({s, 0, 1});
+  EXPECT_FALSE(is_taken(make_world({{4, 2, 128}, DType::bf16}, std::vector<int64_t>(600, 1)), decode_step));
   EXPECT_FALSE(is_taken(make_world({{4, 2, 64}, DType::bf16}, {600}), {{0, 0, 600}}));
   EXPECT_FALSE(is_taken(make_world({{4, 2, 128}, DType::f32}, {600}), {{0, 0, 600}}));
   EXPECT_FALSE(is_taken(make_world({{4, 2, 128}, DType::bf16}, {600}), {{0, 0, 100}}));

@@ -49,7 +49,7 @@ __device__ inline void pin(float (&sums)[kSums]) {
 
 // For sums that the first multiplication overwrites: whatever their registers hold.
 template <int kSums>
-__device__ inline void take_as_they_are(float (&sums)[kSums]) {
+__device__ inline void leave_undefined(float (&sums)[kSums]) {
 #pragma unroll
   for (float& sum : sums) asm volatile("" : "=f"(sum));
 }

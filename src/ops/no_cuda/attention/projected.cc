@@ -1,10 +1,15 @@
 #include "ops/cuda_backend.h"
+#include "ops/no_cuda/unavailable.h"
 
 namespace shoal::ops::cuda {
 
-bool norm_attend(Context&, TensorView, const RmsNorm&, const PackedMatrix&, TensorView, const AttentionPlan&,
-                 const QkNorm&, const BatchPlan&, const KvLayer&, TensorView) {
+bool has_norm_attend(Context&, const PackedMatrix&, TensorView, const HeadLayout&, const BatchPlan&,
+                     const KvLayer&) {
   return false;
+}
+void norm_attend(Context&, TensorView, const RmsNorm&, const PackedMatrix&, TensorView, const AttentionPlan&,
+                 const QkNorm&, const BatchPlan&, const KvLayer&, TensorView) {
+  unavailable("norm_attend");
 }
 
 }  // namespace shoal::ops::cuda

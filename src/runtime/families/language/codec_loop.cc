@@ -58,7 +58,7 @@ void CodecLoop::admit(std::shared_ptr<SpeechJob> job) {
 
 void CodecLoop::put_off_passes(bool off) {
   const bool before = put_off_.exchange(off, std::memory_order_relaxed);
-  if (before && !off) ring();
+  if (parts_.own_thread && before && !off) ring();
 }
 
 void CodecLoop::run() {
@@ -72,7 +72,7 @@ bool CodecLoop::round(int64_t& wake_us) noexcept {
   try {
     const bool busy = pass();
     failed_rounds_ = 0;
-    wake_us = earliest_deadline();
+    wake_us = earlier(earliest_deadline(), hold_.ends_us());
     return busy;
   } catch (...) {
     // Whatever was decoded has been delivered: the next round can start from the same state.
@@ -105,8 +105,8 @@ CodecLimits CodecLoop::limits(int64_t now) {
   CodecLimits limits{.frame_us = frame_us_,
                      .max_frames_per_pass = kLeastFramesPerPass,
                      .worth_a_pass = of_device ? 1 : kWorthAPass};
-  if (parts_.own_thread)  // else no step runs
-    limits.only_urgent = hold_.holds(put_off_.load(std::memory_order_relaxed), now);
+  if (of_device && parts_.own_thread)
+    limits.only_urgent = hold_.update(put_off_.load(std::memory_order_relaxed), now);
   if (frame_cost_us_ == 0) return limits;
   limits.max_frames_per_pass =
       std::clamp(static_cast<int64_t>((of_device ? kPassOfDeviceUs : kPassUs) / frame_cost_us_),

@@ -48,4 +48,12 @@ __device__ inline float4 quad_of(const float (&sums)[kSums], int chunk, int row)
   return odd ? float4{x, y, high[0], high[1]} : float4{low[0], low[1], x, y};
 }
 
+// The same of values that are rounded to pairs of 16 bits already: `first` of the first eight outputs,
+// `second` of the others. Half of quad_of's exchanges.
+__device__ inline uint2 quad_of_pairs(uint32_t first, uint32_t second) {
+  const bool odd = threadIdx.x % 2 != 0;
+  const uint32_t other = __shfl_xor_sync(~0u, odd ? first : second, 1);
+  return odd ? uint2{other, second} : uint2{first, other};
+}
+
 }  // namespace shoal::ops::cuda

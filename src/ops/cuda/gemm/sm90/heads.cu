@@ -36,8 +36,9 @@ struct HeadRow {
     stored = !aside && position >= 0;
     if (stored) page = s.pages.page_of(sequence, position);
   }
-  // Of a head of queries, then of keys, then of values.
+  // Of a head of queries, then of keys, then of values; null: it is not stored.
   __device__ uint16_t* place(const HeadStores& s, int head) const {
+    if (!stored) return nullptr;
     if (head < s.heads) return s.q + (static_cast<int64_t>(row) * s.heads + head) * kStoredHeadDim;
     const int of_pages = head - s.heads, kv_heads = s.pages.kv_heads;
     uint16_t* const side = of_pages < kv_heads ? s.pages.k : s.pages.v;
@@ -112,18 +113,13 @@ __device__ inline void store_aside(const HeadArguments& a, const HeadRow (&rows)
     }
 }
 
-// Of two neighbouring lanes the even one stores four neighbours of the first eight of 16 dims, the other four
-// of the second (quad_of, after the rounding).
-__device__ inline void store_rounded(DType dtype, bool stored, uint16_t* to, const HeadValues& values,
-                                     int r) {
-  const bool odd = threadIdx.x % 2 != 0;
+__device__ inline void store_rounded(DType dtype, uint16_t* to, const HeadValues& values, int r) {
 #pragma unroll
   for (int chunk = 0; chunk < kStoredHeadDim / 16; ++chunk) {
     const float* const low = &values[8 * chunk + 2 * r];
-    const uint32_t first = rounded_pair(dtype, low[0], low[1]), second = rounded_pair(dtype, low[4], low[5]);
-    const uint32_t other = __shfl_xor_sync(~0u, odd ? first : second, 1);
-    const uint2 quad = odd ? uint2{other, second} : uint2{first, other};
-    if (stored) store_past_first_cache(to + chunk * 16 + quad_column(), quad);
+    const uint2 quad =
+        quad_of_pairs(rounded_pair(dtype, low[0], low[1]), rounded_pair(dtype, low[4], low[5]));
+    if (to) store_past_first_cache(to + chunk * 16 + quad_column(), quad);
   }
 }
 
@@ -137,8 +133,8 @@ __device__ inline void store_head(const HeadArguments& a, const HeadRow (&rows)[
     turn_row<0>(s.turn, weight, turns[0], values);
     turn_row<1>(s.turn, weight, turns[1], values);
   }
-  store_rounded(s.dtype, rows[0].stored, rows[0].place(s, head), values, 0);
-  store_rounded(s.dtype, rows[1].stored, rows[1].place(s, head), values, 1);
+  store_rounded(s.dtype, rows[0].place(s, head), values, 0);
+  store_rounded(s.dtype, rows[1].place(s, head), values, 1);
 }
 
 template <typename T>
@@ -182,6 +178,7 @@ void heads_product(Context& ctx, const Product& product, const HeadStores& store
   const WideChoice choice{kHeadsShape};
   const Machine machine = machine_of(ctx);
   const HeadArguments arguments{wide_arguments(product, choice, nullptr, machine), stores};
+  CHECK(arguments.wide.tile.plain, "a product of heads with another epilogue than a bias");
   const WideShape& shape = kWideShapes[kHeadsShape];
   const Grid grid{.blocks = dim3(static_cast<unsigned>(wide_blocks(arguments.wide, choice, machine))),
                   .threads = dim3(static_cast<unsigned>(shape.threads())),
