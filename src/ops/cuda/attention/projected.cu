@@ -1,7 +1,7 @@
 // norm_attend() for prompts: the product writes prepared heads, so that qkv, twice as large in f32, is
 // neither written nor read.
 #include "ops/cuda/attention/attention_rows.cuh"
-#include "ops/cuda/gemm/sm90/heads_product.h"
+#include "ops/cuda/gemm/sm90/heads_product.cuh"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops::cuda {

@@ -2,7 +2,7 @@
 // sixteen pairs of each, so that its norm adds up squares as a warp with a head does (HeadPairs): pair p + 32
 // to p, then what 16, 8 and 4 lanes apart would add, which one lane has here, then the lanes.
 #include "ops/cuda/device/launch.cuh"
-#include "ops/cuda/gemm/sm90/heads_product.h"
+#include "ops/cuda/gemm/sm90/heads_product.cuh"
 #include "ops/cuda/gemm/sm90/wide.cuh"
 #include "ops/cuda/rows/with_type.cuh"
 
