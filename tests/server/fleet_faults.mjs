@@ -141,7 +141,8 @@ async function startedAgain() {
 
 // Without requests, which are nearly all of it.
 const tidings = () => fleet.log.split("\n").filter((line) => !/ info +(GET|POST) /.test(line)).join("\n");
-process.on("uncaughtExceptionMonitor", () => console.error(`The fleet's log ended with:\n${tidings().slice(-8000)}`));
+const showTidings = () => console.error(`The fleet's log ended with:\n${tidings().slice(-8000)}`);
+process.on("uncaughtExceptionMonitor", showTidings);
 
 const report = { plan, phases: {} };
 async function phase(name, harm) {
@@ -165,5 +166,6 @@ console.log(table(report));
 console.log(JSON.stringify(report));
 if (report.broken_promises.length > 0) {
   console.log(`Broken promises:\n${report.broken_promises.map((promise) => `- ${promise}`).join("\n")}`);
+  showTidings();
   process.exitCode = 1;
 }
