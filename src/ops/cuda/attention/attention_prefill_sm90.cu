@@ -16,22 +16,10 @@
 namespace shoal::ops::cuda {
 namespace {
 
-constexpr int kConsumers = kTileThreads, kThreads = 2 * kConsumers;
-// Of a thread that multiplies, and of another: 128 on average, as two blocks leave them.
-constexpr int kConsumerRegisters = 216, kLoaderRegisters = 40;
-
-// 64 rows of heads as wgmma takes them: 64 dims of all rows after the other, eight vectors of 16 bytes a row,
-// permuted by the row's place among eight.
-__device__ constexpr int element_at(int row, int vector) {
-  return (vector / 8 * kChunk + row) * 64 + (vector % 8 ^ row % 8) * 8;
-}
-constexpr uint64_t kHalf = kChunk * 128 >> 4;  // of an operand
-static_assert(kBlockRows == kChunk);
-
 using Sums = float[kChunk / 2];  // of a thread: 64 columns
 
 // The same as tiles of eight columns.
-__device__ __forceinline__ float (&tiles_of(Sums& sums))[8][4] {
+[[maybe_unused]] __device__ __forceinline__ float (&tiles_of(Sums& sums))[8][4] {
   return reinterpret_cast<float(&)[8][4]>(sums);
 }
 

@@ -12,6 +12,18 @@ constexpr int kSm90Dim = 128, kHalves = kSm90Dim / 64;  // 64 dims of a row are 
 // Of 64 positions each, the keys of a chunk, then its values: two blocks leave no room for more.
 constexpr int kRingTiles = 6;
 
+constexpr int kConsumers = kTileThreads, kThreads = 2 * kConsumers;
+// Of a thread that multiplies, and of another: 128 on average, as two blocks leave them.
+constexpr int kConsumerRegisters = 216, kLoaderRegisters = 40;
+
+// 64 rows of heads as wgmma takes them: 64 dims of all rows after the other, eight vectors of 16 bytes a row,
+// permuted by the row's place among eight.
+__device__ constexpr inline int element_at(int row, int vector) {
+  return (vector / 8 * kChunk + row) * 64 + (vector % 8 ^ row % 8) * 8;
+}
+constexpr uint64_t kHalf = kChunk * 128 >> 4;  // of an operand
+static_assert(kBlockRows == kChunk);
+
 template <typename T>
 struct alignas(1024) Sm90Shared {
   T q[kBlockRows * kSm90Dim];

@@ -71,18 +71,18 @@ __device__ inline float squares_of(const HeadValues& values) {
 // The cosines and sines of a row's position, that a thread needs.
 struct RowTurns {
   float2 of_pair[kLanePairs];
-
-  // Asked for here and not where they are needed (volatile): the tensor cores are busy meanwhile.
-  __device__ void load(const HeadTurn& turn, int position) {
-    const int known = max(0, min(position, turn.rope_positions - 1));
-    const float* const turns = turn.rope + static_cast<int64_t>(known) * kStoredHeadDim;
-#pragma unroll
-    for (int n = 0; n < kLanePairs; ++n)
-      asm volatile("ld.global.nc.v2.f32 {%0,%1}, [%2];"
-                   : "=f"(of_pair[n].x), "=f"(of_pair[n].y)
-                   : "l"(turns + first_dim_of(n)));
-  }
 };
+
+// They are asked for here and not where they are needed (volatile): the tensor cores are busy meanwhile.
+[[maybe_unused]] __device__ inline void load_turns(const HeadTurn& turn, int position, RowTurns& to) {
+  const int known = max(0, min(position, turn.rope_positions - 1));
+  const float* const turns = turn.rope + static_cast<int64_t>(known) * kStoredHeadDim;
+#pragma unroll
+  for (int n = 0; n < kLanePairs; ++n)
+    asm volatile("ld.global.nc.v2.f32 {%0,%1}, [%2];"
+                 : "=f"(to.of_pair[n].x), "=f"(to.of_pair[n].y)
+                 : "l"(turns + first_dim_of(n)));
+}
 
 // weight: of the norm, or null.
 template <int kRow>
@@ -123,8 +123,8 @@ __device__ inline void store_rounded(DType dtype, uint16_t* to, const HeadValues
   }
 }
 
-__device__ inline void store_head(const HeadArguments& a, const HeadRow (&rows)[2],
-                                  const RowTurns (&turns)[2], int head, HeadValues& values) {
+[[maybe_unused]] __device__ inline void store_head(const HeadArguments& a, const HeadRow (&rows)[2],
+                                                   const RowTurns (&turns)[2], int head, HeadValues& values) {
   const HeadStores& s = a.stores;
   finish_plain(a.wide.tile, head * kStoredHeadDim, values);
   if (rows[0].aside || rows[1].aside) store_aside(a, rows, head, values);
@@ -154,8 +154,8 @@ __global__ void __launch_bounds__(kWideShapes[kHeadsShape].threads(), kWideShape
       RowTurns turns[2];
       total_segments(work, consumer, values, [&] {
         if (!arguments.stores.turns(head)) return;
-        turns[0].load(arguments.stores.turn, rows[0].position);
-        turns[1].load(arguments.stores.turn, rows[1].position);
+        load_turns(arguments.stores.turn, rows[0].position, turns[0]);
+        load_turns(arguments.stores.turn, rows[1].position, turns[1]);
       });
       store_head(arguments, rows, turns, head, values);
     }
