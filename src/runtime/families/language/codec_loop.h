@@ -45,7 +45,7 @@ class CodecLoop {
   // Whether passes from now on keep to the codec's part of the device. Any thread.
   void divide_device(bool divided) { divided_.store(divided, std::memory_order_relaxed); }
   // Whether passes from now on are to keep out of the step's way (PassHold). Of a GPU's loop with its own
-  // thread; others do not mind. Any thread.
+  // thread; others ignore it. Any thread.
   void put_off_passes(bool off);
   // One pass over the due streams; returns whether there were any. Otherwise wake_us is the next deadline (0:
   // none). Never throws. Only for the loop's thread.
