@@ -165,8 +165,9 @@ class Client {
     }
     settle(speech, kind, head);
   }
-  void read_when_told(Speech speech, const Kind& kind) {
+  void read_when_told(Speech given, const Kind& kind) {
     std::atomic<int> told{0};
+    Speech speech = std::move(given);  // leaves before `told`: the end may be told after it was read
     speech.on_ready([&] { ++told; });
     while (told == 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
     settle(speech, kind);
