@@ -35,17 +35,17 @@ bool WorkerWatch::should_check(int64_t now_us) const {
 
 bool WorkerWatch::hangs(int64_t now_us) const {
   if (!runs() || is_leaving()) return false;
-  // A process that has not begun to listen refuses connections: that is no sign of anything until its time is
-  // over.
-  if (!has_answered_) return now_us - started_us_ > rules_.listen_us;
+  // Before it listens, a process refuses connections; then it loads the model, which on a busy machine may
+  // leave no time for answers.
+  if (!was_ready_) return now_us - answered_us_ > rules_.start_silence_us;
   return silent_checks_ >= rules_.most_silent_checks;
 }
 
 void WorkerWatch::started(int64_t now_us) {
   state_ = WorkerState::starting;
-  started_us_ = checked_us_ = now_us;
+  answered_us_ = checked_us_ = now_us;
   silent_checks_ = 0;
-  has_answered_ = was_ready_ = is_wanted_end_ = false;
+  was_ready_ = is_wanted_end_ = false;
   if (has_run_) ++restarts_;
   has_run_ = true;
 }
@@ -57,7 +57,7 @@ void WorkerWatch::checked(CheckResult result, int64_t now_us) {
     return;
   }
   silent_checks_ = 0;
-  has_answered_ = true;
+  answered_us_ = now_us;
   if (result == CheckResult::unready) {
     if (state_ == WorkerState::ready) state_ = WorkerState::unready;
     return;

@@ -13,8 +13,8 @@ struct WatchRules {
   int64_t steady_us = 10'000'000;         // ready for so long: the row of failures has ended
   int64_t check_us = 500'000;             // from check to check of a ready worker; of others a fifth of it
   int64_t check_timeout_us = 750'000;     // an answer that has not come by then will not come
-  int most_silent_checks = 3;             // in a row without an answer: it hangs
-  int64_t listen_us = 30'000'000;         // from the start of the process to its first answer
+  int most_silent_checks = 3;             // in a row without an answer, of one that was ready: it hangs
+  int64_t start_silence_us = 30'000'000;  // without an answer, of a process that has not been ready: it hangs
 };
 
 enum class WorkerState {
@@ -68,10 +68,10 @@ class WorkerWatch {
 
   const WatchRules& rules_;
   WorkerState state_ = WorkerState::waiting;
-  int64_t next_start_us_ = 0, started_us_ = 0, checked_us_ = 0, ready_since_us_ = 0, pause_us_ = 0,
-          drained_until_us_ = 0;
+  int64_t next_start_us_ = 0, checked_us_ = 0, ready_since_us_ = 0, pause_us_ = 0, drained_until_us_ = 0;
+  int64_t answered_us_ = 0;  // last; before the first answer: when the process started
   int failures_ = 0, restarts_ = 0, silent_checks_ = 0;
-  bool has_answered_ = false, was_ready_ = false, has_run_ = false, is_wanted_end_ = false;
+  bool was_ready_ = false, has_run_ = false, is_wanted_end_ = false;
 };
 
 }  // namespace shoal::fleet

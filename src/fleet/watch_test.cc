@@ -104,11 +104,27 @@ TEST_F(Watch, AWorkerThatStopsIsFoundWithinThreeSeconds) {
   EXPECT_LT(now, 3 * kSecond);
 }
 
-TEST_F(Watch, UntilItFirstAnswersSilenceIsNoSign) {
+TEST_F(Watch, WhileAProcessStartsOnlyALongSilenceIsASign) {
   watch_.started(0);
-  for (int i = 0; i < 50; ++i) watch_.checked(CheckResult::silent, kSecond);
-  EXPECT_FALSE(watch_.hangs(rules_.listen_us));
-  EXPECT_TRUE(watch_.hangs(rules_.listen_us + 1));
+  const auto be_silent = [&] {
+    for (int i = 0; i < 50; ++i) watch_.checked(CheckResult::silent, kSecond);
+  };
+  be_silent();
+  EXPECT_FALSE(watch_.hangs(rules_.start_silence_us));
+  EXPECT_TRUE(watch_.hangs(rules_.start_silence_us + 1));
+  watch_.checked(CheckResult::unready, 2 * kSecond);  // it listens, and loads its model
+  be_silent();
+  EXPECT_FALSE(watch_.hangs(2 * kSecond + rules_.start_silence_us));
+  EXPECT_TRUE(watch_.hangs(2 * kSecond + rules_.start_silence_us + 1));
+}
+
+TEST_F(Watch, TheNextProcessStartsWithTheSamePatience) {
+  make_ready(0);
+  watch_.ended(kSecond);
+  watch_.started(2 * kSecond);
+  for (int i = 0; i < 50; ++i) watch_.checked(CheckResult::silent, 3 * kSecond);
+  EXPECT_FALSE(watch_.hangs(2 * kSecond + rules_.start_silence_us));
+  EXPECT_TRUE(watch_.hangs(2 * kSecond + rules_.start_silence_us + 1));
 }
 
 TEST_F(Watch, ALateAnswerOfAnEndedProcessChangesNothing) {
