@@ -79,7 +79,7 @@ MAY_INCLUDE = {
         "bench/quality",  # `evaluate`
         "report", "server/body",  # what `inspect` prints as JSON
         "server", "server/observe",  # `serve`
-        "fleet", "fleet/routes", "server/http", "server/access",  # `fleet`
+        "fleet", "fleet/routes", "server/http", "server/access",  # `fleet`, `ready`
     ],
 }
 # The rooms of each backend of ops, from the bottom up, and the others of the backend that each may include besides

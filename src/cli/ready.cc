@@ -1,15 +1,14 @@
 // shoal ready: asks a server whether it takes requests, for health checks where there is no other program.
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdio>
-#include <poll.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/printable.h"
 #include "cli/cli.h"
 #include "cli/integer_option.h"
 #include "fleet/address.h"
-#include "fleet/probe.h"
+#include "server/http/fetch.h"
 #include "shoal/settings.h"
 
 namespace shoal::cli {
@@ -17,57 +16,45 @@ namespace {
 
 struct ReadyOptions {
   std::string address;
+  bool tls = false;
   int timeout_ms = 2000;
 };
 
-// Where the server of these settings is asked without TLS.
-std::string listening_address() {
-  SettingSources sources = process_settings({}, "");
-  sources.platform = platform_environment();
-  const ServerConfig server = resolve_settings(sources).server;
-  if (server.tls_certificate.empty()) return server.listen;
-  if (!server.operator_listen.empty()) return server.operator_listen;
-  fail(ErrorCode::unsupported,
-       "the server speaks TLS, which `shoal ready` does not: set operator_listen, or "
-       "ask its /ready with another program");
-}
-
 // A server that listens on all addresses of this machine is asked on its own.
-fleet::Target target_of(std::string address) {
+server::Peer peer_at(std::string address) {
   for (const char* all : {"0.0.0.0:", "[::]:", "localhost:"})
     if (address.starts_with(all)) address = "127.0.0.1:" + address.substr(std::string_view(all).size());
   const auto parsed = fleet::parse_address(address);
   if (!parsed || parsed->port == 0)
     fail(ErrorCode::invalid_argument, "address ", printable(address),
          ": expected an IPv4 address and a port, as in 127.0.0.1:8080");
-  return {.host = parsed->host, .port = parsed->port, .socket = {}};
+  return {.host = parsed->host, .port = static_cast<uint16_t>(parsed->port)};
 }
 
-fleet::CheckResult ask(const fleet::Target& target, int timeout_ms) {
-  fleet::Probe probe;
-  const int64_t deadline_us = now_us() + int64_t{timeout_ms} * 1000;
-  probe.begin(target, deadline_us);
-  for (;;) {
-    if (probe.socket() < 0) return fleet::CheckResult::silent;
-    if (const auto result = probe.go_on(now_us())) return *result;
-    pollfd waiting{probe.socket(), probe.events(), 0};
-    poll(&waiting, 1, static_cast<int>(std::max<int64_t>(1, (deadline_us - now_us()) / 1000 + 1)));
-  }
+// The server of these settings, which may speak TLS.
+server::Peer configured_server() {
+  SettingSources sources = process_settings({}, "");
+  sources.platform = platform_environment();
+  const ServerConfig server = resolve_settings(sources).server;
+  server::Peer peer = peer_at(server.listen);
+  peer.tls = !server.tls_certificate.empty();
+  return peer;
 }
 
 void run_ready(const ReadyOptions& options) {
-  const std::string address = options.address.empty() ? listening_address() : options.address;
-  switch (ask(target_of(address), options.timeout_ms)) {
-    case fleet::CheckResult::ready:
-      std::printf("ready\n");
-      return;
-    case fleet::CheckResult::unready:
-      fail(ErrorCode::unavailable, "the server at ", printable(address),
-           " is not ready: its /ready tells its state");
-    case fleet::CheckResult::silent:
-      fail(ErrorCode::unavailable, "no answer from ", printable(address), " (waited for at most ",
-           options.timeout_ms, " ms)");
-  }
+  server::Peer peer = options.address.empty() ? configured_server() : peer_at(options.address);
+  peer.tls = peer.tls || options.tls;
+  const std::string where = concat(peer.host, ":", peer.port);
+  const auto answer =
+      server::fetch_and_wait(peer, "/ready", {}, std::chrono::milliseconds(options.timeout_ms));
+  if (!answer)
+    fail(ErrorCode::unavailable, "no answer from ", printable(where), peer.tls ? " by TLS" : "",
+         " (waited for at most ", options.timeout_ms, " ms)");
+  constexpr int kOk = 200;
+  if (answer->status != kOk)
+    fail(ErrorCode::unavailable, "the server at ", printable(where),
+         " is not ready: its /ready tells its state");
+  std::printf("ready\n");
 }
 
 }  // namespace
@@ -76,6 +63,8 @@ void add_ready(CLI::App& app) {
   auto* ready = app.add_subcommand("ready", "Ask a server whether it takes requests; the exit code tells");
   auto options = std::make_shared<ReadyOptions>();
   ready->add_option("address", options->address, "IPv4 address and port; default: the setting listen");
+  ready->add_flag("--tls", options->tls,
+                  "ask by TLS, without a check of the certificate; default: as the settings have it");
   add_integer(*ready, "--timeout-ms", {1, 600'000}, store_in(options->timeout_ms), "for the answer")
       ->capture_default_str();
   ready->footer(

@@ -35,10 +35,10 @@ bool WorkerWatch::should_check(int64_t now_us) const {
 
 bool WorkerWatch::hangs(int64_t now_us) const {
   if (!runs() || is_leaving()) return false;
+  if (silent_checks_ < rules_.most_silent_checks) return false;
   // Before it listens, a process refuses connections; then it loads the model, which on a busy machine may
   // leave no time for answers.
-  if (!was_ready_) return now_us - answered_us_ > rules_.start_silence_us;
-  return silent_checks_ >= rules_.most_silent_checks;
+  return was_ready_ || now_us - answered_us_ > rules_.start_silence_us;
 }
 
 void WorkerWatch::started(int64_t now_us) {

@@ -13,8 +13,8 @@ struct WatchRules {
   int64_t steady_us = 10'000'000;         // ready for so long: the row of failures has ended
   int64_t check_us = 500'000;             // from check to check of a ready worker; of others a fifth of it
   int64_t check_timeout_us = 750'000;     // an answer that has not come by then will not come
-  int most_silent_checks = 3;             // in a row without an answer, of one that was ready: it hangs
-  int64_t start_silence_us = 30'000'000;  // without an answer, of a process that has not been ready: it hangs
+  int most_silent_checks = 3;             // in a row without an answer: it hangs, if it was ready
+  int64_t start_silence_us = 30'000'000;  // if not, after so long without an answer
 };
 
 enum class WorkerState {

@@ -118,6 +118,12 @@ TEST_F(Watch, WhileAProcessStartsOnlyALongSilenceIsASign) {
   EXPECT_TRUE(watch_.hangs(2 * kSecond + rules_.start_silence_us + 1));
 }
 
+TEST_F(Watch, TimeInWhichNobodyCheckedIsNoSilence) {
+  watch_.started(0);
+  watch_.checked(CheckResult::unready, kSecond);
+  EXPECT_FALSE(watch_.hangs(kSecond + 2 * rules_.start_silence_us));
+}
+
 TEST_F(Watch, TheNextProcessStartsWithTheSamePatience) {
   make_ready(0);
   watch_.ended(kSecond);

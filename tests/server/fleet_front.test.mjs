@@ -1,6 +1,6 @@
 // What the balancer in front of a fleet answers itself: full, absent, TLS, pages of its own.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { test } from "node:test";
 import tls from "node:tls";
 import { WebSocket } from "./clients.mjs";
 import { balanced, Fleet, ready, seesAll, without } from "./fleet_harness.mjs";
-import { slowness, until } from "./harness.mjs";
+import { environment, program, slowness, until } from "./harness.mjs";
 
 const speech = { model: "shoal", input: "Hello.", voice: "default", response_format: "wav" };
 // Each family's route, and where its errors have the message.
@@ -117,6 +117,12 @@ test("TLS at the balancer, and a new certificate on SIGHUP", { timeout: 60_000 *
   const speak = `POST /v1/tts HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
   await until("the fleet", async () => /200/.test((await ask(speak).catch(() => ["", ""]))[1]));
   const [before] = await ask(speak);
+  // A second address for operators is plain HTTP in front of a fleet: it is not the one that is asked.
+  const settings = { SHOAL_LISTEN: `127.0.0.1:${port}`, SHOAL_OPERATOR_LISTEN: "127.0.0.1:1", SHOAL_TLS_CERTIFICATE: certificate, SHOAL_TLS_KEY: key };
+  for (const [flags, env] of [[[], settings], [["--tls", `127.0.0.1:${port}`], {}]]) {
+    const asked = spawnSync(program, ["ready", ...flags], { encoding: "utf8", env: environment(env) });
+    assert.equal(asked.status, 0, asked.stderr);
+  }
   await assert.rejects(ask(speak, { maxVersion: "TLSv1.1" }));
   await until("the balancer to be seen", () => /balancer: ready/.test(fleet.log));
   make();

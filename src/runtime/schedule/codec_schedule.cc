@@ -87,7 +87,7 @@ bool PassHold::update(bool wanted, int64_t now_us) {
   }
   if (since_us_ == 0) since_us_ = now_us;
   if (now_us - since_us_ < kMostHeldUs) return true;
-  since_us_ = 0;
+  since_us_ = now_us;  // who is not due yet is looked at again
   return false;
 }
 

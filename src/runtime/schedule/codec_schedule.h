@@ -1,4 +1,4 @@
-// Plans what the codec decodes next. Pure.
+// Plans what the codec decodes next: pure functions, and one state with the clock given.
 #pragma once
 
 #include <cstdint>
@@ -57,11 +57,11 @@ class PassHold {
 
   // Returns whether a pass that is planned now is of urgent streams alone. wanted: by the step that runs.
   bool update(bool wanted, int64_t now_us);
-  // When the others must be looked at again; 0: they are not held.
+  // When the others must be looked at again; 0: no step wants them held.
   int64_t ends_us() const { return since_us_ == 0 ? 0 : since_us_ + kMostHeldUs; }
 
  private:
-  int64_t since_us_ = 0;  // 0: not held
+  int64_t since_us_ = 0;  // 0: not wanted
 };
 
 }  // namespace shoal::runtime

@@ -245,7 +245,7 @@ TEST(PlanCodec, SlowMachinesCatchUpByPassesThatAreWorthIt) {
   EXPECT_LT(times_dry(8, 200), 10);
 }
 
-TEST(PlanCodec, WhileOnlyUrgentOnesWhoHasSoundLeftWaits) {
+TEST(PlanCodec, OnlyUrgentLeavesOutStreamsWithSoundAndWholeFiles) {
   CodecJob first = stream(4, 1, 0);
   first.started = false;
   CodecJob ended = stream(5, 1, 9);
@@ -275,11 +275,14 @@ TEST(PassHold, HoldsWhileItIsWantedButNotForLong) {
   EXPECT_EQ(hold.ends_us(), 10 + kMost);
   EXPECT_TRUE(hold.update(true, 9 + kMost));
   EXPECT_FALSE(hold.update(true, 10 + kMost));  // one pass of everybody
-  EXPECT_EQ(hold.ends_us(), 0);
+  EXPECT_EQ(hold.ends_us(), 10 + 2 * kMost);    // if nobody was due: again
   EXPECT_TRUE(hold.update(true, 11 + kMost));
-  EXPECT_TRUE(hold.update(true, 10 + 2 * kMost));
-  EXPECT_FALSE(hold.update(false, 10 + 2 * kMost));
-  EXPECT_TRUE(hold.update(true, 9 + 3 * kMost));  // from the beginning
+  EXPECT_TRUE(hold.update(true, 9 + 2 * kMost));
+  EXPECT_FALSE(hold.update(true, 10 + 2 * kMost));
+  EXPECT_FALSE(hold.update(false, 11 + 2 * kMost));
+  EXPECT_EQ(hold.ends_us(), 0);
+  EXPECT_TRUE(hold.update(true, 9 + 3 * kMost));
+  EXPECT_EQ(hold.ends_us(), 9 + 4 * kMost);  // from the beginning
 }
 
 }  // namespace

@@ -5,7 +5,10 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/use_future.hpp>
 #include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
@@ -30,6 +33,24 @@ http::request<http::empty_body> question_to(const Peer& peer, const std::string&
   question.set(http::field::connection, "close");
   for (const auto& [name, value] : headers) question.set(name, value);
   return question;
+}
+
+// stream: connected, under TLS or not.
+template <typename AnyStream>
+Task<std::optional<Response>> ask(AnyStream& stream, const http::request<http::empty_body>& question) {
+  auto [error, bytes] = co_await http::async_write(stream, question, kAwaitTransfer);
+  if (error) co_return std::nullopt;
+  boost::beast::flat_buffer buffer;
+  http::response_parser<http::string_body> parser;
+  parser.body_limit(kMostFetchedBytes);
+  std::tie(error, bytes) = co_await http::async_read(stream, buffer, parser, kAwaitTransfer);
+  if (error) co_return std::nullopt;
+  http::response<http::string_body> answer = parser.release();
+  Response response{.status = static_cast<int>(answer.result_int()),
+                    .content_type = std::string(answer[http::field::content_type]),
+                    .body = std::move(answer.body()),
+                    .headers = {}};
+  co_return response;
 }
 
 // Answers that come in any order, and who waits for the last. They outlive one who waits no longer.
@@ -68,20 +89,23 @@ Task<std::optional<Response>> fetch(Executor executor, Peer peer, std::string ta
   std::tie(error) = co_await stream.async_connect(endpoint, kAwaitTransfer);
   if (error) co_return std::nullopt;
   const http::request<http::empty_body> question = question_to(peer, target, headers);
-  size_t bytes = 0;
-  std::tie(error, bytes) = co_await http::async_write(stream, question, kAwaitTransfer);
+  if (!peer.tls) co_return co_await ask(stream, question);
+  asio::ssl::context context(asio::ssl::context::tls_client);
+  asio::ssl::stream<Stream&> secure(stream, context);
+  std::tie(error) = co_await secure.async_handshake(asio::ssl::stream_base::client, kAwaitTransfer);
   if (error) co_return std::nullopt;
-  boost::beast::flat_buffer buffer;
-  http::response_parser<http::string_body> parser;
-  parser.body_limit(kMostFetchedBytes);
-  std::tie(error, bytes) = co_await http::async_read(stream, buffer, parser, kAwaitTransfer);
-  if (error) co_return std::nullopt;
-  http::response<http::string_body> answer = parser.release();
-  Response response{.status = static_cast<int>(answer.result_int()),
-                    .content_type = std::string(answer[http::field::content_type]),
-                    .body = std::move(answer.body()),
-                    .headers = {}};
-  co_return response;
+  co_return co_await ask(secure, question);
+}
+
+std::optional<Response> fetch_and_wait(Peer peer, std::string target, Headers headers,
+                                       std::chrono::milliseconds patience) {
+  asio::io_context context;
+  auto answer = asio::co_spawn(
+      context,
+      fetch(context.get_executor(), std::move(peer), std::move(target), std::move(headers), patience),
+      asio::use_future);
+  context.run();
+  return answer.get();
 }
 
 Task<std::vector<std::optional<Response>>> fetch_all(Executor executor, std::vector<Peer> peers,

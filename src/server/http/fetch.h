@@ -15,6 +15,7 @@ namespace shoal::server {
 struct Peer {
   std::string host = "127.0.0.1";  // IPv4
   uint16_t port = 0;
+  bool tls = false;  // its certificate is not checked: send no secrets
 };
 
 constexpr uint64_t kMostFetchedBytes = 4 << 20;
@@ -24,6 +25,10 @@ constexpr uint64_t kMostFetchedBytes = 4 << 20;
 // `patience`.
 Task<std::optional<Response>> fetch(Executor executor, Peer peer, std::string target, Headers headers,
                                     std::chrono::milliseconds patience);
+
+// The same, for a caller without an executor: waits for the answer.
+std::optional<Response> fetch_and_wait(Peer peer, std::string target, Headers headers,
+                                       std::chrono::milliseconds patience);
 
 // The same of all peers at once, one answer for each.
 Task<std::vector<std::optional<Response>>> fetch_all(Executor executor, std::vector<Peer> peers,

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "server/http/raw_client_testing.h"
+#include "server/http/self_signed_testing.h"
 #include "server/http/toy_application_testing.h"
 
 namespace shoal::server {
@@ -12,12 +13,7 @@ namespace {
 
 std::optional<Response> fetched(Peer peer, const std::string& target, Headers headers = {},
                                 std::chrono::milliseconds patience = std::chrono::seconds(20)) {
-  boost::asio::io_context context;
-  auto answer = boost::asio::co_spawn(
-      context, fetch(context.get_executor(), std::move(peer), target, std::move(headers), patience),
-      boost::asio::use_future);
-  context.run();
-  return answer.get();
+  return fetch_and_wait(std::move(peer), target, std::move(headers), patience);
 }
 
 TEST(Fetch, GivesTheWholeAnswer) {
@@ -47,6 +43,16 @@ TEST(Fetch, GivesNothingWithoutAnAnswer) {
   }
   EXPECT_FALSE(fetched({.port = port}, "/")) << "nobody listens";
   EXPECT_FALSE(fetched({.host = "nowhere", .port = port}, "/"));
+}
+
+TEST(Fetch, SpeaksTls) {
+  const SelfSigned identity;
+  ToyServer secure(identity.options()), plain;
+  const auto answer = fetched({.port = secure.port(), .tls = true}, "/a?x=1");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->body, "GET /a\nx -> 1\n");
+  EXPECT_FALSE(fetched({.port = secure.port()}, "/a")) << "without TLS";
+  EXPECT_FALSE(fetched({.port = plain.port(), .tls = true}, "/a")) << "from a server without TLS";
 }
 
 TEST(Fetch, AsksAllAtOnceAndWaitsForTheSlowest) {

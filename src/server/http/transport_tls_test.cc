@@ -4,12 +4,10 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <mutex>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
 
 #include "base/log.h"
 #include "server/http/raw_client_testing.h"
+#include "server/http/self_signed_testing.h"
 #include "server/http/toy_application_testing.h"
 
 namespace shoal::server {
@@ -17,73 +15,9 @@ namespace {
 
 std::string get_tls(const std::string& target) { return "GET " + target + " HTTP/1.1\r\nHost: h\r\n\r\n"; }
 
-// A key and the certificate that it has signed itself, in two files.
-class SelfSigned {
- public:
-  enum class Kind { elliptic, rsa };
-  explicit SelfSigned(long serial = 1, Kind kind = Kind::elliptic)
-      : folder_(std::filesystem::temp_directory_path() /
-                ("shoal_tls_" + std::to_string(getpid()) + "_" + std::to_string(++count_))) {
-    std::filesystem::create_directories(folder_);
-    EVP_PKEY* key = kind == Kind::rsa ? EVP_RSA_gen(2048) : EVP_EC_gen("P-256");
-    X509* x509 = X509_new();
-    ASN1_INTEGER_set(X509_get_serialNumber(x509), serial);
-    X509_gmtime_adj(X509_getm_notBefore(x509), 0);
-    X509_gmtime_adj(X509_getm_notAfter(x509), 3600);
-    X509_set_pubkey(x509, key);
-    X509_NAME* name = X509_get_subject_name(x509);
-    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>("localhost"),
-                               -1, -1, 0);
-    X509_set_issuer_name(x509, name);
-    X509_sign(x509, key, EVP_sha256());
-    write(certificate(), [&](std::FILE* file) { PEM_write_X509(file, x509); });
-    write(this->key(),
-          [&](std::FILE* file) { PEM_write_PrivateKey(file, key, nullptr, nullptr, 0, nullptr, nullptr); });
-    write(locked_key(), [&](std::FILE* file) {
-      PEM_write_PrivateKey(file, key, EVP_aes_128_cbc(), reinterpret_cast<const unsigned char*>("word"), 4,
-                           nullptr, nullptr);
-    });
-    X509_free(x509);
-    EVP_PKEY_free(key);
-  }
-  ~SelfSigned() { std::filesystem::remove_all(folder_); }
-
-  std::string certificate() const { return folder_ / "certificate.pem"; }
-  std::string key() const { return folder_ / "key.pem"; }
-  std::string locked_key() const { return folder_ / "locked_key.pem"; }
-  // As certbot and Kubernetes do it: each file is replaced at once, one after the other.
-  void become(const SelfSigned& other) const {
-    replace(certificate(), other.certificate());
-    replace(key(), other.key());
-  }
-  static void replace(const std::string& path, const std::string& with) {
-    std::filesystem::copy_file(with, path + ".new", std::filesystem::copy_options::overwrite_existing);
-    std::filesystem::rename(path + ".new", path);
-  }
-
- private:
-  template <typename Write>
-  static void write(const std::string& path, Write write_to) {
-    std::FILE* file = std::fopen(path.c_str(), "w");
-    write_to(file);
-    std::fclose(file);
-  }
-
-  static inline int count_ = 0;
-  std::filesystem::path folder_;
-};
-
-TransportOptions secure(const SelfSigned& identity) {
-  TransportOptions options;
-  options.threads = 2;
-  options.tls_certificate = identity.certificate();
-  options.tls_key = identity.key();
-  return options;
-}
-
 TEST(TransportTls, AnswersStreamsAndPipelines) {
   const SelfSigned identity;
-  ToyServer server(secure(identity));
+  ToyServer server(identity.options());
   RawClient client(server.port(), {.tls = true});
   ASSERT_TRUE(client.connected());
   client.send("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n" + std::string(100'000, 'x'));
@@ -97,7 +31,7 @@ TEST(TransportTls, AnswersStreamsAndPipelines) {
 
 TEST(TransportTls, RefusalsArriveWhole) {
   const SelfSigned identity;
-  ToyServer server(secure(identity));
+  ToyServer server(identity.options());
   RawClient client(server.port(), {.tls = true});
   client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4000000\r\n\r\n" + std::string(4'000'000, 'x'));
   EXPECT_EQ(client.read_answer().status, 413);
@@ -106,7 +40,7 @@ TEST(TransportTls, RefusalsArriveWhole) {
 
 TEST(TransportTls, ClientsThatLeaveAreNoticed) {
   const SelfSigned identity;
-  ToyServer server(secure(identity));
+  ToyServer server(identity.options());
   RawClient waiting(server.port(), {.tls = true}), streaming(server.port(), {.tls = true}),
       reset(server.port(), {.tls = true});
   waiting.send(get_tls("/wait"));
@@ -125,7 +59,7 @@ TEST(TransportTls, ClientsThatLeaveAreNoticed) {
 
 TEST(TransportTls, PlainHttpClientsAreRefused) {
   const SelfSigned identity;
-  TransportOptions options = secure(identity);
+  TransportOptions options = identity.options();
   options.header_timeout = std::chrono::milliseconds(300);
   ToyServer server(options);
   RawClient plain(server.port()), silent(server.port());
@@ -138,7 +72,7 @@ TEST(TransportTls, PlainHttpClientsAreRefused) {
 
 TEST(TransportTls, DrainsIdleConnections) {
   const SelfSigned identity;
-  ToyServer server(secure(identity));
+  ToyServer server(identity.options());
   RawClient client(server.port(), {.tls = true});
   client.send(get_tls("/a"));
   EXPECT_EQ(client.read_answer().status, 200);
@@ -148,7 +82,7 @@ TEST(TransportTls, DrainsIdleConnections) {
 
 TEST(TransportTls, Tls12UsesOnlyForwardSecretAuthenticatedCiphers) {
   const SelfSigned rsa(1, SelfSigned::Kind::rsa);
-  ToyServer server(secure(rsa));
+  ToyServer server(rsa.options());
   const auto connects = [&](const char* cipher) {
     return RawClient(server.port(), {.tls = true, .tls12_ciphers = cipher}).connected();
   };
@@ -163,7 +97,7 @@ TEST(TransportTls, Tls12UsesOnlyForwardSecretAuthenticatedCiphers) {
 
 TEST(TransportTls, ReadsCertificateAndKeyAgainWhenTheyChange) {
   const SelfSigned identity(1), next(2);
-  TransportOptions options = secure(identity);
+  TransportOptions options = identity.options();
   options.tls_watch_interval = std::chrono::milliseconds(20);
   ToyServer server(options);
   RawClient old(server.port(), {.tls = true});
@@ -189,7 +123,7 @@ TEST(TransportTls, ABrokenNewCertificateKeepsTheOldOne) {
   };
   {
     const SelfSigned identity(1), next(2);
-    TransportOptions options = secure(identity);
+    TransportOptions options = identity.options();
     options.tls_watch_interval = std::chrono::milliseconds(20);
     ToyServer server(options);
     std::ofstream(identity.certificate()) << "-----BEGIN CERTIFICATE-----\nhalf";

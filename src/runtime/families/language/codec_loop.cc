@@ -57,9 +57,12 @@ void CodecLoop::admit(std::shared_ptr<SpeechJob> job) {
 }
 
 void CodecLoop::put_off_passes(bool off) {
+  if (!may_hold()) return;
   const bool before = put_off_.exchange(off, std::memory_order_relaxed);
-  if (parts_.own_thread && before && !off) ring();
+  if (before && !off) ring();
 }
+
+bool CodecLoop::may_hold() const { return parts_.own_thread && ops::computes_by_itself(ctx_.device); }
 
 void CodecLoop::run() {
   while (!exit_.load()) {
@@ -93,20 +96,20 @@ bool CodecLoop::pass() {
   jobs_.clear();
   const int64_t now = now_us();
   for (const Stream& stream : streams_) jobs_.push_back(describe(stream, now));
-  const std::vector<CodecPiece> pieces = plan_codec(jobs_, limits(now));
+  const bool held = may_hold() && hold_.update(put_off_.load(std::memory_order_relaxed), now);
+  const std::vector<CodecPiece> pieces = plan_codec(jobs_, limits(held));
   if (pieces.empty()) return false;
   decode(pieces);
   return true;
 }
 
 // The frames of a pass are limited by time: no starving stream waits longer than that.
-CodecLimits CodecLoop::limits(int64_t now) {
+CodecLimits CodecLoop::limits(bool only_urgent) const {
   const bool of_device = ops::computes_by_itself(ctx_.device);
   CodecLimits limits{.frame_us = frame_us_,
                      .max_frames_per_pass = kLeastFramesPerPass,
-                     .worth_a_pass = of_device ? 1 : kWorthAPass};
-  if (of_device && parts_.own_thread)
-    limits.only_urgent = hold_.update(put_off_.load(std::memory_order_relaxed), now);
+                     .worth_a_pass = of_device ? 1 : kWorthAPass,
+                     .only_urgent = only_urgent};
   if (frame_cost_us_ == 0) return limits;
   limits.max_frames_per_pass =
       std::clamp(static_cast<int64_t>((of_device ? kPassOfDeviceUs : kPassUs) / frame_cost_us_),

@@ -368,7 +368,7 @@ TEST(MemoryPlan, CountsTheSumsThatWaitOnAGpu) {
 }
 
 // Those of the last layer are as many as sequences, and beyond a number of these none wait.
-TEST(MemoryPlan, CountsTheSumsThatWaitOfFewerSequencesThanThereMayBe) {
+TEST(MemoryPlan, ManySequencesNeedAtLeastTheMemoryOfThoseWhoseSumsWait) {
   SKIP_WITHOUT_CUDA();
   ModelSizes sizes = even_sizes(DType::bf16);
   sizes.language_model = dual_ar::Config::s1_mini();

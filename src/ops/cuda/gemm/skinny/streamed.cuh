@@ -88,7 +88,7 @@ class StreamedSums {
   int segment_, size_, place_ = 0;
 };
 
-// A row of 2,560 inputs in the registers of a warp.
+// A row of up to 3,072 inputs in the registers of a warp.
 using StreamedNorm = RowNormOf<24>;
 
 // By the warps that store: the results of the block's units.
