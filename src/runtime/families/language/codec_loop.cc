@@ -62,7 +62,7 @@ void CodecLoop::put_off_passes(bool off) {
   if (before && !off) ring();
 }
 
-bool CodecLoop::may_hold() const { return parts_.own_thread && ops::computes_by_itself(ctx_.device); }
+bool CodecLoop::may_hold() const { return parts_.own_thread && ops::computes_by_itself(parts_.ctx.device); }
 
 void CodecLoop::run() {
   while (!exit_.load()) {

@@ -79,7 +79,7 @@ class CodecLoop {
   void decode_alone(Stream& stream, int64_t target);
   int64_t earliest_deadline() const;
   CodecLimits limits(bool only_urgent) const;
-  bool may_hold() const;  // passes can run beside a step
+  bool may_hold() const;  // passes can run beside a step; any thread
   void deliver(Stream& stream, int64_t frames, std::span<const float> pcm);
   std::optional<Error> give_rest(Stream& stream);
   void give(Stream& stream, std::span<const float> sound);
