@@ -226,7 +226,8 @@ void norm_attend(Context& ctx, Residual& x, const RmsNorm& norm, const PackedMat
                  const KvLayer& cache, TensorView out) {
   const Workspace::Scope scope(*ctx.workspace);
   const TensorView qkv = ctx.workspace->alloc(DType::f32, {x.rows.dim(0), attention.layout.qkv_width()});
-  if (on_cpu(ctx) || x.pending || !cuda::has_norm_attend(ctx, weight, qkv, attention.layout, plan, cache)) {
+  if (on_cpu(ctx) || x.pending ||
+      !cuda::has_norm_attend(ctx, weight, qkv.dim(0), attention.layout, plan, cache)) {
     norm_linear(ctx, x, norm, weight, qkv);
     return attend(ctx, qkv, attention, head_norms, plan, cache, out);
   }

@@ -93,10 +93,10 @@ void paged_attention(Context& ctx, TensorView qkv, const HeadLayout& layout, con
                      const KvLayer& cache, int64_t window, TensorView out);
 void attend(Context& ctx, TensorView qkv, const AttentionPlan& attention, const QkNorm& norm,
             const BatchPlan& plan, const KvLayer& cache, TensorView out);
-// Whether norm_attend is there, for rows to which nothing is to be added, and expected to gain. qkv: room for
-// the product.
-bool has_norm_attend(Context& ctx, const PackedMatrix& weight, TensorView qkv, const HeadLayout& layout,
+// Whether norm_attend is there, for so many rows to which nothing is to be added, and expected to gain.
+bool has_norm_attend(Context& ctx, const PackedMatrix& weight, int64_t rows, const HeadLayout& layout,
                      const BatchPlan& plan, const KvLayer& cache);
+// qkv: room for the product.
 void norm_attend(Context& ctx, TensorView x, const RmsNorm& norm, const PackedMatrix& weight, TensorView qkv,
                  const AttentionPlan& attention, const QkNorm& head_norms, const BatchPlan& plan,
                  const KvLayer& cache, TensorView out);

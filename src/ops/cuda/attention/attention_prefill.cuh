@@ -179,7 +179,6 @@ struct HeldPositions {
 template <typename P>
 struct PrefillBlock {
   const PrefillArgs<P>& args;
-  HeldPositions held;  // of the piece's rows
   HeadTile tile;
   unsigned reciprocal;  // of its heads
   Piece piece;
@@ -196,8 +195,9 @@ struct PrefillBlock {
   // first: the piece's first row, or -1 where only the piece knows it. Known before, the positions are loaded
   // together with the piece, not after it.
   __device__ PrefillBlock(const PrefillArgs<P>& a, const PieceOrder& order, int first)
+      : PrefillBlock(a, order, first, HeldPositions(a.rows, max(first, 0))) {}
+  __device__ PrefillBlock(const PrefillArgs<P>& a, const PieceOrder& order, int first, HeldPositions held)
       : args(a),
-        held(a.rows, max(first, 0)),
         tile(a.tiling.tile(order.tile)),
         reciprocal(tile.heads == a.tiling.heads_per_tile ? a.tile_reciprocal : row_reciprocal(tile.heads)),
         piece(a, order.piece),

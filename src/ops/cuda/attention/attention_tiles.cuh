@@ -5,6 +5,7 @@
 #include "ops/cuda/attention/attention_rows.cuh"
 #include "ops/cuda/ptx/async_copy.cuh"
 #include "ops/cuda/ptx/mma.cuh"
+#include "ops/cuda/ptx/shared_address.cuh"
 #include "ops/cuda/rows/with_type.cuh"
 
 namespace shoal::ops::cuda {
@@ -36,12 +37,6 @@ struct Swizzle {
   }
 };
 
-// Of shared memory.
-using SharedAddress = uint32_t;
-
-__device__ inline SharedAddress shared_address(const void* p) {
-  return static_cast<SharedAddress>(__cvta_generic_to_shared(p));
-}
 // Of another vector of the row: the address of vector v gives that of v ^ other.
 __device__ inline SharedAddress at_vector(SharedAddress row, int other) { return row ^ 16 * other; }
 

@@ -1,22 +1,11 @@
 // norm_attend() for prompts: the product writes prepared heads, so that qkv, twice as large in f32, is
 // neither written nor read.
 #include "ops/cuda/attention/attention_rows.cuh"
-#include "ops/cuda/gemm/sm90/heads_product.cuh"
+#include "ops/cuda/attention/heads_product.cuh"
 #include "ops/cuda_backend.h"
 
 namespace shoal::ops::cuda {
 namespace {
-
-Product product_of(TensorView x, const PackedMatrix& weight, TensorView qkv) {
-  return {.shape = shape_of(weight),
-          .format = weight.format,
-          .weight = weight.storage.view().data(),
-          .scales = scales_of(weight),
-          .x = x.data(),
-          .x_stride = x.empty() ? 0 : x.stride(0),
-          .rows = qkv.dim(0),
-          .epilogue = into(qkv, weight)};
-}
 
 HeadStores stores_of(const AttentionCall& call, TensorView rounded_q, bool single_rows_aside) {
   const Rows rows = rows_of(call);
@@ -32,12 +21,12 @@ HeadStores stores_of(const AttentionCall& call, TensorView rounded_q, bool singl
 
 }  // namespace
 
-bool has_norm_attend(Context& ctx, const PackedMatrix& weight, TensorView qkv, const HeadLayout& layout,
+bool has_norm_attend(Context& ctx, const PackedMatrix& weight, int64_t rows, const HeadLayout& layout,
                      const BatchPlan& plan, const KvLayer& cache) {
   const DType dtype = cache.k.dtype();
   return !plan.tables.single_rows && layout.head_dim == kStoredHeadDim &&
          (dtype == DType::bf16 || dtype == DType::f16) &&
-         suits_heads(product_of({}, weight, qkv), machine_of(ctx));
+         suits_heads(product_by(weight, rows), machine_of(ctx));
 }
 
 void norm_attend(Context& ctx, TensorView x, const RmsNorm& norm, const PackedMatrix& weight, TensorView qkv,
@@ -53,7 +42,8 @@ void norm_attend(Context& ctx, TensorView x, const RmsNorm& norm, const PackedMa
   {
     const Workspace::Scope operand(*ctx.workspace);
     x = product_operand(ctx, x, weight.format.operand, &norm);
-    heads_product(ctx, product_of(x, weight, qkv), stores_of(call, rounded_q, mixed));
+    const Product product = with_input(product_by(weight, qkv.dim(0), into(qkv, weight)), x);
+    heads_product(ctx, product, stores_of(call, rounded_q, mixed));
   }
   if (mixed) decode_attention(ctx, call, choose_decode_split(ctx, call));
   prefill_attention(ctx, call, rounded_q, mixed);

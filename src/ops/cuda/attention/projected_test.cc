@@ -63,13 +63,20 @@ class ProjectedTest : public attention_testing::AttentionTestOf<CudaTest> {
     const Results together = results_of(
         world, pieces, [&](TensorView x, const BatchPlan& plan, const KvLayer& pages, TensorView out) {
           const TensorView qkv = qkv_of(x);
-          EXPECT_TRUE(has_norm_attend(c, weight_, qkv, world.layout, plan, pages));
+          EXPECT_TRUE(has_norm_attend(c, weight_, qkv.dim(0), world.layout, plan, pages));
           norm_attend(c, x, norm, weight_, qkv, attention, heads, plan, pages, out);
         });
-    expect_same_bits(together.keys, apart.keys);
-    expect_same_bits(together.values, apart.values);
-    expect_same_bits(together.out, apart.out);
-    EXPECT_TRUE(std::ranges::none_of(together.out, [](float value) { return std::isnan(value); }));
+    const Results chosen = results_of(
+        world, pieces, [&](TensorView x, const BatchPlan& plan, const KvLayer& pages, TensorView out) {
+          Residual stream(c, x, weight_.format.operand);
+          ops::norm_attend(c, stream, norm, weight_, attention, heads, plan, pages, out);
+        });
+    for (const Results& results : {together, chosen}) {
+      expect_same_bits(results.keys, apart.keys);
+      expect_same_bits(results.values, apart.values);
+      expect_same_bits(results.out, apart.out);
+      EXPECT_TRUE(std::ranges::none_of(results.out, [](float value) { return std::isnan(value); }));
+    }
   }
 
   PackedMatrix weight_;
@@ -108,8 +115,7 @@ TEST_F(ProjectedTest, OtherCallsAreLeftToTheProductAndAttention) {
     make_weights(world.layout, DType::bf16, false);
     bool taken = true;
     results_of(world, pieces, [&](TensorView x, const BatchPlan& plan, const KvLayer& pages, TensorView) {
-      const TensorView qkv = ctx().workspace->alloc(DType::f32, {x.dim(0), world.layout.qkv_width()});
-      taken = has_norm_attend(ctx(), weight_, qkv, world.layout, plan, pages);
+      taken = has_norm_attend(ctx(), weight_, x.dim(0), world.layout, plan, pages);
     });
     return taken;
   };

@@ -19,15 +19,9 @@ std::optional<UnitKernel> unit_kernel_of(const Context& ctx, const ResidualConvs
 
 Product product_of(const PreparedRows& input, const PackedMatrix& weight, const ProductEpilogue& epilogue,
                    int64_t rows) {
-  return {.shape = shape_of(weight),
-          .format = weight.format,
-          .weight = weight.storage.view().data(),
-          .scales = scales_of(weight),
-          .x = input.x.data(),
-          .x_stride = input.x.stride(0),
-          .rows = rows,
-          .taps = input.taps,
-          .epilogue = epilogue};
+  Product product = with_input(product_by(weight, rows, epilogue), input.x);
+  product.taps = input.taps;
+  return product;
 }
 
 // The rows unchanged, if there is no history.

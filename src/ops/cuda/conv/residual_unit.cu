@@ -12,10 +12,7 @@ namespace {
 // The matrix in 16 bits: weights of 8 are widened in ctx.workspace, and the kernel that is started next waits
 // for them.
 const void* wide_weights(Context& ctx, const PackedMatrix& matrix) {
-  const Product product{.shape = shape_of(matrix),
-                        .format = matrix.format,
-                        .weight = matrix.storage.view().data(),
-                        .scales = scales_of(matrix)};
+  const Product product = product_by(matrix);
   return is_narrow(product) ? widened(ctx, product).weight : product.weight;
 }
 

@@ -9,6 +9,7 @@
 #include "ops/cuda/gemm/operands/matrix_layout.cuh"
 #include "ops/cuda/gemm/operands/operand_map.cuh"
 #include "ops/cuda/ptx/mbarrier.cuh"
+#include "ops/cuda/ptx/shared_address.cuh"
 
 namespace shoal::ops::cuda {
 
@@ -121,8 +122,7 @@ class UnitShared {
   static constexpr int kBytes = kBarriersOffset + ConvBarriers<Sizes::kStages, Sizes::kBuffers>::kBytes;
   static_assert(kBytes <= 232448);
 
-  __device__ explicit UnitShared(char* bytes)
-      : bytes_(bytes), base_(static_cast<uint32_t>(__cvta_generic_to_shared(bytes))) {}
+  __device__ explicit UnitShared(char* bytes) : bytes_(bytes), base_(shared_address(bytes)) {}
 
   __device__ uint32_t weights(int stage) const {
     return base_ + static_cast<uint32_t>(stage * Sizes::kWideBytes);

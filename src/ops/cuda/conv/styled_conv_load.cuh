@@ -8,6 +8,7 @@
 #include "ops/cuda/gemm/operands/matrix_layout.cuh"
 #include "ops/cuda/gemm/operands/operand_map.cuh"
 #include "ops/cuda/ptx/mbarrier.cuh"
+#include "ops/cuda/ptx/shared_address.cuh"
 #include "ops/cuda/rows/segment_rows.cuh"
 
 namespace shoal::ops::cuda {
@@ -89,8 +90,7 @@ class StyledShared {
       kTilesOffset + Sizes::kBuffers * static_cast<int>(sizeof(StyledTile));
   static constexpr int kBytes = kBarriersOffset + ConvBarriers<Sizes::kStages, Sizes::kBuffers>::kBytes;
 
-  __device__ explicit StyledShared(char* bytes)
-      : bytes_(bytes), base_(static_cast<uint32_t>(__cvta_generic_to_shared(bytes))) {}
+  __device__ explicit StyledShared(char* bytes) : bytes_(bytes), base_(shared_address(bytes)) {}
 
   __device__ uint32_t weights(int stage) const {
     return base_ + static_cast<uint32_t>(stage * Sizes::kStageBytes);

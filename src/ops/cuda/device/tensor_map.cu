@@ -7,6 +7,8 @@
 namespace shoal::ops::cuda {
 namespace {
 
+constexpr size_t kMostDims = 5;
+
 using Encode = PFN_cuTensorMapEncodeTiled_v12000;
 
 Encode encoder() {
@@ -18,8 +20,11 @@ Encode encoder() {
 }  // namespace
 
 CUtensorMap tensor_map(const void* data, const TensorBoxes& b) {
+  CHECK(!b.sizes.empty() && b.strides.size() + 1 == b.sizes.size() && b.box.size() == b.sizes.size() &&
+            b.sizes.size() <= kMostDims,
+        "tensor map of ", b.sizes.size(), " sizes, ", b.strides.size(), " strides, a box of ", b.box.size());
   if (!data) return {};  // of a launch that is only planned
-  constexpr cuuint32_t kSteps[] = {1, 1, 1, 1, 1};
+  constexpr cuuint32_t kSteps[kMostDims] = {1, 1, 1, 1, 1};
   CUtensorMap map;
   const CUresult result =
       encoder()(&map, b.type, static_cast<cuuint32_t>(b.sizes.size()), const_cast<void*>(data),

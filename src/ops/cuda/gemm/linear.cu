@@ -12,12 +12,6 @@ namespace {
 // f32 rows as the skinny kernel loads them.
 bool is_vectors(TensorView x) { return is_aligned(x.data()) && x.stride(0) % 4 == 0 && x.dim(1) % 8 == 0; }
 
-Product with_input(Product product, TensorView x) {
-  product.x = x.data();
-  product.x_stride = x.stride(0);
-  return product;
-}
-
 // Whether a kernel takes f32 x as it is, and rounds it after the norm.
 bool rounds_by_itself(Context& ctx, const Product& product, TensorView x, const RmsNorm* norm) {
   if (x.dtype() != DType::f32 || !is_vectors(x) || (norm && !is_aligned(norm->weight.data()))) return false;
@@ -44,12 +38,8 @@ void half_product(Context& ctx, const Product& product, TensorView x, const RmsN
 
 void multiply(Context& ctx, TensorView x, const PackedMatrix& weight, const MatrixShape& shape,
               const ProductEpilogue& epilogue, const RmsNorm* norm = nullptr, TensorView sums = {}) {
-  const Product product{.shape = shape,
-                        .format = weight.format,
-                        .weight = weight.storage.view().data(),
-                        .scales = scales_of(weight),
-                        .rows = x.dim(0),
-                        .epilogue = epilogue};
+  Product product = product_by(weight, x.dim(0), epilogue);
+  product.shape = shape;
   if (weight.format.operand != DType::f32) return half_product(ctx, product, x, norm, sums);
   if (!sums.empty()) add_sums(ctx, sums, x);
   Workspace::Scope scope(*ctx.workspace);

@@ -19,13 +19,7 @@ bool linear_sums(Context& ctx, TensorView in, const PackedMatrix& weight, Tensor
       !adds_later(gemm, machine_of(ctx)))
     return false;
   const Workspace::Scope scope(*ctx.workspace);
-  Product product{.shape = shape_of(weight),
-                  .format = weight.format,
-                  .weight = weight.storage.view().data(),
-                  .scales = scales_of(weight),
-                  .x = in.data(),
-                  .x_stride = in.stride(0),
-                  .rows = in.dim(0)};
+  Product product = with_input(product_by(weight, in.dim(0)), in);
   if (is_narrow(product)) {
     if (swapped_segments(ctx, product, sums)) return true;
     product = widened(ctx, product);

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <cuda_runtime.h>
 
+#include "ops/cuda/ptx/shared_address.cuh"
+
 namespace shoal::ops::cuda {
 
 // A copy with this policy tells the second-level cache to drop what it has read before anything else. For
@@ -44,7 +46,7 @@ __device__ inline void prefetch_sector(const void* from) {
 // Starts a copy of kBytes (4, 8 or 16, both ends aligned to it) from global to shared memory.
 template <int kBytes>
 __device__ inline void copy_async(void* to_shared, const void* from) {
-  const uint32_t to = static_cast<uint32_t>(__cvta_generic_to_shared(to_shared));
+  const uint32_t to = shared_address(to_shared);
   if constexpr (kBytes == 16)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(__cvta_generic_to_global(from))
                  : "memory");

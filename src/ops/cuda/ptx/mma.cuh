@@ -5,6 +5,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include "ops/cuda/ptx/shared_address.cuh"
+
 namespace shoal::ops::cuda {
 
 // sums += a b, 16 rows by 8 outputs over 16 inputs.
@@ -37,7 +39,7 @@ __device__ inline uint4 load_operand(const uint4* chunk) {
   uint4 v;
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-               : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(chunk)))
+               : "r"(shared_address(chunk))
                : "memory");
   return v;
 }

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "ops/cuda/ptx/mbarrier.cuh"
+#include "ops/cuda/ptx/shared_address.cuh"
 #include "ops/cuda/sequence/lstm_step.cuh"
 
 namespace shoal::ops::cuda {
@@ -21,10 +22,6 @@ static_assert(kMostStates * kClusterHidden / 4 <= kTeamThreads, "a thread for ea
 #if __CUDA_ARCH__ >= 900
 
 constexpr int kDepthSteps = kClusterHidden / kStepDepth;
-
-__device__ inline uint32_t shared_address(const void* pointer) {
-  return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
-}
 
 #endif
 

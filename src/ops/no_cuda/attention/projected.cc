@@ -3,7 +3,7 @@
 
 namespace shoal::ops::cuda {
 
-bool has_norm_attend(Context&, const PackedMatrix&, TensorView, const HeadLayout&, const BatchPlan&,
+bool has_norm_attend(Context&, const PackedMatrix&, int64_t, const HeadLayout&, const BatchPlan&,
                      const KvLayer&) {
   return false;
 }

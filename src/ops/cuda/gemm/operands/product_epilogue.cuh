@@ -10,15 +10,20 @@
 namespace shoal::ops::cuda {
 
 __device__ inline float activated(float v, Activation activation) {
-  if (activation == Activation::none) return v;
-  if (activation == Activation::gelu)
-    return __fmul_rn(__fmul_rn(0.5f, v), __fadd_rn(1.0f, erff(__fmul_rn(v, 0.70710678118654752f))));
-  if (activation == Activation::gelu_tanh) {
-    const float cubic = __fmul_rn(__fmul_rn(v, v), __fmul_rn(v, 0.044715f));
-    const float curve = tanhf(__fmul_rn(0.79788456080286536f, __fadd_rn(v, cubic)));
-    return __fmul_rn(__fmul_rn(0.5f, v), __fadd_rn(1.0f, curve));
+  switch (activation) {
+    case Activation::none:
+      return v;
+    case Activation::gelu:
+      return __fmul_rn(__fmul_rn(0.5f, v), __fadd_rn(1.0f, erff(__fmul_rn(v, 0.70710678118654752f))));
+    case Activation::gelu_tanh: {
+      const float cubic = __fmul_rn(__fmul_rn(v, v), __fmul_rn(v, 0.044715f));
+      const float curve = tanhf(__fmul_rn(0.79788456080286536f, __fadd_rn(v, cubic)));
+      return __fmul_rn(__fmul_rn(0.5f, v), __fadd_rn(1.0f, curve));
+    }
+    case Activation::tanh:
+      return tanhf(v);
   }
-  return tanhf(v);
+  return v;  // no value of Activation
 }
 
 // x / y to within an ulp, for y in 1 .. 2^126. Without the branches of an exact division, after which values

@@ -87,4 +87,20 @@ inline MatrixShape shape_of(const PackedMatrix& matrix, bool paired = false) {
   return {.outputs = matrix.outputs, .taps = matrix.taps, .depth = matrix.depth, .paired = paired};
 }
 
+// By a packed matrix that is not paired; the rows that it multiplies are still to be given.
+inline Product product_by(const PackedMatrix& matrix, int64_t rows = 0,
+                          const ProductEpilogue& epilogue = {}) {
+  return {.shape = shape_of(matrix),
+          .format = matrix.format,
+          .weight = matrix.storage.view().data(),
+          .scales = scales_of(matrix),
+          .rows = rows,
+          .epilogue = epilogue};
+}
+inline Product with_input(Product product, TensorView x) {
+  product.x = x.data();
+  product.x_stride = x.stride(0);
+  return product;
+}
+
 }  // namespace shoal::ops::cuda

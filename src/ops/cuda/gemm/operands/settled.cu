@@ -7,6 +7,7 @@
 #include "ops/cuda/gemm/operands/settled.cuh"
 #include "ops/cuda/ptx/async_copy.cuh"
 #include "ops/cuda/ptx/mbarrier.cuh"
+#include "ops/cuda/ptx/shared_address.cuh"
 #include "ops/cuda/rows/narrowed.cuh"
 #include "ops/cuda/rows/row_norm.cuh"
 #include "ops/cuda/rows/with_type.cuh"
@@ -88,7 +89,7 @@ __global__ void __launch_bounds__(kThreads) settled_operand_kernel(const SettleA
     leave_cluster();  // all have begun
   }
   constexpr int kTogether = 2 / kBlocks;
-  const auto shared = static_cast<uint32_t>(__cvta_generic_to_shared(shared_fours));
+  const auto shared = shared_address(shared_fours);
   wait_for_inputs();
   settle_row<kThreads, kTogether>(a, row, begin, end, [&](int k, const float4& four) {
     if constexpr (kBlocks == 1) {

@@ -246,7 +246,7 @@ __global__ void __launch_bounds__(kSkinnyThreads, kTileRows == 2 ? 4 : 3)
             tiles = min(a.segment_tiles, a.row_tiles - begin);
   if (kInput == SkinnyInput::normed) load_norm(a, at, shared);
   using Operands = TileOperands<T, kWeights, kTileRows>;
-  [[maybe_unused]] const OneNormedRow<T> one_row(a, kInput == SkinnyInput::normed);
+  [[maybe_unused]] const OneNormedRow<T> one_row(a, kInput == SkinnyInput::normed && a.rows == 1);
   SegmentWeights<kBits> weights(a, at, shared, first, valid, begin, tiles);
   Operands operands(a, begin);
   operands.ask_for_scales(a.scales + first * kTileOutputs, valid);

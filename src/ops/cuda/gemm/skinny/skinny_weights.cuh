@@ -6,6 +6,7 @@
 #include "ops/cuda/gemm/skinny/skinny_arguments.cuh"
 #include "ops/cuda/ptx/async_copy.cuh"
 #include "ops/cuda/ptx/mbarrier.cuh"
+#include "ops/cuda/ptx/shared_address.cuh"
 
 namespace shoal::ops::cuda {
 
@@ -25,17 +26,17 @@ class SegmentWeights {
     to_ = shared + warp * a.segment_stride;
 #if __CUDA_ARCH__ >= 900
     if (a.joined) {
-      barriers_ = address_of(shared + at.barriers);
+      barriers_ = shared_address(shared + at.barriers);
       if (threadIdx.x == 0) {
         init_barrier(barriers_, 1);
         show_barriers();
         arrive_expecting(barriers_, valid * a.row_stride);
-        copy_bulk_once(address_of(shared), from_, valid * a.row_stride, barriers_);
+        copy_bulk_once(shared_address(shared), from_, valid * a.row_stride, barriers_);
       }
       __syncthreads();
       return;
     }
-    barriers_ = address_of(shared + at.barriers + warp * kMostStages * 8);
+    barriers_ = shared_address(shared + at.barriers + warp * kMostStages * 8);
     if (lane() == 0) {
       for (int stage = 0; stage < a.stages; ++stage) init_barrier(barriers_ + stage * 8, 1);
       show_barriers();
@@ -84,9 +85,6 @@ class SegmentWeights {
     return form().records(begin, tiles) * form().record_bytes();
   }
   static __device__ int lane() { return static_cast<int>(threadIdx.x % 32); }
-  static __device__ uint32_t address_of(const void* shared) {
-    return static_cast<uint32_t>(__cvta_generic_to_shared(shared));
-  }
 
   __device__ void copy(int piece) {
     const int done = piece * a_.stage_tiles, count = min(a_.stage_tiles, tiles_ - done);
@@ -99,7 +97,7 @@ class SegmentWeights {
     const uint32_t barrier = barriers_ + piece % a_.stages * 8;
     arrive_expecting(barrier, valid_ * bytes);
     for (int r = 0; r < valid_; ++r)
-      copy_bulk_once(address_of(to + r * a_.place_bytes), from + r * row_bytes, bytes, barrier);
+      copy_bulk_once(shared_address(to + r * a_.place_bytes), from + r * row_bytes, bytes, barrier);
 #else
     for (int r = 0; r < valid_; ++r)
       for (int at = lane() * 16; at < bytes; at += 32 * 16)

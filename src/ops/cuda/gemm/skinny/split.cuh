@@ -9,6 +9,7 @@
 #include "ops/cuda/gemm/skinny/skinny.cuh"
 #include "ops/cuda/gemm/skinny/split_cut.h"
 #include "ops/cuda/gemm/skinny/streamed_weights.cuh"
+#include "ops/cuda/ptx/shared_address.cuh"
 
 namespace shoal::ops::cuda {
 
@@ -43,8 +44,7 @@ class SplitSums {
  public:
   // By all threads of both blocks, before either sends.
   __device__ SplitSums(const SkinnyArguments& a, const SplitShared& at, const SplitPart& part, char* shared)
-      : sums_(static_cast<uint32_t>(__cvta_generic_to_shared(shared + at.sums))),
-        arrived_(static_cast<uint32_t>(__cvta_generic_to_shared(shared + at.arrived))) {
+      : sums_(shared_address(shared + at.sums)), arrived_(shared_address(shared + at.arrived)) {
     if (threadIdx.x == 0) {
       const int own = (part.end - part.first - part.rank + 1) / kSplitBlocks;
       init_barrier(arrived_, 1);

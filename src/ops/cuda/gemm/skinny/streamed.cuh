@@ -10,6 +10,7 @@
 
 #include "ops/cuda/gemm/skinny/skinny.cuh"
 #include "ops/cuda/gemm/skinny/streamed_weights.cuh"
+#include "ops/cuda/ptx/shared_address.cuh"
 
 namespace shoal::ops::cuda {
 
@@ -53,7 +54,7 @@ class StreamedSums {
  public:
   __device__ StreamedSums(const SkinnyArguments& a, const StreamedShared& at, char* shared)
       : sums_(reinterpret_cast<float*>(shared + at.sums)),
-        barriers_(static_cast<uint32_t>(__cvta_generic_to_shared(shared + at.turns))),
+        barriers_(shared_address(shared + at.turns)),
         segment_(StreamedShared::segment_sums_bytes(a) / 4),
         size_(a.segments * segment_) {}
 

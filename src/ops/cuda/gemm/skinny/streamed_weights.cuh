@@ -3,6 +3,7 @@
 
 #include "ops/cuda/gemm/skinny/streamed_cut.h"
 #include "ops/cuda/ptx/mbarrier.cuh"
+#include "ops/cuda/ptx/shared_address.cuh"
 
 namespace shoal::ops::cuda {
 
@@ -35,8 +36,7 @@ class StreamedWeights {
     from_ = start_of_row(rows.first);
     const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x / 32), 0);
     ring_ = shared + warp * a.segment_bytes();
-    barriers_ =
-        static_cast<uint32_t>(__cvta_generic_to_shared(shared + barriers + warp * kMostStreamedStages * 8));
+    barriers_ = shared_address(shared + barriers + warp * kMostStreamedStages * 8);
     if (lane() == 0) {
       for (int stage = 0; stage < stages_; ++stage) init_barrier(barriers_ + stage * 8, 1);
       show_barriers();
@@ -73,7 +73,7 @@ class StreamedWeights {
       const int count = min(a_.stage_tiles, tiles_ - done_), valid = min(a_.block_rows, rows_left_);
       const auto bytes = static_cast<uint32_t>(form().records(begin_ + done_, count) * form().record_bytes());
       const uint32_t barrier = barriers_ + fill_ * 8;
-      const auto to = static_cast<uint32_t>(__cvta_generic_to_shared(ring_)) + fill_ * a_.stage_bytes();
+      const auto to = shared_address(ring_) + fill_ * a_.stage_bytes();
       const int start = form().start_of(begin_ + done_);
       arrive_expecting(barrier, valid * bytes);
       if constexpr (kCounted) {

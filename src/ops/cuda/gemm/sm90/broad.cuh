@@ -14,6 +14,7 @@
 #include "ops/cuda/gemm/sm90/resident_mma.cuh"
 #include "ops/cuda/gemm/sm90/stage_ring.cuh"
 #include "ops/cuda/gemm/sm90/wide_store.cuh"
+#include "ops/cuda/ptx/shared_address.cuh"
 
 namespace shoal::ops::cuda {
 
@@ -199,7 +200,7 @@ __global__ void __launch_bounds__(kBroadThreads, 1)
     broad_kernel(const __grid_constant__ BroadArguments arguments) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) char shared_bytes[];
-  const BroadBlock<kOutputs> block(arguments, static_cast<uint32_t>(__cvta_generic_to_shared(shared_bytes)));
+  const BroadBlock<kOutputs> block(arguments, shared_address(shared_bytes));
   const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x / 32), 0);
   const bool leads = threadIdx.x % 32 == 0;
   if (warp == kBroadConsumerWarps && leads) block.init_barriers();

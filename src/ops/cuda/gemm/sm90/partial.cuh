@@ -13,6 +13,7 @@
 #include "ops/cuda/gemm/sm90/partial_product.h"
 #include "ops/cuda/gemm/sm90/resident_mma.cuh"
 #include "ops/cuda/ptx/mbarrier.cuh"
+#include "ops/cuda/ptx/shared_address.cuh"
 
 namespace shoal::ops::cuda {
 
@@ -119,8 +120,7 @@ __global__ void __launch_bounds__(128 * kRowGroups)
     partial_kernel(const __grid_constant__ PartialArguments a) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) char shared_bytes[];
-  const PartialBlock<kRowGroups, kTileRows> block(
-      a, static_cast<uint32_t>(__cvta_generic_to_shared(shared_bytes)));
+  const PartialBlock<kRowGroups, kTileRows> block(a, shared_address(shared_bytes));
   block.start_weights();
   __syncwarp();
   wait_for_inputs();

@@ -60,14 +60,7 @@ class ProductBitsOf : public Sm90Test, public testing::WithParamInterface<Format
   template <typename Multiply>
   std::vector<float> onto_y(const PackedMatrix& weight, TensorView x, Multiply multiply) {
     const Tensor y = put(random_values(x.dim(0) * weight.outputs, 6), {x.dim(0), weight.outputs});
-    multiply(Product{.shape = shape_of(weight),
-                     .format = weight.format,
-                     .weight = weight.storage.view().data(),
-                     .scales = scales_of(weight),
-                     .x = x.data(),
-                     .x_stride = x.stride(0),
-                     .rows = x.dim(0),
-                     .epilogue = into(y, weight, {.accumulate = true})});
+    multiply(with_input(product_by(weight, x.dim(0), into(y, weight, {.accumulate = true})), x));
     return get(y);
   }
   // Of weights of fewer bits, once they are widened.

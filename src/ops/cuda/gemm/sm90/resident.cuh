@@ -13,6 +13,7 @@
 #include "ops/cuda/gemm/sm90/resident_arguments.cuh"
 #include "ops/cuda/gemm/sm90/resident_mma.cuh"
 #include "ops/cuda/gemm/sm90/wide_store.cuh"
+#include "ops/cuda/ptx/shared_address.cuh"
 
 namespace shoal::ops::cuda {
 
@@ -117,7 +118,7 @@ __global__ void __launch_bounds__(kResidentThreads, 1)
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   constexpr int kOutputs = kTileRows * kTileOutputs, kPitch = kOutputs + kWideSumPadding;
   extern __shared__ __align__(1024) char shared_bytes[];
-  const ResidentShared shared{a, static_cast<uint32_t>(__cvta_generic_to_shared(shared_bytes))};
+  const ResidentShared shared{a, shared_address(shared_bytes)};
   const int first = static_cast<int>(blockIdx.x) * kTileRows;
   if (threadIdx.x == 0) start_block(shared, first, min(kTileRows, a.tile.tile_rows - first));
   if (threadIdx.x == 32) prefetch_map(a.rows);

@@ -21,6 +21,7 @@
 #include "ops/cuda/gemm/sm90/swapped_arguments.cuh"
 #include "ops/cuda/ptx/mbarrier.cuh"
 #include "ops/cuda/ptx/mma.cuh"
+#include "ops/cuda/ptx/shared_address.cuh"
 #include "ops/cuda/ptx/wgmma.cuh"
 
 namespace shoal::ops::cuda {
@@ -59,7 +60,7 @@ struct SwappedBlock {
   uint32_t base;
 
   __device__ SwappedBlock(const SwappedArguments& arguments, char* bytes)
-      : a(arguments), shared(bytes), base(static_cast<uint32_t>(__cvta_generic_to_shared(bytes))) {}
+      : a(arguments), shared(bytes), base(shared_address(bytes)) {}
 
   __device__ int x_bytes() const { return a.plan.rows * 128; }  // of a stage
   __device__ uint32_t rows(int stage) const { return base + static_cast<uint32_t>(stage * x_bytes()); }

@@ -13,6 +13,7 @@
 
 #include "ops/cuda/device/launch.cuh"
 #include "ops/cuda/gemm/sm90/wide_store.cuh"
+#include "ops/cuda/ptx/shared_address.cuh"
 #include "ops/cuda/ptx/wgmma.cuh"
 
 namespace shoal::ops::cuda {
@@ -184,7 +185,7 @@ __device__ inline void run_warps(const WideArguments& arguments, const WideShare
   if (threadIdx.x == 32 && arguments.has_row_map()) prefetch_map(arguments.rows);
   __syncthreads();
   if (warp < 4) {
-    if constexpr (kRegisters > 0) give_registers<kLoaderRegisters>();
+    if constexpr (kRegisters > 0) give_registers<kWideLoaderRegisters>();
     const bool leads = threadIdx.x % 32 == 0;
     if (warp == 0) {
       if (leads) load_weights<kShape>(arguments, shared);
@@ -209,8 +210,7 @@ __global__ void __launch_bounds__(kWideShapes[kShape].threads(), kWideShapes[kSh
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   using Sizes = WideSizes<kShape>;
   extern __shared__ __align__(1024) char shared_bytes[];
-  const WideShared<kShape> shared{arguments.plan,
-                                  static_cast<uint32_t>(__cvta_generic_to_shared(shared_bytes))};
+  const WideShared<kShape> shared{arguments.plan, shared_address(shared_bytes)};
   float* const sums = reinterpret_cast<float*>(shared_bytes + arguments.plan.sums_offset);
   run_warps<kShape>(arguments, shared, [&](int group) {
     const int warp = static_cast<int>(threadIdx.x / 32) - 4;
@@ -222,7 +222,7 @@ __global__ void __launch_bounds__(kWideShapes[kShape].threads(), kWideShapes[kSh
   if constexpr (Sizes::kThis.split) {
     const WideWork<kShape> work(arguments);
     const int64_t first_row = static_cast<int64_t>(work.row_block()) * Sizes::kRows;
-    const auto sums_at = static_cast<uint32_t>(__cvta_generic_to_shared(sums));
+    const auto sums_at = shared_address(sums);
     __syncwarp();
     synchronize_cluster();
     if (arguments.tile.paired)

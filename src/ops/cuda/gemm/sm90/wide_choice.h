@@ -50,7 +50,7 @@ constexpr std::array<WideShape, 17> kWideShapes = {{
 constexpr int kSegmentsShape = 11, kTallSegmentsShape = 14, kSmallSegmentsShape = 16;
 
 // The registers left to a loading thread if the others take more.
-constexpr int kLoaderRegisters = 56;
+constexpr int kWideLoaderRegisters = 56;
 
 struct WideChoice {
   int shape = 0;    // of kWideShapes

@@ -6,6 +6,7 @@
 #include "ops/cuda/gemm/operands/tile_arguments.cuh"
 #include "ops/cuda/gemm/tile/tile_choice.h"
 #include "ops/cuda/ptx/async_copy.cuh"
+#include "ops/cuda/ptx/shared_address.cuh"
 
 namespace shoal::ops::cuda {
 
@@ -41,10 +42,7 @@ class TileLoader {
   // Tiles [begin, end) of the rows of tiles of the block.
   __device__ TileLoader(const TileArguments& arguments, char* stages, int thread, int output_block, int begin,
                         int end)
-      : arguments_(arguments),
-        stages_(static_cast<uint32_t>(__cvta_generic_to_shared(stages))),
-        thread_(thread),
-        end_(end) {
+      : arguments_(arguments), stages_(shared_address(stages)), thread_(thread), end_(end) {
     tap_ = begin / arguments.tap_tiles;
     chunk_ = (begin - tap_ * arguments.tap_tiles) * 4 + thread % 4;
     const int first = output_block * (Sizes::kOutputs / kTileOutputs);

@@ -1,9 +1,10 @@
 // A product of wide.cuh whose blocks have 128 rows of one head each. A row of a head is in four lanes, as
 // sixteen pairs of each, so that its norm adds up squares as a warp with a head does (HeadPairs): pair p + 32
 // to p, then what 16, 8 and 4 lanes apart would add, which one lane has here, then the lanes.
+#include "ops/cuda/attention/heads_product.cuh"
 #include "ops/cuda/device/launch.cuh"
-#include "ops/cuda/gemm/sm90/heads_product.cuh"
 #include "ops/cuda/gemm/sm90/wide.cuh"
+#include "ops/cuda/ptx/shared_address.cuh"
 #include "ops/cuda/rows/with_type.cuh"
 
 namespace shoal::ops::cuda {
@@ -142,8 +143,7 @@ __global__ void __launch_bounds__(kWideShapes[kHeadsShape].threads(), kWideShape
     heads_kernel(const __grid_constant__ HeadArguments arguments) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) char shared_bytes[];
-  const WideShared<kHeadsShape> shared{arguments.wide.plan,
-                                       static_cast<uint32_t>(__cvta_generic_to_shared(shared_bytes))};
+  const WideShared<kHeadsShape> shared{arguments.wide.plan, shared_address(shared_bytes)};
   run_warps<kHeadsShape>(arguments.wide, shared, [&](int group) {
     WideConsumer<T, kHeadsShape> consumer(arguments.wide, shared, group);
     for (WideWork<kHeadsShape> work(arguments.wide); work.has_result(); work.next()) {
@@ -178,7 +178,10 @@ void heads_product(Context& ctx, const Product& product, const HeadStores& store
   const WideChoice choice{kHeadsShape};
   const Machine machine = machine_of(ctx);
   const HeadArguments arguments{wide_arguments(product, choice, nullptr, machine), stores};
-  CHECK(arguments.wide.tile.plain, "a product of heads with another epilogue than a bias");
+  const ProductEpilogue& epilogue = product.epilogue;
+  CHECK(
+      arguments.wide.tile.plain && !epilogue.scale && !epilogue.accumulate && epilogue.y_dtype == DType::f32,
+      "a product of heads with another epilogue than a bias");
   const WideShape& shape = kWideShapes[kHeadsShape];
   const Grid grid{.blocks = dim3(static_cast<unsigned>(wide_blocks(arguments.wide, choice, machine))),
                   .threads = dim3(static_cast<unsigned>(shape.threads())),
