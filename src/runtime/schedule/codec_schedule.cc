@@ -48,6 +48,10 @@ bool can_wait(std::span<const CodecJob* const> streams, int64_t worth_a_pass) {
   return waiting < worth_a_pass;
 }
 
+bool waits_for_first_sound(const CodecJob& job) {
+  return !job.whole && !job.started && job.waiting_frames > 0;
+}
+
 }  // namespace
 
 int64_t wanted_frames(const CodecJob& job, int64_t frame_us) {
@@ -89,6 +93,12 @@ bool PassHold::update(bool wanted, int64_t now_us) {
   if (now_us - since_us_ < kMostHeldUs) return true;
   since_us_ = now_us;  // who is not due yet is looked at again
   return false;
+}
+
+bool FirstSounds::update(std::span<const CodecJob> jobs) {
+  went_first_ =
+      !went_first_ && jobs.size() <= kMostStreams && std::ranges::any_of(jobs, waits_for_first_sound);
+  return went_first_;
 }
 
 }  // namespace shoal::runtime

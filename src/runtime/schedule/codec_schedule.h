@@ -64,4 +64,17 @@ class PassHold {
   int64_t since_us_ = 0;  // 0: not wanted
 };
 
+// While a first sound is due, every second pass is of urgent streams alone: it is short, so the sound leaves
+// soon. Among very many streams the others would lose too much.
+class FirstSounds {
+ public:
+  static constexpr size_t kMostStreams = 64;
+
+  // Returns whether a pass that is planned now is of urgent streams alone.
+  bool update(std::span<const CodecJob> jobs);
+
+ private:
+  bool went_first_ = false;  // the last time
+};
+
 }  // namespace shoal::runtime

@@ -266,6 +266,30 @@ TEST(PlanCodec, OnlyUrgentLeavesOutStreamsWithSoundAndWholeFiles) {
   EXPECT_EQ(planned(true), (std::vector<JobId>{3, 4}));
 }
 
+TEST(FirstSounds, GoFirstInEverySecondPassOfNotTooManyStreams) {
+  CodecJob first = stream(1, 1, 0);
+  first.started = false;
+  std::vector<CodecJob> jobs = {stream(2, 8, 30), first};
+  FirstSounds sounds;
+  EXPECT_TRUE(sounds.update(jobs));
+  EXPECT_FALSE(sounds.update(jobs));  // the others' turn
+  EXPECT_TRUE(sounds.update(jobs));
+  jobs.back().started = true;  // has been heard
+  EXPECT_FALSE(sounds.update(jobs));
+  EXPECT_FALSE(sounds.update(jobs));
+  jobs.back() = first;
+  jobs.back().waiting_frames = 0;  // its prompt is not through yet
+  EXPECT_FALSE(sounds.update(jobs));
+  jobs.back() = whole_file(1, 20);
+  EXPECT_FALSE(sounds.update(jobs));
+  jobs.back() = first;
+  while (jobs.size() < FirstSounds::kMostStreams) jobs.push_back(stream(100, 0, 4));
+  EXPECT_TRUE(sounds.update(jobs));
+  EXPECT_FALSE(sounds.update(jobs));
+  jobs.push_back(stream(100, 0, 4));
+  EXPECT_FALSE(sounds.update(jobs));
+}
+
 TEST(PassHold, HoldsWhileItIsWantedButNotForLong) {
   constexpr int64_t kMost = PassHold::kMostHeldUs;
   PassHold hold;

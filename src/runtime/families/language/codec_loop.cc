@@ -96,11 +96,17 @@ bool CodecLoop::pass() {
   jobs_.clear();
   const int64_t now = now_us();
   for (const Stream& stream : streams_) jobs_.push_back(describe(stream, now));
-  const bool held = may_hold() && hold_.update(put_off_.load(std::memory_order_relaxed), now);
-  const std::vector<CodecPiece> pieces = plan_codec(jobs_, limits(held));
+  const std::vector<CodecPiece> pieces = plan_codec(jobs_, limits(is_for_urgent(now)));
   if (pieces.empty()) return false;
   decode(pieces);
   return true;
+}
+
+bool CodecLoop::is_for_urgent(int64_t now) {
+  if (!may_hold()) return false;
+  const bool held = hold_.update(put_off_.load(std::memory_order_relaxed), now);
+  const bool goes_first = first_sounds_.update(jobs_);
+  return held || goes_first;
 }
 
 // The frames of a pass are limited by time: no starving stream waits longer than that.

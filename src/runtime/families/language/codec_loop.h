@@ -79,7 +79,8 @@ class CodecLoop {
   void decode_alone(Stream& stream, int64_t target);
   int64_t earliest_deadline() const;
   CodecLimits limits(bool only_urgent) const;
-  bool may_hold() const;  // passes can run beside a step; any thread
+  bool may_hold() const;            // passes can run beside a step; any thread
+  bool is_for_urgent(int64_t now);  // the pass that is planned for jobs_
   void deliver(Stream& stream, int64_t frames, std::span<const float> pcm);
   std::optional<Error> give_rest(Stream& stream);
   void give(Stream& stream, std::span<const float> sound);
@@ -103,6 +104,7 @@ class CodecLoop {
   int failed_rounds_ = 0;
   double frame_cost_us_ = 0;  // of decoding one, lately
   PassHold hold_;
+  FirstSounds first_sounds_;
 
   std::atomic<bool> divided_{false}, put_off_{false};
   std::atomic<int64_t> workspace_bytes_{0};
