@@ -84,21 +84,21 @@ std::vector<CodecPiece> plan_codec(std::span<const CodecJob> jobs, const CodecLi
   return pieces;
 }
 
-bool PassHold::update(bool wanted, int64_t now_us) {
-  if (!wanted) {
-    since_us_ = 0;
-    return false;
+bool UrgentPasses::next(bool held, std::span<const CodecJob> jobs, int64_t now_us) {
+  if (held) {
+    went_first_ = false;
+    return holds(now_us);
   }
-  if (since_us_ == 0) since_us_ = now_us;
-  if (now_us - since_us_ < kMostHeldUs) return true;
-  since_us_ = now_us;  // who is not due yet is looked at again
-  return false;
+  held_since_us_ = 0;
+  went_first_ = !went_first_ && jobs.size() <= kMostJobs && std::ranges::any_of(jobs, waits_for_first_sound);
+  return went_first_;
 }
 
-bool FirstSounds::update(std::span<const CodecJob> jobs) {
-  went_first_ =
-      !went_first_ && jobs.size() <= kMostStreams && std::ranges::any_of(jobs, waits_for_first_sound);
-  return went_first_;
+bool UrgentPasses::holds(int64_t now_us) {
+  if (held_since_us_ == 0) held_since_us_ = now_us;
+  if (now_us - held_since_us_ < kMostHeldUs) return true;
+  held_since_us_ = now_us;  // who is not due yet is looked at again
+  return false;
 }
 
 }  // namespace shoal::runtime

@@ -1,4 +1,4 @@
-// Plans what the codec decodes next: pure functions, and one state with the clock given.
+// Plans what the codec decodes next: pure functions, and one small state with the clock given.
 #pragma once
 
 #include <cstdint>
@@ -49,32 +49,25 @@ int64_t wanted_frames(const CodecJob& job, int64_t frame_us);
 // is due, while it is not worth a pass.
 std::vector<CodecPiece> plan_codec(std::span<const CodecJob> jobs, const CodecLimits& limits);
 
-// Keeps passes out of a step's way (puts_passes_off), but for at most kMostHeldUs at a time: where all steps
-// have prompts, the sound must still be made.
-class PassHold {
+// Decides which passes are of urgent streams alone: short ones, so that what somebody waits for comes sooner
+// (docs/perf/notebook-engine.md). Beside a step with long prompts (puts_passes_off) all of them, but for one
+// each kMostHeldUs: where all steps have prompts, the sound must still be made. Otherwise every second one
+// while a first sound is due; with more than kMostJobs jobs the others would lose too much.
+class UrgentPasses {
  public:
   static constexpr int64_t kMostHeldUs = 40'000;
+  static constexpr size_t kMostJobs = 64;
 
-  // Returns whether a pass that is planned now is of urgent streams alone. wanted: by the step that runs.
-  bool update(bool wanted, int64_t now_us);
-  // When the others must be looked at again; 0: no step wants them held.
-  int64_t ends_us() const { return since_us_ == 0 ? 0 : since_us_ + kMostHeldUs; }
-
- private:
-  int64_t since_us_ = 0;  // 0: not wanted
-};
-
-// While a first sound is due, every second pass is of urgent streams alone: it is short, so the sound leaves
-// soon. Among very many streams the others would lose too much.
-class FirstSounds {
- public:
-  static constexpr size_t kMostStreams = 64;
-
-  // Returns whether a pass that is planned now is of urgent streams alone.
-  bool update(std::span<const CodecJob> jobs);
+  // Once before each pass: whether it is one of them. held: by the step that runs.
+  bool next(bool held, std::span<const CodecJob> jobs, int64_t now_us);
+  // When the others must be looked at again; 0: no step holds them.
+  int64_t ends_us() const { return held_since_us_ == 0 ? 0 : held_since_us_ + kMostHeldUs; }
 
  private:
-  bool went_first_ = false;  // the last time
+  bool holds(int64_t now_us);
+
+  int64_t held_since_us_ = 0;  // 0: not held
+  bool went_first_ = false;    // the pass before, for a first sound
 };
 
 }  // namespace shoal::runtime

@@ -266,47 +266,69 @@ TEST(PlanCodec, OnlyUrgentLeavesOutStreamsWithSoundAndWholeFiles) {
   EXPECT_EQ(planned(true), (std::vector<JobId>{3, 4}));
 }
 
-TEST(FirstSounds, GoFirstInEverySecondPassOfNotTooManyStreams) {
-  CodecJob first = stream(1, 1, 0);
-  first.started = false;
-  std::vector<CodecJob> jobs = {stream(2, 8, 30), first};
-  FirstSounds sounds;
-  EXPECT_TRUE(sounds.update(jobs));
-  EXPECT_FALSE(sounds.update(jobs));  // the others' turn
-  EXPECT_TRUE(sounds.update(jobs));
-  jobs.back().started = true;  // has been heard
-  EXPECT_FALSE(sounds.update(jobs));
-  EXPECT_FALSE(sounds.update(jobs));
-  jobs.back() = first;
-  jobs.back().waiting_frames = 0;  // its prompt is not through yet
-  EXPECT_FALSE(sounds.update(jobs));
-  jobs.back() = whole_file(1, 20);
-  EXPECT_FALSE(sounds.update(jobs));
-  jobs.back() = first;
-  while (jobs.size() < FirstSounds::kMostStreams) jobs.push_back(stream(100, 0, 4));
-  EXPECT_TRUE(sounds.update(jobs));
-  EXPECT_FALSE(sounds.update(jobs));
-  jobs.push_back(stream(100, 0, 4));
-  EXPECT_FALSE(sounds.update(jobs));
+CodecJob first_sound(JobId id) {
+  CodecJob job = stream(id, 1, 0);
+  job.started = false;
+  return job;
 }
 
-TEST(PassHold, HoldsWhileItIsWantedButNotForLong) {
-  constexpr int64_t kMost = PassHold::kMostHeldUs;
-  PassHold hold;
-  EXPECT_FALSE(hold.update(false, 1));
-  EXPECT_EQ(hold.ends_us(), 0);
-  EXPECT_TRUE(hold.update(true, 10));
-  EXPECT_EQ(hold.ends_us(), 10 + kMost);
-  EXPECT_TRUE(hold.update(true, 9 + kMost));
-  EXPECT_FALSE(hold.update(true, 10 + kMost));  // one pass of everybody
-  EXPECT_EQ(hold.ends_us(), 10 + 2 * kMost);    // if nobody was due: again
-  EXPECT_TRUE(hold.update(true, 11 + kMost));
-  EXPECT_TRUE(hold.update(true, 9 + 2 * kMost));
-  EXPECT_FALSE(hold.update(true, 10 + 2 * kMost));
-  EXPECT_FALSE(hold.update(false, 11 + 2 * kMost));
-  EXPECT_EQ(hold.ends_us(), 0);
-  EXPECT_TRUE(hold.update(true, 9 + 3 * kMost));
-  EXPECT_EQ(hold.ends_us(), 9 + 4 * kMost);  // from the beginning
+TEST(UrgentPasses, AreEverySecondWhileAFirstSoundIsDueAmongFewJobs) {
+  std::vector<CodecJob> jobs = {stream(2, 8, 30), first_sound(1)};
+  UrgentPasses passes;
+  int64_t now = 1;
+  const auto next = [&] { return passes.next(false, jobs, ++now); };
+  EXPECT_TRUE(next());
+  EXPECT_FALSE(next());  // the others' turn
+  EXPECT_TRUE(next());
+  jobs.back().started = true;  // has been heard
+  EXPECT_FALSE(next());
+  EXPECT_FALSE(next());
+  jobs.back() = first_sound(1);
+  jobs.back().waiting_frames = 0;
+  EXPECT_FALSE(next());
+  jobs.back() = whole_file(1, 20);
+  EXPECT_FALSE(next());
+  jobs.back() = first_sound(1);
+  while (jobs.size() < UrgentPasses::kMostJobs) jobs.push_back(stream(100, 0, 4));
+  EXPECT_TRUE(next());
+  EXPECT_FALSE(next());
+  jobs.push_back(stream(100, 0, 4));
+  EXPECT_FALSE(next());
+  EXPECT_EQ(passes.ends_us(), 0);
+}
+
+TEST(UrgentPasses, AreAllBesideLongPromptsButNotForLong) {
+  constexpr int64_t kMost = UrgentPasses::kMostHeldUs;
+  UrgentPasses passes;
+  const auto next = [&](bool held, int64_t now) { return passes.next(held, {}, now); };
+  EXPECT_FALSE(next(false, 1));
+  EXPECT_EQ(passes.ends_us(), 0);
+  EXPECT_TRUE(next(true, 10));
+  EXPECT_EQ(passes.ends_us(), 10 + kMost);
+  EXPECT_TRUE(next(true, 9 + kMost));
+  EXPECT_FALSE(next(true, 10 + kMost));         // one pass of everybody
+  EXPECT_EQ(passes.ends_us(), 10 + 2 * kMost);  // if nobody was due: again
+  EXPECT_TRUE(next(true, 11 + kMost));
+  EXPECT_TRUE(next(true, 9 + 2 * kMost));
+  EXPECT_FALSE(next(true, 10 + 2 * kMost));
+  EXPECT_FALSE(next(false, 11 + 2 * kMost));
+  EXPECT_EQ(passes.ends_us(), 0);
+  EXPECT_TRUE(next(true, 9 + 3 * kMost));
+  EXPECT_EQ(passes.ends_us(), 9 + 4 * kMost);  // from the beginning
+}
+
+// First sounds that are due all the time do not take the pass that the others get while they are held.
+TEST(UrgentPasses, LeaveOneToTheOthersWheneverAHoldEnds) {
+  const std::vector<CodecJob> jobs = {stream(2, 8, 30), first_sound(1)};
+  for (const int64_t first : {1, 2, 3}) {  // passes before the hold
+    UrgentPasses passes;
+    int64_t now = 1, for_everybody = 0;
+    for (int64_t i = 0; i < first; ++i) passes.next(false, jobs, ++now);
+    const int64_t begin = now;
+    for (; now <= begin + 10 * UrgentPasses::kMostHeldUs; now += 1000)
+      for_everybody += !passes.next(true, jobs, now);
+    EXPECT_EQ(for_everybody, 10);
+  }
 }
 
 }  // namespace

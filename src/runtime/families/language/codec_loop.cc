@@ -57,12 +57,14 @@ void CodecLoop::admit(std::shared_ptr<SpeechJob> job) {
 }
 
 void CodecLoop::put_off_passes(bool off) {
-  if (!may_hold()) return;
+  if (!runs_beside_steps()) return;
   const bool before = put_off_.exchange(off, std::memory_order_relaxed);
   if (before && !off) ring();
 }
 
-bool CodecLoop::may_hold() const { return parts_.own_thread && ops::computes_by_itself(parts_.ctx.device); }
+bool CodecLoop::runs_beside_steps() const {
+  return parts_.own_thread && ops::computes_by_itself(parts_.ctx.device);
+}
 
 void CodecLoop::run() {
   while (!exit_.load()) {
@@ -75,7 +77,7 @@ bool CodecLoop::round(int64_t& wake_us) noexcept {
   try {
     const bool busy = pass();
     failed_rounds_ = 0;
-    wake_us = earlier(earliest_deadline(), hold_.ends_us());
+    wake_us = earlier(earliest_deadline(), urgent_passes_.ends_us());
     return busy;
   } catch (...) {
     // Whatever was decoded has been delivered: the next round can start from the same state.
@@ -96,17 +98,12 @@ bool CodecLoop::pass() {
   jobs_.clear();
   const int64_t now = now_us();
   for (const Stream& stream : streams_) jobs_.push_back(describe(stream, now));
-  const std::vector<CodecPiece> pieces = plan_codec(jobs_, limits(is_for_urgent(now)));
+  const bool only_urgent =
+      runs_beside_steps() && urgent_passes_.next(put_off_.load(std::memory_order_relaxed), jobs_, now);
+  const std::vector<CodecPiece> pieces = plan_codec(jobs_, limits(only_urgent));
   if (pieces.empty()) return false;
   decode(pieces);
   return true;
-}
-
-bool CodecLoop::is_for_urgent(int64_t now) {
-  if (!may_hold()) return false;
-  const bool held = hold_.update(put_off_.load(std::memory_order_relaxed), now);
-  const bool goes_first = first_sounds_.update(jobs_);
-  return held || goes_first;
 }
 
 // The frames of a pass are limited by time: no starving stream waits longer than that.

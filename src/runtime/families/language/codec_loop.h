@@ -44,7 +44,7 @@ class CodecLoop {
   bool has_own_thread() const { return parts_.own_thread; }
   // Whether passes from now on keep to the codec's part of the device. Any thread.
   void divide_device(bool divided) { divided_.store(divided, std::memory_order_relaxed); }
-  // Whether passes from now on are to keep out of the step's way (PassHold). Of a GPU's loop with its own
+  // Whether passes from now on are to keep out of the step's way (UrgentPasses). Of a GPU's loop with its own
   // thread; others ignore it. Any thread.
   void put_off_passes(bool off);
   // One pass over the due streams; returns whether there were any. Otherwise wake_us is the next deadline (0:
@@ -79,8 +79,7 @@ class CodecLoop {
   void decode_alone(Stream& stream, int64_t target);
   int64_t earliest_deadline() const;
   CodecLimits limits(bool only_urgent) const;
-  bool may_hold() const;            // passes can run beside a step; any thread
-  bool is_for_urgent(int64_t now);  // the pass that is planned for jobs_
+  bool runs_beside_steps() const;  // any thread
   void deliver(Stream& stream, int64_t frames, std::span<const float> pcm);
   std::optional<Error> give_rest(Stream& stream);
   void give(Stream& stream, std::span<const float> sound);
@@ -102,9 +101,9 @@ class CodecLoop {
   std::vector<int32_t> offsets_, codes_;
   std::vector<float> pcm_;
   int failed_rounds_ = 0;
-  double frame_cost_us_ = 0;  // of decoding one, lately
-  PassHold hold_;
-  FirstSounds first_sounds_;
+  double frame_cost_us_ =
+      0;  // of decoding one, lately; by passes, so that small ones make the next one shorter
+  UrgentPasses urgent_passes_;
 
   std::atomic<bool> divided_{false}, put_off_{false};
   std::atomic<int64_t> workspace_bytes_{0};
