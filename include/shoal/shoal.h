@@ -196,9 +196,10 @@ SHOAL_API shoal_code shoal_engine_sample_rate(const shoal_engine* engine, int32_
 // "sample_rate_hz", "codec": {"codebooks", "semantic_entries", "residual_entries", "samples_per_frame"} or
 // null}.
 SHOAL_API shoal_code shoal_engine_traits(const shoal_engine* engine, shoal_buffer** json, shoal_error* error);
-// {"state": "stopped", "starting", "ready", "reloading" or "stopping", "model", "precision", "device",
+// {"state": "stopped", "starting", "ready", "reloading" or "stopping", "model", "precision", "weights" (of
+// the layers: "int8", ..., or the precision), "kv_precision" (null without keys and values), "device",
 // "uptime_s", "gpu_available", "memory": {part: bytes}, "device_memory": {"used_bytes", "total_bytes"} or
-// null on a CPU, "resident_bytes"}. Model, precision and device are null while it does not run.
+// null on a CPU, "resident_bytes"}. From "model" to "device" all are null while it does not run.
 SHOAL_API shoal_code shoal_engine_health(const shoal_engine* engine, shoal_buffer** json, shoal_error* error);
 // What GET /v1/stats counts: "queue", "requests", "frames", "first_audio_s", "kv", ...; null: not measured.
 SHOAL_API shoal_code shoal_engine_statistics(const shoal_engine* engine, shoal_buffer** json,

@@ -83,6 +83,9 @@ enum class EngineState {
 struct Health {
   EngineState state = EngineState::stopped;
   std::string model, precision, device;
+  // Of a language model's layers ("int8", "int4", "fp8", or the precision), and of its keys and values
+  // ("int8", or the precision); the latter is empty for a model without.
+  std::string weights, kv_precision;
   double uptime_s = 0;
   double loading_s = 0;            // since a load again began; 0: none is under way
   double last_load_s = 0;          // how long the last load took
@@ -95,5 +98,7 @@ struct Health {
 };
 
 std::string_view name_of(EngineState state);
+// "bfloat16", "bfloat16, int8 weights", "bfloat16, int8 weights, int8 keys and values".
+std::string formats_in_words(const Health& health);
 
 }  // namespace shoal

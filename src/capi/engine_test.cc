@@ -77,6 +77,8 @@ TEST(CEngine, TellsWhatItIsAndHowItDoes) {
   EXPECT_EQ(traits.at("sample_rate_hz").as_integer(), hz);
   const Json health = json_of(made<Buffer>(shoal_engine_health, engine.get()));
   EXPECT_EQ(health.at("precision").as_string(), "float32");
+  EXPECT_EQ(health.at("weights").as_string(), "float32");
+  EXPECT_EQ(health.at("kv_precision").as_string(), "float32");
   EXPECT_EQ(health.at("device").as_string(), "cpu");
   EXPECT_FALSE(health.at("memory").as_object().empty());
   EXPECT_GT(health.at("resident_bytes").as_integer(), 0);

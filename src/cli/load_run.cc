@@ -216,11 +216,13 @@ class LoadRun {
     const Health health = engine.health();
     report_["model"] = health.model;
     report_["precision"] = health.precision;
+    report_["weights"] = health.weights;
+    report_["kv_precision"] = health.kv_precision;
     report_["device"] = health.device;
     report_["settings"] = print_settings(settings_, engine_settings());
     bar_.clear();
     if (!prints()) return;
-    std::printf("engine      %s, %s, %s\n\n", health.model.c_str(), health.precision.c_str(),
+    std::printf("engine      %s, %s, %s\n\n", health.model.c_str(), formats_in_words(health).c_str(),
                 health.device.c_str());
     std::fflush(stdout);  // the levels may take long
   }

@@ -110,19 +110,20 @@ TEST(Determinism, ColdEqualsCached) {
   EXPECT_GT(expect_answers_as_alone(config, 201).kv.hit_columns, 0);
 }
 
-TEST(Determinism, PreemptedEqualsUndisturbed) {
+// Many requests with plenty of pages, and with so few that some are preempted.
+void expect_preempted_as_undisturbed(EngineConfig config, int count) {
   std::mt19937_64 random(300);
   const std::vector<ReferenceCodes> voices = {testing::random_voice(random, 30)};
   std::vector<SpeechRequest> requests;
-  for (int i = 0; i < 12; ++i) {
+  for (int i = 0; i < count; ++i) {
     requests.push_back(testing::random_request(random, voices, 10));
     requests.back().max_new_tokens = 150;
     requests.back().chunk_length = 200;
   }
-  EngineConfig config = testing::tiny_config();
+  config.max_batch_size = count;
   config.kv_page_size = 8;
   std::vector<std::vector<Answer>> answers;
-  for (const int64_t megabytes : {64, 1}) {  // 1: about 680 columns for 12 sequences of up to 230
+  for (const int64_t megabytes : {64, 1}) {  // 1: about 680 columns in f32, a sequence has up to 230
     config.kv_memory_mb = megabytes;
     Engine engine(config);
     engine.start();
@@ -136,6 +137,8 @@ TEST(Determinism, PreemptedEqualsUndisturbed) {
   EXPECT_EQ(answers[0], answers[1]);
 }
 
+TEST(Determinism, PreemptedEqualsUndisturbed) { expect_preempted_as_undisturbed(testing::tiny_config(), 12); }
+
 TEST(Determinism, ThreadsAndTheirSplitChangeNothing) {
   for (const auto& [threads, codec] : {std::pair{1, 0}, {1, 1}, {2, 1}}) {
     EngineConfig config = testing::tiny_config();
@@ -145,20 +148,24 @@ TEST(Determinism, ThreadsAndTheirSplitChangeNothing) {
   }
 }
 
+// Of all requests, submitted at once.
+std::vector<Answer> answers_of(const EngineConfig& config, int copies = 1) {
+  Engine engine(config);
+  engine.start();
+  std::vector<Speech> speeches;
+  for (int copy = 0; copy < copies; ++copy)
+    for (const SpeechRequest& request : traffic().requests) speeches.push_back(engine.submit(request));
+  std::vector<Answer> answers;
+  for (Speech& speech : speeches) answers.push_back(answer_of(speech));
+  return answers;
+}
+
 // One request at a time, and many.
 void expect_the_same_alone_and_together(EngineConfig config, int together = 16, int copies = 1) {
-  std::vector<std::vector<Answer>> answers;
-  for (const int batch : {1, together}) {
-    config.max_batch_size = batch;
-    Engine engine(config);
-    engine.start();
-    std::vector<Speech> speeches;
-    for (int copy = 0; copy < copies; ++copy)
-      for (const SpeechRequest& request : traffic().requests) speeches.push_back(engine.submit(request));
-    answers.emplace_back();
-    for (Speech& speech : speeches) answers.back().push_back(answer_of(speech));
-  }
-  EXPECT_EQ(answers[0], answers[1]);
+  config.max_batch_size = 1;
+  const std::vector<Answer> alone = answers_of(config, copies);
+  config.max_batch_size = together;
+  EXPECT_EQ(answers_of(config, copies), alone);
 }
 
 // Enough for decoding and the codec to divide a GPU.
@@ -192,6 +199,25 @@ TEST(Determinism, EightBitKeysAndValuesTooAloneAndTogether) {
   expect_the_same_alone_and_together(config);
   config.precision = Precision::bfloat16;
   expect_the_same_alone_and_together(config);
+}
+
+TEST(Determinism, EightBitKeysAndValuesTooInPiecesFromTheCacheAndPreempted) {
+  EngineConfig config = testing::tiny_config();
+  config.kv_precision = KvPrecision::int8;
+  config.max_batch_size = 1;
+  config.prefix_cache = false;
+  config.prefill_columns = 4096;
+  const std::vector<Answer> alone = answers_of(config);
+  config.max_batch_size = 16;
+  config.prefix_cache = true;
+  for (const auto& [columns, page] : {std::pair{7, 8}, {64, 5}}) {
+    SCOPED_TRACE(columns);
+    config.prefill_columns = columns;
+    config.kv_page_size = page;
+    EXPECT_EQ(answers_of(config), alone);
+  }
+  config.prefill_columns = 0;
+  expect_preempted_as_undisturbed(config, 72);
 }
 
 TEST(Determinism, StreamedEqualsDecodingAllCodesAtOnce) {

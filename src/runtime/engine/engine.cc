@@ -176,7 +176,10 @@ class Engine::Impl {
     if (is_away_now()) health.model = unloaded_name_;
     if (!pipeline) return health;
     health.model = pipeline->model_name();
-    health.precision = name_of(pipeline->precision());
+    const runtime::FormatNames formats = pipeline->formats();
+    health.precision = formats.precision;
+    health.weights = formats.weights;
+    health.kv_precision = formats.kv;
     health.device = pipeline->device();
     health.uptime_s = static_cast<double>(now_us() - started_us_) * 1e-6;
     health.memory = pipeline->memory();

@@ -81,6 +81,13 @@ Precision precision_of(const Formats& formats) {
   }
 }
 
+FormatNames names_of(const Formats& formats) {
+  const std::string_view precision = name_of(precision_of(formats));
+  return {.precision = precision,
+          .weights = is_quantised(formats.weights) ? name_of_weights(formats.weights) : precision,
+          .kv = formats.kv == DType::i8 ? name_of(KvPrecision::int8) : precision};
+}
+
 DType automatic_dtype(const AutomaticFacts& facts) {
   if (facts.stored_in_16_bits) return DType::bf16;
   return facts.bf16_is_free && facts.has_bf16 ? DType::bf16 : DType::f32;

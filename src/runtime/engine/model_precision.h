@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "shoal/engine_config.h"
 #include "tensor/formats.h"
@@ -27,6 +28,12 @@ Formats with_kv_precision(Formats formats, KvPrecision kv);
 MatrixFormat codec_format(DType operands, CodecWeights weights, bool stored, Device device);
 // The name of the chosen precision.
 Precision precision_of(const Formats& formats);
+// As Health has them.
+struct FormatNames {
+  std::string_view precision, weights, kv;  // kv: empty without keys and values
+};
+// Of a language model.
+FormatNames names_of(const Formats& formats);
 // What "auto" decides by.
 struct AutomaticFacts {
   bool stored_in_16_bits = false;  // the larger part of the checkpoint

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/engine/ledger.h"
+#include "runtime/engine/model_precision.h"
 #include "shoal/engine.h"
 #include "tensor/tensor.h"
 
@@ -40,7 +41,7 @@ class SpeechPipeline {
   virtual ModelTraits traits() const = 0;
   virtual int sample_rate_hz() const = 0;
   virtual std::string model_name() const = 0;
-  virtual Precision precision() const = 0;
+  virtual FormatNames formats() const = 0;
   virtual const std::string& device() const = 0;  // described for people
   // Bytes of the GPU in use, by whomever, and in all; both 0 on a CPU.
   struct DeviceMemory {

@@ -31,4 +31,12 @@ std::string_view name_of(EngineState state) {
   return "stopped";
 }
 
+std::string formats_in_words(const Health& health) {
+  std::string words = health.precision;
+  if (health.weights != health.precision) words += ", " + health.weights + " weights";
+  if (!health.kv_precision.empty() && health.kv_precision != health.precision)
+    words += ", " + health.kv_precision + " keys and values";
+  return words;
+}
+
 }  // namespace shoal

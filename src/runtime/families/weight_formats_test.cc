@@ -212,6 +212,22 @@ TEST_P(EngineWithFormat, TakesWhatItsPlanSays) {
   EXPECT_EQ(taken, planned);
 }
 
+TEST_P(EngineWithFormat, SaysHowWeightsAndKeysAreKept) {
+  EngineConfig config = with_format("", GetParam());
+  const std::string weights(name_of(GetParam()));
+  Engine engine(config);
+  engine.start();
+  const Health health = engine.health();
+  EXPECT_EQ(health.weights, weights);
+  EXPECT_EQ(health.kv_precision, health.precision);
+  EXPECT_EQ(formats_in_words(health), health.precision + ", " + weights + " weights");
+  config.kv_precision = KvPrecision::int8;
+  engine.reload(config);
+  EXPECT_EQ(engine.health().kv_precision, "int8");
+  EXPECT_EQ(formats_in_words(engine.health()),
+            health.precision + ", " + weights + " weights, int8 keys and values");
+}
+
 TEST(KvPrecision, EightBitsHoldNearlyTwiceThePages) {
   EngineConfig config = with_format("random:s1-mini", WeightFormat::automatic);
   config.kv_memory_mb = 1024;

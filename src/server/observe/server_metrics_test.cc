@@ -34,7 +34,8 @@ Health busy_engine() {
   Health health;
   health.state = EngineState::ready;
   health.model = "folder";
-  health.precision = "float32";
+  health.precision = health.kv_precision = "float32";
+  health.weights = "int8";
   health.device = "cpu";
   health.uptime_s = 12.5;
   health.resident_bytes = 3'000'000'007;
@@ -132,7 +133,11 @@ TEST(ServerMetrics, TheEnginesNumbersArriveExactly) {
   EXPECT_EQ(text.value("shoal_memory_bytes", {{"part", "language_model"}}), 1'000'001);
   EXPECT_EQ(text.value("shoal_memory_bytes", {{"part", "kv_pages"}}), 64);
   EXPECT_EQ(text.value("process_resident_memory_bytes"), 3'000'000'007);
-  EXPECT_EQ(text.value("shoal_model_info", {{"model", kModel}, {"precision", "float32"}, {"device", "cpu"}}),
+  EXPECT_EQ(text.value("shoal_model_info", {{"model", kModel},
+                                            {"precision", "float32"},
+                                            {"weights", "int8"},
+                                            {"kv_precision", "float32"},
+                                            {"device", "cpu"}}),
             1);
   EXPECT_FALSE(text.has("shoal_device_memory_bytes"));
   // Not cumulative in the engine, cumulative here.

@@ -47,6 +47,8 @@ Value state_by_model(const std::vector<ModelHealth>& models, bool draining) {
                                  {"model", text_or_null(engine.model)},
                                  {"device", text_or_null(engine.device)},
                                  {"precision", text_or_null(engine.precision)},
+                                 {"weights", text_or_null(engine.weights)},
+                                 {"kv_precision", text_or_null(engine.kv_precision)},
                                  {"queue", {queue_of(engine)}}}});
   }
   return {std::move(all)};
@@ -67,6 +69,8 @@ Response health(Services& services, const Request&) {
                         {"model_loaded", {loaded}},
                         {"model", text_or_null(engine.model)},
                         {"precision", text_or_null(engine.precision)},
+                        {"weights", text_or_null(engine.weights)},
+                        {"kv_precision", text_or_null(engine.kv_precision)},
                         {"queue", {queue}},
                         {"uptime_s", {engine.uptime_s}},
                         {"models", state_by_model(models, services.draining)},

@@ -95,6 +95,8 @@ TEST_F(OperatorRoutes, HealthHasTheFieldsOfOlderServers) {
   EXPECT_EQ(value_at(health, {"status"}), Value{std::string("ok")});
   EXPECT_EQ(value_at(health, {"state"}), Value{std::string("ready")});
   EXPECT_EQ(value_at(health, {"device"}), Value{std::string("cpu")});
+  EXPECT_EQ(value_at(health, {"weights"}), value_at(health, {"precision"}));
+  EXPECT_EQ(value_at(health, {"kv_precision"}), value_at(health, {"precision"}));
   EXPECT_TRUE(value_at(health, {"vram"}).is_null());
   EXPECT_EQ(value_at(health, {"model_loaded"}), Value{true});
   EXPECT_EQ(value_at(health, {"queue"}), Value{int64_t{0}});

@@ -58,6 +58,8 @@ Value statistics_json(const Health& engine, const TransportStatistics& transport
   Object members{{"state", {state_of(engine, draining)}},
                  {"model", text_or_null(engine.model)},
                  {"precision", text_or_null(engine.precision)},
+                 {"weights", text_or_null(engine.weights)},
+                 {"kv_precision", text_or_null(engine.kv_precision)},
                  {"device", text_or_null(engine.device)},
                  {"uptime_s", number(engine.uptime_s)}};
   append(members, report::statistics_members(engine.statistics));

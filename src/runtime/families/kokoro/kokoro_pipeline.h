@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/thread_team.h"
@@ -42,7 +43,10 @@ class KokoroPipeline final : public SpeechPipeline {
   ModelTraits traits() const override { return kokoro_traits(); }
   int sample_rate_hz() const override { return static_cast<int>(model_->network().sample_rate_hz()); }
   std::string model_name() const override { return model_->name(); }
-  Precision precision() const override { return model_->precision(); }
+  FormatNames formats() const override {
+    const std::string_view precision = name_of(model_->precision());
+    return {.precision = precision, .weights = precision, .kv = {}};
+  }
   const std::string& device() const override { return device_name_; }
   DeviceMemory device_memory() const override;
   std::vector<MemoryPart> memory() const override;
