@@ -217,7 +217,7 @@ class LoadRun {
     report_["model"] = health.model;
     report_["precision"] = health.precision;
     report_["weights"] = health.weights;
-    report_["kv_precision"] = health.kv_precision;
+    if (!health.kv_precision.empty()) report_["kv_precision"] = health.kv_precision;
     report_["device"] = health.device;
     report_["settings"] = print_settings(settings_, engine_settings());
     bar_.clear();

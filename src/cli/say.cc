@@ -87,7 +87,7 @@ void print_json(const SayOptions& options, const Health& health, const SpeechSum
       {"model", health.model},
       {"precision", health.precision},
       {"weights", health.weights},
-      {"kv_precision", health.kv_precision},
+      {"kv_precision", health.kv_precision.empty() ? nlohmann::json() : nlohmann::json(health.kv_precision)},
       {"seed", s.seed},
       {"sample_rate_hz", s.sample_rate_hz},
       {"audio_s", s.audio_s()},

@@ -1,7 +1,7 @@
 // What an operator sees: live checks, metrics, statistics, logs, keys, cross-origin rules.
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -138,6 +138,28 @@ test("statistics as JSON", async () => {
   assert.ok(Object.keys(stats).length > 3, JSON.stringify(stats));
   const text = JSON.stringify(stats);
   for (const word of ["queue", "batch", "cache", "device"]) assert.ok(text.includes(word), `nothing about ${word}: ${text}`);
+});
+
+test("a folder in 8 bits is served, says so, and sounds like the model with --weights int8", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "shoal_quantised_"));
+  const small = join(dir, "small");
+  execFileSync(program, ["quantize", "-o", small], { env: environment(), stdio: "pipe" });
+  const sounds = [];
+  for (const flags of [["--model", small], ["--weights", "int8"]]) {
+    const narrow = await Server.start({ flags: [...flags, "--kv-precision", "int8", "--precision", "bfloat16"] });
+    try {
+      const health = (await narrow.http.get("/health")).json();
+      for (const of of [health, health.models[0], (await narrow.http.get("/v1/stats")).json()])
+        assert.deepEqual([of.precision, of.weights, of.kv_precision], ["bfloat16", "int8", "int8"]);
+      assert.match((await narrow.http.get("/metrics")).text(), /shoal_model_info\{[^}]*weights="int8"/);
+      assert.match(narrow.log, /ready: .*, bfloat16, int8 weights, int8 keys and values on /);
+      sounds.push((await narrow.http.post("/v1/tts", say)).body);
+    } finally {
+      await narrow.stop();
+    }
+  }
+  rmSync(dir, { recursive: true });
+  assert.ok(sounds[0].equals(sounds[1]));
 });
 
 test("a request's id: the client's own or a new one, in the header and in errors", async () => {

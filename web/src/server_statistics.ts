@@ -5,6 +5,7 @@ export interface ServerStatistics {
   model?: string;
   device?: string;
   precision?: string;
+  weights?: string;
   running?: number;
   waiting?: number;
   completed?: number;
@@ -45,6 +46,7 @@ export function readStatistics(answer: unknown): ServerStatistics {
     model: text("model"),
     device: text("device"),
     precision: text("precision"),
+    weights: text("weights"),
     running: number("queue.running"),
     waiting: sum(number("queue.preparing"), number("queue.waiting")),
     completed: number("requests.completed"),

@@ -72,7 +72,8 @@ export class StatisticsView {
   }
 
   private show(now: ServerStatistics): void {
-    this.setState(now.state, [now.state, now.model, now.device, now.precision].filter(Boolean).join(" · "));
+    const weights = now.weights !== now.precision && `${now.weights} weights`;
+    this.setState(now.state, [now.state, now.model, now.device, now.precision, weights].filter(Boolean).join(" · "));
     byId("server-note").textContent = "";
     byId("server").classList.remove("silent");
     const dash = (value: number | undefined, write: (value: number) => string) => (value === undefined ? "–" : write(value));

@@ -123,7 +123,8 @@ void expect_preempted_as_undisturbed(EngineConfig config, int count) {
   config.max_batch_size = count;
   config.kv_page_size = 8;
   std::vector<std::vector<Answer>> answers;
-  for (const int64_t megabytes : {64, 1}) {  // 1: about 680 columns in f32, a sequence has up to 230
+  // 1: about 680 columns in f32, 2,570 in int8; a sequence has up to 230.
+  for (const int64_t megabytes : {64, 1}) {
     config.kv_memory_mb = megabytes;
     Engine engine(config);
     engine.start();
@@ -148,8 +149,8 @@ TEST(Determinism, ThreadsAndTheirSplitChangeNothing) {
   }
 }
 
-// Of all requests, submitted at once.
-std::vector<Answer> answers_of(const EngineConfig& config, int copies = 1) {
+// Of all requests, submitted at once. hit_columns: that the prefix cache had.
+std::vector<Answer> answers_of(const EngineConfig& config, int copies = 1, int64_t* hit_columns = nullptr) {
   Engine engine(config);
   engine.start();
   std::vector<Speech> speeches;
@@ -157,6 +158,7 @@ std::vector<Answer> answers_of(const EngineConfig& config, int copies = 1) {
     for (const SpeechRequest& request : traffic().requests) speeches.push_back(engine.submit(request));
   std::vector<Answer> answers;
   for (Speech& speech : speeches) answers.push_back(answer_of(speech));
+  if (hit_columns) *hit_columns = engine.statistics().kv.hit_columns;
   return answers;
 }
 
@@ -208,13 +210,16 @@ TEST(Determinism, EightBitKeysAndValuesTooInPiecesFromTheCacheAndPreempted) {
   config.prefix_cache = false;
   config.prefill_columns = 4096;
   const std::vector<Answer> alone = answers_of(config);
+  EXPECT_NE(alone, traffic().alone);  // of wider keys and values
   config.max_batch_size = 16;
   config.prefix_cache = true;
   for (const auto& [columns, page] : {std::pair{7, 8}, {64, 5}}) {
     SCOPED_TRACE(columns);
     config.prefill_columns = columns;
     config.kv_page_size = page;
-    EXPECT_EQ(answers_of(config), alone);
+    int64_t hit_columns = 0;
+    EXPECT_EQ(answers_of(config, 1, &hit_columns), alone);
+    EXPECT_GT(hit_columns, 0);
   }
   config.prefill_columns = 0;
   expect_preempted_as_undisturbed(config, 72);

@@ -85,10 +85,7 @@ std::vector<CodecPiece> plan_codec(std::span<const CodecJob> jobs, const CodecLi
 }
 
 bool UrgentPasses::next(bool held, std::span<const CodecJob> jobs, int64_t now_us) {
-  if (held) {
-    went_first_ = false;
-    return holds(now_us);
-  }
+  if (held) return went_first_ = holds(now_us);
   held_since_us_ = 0;
   went_first_ = !went_first_ && jobs.size() <= kMostJobs && std::ranges::any_of(jobs, waits_for_first_sound);
   return went_first_;

@@ -50,9 +50,10 @@ int64_t wanted_frames(const CodecJob& job, int64_t frame_us);
 std::vector<CodecPiece> plan_codec(std::span<const CodecJob> jobs, const CodecLimits& limits);
 
 // Decides which passes are of urgent streams alone: short ones, so that what somebody waits for comes sooner
-// (docs/perf/notebook-engine.md). Beside a step with long prompts (puts_passes_off) all of them, but for one
-// each kMostHeldUs: where all steps have prompts, the sound must still be made. Otherwise every second one
-// while a first sound is due; with more than kMostJobs jobs the others would lose too much.
+// (docs/perf/notebook-engine.md). Beside a step with long prompts (puts_passes_off): every pass, except one
+// in kMostHeldUs, for where all steps have prompts, the sound must still be made. Otherwise, among at most
+// kMostJobs jobs: every second pass while a first sound is due. With more jobs the others would lose too
+// much.
 class UrgentPasses {
  public:
   static constexpr int64_t kMostHeldUs = 40'000;
@@ -67,7 +68,7 @@ class UrgentPasses {
   bool holds(int64_t now_us);
 
   int64_t held_since_us_ = 0;  // 0: not held
-  bool went_first_ = false;    // the pass before, for a first sound
+  bool went_first_ = false;    // the pass before was one of them
 };
 
 }  // namespace shoal::runtime

@@ -318,7 +318,7 @@ TEST(UrgentPasses, AreAllBesideLongPromptsButNotForLong) {
 }
 
 // First sounds that are due all the time do not take the pass that the others get while they are held.
-TEST(UrgentPasses, LeaveOneToTheOthersWheneverAHoldEnds) {
+TEST(UrgentPasses, LeaveOneToTheOthersEach40MsOfAHold) {
   const std::vector<CodecJob> jobs = {stream(2, 8, 30), first_sound(1)};
   for (const int64_t first : {1, 2, 3}) {  // passes before the hold
     UrgentPasses passes;
@@ -329,6 +329,14 @@ TEST(UrgentPasses, LeaveOneToTheOthersWheneverAHoldEnds) {
       for_everybody += !passes.next(true, jobs, now);
     EXPECT_EQ(for_everybody, 10);
   }
+}
+
+TEST(UrgentPasses, LeaveTheOthersTheirTurnWhereHoldsComeAndGo) {
+  const std::vector<CodecJob> jobs = {stream(2, 8, 30), first_sound(1)};
+  UrgentPasses passes;
+  int for_everybody = 0;
+  for (int i = 1; i <= 100; ++i) for_everybody += !passes.next(i % 2 != 0, jobs, 5000 * i);
+  EXPECT_EQ(for_everybody, 50);
 }
 
 }  // namespace

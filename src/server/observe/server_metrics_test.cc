@@ -34,8 +34,9 @@ Health busy_engine() {
   Health health;
   health.state = EngineState::ready;
   health.model = "folder";
-  health.precision = health.kv_precision = "float32";
-  health.weights = "int8";
+  health.precision = "float32";
+  health.weights = "int4";
+  health.kv_precision = "int8";
   health.device = "cpu";
   health.uptime_s = 12.5;
   health.resident_bytes = 3'000'000'007;
@@ -135,8 +136,8 @@ TEST(ServerMetrics, TheEnginesNumbersArriveExactly) {
   EXPECT_EQ(text.value("process_resident_memory_bytes"), 3'000'000'007);
   EXPECT_EQ(text.value("shoal_model_info", {{"model", kModel},
                                             {"precision", "float32"},
-                                            {"weights", "int8"},
-                                            {"kv_precision", "float32"},
+                                            {"weights", "int4"},
+                                            {"kv_precision", "int8"},
                                             {"device", "cpu"}}),
             1);
   EXPECT_FALSE(text.has("shoal_device_memory_bytes"));

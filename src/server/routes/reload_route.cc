@@ -71,6 +71,7 @@ Response done(const Health& engine) {
   Value::Object members{{"success", {true}},
                         {"model", {engine.model}},
                         {"precision", {engine.precision}},
+                        {"weights", {engine.weights}},
                         {"device", {engine.device}}};
   return {.content_type = "application/json", .body = write_json({std::move(members)}), .headers = {}};
 }
@@ -89,7 +90,7 @@ Task<> reload(Services& services, Exchange& exchange, std::shared_ptr<std::atomi
   };
   // Not in turn with long encodings: a queue of them must not hold an operator up.
   const Health health = co_await services.workers.run(exchange.executor(), work);
-  log(LogLevel::info, "reloaded: ", health.model, ", ", health.precision, " on ", health.device);
+  log(LogLevel::info, "reloaded: ", health.model, ", ", formats_in_words(health), " on ", health.device);
   Response response = done(health);
   co_await exchange.respond(std::move(response));
 }

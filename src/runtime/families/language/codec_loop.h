@@ -101,8 +101,9 @@ class CodecLoop {
   std::vector<int32_t> offsets_, codes_;
   std::vector<float> pcm_;
   int failed_rounds_ = 0;
-  double frame_cost_us_ =
-      0;  // of decoding one, lately; by passes, so that small ones make the next one shorter
+  // Of decoding a frame, a mean over passes: a small pass costs more a frame and so makes the next one
+  // shorter.
+  double frame_cost_us_ = 0;
   UrgentPasses urgent_passes_;
 
   std::atomic<bool> divided_{false}, put_off_{false};
