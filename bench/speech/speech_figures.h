@@ -14,8 +14,8 @@ struct SpeechBenchOptions {
 
 // Median of several runs after a warm-up.
 struct SpeechFigures {
-  std::string model, precision, device;
-  double load_s = 0;  // to readiness, warm-up included
+  std::string model, precision, formats, device;  // formats: formats_in_words()
+  double load_s = 0;                              // to readiness, warm-up included
   double audio_s = 0;
   double times_real_time = 0;
   double first_audio_ms = 0;

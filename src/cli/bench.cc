@@ -44,6 +44,7 @@ struct BenchOptions {
 ordered_json json_of(const bench::SpeechFigures& f) {
   return {{"model", f.model},
           {"precision", f.precision},
+          {"formats", f.formats},
           {"device", f.device},
           {"audio_s", f.audio_s},
           {"times_real_time", f.times_real_time},
@@ -58,7 +59,7 @@ void print(const bench::SpeechFigures& f) {
   std::printf(
       "speech      %s, %s, %s: %.1f s of sound, %.1fx real time, first audio after %.*f ms, %.0f frames/s, "
       "loaded in %.2f s\n",
-      f.model.c_str(), f.precision.c_str(), f.device.c_str(), f.audio_s, f.times_real_time,
+      f.model.c_str(), f.formats.c_str(), f.device.c_str(), f.audio_s, f.times_real_time,
       f.first_audio_ms < 20 ? 1 : 0, f.first_audio_ms, f.frames_per_s, f.load_s);
 }
 

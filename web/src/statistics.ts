@@ -72,7 +72,7 @@ export class StatisticsView {
   }
 
   private show(now: ServerStatistics): void {
-    const weights = now.weights !== now.precision && `${now.weights} weights`;
+    const weights = now.weights && now.weights !== now.precision && `${now.weights} weights`;
     this.setState(now.state, [now.state, now.model, now.device, now.precision, weights].filter(Boolean).join(" · "));
     byId("server-note").textContent = "";
     byId("server").classList.remove("silent");

@@ -85,10 +85,13 @@ std::vector<CodecPiece> plan_codec(std::span<const CodecJob> jobs, const CodecLi
 }
 
 bool UrgentPasses::next(bool held, std::span<const CodecJob> jobs, int64_t now_us) {
-  if (held) return went_first_ = holds(now_us);
+  if (held) {
+    was_urgent_ = holds(now_us);
+    return was_urgent_;
+  }
   held_since_us_ = 0;
-  went_first_ = !went_first_ && jobs.size() <= kMostJobs && std::ranges::any_of(jobs, waits_for_first_sound);
-  return went_first_;
+  was_urgent_ = !was_urgent_ && jobs.size() <= kMostJobs && std::ranges::any_of(jobs, waits_for_first_sound);
+  return was_urgent_;
 }
 
 bool UrgentPasses::holds(int64_t now_us) {

@@ -68,7 +68,7 @@ class UrgentPasses {
   bool holds(int64_t now_us);
 
   int64_t held_since_us_ = 0;  // 0: not held
-  bool went_first_ = false;    // the pass before was one of them
+  bool was_urgent_ = false;    // the pass before was one of them
 };
 
 }  // namespace shoal::runtime

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "report/json_parts.h"
 #include "server/routes/request_body.h"
 #include "settings/table.h"
 
@@ -72,6 +73,7 @@ Response done(const Health& engine) {
                         {"model", {engine.model}},
                         {"precision", {engine.precision}},
                         {"weights", {engine.weights}},
+                        {"kv_precision", report::text_or_null(engine.kv_precision)},
                         {"device", {engine.device}}};
   return {.content_type = "application/json", .body = write_json({std::move(members)}), .headers = {}};
 }
