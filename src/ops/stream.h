@@ -8,7 +8,8 @@
 
 namespace shoal::ops {
 
-enum class StreamPriority : uint8_t { normal, high };
+// Whose blocks a GPU starts first, where it has so many levels.
+enum class StreamPriority : uint8_t { low, normal, high };
 
 // A cut through a GPU's multiprocessors, and the side of it that is a stream's part. Two streams with the two
 // sides of a cut work beside each other; otherwise their kernels take turns (docs/GPU.md).

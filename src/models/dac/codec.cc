@@ -81,13 +81,14 @@ ops::Context unrecorded(const ops::Context& ctx) {
 
 }  // namespace
 
-struct Codec::IdlePool {
+struct Codec::Idle {
   std::mutex mutex;
-  std::unique_ptr<CodecStatePool> pool;
+  std::unique_ptr<CodecStatePool> pool;  // of one stream
+  std::unique_ptr<EncodeMemory> encoding;
 };
 
 Codec::Codec(const Config& config, MatrixFormat format, Device device)
-    : config_(config), format_(format), device_(device), idle_(std::make_unique<IdlePool>()) {
+    : config_(config), format_(format), device_(device), idle_(std::make_unique<Idle>()) {
   config_.validate("codec configuration");
   check_format(format, device);
 }
@@ -267,24 +268,40 @@ std::vector<int32_t> Codec::encode(ops::Context& ctx, std::span<const float> sam
   const auto frames = static_cast<size_t>(frames_for(static_cast<int64_t>(samples.size())));
   std::vector<int32_t> codes(frames * static_cast<size_t>(config_.num_codebooks()));
   check_clips({offsets}, samples, codes);
-  StateSlots state(encoder_->layout(), 1, dtype(), ctx);
-  encode_checked(ctx, state, {offsets}, samples, codes, tap);
+  std::unique_ptr<EncodeMemory> memory = encode_memory(ctx, 1);
+  encode_checked(ctx, *memory, {offsets}, samples, codes, tap);
+  keep(std::move(memory));
   return codes;
+}
+
+// Of the last batch if that is enough.
+std::unique_ptr<EncodeMemory> Codec::encode_memory(const ops::Context& ctx, int clips) const {
+  {
+    const std::scoped_lock lock(idle_->mutex);
+    if (idle_->encoding && idle_->encoding->states().slots() >= clips) return std::move(idle_->encoding);
+  }
+  return std::make_unique<EncodeMemory>(encoder_->layout(), clips, dtype(), ctx);
+}
+
+void Codec::keep(std::unique_ptr<EncodeMemory> memory) const {
+  const std::scoped_lock lock(idle_->mutex);
+  idle_->encoding = std::move(memory);
 }
 
 void Codec::encode_batch(ops::Context& ctx, ops::RaggedRows clips, std::span<const float> samples,
                          std::span<int32_t> codes) const {
   check_clips(clips, samples, codes);
   if (clips.sequences() == 0) return;
-  StateSlots state(encoder_->layout(), std::min(clips.sequences(), kClipsAtATime), dtype(), ctx);
+  std::unique_ptr<EncodeMemory> memory = encode_memory(ctx, std::min(clips.sequences(), kClipsAtATime));
   size_t done = 0;
   for (int first = 0; first < clips.sequences(); first += kClipsAtATime) {
     const int last = std::min(clips.sequences(), first + kClipsAtATime);
     const std::vector<int32_t> offsets = offsets_of(clips, first, last);
     const auto part =
         samples.subspan(static_cast<size_t>(clips.begin(first)), static_cast<size_t>(offsets.back()));
-    done += encode_checked(ctx, state, {offsets}, part, codes.subspan(done), nullptr);
+    done += encode_checked(ctx, *memory, {offsets}, part, codes.subspan(done), nullptr);
   }
+  keep(std::move(memory));
 }
 
 void Codec::check_clips(const ops::RaggedRows& clips, std::span<const float> samples,
@@ -306,9 +323,10 @@ void Codec::check_clips(const ops::RaggedRows& clips, std::span<const float> sam
 
 // Clip s uses slot s. The first clip goes on at frame `start`: as in a plan, the others' beginnings are part
 // of the pass. Returns the number of codes written.
-size_t Codec::encode_checked(ops::Context& ctx, StateSlots& state, const ops::RaggedRows& clips,
+size_t Codec::encode_checked(ops::Context& ctx, EncodeMemory& memory, const ops::RaggedRows& clips,
                              std::span<const float> samples, std::span<int32_t> codes, const Tap* tap,
                              int64_t start) const {
+  StateSlots& state = memory.states();
   const Workspace::Scope scope(ctx.host_memory());
   const auto offsets = host_array<int32_t>(ctx, clips.sequences() + 1);
   const auto starts = host_array<int64_t>(ctx, clips.sequences());
@@ -323,8 +341,9 @@ size_t Codec::encode_checked(ops::Context& ctx, StateSlots& state, const ops::Ra
   }
   const Batch batch{
       .ctx = &ctx, .state = &state, .tap = tap, .rows = {offsets}, .starts = starts, .slots = slots};
-  const size_t count = static_cast<size_t>(batch.rows.rows() * config_.num_codebooks());
-  encoder_->forward(batch, clips, samples, codes.first(count));
+  const TensorView found = memory.codes(ctx, batch.rows.rows(), config_.num_codebooks());
+  const auto count = static_cast<size_t>(found.elements());
+  encoder_->forward(batch, clips, samples, found, codes.first(count));
   return count;
 }
 

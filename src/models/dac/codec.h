@@ -22,6 +22,7 @@ namespace shoal::dac {
 
 class Encoder;
 class Decoder;
+class EncodeMemory;
 
 // The uses that a codec is loaded for: it spends memory and loading time only on these.
 enum class Parts { decode, encode, both };
@@ -120,7 +121,9 @@ class Codec {
   std::unique_ptr<CodecStatePool> pool_of_one(ops::Context& ctx) const;
   void check_clips(const ops::RaggedRows& clips, std::span<const float> samples,
                    std::span<const int32_t> codes) const;
-  size_t encode_checked(ops::Context& ctx, StateSlots& state, const ops::RaggedRows& clips,
+  std::unique_ptr<EncodeMemory> encode_memory(const ops::Context& ctx, int clips) const;
+  void keep(std::unique_ptr<EncodeMemory> memory) const;
+  size_t encode_checked(ops::Context& ctx, EncodeMemory& memory, const ops::RaggedRows& clips,
                         std::span<const float> samples, std::span<int32_t> codes, const Tap* tap,
                         int64_t start = 0) const;
 
@@ -129,9 +132,9 @@ class Codec {
   Device device_;
   std::unique_ptr<const Encoder> encoder_;
   std::unique_ptr<const Decoder> decoder_;
-  // The pool of the last clip, for the next one: taking device memory and giving it back makes a GPU wait.
-  struct IdlePool;
-  std::unique_ptr<IdlePool> idle_;
+  // Memory of the last clip, for the next one: taking a device's memory and giving it back makes a GPU wait.
+  struct Idle;
+  std::unique_ptr<Idle> idle_;
 };
 
 }  // namespace shoal::dac

@@ -101,13 +101,12 @@ Encoder::Block Encoder::load_block(Loader& loader, size_t index, int64_t samples
 }
 
 void Encoder::forward(const Batch& batch, const ops::RaggedRows& clips, std::span<const float> samples,
-                      std::span<int32_t> codes) const {
-  // Read once, behind the last pass: a device need not wait for the host between passes.
-  const Tensor found = ops::new_tensor(*batch.ctx, DType::i32, {batch.rows.rows(), config_.num_codebooks()});
+                      TensorView found, std::span<int32_t> codes) const {
   for_each_piece(batch, cuts_of(device_).frames, [&](const Batch& piece, int64_t begin, int64_t end) {
     const TensorView wave = padded_wave(batch, begin, end, clips, samples);
-    encode_piece(piece.on_device(), wave, found.view().slice(begin, end));
+    encode_piece(piece.on_device(), wave, found.slice(begin, end));
   });
+  // Once, behind the last pass: a device need not wait for the host between passes.
   ops::download(*batch.ctx, found, codes.data());
 }
 

@@ -7,6 +7,7 @@
 
 #include "models/dac/batch.h"
 #include "models/dac/config.h"
+#include "models/dac/encode_memory.h"
 #include "models/dac/layers.h"
 #include "models/dac/loader.h"
 #include "models/dac/quantiser.h"
@@ -27,9 +28,9 @@ class Encoder {
   int64_t most_frames() const { return most_frames_; }
 
   // batch: frames, any number.   Sequence s has the samples [clips.begin(s), + clips.count(s)), silence up to
-  // its last frame's end. codes: [frames, num_codebooks].
+  // its last frame's end. found: i32 [frames, num_codebooks] on the device; codes: the same for the host.
   void forward(const Batch& batch, const ops::RaggedRows& clips, std::span<const float> samples,
-               std::span<int32_t> codes) const;
+               TensorView found, std::span<int32_t> codes) const;
 
   // Of one pass.
   static int64_t frames_per_pass(Device device);

@@ -67,13 +67,13 @@ int64_t Codec::encode_workspace_bytes(int clips, int threads, int64_t most_frame
   const int64_t most = Encoder::frames_per_pass(device_);
   if (most_frames == 0) most_frames = encoder_->most_frames();
   ops::PlanningContext planning(device_, threads);
-  StateSlots state(encoder_->layout(), clips, dtype(), planning.context());
+  EncodeMemory memory(encoder_->layout(), clips, dtype(), planning.context());
   const int64_t hop = config_.samples_per_frame();
   const std::vector<float> samples(static_cast<size_t>(most * hop));
   std::vector<int32_t> codes(static_cast<size_t>(most * config_.num_codebooks()));
   for_each_pass(std::min<int64_t>(clips, most), most, [&](std::vector<int32_t> offsets) {
     for (int32_t& offset : offsets) offset *= static_cast<int32_t>(hop);
-    encode_checked(planning.context(), state, {offsets}, samples, codes, nullptr,
+    encode_checked(planning.context(), memory, {offsets}, samples, codes, nullptr,
                    std::max<int64_t>(0, most_frames - most));
   });
   return planning.peak_bytes();

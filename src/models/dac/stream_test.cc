@@ -14,6 +14,7 @@
 #include "models/dac/small_config_testing.h"
 #include "ops/device_state.h"
 #include "ops/device_testing.h"
+#include "tensor/device_memory.h"
 
 namespace {
 std::atomic<int64_t> allocations{0};
@@ -232,6 +233,23 @@ TEST_P(Streams, WavesAreTheSameAloneAndInABatch) {
   std::vector<int32_t> codes(alone.size());
   codec_->encode_batch(ctx_, {offsets}, samples, codes);
   EXPECT_EQ(codes, alone);
+}
+
+// Taking a GPU's memory and giving it back stops everybody's work on it.
+TEST_P(Streams, EncodingAgainTakesNoMemoryOfTheDevice) {
+  open(with_encoder_transformers());
+  const std::vector<float> wave(5 * hop_, 0.25f);
+  const std::vector<int32_t> both = {0, static_cast<int32_t>(3 * hop_), static_cast<int32_t>(5 * hop_)};
+  std::vector<int32_t> together(5 * books_);
+  codec_->encode_batch(ctx_, {both}, wave, together);
+  const auto alone = codec_->encode(ctx_, wave);
+  std::vector<int32_t> together_again(together.size()), alone_again;
+  device_memory::fail_allocation_after(0);
+  EXPECT_NO_THROW(alone_again = codec_->encode(ctx_, wave));
+  EXPECT_NO_THROW(codec_->encode_batch(ctx_, {both}, wave, together_again));
+  device_memory::fail_allocation_after(-1);
+  EXPECT_EQ(alone_again, alone);
+  EXPECT_EQ(together_again, together);
 }
 
 TEST_P(Streams, EncodingIsCausal) {

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "ops/cuda/device/stream_state.h"
 #include "ops/stream.h"
 #include "tensor/cuda/status.h"
@@ -31,7 +33,8 @@ int attribute(cudaDeviceAttr name, int device) {
 int number_of(StreamPriority priority) {
   int least = 0, greatest = 0;
   check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "stream priorities");
-  return priority == StreamPriority::high ? greatest : least;
+  if (priority == StreamPriority::low) return least;
+  return priority == StreamPriority::high ? greatest : std::max(least - 1, greatest);
 }
 
 StreamHandle make_stream(int priority) {

@@ -12,7 +12,10 @@
 namespace shoal::runtime {
 
 ClipEncoder::ClipEncoder(const SpeechModel& model, CodeStore& store, Device device, int threads)
-    : model_(model), store_(store), team_(threads), execution_(device, team_) {
+    : model_(model),
+      store_(store),
+      team_(threads),
+      execution_(device, team_, {.priority = ops::StreamPriority::low}) {
   in_work_.reserve(kClipsAtATime);
   finished_.reserve(kClipsAtATime);
   thread_ = std::thread([this] { run(); });
@@ -133,20 +136,29 @@ std::vector<std::vector<int32_t>> ClipEncoder::encode_together(const std::vector
   return codes;
 }
 
+// One for each clip; none, and a result, for a clip that cannot be decoded.
+std::vector<std::vector<float>> ClipEncoder::samples_in_work() {
+  std::vector<std::vector<float>> samples(in_work_.size());
+  team_.parallel_for(std::ssize(in_work_), 1, [&](int64_t begin, int64_t, int) {
+    const auto clip = static_cast<size_t>(begin);
+    try {
+      samples[clip] = samples_of(in_work_[clip]);
+    } catch (...) {
+      results_[clip].error = std::current_exception();
+    }
+  });
+  return samples;
+}
+
 // A clip that cannot be decoded fails alone; if a batch cannot be encoded, each clip is tried by itself.
 void ClipEncoder::encode_in_work() {
   const TraceSpan span("clip encoding", {{"clips", in_work_.size()}});
-  std::vector<std::vector<float>> samples;
+  std::vector<std::vector<float>> samples = samples_in_work();
   std::vector<size_t> whose;  // clip, for each of samples
-  samples.reserve(in_work_.size()), whose.reserve(in_work_.size());
-  for (size_t i = 0; i < in_work_.size(); ++i) {
-    try {
-      samples.push_back(samples_of(in_work_[i]));
-      whose.push_back(i);
-    } catch (...) {
-      results_[i].error = std::current_exception();
-    }
-  }
+  whose.reserve(in_work_.size());
+  for (size_t i = 0; i < in_work_.size(); ++i)
+    if (!results_[i].error) whose.push_back(i);
+  std::erase_if(samples, [](const std::vector<float>& clip) { return clip.empty(); });
   const auto keep = [&](size_t clip, const std::vector<int32_t>& codes) {
     results_[clip].codes = store_.put(in_work_[clip].hash, {codes.begin(), codes.end()});
   };

@@ -23,7 +23,8 @@ class ClipEncoder {
   // Clips encoded in one call; longer queues are split, so that the first clip does not wait for the last.
   static constexpr size_t kClipsAtATime = 4;
 
-  // Encoding must not starve the streams that speak meanwhile: it has its own threads, and few of them.
+  // Encoding must not starve the streams that speak meanwhile: it has its own threads, and few of them, and a
+  // GPU starts its kernels where no others wait.
   ClipEncoder(const SpeechModel& model, CodeStore& store, Device device, int threads);
   ~ClipEncoder();  // clips that wait get Error(unavailable)
   ClipEncoder(const ClipEncoder&) = delete;
@@ -55,6 +56,7 @@ class ClipEncoder {
   void run();
   void forget_unwanted();
   void encode_in_work();
+  std::vector<std::vector<float>> samples_in_work();
   std::vector<std::vector<int32_t>> encode_together(const std::vector<std::vector<float>>& samples);
   std::vector<float> samples_of(const Clip& clip) const;
 
