@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "ops/cuda/device/stream_state.h"
 #include "ops/stream.h"
 #include "tensor/cuda/status.h"
@@ -29,12 +27,12 @@ int attribute(cudaDeviceAttr name, int device) {
   return value;
 }
 
-// As the driver counts.
+// As the driver counts: lower numbers go first. Where there are two levels, low is as normal.
 int number_of(StreamPriority priority) {
   int least = 0, greatest = 0;
   check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "stream priorities");
-  if (priority == StreamPriority::low) return least;
-  return priority == StreamPriority::high ? greatest : std::max(least - 1, greatest);
+  if (priority == StreamPriority::high) return greatest;
+  return priority == StreamPriority::normal && least - greatest >= 2 ? least - 1 : least;
 }
 
 StreamHandle make_stream(int priority) {
