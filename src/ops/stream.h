@@ -8,7 +8,7 @@
 
 namespace shoal::ops {
 
-// Whose blocks a GPU starts first, where it has so many levels.
+// Whose blocks a GPU starts first: those of higher priority. Where it has two levels, low is normal.
 enum class StreamPriority : uint8_t { low, normal, high };
 
 // A cut through a GPU's multiprocessors, and the side of it that is a stream's part. Two streams with the two

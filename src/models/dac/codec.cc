@@ -6,6 +6,7 @@
 
 #include "models/dac/batch.h"
 #include "models/dac/decoder.h"
+#include "models/dac/encode_memory.h"
 #include "models/dac/encoder.h"
 #include "models/dac/loader.h"
 #include "ops/device_state.h"
@@ -270,29 +271,37 @@ std::vector<int32_t> Codec::encode(ops::Context& ctx, std::span<const float> sam
   check_clips({offsets}, samples, codes);
   std::unique_ptr<EncodeMemory> memory = encode_memory(ctx, 1);
   encode_checked(ctx, *memory, {offsets}, samples, codes, tap);
-  keep(std::move(memory));
+  keep_encode_memory(std::move(memory));
   return codes;
 }
 
-// Of the last batch if that is enough.
-std::unique_ptr<EncodeMemory> Codec::encode_memory(const ops::Context& ctx, int clips) const {
-  {
-    const std::scoped_lock lock(idle_->mutex);
-    if (idle_->encoding && idle_->encoding->states().slots() >= clips) return std::move(idle_->encoding);
-  }
-  return std::make_unique<EncodeMemory>(encoder_->layout(), clips, dtype(), ctx);
+std::unique_ptr<EncodeMemory> Codec::new_encode_memory(const ops::Context& ctx, int clips) const {
+  return std::make_unique<EncodeMemory>(encoder_->layout(), clips, encoder_->most_frames(),
+                                        config_.num_codebooks(), dtype(), ctx);
 }
 
-void Codec::keep(std::unique_ptr<EncodeMemory> memory) const {
+// The last batch's if that is enough; otherwise there are never both at once.
+std::unique_ptr<EncodeMemory> Codec::encode_memory(const ops::Context& ctx, int clips) const {
+  std::unique_ptr<EncodeMemory> memory;
+  {
+    const std::scoped_lock lock(idle_->mutex);
+    memory = std::move(idle_->encoding);
+  }
+  if (memory && memory->states().slots() >= clips) return memory;
+  memory.reset();
+  return new_encode_memory(ctx, clips);
+}
+
+void Codec::keep_encode_memory(std::unique_ptr<EncodeMemory> memory) const {
   const std::scoped_lock lock(idle_->mutex);
-  idle_->encoding = std::move(memory);
+  idle_->encoding.swap(memory);  // what another thread has kept is given back without the lock
 }
 
 void Codec::encode_batch(ops::Context& ctx, ops::RaggedRows clips, std::span<const float> samples,
                          std::span<int32_t> codes) const {
   check_clips(clips, samples, codes);
   if (clips.sequences() == 0) return;
-  std::unique_ptr<EncodeMemory> memory = encode_memory(ctx, std::min(clips.sequences(), kClipsAtATime));
+  std::unique_ptr<EncodeMemory> memory = encode_memory(ctx, kClipsAtATime);
   size_t done = 0;
   for (int first = 0; first < clips.sequences(); first += kClipsAtATime) {
     const int last = std::min(clips.sequences(), first + kClipsAtATime);
@@ -301,7 +310,7 @@ void Codec::encode_batch(ops::Context& ctx, ops::RaggedRows clips, std::span<con
         samples.subspan(static_cast<size_t>(clips.begin(first)), static_cast<size_t>(offsets.back()));
     done += encode_checked(ctx, *memory, {offsets}, part, codes.subspan(done), nullptr);
   }
-  keep(std::move(memory));
+  keep_encode_memory(std::move(memory));
 }
 
 void Codec::check_clips(const ops::RaggedRows& clips, std::span<const float> samples,
@@ -341,7 +350,7 @@ size_t Codec::encode_checked(ops::Context& ctx, EncodeMemory& memory, const ops:
   }
   const Batch batch{
       .ctx = &ctx, .state = &state, .tap = tap, .rows = {offsets}, .starts = starts, .slots = slots};
-  const TensorView found = memory.codes(ctx, batch.rows.rows(), config_.num_codebooks());
+  const TensorView found = memory.codes(batch.rows.rows());
   const auto count = static_cast<size_t>(found.elements());
   encoder_->forward(batch, clips, samples, found, codes.first(count));
   return count;

@@ -77,7 +77,7 @@ class Codec {
   int64_t decode_workspace_bytes(int streams, int threads) const;
   // Clips have at most so many frames; 0: as many as can be encoded.
   int64_t encode_workspace_bytes(int clips, int threads, int64_t most_frames = 0) const;
-  // The state of a clip that is encoded.
+  // What encoding keeps for each clip of a batch, besides.
   int64_t clip_bytes() const;
   // Frames of a clip of that many samples: rounded up.
   int64_t frames_for(int64_t samples) const;
@@ -121,8 +121,9 @@ class Codec {
   std::unique_ptr<CodecStatePool> pool_of_one(ops::Context& ctx) const;
   void check_clips(const ops::RaggedRows& clips, std::span<const float> samples,
                    std::span<const int32_t> codes) const;
+  std::unique_ptr<EncodeMemory> new_encode_memory(const ops::Context& ctx, int clips) const;
   std::unique_ptr<EncodeMemory> encode_memory(const ops::Context& ctx, int clips) const;
-  void keep(std::unique_ptr<EncodeMemory> memory) const;
+  void keep_encode_memory(std::unique_ptr<EncodeMemory> memory) const;
   size_t encode_checked(ops::Context& ctx, EncodeMemory& memory, const ops::RaggedRows& clips,
                         std::span<const float> samples, std::span<int32_t> codes, const Tap* tap,
                         int64_t start = 0) const;

@@ -1,27 +1,28 @@
-// The memory that encoding keeps from pass to pass.
+// The memory that encoding keeps from batch to batch.
 #pragma once
 
-#include <algorithm>
-
-#include "models/dac/config.h"
 #include "models/dac/state.h"
 #include "ops/transfer.h"
 
 namespace shoal::dac {
 
-// Of at most `clips` clips at a time, for one batch after the other.
+// For batches of at most `clips` clips of at most so many frames each, one batch after the other.
 class EncodeMemory {
  public:
-  // Throws Error(resource_exhausted), as codes() does.
-  EncodeMemory(const StateLayout& layout, int clips, DType kv_dtype, const ops::Context& ctx)
-      : states_(layout, clips, kv_dtype, ctx) {}
+  // Throws Error(resource_exhausted).
+  EncodeMemory(const StateLayout& layout, int clips, int64_t most_frames, int64_t codebooks, DType kv_dtype,
+               const ops::Context& ctx)
+      : states_(layout, clips, kv_dtype, ctx),
+        codes_(ops::new_tensor(ctx, DType::i32, {clips * most_frames, codebooks})) {}
 
   StateSlots& states() { return states_; }
-  // i32 [frames, codebooks], not initialised: the codes that a batch finds. Valid until the next call.
-  TensorView codes(const ops::Context& ctx, int64_t frames, int64_t codebooks) {
-    if (codes_.empty() || codes_.dim(0) < frames)
-      codes_ = ops::new_tensor(ctx, DType::i32, {frames, codebooks});
-    return codes_.view().slice(0, frames);
+  // i32 [frames, codebooks]: where a batch's codes are found.
+  TensorView codes(int64_t frames) { return codes_.view().slice(0, frames); }
+
+  // Of each clip.
+  static int64_t bytes_per_clip(const StateLayout& layout, int64_t most_frames, int64_t codebooks,
+                                DType kv_dtype) {
+    return layout.bytes_per_slot(kv_dtype) + most_frames * codebooks * size_of(DType::i32);
   }
 
  private:

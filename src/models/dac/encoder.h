@@ -7,7 +7,6 @@
 
 #include "models/dac/batch.h"
 #include "models/dac/config.h"
-#include "models/dac/encode_memory.h"
 #include "models/dac/layers.h"
 #include "models/dac/loader.h"
 #include "models/dac/quantiser.h"

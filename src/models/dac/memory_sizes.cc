@@ -5,6 +5,7 @@
 
 #include "models/dac/codec.h"
 #include "models/dac/decoder.h"
+#include "models/dac/encode_memory.h"
 #include "models/dac/encoder.h"
 #include "ops/planning_context.h"
 
@@ -39,7 +40,10 @@ void for_each_pass(int64_t sequences, int64_t most_frames,
 
 int64_t Codec::stream_bytes() const { return decoder_->layout().bytes_per_slot(dtype()); }
 
-int64_t Codec::clip_bytes() const { return encoder_->layout().bytes_per_slot(dtype()); }
+int64_t Codec::clip_bytes() const {
+  return EncodeMemory::bytes_per_clip(encoder_->layout(), encoder_->most_frames(), config_.num_codebooks(),
+                                      dtype());
+}
 
 int64_t Codec::pass_bytes(int64_t streams) const {
   return DecodeMemory::bytes_of(decoder_->sizes(static_cast<int>(streams)));
@@ -67,13 +71,13 @@ int64_t Codec::encode_workspace_bytes(int clips, int threads, int64_t most_frame
   const int64_t most = Encoder::frames_per_pass(device_);
   if (most_frames == 0) most_frames = encoder_->most_frames();
   ops::PlanningContext planning(device_, threads);
-  EncodeMemory memory(encoder_->layout(), clips, dtype(), planning.context());
+  const std::unique_ptr<EncodeMemory> memory = new_encode_memory(planning.context(), clips);
   const int64_t hop = config_.samples_per_frame();
   const std::vector<float> samples(static_cast<size_t>(most * hop));
   std::vector<int32_t> codes(static_cast<size_t>(most * config_.num_codebooks()));
   for_each_pass(std::min<int64_t>(clips, most), most, [&](std::vector<int32_t> offsets) {
     for (int32_t& offset : offsets) offset *= static_cast<int32_t>(hop);
-    encode_checked(planning.context(), memory, {offsets}, samples, codes, nullptr,
+    encode_checked(planning.context(), *memory, {offsets}, samples, codes, nullptr,
                    std::max<int64_t>(0, most_frames - most));
   });
   return planning.peak_bytes();

@@ -125,6 +125,35 @@ TEST_F(VoicesByName, ManyNewClipsAtOnceAreEachEncodedOnce) {
   EXPECT_EQ(engine.statistics().voices.encoded, 3);
 }
 
+// Taken together by the encoder, which a long clip keeps busy until they are all there.
+TEST_F(VoicesByName, ABadClipAmongGoodOnesFailsAlone) {
+  const auto with_clip = [](std::string audio) {
+    SpeechRequest request = with_voice("");
+    request.references = {{.audio = std::move(audio), .text = "a chord"}};
+    return request;
+  };
+  std::vector<Answer> alone;
+  {
+    EngineConfig apart = config_;
+    apart.cache_dir = (dir_ / "apart").string();
+    Engine engine(apart);
+    engine.start();
+    for (const double hz : {200, 300}) alone.push_back(speak(engine, with_clip(chord(hz))));
+  }
+  EXPECT_NE(alone[0].codes, alone[1].codes);
+  Engine engine(config_);
+  engine.start();
+  Speech busy = engine.submit(with_clip(testing::noise_wav(20, 1)));
+  Speech first = engine.submit(with_clip(chord(200)));
+  Speech bad = engine.submit(with_clip(chord(250).substr(0, 20)));
+  Speech last = engine.submit(with_clip(chord(300)));
+  EXPECT_EQ(answer_of(first), alone[0]);
+  EXPECT_EQ(testing::code_of([&] { bad.read_all(); }), ErrorCode::corrupt_file);
+  EXPECT_EQ(answer_of(last), alone[1]);
+  busy.read_all();
+  EXPECT_EQ(engine.statistics().voices.encoded, 3);
+}
+
 TEST_F(VoicesByName, AreWarmedInTheBackground) {
   {
     Engine engine(config_);

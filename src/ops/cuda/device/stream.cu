@@ -27,7 +27,7 @@ int attribute(cudaDeviceAttr name, int device) {
   return value;
 }
 
-// As the driver counts: lower numbers go first. Where there are two levels, low is as normal.
+// As the driver counts: lower numbers go first.
 int number_of(StreamPriority priority) {
   int least = 0, greatest = 0;
   check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "stream priorities");

@@ -136,7 +136,7 @@ std::vector<std::vector<int32_t>> ClipEncoder::encode_together(const std::vector
   return codes;
 }
 
-// One for each clip; none, and a result, for a clip that cannot be decoded.
+// One for each clip; a clip that cannot be decoded has its error in results_.
 std::vector<std::vector<float>> ClipEncoder::samples_in_work() {
   std::vector<std::vector<float>> samples(in_work_.size());
   team_.parallel_for(std::ssize(in_work_), 1, [&](int64_t begin, int64_t, int) {
@@ -153,12 +153,13 @@ std::vector<std::vector<float>> ClipEncoder::samples_in_work() {
 // A clip that cannot be decoded fails alone; if a batch cannot be encoded, each clip is tried by itself.
 void ClipEncoder::encode_in_work() {
   const TraceSpan span("clip encoding", {{"clips", in_work_.size()}});
-  std::vector<std::vector<float>> samples = samples_in_work();
+  std::vector<std::vector<float>> decoded = samples_in_work(), samples;
   std::vector<size_t> whose;  // clip, for each of samples
-  whose.reserve(in_work_.size());
-  for (size_t i = 0; i < in_work_.size(); ++i)
-    if (!results_[i].error) whose.push_back(i);
-  std::erase_if(samples, [](const std::vector<float>& clip) { return clip.empty(); });
+  for (size_t i = 0; i < in_work_.size(); ++i) {
+    if (results_[i].error) continue;
+    samples.push_back(std::move(decoded[i]));
+    whose.push_back(i);
+  }
   const auto keep = [&](size_t clip, const std::vector<int32_t>& codes) {
     results_[clip].codes = store_.put(in_work_[clip].hash, {codes.begin(), codes.end()});
   };

@@ -23,8 +23,8 @@ class ClipEncoder {
   // Clips encoded in one call; longer queues are split, so that the first clip does not wait for the last.
   static constexpr size_t kClipsAtATime = 4;
 
-  // Encoding must not starve the streams that speak meanwhile: it has its own threads, and few of them, and a
-  // GPU starts its kernels where no others wait.
+  // Encoding must not starve the streams that speak meanwhile: it has its own threads, and few of them, and
+  // on a GPU the lowest priority.
   ClipEncoder(const SpeechModel& model, CodeStore& store, Device device, int threads);
   ~ClipEncoder();  // clips that wait get Error(unavailable)
   ClipEncoder(const ClipEncoder&) = delete;
