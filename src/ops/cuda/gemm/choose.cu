@@ -1,5 +1,6 @@
 #include "ops/cuda/gemm/choose.h"
 #include "ops/cuda/gemm/f32/f32_product.h"
+#include "ops/cuda/gemm/operands/remembered.h"
 #include "ops/cuda/gemm/operands/settled.cuh"
 #include "ops/cuda/gemm/skinny/skinny_cut.h"
 #include "ops/cuda/gemm/sm90/broad_product.h"
@@ -53,11 +54,14 @@ GemmKernel choose_rounded(const Gemm& gemm, const Machine& machine) {
 }  // namespace
 
 bool is_wide(const MatrixShape& matrix, int64_t rows, const Machine& machine) {
+  static thread_local Remembered<bool> remembered;
   if (machine.wgmma && is_large(matrix, machine)) return true;
-  const TileChoice tile = choose_tile(matrix, rows, machine);
-  const bool groups = kTileShapes[static_cast<size_t>(tile.shape)].depth_groups > 1;
-  return expected_us(choose_wide(matrix, rows, machine), matrix, rows, machine) <
-         (groups ? kGroupsOptimism : kTileOptimism) * expected_us(tile, matrix, rows, machine);
+  return remembered.of({matrix, rows, machine}, [&] {
+    const TileChoice tile = choose_tile(matrix, rows, machine);
+    const bool groups = kTileShapes[static_cast<size_t>(tile.shape)].depth_groups > 1;
+    return expected_us(choose_wide(matrix, rows, machine), matrix, rows, machine) <
+           (groups ? kGroupsOptimism : kTileOptimism) * expected_us(tile, matrix, rows, machine);
+  });
 }
 
 GemmChoice choose(const Gemm& gemm, const Machine& machine) {

@@ -1,7 +1,12 @@
 // The table of choose.h, row by row, at its limits and beside them.
 #include "ops/cuda/gemm/choose.h"
 
+#include <future>
 #include <gtest/gtest.h>
+#include <tuple>
+
+#include "ops/cuda/gemm/sm90/wide_choice.h"
+#include "ops/cuda/gemm/tile/tile_choice.h"
 
 namespace shoal::ops::cuda {
 
@@ -131,6 +136,24 @@ TEST(ChooseGemm, OtherProductsTakeTheFasterOfWideAndTile) {
     }
   EXPECT_EQ(kernel({.shape = kConv, .rows = 30'000, .linear = false}), GemmKernel::wide);
   EXPECT_EQ(kernel({.shape = {64, 3, 40}, .rows = 17, .linear = false}), GemmKernel::tile);
+}
+
+// By a thread that has met none of these sizes: more than are remembered, and all of them twice.
+TEST(ChooseGemm, WhatIsRememberedIsWhatIsChosenAnew) {
+  const auto choices = [](const MatrixShape& shape, int64_t rows, const Machine& machine) {
+    return std::tuple{choose_wide(shape, rows, machine), choose_tile(shape, rows, machine),
+                      is_wide(shape, rows, machine)};
+  };
+  for (int round = 0; round < 2; ++round) {
+    for (int64_t rows = 1; rows < 600; rows += 13) {
+      for (const MatrixShape& shape : {kQkv, kGateUp, kDown, kConv, MatrixShape{64, 3, 40}}) {
+        for (const Machine& machine : {kH200, Machine{64, 227 << 10, true}, kRtx4090}) {
+          const auto remembered = choices(shape, rows, machine);
+          EXPECT_EQ(remembered, std::async(std::launch::async, choices, shape, rows, machine).get());
+        }
+      }
+    }
+  }
 }
 
 TEST(ChooseGemm, WithoutWgmmaMoreThan16RowsTakeTile) {

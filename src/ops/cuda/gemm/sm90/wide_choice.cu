@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/cuda/gemm/operands/remembered.h"
 #include "ops/cuda/gemm/sm90/partial_product.h"
 #include "ops/cuda/gemm/sm90/wide_choice.h"
 #include "ops/residual.h"
@@ -81,6 +82,21 @@ int stage_tiles_of(const MatrixShape& matrix, int64_t room_tiles, const WideShap
   return segment_tiles % 3 == 0 ? 3 : static_cast<int>(std::min<int64_t>(segment_tiles, 2));
 }
 
+WideChoice fastest_of_all(const MatrixShape& matrix, int64_t rows, const Machine& machine) {
+  WideChoice best;
+  double best_us = 1e300;
+  for (int shape = 0; shape < static_cast<int>(kWideShapes.size()); ++shape) {
+    for (const int cluster : {1, 2, 4, 8}) {
+      const WideChoice choice{shape, cluster};
+      if (!can_do(choice, matrix, machine)) continue;
+      if (is_slow(shape_of(choice), matrix, rows, machine)) continue;
+      const double us = expected_us(choice, matrix, rows, machine);
+      if (us < best_us) best = choice, best_us = us;
+    }
+  }
+  return best;
+}
+
 }  // namespace
 
 WidePlan wide_plan(const WideChoice& choice, const MatrixShape& matrix, const Machine& machine) {
@@ -139,18 +155,8 @@ double expected_us(const WideChoice& choice, const MatrixShape& matrix, int64_t 
 }
 
 WideChoice choose_wide(const MatrixShape& matrix, int64_t rows, const Machine& machine) {
-  WideChoice best;
-  double best_us = 1e300;
-  for (int shape = 0; shape < static_cast<int>(kWideShapes.size()); ++shape) {
-    for (const int cluster : {1, 2, 4, 8}) {
-      const WideChoice choice{shape, cluster};
-      if (!can_do(choice, matrix, machine)) continue;
-      if (is_slow(shape_of(choice), matrix, rows, machine)) continue;
-      const double us = expected_us(choice, matrix, rows, machine);
-      if (us < best_us) best = choice, best_us = us;
-    }
-  }
-  return best;
+  static thread_local Remembered<WideChoice> remembered;
+  return remembered.of({matrix, rows, machine}, [&] { return fastest_of_all(matrix, rows, machine); });
 }
 
 std::optional<int> segments_shape(const MatrixShape& matrix, int64_t rows, const Machine& machine) {

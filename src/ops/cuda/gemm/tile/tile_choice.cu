@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ops/cuda/gemm/operands/remembered.h"
 #include "ops/cuda/gemm/tile/tile_choice.h"
 
 namespace shoal::ops::cuda {
@@ -21,6 +22,20 @@ double share_of_peak(const TileShape& shape) {
   const double rows = static_cast<double>(shape.rows) / shape.row_warps;
   const double outputs = static_cast<double>(shape.outputs) / shape.output_warps;
   return std::min(1.0, rows * outputs / (rows + outputs) / 21.0);
+}
+
+TileChoice fastest_of_all(const MatrixShape& matrix, int64_t rows, const Machine& machine) {
+  TileChoice best;
+  double best_us = 1e300;
+  for (int shape = 0; shape < static_cast<int>(kTileShapes.size()); ++shape) {
+    for (const bool split : {false, true}) {
+      const TileChoice choice{shape, split};
+      if (!can_do(choice, matrix, rows, machine)) continue;
+      const double us = expected_us(choice, matrix, rows, machine);
+      if (us < best_us) best = choice, best_us = us;
+    }
+  }
+  return best;
 }
 
 }  // namespace
@@ -65,17 +80,8 @@ double expected_us(const TileChoice& choice, const MatrixShape& matrix, int64_t 
 }
 
 TileChoice choose_tile(const MatrixShape& matrix, int64_t rows, const Machine& machine) {
-  TileChoice best;
-  double best_us = 1e300;
-  for (int shape = 0; shape < static_cast<int>(kTileShapes.size()); ++shape) {
-    for (const bool split : {false, true}) {
-      const TileChoice choice{shape, split};
-      if (!can_do(choice, matrix, rows, machine)) continue;
-      const double us = expected_us(choice, matrix, rows, machine);
-      if (us < best_us) best = choice, best_us = us;
-    }
-  }
-  return best;
+  static thread_local Remembered<TileChoice> remembered;
+  return remembered.of({matrix, rows, machine}, [&] { return fastest_of_all(matrix, rows, machine); });
 }
 
 }  // namespace shoal::ops::cuda
