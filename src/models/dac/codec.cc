@@ -15,10 +15,6 @@
 namespace shoal::dac {
 namespace {
 
-// Clips of a batch processed at once: a long clip fills every pass by itself, and each needs the state of a
-// stream.
-constexpr int kClipsAtATime = 4;
-
 void check_format(MatrixFormat format, Device device) {
   if (ops::multiplies(device, format) && format.operand != DType::i8) return;
   if (format.weights != format.operand || format.weights == DType::i8)

@@ -39,6 +39,9 @@ struct CodecMemory {
 // Context. Results do not depend on batching, chunking or the number of threads: bit for bit.
 class Codec {
  public:
+  // Clips of a batch processed at once: a long clip fills every pass by itself, and each needs a state.
+  static constexpr int kClipsAtATime = 4;
+
   // format, of the matrices: f32, bf16 or, where the device has such products, f16; on a GPU also i8 beside
   // 16 bits (MODEL.md, Precision). Sums, activations and the last convolution are f32 in any case. A
   // checkpoint that keeps integers loads in every format. Its names are already normalised

@@ -14,7 +14,6 @@
 #include "models/dac/small_config_testing.h"
 #include "ops/device_state.h"
 #include "ops/device_testing.h"
-#include "tensor/device_memory.h"
 
 namespace {
 std::atomic<int64_t> allocations{0};
@@ -61,14 +60,6 @@ class Streams : public testing::TestWithParam<DType> {
  protected:
   static constexpr uint64_t kSeed = 5;
   Streams() { open(small_config()); }
-  // The same with a transformer in each encoder block.
-  static Config with_encoder_transformers() {
-    Config config = small_config();
-    config.encoder_dim = 32;
-    config.encoder_transformer_layers = {1, 1};
-    config.enc_window = 20;
-    return config;
-  }
   void open(const Config& config) {
     codec_.emplace(Codec::random(config, ctx_, GetParam(), Parts::both, kSeed));
     books_ = static_cast<size_t>(config.num_codebooks());
@@ -211,56 +202,6 @@ TEST_P(Streams, PlansOfAPassGiveTheBitsOfSmallPieces) {
     std::vector<float> pcm(pieces.size());
     codec_->decode_batch(ctx_, {offsets}, codes, pcm);
     EXPECT_TRUE(pcm == pieces) << frames.size() << " clips, " << offsets.back() << " frames";
-  }
-}
-
-TEST_P(Streams, WavesAreTheSameAloneAndInABatch) {
-  open(with_encoder_transformers());
-  const std::vector<size_t> lengths = {1, 0, 555, 12, 700, 13, 40};
-  std::vector<int32_t> offsets = {0}, alone;
-  std::vector<float> samples;
-  Dice dice(77);
-  for (const size_t length : lengths) {
-    std::vector<float> wave(length);
-    for (float& sample : wave) sample = static_cast<float>(dice.below(2000) - 1000) / 1000.0f;
-    samples.insert(samples.end(), wave.begin(), wave.end());
-    offsets.push_back(offsets.back() + static_cast<int32_t>(length));
-    const auto codes = codec_->encode(ctx_, wave);
-    EXPECT_EQ(static_cast<int64_t>(codes.size()),
-              codec_->frames_for(static_cast<int64_t>(length)) * codec_->config().num_codebooks());
-    alone.insert(alone.end(), codes.begin(), codes.end());
-  }
-  std::vector<int32_t> codes(alone.size());
-  codec_->encode_batch(ctx_, {offsets}, samples, codes);
-  EXPECT_EQ(codes, alone);
-}
-
-// Taking a GPU's memory and giving it back stops everybody's work on it.
-TEST_P(Streams, EncodingAgainTakesNoMemoryOfTheDevice) {
-  open(with_encoder_transformers());
-  const std::vector<float> wave(5 * hop_, 0.25f);
-  const std::vector<int32_t> both = {0, static_cast<int32_t>(3 * hop_), static_cast<int32_t>(5 * hop_)};
-  std::vector<int32_t> together(5 * books_);
-  codec_->encode_batch(ctx_, {both}, wave, together);
-  const auto alone = codec_->encode(ctx_, wave);
-  std::vector<int32_t> together_again(together.size()), alone_again;
-  device_memory::fail_allocation_after(0);
-  EXPECT_NO_THROW(alone_again = codec_->encode(ctx_, wave));
-  EXPECT_NO_THROW(codec_->encode_batch(ctx_, {both}, wave, together_again));
-  device_memory::fail_allocation_after(-1);
-  EXPECT_EQ(alone_again, alone);
-  EXPECT_EQ(together_again, together);
-}
-
-TEST_P(Streams, EncodingIsCausal) {
-  open(with_encoder_transformers());
-  Dice dice(4);
-  std::vector<float> wave(100 * hop_);
-  for (float& sample : wave) sample = static_cast<float>(dice.below(2000) - 1000) / 1000.0f;
-  const auto whole = codec_->encode(ctx_, wave);
-  for (const size_t frames : {1, 31, 32, 33, 99}) {
-    const auto prefix = codec_->encode(ctx_, std::span(wave).first(frames * hop_));
-    EXPECT_TRUE(std::equal(prefix.begin(), prefix.end(), whole.begin())) << frames << " frames";
   }
 }
 

@@ -21,7 +21,7 @@ namespace shoal::runtime {
 class ClipEncoder {
  public:
   // Clips encoded in one call; longer queues are split, so that the first clip does not wait for the last.
-  static constexpr size_t kClipsAtATime = 4;
+  static constexpr size_t kClipsAtATime = dac::Codec::kClipsAtATime;
 
   // Encoding must not starve the streams that speak meanwhile: it has its own threads, and few of them, and
   // on a GPU the lowest priority.
