@@ -120,6 +120,8 @@ void draw_codes(Context& ctx, TensorView logits, const DrawTable& table, int64_t
 // transfer
 void upload(Context& ctx, const void* from, TensorView to);
 void download(Context& ctx, TensorView from, void* to);
+Mark mark(Context& ctx);
+void download(Context& ctx, const Mark& mark, TensorView from, void* to);
 // Between page-locked memory of the host and the device's, without waiting.
 void copy_in_order(Context& ctx, TensorView from, TensorView to);
 void fill_zero(Context& ctx, TensorView y);

@@ -63,6 +63,14 @@ void download(Context& ctx, TensorView from, void* to) {
   std::memcpy(to, from.data(), static_cast<size_t>(from.bytes()));
 }
 
+Mark mark(Context& ctx) { return on_cpu(ctx) || is_planning(ctx) ? nullptr : cuda::mark(ctx); }
+
+void download(Context& ctx, const Mark& mark, TensorView from, void* to) {
+  if (!mark || from.elements() == 0) return download(ctx, from, to);
+  check_dense("download", from);
+  cuda::download(ctx, mark, from, to);
+}
+
 Tensor to_host(Context& ctx, TensorView from) {
   Tensor host(from.dtype(), from.shape());
   download(ctx, from, host.view().data());

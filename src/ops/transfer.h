@@ -1,6 +1,7 @@
 // Copies between the host's memory and the device's. On the CPU nothing is copied.
 #pragma once
 
+#include <memory>
 #include <span>
 
 #include "ops/context.h"
@@ -16,6 +17,11 @@ TensorView upload(Context& ctx, std::span<const std::byte> values);  // u8 [n]
 
 // Copies a dense tensor of the device to host memory of its size, and waits for it.
 void download(Context& ctx, TensorView from, void* to);
+// A point in the work of a context: behind all that it was given so far.  CPU: null.
+using Mark = std::shared_ptr<void>;
+Mark mark(Context& ctx);
+// download(), which waits for the work before the mark alone: what came later goes on meanwhile.
+void download(Context& ctx, const Mark& mark, TensorView from, void* to);
 // A dense copy in host memory: for tests and taps, not for the steady state.
 Tensor to_host(Context& ctx, TensorView from);
 // Moves a host tensor to ctx.device, waiting for it; on the CPU it is the same tensor. For loading.

@@ -2,7 +2,6 @@
 
 #include "models/kokoro/groups.h"
 #include "models/kokoro/layout.h"
-#include "ops/transfer.h"
 
 namespace shoal::kokoro {
 
@@ -25,13 +24,13 @@ Encoded BatchPass::encode(const TokenBatch& tokens, FunctionRef<void(TensorView 
   return encoded;
 }
 
-std::vector<TensorView> BatchPass::render(const Layout& tokens, const Encoded& encoded,
-                                          std::span<const uint64_t> seeds, const ops::SourceNoise* noise,
-                                          std::span<const Spoken> spoken) const {
+std::vector<Sound> BatchPass::render(const Layout& tokens, const Encoded& encoded,
+                                     std::span<const uint64_t> seeds, const ops::SourceNoise* noise,
+                                     std::span<const Spoken> spoken) const {
   const std::vector<int32_t> counts = frame_counts(spoken);
   const Layout all(counts);
   const int64_t samples_per_frame = network.samples_per_frame();
-  std::vector<TensorView> sounds;
+  std::vector<Sound> sounds;
   for (size_t first = 0; first < counts.size();) {
     const size_t last = tap ? counts.size() : end_of_group(counts, first, kMostFrames);
     const auto from = static_cast<int64_t>(first), to = static_cast<int64_t>(last);
@@ -45,10 +44,10 @@ std::vector<TensorView> BatchPass::render(const Layout& tokens, const Encoded& e
     score.encoded.prosody = encoded.prosody.slice(from, to);
     score.encoded.decoder = encoded.decoder.slice(from, to);
     network.render(frames.layout.rows(ctx, tap, between), score, samples);
+    const ops::Mark made = ops::mark(ctx);
     for (int64_t u = 0; u < frames.layout.count(); ++u) {
-      const int64_t begin = frames.layout.begin(u);
-      sounds.push_back(
-          samples.slice(begin * samples_per_frame, (begin + frames.layout.length(u)) * samples_per_frame));
+      const int64_t begin = frames.layout.begin(u), end = begin + frames.layout.length(u);
+      sounds.push_back({samples.slice(begin * samples_per_frame, end * samples_per_frame), made});
     }
     first = last;
   }

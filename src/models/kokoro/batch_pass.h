@@ -9,12 +9,19 @@
 #include "models/kokoro/batch.h"
 #include "models/kokoro/network.h"
 #include "models/kokoro/rows.h"
+#include "ops/transfer.h"
 
 namespace shoal::kokoro {
 
 // Frames that are made into sound together: 42 s keep every processor busy, and their last layers take 0.7
 // gigabytes. A longer utterance goes alone.
 inline constexpr int32_t kMostFrames = 1680;
+
+// Of an utterance, in the device's memory.
+struct Sound {
+  TensorView samples;
+  ops::Mark made;  // behind its group
+};
 
 struct BatchPass {
   ops::Context& ctx;
@@ -28,9 +35,8 @@ struct BatchPass {
   // The samples of each utterance, in the enclosing scope. The stages after the durations need a thousand
   // times the memory of those before, hence the groups; a tap sees all groups together. seeds: of each
   // utterance; noise: replaces theirs, or null; spoken: the durations of each.
-  std::vector<TensorView> render(const Layout& tokens, const Encoded& encoded,
-                                 std::span<const uint64_t> seeds, const ops::SourceNoise* noise,
-                                 std::span<const Spoken> spoken) const;
+  std::vector<Sound> render(const Layout& tokens, const Encoded& encoded, std::span<const uint64_t> seeds,
+                            const ops::SourceNoise* noise, std::span<const Spoken> spoken) const;
 
  private:
   ops::SourceNoise noise_of(const FrameBatch& frames, const ops::SourceNoise* given, int64_t begin) const;

@@ -63,7 +63,7 @@ class Kokoro::Impl {
     const BatchPass pass{ctx, network_, tap, between};
     std::vector<Spoken> spoken;
     const Encoded encoded = pass.encode(tokens, [&](TensorView logits) {
-      spoken = durations_of(tokens.layout, ops::to_host(ctx, logits), utterances);
+      spoken = durations_of(ctx, tokens.layout, ops::to_host(ctx, logits), utterances);
     });
     fetch(ctx, pass.render(tokens.layout, encoded, seeds_of(utterances), noise, spoken), spoken);
     return spoken;
@@ -83,7 +83,7 @@ class Kokoro::Impl {
       memory.fetch(ctx, step);
     });
     ops::synchronize(ctx);
-    std::vector<Spoken> spoken = durations_of(tokens.layout, memory.host_logits(step), utterances);
+    std::vector<Spoken> spoken = durations_of(ctx, tokens.layout, memory.host_logits(step), utterances);
     if (memory.takes(spoken[0])) {
       render(ctx, memory, tokens.layout, encoded, seeds_of(utterances), spoken);
     } else {
@@ -100,23 +100,26 @@ class Kokoro::Impl {
   }
 
   // logits: in host memory.   -> for each utterance its durations, and no samples yet
-  static std::vector<Spoken> durations_of(const Layout& layout, TensorView logits,
+  static std::vector<Spoken> durations_of(const ops::Context& ctx, const Layout& layout, TensorView logits,
                                           std::span<const Utterance> utterances) {
     std::vector<Spoken> spoken(utterances.size());
-    for (size_t u = 0; u < utterances.size(); ++u) {
-      const int64_t begin = layout.begin(static_cast<int64_t>(u));
-      for (int64_t t = 0; t < std::ssize(utterances[u].ids); ++t)
-        spoken[u].durations.push_back(duration(
-            {logits.row<float>(begin + t), static_cast<size_t>(logits.dim(1))}, utterances[u].speed));
-    }
+    ctx.team->parallel_for(std::ssize(utterances), 1, [&](int64_t first, int64_t, int) {
+      const Utterance& utterance = utterances[static_cast<size_t>(first)];
+      for (int64_t t = 0; t < std::ssize(utterance.ids); ++t) {
+        const float* const row = logits.row<float>(layout.begin(first) + t);
+        spoken[static_cast<size_t>(first)].durations.push_back(
+            duration({row, static_cast<size_t>(logits.dim(1))}, utterance.speed));
+      }
+    });
     return spoken;
   }
 
-  static void fetch(ops::Context& ctx, std::span<const TensorView> sounds, std::vector<Spoken>& spoken) {
-    for (size_t u = 0; u < sounds.size(); ++u) {
-      spoken[u].samples.resize(static_cast<size_t>(sounds[u].elements()));
-      ops::download(ctx, sounds[u], spoken[u].samples.data());
-    }
+  // While a GPU still computes, the host's memory is made ready and the sound of earlier groups comes.
+  static void fetch(ops::Context& ctx, std::span<const Sound> sounds, std::vector<Spoken>& spoken) {
+    for (size_t u = 0; u < sounds.size(); ++u)
+      spoken[u].samples.resize(static_cast<size_t>(sounds[u].samples.elements()));
+    for (size_t u = 0; u < sounds.size(); ++u)
+      ops::download(ctx, sounds[u].made, sounds[u].samples, spoken[u].samples.data());
   }
 
   // One utterance, by a recorded step.
@@ -134,11 +137,11 @@ class Kokoro::Impl {
                       step.samples);
       memory.fetch(ctx, step);
     });
+    std::vector<float>& samples = spoken[0].samples;
+    samples.resize(static_cast<size_t>(spoken[0].frames() * samples_per_frame()));  // while a GPU computes
     ops::synchronize(ctx);
-    const std::span<const float> sound =
-        memory.host_samples().subspan(static_cast<size_t>(frames.layout.begin(0) * samples_per_frame()),
-                                      static_cast<size_t>(spoken[0].frames() * samples_per_frame()));
-    spoken[0].samples.assign(sound.begin(), sound.end());
+    const auto first = static_cast<size_t>(frames.layout.begin(0) * samples_per_frame());
+    std::ranges::copy(memory.host_samples().subspan(first, samples.size()), samples.begin());
   }
 
   int64_t samples_per_frame() const { return network_.samples_per_frame(); }

@@ -119,6 +119,19 @@ void StreamState::synchronize() {
   check(cudaStreamSynchronize(stream()), "waiting for the device");
 }
 
+std::shared_ptr<std::remove_pointer_t<cudaEvent_t>> StreamState::mark() {
+  CHECK(!in_step_, "a mark inside of run_step");
+  EventHandle event = make_event();
+  check(cudaEventRecord(event.get(), stream()), "mark");
+  return event;
+}
+
+cudaStream_t StreamState::copies_after(cudaEvent_t event) {
+  if (!copies_) copies_ = make_stream(number_of(StreamPriority::normal));
+  check(cudaStreamWaitEvent(copies_.get(), event), "mark");
+  return copies_.get();
+}
+
 StreamState::Step::Step(StreamState& stream) : stream_(stream) {
   CHECK(!stream.in_step_, "run_step inside of run_step");
   stream.in_step_ = true;

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <cuda_runtime.h>
+#include <memory>
 #include <optional>
+#include <type_traits>
 #include <unordered_set>
 #include <utility>
 
@@ -62,6 +64,10 @@ class StreamState final : public Stream {
   unsigned* counters() const { return static_cast<unsigned*>(counters_.view().data()); }
   // Waits for everything given to the stream. Not inside run_step.
   void synchronize();
+  // An event behind everything given to the stream. Not inside run_step.
+  std::shared_ptr<std::remove_pointer_t<cudaEvent_t>> mark();
+  // A stream for copies beside this one, which goes on when the event has come.
+  cudaStream_t copies_after(cudaEvent_t event);
 
   // Alive while run_step calls a body, which must not stage or wait, whether it is recorded or not.
   class Step {
@@ -92,8 +98,8 @@ class StreamState final : public Stream {
   Half halves_[kHalves];
   int half_ = 0;
   int64_t used_ = 0;
-  Tensor counters_;  // i32 [kCounters]
-  StreamHandle stream_;
+  Tensor counters_;               // i32 [kCounters]
+  StreamHandle stream_, copies_;  // copies_: made when it is first asked for
   std::optional<PartOfDevice> part_;
   Share share_ = Share::whole;
 };

@@ -54,6 +54,16 @@ void download(Context& ctx, TensorView from, void* to) {
   if (small) std::memcpy(to, landing, bytes);
 }
 
+Mark mark(Context& ctx) { return state_of(ctx).mark(); }
+
+// By a stream of its own. The host's memory is pageable: the copy is made when the call returns.
+void download(Context& ctx, const Mark& mark, TensorView from, void* to) {
+  cudaStream_t const copies = state_of(ctx).copies_after(static_cast<cudaEvent_t>(mark.get()));
+  check(cudaMemcpyAsync(to, from.data(), static_cast<size_t>(from.bytes()), cudaMemcpyDeviceToHost, copies),
+        "download");
+  check(cudaStreamSynchronize(copies), "waiting for a download");
+}
+
 void copy_in_order(Context& ctx, TensorView from, TensorView to) {
   const bool comes = to.device().kind == DeviceKind::cpu;
   check(cudaMemcpyAsync(to.data(), from.data(), static_cast<size_t>(from.bytes()),
