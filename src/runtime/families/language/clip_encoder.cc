@@ -11,11 +11,8 @@
 
 namespace shoal::runtime {
 
-ClipEncoder::ClipEncoder(const SpeechModel& model, CodeStore& store, Device device, int threads)
-    : model_(model),
-      store_(store),
-      team_(threads),
-      execution_(device, team_, {.priority = ops::StreamPriority::low}) {
+ClipEncoder::ClipEncoder(const SpeechModel& model, CodeStore& store, ClipWork& work)
+    : model_(model), store_(store), work_(work) {
   in_work_.reserve(kClipsAtATime);
   finished_.reserve(kClipsAtATime);
   thread_ = std::thread([this] { run(); });
@@ -86,7 +83,7 @@ void ClipEncoder::run() {
     }
     results_.fill({});
     try {
-      encode_in_work();
+      work_.run([this](ops::Context& ctx) { encode_in_work(ctx); });
     } catch (...) {
       for (Result& result : results_)
         if (!result.codes && !result.error) result.error = std::current_exception();
@@ -110,7 +107,8 @@ std::vector<float> ClipEncoder::samples_of(const Clip& clip) const {
                          static_cast<int>(model_.codec().config().sample_rate_hz));
 }
 
-std::vector<std::vector<int32_t>> ClipEncoder::encode_together(const std::vector<std::vector<float>>& clips) {
+std::vector<std::vector<int32_t>> ClipEncoder::encode_together(ops::Context& ctx,
+                                                               const std::vector<std::vector<float>>& clips) {
   const dac::Codec& codec = model_.codec();
   const auto codes_of = [&](const std::vector<float>& clip) {
     return static_cast<size_t>(codec.frames_for(static_cast<int64_t>(clip.size())) *
@@ -125,7 +123,7 @@ std::vector<std::vector<int32_t>> ClipEncoder::encode_together(const std::vector
     count += codes_of(clip);
   }
   std::vector<int32_t> all(count);
-  codec.encode_batch(execution_.context(), {offsets}, samples, all);
+  codec.encode_batch(ctx, {offsets}, samples, all);
   std::vector<std::vector<int32_t>> codes;
   auto begin = all.begin();
   for (const std::vector<float>& clip : clips) {
@@ -137,9 +135,9 @@ std::vector<std::vector<int32_t>> ClipEncoder::encode_together(const std::vector
 }
 
 // One for each clip; a clip that cannot be decoded has its error in results_.
-std::vector<std::vector<float>> ClipEncoder::samples_in_work() {
+std::vector<std::vector<float>> ClipEncoder::samples_in_work(ThreadTeam& team) {
   std::vector<std::vector<float>> samples(in_work_.size());
-  team_.parallel_for(std::ssize(in_work_), 1, [&](int64_t begin, int64_t, int) {
+  team.parallel_for(std::ssize(in_work_), 1, [&](int64_t begin, int64_t, int) {
     const auto clip = static_cast<size_t>(begin);
     try {
       samples[clip] = samples_of(in_work_[clip]);
@@ -151,9 +149,9 @@ std::vector<std::vector<float>> ClipEncoder::samples_in_work() {
 }
 
 // A clip that cannot be decoded fails alone; if a batch cannot be encoded, each clip is tried by itself.
-void ClipEncoder::encode_in_work() {
+void ClipEncoder::encode_in_work(ops::Context& ctx) {
   const TraceSpan span("clip encoding", {{"clips", in_work_.size()}});
-  std::vector<std::vector<float>> decoded = samples_in_work(), samples;
+  std::vector<std::vector<float>> decoded = samples_in_work(*ctx.team), samples;
   std::vector<size_t> whose;  // clip, for each of samples
   for (size_t i = 0; i < in_work_.size(); ++i) {
     if (results_[i].error) continue;
@@ -164,7 +162,7 @@ void ClipEncoder::encode_in_work() {
     results_[clip].codes = store_.put(in_work_[clip].hash, {codes.begin(), codes.end()});
   };
   try {
-    const std::vector<std::vector<int32_t>> codes = encode_together(samples);
+    const std::vector<std::vector<int32_t>> codes = encode_together(ctx, samples);
     for (size_t i = 0; i < whose.size(); ++i) keep(whose[i], codes[i]);
     return;
   } catch (const std::exception&) {  // the faulty clip fails below
@@ -172,7 +170,7 @@ void ClipEncoder::encode_in_work() {
   for (size_t i = 0; i < whose.size(); ++i) {
     if (results_[whose[i]].codes) continue;
     try {
-      keep(whose[i], model_.codec().encode(execution_.context(), samples[i]));
+      keep(whose[i], model_.codec().encode(ctx, samples[i]));
     } catch (...) {
       results_[whose[i]].error = std::current_exception();
     }

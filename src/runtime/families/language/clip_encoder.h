@@ -10,8 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/thread_team.h"
-#include "ops/execution.h"
+#include "runtime/families/language/clip_work.h"
 #include "runtime/families/language/speech_model.h"
 #include "runtime/voices/code_store.h"
 
@@ -23,9 +22,7 @@ class ClipEncoder {
   // Clips encoded in one call; longer queues are split, so that the first clip does not wait for the last.
   static constexpr size_t kClipsAtATime = dac::Codec::kClipsAtATime;
 
-  // Encoding must not starve the streams that speak meanwhile: it has its own threads, and few of them, and
-  // on a GPU the lowest priority.
-  ClipEncoder(const SpeechModel& model, CodeStore& store, Device device, int threads);
+  ClipEncoder(const SpeechModel& model, CodeStore& store, ClipWork& work);
   ~ClipEncoder();  // clips that wait get Error(unavailable)
   ClipEncoder(const ClipEncoder&) = delete;
   ClipEncoder& operator=(const ClipEncoder&) = delete;
@@ -55,15 +52,15 @@ class ClipEncoder {
                                                  Listener& listener);
   void run();
   void forget_unwanted();
-  void encode_in_work();
-  std::vector<std::vector<float>> samples_in_work();
-  std::vector<std::vector<int32_t>> encode_together(const std::vector<std::vector<float>>& samples);
+  void encode_in_work(ops::Context& ctx);
+  std::vector<std::vector<float>> samples_in_work(ThreadTeam& team);
+  std::vector<std::vector<int32_t>> encode_together(ops::Context& ctx,
+                                                    const std::vector<std::vector<float>>& samples);
   std::vector<float> samples_of(const Clip& clip) const;
 
   const SpeechModel& model_;
   CodeStore& store_;
-  ThreadTeam team_;
-  ops::Execution execution_;
+  ClipWork& work_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Clip> waiting_;

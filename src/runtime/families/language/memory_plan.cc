@@ -44,10 +44,14 @@ int64_t decode_workspace(const dual_ar::DualAr& model, const dual_ar::DualAr::Pl
          std::max(model.decode_workspace_bytes(step), model.prefill_workspace_bytes(step));
 }
 
-// With the states of the clips.
-int64_t clip_workspace(const dac::Codec& codec, int threads) {
+// Of ClipWork: codes of one caller to sound, clips to codes, and the states of both.
+int64_t clip_workspace(const dac::Codec& codec, int threads, bool encodes) {
   constexpr int kClips = ClipEncoder::kClipsAtATime;
-  return codec.encode_workspace_bytes(kClips, threads) + kClips * codec.clip_bytes();
+  const int64_t decoding = codec.decode_workspace_bytes(1, threads),
+                state = codec.stream_bytes() + codec.pass_bytes(1);
+  if (!encodes) return decoding + state;
+  return std::max(decoding, codec.encode_workspace_bytes(kClips, threads)) + state +
+         kClips * codec.clip_bytes();
 }
 
 }  // namespace
@@ -100,10 +104,10 @@ MemoryPlan plan_memory(const EngineConfig& config, const ModelSizes& sizes, cons
       .step_arrays = dual_ar::StepMemory::bytes_of(model, streams, pages),
       .decode_workspace = decode_workspace(language_model, step),
       .codec_workspace = codec.decode_workspace_bytes(config.streams(), threads.of_codec()),
+      .clip_workspace = clip_workspace(codec, threads.encode, sizes.with_encoder),
       .recordings = recordings_bytes(config, sizes, threads, language_model),
       .kv_page_bytes = dual_ar::KvCache::bytes_per_token(model, sizes.formats.kv) * config.kv_page_size,
       .available = available};
-  if (sizes.with_encoder) plan.clip_workspace = clip_workspace(codec, threads.encode);
   plan.kv_pages =
       plan_kv_pages(config, model, sizes.formats.kv, std::max<int64_t>(0, available - plan.total()));
   return plan;

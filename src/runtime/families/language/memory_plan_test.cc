@@ -273,6 +273,7 @@ TEST(MemoryPlan, WhatDoesNotFitIsSaidWithFigures) {
 
 TEST(MemoryPlan, PartsAddUpToTheTotal) {
   ModelSizes sizes = even_sizes(DType::bf16);
+  std::vector<int64_t> of_clips;
   for (const bool with_encoder : {true, false}) {
     sizes.with_encoder = with_encoder;
     const MemoryPlan plan = plan_memory(small_engine(), sizes, kSplit, int64_t{1} << 32);
@@ -282,9 +283,11 @@ TEST(MemoryPlan, PartsAddUpToTheTotal) {
       sum += part.bytes;
     }
     EXPECT_EQ(sum, plan.total());
-    EXPECT_EQ(plan.clip_workspace > 0, with_encoder);
+    of_clips.push_back(plan.clip_workspace);
     EXPECT_EQ(plan.recordings, 0);  // a CPU records nothing
   }
+  EXPECT_GT(of_clips[0], of_clips[1]);
+  EXPECT_GT(of_clips[1], 0);  // a caller's codes may be decoded all the same
 }
 
 int64_t sum_of(std::span<const MemoryPart> parts, std::string_view beginning) {

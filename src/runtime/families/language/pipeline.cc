@@ -93,6 +93,7 @@ Pipeline::Pipeline(const EngineConfig& config, const MakeCalls& make_calls)
              {.priority = ops::StreamPriority::high,
               .record = config.cuda_graphs,
               .part = {codec_part_, ops::Side::first}}),
+      clip_work_(device_, split_.encode),
       voices_(config.references_dir, shipped_voices_dir_of(config.model)),
       ledger_(config.max_queue, std::min(config.max_queue, 2 * config.max_batch_size)) {
   check_parts();
@@ -132,7 +133,7 @@ Pipeline::Pipeline(const EngineConfig& config, const MakeCalls& make_calls)
                                          .ledger = ledger_,
                                          .wake = wake_,
                                          .release_memory = [this] { store_->drop_memory(); }});
-  encoder_.emplace(*model_, *store_, device_, split_.encode);
+  encoder_.emplace(*model_, *store_, clip_work_);
   preparer_.emplace(*model_, voices_, *encoder_);
 }
 
@@ -301,9 +302,7 @@ CodecShape Pipeline::codec_shape() const {
 }
 
 std::vector<float> Pipeline::decode(const std::vector<int32_t>& codes) {
-  ThreadTeam team(1);
-  ops::Execution execution(device_, team);
-  return model_->codec().decode(execution.context(), codes);
+  return clip_work_.run([&](ops::Context& ctx) { return model_->codec().decode(ctx, codes); });
 }
 
 Pipeline::DeviceMemory Pipeline::device_memory() const {

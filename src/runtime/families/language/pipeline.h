@@ -99,6 +99,7 @@ class Pipeline final : public SpeechPipeline {
   ThreadTeam codec_team_;
   const int codec_part_;  // multiprocessors
   ops::Execution decode_, codec_;
+  ClipWork clip_work_;
   std::unique_ptr<const SpeechModel> model_;
   std::unique_ptr<ModelCalls> calls_;
   std::optional<dual_ar::KvCache> cache_;

@@ -1,0 +1,63 @@
+// Codes that a caller brings become sound beside everything else.
+#include <gtest/gtest.h>
+#include <random>
+#include <thread>
+
+#include "runtime/engine/engine_testing.h"
+#include "runtime/families/language/pipeline.h"
+#include "tensor/device_memory.h"
+
+namespace shoal::runtime {
+namespace {
+
+std::vector<int32_t> drawn_codes(uint64_t seed, int frames) {
+  std::mt19937_64 random(seed);
+  return testing::random_voice(random, frames).codes;
+}
+
+// On a GPU, where it would stop all other work. (A CPU's memory is not refused here.)
+TEST(ClipWork, DecodingAgainTakesNoMemoryOfTheDevice) {
+  Pipeline pipeline(testing::tiny_config());
+  const std::vector<int32_t> longer = drawn_codes(1, 40), shorter = drawn_codes(2, 7);
+  const std::vector<float> sound = pipeline.decode(longer), short_sound = pipeline.decode(shorter);
+  EXPECT_EQ(std::ssize(short_sound), 7 * pipeline.codec_shape().samples_per_frame);
+  std::vector<float> again, short_again;
+  device_memory::fail_allocation_after(0);
+  EXPECT_NO_THROW(short_again = pipeline.decode(shorter));
+  EXPECT_NO_THROW(again = pipeline.decode(longer));
+  device_memory::fail_allocation_after(-1);
+  EXPECT_EQ(again, sound);
+  EXPECT_EQ(short_again, short_sound);
+}
+
+TEST(ClipWork, CallersWhoDecodeAndEncodeAtATimeGetWhatTheyGetAlone) {
+  Pipeline pipeline(testing::tiny_config());
+  constexpr int kCallers = 4;
+  std::vector<std::vector<float>> alone, together(kCallers);
+  for (int i = 0; i < kCallers; ++i)
+    alone.push_back(pipeline.decode(drawn_codes(static_cast<uint64_t>(i), 5 + 9 * i)));
+  std::vector<std::thread> callers;
+  for (int i = 0; i < kCallers; ++i)
+    callers.emplace_back([&, i] {
+      const EncodedClip clip = pipeline.encode(testing::noise_wav(1, static_cast<uint32_t>(i)));
+      EXPECT_EQ(std::ssize(clip.codes), clip.frames * clip.codebooks);
+      together[static_cast<size_t>(i)] = pipeline.decode(drawn_codes(static_cast<uint64_t>(i), 5 + 9 * i));
+    });
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(together, alone);
+}
+
+TEST(ClipWork, BadCodesAreRefusedAndHarmNobody) {
+  Pipeline pipeline(testing::tiny_config());
+  const std::vector<int32_t> codes = drawn_codes(1, 6);
+  const std::vector<float> sound = pipeline.decode(codes);
+  std::vector<int32_t> negative = codes, cut = codes;
+  negative[13] = -1;
+  cut.pop_back();
+  for (const auto& bad : {negative, cut})
+    EXPECT_EQ(testing::code_of([&] { pipeline.decode(bad); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(pipeline.decode(codes), sound);
+}
+
+}  // namespace
+}  // namespace shoal::runtime
