@@ -77,7 +77,8 @@ class Codec {
   // many clips, at its peak, with scratch of the ops. `threads` matters only to
   // a CPU, which cuts its work to their caches. Throws Error(unavailable) of a
   // GPU in a build without CUDA.
-  int64_t decode_workspace_bytes(int streams, int threads) const;
+  // most_frames: of a pass; 0: as many as passes have.
+  int64_t decode_workspace_bytes(int streams, int threads, int64_t most_frames = 0) const;
   // Clips have at most so many frames; 0: as many as can be encoded.
   int64_t encode_workspace_bytes(int clips, int threads, int64_t most_frames = 0) const;
   // What encoding keeps for each clip of a batch, besides.

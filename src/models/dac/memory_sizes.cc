@@ -49,10 +49,11 @@ int64_t Codec::pass_bytes(int64_t streams) const {
   return DecodeMemory::bytes_of(decoder_->sizes(static_cast<int>(streams)));
 }
 
-int64_t Codec::decode_workspace_bytes(int streams, int threads) const {
+int64_t Codec::decode_workspace_bytes(int streams, int threads, int64_t most_frames) const {
   ops::PlanningContext planning(device_, threads);
   CodecStatePool pool(*this, planning.context(), streams);
-  const DecodeSizes sizes = decoder_->sizes(streams);
+  DecodeSizes sizes = decoder_->sizes(streams);
+  if (most_frames > 0) sizes.frames = std::min(sizes.frames, most_frames);
   std::vector<CodecStream> opened;
   std::vector<CodecStream*> together;
   for (int64_t s = 0; s < sizes.streams; ++s) opened.emplace_back(pool);

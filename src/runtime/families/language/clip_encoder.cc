@@ -83,7 +83,7 @@ void ClipEncoder::run() {
     }
     results_.fill({});
     try {
-      work_.run([this](ops::Context& ctx) { encode_in_work(ctx); });
+      encode_in_work();
     } catch (...) {
       for (Result& result : results_)
         if (!result.codes && !result.error) result.error = std::current_exception();
@@ -149,8 +149,8 @@ std::vector<std::vector<float>> ClipEncoder::samples_in_work(ThreadTeam& team) {
 }
 
 // A clip that cannot be decoded fails alone; if a batch cannot be encoded, each clip is tried by itself.
-void ClipEncoder::encode_in_work(ops::Context& ctx) {
-  const TraceSpan span("clip encoding", {{"clips", in_work_.size()}});
+// -> codes of each clip; none if it failed.
+std::vector<std::vector<int32_t>> ClipEncoder::codes_in_work(ops::Context& ctx) {
   std::vector<std::vector<float>> decoded = samples_in_work(*ctx.team), samples;
   std::vector<size_t> whose;  // clip, for each of samples
   for (size_t i = 0; i < in_work_.size(); ++i) {
@@ -158,21 +158,33 @@ void ClipEncoder::encode_in_work(ops::Context& ctx) {
     samples.push_back(std::move(decoded[i]));
     whose.push_back(i);
   }
-  const auto keep = [&](size_t clip, const std::vector<int32_t>& codes) {
-    results_[clip].codes = store_.put(in_work_[clip].hash, {codes.begin(), codes.end()});
-  };
+  std::vector<std::vector<int32_t>> codes(in_work_.size());
   try {
-    const std::vector<std::vector<int32_t>> codes = encode_together(ctx, samples);
-    for (size_t i = 0; i < whose.size(); ++i) keep(whose[i], codes[i]);
-    return;
+    std::vector<std::vector<int32_t>> together = encode_together(ctx, samples);
+    for (size_t i = 0; i < whose.size(); ++i) codes[whose[i]] = std::move(together[i]);
+    return codes;
   } catch (const std::exception&) {  // the faulty clip fails below
   }
   for (size_t i = 0; i < whose.size(); ++i) {
-    if (results_[whose[i]].codes) continue;
     try {
-      keep(whose[i], model_.codec().encode(ctx, samples[i]));
+      codes[whose[i]] = model_.codec().encode(ctx, samples[i]);
     } catch (...) {
       results_[whose[i]].error = std::current_exception();
+    }
+  }
+  return codes;
+}
+
+void ClipEncoder::encode_in_work() {
+  const TraceSpan span("clip encoding", {{"clips", in_work_.size()}});
+  std::vector<std::vector<int32_t>> codes;
+  work_.run([&](ops::Context& ctx) { codes = codes_in_work(ctx); });
+  for (size_t i = 0; i < in_work_.size(); ++i) {
+    if (results_[i].error) continue;
+    try {
+      results_[i].codes = store_.put(in_work_[i].hash, {codes[i].begin(), codes[i].end()});
+    } catch (...) {
+      results_[i].error = std::current_exception();
     }
   }
 }

@@ -1,4 +1,4 @@
-// Where codes are made from clips and sound from codes that belong to no stream.
+// Where codes are made from clips, and sound from codes that belong to no stream.
 #pragma once
 
 #include <mutex>
@@ -17,9 +17,9 @@ class ClipWork {
 
   // Calls what(context), for one caller at a time.
   template <typename What>
-  auto run(const What& what) {
+  void run(const What& what) {
     const std::lock_guard lock(mutex_);
-    return what(execution_.context());
+    what(execution_.context());
   }
 
  private:

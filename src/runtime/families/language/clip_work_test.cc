@@ -30,21 +30,39 @@ TEST(ClipWork, DecodingAgainTakesNoMemoryOfTheDevice) {
   EXPECT_EQ(short_again, short_sound);
 }
 
+struct Answers {
+  std::vector<int32_t> codes;
+  std::vector<float> sound;
+  bool operator==(const Answers&) const = default;
+};
+
+// Caller `i` brings a clip and codes of its own.
+Answers answers_of(Pipeline& pipeline, int i) {
+  return {.codes = pipeline.encode(testing::noise_wav(1, static_cast<uint32_t>(i))).codes,
+          .sound = pipeline.decode(drawn_codes(static_cast<uint64_t>(i), 5 + 9 * i))};
+}
+
 TEST(ClipWork, CallersWhoDecodeAndEncodeAtATimeGetWhatTheyGetAlone) {
-  Pipeline pipeline(testing::tiny_config());
   constexpr int kCallers = 4;
-  std::vector<std::vector<float>> alone, together(kCallers);
-  for (int i = 0; i < kCallers; ++i)
-    alone.push_back(pipeline.decode(drawn_codes(static_cast<uint64_t>(i), 5 + 9 * i)));
+  std::vector<Answers> alone, together(kCallers);
+  {
+    Pipeline pipeline(testing::tiny_config());
+    for (int i = 0; i < kCallers; ++i) alone.push_back(answers_of(pipeline, i));
+  }
+  Pipeline pipeline(testing::tiny_config());  // which has encoded none of these clips
   std::vector<std::thread> callers;
   for (int i = 0; i < kCallers; ++i)
-    callers.emplace_back([&, i] {
-      const EncodedClip clip = pipeline.encode(testing::noise_wav(1, static_cast<uint32_t>(i)));
-      EXPECT_EQ(std::ssize(clip.codes), clip.frames * clip.codebooks);
-      together[static_cast<size_t>(i)] = pipeline.decode(drawn_codes(static_cast<uint64_t>(i), 5 + 9 * i));
-    });
+    callers.emplace_back([&, i] { together[static_cast<size_t>(i)] = answers_of(pipeline, i); });
   for (std::thread& caller : callers) caller.join();
-  EXPECT_EQ(together, alone);
+  EXPECT_TRUE(together == alone);
+}
+
+TEST(ClipWork, LongCodesGiveTheSoundOfOnePass) {
+  Pipeline pipeline(testing::tiny_config());
+  const std::vector<int32_t> codes = drawn_codes(3, 2 * ClipDecoder::kFramesAtATime + 5);
+  ThreadTeam team(1);
+  ops::Execution execution(ops::test_device(), team);
+  EXPECT_TRUE(pipeline.decode(codes) == pipeline.model().codec().decode(execution.context(), codes));
 }
 
 TEST(ClipWork, BadCodesAreRefusedAndHarmNobody) {

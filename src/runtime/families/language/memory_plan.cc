@@ -7,6 +7,7 @@
 #include "models/dual_ar/step_memory.h"
 #include "ops/device_state.h"
 #include "ops/step_graph.h"
+#include "runtime/families/language/clip_decoder.h"
 #include "runtime/families/language/clip_encoder.h"
 #include "runtime/families/language/codec_part.h"
 #include "runtime/families/language/pipeline.h"
@@ -44,14 +45,15 @@ int64_t decode_workspace(const dual_ar::DualAr& model, const dual_ar::DualAr::Pl
          std::max(model.decode_workspace_bytes(step), model.prefill_workspace_bytes(step));
 }
 
-// Of ClipWork: codes of one caller to sound, clips to codes, and the states of both.
-int64_t clip_workspace(const dac::Codec& codec, int threads, bool encodes) {
+// Of ClipDecoder and ClipEncoder, which share a workspace on a GPU.
+int64_t clip_workspace(const dac::Codec& codec, const ModelSizes& sizes, const ThreadSplit& threads) {
   constexpr int kClips = ClipEncoder::kClipsAtATime;
-  const int64_t decoding = codec.decode_workspace_bytes(1, threads),
-                state = codec.stream_bytes() + codec.pass_bytes(1);
-  if (!encodes) return decoding + state;
-  return std::max(decoding, codec.encode_workspace_bytes(kClips, threads)) + state +
-         kClips * codec.clip_bytes();
+  const bool shared = ops::computes_by_itself(sizes.device);
+  const int64_t decoding =
+      codec.decode_workspace_bytes(1, shared ? threads.encode : 1, ClipDecoder::kFramesAtATime);
+  const int64_t encoding = sizes.with_encoder ? codec.encode_workspace_bytes(kClips, threads.encode) : 0;
+  const int64_t states = ClipDecoder::bytes(codec) + (sizes.with_encoder ? kClips * codec.clip_bytes() : 0);
+  return states + (shared ? std::max(decoding, encoding) : decoding + encoding);
 }
 
 }  // namespace
@@ -104,7 +106,7 @@ MemoryPlan plan_memory(const EngineConfig& config, const ModelSizes& sizes, cons
       .step_arrays = dual_ar::StepMemory::bytes_of(model, streams, pages),
       .decode_workspace = decode_workspace(language_model, step),
       .codec_workspace = codec.decode_workspace_bytes(config.streams(), threads.of_codec()),
-      .clip_workspace = clip_workspace(codec, threads.encode, sizes.with_encoder),
+      .clip_workspace = clip_workspace(codec, sizes, threads),
       .recordings = recordings_bytes(config, sizes, threads, language_model),
       .kv_page_bytes = dual_ar::KvCache::bytes_per_token(model, sizes.formats.kv) * config.kv_page_size,
       .available = available};
