@@ -17,7 +17,7 @@ TensorView upload(Context& ctx, std::span<const std::byte> values);  // u8 [n]
 
 // Copies a dense tensor of the device to host memory of its size, and waits for it.
 void download(Context& ctx, TensorView from, void* to);
-// A point in the work of a context: behind all that it was given so far.  CPU: null.
+// A point in the work of a context: behind all that it was given so far.  On a CPU and in a plan: null.
 using Mark = std::shared_ptr<void>;
 Mark mark(Context& ctx);
 // download(), which waits for the work before the mark alone: what came later goes on meanwhile.

@@ -1,5 +1,6 @@
 #include "models/kokoro/kokoro.h"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -103,13 +104,12 @@ class Kokoro::Impl {
   static std::vector<Spoken> durations_of(const ops::Context& ctx, const Layout& layout, TensorView logits,
                                           std::span<const Utterance> utterances) {
     std::vector<Spoken> spoken(utterances.size());
-    ctx.team->parallel_for(std::ssize(utterances), 1, [&](int64_t first, int64_t, int) {
-      const Utterance& utterance = utterances[static_cast<size_t>(first)];
-      for (int64_t t = 0; t < std::ssize(utterance.ids); ++t) {
-        const float* const row = logits.row<float>(layout.begin(first) + t);
-        spoken[static_cast<size_t>(first)].durations.push_back(
-            duration({row, static_cast<size_t>(logits.dim(1))}, utterance.speed));
-      }
+    ctx.team->parallel_for(std::ssize(utterances), 1, [&](int64_t u, int64_t, int) {
+      const Utterance& utterance = utterances[static_cast<size_t>(u)];
+      std::vector<int32_t>& durations = spoken[static_cast<size_t>(u)].durations;
+      for (int64_t t = 0; t < std::ssize(utterance.ids); ++t)
+        durations.push_back(duration(
+            {logits.row<float>(layout.begin(u) + t), static_cast<size_t>(logits.dim(1))}, utterance.speed));
     });
     return spoken;
   }

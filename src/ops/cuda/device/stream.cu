@@ -127,8 +127,9 @@ std::shared_ptr<std::remove_pointer_t<cudaEvent_t>> StreamState::mark() {
 }
 
 cudaStream_t StreamState::copies_after(cudaEvent_t event) {
+  CHECK(!in_step_, "a download inside of run_step");
   if (!copies_) copies_ = make_stream(number_of(StreamPriority::normal));
-  check(cudaStreamWaitEvent(copies_.get(), event), "mark");
+  check(cudaStreamWaitEvent(copies_.get(), event), "waiting for earlier work");
   return copies_.get();
 }
 

@@ -56,7 +56,7 @@ void download(Context& ctx, TensorView from, void* to) {
 
 Mark mark(Context& ctx) { return state_of(ctx).mark(); }
 
-// By a stream of its own. The host's memory is pageable: the copy is made when the call returns.
+// By a stream of its own.
 void download(Context& ctx, const Mark& mark, TensorView from, void* to) {
   cudaStream_t const copies = state_of(ctx).copies_after(static_cast<cudaEvent_t>(mark.get()));
   check(cudaMemcpyAsync(to, from.data(), static_cast<size_t>(from.bytes()), cudaMemcpyDeviceToHost, copies),

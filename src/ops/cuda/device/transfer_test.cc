@@ -5,6 +5,8 @@
 #include <numeric>
 
 #include "ops/cuda/device/cuda_testing.h"
+#include "ops/cuda/device/stream_state.h"
+#include "ops/execution.h"
 #include "tensor/device_memory.h"
 
 namespace shoal::ops::cuda {
@@ -45,6 +47,35 @@ TEST_F(Transfer, TheTablesOfAPlanAreOnTheDevice) {
   EXPECT_EQ(get_ints(tables.sequences), (std::vector<int32_t>{0, 0, 2, 2, 2}));
   EXPECT_EQ(get_ints(tables.page_table), pages);
   EXPECT_FALSE(tables.single_rows);
+}
+
+// Whether the work behind the mark was still going on when the download was done.
+bool download_leaves_later_work(ops::Context& ctx, TensorView values, std::vector<int32_t>& downloaded) {
+  const TensorView large = ctx.workspace->alloc(DType::u8, {int64_t{1} << 30});
+  const Mark made = mark(ctx);
+  for (int i = 0; i < 200; ++i) fill_zero(ctx, large);  // 50 ms
+  download(ctx, made, values, downloaded.data());
+  const bool goes_on = cudaStreamQuery(state_of(ctx).stream()) == cudaErrorNotReady;
+  synchronize(ctx);
+  return goes_on;
+}
+
+TEST_F(Transfer, ADownloadBehindAMarkWaitsForEarlierWorkAlone) {
+  const Workspace::Scope scope(*ctx().workspace);
+  std::vector<int32_t> downloaded(100'000);
+  EXPECT_TRUE(download_leaves_later_work(ctx(), upload(ctx(), counted(100'000)), downloaded));
+  EXPECT_EQ(downloaded, counted(100'000));
+}
+
+TEST(Mark, OfACpuIsNothingAndItsDownloadsCopy) {
+  ThreadTeam team(1);
+  Execution execution({DeviceKind::cpu, 0}, team);
+  const std::vector<int32_t> values = counted(10);
+  std::vector<int32_t> downloaded(10);
+  const Mark made = mark(execution.context());
+  EXPECT_EQ(made, nullptr);
+  download(execution.context(), made, upload(execution.context(), values), downloaded.data());
+  EXPECT_EQ(downloaded, values);
 }
 
 using DeviceMemory = CudaTest;

@@ -20,6 +20,7 @@ static_assert(kFewestPendingRows == kNormRows + 1, "where outgrows_skinny begins
 constexpr double kGroupsOptimism = 1.0, kTileOptimism = 2.0;
 
 constexpr int64_t kBusyBlocks = 2;          // of f32_blocks, of a multiprocessor
+constexpr int64_t kBlockInSliceWarps = 5;   // warps of tf32_slices that a block of tf32_blocks is worth
 constexpr int64_t kSharedBytes = 48 << 10;  // of a block, without asking for more
 
 bool fits_swapped(const Gemm& gemm, const Machine& machine) {
@@ -36,9 +37,16 @@ bool outgrows_skinny(const Gemm& gemm, const Machine& machine) {
 int64_t blocks_of(int64_t items, int64_t per_block) { return (items + per_block - 1) / per_block; }
 
 GemmKernel choose_f32(const Gemm& gemm, const Machine& machine) {
-  if (gemm.rows <= kF32FewRows && gemm.shape.taps == 1 && gemm.rows_in_place) return GemmKernel::f32_few_rows;
+  const bool few = gemm.rows <= kF32FewRows && gemm.shape.taps == 1 && gemm.rows_in_place;
   const int64_t blocks = blocks_of(gemm.rows, kF32BlockRows) * (f32_columns(gemm.shape) / kF32Columns);
-  return blocks < kBusyBlocks * machine.multiprocessors ? GemmKernel::f32_slices : GemmKernel::f32_blocks;
+  if (!machine.wgmma || gemm.shape.depth == 1) {
+    if (few) return GemmKernel::f32_few_rows;
+    return blocks < kBusyBlocks * machine.multiprocessors ? GemmKernel::f32_slices : GemmKernel::f32_blocks;
+  }
+  if (few) return GemmKernel::tf32_few_rows;
+  const int64_t warps = std::min<int64_t>(segments_of(gemm.shape), kF32SliceWarps);
+  return kBlockInSliceWarps * blocks < warps * machine.multiprocessors ? GemmKernel::tf32_slices
+                                                                       : GemmKernel::tf32_blocks;
 }
 
 // Of many rows, or of those that skinny has no room for.

@@ -1,6 +1,6 @@
 // Which kernel makes a GEMM, and the only place that decides it. For 16-bit weights all kernels give the same
-// bits, and for f32 weights too (operands/matrix_layout.cuh), so a choice is about time alone. Measured on an
-// H200 (docs/perf/notebook-decode.md, notebook-codec.md).
+// bits, and on one GPU for f32 weights too (operands/matrix_layout.cuh), so a choice is about time alone.
+// Measured on an H200 (docs/perf/notebook-decode.md, notebook-codec.md, notebook-kokoro.md).
 //
 // The first row that applies is taken; 9.0: GPUs of that compute capability, whose tensor cores `sm90` uses.
 //
@@ -10,6 +10,8 @@
 // | f32_few_rows | f32     | 1 to 8   | all | one tap, rows in place                                         |
 // | f32_slices   | f32     | any      | all | blocks of 64 x 64 results would leave some of the GPU idle     |
 // | f32_blocks   | f32     | any      | all | everywhere else                                                |
+// | tf32_...     | f32     | as these | 9.0 | instead of these, with other bits, of two inputs and more;     |
+// |              |         |          |     | slices: fewer blocks than 0.2 a multiprocessor and segment     |
 // | skinny       | 16 bits | 1 to 16  | all | one tap, no snake behind; its weights and inputs fit into      |
 // |              |         |          |     | shared memory. Rounds f32 rows itself, and norms up to 8. Not  |
 // |              |         |          |     | 9 rows and more of large matrices (is_large) on 9.0, if they   |
@@ -40,6 +42,9 @@ enum class GemmKernel : uint8_t {
   f32_few_rows,
   f32_slices,
   f32_blocks,
+  tf32_few_rows,
+  tf32_slices,
+  tf32_blocks,
   skinny,
   swapped,
   resident,

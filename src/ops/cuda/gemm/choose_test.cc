@@ -26,22 +26,38 @@ const MatrixShape kConv{512, 7, 512};
 GemmKernel kernel(const Gemm& gemm, const Machine& machine = kH200) { return choose(gemm, machine).kernel; }
 
 TEST(ChooseGemm, F32TakesFewRowsForUpToEightRowsInPlace) {
-  const Gemm few{.shape = {4096, 1, 1024}, .operand = DType::f32, .rows = 8};
-  EXPECT_EQ(kernel(few), GemmKernel::f32_few_rows);
-  Gemm other = few;
-  other.rows = 9;
-  EXPECT_EQ(kernel(other), GemmKernel::f32_slices);
-  other = few, other.rows_in_place = false;
-  EXPECT_EQ(kernel(other), GemmKernel::f32_slices);
-  other = few, other.shape.taps = 3;
-  EXPECT_EQ(kernel(other), GemmKernel::f32_slices);
+  for (const auto& [machine, few_rows, slices] :
+       {std::tuple(kH200, GemmKernel::tf32_few_rows, GemmKernel::tf32_slices),
+        std::tuple(kA100, GemmKernel::f32_few_rows, GemmKernel::f32_slices)}) {
+    const Gemm few{.shape = {4096, 1, 1024}, .operand = DType::f32, .rows = 8};
+    EXPECT_EQ(kernel(few, machine), few_rows);
+    Gemm other = few;
+    other.rows = 9;
+    EXPECT_EQ(kernel(other, machine), slices);
+    other = few, other.rows_in_place = false;
+    EXPECT_EQ(kernel(other, machine), slices);
+    other = few, other.shape.taps = 3;
+    EXPECT_EQ(kernel(other, machine), slices);
+    // A kernel for one input (conv_one_input.cu) has the bits of ordinary units.
+    other = few, other.shape.depth = 1;
+    EXPECT_EQ(kernel(other, machine), GemmKernel::f32_few_rows);
+  }
 }
 
-// 264 blocks of 64 x 64 results keep 132 multiprocessors busy.
 TEST(ChooseGemm, F32TakesBlocksWhereTheyFillTheGpu) {
-  const MatrixShape shape{4096, 1, 1024};
-  EXPECT_EQ(kernel({.shape = shape, .operand = DType::f32, .rows = 4 * 64}), GemmKernel::f32_slices);
-  EXPECT_EQ(kernel({.shape = shape, .operand = DType::f32, .rows = 4 * 64 + 1}), GemmKernel::f32_blocks);
+  const auto chosen = [](const MatrixShape& shape, int64_t rows, const Machine& machine) {
+    return kernel({.shape = shape, .operand = DType::f32, .rows = rows}, machine);
+  };
+  const MatrixShape wide{4096, 1, 1024};
+  // 216 blocks of 64 x 64 results keep 108 multiprocessors busy.
+  EXPECT_EQ(chosen(wide, 3 * 64, kA100), GemmKernel::f32_slices);
+  EXPECT_EQ(chosen(wide, 3 * 64 + 1, kA100), GemmKernel::f32_blocks);
+  // From 132 * 8 / 5 blocks on, and with three taps from 132 * 3 / 5.
+  EXPECT_EQ(chosen(wide, 3 * 64, kH200), GemmKernel::tf32_slices);
+  EXPECT_EQ(chosen(wide, 3 * 64 + 1, kH200), GemmKernel::tf32_blocks);
+  const MatrixShape taps{512, 3, 512};
+  EXPECT_EQ(chosen(taps, 9 * 64, kH200), GemmKernel::tf32_slices);
+  EXPECT_EQ(chosen(taps, 9 * 64 + 1, kH200), GemmKernel::tf32_blocks);
 }
 
 TEST(ChooseGemm, UpTo16RowsOfS1MinisMatricesTakeSkinnyOnEveryGpu) {

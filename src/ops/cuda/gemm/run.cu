@@ -1,5 +1,6 @@
 #include "ops/cuda/gemm/choose.h"
 #include "ops/cuda/gemm/f32/f32_product.h"
+#include "ops/cuda/gemm/f32/tf32_product.h"
 #include "ops/cuda/gemm/operands/tile_arguments.cuh"
 #include "ops/cuda/gemm/run.h"
 #include "ops/cuda/gemm/skinny/skinny_product.h"
@@ -28,6 +29,12 @@ void run(Context& ctx, GemmKernel kernel, const Product& product, const float* s
       return f32_slices(ctx, product);
     case GemmKernel::f32_blocks:
       return f32_blocks(ctx, product);
+    case GemmKernel::tf32_few_rows:
+      return tf32_few_rows(ctx, product);
+    case GemmKernel::tf32_slices:
+      return tf32_slices(ctx, product);
+    case GemmKernel::tf32_blocks:
+      return tf32_blocks(ctx, product);
     case GemmKernel::skinny:
       return must(skinny_product(ctx, product, product.format.operand, nullptr));
     case GemmKernel::swapped:

@@ -18,7 +18,7 @@ class BlockPieces {
       : a_(a),
         column_(static_cast<int64_t>(blockIdx.y) * kF32Columns + threadIdx.x % 16 * 4),
         row_(static_cast<int64_t>(blockIdx.x) * kBlockRows + threadIdx.x / 4),
-        vectors_(reinterpret_cast<uintptr_t>(a.x) % 16 == 0 && a.x_stride % 4 == 0 && a.depth % 4 == 0) {}
+        vectors_(a.has_vector_rows()) {}
 
   // Thread t brings inputs t % 4 * 4 .. + 3 of row t / 4, and columns t % 16 * 4 .. + 3 of input t / 16.
   __device__ void load(int segment, int begin) {
@@ -95,7 +95,7 @@ constexpr int kFewRows = static_cast<int>(kF32FewRows),
 template <int kRows>
 __device__ inline void few_rows_segment(const F32Arguments& a, int segment, int64_t column,
                                         float (&sums)[kRows]) {
-  const bool vectors = reinterpret_cast<uintptr_t>(a.x) % 16 == 0 && a.x_stride % 4 == 0 && a.depth % 4 == 0;
+  const bool vectors = a.has_vector_rows();
   const int end = a.segment_end(segment);
   const float* const from = a.weight + column;
   float next[kTogether];

@@ -1,6 +1,6 @@
-// y = epilogue(x W^T) in f32 on the ordinary units, for parity with other implementations and for f32 models.
-// One order of sums in all kernels (matrix_layout.cuh): fused multiply-adds by rising input within a
-// segment, starting from zero, then the segments one after the other.
+// y = epilogue(x W^T) in f32, for parity with other implementations and for f32 models: what the kernels for
+// ordinary units (f32_product.h) and for tensor cores (tf32_product.h) share. Each kind has one order of sums
+// (matrix_layout.cuh).
 #pragma once
 
 #include "ops/cuda/gemm/operands/product_epilogue.cuh"
@@ -33,6 +33,10 @@ struct F32Arguments {
   __device__ const float* weight_of(int s) const {
     return several_taps ? weight + static_cast<int64_t>(s) * depth * columns : weight;
   }
+  // Whether four inputs of a row can be read at once.
+  __device__ bool has_vector_rows() const {
+    return reinterpret_cast<uintptr_t>(x) % 16 == 0 && x_stride % 4 == 0 && depth % 4 == 0;
+  }
 };
 
 // Four neighbouring columns of a row.
@@ -44,6 +48,17 @@ __device__ inline void store_columns(const F32Arguments& a, int64_t row, int64_t
     if (a.paired && j % 2 == 0 && (column + j) / 2 < a.outputs)
       store_swiglu(a.epilogue, row, (column + j) / 2, sums[j], sums[j + 1]);
   }
+}
+
+// Two, of which the first is even.
+__device__ inline void store_two_columns(const F32Arguments& a, int64_t row, int64_t column, float left,
+                                         float right) {
+  if (a.paired) {
+    if (column / 2 < a.outputs) store_swiglu(a.epilogue, row, column / 2, left, right);
+    return;
+  }
+  if (column < a.outputs) store_product(a.epilogue, row, column, left);
+  if (column + 1 < a.outputs) store_product(a.epilogue, row, column + 1, right);
 }
 
 F32Arguments f32_arguments(const Product& product);

@@ -1,10 +1,15 @@
-// f32 products of few rows, of some hundreds and of very many have kernels of their own: a row's bits are the
-// same in all of them.
+// f32 products of few rows, of some hundreds and of very many have kernels of their own, on ordinary units
+// and on tensor cores: a row's bits are the same in all of a kind.
+#include "ops/cuda/gemm/f32/f32_product.h"
+
+#include <bit>
 #include <cmath>
 #include <tuple>
 
 #include "ops/conv1d.h"
 #include "ops/cuda/device/cuda_testing.h"
+#include "ops/cuda/device/stream_state.h"
+#include "ops/cuda/gemm/f32/tf32_product.h"
 #include "ops/linear.h"
 #include "ops/matrix_testing.h"
 
@@ -76,28 +81,104 @@ TEST_F(F32Product, ARowOfAConvolutionIsTheSameAmongAnyNumberOfRows) {
   }
 }
 
-TEST_F(F32Product, HundredsOfRowsMatchTheOracle) {
-  for (const auto& [rows, outputs, depth] :
-       {std::tuple<int64_t, int64_t, int64_t>{9, 64, 64}, {112, 96, 768}, {70, 130, 100}, {33, 31, 2}}) {
-    std::vector<float> x = random_values(rows * depth, 1), weights = random_values(outputs * depth, 2),
-                       bias = random_values(outputs, 3);
-    const PackedMatrix weight =
-        pack_matrix(ctx(), view_of(weights, {outputs, depth}), view_of(bias, {outputs}), DType::f32);
-    ref::Values want, bound;
-    for (int64_t row = 0; row < rows; ++row)
-      for (int64_t n = 0; n < outputs; ++n) {
-        double sum = bias[static_cast<size_t>(n)], size = std::abs(sum);
-        for (int64_t k = 0; k < depth; ++k) {
-          const double term = double{x[static_cast<size_t>(row * depth + k)]} *
-                              double{weights[static_cast<size_t>(n * depth + k)]};
-          sum += term, size += std::abs(term);
-        }
-        want.push_back(sum);
-        bound.push_back(static_cast<double>(depth + 12) * kUnit * size);
+// Both kinds, whatever the GPU would choose.
+enum class Units { ordinary, tensor_cores };
+class F32Kernels : public F32Product, public testing::WithParamInterface<Units> {
+ protected:
+  using Kernel = void (*)(Context&, const Product&);
+  bool by_tensor_cores() const { return GetParam() == Units::tensor_cores; }
+  Kernel few_rows() const { return by_tensor_cores() ? tf32_few_rows : f32_few_rows; }
+  Kernel slices() const { return by_tensor_cores() ? tf32_slices : f32_slices; }
+  Kernel blocks() const { return by_tensor_cores() ? tf32_blocks : f32_blocks; }
+  void SetUp() override {
+    F32Product::SetUp();
+    if (!IsSkipped() && by_tensor_cores() && state_of(ctx()).architecture() < 80)
+      GTEST_SKIP() << "no tensor cores for TF32";
+  }
+
+  // x: [rows, gap + depth], of which the first `gap` values of a row are not read.
+  std::vector<float> by(Kernel kernel, const std::vector<float>& x, int64_t rows, int64_t gap,
+                        const PackedMatrix& weight) {
+    const int64_t outputs = weight.outputs, stride = weight.depth + gap;
+    const Tensor in = put(x, {std::ssize(x) / stride, stride});
+    const Tensor y = put(std::vector<float>(static_cast<size_t>(rows * outputs), NAN), {rows, outputs});
+    Product product = with_input(product_by(weight, rows, into(y, weight)), in.view().columns(gap, stride));
+    product.taps.dilation = kDilation;
+    kernel(ctx(), product);
+    return get(y);
+  }
+
+  // Tensor cores: what the split leaves out and cuts off are 8 units of each product, and cutting off nine
+  // addends at the last bit of the largest 18; then one rounding for eight inputs.
+  double units(int64_t depth, int64_t taps) const {
+    const int64_t sums = by_tensor_cores() ? 26 + taps * ((depth + 7) / 8) : taps * depth;
+    return static_cast<double>(sums + 12 + taps);
+  }
+};
+
+struct F32Case {
+  int64_t outputs, depth, taps;
+};
+
+TEST_P(F32Kernels, OfAKindGiveTheSameBitsNearTheExactSums) {
+  for (const auto& [outputs, depth, taps] :
+       {F32Case{70, 768, 1}, {130, 33, 1}, {31, 2, 1}, {64, 2048, 1}, {33, 20, 11}, {96, 512, 3}})
+    for (const int64_t rows : {1, 8, 100})
+      for (const int64_t gap : {0, 3}) {
+        const int64_t stride = depth + gap, inputs = rows + (taps - 1) * kDilation;
+        std::vector<float> x = random_values(inputs * stride, 1),
+                           weights = random_values(outputs * depth * taps, 2),
+                           bias = random_values(outputs, 3);
+        const PackedMatrix weight = taps == 1 ? pack_matrix(ctx(), view_of(weights, {outputs, depth}),
+                                                            view_of(bias, {outputs}), DType::f32)
+                                              : pack_conv1d(ctx(), view_of(weights, {outputs, depth, taps}),
+                                                            view_of(bias, {outputs}), DType::f32);
+        const std::vector<float> y = by(blocks(), x, rows, gap, weight);
+        expect_same_bits(by(slices(), x, rows, gap, weight), y);
+        if (taps == 1 && rows <= kF32FewRows) expect_same_bits(by(few_rows(), x, rows, gap, weight), y);
+        ref::Values want, bound;
+        for (int64_t row = 0; row < rows; ++row)
+          for (int64_t n = 0; n < outputs; ++n) {
+            double sum = bias[static_cast<size_t>(n)], size = std::abs(sum);
+            for (int64_t tap = 0; tap < taps; ++tap)
+              for (int64_t k = 0; k < depth; ++k) {
+                const int64_t at = (row + tap * kDilation) * stride + gap + k;
+                const double term = double{x[static_cast<size_t>(at)]} *
+                                    double{weights[static_cast<size_t>((n * depth + k) * taps + tap)]};
+                sum += term, size += std::abs(term);
+              }
+            want.push_back(sum);
+            bound.push_back(units(depth, taps) * kUnit * size);
+          }
+        expect_close(y, want, bound);
       }
-    expect_close(product(x, rows, weight, 0, {}), want, bound);
+}
+
+TEST_P(F32Kernels, ANaNStaysInItsRowAndLargeNumbersStayFinite) {
+  constexpr int64_t kRows = 5, kDepth = 40, kOutputs = 64;
+  std::vector<float> x = random_values(kRows * kDepth, 1), weights = random_values(kOutputs * kDepth, 2),
+                     bias = random_values(kOutputs, 3);
+  const PackedMatrix weight =
+      pack_matrix(ctx(), view_of(weights, {kOutputs, kDepth}), view_of(bias, {kOutputs}), DType::f32);
+  const std::vector<float> before = by(blocks(), x, kRows, 0, weight);
+  x[2 * kDepth + 7] = std::bit_cast<float>(0x7fffffff);  // as a GPU makes it
+  x[4 * kDepth + 9] = 1e30f;
+  for (const Kernel kernel : {few_rows(), slices(), blocks()}) {
+    const std::vector<float> y = by(kernel, x, kRows, 0, weight);
+    for (int64_t i = 0; i < kRows * kOutputs; ++i) {
+      const auto at = static_cast<size_t>(i);
+      if (i / kOutputs == 2)
+        EXPECT_TRUE(std::isnan(y[at]));
+      else if (i / kOutputs == 4)
+        EXPECT_TRUE(std::isfinite(y[at]) && std::abs(y[at]) > 1e24f) << y[at];
+      else
+        EXPECT_EQ(y[at], before[at]);
+    }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(OrdinaryUnits, F32Kernels, testing::Values(Units::ordinary));
+INSTANTIATE_TEST_SUITE_P(TensorCores, F32Kernels, testing::Values(Units::tensor_cores));
 
 }  // namespace
 }  // namespace shoal::ops::cuda

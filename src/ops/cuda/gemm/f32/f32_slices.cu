@@ -11,9 +11,9 @@
 namespace shoal::ops::cuda {
 namespace {
 
-constexpr int kSide = 32;      // rows and columns of a block
-constexpr int kMostWarps = 8;  // which take so many segments at a time
-constexpr int kPiece = 16;     // inputs in shared memory
+constexpr int kSide = 32;                   // rows and columns of a block
+constexpr int kMostWarps = kF32SliceWarps;  // which take so many segments at a time
+constexpr int kPiece = 16;                  // inputs in shared memory
 constexpr int kPitch = kSide + 4;
 constexpr int kQuads = kSide * kSide / 4;  // of four neighbouring columns
 
@@ -36,7 +36,7 @@ class LanePieces {
         lane_(static_cast<int>(threadIdx.x) % 32),
         row_(first_row + lane_),
         column_(first_column + lane_ % 8 * 4),
-        vectors_(reinterpret_cast<uintptr_t>(a.x) % 16 == 0 && a.x_stride % 4 == 0 && a.depth % 4 == 0) {}
+        vectors_(a.has_vector_rows()) {}
 
   __device__ void load(int segment, int begin) {
     const int end = a_.segment_end(segment);

@@ -1,0 +1,13 @@
+// f32 products on tensor cores (tf32.cuh).
+#pragma once
+
+#include "ops/cuda/gemm/operands/products.h"
+
+namespace shoal::ops::cuda {
+
+// As their namesakes in f32_product.h.
+void tf32_few_rows(Context& ctx, const Product& product);
+void tf32_blocks(Context& ctx, const Product& product);
+void tf32_slices(Context& ctx, const Product& product);
+
+}  // namespace shoal::ops::cuda
