@@ -1,5 +1,6 @@
 #include "ops/cuda/gemm/choose.h"
 #include "ops/cuda/gemm/f32/f32_product.h"
+#include "ops/cuda/gemm/f32/tf32_product.h"
 #include "ops/cuda/gemm/operands/remembered.h"
 #include "ops/cuda/gemm/operands/settled.cuh"
 #include "ops/cuda/gemm/skinny/skinny_cut.h"
@@ -39,7 +40,7 @@ int64_t blocks_of(int64_t items, int64_t per_block) { return (items + per_block 
 GemmKernel choose_f32(const Gemm& gemm, const Machine& machine) {
   const bool few = gemm.rows <= kF32FewRows && gemm.shape.taps == 1 && gemm.rows_in_place;
   const int64_t blocks = blocks_of(gemm.rows, kF32BlockRows) * (f32_columns(gemm.shape) / kF32Columns);
-  if (!machine.wgmma || gemm.shape.depth == 1) {
+  if (!machine.wgmma || gemm.shape.depth < kTf32Inputs) {
     if (few) return GemmKernel::f32_few_rows;
     return blocks < kBusyBlocks * machine.multiprocessors ? GemmKernel::f32_slices : GemmKernel::f32_blocks;
   }

@@ -10,7 +10,7 @@
 // | f32_few_rows | f32     | 1 to 8   | all | one tap, rows in place                                         |
 // | f32_slices   | f32     | any      | all | blocks of 64 x 64 results would leave some of the GPU idle     |
 // | f32_blocks   | f32     | any      | all | everywhere else                                                |
-// | tf32_...     | f32     | as these | 9.0 | instead of these, with other bits, of two inputs and more;     |
+// | tf32_...     | f32     | as these | 9.0 | instead of these, with other bits, of 64 inputs a tap and more;|
 // |              |         |          |     | slices: fewer blocks than 0.2 a multiprocessor and segment     |
 // | skinny       | 16 bits | 1 to 16  | all | one tap, no snake behind; its weights and inputs fit into      |
 // |              |         |          |     | shared memory. Rounds f32 rows itself, and norms up to 8. Not  |

@@ -38,9 +38,10 @@ TEST(ChooseGemm, F32TakesFewRowsForUpToEightRowsInPlace) {
     EXPECT_EQ(kernel(other, machine), slices);
     other = few, other.shape.taps = 3;
     EXPECT_EQ(kernel(other, machine), slices);
-    // A kernel for one input (conv_one_input.cu) has the bits of ordinary units.
-    other = few, other.shape.depth = 1;
+    other = few, other.shape.depth = 63;
     EXPECT_EQ(kernel(other, machine), GemmKernel::f32_few_rows);
+    other.shape.depth = 64;
+    EXPECT_EQ(kernel(other, machine), few_rows);
   }
 }
 

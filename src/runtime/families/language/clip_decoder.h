@@ -13,8 +13,8 @@ namespace shoal::runtime {
 // Thread-safe; one clip after the other.
 class ClipDecoder {
  public:
-  // Frames of a pass at most: of more it would take a GPU four times the memory.
-  static constexpr int64_t kFramesAtATime = 128;
+  // Of a pass at most. A GPU's workspace grows with it: of S1-mini's sizes to 93 MB, as much as clips take.
+  static constexpr int64_t kFramesAtATime = 32;
 
   // Both must outlive it.
   ClipDecoder(const dac::Codec& codec, ClipWork& work) : codec_(codec), work_(work) {}

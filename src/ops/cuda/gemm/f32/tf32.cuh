@@ -22,7 +22,7 @@ struct Tf32Parts {
     const float wide = __fmul_rn(v, 8193.0f);
     const float rounded = __fsub_rn(wide, __fsub_rn(wide, v));
     high = __float_as_uint(rounded);
-    low = __float_as_uint(__fsub_rn(v, rounded)) & 0xffffe000;
+    low = (__float_as_uint(__fsub_rn(v, rounded)) + 0x1000) & 0xffffe000;  // of NaN anything: high is NaN
   }
 };
 

@@ -5,6 +5,9 @@
 
 namespace shoal::ops::cuda {
 
+// Of a tap at least: of fewer, ordinary units are more exact, and convolutions of one input have their bits.
+constexpr int64_t kTf32Inputs = 64;
+
 // As their namesakes in f32_product.h.
 void tf32_few_rows(Context& ctx, const Product& product);
 void tf32_blocks(Context& ctx, const Product& product);
