@@ -1,8 +1,6 @@
 // What the tests of products share on every machine: the dtypes of their matrices, and bounds.
 #pragma once
 
-#include <algorithm>
-
 #include "ops/matrix_testing.h"
 #include "ops/op_testing.h"
 #include "tensor/dtype.h"
@@ -12,12 +10,10 @@ namespace shoal::ops {
 // The error bound of a sum over `terms` inputs on a GPU, in units of the sum of magnitudes. The tensor cores
 // add 16 products and the sum so far after truncating all of them at the last bit of the largest: 17 times
 // two units for each 16 inputs, counted in whole tiles, in every tap. Additions of segments, of taps and the
-// bias come after. f32: a rounding for each input; on tensor cores fewer, but what the split of numbers and
-// the sums of eight leave out (f32_product_test.cc).
+// bias come after.
 inline ref::Values product_bound(const ref::Values& magnitude, int64_t terms, DType dtype, int64_t taps = 1) {
-  const int64_t units = dtype == DType::f32
-                            ? std::max<int64_t>(taps * terms, taps * ((terms + 7) / 8) + 26) + 15 + taps
-                            : taps * 34 * 2 * ((terms + 31) / 32) + 15 + taps;
+  const int64_t units =
+      dtype == DType::f32 ? taps * terms + 15 + taps : taps * 34 * 2 * ((terms + 31) / 32) + 15 + taps;
   ref::Values bound;
   for (const double m : magnitude) bound.push_back(static_cast<double>(units) * kUnit * m + 1e-37);
   return bound;

@@ -204,7 +204,8 @@ std::unique_ptr<CodecStatePool> Codec::pool_of_one(ops::Context& ctx) const {
   return std::make_unique<CodecStatePool>(*this, ctx, 1);
 }
 
-std::vector<float> Codec::decode(ops::Context& ctx, std::span<const int32_t> codes, const Tap* tap) const {
+std::vector<float> Codec::decode(ops::Context& ctx, std::span<const int32_t> codes, const Tap* tap,
+                                 int64_t most_frames) const {
   const auto width = static_cast<size_t>(config_.num_codebooks());
   if (codes.size() % width != 0)
     fail(ErrorCode::invalid_argument, "codec: codes: expected a multiple of ", width, " values, got ",
@@ -214,7 +215,7 @@ std::vector<float> Codec::decode(ops::Context& ctx, std::span<const int32_t> cod
   check_codes(codes, config_.num_codebooks());
   ops::Context once = unrecorded(ctx);
   std::unique_ptr<CodecStatePool> pool = pool_of_one(once);
-  const int32_t offsets[] = {0, static_cast<int32_t>(frames)};
+  const size_t together = most_frames > 0 ? static_cast<size_t>(most_frames) : frames;
   std::vector<float> pcm;
   pcm.reserve(frames * static_cast<size_t>(config_.samples_per_frame()));
   const auto append = [&](std::span<const float> samples) {
@@ -223,7 +224,11 @@ std::vector<float> Codec::decode(ops::Context& ctx, std::span<const int32_t> cod
   {
     CodecStream stream(*pool);
     CodecStream* const streams[] = {&stream};
-    decode_checked(once, streams, {offsets}, codes, append, tap);
+    for (size_t begin = 0; begin < frames; begin += together) {
+      const size_t count = std::min(frames - begin, together);
+      const int32_t offsets[] = {0, static_cast<int32_t>(count)};
+      decode_checked(once, streams, {offsets}, codes.subspan(begin * width, count * width), append, tap);
+    }
   }
   const std::scoped_lock lock(idle_->mutex);
   idle_->pool = std::move(pool);

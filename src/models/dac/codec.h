@@ -89,9 +89,10 @@ class Codec {
   // Codes are int32 [frames, num_codebooks], frame-major, semantic code first. Codes above a codebook's range
   // are clamped to its last entry (MODEL.md, Decoding 1); negative ones throw Error(invalid_argument).
 
-  // One clip: frames * samples_per_frame samples in [-1, 1] at the codec's rate.
-  std::vector<float> decode(ops::Context& ctx, std::span<const int32_t> codes,
-                            const Tap* tap = nullptr) const;
+  // One clip: frames * samples_per_frame samples in [-1, 1] at the codec's rate. most_frames: as
+  // decode_workspace_bytes has it; a tap sees such pieces.
+  std::vector<float> decode(ops::Context& ctx, std::span<const int32_t> codes, const Tap* tap = nullptr,
+                            int64_t most_frames = 0) const;
   // Clips end to end; frames.offsets say where each one's frames are.  pcm: [frames.rows() *
   // samples_per_frame], clips end to end in the same order.
   void decode_batch(ops::Context& ctx, ops::RaggedRows frames, std::span<const int32_t> codes,

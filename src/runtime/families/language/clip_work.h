@@ -12,6 +12,10 @@ namespace shoal::runtime {
 // on a GPU the lowest priority, and it keeps its memory: taking a GPU's memory stops everything on it.
 class ClipWork {
  public:
+  // Of a pass of a decoder at most. A GPU's workspace grows with it: of S1-mini's sizes to 93 MB, as much as
+  // clips take.
+  static constexpr int64_t kDecodedFrames = 32;
+
   ClipWork(Device device, int threads)
       : team_(threads), execution_(device, team_, {.priority = ops::StreamPriority::low}) {}
 

@@ -59,7 +59,7 @@ TEST(ClipWork, CallersWhoDecodeAndEncodeAtATimeGetWhatTheyGetAlone) {
 
 TEST(ClipWork, LongCodesGiveTheSoundOfOnePass) {
   Pipeline pipeline(testing::tiny_config());
-  const std::vector<int32_t> codes = drawn_codes(3, 2 * ClipDecoder::kFramesAtATime + 5);
+  const std::vector<int32_t> codes = drawn_codes(3, 2 * ClipWork::kDecodedFrames + 5);
   ThreadTeam team(1);
   ops::Execution execution(ops::test_device(), team);
   EXPECT_TRUE(pipeline.decode(codes) == pipeline.model().codec().decode(execution.context(), codes));

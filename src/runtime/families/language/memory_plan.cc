@@ -7,8 +7,8 @@
 #include "models/dual_ar/step_memory.h"
 #include "ops/device_state.h"
 #include "ops/step_graph.h"
-#include "runtime/families/language/clip_decoder.h"
 #include "runtime/families/language/clip_encoder.h"
+#include "runtime/families/language/clip_work.h"
 #include "runtime/families/language/codec_part.h"
 #include "runtime/families/language/pipeline.h"
 #include "runtime/families/language/prefill_budget.h"
@@ -45,14 +45,15 @@ int64_t decode_workspace(const dual_ar::DualAr& model, const dual_ar::DualAr::Pl
          std::max(model.decode_workspace_bytes(step), model.prefill_workspace_bytes(step));
 }
 
-// Of ClipDecoder and ClipEncoder, which share a workspace on a GPU.
+// Of decoded codes and of encoded clips, which share a workspace on a GPU (Pipeline::decode).
 int64_t clip_workspace(const dac::Codec& codec, const ModelSizes& sizes, const ThreadSplit& threads) {
   constexpr int kClips = ClipEncoder::kClipsAtATime;
   const bool shared = ops::computes_by_itself(sizes.device);
   const int64_t decoding =
-      codec.decode_workspace_bytes(1, shared ? threads.encode : 1, ClipDecoder::kFramesAtATime);
+      codec.decode_workspace_bytes(1, shared ? threads.encode : 1, ClipWork::kDecodedFrames);
   const int64_t encoding = sizes.with_encoder ? codec.encode_workspace_bytes(kClips, threads.encode) : 0;
-  const int64_t states = ClipDecoder::bytes(codec) + (sizes.with_encoder ? kClips * codec.clip_bytes() : 0);
+  const int64_t states =
+      codec.stream_bytes() + codec.pass_bytes(1) + (sizes.with_encoder ? kClips * codec.clip_bytes() : 0);
   return states + (shared ? std::max(decoding, encoding) : decoding + encoding);
 }
 

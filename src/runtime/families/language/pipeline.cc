@@ -134,7 +134,6 @@ Pipeline::Pipeline(const EngineConfig& config, const MakeCalls& make_calls)
                                          .wake = wake_,
                                          .release_memory = [this] { store_->drop_memory(); }});
   if (!ops::computes_by_itself(device_)) cpu_work_.emplace(device_, 1);
-  decoder_.emplace(model_->codec(), cpu_work_ ? *cpu_work_ : clip_work_);
   encoder_.emplace(*model_, *store_, clip_work_);
   preparer_.emplace(*model_, voices_, *encoder_);
 }
@@ -303,7 +302,13 @@ CodecShape Pipeline::codec_shape() const {
           .samples_per_frame = static_cast<int>(codec.samples_per_frame())};
 }
 
-std::vector<float> Pipeline::decode(const std::vector<int32_t>& codes) { return decoder_->decode(codes); }
+std::vector<float> Pipeline::decode(const std::vector<int32_t>& codes) {
+  std::vector<float> sound;
+  (cpu_work_ ? *cpu_work_ : clip_work_).run([&](ops::Context& ctx) {
+    sound = model_->codec().decode(ctx, codes, nullptr, ClipWork::kDecodedFrames);
+  });
+  return sound;
+}
 
 Pipeline::DeviceMemory Pipeline::device_memory() const {
   const std::optional<int64_t> free = ops::free_device_memory(device_);

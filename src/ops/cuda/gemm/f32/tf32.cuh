@@ -30,12 +30,10 @@ struct Tf32Parts {
 // q + 4; of b column g at inputs q and q + 4; of sums columns 2 q and 2 q + 1 of row g, then of row g + 8.
 __device__ inline void multiply_tf32(float (&sums)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3,
                                      uint32_t b0, uint32_t b1) {
-#if __CUDA_ARCH__ >= 800
   asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
       "{%0,%1,%2,%3};"
       : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
       : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
-#endif
 }
 
 // sums += rows columns over 8 inputs, by tiles of multiply_tf32. The multiplications of a tile wait for each

@@ -104,10 +104,9 @@ __host__ __device__ inline int64_t element_index(const MatrixShape& shape, int64
   return (tile * 32 + chunk) * 8 + k % 8;
 }
 
-// f32 matrices: [taps * depth, f32_columns], the outputs side by side, in
-// a pair output n of the gate in column 2n and of the up in column 2n + 1; padded with zeros. Order: as
-// above, with one fused multiply-add after the other through a segment's inputs; on tensor cores eight inputs
-// after the other (f32/tf32.cuh).
+// f32 matrices: [taps * depth, f32_columns], the outputs side by side, in a pair output n of the gate in
+// column 2n and of the up in column 2n + 1; padded with zeros. Order: as above, with one fused multiply-add
+// after the other through a segment's inputs; on tensor cores eight inputs after eight (f32/tf32.cuh).
 constexpr int kF32Columns = 64;  // a multiple of it
 
 __host__ __device__ inline int64_t f32_columns(const MatrixShape& shape) {
