@@ -47,6 +47,19 @@ class F32Product : public CudaTest {
     valid_conv1d(ctx(), in, weight, kDilation, y);
     return get(y);
   }
+
+  using Kernel = void (*)(Context&, const Product&);
+  // x: [rows, gap + depth], of which the first `gap` values of a row are not read.
+  std::vector<float> by(Kernel kernel, const std::vector<float>& x, int64_t rows, int64_t gap,
+                        const PackedMatrix& weight) {
+    const int64_t outputs = weight.outputs, stride = weight.depth + gap;
+    const Tensor in = put(x, {std::ssize(x) / stride, stride});
+    const Tensor y = put(std::vector<float>(static_cast<size_t>(rows * outputs), NAN), {rows, outputs});
+    Product product = with_input(product_by(weight, rows, into(y, weight)), in.view().columns(gap, stride));
+    product.taps.dilation = kDilation;
+    kernel(ctx(), product);
+    return get(y);
+  }
 };
 
 TEST_F(F32Product, ARowIsTheSameAmongAnyNumberOfRows) {
@@ -84,23 +97,10 @@ TEST_F(F32Product, ARowOfAConvolutionIsTheSameAmongAnyNumberOfRows) {
 enum class Units { ordinary, tensor_cores };
 class F32Kernels : public F32Product, public testing::WithParamInterface<Units> {
  protected:
-  using Kernel = void (*)(Context&, const Product&);
   bool by_tensor_cores() const { return GetParam() == Units::tensor_cores; }
   Kernel few_rows() const { return by_tensor_cores() ? tf32_few_rows : f32_few_rows; }
   Kernel slices() const { return by_tensor_cores() ? tf32_slices : f32_slices; }
   Kernel blocks() const { return by_tensor_cores() ? tf32_blocks : f32_blocks; }
-
-  // x: [rows, gap + depth], of which the first `gap` values of a row are not read.
-  std::vector<float> by(Kernel kernel, const std::vector<float>& x, int64_t rows, int64_t gap,
-                        const PackedMatrix& weight) {
-    const int64_t outputs = weight.outputs, stride = weight.depth + gap;
-    const Tensor in = put(x, {std::ssize(x) / stride, stride});
-    const Tensor y = put(std::vector<float>(static_cast<size_t>(rows * outputs), NAN), {rows, outputs});
-    Product product = with_input(product_by(weight, rows, into(y, weight)), in.view().columns(gap, stride));
-    product.taps.dilation = kDilation;
-    kernel(ctx(), product);
-    return get(y);
-  }
 
   // Tensor cores: what the split leaves out and cuts off are 8 units of each product, and cutting off nine
   // addends at the last bit of the largest 18; then one rounding for eight inputs.
@@ -114,38 +114,68 @@ struct F32Case {
   int64_t outputs, depth, taps;
 };
 
+// Random inputs (of each row the first `gap` values are not read), a matrix and the exact products.
+struct F32Sample {
+  F32Sample(Context& ctx, const F32Case& shape, int64_t rows, int64_t gap)
+      : x(random_values((rows + (shape.taps - 1) * kDilation) * (shape.depth + gap), 1)) {
+    const auto [outputs, depth, taps] = shape;
+    std::vector<float> weights = random_values(outputs * depth * taps, 2), bias = random_values(outputs, 3);
+    weight = taps == 1
+                 ? pack_matrix(ctx, view_of(weights, {outputs, depth}), view_of(bias, {outputs}), DType::f32)
+                 : pack_conv1d(ctx, view_of(weights, {outputs, depth, taps}), view_of(bias, {outputs}),
+                               DType::f32);
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t n = 0; n < outputs; ++n) {
+        double sum = bias[static_cast<size_t>(n)], size = std::abs(sum);
+        for (int64_t tap = 0; tap < taps; ++tap)
+          for (int64_t k = 0; k < depth; ++k) {
+            const int64_t at = (row + tap * kDilation) * (depth + gap) + gap + k;
+            const double term = double{x[static_cast<size_t>(at)]} *
+                                double{weights[static_cast<size_t>((n * depth + k) * taps + tap)]};
+            sum += term, size += std::abs(term);
+          }
+        want.push_back(sum);
+        sizes.push_back(size);
+      }
+  }
+
+  std::vector<float> x;
+  PackedMatrix weight;
+  ref::Values want, sizes;  // sizes: of the sums of magnitudes
+};
+
 TEST_P(F32Kernels, OfAKindGiveTheSameBitsNearTheExactSums) {
-  for (const auto& [outputs, depth, taps] :
+  for (const F32Case& shape :
        {F32Case{70, 768, 1}, {130, 33, 1}, {31, 2, 1}, {64, 2048, 1}, {33, 20, 11}, {96, 512, 3}})
     for (const int64_t rows : {1, 8, 100})
       for (const int64_t gap : {0, 3}) {
-        const int64_t stride = depth + gap, inputs = rows + (taps - 1) * kDilation;
-        std::vector<float> x = random_values(inputs * stride, 1),
-                           weights = random_values(outputs * depth * taps, 2),
-                           bias = random_values(outputs, 3);
-        const PackedMatrix weight = taps == 1 ? pack_matrix(ctx(), view_of(weights, {outputs, depth}),
-                                                            view_of(bias, {outputs}), DType::f32)
-                                              : pack_conv1d(ctx(), view_of(weights, {outputs, depth, taps}),
-                                                            view_of(bias, {outputs}), DType::f32);
-        const std::vector<float> y = by(blocks(), x, rows, gap, weight);
-        expect_same_bits(by(slices(), x, rows, gap, weight), y);
-        if (taps == 1 && rows <= kF32FewRows) expect_same_bits(by(few_rows(), x, rows, gap, weight), y);
-        ref::Values want, bound;
-        for (int64_t row = 0; row < rows; ++row)
-          for (int64_t n = 0; n < outputs; ++n) {
-            double sum = bias[static_cast<size_t>(n)], size = std::abs(sum);
-            for (int64_t tap = 0; tap < taps; ++tap)
-              for (int64_t k = 0; k < depth; ++k) {
-                const int64_t at = (row + tap * kDilation) * stride + gap + k;
-                const double term = double{x[static_cast<size_t>(at)]} *
-                                    double{weights[static_cast<size_t>((n * depth + k) * taps + tap)]};
-                sum += term, size += std::abs(term);
-              }
-            want.push_back(sum);
-            bound.push_back(units(depth, taps) * kUnit * size);
-          }
-        expect_close(y, want, bound);
+        const F32Sample sample(ctx(), shape, rows, gap);
+        const std::vector<float> y = by(blocks(), sample.x, rows, gap, sample.weight);
+        expect_same_bits(by(slices(), sample.x, rows, gap, sample.weight), y);
+        if (shape.taps == 1 && rows <= kF32FewRows)
+          expect_same_bits(by(few_rows(), sample.x, rows, gap, sample.weight), y);
+        ref::Values bound;
+        for (const double size : sample.sizes) bound.push_back(units(shape.depth, shape.taps) * kUnit * size);
+        expect_close(y, sample.want, bound);
       }
+}
+
+// Root of the mean square of what y is off.
+double rms_error(const std::vector<float>& y, const ref::Values& want) {
+  double squares = 0;
+  for (size_t i = 0; i < y.size(); ++i) squares += (y[i] - want[i]) * (y[i] - want[i]);
+  return std::sqrt(squares / static_cast<double>(y.size()));
+}
+
+// Fails if sums are left to the tensor cores, which cut off what they cannot keep.
+TEST_F(F32Product, OnTensorCoresIsAsExactAsOnOrdinaryUnits) {
+  constexpr int64_t kRows = 100;
+  for (const F32Case& shape : {F32Case{70, kTf32Inputs, 1}, {70, 768, 1}, {64, 2048, 1}, {96, 512, 3}}) {
+    const F32Sample sample(ctx(), shape, kRows, 0);
+    const double ordinary = rms_error(by(f32_blocks, sample.x, kRows, 0, sample.weight), sample.want);
+    const double tensor_cores = rms_error(by(tf32_blocks, sample.x, kRows, 0, sample.weight), sample.want);
+    EXPECT_LE(tensor_cores, ordinary) << "of " << shape.depth << " inputs and " << shape.taps << " taps";
+  }
 }
 
 TEST_P(F32Kernels, ANaNStaysInItsRowAndLargeNumbersStayFinite) {
