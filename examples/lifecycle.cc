@@ -9,7 +9,7 @@ namespace {
 void show(const shoal::Engine& engine) {
   const shoal::Health health = engine.health();
   std::printf("%s: %s, %s, on %s\n", name_of(health.state).data(), health.model.c_str(),
-              formats_in_words(health).c_str(), health.device.c_str());
+              in_words(health.formats).c_str(), health.device.c_str());
   for (const shoal::MemoryPart& part : health.memory)
     std::printf("  %-15s %7.1f MB\n", part.name.c_str(), static_cast<double>(part.bytes) / 1e6);
 }

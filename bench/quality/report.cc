@@ -60,7 +60,7 @@ ordered_json side_of(const EngineConfig& config) {
     if (name == "kv_pages") positions = value * config.kv_page_size;
   return {{"model", config.model.empty() ? "built-in" : config.model},
           {"device", estimate.device},
-          {"precision", estimate.precision},
+          {"precision", estimate.formats.precision},
           {"weights", format_of(config, name_of(config.weights), &ModelReport::weights)},
           {"kv_precision", config.kv_precision == KvPrecision::int8 ? "int8" : "model"},
           {"codec_weights", format_of(config, name_of(config.codec_weights), &ModelReport::codec_weights)},

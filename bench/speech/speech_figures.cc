@@ -28,8 +28,8 @@ SpeechFigures bench_speech(const SpeechBenchOptions& options) {
   const SpeechSummary& middle = runs[runs.size() / 2];
   const Health health = engine.health();
   return {.model = health.model,
-          .precision = health.precision,
-          .formats = formats_in_words(health),
+          .precision = health.formats.precision,
+          .formats = in_words(health.formats),
           .device = health.device,
           .load_s = load_s,
           .audio_s = middle.audio_s(),

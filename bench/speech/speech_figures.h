@@ -14,7 +14,7 @@ struct SpeechBenchOptions {
 
 // Median of several runs after a warm-up.
 struct SpeechFigures {
-  std::string model, precision, formats, device;  // formats: formats_in_words()
+  std::string model, precision, formats, device;  // formats: in_words() of them
   double load_s = 0;                              // to readiness, warm-up included
   double audio_s = 0;
   double times_real_time = 0;

@@ -75,7 +75,7 @@ class Suite {
     const Health health = engine_.health();
     figures_.title = title_;
     figures_.model = health.model;
-    figures_.precision = formats_in_words(health);
+    figures_.precision = in_words(health.formats);
     figures_.device = health.device;
     figures_.has_tokens = !engine_.traits().phonemes;
     meter_.rest();

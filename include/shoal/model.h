@@ -99,10 +99,10 @@ ModelReport inspect_model(const std::string& model, Precision precision = Precis
 // The device memory that an engine with a configuration will need, estimated before anything is allocated.
 // Workspaces and CUDA graphs are approximate.
 struct MemoryEstimate {
-  std::string device;     // described for people
-  std::string precision;  // "float32", "bfloat16", "float16"
-  std::string capacity;   // what the memory serves: "32 sequences ... a step, 64 streams"
-  std::string remark;     // one or more sentences
+  std::string device;  // described for people
+  FormatNames formats;
+  std::string capacity;  // what the memory serves: "32 sequences ... a step, 64 streams"
+  std::string remark;    // one or more sentences
   std::vector<MemoryPart> parts;
   std::vector<std::pair<std::string, int64_t>> figures;  // of the capacity, by name
   int64_t available_bytes = 0;                           // free on the device now

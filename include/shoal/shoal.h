@@ -129,8 +129,8 @@ SHOAL_API shoal_code shoal_config_fields(shoal_buffer** json, shoal_error* error
 // "problem", a sentence, if it cannot be used. precision: NULL or "" for automatic.
 SHOAL_API shoal_code shoal_inspect_model(const char* model, const char* precision, int32_t with_tensors,
                                          shoal_buffer** json, shoal_error* error);
-// What an engine would need of its device: {"device", "precision", "bytes": {part: bytes}, "total_bytes",
-// "available_bytes", "fits", ...}. Nothing is allocated.
+// What an engine would need of its device: {"device", the formats of shoal_engine_health, "bytes": {part:
+// bytes}, "total_bytes", "available_bytes", "fits", ...}. Nothing is allocated.
 SHOAL_API shoal_code shoal_estimate_memory(const shoal_config* config, shoal_buffer** json,
                                            shoal_error* error);
 // "cpu" or "cuda:N": what the setting `device` means on this machine.
@@ -197,9 +197,10 @@ SHOAL_API shoal_code shoal_engine_sample_rate(const shoal_engine* engine, int32_
 // null}.
 SHOAL_API shoal_code shoal_engine_traits(const shoal_engine* engine, shoal_buffer** json, shoal_error* error);
 // {"state": "stopped", "starting", "ready", "reloading" or "stopping", "model", "precision", "weights" (of
-// the layers: "int8", ..., or the precision), "kv_precision" (null without keys and values), "device",
-// "uptime_s", "gpu_available", "memory": {part: bytes}, "device_memory": {"used_bytes", "total_bytes"} or
-// null on a CPU, "resident_bytes"}. From "model" to "device" all are null while it does not run.
+// the layers: "int8", ..., or the precision), "kv_precision" and "codec_weights" (likewise; null: it has
+// none), "device", "uptime_s", "gpu_available", "memory": {part: bytes}, "device_memory": {"used_bytes",
+// "total_bytes"} or null on a CPU, "resident_bytes"}. From "model" to "device" all are null while it does not
+// run.
 SHOAL_API shoal_code shoal_engine_health(const shoal_engine* engine, shoal_buffer** json, shoal_error* error);
 // What GET /v1/stats counts: "queue", "requests", "frames", "first_audio_s", "kv", ...; null: not measured.
 SHOAL_API shoal_code shoal_engine_statistics(const shoal_engine* engine, shoal_buffer** json,

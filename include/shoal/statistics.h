@@ -80,12 +80,19 @@ enum class EngineState {
   loading    // again
 };
 
+// How a loaded model is kept in memory: the precision, or a narrower format of the setting of that name.
+struct FormatNames {
+  std::string precision;
+  std::string weights;                      // of a language model's layers
+  std::string kv_precision, codec_weights;  // empty for a model without
+
+  bool operator==(const FormatNames&) const = default;
+};
+
 struct Health {
   EngineState state = EngineState::stopped;
-  std::string model, precision, device;
-  // Of a language model's layers ("int8", "int4", "fp8", or the precision), and of its keys and values
-  // ("int8", or the precision); the latter is empty for a model without.
-  std::string weights, kv_precision;
+  std::string model, device;
+  FormatNames formats;  // empty while no model is loaded
   double uptime_s = 0;
   double loading_s = 0;            // since a load again began; 0: none is under way
   double last_load_s = 0;          // how long the last load took
@@ -98,7 +105,7 @@ struct Health {
 };
 
 std::string_view name_of(EngineState state);
-// "bfloat16", "bfloat16, int8 weights", "bfloat16, int8 weights, int8 keys and values".
-std::string formats_in_words(const Health& health);
+// "bfloat16", "bfloat16, int8 weights", "bfloat16, int8 weights, int8 keys and values, int8 codec".
+std::string in_words(const FormatNames& formats);
 
 }  // namespace shoal

@@ -79,7 +79,7 @@ class Examination {
 std::string model_of(const Health& health) {
   int64_t bytes = 0;
   for (const MemoryPart& part : health.memory) bytes += part.bytes;
-  return concat(health.model, ", ", formats_in_words(health), " on ", health.device, ", ", bytes >> 20,
+  return concat(health.model, ", ", in_words(health.formats), " on ", health.device, ", ", bytes >> 20,
                 " MiB in all");
 }
 

@@ -16,6 +16,7 @@
 #include "bench/measure/texts.h"
 #include "bench/report.h"
 #include "bench/speech/compute_session.h"
+#include "cli/formats_json.h"
 #include "cli/interrupt.h"
 #include "cli/load_json.h"
 #include "cli/progress.h"
@@ -215,14 +216,12 @@ class LoadRun {
   void describe(const Engine& engine) {
     const Health health = engine.health();
     report_["model"] = health.model;
-    report_["precision"] = health.precision;
-    report_["weights"] = health.weights;
-    if (!health.kv_precision.empty()) report_["kv_precision"] = health.kv_precision;
+    add_formats(report_, health.formats);
     report_["device"] = health.device;
     report_["settings"] = print_settings(settings_, engine_settings());
     bar_.clear();
     if (!prints()) return;
-    std::printf("engine      %s, %s, %s\n\n", health.model.c_str(), formats_in_words(health).c_str(),
+    std::printf("engine      %s, %s, %s\n\n", health.model.c_str(), in_words(health.formats).c_str(),
                 health.device.c_str());
     std::fflush(stdout);  // the levels may take long
   }

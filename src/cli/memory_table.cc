@@ -16,7 +16,7 @@ void print_row(const char* name, int64_t bytes) {
 }
 
 void print(const MemoryEstimate& estimate) {
-  std::printf("memory on %s, %s, %s\n", estimate.device.c_str(), estimate.precision.c_str(),
+  std::printf("memory on %s, %s, %s\n", estimate.device.c_str(), in_words(estimate.formats).c_str(),
               estimate.capacity.c_str());
   for (const MemoryPart& part : estimate.parts) print_row(part.name.c_str(), part.bytes);
   print_row("together", estimate.total_bytes());

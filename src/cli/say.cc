@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/engine_settings.h"
+#include "cli/formats_json.h"
 #include "cli/input_text.h"
 #include "cli/integer_option.h"
 #include "cli/interrupt.h"
@@ -82,12 +83,9 @@ SpeechRequest request_of(const SayOptions& options, const ResolvedSettings& sett
 }
 
 void print_json(const SayOptions& options, const Health& health, const SpeechSummary& s, double load_s) {
-  const nlohmann::ordered_json summary = {
+  nlohmann::ordered_json summary = {
       {"output", options.output.path},
       {"model", health.model},
-      {"precision", health.precision},
-      {"weights", health.weights},
-      {"kv_precision", health.kv_precision.empty() ? nlohmann::json() : nlohmann::json(health.kv_precision)},
       {"seed", s.seed},
       {"sample_rate_hz", s.sample_rate_hz},
       {"audio_s", s.audio_s()},
@@ -104,6 +102,7 @@ void print_json(const SayOptions& options, const Health& health, const SpeechSum
       {"warnings", s.warnings},
       {"frames_per_s", s.total_s > 0 ? static_cast<double>(s.frames) / s.total_s : 0},
   };
+  add_formats(summary, health.formats);
   // With the sound on standard output the summary goes to standard error.
   (options.output.path == "-" ? std::cerr : std::cout) << summary.dump(1) << std::endl;
 }

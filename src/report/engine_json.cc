@@ -116,18 +116,23 @@ Object statistics_members(const Statistics& of) {
           {"clip_cache", clips_of(of.voices)}};
 }
 
-Object health_members(const Health& of) {
-  return {{"state", {std::string(name_of(of.state))}},
-          {"model", text_or_null(of.model)},
-          {"precision", text_or_null(of.precision)},
+Object format_members(const FormatNames& of) {
+  return {{"precision", text_or_null(of.precision)},
           {"weights", text_or_null(of.weights)},
           {"kv_precision", text_or_null(of.kv_precision)},
-          {"device", text_or_null(of.device)},
-          {"uptime_s", number(of.uptime_s)},
-          {"gpu_available", {of.gpu_available}},
-          {"memory", memory_parts_json(of.memory)},
-          {"device_memory", device_memory_json(of)},
-          {"resident_bytes", count(of.resident_bytes)}};
+          {"codec_weights", text_or_null(of.codec_weights)}};
+}
+
+Object health_members(const Health& of) {
+  Object members{{"state", {std::string(name_of(of.state))}}, {"model", text_or_null(of.model)}};
+  append(members, format_members(of.formats));
+  append(members, {{"device", text_or_null(of.device)},
+                   {"uptime_s", number(of.uptime_s)},
+                   {"gpu_available", {of.gpu_available}},
+                   {"memory", memory_parts_json(of.memory)},
+                   {"device_memory", device_memory_json(of)},
+                   {"resident_bytes", count(of.resident_bytes)}});
+  return members;
 }
 
 Value understood_json(const ModelTraits& traits) {

@@ -15,8 +15,10 @@ server::Value device_memory_json(const Health& health);
 
 // "queue", "requests", "frames", ... "clip_cache".
 server::Value::Object statistics_members(const Statistics& of);
-// "state", "model", "precision", "weights", "kv_precision", "device", "uptime_s", "gpu_available", "memory",
-// "device_memory", "resident_bytes".
+// The members of FormatNames; null: the model has none.
+server::Value::Object format_members(const FormatNames& of);
+// "state", "model", format_members(), "device", "uptime_s", "gpu_available", "memory", "device_memory",
+// "resident_bytes".
 server::Value::Object health_members(const Health& of);
 
 // What a model understands: the members of ModelTraits but its family.

@@ -32,6 +32,10 @@ inline Value texts(const std::vector<std::string>& all) {
   return {std::move(array)};
 }
 
+inline void append(Object& members, Object more) {
+  for (auto& member : more) members.push_back(std::move(member));
+}
+
 template <typename Integer>
 Value counts(const std::vector<Integer>& all) {
   Value::Array array;

@@ -56,7 +56,8 @@ Value model_json(const ModelReport& report, bool with_tensors) {
 }
 
 Value memory_json(const MemoryEstimate& estimate) {
-  Object members{{"device", {estimate.device}}, {"precision", {estimate.precision}}};
+  Object members{{"device", {estimate.device}}};
+  append(members, format_members(estimate.formats));
   for (const auto& [name, value] : estimate.figures) members.emplace_back(name, Value{value});
   members.emplace_back("bytes", memory_parts_json(estimate.parts));
   members.emplace_back("total_bytes", Value{estimate.total_bytes()});

@@ -137,7 +137,7 @@ class Server::Impl {
       model.engine->start();
       ++loaded_;
       const Health health = model.engine->health();
-      log(LogLevel::info, "ready: ", model.name, ", ", formats_in_words(health), " on ", health.device);
+      log(LogLevel::info, "ready: ", model.name, ", ", in_words(health.formats), " on ", health.device);
     }
     if (config_.model_ttl_s > 0 && (models_.size() > 1 || !config_.models_root.empty())) keep();
   }
@@ -156,7 +156,7 @@ class Server::Impl {
         if (!wanted && engine.health().state == EngineState::unloaded) continue;  // read at its next load
         engine.reload(config);
         const Health health = engine.health();
-        log(LogLevel::info, "reloaded: ", model.name, ", ", formats_in_words(health), " on ", health.device);
+        log(LogLevel::info, "reloaded: ", model.name, ", ", in_words(health.formats), " on ", health.device);
       } catch (const std::exception& error) {
         all_well = false;
         log(LogLevel::error, "reload: ", model.name, ": ", error.what(), "; the one before serves on");

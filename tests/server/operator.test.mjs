@@ -150,7 +150,7 @@ test("a folder in 8 bits is served, says so, and sounds like the model with --we
     try {
       const health = (await narrow.http.get("/health")).json();
       for (const of of [health, health.models[0], (await narrow.http.get("/v1/stats")).json()])
-        assert.deepEqual([of.precision, of.weights, of.kv_precision], ["bfloat16", "int8", "int8"]);
+        assert.deepEqual([of.precision, of.weights, of.kv_precision, of.codec_weights], ["bfloat16", "int8", "int8", "bfloat16"]);
       assert.match((await narrow.http.get("/metrics")).text(), /shoal_model_info\{[^}]*weights="int8"/);
       assert.match(narrow.log, /ready: .*, bfloat16, int8 weights, int8 keys and values on /);
       sounds.push((await narrow.http.post("/v1/tts", say)).body);

@@ -176,10 +176,7 @@ class Engine::Impl {
     if (is_away_now()) health.model = unloaded_name_;
     if (!pipeline) return health;
     health.model = pipeline->model_name();
-    const runtime::FormatNames formats = pipeline->formats();
-    health.precision = formats.precision;
-    health.weights = formats.weights;
-    health.kv_precision = formats.kv;
+    health.formats = pipeline->formats();
     health.device = pipeline->device();
     health.uptime_s = static_cast<double>(now_us() - started_us_) * 1e-6;
     health.memory = pipeline->memory();

@@ -81,11 +81,20 @@ Precision precision_of(const Formats& formats) {
   }
 }
 
-FormatNames names_of(const Formats& formats) {
+FormatNames names_of(Precision precision) {
+  const std::string name(name_of(precision));
+  return {.precision = name, .weights = name, .kv_precision = {}, .codec_weights = {}};
+}
+
+FormatNames names_of(const Formats& formats, const MatrixFormat& codec) {
   const std::string_view precision = name_of(precision_of(formats));
-  return {.precision = precision,
-          .weights = is_quantised(formats.weights) ? name_of_weights(formats.weights) : precision,
-          .kv = formats.kv == DType::i8 ? name_of(KvPrecision::int8) : precision};
+  const auto kept = [&](DType weights) {
+    return is_quantised(weights) ? name_of_weights(weights) : precision;
+  };
+  return {.precision = std::string(precision),
+          .weights = std::string(kept(formats.weights)),
+          .kv_precision = std::string(formats.kv == DType::i8 ? name_of(KvPrecision::int8) : precision),
+          .codec_weights = std::string(kept(codec.weights))};
 }
 
 DType automatic_dtype(const AutomaticFacts& facts) {

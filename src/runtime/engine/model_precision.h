@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "shoal/engine_config.h"
+#include "shoal/statistics.h"
 #include "tensor/formats.h"
 #include "tensor/tensor.h"
 #include "weights/checkpoint.h"
@@ -28,12 +29,10 @@ Formats with_kv_precision(Formats formats, KvPrecision kv);
 MatrixFormat codec_format(DType operands, CodecWeights weights, bool stored, Device device);
 // The name of the chosen precision.
 Precision precision_of(const Formats& formats);
-// As Health has them.
-struct FormatNames {
-  std::string_view precision, weights, kv;  // kv: empty without keys and values
-};
-// Of a language model.
-FormatNames names_of(const Formats& formats);
+// Of a model that has one precision, no keys and values, and no codec.
+FormatNames names_of(Precision precision);
+// Of a language model and its codec.
+FormatNames names_of(const Formats& formats, const MatrixFormat& codec);
 // What "auto" decides by.
 struct AutomaticFacts {
   bool stored_in_16_bits = false;  // the larger part of the checkpoint

@@ -31,11 +31,14 @@ std::string_view name_of(EngineState state) {
   return "stopped";
 }
 
-std::string formats_in_words(const Health& health) {
-  std::string words = health.precision;
-  if (health.weights != health.precision) words += ", " + health.weights + " weights";
-  if (!health.kv_precision.empty() && health.kv_precision != health.precision)
-    words += ", " + health.kv_precision + " keys and values";
+std::string in_words(const FormatNames& formats) {
+  std::string words = formats.precision;
+  const auto add = [&](const std::string& format, const char* of) {
+    if (!format.empty() && format != formats.precision) words += ", " + format + of;
+  };
+  add(formats.weights, " weights");
+  add(formats.kv_precision, " keys and values");
+  add(formats.codec_weights, " codec");
   return words;
 }
 

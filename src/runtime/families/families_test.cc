@@ -188,7 +188,7 @@ TEST(EstimateMemory, IsTheSumOfItsPartsComparedWithFreeMemory) {
   const KokoroFolder kokoro;
   for (const EngineConfig& config : {tiny_config(), kokoro.config()}) {
     MemoryEstimate estimate = estimate_memory(config);
-    EXPECT_EQ(estimate.precision, "float32");
+    EXPECT_EQ(estimate.formats.precision, "float32");
     EXPECT_GT(estimate.available_bytes, 0);
     EXPECT_EQ(estimate.total_bytes(),
               std::accumulate(estimate.parts.begin(), estimate.parts.end(), int64_t{0},

@@ -194,6 +194,12 @@ TEST(CodecWeights, KokoroHasNone) {
   }
 }
 
+TEST(CodecWeights, InEightBitsAreNamed) {
+  const FormatNames names = names_of(Formats(DType::bf16), MatrixFormat(DType::i8, DType::bf16));
+  EXPECT_EQ(names, (FormatNames{"bfloat16", "bfloat16", "bfloat16", "int8"}));
+  EXPECT_EQ(in_words(names), "bfloat16, int8 codec");
+}
+
 class EngineWithFormat : public ::testing::TestWithParam<WeightFormat> {};
 
 INSTANTIATE_TEST_SUITE_P(Integers, EngineWithFormat,
@@ -217,15 +223,15 @@ TEST_P(EngineWithFormat, SaysHowWeightsAndKeysAreKept) {
   const std::string weights(name_of(GetParam()));
   Engine engine(config);
   engine.start();
-  const Health health = engine.health();
-  EXPECT_EQ(health.weights, weights);
-  EXPECT_EQ(health.kv_precision, health.precision);
-  EXPECT_EQ(formats_in_words(health), health.precision + ", " + weights + " weights");
+  const FormatNames before = engine.health().formats;
+  EXPECT_EQ(before, (FormatNames{before.precision, weights, before.precision, before.precision}));
+  EXPECT_EQ(before, estimate_memory(config).formats);
+  EXPECT_EQ(in_words(before), before.precision + ", " + weights + " weights");
   config.kv_precision = KvPrecision::int8;
   engine.reload(config);
-  EXPECT_EQ(engine.health().kv_precision, "int8");
-  EXPECT_EQ(formats_in_words(engine.health()),
-            health.precision + ", " + weights + " weights, int8 keys and values");
+  const FormatNames after = engine.health().formats;
+  EXPECT_EQ(after, (FormatNames{before.precision, weights, "int8", before.precision}));
+  EXPECT_EQ(in_words(after), before.precision + ", " + weights + " weights, int8 keys and values");
 }
 
 TEST(KvPrecision, EightBitsHoldNearlyTwiceThePages) {

@@ -212,9 +212,10 @@ void add_model(FamilyList& list, const Health& engine, bool draining) {
   list.gauge("shoal_ready", "Whether the engine takes requests.", takes_requests(engine) && !draining);
   if (!is_loaded(engine)) return;
   list.info("shoal_model_info", "Always 1; the labels say what speaks.",
-            {{"precision", engine.precision},
-             {"weights", engine.weights},
-             {"kv_precision", engine.kv_precision},
+            {{"precision", engine.formats.precision},
+             {"weights", engine.formats.weights},
+             {"kv_precision", engine.formats.kv_precision},
+             {"codec_weights", engine.formats.codec_weights},
              {"device", engine.device}});
   list.gauge("shoal_uptime_seconds", "Since the engine was started.", engine.uptime_s);
   add_requests(list, engine.statistics);

@@ -34,9 +34,7 @@ Health busy_engine() {
   Health health;
   health.state = EngineState::ready;
   health.model = "folder";
-  health.precision = "float32";
-  health.weights = "int4";
-  health.kv_precision = "int8";
+  health.formats = {"float32", "int4", "int8", "bfloat16"};
   health.device = "cpu";
   health.uptime_s = 12.5;
   health.resident_bytes = 3'000'000'007;
@@ -138,6 +136,7 @@ TEST(ServerMetrics, TheEnginesNumbersArriveExactly) {
                                             {"precision", "float32"},
                                             {"weights", "int4"},
                                             {"kv_precision", "int8"},
+                                            {"codec_weights", "bfloat16"},
                                             {"device", "cpu"}}),
             1);
   EXPECT_FALSE(text.has("shoal_device_memory_bytes"));

@@ -158,7 +158,7 @@ Task<> load_model(Services& services, Exchange& exchange, const SharedUnderWay& 
   const Health health = model.engine->health();
   Response response = answer_of_models(entry_of(model));
   CHECK(services.models.add(std::move(model)), "two models called ", asked.model_name);
-  log(LogLevel::info, "loaded: ", asked.model_name, ", ", formats_in_words(health), " on ", health.device,
+  log(LogLevel::info, "loaded: ", asked.model_name, ", ", in_words(health.formats), " on ", health.device,
       ", ", health.last_load_s, " s");
   co_await exchange.respond(std::move(response));
 }

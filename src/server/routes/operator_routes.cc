@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "base/version.h"
+#include "report/engine_json.h"
+#include "report/json_parts.h"
 #include "server/observe/model_health.h"
 #include "server/routes/docs_page.h"
 #include "server/routes/reload_route.h"
@@ -42,14 +44,13 @@ int64_t queue_of(const Health& engine) { return engine.statistics.preparing + en
 Value state_by_model(const std::vector<ModelHealth>& models, bool draining) {
   Value::Array all;
   for (const auto& [name, engine] : models) {
-    all.push_back({Value::Object{{"id", {name}},
-                                 {"state", {state_of(engine, draining)}},
-                                 {"model", text_or_null(engine.model)},
-                                 {"device", text_or_null(engine.device)},
-                                 {"precision", text_or_null(engine.precision)},
-                                 {"weights", text_or_null(engine.weights)},
-                                 {"kv_precision", text_or_null(engine.kv_precision)},
-                                 {"queue", {queue_of(engine)}}}});
+    Value::Object members{{"id", {name}},
+                          {"state", {state_of(engine, draining)}},
+                          {"model", text_or_null(engine.model)},
+                          {"device", text_or_null(engine.device)},
+                          {"queue", {queue_of(engine)}}};
+    report::append(members, report::format_members(engine.formats));
+    all.push_back({std::move(members)});
   }
   return {std::move(all)};
 }
@@ -62,19 +63,18 @@ Response health(Services& services, const Request&) {
   for (const ModelHealth& model : models) queue += queue_of(model.health);
   const bool loaded =
       std::ranges::all_of(models, [](const ModelHealth& model) { return is_loaded(model.health); });
-  return json_response({{"status", word("ok")},
+  Value::Object members{{"status", word("ok")},
                         {"state", {state_of(weakest_of(models), services.draining)}},
                         {"device", text_or_null(engine.device)},
                         {"vram", video_memory_json(engine)},
                         {"model_loaded", {loaded}},
                         {"model", text_or_null(engine.model)},
-                        {"precision", text_or_null(engine.precision)},
-                        {"weights", text_or_null(engine.weights)},
-                        {"kv_precision", text_or_null(engine.kv_precision)},
                         {"queue", {queue}},
                         {"uptime_s", {engine.uptime_s}},
                         {"models", state_by_model(models, services.draining)},
-                        {"version", word(version())}});
+                        {"version", word(version())}};
+  report::append(members, report::format_members(engine.formats));
+  return json_response(std::move(members));
 }
 
 Response ready(Services& services, const Request&) {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "report/engine_json.h"
 #include "report/json_parts.h"
 #include "server/routes/request_body.h"
 #include "settings/table.h"
@@ -69,12 +70,8 @@ class Turn {
 };
 
 Response done(const Health& engine) {
-  Value::Object members{{"success", {true}},
-                        {"model", {engine.model}},
-                        {"precision", {engine.precision}},
-                        {"weights", {engine.weights}},
-                        {"kv_precision", report::text_or_null(engine.kv_precision)},
-                        {"device", {engine.device}}};
+  Value::Object members{{"success", {true}}, {"model", {engine.model}}, {"device", {engine.device}}};
+  report::append(members, report::format_members(engine.formats));
   return {.content_type = "application/json", .body = write_json({std::move(members)}), .headers = {}};
 }
 
@@ -92,7 +89,7 @@ Task<> reload(Services& services, Exchange& exchange, std::shared_ptr<std::atomi
   };
   // Not in turn with long encodings: a queue of them must not hold an operator up.
   const Health health = co_await services.workers.run(exchange.executor(), work);
-  log(LogLevel::info, "reloaded: ", health.model, ", ", formats_in_words(health), " on ", health.device);
+  log(LogLevel::info, "reloaded: ", health.model, ", ", in_words(health.formats), " on ", health.device);
   Response response = done(health);
   co_await exchange.respond(std::move(response));
 }

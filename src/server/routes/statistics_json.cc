@@ -1,22 +1,16 @@
 #include "server/routes/statistics_json.h"
 
-#include <cmath>
 #include <utility>
 
 #include "report/engine_json.h"
+#include "report/json_parts.h"
 #include "server/observe/model_health.h"
 
 namespace shoal::server {
 namespace {
 
 using Object = Value::Object;
-
-template <typename Number>
-Value count(Number number) {
-  return {static_cast<int64_t>(number)};
-}
-
-Value number(double value) { return std::isfinite(value) ? Value{value} : Value{}; }
+using report::append, report::count, report::number;
 
 Value connections_of(const TransportStatistics& of) {
   return {Object{{"connections", count(of.connections)},
@@ -38,10 +32,6 @@ Object batching_of(const Health& engine) {
           {"mps_available", {false}}};
 }
 
-void append(Object& members, Object more) {
-  for (auto& member : more) members.push_back(std::move(member));
-}
-
 }  // namespace
 
 std::string state_of(const Health& engine, bool draining) {
@@ -57,11 +47,9 @@ Value video_memory_json(const Health& engine) {
 Value statistics_json(const Health& engine, const TransportStatistics& transport, bool draining) {
   Object members{{"state", {state_of(engine, draining)}},
                  {"model", text_or_null(engine.model)},
-                 {"precision", text_or_null(engine.precision)},
-                 {"weights", text_or_null(engine.weights)},
-                 {"kv_precision", text_or_null(engine.kv_precision)},
                  {"device", text_or_null(engine.device)},
                  {"uptime_s", number(engine.uptime_s)}};
+  append(members, report::format_members(engine.formats));
   append(members, report::statistics_members(engine.statistics));
   append(members, {{"memory", report::memory_parts_json(engine.memory)},
                    {"device_memory", report::device_memory_json(engine)},

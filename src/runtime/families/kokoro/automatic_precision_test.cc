@@ -81,10 +81,10 @@ TEST(AutomaticPrecision, OfKokoroIsTheSameEverywhere) {
   for (const auto isa : {ops::CpuIsa::portable, ops::best_cpu_isa()}) {
     const OnIsa on(isa);
     const std::string expected = isa >= ops::CpuIsa::avx512_bf16 ? "bfloat16" : "float32";
-    EXPECT_EQ(estimate_memory(config).precision, expected);
+    EXPECT_EQ(estimate_memory(config).formats.precision, expected);
     Engine engine(config);
     engine.start();
-    EXPECT_EQ(engine.health().precision, expected);
+    EXPECT_EQ(engine.health().formats.precision, expected);
     if (resolve_device("auto") != "cpu") continue;
     EXPECT_THAT(inspect_model(config.model).remarks,
                 ::testing::Contains(

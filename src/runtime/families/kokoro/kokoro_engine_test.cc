@@ -333,10 +333,8 @@ TEST_F(KokoroEngine, ReportsHealthAndReloadsAcrossFamilies) {
   engine(config);
   const Health health = engine_->health();
   EXPECT_EQ(health.state, EngineState::ready);
-  EXPECT_EQ(health.precision, "float32");
-  EXPECT_EQ(health.weights, "float32");
-  EXPECT_EQ(health.kv_precision, "");
-  EXPECT_EQ(formats_in_words(health), "float32");
+  EXPECT_EQ(health.formats, (FormatNames{"float32", "float32", "", ""}));
+  EXPECT_EQ(in_words(health.formats), "float32");
   EXPECT_EQ(health.memory.at(0).name, "model");
   EXPECT_GT(health.memory.at(0).bytes, 1 << 20);
   EXPECT_EQ(health.statistics.completed, 1u);

@@ -43,10 +43,7 @@ class KokoroPipeline final : public SpeechPipeline {
   ModelTraits traits() const override { return kokoro_traits(); }
   int sample_rate_hz() const override { return static_cast<int>(model_->network().sample_rate_hz()); }
   std::string model_name() const override { return model_->name(); }
-  FormatNames formats() const override {
-    const std::string_view precision = name_of(model_->precision());
-    return {.precision = precision, .weights = precision, .kv = {}};
-  }
+  FormatNames formats() const override { return names_of(model_->precision()); }
   const std::string& device() const override { return device_name_; }
   DeviceMemory device_memory() const override;
   std::vector<MemoryPart> memory() const override;

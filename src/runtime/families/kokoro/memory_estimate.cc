@@ -19,7 +19,7 @@ MemoryEstimate KokoroFamily::estimate_memory(const EngineConfig& config, Device 
       plan_kokoro_memory(config, sizes.config, sizes.dtype, device, threads, available);
   const int64_t audio_s = plan.batch.frames * sizes.config.samples_per_frame() / kokoro::kSampleRateHz;
   return {.device = ops::describe(device),
-          .precision = std::string(name_of(precision_of(sizes.dtype))),
+          .formats = names_of(precision_of(sizes.dtype)),
           .capacity = concat(plan.batch.utterances, " utterances a batch"),
           .remark = concat("A batch of at most ", plan.batch.tokens, " phonemes and ", plan.batch.frames,
                            " frames, ", audio_s,

@@ -62,7 +62,7 @@ MemoryEstimate LanguageFamily::estimate_memory(const EngineConfig& config, Devic
   const MemoryPlan plan = plan_memory(config, sizes, threads, available);
   const int64_t columns = size_of_a_step(config, device).columns;
   return {.device = ops::describe(device),
-          .precision = std::string(name_of(precision_of(sizes.formats))),
+          .formats = names_of(sizes.formats, sizes.codec_format()),
           .capacity = concat(config.max_batch_size, " sequences and ", columns,
                              " columns of prompts a step, ", config.streams(), " streams"),
           .remark = concat(plan.kv_pages, " KV pages hold ", plan.kv_pages * config.kv_page_size,

@@ -9,9 +9,13 @@ dual_ar::DualAr ModelSizes::sized_language_model() const {
        .head_rows = semantic_head ? dual_ar::HeadRows::semantic : dual_ar::HeadRows::all});
 }
 
+MatrixFormat ModelSizes::codec_format() const {
+  return codec_in_8_bits ? MatrixFormat(DType::i8, formats.operands) : formats.operands;
+}
+
 dac::Codec ModelSizes::sized_codec() const {
-  const MatrixFormat format = codec_in_8_bits ? MatrixFormat(DType::i8, formats.operands) : formats.operands;
-  return dac::Codec::sized(codec, device, format, with_encoder ? dac::Parts::both : dac::Parts::decode);
+  return dac::Codec::sized(codec, device, codec_format(),
+                           with_encoder ? dac::Parts::both : dac::Parts::decode);
 }
 
 ModelSizes sizes_of(const SpeechModel& model, Device device) {

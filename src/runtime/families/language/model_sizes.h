@@ -23,6 +23,7 @@ struct ModelSizes {
   bool semantic_head = false;  // the head has the semantic rows and <|im_end|>'s only
   bool with_encoder = true;
 
+  MatrixFormat codec_format() const;
   // Without memory. Throws Error as loading does: invalid_argument, unsupported.
   dual_ar::DualAr sized_language_model() const;
   dac::Codec sized_codec() const;

@@ -64,7 +64,7 @@ class Pipeline final : public SpeechPipeline {
   ModelTraits traits() const override;
   int sample_rate_hz() const override { return static_cast<int>(model_->codec().config().sample_rate_hz); }
   std::string model_name() const override { return model_->name(); }
-  FormatNames formats() const override { return names_of(model_->formats()); }
+  FormatNames formats() const override { return names_of(model_->formats(), model_->codec().format()); }
   const std::string& device() const override { return device_name_; }
   DeviceMemory device_memory() const override;
   std::vector<MemoryPart> memory() const override;
