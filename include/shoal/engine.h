@@ -148,8 +148,8 @@ class Engine {
   std::future<std::vector<BatchResult>> generate_batch_async(std::vector<SpeechRequest> requests,
                                                              BatchOptions options = {});
 
-  // Wave -> codes -> wave, through the caches of the engine (encode) and past the queue. Throws Error as
-  // clips and codecs do, unavailable.
+  // Wave -> codes -> wave, through the caches of the engine (encode) and past the queue. Calls of decode take
+  // turns. Throws Error as clips and codecs do, unavailable.
   EncodedClip encode(const std::string& audio);
   std::vector<float> decode(const std::vector<int32_t>& codes);
   CodecShape codec_shape() const;  // throws Error(unavailable) while it does not run

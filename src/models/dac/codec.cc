@@ -69,7 +69,7 @@ class Into {
   std::span<float> left_;
 };
 
-// For a pool that is gone after one call: its passes will not come again.
+// For clips of any length: passes of the same sizes seldom come again.
 ops::Context unrecorded(const ops::Context& ctx) {
   ops::Context once = ctx;
   once.graphs = nullptr;
@@ -204,31 +204,30 @@ std::unique_ptr<CodecStatePool> Codec::pool_of_one(ops::Context& ctx) const {
   return std::make_unique<CodecStatePool>(*this, ctx, 1);
 }
 
-std::vector<float> Codec::decode(ops::Context& ctx, std::span<const int32_t> codes, const Tap* tap,
-                                 int64_t most_frames) const {
-  const auto width = static_cast<size_t>(config_.num_codebooks());
-  if (codes.size() % width != 0)
+int64_t Codec::frames_in(std::span<const int32_t> codes) const {
+  const int64_t width = config_.num_codebooks();
+  if (std::ssize(codes) % width != 0)
     fail(ErrorCode::invalid_argument, "codec: codes: expected a multiple of ", width, " values, got ",
          codes.size());
-  const size_t frames = codes.size() / width;
-  check_clip_length(static_cast<int64_t>(frames));
-  check_codes(codes, config_.num_codebooks());
+  check_clip_length(std::ssize(codes) / width);
+  check_codes(codes, width);
+  return std::ssize(codes) / width;
+}
+
+std::vector<float> Codec::decode(ops::Context& ctx, std::span<const int32_t> codes, const Tap* tap) const {
+  const int64_t frames = frames_in(codes);
+  std::vector<float> pcm;
+  pcm.reserve(static_cast<size_t>(frames * config_.samples_per_frame()));
   ops::Context once = unrecorded(ctx);
   std::unique_ptr<CodecStatePool> pool = pool_of_one(once);
-  const size_t together = most_frames > 0 ? static_cast<size_t>(most_frames) : frames;
-  std::vector<float> pcm;
-  pcm.reserve(frames * static_cast<size_t>(config_.samples_per_frame()));
+  const int32_t offsets[] = {0, static_cast<int32_t>(frames)};
   const auto append = [&](std::span<const float> samples) {
     pcm.insert(pcm.end(), samples.begin(), samples.end());
   };
   {
     CodecStream stream(*pool);
     CodecStream* const streams[] = {&stream};
-    for (size_t begin = 0; begin < frames; begin += together) {
-      const size_t count = std::min(frames - begin, together);
-      const int32_t offsets[] = {0, static_cast<int32_t>(count)};
-      decode_checked(once, streams, {offsets}, codes.subspan(begin * width, count * width), append, tap);
-    }
+    decode_checked(once, streams, {offsets}, codes, append, tap);
   }
   const std::scoped_lock lock(idle_->mutex);
   idle_->pool = std::move(pool);
@@ -291,6 +290,11 @@ std::unique_ptr<EncodeMemory> Codec::encode_memory(const ops::Context& ctx, int 
   if (memory && memory->states().slots() >= clips) return memory;
   memory.reset();
   return new_encode_memory(ctx, clips);
+}
+
+void Codec::reserve_encoding(ops::Context& ctx) const {
+  if (!encoder_) fail(ErrorCode::invalid_argument, "codec: it was loaded without its encoder");
+  keep_encode_memory(encode_memory(ctx, kClipsAtATime));
 }
 
 void Codec::keep_encode_memory(std::unique_ptr<EncodeMemory> memory) const {

@@ -74,25 +74,29 @@ class Codec {
   int64_t stream_bytes() const;
   int64_t pass_bytes(int64_t streams) const;
   // What the workspace gives to decoding passes of at most `streams` utterances, and to encoding passes of so
-  // many clips, at its peak, with scratch of the ops. `threads` matters only to
-  // a CPU, which cuts its work to their caches. Throws Error(unavailable) of a
-  // GPU in a build without CUDA.
-  // most_frames: of a pass; 0: as many as passes have.
+  // many clips, at its peak, with scratch of the ops. `threads` matters only to a CPU, which cuts its work to
+  // their caches. Throws Error(unavailable) of a GPU in a build without CUDA.
+  // At most so many frames are decoded at a time; 0: as many as suit the device.
   int64_t decode_workspace_bytes(int streams, int threads, int64_t most_frames = 0) const;
   // Clips have at most so many frames; 0: as many as can be encoded.
   int64_t encode_workspace_bytes(int clips, int threads, int64_t most_frames = 0) const;
   // What encoding keeps for each clip of a batch, besides.
   int64_t clip_bytes() const;
+  // Takes this memory for batches now instead of with the first. Throws Error: invalid_argument (no encoder),
+  // resource_exhausted.
+  void reserve_encoding(ops::Context& ctx) const;
   // Frames of a clip of that many samples: rounded up.
   int64_t frames_for(int64_t samples) const;
 
   // Codes are int32 [frames, num_codebooks], frame-major, semantic code first. Codes above a codebook's range
   // are clamped to its last entry (MODEL.md, Decoding 1); negative ones throw Error(invalid_argument).
 
-  // One clip: frames * samples_per_frame samples in [-1, 1] at the codec's rate. most_frames: as
-  // decode_workspace_bytes has it; a tap sees such pieces.
-  std::vector<float> decode(ops::Context& ctx, std::span<const int32_t> codes, const Tap* tap = nullptr,
-                            int64_t most_frames = 0) const;
+  // One clip: frames * samples_per_frame samples in [-1, 1] at the codec's rate. Throws Error as frames_in.
+  std::vector<float> decode(ops::Context& ctx, std::span<const int32_t> codes,
+                            const Tap* tap = nullptr) const;
+  // Frames of a clip to decode. Throws Error: invalid_argument (not whole frames, negative codes), too_large
+  // (beyond kMaxPositions frames).
+  int64_t frames_in(std::span<const int32_t> codes) const;
   // Clips end to end; frames.offsets say where each one's frames are.  pcm: [frames.rows() *
   // samples_per_frame], clips end to end in the same order.
   void decode_batch(ops::Context& ctx, ops::RaggedRows frames, std::span<const int32_t> codes,

@@ -150,8 +150,10 @@ std::vector<std::vector<float>> ClipEncoder::samples_in_work(ThreadTeam& team) {
 
 // A clip that cannot be decoded fails alone; if a batch cannot be encoded, each clip is tried by itself.
 // -> codes of each clip; none if it failed.
-std::vector<std::vector<int32_t>> ClipEncoder::codes_in_work(ops::Context& ctx) {
-  std::vector<std::vector<float>> decoded = samples_in_work(*ctx.team), samples;
+std::vector<std::vector<int32_t>> ClipEncoder::codes_in_work(ops::Context& ctx,
+                                                             std::vector<std::vector<float>> decoded) {
+  const TraceSpan span("clip encoding", {{"clips", in_work_.size()}});
+  std::vector<std::vector<float>> samples;
   std::vector<size_t> whose;  // clip, for each of samples
   for (size_t i = 0; i < in_work_.size(); ++i) {
     if (results_[i].error) continue;
@@ -176,9 +178,10 @@ std::vector<std::vector<int32_t>> ClipEncoder::codes_in_work(ops::Context& ctx) 
 }
 
 void ClipEncoder::encode_in_work() {
-  const TraceSpan span("clip encoding", {{"clips", in_work_.size()}});
+  std::vector<std::vector<float>> samples;
   std::vector<std::vector<int32_t>> codes;
-  work_.run([&](ops::Context& ctx) { codes = codes_in_work(ctx); });
+  work_.run([&](ops::Context& ctx) { samples = samples_in_work(*ctx.team); });
+  work_.run([&](ops::Context& ctx) { codes = codes_in_work(ctx, std::move(samples)); });
   for (size_t i = 0; i < in_work_.size(); ++i) {
     if (results_[i].error) continue;
     try {

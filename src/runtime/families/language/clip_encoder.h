@@ -53,7 +53,7 @@ class ClipEncoder {
   void run();
   void forget_unwanted();
   void encode_in_work();
-  std::vector<std::vector<int32_t>> codes_in_work(ops::Context& ctx);
+  std::vector<std::vector<int32_t>> codes_in_work(ops::Context& ctx, std::vector<std::vector<float>> decoded);
   std::vector<std::vector<float>> samples_in_work(ThreadTeam& team);
   std::vector<std::vector<int32_t>> encode_together(ops::Context& ctx,
                                                     const std::vector<std::vector<float>>& samples);

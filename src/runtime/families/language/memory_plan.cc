@@ -7,8 +7,8 @@
 #include "models/dual_ar/step_memory.h"
 #include "ops/device_state.h"
 #include "ops/step_graph.h"
+#include "runtime/families/language/clip_decoder.h"
 #include "runtime/families/language/clip_encoder.h"
-#include "runtime/families/language/clip_work.h"
 #include "runtime/families/language/codec_part.h"
 #include "runtime/families/language/pipeline.h"
 #include "runtime/families/language/prefill_budget.h"
@@ -45,16 +45,19 @@ int64_t decode_workspace(const dual_ar::DualAr& model, const dual_ar::DualAr::Pl
          std::max(model.decode_workspace_bytes(step), model.prefill_workspace_bytes(step));
 }
 
-// Of decoded codes and of encoded clips, which share a workspace on a GPU (Pipeline::decode).
+int64_t clip_states(const dac::Codec& codec, bool with_encoder) {
+  const int64_t encoding = with_encoder ? ClipEncoder::kClipsAtATime * codec.clip_bytes() : 0;
+  return ClipDecoder::bytes(codec) + encoding;
+}
+
+// Of ClipDecoder and ClipEncoder, which share it on a GPU.
 int64_t clip_workspace(const dac::Codec& codec, const ModelSizes& sizes, const ThreadSplit& threads) {
   constexpr int kClips = ClipEncoder::kClipsAtATime;
   const bool shared = ops::computes_by_itself(sizes.device);
   const int64_t decoding =
-      codec.decode_workspace_bytes(1, shared ? threads.encode : 1, ClipWork::kDecodedFrames);
+      codec.decode_workspace_bytes(1, shared ? threads.encode : 1, ClipDecoder::kFramesAtATime);
   const int64_t encoding = sizes.with_encoder ? codec.encode_workspace_bytes(kClips, threads.encode) : 0;
-  const int64_t states =
-      codec.stream_bytes() + codec.pass_bytes(1) + (sizes.with_encoder ? kClips * codec.clip_bytes() : 0);
-  return states + (shared ? std::max(decoding, encoding) : decoding + encoding);
+  return shared ? std::max(decoding, encoding) : decoding + encoding;
 }
 
 }  // namespace
@@ -74,6 +77,7 @@ std::vector<MemoryPart> MemoryPlan::parts() const {
       {"inputs and results of steps", step_arrays},
       {"workspace of steps", decode_workspace},
       {"workspace of the codec", codec_workspace},
+      {"states of clips", clip_states},
       {"workspace of clips", clip_workspace},
       {"recordings", recordings},
       {"KV pages", kv_pages * kv_page_bytes},
@@ -84,7 +88,7 @@ std::vector<MemoryPart> MemoryPlan::parts() const {
 
 int64_t MemoryPlan::total() const {
   return language_model.total() + codec.total() + codec_streams + step_arrays + decode_workspace +
-         codec_workspace + clip_workspace + recordings + kv_pages * kv_page_bytes;
+         codec_workspace + clip_states + clip_workspace + recordings + kv_pages * kv_page_bytes;
 }
 
 MemoryPlan plan_memory(const EngineConfig& config, const ModelSizes& sizes, const ThreadSplit& threads,
@@ -107,6 +111,7 @@ MemoryPlan plan_memory(const EngineConfig& config, const ModelSizes& sizes, cons
       .step_arrays = dual_ar::StepMemory::bytes_of(model, streams, pages),
       .decode_workspace = decode_workspace(language_model, step),
       .codec_workspace = codec.decode_workspace_bytes(config.streams(), threads.of_codec()),
+      .clip_states = clip_states(codec, sizes.with_encoder),
       .clip_workspace = clip_workspace(codec, sizes, threads),
       .recordings = recordings_bytes(config, sizes, threads, language_model),
       .kv_page_bytes = dual_ar::KvCache::bytes_per_token(model, sizes.formats.kv) * config.kv_page_size,

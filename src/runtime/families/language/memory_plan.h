@@ -21,8 +21,8 @@ struct MemoryPlan {
   int64_t step_arrays = 0;       // inputs and results of the language model's steps
   int64_t decode_workspace = 0;  // of these steps
   int64_t codec_workspace = 0;
-  int64_t clip_workspace = 0;  // of decoded codes and encoded clips
-  int64_t recordings = 0;      // of steps that are replayed
+  int64_t clip_states = 0, clip_workspace = 0;  // of ClipDecoder and ClipEncoder
+  int64_t recordings = 0;                       // of steps that are replayed
   int64_t kv_pages = 0, kv_page_bytes = 0;
   int64_t available = 0;  // what all of it is taken from
 

@@ -283,7 +283,7 @@ TEST(MemoryPlan, PartsAddUpToTheTotal) {
       sum += part.bytes;
     }
     EXPECT_EQ(sum, plan.total());
-    of_clips.push_back(plan.clip_workspace);
+    of_clips.push_back(plan.clip_states + plan.clip_workspace);
     EXPECT_EQ(plan.recordings, 0);  // a CPU records nothing
   }
   EXPECT_GT(of_clips[0], of_clips[1]);

@@ -114,6 +114,12 @@ Pipeline::Pipeline(const EngineConfig& config, const MakeCalls& make_calls)
   // CUDA graphs contain addresses: if the workspace grew during traffic, all graphs would be captured again.
   // (The codec's passes seldom reach the size that its plan allows for.)
   if (ops::computes_by_itself(device_)) decode_.context().workspace->reserve(plan.decode_workspace);
+  // Clips may come late, while others speak (of one sequence at a time there are no others).
+  if (ops::computes_by_itself(device_) && config.max_batch_size > 1)
+    clip_work_.run([&](ops::Context& ctx) {
+      ctx.workspace->reserve(plan.clip_workspace);
+      if (config.with_encoder) model_->codec().reserve_encoding(ctx);
+    });
   cache_.emplace(language_model.config(), plan.kv_pages, config.kv_page_size, language_model.formats().kv,
                  device_);
   store_.emplace(store_options(config, *model_));
@@ -134,6 +140,7 @@ Pipeline::Pipeline(const EngineConfig& config, const MakeCalls& make_calls)
                                          .wake = wake_,
                                          .release_memory = [this] { store_->drop_memory(); }});
   if (!ops::computes_by_itself(device_)) cpu_work_.emplace(device_, 1);
+  decoder_.emplace(model_->codec(), cpu_work_ ? *cpu_work_ : clip_work_);
   encoder_.emplace(*model_, *store_, clip_work_);
   preparer_.emplace(*model_, voices_, *encoder_);
 }
@@ -302,13 +309,7 @@ CodecShape Pipeline::codec_shape() const {
           .samples_per_frame = static_cast<int>(codec.samples_per_frame())};
 }
 
-std::vector<float> Pipeline::decode(const std::vector<int32_t>& codes) {
-  std::vector<float> sound;
-  (cpu_work_ ? *cpu_work_ : clip_work_).run([&](ops::Context& ctx) {
-    sound = model_->codec().decode(ctx, codes, nullptr, ClipWork::kDecodedFrames);
-  });
-  return sound;
-}
+std::vector<float> Pipeline::decode(const std::vector<int32_t>& codes) { return decoder_->decode(codes); }
 
 Pipeline::DeviceMemory Pipeline::device_memory() const {
   const std::optional<int64_t> free = ops::free_device_memory(device_);
@@ -323,7 +324,8 @@ std::vector<MemoryPart> Pipeline::memory() const {
           {"codec", model_->codec().memory().total()},
           {"KV pages", cache_->bytes()},
           {"codec streams", codec_states_->bytes()},
-          {"workspaces", decode_loop_->workspace_bytes() + codec_loop_->workspace_bytes()},
+          {"workspaces", decode_loop_->workspace_bytes() + codec_loop_->workspace_bytes() +
+                             clip_work_.workspace_bytes() + (cpu_work_ ? cpu_work_->workspace_bytes() : 0)},
           {"voices", store_->bytes()}};
 }
 

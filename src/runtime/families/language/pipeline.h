@@ -14,6 +14,7 @@
 #include "ops/execution.h"
 #include "runtime/engine/model_precision.h"
 #include "runtime/engine/speech_pipeline.h"
+#include "runtime/families/language/clip_decoder.h"
 #include "runtime/families/language/clip_encoder.h"
 #include "runtime/families/language/codec_loop.h"
 #include "runtime/families/language/decode_loop.h"
@@ -99,8 +100,8 @@ class Pipeline final : public SpeechPipeline {
   ThreadTeam codec_team_;
   const int codec_part_;  // multiprocessors
   ops::Execution decode_, codec_;
-  ClipWork clip_work_;                // clips to codes, on a GPU codes to sound, too
-  std::optional<ClipWork> cpu_work_;  // on a CPU codes to sound, which need not wait for clips there
+  ClipWork clip_work_;                // of the encoder, and on a GPU of the decoder
+  std::optional<ClipWork> cpu_work_;  // of the decoder on a CPU, where it need not wait for clips
   std::unique_ptr<const SpeechModel> model_;
   std::unique_ptr<ModelCalls> calls_;
   std::optional<dual_ar::KvCache> cache_;
@@ -112,6 +113,7 @@ class Pipeline final : public SpeechPipeline {
   std::atomic<JobId> next_id_{1};
   std::optional<CodecLoop> codec_loop_;
   std::optional<DecodeLoop> decode_loop_;
+  std::optional<ClipDecoder> decoder_;
   std::optional<ClipEncoder> encoder_;
   std::optional<Preparer> preparer_;
   std::atomic<bool> exit_{false};
