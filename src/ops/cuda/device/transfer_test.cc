@@ -49,22 +49,23 @@ TEST_F(Transfer, TheTablesOfAPlanAreOnTheDevice) {
   EXPECT_FALSE(tables.single_rows);
 }
 
-// Whether the work behind the mark was still going on when the download was done.
-bool download_leaves_later_work(ops::Context& ctx, TensorView values, std::vector<int32_t>& downloaded) {
-  const TensorView large = ctx.workspace->alloc(DType::u8, {int64_t{1} << 30});
-  const Mark made = mark(ctx);
-  for (int i = 0; i < 200; ++i) fill_zero(ctx, large);  // 50 ms
-  download(ctx, made, values, downloaded.data());
-  const bool goes_on = cudaStreamQuery(state_of(ctx).stream()) == cudaErrorNotReady;
-  synchronize(ctx);
-  return goes_on;
-}
-
 TEST_F(Transfer, ADownloadBehindAMarkWaitsForEarlierWorkAlone) {
+  constexpr int64_t kCount = 100'000;
   const Workspace::Scope scope(*ctx().workspace);
-  std::vector<int32_t> downloaded(100'000);
-  EXPECT_TRUE(download_leaves_later_work(ctx(), upload(ctx(), counted(100'000)), downloaded));
-  EXPECT_EQ(downloaded, counted(100'000));
+  const TensorView values = upload(ctx(), counted(kCount, 1));
+  const TensorView large = ctx().workspace->alloc(DType::u8, {int64_t{1} << 28});
+  const auto work = [&] {
+    for (int i = 0; i < 300; ++i) fill_zero(ctx(), large);  // 25 ms
+  };
+  work();
+  fill_zero(ctx(), values);
+  const Mark made = mark(ctx());
+  work();
+  std::vector<int32_t> downloaded(kCount, -1);
+  download(ctx(), made, values, downloaded.data());
+  EXPECT_EQ(cudaStreamQuery(state_of(ctx()).stream()), cudaErrorNotReady);
+  EXPECT_EQ(downloaded, std::vector<int32_t>(kCount, 0));
+  synchronize(ctx());
 }
 
 TEST(Mark, OfACpuIsNothingAndItsDownloadsCopy) {

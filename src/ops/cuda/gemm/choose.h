@@ -1,5 +1,6 @@
 // Which kernel makes a GEMM, and the only place that decides it. For 16-bit weights all kernels give the same
-// bits, and on one GPU for f32 weights too (operands/matrix_layout.cuh), so a choice is about time alone.
+// bits (operands/matrix_layout.cuh), so a choice is about time alone. For f32 weights f32_... have the same
+// bits, and tf32_... others; which of the two depends on the matrix and the GPU, and must not on the rows.
 // Measured on an H200 (docs/perf/notebook-decode.md, notebook-codec.md, notebook-kokoro.md).
 //
 // The first row that applies is taken; 9.0: GPUs of that compute capability, whose tensor cores `sm90` uses.
@@ -10,8 +11,8 @@
 // | f32_few_rows | f32     | 1 to 8   | all | one tap, rows in place                                         |
 // | f32_slices   | f32     | any      | all | blocks of 64 x 64 results would leave some of the GPU idle     |
 // | f32_blocks   | f32     | any      | all | everywhere else                                                |
-// | tf32_...     | f32     | as these | 9.0 | instead of these, with other bits, of 64 inputs a tap and more;|
-// |              |         |          |     | slices: fewer blocks than 0.2 a multiprocessor and segment     |
+// | tf32_...     | f32     | as these | 9.0 | instead of these, of 64 inputs a tap and more; slices: fewer   |
+// |              |         |          |     | blocks than 0.2 a multiprocessor and segment (of 8 at most)    |
 // | skinny       | 16 bits | 1 to 16  | all | one tap, no snake behind; its weights and inputs fit into      |
 // |              |         |          |     | shared memory. Rounds f32 rows itself, and norms up to 8. Not  |
 // |              |         |          |     | 9 rows and more of large matrices (is_large) on 9.0, if they   |

@@ -59,6 +59,9 @@ TEST(ChooseGemm, F32TakesBlocksWhereTheyFillTheGpu) {
   const MatrixShape taps{512, 3, 512};
   EXPECT_EQ(chosen(taps, 9 * 64, kH200), GemmKernel::tf32_slices);
   EXPECT_EQ(chosen(taps, 9 * 64 + 1, kH200), GemmKernel::tf32_blocks);
+  const MatrixShape many_taps{512, 11, 512};  // 8 of which have warps at a time
+  EXPECT_EQ(chosen(many_taps, 26 * 64, kH200), GemmKernel::tf32_slices);
+  EXPECT_EQ(chosen(many_taps, 26 * 64 + 1, kH200), GemmKernel::tf32_blocks);
 }
 
 TEST(ChooseGemm, UpTo16RowsOfS1MinisMatricesTakeSkinnyOnEveryGpu) {

@@ -39,18 +39,7 @@ struct F32Arguments {
   }
 };
 
-// Four neighbouring columns of a row.
-__device__ inline void store_columns(const F32Arguments& a, int64_t row, int64_t column,
-                                     const float (&sums)[4]) {
-#pragma unroll
-  for (int j = 0; j < 4; ++j) {
-    if (!a.paired && column + j < a.outputs) store_product(a.epilogue, row, column + j, sums[j]);
-    if (a.paired && j % 2 == 0 && (column + j) / 2 < a.outputs)
-      store_swiglu(a.epilogue, row, (column + j) / 2, sums[j], sums[j + 1]);
-  }
-}
-
-// Two, of which the first is even.
+// Two neighbouring columns of a row, the first of which is even.
 __device__ inline void store_two_columns(const F32Arguments& a, int64_t row, int64_t column, float left,
                                          float right) {
   if (a.paired) {
@@ -59,6 +48,13 @@ __device__ inline void store_two_columns(const F32Arguments& a, int64_t row, int
   }
   if (column < a.outputs) store_product(a.epilogue, row, column, left);
   if (column + 1 < a.outputs) store_product(a.epilogue, row, column + 1, right);
+}
+
+// Four.
+__device__ inline void store_columns(const F32Arguments& a, int64_t row, int64_t column,
+                                     const float (&sums)[4]) {
+  store_two_columns(a, row, column, sums[0], sums[1]);
+  store_two_columns(a, row, column + 2, sums[2], sums[3]);
 }
 
 F32Arguments f32_arguments(const Product& product);

@@ -2,6 +2,7 @@
 // and on tensor cores: a row's bits are the same in all of a kind.
 #include "ops/cuda/gemm/f32/f32_product.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <tuple>
@@ -51,12 +52,12 @@ class F32Product : public CudaTest {
   using Kernel = void (*)(Context&, const Product&);
   // x: [rows, gap + depth], of which the first `gap` values of a row are not read.
   std::vector<float> by(Kernel kernel, const std::vector<float>& x, int64_t rows, int64_t gap,
-                        const PackedMatrix& weight) {
+                        const PackedMatrix& weight, const int32_t* first_rows = nullptr) {
     const int64_t outputs = weight.outputs, stride = weight.depth + gap;
     const Tensor in = put(x, {std::ssize(x) / stride, stride});
     const Tensor y = put(std::vector<float>(static_cast<size_t>(rows * outputs), NAN), {rows, outputs});
     Product product = with_input(product_by(weight, rows, into(y, weight)), in.view().columns(gap, stride));
-    product.taps.dilation = kDilation;
+    product.taps = {.first_rows = first_rows, .dilation = kDilation};
     kernel(ctx(), product);
     return get(y);
   }
@@ -158,6 +159,22 @@ TEST_P(F32Kernels, OfAKindGiveTheSameBitsNearTheExactSums) {
         for (const double size : sample.sizes) bound.push_back(units(shape.depth, shape.taps) * kUnit * size);
         expect_close(y, sample.want, bound);
       }
+}
+
+TEST_P(F32Kernels, RowsThatATableNamesAreThoseRows) {
+  constexpr int64_t kRows = 100;
+  for (const F32Case& shape : {F32Case{70, 96, 1}, {33, 20, 11}, {96, 64, 3}}) {
+    const F32Sample sample(ctx(), shape, kRows, 0);
+    std::vector<int32_t> backwards;
+    for (int32_t row = kRows; row-- > 0;) backwards.push_back(row);
+    const Tensor table = put(backwards, {kRows});
+    std::vector<float> want = by(blocks(), sample.x, kRows, 0, sample.weight);
+    for (int64_t row = 0; row < kRows / 2; ++row)
+      std::swap_ranges(want.begin() + row * shape.outputs, want.begin() + (row + 1) * shape.outputs,
+                       want.end() - (row + 1) * shape.outputs);
+    for (const Kernel kernel : {slices(), blocks()})
+      expect_same_bits(by(kernel, sample.x, kRows, 0, sample.weight, table.view().as<int32_t>()), want);
+  }
 }
 
 // Root of the mean square of what y is off.

@@ -12,7 +12,8 @@
 
 namespace shoal::ops::cuda {
 
-// high + low is v to within 2^-23 of it, if |v| is below 2^114. NaN stays NaN, and larger numbers become it.
+// high + low is v to within 2^-23 of it, and for |v| below 2^-114 to within 2^-137. NaN stays NaN, and from
+// 2^114 on numbers become it.
 struct Tf32Parts {
   uint32_t high, low;
 

@@ -5,7 +5,7 @@
 
 namespace shoal::ops::cuda {
 
-// Of a tap at least: of fewer, ordinary units are more exact, and convolutions of one input have their bits.
+// Of a tap at least: of fewer, ordinary units are as exact or more so (docs/perf/notebook-kokoro.md).
 constexpr int64_t kTf32Inputs = 64;
 
 // As their namesakes in f32_product.h.
