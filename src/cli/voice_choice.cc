@@ -47,12 +47,11 @@ class VoiceChoice {
 
   // Empty: the model's own; absent: not an alias.
   std::optional<std::string> target_of(std::string_view alias) const {
-    const bool is_given = std::ranges::count(given_, alias, &VoiceAlias::name) > 0;
     for (const VoiceAlias& given : given_)
       if (given.name == alias && exists(given.voice)) return is_own(given.voice) ? "" : given.voice;
     const std::string usual = usual_voice(alias);
     if (has_fixed(usual)) return usual;
-    if (is_given || is_own(alias) || settings::find_openai_voice(alias)) return "";
+    if (is_own(alias) || settings::find_openai_voice(alias)) return "";
     return std::nullopt;
   }
 

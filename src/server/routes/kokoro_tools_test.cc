@@ -218,7 +218,7 @@ TEST_F(KokoroRoutes, VoiceFilesAppearOnlyInTheLog) {
   testing::RouteBench bench_of_broken(speaking_routes, ServerConfig(), config);
   const Remarks remarks;
   const Answered answered = bench_of_broken.ask(json_request("/v1/audio/voices/combine", R"("broken")"));
-  EXPECT_EQ(answered.status, 500);
+  EXPECT_EQ(answered.status, 400);
   EXPECT_THAT(answered.body(), Not(HasSubstr(config.model)));
   EXPECT_THAT(remarks.all, HasSubstr(config.model + "/voices/broken.pt"));
 }

@@ -233,7 +233,8 @@ TEST(SpeechAnswer, TheErrorOfADamagedVoiceRevealsNoPath) {
   const Answered answered =
       bench.ask(json_request("/v1/tts", R"({"text":"A fish.","reference_id":"broken"})"));
   std::filesystem::remove_all(folder);
-  EXPECT_EQ(answered.status, 500);
+  EXPECT_EQ(answered.status, 400);
+  EXPECT_NE(answered.body().find("voice: its files cannot be used"), std::string::npos) << answered.body();
   EXPECT_EQ(answered.body().find(folder), std::string::npos) << answered.body();
 }
 

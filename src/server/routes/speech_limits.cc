@@ -113,7 +113,8 @@ void hide_paths(const Engine& engine, const Request& request, const Error& error
   if (!names_file_of(config.references_dir) && !names_file_of(config.model)) return;
   if (error.code() == ErrorCode::not_found) fail(ErrorCode::not_found, "voice: there is none of that name");
   log_failure(request, concat("a named voice cannot be used: ", error.message()));
-  fail(ErrorCode::internal, "a named voice cannot be used");
+  fail(ErrorCode::invalid_argument,
+       "voice: its files cannot be used, and the server's log says why, under the request id");
 }
 
 }  // namespace shoal::server

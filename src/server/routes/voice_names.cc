@@ -67,7 +67,8 @@ std::string VoiceNames::voice_for(Engine& engine, const std::string& name, bool 
   const bool known = is_known_name(name) || is_given(name);
   if (!known || has_voice(engine, name)) return name;
   if (with_references) return "";
-  std::string target = target_of(engine, name).value_or("");
+  // A client may hope for OpenAI's names; whoever gave a name of their own meant one of its targets.
+  std::string target = target_of(engine, name).value_or(is_known_name(name) ? "" : name);
   return target == kDefault ? "" : target;
 }
 

@@ -53,12 +53,12 @@ TEST(VoiceNames, AliasesOfTheOperatorComeFirst) {
   EXPECT_EQ(names.voice_for(engine, "echo"), "") << "the model's own";
   EXPECT_EQ(names.voice_for(engine, "ash"), "hugo") << "as if it were not there";
   EXPECT_EQ(names.voice_for(engine, "narrator"), "ruth") << "the first that there is";
-  EXPECT_EQ(names.voice_for(engine, "lost"), "");
-  EXPECT_EQ(names.voice_for(engine, "duo"), "") << "no mixes here";
+  EXPECT_EQ(names.voice_for(engine, "lost"), "lost") << "an unknown voice";
+  EXPECT_EQ(names.voice_for(engine, "duo"), "duo") << "no mixes here";
   EXPECT_THAT(joined(names.aliases_of(engine)),
               HasSubstr("echo>default fable>edgar marin>clara narrator>ruth "));
   EXPECT_EQ(names.voice_for(shared_kokoro(), "duo"), "af_one+bm_two");
-  EXPECT_EQ(names.voice_for(shared_kokoro(), "narrator"), "");
+  EXPECT_EQ(names.voice_for(shared_kokoro(), "narrator"), "narrator");
 }
 
 TEST(VoiceNames, KokoroUsesTheAliasesOfKokoroFastApi) {

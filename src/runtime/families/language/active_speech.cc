@@ -113,6 +113,7 @@ bool ActiveSpeech::accept(const SequenceRows& rows) {
     summary.frames += job_->spoken[utterance_].frames;
     if (cut) summary.cut_at_frames = generation_->max_frames();
   });
+  cut_ |= cut;
   job_->closed_utterances.store(static_cast<int64_t>(utterance_) + 1, std::memory_order_release);
   return true;
 }

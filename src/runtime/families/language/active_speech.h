@@ -44,7 +44,8 @@ class ActiveSpeech {
   void next_utterance() { ++utterance_; }
   bool started() const { return started_; }
   bool ended() const { return ended_; }
-  bool silent() const;  // nothing spoken so far is audible
+  bool silent() const;               // nothing spoken so far is audible
+  bool cut() const { return cut_; }  // an utterance ended at max_new_tokens
 
  private:
   void spoke_frame();
@@ -58,6 +59,7 @@ class ActiveSpeech {
   text::PromptColumns prompt_;
   SequencePages pages_;
   std::vector<int32_t> frame_;  // the one being drawn
+  bool cut_ = false;
   int64_t columns_done_ = 0;
   int64_t frames_before_ = 0;  // of earlier utterances
   int64_t text_bytes_before_ = 0;

@@ -352,7 +352,9 @@ void DecodeLoop::finish_utterance(ActiveSpeech& speech) {
     speech.begin_utterance(pages_);
   } else if (speech.silent()) {
     speech.end(Error(ErrorCode::invalid_argument,
-                     "text: the model made no sound of it; try another text, seed or temperature"));
+                     speech.cut() ? "max_new_tokens: so few frames make no sound; allow more"
+                                  : "text: the model made no sound of it; try another text, seed or "
+                                    "temperature"));
   } else {
     speech.end(std::nullopt);
   }

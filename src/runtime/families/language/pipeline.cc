@@ -170,7 +170,8 @@ Speech Pipeline::submit(const SpeechRequest& request, QueueEntry entry) {
   try {
     std::vector<std::string> remarks = validate(request);
     check_speakers(request, traits());
-    if (auto remark = remark_on_language(request, *model_)) remarks.push_back(*std::move(remark));
+    for (const auto remark_on : {remark_on_language, remark_on_chunk_length})
+      if (auto remark = remark_on(request, *model_)) remarks.push_back(*std::move(remark));
     const uint64_t seed = request.seed ? *request.seed : drawn_seed();
     if (has_nothing_to_say(request)) {
       if (!request.voice.empty()) voices_.clips(request.voice);  // an unknown one is an error all the same

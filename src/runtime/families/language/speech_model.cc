@@ -49,6 +49,12 @@ GenerationDefaults GenerationDefaults::read(const std::string& model_dir) {
   number("top_p", defaults.top_p, sampling.top_p);
   number("repetition_penalty", defaults.repetition_penalty, sampling.repetition_penalty);
   if (const Json* value = root.find("normalize")) defaults.normalise = value->as_bool();
+  if (const Json* value = root.find("max_chunk_length")) {
+    const double bytes = value->as_number();
+    if (!(bytes >= 50 && bytes <= 1000))
+      fail(ErrorCode::invalid_argument, path, ": max_chunk_length: expected 50 to 1000 bytes, got ", bytes);
+    defaults.max_chunk_length = static_cast<int>(bytes);
+  }
   if (const Json* value = root.find("languages"))
     for (const Json& language : value->as_array()) defaults.languages.push_back(language.as_string());
   try {

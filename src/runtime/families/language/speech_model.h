@@ -31,6 +31,8 @@ struct ModelOptions {
 // family (dual_ar::Sampling).
 struct GenerationDefaults {
   std::optional<float> temperature, top_p, repetition_penalty;
+  // Key "max_chunk_length": bytes of text that the model speaks in one piece at most (50 or more).
+  std::optional<int> max_chunk_length;
   bool normalise = false;  // key "normalize": the model expects numbers, dates and money as English words
   // Key "languages": the languages that the model has learned, ISO 639-1; empty: unknown.
   std::vector<std::string> languages;

@@ -63,6 +63,12 @@ dual_ar::Sampling resolve_sampling(const SpeechRequest& request, const SpeechMod
   return sampling;
 }
 
+// Whether the model would leave out words of pieces as long as was asked for (0: of any length).
+bool is_too_long(int64_t chunk_length, const SpeechModel& model) {
+  const std::optional<int> most = model.defaults().max_chunk_length;
+  return most && (chunk_length == 0 || chunk_length > *most);
+}
+
 std::vector<std::string> split(const SpeechRequest& request, const SpeechModel& model) {
   const bool normalise = request.normalise.value_or(model.defaults().normalise);
   const bool s2 = model.language_model().config().family == dual_ar::Family::s2;
@@ -73,9 +79,11 @@ std::vector<std::string> split(const SpeechRequest& request, const SpeechModel& 
     if (!turns.empty())
       return text::group_s2_turns(turns, request.chunk_length == 0 ? kMaxTextBytes : request.chunk_length);
   }
-  if (request.chunk_length == 0) return {spoken};
+  const bool too_long = is_too_long(request.chunk_length, model);
+  if (request.chunk_length == 0 && !too_long) return {spoken};
+  const auto bytes = too_long ? *model.defaults().max_chunk_length : request.chunk_length;
   std::vector<std::string> utterances;
-  for (std::string& piece : text::split_utterances(spoken, request.chunk_length)) {
+  for (std::string& piece : text::split_utterances(spoken, bytes)) {
     if (text::is_speakable(piece)) utterances.push_back(std::move(piece));
   }
   return utterances;
@@ -151,6 +159,12 @@ std::optional<std::string> remark_on_language(const SpeechRequest& request, cons
                               list, "; expect noise instead of words");
   if (request.strict) fail(ErrorCode::unsupported, remark);
   return remark;
+}
+
+std::optional<std::string> remark_on_chunk_length(const SpeechRequest& request, const SpeechModel& model) {
+  if (!is_too_long(request.chunk_length, model)) return std::nullopt;
+  return concat("chunk_length: this model speaks at most ", *model.defaults().max_chunk_length,
+                " bytes of text in one piece; longer ones were split");
 }
 
 SpeechPlan plan_speech(const SpeechRequest& request, const SpeechModel& model,

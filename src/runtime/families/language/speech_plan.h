@@ -34,9 +34,13 @@ std::vector<std::string> validate(const SpeechRequest& request);
 // Error(unsupported) instead.
 std::optional<std::string> remark_on_language(const SpeechRequest& request, const SpeechModel& model);
 
+// The warning for a chunk_length that is more than the model speaks in one piece: pieces are shorter then.
+std::optional<std::string> remark_on_chunk_length(const SpeechRequest& request, const SpeechModel& model);
+
 // The request's values over the model's own (generation_config.json over the family's), and the split text.
-// S1: sentences gathered up to chunk_length bytes; S2: speaker turns grouped by its own rule, or sentences if
-// there are no speaker tags. `seed` is used when the request has none. The request has been validated.
+// S1: sentences gathered up to chunk_length bytes, or to as many as the model speaks in one piece; S2:
+// speaker turns grouped by its own rule, or sentences if there are no speaker tags. `seed` is used when the
+// request has none. The request has been validated.
 SpeechPlan plan_speech(const SpeechRequest& request, const SpeechModel& model,
                        std::vector<VoiceReference> references, uint64_t seed);
 
